@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use rocketsim::CarControls;
 
-use crate::errors::{Result, argument};
+use crate::errors::{Result, refuse};
 
 /// Numbers of a control vector: throttle, steer, pitch, yaw, roll, jump, boost, handbrake.
 pub const CONTROLS: usize = 8;
@@ -43,12 +43,12 @@ pub fn check(vectors: &[f32], cars: usize, per_car: usize) -> Result<()> {
     }
     let at = vectors.iter().position(is_outside).unwrap_or(0);
     let (car, name) = (at / (per_car * CONTROLS), NAMES[at % CONTROLS]);
-    argument(format!(
+    refuse!(
         "controls of match {}, car {}: {name} is {}, expected a number from -1 to 1",
         car / cars,
         car % cars,
         vectors[at]
-    ))
+    )
 }
 
 /// The control vectors of one car: the one that acts, and those that act later.
@@ -64,6 +64,13 @@ impl ControlQueue {
     pub fn begin(&mut self, held: Vector) {
         self.held = held;
         self.waiting.clear();
+    }
+
+    /// Become equal to another queue, without new memory.
+    pub fn copy_from(&mut self, other: &Self) {
+        self.held = other.held;
+        self.waiting.clear();
+        self.waiting.extend(&other.waiting);
     }
 
     /// Add vectors, one a tick from tick `begins` on; what waits for that tick or a later one is dropped.

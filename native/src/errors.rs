@@ -11,6 +11,17 @@ create_exception!(
     "A match failed inside RocketSim and is dead until `put` makes it anew; `matches` has the numbers."
 );
 
+/// A dead match.
+#[derive(Debug)]
+pub struct Death {
+    /// Number of its group in a call for several, else 0.
+    pub group: usize,
+    /// Number in its group.
+    pub number: usize,
+    /// Why it died.
+    pub text: String,
+}
+
 /// What can go wrong in a call.
 #[derive(Debug)]
 pub enum Error {
@@ -18,10 +29,10 @@ pub enum Error {
     Argument(String),
     /// The collision meshes are not where they were looked for.
     Meshes(String),
-    /// Matches that panicked in this call, by number and message.
-    Panicked(Vec<(usize, String)>),
+    /// Matches that panicked in this call.
+    Panicked(Vec<Death>),
     /// A call asked for matches that are dead.
-    Dead(Vec<(usize, String)>),
+    Dead(Vec<Death>),
     /// Python raised, such as `KeyboardInterrupt`.
     Python(PyErr),
 }
@@ -29,10 +40,11 @@ pub enum Error {
 /// The result of a call.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Return an error about an argument.
-pub fn argument<T>(text: impl Into<String>) -> Result<T> {
-    Err(Error::Argument(text.into()))
+/// Return from a function with an error about an argument, its words as `format!` takes them.
+macro_rules! refuse {
+    ($($words:tt)*) => { return Err($crate::errors::Error::Argument(format!($($words)*))) };
 }
+pub(crate) use refuse;
 
 impl From<PyErr> for Error {
     fn from(error: PyErr) -> Self {
@@ -55,9 +67,26 @@ impl From<Error> for PyErr {
     }
 }
 
-/// Return a `MatchError` whose second argument has the numbers of the matches.
-fn match_error(what: &str, matches: Vec<(usize, String)>) -> PyErr {
-    let (numbers, texts): (Vec<_>, Vec<_>) =
-        matches.into_iter().map(|(number, text)| (number, format!("match {number}: {text}"))).unzip();
-    MatchError::new_err((format!("{what}: {}", texts.join("; ")), numbers))
+/// Return a `MatchError`; its second argument has the numbers of the matches, its third their groups.
+fn match_error(what: &str, deaths: Vec<Death>) -> PyErr {
+    let texts: Vec<_> = deaths
+        .iter()
+        .map(|death| match death.group {
+            0 => format!("match {}: {}", death.number, death.text),
+            group => format!("group {group}, match {}: {}", death.number, death.text),
+        })
+        .collect();
+    let numbers: Vec<_> = deaths.iter().map(|death| death.number).collect();
+    let groups: Vec<_> = deaths.iter().map(|death| death.group).collect();
+    MatchError::new_err((format!("{what}: {}", texts.join("; ")), numbers, groups))
+}
+
+impl Error {
+    /// Put words before an argument's text.
+    pub fn within(self, words: &str) -> Self {
+        match self {
+            Self::Argument(text) => Self::Argument(format!("{words}{text}")),
+            other => other,
+        }
+    }
 }

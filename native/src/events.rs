@@ -17,7 +17,7 @@ pub enum Kind {
     Pad = 3,
     /// `car` landed on its wheels: how many touch.
     Landing = 4,
-    /// The ball met the field: place, uu, and normal.
+    /// The ball met the field at 10 uu/s or more: place, uu, and normal.
     Bounce = 5,
     /// The ball is in a goal: team that scored, speed in uu/s; `car` scored, `other` passed, -1 for nobody.
     Goal = 6,
@@ -27,18 +27,9 @@ pub enum Kind {
     Save = 8,
 }
 
-/// Names and numbers of all kinds.
-pub const KINDS: [(&str, u8); 9] = [
-    ("TOUCH", 0),
-    ("BUMP", 1),
-    ("DEMOLITION", 2),
-    ("PAD", 3),
-    ("LANDING", 4),
-    ("BOUNCE", 5),
-    ("GOAL", 6),
-    ("SHOT", 7),
-    ("SAVE", 8),
-];
+/// Names of all kinds, in the order of their numbers.
+pub const KINDS: [&str; 9] =
+    ["TOUCH", "BUMP", "DEMOLITION", "PAD", "LANDING", "BOUNCE", "GOAL", "SHOT", "SAVE"];
 
 /// One event of a match.
 #[derive(Clone, Copy, Debug)]

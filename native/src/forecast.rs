@@ -3,7 +3,6 @@
 use rocketsim::Arena;
 use rocketsim::consts::ball;
 
-use crate::bounce;
 use crate::game::Game;
 use crate::view;
 
@@ -15,24 +14,15 @@ pub const FRAME: usize = 9;
 /// `frames` holds `FRAME` numbers for each; the first is the ball after `every` ticks.
 pub fn forecast(game: &Game, every: usize, frames: &mut [f32]) -> Result<(), String> {
     crate::game::guarded(|| {
-        let mut alone = game.clone();
-        alone.arena.remove_cars();
-        alone.queues.clear();
+        let mut alone = game.arena.clone();
+        alone.remove_cars();
         for frame in frames.chunks_exact_mut(FRAME) {
             for _ in 0..every {
-                tick(&mut alone);
+                crate::game::tick_ball(&mut alone, game.bounciness);
             }
-            write(&alone.arena, frame);
+            write(&alone, frame);
         }
     })
-}
-
-fn tick(game: &mut Game) {
-    if game.mutators.ball_bounciness == bounce::OWN {
-        game.arena.step_tick();
-    } else {
-        game.tick_ball();
-    }
 }
 
 fn write(arena: &Arena, frame: &mut [f32]) {

@@ -3,18 +3,18 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use fastrand::Rng;
-use rocketsim::consts::ball;
-use rocketsim::{Arena, ArenaEvent, BallState, BoostPadState, CarBodyConfig, PhysState, Team};
+use rocketsim::consts;
+use rocketsim::{Arena, ArenaEvent, BallState, BoostPadState, CarBodyConfig, MutatorConfig, PhysState, Team};
 
 use crate::bounce::{self, Surroundings};
 use crate::controls::{ControlQueue, as_rocketsim};
-use crate::errors::{Error, Result};
+use crate::errors::Result;
 use crate::events::{Event, Kind};
-use crate::layout::{Layout, MOST_TEAM_SIZE};
+use crate::layout::{Layout, MOST_TEAM_SIZE, PADS};
 use crate::mutators::Mutators;
 use crate::panics;
 use crate::statistics::Statistics;
-use crate::view::{self, CarClocks};
+use crate::view::{self, CarClocks, ReadCar};
 
 const HITBOXES: [CarBodyConfig; 7] = [
     CarBodyConfig::OCTANE,
@@ -26,8 +26,20 @@ const HITBOXES: [CarBodyConfig; 7] = [
     CarBodyConfig::PSYCLOPS,
 ];
 
+/// uu/s along the field's normal from which a contact of the ball is a bounce.
+const SLOWEST_BOUNCE: f32 = 10.0;
+
 /// s that a pad shows where the rules have none: it never comes back.
 const NEVER: f32 = 1e6;
+
+/// What `put` was asked for, read and checked.
+pub struct Desired {
+    config: MutatorConfig,
+    deadzone: f32,
+    ball: PhysState,
+    pads: [f32; PADS],
+    cars: Vec<ReadCar>,
+}
 
 /// One match of a group.
 #[derive(Clone)]
@@ -36,8 +48,14 @@ pub struct Game {
     pub arena: Arena,
     /// The rules.
     pub mutators: Mutators,
+    /// Restitution of ball and field in force since the latest `put`.
+    pub bounciness: f32,
     /// Control vectors of each car.
-    pub queues: Vec<ControlQueue>,
+    queues: Vec<ControlQueue>,
+    /// The same and the tick as the latest step began, to report a panic.
+    began: (u64, Vec<ControlQueue>),
+    /// What the random stream began with.
+    seed: u64,
     /// Shots, saves and what else is counted.
     pub statistics: Statistics,
     /// Events of the latest step.
@@ -57,7 +75,10 @@ impl Game {
         Self {
             arena: template.clone(),
             mutators: Mutators::default(),
+            bounciness: bounce::OWN,
             queues: vec![ControlQueue::default(); layout.cars()],
+            began: (0, vec![ControlQueue::default(); layout.cars()]),
+            seed,
             statistics: Statistics::default(),
             events: Vec::new(),
             dead: Some("it has no state yet".to_owned()),
@@ -68,9 +89,22 @@ impl Game {
         }
     }
 
-    /// Begin the random stream anew.
+    /// Begin the random streams anew, that of kickoffs and that of respawns.
     pub fn seed(&mut self, seed: u64) {
+        self.seed = seed;
         self.random = Rng::with_seed(seed);
+        self.arena.rng = Rng::with_seed(!seed);
+    }
+
+    /// Return the seed, the ticks of the latest step that were simulated, and each car's vectors up to and
+    /// with the tick that came next, `(cars, ticks + 1, 8)`.
+    pub fn latest_step(&self) -> (u64, u64, Vec<f32>) {
+        let (begin, mut queues) = self.began.clone();
+        let mut vectors = Vec::new();
+        for queue in &mut queues {
+            (begin..=self.ticks).for_each(|tick| vectors.extend(queue.at(tick)));
+        }
+        (self.seed, self.ticks - begin, vectors)
     }
 
     /// Let the next step panic, so that a caller can test what it does then.
@@ -78,91 +112,94 @@ impl Game {
         self.panics_next = true;
     }
 
-    /// Make the match anew from a row of numbers, and write what a packet would show into `row`.
-    ///
-    /// Hidden state of the old arena cannot remain: the new one is a clone of a template.
-    pub fn put(&mut self, template: &Arena, layout: &Layout, desired: &[f32], row: &mut [f32]) -> Result<()> {
+    /// Read and check a row of numbers for `place`.
+    pub fn read(&self, layout: &Layout, desired: &[f32]) -> Result<Desired> {
         let mut config = self.mutators.config;
         let of = &layout.of_match;
         config.gravity.z *= view::number(desired, of.gravity, "gravity", (-1e3, 1e3), 1.0)?;
         config.boost_used_per_second *=
             view::number(desired, of.boost_consumption, "boost_consumption", (0.0, 1e3), 1.0)?;
         let deadzone = view::number(desired, of.dodge_deadzone, "dodge_deadzone", (0.0, 4.0), 0.5)?;
-        let ball = view::read_body(desired, view::ball_columns(layout), "ball_")?;
-        let pads = view::read_pads(layout, desired)?;
         let mut cars = Vec::with_capacity(layout.cars());
         for car in 0..layout.cars() {
-            let part = &desired[layout.car_start + car * layout.car_stride..][..layout.car_stride];
-            let read = view::read_car(&layout.of_car, part, config.car_max_boost_amount);
-            cars.push(read.map_err(|error| within(error, &format!("car {car}: ")))?);
+            let read = view::read_car(&layout.of_car, layout.part(desired, car), config.car_max_boost_amount);
+            cars.push(read.map_err(|error| error.within(&format!("car {car}: ")))?);
         }
-        let random = self.random.fork();
-        let arena = guarded(|| {
-            let mut arena = template.clone();
-            arena.set_mutator_config(config);
-            for (car, read) in cars.iter().enumerate() {
-                let team = if car < layout.blue { Team::Blue } else { Team::Orange };
-                let body = CarBodyConfig { dodge_deadzone: deadzone, ..HITBOXES[read.hitbox] };
-                arena.add_car(team, body);
-            }
-            arena.rng = random;
-            place_ball(&mut arena, ball);
-            for (car, read) in cars.iter().enumerate() {
-                arena.set_car_state_full(car, read.state);
-            }
-            for car in 0..cars.len() {
-                arena.refresh_car_contacts(car);
-            }
-            for (pad, &cooldown) in pads.iter().enumerate().filter(|(_, cooldown)| **cooldown > 0.0) {
-                arena.set_boost_pad_state(pad, BoostPadState { cooldown, touching_car_idxs: Vec::new() });
-            }
-            arena
-        });
-        self.arena = arena.map_err(|text| Error::Panicked(vec![(0, text)]))?;
+        Ok(Desired {
+            config,
+            deadzone,
+            ball: view::read_body(desired, view::ball_columns(layout), "ball_", &view::NOWHERE)?,
+            pads: view::read_pads(layout, desired)?,
+            cars,
+        })
+    }
+
+    /// Make the match anew.
+    ///
+    /// Hidden state of the old arena cannot remain: the new one is a clone of a template.
+    pub fn place(&mut self, template: &Arena, layout: &Layout, desired: Desired) {
+        let mut arena = template.clone();
+        arena.set_mutator_config(desired.config);
+        for (car, read) in desired.cars.iter().enumerate() {
+            let team = if car < layout.blue { Team::Blue } else { Team::Orange };
+            let body = CarBodyConfig { dodge_deadzone: desired.deadzone, ..HITBOXES[read.hitbox] };
+            arena.add_car(team, body);
+        }
+        arena.rng = self.random.fork();
+        place_ball(&mut arena, desired.ball);
+        for (car, read) in desired.cars.iter().enumerate() {
+            arena.set_car_state_full(car, read.state);
+        }
+        for car in 0..desired.cars.len() {
+            arena.refresh_car_contacts(car);
+        }
+        for (pad, &cooldown) in desired.pads.iter().enumerate().filter(|(_, cooldown)| **cooldown > 0.0) {
+            arena.set_boost_pad_state(pad, BoostPadState { cooldown, touching_car_idxs: Vec::new() });
+        }
+        self.arena = arena;
+        self.bounciness = self.mutators.ball_bounciness;
         self.dead = None;
+        self.panics_next = false;
         self.statistics = Statistics::default();
         self.events.clear();
         self.ticks = 0;
-        for (car, read) in cars.iter().enumerate() {
+        for (car, read) in desired.cars.iter().enumerate() {
             self.queues[car].begin(read.held);
             self.clocks[car] = read.clocks;
         }
-        row.copy_from_slice(desired);
-        self.show(layout, row);
-        Ok(())
     }
 
-    /// Move bodies a little and keep all that is remembered; write what a packet would show into `row`.
-    pub fn nudge(
-        &mut self,
-        layout: &Layout,
-        desired: &[f32],
-        ball: bool,
-        cars: &[bool],
-        row: &mut [f32],
-    ) -> Result<()> {
-        let new_ball = view::read_body(desired, view::ball_columns(layout), "ball_")?;
-        let columns = view::car_columns(&layout.of_car);
-        let mut bodies = Vec::with_capacity(cars.len());
-        for car in 0..cars.len() {
-            let part = &desired[layout.car_start + car * layout.car_stride..][..layout.car_stride];
-            bodies.push(
-                view::read_body(part, columns, "").map_err(|error| within(error, &format!("car {car}: ")))?,
-            );
+    /// Read and check the bodies of a row for `nudge`: the ball's, then the cars'.
+    pub fn read_bodies(&self, layout: &Layout, desired: &[f32]) -> Result<Vec<PhysState>> {
+        let (columns, now) = (view::car_columns(&layout.of_car), &self.arena.get_ball_state().phys);
+        let mut bodies = vec![view::read_body(desired, view::ball_columns(layout), "ball_", now)?];
+        for car in 0..layout.cars() {
+            let now = &self.arena.get_car_state(car).phys;
+            let body = view::read_body(layout.part(desired, car), columns, "", now);
+            bodies.push(body.map_err(|error| error.within(&format!("car {car}: ")))?);
         }
-        if ball && !self.shows_ball(new_ball) {
-            place_ball(&mut self.arena, new_ball);
+        Ok(bodies)
+    }
+
+    /// Move bodies and keep all that is remembered; what is shown there already is left alone.
+    pub fn nudge(&mut self, bodies: &[PhysState], ball: bool, cars: &[bool]) {
+        let (now, speed) = (self.arena.get_ball_state().phys, self.arena.mutator_config().ball_max_speed);
+        let new = view::changed(&now, &bodies[0], speed, consts::ball::MAX_ANG_SPEED);
+        if ball && new != now {
+            place_ball(&mut self.arena, new);
             self.statistics.ball_was_set();
         }
-        for (car, body) in bodies.into_iter().enumerate().filter(|(car, _)| cars[*car]) {
-            self.arena.edit_car_state_full(car, |state| state.phys = body);
+        for (car, body) in bodies[1..].iter().enumerate().filter(|(car, _)| cars[*car]) {
+            let now = self.arena.get_car_state(car).phys;
+            let new = view::changed(&now, body, consts::car::MAX_SPEED, consts::car::MAX_ANG_SPEED);
+            if new != now {
+                self.arena.edit_car_state_full(car, |state| state.phys = new);
+            }
         }
-        self.show(layout, row);
-        Ok(())
     }
 
-    /// Put the cars on kickoff spots with the ball asleep, and show it.
-    pub fn kickoff(&mut self, layout: &Layout, row: &mut [f32]) {
+    /// Put the cars on kickoff spots with the ball asleep.
+    pub fn kickoff(&mut self, layout: &Layout) {
         let seed = self.random.u64(..);
         self.arena.reset_to_random_kickoff(Some(seed));
         self.arena.sleep_ball();
@@ -171,8 +208,7 @@ impl Game {
             self.queues[car].begin([0.0; 8]);
         }
         self.clocks = [CarClocks::default(); 2 * MOST_TEAM_SIZE];
-        self.statistics.ball_was_set();
-        self.show(layout, row);
+        self.statistics.kickoff();
     }
 
     /// Take the control vectors of a step, one a tick or one in all for each car.
@@ -180,11 +216,10 @@ impl Game {
         let width = per_car * crate::controls::CONTROLS;
         for (car, queue) in self.queues.iter_mut().enumerate() {
             queue.add(self.ticks + delays(car), &vectors[car * width..(car + 1) * width]);
+            self.began.1[car].copy_from(queue);
         }
-    }
-
-    /// Begin a step: events and touches are those of this step only.
-    pub fn begin_step(&mut self) {
+        self.began.0 = self.ticks;
+        // Events and touches are those of one step.
         self.events.clear();
         for clocks in &mut self.clocks {
             clocks.touches = 0;
@@ -235,8 +270,8 @@ impl Game {
         self.arena.step_tick();
         self.ticks += 1;
         let bounced = self.note_events(layout, tick, &before);
-        if bounced && self.mutators.ball_bounciness != bounce::OWN {
-            self.correct_bounce(&before);
+        if bounced {
+            correct_bounce(&mut self.arena, &before, self.bounciness);
         }
         for (car, clocks) in self.clocks[..self.queues.len()].iter_mut().enumerate() {
             clocks.tick(self.arena.get_car_state(car));
@@ -251,15 +286,6 @@ impl Game {
             (config.gravity.z, config.ball_radius),
             |event| events.push(Event { tick, ..event }),
         );
-    }
-
-    /// Simulate a tick of a match whose cars were taken off.
-    pub fn tick_ball(&mut self) {
-        let before = self.arena.get_ball_state().phys;
-        let events = self.arena.step_tick();
-        if events.iter().any(|event| matches!(event, ArenaEvent::BallHitWorld(_))) {
-            self.correct_bounce(&before);
-        }
     }
 
     /// Note the events of a tick, one touch a car at most; return whether the ball met the field alone.
@@ -301,27 +327,35 @@ impl Game {
         }
         let Some(hit) = bounce else { return false };
         let (at, normal) = (hit.contact_point, hit.contact_normal);
-        let numbers = [at.x, at.y, at.z, normal.x, normal.y, normal.z];
-        self.events.push(Event { tick, ..Event::new(Kind::Bounce, None, None, numbers) });
+        // A ball that lies or rolls meets the field in each tick and is as slow as one tick of gravity makes it.
+        if before.vel.dot(normal).abs() > SLOWEST_BOUNCE {
+            let numbers = [at.x, at.y, at.z, normal.x, normal.y, normal.z];
+            self.events.push(Event { tick, ..Event::new(Kind::Bounce, None, None, numbers) });
+        }
         !touched.contains(&true)
     }
+}
 
-    fn correct_bounce(&mut self, before: &PhysState) {
-        let config = self.arena.mutator_config();
-        let around =
-            Surroundings { gravity: config.gravity.z, drag: config.ball_drag, radius: config.ball_radius };
-        let seen = view::settled(before, config.ball_max_speed, ball::MAX_ANG_SPEED);
-        let after = &self.arena.get_ball_state().phys;
-        let new = bounce::corrected(&seen, after, self.mutators.ball_bounciness, around);
-        self.arena.edit_ball_state(|state| state.phys = new);
+/// Simulate a tick of a match whose cars were taken off.
+pub fn tick_ball(arena: &mut Arena, bounciness: f32) {
+    let before = arena.get_ball_state().phys;
+    let events = arena.step_tick();
+    if events.iter().any(|event| matches!(event, ArenaEvent::BallHitWorld(_))) {
+        correct_bounce(arena, &before, bounciness);
     }
+}
 
-    /// Return whether the ball is shown like this already.
-    fn shows_ball(&self, body: PhysState) -> bool {
-        let speed = self.arena.mutator_config().ball_max_speed;
-        let seen = view::settled(&self.arena.get_ball_state().phys, speed, ball::MAX_ANG_SPEED);
-        seen.pos == body.pos && seen.vel == body.vel && seen.ang_vel == body.ang_vel
+/// Make a bounce off the field in the latest tick one of another restitution.
+fn correct_bounce(arena: &mut Arena, before: &PhysState, bounciness: f32) {
+    if bounciness == bounce::OWN {
+        return;
     }
+    let config = arena.mutator_config();
+    let around =
+        Surroundings { gravity: config.gravity.z, drag: config.ball_drag, radius: config.ball_radius };
+    let seen = view::settled(before, config.ball_max_speed, consts::ball::MAX_ANG_SPEED);
+    let new = bounce::corrected(&seen, &arena.get_ball_state().phys, bounciness, around);
+    arena.edit_ball_state(|state| state.phys = new);
 }
 
 /// Set the ball; one without any speed stays where it is until something touches it, as in the game.
@@ -336,12 +370,4 @@ fn place_ball(arena: &mut Arena, body: PhysState) {
 pub fn guarded<T>(run: impl FnOnce() -> T) -> std::result::Result<T, String> {
     let _quiet = panics::Quiet::begin();
     catch_unwind(AssertUnwindSafe(run)).map_err(|_| panics::last_message())
-}
-
-/// Put words before an argument's error.
-pub fn within(error: Error, words: &str) -> Error {
-    match error {
-        Error::Argument(text) => Error::Argument(format!("{words}{text}")),
-        other => other,
-    }
 }

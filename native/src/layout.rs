@@ -1,10 +1,11 @@
 //! Where each field of a match lies in the caller's float32 buffer.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use pyo3::prelude::*;
 
-use crate::errors::{Error, Result, argument};
+use crate::errors::{Error, Result, refuse};
 
 /// Boost pads of a soccar field.
 pub const PADS: usize = 34;
@@ -12,24 +13,26 @@ pub const PADS: usize = 34;
 /// Most cars in a team.
 pub const MOST_TEAM_SIZE: usize = 4;
 
+/// Most numbers of a match.
+const MOST_NUMBERS: usize = 1 << 20;
+
 /// Define a set of columns: a struct with one `Option<usize>` for each field, and the table of its fields.
 macro_rules! columns {
-    ($(#[$doc:meta])* $name:ident { $($(#[$field_doc:meta])* $field:ident: $shape:expr,)* }) => {
+    ($(#[$doc:meta])* $name:ident { $($field:ident: $shape:expr,)* }) => {
         $(#[$doc])*
         #[derive(Clone, Debug, Default)]
-        pub struct $name { $($(#[$field_doc])* pub $field: Option<usize>,)* }
+        pub struct $name { $(pub(crate) $field: Option<usize>,)* }
 
         impl $name {
             /// Names and shapes of all fields, in the standard order.
             pub const FIELDS: &'static [(&'static str, &'static [usize])] =
                 &[$((stringify!($field), $shape),)*];
 
-            fn set(&mut self, name: &str, column: usize) -> bool {
+            fn set(&mut self, name: &str, column: usize) {
                 match name {
                     $(stringify!($field) => self.$field = Some(column),)*
-                    _ => return false,
+                    _ => {}
                 }
-                true
             }
         }
     };
@@ -38,114 +41,63 @@ macro_rules! columns {
 columns! {
     /// Columns of a match's own numbers, counted from the beginning of its row.
     MatchColumns {
-        /// Physics tick, an int32's bits.
-        frame: &[],
-        /// Kept as the caller wrote it.
-        phase: &[],
-        /// Kept as the caller wrote it, s.
-        clock: &[],
-        /// Kept as the caller wrote it.
-        overtime: &[],
-        /// Kept as the caller wrote it.
-        score: &[2],
-        /// 1 where the ball's |y| is above 5215.5 uu.
-        goal_scored: &[],
-        /// Read by `put`: times 650 uu/s^2 downwards.
-        gravity: &[],
-        /// Read by `put`: times the mutator `boost_used_per_second`.
-        boost_consumption: &[],
-        /// Read by `put`: stick sum from which a second jump is a dodge.
-        dodge_deadzone: &[],
-        /// Kept as the caller wrote it.
-        ball_known: &[],
-        /// uu.
-        ball_position: &[3],
-        /// Columns forward, right, up.
-        ball_rotation: &[3, 3],
-        /// uu/s.
-        ball_linear_velocity: &[3],
-        /// rad/s, world axes.
-        ball_angular_velocity: &[3],
-        /// s until each pad is back, 0 while it can be taken; in the layout's order of pads.
-        pad_timer: &[PADS],
+        frame: &[], // Physics tick, an int32's bits.
+        phase: &[], // Kept as the caller wrote it.
+        clock: &[], // Kept as the caller wrote it, s.
+        overtime: &[], // Kept as the caller wrote it.
+        score: &[2], // Kept as the caller wrote it.
+        goal_scored: &[], // 1 where the ball's |y| is above 5215.5 uu.
+        gravity: &[], // Read by `put`: times 650 uu/s^2 downwards.
+        boost_consumption: &[], // Read by `put`: times the mutator `boost_used_per_second`.
+        dodge_deadzone: &[], // Read by `put`: stick sum from which a second jump is a dodge.
+        ball_known: &[], // Kept as the caller wrote it.
+        ball_position: &[3], // uu.
+        ball_rotation: &[3, 3], // Columns forward, right, up.
+        ball_linear_velocity: &[3], // uu/s.
+        ball_angular_velocity: &[3], // rad/s, world axes.
+        pad_timer: &[PADS], // s until each pad is back, 0 while it can be taken; in the layout's order of pads.
     }
 }
 
 columns! {
     /// Columns of a car's numbers, counted from the beginning of the car's part.
     CarColumns {
-        /// Kept as the caller wrote it, an int32's bits.
-        player_id: &[],
-        /// Kept as the caller wrote it: the car's place gives its team.
-        team: &[],
-        /// Read by `put`: 0 octane, 1 dominus, 2 plank, 3 breakout, 4 hybrid, 5 merc, 6 psyclops.
-        hitbox: &[],
-        /// uu.
-        position: &[3],
-        /// Columns forward, right, up.
-        rotation: &[3, 3],
-        /// uu/s.
-        linear_velocity: &[3],
-        /// rad/s, world axes.
-        angular_velocity: &[3],
-        /// 0 to 100.
-        boost_amount: &[],
-        /// s until the respawn, 0 while alive.
-        demo_respawn_timer: &[],
-        /// 0 or 1: front left, front right, back left, back right.
-        wheels_with_contact: &[4],
-        /// s since the car became supersonic, 0 while it is not.
-        supersonic_time: &[],
-        /// s since boosting began, 0 while not boosting.
-        boost_active_time: &[],
-        /// 0 to 1.
-        handbrake: &[],
-        /// 0 or 1.
-        has_jumped: &[],
-        /// 0 or 1.
-        is_holding_jump: &[],
-        /// 0 or 1.
-        is_jumping: &[],
-        /// s since the jump began.
-        jump_time: &[],
-        /// 0 or 1.
-        has_flipped: &[],
-        /// 0 or 1.
-        has_double_jumped: &[],
-        /// s since the jump ended.
-        air_time_since_jump: &[],
-        /// s since the dodge began.
-        flip_time: &[],
-        /// Car axes.
-        flip_torque: &[3],
-        /// 0 or 1.
-        is_autoflipping: &[],
-        /// s.
-        autoflip_timer: &[],
-        /// 1 or -1, 0 before the first.
-        autoflip_direction: &[],
-        /// The car last bumped while that bump cools down, else -1.
-        bump_victim: &[],
-        /// Ticks with contact to the ball in the latest step.
-        ball_touches: &[],
-        /// The control vector of the latest tick.
-        controls: &[8],
-        /// 0 or 1: three wheels or more touch.
-        on_ground: &[],
-        /// 0 or 1.
-        is_demoed: &[],
-        /// 0 or 1.
-        is_boosting: &[],
-        /// 0 or 1.
-        is_supersonic: &[],
-        /// 0 or 1.
-        is_flipping: &[],
-        /// 0 or 1: a dodge or double jump is left.
-        has_flip: &[],
-        /// 0 or 1: has one, is in the air and has let go of jump.
-        can_flip: &[],
-        /// Kept as the caller wrote it.
-        known: &[9],
+        player_id: &[], // Kept as the caller wrote it, an int32's bits.
+        team: &[], // Kept as the caller wrote it: the car's place gives its team.
+        hitbox: &[], // Read by `put`: 0 octane, 1 dominus, 2 plank, 3 breakout, 4 hybrid, 5 merc, 6 psyclops.
+        position: &[3], // uu.
+        rotation: &[3, 3], // Columns forward, right, up.
+        linear_velocity: &[3], // uu/s.
+        angular_velocity: &[3], // rad/s, world axes.
+        boost_amount: &[], // 0 to 100.
+        demo_respawn_timer: &[], // s until the respawn, 0 while alive.
+        wheels_with_contact: &[4], // 0 or 1: front left, front right, back left, back right.
+        supersonic_time: &[], // s since the car became supersonic, 0 while it is not.
+        boost_active_time: &[], // s since boosting began, 0 while not boosting.
+        handbrake: &[], // 0 to 1.
+        has_jumped: &[], // 0 or 1.
+        is_holding_jump: &[], // 0 or 1.
+        is_jumping: &[], // 0 or 1.
+        jump_time: &[], // s since the jump began.
+        has_flipped: &[], // 0 or 1.
+        has_double_jumped: &[], // 0 or 1.
+        air_time_since_jump: &[], // s since the jump ended.
+        flip_time: &[], // s since the dodge began.
+        flip_torque: &[3], // Car axes.
+        is_autoflipping: &[], // 0 or 1.
+        autoflip_timer: &[], // s.
+        autoflip_direction: &[], // 1 or -1, 0 before the first.
+        bump_victim: &[], // The car last bumped while that bump cools down, else -1.
+        ball_touches: &[], // Ticks with contact to the ball in the latest step.
+        controls: &[8], // The control vector of the latest tick.
+        on_ground: &[], // 0 or 1: three wheels or more touch.
+        is_demoed: &[], // 0 or 1.
+        is_boosting: &[], // 0 or 1.
+        is_supersonic: &[], // 0 or 1.
+        is_flipping: &[], // 0 or 1.
+        has_flip: &[], // 0 or 1: a dodge or double jump is left.
+        can_flip: &[], // 0 or 1: has one, is in the air and has let go of jump.
+        known: &[9], // Kept as the caller wrote it.
     }
 }
 
@@ -154,20 +106,26 @@ columns! {
 #[derive(Clone, Debug)]
 pub struct Layout {
     /// Cars of the blue team.
+    #[pyo3(get)]
     pub blue: usize,
     /// Cars of the orange team.
+    #[pyo3(get)]
     pub orange: usize,
     /// Numbers of a match.
+    #[pyo3(get)]
     pub size: usize,
     /// Column at which the first car begins.
+    #[pyo3(get)]
     pub car_start: usize,
     /// Numbers of a car.
+    #[pyo3(get)]
     pub car_stride: usize,
     /// Columns of the match.
     pub of_match: MatchColumns,
     /// Columns within a car.
     pub of_car: CarColumns,
     /// RocketSim's number of each pad, in the caller's order.
+    #[pyo3(get)]
     pub pads: [usize; PADS],
     names: BTreeMap<String, (usize, Vec<usize>)>,
 }
@@ -176,6 +134,11 @@ impl Layout {
     /// Return the number of cars.
     pub fn cars(&self) -> usize {
         self.blue + self.orange
+    }
+
+    /// Return a car's part of a row.
+    pub fn part<'a>(&self, row: &'a [f32], car: usize) -> &'a [f32] {
+        &row[self.car_start + car * self.car_stride..][..self.car_stride]
     }
 }
 
@@ -201,9 +164,7 @@ impl Layout {
         pads: Option<Vec<usize>>,
     ) -> Result<Self> {
         if blue > MOST_TEAM_SIZE || orange > MOST_TEAM_SIZE {
-            return argument(format!(
-                "team sizes are {blue} and {orange}, expected 0 to {MOST_TEAM_SIZE} each"
-            ));
+            refuse!("team sizes are {blue} and {orange}, expected 0 to {MOST_TEAM_SIZE} each");
         }
         let (own_match, match_width) = standard(MatchColumns::FIELDS);
         let (own_car, car_width) = standard(CarColumns::FIELDS);
@@ -211,32 +172,26 @@ impl Layout {
         let car_columns = car_columns.unwrap_or(own_car);
         let car_start = car_start.unwrap_or(match_width);
         let car_stride = car_stride.unwrap_or(car_width);
-        let size = size.unwrap_or(car_start + (blue + orange) * car_stride);
-        if car_start + (blue + orange) * car_stride > size {
-            return argument(format!(
-                "size is {size}, expected {} or more: {} cars of {car_stride} numbers from column {car_start} on",
-                car_start + (blue + orange) * car_stride,
+        let needed = car_start.saturating_add((blue + orange).saturating_mul(car_stride));
+        let size = size.unwrap_or(needed);
+        if needed > size || size == 0 || size > MOST_NUMBERS {
+            refuse!(
+                "size is {size}, expected {} to {MOST_NUMBERS}: {} cars of {car_stride} numbers from column {car_start} on",
+                needed.max(1),
                 blue + orange
-            ));
+            );
         }
-        let mut of_match = MatchColumns::default();
-        let mut of_car = CarColumns::default();
-        let mut names = BTreeMap::new();
-        place("match_columns", MatchColumns::FIELDS, &match_columns, size, |name, column| {
-            of_match.set(name, column)
+        let (mut of_match, mut of_car, mut names) =
+            (MatchColumns::default(), CarColumns::default(), BTreeMap::new());
+        let cars = car_start..car_start + (blue + orange) * car_stride;
+        place("match_columns", MatchColumns::FIELDS, &match_columns, (size, cars), |name, column, shape| {
+            of_match.set(name, column);
+            names.insert(name.to_owned(), (column, shape.to_vec()));
         })?;
-        place("car_columns", CarColumns::FIELDS, &car_columns, car_stride, |name, column| {
-            of_car.set(name, column)
+        place("car_columns", CarColumns::FIELDS, &car_columns, (car_stride, 0..0), |name, column, shape| {
+            of_car.set(name, column);
+            names.insert(format!("car_{name}"), (column, shape.to_vec()));
         })?;
-        for (fields, columns, prefix) in
-            [(MatchColumns::FIELDS, &match_columns, ""), (CarColumns::FIELDS, &car_columns, "car_")]
-        {
-            for (name, shape) in fields {
-                if let Some(column) = columns.get(*name) {
-                    names.insert(format!("{prefix}{name}"), (*column, shape.to_vec()));
-                }
-            }
-        }
         Ok(Self {
             blue,
             orange,
@@ -248,36 +203,6 @@ impl Layout {
             pads: pad_order(pads)?,
             names,
         })
-    }
-
-    /// Numbers of a match.
-    #[getter]
-    fn size(&self) -> usize {
-        self.size
-    }
-
-    /// Cars of the blue team.
-    #[getter]
-    fn blue(&self) -> usize {
-        self.blue
-    }
-
-    /// Cars of the orange team.
-    #[getter]
-    fn orange(&self) -> usize {
-        self.orange
-    }
-
-    /// Column at which the first car begins.
-    #[getter]
-    fn car_start(&self) -> usize {
-        self.car_start
-    }
-
-    /// Numbers of a car.
-    #[getter]
-    fn car_stride(&self) -> usize {
-        self.car_stride
     }
 
     /// Column and shape of each field by name; those of cars begin with `car_` and count from the car's part.
@@ -298,27 +223,33 @@ fn standard(fields: &[(&str, &[usize])]) -> (BTreeMap<String, usize>, usize) {
     (columns, at)
 }
 
-/// Hand each of the caller's columns to `set`, after checking its name and room.
+/// Hand each of the caller's columns to `set`, after checking its name and room; no two may overlap.
 fn place(
     what: &str,
     fields: &[(&str, &[usize])],
     columns: &BTreeMap<String, usize>,
-    room: usize,
-    mut set: impl FnMut(&str, usize) -> bool,
+    (room, taken): (usize, Range<usize>),
+    mut set: impl FnMut(&str, usize, &[usize]),
 ) -> Result<()> {
+    let mut parts = vec![("the cars", taken)];
     for (name, &column) in columns {
         let Some((_, shape)) = fields.iter().find(|(own, _)| own == name) else {
             let known: Vec<_> = fields.iter().map(|(own, _)| *own).collect();
-            return argument(format!("{what} has {name:?}, expected names of {}", known.join(", ")));
+            refuse!("{what} has {name:?}, expected names of {}", known.join(", "));
         };
-        if column.checked_add(width(shape)).is_none_or(|end| end > room) {
-            return argument(format!(
+        let end = column.saturating_add(width(shape));
+        if end > room {
+            refuse!(
                 "{what}[{name:?}] is {column}, expected at most {} for {} numbers in a part of {room}",
                 room.saturating_sub(width(shape)),
                 width(shape)
-            ));
+            );
         }
-        set(name, column);
+        if let Some((other, _)) = parts.iter().find(|(_, part)| part.start.max(column) < part.end.min(end)) {
+            refuse!("{what}[{name:?}] is {column}, where {other} lie too, expected columns of its own");
+        }
+        parts.push((name, column..end));
+        set(name, column, shape);
     }
     Ok(())
 }
@@ -329,7 +260,7 @@ fn pad_order(pads: Option<Vec<usize>>) -> Result<[usize; PADS]> {
     let mut sorted = pads.clone();
     sorted.sort_unstable();
     if sorted != (0..PADS).collect::<Vec<_>>() {
-        return argument(format!("pads is {pads:?}, expected each of 0 to {} once", PADS - 1));
+        refuse!("pads is {pads:?}, expected each of 0 to {} once", PADS - 1);
     }
     pads.try_into().map_err(|_| Error::Argument("pads has a wrong length".to_owned()))
 }

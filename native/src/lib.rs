@@ -17,6 +17,7 @@ pub mod matches;
 pub mod mutators;
 pub mod panics;
 pub mod statistics;
+pub mod steps;
 pub mod view;
 
 use std::path::PathBuf;
@@ -72,8 +73,10 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<layout::Layout>()?;
     module.add_class::<matches::Matches>()?;
     module.add("MatchError", module.py().get_type::<MatchError>())?;
-    module.add("KINDS", events::KINDS.to_vec())?;
+    module.add("KINDS", events::KINDS.into_iter().zip(0u8..).collect::<Vec<_>>())?;
     module.add("VERSION", env!("CARGO_PKG_VERSION"))?;
+    module.add("SOURCE_HASH", env!("SOURCE_HASH"))?;
+    module.add_function(wrap_pyfunction!(matches::step_groups, module)?)?;
     module.add_function(wrap_pyfunction!(load_meshes, module)?)?;
     module.add_function(wrap_pyfunction!(meshes_loaded, module)?)?;
     module.add_function(wrap_pyfunction!(pad_positions, module)?)?;

@@ -1,121 +1,80 @@
 //! The Python class `Matches`: one group of matches of equal team sizes, stepped together.
 
-use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, LazyLock, Mutex};
+use std::collections::BTreeMap;
 
 use numpy::{
     PyArray1, PyArray3, PyArrayMethods, PyReadonlyArray2, PyReadonlyArray4, PyReadwriteArray2,
     PyUntypedArrayMethods,
 };
 use pyo3::prelude::*;
-use rayon::prelude::*;
-use rayon::{ThreadPool, ThreadPoolBuilder};
 use rocketsim::{Arena, ArenaConfig, GameMode};
 
 use crate::controls::{self, CONTROLS};
-use crate::errors::{Error, Result, argument};
+use crate::errors::{Death, Error, Result, refuse};
 use crate::events;
 use crate::forecast::{FRAME, forecast};
-use crate::game::{Game, guarded, within};
+use crate::game::{Game, guarded};
 use crate::layout::Layout;
-
-/// Ticks times matches between two looks for Ctrl-C: about a tenth of a second.
-const UNINTERRUPTED: usize = 30_000;
+use crate::steps::{Task, UNINTERRUPTED, for_each, run};
 
 /// Ticks of one call, at most: 28 hours of the game.
 const MOST_TICKS: usize = 12_000_000;
 
-type Pools = HashMap<(u32, usize), Arc<ThreadPool>>;
+/// Numbers of one call's frames, at most: 1 GiB.
+const MOST_NUMBERS: usize = 1 << 28;
 
-static POOLS: LazyLock<Mutex<Pools>> = LazyLock::new(Mutex::default);
+/// Ticks of a forecast, at most: 10 minutes, some 50 ms of work without a look for Ctrl-C.
+const MOST_FORECAST: usize = 72_000;
 
-/// Return the pool with a number of threads; a forked process makes its own.
-fn pool(threads: usize) -> Result<Arc<ThreadPool>> {
-    let mut pools = POOLS.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    let key = (std::process::id(), threads);
-    if let Some(pool) = pools.get(&key) {
-        return Ok(Arc::clone(pool));
+/// A group's part in a step: its matches, buffer, control vectors and delays.
+type Part<'a, 'py> =
+    (&'a mut Matches, PyReadwriteArray2<'py, f32>, PyReadonlyArray4<'py, f32>, Option<Delays<'py>>);
+type Delays<'py> = PyReadonlyArray2<'py, i64>;
+
+/// Step groups by the same number of ticks, on the largest number of threads that one of them has.
+fn step_all(py: Python<'_>, mut parts: Vec<Part<'_, '_>>, ticks: usize) -> Result<()> {
+    check_ticks("ticks", ticks, MOST_TICKS)?;
+    let several = parts.len() > 1;
+    for (group, (matches, buffer, controls, delay)) in parts.iter().enumerate() {
+        let checked = matches.check_step(group, buffer, controls, delay.as_ref(), ticks);
+        checked.map_err(|error| if several { error.within(&format!("group {group}: ")) } else { error })?;
     }
-    let made = ThreadPoolBuilder::new().num_threads(threads).build();
-    let pool = Arc::new(made.map_err(|error| Error::Argument(format!("threads is {threads}: {error}")))?);
-    pools.insert(key, Arc::clone(&pool));
-    Ok(pool)
-}
-
-/// Call `work` for each task, on one thread or on a pool of more.
-fn for_each<T: Send>(threads: usize, tasks: &mut [T], work: impl Fn(&mut T) + Send + Sync) -> Result<()> {
-    if threads <= 1 || tasks.len() <= 1 {
-        tasks.iter_mut().for_each(work);
-    } else {
-        pool(threads)?.install(|| tasks.par_iter_mut().with_min_len(1).for_each(work));
+    let threads = parts.iter().map(|part| part.0.threads).max().unwrap_or(1);
+    let mut tasks = Vec::new();
+    for (matches, buffer, controls, delay) in &mut parts {
+        let delays = delay.as_ref().map(|delay| slice(delay.as_slice(), "delay")).transpose()?;
+        matches.take(slice(controls.as_slice(), "controls")?, controls.shape()[2], delays);
+        tasks.extend(matches.tasks(slice_mut(buffer, "buffer")?, ticks));
     }
-    Ok(())
+    run(py, threads, &mut tasks)?;
+    drop(tasks);
+    died(parts.iter().enumerate().flat_map(|(group, part)| part.0.deaths(group)).collect())
 }
 
-/// One match's share of a step.
-struct Task<'a> {
-    game: &'a mut Game,
-    layout: &'a Layout,
-    row: &'a mut [f32],
-    frames: Option<&'a mut [f32]>,
-    ticks: usize,
-    every: usize,
+/// Return an error that names the matches which died in this call.
+fn died(deaths: Vec<Death>) -> Result<()> {
+    if deaths.is_empty() { Ok(()) } else { Err(Error::Panicked(deaths)) }
 }
 
-impl Task<'_> {
-    /// Simulate the ticks from `from` to `to` of a call, as far as this match plays them.
-    fn advance(&mut self, from: usize, to: usize) {
-        let mut at = from;
-        let end = to.min(self.ticks);
-        while at < end {
-            // Up to the next frame, or to the end.
-            let stop = if self.frames.is_some() { (at / self.every + 1) * self.every } else { end };
-            let stop = stop.min(end);
-            self.game.advance(self.layout, at as u32, (stop - at) as u32);
-            let size = self.layout.size;
-            if stop % self.every == 0
-                && let Some(frames) = &mut self.frames
-            {
-                show(self.game, self.layout, self.row, self.every as u64);
-                frames[(stop / self.every - 1) * size..][..size].copy_from_slice(self.row);
-            }
-            at = stop;
-        }
+/// Step several groups in one call, on one pool of threads.
+///
+/// `groups` has `(matches, buffer, controls, delay or None)` for each, as `Matches.step` takes them. Nothing
+/// is stepped where one of them is refused. `MatchError.args[2]` has the groups of the matches that failed.
+#[pyfunction]
+pub fn step_groups(py: Python<'_>, groups: Vec<Group<'_>>, ticks: usize) -> Result<()> {
+    let (mut owners, mut rest) = (Vec::new(), Vec::new());
+    for (matches, buffer, controls, delay) in groups {
+        owners.push(matches);
+        rest.push((buffer, controls, delay));
     }
+    let parts = owners.iter_mut().zip(rest).map(|(matches, rest)| (&mut **matches, rest.0, rest.1, rest.2));
+    step_all(py, parts.collect(), ticks)
 }
-
-impl Task<'_> {
-    fn show(&mut self, ticks: u64) {
-        show(self.game, self.layout, self.row, ticks);
-    }
-}
-
-/// Show a match after some ticks; the row of a dead one stays as it was.
-fn show(game: &Game, layout: &Layout, row: &mut [f32], ticks: u64) {
-    if game.dead.is_none() {
-        crate::view::count_frame(layout, row, ticks);
-        game.show(layout, row);
-    }
-}
-
-/// Simulate tasks; look for Ctrl-C between pieces of a long call.
-fn run(py: Python<'_>, threads: usize, tasks: &mut [Task<'_>]) -> Result<()> {
-    let most = tasks.iter().map(|task| task.ticks).max().unwrap_or(0);
-    let piece = (UNINTERRUPTED * threads.max(1) / tasks.len().max(1)).max(1);
-    let mut at = 0;
-    while at < most {
-        let to = (at + piece).min(most);
-        py.detach(|| for_each(threads, tasks, |task| task.advance(at, to)))?;
-        if to < most {
-            py.check_signals()?;
-        }
-        at = to;
-    }
-    Ok(())
-}
+type Group<'py> =
+    (PyRefMut<'py, Matches>, PyReadwriteArray2<'py, f32>, PyReadonlyArray4<'py, f32>, Option<Delays<'py>>);
 
 /// N matches of equal team sizes.
-#[pyclass(module = "rocketsim_batch")]
+#[pyclass(subclass, module = "rocketsim_batch._native")]
 pub struct Matches {
     games: Vec<Game>,
     layout: Layout,
@@ -134,102 +93,159 @@ impl Matches {
         if shape == [matches, self.layout.size] {
             return Ok(());
         }
-        argument(format!(
-            "{name} is float32{shape:?}, expected C-contiguous float32[{matches}, {}]",
-            self.layout.size
-        ))
+        refuse!("{name} is float32{shape:?}, expected C-contiguous float32[{matches}, {}]", self.layout.size)
     }
 
     fn check_numbers(&self, numbers: &[usize]) -> Result<()> {
         let mut seen = vec![false; self.games.len()];
         for &number in numbers {
             if number >= self.games.len() {
-                return argument(format!(
-                    "matches has {number}, expected numbers from 0 to {}",
-                    self.games.len() - 1
-                ));
+                refuse!("matches has {number}, expected numbers from 0 to {}", self.games.len() - 1);
             }
             if std::mem::replace(&mut seen[number], true) {
-                return argument(format!("matches has {number} twice, expected each once"));
+                refuse!("matches has {number} twice, expected each once");
             }
         }
         Ok(())
     }
 
-    fn check_alive(&self) -> Result<()> {
-        let dead: Vec<_> = self.deaths();
+    /// Refuse dead matches among some.
+    fn check_alive(&self, numbers: &[usize]) -> Result<()> {
+        let dead: Vec<_> =
+            self.deaths(0).into_iter().filter(|death| numbers.contains(&death.number)).collect();
         if dead.is_empty() { Ok(()) } else { Err(Error::Dead(dead)) }
     }
 
-    fn deaths(&self) -> Vec<(usize, String)> {
-        let of = |(number, game): (usize, &Game)| game.dead.clone().map(|text| (number, text));
+    fn deaths(&self, group: usize) -> Vec<Death> {
+        let of = |(number, game): (usize, &Game)| game.dead.clone().map(|text| Death { group, number, text });
         self.games.iter().enumerate().filter_map(of).collect()
     }
 
-    /// Return an error that names the matches which died in this call.
-    fn check_died(&self) -> Result<()> {
-        let died = self.deaths();
-        if died.is_empty() { Ok(()) } else { Err(Error::Panicked(died)) }
+    fn check_step(
+        &self,
+        group: usize,
+        buffer: &PyReadwriteArray2<'_, f32>,
+        controls: &PyReadonlyArray4<'_, f32>,
+        delay: Option<&Delays<'_>>,
+        ticks: usize,
+    ) -> Result<()> {
+        let dead = self.deaths(group);
+        if !dead.is_empty() {
+            return Err(Error::Dead(dead));
+        }
+        self.check_buffer("buffer", buffer.shape(), self.games.len())?;
+        if !buffer.is_c_contiguous() {
+            return not_contiguous("buffer");
+        }
+        self.check_controls(controls, ticks)?;
+        delay.map_or(Ok(()), |delay| self.check_delays(delay))
+    }
+
+    /// Change some matches and show them in their rows; those that panic are dead, the others are done.
+    ///
+    /// `change` gets the place in `numbers`, the match and what `with` has at that place.
+    fn change<T>(
+        &mut self,
+        numbers: &[usize],
+        buffer: &mut PyReadwriteArray2<'_, f32>,
+        with: Vec<T>,
+        change: impl Fn(&mut Game, &Layout, &Arena, &mut [f32], T),
+    ) -> Result<()> {
+        let size = self.layout.size;
+        let rows = slice_mut(buffer, "buffer")?;
+        let mut deaths = Vec::new();
+        for (&number, with) in numbers.iter().zip(with) {
+            let (game, row) = (&mut self.games[number], &mut rows[number * size..(number + 1) * size]);
+            let done = guarded(|| {
+                change(game, &self.layout, &self.template, row, with);
+                game.show(&self.layout, row);
+            });
+            if let Err(text) = done {
+                game.dead = Some(text.clone());
+                deaths.push(Death { group: 0, number, text });
+            }
+        }
+        died(deaths)
+    }
+
+    /// Return what steps each match by some ticks and shows it in its row.
+    fn tasks<'a>(&'a mut self, rows: &'a mut [f32], ticks: usize) -> impl Iterator<Item = Task<'a>> {
+        let (layout, every, shown) = (&self.layout, usize::MAX, 0);
+        let games = self.games.iter_mut().zip(rows.chunks_exact_mut(layout.size));
+        games.map(move |(game, row)| Task { game, layout, row, frames: None, ticks, every, shown })
     }
 
     /// Hand out the control vectors of a call.
     fn take(&mut self, vectors: &[f32], per_car: usize, delays: Option<&[i64]>) {
         let (cars, width) = (self.layout.cars(), self.layout.cars() * per_car * CONTROLS);
         for (number, game) in self.games.iter_mut().enumerate() {
-            game.begin_step();
             let delay = |car: usize| delays.map_or(0, |all| all[number * cars + car] as u64);
             game.take(&vectors[number * width..(number + 1) * width], per_car, delay);
         }
     }
 
-    /// Check control vectors `(matches, cars, 1 or ticks, 8)`; return how many a car has.
-    fn check_controls(&self, vectors: &PyReadonlyArray4<'_, f32>, ticks: usize) -> Result<usize> {
+    /// Check control vectors `(matches, cars, 1 or ticks, 8)`.
+    fn check_controls(&self, vectors: &PyReadonlyArray4<'_, f32>, ticks: usize) -> Result<()> {
         let (shape, cars) = (vectors.shape(), self.layout.cars());
         let per_car = shape[2];
         let fits = shape[0] == self.games.len() && shape[1] == cars && shape[3] == CONTROLS;
         if !fits || (per_car != 1 && per_car != ticks) {
-            return argument(format!(
+            refuse!(
                 "controls is float32{shape:?}, expected float32[{}, {cars}, 1 or {ticks}, {CONTROLS}]",
                 self.games.len()
-            ));
+            );
         }
-        controls::check(slice(vectors.as_slice(), "controls")?, cars, per_car)?;
-        Ok(per_car)
+        controls::check(slice(vectors.as_slice(), "controls")?, cars, per_car)
     }
+}
+
+fn not_contiguous<T>(name: &str) -> Result<T> {
+    refuse!("{name} is not C-contiguous, expected np.ascontiguousarray of it")
 }
 
 /// Return a contiguous array's numbers.
 fn slice<'a, T, E>(numbers: std::result::Result<&'a [T], E>, name: &str) -> Result<&'a [T]> {
-    numbers.map_err(|_| {
-        Error::Argument(format!("{name} is not C-contiguous, expected np.ascontiguousarray of it"))
-    })
+    numbers.or_else(|_| not_contiguous(name))
 }
 
 /// Return a contiguous array's numbers to write.
 fn slice_mut<'a>(buffer: &'a mut PyReadwriteArray2<'_, f32>, name: &str) -> Result<&'a mut [f32]> {
-    buffer.as_slice_mut().map_err(|_| {
-        Error::Argument(format!("{name} is not C-contiguous, expected np.ascontiguousarray of it"))
-    })
+    buffer.as_slice_mut().or_else(|_| not_contiguous(name))
 }
 
-fn check_ticks(ticks: usize) -> Result<()> {
-    if (1..=MOST_TICKS).contains(&ticks) {
+/// Refuse an answer that would not fit into memory.
+fn check_amount(matches: usize, frames: usize, size: usize) -> Result<()> {
+    let numbers = matches.saturating_mul(frames).saturating_mul(size);
+    if numbers <= MOST_NUMBERS {
         return Ok(());
     }
-    argument(format!("ticks is {ticks}, expected 1 to {MOST_TICKS}"))
+    refuse!(
+        "{matches} matches, {frames} frames of {size} numbers are {numbers} numbers, expected {MOST_NUMBERS} at most; \
+         take fewer matches or a larger every"
+    )
+}
+
+fn check_ticks(name: &str, ticks: usize, most: usize) -> Result<()> {
+    if (1..=most).contains(&ticks) {
+        return Ok(());
+    }
+    refuse!("{name} is {ticks}, expected 1 to {most}")
 }
 
 #[pymethods]
 impl Matches {
     /// Make matches; each needs a `put` before its first step.
+    ///
+    /// `matches` is 1 to 100000, `seed` any number below 2^64, from which each match draws its own random stream;
+    /// `threads`, 1 to 1024, share the work of a call. Raises FileNotFoundError before `load_meshes`.
     #[new]
     #[pyo3(signature = (matches, layout, *, seed=0, threads=1))]
     fn new(matches: usize, layout: &Layout, seed: u64, threads: usize) -> Result<Self> {
-        if matches == 0 || matches > 1_000_000 {
-            return argument(format!("matches is {matches}, expected 1 to 1000000"));
+        if matches == 0 || matches > 100_000 {
+            refuse!("matches is {matches}, expected 1 to 100000");
         }
         if threads == 0 || threads > 1024 {
-            return argument(format!("threads is {threads}, expected 1 to 1024"));
+            refuse!("threads is {threads}, expected 1 to 1024");
         }
         if !rocketsim::is_initialized() {
             return Err(Error::Meshes(
@@ -253,7 +269,7 @@ impl Matches {
         self.layout.clone()
     }
 
-    /// Begin the random streams of all matches, or of some, anew.
+    /// Begin the random streams of all matches, or of some, anew: kickoff spots and respawns.
     #[pyo3(signature = (seed, matches=None))]
     fn seed(&mut self, seed: u64, matches: Option<Vec<usize>>) -> Result<()> {
         let numbers = matches.unwrap_or_else(|| (0..self.games.len()).collect());
@@ -271,46 +287,45 @@ impl Matches {
     }
 
     /// Change mutators of a match; they act from its next `put` on.
+    ///
+    /// Raises ValueError where a name is unknown or a value out of its range; then nothing was changed.
     fn set_mutators(&mut self, number: usize, mutators: BTreeMap<String, f32>) -> Result<()> {
         self.check_numbers(&[number])?;
         let mut new = self.games[number].mutators;
         for (name, value) in mutators {
-            new.set(&name, value).map_err(|error| within(error, &format!("match {number}: ")))?;
+            new.set(&name, value).map_err(|error| error.within(&format!("match {number}: ")))?;
         }
         self.games[number].mutators = new;
         Ok(())
     }
 
-    /// Make some matches anew from states `(n, size)`, and show them in their rows of `buffer`.
+    /// Make some matches anew from states, and show them in their rows of `buffer`.
+    ///
+    /// A state is a whole row; fields that the layout lacks are 0 or the game's defaults, and a ball without any
+    /// speed sleeps until something touches it. A ball that was shown goes on to the bit,
+    /// cars nearly so, since no row has all of them: the last digits of their rotation, cooldowns of bumps, the normal of the field under a car on its roof, how long ago a jump ended on the
+    /// ground, which cars stand on a pad. Statistics and what waits of controls are cleared.
+    ///
+    /// `states` is float32 `(n, size)`, `buffer` float32 `(matches, size)`. Raises ValueError with match, car and
+    /// field where a number is not finite or absurd; then nothing was put.
     fn put(
         &mut self,
         matches: Vec<usize>,
         states: PyReadonlyArray2<'_, f32>,
         mut buffer: PyReadwriteArray2<'_, f32>,
     ) -> Result<()> {
-        self.check_numbers(&matches)?;
-        self.check_buffer("states", states.shape(), matches.len())?;
-        self.check_buffer("buffer", buffer.shape(), self.games.len())?;
-        let size = self.layout.size;
-        let (states, rows) = (slice(states.as_slice(), "states")?, slice_mut(&mut buffer, "buffer")?);
-        for (&number, desired) in matches.iter().zip(states.chunks_exact(size)) {
-            let row = &mut rows[number * size..(number + 1) * size];
-            self.games[number].put(&self.template, &self.layout, desired, row).map_err(
-                |error| match error {
-                    Error::Panicked(texts) => {
-                        self.games[number].dead = Some(texts[0].1.clone());
-                        Error::Panicked(vec![(number, texts[0].1.clone())])
-                    }
-                    other => within(other, &format!("match {number}, ")),
-                },
-            )?;
-        }
-        Ok(())
+        let read = self.read_states(&matches, &states, &mut buffer, Game::read)?;
+        self.change(&matches, &mut buffer, read, |game, layout, template, row, (desired, state)| {
+            game.place(template, layout, desired);
+            row.copy_from_slice(state);
+        })
     }
 
-    /// Move bodies of some matches and keep all that they remember.
+    /// Move bodies of some matches and keep all that they remember, the waiting controls too.
     ///
-    /// `cars` is `(n, cars)` bool: those that move; all when None.
+    /// Only positions, rotations, velocities and spins are read. `states` is float32 `(n, size)`; `ball` says
+    /// whether balls move, `cars`, bool `(n, cars)`, which cars: all when None. A ball that is shown there already
+    /// is left alone; one that moves is awake, or asleep without any speed. Raises ValueError as `put` does.
     #[pyo3(signature = (matches, states, buffer, *, ball=true, cars=None))]
     fn nudge(
         &mut self,
@@ -320,47 +335,35 @@ impl Matches {
         ball: bool,
         cars: Option<PyReadonlyArray2<'_, bool>>,
     ) -> Result<()> {
-        self.check_numbers(&matches)?;
-        self.check_alive()?;
-        self.check_buffer("states", states.shape(), matches.len())?;
-        self.check_buffer("buffer", buffer.shape(), self.games.len())?;
-        let (size, count) = (self.layout.size, self.layout.cars());
+        let count = self.layout.cars();
         let moved = match &cars {
             None => vec![true; matches.len() * count],
             Some(cars) if cars.shape() == [matches.len(), count] => slice(cars.as_slice(), "cars")?.to_vec(),
             Some(cars) => {
-                return argument(format!(
-                    "cars is bool{:?}, expected bool[{}, {count}]",
-                    cars.shape(),
-                    matches.len()
-                ));
+                refuse!("cars is bool{:?}, expected bool[{}, {count}]", cars.shape(), matches.len());
             }
         };
-        let (states, rows) = (slice(states.as_slice(), "states")?, slice_mut(&mut buffer, "buffer")?);
-        for (at, (&number, desired)) in matches.iter().zip(states.chunks_exact(size)).enumerate() {
-            let row = &mut rows[number * size..(number + 1) * size];
-            let cars = &moved[at * count..(at + 1) * count];
-            self.games[number]
-                .nudge(&self.layout, desired, ball, cars, row)
-                .map_err(|error| within(error, &format!("match {number}, ")))?;
-        }
-        Ok(())
+        self.check_numbers(&matches)?;
+        self.check_alive(&matches)?;
+        let read = self.read_states(&matches, &states, &mut buffer, Game::read_bodies)?;
+        let with: Vec<_> = read.into_iter().enumerate().map(|(at, read)| (at, read.0)).collect();
+        self.change(&matches, &mut buffer, with, |game, _, _, _, (at, bodies)| {
+            game.nudge(&bodies, ball, &moved[at * count..(at + 1) * count]);
+        })
     }
 
-    /// Put the cars of some matches on kickoff spots, the ball asleep, all pads there.
+    /// Put the cars of some matches on random kickoff spots, the ball asleep at the centre, all pads there.
     fn kickoff(&mut self, matches: Vec<usize>, mut buffer: PyReadwriteArray2<'_, f32>) -> Result<()> {
         self.check_numbers(&matches)?;
-        self.check_alive()?;
+        self.check_alive(&matches)?;
         self.check_buffer("buffer", buffer.shape(), self.games.len())?;
-        let size = self.layout.size;
-        let rows = slice_mut(&mut buffer, "buffer")?;
-        for number in matches {
-            self.games[number].kickoff(&self.layout, &mut rows[number * size..(number + 1) * size]);
-        }
-        Ok(())
+        let with = vec![(); matches.len()];
+        self.change(&matches, &mut buffer, with, |game, layout, _, _, ()| game.kickoff(layout))
     }
 
-    /// Make matches equal to others of the group: state, waiting controls, counts and random stream.
+    /// Make matches equal to others of the group: state, waiting controls, counts, mutators and random stream.
+    ///
+    /// Match `targets[i]` becomes `sources[i]`, its row too. Sources must be alive.
     fn clone_into(
         &mut self,
         sources: Vec<usize>,
@@ -369,15 +372,12 @@ impl Matches {
     ) -> Result<()> {
         self.check_numbers(&targets)?;
         if sources.len() != targets.len() {
-            return argument(format!(
-                "{} sources for {} targets, expected one each",
-                sources.len(),
-                targets.len()
-            ));
+            refuse!("{} sources for {} targets, expected one each", sources.len(), targets.len());
         }
         for &source in &sources {
             self.check_numbers(&[source])?;
         }
+        self.check_alive(&sources)?;
         self.check_buffer("buffer", buffer.shape(), self.games.len())?;
         let size = self.layout.size;
         let rows = slice_mut(&mut buffer, "buffer")?;
@@ -392,46 +392,33 @@ impl Matches {
         Ok(())
     }
 
-    /// Step all matches, and show them in `buffer`.
+    /// Step all matches by some ticks, and show them in `buffer`.
     ///
-    /// `controls` is `(matches, cars, 1 or ticks, 8)`, `delay` `(matches, cars)` int64 in ticks.
+    /// `buffer` is float32 `(matches, size)`. `controls` is float32 `(matches, cars, 1 or ticks, 8)`, numbers from -1
+    /// to 1, a button pressed above 0: one vector for each tick, or one that is held. `delay`, int64
+    /// `(matches, cars)`, says after how many ticks a car's vectors begin to act; what has not acted yet acts in
+    /// later steps, and drops what waits for the same ticks or later ones.
+    ///
+    /// Raises ValueError where an argument is wrong (then nothing was stepped), MatchError where matches panicked:
+    /// they are dead and their rows stay as they were, the others were stepped. Ctrl-C ends a long step early; the
+    /// buffer then shows the ticks that were simulated.
     #[pyo3(signature = (buffer, controls, ticks, delay=None))]
-    fn step(
+    fn step<'py>(
         &mut self,
-        py: Python<'_>,
-        mut buffer: PyReadwriteArray2<'_, f32>,
-        controls: PyReadonlyArray4<'_, f32>,
+        py: Python<'py>,
+        buffer: PyReadwriteArray2<'py, f32>,
+        controls: PyReadonlyArray4<'py, f32>,
         ticks: usize,
-        delay: Option<PyReadonlyArray2<'_, i64>>,
+        delay: Option<Delays<'py>>,
     ) -> Result<()> {
-        check_ticks(ticks)?;
-        self.check_alive()?;
-        self.check_buffer("buffer", buffer.shape(), self.games.len())?;
-        let per_car = self.check_controls(&controls, ticks)?;
-        let delays = match &delay {
-            None => None,
-            Some(delay) => Some(self.check_delays(delay)?),
-        };
-        self.take(slice(controls.as_slice(), "controls")?, per_car, delays);
-        let rows = slice_mut(&mut buffer, "buffer")?;
-        let (layout, threads) = (&self.layout, self.threads);
-        let mut tasks: Vec<_> = (self.games.iter_mut().zip(rows.chunks_exact_mut(layout.size)))
-            .map(|(game, row)| Task { game, layout, row, frames: None, ticks, every: usize::MAX })
-            .collect();
-        run(py, threads, &mut tasks)?;
-        py.detach(|| {
-            for_each(threads, &mut tasks, |task| {
-                task.show(ticks as u64);
-            })
-        })?;
-        drop(tasks);
-        self.check_died()
+        step_all(py, vec![(self, buffer, controls, delay)], ticks)
     }
 
-    /// Play whole lines of control vectors, and return frames `(matches, ticks // every, size)`.
+    /// Play whole lines of control vectors, and return frames `(matches, ticks // every, size)`, float32.
     ///
-    /// `controls` is `(matches, cars, ticks, 8)`; match i plays `lengths[i]` ticks of it, all when None.
+    /// `controls` is float32 `(matches, cars, ticks, 8)`; match i plays `lengths[i]` ticks of it, all when None.
     /// Frame k shows a match after `(k + 1) * every` ticks; frames that a match does not reach are NaN.
+    /// `buffer` shows the end. Vectors that wait from earlier steps are dropped. Raises as `step` does.
     #[pyo3(signature = (buffer, controls, *, every=1, lengths=None))]
     fn play<'py>(
         &mut self,
@@ -442,53 +429,37 @@ impl Matches {
         lengths: Option<Vec<usize>>,
     ) -> Result<Bound<'py, PyArray3<f32>>> {
         let ticks = controls.shape()[2];
-        check_ticks(ticks)?;
-        check_ticks(every)?;
-        self.check_alive()?;
-        self.check_buffer("buffer", buffer.shape(), self.games.len())?;
-        let per_car = self.check_controls(&controls, ticks)?;
+        check_ticks("ticks", ticks, MOST_TICKS)?;
+        check_ticks("every", every, MOST_TICKS)?;
+        self.check_step(0, &buffer, &controls, None, ticks)?;
         let lengths = lengths.unwrap_or_else(|| vec![ticks; self.games.len()]);
         if lengths.len() != self.games.len() || lengths.iter().any(|&length| length > ticks) {
-            return argument(format!(
-                "lengths is {lengths:?}, expected {} numbers from 0 to {ticks}",
-                self.games.len()
-            ));
+            refuse!("lengths is {lengths:?}, expected {} numbers from 0 to {ticks}", self.games.len());
         }
         let (size, count) = (self.layout.size, ticks / every);
+        check_amount(self.games.len(), count, size)?;
         let frames = PyArray3::<f32>::zeros(py, [self.games.len(), count, size], false);
         {
             let mut frames = frames.readwrite();
             let all = frames.as_slice_mut().map_err(|error| Error::Argument(error.to_string()))?;
             all.fill(f32::NAN);
-            self.take(slice(controls.as_slice(), "controls")?, per_car, None);
-            let rows = slice_mut(&mut buffer, "buffer")?;
-            let (layout, threads) = (&self.layout, self.threads);
-            let mut of_matches: Vec<&mut [f32]> = if count == 0 {
-                self.games.iter().map(|_| Default::default()).collect()
-            } else {
-                all.chunks_exact_mut(count * size).collect()
-            };
-            let mut tasks: Vec<_> = (self.games.iter_mut().zip(rows.chunks_exact_mut(size)))
-                .zip(of_matches.iter_mut().zip(&lengths))
-                .map(|((game, row), (frames, &ticks))| Task {
-                    game,
-                    layout,
-                    row,
-                    frames: Some(&mut **frames),
-                    ticks,
-                    every,
-                })
-                .collect();
-            run(py, threads, &mut tasks)?;
-            for task in &mut tasks {
-                task.show((task.ticks % every) as u64);
+            self.take(slice(controls.as_slice(), "controls")?, ticks, None);
+            let threads = self.threads;
+            let mut tasks: Vec<_> = self.tasks(slice_mut(&mut buffer, "buffer")?, ticks).collect();
+            let mut rest = all;
+            for (task, &ticks) in tasks.iter_mut().zip(&lengths) {
+                let (frames, others) = rest.split_at_mut(count * size);
+                (task.ticks, task.every, task.frames, rest) = (ticks, every, Some(frames), others);
             }
+            run(py, threads, &mut tasks)?;
         }
-        self.check_died()?;
+        died(self.deaths(0))?;
         Ok(frames)
     }
 
-    /// Return where the ball goes while nobody touches it: `(n, ticks // every, 9)` float32.
+    /// Return where the balls of some matches go while nobody touches them: `(n, ticks // every, 9)` float32.
+    ///
+    /// Position (uu), velocity (uu/s) and spin (rad/s) every `every` ticks; exact while no car touches the ball.
     #[pyo3(signature = (matches, ticks=720, every=1))]
     fn forecast_ball<'py>(
         &self,
@@ -498,13 +469,11 @@ impl Matches {
         every: usize,
     ) -> Result<Bound<'py, PyArray3<f32>>> {
         self.check_numbers(&matches)?;
-        check_ticks(ticks)?;
-        check_ticks(every)?;
-        let dead: Vec<_> = self.deaths().into_iter().filter(|(number, _)| matches.contains(number)).collect();
-        if !dead.is_empty() {
-            return Err(Error::Dead(dead));
-        }
+        check_ticks("ticks", ticks, MOST_FORECAST)?;
+        check_ticks("every", every, MOST_FORECAST)?;
+        self.check_alive(&matches)?;
         let count = ticks / every;
+        check_amount(matches.len(), count, FRAME)?;
         let mut numbers = vec![0.0f32; matches.len() * count * FRAME];
         if count > 0 {
             let mut tasks: Vec<_> = matches
@@ -523,7 +492,8 @@ impl Matches {
             }
             for (&number, (_, _, result)) in matches.iter().zip(&tasks) {
                 if let Err(text) = result {
-                    return Err(Error::Panicked(vec![(number, text.clone())]));
+                    let what = format!("forecast: {text}");
+                    return Err(Error::Panicked(vec![Death { group: 0, number, text: what }]));
                 }
             }
         }
@@ -547,14 +517,9 @@ impl Matches {
         let cars = self.layout.cars();
         let array = PyArray3::<i32>::zeros(py, [self.games.len(), cars, 6], false);
         let mut numbers = array.readwrite();
-        for (number, game) in self.games.iter().enumerate() {
-            for car in 0..cars {
-                for (at, &count) in game.statistics.counts[car].numbers.iter().enumerate() {
-                    if let Some(place) = numbers.get_mut([number, car, at]) {
-                        *place = count;
-                    }
-                }
-            }
+        if let Ok(all) = numbers.as_slice_mut() {
+            let counts = self.games.iter().flat_map(|game| game.statistics.counts[..cars].as_flattened());
+            all.iter_mut().zip(counts).for_each(|(place, &count)| *place = count);
         }
         drop(numbers);
         array
@@ -562,7 +527,7 @@ impl Matches {
 
     /// Return the numbers of the dead matches and why they died.
     fn dead(&self) -> BTreeMap<usize, String> {
-        self.deaths().into_iter().collect()
+        self.deaths(0).into_iter().map(|death| (death.number, death.text)).collect()
     }
 
     /// Put a car on a respawn spot of its team now.
@@ -575,6 +540,19 @@ impl Matches {
         self.one_car(number, car, &mut buffer, |arena, car| arena.demolish_car(car))
     }
 
+    /// Return what a report of a panic needs of a match's latest step: its seed, the ticks that were simulated,
+    /// and each car's control vectors with that of the tick that failed, float32 `(cars, ticks + 1, 8)`.
+    fn latest_step<'py>(
+        &self,
+        py: Python<'py>,
+        number: usize,
+    ) -> Result<(u64, u64, Bound<'py, PyArray3<f32>>)> {
+        self.check_numbers(&[number])?;
+        let (seed, ticks, vectors) = self.games[number].latest_step();
+        let shape = [self.layout.cars(), ticks as usize + 1, CONTROLS];
+        Ok((seed, ticks, PyArray1::from_vec(py, vectors).reshape(shape)?))
+    }
+
     /// Let the next step of a match panic, to test what a caller does then.
     fn panic_next(&mut self, number: usize) -> Result<()> {
         self.check_numbers(&[number])?;
@@ -584,6 +562,26 @@ impl Matches {
 }
 
 impl Matches {
+    /// Read rows of `states`, all of them before anything changes.
+    fn read_states<'a, T>(
+        &self,
+        matches: &[usize],
+        states: &'a PyReadonlyArray2<'_, f32>,
+        buffer: &mut PyReadwriteArray2<'_, f32>,
+        read: impl Fn(&Game, &Layout, &[f32]) -> Result<T>,
+    ) -> Result<Vec<(T, &'a [f32])>> {
+        self.check_numbers(matches)?;
+        self.check_buffer("states", states.shape(), matches.len())?;
+        self.check_buffer("buffer", buffer.shape(), self.games.len())?;
+        slice_mut(buffer, "buffer")?;
+        let rows = slice(states.as_slice(), "states")?.chunks_exact(self.layout.size);
+        let one = |(&number, row): (&usize, &'a [f32])| match read(&self.games[number], &self.layout, row) {
+            Ok(read) => Ok((read, row)),
+            Err(error) => Err(error.within(&format!("match {number}, "))),
+        };
+        matches.iter().zip(rows).map(one).collect()
+    }
+
     fn one_car(
         &mut self,
         number: usize,
@@ -592,33 +590,29 @@ impl Matches {
         change: impl Fn(&mut Arena, usize),
     ) -> Result<()> {
         self.check_numbers(&[number])?;
-        self.check_alive()?;
+        self.check_alive(&[number])?;
         self.check_buffer("buffer", buffer.shape(), self.games.len())?;
         if car >= self.layout.cars() {
-            return argument(format!("car is {car}, expected 0 to {}", self.layout.cars().saturating_sub(1)));
+            refuse!("car is {car}, the match has {} cars", self.layout.cars());
         }
-        let size = self.layout.size;
-        let rows = slice_mut(buffer, "buffer")?;
-        change(&mut self.games[number].arena, car);
-        self.games[number].show(&self.layout, &mut rows[number * size..(number + 1) * size]);
-        Ok(())
+        self.change(&[number], buffer, vec![()], |game, _, _, _, ()| change(&mut game.arena, car))
     }
 
-    fn check_delays<'a>(&self, delay: &'a PyReadonlyArray2<'_, i64>) -> Result<&'a [i64]> {
+    fn check_delays(&self, delay: &Delays<'_>) -> Result<()> {
         let expected = [self.games.len(), self.layout.cars()];
         if delay.shape() != expected {
-            return argument(format!("delay is int64{:?}, expected int64{expected:?}", delay.shape()));
+            refuse!("delay is int64{:?}, expected int64{expected:?}", delay.shape());
         }
         let delays = slice(delay.as_slice(), "delay")?;
         if let Some(at) = delays.iter().position(|ticks| !(0..=MOST_TICKS as i64).contains(ticks)) {
             let cars = self.layout.cars();
-            return argument(format!(
+            refuse!(
                 "delay of match {}, car {} is {}, expected 0 to {MOST_TICKS} ticks",
                 at / cars,
                 at % cars,
                 delays[at]
-            ));
+            );
         }
-        Ok(delays)
+        Ok(())
     }
 }

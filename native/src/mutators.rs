@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use rocketsim::{DemoMode, MutatorConfig};
 
 use crate::bounce;
-use crate::errors::{Result, argument};
+use crate::errors::{Result, refuse};
+
+const DEMO_MODES: [DemoMode; 3] = [DemoMode::Normal, DemoMode::OnContact, DemoMode::Disabled];
 
 /// RocketSim's mutators, and those that the module adds.
 #[derive(Clone, Copy, Debug)]
@@ -54,14 +56,7 @@ impl Mutators {
         let mut all = BTreeMap::from([
             ("ball_bounciness", self.ball_bounciness),
             ("gravity", config.gravity.z),
-            (
-                "demo_mode",
-                match config.demo_mode {
-                    DemoMode::Normal => 0.0,
-                    DemoMode::OnContact => 1.0,
-                    DemoMode::Disabled => 2.0,
-                },
-            ),
+            ("demo_mode", DEMO_MODES.iter().position(|mode| *mode == config.demo_mode).unwrap_or(0) as f32),
         ]);
         macro_rules! read_numbers { ($($name:ident: $low:expr, $high:expr);*) => {
             $(all.insert(stringify!($name), config.$name);)*
@@ -80,7 +75,7 @@ impl Mutators {
             if value >= low && value <= high {
                 return Ok(value);
             }
-            argument(format!("mutator {name} is {value}, expected a number from {low} to {high}"))
+            refuse!("mutator {name} is {value}, expected a number from {low} to {high}")
         };
         macro_rules! set_numbers { ($($field:ident: $low:expr, $high:expr);*) => {
             match name {
@@ -99,19 +94,10 @@ impl Mutators {
         match name {
             "ball_bounciness" => self.ball_bounciness = ranged(0.0, 1.0)?,
             "gravity" => self.config.gravity.z = ranged(-1e5, 1e5)?,
-            "demo_mode" => {
-                self.config.demo_mode = match ranged(0.0, 2.0)? as u8 {
-                    0 => DemoMode::Normal,
-                    1 => DemoMode::OnContact,
-                    _ => DemoMode::Disabled,
-                };
-            }
+            "demo_mode" => self.config.demo_mode = DEMO_MODES[ranged(0.0, 2.0)? as usize],
             _ => {
                 let known: Vec<_> = self.by_name().into_keys().collect();
-                return argument(format!(
-                    "there is no mutator {name:?}, expected one of {}",
-                    known.join(", ")
-                ));
+                refuse!("there is no mutator {name:?}, expected one of {}", known.join(", "));
             }
         }
         Ok(())

@@ -16,18 +16,11 @@ const GOAL_HALF_WIDTH: f32 = 892.755; // uu [same]
 const GOAL_HEIGHT: f32 = 642.775; // uu [same]
 const RADIUS_SHARE: f32 = 0.1; // of the ball's radius, a tolerance at post and bar [same]
 
-/// What a car has collected since the latest `put`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Counts {
-    /// Goals, assists, saves, shots, demolitions, touches.
-    pub numbers: [i32; 6],
-}
-
 /// The tracker of one match.
 #[derive(Clone, Debug, Default)]
 pub struct Statistics {
-    /// Counts of each car.
-    pub counts: [Counts; 2 * MOST_TEAM_SIZE],
+    /// Goals, assists, saves, shots, demolitions and touches of each car since the latest `put`.
+    pub counts: [[i32; 6]; 2 * MOST_TEAM_SIZE],
     touched: [Option<u64>; 2 * MOST_TEAM_SIZE],
     shot_at: Option<Team>,
     cooldown: u64,
@@ -42,15 +35,21 @@ impl Statistics {
         self.scored = false;
     }
 
+    /// Note a kickoff: touches before it lead to no goal, shot or save after it.
+    pub fn kickoff(&mut self) {
+        self.ball_was_set();
+        self.touched = Default::default();
+    }
+
     /// Note that a car touched the ball in a tick.
     pub fn touch(&mut self, car: usize, tick: u64) {
         self.touched[car] = Some(tick);
-        self.counts[car].numbers[5] += 1;
+        self.counts[car][5] += 1;
     }
 
     /// Note a demolition.
     pub fn demolition(&mut self, car: usize) {
-        self.counts[car].numbers[4] += 1;
+        self.counts[car][4] += 1;
     }
 
     /// Judge a tick after it was simulated.
@@ -69,7 +68,8 @@ impl Statistics {
         self.scored = scored;
         if newly {
             let team = if ball.phys.pos.y > 0.0 { Team::Blue } else { Team::Orange };
-            let scorer = self.latest(team, GOAL_TOUCH, now, blue, cars);
+            let scorers = self::team(team == Team::Blue, blue, cars);
+            let scorer = self.latest(scorers, now.saturating_sub(GOAL_TOUCH));
             let passer = scorer.and_then(|car| self.passer(car, blue, cars));
             self.count(scorer, 0);
             self.count(passer, 1);
@@ -80,7 +80,7 @@ impl Statistics {
         let goal = goal_ahead(ball, gravity, radius);
         if let Some(at) = self.shot_at {
             if goal != Some(at) {
-                let saver = self.latest(at, 1, now, blue, cars);
+                let saver = self.latest(team(at == Team::Blue, blue, cars), now - 1);
                 if saver.is_some() {
                     self.count(saver, 2);
                     emit(Event::new(Kind::Save, saver, None, [0.0; 6]));
@@ -90,9 +90,8 @@ impl Statistics {
         } else if self.cooldown > 0 {
             self.cooldown -= 1;
         } else if let Some(at) = goal.filter(|_| ball.phys.vel.length() >= SHOT_SPEED) {
-            let team = if at == Team::Blue { Team::Orange } else { Team::Blue };
             let shooter = self
-                .latest(team, SHOT_DELAY + 1, now, blue, cars)
+                .latest(team(at != Team::Blue, blue, cars), now.saturating_sub(SHOT_DELAY + 1))
                 .filter(|&car| self.touched[car].is_some_and(|tick| now - tick >= SHOT_DELAY));
             if let Some(car) = shooter {
                 let passer = self.passer(car, blue, cars);
@@ -107,38 +106,27 @@ impl Statistics {
 
     fn count(&mut self, car: Option<usize>, number: usize) {
         if let Some(car) = car {
-            self.counts[car].numbers[number] += 1;
+            self.counts[car][number] += 1;
         }
     }
 
-    /// Return the car of a team that touched the ball last, within some ticks.
-    fn latest(&self, team: Team, within: u64, now: u64, blue: usize, cars: usize) -> Option<usize> {
-        let of_team = if team == Team::Blue { 0..blue } else { blue..cars };
-        let mut best: Option<(u64, usize)> = None;
-        for car in of_team {
-            if let Some(tick) = self.touched[car].filter(|tick| tick + within >= now)
-                && best.is_none_or(|(latest, _)| tick > latest)
-            {
-                best = Some((tick, car));
-            }
-        }
-        best.map(|(_, car)| car)
+    /// Return the one of some cars that touched the ball last, in tick `since` or later.
+    fn latest(&self, cars: impl Iterator<Item = usize>, since: u64) -> Option<usize> {
+        let touches = cars.filter_map(|car| self.touched[car].map(|tick| (tick, car)));
+        let recent = touches.filter(|(tick, _)| *tick >= since);
+        recent.reduce(|best, new| if new.0 > best.0 { new } else { best }).map(|(_, car)| car)
     }
 
     /// Return the team mate that touched the ball last, not long before a car did.
     fn passer(&self, car: usize, blue: usize, cars: usize) -> Option<usize> {
-        let own = self.touched[car]?;
-        let of_team = if car < blue { 0..blue } else { blue..cars };
-        let mut best: Option<(u64, usize)> = None;
-        for mate in of_team.filter(|&mate| mate != car) {
-            if let Some(tick) = self.touched[mate].filter(|tick| tick + PASS >= own)
-                && best.is_none_or(|(latest, _)| tick > latest)
-            {
-                best = Some((tick, mate));
-            }
-        }
-        best.map(|(_, mate)| mate)
+        let since = self.touched[car]?.saturating_sub(PASS);
+        self.latest(team(car < blue, blue, cars).filter(|&mate| mate != car), since)
     }
+}
+
+/// Return the numbers of a team's cars.
+fn team(is_blue: bool, blue: usize, cars: usize) -> std::ops::Range<usize> {
+    if is_blue { 0..blue } else { blue..cars }
 }
 
 /// Return whose goal the ball would fly into without drag or bounce, within 2 s.

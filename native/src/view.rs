@@ -8,7 +8,7 @@ use rocketsim::consts::{self, BT_TO_UU, TICK_TIME, UU_TO_BT};
 use rocketsim::{CarControls, CarCore, CarState, CarTuning, PhysState};
 
 use crate::controls::{CONTROLS, Vector};
-use crate::errors::{Result, argument};
+use crate::errors::{Result, refuse};
 use crate::layout::{CarColumns, Layout, PADS};
 
 /// s after its beginning until which a dodge turns the car [RLGym's FLIP_TORQUE_TIME].
@@ -235,25 +235,29 @@ pub fn number(
     if value >= range.0 && value <= range.1 {
         return Ok(value);
     }
-    argument(format!("{name} is {value}, expected a number from {} to {}", range.0, range.1))
+    refuse!("{name} is {value}, expected a number from {} to {}", range.0, range.1)
 }
 
-fn vector(row: &[f32], column: Option<usize>, name: &str, most: f32) -> Result<Vec3A> {
-    let Some(column) = column else { return Ok(Vec3A::ZERO) };
+fn vector(row: &[f32], column: Option<usize>, name: &str, most: f32, otherwise: Vec3A) -> Result<Vec3A> {
+    let Some(column) = column else { return Ok(otherwise) };
     let value = Vec3A::from_slice(&row[column..column + 3]);
     if value.abs().max_element() <= most && !value.is_nan() {
         return Ok(value);
     }
-    argument(format!("{name} is {:?}, expected numbers from -{most} to {most}", value.to_array()))
+    refuse!("{name} is {:?}, expected numbers from -{most} to {most}", value.to_array())
 }
+
+/// A body at the centre, at rest.
+pub const NOWHERE: PhysState =
+    PhysState { pos: Vec3A::ZERO, rot_mat: Mat3A::IDENTITY, vel: Vec3A::ZERO, ang_vel: Vec3A::ZERO };
 
 /// Most uu from the centre, uu/s, and rad/s that are taken: far above all that the game shows.
 const MOST: (f32, f32, f32) = (20_000.0, 100_000.0, 1_000.0);
 
-/// Read a body's numbers.
-pub fn read_body(row: &[f32], columns: Columns, of: &str) -> Result<PhysState> {
+/// Read a body's numbers; those that the layout lacks are `otherwise`'s.
+pub fn read_body(row: &[f32], columns: Columns, of: &str, otherwise: &PhysState) -> Result<PhysState> {
     let rot_mat = match columns[1] {
-        None => Mat3A::IDENTITY,
+        None => otherwise.rot_mat,
         Some(column) => {
             let rows: [f32; 9] = std::array::from_fn(|at| row[column + at]);
             let matrix = Mat3A::from_cols_array(&rows).transpose();
@@ -263,19 +267,28 @@ pub fn read_body(row: &[f32], columns: Columns, of: &str) -> Result<PhysState> {
                 .iter()
                 .fold(0.0f32, |worst, part| if part.abs() <= worst { worst } else { part.abs() });
             if worst.is_nan() || worst > 0.05 || matrix.determinant() <= 0.0 {
-                return argument(format!(
-                    "{of}rotation is {rows:?}, expected a rotation matrix: columns forward, right, up"
-                ));
+                refuse!("{of}rotation is {rows:?}, expected a rotation matrix: columns forward, right, up");
             }
             matrix
         }
     };
     Ok(PhysState {
-        pos: vector(row, columns[0], &format!("{of}position"), MOST.0)?,
+        pos: vector(row, columns[0], &format!("{of}position"), MOST.0, otherwise.pos)?,
         rot_mat,
-        vel: vector(row, columns[2], &format!("{of}linear_velocity"), MOST.1)?,
-        ang_vel: vector(row, columns[3], &format!("{of}angular_velocity"), MOST.2)?,
+        vel: vector(row, columns[2], &format!("{of}linear_velocity"), MOST.1, otherwise.vel)?,
+        ang_vel: vector(row, columns[3], &format!("{of}angular_velocity"), MOST.2, otherwise.ang_vel)?,
     })
+}
+
+/// Return `new` for a body that is shown, each part as it is inside where it is shown like `new` already.
+pub fn changed(now: &PhysState, new: &PhysState, most_speed: f32, most_spin: f32) -> PhysState {
+    let seen = settled(now, most_speed, most_spin);
+    PhysState {
+        pos: if new.pos == seen.pos { now.pos } else { new.pos },
+        rot_mat: if new.rot_mat == seen.rot_mat { now.rot_mat } else { new.rot_mat },
+        vel: if new.vel == seen.vel { now.vel } else { new.vel },
+        ang_vel: if new.ang_vel == seen.ang_vel { now.ang_vel } else { new.ang_vel },
+    }
 }
 
 /// What `put` makes of a car's numbers.
@@ -294,7 +307,7 @@ pub struct ReadCar {
 pub fn read_car(of: &CarColumns, row: &[f32], most_boost: f32) -> Result<ReadCar> {
     const TIME: (f32, f32) = (0.0, 1e6); // s
     let time = |column, name| number(row, column, name, TIME, 0.0);
-    let is_set = |column: Option<usize>| column.is_some_and(|column| row[column] > 0.0);
+    let is_set = |column, name| number(row, column, name, (0.0, 1.0), 0.0).map(|value| value > 0.0);
     let mut held = Vector::default();
     if let Some(column) = of.controls {
         held.copy_from_slice(&row[column..column + CONTROLS]);
@@ -303,22 +316,22 @@ pub fn read_car(of: &CarColumns, row: &[f32], most_boost: f32) -> Result<ReadCar
     let controls: CarControls = crate::controls::as_rocketsim(&held);
     let mut before = controls;
     if of.is_holding_jump.is_some() {
-        before.jump = is_set(of.is_holding_jump);
+        before.jump = is_set(of.is_holding_jump, "is_holding_jump")?;
     }
     let demoed = time(of.demo_respawn_timer, "demo_respawn_timer")?;
     let supersonic = time(of.supersonic_time, "supersonic_time")?;
     let boosting = time(of.boost_active_time, "boost_active_time")?;
     let jump = (time(of.jump_time, "jump_time")? / TICK_TIME).round() as u32;
     let flip_time = time(of.flip_time, "flip_time")?;
-    let has_flipped = is_set(of.has_flipped);
+    let has_flipped = is_set(of.has_flipped, "has_flipped")?;
     let is_flipping = has_flipped && flip_time < DODGE_SECONDS - TICK_TIME / 2.0;
     let core = CarCore {
-        phys: read_body(row, car_columns(of), "")?,
+        phys: read_body(row, car_columns(of), "", &NOWHERE)?,
         controls,
-        has_jumped: is_set(of.has_jumped),
-        has_double_jumped: is_set(of.has_double_jumped),
+        has_jumped: is_set(of.has_jumped, "has_jumped")?,
+        has_double_jumped: is_set(of.has_double_jumped, "has_double_jumped")?,
         has_flipped,
-        flip_rel_torque: vector(row, of.flip_torque, "flip_torque", 10.0)?,
+        flip_rel_torque: vector(row, of.flip_torque, "flip_torque", 10.0, Vec3A::ZERO)?,
         jump_ticks: jump,
         flip_time: match (is_flipping, has_flipped) {
             (true, _) => flip_time,
@@ -326,11 +339,11 @@ pub fn read_car(of: &CarColumns, row: &[f32], most_boost: f32) -> Result<ReadCar
             (false, false) => NO_DODGE,
         },
         is_flipping,
-        is_jumping: is_set(of.is_jumping),
+        is_jumping: is_set(of.is_jumping, "is_jumping")?,
         jump_hold_broken: false,
         air_time_since_jump: time(of.air_time_since_jump, "air_time_since_jump")?,
         boost: number(row, of.boost_amount, "boost_amount", (0.0, 1e6), 0.0)?.min(most_boost),
-        is_auto_flipping: is_set(of.is_autoflipping),
+        is_auto_flipping: is_set(of.is_autoflipping, "is_autoflipping")?,
         auto_flip_timer: time(of.autoflip_timer, "autoflip_timer")?,
         auto_flip_torque_scale: number(row, of.autoflip_direction, "autoflip_direction", (-1.0, 1.0), 0.0)?,
         bump_cooldown_timer: 0.0,

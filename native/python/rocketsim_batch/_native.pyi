@@ -5,12 +5,34 @@ import numpy as np
 import numpy.typing as npt
 
 KINDS: list[tuple[str, int]]
+SOURCE_HASH: str
 VERSION: str
 
 class MatchError(RuntimeError):
-    """A match failed inside RocketSim and is dead until `put` makes it anew; `args[1]` has the numbers."""
+    """A match failed inside RocketSim and is dead until `put` makes it anew.
+
+    `args` has the message, the numbers of the matches, and the group of each in a call for several.
+    """
 
 class Layout:
+    """Where each field of a match lies in a row of float32.
+
+    Without columns, all fields lie one after another. A layout may lack fields and have columns of its own.
+
+    Args:
+        blue: Cars of the blue team, 0 to 4; they come first.
+        orange: Cars of the orange team, 0 to 4.
+        size: Numbers of a match.
+        match_columns: First column of each of the match's fields, by name.
+        car_columns: First column of each field within a car's part, by name.
+        car_start: Column at which the first car's part begins.
+        car_stride: Numbers of a car's part.
+        pads: RocketSim's number of each boost pad, in the order of `pad_timer`; see `pad_positions`.
+
+    Raises:
+        ValueError: A name is unknown, a field has no room, or two overlap.
+    """
+
     def __new__(
         cls,
         blue: int,
@@ -34,22 +56,31 @@ class Layout:
     @property
     def car_stride(self) -> int: ...
     @property
-    def fields(self) -> dict[str, tuple[int, list[int]]]: ...
+    def pads(self) -> list[int]: ...
+    @property
+    def fields(self) -> dict[str, tuple[int, list[int]]]:
+        """Column and shape by name; fields of cars begin with `car_` and count from the car's part."""
 
 class Matches:
+    """N matches of equal team sizes, stepped together; its docstrings have the details."""
+
     def __new__(cls, matches: int, layout: Layout, *, seed: int = 0, threads: int = 1) -> Matches: ...
     def __len__(self) -> int: ...
     @property
     def layout(self) -> Layout: ...
-    def seed(self, seed: int, matches: Sequence[int] | None = None) -> None: ...
-    def mutators(self, number: int) -> dict[str, float]: ...
-    def set_mutators(self, number: int, mutators: Mapping[str, float]) -> None: ...
+    def seed(self, seed: int, matches: Sequence[int] | None = None) -> None:
+        """Begin the random streams of all matches, or of some, anew: kickoff spots and respawns."""
+    def mutators(self, number: int) -> dict[str, float]:
+        """Return the mutators of a match by name."""
+    def set_mutators(self, number: int, mutators: Mapping[str, float]) -> None:
+        """Change mutators of a match; they act from its next `put` on."""
     def put(
         self,
         matches: Sequence[int],
         states: npt.NDArray[np.float32],
         buffer: npt.NDArray[np.float32],
-    ) -> None: ...
+    ) -> None:
+        """Make some matches anew from states `(n, size)`, and show them in their rows of `buffer`."""
     def nudge(
         self,
         matches: Sequence[int],
@@ -58,18 +89,22 @@ class Matches:
         *,
         ball: bool = True,
         cars: npt.NDArray[np.bool_] | None = None,
-    ) -> None: ...
-    def kickoff(self, matches: Sequence[int], buffer: npt.NDArray[np.float32]) -> None: ...
+    ) -> None:
+        """Move bodies of some matches and keep all that they remember; `cars` is `(n, cars)`."""
+    def kickoff(self, matches: Sequence[int], buffer: npt.NDArray[np.float32]) -> None:
+        """Put the cars of some matches on random kickoff spots, the ball asleep, all pads there."""
     def clone_into(
         self, sources: Sequence[int], targets: Sequence[int], buffer: npt.NDArray[np.float32]
-    ) -> None: ...
+    ) -> None:
+        """Make matches equal to others: state, waiting controls, counts, mutators and random stream."""
     def step(
         self,
         buffer: npt.NDArray[np.float32],
         controls: npt.NDArray[np.float32],
         ticks: int,
         delay: npt.NDArray[np.int64] | None = None,
-    ) -> None: ...
+    ) -> None:
+        """Step all matches: `controls` `(matches, cars, 1 or ticks, 8)`, `delay` `(matches, cars)` ticks."""
     def play(
         self,
         buffer: npt.NDArray[np.float32],
@@ -77,17 +112,33 @@ class Matches:
         *,
         every: int = 1,
         lengths: Sequence[int] | None = None,
-    ) -> npt.NDArray[np.float32]: ...
+    ) -> npt.NDArray[np.float32]:
+        """Play `controls` `(matches, cars, ticks, 8)`; return frames `(matches, ticks // every, size)`."""
     def forecast_ball(
         self, matches: Sequence[int], ticks: int = 720, every: int = 1
-    ) -> npt.NDArray[np.float32]: ...
-    def events(self) -> np.ndarray: ...
-    def statistics(self) -> npt.NDArray[np.int32]: ...
-    def dead(self) -> dict[int, str]: ...
-    def respawn(self, number: int, car: int, buffer: npt.NDArray[np.float32]) -> None: ...
-    def demolish(self, number: int, car: int, buffer: npt.NDArray[np.float32]) -> None: ...
-    def panic_next(self, number: int) -> None: ...
+    ) -> npt.NDArray[np.float32]:
+        """Return position, velocity and spin of untouched balls, `(n, ticks // every, 9)`."""
+    def events(self) -> np.ndarray:
+        """Return the events of the latest step, of dtype `EVENT`, by match and tick."""
+    def statistics(self) -> npt.NDArray[np.int32]:
+        """Return goals, assists, saves, shots, demolitions and touches, `(matches, cars, 6)` int32."""
+    def dead(self) -> dict[int, str]:
+        """Return the numbers of the dead matches and why they died."""
+    def respawn(self, number: int, car: int, buffer: npt.NDArray[np.float32]) -> None:
+        """Put a car on a respawn spot of its team now."""
+    def demolish(self, number: int, car: int, buffer: npt.NDArray[np.float32]) -> None:
+        """Demolish a car now."""
+    def panic_next(self, number: int) -> None:
+        """Let the next step of a match panic, to test what a caller does then."""
+    def latest_step(self, number: int) -> tuple[int, int, npt.NDArray[np.float32]]:
+        """Return seed, simulated ticks, controls `(cars, ticks + 1, 8)` of a latest step."""
 
+def step_groups(
+    groups: Sequence[
+        tuple[Matches, npt.NDArray[np.float32], npt.NDArray[np.float32], npt.NDArray[np.int64] | None]
+    ],
+    ticks: int,
+) -> None: ...
 def load_meshes(folder: str | Path) -> None: ...
 def meshes_loaded() -> bool: ...
 def pad_positions() -> list[tuple[float, float, float, bool]]: ...

@@ -1,0 +1,158 @@
+"""A panic inside one match leaves the others and the process whole."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import rocketsim_batch as rs
+from rocketsim_batch.replay import replay
+from scenes import bits, playing, random_controls
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setattr(rs, "crash_folder", tmp_path / "crashes")
+    return tmp_path / "crashes"
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_the_match_is_dead_and_the_others_equal_a_run_without_the_panic(threads):
+    world, twin = playing(5, 2, 1, seed=3, threads=threads), playing(5, 2, 1, seed=3)
+    controls = random_controls(np.random.default_rng(1), 5, 3)
+    row = world.buffer[2].copy()
+    world.matches.panic_next(2)
+    with pytest.raises(rs.MatchError, match=r"match 2: .*a test asked for this panic") as caught:
+        world.step(controls, 8)
+    assert caught.value.args[1:] == ([2], [0])
+    twin.step(controls, 8)
+    others = [0, 1, 3, 4]
+    assert (bits(world.buffer[others]) == bits(twin.buffer[others])).all()
+    assert (bits(world.buffer[2]) == bits(row)).all()
+    assert list(world.matches.dead()) == [2]
+    with pytest.raises(rs.MatchError, match="dead matches; make them anew with put") as caught:
+        world.step(controls, 8)
+    assert caught.value.args[1] == [2]
+    assert (bits(world.buffer[others]) == bits(twin.buffer[others])).all()
+    for call in (
+        lambda: world.matches.kickoff([2], world.buffer),
+        lambda: world.matches.forecast_ball([2]),
+        lambda: world.matches.clone_into([2], [0], world.buffer),
+        lambda: world.matches.nudge([2], world.buffer[2:3].copy(), world.buffer),
+        lambda: world.matches.demolish(2, 0, world.buffer),
+    ):
+        with pytest.raises(rs.MatchError):
+            call()
+    world.matches.kickoff([3], world.buffer)
+    twin.matches.kickoff([3], twin.buffer)
+    world.matches.put([2], world.buffer[2:3].copy(), world.buffer)
+    twin.matches.put([2], row[None], twin.buffer)
+    assert world.matches.dead() == {}
+    for one in (world, twin):
+        one.step(controls, 100)
+    assert (bits(world.buffer) == bits(twin.buffer)).all()
+
+
+def test_all_matches_that_panic_in_a_call_are_named():
+    world = playing(4, 1, 1)
+    for match in (0, 3):
+        world.matches.panic_next(match)
+    with pytest.raises(rs.MatchError) as caught:
+        world.matches.play(world.buffer, np.zeros((4, 2, 20, 8), np.float32))
+    assert caught.value.args[1] == [0, 3] and list(world.matches.dead()) == [0, 3]
+
+
+def test_a_panic_in_one_of_several_groups_names_both():
+    worlds = [playing(2, 1, 1), playing(3, 2, 2)]
+    worlds[1].matches.panic_next(2)
+    parts = [
+        (world.matches, world.buffer, np.zeros((world.count, world.cars, 1, 8), np.float32), None)
+        for world in worlds
+    ]
+    frames = worlds[0].state["frame"].copy()
+    with pytest.raises(rs.MatchError, match="group 1, match 2") as caught:
+        rs.step_groups(parts, 8)
+    assert caught.value.args[1:] == ([2], [1]) and (worlds[0].state["frame"] == frames + 8).all()
+
+
+def test_a_panic_leaves_a_file_with_all_that_a_replay_needs(folder):
+    world = playing(3, 1, 1, seed=5)
+    world.matches.set_mutators(1, {"ball_bounciness": 0.7})
+    world.matches.put([1], world.buffer[1:2].copy(), world.buffer)
+    late = random_controls(np.random.default_rng(2), 3, 2)
+    world.step(late, 4, np.full((3, 2), 6))
+    row, controls = world.buffer[1].copy(), random_controls(np.random.default_rng(1), 3, 2)
+    world.matches.panic_next(1)
+    with pytest.raises(rs.MatchError):
+        world.step(controls, 8)
+    (file,) = folder.glob("crash-*.json")
+    crash = json.loads(file.read_text())
+    assert crash["match"] == 1 and crash["ticks"] == 8 and crash["simulated"] == 0
+    assert "a test asked for this panic" in crash["message"]
+    assert crash["state_bits"] == row.view(np.uint32).tolist()
+    assert crash["team_sizes"] == [1, 1] and crash["version"] == rs.VERSION
+    assert crash["mutators"]["ball_bounciness"] == pytest.approx(0.7)
+    assert np.array(crash["controls"], np.float32).shape == (2, 1, 8)
+    assert (np.array(crash["controls"], np.float32)[:, 0] == controls[1, :, 0]).all()
+    again, words = replay(file)
+    assert not again and "did not panic within 1 ticks" in words and "a test asked" in words
+    done = subprocess.run(
+        [sys.executable, "-m", "rocketsim_batch.replay", str(file)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1 and done.stdout.strip() == words and not done.stderr
+
+
+def test_a_replay_plays_what_would_have_acted_with_its_delays():
+    world = playing(1, 1, 0, seed=5)
+    first, second = (random_controls(np.random.default_rng(seed), 1, 1, 10) for seed in (1, 2))
+    world.step(first, 10, np.array([[4]]))
+    world.step(second, 10, np.array([[3]]))
+    _, ticks, vectors = world.matches.latest_step(0)
+    expected = np.concatenate([first[0, 0, 6:9], second[0, 0, :7]])
+    assert ticks == 10 and vectors.shape == (1, 11, 8) and (vectors[0, :10] == expected).all()
+
+
+def test_the_folder_keeps_the_newest_twenty(folder):
+    world = playing(1, 0, 0, ticks=0)
+    for _ in range(23):
+        world.matches.panic_next(0)
+        with pytest.raises(rs.MatchError):
+            world.step()
+        with pytest.raises(rs.MatchError):
+            world.step()  # dead already: no file
+        world.put()
+    files = sorted(folder.glob("*"))
+    assert len(files) == 20
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[1]", '{"layout": 3}', "\x00"])
+def test_what_is_no_file_of_a_panic_is_said(tmp_path, text):
+    file = tmp_path / "odd.json"
+    file.write_text(text)
+    done = subprocess.run(
+        [sys.executable, "-m", "rocketsim_batch.replay", str(file)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2 and "is no file of a panic" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_a_folder_that_cannot_be_written_keeps_the_error(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setattr(rs, "crash_folder", tmp_path / "file" / "below")
+    world = playing(1, 0, 0, ticks=0)
+    world.matches.panic_next(0)
+    with pytest.raises(rs.MatchError, match="a test asked"):
+        world.step()
+
+
+def test_put_forgets_a_panic_that_was_asked_for():
+    world = playing(1, 1, 1, ticks=0)
+    world.matches.panic_next(0)
+    world.put()
+    world.step()
