@@ -98,12 +98,17 @@ pub fn run(py: Python<'_>, threads: usize, tasks: &mut [Task<'_>]) -> Result<()>
     let mut at = 0;
     loop {
         let to = (at + piece).min(most);
-        py.detach(|| for_each(threads, tasks, |task| task.advance(at, to)))?;
-        at = to;
-        let interrupted = if at < most { py.check_signals() } else { Ok(()) };
-        if at == most || interrupted.is_err() {
-            py.detach(|| for_each(threads, tasks, |task| task.show(at)))?;
-            return Ok(interrupted?);
+        // Shown at once, a match is still in the caches of its core.
+        py.detach(|| {
+            for_each(threads, tasks, |task| {
+                task.advance(at, to);
+                task.show(to);
+            })
+        })?;
+        if to == most {
+            return Ok(());
         }
+        py.check_signals()?;
+        at = to;
     }
 }
