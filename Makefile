@@ -7,10 +7,21 @@ TRAIN := $(VENV)/.train
 TESTS := $(VENV)/.training
 DOCS := $(VENV)/.docs
 MADE := $(VENV)/.made
+NATIVE := $(VENV)/.native
 
-.PHONY: install match train test test-slow fuzz release-check bench parity docs check clean
+# whether a cargo is on the path that can build native/; any other use of the project needs none
+CARGO := $(shell cargo --version 2>&1 | awk '$$1 == "cargo" {split($$2, v, "."); if (v[1] > 1 || v[2] >= 95) print "cargo"}')
+SIMULATOR := $(if $(CARGO),$(NATIVE),no-native)
+NO_CARGO := cargo 1.95 or later is not on the path: get Rust from https://rustup.rs, then enter: make native
 
-install: $(STAMP)
+.PHONY: install native no-native match train test test-slow fuzz release-check bench parity docs check clean
+
+# cargo's tests run the Python of .venv, and have to find its library
+CARGO_PYTHON = PYO3_PYTHON="$(CURDIR)/$(BIN)/python" \
+    LD_LIBRARY_PATH="$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_config_var("LIBDIR"))')"
+CRATE := --manifest-path native/Cargo.toml
+
+install: $(STAMP) $(SIMULATOR)
 
 # .venv is made anew where its Python is not supported, or is not the PYTHON that the command names
 SUPPORTED := 3.11|3.12
@@ -32,6 +43,21 @@ $(STAMP): pyproject.toml constraints.txt $(MADE)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev]"
 	touch $@
 
+# rocketsim-batch, which steps RocketSim 3: a minute the first time, and again where its sources change.
+# PIP_CONSTRAINT holds in pip's own environment for builds, too, where --constraint does not.
+native: $(NATIVE)
+
+$(NATIVE): native/Cargo.toml native/Cargo.lock native/pyproject.toml native/src \
+    $(shell find native/src native/python native/build.rs -type f ! -name "*.py[co]" 2>/dev/null) | $(STAMP)
+	$(if $(CARGO),,$(error $(NO_CARGO)))
+	PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --force-reinstall --no-deps ./native
+	touch $@
+
+# a rocketsim-batch that was installed by hand, such as a wheel of a release, needs no cargo
+no-native: $(STAMP)
+	@$(BIN)/python -c "import rocketsim_batch" 2>/dev/null || echo "RocketSim 2.2.1 plays and trains, and tests \
+	of RocketSim 3 are skipped: $(NO_CARGO)" >&2
+
 # torch and what else training needs; a torch that is there stays, such as the CPU build
 $(TRAIN): pyproject.toml constraints.txt $(MADE)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[train]"
@@ -45,29 +71,30 @@ $(DOCS): $(STAMP)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[docs]"
 	touch $@
 
-match: $(STAMP)
+match: $(STAMP) $(SIMULATOR)
 	mkdir -p logs
 	$(BIN)/rlgym-bridge match rlbot.cfg --pace lockstep --record logs/match-$$(date +%Y%m%d-%H%M%S).mcap
 
-train: $(TRAIN)
+train: $(TRAIN) $(SIMULATOR)
 	$(BIN)/python -m training
 
-test: $(TESTS)
+test: $(TESTS) $(SIMULATOR)
 	$(BIN)/python -m pytest -n 3 --dist worksteal
+	$(if $(CARGO),$(CARGO_PYTHON) cargo test $(CRATE) --quiet --locked --no-default-features --profile release-checked)
 
-test-slow: $(TESTS) $(DOCS)
+test-slow: $(TESTS) $(DOCS) $(SIMULATOR)
 	$(BIN)/python -m pytest -m slow
 
 # everything that reads what others have written: make fuzz SECONDS=3600
 SECONDS ?= 300
-fuzz: $(TESTS)
+fuzz: $(TESTS) $(SIMULATOR)
 	$(BIN)/python -m tests.fuzz --seconds $(SECONDS)
 
 # what the release workflow does, but publish: builds, checks, installs from the wheel, plays
 release-check: $(TESTS)
 	$(BIN)/python -m tests.support.release_check
 
-bench: $(TESTS)
+bench: $(TESTS) $(SIMULATOR)
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.benchmarks.bench
 
 parity: $(STAMP)
@@ -80,6 +107,8 @@ check: $(TESTS)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/python tools/check_types.py
+	$(if $(CARGO),cargo fmt $(CRATE) --check)
+	$(if $(CARGO),$(CARGO_PYTHON) cargo clippy $(CRATE) --quiet --release --locked --all-targets -- -D warnings)
 
 clean:
-	rm -rf $(VENV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) build native/target *.egg-info .pytest_cache .mypy_cache .ruff_cache

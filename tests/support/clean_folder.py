@@ -15,6 +15,7 @@ from tests.support.processes import run_to_end
 ROOT = Path(__file__).parents[2]
 
 _INSTALLERS = ("pip", "setuptools", "wheel", "_distutils_hack", "pkg_resources")
+_MADE = {ROOT: ("build", "runs", "logs", "dist", "*.egg-info"), ROOT / "native": ("target",)}
 _MINUTES = 600.0  # s that an installation, a build or a command may take
 
 
@@ -65,7 +66,7 @@ def copy_sources(clean: CleanFolder) -> Path:
 
 def _ignore(folder: str, names: list[str]) -> set[str]:
     """Return what is not copied of a folder; packages below the first one may have names such as `runs`."""
-    made = ("build", "runs", "logs", "dist", "*.egg-info") if Path(folder) == ROOT else ()
+    made = _MADE.get(Path(folder), ())
     return shutil.ignore_patterns(".*", "__pycache__", *made)(folder, names)
 
 
