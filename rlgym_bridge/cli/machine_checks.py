@@ -7,13 +7,13 @@ import socket
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from importlib import metadata
+from importlib import import_module, metadata
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from rlgym_bridge.policy.matrix_kernels import processor_flags
-from rlgym_bridge.user_input.extras import explain_install
+from rlgym_bridge.user_input.extras import explain_install, explain_native, native_folder
 
 SERVER_PORT: Final = 23234
 """Port of RLBotServer [RLBot core]."""
@@ -40,7 +40,7 @@ class Check:
 
     Attributes:
         name: Of what was looked at.
-        state: "fine"; "missing" for what some commands need; "wrong" for what stops all of them; "note" else.
+        state: "fine"; "missing" for what some commands need; "wrong" for what has to be mended; "note" else.
         found: What there is.
         advice: What to do; empty where nothing is to be done.
     """
@@ -53,7 +53,7 @@ class Check:
 
 def check_machine() -> Iterator[Check]:
     """Look at this machine: Python, packages, the simulator, RLBotServer, the game. Nothing is changed."""
-    for look in (_python, _packages, _rlbot, _numpy, _simulator, _shipped_bot, _processor):
+    for look in (_python, _packages, _rlbot, _numpy, _simulator, _rocketsim3, _shipped_bot, _processor):
         yield _guarded(look)
     yield from map(_extra, _EXTRAS)
     yield _guarded(_torch)
@@ -129,6 +129,29 @@ def _simulator() -> Check:
     arena, _ = make_arena([BLUE, ORANGE])
     arena.step(1)
     return Check("RocketSim", "fine", f"{_version('rocketsim')}, meshes in {meshes_folder()}")
+
+
+def _rocketsim3() -> Check:
+    if not _is_there("rocketsim_batch"):
+        found = "rocketsim_batch not installed; RocketSim 2.2.1 plays and trains"
+        return Check("RocketSim 3", "missing", found, f"for --simulator rocketsim3: {explain_native()}")
+    module: Any = import_module("rocketsim_batch")
+    found = f"rocketsim_batch {module.__version__}, interface {module.INTERFACE}"
+    folder = native_folder()
+    fits = ""
+    if folder is not None and hasattr(module, "SOURCE_HASH"):
+        if module.source_hash(folder) != module.SOURCE_HASH:
+            found += f", a stale build: the sources in {folder} have changed since"
+            return Check("RocketSim 3", "wrong", found, explain_native())
+        fits = f", built of the sources in {folder}"
+    from rlgym_bridge.sim.arena import meshes_folder
+    from rlgym_bridge.sim.simulator import ROCKETSIM3, make_simulator
+
+    try:
+        make_simulator(ROCKETSIM3, 1, 1, 1)
+    except Exception as error:
+        return Check("RocketSim 3", "wrong", f"{found}, but: {error}", explain_native())
+    return Check("RocketSim 3", "fine", f"{found}{fits}, meshes in {meshes_folder()}")
 
 
 def _shipped_bot() -> Check:

@@ -16,6 +16,7 @@ from rlgym_bridge.sim.game_rules import DEFAULT, ROCKETSIM, describe_rules
 from rlgym_bridge.sim.part_times import PartTimes
 from rlgym_bridge.state import MatchState
 from rlgym_bridge.user_input.arguments import show_value
+from rlgym_bridge.user_input.extras import explain_native
 
 ROCKETSIM2: Final = "rocketsim2"
 ROCKETSIM3: Final = "rocketsim3"
@@ -23,8 +24,6 @@ SIMULATORS: Final = (ROCKETSIM2, ROCKETSIM3)
 """Names of the simulators; what does not say which it had is of the first."""
 
 DEFAULT_SIMULATOR: Final = ROCKETSIM2
-
-_INSTALL: Final = "pip install ./native, or make native (it needs Rust 1.95: https://rustup.rs)"
 
 
 class SimulatorError(ValueError):
@@ -102,7 +101,7 @@ def check_simulator(name: object) -> str:
     if name == ROCKETSIM3 and importlib.util.find_spec("rocketsim_batch") is None:
         raise SimulatorError(
             f"simulator is {ROCKETSIM3}, and its module rocketsim_batch is not installed; "
-            f"install it: {_INSTALL}"
+            f"install it: {explain_native()}"
         )
     return str(name)
 

@@ -44,6 +44,21 @@ def explain_install(*extras: str) -> str:
     return command + _torch_hint(extras)
 
 
+def native_folder() -> Path | None:
+    """Return the folder with the sources of `rocketsim_batch`; None without a checkout of this project."""
+    folder = _ROOT / "native"
+    return folder if (folder / "Cargo.toml").is_file() else None
+
+
+def explain_native() -> str:
+    """Return how to install `rocketsim_batch`, which steps RocketSim 3."""
+    if native_folder() is None:
+        return "pip install the wheel rocketsim_batch-*.whl of a release of this project"
+    return (
+        f"make native, or pip install ./native (in the folder {_ROOT}; it needs Rust 1.95: https://rustup.rs)"
+    )
+
+
 def _torch_hint(extras: Sequence[str]) -> str:
     """Say how to get torch without gigabytes of CUDA's libraries, which pip's own brings on Linux."""
     if sys.platform != "linux" or not {"train", "rllib"} & set(extras) or find_spec("torch") is not None:

@@ -3,7 +3,9 @@
 import json
 import socket
 import sys
+import types
 from importlib import metadata
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +67,60 @@ def test_a_simulator_that_does_not_load_is_one_line(monkeypatch: pytest.MonkeyPa
     monkeypatch.setitem(sys.modules, "rlgym_bridge.sim.arena", None)
     found = checks()["simulator"]
     assert found.state == "wrong" and "rlgym_bridge.sim.arena" in found.found
+
+
+def installed_module(monkeypatch: pytest.MonkeyPatch, built: str, failure: str = "") -> None:
+    """Have a `rocketsim_batch` that was built of sources with the hash `built`; the checkout's is "now"."""
+    module = types.ModuleType("rocketsim_batch")
+    module.__spec__ = ModuleSpec("rocketsim_batch", None)
+    vars(module).update(__version__="0.9.1", INTERFACE=7, SOURCE_HASH=built, source_hash=lambda folder: "now")
+    monkeypatch.setitem(sys.modules, "rocketsim_batch", module)
+
+    def make_simulator(*given: object) -> None:
+        if failure:
+            raise ImportError(failure)
+
+    monkeypatch.setattr("rlgym_bridge.sim.simulator.make_simulator", make_simulator)
+
+
+def test_without_rocketsim_3_doctor_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "rocketsim_batch", None)
+    found = checks()["RocketSim 3"]
+    assert found.state == "missing" and "RocketSim 2.2.1 plays and trains" in found.found
+    assert "make native" in found.advice and "pip install ./native" in found.advice
+    assert main(["doctor", "-q"]) == 0
+
+
+def test_a_fresh_build_of_rocketsim_3_has_its_version_and_meshes(monkeypatch: pytest.MonkeyPatch) -> None:
+    installed_module(monkeypatch, "now")
+    found = checks()["RocketSim 3"]
+    assert (found.state, found.advice) == ("fine", "")
+    assert found.found.startswith("rocketsim_batch 0.9.1, interface 7, built of the sources in ")
+    assert "collision_meshes" in found.found
+
+
+@pytest.mark.parametrize(
+    ("built", "failure", "told"),
+    [("before", "", "a stale build"), ("now", "it has interface 7, expected 8", "interface 7, expected 8")],
+    ids=["of other sources", "of another interface"],
+)
+def test_a_build_of_rocketsim_3_that_does_not_fit_is_wrong_and_built_anew(
+    built: str, failure: str, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    installed_module(monkeypatch, built, failure)
+    found = checks()["RocketSim 3"]
+    assert found.state == "wrong" and told in found.found and "make native" in found.advice
+    assert main(["doctor", "-q"]) == 1
+
+
+def test_without_a_checkout_rocketsim_3_comes_from_a_wheel(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rlgym_bridge.user_input.extras._ROOT", tmp_path)
+    installed_module(monkeypatch, "before")
+    assert checks()["RocketSim 3"].state == "fine"  # no sources here that it could be too old for
+    monkeypatch.setitem(sys.modules, "rocketsim_batch", None)
+    assert "rocketsim_batch-*.whl" in checks()["RocketSim 3"].advice
 
 
 def test_a_server_that_listens_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

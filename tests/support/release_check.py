@@ -1,12 +1,16 @@
 """Do what the release workflow does, but publish: `python -m tests.support.release_check`.
 
     copy of the checkout -> sdist, wheel -> twine's check -> an empty environment with the wheel -> a match
+    native/ -> its wheel for Linux, where cargo is there -> the same environment -> a match in RocketSim 3
 
 Prints times and sizes. The commands are those of .github/workflows/release.yml; nothing is sent anywhere.
 """
 
 import json
 import re
+import shutil
+import sys
+import tarfile
 import tomllib
 import zipfile
 from pathlib import Path
@@ -18,6 +22,13 @@ WORKFLOW: Final = ".github/workflows/release.yml"
 _BUILD: Final = "python -m build"
 _CHECK: Final = "python -m twine check --strict dist/*"
 _MATCH: Final = "rlgym-bridge match --pace lockstep --seconds 10"
+_MATURIN: Final = "pip install maturin[zig]==1.16.0"
+_OPTIONS: Final = "--zig --compatibility manylinux_2_17"
+_NATIVE: Final = (
+    "maturin build --release --locked --manifest-path native/Cargo.toml --out wheels ${{ matrix.options }}"
+)
+_LINUX: Final = f"{{os: ubuntu-24.04, options: {_OPTIONS}}}"
+_STEP: Final = "python -c \"from rlgym_bridge.sim.simulator import make_simulator; make_simulator('rocketsim3', 1, 1, 1)\""
 _TOOLS: Final = re.compile(r"pip install (build==\S+) (twine==\S+)")
 
 
@@ -31,7 +42,7 @@ def release_check(folder: Path) -> dict[str, float]:
     workflow = (ROOT / WORKFLOW).read_text("utf-8")
     tools = _TOOLS.search(workflow)
     assert tools is not None, f"{WORKFLOW} does not install build and twine"
-    for command in (_BUILD, _CHECK, _MATCH, "rlgym-bridge --help"):
+    for command in (_BUILD, _CHECK, _MATCH, "rlgym-bridge --help", _MATURIN, _NATIVE, _STEP, _LINUX):
         assert f"{command}\n" in workflow, f"{WORKFLOW} does not run {command}"
     clean = CleanFolder(folder)
     sources = copy_sources(clean)
@@ -47,7 +58,11 @@ def release_check(folder: Path) -> dict[str, float]:
     clean.weigh("wheel", wheel)
     clean.weigh("sdist", sdist)
     print(clean.run(builder, "-m", "twine", "check", "--strict", wheel, sdist).strip())
-    assert "rlgym_bridge/shipped/bot/policy/weights.safetensors" in zipfile.ZipFile(wheel).namelist()
+    names = zipfile.ZipFile(wheel).namelist()
+    assert "rlgym_bridge/shipped/bot/policy/weights.safetensors" in names
+    with tarfile.open(sdist) as archive:
+        names += archive.getnames()
+    assert not any("native/" in name or "rocketsim_batch" in name for name in names), names
     python = make_environment(clean, folder / "player", "-c", str(sources / "constraints.txt"), str(wheel))
     clean.weigh("environment", folder / "player")
     clean.run(python, "-m", "pip", "check")
@@ -59,7 +74,24 @@ def release_check(folder: Path) -> dict[str, float]:
         print(clean.run(program, *_MATCH.split()[1:], "--json", "match.json", cwd=empty).strip())
     bots = json.loads((empty / "match.json").read_text("utf-8"))["bots"]
     assert [bot["name"] for bot in bots] == ["Bridge", "Chaser"] and not any(bot["missed"] for bot in bots)
+    if shutil.which("cargo") and sys.platform == "linux":
+        _check_native(clean, sources, python)
     return clean.figures
+
+
+def _check_native(clean: CleanFolder, sources: Path, player: Path) -> None:
+    """Build the wheel of `native/`, install it into the player's environment, and step a match there."""
+    builder = make_environment(clean, clean.folder / "native-builder", _MATURIN.split()[-1])
+    command = _NATIVE.replace("${{ matrix.options }}", _OPTIONS).split()
+    with clean.timed("build of native"):
+        clean.run(builder, "-m", *command, cwd=sources)
+    (wheel,) = (sources / "wheels").iterdir()
+    assert re.fullmatch(r"rocketsim_batch-\S+-cp310-abi3-\S*manylinux_2_17_x86_64\.whl", wheel.name), (
+        wheel.name
+    )
+    clean.weigh("wheel of native", wheel)
+    clean.run(player, "-m", "pip", "install", "-q", "--no-deps", wheel)
+    clean.run(player, "-c", _STEP.split('"')[1], cwd=clean.folder / "empty")
 
 
 def check_version(sources: Path) -> str:
