@@ -10,7 +10,8 @@ MADE := $(VENV)/.made
 NATIVE := $(VENV)/.native
 
 # whether a cargo is on the path that can build native/; any other use of the project needs none
-CARGO := $(shell cargo --version 2>&1 | awk '$$1 == "cargo" {split($$2, v, "."); if (v[1] > 1 || v[2] >= 95) print "cargo"}')
+CARGO := $(shell cargo --version 2>&1 | \
+    awk '$$1 == "cargo" {split($$2, v, "."); if (v[1] > 1 || v[1] == 1 && v[2] >= 95) print 1}')
 SIMULATOR := $(if $(CARGO),$(NATIVE),no-native)
 NO_CARGO := cargo 1.95 or later is not on the path: get Rust from https://rustup.rs, then enter: make native
 

@@ -78,11 +78,16 @@ def test_the_pythons_of_setup_and_make_are_those_of_the_project() -> None:
 
 @pytest.fixture
 def make(tmp_path: Path) -> Make:
-    """Return what runs make in a copy, where each python3.N is a script and pip does nothing."""
+    """Return what runs make in a copy, where each python3.N is a script and pip does nothing.
+
+    Its cargo, a script too, has the version that is given; None is a path without cargo.
+    """
     if os.name == "nt" or shutil.which("make") is None:
         pytest.skip("needs make")
-    for name in ("Makefile", "pyproject.toml", "constraints.txt"):
-        shutil.copy(ROOT / name, tmp_path)
+    names = ("Makefile", "pyproject.toml", "constraints.txt", *(f"native/{name}" for name in _NATIVE_FILES))
+    (tmp_path / "native" / "src").mkdir(parents=True)
+    for name in names:
+        shutil.copy(ROOT / name, tmp_path / name)
     pythons = tmp_path / "pythons"
     pythons.mkdir()
     for minor in (10, 11, 12, 13):
@@ -90,8 +95,13 @@ def make(tmp_path: Path) -> Make:
         script.write_text(_PYTHON.format(minor=minor))
         script.chmod(0o755)
 
-    def run(*words: str) -> subprocess.CompletedProcess[str]:
-        path = f"{pythons}{os.pathsep}{os.environ['PATH']}"
+    def run(*words: str, cargo: str | None = None) -> subprocess.CompletedProcess[str]:
+        (pythons / "cargo").unlink(missing_ok=True)
+        others = [one for one in os.environ["PATH"].split(os.pathsep) if not Path(one, "cargo").exists()]
+        if cargo is not None:
+            (pythons / "cargo").write_text(f"#!/bin/sh\necho 'cargo {cargo} (f2d3ce0bd 2026-03-21)'\n")
+            (pythons / "cargo").chmod(0o755)
+        path = os.pathsep.join([str(pythons), *others])
         environment = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
         environment.pop("PYTHON", None)
         return run_to_end(["make", *words], cwd=tmp_path, env=environment | {"PATH": path})
@@ -99,7 +109,9 @@ def make(tmp_path: Path) -> Make:
     return run
 
 
+_NATIVE_FILES = ("Cargo.toml", "Cargo.lock", "pyproject.toml", "src/lib.rs")
 _PYTHON = """#!/bin/sh
+if [ "$2" = "import rocketsim_batch" ]; then exit 1; fi
 if [ "$1" = -c ]; then echo 3.{minor}; fi
 if [ "$2" = venv ]; then mkdir -p "$3/bin" && cp "$0" "$3/bin/python"; fi
 """
@@ -143,3 +155,56 @@ def test_make_keeps_an_environment_that_was_made_by_hand(make: Make, tmp_path: P
     (tmp_path / ".venv" / ".installed").touch()
     assert "pip install" not in make("install").stdout
     assert (bin_folder / "python").read_text() == (tmp_path / "pythons" / "python3.12").read_text()
+
+
+@pytest.mark.parametrize("cargo", [None, "1.94.1", "0.99.0"], ids=["no cargo", "an older one", "a first one"])
+def test_without_cargo_make_says_in_one_line_what_it_does_without(make: Make, cargo: str | None) -> None:
+    done = make("install", cargo=cargo)
+    assert not done.returncode and "./native" not in done.stdout
+    (line,) = done.stderr.splitlines()
+    assert "RocketSim 2.2.1 plays and trains" in line and "tests of RocketSim 3 are skipped" in line
+    assert "cargo 1.95 or later" in line and "https://rustup.rs" in line and line.endswith("make native")
+    asked = make("native", cargo=cargo)
+    assert asked.returncode and "cargo 1.95 or later is not on the path" in asked.stderr
+
+
+@pytest.mark.parametrize("cargo", ["1.95.0", "1.100.2-nightly", "2.0.0"])
+def test_make_builds_native_where_cargo_is_and_anew_only_for_other_sources(
+    make: Make, cargo: str, tmp_path: Path
+) -> None:
+    build = "-m pip install --quiet --force-reinstall --no-deps ./native"
+    first = make("install", cargo=cargo)
+    assert build in first.stdout and not first.stderr
+    assert build not in make("install", cargo=cargo).stdout
+    for changed in (*_NATIVE_FILES, "src/new.rs"):
+        stamp = tmp_path / ".venv" / ".native"
+        (tmp_path / "native" / changed).touch()
+        later = stamp.stat().st_mtime + 5
+        os.utime(tmp_path / "native" / changed, (later, later))
+        assert build in make("native", cargo=cargo).stdout, changed
+        os.utime(stamp, (later + 5, later + 5))
+        assert build not in make("native", cargo=cargo).stdout, changed
+
+
+def test_make_check_and_make_test_run_cargo_where_it_is(make: Make) -> None:
+    with_cargo = {target: make("-n", target, cargo="1.95.0").stdout for target in ("check", "test")}
+    assert "cargo fmt --manifest-path native/Cargo.toml --check" in with_cargo["check"]
+    assert re.search(r"cargo clippy .*--release --locked .*-- -D warnings", with_cargo["check"])
+    assert re.search(r"cargo test .*--locked", with_cargo["test"])
+    for target in with_cargo:
+        assert not re.search("cargo (fmt|clippy|test)", make("-n", target).stdout)
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]
+    assert settings["testpaths"] == ["tests", "native/tests"]
+
+
+def test_every_place_names_the_same_rust_and_maturin() -> None:
+    rust = tomllib.loads((ROOT / "native/Cargo.toml").read_text())["package"]["rust-version"]
+    assert rust == "1.95"
+    makefile = (ROOT / "Makefile").read_text()
+    assert "v[1] == 1 && v[2] >= 95" in makefile and "cargo 1.95 or later" in makefile
+    maturin = re.search(r"^maturin==(\S+)$", (ROOT / "constraints.txt").read_text(), re.MULTILINE)
+    for name in ("release.yml", "tests.yml"):
+        workflow = (ROOT / ".github/workflows" / name).read_text()
+        assert re.findall(r'^  RUST: "([\d.]+)"', workflow, re.MULTILINE) == [f"{rust}.0"]
+        named = re.findall(r"maturin\[zig\]==(\S+)", workflow)
+        assert maturin and named == ([maturin[1]] if name == "release.yml" else [])

@@ -1,12 +1,13 @@
 """Do what the release workflow does, but publish: `python -m tests.support.release_check`.
 
     copy of the checkout -> sdist, wheel -> twine's check -> an empty environment with the wheel -> a match
-    native/ -> its wheel for Linux, where cargo is there -> the same environment -> a match in RocketSim 3
+    native/ -> its wheel for Linux, where cargo is there -> the same environment -> RocketSim 3 loads
 
 Prints times and sizes. The commands are those of .github/workflows/release.yml; nothing is sent anywhere.
 """
 
 import json
+import os
 import re
 import shutil
 import sys
@@ -28,7 +29,7 @@ _NATIVE: Final = (
     "maturin build --release --locked --manifest-path native/Cargo.toml --out wheels ${{ matrix.options }}"
 )
 _LINUX: Final = f"{{os: ubuntu-24.04, options: {_OPTIONS}}}"
-_STEP: Final = "python -c \"from rlgym_bridge.sim.simulator import make_simulator; make_simulator('rocketsim3', 1, 1, 1)\""
+_LOAD: Final = "from rlgym_bridge.sim.simulator import make_simulator; make_simulator('rocketsim3', 1, 1, 1)"
 _TOOLS: Final = re.compile(r"pip install (build==\S+) (twine==\S+)")
 
 
@@ -42,7 +43,16 @@ def release_check(folder: Path) -> dict[str, float]:
     workflow = (ROOT / WORKFLOW).read_text("utf-8")
     tools = _TOOLS.search(workflow)
     assert tools is not None, f"{WORKFLOW} does not install build and twine"
-    for command in (_BUILD, _CHECK, _MATCH, "rlgym-bridge --help", _MATURIN, _NATIVE, _STEP, _LINUX):
+    for command in (
+        _BUILD,
+        _CHECK,
+        _MATCH,
+        "rlgym-bridge --help",
+        _MATURIN,
+        _NATIVE,
+        f'python -c "{_LOAD}"',
+        _LINUX,
+    ):
         assert f"{command}\n" in workflow, f"{WORKFLOW} does not run {command}"
     clean = CleanFolder(folder)
     sources = copy_sources(clean)
@@ -80,18 +90,17 @@ def release_check(folder: Path) -> dict[str, float]:
 
 
 def _check_native(clean: CleanFolder, sources: Path, player: Path) -> None:
-    """Build the wheel of `native/`, install it into the player's environment, and step a match there."""
+    """Build the wheel of `native/`, install it into the player's environment, and load it there."""
     builder = make_environment(clean, clean.folder / "native-builder", _MATURIN.split()[-1])
     command = _NATIVE.replace("${{ matrix.options }}", _OPTIONS).split()
     with clean.timed("build of native"):
-        clean.run(builder, "-m", *command, cwd=sources)
+        path = f"PATH={builder.parent}{os.pathsep}{os.environ['PATH']}"  # maturin looks for zig there
+        clean.run("env", path, *command, cwd=sources)
     (wheel,) = (sources / "wheels").iterdir()
-    assert re.fullmatch(r"rocketsim_batch-\S+-cp310-abi3-\S*manylinux_2_17_x86_64\.whl", wheel.name), (
-        wheel.name
-    )
+    assert "-cp310-abi3-" in wheel.name and "manylinux_2_17" in wheel.name, wheel.name
     clean.weigh("wheel of native", wheel)
     clean.run(player, "-m", "pip", "install", "-q", "--no-deps", wheel)
-    clean.run(player, "-c", _STEP.split('"')[1], cwd=clean.folder / "empty")
+    clean.run(player, "-c", _LOAD, cwd=clean.folder / "empty")
 
 
 def check_version(sources: Path) -> str:
