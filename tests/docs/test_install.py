@@ -197,6 +197,12 @@ def test_make_check_and_make_test_run_cargo_where_it_is(make: Make) -> None:
     assert settings["testpaths"] == ["tests", "native/tests"]
 
 
+def test_readme_and_the_windows_page_name_the_command_that_installs_rocketsim_3() -> None:
+    for page in ("README.md", "docs/start/windows.md"):
+        assert "pip install ./native" in (ROOT / page).read_text(), page
+    assert tomllib.loads((ROOT / "native/pyproject.toml").read_text())["build-system"]["build-backend"] == "maturin"
+
+
 def test_every_place_names_the_same_rust_and_maturin() -> None:
     rust = tomllib.loads((ROOT / "native/Cargo.toml").read_text())["package"]["rust-version"]
     assert rust == "1.95"
