@@ -21,6 +21,7 @@ NO_CARGO := cargo 1.95 or later is not on the path: get Rust from https://rustup
 CARGO_PYTHON = PYO3_PYTHON="$(CURDIR)/$(BIN)/python" \
     LD_LIBRARY_PATH="$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_config_var("LIBDIR"))')"
 CRATE := --manifest-path native/Cargo.toml
+RUST_TESTS := $(if $(CARGO),$(shell grep -rls '\[test\]' native/src native/tests))
 
 install: $(STAMP) $(SIMULATOR)
 
@@ -81,7 +82,7 @@ train: $(TRAIN) $(SIMULATOR)
 
 test: $(TESTS) $(SIMULATOR)
 	$(BIN)/python -m pytest -n 3 --dist worksteal
-	$(if $(CARGO),$(CARGO_PYTHON) cargo test $(CRATE) --quiet --locked --no-default-features --profile release-checked)
+	$(if $(RUST_TESTS),$(CARGO_PYTHON) cargo test $(CRATE) --quiet --locked --no-default-features --profile release-checked)
 
 test-slow: $(TESTS) $(DOCS) $(SIMULATOR)
 	$(BIN)/python -m pytest -m slow

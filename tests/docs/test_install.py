@@ -186,7 +186,8 @@ def test_make_builds_native_where_cargo_is_and_anew_only_for_other_sources(
         assert build not in make("native", cargo=cargo).stdout, changed
 
 
-def test_make_check_and_make_test_run_cargo_where_it_is(make: Make) -> None:
+def test_make_check_and_make_test_run_cargo_where_it_is(make: Make, tmp_path: Path) -> None:
+    (tmp_path / "native/src/one.rs").write_text("#[test]\nfn holds() {}\n")
     with_cargo = {target: make("-n", target, cargo="1.95.0").stdout for target in ("check", "test")}
     assert "cargo fmt --manifest-path native/Cargo.toml --check" in with_cargo["check"]
     assert re.search(r"cargo clippy .*--release --locked .*-- -D warnings", with_cargo["check"])
@@ -195,6 +196,16 @@ def test_make_check_and_make_test_run_cargo_where_it_is(make: Make) -> None:
         assert not re.search("cargo (fmt|clippy|test)", make("-n", target).stdout)
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]
     assert settings["testpaths"] == ["tests", "native/tests"]
+
+
+def test_without_the_module_its_tests_are_skipped_by_name(tmp_path: Path) -> None:
+    shutil.copy(ROOT / "native/tests/conftest.py", tmp_path)
+    (tmp_path / "test_steps.py").write_text("import rocketsim_batch\ndef test_one(): pass\n")
+    (tmp_path / "sitecustomize.py").write_text("import sys\nsys.modules['rocketsim_batch'] = None\n")
+    words = [sys.executable, "-m", "pytest", "-rs", "-p", "no:cacheprovider", "test_steps.py"]
+    done = run_to_end(words, cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(tmp_path)})
+    assert "test_steps.py" in done.stdout and "rocketsim_batch is not installed: make native" in done.stdout
+    assert "1 skipped" in done.stdout and "error" not in done.stdout
 
 
 def test_readme_and_the_windows_page_name_the_command_that_installs_rocketsim_3() -> None:
