@@ -10,7 +10,7 @@ from rlgym.rocket_league.state_mutators import FixedTeamSizeMutator, MutatorSequ
 from rlgym_bridge.components.actions import LookupTableAction, RepeatAction
 from rlgym_bridge.components.conditions import GoalCondition, NoTouchTimeoutCondition
 from rlgym_bridge.components.default_obs import DefaultObs
-from rlgym_bridge.components.mutators import KickoffMutator
+from rlgym_bridge.components.mutators import KickoffMutator, blank_state
 from rlgym_bridge.components.rewards import GoalReward
 from rlgym_bridge.engines.sim import SimEngine
 from rlgym_bridge.rlgym_state import to_rlgym
@@ -66,20 +66,25 @@ def test_an_rlgym_environment_plays_episodes(name: str) -> None:
 
 @needs_native
 def test_a_match_equals_that_of_training_to_the_bit() -> None:
-    matches = VectorEnv(1, components, simulator=ROCKETSIM3)
+    desired, table, random = blank_state(1, 1, 1), LookupTableAction(), np.random.default_rng(1)
+    BallAhead().apply_batch(desired, random)
+    matches = VectorEnv(1, lambda: components(state_mutator=BallAhead()), simulator=ROCKETSIM3)
     matches.reset(3)
     engine = SimEngine(simulator=ROCKETSIM3, seed=3)
-    engine.set_state(to_rlgym(matches.state), {})
+    engine.set_state(to_rlgym(desired), {})
     shown = engine._simulator.state  # type: ignore[union-attr]
-    shown.phase[:] = matches.state.phase  # RLGym's states have none
-    assert np.array_equal(shown.buffer, matches.state.buffer)
-    table, random = LookupTableAction(), np.random.default_rng(1)
-    for _ in range(100):
+    equal = 0
+    while True:
         actions = random.integers(90, size=(1, 2))
-        matches.step(actions)
-        rows = table.parse_batch(actions)[0]  # (cars, 8)
-        engine.step(dict(zip(engine.agents, rows.reshape(2, -1)[:, :8], strict=True)), {})
+        rows = table.parse_batch(actions)[0].reshape(2, -1)[:, :8]
+        if matches.step(actions).terminated[0]:
+            break
+        engine.step(dict(zip(engine.agents, rows, strict=True)), {})
+        shown.phase[:] = matches.state.phase  # RLGym's states have none
         assert np.array_equal(shown.buffer, matches.state.buffer)
+        equal += 1
+    assert equal > 15
+    assert engine.step(dict(zip(engine.agents, rows, strict=True)), {}).goal_scored
 
 
 @both
