@@ -8,8 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rlgym_bridge.components.mutators import KickoffMutator
-from rlgym_bridge.sim.simulator import ROCKETSIM3, DeadMatches, SimulatorError
+from rlgym_bridge.components.mutators import KickoffMutator, blank_state
+from rlgym_bridge.derived_fields import derive
+from rlgym_bridge.physics import CONSTANTS
+from rlgym_bridge.sim.game_rules import DEFAULT
+from rlgym_bridge.sim.simulator import ROCKETSIM2, ROCKETSIM3, DeadMatches, SimulatorError, make_simulator
 from rlgym_bridge.sim.vector_env import VectorEnv
 from rlgym_bridge.training.environment import Task
 from rlgym_bridge.training.settings import TrainingSettings, check_settings
@@ -109,6 +112,33 @@ def test_rules_that_correct_the_older_engine_are_refused_by_name() -> None:
     env(1, rules="rocketsim")
     with pytest.raises(SimulatorError, match=r"rules are game, expected none with rocketsim3"):
         env(1, rules="game")
+
+
+def test_own_constants_are_those_of_the_older_engine_but_for_boost_in_the_air() -> None:
+    own = make_simulator(ROCKETSIM3, 1, 1, 1)._own  # type: ignore[attr-defined]
+    named = {"ball_world_restitution": "ball_bounciness"}
+    found = {name: abs(own[named.get(name, name)]) for name in CONSTANTS}
+    expected = CONSTANTS | {"boost_accel_air": 991.667}  # beside which throttle adds 66.67
+    assert found == pytest.approx(expected, rel=1e-5)
+
+
+def test_boost_in_the_air_scales_as_that_of_the_older_engine_by_default() -> None:
+    accelerations = []
+    for name in (ROCKETSIM2, ROCKETSIM3):
+        simulator = make_simulator(name, 1, 1, 0, rules=DEFAULT)
+        simulator.scale(0, {"boost_accel_air": 2.0})
+        state = blank_state(1, 0, 1)
+        state.car_position[:], state.car_boost_amount[:] = (0, 0, 1000), 100
+        state.ball_position[:] = 3000, 3000, 93.15
+        state.gravity[:] = state.boost_consumption[:] = 1
+        derive(state)
+        simulator.put([0], state)
+        rows = np.tile(np.array([1, 0, 0, 0, 0, 0, 1, 0], np.float32), (1, 1, 12, 1))
+        simulator.step(rows)
+        before = simulator.state.car_linear_velocity[0, 0, 0]
+        simulator.step(rows)
+        accelerations.append(10 * (simulator.state.car_linear_velocity[0, 0, 0] - before))
+    assert accelerations == pytest.approx([2050, 2050], abs=2)
 
 
 # --- a match that dies --------------------------------------------------------------------------
