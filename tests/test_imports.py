@@ -187,3 +187,54 @@ def test_every_room_inside_a_room_is_listed(outer: str) -> None:
 
 def test_few_modules_lie_beside_the_rooms() -> None:
     assert len([path for path in ROOT.glob("*.py") if path.name != "__init__.py"]) <= 8
+
+
+SIMULATORS = ("RocketSim", "rocketsim_batch")
+NEEDS_A_SIMULATOR = {
+    "rlgym_bridge/compare/findings/explained_windows.py",
+    "rlgym_bridge/compare/findings/fitted_constants.py",
+    "rlgym_bridge/compare/findings/flight_rules.py",
+    "rlgym_bridge/compare/simulate/leads.py",
+    "rlgym_bridge/compare/simulate/rollout.py",
+    "rlgym_bridge/engines/sim.py",
+    "rlgym_bridge/server/game/ball_prediction.py",
+    "rlgym_bridge/server/game/dodge.py",
+    "rlgym_bridge/server/game/events.py",
+    "rlgym_bridge/server/game/match_mutators.py",
+    "rlgym_bridge/server/game/match_physics.py",
+    "rlgym_bridge/server/game/modes.py",
+    "rlgym_bridge/server/game/player_info.py",
+    "rlgym_bridge/server/game/simulated_match.py",
+    "rlgym_bridge/server/game/simulation.py",
+    "rlgym_bridge/server/game/state_setting.py",
+    "rlgym_bridge/sim/arena.py",
+    "rlgym_bridge/sim/arena_reader.py",
+    "rlgym_bridge/sim/arenas.py",
+    "rlgym_bridge/sim/boost_thrust.py",
+    "rlgym_bridge/sim/car_contact.py",
+    "rlgym_bridge/sim/columns.py",
+    "rlgym_bridge/sim/control_queues.py",
+    "rlgym_bridge/sim/game_car.py",
+    "rlgym_bridge/sim/game_modes.py",
+    "rlgym_bridge/sim/jump_and_dodge.py",
+    "rlgym_bridge/sim/quick_car.py",
+    "rlgym_bridge/sim/rocketsim3.py",
+    "rlgym_bridge/sim/ruled_arena.py",
+    "rlgym_bridge/sim/shadow.py",
+    "rlgym_bridge/sim/shadow_car.py",
+    "rlgym_bridge/sim/struck_cars.py",
+    "rlgym_bridge/sim/wheel_forces.py",
+}
+"""Modules that import a simulator's package by themselves; they shall use `sim.simulator`, and no new one
+comes here. `arenas.py` with what it is made of, and `rocketsim3.py`, are the two behind it and stay."""
+
+
+def test_no_other_module_imports_a_simulator() -> None:
+    places = {ROOT: ROOT.name, TRAINING: "training"}
+    found = {
+        f"{name}/{path.relative_to(place).as_posix()}"
+        for place, name in places.items()
+        for path in place.rglob("*.py")
+        if any(one.split(".")[0] in SIMULATORS for one in imports(path))
+    }
+    assert found == NEEDS_A_SIMULATOR, "a new one, or one that no longer does"

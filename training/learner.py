@@ -276,8 +276,9 @@ class PPOLearner:
         return (
             f"{name_sizes(settings.sizes)} of {self._task.name}: {self.shape.obs_size} numbers, "
             f"{self.shape.distribution} actions {self.shape.sizes}; {count_of(collectors, 'collector')} of "
-            f"{settings.matches} matches, {batch:,} agent steps an iteration; learner on {self.device.type}, "
-            f"{self._threads} threads{alone}" + "".join(f"\n{line}" for line in parts)
+            f"{settings.matches} matches in {settings.simulator}, {batch:,} agent steps an iteration; "
+            f"learner on {self.device.type}, {self._threads} threads{alone}"
+            + "".join(f"\n{line}" for line in parts)
         )
 
     def start(self) -> None:

@@ -28,9 +28,11 @@ SUMMED: Final = ("policy_loss", "value_loss", "entropy", "uniform_divergence", "
 """Statistics that are sums over the steps of a minibatch, as `gradients_of` returns them."""
 
 
-def main(settings: TrainingSettings, resume: bool = False, quiet: bool = False) -> Summary:
+def main(
+    settings: TrainingSettings, resume: bool = False, quiet: bool = False, change_simulator: bool = False
+) -> Summary:
     """Train on this machine; arguments and errors are those of `rlgym_bridge.training.runs.run.run`."""
-    return run(settings, Local, resume, quiet)
+    return run(settings, Local, resume, quiet, change_simulator)
 
 
 class Local:

@@ -21,6 +21,7 @@ from rlgym_bridge.recording.mcap.merge import bot_file, bot_files, left_over, me
 from rlgym_bridge.server import Impairments
 from rlgym_bridge.server.server_errors import ConfigError
 from rlgym_bridge.sim.game_rules import describe_rules, parse_rules
+from rlgym_bridge.sim.simulator import ROCKETSIM2
 from rlgym_bridge.user_input.arguments import count_of
 
 _WAIT_SECONDS: Final = 10.0  # for bots to write what is left when their match is over
@@ -82,6 +83,7 @@ class RecordedMatch:
             "by": "server", "pace": options.pace, "seed": options.seed, "world": asdict(impairments),
             "dialect": [f"{name}={value}" for name, value in dialect.complete().items()],
             "physics": {name: one.value for name, one in constants.items()},
+            "simulator": ROCKETSIM2,  # the server has no other
             "rules": describe_rules(parse_rules(rules_of(options))),
             "versions": {name: version(name) for name in _PACKAGES},
         }  # fmt: skip

@@ -18,6 +18,7 @@ from rlgym_bridge.matches.lineup import show_match_command
 from rlgym_bridge.policy.carried_modules import CARRIED, CARRIED_FOLDER, carried_names, use_carried
 from rlgym_bridge.policy.files import all_checkpoints, chosen_checkpoint
 from rlgym_bridge.project.this_project import SETTINGS_FILE, settings_file
+from rlgym_bridge.sim.simulator import SIMULATORS
 from rlgym_bridge.training.environment import fit_to_environment
 from rlgym_bridge.training.settings import SettingsError, TrainingSettings
 from rlgym_bridge.training.settings_file import make_settings, read_settings, settings_as_toml
@@ -56,6 +57,11 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "--start-from", metavar="DIR", help="begin with the policy of this policy folder or training run"
     )
     parser.add_argument(
+        "--simulator", choices=SIMULATORS,
+        help="what steps the matches: rocketsim2 is RocketSim 2.2.1, rocketsim3 is faster and as the real "
+        "game; with --resume it may differ from before (default: what the settings say, else the run's)",
+    )  # fmt: skip
+    parser.add_argument(
         "--resume", action="store_true", help="continue from the newest checkpoint in the folder of the run"
     )
     parser.add_argument(
@@ -88,7 +94,7 @@ def run(options: argparse.Namespace) -> int:
     output_files.check_outputs(options.json, inputs=files)
     changes = {
         name: getattr(options, name)
-        for name in ("steps", "out", "start_from")
+        for name in ("steps", "out", "start_from", "simulator")
         if getattr(options, name) is not None
     }
     if options.address is not None and options.engine != "rllib":
@@ -104,6 +110,9 @@ def run(options: argparse.Namespace) -> int:
     if options.settings:
         print(settings_as_toml(settings), end="")
         return 0
+    named = {*changes} if files == [DEFAULTS] else {*changes, *values}
+    if options.resume and "simulator" not in named:
+        settings = _with_simulator_of_run(settings)
     say = shared.printer(options)
     if files != [DEFAULTS]:  # the user's settings may name modules
         add_module_folders(Path.cwd(), *(file.parent for file in files))
@@ -127,7 +136,7 @@ def run(options: argparse.Namespace) -> int:
         return _profile(options, settings)
     train = _engine(options)  # imported late, so that --help and a mistyped key take no time
     try:
-        summary = train(settings, options.resume, options.quiet)
+        summary = train(settings, options.resume, options.quiet, options.simulator is not None)
     except KeyboardInterrupt as error:
         error.add_note("what was learned after the last checkpoint is lost")
         raise
@@ -139,6 +148,14 @@ def run(options: argparse.Namespace) -> int:
     result: dict[str, Any] = dataclasses.asdict(summary) | {"checkpoint": str(summary.checkpoint)}
     result["last"] = {name: value if value == value else None for name, value in summary.last.items()}
     return 0 if output_files.write_json(options.json, result) else 2
+
+
+def _with_simulator_of_run(settings: TrainingSettings) -> TrainingSettings:
+    """Return settings with the simulator that the run to resume had."""
+    from rlgym_bridge.training.runs.restore import simulator_of_run
+
+    found = simulator_of_run(Path(settings.out))
+    return settings if found is None else dataclasses.replace(settings, simulator=found)
 
 
 def _components_left_out(files: Sequence[Path], settings: TrainingSettings) -> str:

@@ -30,8 +30,14 @@ from rlgym_bridge.game import (
     TICKS_PER_SECOND,
 )
 from rlgym_bridge.rlgym_state import cars_by_agent, checked_state, to_rlgym
-from rlgym_bridge.sim.arenas import Arenas
 from rlgym_bridge.sim.game_rules import parse_rules
+from rlgym_bridge.sim.simulator import (
+    DEFAULT_SIMULATOR,
+    Simulator,
+    check_rules,
+    check_simulator,
+    make_simulator,
+)
 from rlgym_bridge.state import MatchState
 
 _BALL_REACH: Final = BALL_MAX_SPEED / TICKS_PER_SECOND  # uu in a tick
@@ -53,7 +59,8 @@ class SimEngine(BaseEngine):
         seed: Of the places where demolished cars come back.
         tick_skip: Ticks for which a single row `(8,)` of a parser is held.
         rules: The game's rules to step with, see `game_rules.parse_rules`. RocketSim alone is RLGym's engine;
-            training and matches have `"default"`.
+            training and matches have `"default"`. RocketSim 3 takes these two alone, and plays by the game's.
+        simulator: What steps the match: `"rocketsim2"` or `"rocketsim3"`.
 
     Attributes:
         tick_skip: As given.
@@ -61,6 +68,7 @@ class SimEngine(BaseEngine):
     Raises:
         ValueError: `tick_skip` is no whole number of ticks, 1 to 7,200, `rlbot_delay` neither True nor False,
             or `seed` no whole number, 0 or more. Or a rule is unknown.
+        SimulatorError: The simulator is unknown or not installed, or cannot play by the rules.
     """
 
     def __init__(
@@ -71,6 +79,7 @@ class SimEngine(BaseEngine):
         seed: int = 0,
         tick_skip: int = TICK_SKIP,
         rules: str = "rocketsim",
+        simulator: str = DEFAULT_SIMULATOR,
     ) -> None:
         super().__init__(tick_skip)
         if not isinstance(rlbot_delay, bool | np.bool_):
@@ -80,8 +89,9 @@ class SimEngine(BaseEngine):
         if not isinstance(seed, int | np.integer) or seed < 0:
             raise ValueError(f"seed is {seed!r}, expected a whole number, 0 or more")
         self._delay, self._as_in_a_match, self._seed = rlbot_delay, as_in_a_match, seed
-        self._rules = parse_rules(rules)
-        self._arenas: Arenas | None = None
+        self._rules, self._name = parse_rules(rules), check_simulator(simulator)
+        check_rules(self._name, self._rules)
+        self._simulator: Simulator | None = None
         self._agents: list[Hashable] = []
 
     @property
@@ -118,13 +128,13 @@ class SimEngine(BaseEngine):
         """
         match = checked_state(desired_state)
         sizes = match.layout.blue, match.layout.orange
-        if self._arenas is None or self._arenas.state.layout is not match.layout:
-            self._arenas = Arenas(1, *sizes, seed=self._seed, rules=self._rules)
+        if self._simulator is None or self._simulator.state.layout is not match.layout:
+            self._simulator = make_simulator(self._name, 1, *sizes, seed=self._seed, rules=self._rules)
         if self._as_in_a_match:
-            match = _as_a_match_sets(match, self._arenas.state.car_is_supersonic)
-        self._arenas.put([0], match)
+            match = _as_a_match_sets(match, self._simulator.state.car_is_supersonic)
+        self._simulator.put([0], match)
         fast = match.car_is_supersonic > 0
-        self._arenas.state.car_supersonic_time[fast] = np.maximum(match.car_supersonic_time, TICK_SECONDS)[
+        self._simulator.state.car_supersonic_time[fast] = np.maximum(match.car_supersonic_time, TICK_SECONDS)[
             fast
         ]
         self._agents = list(cars_by_agent(desired_state))
@@ -143,22 +153,23 @@ class SimEngine(BaseEngine):
 
         Raises:
             KeyError, ValueError: See `rows_of_actions`.
+            DeadMatches: The match failed inside RocketSim; `RLGym.reset` begins anew.
         """
-        if self._arenas is None:
+        if self._simulator is None:
             raise ValueError("step before `set_state`, expected `RLGym.reset` first")
         rows = rows_of_actions(actions, self._agents, self.tick_skip)
         delay = [int(self._delay)]
-        state = self._arenas.state
+        state = self._simulator.state
         ticks = rows.shape[1]
         far = abs(float(state.ball_position[0, 1])) < GOAL_THRESHOLD_Y - ticks * _BALL_REACH - _GO_ON
         if far:
             if (rows == rows[:, :1]).all():  # held through the step: quicker
                 rows = np.broadcast_to(rows[:, :1], rows.shape)
-            self._arenas.step(rows[None], delay)
+            self._simulator.step(rows[None], delay)
             return self._show()
         touches = np.zeros_like(state.car_ball_touches)
         for tick in range(ticks):
-            self._arenas.step(rows[None, :, tick : tick + 1], delay)
+            self._simulator.step(rows[None, :, tick : tick + 1], delay)
             touches += state.car_ball_touches
             if state.goal_scored[0]:
                 break
@@ -166,12 +177,12 @@ class SimEngine(BaseEngine):
         return self._show()
 
     def close(self) -> None:
-        """Let go of the arena."""
-        self._arenas = None
+        """Let go of the match."""
+        self._simulator = None
 
     def _show(self) -> GameState[Any]:
-        assert self._arenas is not None  # checked by the callers
-        self._state = to_rlgym(self._arenas.state, agents=self._agents)
+        assert self._simulator is not None  # checked by the callers
+        self._state = to_rlgym(self._simulator.state, agents=self._agents)
         return self._state
 
 

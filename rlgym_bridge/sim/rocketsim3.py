@@ -4,7 +4,8 @@ The module writes every field, the derived ones too, straight into the state's b
 computed in Python.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache
 from typing import Final
 
@@ -14,6 +15,7 @@ import rocketsim_batch
 from rlgym_bridge.game import PAD_POSITIONS
 from rlgym_bridge.sim.arena import meshes_folder
 from rlgym_bridge.sim.part_times import PartTimes
+from rlgym_bridge.sim.simulator import DeadMatches
 from rlgym_bridge.state import CAR_FIELDS, MATCH_FIELDS, MatchState, layout_of
 from rlgym_bridge.user_input.arguments import check_whole
 
@@ -65,14 +67,17 @@ class RocketSim3:
 
         Raises:
             ValueError: There are not as many states as matches, or a number is not finite or absurd.
+            DeadMatches: Matches failed inside RocketSim.
         """
         if desired.matches != len(matches):
             raise ValueError(f"{desired.matches} states for {len(matches)} matches, expected one each")
-        self._matches.put(list(matches), desired.buffer, self.state.buffer)
+        with _naming_the_dead():
+            self._matches.put(list(matches), desired.buffer, self.state.buffer)
 
     def nudge(self, matches: Sequence[int], desired: MatchState, ball: bool, cars: np.ndarray) -> None:
         """Move the ball and the cars that `cars`, `(n, cars)` bool, names; see `Simulator.nudge`."""
-        self._matches.nudge(list(matches), desired.buffer, self.state.buffer, ball=ball, cars=cars)
+        with _naming_the_dead():
+            self._matches.nudge(list(matches), desired.buffer, self.state.buffer, ball=ball, cars=cars)
 
     def step(
         self, rows: np.ndarray, delay: Sequence[int] | np.ndarray | None = None,
@@ -85,14 +90,17 @@ class RocketSim3:
         late = np.broadcast_to(late[:, None] if late.ndim == 1 else late, self._cars)
         ticks = rows.shape[2]
         given = rows[:, :, :1] if rows.strides[2] == 0 else rows
-        self._matches.step(
-            self.state.buffer,
-            np.ascontiguousarray(given, np.float32),
-            ticks,
-            np.ascontiguousarray(late, np.int64),
-        )
-        if times is not None:
-            times.end("physics")
+        try:
+            with _naming_the_dead():
+                self._matches.step(
+                    self.state.buffer,
+                    np.ascontiguousarray(given, np.float32),
+                    ticks,
+                    np.ascontiguousarray(late, np.int64),
+                )
+        finally:
+            if times is not None:
+                times.end("physics")
 
     def forecast_ball(self, match: int, ticks: int, every: int = 1) -> np.ndarray:
         """Return where the ball goes untouched, `(ticks // every, 9)`; see `Simulator.forecast_ball`."""
@@ -103,6 +111,16 @@ class RocketSim3:
         """Return the events of the latest step, `(events,)` of the dtype `rocketsim_batch.EVENT`."""
         found: np.ndarray = self._matches.events()
         return found
+
+
+@contextmanager
+def _naming_the_dead() -> Iterator[None]:
+    """Raise `DeadMatches` where matches panic inside RocketSim."""
+    try:
+        yield
+    except rocketsim_batch.MatchError as error:
+        text, numbers = error.args
+        raise DeadMatches(text, numbers) from error
 
 
 @cache

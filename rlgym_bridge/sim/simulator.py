@@ -30,6 +30,22 @@ class SimulatorError(ValueError):
     """A simulator is not installed, is not known, or cannot do what was asked of it."""
 
 
+class DeadMatches(RuntimeError):
+    """Matches failed inside the simulator: each is dead until `put` makes it anew, the others went on.
+
+    Args:
+        text: The message; it names the matches.
+        numbers: Of the matches.
+
+    Attributes:
+        numbers: As given.
+    """
+
+    def __init__(self, text: str, numbers: Sequence[int]) -> None:
+        super().__init__(text)
+        self.numbers = list(numbers)
+
+
 class Simulator(Protocol):
     """N matches of equal team sizes, stepped together.
 
@@ -80,6 +96,8 @@ class Simulator(Protocol):
 
         Raises:
             ValueError: A delay is below 0 or no whole number.
+            DeadMatches: Matches failed inside the simulator. All others were stepped; the state of the dead
+                ones is as before.
         """
 
     def forecast_ball(self, match: int, ticks: int, every: int = 1) -> np.ndarray:
@@ -106,6 +124,23 @@ def check_simulator(name: object) -> str:
     return str(name)
 
 
+def check_rules(simulator: str, rules: frozenset[str]) -> None:
+    """Make sure that a simulator can play by some rules of the game.
+
+    Args:
+        simulator: One of `SIMULATORS`.
+        rules: See `game_rules.parse_rules`.
+
+    Raises:
+        SimulatorError: RocketSim 3 was asked for corrections of RocketSim 2.2.1.
+    """
+    if simulator == ROCKETSIM3 and rules not in (DEFAULT, ROCKETSIM):
+        raise SimulatorError(
+            f"rules are {describe_rules(rules)}, expected none with {ROCKETSIM3}: "
+            "they correct RocketSim 2.2.1, and RocketSim 3 has the game's own"
+        )
+
+
 def make_simulator(
     name: str, matches: int, blue: int, orange: int, *, reads: Collection[str] | None = None, seed: int = 0,
     rules: frozenset[str] | None = None,
@@ -128,11 +163,7 @@ def make_simulator(
         FileNotFoundError: The collision meshes are not installed.
     """
     if check_simulator(name) == ROCKETSIM3:
-        if rules not in (None, DEFAULT, ROCKETSIM):
-            raise SimulatorError(
-                f"rules are {describe_rules(rules or ROCKETSIM)}, expected none with {ROCKETSIM3}: "
-                "they correct RocketSim 2.2.1, and RocketSim 3 has the game's own"
-            )
+        check_rules(name, rules or ROCKETSIM)
         from rlgym_bridge.sim.rocketsim3 import RocketSim3
 
         return RocketSim3(matches, blue, orange, seed=seed)

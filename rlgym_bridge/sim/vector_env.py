@@ -10,7 +10,7 @@ Calls, their order and what they see are `RLGym.step`'s and `RLGym.reset`'s, for
 import logging
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from rlgym_bridge.sim.batch_parts import BatchParts, foreign_parts
 from rlgym_bridge.sim.game_rules import parse_rules
 from rlgym_bridge.sim.match_parts import MatchParts
 from rlgym_bridge.sim.part_times import PartTimes
-from rlgym_bridge.sim.simulator import DEFAULT_SIMULATOR, make_simulator
+from rlgym_bridge.sim.simulator import DEFAULT_SIMULATOR, DeadMatches, make_simulator
 from rlgym_bridge.sim.state_noise import StateNoise
 from rlgym_bridge.sim.touches import TouchCounter
 from rlgym_bridge.sim.vector_env_checks import check_settings
@@ -29,6 +29,11 @@ from rlgym_bridge.state import MatchState
 from rlgym_bridge.user_input.arguments import check_whole
 
 _LOG = logging.getLogger(__name__)
+
+MOST_DEAD: Final = 3
+"""Matches that die inside the simulator before play stops."""
+
+_COUNTED: Final = ("episodes", "goals", "touches", "car_minutes", "game_minutes", "dead_matches")
 
 
 class Step(NamedTuple):
@@ -39,7 +44,7 @@ class Step(NamedTuple):
             one has ended.
         rewards: `(matches, cars)` float32.
         terminated: `(matches,)` bool, by the termination condition.
-        truncated: `(matches,)` bool, by the truncation condition alone.
+        truncated: `(matches,)` bool, by the truncation condition alone; or the match died, see `step`.
         final_obs: `(ended, cars, size)` float32, the last observations of the matches that ended, in order.
     """
 
@@ -71,13 +76,13 @@ class VectorEnv:
             noise; -1 for all others.
         hitbox: Of all cars, a number of `game.HITBOXES`; or several, of which each car's is drawn for each
             episode, every entry as likely as any other.
-        constants: Of the physics by name, as multiples of RocketSim's own, see `physics.parse_physics`; drawn
-            evenly from their ranges for each episode. Those not named are RocketSim's.
+        constants: Of the physics by name, as multiples of the simulator's own, see `physics.parse_physics`;
+            drawn evenly from their ranges for each episode. Those not named are the simulator's.
         obs_noise: Standard deviations of the noise of observations, by the names of
             `state_noise.NOISY_FIELDS`. Rewards and conditions see the state as it is; so does `state`.
         rules: The game's rules to step with, see `game_rules.parse_rules`; rocketsim is none. They correct
             RocketSim 2.2.1: rocketsim3 needs none and takes the default only.
-        simulator: One of `simulator.SIMULATORS`: what steps the matches.
+        simulator: What steps the matches: `"rocketsim2"` or `"rocketsim3"`.
         seed: Of kickoffs, respawns and drawn delays.
         also_reads: Attributes of `MatchState` that the caller reads from `state`, besides the components.
 
@@ -93,6 +98,7 @@ class VectorEnv:
     Raises:
         ValueError: A number is out of range, `components` is no function, or the mutator is missing.
             `reset` raises it where an observation is not finite.
+        SimulatorError: The simulator is unknown or not installed, or cannot play by the rules.
     """
 
     def __init__(
@@ -147,6 +153,7 @@ class VectorEnv:
         self._counts: dict[str, float] = {}
         self._seed = seed
         self.times: PartTimes | None = None
+        self._died = 0
 
     def reset(self, seed: int | None = None) -> np.ndarray:
         """Begin new episodes in all matches.
@@ -165,11 +172,14 @@ class VectorEnv:
             self._random = np.random.default_rng((seed, 0))
             self._noise_random = np.random.default_rng((seed, 2))
             self._simulator.seed(seed)
-        self._counts = dict.fromkeys(("episodes", "goals", "touches", "car_minutes", "game_minutes"), 0.0)
+        self._counts = dict.fromkeys(_COUNTED, 0.0)
         return self._begin(np.arange(self.state.matches))
 
     def step(self, actions: np.ndarray) -> Step:
         """Play one decision in every match.
+
+        A match that dies inside the simulator is truncated where it stood, with rewards of 0, and begins
+        anew; the log names it.
 
         Args:
             actions: As the parser's `parse_batch` takes them, `(matches, cars)` or `(matches, cars, k)`.
@@ -181,6 +191,7 @@ class VectorEnv:
         Raises:
             ValueError: An action is not in the action space, rows are no controls, or a reward or an
                 observation is not finite: with what gave it.
+            DeadMatches: The third match has died.
         """
         times = self.times
         if times is not None:
@@ -189,9 +200,12 @@ class VectorEnv:
         self._before.buffer[:] = self.state.buffer
         if times is not None:
             times.end("observing")
-        self._simulator.step(rows, self._delays_of_cars(), times)
+        dead = self._advance(rows)
         self._count(rows.shape[2])
         obs, terminated, truncated, rewards = self._parts.judge(self._before, self.state, self._seen())
+        if dead:
+            terminated, truncated, rewards = terminated.copy(), truncated.copy(), rewards.copy()
+            terminated[dead], truncated[dead], rewards[dead] = False, True, 0.0
         truncated = truncated & ~terminated
         ended = np.flatnonzero(terminated | truncated)
         final_obs = obs[ended]
@@ -209,10 +223,33 @@ class VectorEnv:
 
         Returns:
             `episodes` that ended, `goals`, `touches` (as `TouchCounter` tells them),
-            `car_minutes` and `game_minutes` of game time.
+            `car_minutes` and `game_minutes` of game time, and `dead_matches`, those that died inside the
+            simulator.
         """
         counts, self._counts = self._counts, dict.fromkeys(self._counts, 0.0)
         return counts
+
+    def _advance(self, rows: np.ndarray) -> list[int]:
+        """Step the simulator, and return the numbers of matches that died in it.
+
+        Raises:
+            DeadMatches: The third match has died.
+        """
+        try:
+            self._simulator.step(rows, self._delays_of_cars(), self.times)
+        except DeadMatches as error:
+            self._died += len(error.numbers)
+            self._counts["dead_matches"] += len(error.numbers)
+            if self._died >= MOST_DEAD:
+                raise DeadMatches(
+                    f"{error}. {self._died} of {self.state.matches} matches have died so far, expected fewer "
+                    f"than {MOST_DEAD}: report this message with the settings and the seed {self._seed}",
+                    error.numbers,
+                ) from error
+            _LOG.warning("%s. They begin anew, and the others go on; the third death stops play", error)
+            self.state.car_ball_touches[error.numbers] = 0  # those of the step before
+            return error.numbers
+        return []
 
     def _begin(self, matches: np.ndarray) -> np.ndarray:
         """Begin episodes in some matches, and return their observations."""

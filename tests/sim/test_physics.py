@@ -113,12 +113,12 @@ def test_training_has_the_thrust_of_matches_by_default() -> None:
     accelerations = []
     for each in (one, plain):
         each.reset(1)
-        accelerations.append(each._arenas._arenas[0].get_mutator_config().boost_accel_air)
+        accelerations.append(each._simulator._arenas[0].get_mutator_config().boost_accel_air)
     assert accelerations == pytest.approx([991.667, 1058.333], rel=1e-5)
 
 
 def test_thrust_and_a_drawn_constant_multiply() -> None:
     one = env(1, rules="thrust", constants={"boost_accel_air": Spread(2.0, 2.0, 2.0)})
     one.reset(1)
-    arena = one._arenas._arenas[0]
+    arena = one._simulator._arenas[0]
     assert arena.get_mutator_config().boost_accel_air == pytest.approx(2 * 991.667, rel=1e-5)

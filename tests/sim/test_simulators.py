@@ -6,27 +6,9 @@ import pytest
 from rlgym_bridge.components.mutators import blank_state
 from rlgym_bridge.derived_fields import derive
 from rlgym_bridge.game import CONTROL_NAMES
-from rlgym_bridge.sim.simulator import (
-    ROCKETSIM2,
-    ROCKETSIM3,
-    SIMULATORS,
-    Simulator,
-    SimulatorError,
-    check_simulator,
-    make_simulator,
-)
+from rlgym_bridge.sim.simulator import ROCKETSIM2, ROCKETSIM3, Simulator, SimulatorError, make_simulator
 from rlgym_bridge.state import MatchState
-
-_HAS_NATIVE = True
-try:
-    check_simulator(ROCKETSIM3)
-except SimulatorError:
-    _HAS_NATIVE = False
-
-needs_native = pytest.mark.skipif(not _HAS_NATIVE, reason="rocketsim_batch is not installed: make native")
-both = pytest.mark.parametrize(
-    "name", [ROCKETSIM2, pytest.param(ROCKETSIM3, marks=needs_native)], ids=list(SIMULATORS)
-)
+from tests.support.simulators import both, needs_native
 
 
 def scene(matches: int = 2) -> MatchState:

@@ -27,6 +27,7 @@ from rlgym_bridge.training.runs.restore import STATE_FILE
 from rlgym_bridge.training.settings import SettingsError, TrainingSettings, check_settings
 from tests.support.policy_folders import edit
 from tests.support.processes import run_to_end
+from tests.support.simulators import needs_native
 from tests.support.training_runs import SMALL, column, stand_in
 
 STEPS = 8 * 14  # of a batch
@@ -123,6 +124,18 @@ def test_either_engine_goes_on_with_a_run_of_the_other(tmp_path: Path) -> None:
             old, new = weights_of(before), weights_of(newest_checkpoint(out))
             change = max(float((old[name] - new[name]).abs().max()) for name in old)
             assert 0 < change < 0.1  # it went on from there
+
+
+@needs_native
+@pytest.mark.slow
+def test_runs_in_rocketsim_3_go_on_by_either_engine(tmp_path: Path) -> None:
+    changes = {"components": "rlgym_bridge.training.components", "simulator": "rocketsim3"}
+    first = main(settings(tmp_path / "run", steps=STEPS, **changes), quiet=True)
+    assert load_policy(first.checkpoint).manifest.training["settings"]["simulator"] == "rocketsim3"
+    with pytest.raises(SettingsError, match="rocketsim3 -> rocketsim2"):
+        main(settings(tmp_path / "run", steps=2 * STEPS, components=changes["components"]), True, True)
+    second = train_here(settings(tmp_path / "run", steps=2 * STEPS, **changes), resume=True, quiet=True)
+    assert second.steps == 2 * STEPS
 
 
 @pytest.mark.slow

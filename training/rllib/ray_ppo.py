@@ -42,7 +42,11 @@ _PAUSE: Final = 1.0  # s
 
 
 def main(
-    settings: TrainingSettings, resume: bool = False, quiet: bool = False, address: str | None = None
+    settings: TrainingSettings,
+    resume: bool = False,
+    quiet: bool = False,
+    change_simulator: bool = False,
+    address: str | None = None,
 ) -> Summary:
     """Train with RLlib; see `rlgym_bridge.training.runs.run.run`.
 
@@ -50,6 +54,7 @@ def main(
         settings: Of the run; `collectors` are its env runners.
         resume: Go on from the newest checkpoint in `settings.out`.
         quiet: Show nothing.
+        change_simulator: Let a resumed run have another simulator than before.
         address: Of a Ray cluster, `"auto"` for the one of this machine; None makes one that listens on
             loopback alone and ends with the run.
 
@@ -75,7 +80,7 @@ def main(
         )
     if settings.mirror:
         raise SettingsError("mirror is true, which --engine rllib does not have; expected --engine local")
-    return run(settings, partial(OnCluster, address=address, quiet=quiet), resume, quiet)
+    return run(settings, partial(OnCluster, address=address, quiet=quiet), resume, quiet, change_simulator)
 
 
 class OnCluster:

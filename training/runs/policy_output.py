@@ -10,6 +10,7 @@ import numpy as np
 from rlgym_bridge.policy.folder import save_policy
 from rlgym_bridge.policy.manifest import Normalisation
 from rlgym_bridge.policy.shape import PolicyShape
+from rlgym_bridge.sim.simulator import ROCKETSIM2
 from rlgym_bridge.training.environment import Task
 from rlgym_bridge.training.settings import TrainingSettings, with_present_names
 from rlgym_bridge.training.team_sizes import as_lists
@@ -27,7 +28,8 @@ def describe_changes(before: Mapping[str, Any], settings: TrainingSettings) -> d
         before: As `recorded_settings`; those that did not exist then had their defaults.
         settings: The present ones.
     """
-    then = recorded_settings(TrainingSettings()) | with_present_names(before)
+    unsaid = {"simulator": ROCKETSIM2}  # runs of before this setting had no other
+    then = recorded_settings(TrainingSettings()) | unsaid | with_present_names(before)
     now = recorded_settings(settings)
     return {name: f"{then[name]} -> {now[name]}" for name in now if then[name] != now[name]}
 

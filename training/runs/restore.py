@@ -19,6 +19,7 @@ from rlgym_bridge.policy.fingerprint import Fingerprint
 from rlgym_bridge.policy.manifest import Manifest, Normalisation
 from rlgym_bridge.policy.mismatch import differences
 from rlgym_bridge.policy.shape import PolicyShape
+from rlgym_bridge.sim.simulator import ROCKETSIM2
 from rlgym_bridge.training.environment import Task
 from rlgym_bridge.training.runs.policy_tensors import STATE_CHECKSUM
 from rlgym_bridge.training.settings import SettingsError, TrainingSettings
@@ -143,6 +144,20 @@ def whole_checkpoint(run: Path) -> Path | None:
         with suppress(SettingsError):
             read_checkpoint(folder)
             return folder
+    return None
+
+
+def simulator_of_run(run: Path) -> str | None:
+    """Return the simulator that a run had by its newest readable checkpoint; None where there is none.
+
+    Raises:
+        ValueError: `latest` names no checkpoint.
+    """
+    for folder in checkpoints_to_try(run):
+        with suppress(OSError, ValueError):
+            manifest, _ = read_files(folder)
+            settings: Mapping[str, Any] = manifest.training.get("settings", {})
+            return str(settings.get("simulator", ROCKETSIM2))
     return None
 
 

@@ -20,6 +20,8 @@ from rlgym_bridge.policy.files import (
     warn_once,
 )
 from rlgym_bridge.policy.run_modules import RUN_FILE, write_run_modules
+from rlgym_bridge.sim.simulator import DeadMatches
+from rlgym_bridge.sim.vector_env import MOST_DEAD
 from rlgym_bridge.training.learner import PPOLearner
 from rlgym_bridge.training.runs.checkpoints import Checkpoints, has_checkpoint
 from rlgym_bridge.training.runs.iteration_times import IterationTimes
@@ -100,11 +102,9 @@ class Summary:
 
 
 def run(
-    settings: TrainingSettings,
-    engine_of: Callable[[PPOLearner], Engine],
-    resume: bool = False,
-    quiet: bool = False,
-) -> Summary:
+    settings: TrainingSettings, engine_of: Callable[[PPOLearner], Engine], resume: bool = False,
+    quiet: bool = False, change_simulator: bool = False,
+) -> Summary:  # fmt: skip
     """Train until the last step, or until asked to stop.
 
     Args:
@@ -112,20 +112,23 @@ def run(
         engine_of: Makes the engine.
         resume: Go on from the newest checkpoint in `settings.out`.
         quiet: Show nothing.
+        change_simulator: Let a resumed run have another simulator than before; otherwise that is refused.
 
     Raises:
         SettingsError: A setting, the folder or the checkpoint does not fit, or `resume` contradicts them.
         CollectorDied: Nobody plays any more.
+        DeadMatches: Three matches have died inside the simulator.
         Diverged: A reward, a loss or a gradient is not finite. The last checkpoint stays.
         OSError: The last checkpoint cannot be written. Where an earlier one cannot, training goes on.
     """
     began = time.perf_counter()
     checkpoints = Checkpoints(Path(settings.out), settings.keep_checkpoints)
-    learner, newest, changed = _make_learner(settings, checkpoints, resume)
+    learner, newest, changed = _make_learner(settings, checkpoints, resume, change_simulator)
     if newest is not None and learner.steps >= settings.steps:  # progress.csv stays as it is
         say_nothing_left(settings, learner.steps, quiet)
         return Summary(learner.steps, time.perf_counter() - began, newest, False, {})
     row: Mapping[str, float] = {}
+    dead = 0.0
     with (
         Locked(Path(settings.out)),
         StopAsked() as stop,
@@ -141,14 +144,11 @@ def run(
             if restart:
                 engine.restart()
                 progress.show_rivals(newest_rivals(settings))
-            older = learner.draw_older()
-            done = engine.iterate(older)
-            goals = int(done.counts["goals_against_snapshot"]), int(done.counts["snapshot_goals"])
-            learner.snapshots.ladder.count(older, *goals, seed=before)
-            learner.steps += done.steps
-
+            done = _iterate(learner, engine)
             stats = {**done.stats, "rating": learner.snapshots.ladder.rating}
             row = progress.report(learner.steps, done.steps, done.counts, stats, done.times)
+            dead += done.counts.get("dead_matches", 0.0)
+            _check_dead(dead)
             restart = has_checkpoint(settings, before, learner.steps)
             if restart:
                 engine.bring()
@@ -180,6 +180,26 @@ def _check_places(out: Path) -> None:
             )
 
 
+def _iterate(learner: PPOLearner, engine: Engine) -> Iteration:
+    """Play and learn one batch; the learner counts its steps, and its goals against an older version."""
+    older = learner.draw_older()
+    done = engine.iterate(older)
+    goals = int(done.counts["goals_against_snapshot"]), int(done.counts["snapshot_goals"])
+    learner.snapshots.ladder.count(older, *goals, seed=learner.steps)
+    learner.steps += done.steps
+    return done
+
+
+def _check_dead(matches: float) -> None:
+    """Raise DeadMatches where too many matches have died in all collectors together."""
+    if matches >= MOST_DEAD:
+        raise DeadMatches(
+            f"{matches:.0f} matches have died inside the simulator, expected fewer than {MOST_DEAD}: the "
+            "warnings above name them; report these with the settings of the run",
+            [],
+        )
+
+
 def _try_to_save(learner: PPOLearner, checkpoints: Checkpoints, progress: Progress) -> Path | None:
     """Return a new checkpoint; None where it cannot be written: what was learned is still in memory."""
     try:
@@ -192,13 +212,14 @@ def _try_to_save(learner: PPOLearner, checkpoints: Checkpoints, progress: Progre
 
 
 def _make_learner(
-    settings: TrainingSettings, checkpoints: Checkpoints, resume: bool
+    settings: TrainingSettings, checkpoints: Checkpoints, resume: bool, change_simulator: bool
 ) -> tuple[PPOLearner, Path | None, Mapping[str, str]]:
     """Return the learner, the checkpoint that it continues from, and the settings that differ from then.
 
     Raises:
         SettingsError: There is no checkpoint to resume from, or there is one and `resume` is False; the
-            folder of the run is a policy's, or something is in the place of one of its files or folders.
+            folder of the run is a policy's, or something is in the place of one of its files or folders; or the run
+            had another simulator, against `change_simulator`.
         ValueError: `latest` names no checkpoint.
     """
     out = Path(settings.out)
@@ -206,6 +227,12 @@ def _make_learner(
     if resume:
         learner = PPOLearner(settings)
         if (found := load_newest(learner, out)) is not None:
+            if "simulator" in found[1] and not change_simulator:
+                raise SettingsError(
+                    f"simulator was another when {found[0]} was trained: {found[1]['simulator']}. Leave "
+                    f"simulator out of the settings to keep the run's; --simulator {settings.simulator} "
+                    "changes it"
+                )
             return learner, *found
         raise SettingsError(
             f"there is no checkpoint in {checkpoints.folder} to resume from: leave out --resume, or name the "
