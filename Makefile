@@ -8,7 +8,7 @@ TESTS := $(VENV)/.training
 DOCS := $(VENV)/.docs
 MADE := $(VENV)/.made
 
-.PHONY: install match train test test-slow fuzz release-check bench parity docs check clean
+.PHONY: install match train test test-slow fuzz release-check bench parity physics docs check clean
 
 install: $(STAMP)
 
@@ -72,6 +72,10 @@ bench: $(TESTS)
 
 parity: $(STAMP)
 	$(BIN)/python -m tests.parity --write docs/measured/parity.md
+
+# needs recordings of the real game, which are no part of the project
+physics: $(STAMP)
+	$(BIN)/python -m tests.physics --write docs/measured/physics.md
 
 docs: $(DOCS)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
