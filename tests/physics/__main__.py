@@ -4,11 +4,25 @@ import argparse
 import datetime
 import importlib.metadata
 from pathlib import Path
+from typing import Final
 
 from rlgym_bridge.sim.simulator import ROCKETSIM3, check_simulator
 from tests.physics.capture_tables import describe_captures
+from tests.physics.window_tables import describe_windows
 from tests.support.free_runs import capture_files, load_capture
 from tests.support.real_data import REAL_DATA
+
+_OLDER: Final = (
+    "## Older recordings",
+    "",
+    "Here clocks have to be fitted, and ticks by which inputs act late, for each simulator by itself.",
+    "Windows begin all along a recording, as in [compare](../gap/compare.md). A cell holds p50 / p90 of the",
+    "error of position in uu, then of velocity in uu/s, and how many windows there were. The cars of replays",
+    "are left out, because a replay does not hold all of their inputs. Not all errors are of the physics:",
+    "the balls of 2018 show no cut of velocities as today's do, the rows of replays say no exact tick,",
+    "drives and turns hang on the ticks by which inputs act late, and speeds at the end of turns were not",
+    "measured in all directions.",
+)
 
 
 def main() -> None:
@@ -24,7 +38,8 @@ def main() -> None:
             "RLGYM_BRIDGE_REAL_DATA says where recordings of the real game are"
         )
     captures = [load_capture(path) for path in files]
-    text = "\n".join([*_heading(), *describe_captures(captures)]) + "\n"
+    older = [*_OLDER, *describe_windows()]
+    text = "\n".join([*_heading(), *describe_captures(captures), "", *older]) + "\n"
     if options.write:
         options.write.write_text(text, encoding="utf-8")
     else:

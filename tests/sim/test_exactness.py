@@ -1,5 +1,6 @@
 """RocketSim 3 gives the last printed digits of captures of the real game, with nothing fitted."""
 
+import re
 from functools import cache
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 
 from rlgym_bridge.sim.simulator import ROCKETSIM2, ROCKETSIM3, SimulatorError, check_simulator
 from tests.physics.capture_tables import describe_captures
+from tests.physics.window_tables import describe_recordings, read_recording
 from tests.support.captures import Capture
 from tests.support.free_runs import FOLLOWED, FreeRun, capture_files, load_capture, run_free
 from tests.support.real_data import real
@@ -21,6 +23,14 @@ _LAST_DIGIT = 0.01 * 3**0.5  # uu, or uu/s, of three components
 every_capture = pytest.mark.parametrize("name", sorted(_KNOWN | {path.stem for path in capture_files()}))
 
 
+def require_native() -> None:
+    """Skip the test where RocketSim 3 is not installed."""
+    try:
+        check_simulator(ROCKETSIM3)
+    except SimulatorError as error:
+        pytest.skip(str(error))
+
+
 @cache
 def read(name: str) -> Capture:
     return load_capture(real(f"game-2026/{name}.csv"))
@@ -29,17 +39,14 @@ def read(name: str) -> Capture:
 @cache
 def played(name: str, free: int = FOLLOWED) -> FreeRun:
     """Return a capture beside RocketSim 3; the test is skipped where one of them is absent."""
-    try:
-        check_simulator(ROCKETSIM3)
-    except SimulatorError as error:
-        pytest.skip(str(error))
+    require_native()
     return run_free(read(name), ROCKETSIM3, free)
 
 
 def hits(name: str) -> list[int]:
     """Return the rows of a capture in which a car has hit the ball."""
     capture = read(name)
-    return np.searchsorted(capture.recording.tick, capture.events.hits).tolist()
+    return [int(row) for row in np.searchsorted(capture.recording.tick, capture.events.hits)]
 
 
 @every_capture
@@ -82,3 +89,13 @@ def test_the_table_shows_that_the_old_simulator_is_farther_off() -> None:
     assert [line.split(" | ")[1] for line in lines] == [ROCKETSIM2, f"{ROCKETSIM2} with rules", ROCKETSIM3]
     for line, one in zip(lines[::2], (old, run), strict=True):
         assert f"{one.car_error(after, 0)[0]:.3f} / {one.car_error(after, 0)[1]:.2f}" == line.split(" | ")[4]
+
+
+def test_the_ball_of_a_replay_of_2019_flies_as_the_game_s_for_a_second() -> None:
+    pytest.importorskip("subtr_actor")
+    require_native()
+    file = real("replays/KICKOFF_TEST_1.replay")
+    lines = describe_recordings([read_recording(file)], [ROCKETSIM3])
+    (line,) = (line for line in lines if line.startswith("| ball in the air"))
+    told = re.fullmatch(r"(\S+) / \S+; \S+ / \S+ \((\d+)\)", line.split(" | ")[4])
+    assert told is not None and float(told[1]) <= 0.02 and int(told[2]) >= 10
