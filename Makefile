@@ -74,7 +74,7 @@ parity: $(STAMP)
 	$(BIN)/python -m tests.parity --write docs/measured/parity.md
 
 # needs recordings of the real game, which are no part of the project
-physics: $(STAMP)
+physics: $(TESTS)
 	$(BIN)/python -m tests.physics --write docs/measured/physics.md
 
 docs: $(DOCS)

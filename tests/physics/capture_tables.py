@@ -32,10 +32,9 @@ def describe_captures(captures: Sequence[Capture]) -> list[str]:
         else:
             still += [run.ball_error(row)[0] for run in played for row in range(len(run.ticks))]
     lines = ["", "### Cars", *head, *cars, "", "### Balls", *head, *balls, ""]
-    lines.append(
-        f"In the other captures the ball lies still, at most {max(still):.3f} uu off in every simulator."
-    )
-    return [*lines, "", *_hits(captures)]
+    if still:
+        lines += [f"Where it lies still the ball is at most {max(still):.3f} uu off in every simulator.", ""]
+    return [*lines, *_hits(captures)]
 
 
 def _line(title: str, world: str, run: FreeRun, car: int | None) -> str:
