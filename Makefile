@@ -15,7 +15,7 @@ CARGO := $(shell cargo --version 2>&1 | \
 SIMULATOR := $(if $(CARGO),$(NATIVE),no-native)
 NO_CARGO := cargo 1.95 or later is not on the path: get Rust from https://rustup.rs, then enter: make native
 
-.PHONY: install native no-native match train test test-slow fuzz release-check bench parity docs check clean
+.PHONY: install native no-native match train test test-slow fuzz release-check bench parity physics docs check clean
 
 # cargo's tests run the Python of .venv, and have to find its library
 CARGO_PYTHON = PYO3_PYTHON="$(CURDIR)/$(BIN)/python" \
@@ -101,6 +101,10 @@ bench: $(TESTS) $(SIMULATOR)
 
 parity: $(STAMP)
 	$(BIN)/python -m tests.parity --write docs/measured/parity.md
+
+# needs recordings of the real game, which are no part of the project
+physics: $(TESTS)
+	$(BIN)/python -m tests.physics --write docs/measured/physics.md
 
 docs: $(DOCS)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet

@@ -22,12 +22,8 @@ from rlgym_bridge.physics import parse_physics, rules_in
 from rlgym_bridge.policy.environment_facts import EnvironmentFacts, read_environment
 from rlgym_bridge.policy.fingerprint import fingerprint
 from rlgym_bridge.sim.batch_parts import foreign_parts
-<<<<<<< HEAD
-from rlgym_bridge.sim.vector_env import VectorEnv, warn_match_by_match, without_warnings
-=======
 from rlgym_bridge.sim.simulator import SimulatorError, check_simulator
-from rlgym_bridge.sim.vector_env import VectorEnv
->>>>>>> s
+from rlgym_bridge.sim.vector_env import VectorEnv, warn_match_by_match, without_warnings
 from rlgym_bridge.training import components as standard
 from rlgym_bridge.training.settings import SettingsError, TrainingSettings
 from rlgym_bridge.training.team_sizes import name_sizes
@@ -216,13 +212,9 @@ class Task:
             return self._vector_env(settings.matches, reads, own_delays)
 
     def check(self) -> None:
-<<<<<<< HEAD
-        """Make everything once for each team size, and begin a match. Raises what that raises.
+        """Make everything once for each team size, and begin a match.
 
         A warning says which components have no batch form, once for all processes of the run.
-        """
-=======
-        """Make everything once for each team size, and begin a match.
 
         Raises:
             SettingsError: The simulator is not installed, or settings do not fit the components.
@@ -232,7 +224,6 @@ class Task:
             check_simulator(self._settings.simulator)
         except SimulatorError as error:
             raise SettingsError(f'{error}; or train with simulator = "rocketsim2"') from error
->>>>>>> s
         if self._module is None:
             if len(self._settings.sizes) > 1:
                 raise SettingsError(

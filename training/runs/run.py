@@ -218,8 +218,8 @@ def _make_learner(
 
     Raises:
         SettingsError: There is no checkpoint to resume from, or there is one and `resume` is False; the
-            folder of the run is a policy's, or something is in the place of one of its files or folders; or the run
-            had another simulator, against `change_simulator`.
+            folder of the run is a policy's, or something is in the place of one of its files or folders; or
+            the run had another simulator, against `change_simulator`.
         ValueError: `latest` names no checkpoint.
     """
     out = Path(settings.out)

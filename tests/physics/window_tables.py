@@ -1,0 +1,132 @@
+"""Older recordings of the real game as tables of errors, over many windows of each."""
+
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import replace
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from rlgym_bridge.compare.findings.drift import measure
+from rlgym_bridge.compare.fit.clock_fit import fit_timeline
+from rlgym_bridge.compare.fit.input_lag import fit_lag
+from rlgym_bridge.compare.fit.timed_recording import TimedRecording
+from rlgym_bridge.compare.simulate.window_errors import Errors
+from rlgym_bridge.compare.simulate.windows import HORIZONS, SITUATIONS
+from rlgym_bridge.recording.open import open_recording
+from rlgym_bridge.recording.recording import Inputs, Recording
+from rlgym_bridge.sim.game_rules import parse_rules
+from rlgym_bridge.sim.simulator import ROCKETSIM3
+from tests.physics.native_rollouts import native_windows
+from tests.support.free_runs import RULED, WORLDS
+from tests.support.real_data import COLUMNS, REAL_DATA
+
+_SHOWN: Final = (30, 60, 120, 240)  # ticks
+_WINDOWS: Final = 240  # of each body of a set, about
+_LEAST: Final = 40  # of each body of a recording
+_LAG_WINDOWS: Final = 60
+_FEWEST: Final = 10  # windows of a situation in a cell
+
+
+class Recordings(NamedTuple):
+    """Recordings of one kind.
+
+    Attributes:
+        title: What they are.
+        files: Where they lie among the recordings, as a pattern.
+        columns: The map of their columns; "" for replays, whose cars are left out.
+    """
+
+    title: str
+    files: str
+    columns: str
+
+
+_SETS: Final = (
+    Recordings("free balls, 2018", "ball/*.csv", "lobot-ball.toml"),
+    Recordings("flight of 70 s, 2018", "car/aerial_120hz.txt", "lobot-car.toml"),
+    Recordings("full throttle from rest, 2018", "car/data.txt", "lobot-car.toml"),
+    Recordings("drives of 5 s, 2018", "car/*_episode_*.csv", "lobot-car-untimed.toml"),
+    Recordings("turns, 2020", "turns/turn.accel.txt", "measurebot-turns.toml"),
+    Recordings("balls of replays, 2018 to 2024", "replays/*.replay", ""),
+)
+
+
+def describe_windows() -> list[str]:
+    """Return the lines of the page's part on older recordings; those that are absent are left out."""
+    lines = []
+    for kind in _SETS:
+        files = sorted(REAL_DATA.glob(kind.files))
+        if files:
+            recordings = [read_recording(file, kind.columns) for file in files]
+            lines += ["", f"### {kind.title.capitalize()}", "", *describe_recordings(recordings)]
+    return lines
+
+
+def read_recording(file: Path, columns: str = "") -> Recording:
+    """Read a recording.
+
+    Args:
+        file: The file.
+        columns: The map of its columns; "" for a replay, of which only the ball is simulated.
+    """
+    if columns:
+        return open_recording(file, COLUMNS / columns)
+    none = np.empty((0, 8), bool)
+    return replace(open_recording(file), inputs=Inputs.NONE, inputs_recorded=none)
+
+
+def describe_recordings(recordings: Sequence[Recording], worlds: Sequence[str] = WORLDS) -> list[str]:
+    """Return a table of recordings of one kind: p50 / p90 of position, then of velocity.
+
+    Args:
+        recordings: The recordings.
+        worlds: Of `WORLDS`, those that they are simulated in; the first one names the situations.
+    """
+    found: dict[str, Errors] = {}
+    lags: dict[str, list[int]] = {}
+    scenes = [TimedRecording(one, fit_timeline(one), number=number) for number, one in enumerate(recordings)]
+    for world in worlds:
+        found[world], lags[world] = _measure(scenes, world)
+    first = found[worlds[0]]
+    assert all(one.origins == first.origins for one in found.values())
+    times = " | ".join(f"{horizon / 120:g} s" for horizon in _SHOWN)
+    lines = [f"| situation | simulator | {times} |", "|---|---|" + "---|" * len(_SHOWN)]
+    known = np.logical_and.reduce([np.isfinite(one.position) for one in found.values()])
+    for name in SITUATIONS:
+        counted = [
+            known[:, HORIZONS.index(at)] & (first.names[:, HORIZONS.index(at)] == name) for at in _SHOWN
+        ]
+        if max(int(windows.sum()) for windows in counted) < _FEWEST:
+            continue
+        for world, errors in found.items():
+            cells = [_cell(errors, windows, at) for windows, at in zip(counted, _SHOWN, strict=True)]
+            lines.append(f"| {name} | {world} | {' | '.join(cells)} |")
+    if any(lags.values()):
+        told = "; ".join(f"{world} {', '.join(map(str, own))}" for world, own in lags.items())
+        lines += ["", f"Fitted ticks by which inputs act late, of each recording: {told}."]
+    return lines
+
+
+def _measure(scenes: Sequence[TimedRecording], world: str) -> tuple[Errors, list[int]]:
+    """Return the errors of recordings in one of `WORLDS`, and the lag of each that has inputs."""
+    parts, lags = [], []
+    with native_windows() if world == ROCKETSIM3 else nullcontext():
+        for scene in scenes:
+            scene.rules = parse_rules("game" if world == RULED else "rocketsim")
+            scene.lag = 0
+            if scene.driven:
+                scene.lag = fit_lag(scene, _LAG_WINDOWS).ticks
+                lags.append(scene.lag)
+            parts.append(measure(scene, max(_WINDOWS // len(scenes), _LEAST)))
+    return Errors.join(parts), lags
+
+
+def _cell(errors: Errors, windows: np.ndarray, horizon: int) -> str:
+    if windows.sum() < _FEWEST:
+        return ""
+    column = HORIZONS.index(horizon)
+    place, fast = (getattr(errors, name)[windows, column] for name in ("position", "velocity"))
+    (near, far), (slow, quick) = np.percentile(place, [50, 90]), np.percentile(fast, [50, 90])
+    return f"{near:.3f} / {far:.3f}; {slow:.2f} / {quick:.2f} ({int(windows.sum())})"
