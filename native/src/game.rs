@@ -52,7 +52,7 @@ pub struct Game {
     pub bounciness: f32,
     /// Control vectors of each car.
     queues: Vec<ControlQueue>,
-    /// The same and the tick as the latest step began, to report a panic.
+    /// The tick at which the latest step began, and the vectors then, to report a panic.
     began: (u64, Vec<ControlQueue>),
     /// What the random stream began with.
     seed: u64,

@@ -143,7 +143,7 @@ impl Matches {
 
     /// Change some matches and show them in their rows; those that panic are dead, the others are done.
     ///
-    /// `change` gets the place in `numbers`, the match and what `with` has at that place.
+    /// `change` gets a match, the layout, the template, the row, and what `with` has for the match.
     fn change<T>(
         &mut self,
         numbers: &[usize],
@@ -302,9 +302,10 @@ impl Matches {
     /// Make some matches anew from states, and show them in their rows of `buffer`.
     ///
     /// A state is a whole row; fields that the layout lacks are 0 or the game's defaults, and a ball without any
-    /// speed sleeps until something touches it. A ball that was shown goes on to the bit,
-    /// cars nearly so, since no row has all of them: the last digits of their rotation, cooldowns of bumps, the normal of the field under a car on its roof, how long ago a jump ended on the
-    /// ground, which cars stand on a pad. Statistics and what waits of controls are cleared.
+    /// speed sleeps until something touches it. A ball that was shown goes on to the bit, cars nearly so. No row
+    /// has the last digits of their rotation, cooldowns of bumps, the normal of the field under a car on its
+    /// roof, how long ago a jump ended on the ground, and which cars stand on a pad. `put` clears statistics and
+    /// the controls that wait.
     ///
     /// `states` is float32 `(n, size)`, `buffer` float32 `(matches, size)`. Raises ValueError with match, car and
     /// field where a number is not finite or absurd; then nothing was put.

@@ -271,15 +271,10 @@ def face(data):
                 matches.put([dead], believable(random, layout, 1), buffer)
 
 
-def main():
+def fuzz(seconds):
     """Fuzz for some seconds and print what was called."""
     rs.load_meshes()
-    rs.crash_folder = None
-    end, examples, number_of = (
-        time.time() + float(sys.argv[1] if len(sys.argv) > 1 else 120),
-        0,
-        int(time.time()),
-    )
+    end, examples, number_of = time.time() + seconds, 0, int(time.time())
     while time.time() < end:
         phases = [Phase.generate]
         options = settings(
@@ -302,4 +297,5 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    rs.crash_folder = None
+    fuzz(float(sys.argv[1]) if len(sys.argv) > 1 else 120)

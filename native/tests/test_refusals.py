@@ -266,3 +266,14 @@ def test_one_bad_group_of_several_steps_none(unchanged):
         rs.step_groups(
             [(unchanged.matches, unchanged.buffer, np.zeros((5, 3, 1, 8), np.float32), None)] * 2, 8
         )
+
+
+def test_odd_calls_in_any_order_crash_nothing(monkeypatch, capsys):
+    """`python fuzz.py SECONDS` goes on for longer."""
+    pytest.importorskip("hypothesis")
+    import fuzz
+
+    monkeypatch.setattr(rs, "crash_folder", None)
+    fuzz.fuzz(3)
+    printed = capsys.readouterr().out
+    assert "no crash" in printed and "PANIC" not in printed
