@@ -161,6 +161,7 @@ def test_groups_stepped_in_one_call_equal_groups_stepped_alone():
     rs.step_groups([], 8)
 
 
+@pytest.mark.timeout(3600 if SLOW else 300)
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="reads Linux's memory counters")
 def test_memory_stays_the_same_over_many_steps():
     """1,000 matches and 10,000 steps with ROCKETSIM_BATCH_SLOW=1."""
