@@ -119,7 +119,7 @@ def _naming_the_dead() -> Iterator[None]:
     try:
         yield
     except rocketsim_batch.MatchError as error:
-        text, numbers = error.args
+        text, numbers = error.args[:2]  # newer modules tell more
         raise DeadMatches(text, numbers) from error
 
 
