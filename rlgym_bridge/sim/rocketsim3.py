@@ -120,7 +120,8 @@ def _naming_the_dead() -> Iterator[None]:
         yield
     except rocketsim_batch.MatchError as error:
         text, numbers = error.args[:2]  # newer modules tell more
-        raise DeadMatches(text, numbers) from error
+        folder = getattr(rocketsim_batch, "crash_folder", None)  # of files that replay it
+        raise DeadMatches(text if folder is None else f"{text} (files in {folder})", numbers) from error
 
 
 @cache
