@@ -119,8 +119,9 @@ def _naming_the_dead() -> Iterator[None]:
     try:
         yield
     except rocketsim_batch.MatchError as error:
-        text, numbers = error.args
-        raise DeadMatches(text, numbers) from error
+        text, numbers = error.args[:2]  # newer modules tell more
+        folder = getattr(rocketsim_batch, "crash_folder", None)  # of files that replay it
+        raise DeadMatches(text if folder is None else f"{text} (files in {folder})", numbers) from error
 
 
 @cache
