@@ -57,10 +57,9 @@ impl From<Error> for PyErr {
         match error {
             Error::Argument(text) => PyValueError::new_err(text),
             Error::Meshes(text) => PyFileNotFoundError::new_err(text),
-            Error::Panicked(matches) => match_error(
-                "RocketSim panicked; each of these matches is dead until put() makes it anew",
-                matches,
-            ),
+            Error::Panicked(matches) => {
+                match_error("RocketSim panicked; until put() these are dead", matches)
+            }
             Error::Dead(matches) => match_error("dead matches; make them anew with put()", matches),
             Error::Python(error) => error,
         }
@@ -69,15 +68,11 @@ impl From<Error> for PyErr {
 
 /// Return a `MatchError`; its second argument has the numbers of the matches, its third their groups.
 fn match_error(what: &str, deaths: Vec<Death>) -> PyErr {
-    let texts: Vec<_> = deaths
-        .iter()
-        .map(|death| match death.group {
-            0 => format!("match {}: {}", death.number, death.text),
-            group => format!("group {group}, match {}: {}", death.number, death.text),
-        })
-        .collect();
-    let numbers: Vec<_> = deaths.iter().map(|death| death.number).collect();
-    let groups: Vec<_> = deaths.iter().map(|death| death.group).collect();
+    let of_group = |group| if group == 0 { String::new() } else { format!("group {group}, ") };
+    let texts =
+        deaths.iter().map(|death| format!("{}match {}: {}", of_group(death.group), death.number, death.text));
+    let texts: Vec<_> = texts.collect();
+    let (numbers, groups): (Vec<_>, Vec<_>) = deaths.iter().map(|death| (death.number, death.group)).unzip();
     MatchError::new_err((format!("{what}: {}", texts.join("; ")), numbers, groups))
 }
 

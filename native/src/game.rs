@@ -135,17 +135,12 @@ impl Game {
     }
 
     /// Make the match anew.
-    ///
-    /// Hidden state of the old arena cannot remain: the new one is a clone of a template.
     pub fn place(&mut self, template: &Arena, layout: &Layout, desired: Desired) {
-        let mut arena = template.clone();
-        arena.set_mutator_config(desired.config);
-        for (car, read) in desired.cars.iter().enumerate() {
+        let bodies = desired.cars.iter().enumerate().map(|(car, read)| {
             let team = if car < layout.blue { Team::Blue } else { Team::Orange };
-            let body = CarBodyConfig { dodge_deadzone: desired.deadzone, ..HITBOXES[read.hitbox] };
-            arena.add_car(team, body);
-        }
-        arena.rng = self.random.fork();
+            (team, CarBodyConfig { dodge_deadzone: desired.deadzone, ..HITBOXES[read.hitbox] })
+        });
+        let mut arena = fresh(template, desired.config, bodies, self.random.fork());
         place_ball(&mut arena, desired.ball);
         for (car, read) in desired.cars.iter().enumerate() {
             arena.set_car_state_full(car, read.state);
@@ -199,8 +194,11 @@ impl Game {
     }
 
     /// Put the cars on kickoff spots with the ball asleep.
-    pub fn kickoff(&mut self, layout: &Layout) {
-        let seed = self.random.u64(..);
+    pub fn kickoff(&mut self, layout: &Layout, template: &Arena) {
+        let (seed, old) = (self.random.u64(..), &self.arena);
+        let infos = (0..old.num_cars()).map(|car| old.get_car_info(car));
+        let bodies = infos.map(|info| (info.team, info.config));
+        self.arena = fresh(template, *old.mutator_config(), bodies, self.random.fork());
         self.arena.reset_to_random_kickoff(Some(seed));
         self.arena.sleep_ball();
         for car in 0..layout.cars() {
@@ -356,6 +354,20 @@ fn correct_bounce(arena: &mut Arena, before: &PhysState, bounciness: f32) {
     let seen = view::settled(before, config.ball_max_speed, consts::ball::MAX_ANG_SPEED);
     let new = bounce::corrected(&seen, &arena.get_ball_state().phys, bounciness, around);
     arena.edit_ball_state(|state| state.phys = new);
+}
+
+/// Return a new arena with cars, a clone of a template: hidden state of the old one cannot remain.
+fn fresh(
+    template: &Arena,
+    config: MutatorConfig,
+    bodies: impl Iterator<Item = (Team, CarBodyConfig)>,
+    random: Rng,
+) -> Arena {
+    let mut arena = template.clone();
+    arena.set_mutator_config(config);
+    bodies.for_each(|(team, body)| _ = arena.add_car(team, body));
+    arena.rng = random;
+    arena
 }
 
 /// Set the ball; one without any speed stays where it is until something touches it, as in the game.

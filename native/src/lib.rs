@@ -1,9 +1,5 @@
 //! RocketSim 3 in batches: many Rocket League matches as numpy arrays.
 //!
-//! ```text
-//! controls (matches, cars, ticks, 8) -> Matches.step -> buffer (matches, size), events
-//! ```
-//!
 //! Units are the game's: uu, uu/s, rad/s, seconds, boost 0 to 100.
 
 pub mod bounce;
@@ -37,11 +33,9 @@ fn load_meshes(folder: PathBuf) -> Result<()> {
         return Ok(());
     }
     let soccar = folder.join("soccar");
-    let files = std::fs::read_dir(&soccar).map_or(0, |entries| {
-        let meshes =
-            entries.flatten().filter(|entry| entry.path().extension().is_some_and(|end| end == "cmf"));
-        meshes.count()
-    });
+    let is_mesh = |path: &PathBuf| path.extension().is_some_and(|end| end == "cmf");
+    let files = std::fs::read_dir(&soccar)
+        .map_or(0, |entries| entries.flatten().map(|entry| entry.path()).filter(is_mesh).count());
     if files < SOCCAR_MESHES {
         return Err(Error::Meshes(format!(
             "{} has {files} collision meshes, expected {SOCCAR_MESHES} files *.cmf; they come with: \

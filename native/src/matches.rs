@@ -359,7 +359,9 @@ impl Matches {
         self.check_alive(&matches)?;
         self.check_buffer("buffer", buffer.shape(), self.games.len())?;
         let with = vec![(); matches.len()];
-        self.change(&matches, &mut buffer, with, |game, layout, _, _, ()| game.kickoff(layout))
+        self.change(&matches, &mut buffer, with, |game, layout, template, _, ()| {
+            game.kickoff(layout, template)
+        })
     }
 
     /// Make matches equal to others of the group: state, waiting controls, counts, mutators and random stream.

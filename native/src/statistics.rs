@@ -137,12 +137,9 @@ fn goal_ahead(ball: &BallState, gravity: f32, radius: f32) -> Option<Team> {
     }
     let side = vel.y.signum();
     let time = (pos.y - side * GOAL_Y).abs() / vel.y.abs();
-    if time > LOOK_AHEAD {
-        return None;
-    }
     let margin = RADIUS_SHARE * radius;
     let x = pos.x + vel.x * time;
     let z = pos.z + vel.z * time + gravity * time * time / 2.0;
     let inside = z <= GOAL_HEIGHT + margin && x.abs() <= GOAL_HALF_WIDTH + margin;
-    inside.then_some(if side > 0.0 { Team::Orange } else { Team::Blue })
+    (inside && time <= LOOK_AHEAD).then_some(if side > 0.0 { Team::Orange } else { Team::Blue })
 }
