@@ -101,7 +101,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("ball_none", r"linear_velocity of the ball is None, expected three numbers up to 10000"),
     ],
 )
-def test_a_value_that_no_match_has_is_refused_with_the_mutator_that_set_it(
+def test_an_impossible_value_is_refused_with_its_mutator(
     env: str, message: str, command: str, here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     place, said = refused(env, command, capsys)

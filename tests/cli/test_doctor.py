@@ -91,7 +91,7 @@ def test_without_rocketsim_3_doctor_says_how_to_get_it(monkeypatch: pytest.Monke
     assert main(["doctor", "-q"]) == 0
 
 
-def test_a_fresh_build_of_rocketsim_3_has_its_version_and_meshes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fresh_build_of_rocketsim_3_has_version_and_meshes(monkeypatch: pytest.MonkeyPatch) -> None:
     installed_module(monkeypatch, "now")
     found = checks()["RocketSim 3"]
     assert (found.state, found.advice) == ("fine", "")
@@ -104,7 +104,7 @@ def test_a_fresh_build_of_rocketsim_3_has_its_version_and_meshes(monkeypatch: py
     [("before", "", "a stale build"), ("now", "it has interface 7, expected 8", "interface 7, expected 8")],
     ids=["of other sources", "of another interface"],
 )
-def test_a_build_of_rocketsim_3_that_does_not_fit_is_wrong_and_built_anew(
+def test_a_stale_build_of_rocketsim_3_is_wrong(
     built: str, failure: str, told: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     installed_module(monkeypatch, built, failure)

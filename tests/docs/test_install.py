@@ -158,7 +158,7 @@ def test_make_keeps_an_environment_that_was_made_by_hand(make: Make, tmp_path: P
 
 
 @pytest.mark.parametrize("cargo", [None, "1.94.1", "0.99.0"], ids=["no cargo", "an older one", "a first one"])
-def test_without_cargo_make_says_in_one_line_what_it_does_without(make: Make, cargo: str | None) -> None:
+def test_make_without_cargo_says_what_it_does_without(make: Make, cargo: str | None) -> None:
     done = make("install", cargo=cargo)
     assert not done.returncode and "./native" not in done.stdout
     (line,) = done.stderr.splitlines()
@@ -169,7 +169,7 @@ def test_without_cargo_make_says_in_one_line_what_it_does_without(make: Make, ca
 
 
 @pytest.mark.parametrize("cargo", ["1.95.0", "1.100.2-nightly", "2.0.0"])
-def test_make_builds_native_where_cargo_is_and_anew_only_for_other_sources(
+def test_make_builds_native_once_for_the_same_sources(
     make: Make, cargo: str, tmp_path: Path
 ) -> None:
     build = "-m pip install --quiet --force-reinstall --no-deps ./native"
@@ -208,7 +208,7 @@ def test_without_the_module_its_tests_are_skipped_by_name(tmp_path: Path) -> Non
     assert "1 skipped" in done.stdout and "error" not in done.stdout
 
 
-def test_readme_and_the_windows_page_name_the_command_that_installs_rocketsim_3() -> None:
+def test_two_pages_name_the_command_that_installs_rocketsim_3() -> None:
     for page in ("README.md", "docs/start/windows.md"):
         assert "pip install ./native" in (ROOT / page).read_text(), page
     assert tomllib.loads((ROOT / "native/pyproject.toml").read_text())["build-system"]["build-backend"] == "maturin"

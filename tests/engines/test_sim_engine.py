@@ -139,7 +139,7 @@ def test_an_action_acts_one_tick_late_where_asked_for(name: str, delay: bool) ->
 
 
 @both
-def test_states_are_set_as_coarsely_as_in_a_match_where_asked_for(name: str) -> None:
+def test_states_are_set_as_coarsely_as_in_a_match_if_asked(name: str) -> None:
     state = random_state(1, 1, seed=4)
     state.car_is_demoed[:] = 0
     state.car_demo_respawn_timer[:] = 0

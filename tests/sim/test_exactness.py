@@ -59,7 +59,7 @@ def test_every_car_is_within_hundredths_of_the_game_s(name: str) -> None:
 
 
 @every_capture
-def test_a_ball_that_nobody_hits_is_within_hundredths_for_a_second(name: str) -> None:
+def test_a_ball_without_a_hit_is_within_hundredths_for_a_second(name: str) -> None:
     struck = hits(name)
     for free in (FOLLOWED, *(row + 2 for row in struck)):
         run = played(name, free)
@@ -71,7 +71,7 @@ def test_a_ball_that_nobody_hits_is_within_hundredths_for_a_second(name: str) ->
 @pytest.mark.parametrize(
     ("name", "speed"), [("airborne-hit", 3165), ("ball-hit-65", 1591), ("goal-shot-net-entry", 2512)]
 )
-def test_a_hit_gives_the_ball_its_velocity_and_the_car_its_recoil(name: str, speed: int) -> None:
+def test_a_hit_gives_ball_and_car_the_velocities_of_the_game(name: str, speed: int) -> None:
     (hit,) = hits(name)
     for free in (FOLLOWED, hit - 1):
         run = played(name, free)
@@ -91,7 +91,7 @@ def test_the_table_shows_that_the_old_simulator_is_farther_off() -> None:
         assert f"{one.car_error(after, 0)[0]:.3f} / {one.car_error(after, 0)[1]:.2f}" == line.split(" | ")[4]
 
 
-def test_the_ball_of_a_replay_of_2019_flies_as_the_game_s_for_a_second() -> None:
+def test_the_ball_of_a_replay_flies_as_the_game_s_for_a_second() -> None:
     pytest.importorskip("subtr_actor")
     require_native()
     file = real("replays/KICKOFF_TEST_1.replay")

@@ -61,7 +61,7 @@ def test_components_of_rlgym_play() -> None:
     assert any(step.terminated.any() for step in steps)
 
 
-def test_delays_hitboxes_and_constants_are_drawn_for_each_episode() -> None:
+def test_each_episode_draws_delays_hitboxes_and_constants() -> None:
     settings = all_rewards(
         action_delay=[1, 6], action_delay_noise=0.5, hitboxes="all",
         physics={"gravity": {"value": 1.0, "low": 0.5, "high": 1.5}},
@@ -107,14 +107,14 @@ def test_a_reset_with_a_seed_repeats_in_used_matches() -> None:
     assert np.array_equal(shown[0], shown[1])
 
 
-def test_rules_that_correct_the_older_engine_are_refused_by_name() -> None:
+def test_rules_that_correct_the_older_engine_are_refused() -> None:
     env(1, rules="default")
     env(1, rules="rocketsim")
     with pytest.raises(SimulatorError, match=r"rules are game, expected none with rocketsim3"):
         env(1, rules="game")
 
 
-def test_own_constants_are_those_of_the_older_engine_but_for_boost_in_the_air() -> None:
+def test_all_constants_but_boost_in_the_air_are_the_older_one_s() -> None:
     own = make_simulator(ROCKETSIM3, 1, 1, 1)._own  # type: ignore[attr-defined]
     named = {"ball_world_restitution": "ball_bounciness"}
     found = {name: abs(own[named.get(name, name)]) for name in CONSTANTS}
@@ -122,7 +122,7 @@ def test_own_constants_are_those_of_the_older_engine_but_for_boost_in_the_air() 
     assert found == pytest.approx(expected, rel=1e-5)
 
 
-def test_boost_in_the_air_scales_as_that_of_the_older_engine_by_default() -> None:
+def test_boost_in_the_air_scales_as_in_the_older_engine() -> None:
     accelerations = []
     for name in (ROCKETSIM2, ROCKETSIM3):
         simulator = make_simulator(name, 1, 1, 0, rules=DEFAULT)
@@ -151,7 +151,7 @@ def touching(seed: int = 0) -> VectorEnv:
     return matches
 
 
-def test_a_match_that_dies_is_truncated_and_begins_anew_and_the_others_go_on(
+def test_a_match_that_dies_begins_anew_and_the_others_go_on(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     whole, hit = touching(), touching()
@@ -178,7 +178,7 @@ def test_a_match_that_dies_is_truncated_and_begins_anew_and_the_others_go_on(
     assert hit.take_counts()["dead_matches"] == 0
 
 
-def test_the_third_match_that_dies_stops_play_and_says_what_to_report() -> None:
+def test_the_third_match_that_dies_says_what_to_report() -> None:
     matches = touching(seed=11)
     for number in (0, 2):
         matches._simulator._matches.panic_next(number)  # type: ignore[attr-defined]
@@ -191,7 +191,7 @@ def test_the_third_match_that_dies_stops_play_and_says_what_to_report() -> None:
     assert caught.value.numbers == [1]
 
 
-def test_a_touch_of_the_step_before_is_not_rewarded_again_when_a_match_dies() -> None:
+def test_a_dying_match_rewards_no_touch_a_second_time() -> None:
     matches = touching()
     for _ in range(60):
         step = play(matches, 1, forward=True)[0]

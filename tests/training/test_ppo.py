@@ -186,7 +186,7 @@ def test_a_builder_in_place_of_its_spec_is_refused(tmp_path: Path, monkeypatch: 
         ("conditions", "(None, 3)", "conditions of empty_handed returned 3, expected a DoneCondition"),
     ],
 )
-def test_a_function_that_returns_no_component_is_named_before_anybody_plays(
+def test_a_function_without_a_component_is_named_at_the_start(
     function: str, returned: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = "from rlgym_bridge.training.components import *\n\n"

@@ -80,7 +80,7 @@ def test_a_run_in_rocketsim_3_says_so_and_goes_on_in_it(tmp_path: Path, file: Pa
 
 
 @needs_native
-def test_a_run_of_before_is_of_rocketsim_2_and_changes_by_name_alone(
+def test_an_older_run_is_of_rocketsim_2_and_changes_by_name(
     tmp_path: Path, file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "run"
@@ -102,7 +102,7 @@ def test_a_run_of_before_is_of_rocketsim_2_and_changes_by_name_alone(
 
 
 @needs_native
-def test_in_python_a_resumed_run_changes_where_that_is_asked_for(tmp_path: Path) -> None:
+def test_in_python_a_resumed_run_changes_if_asked_to(tmp_path: Path) -> None:
     trained(tmp_path / "run", simulator=ROCKETSIM3)
     settings = check_settings(SHORT | {"out": str(tmp_path / "run"), "steps": 2 * BATCH})
     with pytest.raises(SettingsError, match="rocketsim3 -> rocketsim2"):
@@ -143,7 +143,7 @@ def test_rocketsim_3_takes_the_default_rules_and_constants() -> None:
     assert check_settings({"simulator": "rocketsim3", "physics": {"rules": "default", "gravity": 1.1}})
 
 
-def test_without_its_module_a_run_in_rocketsim_3_says_what_to_install(
+def test_a_run_without_its_module_says_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("rlgym_bridge.sim.simulator.importlib.util.find_spec", lambda name: None)
@@ -163,7 +163,7 @@ class Losing(Local):
         return replace(done, counts={**done.counts, "dead_matches": 1.0})
 
 
-def test_a_run_stops_when_three_matches_have_died_in_all_collectors(tmp_path: Path) -> None:
+def test_a_run_stops_when_three_of_its_matches_have_died(tmp_path: Path) -> None:
     settings = check_settings(SMALL | {"out": str(tmp_path / "run"), "checkpoint_every": 112, "steps": 10**6})
     with pytest.raises(DeadMatches, match="3 matches have died inside the simulator, expected fewer than 3"):
         run(settings, Losing, quiet=True)
