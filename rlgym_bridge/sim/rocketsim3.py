@@ -119,8 +119,8 @@ def _naming_the_dead() -> Iterator[None]:
     try:
         yield
     except rocketsim_batch.MatchError as error:
-        text, numbers = error.args[:2]  # newer modules tell more
-        folder = getattr(rocketsim_batch, "crash_folder", None)  # of files that replay it
+        text, numbers, _ = error.args
+        folder = rocketsim_batch.crash_folder  # of files that replay it; None writes none
         raise DeadMatches(text if folder is None else f"{text} (files in {folder})", numbers) from error
 
 

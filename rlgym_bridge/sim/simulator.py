@@ -3,7 +3,8 @@
     rows (matches, cars, ticks, 8) -> Simulator.step -> state (a MatchState), events
 
 Two classes: `rocketsim3.RocketSim3`, on the module `rocketsim_batch` (folder `native/`), and
-`arenas.Arenas`, on the package RocketSim 2.2.1. No other module needs either package.
+`arenas.Arenas`, on the package RocketSim 2.2.1. A test holds the list of the modules beside them that still
+import either package.
 """
 
 import importlib.util
