@@ -10,7 +10,7 @@ from rlgym_bridge.components.mutators import KickoffMutator, blank_state
 from rlgym_bridge.derived_fields import derive
 from rlgym_bridge.game import BLUE, ORANGE, PAD_POSITIONS
 from rlgym_bridge.sim.arena_reader import ArenaReader, read_arena
-from rlgym_bridge.sim.arenas import Arenas
+from rlgym_bridge.sim.rocketsim2 import RocketSim2
 from rlgym_bridge.state import MatchState
 from tests.support.chaser_matches import TABLE, DriveAtBall, Match, StandStill, play_match
 from tests.support.processes import run_to_end
@@ -270,7 +270,7 @@ def test_it_needs_neither_the_simulator_nor_the_game() -> None:
 
 def jumps_at_kickoffs(blue: Chaser, orange: Chaser) -> np.ndarray:
     """Return how often the cars of 40 kickoffs jump before the ball is hit, `(2,)`."""
-    arenas, random = Arenas(40, 1, 1), np.random.default_rng(0)
+    arenas, random = RocketSim2(40, 1, 1), np.random.default_rng(0)
     state = blank_state(1, 1, 40)
     KickoffMutator().apply_batch(state, random)
     derive(state)
@@ -299,7 +299,7 @@ def test_charger_shoots_at_a_goal_that_nobody_guards(spots: list[int]) -> None:
     KickoffMutator(spots=spots).apply_batch(state, np.random.default_rng(0))
     state.car_position[:, 1] = (3500, 3000, 17)
     derive(state)
-    arenas, charger = Arenas(10, 1, 1), Charger()
+    arenas, charger = RocketSim2(10, 1, 1), Charger()
     arenas.put(range(10), state)
     charger.reset([0])
     table, scored = LookupTableAction.make_lookup_table(), np.zeros(10, bool)

@@ -22,7 +22,7 @@ from rlgym_bridge.components.conditions import (
 from rlgym_bridge.components.mutators import blank_state
 from rlgym_bridge.derived_fields import derive
 from rlgym_bridge.rlgym_state import to_rlgym
-from rlgym_bridge.state import CAR_FIELDS, MATCH_FIELDS, MatchState
+from rlgym_bridge.state import MatchState
 
 AGENTS = ["blue-0", "orange-0"]
 
@@ -143,21 +143,6 @@ def test_a_condition_keeps_no_view_of_the_state_it_was_reset_on():
     condition.reset_batch(state, np.array([True]))
     state.frame[0] = 120  # the same buffer, filled anew
     assert condition.done_batch(state)[0]
-
-
-@pytest.mark.parametrize("number", range(5))
-def test_only_what_is_declared_is_read(number):
-    story = [(0, 0, False, True), (60, 1, True, False), (130, 0, False, False), (400, 2, False, False)]
-    plain, bare = (pairs(1)[number][0] for _ in range(2))
-    names = [field.name for field in MATCH_FIELDS] + ["car_" + field.name for field in CAR_FIELDS]
-    for i, state in enumerate(sequence(story)):
-        other = state.copy()
-        for name in set(names) - set(bare.reads):
-            view = getattr(other, name)
-            view[:] = -1 if view.dtype == np.int32 else np.nan
-        for condition, seen in ((plain, state), (bare, other)):
-            condition.reset_batch(seen, np.array([i == 0]))
-        np.testing.assert_array_equal(plain.done_batch(state), bare.done_batch(other))
 
 
 # --- conditions of others --------------------------------------------------------------------------

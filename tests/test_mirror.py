@@ -17,7 +17,7 @@ from rlgym_bridge.policy.folder import load_policy, save_policy
 from rlgym_bridge.policy.numpy_network import NetworkPolicy
 from rlgym_bridge.policy.symmetry import Mirror
 from rlgym_bridge.project.template.my_parts import MyObs
-from rlgym_bridge.sim.arenas import Arenas
+from rlgym_bridge.sim.rocketsim2 import RocketSim2
 from rlgym_bridge.training.collected_steps import CollectedSteps
 from rlgym_bridge.training.ppo import main
 from rlgym_bridge.training.runs.checkpoints import Checkpoints
@@ -47,7 +47,7 @@ def test_mirrored_controls_move_a_mirrored_match_alike() -> None:
     state = blank_state(1, 1, 5)
     KickoffMutator().apply_batch(state, np.random.default_rng(0))
     derive(state)
-    arenas, rng = Arenas(10, 1, 1), np.random.default_rng(1)
+    arenas, rng = RocketSim2(10, 1, 1), np.random.default_rng(1)
     arenas.put(range(5), state)
     arenas.put(range(5, 10), left_for_right(state))
     mirror = Mirror(NAMES, TABLE)

@@ -198,18 +198,17 @@ class Task:
             f"return?{where}"
         )
 
-    def make_env(self, reads: Collection[str] = (), own_delays: np.ndarray | None = None) -> Any:
+    def make_env(self, own_delays: np.ndarray | None = None) -> Any:
         """Return the matches of one collector, without the warnings that `check` gives for the whole run.
 
         Args:
-            reads: Attributes of `MatchState` that somebody reads besides the components.
             own_delays: Action delays of single cars in ticks, `(matches, cars)`; see `VectorEnv`.
         """
         settings = self._settings
         if hasattr(self._module, "make_env"):
             return self._module.make_env(settings, settings.matches)
         with without_warnings():
-            return self._vector_env(settings.matches, reads, own_delays)
+            return self._vector_env(settings.matches, own_delays)
 
     def check(self) -> None:
         """Make everything once for each team size, and begin a match.
@@ -245,9 +244,7 @@ class Task:
                 "remove one of the two"
             )
 
-    def _vector_env(
-        self, matches: int, reads: Collection[str] = (), own_delays: np.ndarray | None = None
-    ) -> VectorEnv:
+    def _vector_env(self, matches: int, own_delays: np.ndarray | None = None) -> VectorEnv:
         settings = self._settings
         return VectorEnv(
             matches,
@@ -262,7 +259,6 @@ class Task:
             obs_noise=settings.obs_noise,
             rules=rules_in(settings.physics),
             simulator=settings.simulator,
-            also_reads=reads,
         )
 
 

@@ -17,8 +17,8 @@ from rlgym_bridge.game import HITBOX_NAMES, TICKS_PER_SECOND, Phase
 from rlgym_bridge.policy.files import read_files
 from rlgym_bridge.policy.load_player import BUILT_IN, load_player
 from rlgym_bridge.policy.manifest import MOST_TICKS
-from rlgym_bridge.sim.arenas import Arenas
 from rlgym_bridge.sim.game_rules import parse_rules
+from rlgym_bridge.sim.simulator import DEFAULT_SIMULATOR, Simulator, make_simulator
 from rlgym_bridge.sim.touches import TouchCounter
 from rlgym_bridge.training.policy_sides import Side, make_side
 
@@ -101,7 +101,9 @@ def play_matches(
         make_side(player_spec, one, seed + number, matches)
         for number, (player_spec, one) in enumerate(zip(player_specs, seats, strict=True))
     ]
-    arenas = Arenas(matches, team_size, team_size, seed=seed, rules=parse_rules(rules))
+    arenas = make_simulator(
+        DEFAULT_SIMULATOR, matches, team_size, team_size, seed=seed, rules=parse_rules(rules)
+    )
     random, tick, end = np.random.default_rng((seed, 2)), 0, round(seconds * TICKS_PER_SECOND)
     goals, touches = (np.zeros((matches, count), np.int64) for count in (2, 2 * team_size))
     counter, lates = TouchCounter(*touches.shape), np.tile(np.repeat(delays, team_size), (matches, 1))
@@ -188,7 +190,7 @@ def _load_both(
 
 
 def _kick_off(
-    arenas: Arenas,
+    arenas: Simulator,
     sides: Sequence[Side],
     matches: np.ndarray,
     hitboxes: Sequence[int],

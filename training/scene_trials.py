@@ -16,8 +16,8 @@ from rlgym_bridge.components.skill_base import SkillMutator
 from rlgym_bridge.derived_fields import derive
 from rlgym_bridge.game import TICK_SKIP, TICKS_PER_SECOND, Phase
 from rlgym_bridge.policy.load_player import CHARGER, CHASER, load_player
-from rlgym_bridge.sim.arenas import Arenas
 from rlgym_bridge.sim.game_rules import parse_rules
+from rlgym_bridge.sim.simulator import DEFAULT_SIMULATOR, Simulator, make_simulator
 from rlgym_bridge.state import MatchState
 from rlgym_bridge.training.intervals import median_interval, share_interval
 from rlgym_bridge.training.policy_sides import Side, make_side
@@ -98,7 +98,9 @@ def play_scenes(
     check_scenes(scenes)
     _check_pace(player, scenes)
     delay = player.timing.action_delay if action_delay is None else action_delay
-    arenas = Arenas(trials, team_size, team_size, seed=seed, rules=parse_rules(rules))
+    arenas = make_simulator(
+        DEFAULT_SIMULATOR, trials, team_size, team_size, seed=seed, rules=parse_rules(rules)
+    )
     return [
         SceneResult(name, _play(SCENES[name], player, arenas, (seed, _seed_of(name)), hitbox, delay))
         for name in scenes
@@ -130,7 +132,7 @@ def _check_pace(player: PlayerSpec, scenes: Sequence[str]) -> None:
 
 
 def _play(
-    scene: SkillScene, player: PlayerSpec, arenas: Arenas, seed: tuple[int, int], hitbox: int, delay: int
+    scene: SkillScene, player: PlayerSpec, arenas: Simulator, seed: tuple[int, int], hitbox: int, delay: int
 ) -> np.ndarray:
     """Return the seconds until each trial of a scene was solved, infinity where it was not, `(trials,)`."""
     state = arenas.state

@@ -80,11 +80,6 @@ class AdvancedObs(TableObs[_Number, _AdvancedTable]):
         ValueError: `zero_padding` is no whole number from 1 to 64; a factor is no number.
     """
 
-    reads = (
-        "ball_position", "ball_linear_velocity", "ball_angular_velocity", "pad_timer", "car_position",
-        "car_rotation", "car_linear_velocity", "car_angular_velocity", "car_boost_amount", "car_controls",
-        "car_on_ground", "car_has_flip", "car_is_demoed", "car_has_jumped",
-    )  # fmt: skip
     """Attributes of `MatchState` that are read."""
 
     def __init__(

@@ -12,8 +12,6 @@ from rlgym_bridge.user_input.arguments import check_number
 class AirTouchReward(BatchReward):
     """The ball's height after a step with a touch: 0 for a ball on the floor, 1 under the ceiling."""
 
-    reads = ("car_ball_touches", "ball_position")
-
     def reward_batch(
         self, before: MatchState, after: MatchState, terminated: np.ndarray, truncated: np.ndarray
     ) -> np.ndarray:
@@ -36,8 +34,6 @@ class FlyToBallReward(BatchReward):
         ValueError: `lowest` is not between the ball's radius and the ceiling.
     """
 
-    reads = ("car_position", "car_linear_velocity", "car_on_ground", "car_is_demoed", "ball_position")
-
     def __init__(self, lowest: float = 300.0) -> None:
         super().__init__()
         check_number("lowest", lowest, BALL_RADIUS, CEILING_Z, unit="uu")
@@ -57,8 +53,6 @@ class FlyToBallReward(BatchReward):
 
 class InAirReward(BatchReward):
     """1 while fewer than three wheels touch anything, 0 otherwise and while demolished."""
-
-    reads = ("car_on_ground", "car_is_demoed")
 
     def reward_batch(
         self, before: MatchState, after: MatchState, terminated: np.ndarray, truncated: np.ndarray

@@ -13,7 +13,6 @@ import numpy as np
 from rlgym.api import DoneCondition
 from rlgym.rocket_league.api import GameState
 
-from rlgym_bridge.components.batch_base import joined_reads
 from rlgym_bridge.components.batch_form import foreign_part, refuse_foreign
 from rlgym_bridge.game import TICKS_PER_SECOND
 from rlgym_bridge.rlgym_state import from_rlgym
@@ -27,12 +26,8 @@ class BatchCondition(DoneCondition[Any, GameState[Any]]):
     An instance follows either one batch of matches or one RLGym environment.
     """
 
-    reads: tuple[str, ...] | None = None
-    """Attributes of `MatchState` that are read; None: all, which costs a little time in training.
-
-    Training fills those of `rlgym_bridge.sim.columns.EXTRA_FIELDS` only where they are named here. Otherwise
-    wheel contacts are all or none there, and the other fields hold no current values.
-    """
+    reads: tuple[str, ...] | None = ()
+    """Ignored; it named the fields that a subclass reads."""
 
     def reset_batch(self, state: MatchState, begun: np.ndarray) -> None:
         """Begin an episode in some matches.
@@ -69,8 +64,6 @@ class BatchCondition(DoneCondition[Any, GameState[Any]]):
 class GoalCondition(BatchCondition):
     """Over when the ball is in a goal."""
 
-    reads = ("goal_scored",)
-
     def done_batch(self, state: MatchState) -> np.ndarray:
         """Tell in which matches the ball is in a goal, `(N,)` bool."""
         scored: np.ndarray = state.goal_scored > 0
@@ -83,7 +76,6 @@ class GapCondition(BatchCondition):
     `LiveEngine` records gaps in the shared info. In a simulator time waits, so that it is never over there.
     """
 
-    reads = ()
     _KEY: Final = "match_went_on"  # in the shared info
 
     @classmethod
@@ -116,8 +108,6 @@ class _TimedCondition(BatchCondition):
     Raises:
         ValueError: It is negative or not a number.
     """
-
-    reads: tuple[str, ...] | None = ("frame",)
 
     def __init__(self, timeout_seconds: float) -> None:
         super().__init__()
@@ -170,8 +160,6 @@ class TimeoutCondition(_TimedCondition):
         ValueError: It is negative or not a number.
     """
 
-    reads = ("frame",)
-
     def done_batch(self, state: MatchState) -> np.ndarray:
         """Tell in which matches the time has passed, `(N,)` bool.
 
@@ -190,8 +178,6 @@ class NoTouchTimeoutCondition(_TimedCondition):
     Raises:
         ValueError: It is negative or not a number.
     """
-
-    reads = ("frame", "car_ball_touches")
 
     def done_batch(self, state: MatchState) -> np.ndarray:
         """Tell in which matches no car touched the ball for so long, `(N,)` bool, and remember the touches.
@@ -235,7 +221,6 @@ class _Joined(BatchCondition):
                     f"{name} holds {part!r}, expected RLGym conditions, one by one or as one list"
                 )
         self.parts: tuple[Any, ...] = parts
-        self.reads = joined_reads(parts)
         self._foreign = foreign_part(self)
         self._one_by_one = self._foreign is not None or any(
             type(part).is_done is not BatchCondition.is_done for part in self.parts

@@ -61,13 +61,6 @@ class DefaultObs(TableObs[Element, _ObsTable]):
         ValueError: `zero_padding` is no whole number from 1 to 64, or a factor is no number.
     """
 
-    reads = (
-        "ball_position", "ball_linear_velocity", "ball_angular_velocity", "pad_timer", "car_position",
-        "car_rotation", "car_linear_velocity", "car_angular_velocity", "car_boost_amount",
-        "car_demo_respawn_timer", *("car_" + name for name in (*_SELF_FIELDS, *_CAR_FLAGS)),
-    )  # fmt: skip
-    """Attributes of `MatchState` that are read."""
-
     def __init__(
         self,
         zero_padding: int | None = 3,

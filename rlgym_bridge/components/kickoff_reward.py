@@ -17,8 +17,6 @@ class KickoffSpeedReward(BatchReward):
     the same for a slow car.
     """
 
-    reads = ("car_position", "car_linear_velocity", "car_is_demoed", "ball_position", "ball_linear_velocity")
-
     def reward_batch(
         self, before: MatchState, after: MatchState, terminated: np.ndarray, truncated: np.ndarray
     ) -> np.ndarray:

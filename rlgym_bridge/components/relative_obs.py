@@ -61,8 +61,6 @@ class RelativeObs(DefaultObs):
         ValueError: `zero_padding` is no whole number from 1 to 64, or a factor is no number.
     """
 
-    reads = DefaultObs.reads
-
     def get_obs_space(self, agent: Hashable) -> tuple[str, int]:
         """Return `("real", size)`; the size is -1 while it depends on a match not seen yet."""
         kind, size = super().get_obs_space(agent)

@@ -9,7 +9,7 @@ from rlgym.api import RewardFunction
 from rlgym.rocket_league.api import GameState
 from rlgym.rocket_league.reward_functions import CombinedReward
 
-from rlgym_bridge.components.batch_base import car_of, joined_reads
+from rlgym_bridge.components.batch_base import car_of
 from rlgym_bridge.components.batch_form import foreign_part, refuse_foreign
 from rlgym_bridge.components.given_arrays import describe_array, is_number_array
 from rlgym_bridge.components.user_errors import locate_method
@@ -24,12 +24,8 @@ class BatchReward(RewardFunction[Any, GameState[Any], float]):
     RLGym's form converts its game state and keeps the one before.
     """
 
-    reads: tuple[str, ...] | None = None
-    """Attributes of `MatchState` that are read; None: all, which costs a little time in training.
-
-    Training fills those of `rlgym_bridge.sim.columns.EXTRA_FIELDS` only where they are named here. Otherwise
-    wheel contacts are all or none there, and the other fields hold no current values.
-    """
+    reads: tuple[str, ...] | None = ()
+    """Ignored; it named the fields that a subclass reads."""
 
     _before: MatchState | None = None
 
@@ -143,7 +139,6 @@ class WeightedSum(BatchReward):
         self.parts = tuple(reward for reward, _ in rewards)
         self.weights = tuple(float(weight) for _, weight in rewards)
         self.team_spirit, self.zero_sum = team_spirit, zero_sum
-        self.reads = joined_reads(self.parts)
         self._foreign = foreign_part(self)
         self._last: list[np.ndarray] = []  # of each part (N, cars), so that a bad number finds its name
 

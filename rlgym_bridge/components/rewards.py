@@ -55,8 +55,6 @@ class GoalReward(BatchReward):
     The goal is the step on which `goal_scored` turns true; the side of the ball says whose it is.
     """
 
-    reads = ("goal_scored", "ball_position")
-
     def reward_batch(
         self, before: MatchState, after: MatchState, terminated: np.ndarray, truncated: np.ndarray
     ) -> np.ndarray:
@@ -74,8 +72,6 @@ class TouchReward(BatchReward):
         strength: Give for a touch the change of the ball's velocity over the step instead, as a share of the
             ball's largest speed, 6000 uu/s: 0 to 2. Gravity and bounces in that step are in it.
     """
-
-    reads = ("car_ball_touches", "ball_linear_velocity")
 
     def __init__(self, strength: bool = False) -> None:
         super().__init__()
@@ -95,8 +91,6 @@ class TouchReward(BatchReward):
 class VelocityPlayerToBallReward(BatchReward):
     """A car's speed towards the ball, as a share of 2300 uu/s: -1 (away) to 1."""
 
-    reads = ("car_position", "car_linear_velocity", "car_is_demoed", "ball_position")
-
     def reward_batch(
         self, before: MatchState, after: MatchState, terminated: np.ndarray, truncated: np.ndarray
     ) -> np.ndarray:
@@ -108,8 +102,6 @@ class VelocityPlayerToBallReward(BatchReward):
 
 class SpeedReward(BatchReward):
     """A car's speed in any direction, as a share of 2300 uu/s: 0 to 1; 0 while demolished."""
-
-    reads = ("car_linear_velocity", "car_is_demoed")
 
     def reward_batch(
         self, before: MatchState, after: MatchState, terminated: np.ndarray, truncated: np.ndarray
@@ -127,8 +119,6 @@ class VelocityBallToGoalReward(BatchReward):
     cars of a team get the same.
     """
 
-    reads = ("ball_position", "ball_linear_velocity")
-
     def reward_batch(
         self, before: MatchState, after: MatchState, terminated: np.ndarray, truncated: np.ndarray
     ) -> np.ndarray:
@@ -141,8 +131,6 @@ class VelocityBallToGoalReward(BatchReward):
 class FaceBallReward(BatchReward):
     """Cosine of the angle between a car's nose and the ball: 1 towards it, -1 away."""
 
-    reads = ("car_position", "car_rotation", "car_is_demoed", "ball_position")
-
     def reward_batch(
         self, before: MatchState, after: MatchState, terminated: np.ndarray, truncated: np.ndarray
     ) -> np.ndarray:
@@ -153,8 +141,6 @@ class FaceBallReward(BatchReward):
 
 class BoostKeptReward(BatchReward):
     """Square root of boost / 100, so that the first 12 count more than the last; 0 while demolished."""
-
-    reads = ("car_boost_amount", "car_is_demoed")
 
     def reward_batch(
         self, before: MatchState, after: MatchState, terminated: np.ndarray, truncated: np.ndarray
@@ -170,8 +156,6 @@ class BoostPickedUpReward(BatchReward):
     What was burnt in the same step is taken off, but no less than 0 comes out. The boost that comes with a
     respawn does not count.
     """
-
-    reads = ("car_boost_amount", "car_is_demoed")
 
     def reward_batch(
         self, before: MatchState, after: MatchState, terminated: np.ndarray, truncated: np.ndarray
@@ -197,8 +181,6 @@ class SaveReward(BatchReward):
     Raises:
         ValueError: `seconds` is not above 0.
     """
-
-    reads = ("ball_position", "ball_linear_velocity", "goal_scored", "car_ball_touches")
 
     def __init__(self, seconds: float = 2.0) -> None:
         super().__init__()
@@ -233,8 +215,6 @@ class DemolitionReward(BatchReward):
     `bump_victim` it is; several of them share the 1. A demolition without one counts for nobody.
     """
 
-    reads = ("car_demo_respawn_timer", "car_bump_victim")
-
     def reward_batch(
         self, before: MatchState, after: MatchState, terminated: np.ndarray, truncated: np.ndarray
     ) -> np.ndarray:
@@ -262,8 +242,6 @@ class MateDistanceReward(BatchReward):
     Raises:
         ValueError: `far` is not above 0.
     """
-
-    reads = ("car_position", "car_is_demoed")
 
     def __init__(self, far: float = 2000.0) -> None:
         super().__init__()

@@ -50,6 +50,9 @@ class TableObs(ObsBuilder[Any, np.ndarray, GameState[Any], tuple[str, int]], Gen
         ValueError: `zero_padding` is no whole number from 1 to 64; a factor is no number.
     """
 
+    reads: tuple[str, ...] | None = ()
+    """Ignored; it named the fields that a subclass reads."""
+
     def __init__(self, zero_padding: int | None, factors: Mapping[str, float]) -> None:
         super().__init__()
         if zero_padding is not None:

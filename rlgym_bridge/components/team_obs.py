@@ -54,8 +54,6 @@ class TeamObs(DefaultObs):
         ValueError: `zero_padding` is no whole number from 1 to 64, or a factor is no number.
     """
 
-    reads = DefaultObs.reads
-
     def __init__(self, zero_padding: int = 3, **coefficients: Any) -> None:
         if zero_padding is None:
             raise ValueError("zero_padding is None, expected the cars of the largest team: 3 for 3v3")

@@ -131,8 +131,9 @@ def read_arena(reader: ArenaReader) -> MatchState:
 
 
 def write_arena(
-    arena: rsim.Arena, state: MatchState, match: int = 0, factors: Mapping[str, float] | None = None
-) -> list[rsim.Car]:
+    arena: rsim.Arena, state: MatchState, match: int = 0, config: rsim.MutatorConfig | None = None,
+    factors: Mapping[str, float] | None = None,
+) -> list[rsim.Car]:  # fmt: skip
     """Put an arena into one match of `state`, with fresh cars in the pinned order.
 
     The calls and their order are those of RLGym's engine, so that both go on alike to the bit. It is
@@ -143,7 +144,8 @@ def write_arena(
         arena: The arena; its cars are replaced.
         state: The state to set; cars take their `controls` on the first tick.
         match: Number of the match.
-        factors: Multiples of RocketSim's own constants, see `scale_constants`; None leaves the arena's.
+        config: Mutators to begin with; None takes the arena's.
+        factors: Multiples of its constants, see `scale_constants`.
 
     Returns:
         The new cars, in the order of the state.
@@ -151,7 +153,7 @@ def write_arena(
     Raises:
         RuntimeError: The pinned car order did not come up; see `place_cars`.
     """
-    mutators = arena.get_mutator_config() if factors is None else rsim.MutatorConfig()
+    mutators = arena.get_mutator_config() if config is None else config
     mutators.gravity = rsim.Vec(0, 0, -GRAVITY * float(state.gravity[match]))
     consumption = float(state.boost_consumption[match]) * RLGYM_BOOST_PER_SECOND
     near_default = abs(consumption - BOOST_PER_SECOND) < 1e-4  # float32 in the state

@@ -6,7 +6,6 @@ from typing import Any, Final
 import numpy as np
 
 from rlgym_bridge.components.actions import RepeatAction
-from rlgym_bridge.components.batch_base import joined_reads
 from rlgym_bridge.components.batch_form import foreign_part
 from rlgym_bridge.components.given_arrays import check_observations, describe_array
 from rlgym_bridge.components.mutators import blank_state
@@ -34,9 +33,6 @@ class BatchParts:
         team_sizes: Cars of blue and orange.
         tick_skip: See `VectorEnv`.
         hitboxes: Of which each car's is drawn for each episode.
-
-    Attributes:
-        reads: What the components read of a state.
     """
 
     def __init__(
@@ -52,9 +48,6 @@ class BatchParts:
         self._conditions: Sequence[Any] = (components.termination_cond, components.truncation_cond)
         self._sizes, self._hitboxes = team_sizes, hitboxes
         self._tick_skip = tick_skip or 1
-        # Rows and new episodes come from actions and chance alone.
-        readers = (components.obs_builder, components.reward_fn, *self._conditions)
-        self.reads = joined_reads(part for part in readers if part is not None)
 
     def new_states(self, matches: np.ndarray, random: np.random.Generator) -> MatchState:
         """Return states that begin episodes in some matches, `(n,)` int."""

@@ -29,12 +29,7 @@ class MatchParts:
         team_sizes: Cars of blue and orange; what the mutators make has to agree.
         tick_skip: See `VectorEnv`.
         hitboxes: Of which each car's is drawn for each episode, before the mutator runs.
-
-    Attributes:
-        reads: None: they may read everything.
     """
-
-    reads = None
 
     def __init__(
         self,

@@ -55,12 +55,13 @@ class RocketSim3:
         """Begin the random stream of the respawns anew."""
         self._matches.seed(seed)
 
-    def scale(self, match: int, factors: Mapping[str, float]) -> None:
-        """Set the constants of a match's physics from its next `put` on; see `Simulator.scale`."""
-        scaled = {_NAMES.get(name, name): factor for name, factor in factors.items()}
-        self._matches.set_mutators(
-            match, self._own | {name: self._own[name] * f for name, f in scaled.items()}
-        )
+    def set_mutators(
+        self, match: int, factors: Mapping[str, float], values: Mapping[str, float] | None = None
+    ) -> None:
+        """Set the physics of a match from its next `put` on; see `Simulator.set_mutators`."""
+        names = {_NAMES.get(name, name): factor for name, factor in factors.items()}
+        scaled = {name: self._own[name] * factor for name, factor in names.items()}
+        self._matches.set_mutators(match, self._own | scaled | dict(values or {}))
 
     def put(self, matches: Sequence[int], desired: MatchState) -> None:
         """Put some matches into new states; see `Simulator.put`.
@@ -108,9 +109,13 @@ class RocketSim3:
         return np.asarray(frames[0])
 
     def events(self) -> np.ndarray:
-        """Return the events of the latest step, `(events,)` of the dtype `rocketsim_batch.EVENT`."""
+        """Return the events of the latest step; see `Simulator.events`."""
         found: np.ndarray = self._matches.events()
         return found
+
+    def target_speed(self, match: int) -> float:
+        """Return 0: the ball of Soccar has no aim."""
+        return 0.0
 
 
 @contextmanager

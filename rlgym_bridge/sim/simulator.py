@@ -3,12 +3,13 @@
     rows (matches, cars, ticks, 8) -> Simulator.step -> state (a MatchState), events
 
 Two classes: `rocketsim3.RocketSim3`, on the module `rocketsim_batch` (folder `native/`), and
-`arenas.Arenas`, on the package RocketSim 2.2.1. A test holds the list of the modules beside them that still
-import either package.
+`rocketsim2.RocketSim2`, on the package RocketSim 2.2.1. A test holds the list of the modules beside them that
+still import either package.
 """
 
 import importlib.util
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from enum import IntEnum
 from typing import Final, Protocol
 
 import numpy as np
@@ -25,6 +26,52 @@ SIMULATORS: Final = (ROCKETSIM2, ROCKETSIM3)
 """Names of the simulators; what does not say which it had is of the first."""
 
 DEFAULT_SIMULATOR: Final = ROCKETSIM2
+
+NEVER: Final = 1e6
+"""Seconds until a pad is back in a match without boost."""
+
+EVENT: Final = np.dtype(
+    [("match", "<u4"), ("tick", "<u4"), ("kind", "<i2"), ("car", "<i2"), ("other", "<i2"),
+     ("numbers", "<f4", (6,))]
+)  # fmt: skip
+"""An event of a step: `tick` counts from 0 in the step, `car` and `other` are -1 for none."""
+
+
+class Event(IntEnum):
+    """Kinds of events; what `other` and `numbers` of `EVENT` hold for each."""
+
+    TOUCH = 0
+    """A car touched the ball: place in the world, then relative to the ball's centre before the tick, uu."""
+    BUMP = 1
+    """`car` bumped `other`: place, uu."""
+    DEMOLITION = 2
+    """`car` demolished `other`: place, uu."""
+    PAD = 3
+    """`car` took pad `other`, numbered as in `MatchState.pad_timer`."""
+    LANDING = 4
+    """`car` landed on its wheels: how many touch. RocketSim 3 only."""
+    BOUNCE = 5
+    """The ball met the field at 10 uu/s or more: place, uu, and normal. RocketSim 3 only."""
+    GOAL = 6
+    """The ball is in a goal: team that scored, speed in uu/s. RocketSim 3 says who scored and, as `other`,
+    who passed; RocketSim 2.2.1 says so by `CREDIT`."""
+    SHOT = 7
+    """`car` shot at the goal, `other` passed."""
+    SAVE = 8
+    """`car` saved a shot."""
+    CREDIT = 9
+    """`car` has scored, `other` passed: with the goal, or a tick later. RocketSim 2.2.1 only."""
+
+
+VALUES: Final = (
+    "ball_max_speed", "respawn_delay", "car_spawn_boost_amount", "demo_mode", "enable_team_demos",
+    "unlimited_flips", "unlimited_double_jumps", "boost_pads_enabled",
+)  # fmt: skip
+"""Mutators that both simulators take as values: uu/s, s, 0..100, 0 (normal), 1 (on contact) or 2 (disabled),
+and flags 0 or 1."""
+
+
+WHY_SOCCAR: Final = "RocketSim 3 plays Heatseeker and Snowday differently from the game"
 
 
 class SimulatorError(ValueError):
@@ -61,12 +108,18 @@ class Simulator(Protocol):
     def seed(self, seed: int) -> None:
         """Begin the random stream of the respawns anew."""
 
-    def scale(self, match: int, factors: Mapping[str, float]) -> None:
-        """Set the constants of a match's physics from its next `put` on.
+    def set_mutators(
+        self, match: int, factors: Mapping[str, float], values: Mapping[str, float] | None = None
+    ) -> None:
+        """Set the physics of a match from its next `put` on; what is not named is the simulator's own.
+
+        Gravity and the use of boost are fields of the state that is put.
 
         Args:
             match: Its number.
-            factors: Multiples of the simulator's own, by the names of `physics.CONSTANTS`.
+            factors: Multiples of the simulator's own constants, by the names of `physics.CONSTANTS`, or
+                `ball_radius` and `ball_mass`.
+            values: Mutators by the names of `VALUES`.
         """
 
     def put(self, matches: Sequence[int], desired: MatchState) -> None:
@@ -101,12 +154,18 @@ class Simulator(Protocol):
                 ones is as before.
         """
 
+    def events(self) -> np.ndarray:
+        """Return what happened in the latest step, by match and tick: `(events,)` of the dtype `EVENT`."""
+
     def forecast_ball(self, match: int, ticks: int, every: int = 1) -> np.ndarray:
         """Return where the ball goes while nobody touches it.
 
         Returns:
             `(ticks // every, 9)` float32: position (uu), velocity (uu/s) and spin (rad/s).
         """
+
+    def target_speed(self, match: int) -> float:
+        """Return the speed that a homing ball aims at (Heatseeker), uu/s; 0 for any other."""
 
 
 def check_simulator(name: object) -> str:
@@ -133,17 +192,23 @@ def check_rules(simulator: str, rules: frozenset[str]) -> None:
         rules: See `game_rules.parse_rules`.
 
     Raises:
-        SimulatorError: RocketSim 3 was asked for corrections of RocketSim 2.2.1.
+        SimulatorError: They are neither none nor the default.
     """
-    if simulator == ROCKETSIM3 and rules not in (DEFAULT, ROCKETSIM):
+    if rules in (DEFAULT, ROCKETSIM):
+        return
+    if simulator == ROCKETSIM3:
         raise SimulatorError(
             f"rules are {describe_rules(rules)}, expected none with {ROCKETSIM3}: "
             "they correct RocketSim 2.2.1, and RocketSim 3 has the game's own"
         )
+    raise SimulatorError(
+        f"rules are {describe_rules(rules)}, expected rocketsim or default: only `compare` has the others; "
+        f"leave them out and play with simulator {ROCKETSIM3}, which has the game's own rules"
+    )
 
 
 def make_simulator(
-    name: str, matches: int, blue: int, orange: int, *, reads: Collection[str] | None = None, seed: int = 0,
+    name: str, matches: int, blue: int, orange: int, *, mode: str = "Soccar", seed: int = 0,
     rules: frozenset[str] | None = None,
 ) -> Simulator:  # fmt: skip
     """Make matches in a simulator.
@@ -153,21 +218,24 @@ def make_simulator(
         matches: N, 1 or more.
         blue: Cars in the blue team, 0..4.
         orange: Cars in the orange team, 0..4.
-        reads: What is read of a state, see `Arenas`; rocketsim3 fills all fields at no cost.
+        mode: Name of the game mode: Soccar, Heatseeker or Snowday.
         seed: Of the respawns.
-        rules: Corrections of RocketSim 2.2.1, see `game_rules.parse_rules`; none when None. RocketSim 3
-            has the game's own rules and takes no others than the default.
+        rules: `game_rules.ROCKETSIM` or `game_rules.DEFAULT`, of which the second gives rocketsim2 the real
+            game's thrust of boost in the air. RocketSim 3 has it by itself. None: the first.
 
     Raises:
-        SimulatorError: The simulator is not known or not installed, or cannot play by these rules.
+        SimulatorError: The simulator is not known or not installed, or cannot play this mode or these rules.
         ValueError: The number of matches or cars is out of range.
         FileNotFoundError: The collision meshes are not installed.
     """
-    if check_simulator(name) == ROCKETSIM3:
-        check_rules(name, rules or ROCKETSIM)
+    rules = ROCKETSIM if rules is None else rules
+    check_rules(check_simulator(name), rules)
+    if name == ROCKETSIM3:
+        if mode != "Soccar":
+            raise SimulatorError(f"mode is {mode}, expected Soccar with {ROCKETSIM3}: {WHY_SOCCAR}")
         from rlgym_bridge.sim.rocketsim3 import RocketSim3
 
         return RocketSim3(matches, blue, orange, seed=seed)
-    from rlgym_bridge.sim.arenas import Arenas
+    from rlgym_bridge.sim.rocketsim2 import RocketSim2
 
-    return Arenas(matches, blue, orange, reads=reads, seed=seed, rules=ROCKETSIM if rules is None else rules)
+    return RocketSim2(matches, blue, orange, mode=mode, seed=seed, thrust="thrust" in rules)

@@ -84,7 +84,6 @@ class VectorEnv:
             RocketSim 2.2.1: rocketsim3 needs none and takes the default only.
         simulator: What steps the matches: `"rocketsim2"` or `"rocketsim3"`.
         seed: Of kickoffs, respawns and drawn delays.
-        also_reads: Attributes of `MatchState` that the caller reads from `state`, besides the components.
 
     Attributes:
         state: All matches as they are; of a new episode where one has ended.
@@ -117,7 +116,6 @@ class VectorEnv:
         rules: str = "default",
         simulator: str = DEFAULT_SIMULATOR,
         seed: int = 0,
-        also_reads: Collection[str] = (),
     ) -> None:
         sizes, delays, hitboxes = check_settings(
             matches, team_sizes, tick_skip, action_delay, delay_noise, own_delays, hitbox, constants, seed
@@ -139,8 +137,7 @@ class VectorEnv:
                 f"obs_noise is {obs_noise}, expected none where components have no batch form: "
                 f"{', '.join(foreign_parts(first))}"
             )
-        reads = None if self._parts.reads is None else {*self._parts.reads, *also_reads}
-        self._simulator = make_simulator(simulator, matches, *sizes, reads=reads, rules=parse_rules(rules))
+        self._simulator = make_simulator(simulator, matches, *sizes, rules=parse_rules(rules))
         self.state, self.cars, self.parser = self._simulator.state, sum(sizes), first.parser
         self.agents = self.state.agents
         self._before = self.state.copy()
@@ -262,7 +259,7 @@ class VectorEnv:
             for match, drawn in zip(
                 numbers, self._random.uniform(lows, highs, (len(numbers), len(lows))).tolist(), strict=True
             ):
-                self._simulator.scale(match, dict(zip(self._constants, drawn, strict=True)))
+                self._simulator.set_mutators(match, dict(zip(self._constants, drawn, strict=True)))
         self._simulator.put(numbers, desired)
         low, high = self._delay_range
         if low != high:

@@ -9,7 +9,7 @@ import pytest
 from rlgym_bridge.game import HITBOX_OF_BODY, HITBOXES
 from rlgym_bridge.matches.lineup import empty_match, with_line_up
 from rlgym_bridge.server import ConfigError
-from rlgym_bridge.sim.arenas import Arenas
+from rlgym_bridge.sim.rocketsim2 import RocketSim2
 from rlgym_bridge.state import MatchState
 from rlgym_bridge.training.policy_matches import play_matches
 from tests.support.policy_folders import save
@@ -26,13 +26,13 @@ def test_a_policy_drives_the_hitbox_it_was_trained_with(hitbox: str, tmp_path: P
 
 def test_evaluation_gives_it_that_hitbox_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     save(tmp_path, hitbox="merc")
-    seen, put = [], Arenas.put
+    seen, put = [], RocketSim2.put
 
-    def spied(self: Arenas, matches: Any, wanted: MatchState) -> None:
+    def spied(self: RocketSim2, matches: Any, wanted: MatchState) -> None:
         seen.append(wanted.car_hitbox.copy())
         put(self, matches, wanted)
 
-    monkeypatch.setattr(Arenas, "put", spied)
+    monkeypatch.setattr(RocketSim2, "put", spied)
     play_matches("chaser", tmp_path, 1, seconds=1)
     names = [[HITBOXES[int(number)].name for number in row] for row in seen[0]]
     assert names == [["octane", "merc"]]

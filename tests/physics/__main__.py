@@ -61,9 +61,8 @@ def _heading() -> list[str]:
         "Each capture has a row a tick (120 Hz), with the states of the bodies and the controls of the cars.",
         "The first row is put, the bodies are nudged to each of the next three, and from there on the",
         "simulator runs free: every tick is driven by the controls recorded before it. Nothing is fitted.",
-        "A cell holds the error of position in uu and of velocity in uu/s. `rocketsim2 with rules` has all",
-        "[rules of the game](../gap/physics.md). The game itself rounds positions to 0.01 uu and cuts",
-        "velocities to 0.01 uu/s.",
+        "A cell holds the error of position in uu and of velocity in uu/s. The game itself rounds",
+        "positions to 0.01 uu and cuts velocities to 0.01 uu/s.",
         "",
         "¹ The pitch of its dodge was not recorded: -1 is put in on that tick. It is not among the targets.",
     ]

@@ -16,10 +16,10 @@ from rlgym_bridge.compare.simulate.window_errors import Errors
 from rlgym_bridge.compare.simulate.windows import HORIZONS, SITUATIONS
 from rlgym_bridge.recording.open import open_recording
 from rlgym_bridge.recording.recording import Inputs, Recording
-from rlgym_bridge.sim.game_rules import parse_rules
+from rlgym_bridge.sim.game_rules import ROCKETSIM
 from rlgym_bridge.sim.simulator import ROCKETSIM3
 from tests.physics.native_rollouts import native_windows
-from tests.support.free_runs import RULED, WORLDS
+from tests.support.free_runs import WORLDS
 from tests.support.real_data import COLUMNS, REAL_DATA
 
 _SHOWN: Final = (30, 60, 120, 240)  # ticks
@@ -114,7 +114,7 @@ def _measure(scenes: Sequence[TimedRecording], world: str) -> tuple[Errors, list
     parts, lags = [], []
     with native_windows() if world == ROCKETSIM3 else nullcontext():
         for scene in scenes:
-            scene.rules = parse_rules("game" if world == RULED else "rocketsim")
+            scene.rules = ROCKETSIM
             scene.lag = 0
             if scene.driven:
                 scene.lag = fit_lag(scene, _LAG_WINDOWS).ticks

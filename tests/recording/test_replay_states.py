@@ -13,7 +13,7 @@ from rlgym_bridge.recording import mutator as module
 from rlgym_bridge.recording.mutator import RecordedStateMutator
 from rlgym_bridge.recording.recording import Recording, TimeBase
 from rlgym_bridge.recording.replays.replay_states import states_of_replay
-from rlgym_bridge.sim.arenas import Arenas
+from rlgym_bridge.sim.rocketsim2 import RocketSim2
 from rlgym_bridge.state import MatchState
 from tests.support.real_data import real
 
@@ -104,7 +104,7 @@ def test_states_of_a_real_replay_stand_in_rocketsim() -> None:
     state = blank_state(1, 1, 30)
     mutator.apply_batch(state, np.random.default_rng(0))
     derive(state)
-    arenas = Arenas(30, 1, 1)
+    arenas = RocketSim2(30, 1, 1)
     arenas.put(range(30), state)
     arenas.step(np.zeros((30, 2, 1, 8), np.float32))
     way = arenas.state.car_position - state.car_position - state.car_linear_velocity / 120

@@ -14,7 +14,7 @@ from tests.support.vector_parts import components, play
 
 def test_cars_stand_as_their_drawn_hitboxes_do() -> None:
     parts = components(state_mutator=KickoffMutator(), truncation_cond=TimeoutCondition(0.5))
-    env = VectorEnv(6, lambda: parts, hitbox=[0, 1, 2, 5], also_reads=("car_position",))
+    env = VectorEnv(6, lambda: parts, hitbox=[0, 1, 2, 5])
     env.reset(0)
     seen = set()
     neutral = np.full(

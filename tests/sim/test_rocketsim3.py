@@ -126,7 +126,7 @@ def test_boost_in_the_air_scales_as_in_the_older_engine() -> None:
     accelerations = []
     for name in (ROCKETSIM2, ROCKETSIM3):
         simulator = make_simulator(name, 1, 1, 0, rules=DEFAULT)
-        simulator.scale(0, {"boost_accel_air": 2.0})
+        simulator.set_mutators(0, {"boost_accel_air": 2.0})
         state = blank_state(1, 0, 1)
         state.car_position[:], state.car_boost_amount[:] = (0, 0, 1000), 100
         state.ball_position[:] = 3000, 3000, 93.15

@@ -5,8 +5,17 @@ import pytest
 
 from rlgym_bridge.components.mutators import blank_state
 from rlgym_bridge.derived_fields import derive
-from rlgym_bridge.game import CONTROL_NAMES
-from rlgym_bridge.sim.simulator import ROCKETSIM2, ROCKETSIM3, Simulator, SimulatorError, make_simulator
+from rlgym_bridge.game import BLUE, CONTROL_NAMES
+from rlgym_bridge.sim.simulator import (
+    EVENT,
+    NEVER,
+    ROCKETSIM2,
+    ROCKETSIM3,
+    Event,
+    Simulator,
+    SimulatorError,
+    make_simulator,
+)
 from rlgym_bridge.state import MatchState
 from tests.support.simulators import both, needs_native
 
@@ -97,7 +106,7 @@ def test_both_worlds_agree_on_a_second_of_driving(name: str) -> None:
 @both
 def test_constants_scale_from_the_next_put_on(name: str) -> None:
     simulator = started(name)
-    simulator.scale(1, {"gravity": 2.0, "ball_world_restitution": 0.5})
+    simulator.set_mutators(1, {"gravity": 2.0, "ball_world_restitution": 0.5})
     simulator.put([0, 1], scene())
     simulator.step(rows(simulator, 24))
     fallen = 400.0 - simulator.state.ball_position[:, 2]
@@ -113,3 +122,92 @@ def test_a_simulator_that_is_not_known_is_refused() -> None:
 def test_rocketsim_3_takes_no_corrections_of_the_old_engine() -> None:
     with pytest.raises(SimulatorError, match=r"rules are .*wheels.*, expected none with rocketsim3"):
         make_simulator(ROCKETSIM3, 1, 1, 1, rules=frozenset({"wheels"}))
+
+
+def shot_at_the_goal() -> MatchState:
+    """Return a match in which blue's ball is about to enter the goal, and a car about to take a pad."""
+    state = blank_state(1, 1, 1)
+    state.ball_position[:], state.ball_linear_velocity[:] = (0.0, 4900.0, 300.0), (0.0, 2500.0, 0.0)
+    state.car_position[0] = (0.0, -4240.0 + 200.0, 17.0), (3000.0, 3000.0, 17.0)
+    state.car_rotation[0] = np.eye(3)
+    state.car_linear_velocity[0, 0] = (0.0, -1000.0, 0.0)
+    state.car_wheels_with_contact[:] = 1
+    derive(state)
+    return state
+
+
+@both
+def test_events_name_the_goal_and_the_pad_of_the_state(name: str) -> None:
+    simulator = make_simulator(name, 1, 1, 1)
+    assert simulator.events().dtype == EVENT
+    simulator.put([0], shot_at_the_goal())
+    goals, pads = 0, []
+    for _ in range(20):
+        simulator.step(rows(simulator, 4))
+        for event in simulator.events():
+            assert event["match"] == 0 and event["tick"] < 4
+            if event["kind"] == Event.GOAL:
+                goals += 1
+                assert event["numbers"][0] == BLUE and event["numbers"][1] > 2000
+                assert simulator.state.goal_scored[0]
+            if event["kind"] == Event.PAD:
+                assert event["car"] == 0
+                pads.append(int(event["other"]))
+    assert goals == 1
+    assert len(pads) == 1 and simulator.state.pad_timer[0, pads[0]] > 0
+
+
+@both
+def test_a_touch_tells_where_the_car_met_the_ball(name: str) -> None:
+    simulator = make_simulator(name, 1, 1, 1)
+    state = scene(1)
+    state.ball_position[0] = (0.0, -1300.0, 93.15)
+    state.ball_linear_velocity[:] = 0
+    simulator.put([0], state)
+    for _ in range(60):
+        simulator.step(rows(simulator, 1, throttle=1.0))
+        touches = [one for one in simulator.events() if one["kind"] == Event.TOUCH]
+        if touches:
+            break
+    (touch,) = touches
+    assert touch["car"] == 0
+    assert simulator.state.car_ball_touches.tolist() == [[1, 0]]
+    np.testing.assert_allclose(touch["numbers"][:3] - touch["numbers"][3:], (0, -1300, 93.15), atol=0.1)
+    assert 70 < np.linalg.norm(touch["numbers"][3:]) < 100
+
+
+@both
+def test_mutators_act_from_the_next_put_on(name: str) -> None:
+    simulator = make_simulator(name, 1, 1, 1)
+    state = shot_at_the_goal()
+    simulator.set_mutators(0, {}, {"ball_max_speed": 1500.0, "boost_pads_enabled": 0.0})
+    simulator.put([0], state)
+    assert (simulator.state.pad_timer == NEVER).all()
+    simulator.step(rows(simulator, 8))
+    assert not any(event["kind"] == Event.PAD for event in simulator.events())
+    assert np.linalg.norm(simulator.state.ball_linear_velocity) <= 1500.1
+    simulator.set_mutators(0, {})
+    simulator.put([0], state)
+    simulator.step(rows(simulator, 8))
+    assert np.linalg.norm(simulator.state.ball_linear_velocity) > 2400
+
+
+@needs_native
+def test_heatseeker_is_refused_by_name_where_it_differs() -> None:
+    with pytest.raises(SimulatorError, match="mode is Heatseeker, expected Soccar with rocketsim3"):
+        make_simulator(ROCKETSIM3, 1, 1, 1, mode="Heatseeker")
+
+
+def test_a_homing_ball_keeps_its_aim_over_a_put_that_moves_cars() -> None:
+    simulator = make_simulator(ROCKETSIM2, 1, 1, 1, mode="Heatseeker")
+    state = scene(1)
+    state.ball_position[0], state.ball_linear_velocity[0] = (0.0, -1300.0, 100.0), (0.0, 100.0, 0.0)
+    simulator.put([0], state)
+    for _ in range(240):
+        simulator.step(rows(simulator, 1, throttle=1.0))
+    speed = simulator.target_speed(0)
+    assert speed > 0
+    moved = simulator.state.copy()
+    moved.car_position[0, 1] += (50, 0, 0)
+    simulator.put([0], moved)
+    assert simulator.target_speed(0) == speed

@@ -13,7 +13,6 @@ from rlgym.rocket_league.reward_functions import CombinedReward
 from rlgym.rocket_league.reward_functions import TouchReward as PeerTouch
 
 from rlgym_bridge.components.actions import LookupTableAction
-from rlgym_bridge.components.batch_base import reads_of
 from rlgym_bridge.components.conditions import GoalCondition, TimeoutCondition
 from rlgym_bridge.components.default_obs import DefaultObs
 from rlgym_bridge.components.mutator_base import BatchMutator
@@ -21,14 +20,13 @@ from rlgym_bridge.components.mutators import KickoffMutator, RandomStateMutator
 from rlgym_bridge.components.relative_obs import RelativeObs
 from rlgym_bridge.components.rewards import (
     BatchReward,
-    DemolitionReward,
     GoalReward,
     TouchReward,
     WeightedSum,
 )
 from rlgym_bridge.rlgym_state import to_rlgym
 from rlgym_bridge.sim.vector_env import Step, VectorEnv
-from rlgym_bridge.state import KNOWN_FIELDS, MatchState
+from rlgym_bridge.state import MatchState
 from tests.support.states import ram
 from tests.support.vector_parts import BallAhead, components, peers, play
 
@@ -163,30 +161,17 @@ def test_a_foreign_reward_goes_with_our_mutators() -> None:
     assert env.step(np.zeros((2, 2), np.int64)).rewards.shape == (2, 2)
 
 
-def test_a_reward_that_does_not_say_what_it_reads_is_given_all() -> None:
+def test_whatever_a_reward_says_it_reads_it_is_given_all() -> None:
     class Mine(BatchReward):
         def reward_batch(self, before: MatchState, *rest: Any) -> np.ndarray:
             return before.car_flip_torque[..., 0]
 
-    assert VectorEnv(1, lambda: components(reward_fn=Mine()))._parts.reads is None
-    assert VectorEnv(1, lambda: components(reward_fn=WeightedSum([(Mine(), 1.0)])))._parts.reads is None
-
-
-def test_a_subclass_with_methods_of_its_own_reads_all() -> None:
-    class Torque(RelativeObs):
-        def build_batch(self, state: MatchState, cars: Any = None) -> np.ndarray:
-            return np.concatenate([super().build_batch(state, cars), state.car_flip_torque], 2)
-
-    class Unpadded(RelativeObs):
-        def __init__(self) -> None:
-            super().__init__(zero_padding=None)
-
-    class Declared(Torque):
-        reads = (*RelativeObs.reads, "car_flip_torque")
-
-    assert reads_of(Torque()) is None
-    assert reads_of(Unpadded()) == RelativeObs.reads
-    assert reads_of(Declared()) == Declared.reads
+    for named in (None, (), ("frame",)):
+        Mine.reads = named
+        env = VectorEnv(1, lambda: components(reward_fn=WeightedSum([(Mine(), 1.0)])))
+        env.reset()
+        rewards = [env.step(np.full((1, 2), action)).rewards for action in range(90)]
+        assert np.any(rewards), named
 
 
 def test_goals_terminate_and_time_truncates() -> None:
@@ -278,13 +263,3 @@ def test_rows_that_change_from_tick_to_tick_are_played() -> None:
     env.reset()
     play(env, 3)
     assert (env.state.car_controls[..., 1] == -1).all()
-
-
-def test_only_what_the_components_read_is_fetched() -> None:
-    env = VectorEnv(1, components)
-    env.reset()
-    unknown = {KNOWN_FIELDS[i] for i in np.flatnonzero(env.state.car_known[0, 0] == 0)}
-    assert unknown == {"wheels_with_contact", "is_autoflipping", "bump_victim"}
-    env = VectorEnv(1, lambda: components(reward_fn=DemolitionReward()))
-    env.reset()
-    assert env.state.car_known[0, 0, KNOWN_FIELDS.index("bump_victim")] == 1

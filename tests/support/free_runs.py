@@ -8,16 +8,14 @@ from typing import Final
 import numpy as np
 
 from rlgym_bridge.components.mutators import blank_state
-from rlgym_bridge.sim.game_rules import parse_rules
 from rlgym_bridge.sim.ruled_arena import nearest_cut
-from rlgym_bridge.sim.simulator import ROCKETSIM2, ROCKETSIM3, Simulator, make_simulator
+from rlgym_bridge.sim.simulator import ROCKETSIM2, ROCKETSIM3, make_simulator
 from rlgym_bridge.state import MatchState
 from tests.support.capture_files import KEYBOARD_DODGES
 from tests.support.captures import Capture
 from tests.support.real_data import REAL_DATA
 
-RULED: Final = f"{ROCKETSIM2} with rules"
-WORLDS: Final = (ROCKETSIM2, RULED, ROCKETSIM3)
+WORLDS: Final = (ROCKETSIM2, ROCKETSIM3)
 """What captures are played in: both simulators, and the old one also with all rules of the game."""
 
 FOLLOWED: Final = 3
@@ -82,13 +80,6 @@ def lacks_presses(name: str) -> bool:
     return name in KEYBOARD_DODGES
 
 
-def make_world(name: str, matches: int, blue: int, orange: int) -> Simulator:
-    """Make one of `WORLDS`."""
-    if name == RULED:
-        return make_simulator(ROCKETSIM2, matches, blue, orange, rules=parse_rules("game"))
-    return make_simulator(name, matches, blue, orange)
-
-
 def run_free(capture: Capture, world: str, free: int = FOLLOWED) -> FreeRun:
     """Play a capture: set its first row, nudge to each next one up to `free`, and then only step.
 
@@ -103,7 +94,7 @@ def run_free(capture: Capture, world: str, free: int = FOLLOWED) -> FreeRun:
     real, ticks = capture.recording.state, capture.recording.tick
     blue, orange = real.layout.blue, real.layout.orange
     told = _as_game(real)
-    simulator = make_world(world, 1, blue, orange)
+    simulator = make_simulator(world, 1, blue, orange)
     simulator.put([0], _first_row(told))
     ours = [simulator.state.buffer[0].copy()]
     everyone = np.ones((1, blue + orange), bool)

@@ -45,11 +45,8 @@ class SelfPlayMatches:
         self._sides = {"snapshot": snapshot_sides(settings)}
         self._sides |= {goals_label(name): sides for name, sides in rivals.items()}
         self._rivals = [Rival(name, settings, task, sides) for name, sides in rivals.items() if sides.any()]
-        others: tuple[Any, ...] = ()
-        if self._rivals:
-            reads = dict.fromkeys(name for rival in self._rivals for name in rival.reads)
-            others = tuple(reads), np.max([rival.delays for rival in self._rivals], 0)
-        self._env: Any = task.make_env(*others)
+        own_delays = np.max([rival.delays for rival in self._rivals], 0) if self._rivals else None
+        self._env: Any = task.make_env(own_delays)
         self.agents, self.parser = layout_of(*settings.team_sizes).agents, task.obs_and_parser().parser
         self._goals = self._no_goals()
         self.times: PartTimes | None = None

@@ -3,7 +3,7 @@
 state -> its own observation -> its policy -> actions of our parser
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +37,6 @@ class Rival:
 
     Attributes:
         path: The policy folder that plays, or `chaser`.
-        reads: What it reads of a state.
         delays: `(matches, cars)` int, ticks after which its actions act, which are its own: 1 for Chaser; -1
             where it does not play.
 
@@ -60,7 +59,6 @@ class Rival:
                 f'[rivals] has "{self._name}", whose observation {type(self._obs).__name__} has no '
                 "build_batch"
             )
-        self.reads: Sequence[str] = () if self._obs is None else getattr(self._obs, "reads", ())
         self.delays = np.where(cars_of_sides(sides, settings), player_spec.timing.action_delay, -1)
         blue, cars = settings.team_sizes[0], settings.cars
         self._places = [
@@ -115,9 +113,9 @@ class Rival:
         newest = _newest(self._name, self.path)
         if newest in (self.path, self._name):  # the second where it is no run, or has no checkpoint left
             return
-        self.path, (reads, delays) = newest, (self.reads, self.delays)
+        self.path, delays = newest, self.delays
         self._take(self._load(newest))
-        if tuple(self.reads) != tuple(reads) or not np.array_equal(self.delays, delays):
+        if not np.array_equal(self.delays, delays):
             raise SettingsError(
                 f'[rivals] has "{self._name}", whose newest checkpoint {newest} has another delay or '
                 "observation than the one that played: give the same command with --resume to take it"

@@ -18,8 +18,6 @@ from rlgym_bridge.components.rewards import (
 class MyObs(RelativeObs):
     """See what RelativeObs sees, and how fast the car is."""
 
-    reads = RelativeObs.reads  # fields of the state that cost extra time; this adds none
-
     def build_batch(self, state, cars=None):
         """Return `(matches, cars, numbers)` float32 of all matches at once; in a real match there is one."""
         seen = super().build_batch(state, cars)
@@ -42,8 +40,6 @@ class AimReward(VelocityBallToGoalReward):
 
     A touch towards the own goal counts as much below 0.
     """
-
-    reads = (*VelocityBallToGoalReward.reads, "car_ball_touches")
 
     def reward_batch(self, before, after, terminated, truncated):
         """Return `(matches, cars)` float32 for one step of all matches."""

@@ -1,0 +1,408 @@
+"""Step matches in RocketSim 2.2.1, the package `RocketSim`, which plays all modes.
+
+Python steps one arena after another, and reads each into the state.
+"""
+
+import math
+import struct
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+import RocketSim as rsim
+
+from rlgym_bridge.derived_fields import derive
+from rlgym_bridge.game import BLUE, ORANGE, TICKS_PER_SECOND
+from rlgym_bridge.sim.arena import make_arena, set_mutators
+from rlgym_bridge.sim.arena_reader import ArenaReader, control_of, write_arena
+from rlgym_bridge.sim.boost_thrust import GAME_BOOST_AIR
+from rlgym_bridge.sim.game_modes import mode_number
+from rlgym_bridge.sim.part_times import PartTimes
+from rlgym_bridge.sim.simulator import EVENT, NEVER, Event
+from rlgym_bridge.state import MatchState
+
+_MOST_CONTROLS: Final = 10_000  # control vectors remembered as RocketSim's objects
+_FLAGS: Final = frozenset({"unlimited_flips", "unlimited_double_jumps", "enable_team_demos"})
+_DEMO_MODES: Final = (rsim.DemoMode.NORMAL, rsim.DemoMode.ON_CONTACT, rsim.DemoMode.DISABLED)
+_KEPT: Final = ("phase", "clock", "overtime", "score", "dodge_deadzone")
+"""Fields of a match that stay as they were put."""
+
+
+class RocketSim2:
+    """N matches of equal team sizes in RocketSim 2.2.1; see `Simulator`.
+
+    Equal seeds, states and control vectors give equal matches, to the bit: cars are taken off and put on
+    again at every `put`, and demolished cars come back where the seed says.
+
+    Args:
+        matches: N, 1 or more.
+        blue: Cars in the blue team, 0..4.
+        orange: Cars in the orange team.
+        mode: Name of the game mode: Soccar, Heatseeker or Snowday.
+        seed: Of the respawns.
+        thrust: Whether boost in the air pushes as in the real game with full throttle, by its constant
+            (1,058 uu/s^2 in place of 1,125 with full throttle); False leaves RocketSim as it is.
+
+    Raises:
+        ValueError: The number of matches or cars is out of range, or the mode is unknown.
+        FileNotFoundError: The collision meshes are not installed.
+    """
+
+    def __init__(
+        self, matches: int, blue: int, orange: int, *, mode: str = "Soccar", seed: int = 0,
+        thrust: bool = False,
+    ) -> None:  # fmt: skip
+        if matches < 1:
+            raise ValueError(f"matches is {matches}, expected 1 or more")
+        self.state = MatchState(blue, orange, matches)
+        self._mode, self._thrust = mode_number(mode), thrust
+        self._shape = (matches, blue + orange)
+        self._matches = [self._make(number) for number in range(matches)]
+        self._alone: rsim.Arena | None = None  # of the forecasts
+        self._controls: dict[bytes, rsim.CarControls] = {}
+        self._waiting = np.zeros((*self._shape, 1, 8), np.float32)
+        """Vectors of the next ticks; after the last of them it goes on."""
+        self._events: list[tuple[Any, ...]] = []
+        self.seed(seed)
+
+    def _make(self, number: int) -> "_Match":
+        teams = [BLUE] * self.state.layout.blue + [ORANGE] * self.state.layout.orange
+        return _Match(number, *make_arena(teams, None, self._mode))
+
+    def seed(self, seed: int) -> None:
+        """Begin the random stream of the respawns anew."""
+        self._random = np.random.default_rng((seed, 1))
+
+    def set_mutators(
+        self, match: int, factors: Mapping[str, float], values: Mapping[str, float] | None = None
+    ) -> None:
+        """Set the physics of a match from its next `put` on; see `Simulator.set_mutators`."""
+        one = self._matches[match]
+        one.factors, one.values = dict(factors), dict(values or {})
+
+    def put(self, matches: Sequence[int], desired: MatchState) -> None:
+        """Put some matches into new states, with fresh cars; see `Simulator.put`.
+
+        Raises:
+            ValueError: There are not as many states as matches.
+        """
+        if desired.matches != len(matches):
+            raise ValueError(f"{desired.matches} states for {len(matches)} matches, expected one each")
+        for row, number in enumerate(matches):
+            try:
+                self._matches[number].put(self._own(number), desired, row, self.state, self._events)
+            except RuntimeError:  # this arena does not give the pinned order of cars any more
+                new, old = self._make(number), self._matches[number]
+                new.factors, new.values = old.factors, old.values
+                self._matches[number] = new
+                new.put(self._own(number), desired, row, self.state, self._events)
+            self._waiting[number] = desired.car_controls[row][:, None]
+        self.state.buffer[matches] = desired.buffer
+        for number in matches:
+            if not self._matches[number].values.get("boost_pads_enabled", 1.0):
+                self.state.pad_timer[number] = NEVER
+        self.state.car_known[:] = 1
+
+    def _own(self, number: int) -> dict[str, float]:
+        """Return the factors of a match, that of the thrust with them."""
+        own = dict(self._matches[number].factors)
+        if self._thrust:
+            own["boost_accel_air"] = own.get("boost_accel_air", 1.0) * GAME_BOOST_AIR
+        return own
+
+    def nudge(self, matches: Sequence[int], desired: MatchState, ball: bool, cars: np.ndarray) -> None:
+        """Move the ball and the cars that `cars`, `(n, cars)` bool, names; see `Simulator.nudge`.
+
+        RocketSim 2.2.1 forgets the contacts of what it sets.
+        """
+        for row, match in enumerate(matches):
+            arena, players = self._matches[match].arena, self._matches[match].reader.cars
+            if ball:
+                body = arena.ball.get_state()
+                _place(body, desired, "ball_", row)
+                arena.ball.set_state(body)
+            for place in np.flatnonzero(cars[row]).tolist():
+                body = players[place].get_state()
+                _place(body, desired, "car_", (row, place))
+                players[place].set_state(body)
+            for name in ("position", "rotation", "linear_velocity", "angular_velocity"):
+                if ball:
+                    getattr(self.state, f"ball_{name}")[match] = getattr(desired, f"ball_{name}")[row]
+                moved = getattr(desired, f"car_{name}")[row, cars[row]]
+                getattr(self.state, f"car_{name}")[match, cars[row]] = moved
+        derive(self.state)
+
+    def step(
+        self, rows: np.ndarray, delay: Sequence[int] | np.ndarray | None = None,
+        times: PartTimes | None = None,
+    ) -> None:  # fmt: skip
+        """Step all matches, every car driven by its control vectors; see `Simulator.step`.
+
+        As RLGym's engine with `rlbot_delay=True` where the delay is 1: the first tick is still driven by
+        the last step's last vector.
+
+        Raises:
+            ValueError: A delay is below 0 or no whole number.
+        """
+        late = np.ones(1, int) if delay is None else np.asarray(delay)
+        if late.dtype.kind not in "iu" or late.min() < 0:
+            raise ValueError(f"delay is {delay}, expected whole ticks, 0 or more")
+        late = np.broadcast_to(late[:, None] if late.ndim == 1 else late, self._shape)
+        played = self._plan(np.asarray(rows, np.float32), late)
+        self._events.clear()
+        back = self._coming_back(rows.shape[2])
+        for number, match in enumerate(self._matches):
+            self._play(match, played[number], back.get(number, {}))
+        if times is not None:
+            times.end("physics")
+        self._read(rows.shape[2])
+        if times is not None:
+            times.end("reading")
+
+    def forecast_ball(self, match: int, ticks: int, every: int = 1) -> np.ndarray:
+        """Return where the ball goes untouched, `(ticks // every, 9)`; see `Simulator.forecast_ball`."""
+        arena = self._matches[match].arena
+        if self._alone is None:
+            self._alone, _ = make_arena([], None, self._mode)
+        alone = self._alone
+        set_mutators(alone, arena.get_mutator_config())
+        alone.ball.set_state(arena.ball.get_state())
+        numbers: list[float] = []
+        for _ in range(ticks // every):
+            alone.step(every)
+            body = alone.ball.get_state()
+            numbers += (*body.pos.as_tuple(), *body.vel.as_tuple(), *body.ang_vel.as_tuple())
+        packed = struct.pack(f"{len(numbers)}f", *numbers)
+        return np.frombuffer(packed, np.float32).reshape(-1, 9)
+
+    def events(self) -> np.ndarray:
+        """Return the events of the latest step; see `Simulator.events`. Landings and bounces lack."""
+        return np.array(self._events, EVENT)
+
+    def target_speed(self, match: int) -> float:
+        """Return the speed that a homing ball aims at, uu/s; 0 for any other."""
+        if self._mode != rsim.GameMode.HEATSEEKER:
+            return 0.0
+        return float(self._matches[match].arena.ball.get_state().heatseeker_target_speed)
+
+    # --- stepping --------------------------------------------------------------------------------
+
+    def _plan(self, rows: np.ndarray, late: np.ndarray) -> np.ndarray:
+        """Put new vectors behind those that wait, and return those of the next ticks.
+
+        Args:
+            rows: The new ones, `(matches, cars, ticks, 8)`.
+            late: Ticks, `(matches, cars)`, after which they act.
+
+        Returns:
+            `(matches, cars, ticks, 8)`.
+        """
+        ticks = rows.shape[2]
+        most = int(late.max(initial=0)) + ticks
+        waiting = self._waiting
+        if (missing := most - waiting.shape[2]) > 0:
+            waiting = np.concatenate([waiting, np.repeat(waiting[:, :, -1:], missing, axis=2)], axis=2)
+        for one in np.unique(late).tolist():
+            some = late == one
+            waiting[some, one : one + ticks] = rows[some]
+            waiting[some, one + ticks :] = rows[some, -1:]
+        rest = waiting[:, :, ticks:] if waiting.shape[2] > ticks else waiting[:, :, -1:]
+        self._waiting = rest.copy()
+        played: np.ndarray = waiting[:, :, :ticks]
+        return played
+
+    def _play(self, match: "_Match", played: np.ndarray, back: Mapping[int, Sequence[int]]) -> None:
+        """Step one match.
+
+        Args:
+            match: The match.
+            played: `(cars, ticks, 8)` float32.
+            back: Cars that come back from a demolition, by the tick before which they do.
+        """
+        ticks = played.shape[1]
+        changes = (played[:, 1:] != played[:, :-1]).any(axis=(0, 2))
+        ends = sorted({*(np.flatnonzero(changes) + 1).tolist(), *back, ticks} - {0})
+        match.begin_step()
+        for first, end in zip([0, *ends], ends, strict=False):
+            for car in back.get(first, ()):  # RocketSim would choose the spot by itself one tick later
+                match.reader.cars[car].respawn(seed=int(self._random.integers(2**31)))
+            vectors = played[:, first].tobytes()
+            if vectors != match.held:
+                match.held = vectors
+                for car, number in zip(match.reader.cars, range(0, len(vectors), 32), strict=True):
+                    car.set_controls(self._as_controls(vectors[number : number + 32]))
+            match.arena.step(end - first)
+
+    def _as_controls(self, vector: bytes) -> rsim.CarControls:
+        """Return a float32 vector's bytes as RocketSim's object; most come again and again."""
+        known = self._controls.get(vector)
+        if known is None:
+            if len(self._controls) >= _MOST_CONTROLS:
+                self._controls.clear()
+            known = self._controls[vector] = control_of(np.frombuffer(vector, np.float32).tolist())
+        return known
+
+    def _coming_back(self, ticks: int) -> dict[int, dict[int, list[int]]]:
+        """Return the cars whose wrecks come back within some ticks, by match and tick."""
+        found: dict[int, dict[int, list[int]]] = {}
+        if self.state.car_is_demoed.any():
+            timers = self.state.car_demo_respawn_timer
+            for match, car in np.argwhere(timers > 0).tolist():
+                tick = round(float(timers[match, car]) * TICKS_PER_SECOND) - 1
+                if 0 <= tick < ticks:
+                    found.setdefault(match, {}).setdefault(tick, []).append(car)
+        return found
+
+    def _read(self, ticks: int) -> None:
+        state = self.state
+        kept = [(getattr(state, name), getattr(state, name).copy()) for name in _KEPT]
+        frames, ids = state.frame + ticks, state.car_player_id.copy()
+        for number, match in enumerate(self._matches):
+            match.reader.read_into(state, number)
+        for view, before in kept:
+            view[:] = before
+        state.frame[:], state.car_player_id[:] = frames, ids
+        state.car_ball_touches.fill(0)
+        for match, _, kind, car, *_ in self._events:
+            if kind == Event.TOUCH:
+                state.car_ball_touches[match, car] += 1
+        derive(state)
+
+
+class _Match:
+    """One arena, its cars in their order, and its physics."""
+
+    def __init__(self, number: int, arena: rsim.Arena, cars: Sequence[rsim.Car]) -> None:
+        self.number, self.arena = number, arena
+        self.reader = ArenaReader(arena, cars, counts_touches=False)
+        self.factors: dict[str, float] = {}
+        self.values: dict[str, float] = {}
+        self.held = b""
+        self._began = [0]  # tick count of the arena at the latest step, for its callbacks
+        self._pads = {pad.get_pos().as_tuple(): place for place, pad in enumerate(arena.get_boost_pads())}
+        self._homing: bool = arena.game_mode == rsim.GameMode.HEATSEEKER
+        self._places: dict[int, int] = {}  # by the cars' ids, for the callbacks
+        self._listens = False
+
+    def begin_step(self) -> None:
+        """Count the ticks of the events from here."""
+        self._began[0] = self.arena.tick_count
+
+    def put(
+        self, factors: Mapping[str, float], desired: MatchState, row: int, shown: MatchState,
+        events: list[tuple[Any, ...]],
+    ) -> None:  # fmt: skip
+        """Put the arena into a state; see `RocketSim2.put`.
+
+        A homing ball that is not moved keeps what it aims at.
+        """
+        if not self._listens:
+            self._listens = True
+            _listen(self.arena, self.number, self._places, self._pads, self._began, events, not self._homing)
+        ball = None
+        if self._homing and _same_ball(desired, row, shown, self.number):
+            ball = self.arena.ball.get_state()
+        self._places.clear()
+        cars = write_arena(self.arena, desired, row, self._config(), factors)
+        if ball is not None:
+            self.arena.ball.set_state(ball)
+        self.reader = ArenaReader(
+            self.arena, cars, desired.car_hitbox[row].astype(int).tolist(), counts_touches=False
+        )
+        self._places.update((car.id, place) for place, car in enumerate(cars))
+        self.held = desired.car_controls[row].tobytes()
+        if not self.values.get("boost_pads_enabled", 1.0):
+            gone = rsim.BoostPadState()
+            gone.is_active, gone.cooldown = False, NEVER
+            for pad in self.arena.get_boost_pads():
+                pad.set_state(gone)
+
+    def _config(self) -> rsim.MutatorConfig:
+        """Return the mode's own mutators with the values of this match."""
+        config = rsim.MutatorConfig(self.arena.game_mode)
+        for name, value in self.values.items():
+            if name == "demo_mode":
+                config.demo_mode = _DEMO_MODES[int(value)]
+            elif name != "boost_pads_enabled":
+                setattr(config, name, bool(value) if name in _FLAGS else value)
+        return config
+
+
+def _same_ball(desired: MatchState, row: int, shown: MatchState, number: int) -> bool:
+    first, last = (shown.layout.column(name) for name in ("ball_position", "pad_timer"))
+    return bool((desired.buffer[row, first:last] == shown.buffer[number, first:last]).all())
+
+
+def _place(body: Any, desired: MatchState, of: str, at: Any) -> None:
+    """Set place, rotation and velocities of a body of RocketSim's."""
+    values = (getattr(desired, of + name)[at] for name in ("position", "linear_velocity", "angular_velocity"))
+    body.pos, body.vel, body.ang_vel = (rsim.Vec(*value.tolist()) for value in values)
+    body.rot_mat = rsim.RotMat(*getattr(desired, of + "rotation")[at].T.ravel().tolist())
+
+
+def _listen(
+    arena: rsim.Arena, match: int, places: Mapping[int, int], pads: Mapping[Any, int], began: list[int],
+    events: list[tuple[Any, ...]], credits: bool,
+) -> None:  # fmt: skip
+    """Append what happens in an arena to `events`.
+
+    The callbacks hold no arena: one that did would keep it alive for ever.
+
+    Args:
+        arena: The arena.
+        match: Number of the match.
+        places: Cars by their ids.
+        pads: Pads by their places.
+        began: Tick count of the arena as the step began.
+        events: Rows of `EVENT`.
+        credits: Whether RocketSim tells of shots, saves and assists.
+    """
+    in_goal = [-10]  # tick in which the ball was last in a goal
+
+    def add(arena: rsim.Arena, kind: Event, car: rsim.Car | None, other: int = -1, *numbers: float) -> None:
+        place = -1 if car is None else places.get(car.id)
+        if place is not None:  # else a car of `place_cars`, which tries them
+            padded = (*numbers, *(0.0,) * (6 - len(numbers)))
+            events.append((match, max(0, arena.tick_count - began[0]), kind, place, other, padded))
+
+    def place_of(car: rsim.Car | None) -> int:
+        return -1 if car is None else places.get(car.id, -1)
+
+    def on_touch(arena: rsim.Arena, car: rsim.Car, data: object) -> None:
+        hit = car.get_state().ball_hit_info
+        ball, from_centre = hit.ball_pos.as_tuple(), hit.relative_pos_on_ball.as_tuple()
+        place = (a + b for a, b in zip(ball, from_centre, strict=True))
+        add(arena, Event.TOUCH, car, -1, *place, *from_centre)
+
+    def on_bump(arena: rsim.Arena, bumper: rsim.Car, victim: rsim.Car, is_demo: bool, data: object) -> None:
+        if not is_demo:
+            add(arena, Event.BUMP, bumper, place_of(victim), *victim.get_state().pos.as_tuple())
+
+    def on_demolition(arena: rsim.Arena, bumper: rsim.Car, victim: rsim.Car, data: object) -> None:
+        add(arena, Event.DEMOLITION, bumper, place_of(victim), *victim.get_state().pos.as_tuple())
+
+    def on_pad(arena: rsim.Arena, car: rsim.Car, boost_pad: rsim.BoostPad, data: object) -> None:
+        add(arena, Event.PAD, car, pads[boost_pad.get_pos().as_tuple()])
+
+    def on_goal(arena: rsim.Arena, team: int, data: object) -> None:
+        if arena.tick_count - in_goal[0] > 1:  # it is called again in every tick
+            speed = math.hypot(*arena.ball.get_state().vel.as_tuple())
+            add(arena, Event.GOAL, None, -1, float(team), speed)
+        in_goal[0] = arena.tick_count
+
+    def on_credit(kind: Event, arena: rsim.Arena, car: rsim.Car, passer: rsim.Car | None = None) -> None:
+        add(arena, kind, car, place_of(passer))
+
+    arena.set_ball_touch_callback(on_touch)
+    arena.set_car_bump_callback(on_bump)
+    arena.set_car_demo_callback(on_demolition)
+    arena.set_boost_pickup_callback(on_pad)
+    arena.set_goal_score_callback(on_goal)
+    if credits:
+        arena.set_shot_event_callback(
+            lambda arena, shooter, passer, data: on_credit(Event.SHOT, arena, shooter, passer)
+        )
+        arena.set_save_event_callback(lambda arena, saver, data: on_credit(Event.SAVE, arena, saver))
+        arena.set_goal_event_callback(
+            lambda arena, shooter, passer, data: on_credit(Event.CREDIT, arena, shooter, passer)
+        )
