@@ -33,8 +33,11 @@ CONSTANTS: Final = {
 }
 """Constants that can be changed: names of RocketSim's `MutatorConfig`, with its values [RocketSim 2.2.1]."""
 
-RULES_KEY: Final = "rules"
-"""Names the game's rules beside the constants: rocketsim, default, game, or names with commas."""
+RULES_GONE: Final = (
+    "rules of the game are no setting any more: leave them out. rocketsim3 plays by them; rocketsim2 is "
+    "RocketSim 2.2.1 with the game's thrust"
+)
+"""Answer to who names rules, as versions before could."""
 
 _LEAST, _MOST = 0.01, 100.0  # of a multiple; beyond them nothing that can be played
 _Multiple = Annotated[
@@ -76,8 +79,6 @@ def read_physics(path: str | Path) -> dict[str, Spread]:
 def parse_physics(table: object) -> dict[str, Spread]:
     """Return constants from a table as TOML gives it: numbers, or tables of value, low and high.
 
-    `rules_in` reads the rules that may stand beside them.
-
     Raises:
         ValueError: A constant is unknown, or not a number from 0.01 to 100, or out of its own range.
     """
@@ -85,8 +86,10 @@ def parse_physics(table: object) -> dict[str, Spread]:
         raise ValueError(f"physics is {show_value(table)}, expected a table [physics]")
     found = {}
     for name, given in table.items():
-        if name == RULES_KEY:
-            continue
+        if name == "rules" and given == "default":
+            continue  # written by versions before
+        if name == "rules":
+            raise ValueError(f"rules in [physics]: {RULES_GONE}")
         if name not in CONSTANTS:
             near, known = nearest_key(name, CONSTANTS), ", ".join(CONSTANTS)
             raise ValueError(
@@ -94,31 +97,6 @@ def parse_physics(table: object) -> dict[str, Spread]:
             )
         found[name] = _spread(name, given)
     return found
-
-
-def rules_in(table: object) -> str:
-    """Return the rules of the game that a table [physics] names; default where it does not.
-
-    Raises:
-        ValueError: They are no text. Whether they are known, `game_rules.parse_rules` says.
-    """
-    rules = table.get(RULES_KEY, "default") if isinstance(table, Mapping) else "default"
-    if not isinstance(rules, str):
-        raise ValueError(f"rules in [physics] is {show_value(rules)}, expected a text, such as 'game'")
-    return rules
-
-
-def read_rules(path: str | Path) -> str:
-    """Read the rules that the table [physics] of a TOML file names.
-
-    Raises:
-        OSError: The file cannot be read.
-        ValueError: It is no TOML, or rules are no text; with the file.
-    """
-    try:
-        return rules_in(read_toml(Path(path)).get("physics"))
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from error
 
 
 def _spread(name: str, given: object) -> Spread:

@@ -15,7 +15,6 @@ from rlgym_bridge import (
     MatchServer,
     MatchState,
     RepeatAction,
-    SimEngine,
     TeamObs,
 )
 from rlgym_bridge.clock import Timing
@@ -51,7 +50,6 @@ from tests.support.policy_folders import edit, save, spec
         (lambda: TeamObs(10**6), r"zero_padding is 1000000, expected a whole number of cars.* 1 to 64"),
         (lambda: DefaultObs(pos_coef="a"), r"pos_coef is 'a', expected -1e.30 to 1e.30"),
         (lambda: RepeatAction(LookupTableAction(), 10**9), r"repeats is 1000000000, expected .*1 to 7200"),
-        (lambda: SimEngine(rules=5), r"rules is 5, expected a list of names of rules, or one text"),
         (lambda: MatchServer(seconds="a"), r"seconds is 'a', expected seconds, 0 or more"),
         (lambda: MatchServer(seed="a" * 9999), r"seed is 'a{199}\.\.\., expected a whole number, 0 or more"),
         (lambda: MatchServer(host=3), r"host is 3, expected an address or a name, such as '127.0.0.1'"),

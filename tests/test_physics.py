@@ -11,8 +11,6 @@ from rlgym_bridge.physics import (
     parse_physics,
     physics_as_toml,
     read_physics,
-    read_rules,
-    rules_in,
 )
 
 
@@ -55,12 +53,11 @@ def test_a_file_that_is_none_is_named(tmp_path: Path, text: str) -> None:
         read_physics(tmp_path / "mine.toml")
 
 
-def test_rules_stand_beside_the_constants(tmp_path: Path) -> None:
-    assert parse_physics({"rules": "game", "gravity": 1}) == {"gravity": Spread(1.0, 1.0, 1.0)}
-    assert rules_in({"rules": "game"}) == "game" and rules_in({}) == "default"
-    file = tmp_path / "physics.toml"
-    file.write_text('[physics]\nrules = "thrust"\n')
-    assert read_rules(file) == "thrust"
-    file.write_text("[physics]\nrules = 1\n")
-    with pytest.raises(ValueError, match=r"physics.toml: rules in \[physics\] is 1, expected a text"):
-        read_rules(file)
+@pytest.mark.parametrize("rules", ["game", "thrust", "rocketsim", 1])
+def test_rules_beside_the_constants_get_an_answer(rules: object) -> None:
+    with pytest.raises(ValueError, match=r"rules in \[physics\]: rules of the game are no setting"):
+        parse_physics({"rules": rules, "gravity": 1})
+
+
+def test_a_file_that_names_the_default_rules_is_read() -> None:
+    assert parse_physics({"rules": "default", "gravity": 1}) == {"gravity": Spread(1.0, 1.0, 1.0)}

@@ -150,7 +150,7 @@ def test_its_rows_without_ticks_are_held_as_long_in_both_worlds(here: Path, tick
     chosen = random.uniform(-1, 1, (30, 2, 8)).astype(np.float32)
     with serving() as server:
         for engine in (
-            SimEngine(as_in_a_match=True, rules="default", **settings),
+            SimEngine(as_in_a_match=True, thrust=True, **settings),
             LiveEngine((1, 1), server, dialect=STANDARD, patience=20.0, **settings),
         ):
             env: Env = RLGym(

@@ -18,7 +18,7 @@ from rlgym_bridge.components.mutators import blank_state
 from rlgym_bridge.components.spec import TRUSTED, Components, ComponentSpec, component_factory
 from rlgym_bridge.components.user_errors import describe_error, locate_function
 from rlgym_bridge.game import HITBOX_NAMES
-from rlgym_bridge.physics import parse_physics, rules_in
+from rlgym_bridge.physics import parse_physics
 from rlgym_bridge.policy.environment_facts import EnvironmentFacts, read_environment
 from rlgym_bridge.policy.fingerprint import fingerprint
 from rlgym_bridge.sim.batch_parts import foreign_parts
@@ -257,7 +257,6 @@ class Task:
             hitbox=[HITBOX_NAMES.index(name) for name in settings.hitboxes or (settings.hitbox,)],
             constants=parse_physics(settings.physics),
             obs_noise=settings.obs_noise,
-            rules=rules_in(settings.physics),
             simulator=settings.simulator,
         )
 

@@ -10,6 +10,7 @@ from typing import Final
 import numpy as np
 
 from rlgym_bridge.server.game.rules import LONGEST_SECONDS
+from rlgym_bridge.sim.simulator import DEFAULT_SIMULATOR
 from rlgym_bridge.training.intervals import share_interval
 from rlgym_bridge.training.play_pool import open_pool
 from rlgym_bridge.training.policy_matches import MatchTotals, check_players, play_matches, team_size_of
@@ -86,7 +87,7 @@ def evaluate(
     action_delay: Sequence[int] | None = None,
     allow_modules: Sequence[str] = (),
     processes: int = 2,
-    rules: str = "default",
+    simulator: str = DEFAULT_SIMULATOR,
 ) -> Evaluation:
     """Let A and B play, half of the matches from each side.
 
@@ -101,7 +102,7 @@ def evaluate(
         action_delay: Ticks after which the actions of A and of B act, in place of the folders' own.
         allow_modules: Modules that the folders may name.
         processes: At once.
-        rules: The game's rules to play by, see `game_rules.parse_rules`.
+        simulator: What plays, one of `simulator.SIMULATORS`.
 
     Raises:
         ValueError: The number of matches is odd, below 2 or above 1,000,000; else as `play_matches`.
@@ -118,7 +119,7 @@ def evaluate(
                 play_matches, *((b, a) if swapped else (a, b)), size, seconds=seconds, seed=one,
                 team_size=team_size, selection=selection,
                 action_delay=action_delay[::-1] if swapped and action_delay else action_delay,
-                allow_modules=allow_modules, rules=rules,
+                allow_modules=allow_modules, simulator=simulator,
             )
             for swapped, size, one in jobs
         ]  # fmt: skip

@@ -23,7 +23,7 @@ def league_matches(
     team_size: int,
     seconds: float,
     seed: int,
-    rules: str,
+    simulator: str,
     allow_modules: Sequence[str],
     logs: Path,
 ) -> list[tuple[MatchKey, ServedMatch]]:
@@ -36,7 +36,7 @@ def league_matches(
         team_size: Cars a team.
         seconds: Game time of a match.
         seed: Of the first match of each pair; the others' follow.
-        rules: The game's rules to play by, see `game_rules.parse_rules`.
+        simulator: What plays, one of `simulator.SIMULATORS`.
         allow_modules: Modules that policy folders may name, besides those of their runs.
         logs: Folder for the logs of matches in which something goes wrong.
     """
@@ -51,7 +51,7 @@ def league_matches(
         match = ServedMatch(
             bots=(pair[0].bot, pair[1].bot), team_size=team_size, seconds=seconds,
             seed=seed + number,  # equal bots would play a seed's match again from the other side
-            rules=rules, allow_modules=tuple(modules), log_dir=(logs / place).resolve(),
+            simulator=simulator, allow_modules=tuple(modules), log_dir=(logs / place).resolve(),
         )  # fmt: skip
         matches.append(((one.name, other.name, number), match))
     return matches

@@ -17,7 +17,6 @@ from rlgym_bridge.game import HITBOX_NAMES, TICKS_PER_SECOND, Phase
 from rlgym_bridge.policy.files import read_files
 from rlgym_bridge.policy.load_player import BUILT_IN, load_player
 from rlgym_bridge.policy.manifest import MOST_TICKS
-from rlgym_bridge.sim.game_rules import parse_rules
 from rlgym_bridge.sim.simulator import DEFAULT_SIMULATOR, Simulator, make_simulator
 from rlgym_bridge.sim.touches import TouchCounter
 from rlgym_bridge.training.policy_sides import Side, make_side
@@ -71,7 +70,7 @@ def play_matches(
     action_delay: Sequence[int] | None = None,
     hitboxes: Sequence[str | None] = (None, None),
     allow_modules: Sequence[str] = (),
-    rules: str = "default",
+    simulator: str = DEFAULT_SIMULATOR,
 ) -> MatchTotals:
     """Play some matches at once.
 
@@ -86,12 +85,12 @@ def play_matches(
         action_delay: Ticks after which the actions of blue and of orange act, in place of the folders' own.
         hitboxes: Of blue's cars and of orange's, of `game.HITBOX_NAMES`; None for the folders' own.
         allow_modules: Modules that the folders may name.
-        rules: The game's rules to play by, see `game_rules.parse_rules`.
+        simulator: What plays, one of `simulator.SIMULATORS`.
 
     Raises:
         FileNotFoundError: A folder is not there.
-        ValueError: A rule is unknown, a delay below 0, or a policy cannot be read or plays at another pace or
-            with other team sizes.
+        ValueError: The simulator is not installed, a delay is below 0, or a policy cannot be read or plays
+            at another pace or with other team sizes.
     """
     boxes = check_players((blue, orange), team_size, action_delay, hitboxes)
     player_specs = _load_both((blue, orange), allow_modules, selection)
@@ -101,9 +100,7 @@ def play_matches(
         make_side(player_spec, one, seed + number, matches)
         for number, (player_spec, one) in enumerate(zip(player_specs, seats, strict=True))
     ]
-    arenas = make_simulator(
-        DEFAULT_SIMULATOR, matches, team_size, team_size, seed=seed, rules=parse_rules(rules)
-    )
+    arenas = make_simulator(simulator, matches, team_size, team_size, seed=seed)
     random, tick, end = np.random.default_rng((seed, 2)), 0, round(seconds * TICKS_PER_SECOND)
     goals, touches = (np.zeros((matches, count), np.int64) for count in (2, 2 * team_size))
     counter, lates = TouchCounter(*touches.shape), np.tile(np.repeat(delays, team_size), (matches, 1))

@@ -44,7 +44,14 @@ def pairs_of(book: RatingBook, checkpoints: Iterable[Entrant], anchors: Sequence
 
 
 def jobs_of(
-    pair: Pair, count: int, modules: Sequence[str], *, seconds: float, seed: int, team_size: int, rules: str
+    pair: Pair,
+    count: int,
+    modules: Sequence[str],
+    *,
+    seconds: float,
+    seed: int,
+    team_size: int,
+    simulator: str,
 ) -> Iterator[SimulatedJob]:
     """Yield the jobs of the matches of a pair.
 
@@ -55,14 +62,14 @@ def jobs_of(
         seconds: Game time of a match.
         seed: Of everything.
         team_size: Cars a team.
-        rules: The game's rules to play by, see `game_rules.parse_rules`.
+        simulator: What plays, one of `simulator.SIMULATORS`.
     """
     first, second = (player_of(one) for one in pair)
     keys = [(first, second, number) for number in range(count)]
     for its, swapped, own_seed in cut_keys(keys, seed):
         blue, orange = pair[::-1] if swapped else pair
         arguments = {
-            "seconds": seconds, "seed": own_seed, "team_size": team_size, "rules": rules,
+            "seconds": seconds, "seed": own_seed, "team_size": team_size, "simulator": simulator,
             "selection": (blue.selection, orange.selection),
             "allow_modules": [*modules, *blue.allow_modules, *orange.allow_modules],
         }  # fmt: skip

@@ -8,6 +8,7 @@ import numpy as np
 from rlgym_bridge.components.player_spec import PlayerSpec
 from rlgym_bridge.game import TICK_SKIP
 from rlgym_bridge.policy.load_player import CHASER, load_player
+from rlgym_bridge.sim.simulator import DEFAULT_SIMULATOR
 from rlgym_bridge.training.play_pool import open_pool
 from rlgym_bridge.training.policy_matches import check_players, team_size_of
 from rlgym_bridge.training.scene_drivers import StandingDriver, scripted_player
@@ -36,7 +37,7 @@ def evaluate_scenes(
     action_delay: int | None = None,
     allow_modules: Sequence[str] = (),
     processes: int = 2,
-    rules: str = "default",
+    simulator: str = DEFAULT_SIMULATOR,
 ) -> list[SceneResult]:
     """Let a player play scenes, half of the trials on each side.
 
@@ -50,7 +51,7 @@ def evaluate_scenes(
         action_delay: Ticks after which the player's actions act, in place of its own.
         allow_modules: Modules that the folder may name.
         processes: At once.
-        rules: The game's rules to play by, see `game_rules.parse_rules`.
+        simulator: What plays, one of `simulator.SIMULATORS`.
 
     Raises:
         FileNotFoundError: A file of the folder is missing.
@@ -74,7 +75,7 @@ def evaluate_scenes(
         jobs = [
             pool.submit(
                 _play_job, player, allow_modules, selection, scenes, count, seed=1_000_003 * seed + number,
-                team_size=size, hitbox=hitbox, action_delay=action_delay, rules=rules,
+                team_size=size, hitbox=hitbox, action_delay=action_delay, simulator=simulator,
             )
             for number, count in enumerate(counts)
         ]  # fmt: skip

@@ -16,7 +16,6 @@ from rlgym_bridge.components.skill_base import SkillMutator
 from rlgym_bridge.derived_fields import derive
 from rlgym_bridge.game import TICK_SKIP, TICKS_PER_SECOND, Phase
 from rlgym_bridge.policy.load_player import CHARGER, CHASER, load_player
-from rlgym_bridge.sim.game_rules import parse_rules
 from rlgym_bridge.sim.simulator import DEFAULT_SIMULATOR, Simulator, make_simulator
 from rlgym_bridge.state import MatchState
 from rlgym_bridge.training.intervals import median_interval, share_interval
@@ -78,7 +77,7 @@ def play_scenes(
     team_size: int = 1,
     hitbox: int = 0,
     action_delay: int | None = None,
-    rules: str = "default",
+    simulator: str = DEFAULT_SIMULATOR,
 ) -> list[SceneResult]:
     """Let a player play scenes, one after another, half of the trials on each side.
 
@@ -90,7 +89,7 @@ def play_scenes(
         team_size: Cars a team; those without a task stand.
         hitbox: Of the player's cars, an index of `HITBOX_NAMES`; the others are Octanes.
         action_delay: Ticks after which the player's actions act; None for its own.
-        rules: The game's rules to play by, see `game_rules.parse_rules`.
+        simulator: What plays, one of `simulator.SIMULATORS`.
 
     Raises:
         ValueError: A scene is unknown, or the player decides at another pace than its opponent.
@@ -98,9 +97,7 @@ def play_scenes(
     check_scenes(scenes)
     _check_pace(player, scenes)
     delay = player.timing.action_delay if action_delay is None else action_delay
-    arenas = make_simulator(
-        DEFAULT_SIMULATOR, trials, team_size, team_size, seed=seed, rules=parse_rules(rules)
-    )
+    arenas = make_simulator(simulator, trials, team_size, team_size, seed=seed)
     return [
         SceneResult(name, _play(SCENES[name], player, arenas, (seed, _seed_of(name)), hitbox, delay))
         for name in scenes

@@ -9,11 +9,9 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from rlgym_bridge.game import HITBOX_NAMES
-from rlgym_bridge.physics import rules_in
 from rlgym_bridge.policy.activations import ACTIVATIONS
 from rlgym_bridge.policy.manifest import MOST_TICKS
-from rlgym_bridge.sim.game_rules import parse_rules
-from rlgym_bridge.sim.simulator import DEFAULT_SIMULATOR, SIMULATORS, SimulatorError, check_rules
+from rlgym_bridge.sim.simulator import DEFAULT_SIMULATOR, SIMULATORS
 from rlgym_bridge.training.network_limits import Layers, check_layers
 from rlgym_bridge.training.settings_tables import DEFAULTS, PARSERS, check_own
 from rlgym_bridge.training.team_sizes import count_matches
@@ -195,9 +193,7 @@ class TrainingSettings:
 
     physics: Annotated[
         dict[str, Any],
-        about(
-            "constants drawn for each episode from low to high, multiples of the simulator's own; and rules"
-        ),
+        about("constants drawn for each episode from low to high, multiples of the simulator's own"),
     ] = dataclasses.field(default_factory=dict)
     obs_noise: Annotated[
         dict[str, float],
@@ -241,12 +237,6 @@ class TrainingSettings:
                 f'hitbox is "{self.hitbox}", which the bot has in matches, and hitboxes '
                 f"{toml_value(self.hitboxes)}: expected it among them"
             )
-        try:
-            check_rules(self.simulator, parse_rules(rules_in(self.physics)))
-        except SimulatorError as error:
-            raise SettingsError(
-                f'{error}. Remove rules from [physics], or set simulator = "rocketsim2"'
-            ) from error
         if share and not all(map(all, self.sizes)):
             raise SettingsError(
                 f"{opponents} and team_sizes {toml_value(self.team_sizes)}: without opponents they have "

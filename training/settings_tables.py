@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from rlgym_bridge.components.beginnings import parse_beginnings
-from rlgym_bridge.physics import RULES_KEY, parse_physics, rules_in
-from rlgym_bridge.sim.game_rules import DEFAULT, describe_rules, parse_rules
+from rlgym_bridge.physics import parse_physics
 from rlgym_bridge.sim.state_noise import parse_noise
 from rlgym_bridge.training.team_sizes import parse_team_sizes
 from rlgym_bridge.user_input.arguments import shorten_text, show_value
@@ -17,14 +16,12 @@ DEFAULTS: Final = Path(__file__).with_name("config.toml")
 
 
 def check_physics(table: object) -> dict[str, Any]:
-    """Return the table [physics] with all that its constants leave out, and rules that are not the default.
+    """Return the table [physics] with all that its constants leave out.
 
     Raises:
-        ValueError: A constant or a rule is not as it should be.
+        ValueError: A constant is not as it should be.
     """
-    found: dict[str, Any] = {name: one._asdict() for name, one in parse_physics(table).items()}
-    rules = parse_rules(rules_in(table))
-    return {RULES_KEY: describe_rules(rules)} | found if rules != DEFAULT else found
+    return {name: one._asdict() for name, one in parse_physics(table).items()}
 
 
 def check_own(table: Mapping[str, Any]) -> None:

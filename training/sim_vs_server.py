@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from rlgym_bridge.game import TICKS_PER_SECOND
+from rlgym_bridge.sim.simulator import DEFAULT_SIMULATOR
 from rlgym_bridge.training.evaluate import Evaluation
 
 _RESAMPLES = 10_000
@@ -32,7 +33,7 @@ def over_the_server(
     seed: int = 0,
     allow_modules: Sequence[str] = (),
     processes: int = 2,
-    rules: str = "default",
+    simulator: str = DEFAULT_SIMULATOR,
 ) -> Evaluation:
     """Let A and B play 1v1 over the match server, in turn from each side.
 
@@ -44,7 +45,7 @@ def over_the_server(
         seed: Of the first match; the others' follow.
         allow_modules: Modules that the folders may name.
         processes: Matches at once.
-        rules: The game's rules to play by, see `game_rules.parse_rules`.
+        simulator: What plays, one of `simulator.SIMULATORS`.
 
     Raises:
         RuntimeError: A match failed; the message is the command's.
@@ -53,7 +54,7 @@ def over_the_server(
     def play(number: int) -> tuple[list[int], list[int], float]:
         swapped = number % 2 == 1
         players = (b, a) if swapped else (a, b)
-        found = _server_match(*players, seconds, seed + number, allow_modules, rules)
+        found = _server_match(*players, seconds, seed + number, allow_modules, simulator)
         goals, touches = list(found["score"]), [bot["touches"] for bot in found["bots"]]
         if swapped:
             goals.reverse()
@@ -94,7 +95,7 @@ def _counts(found: Evaluation) -> np.ndarray:
 
 
 def _server_match(
-    blue: str, orange: str, seconds: float, seed: int, allow_modules: Sequence[str], rules: str
+    blue: str, orange: str, seconds: float, seed: int, allow_modules: Sequence[str], simulator: str
 ) -> dict[str, Any]:
     allowed = ["--allow-modules", *allow_modules] if allow_modules else []
     with tempfile.TemporaryDirectory() as folder:
@@ -103,7 +104,7 @@ def _server_match(
             [
                 sys.executable, "-m", "rlgym_bridge.cli", "match", "--blue", blue, "--orange", orange,
                 "--pace", "lockstep", "--seconds", str(seconds), "--max-overtime", "0",
-                "--seed", str(seed), "--rules", rules, "--quiet", "--json", str(result),
+                "--seed", str(seed), "--simulator", simulator, "--quiet", "--json", str(result),
                 *allowed,
             ],
             capture_output=True, text=True, check=False,

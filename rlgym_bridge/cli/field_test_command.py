@@ -77,10 +77,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         help="game time of the match in seconds (default: %(default)g)",
     )  # fmt: skip
     add_embedded_options(parser)
-    parser.add_argument(
-        "--rules", type=shared.checked_rules, default="default", metavar="RULES",
-        help="rules of the game that the embedded server plays by, as of `match` (default: %(default)s)",
-    )  # fmt: skip
+    shared.add_simulator_option(parser, default=None)
     shared.add_dialect_option(parser)
     shared.add_output_options(parser)
 
@@ -195,11 +192,13 @@ def _check(options: argparse.Namespace) -> None:
         Impairments(latency=options.latency)
     except ValueError as error:
         raise ConfigError(f"--{error}") from error
-    changed = options.dialect or options.latency or options.rules != "default" or options.pace != "lockstep"
+    changed = (
+        options.dialect or options.latency or options.simulator is not None or options.pace != "lockstep"
+    )
     if options.server == "rlbot" and changed:
         raise ConfigError(
-            "--dialect, --latency, --rules and --pace tell the embedded server what to do, expected none of "
-            "them with --server rlbot: the real game cannot be changed"
+            "--dialect, --latency, --simulator and --pace tell the embedded server what to do, expected none "
+            "of them with --server rlbot: the real game cannot be changed"
         )
 
 

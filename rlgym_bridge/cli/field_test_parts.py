@@ -43,7 +43,7 @@ class FieldTest:
     """A field test that is being made: what to play on, and what came of it.
 
     Attributes:
-        options: Of the command: server, pace, dialect, latency, rules, seconds.
+        options: Of the command: server, pace, dialect, latency, simulator, seconds.
         folder: Where recordings are written, with names.
         dialect: That of `--dialect`.
         scenes: Scripted scenes to play.
@@ -92,7 +92,7 @@ class FieldTest:
                 pace=self.options.pace,
                 impairments=Impairments(latency=self.options.latency),
                 dialect=self.dialect,
-                rules=self.options.rules,
+                simulator=self.options.simulator,
             ) as server_here,
             sim_match(server_here, match),
         ):
@@ -169,7 +169,9 @@ class FieldTest:
         ]  # fmt: skip
         if self.options.server == "sim":
             words += ["--pace", self.options.pace, "--latency", str(self.options.latency)]
-            words += ["--rules", self.options.rules, "--max-overtime", "0"]
+            words += ["--max-overtime", "0"]
+            if self.options.simulator is not None:
+                words += ["--simulator", self.options.simulator]
             words += [word for point in self.options.dialect for word in ("--dialect", point)]
         parser = argparse.ArgumentParser()
         match_command.add_to(parser)

@@ -54,10 +54,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "--team-size", type=positive, metavar="N",
         help="cars in a team, all driven by the entry (default: what the first policy was trained for)",
     )  # fmt: skip
-    parser.add_argument(
-        "--rules", type=shared.checked_rules, default="default", metavar="RULES",
-        help="rules of the game to play by, as for rlgym-bridge match (default: %(default)s, as in training)",
-    )  # fmt: skip
+    shared.add_simulator_option(parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -67,7 +64,7 @@ def run(options: argparse.Namespace) -> int:
     check_contest_outputs(options, read)
     matches = league_matches(
         entrants, options.matches, gauntlet=options.gauntlet, team_size=options.team_size,
-        seconds=options.seconds, seed=options.seed, rules=options.rules,
+        seconds=options.seconds, seed=options.seed, simulator=options.simulator,
         allow_modules=allowed_modules(options), logs=options.out / LOGS,
     )  # fmt: skip
     with Locked(options.out, _WORK):
@@ -105,7 +102,7 @@ def _settings_of(options: argparse.Namespace, entrants: Sequence[Entrant]) -> di
     """Return the settings that all kept matches share."""
     return {
         "what": _WORK, "seconds": options.seconds, "team_size": options.team_size, "seed": options.seed,
-        "rules": options.rules,
+        "simulator": options.simulator,
         "entries": [one.identity for one in entrants],
     }  # fmt: skip
 

@@ -78,6 +78,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     shared.add_match_options(parser)
     shared.add_physics_option(parser)
+    shared.add_simulator_option(parser, default=None)
     shared.add_dialect_option(parser)
     parser.add_argument(
         "--record", type=Path, metavar="FILE",
@@ -183,9 +184,9 @@ def _refuse_in_real_game(options: argparse.Namespace, impairments: Impairments) 
             "--latency, --jitter, --drop, --burst and --fps are simulated by the embedded server, expected "
             "none of them with --server rlbot: the real game cannot be changed"
         )
-    if options.physics is not None or options.rules is not None:
+    if options.physics is not None or options.simulator is not None:
         raise ConfigError(
-            "--physics and --rules change the simulated match, expected neither with --server rlbot: the "
+            "--physics and --simulator change the simulated match, expected neither with --server rlbot: the "
             "real game has its own physics"
         )
     if options.watch:
@@ -291,7 +292,7 @@ def _play(
             impairments=impairments,
             dialect=dialect,
             constants=constants,
-            rules=shared.rules_of(options),
+            simulator=options.simulator,
             allow_clients=options.allow_clients,
         ) as server,
         stopped_by_signals(server.stop),

@@ -8,10 +8,10 @@ from pathlib import Path
 from rich.console import Console
 
 from rlgym_bridge.dialect import POINTS, Dialect
-from rlgym_bridge.physics import Spread, read_physics, read_rules
+from rlgym_bridge.physics import RULES_GONE, Spread, read_physics
 from rlgym_bridge.server import ConfigError, Impairments
 from rlgym_bridge.server.game.rules import LONGEST_SECONDS
-from rlgym_bridge.sim.game_rules import DEFAULT, RULES, parse_rules
+from rlgym_bridge.sim.simulator import DEFAULT_SIMULATOR, SIMULATORS
 from rlgym_bridge.user_input.plain_console import PlainConsole
 from rlgym_bridge.user_input.text_files import explain_unreadable
 
@@ -135,21 +135,20 @@ def add_physics_option(parser: argparse.ArgumentParser) -> None:
         "--physics", type=Path, metavar="FILE",
         help="play with the constants in the table [physics] of a TOML file, as compare --fit writes it",
     )  # fmt: skip
+
+
+def add_simulator_option(parser: argparse.ArgumentParser, default: str | None = DEFAULT_SIMULATOR) -> None:
+    """Add the option that chooses what simulates matches."""
     parser.add_argument(
-        "--rules", type=checked_rules, metavar="RULES",
-        help="rules of the game to play by: rocketsim for none, game for all, or names with commas: "
-        f"{', '.join(RULES)} (default: those of --physics, else {','.join(DEFAULT)}, as in training); a tick "
-        "with all takes several times as long",
+        "--simulator", choices=SIMULATORS, default=default,
+        help="what simulates matches (default: rocketsim3 where rocketsim_batch is installed and the mode is "
+        "Soccar, else rocketsim2)",
     )  # fmt: skip
+    parser.add_argument("--rules", type=_refuse_rules, help=argparse.SUPPRESS)
 
 
-def checked_rules(text: str) -> str:
-    """Return rules as they were given, if all of them are known; a type of options."""
-    try:
-        parse_rules(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
-    return text
+def _refuse_rules(text: str) -> str:
+    raise argparse.ArgumentTypeError(RULES_GONE)
 
 
 def physics_of(options: argparse.Namespace) -> dict[str, Spread]:
@@ -162,22 +161,6 @@ def physics_of(options: argparse.Namespace) -> dict[str, Spread]:
         return {}
     try:
         return read_physics(options.physics)
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"--physics: {explain_unreadable(error)}") from error
-
-
-def rules_of(options: argparse.Namespace) -> str:
-    """Return the rules that `--rules` names, else those of the file of `--physics`.
-
-    Raises:
-        ConfigError: The file is not as it should be.
-    """
-    if options.rules is not None or options.physics is None:
-        return options.rules or "default"
-    try:
-        return checked_rules(read_rules(options.physics))
-    except argparse.ArgumentTypeError as error:
-        raise ConfigError(f"--physics: {options.physics}: {error}") from error
     except (OSError, ValueError) as error:
         raise ConfigError(f"--physics: {explain_unreadable(error)}") from error
 

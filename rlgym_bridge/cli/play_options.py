@@ -45,10 +45,7 @@ def add_options(parser: argparse.ArgumentParser, matches: int, of: str) -> None:
         metavar="N",
         help="processes that play at the same time (default: 2)",
     )
-    parser.add_argument(
-        "--rules", type=shared.checked_rules, default="default", metavar="RULES",
-        help="rules of the game to play by, as for rlgym-bridge match (default: %(default)s, as in training)",
-    )  # fmt: skip
+    shared.add_simulator_option(parser)
     parser.add_argument(
         "--allow-modules", nargs="+", action="extend", default=[], metavar="MODULE",
         help="Python modules of yours that policy folders may import from",
@@ -65,6 +62,6 @@ def how(options: argparse.Namespace, *named: str | Path) -> dict[str, Any]:
     """
     if options.allow_modules:
         add_module_folders(Path.cwd())
-    found = {name: getattr(options, name) for name in ("seconds", "seed", "processes", "rules")}
+    found = {name: getattr(options, name) for name in ("seconds", "seed", "processes", "simulator")}
     of_runs = itertools.chain(*(run_modules(one, options.allow_modules) for one in named))
     return found | {"allow_modules": [*options.allow_modules, *of_runs]}

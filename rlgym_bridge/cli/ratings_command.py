@@ -87,7 +87,7 @@ def run(options: argparse.Namespace) -> int:
         book.write(options.out / BOOK)
         modules = how(options, options.run)["allow_modules"]
         pairs = list(pairs_of(book, checkpoints.values(), anchors))
-        how_played = {name: getattr(options, name) for name in ("seconds", "seed", "team_size", "rules")}
+        how_played = {name: getattr(options, name) for name in ("seconds", "seed", "team_size", "simulator")}
         jobs = [job for pair in pairs for job in jobs_of(pair, options.matches, modules, **how_played)]
         try:
             with shown_progress(options, options.processes) as show:
@@ -108,7 +108,7 @@ def _settings_of(options: argparse.Namespace) -> dict[str, Any]:
     """Return the settings that all kept matches share."""
     return {
         "what": _WORK, "run": options.run.resolve().name, "seconds": options.seconds,
-        "team_size": options.team_size, "seed": options.seed, "rules": options.rules,
+        "team_size": options.team_size, "seed": options.seed, "simulator": options.simulator,
     }  # fmt: skip
 
 

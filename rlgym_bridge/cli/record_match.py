@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Final
 
 from rlgym_bridge.cli import output_files
-from rlgym_bridge.cli.options import rules_of
 from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.live.agent_recorder import RECORD_VARIABLE
 from rlgym_bridge.physics import Spread
@@ -20,7 +19,6 @@ from rlgym_bridge.recording.mcap.mcap_writer import Recorder, RecordingError, pa
 from rlgym_bridge.recording.mcap.merge import bot_file, bot_files, left_over, merge
 from rlgym_bridge.server import Impairments
 from rlgym_bridge.server.server_errors import ConfigError
-from rlgym_bridge.sim.game_rules import describe_rules, parse_rules
 from rlgym_bridge.sim.simulator import ROCKETSIM2
 from rlgym_bridge.user_input.arguments import count_of
 
@@ -84,7 +82,6 @@ class RecordedMatch:
             "dialect": [f"{name}={value}" for name, value in dialect.complete().items()],
             "physics": {name: one.value for name, one in constants.items()},
             "simulator": ROCKETSIM2,  # the server has no other
-            "rules": describe_rules(parse_rules(rules_of(options))),
             "versions": {name: version(name) for name in _PACKAGES},
         }  # fmt: skip
         try:

@@ -33,6 +33,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     shared.add_match_options(parser)
     shared.add_physics_option(parser)
+    shared.add_simulator_option(parser, default=None)
     shared.add_dialect_option(parser)
     add_watch_options(parser)
     shared.add_output_options(parser)
@@ -67,7 +68,7 @@ def _serve(options: argparse.Namespace, watch: Watch | None) -> dict[str, Any]:
         impairments=shared.impairments_of(options),
         dialect=shared.dialect_of(options),
         constants=shared.physics_of(options),
-        rules=shared.rules_of(options),
+        simulator=options.simulator,
         watch=watch,
     )
     with server, stopped_by_signals(server.stop):

@@ -30,11 +30,9 @@ from rlgym_bridge.game import (
     TICKS_PER_SECOND,
 )
 from rlgym_bridge.rlgym_state import cars_by_agent, checked_state, to_rlgym
-from rlgym_bridge.sim.game_rules import parse_rules
 from rlgym_bridge.sim.simulator import (
     DEFAULT_SIMULATOR,
     Simulator,
-    check_rules,
     check_simulator,
     make_simulator,
 )
@@ -58,8 +56,7 @@ class SimEngine(BaseEngine):
             asked for, which a match leaves as they are. Otherwise all is set that RLGym's engine sets.
         seed: Of the places where demolished cars come back.
         tick_skip: Ticks for which a single row `(8,)` of a parser is held.
-        rules: The game's rules to step with, see `game_rules.parse_rules`. RocketSim alone is RLGym's engine;
-            training and matches have `"default"`. RocketSim 3 takes these two alone, and plays by the game's.
+        thrust: Whether boost in the air pushes in rocketsim2 as in the game; RLGym's engine has it not.
         simulator: What steps the match: `"rocketsim2"` or `"rocketsim3"`.
 
     Attributes:
@@ -68,7 +65,7 @@ class SimEngine(BaseEngine):
     Raises:
         ValueError: `tick_skip` is no whole number of ticks, 1 to 7,200, `rlbot_delay` neither True nor False,
             or `seed` no whole number, 0 or more. Or a rule is unknown.
-        SimulatorError: The simulator is unknown or not installed, or cannot play by the rules.
+        SimulatorError: The simulator is unknown or not installed.
     """
 
     def __init__(
@@ -78,7 +75,7 @@ class SimEngine(BaseEngine):
         as_in_a_match: bool = False,
         seed: int = 0,
         tick_skip: int = TICK_SKIP,
-        rules: str = "rocketsim",
+        thrust: bool = False,
         simulator: str = DEFAULT_SIMULATOR,
     ) -> None:
         super().__init__(tick_skip)
@@ -89,8 +86,7 @@ class SimEngine(BaseEngine):
         if not isinstance(seed, int | np.integer) or seed < 0:
             raise ValueError(f"seed is {seed!r}, expected a whole number, 0 or more")
         self._delay, self._as_in_a_match, self._seed = rlbot_delay, as_in_a_match, seed
-        self._rules, self._name = parse_rules(rules), check_simulator(simulator)
-        check_rules(self._name, self._rules)
+        self._thrust, self._name = thrust, check_simulator(simulator)
         self._simulator: Simulator | None = None
         self._agents: list[Hashable] = []
 
@@ -129,7 +125,7 @@ class SimEngine(BaseEngine):
         match = checked_state(desired_state)
         sizes = match.layout.blue, match.layout.orange
         if self._simulator is None or self._simulator.state.layout is not match.layout:
-            self._simulator = make_simulator(self._name, 1, *sizes, seed=self._seed, rules=self._rules)
+            self._simulator = make_simulator(self._name, 1, *sizes, seed=self._seed, thrust=self._thrust)
         if self._as_in_a_match:
             match = _as_a_match_sets(match, self._simulator.state.car_is_supersonic)
         self._simulator.put([0], match)

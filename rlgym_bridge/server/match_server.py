@@ -70,8 +70,8 @@ class MatchServer:
         dialect: How packets speak where documents of the protocol disagree or are silent; the first
             value of `POINTS` where it says nothing.
         constants: Physics constants from `physics.read_physics`; matches are played with their values.
-        rules: The game's rules to play by, see `game_rules.parse_rules`: rocketsim for none, default for
-            those of training, game for all.
+        simulator: What plays, one of `simulator.SIMULATORS`; None for rocketsim3 where it is installed and
+            plays the match's mode, else rocketsim2.
         allow_clients: Whether in `play` every client that connects may drive cars and give orders, not just
             those that the match has started; see `Admission`.
         allow_idle: Whether the cars of humans and Psyonix bots stand idle; else their matches are refused.
@@ -83,8 +83,9 @@ class MatchServer:
 
     Raises:
         ServerError: The port is in use, or the address does not belong to this machine.
-        ValueError: `pace` or a rule is unknown, a time is negative, `seconds` is more than a day, `host` is
-            no text, `port` is no whole number up to 65535, or `impairments` are impossible at `pace`.
+        ValueError: `pace` or the simulator is unknown, a time is negative, `seconds` is more than a day,
+            `host` is no text, `port` is no whole number up to 65535, or `impairments` are impossible at
+            `pace`.
         TypeError: `impairments`, `dialect` or `constants` are something else.
     """
 
@@ -109,7 +110,7 @@ class MatchServer:
         impairments: Impairments | None = None,
         dialect: Dialect | None = None,
         constants: Mapping[str, Spread] | None = None,
-        rules: str = "default",
+        simulator: str | None = None,
         allow_clients: bool = False,
         allow_idle: bool = False,
     ) -> None:
@@ -131,7 +132,7 @@ class MatchServer:
             impairments=Impairments() if impairments is None else impairments,
             dialect=Dialect() if dialect is None else dialect,
             constants={} if constants is None else constants,
-            rules=rules,
+            simulator=simulator,
             allow_idle=allow_idle,
         )
         if not isinstance(host, str):

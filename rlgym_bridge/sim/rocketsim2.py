@@ -18,7 +18,7 @@ from rlgym_bridge.sim.arena_reader import ArenaReader, control_of, write_arena
 from rlgym_bridge.sim.boost_thrust import GAME_BOOST_AIR
 from rlgym_bridge.sim.game_modes import mode_number
 from rlgym_bridge.sim.part_times import PartTimes
-from rlgym_bridge.sim.simulator import EVENT, NEVER, Event
+from rlgym_bridge.sim.simulator import EVENT, NEVER, EventKind
 from rlgym_bridge.state import MatchState
 
 _MOST_CONTROLS: Final = 10_000  # control vectors remembered as RocketSim's objects
@@ -50,24 +50,24 @@ class RocketSim2:
 
     def __init__(
         self, matches: int, blue: int, orange: int, *, mode: str = "Soccar", seed: int = 0,
-        thrust: bool = False,
+        thrust: bool = True,
     ) -> None:  # fmt: skip
         if matches < 1:
             raise ValueError(f"matches is {matches}, expected 1 or more")
         self.state = MatchState(blue, orange, matches)
         self._mode, self._thrust = mode_number(mode), thrust
         self._shape = (matches, blue + orange)
+        self._events: list[tuple[Any, ...]] = []
         self._matches = [self._make(number) for number in range(matches)]
         self._alone: rsim.Arena | None = None  # of the forecasts
         self._controls: dict[bytes, rsim.CarControls] = {}
         self._waiting = np.zeros((*self._shape, 1, 8), np.float32)
         """Vectors of the next ticks; after the last of them it goes on."""
-        self._events: list[tuple[Any, ...]] = []
         self.seed(seed)
 
     def _make(self, number: int) -> "_Match":
         teams = [BLUE] * self.state.layout.blue + [ORANGE] * self.state.layout.orange
-        return _Match(number, *make_arena(teams, None, self._mode))
+        return _Match(number, *make_arena(teams, None, self._mode), self._events)
 
     def seed(self, seed: int) -> None:
         """Begin the random stream of the respawns anew."""
@@ -90,12 +90,12 @@ class RocketSim2:
             raise ValueError(f"{desired.matches} states for {len(matches)} matches, expected one each")
         for row, number in enumerate(matches):
             try:
-                self._matches[number].put(self._own(number), desired, row, self.state, self._events)
+                self._matches[number].put(self._own(number), desired, row, self.state)
             except RuntimeError:  # this arena does not give the pinned order of cars any more
                 new, old = self._make(number), self._matches[number]
                 new.factors, new.values = old.factors, old.values
                 self._matches[number] = new
-                new.put(self._own(number), desired, row, self.state, self._events)
+                new.put(self._own(number), desired, row, self.state)
             self._waiting[number] = desired.car_controls[row][:, None]
         self.state.buffer[matches] = desired.buffer
         for number in matches:
@@ -136,7 +136,7 @@ class RocketSim2:
         self, rows: np.ndarray, delay: Sequence[int] | np.ndarray | None = None,
         times: PartTimes | None = None,
     ) -> None:  # fmt: skip
-        """Step all matches, every car driven by its control vectors; see `Simulator.step`.
+        """Step all matches by control vectors `(matches, cars, ticks, 8)`; see `Simulator.step`.
 
         As RLGym's engine with `rlbot_delay=True` where the delay is 1: the first tick is still driven by
         the last step's last vector.
@@ -160,7 +160,7 @@ class RocketSim2:
             times.end("reading")
 
     def forecast_ball(self, match: int, ticks: int, every: int = 1) -> np.ndarray:
-        """Return where the ball goes untouched, `(ticks // every, 9)`; see `Simulator.forecast_ball`."""
+        """Return where the untouched ball goes, shape `(ticks // every, 9)`; see `Simulator`."""
         arena = self._matches[match].arena
         if self._alone is None:
             self._alone, _ = make_arena([], None, self._mode)
@@ -176,7 +176,10 @@ class RocketSim2:
         return np.frombuffer(packed, np.float32).reshape(-1, 9)
 
     def events(self) -> np.ndarray:
-        """Return the events of the latest step; see `Simulator.events`. Landings and bounces lack."""
+        """Return the events of the latest step, shape `(events,)`; see `Simulator.events`.
+
+        Landings and bounces lack.
+        """
         return np.array(self._events, EVENT)
 
     def target_speed(self, match: int) -> float:
@@ -264,7 +267,7 @@ class RocketSim2:
         state.frame[:], state.car_player_id[:] = frames, ids
         state.car_ball_touches.fill(0)
         for match, _, kind, car, *_ in self._events:
-            if kind == Event.TOUCH:
+            if kind == EventKind.TOUCH:
                 state.car_ball_touches[match, car] += 1
         derive(state)
 
@@ -272,44 +275,41 @@ class RocketSim2:
 class _Match:
     """One arena, its cars in their order, and its physics."""
 
-    def __init__(self, number: int, arena: rsim.Arena, cars: Sequence[rsim.Car]) -> None:
+    def __init__(
+        self, number: int, arena: rsim.Arena, cars: Sequence[rsim.Car], events: list[tuple[Any, ...]]
+    ) -> None:
         self.number, self.arena = number, arena
         self.reader = ArenaReader(arena, cars, counts_touches=False)
         self.factors: dict[str, float] = {}
         self.values: dict[str, float] = {}
         self.held = b""
-        self._began = [0]  # tick count of the arena at the latest step, for its callbacks
-        self._pads = {pad.get_pos().as_tuple(): place for place, pad in enumerate(arena.get_boost_pads())}
         self._homing: bool = arena.game_mode == rsim.GameMode.HEATSEEKER
-        self._places: dict[int, int] = {}  # by the cars' ids, for the callbacks
-        self._listens = False
+        pads = {pad.get_pos().as_tuple(): place for place, pad in enumerate(arena.get_boost_pads())}
+        self._listener = _Listener(number, pads, events)
+        self._listener.listen(arena, not self._homing)
 
     def begin_step(self) -> None:
         """Count the ticks of the events from here."""
-        self._began[0] = self.arena.tick_count
+        self._listener.began = self.arena.tick_count
 
     def put(
         self, factors: Mapping[str, float], desired: MatchState, row: int, shown: MatchState,
-        events: list[tuple[Any, ...]],
     ) -> None:  # fmt: skip
         """Put the arena into a state; see `RocketSim2.put`.
 
         A homing ball that is not moved keeps what it aims at.
         """
-        if not self._listens:
-            self._listens = True
-            _listen(self.arena, self.number, self._places, self._pads, self._began, events, not self._homing)
         ball = None
         if self._homing and _same_ball(desired, row, shown, self.number):
             ball = self.arena.ball.get_state()
-        self._places.clear()
+        self._listener.places.clear()
         cars = write_arena(self.arena, desired, row, self._config(), factors)
         if ball is not None:
             self.arena.ball.set_state(ball)
         self.reader = ArenaReader(
             self.arena, cars, desired.car_hitbox[row].astype(int).tolist(), counts_touches=False
         )
-        self._places.update((car.id, place) for place, car in enumerate(cars))
+        self._listener.places.update((car.id, place) for place, car in enumerate(cars))
         self.held = desired.car_controls[row].tobytes()
         if not self.values.get("boost_pads_enabled", 1.0):
             gone = rsim.BoostPadState()
@@ -340,69 +340,85 @@ def _place(body: Any, desired: MatchState, of: str, at: Any) -> None:
     body.rot_mat = rsim.RotMat(*getattr(desired, of + "rotation")[at].T.ravel().tolist())
 
 
-def _listen(
-    arena: rsim.Arena, match: int, places: Mapping[int, int], pads: Mapping[Any, int], began: list[int],
-    events: list[tuple[Any, ...]], credits: bool,
-) -> None:  # fmt: skip
-    """Append what happens in an arena to `events`.
+class _Listener:
+    """Appends what happens in an arena to the events.
 
-    The callbacks hold no arena: one that did would keep it alive for ever.
+    It holds no arena: one that is held by its own callbacks would live for ever.
 
     Args:
-        arena: The arena.
         match: Number of the match.
-        places: Cars by their ids.
-        pads: Pads by their places.
-        began: Tick count of the arena as the step began.
+        pads: Numbers of the pads by their places.
         events: Rows of `EVENT`.
-        credits: Whether RocketSim tells of shots, saves and assists.
+
+    Attributes:
+        places: Cars by their ids; the caller fills it.
+        began: Tick count of the arena as the step began.
     """
-    in_goal = [-10]  # tick in which the ball was last in a goal
 
-    def add(arena: rsim.Arena, kind: Event, car: rsim.Car | None, other: int = -1, *numbers: float) -> None:
-        place = -1 if car is None else places.get(car.id)
-        if place is not None:  # else a car of `place_cars`, which tries them
-            padded = (*numbers, *(0.0,) * (6 - len(numbers)))
-            events.append((match, max(0, arena.tick_count - began[0]), kind, place, other, padded))
+    def __init__(self, match: int, pads: Mapping[Any, int], events: list[tuple[Any, ...]]) -> None:
+        self.places: dict[int, int] = {}
+        self.began = 0
+        self._match, self._pads, self._events = match, pads, events
+        self._in_goal = -10  # tick in which the ball was last in a goal
 
-    def place_of(car: rsim.Car | None) -> int:
-        return -1 if car is None else places.get(car.id, -1)
+    def listen(self, arena: rsim.Arena, credits: bool) -> None:
+        """Take the callbacks of an arena.
 
-    def on_touch(arena: rsim.Arena, car: rsim.Car, data: object) -> None:
+        Args:
+            arena: The arena.
+            credits: Whether RocketSim tells of shots, saves and assists; it refuses to in Heatseeker.
+        """
+        arena.set_ball_touch_callback(self._on_touch)
+        arena.set_car_bump_callback(self._on_bump)
+        arena.set_car_demo_callback(self._on_demolition)
+        arena.set_boost_pickup_callback(self._on_pad)
+        arena.set_goal_score_callback(self._on_goal)
+        if credits:
+            arena.set_shot_event_callback(self._on_shot)
+            arena.set_save_event_callback(self._on_save)
+            arena.set_goal_event_callback(self._on_credit)
+
+    def _add(self, arena: rsim.Arena, kind: EventKind, car: int, other: int = -1, *numbers: float) -> None:
+        padded = (*numbers, *(0.0,) * (6 - len(numbers)))
+        self._events.append((self._match, max(0, arena.tick_count - self.began), kind, car, other, padded))
+
+    def _add_of(
+        self, arena: rsim.Arena, kind: EventKind, car: rsim.Car, other: rsim.Car | None, *numbers: float
+    ) -> None:
+        place = self.places.get(car.id)
+        if place is not None:  # else `place_cars` tries where its cars lie
+            self._add(arena, kind, place, -1 if other is None else self.places.get(other.id, -1), *numbers)
+
+    def _on_touch(self, arena: rsim.Arena, car: rsim.Car, data: object) -> None:
         hit = car.get_state().ball_hit_info
         ball, from_centre = hit.ball_pos.as_tuple(), hit.relative_pos_on_ball.as_tuple()
         place = (a + b for a, b in zip(ball, from_centre, strict=True))
-        add(arena, Event.TOUCH, car, -1, *place, *from_centre)
+        self._add_of(arena, EventKind.TOUCH, car, None, *place, *from_centre)
 
-    def on_bump(arena: rsim.Arena, bumper: rsim.Car, victim: rsim.Car, is_demo: bool, data: object) -> None:
+    def _on_bump(
+        self, arena: rsim.Arena, bumper: rsim.Car, victim: rsim.Car, is_demo: bool, data: object
+    ) -> None:
         if not is_demo:
-            add(arena, Event.BUMP, bumper, place_of(victim), *victim.get_state().pos.as_tuple())
+            self._add_of(arena, EventKind.BUMP, bumper, victim, *victim.get_state().pos.as_tuple())
 
-    def on_demolition(arena: rsim.Arena, bumper: rsim.Car, victim: rsim.Car, data: object) -> None:
-        add(arena, Event.DEMOLITION, bumper, place_of(victim), *victim.get_state().pos.as_tuple())
+    def _on_demolition(self, arena: rsim.Arena, bumper: rsim.Car, victim: rsim.Car, data: object) -> None:
+        self._add_of(arena, EventKind.DEMOLITION, bumper, victim, *victim.get_state().pos.as_tuple())
 
-    def on_pad(arena: rsim.Arena, car: rsim.Car, boost_pad: rsim.BoostPad, data: object) -> None:
-        add(arena, Event.PAD, car, pads[boost_pad.get_pos().as_tuple()])
+    def _on_pad(self, arena: rsim.Arena, car: rsim.Car, boost_pad: rsim.BoostPad, data: object) -> None:
+        if car.id in self.places:
+            self._add(arena, EventKind.PAD, self.places[car.id], self._pads[boost_pad.get_pos().as_tuple()])
 
-    def on_goal(arena: rsim.Arena, team: int, data: object) -> None:
-        if arena.tick_count - in_goal[0] > 1:  # it is called again in every tick
+    def _on_goal(self, arena: rsim.Arena, team: int, data: object) -> None:
+        if arena.tick_count - self._in_goal > 1:  # it is called again in every tick
             speed = math.hypot(*arena.ball.get_state().vel.as_tuple())
-            add(arena, Event.GOAL, None, -1, float(team), speed)
-        in_goal[0] = arena.tick_count
+            self._add(arena, EventKind.GOAL, -1, -1, float(team), speed)
+        self._in_goal = arena.tick_count
 
-    def on_credit(kind: Event, arena: rsim.Arena, car: rsim.Car, passer: rsim.Car | None = None) -> None:
-        add(arena, kind, car, place_of(passer))
+    def _on_shot(self, arena: rsim.Arena, shooter: rsim.Car, passer: rsim.Car | None, data: object) -> None:
+        self._add_of(arena, EventKind.SHOT, shooter, passer)
 
-    arena.set_ball_touch_callback(on_touch)
-    arena.set_car_bump_callback(on_bump)
-    arena.set_car_demo_callback(on_demolition)
-    arena.set_boost_pickup_callback(on_pad)
-    arena.set_goal_score_callback(on_goal)
-    if credits:
-        arena.set_shot_event_callback(
-            lambda arena, shooter, passer, data: on_credit(Event.SHOT, arena, shooter, passer)
-        )
-        arena.set_save_event_callback(lambda arena, saver, data: on_credit(Event.SAVE, arena, saver))
-        arena.set_goal_event_callback(
-            lambda arena, shooter, passer, data: on_credit(Event.CREDIT, arena, shooter, passer)
-        )
+    def _on_save(self, arena: rsim.Arena, saver: rsim.Car, data: object) -> None:
+        self._add_of(arena, EventKind.SAVE, saver, None)
+
+    def _on_credit(self, arena: rsim.Arena, shooter: rsim.Car, passer: rsim.Car | None, data: object) -> None:
+        self._add_of(arena, EventKind.CREDIT, shooter, passer)

@@ -104,12 +104,12 @@ class RocketSim3:
                 times.end("physics")
 
     def forecast_ball(self, match: int, ticks: int, every: int = 1) -> np.ndarray:
-        """Return where the ball goes untouched, `(ticks // every, 9)`; see `Simulator.forecast_ball`."""
+        """Return where the untouched ball goes, shape `(ticks // every, 9)`; see `Simulator`."""
         frames: np.ndarray = self._matches.forecast_ball([match], ticks, every)
         return np.asarray(frames[0])
 
     def events(self) -> np.ndarray:
-        """Return the events of the latest step; see `Simulator.events`."""
+        """Return the events of the latest step, shape `(events,)`; see `Simulator.events`."""
         found: np.ndarray = self._matches.events()
         return found
 

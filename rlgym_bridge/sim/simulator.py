@@ -14,7 +14,6 @@ from typing import Final, Protocol
 
 import numpy as np
 
-from rlgym_bridge.sim.game_rules import DEFAULT, ROCKETSIM, describe_rules
 from rlgym_bridge.sim.part_times import PartTimes
 from rlgym_bridge.state import MatchState
 from rlgym_bridge.user_input.arguments import show_value
@@ -37,7 +36,7 @@ EVENT: Final = np.dtype(
 """An event of a step: `tick` counts from 0 in the step, `car` and `other` are -1 for none."""
 
 
-class Event(IntEnum):
+class EventKind(IntEnum):
     """Kinds of events; what `other` and `numbers` of `EVENT` hold for each."""
 
     TOUCH = 0
@@ -161,11 +160,16 @@ class Simulator(Protocol):
         """Return where the ball goes while nobody touches it.
 
         Returns:
-            `(ticks // every, 9)` float32: position (uu), velocity (uu/s) and spin (rad/s).
+            Float32 of shape `(ticks // every, 9)`: position (uu), velocity (uu/s) and spin (rad/s).
         """
 
     def target_speed(self, match: int) -> float:
         """Return the speed that a homing ball aims at (Heatseeker), uu/s; 0 for any other."""
+
+
+def is_installed(name: str) -> bool:
+    """Tell whether the package of a simulator is installed."""
+    return importlib.util.find_spec("rocketsim_batch" if name == ROCKETSIM3 else "RocketSim") is not None
 
 
 def check_simulator(name: object) -> str:
@@ -176,7 +180,7 @@ def check_simulator(name: object) -> str:
     """
     if name not in SIMULATORS:
         raise SimulatorError(f"simulator is {show_value(name)}, expected {' or '.join(SIMULATORS)}")
-    if name == ROCKETSIM3 and importlib.util.find_spec("rocketsim_batch") is None:
+    if name == ROCKETSIM3 and not is_installed(ROCKETSIM3):
         raise SimulatorError(
             f"simulator is {ROCKETSIM3}, and its module rocketsim_batch is not installed; "
             f"install it: {explain_native()}"
@@ -184,32 +188,9 @@ def check_simulator(name: object) -> str:
     return str(name)
 
 
-def check_rules(simulator: str, rules: frozenset[str]) -> None:
-    """Make sure that a simulator can play by some rules of the game.
-
-    Args:
-        simulator: One of `SIMULATORS`.
-        rules: See `game_rules.parse_rules`.
-
-    Raises:
-        SimulatorError: They are neither none nor the default.
-    """
-    if rules in (DEFAULT, ROCKETSIM):
-        return
-    if simulator == ROCKETSIM3:
-        raise SimulatorError(
-            f"rules are {describe_rules(rules)}, expected none with {ROCKETSIM3}: "
-            "they correct RocketSim 2.2.1, and RocketSim 3 has the game's own"
-        )
-    raise SimulatorError(
-        f"rules are {describe_rules(rules)}, expected rocketsim or default: only `compare` has the others; "
-        f"leave them out and play with simulator {ROCKETSIM3}, which has the game's own rules"
-    )
-
-
 def make_simulator(
     name: str, matches: int, blue: int, orange: int, *, mode: str = "Soccar", seed: int = 0,
-    rules: frozenset[str] | None = None,
+    thrust: bool = True,
 ) -> Simulator:  # fmt: skip
     """Make matches in a simulator.
 
@@ -220,17 +201,14 @@ def make_simulator(
         orange: Cars in the orange team, 0..4.
         mode: Name of the game mode: Soccar, Heatseeker or Snowday.
         seed: Of the respawns.
-        rules: `game_rules.ROCKETSIM` or `game_rules.DEFAULT`, of which the second gives rocketsim2 the real
-            game's thrust of boost in the air. RocketSim 3 has it by itself. None: the first.
+        thrust: Whether boost in the air pushes in rocketsim2 as in the game; see `RocketSim2`.
 
     Raises:
-        SimulatorError: The simulator is not known or not installed, or cannot play this mode or these rules.
+        SimulatorError: The simulator is not known or not installed, or cannot play this mode.
         ValueError: The number of matches or cars is out of range.
         FileNotFoundError: The collision meshes are not installed.
     """
-    rules = ROCKETSIM if rules is None else rules
-    check_rules(check_simulator(name), rules)
-    if name == ROCKETSIM3:
+    if check_simulator(name) == ROCKETSIM3:
         if mode != "Soccar":
             raise SimulatorError(f"mode is {mode}, expected Soccar with {ROCKETSIM3}: {WHY_SOCCAR}")
         from rlgym_bridge.sim.rocketsim3 import RocketSim3
@@ -238,4 +216,4 @@ def make_simulator(
         return RocketSim3(matches, blue, orange, seed=seed)
     from rlgym_bridge.sim.rocketsim2 import RocketSim2
 
-    return RocketSim2(matches, blue, orange, mode=mode, seed=seed, thrust="thrust" in rules)
+    return RocketSim2(matches, blue, orange, mode=mode, seed=seed, thrust=thrust)

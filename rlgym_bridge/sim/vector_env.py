@@ -18,7 +18,6 @@ from rlgym_bridge.components.spec import Components
 from rlgym_bridge.game import TICKS_PER_SECOND
 from rlgym_bridge.physics import Spread
 from rlgym_bridge.sim.batch_parts import BatchParts, foreign_parts
-from rlgym_bridge.sim.game_rules import parse_rules
 from rlgym_bridge.sim.match_parts import MatchParts
 from rlgym_bridge.sim.part_times import PartTimes
 from rlgym_bridge.sim.simulator import DEFAULT_SIMULATOR, DeadMatches, make_simulator
@@ -80,8 +79,7 @@ class VectorEnv:
             drawn evenly from their ranges for each episode. Those not named are the simulator's.
         obs_noise: Standard deviations of the noise of observations, by the names of
             `state_noise.NOISY_FIELDS`. Rewards and conditions see the state as it is; so does `state`.
-        rules: The game's rules to step with, see `game_rules.parse_rules`; rocketsim is none. They correct
-            RocketSim 2.2.1: rocketsim3 needs none and takes the default only.
+        thrust: Whether boost in the air pushes in rocketsim2 as in the game; see `RocketSim2`.
         simulator: What steps the matches: `"rocketsim2"` or `"rocketsim3"`.
         seed: Of kickoffs, respawns and drawn delays.
 
@@ -97,7 +95,7 @@ class VectorEnv:
     Raises:
         ValueError: A number is out of range, `components` is no function, or the mutator is missing.
             `reset` raises it where an observation is not finite.
-        SimulatorError: The simulator is unknown or not installed, or cannot play by the rules.
+        SimulatorError: The simulator is unknown or not installed.
     """
 
     def __init__(
@@ -113,7 +111,7 @@ class VectorEnv:
         hitbox: int | Sequence[int] = 0,
         constants: Mapping[str, Spread] | None = None,
         obs_noise: Mapping[str, float] | None = None,
-        rules: str = "default",
+        thrust: bool = True,
         simulator: str = DEFAULT_SIMULATOR,
         seed: int = 0,
     ) -> None:
@@ -137,7 +135,7 @@ class VectorEnv:
                 f"obs_noise is {obs_noise}, expected none where components have no batch form: "
                 f"{', '.join(foreign_parts(first))}"
             )
-        self._simulator = make_simulator(simulator, matches, *sizes, rules=parse_rules(rules))
+        self._simulator = make_simulator(simulator, matches, *sizes, thrust=thrust)
         self.state, self.cars, self.parser = self._simulator.state, sum(sizes), first.parser
         self.agents = self.state.agents
         self._before = self.state.copy()

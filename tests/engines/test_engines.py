@@ -123,7 +123,7 @@ def test_from_set_states_a_match_equals_the_simulator(
     with live(server, sizes) as engine:
         match = env_of(engine, RandomStateMutator(seed=3), sizes, timeout=3.0)
         begins = MutatorSequence(RandomStateMutator(seed=3), PadsOf(match))
-        sim = env_of(SimEngine(as_in_a_match=True, rules="default"), begins, sizes, timeout=3.0)
+        sim = env_of(SimEngine(as_in_a_match=True, thrust=True), begins, sizes, timeout=3.0)
         worst, episodes = play_both(match, sim, 180, lambda: (match.reset(), sim.reset()))
     assert episodes > 3
     assert worst < 3e-4
@@ -155,7 +155,7 @@ def test_a_training_script_learns_the_same_from_own_kickoffs() -> None:
     with serving(on_kickoff=note) as server, live(server, set_states=False) as engine:
         seen, learned = trained(engine, KickoffMutator())
     # As the match has it, to the bit; angles in the packet are rounded.
-    again, relearned = trained(SimEngine(rules="default"), Given(kickoffs))
+    again, relearned = trained(SimEngine(thrust=True), Given(kickoffs))
     names = DefaultObs(zero_padding=None).names(1, 1, 0)
     turned = np.array(["/forward/" in name or "/up/" in name for name in names])
     apart = np.abs(seen - again).max((0, 1))

@@ -171,10 +171,3 @@ def test_an_environment_goes_on_after_a_match_that_died() -> None:
 def test_a_simulator_that_cannot_be_had_is_refused_at_once() -> None:
     with pytest.raises(SimulatorError, match="simulator is 'rocketsim1', expected rocketsim2 or rocketsim3"):
         SimEngine(simulator="rocketsim1")
-
-
-@needs_native
-def test_rules_of_the_older_engine_are_refused_at_once() -> None:
-    SimEngine(rules="default", simulator=ROCKETSIM3)
-    with pytest.raises(SimulatorError, match="rules are wheels, expected none with rocketsim3"):
-        SimEngine(rules="wheels", simulator=ROCKETSIM3)

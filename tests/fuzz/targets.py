@@ -216,7 +216,7 @@ TARGETS: Final = [
     FuzzTarget("json-lines", of_file("t.jsonl", _table), _one('{"t": 0, "x": 1, "y": 2, "z": 3}\n')),
     FuzzTarget("dialect", of_file("d.toml", Dialect.read), _one('[dialect]\npad_timer = "elapsed"\n')),
     FuzzTarget("physics", of_file("p.toml", read_physics), _one(
-        '[physics]\nrules = "game"\nball_drag = {value = 1.0, low = 0.9, high = 1.1}\n'
+        '[physics]\nball_drag = {value = 1.0, low = 0.9, high = 1.1}\n'
     )),
     FuzzTarget("convert", of_file("old.cfg", lambda path: convert(Source(path))), lambda: [
         *_files("rlbot.cfg")(), b"[Locations]\nname = A\npython_file = a.py\n[Details]\ntags = a, b\n",

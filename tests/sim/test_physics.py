@@ -88,15 +88,8 @@ def test_noise_makes_single_decisions_act_sooner_or_later() -> None:
     assert (shown.mean(0) > 0.1).all()
 
 
-def test_rules_other_than_the_default_are_refused_by_name() -> None:
-    with pytest.raises(ValueError, match="rules are game, expected rocketsim or default"):
-        env(1, rules="game")
-    with pytest.raises(ValueError, match="rule 'fast' is unknown"):
-        env(1, rules="fast")
-
-
 def test_training_has_the_thrust_of_matches_by_default() -> None:
-    one, plain = env(1), env(1, rules="rocketsim")
+    one, plain = env(1), env(1, thrust=False)
     doubled = env(1, constants={"boost_accel_air": Spread(2.0, 2.0, 2.0)})
     accelerations = []
     for each in (one, plain, doubled):

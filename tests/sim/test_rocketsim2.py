@@ -27,7 +27,7 @@ def kickoffs(team_size: int, matches: int) -> MatchState:
 
 
 def started(matches: int, team_size: int, **options: object) -> RocketSim2:
-    arenas = RocketSim2(matches, team_size, team_size, **options)
+    arenas = RocketSim2(matches, team_size, team_size, thrust=False, **options)
     arenas.put(range(matches), kickoffs(team_size, matches))
     return arenas
 
@@ -92,7 +92,7 @@ def test_trajectories_are_rlgyms_to_the_bit(team_size: int, changing: bool) -> N
     start.car_rotation[0, team_size] = start.car_rotation[0, 0]
     start.car_linear_velocity[0, team_size] = 1500 * ahead
     derive(start)
-    arenas = RocketSim2(1, team_size, team_size)
+    arenas = RocketSim2(1, team_size, team_size, thrust=False)
     arenas.put([0], start)
     engine = FreshEngine(rlbot_delay=True)
     engine._tick_count = 0

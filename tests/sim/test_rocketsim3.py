@@ -11,8 +11,7 @@ import pytest
 from rlgym_bridge.components.mutators import KickoffMutator, blank_state
 from rlgym_bridge.derived_fields import derive
 from rlgym_bridge.physics import CONSTANTS
-from rlgym_bridge.sim.game_rules import DEFAULT
-from rlgym_bridge.sim.simulator import ROCKETSIM2, ROCKETSIM3, DeadMatches, SimulatorError, make_simulator
+from rlgym_bridge.sim.simulator import ROCKETSIM2, ROCKETSIM3, DeadMatches, make_simulator
 from rlgym_bridge.sim.vector_env import VectorEnv
 from rlgym_bridge.training.environment import Task
 from rlgym_bridge.training.settings import TrainingSettings, check_settings
@@ -107,13 +106,6 @@ def test_a_reset_with_a_seed_repeats_in_used_matches() -> None:
     assert np.array_equal(shown[0], shown[1])
 
 
-def test_rules_that_correct_the_older_engine_are_refused() -> None:
-    env(1, rules="default")
-    env(1, rules="rocketsim")
-    with pytest.raises(SimulatorError, match=r"rules are game, expected none with rocketsim3"):
-        env(1, rules="game")
-
-
 def test_all_constants_but_boost_in_the_air_are_the_older_one_s() -> None:
     own = make_simulator(ROCKETSIM3, 1, 1, 1)._own  # type: ignore[attr-defined]
     named = {"ball_world_restitution": "ball_bounciness"}
@@ -125,7 +117,7 @@ def test_all_constants_but_boost_in_the_air_are_the_older_one_s() -> None:
 def test_boost_in_the_air_scales_as_in_the_older_engine() -> None:
     accelerations = []
     for name in (ROCKETSIM2, ROCKETSIM3):
-        simulator = make_simulator(name, 1, 1, 0, rules=DEFAULT)
+        simulator = make_simulator(name, 1, 1, 0)
         simulator.set_mutators(0, {"boost_accel_air": 2.0})
         state = blank_state(1, 0, 1)
         state.car_position[:], state.car_boost_amount[:] = (0, 0, 1000), 100

@@ -35,7 +35,7 @@ def bot_toml(folder: Path, kind: str, name: str, hivemind: bool = False) -> str:
 
 
 def match_of(blue: str, orange: str, folder: Path, **more: object) -> ServedMatch:
-    settings = {"team_size": 1, "seconds": 1.0, "seed": 0, "rules": "default", "allow_modules": ()}
+    settings = {"team_size": 1, "seconds": 1.0, "seed": 0, "simulator": "rocketsim2", "allow_modules": ()}
     return ServedMatch(
         bots=(ServedBot(blue), ServedBot(orange)), log_dir=folder / "logs", **(settings | more)  # type: ignore[arg-type]
     )  # fmt: skip

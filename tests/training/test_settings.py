@@ -26,18 +26,13 @@ def test_what_is_printed_reads_back_as_the_same_settings() -> None:
             "zero_sum": True,
             "gamma": 1,
             "out": 'a "b" \\ c',
-            "physics": {"rules": "game"},
+            "physics": {"gravity": {"value": 1.0, "low": 0.9, "high": 1.1}},
         }
     )
-    assert settings.physics == {"rules": "game"}
+    assert settings.physics == {"gravity": {"value": 1.0, "low": 0.9, "high": 1.1}}
     assert settings.gamma == 1.0
     assert isinstance(settings.gamma, float)
     assert check_settings(tomllib.loads(settings_as_toml(settings))) == settings
-
-
-def test_rules_are_kept_where_they_are_not_the_default() -> None:
-    assert check_settings({"physics": {"rules": "rocketsim"}}).physics == {"rules": "rocketsim"}
-    assert check_settings({"physics": {"rules": "thrust"}}) == check_settings({})
 
 
 @pytest.mark.parametrize(
@@ -81,7 +76,7 @@ def test_rules_are_kept_where_they_are_not_the_default() -> None:
         ("out", "", r"out is '', expected the name of a folder"),
         ("seed", 2**40, r"expected a whole number from 0 to 2,147,483,648"),
         ("fysics", {}, r"\[fysics\] is a table; the nearest is physics; settings stand outside"),
-        ("physics", {"rules": "fast"}, r"rule 'fast' is unknown, expected rocketsim, default, game"),
+        ("physics", {"rules": "game"}, r"rules in \[physics\]: rules of the game are no setting any more"),
         ("a" * 999, 1, r"^a{200}\.\.\. = 1 is no setting"),
         ("gamma", "a" * 999, r'^gamma is "a{199}\.\.\., expected'),
         ("my", {"x": [1, float("nan")]}, r"x in \[my\] is \[1, nan\], expected a finite number"),

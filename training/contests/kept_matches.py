@@ -13,6 +13,7 @@ from typing import Any, Final
 import msgspec
 
 from rlgym_bridge.server import ConfigError
+from rlgym_bridge.sim.simulator import ROCKETSIM2
 from rlgym_bridge.training.contests.served_match import ServedResult
 from rlgym_bridge.user_input.arguments import show_value
 from rlgym_bridge.user_input.durable_files import write_durably
@@ -75,6 +76,8 @@ class KeptMatches:
         """Compare the settings of the file with those of this command."""
         if not isinstance(kept, dict):
             kept = {}
+        if kept.get("rules") == "default":  # of before, when all was played in rocketsim2
+            kept = {"simulator": ROCKETSIM2} | {name: kept[name] for name in kept if name != "rules"}
         differing = [
             f"{name} {_differ(kept.get(name), settings.get(name))}"
             for name in dict.fromkeys([*settings, *kept])

@@ -57,7 +57,7 @@ class ServedMatch:
         team_size: Cars a team.
         seconds: Game time.
         seed: Of kickoffs, respawns, sampled actions and impairments.
-        rules: The game's rules to play by, see `game_rules.parse_rules`.
+        simulator: What plays, one of `simulator.SIMULATORS`.
         allow_modules: Modules that policy folders may import.
         log_dir: Folder for logs, kept where something went wrong.
         impairments: What is simulated between game and bots.
@@ -68,7 +68,7 @@ class ServedMatch:
     team_size: int
     seconds: float
     seed: int
-    rules: str
+    simulator: str
     allow_modules: tuple[str, ...]
     log_dir: Path
     impairments: Impairments = field(default_factory=Impairments)
@@ -140,7 +140,7 @@ def play_served(match: ServedMatch, begin: Callable[[MatchServer], None] = lambd
         with MatchServer(
             pace="lockstep", seed=match.seed, seconds=match.seconds, max_overtime=0.0,
             max_kickoff=match.seconds, log_dir=match.log_dir, impairments=match.impairments,
-            dialect=Dialect(match.dialect), rules=match.rules,
+            dialect=Dialect(match.dialect), simulator=match.simulator,
         ) as server:  # fmt: skip
             begin(server)
             try:

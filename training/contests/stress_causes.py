@@ -8,6 +8,7 @@ from rlgym_bridge.dialect import POINTS
 from rlgym_bridge.game import HITBOX_NAMES
 from rlgym_bridge.policy.manifest import SELECTIONS, Manifest
 from rlgym_bridge.server import Impairments
+from rlgym_bridge.sim.simulator import DEFAULT_SIMULATOR, SIMULATORS, is_installed
 
 GROUPS: Final[Mapping[str, str]] = {
     "latency": "the bot's inputs act 1 to 4 ticks later",
@@ -18,7 +19,7 @@ GROUPS: Final[Mapping[str, str]] = {
     "selection": "the bot samples its actions, or takes the most likely ones, other than its policy says",
     "hitbox": "the bot's car has another hitbox",
     "dialect": "packets differ on a point that the protocol's documents leave open; the opponent is told",
-    "physics": "both play by the game's rules of physics, against Chaser",
+    "physics": "both play in the other simulator, against Chaser",
 }
 """Groups of causes, with what each does."""
 
@@ -40,7 +41,7 @@ class Cause:
         selection: How it chooses actions; None for its own way.
         hitbox: Of its car; None for its own.
         dialect: Points of the server's dialect.
-        rules: The game's rules that both play by.
+        simulator: What both play in.
         is_shared: It meets the opponent, too, so that matches without it are played for comparison.
     """
 
@@ -50,7 +51,7 @@ class Cause:
     selection: str | None = None
     hitbox: str | None = None
     dialect: Mapping[str, str] = field(default_factory=dict, hash=False)
-    rules: str = "default"
+    simulator: str = DEFAULT_SIMULATOR
     is_shared: bool = False
 
     @property
@@ -92,7 +93,8 @@ def list_causes(manifest: Manifest, selection: str, groups: Sequence[str]) -> li
         Cause(f"{point}={value}", "dialect", dialect={point: value})
         for point, its in POINTS.items() for value in its.values[1:]
     ]  # fmt: skip
-    causes.append(Cause("the game's physics", "physics", rules="game", is_shared=True))
+    others = [name for name in SIMULATORS if name != DEFAULT_SIMULATOR and is_installed(name)]
+    causes += [Cause(name, "physics", simulator=name, is_shared=True) for name in others]
     return [cause for cause in causes if cause.group in groups]
 
 

@@ -143,7 +143,7 @@ def _simulated_job(
     latency = cause.impairments.latency if cause.group == "latency" else manifest.input_latency
     _, other = _pace_of(trial.opponent)
     arguments = {
-        "seconds": plan.seconds, "seed": seed, "team_size": plan.team_size, "rules": cause.rules,
+        "seconds": plan.seconds, "seed": seed, "team_size": plan.team_size, "simulator": cause.simulator,
         "allow_modules": plan.allow_modules,
         "selection": ordered(cause.selection or plan.tested.selection, trial.opponent.selection),
         "action_delay": ordered(manifest.action_delay - sooner + latency, other),
@@ -181,7 +181,7 @@ def _served_match(
     impairments = replace(trial.cause.impairments, team=ORANGE if swapped else BLUE)
     return ServedMatch(
         bots=(theirs, ours) if swapped else (ours, theirs), team_size=plan.team_size, seconds=plan.seconds,
-        seed=plan.seed + number, rules=trial.cause.rules, allow_modules=plan.allow_modules,
+        seed=plan.seed + number, simulator=trial.cause.simulator, allow_modules=plan.allow_modules,
         log_dir=(plan.out / LOGS / place).resolve(), impairments=impairments,
         dialect=trial.cause.dialect,
     )  # fmt: skip

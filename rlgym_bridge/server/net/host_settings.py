@@ -13,7 +13,7 @@ from rlgym_bridge.server.game.simulation import OnKickoff
 from rlgym_bridge.server.net.impairments import Impairments
 from rlgym_bridge.server.net.match_recorder import Sink
 from rlgym_bridge.server.result import MatchStatus
-from rlgym_bridge.sim.game_rules import parse_rules
+from rlgym_bridge.sim.simulator import check_simulator
 from rlgym_bridge.user_input.arguments import check_number, check_whole, show_value
 
 
@@ -22,7 +22,7 @@ class HostSettings:
     """Settings for all matches of a server; `MatchServer` explains each.
 
     Raises:
-        ValueError: `pace` or a rule is unknown, a time is negative, `seconds` is more than a day, or
+        ValueError: `pace` or the simulator is unknown, a time is negative, `seconds` is more than a day, or
             `impairments` are impossible at `pace`.
         TypeError: `impairments`, `dialect` or `constants` are something else.
     """
@@ -43,7 +43,7 @@ class HostSettings:
     impairments: Impairments
     dialect: Dialect
     constants: Mapping[str, Spread]
-    rules: str
+    simulator: str | None
     allow_idle: bool
 
     def __post_init__(self) -> None:
@@ -51,7 +51,8 @@ class HostSettings:
         for name, kind in (("impairments", Impairments), ("dialect", Dialect), ("constants", Mapping)):
             if not isinstance(value := getattr(self, name), kind):
                 raise TypeError(f"{name} is {show_value(value)}, expected {kind.__name__}, or None")
-        parse_rules(self.rules)
+        if self.simulator is not None:
+            check_simulator(self.simulator)
         object.__setattr__(self, "dialect", self.dialect.complete())
         check_whole("seed", self.seed)
         if self.pace not in ("realtime", "lockstep"):

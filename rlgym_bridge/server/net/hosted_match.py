@@ -107,7 +107,7 @@ class HostedMatch:
                 configuration, settings.seconds, settings.max_overtime, settings.max_kickoff,
                 settings.max_hang,
             )  # fmt: skip
-            physics = physics_of(configuration, settings.constants, settings.rules)
+            physics = physics_of(configuration, settings.constants)
         match = Match(cars, course, physics, settings.seed, settings.on_kickoff, settings.dialect)
         if before is not None and kept is not None:
             match.take_over(before, kept)
