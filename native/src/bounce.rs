@@ -30,6 +30,10 @@ pub fn corrected(before: &PhysState, after: &PhysState, restitution: f32, of: &M
         (normal * push + rub, -normal.cross(rub) / (INERTIA * of.ball_radius))
     };
     let ((wanted_vel, wanted_spin), (own_vel, own_spin)) = (bounce(restitution), bounce(OWN));
+    // A ball that leaves may still touch the field for a tick, which changes next to nothing.
+    if change.length() < 0.5 * own_vel.length() {
+        return *after;
+    }
     let faster = wanted_vel - own_vel;
     PhysState {
         pos: after.pos + faster * TICK_TIME,

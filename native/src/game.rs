@@ -346,8 +346,8 @@ impl Game {
         }
         let Some(hit) = bounce else { return false };
         let (at, normal) = (hit.contact_point, hit.contact_normal);
-        // A ball that lies or rolls meets the field in each tick and is as slow as one tick of gravity makes it.
-        if before.vel.dot(normal).abs() > SLOWEST_BOUNCE {
+        // A ball that lies or rolls meets the field in each tick, as slow as gravity makes it; one that leaves, once.
+        if before.vel.dot(normal) < -SLOWEST_BOUNCE {
             let numbers = [at.x, at.y, at.z, normal.x, normal.y, normal.z];
             self.events.push(Event { tick, ..Event::new(Kind::Bounce, None, None, &numbers) });
         }

@@ -52,7 +52,7 @@ impl Mutators {
         visit("demo_mode", &mut mode, 0.0, 2.0);
         config.demo_mode = DEMO_MODES[mode as usize];
         visit("gravity", &mut config.gravity.z, -1e5, 1e5);
-        visit("ball_bounciness", &mut self.ball_bounciness, 0.0, 1.0);
+        visit("ball_bounciness", &mut self.ball_bounciness, 0.0, 2.0);
     }
 
     /// Return all mutators by name. `gravity` is the pull along z, uu/s^2; flags are 0 or 1.
