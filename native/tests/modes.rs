@@ -9,7 +9,7 @@ use rocketsim::{Arena, BallState, GameMode};
 fn arena(mode: GameMode, edit: impl FnOnce(&mut BallState)) -> Arena {
     let folder =
         std::env::var_os("ROCKETSIM_MESHES").expect("ROCKETSIM_MESHES, the folder that has soccar/*.cmf");
-    rocketsim::init(&PathBuf::from(folder), true).expect("meshes");
+    rocketsim::init(PathBuf::from(folder), true).expect("meshes");
     let mut arena = Arena::new(mode);
     let mut ball = BallState::DEFAULT;
     edit(&mut ball);
