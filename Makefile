@@ -21,7 +21,7 @@ NO_CARGO := cargo 1.95 or later is not on the path: get Rust from https://rustup
 CARGO_PYTHON = PYO3_PYTHON="$(CURDIR)/$(BIN)/python" \
     LD_LIBRARY_PATH="$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_config_var("LIBDIR"))')"
 CRATE := --manifest-path native/Cargo.toml
-RUST_TESTS := $(if $(CARGO),$(shell grep -rls '\[test\]' native/src native/tests))
+RUST_TESTS := $(if $(CARGO),$(shell grep -rls '\[test\]' native/src))
 
 install: $(STAMP) $(SIMULATOR)
 
@@ -86,6 +86,8 @@ test: $(TESTS) $(SIMULATOR)
 
 test-slow: $(TESTS) $(DOCS) $(SIMULATOR)
 	$(BIN)/python -m pytest -m slow
+	$(if $(CARGO),$(CARGO_PYTHON) ROCKETSIM_MESHES="$$($(BIN)/python -c 'from rlgym_bridge.sim.arena import meshes_folder; print(meshes_folder())')" \
+	    cargo test $(CRATE) --quiet --locked --no-default-features --profile release-checked --test modes -- --ignored)
 
 # everything that reads what others have written: make fuzz SECONDS=3600
 SECONDS ?= 300

@@ -5,48 +5,41 @@
 //! the bounce that was wanted and the one that was simulated is added afterwards.
 
 use glam::Vec3A;
-use rocketsim::PhysState;
 use rocketsim::consts::TICK_TIME;
+use rocketsim::{MutatorConfig, PhysState};
 
 /// The restitution that RocketSim 3 simulates [RocketSim's consts: ball].
 pub const OWN: f32 = 0.6;
 const FRICTION: f32 = 0.35; // of ball and field [same]
 const INERTIA: f32 = 0.4; // of a full sphere, times mass and radius squared
 
-/// What the correction needs to know of the match.
-#[derive(Clone, Copy, Debug)]
-pub struct Surroundings {
-    /// uu/s^2.
-    pub gravity: f32,
-    /// Share of the speed that is lost in a second.
-    pub drag: f32,
-    /// uu.
-    pub radius: f32,
-}
-
 /// Return the ball as it is after a tick with one bounce off the field, had it another restitution.
 ///
 /// `before` is the ball as the tick began, `after` as it ended; nothing else touched it.
-pub fn corrected(before: &PhysState, after: &PhysState, restitution: f32, around: Surroundings) -> PhysState {
-    let slowed = before.vel * (1.0 - around.drag).powf(TICK_TIME);
-    let inbound = slowed + Vec3A::new(0.0, 0.0, around.gravity * TICK_TIME);
+pub fn corrected(before: &PhysState, after: &PhysState, restitution: f32, of: &MutatorConfig) -> PhysState {
+    let slowed = before.vel * (1.0 - of.ball_drag).powf(TICK_TIME);
+    let inbound = slowed + Vec3A::new(0.0, 0.0, of.gravity.z * TICK_TIME);
     let (change, turn) = (after.vel - inbound, after.ang_vel - before.ang_vel);
-    let Some(normal) = normal(change, turn, around.radius) else { return *after };
+    let Some(normal) = normal(change, turn, of.ball_radius) else { return *after };
     let bounce = |restitution: f32| {
         let push = -inbound.dot(normal) + (-restitution * slowed.dot(normal)).max(0.0);
-        let arm = normal * -around.radius;
+        let arm = normal * -of.ball_radius;
         let slip = inbound - normal * inbound.dot(normal) + before.ang_vel.cross(arm);
         let grip = (slip.length() * 2.0 / 7.0).min(FRICTION * push.max(0.0));
         let rub = -slip.normalize_or_zero() * grip;
-        (normal * push + rub, -normal.cross(rub) / (INERTIA * around.radius))
+        (normal * push + rub, -normal.cross(rub) / (INERTIA * of.ball_radius))
     };
     let ((wanted_vel, wanted_spin), (own_vel, own_spin)) = (bounce(restitution), bounce(OWN));
+    // A ball that leaves may still touch the field for a tick, which changes next to nothing.
+    if change.length() < 0.5 * own_vel.length() {
+        return *after;
+    }
     let faster = wanted_vel - own_vel;
     PhysState {
         pos: after.pos + faster * TICK_TIME,
-        rot_mat: after.rot_mat,
         vel: after.vel + faster,
         ang_vel: after.ang_vel + (wanted_spin - own_spin),
+        ..*after
     }
 }
 

@@ -42,13 +42,9 @@ pub fn check(vectors: &[f32], cars: usize, per_car: usize) -> Result<()> {
         return Ok(());
     }
     let at = vectors.iter().position(is_outside).unwrap_or(0);
-    let (car, name) = (at / (per_car * CONTROLS), NAMES[at % CONTROLS]);
-    refuse!(
-        "controls of match {}, car {}: {name} is {}, expected a number from -1 to 1",
-        car / cars,
-        car % cars,
-        vectors[at]
-    )
+    let (car, name, value) = (at / (per_car * CONTROLS), NAMES[at % CONTROLS], vectors[at]);
+    let (number, car) = (car / cars, car % cars);
+    refuse!("controls of match {number}, car {car}: {name} is {value}, expected a number from -1 to 1")
 }
 
 /// The control vectors of one car: the one that acts, and those that act later.

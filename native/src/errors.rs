@@ -1,8 +1,10 @@
 //! The errors of the module, and the Python exceptions that they become.
 
-use pyo3::PyErr;
 use pyo3::create_exception;
 use pyo3::exceptions::{PyFileNotFoundError, PyRuntimeError, PyValueError};
+use pyo3::{PyErr, Python};
+
+use crate::panics::{Report, write_files};
 
 create_exception!(
     rocketsim_batch,
@@ -20,6 +22,8 @@ pub struct Death {
     pub number: usize,
     /// Why it died.
     pub text: String,
+    /// What a replay needs, where it died in this call.
+    pub report: Option<Box<Report>>,
 }
 
 /// What can go wrong in a call.
@@ -57,9 +61,10 @@ impl From<Error> for PyErr {
         match error {
             Error::Argument(text) => PyValueError::new_err(text),
             Error::Meshes(text) => PyFileNotFoundError::new_err(text),
-            Error::Panicked(matches) => {
-                match_error("RocketSim panicked; until put() these are dead", matches)
-            }
+            Error::Panicked(matches) => match Python::attach(|py| write_files(py, &matches)) {
+                Ok(()) => match_error("RocketSim panicked; until put() these are dead", matches),
+                Err(error) => error,
+            },
             Error::Dead(matches) => match_error("dead matches; make them anew with put()", matches),
             Error::Python(error) => error,
         }
@@ -69,9 +74,8 @@ impl From<Error> for PyErr {
 /// Return a `MatchError`; its second argument has the numbers of the matches, its third their groups.
 fn match_error(what: &str, deaths: Vec<Death>) -> PyErr {
     let of_group = |group| if group == 0 { String::new() } else { format!("group {group}, ") };
-    let texts =
-        deaths.iter().map(|death| format!("{}match {}: {}", of_group(death.group), death.number, death.text));
-    let texts: Vec<_> = texts.collect();
+    let text = |death: &Death| format!("{}match {}: {}", of_group(death.group), death.number, death.text);
+    let texts: Vec<_> = deaths.iter().map(text).collect();
     let (numbers, groups): (Vec<_>, Vec<_>) = deaths.iter().map(|death| (death.number, death.group)).unzip();
     MatchError::new_err((format!("{what}: {}", texts.join("; ")), numbers, groups))
 }

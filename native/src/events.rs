@@ -47,9 +47,11 @@ pub struct Event {
 }
 
 impl Event {
-    /// Return an event; the caller stamps its tick.
-    pub fn new(kind: Kind, car: Option<usize>, other: Option<usize>, numbers: [f32; 6]) -> Self {
+    /// Return an event; the caller stamps its tick. At most 6 numbers.
+    pub fn new(kind: Kind, car: Option<usize>, other: Option<usize>, some: &[f32]) -> Self {
         let number = |car: Option<usize>| car.map_or(-1, |car| car as i16);
+        let mut numbers = [0.0; 6];
+        numbers[..some.len()].copy_from_slice(some);
         Self { tick: 0, kind, car: number(car), other: number(other), numbers }
     }
 }
@@ -61,14 +63,10 @@ pub fn as_array<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let mut bytes = Vec::new();
     for (number, event) in events {
-        bytes.extend_from_slice(&(number as u32).to_le_bytes());
-        bytes.extend_from_slice(&event.tick.to_le_bytes());
-        bytes.extend_from_slice(&(event.kind as u8 as i16).to_le_bytes());
-        bytes.extend_from_slice(&event.car.to_le_bytes());
-        bytes.extend_from_slice(&event.other.to_le_bytes());
-        for value in event.numbers {
-            bytes.extend_from_slice(&value.to_le_bytes());
-        }
+        bytes.extend([number as u32, event.tick].into_iter().flat_map(u32::to_le_bytes));
+        let shorts = [event.kind as u8 as i16, event.car, event.other];
+        bytes.extend(shorts.into_iter().flat_map(i16::to_le_bytes));
+        bytes.extend(event.numbers.into_iter().flat_map(f32::to_le_bytes));
     }
     let dtype = py.import("rocketsim_batch")?.getattr("EVENT")?;
     py.import("numpy")?.call_method1("frombuffer", (PyBytes::new(py, &bytes), dtype))

@@ -3,7 +3,8 @@
 use rocketsim::Arena;
 use rocketsim::consts::ball;
 
-use crate::game::Game;
+use crate::game::{Game, tick_ball};
+use crate::panics::guarded;
 use crate::view;
 
 /// Numbers of a forecast's frame: position, velocity and spin.
@@ -13,12 +14,13 @@ pub const FRAME: usize = 9;
 ///
 /// `frames` holds `FRAME` numbers for each; the first is the ball after `every` ticks.
 pub fn forecast(game: &Game, every: usize, frames: &mut [f32]) -> Result<(), String> {
-    crate::game::guarded(|| {
+    guarded(|| {
+        game.may_panic("forecast_ball", u64::MAX);
         let mut alone = game.arena.clone();
         alone.remove_cars();
         for frame in frames.chunks_exact_mut(FRAME) {
             for _ in 0..every {
-                crate::game::tick_ball(&mut alone, game.bounciness);
+                tick_ball(&mut alone, game.bounciness);
             }
             write(&alone, frame);
         }

@@ -1,18 +1,16 @@
 //! One match: RocketSim's arena, and what the module remembers beside it.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-
 use fastrand::Rng;
 use rocketsim::consts;
 use rocketsim::{Arena, ArenaEvent, BallState, BoostPadState, CarBodyConfig, MutatorConfig, PhysState, Team};
 
-use crate::bounce::{self, Surroundings};
+use crate::bounce;
 use crate::controls::{ControlQueue, as_rocketsim};
-use crate::errors::Result;
+use crate::errors::{Death, Result};
 use crate::events::{Event, Kind};
 use crate::layout::{Layout, MOST_TEAM_SIZE, PADS};
 use crate::mutators::Mutators;
-use crate::panics;
+use crate::panics::{Report, guarded};
 use crate::statistics::Statistics;
 use crate::view::{self, CarClocks, ReadCar};
 
@@ -52,21 +50,22 @@ pub struct Game {
     pub bounciness: f32,
     /// Control vectors of each car.
     queues: Vec<ControlQueue>,
-    /// The tick at which the latest step began, and the vectors then, to report a panic.
-    began: (u64, Vec<ControlQueue>),
-    /// What the random stream began with.
-    seed: u64,
+    /// Tick, random streams and vectors as the latest step began, to report a panic.
+    began: (u64, [u64; 2], Vec<ControlQueue>),
     /// Shots, saves and what else is counted.
     pub statistics: Statistics,
     /// Events of the latest step.
     pub events: Vec<Event>,
     /// Why the match is dead, if it is.
     pub dead: Option<String>,
+    /// What a replay needs of the call in which it died.
+    pub report: Option<Box<Report>>,
     /// Where kickoffs and respawns come from.
     random: Rng,
     clocks: [CarClocks; 2 * MOST_TEAM_SIZE],
     ticks: u64,
-    panics_next: bool,
+    /// The call that panics next, and the tick of it, for tests.
+    panics_in: Option<(String, u64)>,
 }
 
 impl Game {
@@ -77,39 +76,73 @@ impl Game {
             mutators: Mutators::default(),
             bounciness: bounce::OWN,
             queues: vec![ControlQueue::default(); layout.cars()],
-            began: (0, vec![ControlQueue::default(); layout.cars()]),
-            seed,
+            began: (0, [0; 2], vec![ControlQueue::default(); layout.cars()]),
             statistics: Statistics::default(),
             events: Vec::new(),
             dead: Some("it has no state yet".to_owned()),
+            report: None,
             random: Rng::with_seed(seed),
             clocks: [CarClocks::default(); 2 * MOST_TEAM_SIZE],
             ticks: 0,
-            panics_next: false,
+            panics_in: None,
         }
     }
 
     /// Begin the random streams anew, that of kickoffs and that of respawns.
     pub fn seed(&mut self, seed: u64) {
-        self.seed = seed;
         self.random = Rng::with_seed(seed);
         self.arena.rng = Rng::with_seed(!seed);
     }
 
-    /// Return the seed, the ticks of the latest step that were simulated, and each car's vectors up to and
-    /// with the tick that came next, `(cars, ticks + 1, 8)`.
-    pub fn latest_step(&self) -> (u64, u64, Vec<f32>) {
-        let (begin, mut queues) = self.began.clone();
-        let mut vectors = Vec::new();
-        for queue in &mut queues {
-            (begin..=self.ticks).for_each(|tick| vectors.extend(queue.at(tick)));
-        }
-        (self.seed, self.ticks - begin, vectors)
+    /// Return seeds that repeat what comes next of the random streams, that of kickoffs and that of respawns.
+    pub fn seeds(&self) -> [u64; 2] {
+        [self.random.get_seed(), self.arena.rng.get_seed()]
     }
 
-    /// Let the next step panic, so that a caller can test what it does then.
-    pub fn panic_next(&mut self) {
-        self.panics_next = true;
+    /// Set what `seeds` returned.
+    pub fn set_seeds(&mut self, [random, respawns]: [u64; 2]) {
+        (self.random, self.arena.rng) = (Rng::with_seed(random), Rng::with_seed(respawns));
+    }
+
+    /// Return what a replay needs of a call that panicked: the match's row as it began, the row that was given.
+    pub fn report(&self, layout: &Layout, call: &'static str, message: &str, rows: [&[f32]; 2]) -> Report {
+        let [state_bits, given_bits] = rows.map(|row| row.iter().map(|number| number.to_bits()).collect());
+        Report {
+            message: message.to_owned(),
+            call,
+            seeds: self.seeds(),
+            layout: layout.clone(),
+            mutators: self.mutators.by_name(),
+            state_bits,
+            given_bits,
+            arguments: Vec::new(),
+            controls: Vec::new(),
+        }
+    }
+
+    /// Return the match as a dead one, if it is one.
+    pub fn death(&self, group: usize, number: usize) -> Option<Death> {
+        self.dead.clone().map(|text| Death { group, number, text, report: self.report.clone() })
+    }
+
+    /// Kill the match in a step, and keep what a replay needs; `row` is the match as the step began.
+    pub fn die_in_step(&mut self, layout: &Layout, message: String, row: &[f32]) {
+        let (begin, seeds, mut queues) = self.began.clone();
+        let at = |tick| queues.iter_mut().map(|queue| *queue.at(tick)).collect();
+        let controls = (begin..=self.ticks).map(at).collect();
+        let report = self.report(layout, "step", &message, [row, &[]]);
+        (self.dead, self.report) = (Some(message), Some(Box::new(Report { seeds, controls, ..report })));
+    }
+
+    /// Let the next call of a name panic, a step after some ticks, so that a caller can test what it does then.
+    pub fn panic_next(&mut self, call: String, ticks: u64) {
+        self.panics_in = Some((call, self.ticks.saturating_add(ticks)));
+    }
+
+    /// Panic where a test asked for it.
+    pub fn may_panic(&self, call: &str, tick: u64) {
+        let asked = self.panics_in.as_ref().is_some_and(|(name, at)| name == call && *at <= tick);
+        assert!(!asked, "a test asked for this panic");
     }
 
     /// Read and check a row of numbers for `place`.
@@ -135,7 +168,7 @@ impl Game {
     }
 
     /// Make the match anew.
-    pub fn place(&mut self, template: &Arena, layout: &Layout, desired: Desired) {
+    pub fn place(&mut self, template: &Arena, layout: &Layout, desired: &Desired) {
         let bodies = desired.cars.iter().enumerate().map(|(car, read)| {
             let team = if car < layout.blue { Team::Blue } else { Team::Orange };
             (team, CarBodyConfig { dodge_deadzone: desired.deadzone, ..HITBOXES[read.hitbox] })
@@ -153,8 +186,7 @@ impl Game {
         }
         self.arena = arena;
         self.bounciness = self.mutators.ball_bounciness;
-        self.dead = None;
-        self.panics_next = false;
+        (self.dead, self.report, self.panics_in) = (None, None, None);
         self.statistics = Statistics::default();
         self.events.clear();
         self.ticks = 0;
@@ -177,14 +209,16 @@ impl Game {
     }
 
     /// Move bodies and keep all that is remembered; what is shown there already is left alone.
-    pub fn nudge(&mut self, bodies: &[PhysState], ball: bool, cars: &[bool]) {
+    ///
+    /// `moves` is 1 for each body that moves, the ball first, and 0 for the others.
+    pub fn nudge(&mut self, bodies: &[PhysState], moves: &[usize]) {
         let (now, speed) = (self.arena.get_ball_state().phys, self.arena.mutator_config().ball_max_speed);
         let new = view::changed(&now, &bodies[0], speed, consts::ball::MAX_ANG_SPEED);
-        if ball && new != now {
+        if moves[0] == 1 && new != now {
             place_ball(&mut self.arena, new);
             self.statistics.ball_was_set();
         }
-        for (car, body) in bodies[1..].iter().enumerate().filter(|(car, _)| cars[*car]) {
+        for (car, body) in bodies[1..].iter().enumerate().filter(|(car, _)| moves[car + 1] == 1) {
             let now = self.arena.get_car_state(car).phys;
             let new = view::changed(&now, body, consts::car::MAX_SPEED, consts::car::MAX_ANG_SPEED);
             if new != now {
@@ -214,9 +248,9 @@ impl Game {
         let width = per_car * crate::controls::CONTROLS;
         for (car, queue) in self.queues.iter_mut().enumerate() {
             queue.add(self.ticks + delays(car), &vectors[car * width..(car + 1) * width]);
-            self.began.1[car].copy_from(queue);
+            self.began.2[car].copy_from(queue);
         }
-        self.began.0 = self.ticks;
+        (self.began.0, self.began.1) = (self.ticks, self.seeds());
         // Events and touches are those of one step.
         self.events.clear();
         for clocks in &mut self.clocks {
@@ -224,19 +258,9 @@ impl Game {
         }
     }
 
-    /// Simulate some ticks; a panic kills the match. `from` is the step's tick that comes first.
-    pub fn advance(&mut self, layout: &Layout, from: u32, ticks: u32) {
-        if self.dead.is_some() {
-            return;
-        }
-        let done = guarded(|| {
-            for tick in from..from + ticks {
-                self.tick(layout, tick);
-            }
-        });
-        if let Err(text) = done {
-            self.dead = Some(text);
-        }
+    /// Simulate some ticks; return what a panic said. `from` is the step's tick that comes first.
+    pub fn advance(&mut self, layout: &Layout, from: u32, ticks: u32) -> std::result::Result<(), String> {
+        guarded(|| (from..from + ticks).for_each(|tick| self.tick(layout, tick)))
     }
 
     /// Write the match into its row: what a packet would show now.
@@ -260,15 +284,14 @@ impl Game {
     }
 
     fn tick(&mut self, layout: &Layout, tick: u32) {
-        assert!(!std::mem::take(&mut self.panics_next), "a test asked for this panic");
+        self.may_panic("step", self.ticks);
         for (car, queue) in self.queues.iter_mut().enumerate() {
             self.arena.set_car_controls(car, as_rocketsim(queue.at(self.ticks)));
         }
         let before = self.arena.get_ball_state().phys;
         self.arena.step_tick();
         self.ticks += 1;
-        let bounced = self.note_events(layout, tick, &before);
-        if bounced {
+        if self.note_events(layout, tick, &before) {
             correct_bounce(&mut self.arena, &before, self.bounciness);
         }
         for (car, clocks) in self.clocks[..self.queues.len()].iter_mut().enumerate() {
@@ -295,25 +318,23 @@ impl Game {
                     self.statistics.touch(hit.car_idx, self.ticks - 1);
                     self.clocks[hit.car_idx].touches += 1;
                     let (at, arm) = (hit.contact_point, hit.contact_point - before.pos);
-                    let numbers = [at.x, at.y, at.z, arm.x, arm.y, arm.z];
-                    Event::new(Kind::Touch, Some(hit.car_idx), None, numbers)
+                    Event::new(Kind::Touch, Some(hit.car_idx), None, &[at.x, at.y, at.z, arm.x, arm.y, arm.z])
                 }
                 ArenaEvent::CarHitCar(hit) => {
-                    let at = hit.contact_point;
                     if hit.is_demo {
                         self.statistics.demolition(hit.bumper_car_idx);
                     }
                     let kind = if hit.is_demo { Kind::Demolition } else { Kind::Bump };
-                    let numbers = [at.x, at.y, at.z, 0.0, 0.0, 0.0];
-                    Event::new(kind, Some(hit.bumper_car_idx), Some(hit.victim_car_idx), numbers)
+                    let (bumper, victim) = (Some(hit.bumper_car_idx), Some(hit.victim_car_idx));
+                    Event::new(kind, bumper, victim, &hit.contact_point.to_array())
                 }
                 ArenaEvent::CarPickupBoost(taken) => {
                     let pad = layout.pads.iter().position(|&pad| pad == taken.boost_pad_idx);
-                    Event::new(Kind::Pad, Some(taken.car_idx), pad, [0.0; 6])
+                    Event::new(Kind::Pad, Some(taken.car_idx), pad, &[])
                 }
                 ArenaEvent::CarLanded(landing) => {
                     let wheels = landing.wheels.iter().flatten().count() as f32;
-                    Event::new(Kind::Landing, Some(landing.car_idx), None, [wheels, 0.0, 0.0, 0.0, 0.0, 0.0])
+                    Event::new(Kind::Landing, Some(landing.car_idx), None, &[wheels])
                 }
                 ArenaEvent::BallHitWorld(hit) => {
                     bounce.get_or_insert(hit);
@@ -325,10 +346,10 @@ impl Game {
         }
         let Some(hit) = bounce else { return false };
         let (at, normal) = (hit.contact_point, hit.contact_normal);
-        // A ball that lies or rolls meets the field in each tick and is as slow as one tick of gravity makes it.
-        if before.vel.dot(normal).abs() > SLOWEST_BOUNCE {
+        // A ball that lies or rolls meets the field in each tick, as slow as gravity makes it; one that leaves, once.
+        if before.vel.dot(normal) < -SLOWEST_BOUNCE {
             let numbers = [at.x, at.y, at.z, normal.x, normal.y, normal.z];
-            self.events.push(Event { tick, ..Event::new(Kind::Bounce, None, None, numbers) });
+            self.events.push(Event { tick, ..Event::new(Kind::Bounce, None, None, &numbers) });
         }
         !touched.contains(&true)
     }
@@ -337,8 +358,7 @@ impl Game {
 /// Simulate a tick of a match whose cars were taken off.
 pub fn tick_ball(arena: &mut Arena, bounciness: f32) {
     let before = arena.get_ball_state().phys;
-    let events = arena.step_tick();
-    if events.iter().any(|event| matches!(event, ArenaEvent::BallHitWorld(_))) {
+    if arena.step_tick().iter().any(|event| matches!(event, ArenaEvent::BallHitWorld(_))) {
         correct_bounce(arena, &before, bounciness);
     }
 }
@@ -349,10 +369,8 @@ fn correct_bounce(arena: &mut Arena, before: &PhysState, bounciness: f32) {
         return;
     }
     let config = arena.mutator_config();
-    let around =
-        Surroundings { gravity: config.gravity.z, drag: config.ball_drag, radius: config.ball_radius };
     let seen = view::settled(before, config.ball_max_speed, consts::ball::MAX_ANG_SPEED);
-    let new = bounce::corrected(&seen, &arena.get_ball_state().phys, bounciness, around);
+    let new = bounce::corrected(&seen, &arena.get_ball_state().phys, bounciness, config);
     arena.edit_ball_state(|state| state.phys = new);
 }
 
@@ -376,10 +394,4 @@ fn place_ball(arena: &mut Arena, body: PhysState) {
     if body.vel == glam::Vec3A::ZERO && body.ang_vel == glam::Vec3A::ZERO {
         arena.sleep_ball();
     }
-}
-
-/// Run what may panic inside RocketSim; return the panic's message as the error.
-pub fn guarded<T>(run: impl FnOnce() -> T) -> std::result::Result<T, String> {
-    let _quiet = panics::Quiet::begin();
-    catch_unwind(AssertUnwindSafe(run)).map_err(|_| panics::last_message())
 }

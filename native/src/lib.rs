@@ -43,7 +43,7 @@ fn load_meshes(folder: PathBuf) -> Result<()> {
             soccar.display()
         )));
     }
-    let loaded = game::guarded(|| rocketsim::init(&folder, true)).map_err(Error::Meshes)?;
+    let loaded = panics::guarded(|| rocketsim::init(&folder, true)).map_err(Error::Meshes)?;
     loaded.map_err(|error| Error::Meshes(format!("{}: {error}", soccar.display())))
 }
 
@@ -56,7 +56,7 @@ fn meshes_loaded() -> bool {
 /// Return position (uu) and size (1 for big) of each boost pad, in RocketSim's order.
 #[pyfunction]
 fn pad_positions() -> Result<Vec<(f32, f32, f32, bool)>> {
-    let arena = game::guarded(|| Arena::new(GameMode::Soccar)).map_err(Error::Meshes)?;
+    let arena = panics::guarded(|| Arena::new(GameMode::Soccar)).map_err(Error::Meshes)?;
     let pads = arena.get_all_boost_pad_configs();
     Ok(pads.iter().map(|pad| (pad.pos.x, pad.pos.y, pad.pos.z, pad.is_big)).collect())
 }

@@ -13,8 +13,9 @@ use crate::controls::{self, CONTROLS};
 use crate::errors::{Death, Error, Result, refuse};
 use crate::events;
 use crate::forecast::{FRAME, forecast};
-use crate::game::{Game, guarded};
+use crate::game::Game;
 use crate::layout::Layout;
+use crate::panics::{Report, guarded};
 use crate::steps::{Task, UNINTERRUPTED, for_each, run};
 
 /// Ticks of one call, at most: 28 hours of the game.
@@ -27,28 +28,32 @@ const MOST_NUMBERS: usize = 1 << 28;
 const MOST_FORECAST: usize = 72_000;
 
 /// A group's part in a step: its matches, buffer, control vectors and delays.
-type Part<'a, 'py> =
-    (&'a mut Matches, PyReadwriteArray2<'py, f32>, PyReadonlyArray4<'py, f32>, Option<Delays<'py>>);
+type Part<'py> =
+    (PyRefMut<'py, Matches>, PyReadwriteArray2<'py, f32>, PyReadonlyArray4<'py, f32>, Option<Delays<'py>>);
 type Delays<'py> = PyReadonlyArray2<'py, i64>;
 
-/// Step groups by the same number of ticks, on the largest number of threads that one of them has.
-fn step_all(py: Python<'_>, mut parts: Vec<Part<'_, '_>>, ticks: usize) -> Result<()> {
-    check_ticks("ticks", ticks, MOST_TICKS)?;
-    let several = parts.len() > 1;
-    for (group, (matches, buffer, controls, delay)) in parts.iter().enumerate() {
+/// Step several groups in one call by some ticks, on the largest number of threads that one of them has.
+///
+/// `groups` has `(matches, buffer, controls, delay or None)` for each, as `Matches.step` takes them. Nothing
+/// is stepped where one of them is refused. `MatchError.args[2]` has the groups of the matches that failed.
+#[pyfunction]
+pub fn step_groups(py: Python<'_>, mut groups: Vec<Part<'_>>, ticks: usize) -> Result<()> {
+    check_range("ticks", ticks, MOST_TICKS)?;
+    let several = groups.len() > 1;
+    for (group, (matches, buffer, controls, delay)) in groups.iter().enumerate() {
         let checked = matches.check_step(group, buffer, controls, delay.as_ref(), ticks);
         checked.map_err(|error| if several { error.within(&format!("group {group}: ")) } else { error })?;
     }
-    let threads = parts.iter().map(|part| part.0.threads).max().unwrap_or(1);
+    let threads = groups.iter().map(|group| group.0.threads).max().unwrap_or(1);
     let mut tasks = Vec::new();
-    for (matches, buffer, controls, delay) in &mut parts {
+    for (matches, buffer, controls, delay) in &mut groups {
         let delays = delay.as_ref().map(|delay| slice(delay.as_slice(), "delay")).transpose()?;
         matches.take(slice(controls.as_slice(), "controls")?, controls.shape()[2], delays);
         tasks.extend(matches.tasks(slice_mut(buffer, "buffer")?, ticks));
     }
     run(py, threads, &mut tasks)?;
     drop(tasks);
-    died(parts.iter().enumerate().flat_map(|(group, part)| part.0.deaths(group)).collect())
+    died(groups.iter().enumerate().flat_map(|(number, group)| group.0.deaths(number)).collect())
 }
 
 /// Return an error that names the matches which died in this call.
@@ -56,22 +61,16 @@ fn died(deaths: Vec<Death>) -> Result<()> {
     if deaths.is_empty() { Ok(()) } else { Err(Error::Panicked(deaths)) }
 }
 
-/// Step several groups in one call, on one pool of threads.
-///
-/// `groups` has `(matches, buffer, controls, delay or None)` for each, as `Matches.step` takes them. Nothing
-/// is stepped where one of them is refused. `MatchError.args[2]` has the groups of the matches that failed.
-#[pyfunction]
-pub fn step_groups(py: Python<'_>, groups: Vec<Group<'_>>, ticks: usize) -> Result<()> {
-    let (mut owners, mut rest) = (Vec::new(), Vec::new());
-    for (matches, buffer, controls, delay) in groups {
-        owners.push(matches);
-        rest.push((buffer, controls, delay));
-    }
-    let parts = owners.iter_mut().zip(rest).map(|(matches, rest)| (&mut **matches, rest.0, rest.1, rest.2));
-    step_all(py, parts.collect(), ticks)
+/// What a call has for one match that it changes.
+#[derive(Default)]
+struct Change<'a, T> {
+    /// What was read of its row.
+    read: T,
+    /// The row that the call was given.
+    given: &'a [f32],
+    /// The number of a car, or for `nudge` 1 for each body that moves, the ball first.
+    arguments: Vec<usize>,
 }
-type Group<'py> =
-    (PyRefMut<'py, Matches>, PyReadwriteArray2<'py, f32>, PyReadonlyArray4<'py, f32>, Option<Delays<'py>>);
 
 /// N matches of equal team sizes.
 #[pyclass(subclass, module = "rocketsim_batch._native")]
@@ -109,6 +108,13 @@ impl Matches {
         Ok(())
     }
 
+    /// Refuse unknown and dead matches, and a buffer of another shape.
+    fn check_some(&self, numbers: &[usize], buffer: &PyReadwriteArray2<'_, f32>) -> Result<()> {
+        self.check_numbers(numbers)?;
+        self.check_alive(numbers)?;
+        self.check_buffer("buffer", buffer.shape(), self.games.len())
+    }
+
     /// Refuse dead matches among some.
     fn check_alive(&self, numbers: &[usize]) -> Result<()> {
         let dead: Vec<_> =
@@ -117,8 +123,19 @@ impl Matches {
     }
 
     fn deaths(&self, group: usize) -> Vec<Death> {
-        let of = |(number, game): (usize, &Game)| game.dead.clone().map(|text| Death { group, number, text });
-        self.games.iter().enumerate().filter_map(of).collect()
+        self.games.iter().enumerate().filter_map(|(number, game)| game.death(group, number)).collect()
+    }
+
+    /// Return the error of a call that panicked and left its match as it was.
+    fn panicked(&self, number: usize, call: &'static str, text: String, arguments: Vec<usize>) -> Error {
+        let (game, mut row) = (&self.games[number], vec![0.0; self.layout.size]);
+        game.show(&self.layout, &mut row);
+        if let Some(column) = self.layout.of_match.gravity {
+            row[column] = game.arena.mutator_config().gravity.z / game.mutators.config.gravity.z;
+        }
+        let report = game.report(&self.layout, call, &text, [&row, &[]]);
+        let report = Some(Box::new(Report { arguments, ..report }));
+        Error::Panicked(vec![Death { group: 0, number, text: format!("{call}: {text}"), report }])
     }
 
     fn check_step(
@@ -146,23 +163,33 @@ impl Matches {
     /// `change` gets a match, the layout, the template, the row, and what `with` has for the match.
     fn change<T>(
         &mut self,
+        call: &'static str,
         numbers: &[usize],
         buffer: &mut PyReadwriteArray2<'_, f32>,
-        with: Vec<T>,
-        change: impl Fn(&mut Game, &Layout, &Arena, &mut [f32], T),
+        with: Vec<Change<'_, T>>,
+        change: impl Fn(&mut Game, &Layout, &Arena, &mut [f32], &Change<'_, T>),
     ) -> Result<()> {
-        let size = self.layout.size;
+        let (layout, size) = (&self.layout, self.layout.size);
         let rows = slice_mut(buffer, "buffer")?;
         let mut deaths = Vec::new();
         for (&number, with) in numbers.iter().zip(with) {
             let (game, row) = (&mut self.games[number], &mut rows[number * size..(number + 1) * size]);
+            // A caller may have written into the row: a report needs the match itself.
+            let (mut state, seeds) = (Vec::new(), game.seeds());
+            if call != "put" {
+                state.extend_from_slice(row);
+                game.show(layout, &mut state);
+            }
             let done = guarded(|| {
-                change(game, &self.layout, &self.template, row, with);
-                game.show(&self.layout, row);
+                game.may_panic(call, u64::MAX);
+                change(game, layout, &self.template, row, &with);
+                game.show(layout, row);
             });
             if let Err(text) = done {
-                game.dead = Some(text.clone());
-                deaths.push(Death { group: 0, number, text });
+                let report = game.report(layout, call, &text, [&state, with.given]);
+                game.report = Some(Box::new(Report { seeds, arguments: with.arguments, ..report }));
+                game.dead = Some(text);
+                deaths.extend(game.death(0, number));
             }
         }
         died(deaths)
@@ -170,9 +197,12 @@ impl Matches {
 
     /// Return what steps each match by some ticks and shows it in its row.
     fn tasks<'a>(&'a mut self, rows: &'a mut [f32], ticks: usize) -> impl Iterator<Item = Task<'a>> {
-        let (layout, every, shown) = (&self.layout, usize::MAX, 0);
+        let layout = &self.layout;
         let games = self.games.iter_mut().zip(rows.chunks_exact_mut(layout.size));
-        games.map(move |(game, row)| Task { game, layout, row, frames: None, ticks, every, shown })
+        games.map(move |(game, row)| {
+            let (frames, every, shown, before) = (None, usize::MAX, 0, Vec::new());
+            Task { game, layout, row, frames, ticks, every, shown, before }
+        })
     }
 
     /// Hand out the control vectors of a call.
@@ -190,10 +220,8 @@ impl Matches {
         let per_car = shape[2];
         let fits = shape[0] == self.games.len() && shape[1] == cars && shape[3] == CONTROLS;
         if !fits || (per_car != 1 && per_car != ticks) {
-            refuse!(
-                "controls is float32{shape:?}, expected float32[{}, {cars}, 1 or {ticks}, {CONTROLS}]",
-                self.games.len()
-            );
+            let expected = format!("[{}, {cars}, 1 or {ticks}, {CONTROLS}]", self.games.len());
+            refuse!("controls is float32{shape:?}, expected float32{expected}");
         }
         controls::check(slice(vectors.as_slice(), "controls")?, cars, per_car)
     }
@@ -216,20 +244,20 @@ fn slice_mut<'a>(buffer: &'a mut PyReadwriteArray2<'_, f32>, name: &str) -> Resu
 /// Refuse an answer that would not fit into memory.
 fn check_amount(matches: usize, frames: usize, size: usize) -> Result<()> {
     let numbers = matches.saturating_mul(frames).saturating_mul(size);
-    if numbers <= MOST_NUMBERS {
-        return Ok(());
+    if numbers > MOST_NUMBERS {
+        refuse!(
+            "{matches} matches, {frames} frames of {size} numbers are {numbers} numbers, expected {MOST_NUMBERS} at \
+                 most; take fewer matches or a larger every"
+        );
     }
-    refuse!(
-        "{matches} matches, {frames} frames of {size} numbers are {numbers} numbers, expected {MOST_NUMBERS} at most; \
-         take fewer matches or a larger every"
-    )
+    Ok(())
 }
 
-fn check_ticks(name: &str, ticks: usize, most: usize) -> Result<()> {
-    if (1..=most).contains(&ticks) {
+fn check_range(name: &str, value: usize, most: usize) -> Result<()> {
+    if (1..=most).contains(&value) {
         return Ok(());
     }
-    refuse!("{name} is {ticks}, expected 1 to {most}")
+    refuse!("{name} is {value}, expected 1 to {most}")
 }
 
 #[pymethods]
@@ -241,15 +269,11 @@ impl Matches {
     #[new]
     #[pyo3(signature = (matches, layout, *, seed=0, threads=1))]
     fn new(matches: usize, layout: &Layout, seed: u64, threads: usize) -> Result<Self> {
-        if matches == 0 || matches > 100_000 {
-            refuse!("matches is {matches}, expected 1 to 100000");
-        }
-        if threads == 0 || threads > 1024 {
-            refuse!("threads is {threads}, expected 1 to 1024");
-        }
+        check_range("matches", matches, 100_000)?;
+        check_range("threads", threads, 1024)?;
         if !rocketsim::is_initialized() {
             return Err(Error::Meshes(
-                "the collision meshes are not loaded; call load_meshes() first".to_owned(),
+                "the collision meshes are not loaded; call load_meshes() first".into(),
             ));
         }
         let config = ArenaConfig::new(GameMode::Soccar).with_rng_seed(0);
@@ -316,9 +340,9 @@ impl Matches {
         mut buffer: PyReadwriteArray2<'_, f32>,
     ) -> Result<()> {
         let read = self.read_states(&matches, &states, &mut buffer, Game::read)?;
-        self.change(&matches, &mut buffer, read, |game, layout, template, row, (desired, state)| {
-            game.place(template, layout, desired);
-            row.copy_from_slice(state);
+        self.change("put", &matches, &mut buffer, read, |game, layout, template, row, with| {
+            game.place(template, layout, &with.read);
+            row.copy_from_slice(with.given);
         })
     }
 
@@ -337,29 +361,29 @@ impl Matches {
         cars: Option<PyReadonlyArray2<'_, bool>>,
     ) -> Result<()> {
         let count = self.layout.cars();
-        let moved = match &cars {
-            None => vec![true; matches.len() * count],
-            Some(cars) if cars.shape() == [matches.len(), count] => slice(cars.as_slice(), "cars")?.to_vec(),
-            Some(cars) => {
-                refuse!("cars is bool{:?}, expected bool[{}, {count}]", cars.shape(), matches.len());
-            }
-        };
-        self.check_numbers(&matches)?;
-        self.check_alive(&matches)?;
-        let read = self.read_states(&matches, &states, &mut buffer, Game::read_bodies)?;
-        let with: Vec<_> = read.into_iter().enumerate().map(|(at, read)| (at, read.0)).collect();
-        self.change(&matches, &mut buffer, with, |game, _, _, _, (at, bodies)| {
-            game.nudge(&bodies, ball, &moved[at * count..(at + 1) * count]);
+        if let Some(cars) = &cars
+            && cars.shape() != [matches.len(), count]
+        {
+            refuse!("cars is bool{:?}, expected bool[{}, {count}]", cars.shape(), matches.len());
+        }
+        let moved = cars.as_ref().map(|cars| slice(cars.as_slice(), "cars")).transpose()?;
+        self.check_some(&matches, &buffer)?;
+        let mut with = self.read_states(&matches, &states, &mut buffer, Game::read_bodies)?;
+        for (at, one) in with.iter_mut().enumerate() {
+            one.arguments = vec![usize::from(ball)];
+            let cars = at * count..(at + 1) * count;
+            one.arguments.extend(cars.map(|car| usize::from(moved.is_none_or(|moved| moved[car]))));
+        }
+        self.change("nudge", &matches, &mut buffer, with, |game, _, _, _, with| {
+            game.nudge(&with.read, &with.arguments);
         })
     }
 
     /// Put the cars of some matches on random kickoff spots, the ball asleep at the centre, all pads there.
     fn kickoff(&mut self, matches: Vec<usize>, mut buffer: PyReadwriteArray2<'_, f32>) -> Result<()> {
-        self.check_numbers(&matches)?;
-        self.check_alive(&matches)?;
-        self.check_buffer("buffer", buffer.shape(), self.games.len())?;
-        let with = vec![(); matches.len()];
-        self.change(&matches, &mut buffer, with, |game, layout, template, _, ()| {
+        self.check_some(&matches, &buffer)?;
+        let with = matches.iter().map(|_| Change::<()>::default()).collect();
+        self.change("kickoff", &matches, &mut buffer, with, |game, layout, template, _, _| {
             game.kickoff(layout, template)
         })
     }
@@ -378,16 +402,17 @@ impl Matches {
             refuse!("{} sources for {} targets, expected one each", sources.len(), targets.len());
         }
         for &source in &sources {
-            self.check_numbers(&[source])?;
+            self.check_some(&[source], &buffer)?;
         }
-        self.check_alive(&sources)?;
-        self.check_buffer("buffer", buffer.shape(), self.games.len())?;
         let size = self.layout.size;
         let rows = slice_mut(&mut buffer, "buffer")?;
-        let copies: Vec<_> = sources
-            .iter()
-            .map(|&source| (self.games[source].clone(), rows[source * size..(source + 1) * size].to_vec()))
-            .collect();
+        let copy = |&source: &usize| {
+            let game = &self.games[source];
+            let copied = guarded(|| (game.may_panic("clone_into", u64::MAX), game.clone()).1);
+            let copied = copied.map_err(|text| self.panicked(source, "clone_into", text, Vec::new()))?;
+            Ok((copied, rows[source * size..(source + 1) * size].to_vec()))
+        };
+        let copies = sources.iter().map(copy).collect::<Result<Vec<_>>>()?;
         for (target, (game, row)) in targets.into_iter().zip(copies) {
             self.games[target] = game;
             rows[target * size..(target + 1) * size].copy_from_slice(&row);
@@ -407,14 +432,14 @@ impl Matches {
     /// buffer then shows the ticks that were simulated.
     #[pyo3(signature = (buffer, controls, ticks, delay=None))]
     fn step<'py>(
-        &mut self,
+        slf: PyRefMut<'py, Self>,
         py: Python<'py>,
         buffer: PyReadwriteArray2<'py, f32>,
         controls: PyReadonlyArray4<'py, f32>,
         ticks: usize,
         delay: Option<Delays<'py>>,
     ) -> Result<()> {
-        step_all(py, vec![(self, buffer, controls, delay)], ticks)
+        step_groups(py, vec![(slf, buffer, controls, delay)], ticks)
     }
 
     /// Play whole lines of control vectors, and return frames `(matches, ticks // every, size)`, float32.
@@ -432,8 +457,8 @@ impl Matches {
         lengths: Option<Vec<usize>>,
     ) -> Result<Bound<'py, PyArray3<f32>>> {
         let ticks = controls.shape()[2];
-        check_ticks("ticks", ticks, MOST_TICKS)?;
-        check_ticks("every", every, MOST_TICKS)?;
+        check_range("ticks", ticks, MOST_TICKS)?;
+        check_range("every", every, MOST_TICKS)?;
         self.check_step(0, &buffer, &controls, None, ticks)?;
         let lengths = lengths.unwrap_or_else(|| vec![ticks; self.games.len()]);
         if lengths.len() != self.games.len() || lengths.iter().any(|&length| length > ticks) {
@@ -441,23 +466,19 @@ impl Matches {
         }
         let (size, count) = (self.layout.size, ticks / every);
         check_amount(self.games.len(), count, size)?;
-        let frames = PyArray3::<f32>::zeros(py, [self.games.len(), count, size], false);
-        {
-            let mut frames = frames.readwrite();
-            let all = frames.as_slice_mut().map_err(|error| Error::Argument(error.to_string()))?;
-            all.fill(f32::NAN);
-            self.take(slice(controls.as_slice(), "controls")?, ticks, None);
-            let threads = self.threads;
-            let mut tasks: Vec<_> = self.tasks(slice_mut(&mut buffer, "buffer")?, ticks).collect();
-            let mut rest = all;
-            for (task, &ticks) in tasks.iter_mut().zip(&lengths) {
-                let (frames, others) = rest.split_at_mut(count * size);
-                (task.ticks, task.every, task.frames, rest) = (ticks, every, Some(frames), others);
-            }
-            run(py, threads, &mut tasks)?;
+        let mut frames = vec![f32::NAN; self.games.len() * count * size];
+        self.take(slice(controls.as_slice(), "controls")?, ticks, None);
+        let threads = self.threads;
+        let mut tasks: Vec<_> = self.tasks(slice_mut(&mut buffer, "buffer")?, ticks).collect();
+        let mut rest = &mut frames[..];
+        for (task, &ticks) in tasks.iter_mut().zip(&lengths) {
+            let (frames, others) = rest.split_at_mut(count * size);
+            (task.ticks, task.every, task.frames, rest) = (ticks, every, Some(frames), others);
         }
+        run(py, threads, &mut tasks)?;
+        drop(tasks);
         died(self.deaths(0))?;
-        Ok(frames)
+        Ok(PyArray1::from_vec(py, frames).reshape([self.games.len(), count, size])?)
     }
 
     /// Return where the balls of some matches go while nobody touches them: `(n, ticks // every, 9)` float32.
@@ -472,60 +493,42 @@ impl Matches {
         every: usize,
     ) -> Result<Bound<'py, PyArray3<f32>>> {
         self.check_numbers(&matches)?;
-        check_ticks("ticks", ticks, MOST_FORECAST)?;
-        check_ticks("every", every, MOST_FORECAST)?;
+        check_range("ticks", ticks, MOST_FORECAST)?;
+        check_range("every", every, MOST_FORECAST)?;
         self.check_alive(&matches)?;
         let count = ticks / every;
         check_amount(matches.len(), count, FRAME)?;
         let mut numbers = vec![0.0f32; matches.len() * count * FRAME];
-        if count > 0 {
-            let mut tasks: Vec<_> = matches
-                .iter()
-                .zip(numbers.chunks_exact_mut(count * FRAME))
-                .map(|(&number, frames)| (&self.games[number], frames, Ok(())))
-                .collect();
-            let piece = tasks.len().min((UNINTERRUPTED * self.threads / ticks.max(1)).max(1)).max(1);
-            for some in tasks.chunks_mut(piece) {
-                py.detach(|| {
-                    for_each(self.threads, some, |(game, frames, result)| {
-                        *result = forecast(game, every, frames)
-                    })
-                })?;
-                py.check_signals()?;
-            }
-            for (&number, (_, _, result)) in matches.iter().zip(&tasks) {
-                if let Err(text) = result {
-                    let what = format!("forecast: {text}");
-                    return Err(Error::Panicked(vec![Death { group: 0, number, text: what }]));
-                }
-            }
+        let frames = numbers.chunks_exact_mut((count * FRAME).max(1));
+        let mut tasks: Vec<_> =
+            matches.iter().zip(frames).map(|(&number, frames)| (number, frames, Ok(()))).collect();
+        let one = |(number, frames, result): &mut (usize, &mut [f32], std::result::Result<(), String>)| {
+            *result = forecast(&self.games[*number], every, frames);
+        };
+        for some in tasks.chunks_mut((UNINTERRUPTED * self.threads / ticks).max(1)) {
+            py.detach(|| for_each(self.threads, some, one))?;
+            py.check_signals()?;
         }
-        let array = PyArray1::from_vec(py, numbers);
-        Ok(array.reshape([matches.len(), count, FRAME])?)
+        for (number, _, result) in tasks {
+            result.map_err(|text| self.panicked(number, "forecast_ball", text, vec![ticks, every]))?;
+        }
+        Ok(PyArray1::from_vec(py, numbers).reshape([matches.len(), count, FRAME])?)
     }
 
     /// Return the events of the latest step as a structured array of the dtype `EVENT`.
     fn events<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let all = self.games.iter().enumerate();
-        events::as_array(
-            py,
-            all.flat_map(|(number, game)| game.events.iter().map(move |event| (number, *event))),
-        )
+        let events = all.flat_map(|(number, game)| game.events.iter().map(move |event| (number, *event)));
+        events::as_array(py, events)
     }
 
     /// Return counts since the latest `put`, `(matches, cars, 6)` int32.
     ///
     /// Goals, assists, saves, shots, demolitions and ticks with contact to the ball.
-    fn statistics<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray3<i32>> {
+    fn statistics<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray3<i32>>> {
         let cars = self.layout.cars();
-        let array = PyArray3::<i32>::zeros(py, [self.games.len(), cars, 6], false);
-        let mut numbers = array.readwrite();
-        if let Ok(all) = numbers.as_slice_mut() {
-            let counts = self.games.iter().flat_map(|game| game.statistics.counts[..cars].as_flattened());
-            all.iter_mut().zip(counts).for_each(|(place, &count)| *place = count);
-        }
-        drop(numbers);
-        array
+        let counts = self.games.iter().flat_map(|game| game.statistics.counts[..cars].as_flattened());
+        PyArray1::from_iter(py, counts.copied()).reshape([self.games.len(), cars, 6])
     }
 
     /// Return the numbers of the dead matches and why they died.
@@ -535,31 +538,26 @@ impl Matches {
 
     /// Put a car on a respawn spot of its team now.
     fn respawn(&mut self, number: usize, car: usize, mut buffer: PyReadwriteArray2<'_, f32>) -> Result<()> {
-        self.one_car(number, car, &mut buffer, |arena, car| arena.respawn_car(car))
+        self.one_car("respawn", (number, car), &mut buffer, Arena::respawn_car)
     }
 
     /// Demolish a car now.
     fn demolish(&mut self, number: usize, car: usize, mut buffer: PyReadwriteArray2<'_, f32>) -> Result<()> {
-        self.one_car(number, car, &mut buffer, |arena, car| arena.demolish_car(car))
+        self.one_car("demolish", (number, car), &mut buffer, Arena::demolish_car)
     }
 
-    /// Return what a report of a panic needs of a match's latest step: its seed, the ticks that were simulated,
-    /// and each car's control vectors with that of the tick that failed, float32 `(cars, ticks + 1, 8)`.
-    fn latest_step<'py>(
-        &self,
-        py: Python<'py>,
-        number: usize,
-    ) -> Result<(u64, u64, Bound<'py, PyArray3<f32>>)> {
+    /// Set the seeds of a match's random streams, that of kickoffs and that of respawns, to replay a panic.
+    fn set_seeds(&mut self, number: usize, seeds: [u64; 2]) -> Result<()> {
         self.check_numbers(&[number])?;
-        let (seed, ticks, vectors) = self.games[number].latest_step();
-        let shape = [self.layout.cars(), ticks as usize + 1, CONTROLS];
-        Ok((seed, ticks, PyArray1::from_vec(py, vectors).reshape(shape)?))
+        self.games[number].set_seeds(seeds);
+        Ok(())
     }
 
-    /// Let the next step of a match panic, to test what a caller does then.
-    fn panic_next(&mut self, number: usize) -> Result<()> {
+    /// Let the next call of a name panic in a match, a step after some ticks, to test what a caller does then.
+    #[pyo3(signature = (number, call="step".to_owned(), ticks=0))]
+    fn panic_next(&mut self, number: usize, call: String, ticks: u64) -> Result<()> {
         self.check_numbers(&[number])?;
-        self.games[number].panic_next();
+        self.games[number].panic_next(call, ticks);
         Ok(())
     }
 }
@@ -572,14 +570,14 @@ impl Matches {
         states: &'a PyReadonlyArray2<'_, f32>,
         buffer: &mut PyReadwriteArray2<'_, f32>,
         read: impl Fn(&Game, &Layout, &[f32]) -> Result<T>,
-    ) -> Result<Vec<(T, &'a [f32])>> {
+    ) -> Result<Vec<Change<'a, T>>> {
         self.check_numbers(matches)?;
         self.check_buffer("states", states.shape(), matches.len())?;
         self.check_buffer("buffer", buffer.shape(), self.games.len())?;
         slice_mut(buffer, "buffer")?;
         let rows = slice(states.as_slice(), "states")?.chunks_exact(self.layout.size);
         let one = |(&number, row): (&usize, &'a [f32])| match read(&self.games[number], &self.layout, row) {
-            Ok(read) => Ok((read, row)),
+            Ok(read) => Ok(Change { read, given: row, arguments: Vec::new() }),
             Err(error) => Err(error.within(&format!("match {number}, "))),
         };
         matches.iter().zip(rows).map(one).collect()
@@ -587,18 +585,17 @@ impl Matches {
 
     fn one_car(
         &mut self,
-        number: usize,
-        car: usize,
+        call: &'static str,
+        (number, car): (usize, usize),
         buffer: &mut PyReadwriteArray2<'_, f32>,
         change: impl Fn(&mut Arena, usize),
     ) -> Result<()> {
-        self.check_numbers(&[number])?;
-        self.check_alive(&[number])?;
-        self.check_buffer("buffer", buffer.shape(), self.games.len())?;
+        self.check_some(&[number], buffer)?;
         if car >= self.layout.cars() {
             refuse!("car is {car}, the match has {} cars", self.layout.cars());
         }
-        self.change(&[number], buffer, vec![()], |game, _, _, _, ()| change(&mut game.arena, car))
+        let with = vec![Change::<()> { arguments: vec![car], ..Change::default() }];
+        self.change(call, &[number], buffer, with, |game, _, _, _, _| change(&mut game.arena, car))
     }
 
     fn check_delays(&self, delay: &Delays<'_>) -> Result<()> {
@@ -608,13 +605,8 @@ impl Matches {
         }
         let delays = slice(delay.as_slice(), "delay")?;
         if let Some(at) = delays.iter().position(|ticks| !(0..=MOST_TICKS as i64).contains(ticks)) {
-            let cars = self.layout.cars();
-            refuse!(
-                "delay of match {}, car {} is {}, expected 0 to {MOST_TICKS} ticks",
-                at / cars,
-                at % cars,
-                delays[at]
-            );
+            let (number, car) = (at / expected[1], at % expected[1]);
+            refuse!("delay of match {number}, car {car} is {}, expected 0 to {MOST_TICKS} ticks", delays[at]);
         }
         Ok(())
     }

@@ -24,10 +24,19 @@ impl Default for Mutators {
     }
 }
 
-/// Call a macro with every mutator that is a plain number: its name and its range.
-macro_rules! numbers {
-    ($call:ident) => {
-        $call! {
+impl Mutators {
+    /// Call a function with each mutator: its name, its value to read or change, its lowest and its highest one.
+    fn visit(&mut self, mut visit: impl FnMut(&'static str, &mut f32, f32, f32)) {
+        let config = &mut self.config;
+        macro_rules! numbers { ($($name:ident: $low:expr, $high:expr;)*) => {
+            $(visit(stringify!($name), &mut config.$name, $low, $high);)*
+        }; }
+        macro_rules! flags { ($($name:ident)*) => { $(
+            let mut flag = f32::from(u8::from(config.$name));
+            visit(stringify!($name), &mut flag, 0.0, 1.0);
+            config.$name = flag > 0.0;
+        )* }; }
+        numbers! {
             car_mass: 1.0, 1e5; ball_mass: 0.1, 1e5; ball_max_speed: 1.0, 1e5; ball_drag: 0.0, 0.999;
             jump_accel: -1e6, 1e6; jump_immediate_force: -1e5, 1e5;
             boost_accel_ground: -1e6, 1e6; boost_accel_air: -1e6, 1e6; boost_used_per_second: 0.0, 1e6;
@@ -36,70 +45,41 @@ macro_rules! numbers {
             boost_pad_amount_small: 0.0, 1e6; boost_pad_amount_big: 0.0, 1e6;
             boost_pad_cooldown_small: 0.0, 1e6; boost_pad_cooldown_big: 0.0, 1e6;
             ball_hit_extra_force_scale: -1e3, 1e3; bump_force_scale: -1e3, 1e3;
-            ball_radius: 10.0, 900.0; recharge_boost_per_second: 0.0, 1e6; recharge_boost_delay: 0.0, 1e6
+            ball_radius: 10.0, 900.0; recharge_boost_per_second: 0.0, 1e6; recharge_boost_delay: 0.0, 1e6;
         }
-    };
-}
+        flags! { unlimited_flips unlimited_double_jumps recharge_boost_enabled enable_team_demos boost_pads_enabled }
+        let mut mode = DEMO_MODES.iter().position(|mode| *mode == config.demo_mode).unwrap_or(0) as f32;
+        visit("demo_mode", &mut mode, 0.0, 2.0);
+        config.demo_mode = DEMO_MODES[mode as usize];
+        visit("gravity", &mut config.gravity.z, -1e5, 1e5);
+        visit("ball_bounciness", &mut self.ball_bounciness, 0.0, 2.0);
+    }
 
-macro_rules! flags {
-    ($call:ident) => {
-        $call! { unlimited_flips, unlimited_double_jumps, recharge_boost_enabled, enable_team_demos, boost_pads_enabled }
-    };
-}
-
-impl Mutators {
     /// Return all mutators by name. `gravity` is the pull along z, uu/s^2; flags are 0 or 1.
     ///
     /// `demo_mode` is 0 where a car needs to be supersonic, 1 where any contact demolishes, 2 without.
     pub fn by_name(&self) -> BTreeMap<&'static str, f32> {
-        let config = &self.config;
-        let mut all = BTreeMap::from([
-            ("ball_bounciness", self.ball_bounciness),
-            ("gravity", config.gravity.z),
-            ("demo_mode", DEMO_MODES.iter().position(|mode| *mode == config.demo_mode).unwrap_or(0) as f32),
-        ]);
-        macro_rules! read_numbers { ($($name:ident: $low:expr, $high:expr);*) => {
-            $(all.insert(stringify!($name), config.$name);)*
-        }; }
-        macro_rules! read_flags { ($($name:ident),*) => {
-            $(all.insert(stringify!($name), f32::from(u8::from(config.$name)));)*
-        }; }
-        numbers!(read_numbers);
-        flags!(read_flags);
+        let (mut all, mut copy) = (BTreeMap::new(), *self);
+        copy.visit(|name, value, _, _| _ = all.insert(name, *value));
         all
     }
 
     /// Change a mutator.
     pub fn set(&mut self, name: &str, value: f32) -> Result<()> {
-        let ranged = |low: f32, high: f32| {
-            if value >= low && value <= high {
-                return Ok(value);
+        let mut range = None;
+        self.visit(|own, old, low, high| {
+            if own == name {
+                range = Some((low, high));
+                *old = if (low..=high).contains(&value) { value } else { *old };
             }
-            refuse!("mutator {name} is {value}, expected a number from {low} to {high}")
+        });
+        let Some((low, high)) = range else {
+            let known: Vec<_> = self.by_name().into_keys().collect();
+            refuse!("there is no mutator {name:?}, expected one of {}", known.join(", "));
         };
-        macro_rules! set_numbers { ($($field:ident: $low:expr, $high:expr);*) => {
-            match name {
-                $(stringify!($field) => { self.config.$field = ranged($low, $high)?; return Ok(()); })*
-                _ => {}
-            }
-        }; }
-        macro_rules! set_flags { ($($field:ident),*) => {
-            match name {
-                $(stringify!($field) => { self.config.$field = ranged(0.0, 1.0)? > 0.0; return Ok(()); })*
-                _ => {}
-            }
-        }; }
-        numbers!(set_numbers);
-        flags!(set_flags);
-        match name {
-            "ball_bounciness" => self.ball_bounciness = ranged(0.0, 1.0)?,
-            "gravity" => self.config.gravity.z = ranged(-1e5, 1e5)?,
-            "demo_mode" => self.config.demo_mode = DEMO_MODES[ranged(0.0, 2.0)? as usize],
-            _ => {
-                let known: Vec<_> = self.by_name().into_keys().collect();
-                refuse!("there is no mutator {name:?}, expected one of {}", known.join(", "));
-            }
+        if (low..=high).contains(&value) {
+            return Ok(());
         }
-        Ok(())
+        refuse!("mutator {name} is {value}, expected a number from {low} to {high}")
     }
 }

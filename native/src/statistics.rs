@@ -64,17 +64,14 @@ impl Statistics {
         (gravity, radius): (f32, f32),
         mut emit: impl FnMut(Event),
     ) {
-        let newly = scored && !self.scored;
-        self.scored = scored;
-        if newly {
+        if !std::mem::replace(&mut self.scored, scored) && scored {
             let team = if ball.phys.pos.y > 0.0 { Team::Blue } else { Team::Orange };
             let scorers = self::team(team == Team::Blue, blue, cars);
             let scorer = self.latest(scorers, now.saturating_sub(GOAL_TOUCH));
             let passer = scorer.and_then(|car| self.passer(car, blue, cars));
             self.count(scorer, 0);
             self.count(passer, 1);
-            let numbers = [team as u8 as f32, ball.phys.vel.length(), 0.0, 0.0, 0.0, 0.0];
-            emit(Event::new(Kind::Goal, scorer, passer, numbers));
+            emit(Event::new(Kind::Goal, scorer, passer, &[team as u8 as f32, ball.phys.vel.length()]));
             return;
         }
         let goal = goal_ahead(ball, gravity, radius);
@@ -83,7 +80,7 @@ impl Statistics {
                 let saver = self.latest(team(at == Team::Blue, blue, cars), now - 1);
                 if saver.is_some() {
                     self.count(saver, 2);
-                    emit(Event::new(Kind::Save, saver, None, [0.0; 6]));
+                    emit(Event::new(Kind::Save, saver, None, &[]));
                 }
                 self.shot_at = None;
             }
@@ -96,8 +93,7 @@ impl Statistics {
             if let Some(car) = shooter {
                 let passer = self.passer(car, blue, cars);
                 self.count(shooter, 3);
-                let numbers = [ball.phys.vel.length(), 0.0, 0.0, 0.0, 0.0, 0.0];
-                emit(Event::new(Kind::Shot, shooter, passer, numbers));
+                emit(Event::new(Kind::Shot, shooter, passer, &[ball.phys.vel.length()]));
                 self.shot_at = Some(at);
                 self.cooldown = SHOT_COOLDOWN;
             }

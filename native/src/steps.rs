@@ -57,6 +57,8 @@ pub struct Task<'a> {
     pub every: usize,
     /// Ticks that the row shows.
     pub shown: usize,
+    /// The row as the call began, kept once it shows a later tick that is not the last.
+    pub before: Vec<f32>,
 }
 
 impl Task<'_> {
@@ -64,12 +66,14 @@ impl Task<'_> {
     pub fn advance(&mut self, from: usize, to: usize) {
         let mut at = from;
         let end = to.min(self.ticks);
-        while at < end {
+        while at < end && self.game.dead.is_none() {
             // Up to the next frame, or to the end.
             let stop = if self.frames.is_some() { (at / self.every + 1) * self.every } else { end };
             let stop = stop.min(end);
-            self.game.advance(self.layout, at as u32, (stop - at) as u32);
-            if stop % self.every == 0 && self.frames.is_some() && self.game.dead.is_none() {
+            if let Err(message) = self.game.advance(self.layout, at as u32, (stop - at) as u32) {
+                let row = if self.before.is_empty() { &*self.row } else { &self.before };
+                self.game.die_in_step(self.layout, message, row);
+            } else if stop % self.every == 0 && self.frames.is_some() {
                 self.show(stop);
                 let size = self.layout.size;
                 if let Some(frames) = &mut self.frames {
@@ -84,6 +88,9 @@ impl Task<'_> {
     pub fn show(&mut self, at: usize) {
         let at = at.min(self.ticks);
         if self.game.dead.is_none() {
+            if at < self.ticks && self.before.is_empty() {
+                self.before = self.row.to_vec();
+            }
             crate::view::count_frame(self.layout, self.row, (at - self.shown) as u64);
             self.game.show(self.layout, self.row);
             self.shown = at;

@@ -217,7 +217,11 @@ def call(data, random, group, others):
     if what == "seed":
         return matches.seed(random.choice([0, 1, 2**64 - 1, 2**64]), random.choice([None, some]))
     if what == "panic":
-        return matches.panic_next(random.randrange(count)) if random.random() < 0.2 else None
+        if random.random() < 0.7:
+            calls = ["put", "nudge", "kickoff", "clone_into", "forecast_ball", "respawn", "demolish"]
+            calls += ["step"] * 3
+            matches.panic_next(random.randrange(count), random.choice(calls), random.choice([0, 0, 5]))
+        return None
     return rs.step_groups(
         [
             (one[0], one[1], controls(data, random, one[3], one[2].blue + one[2].orange, ticks), None)
@@ -268,6 +272,7 @@ def face(data):
                 assert np.isfinite(shown[name]).all(), (name, shown[name])
         if random.random() < 0.5:
             for dead in matches.dead():
+                matches.panic_next(dead)  # not in put
                 matches.put([dead], believable(random, layout, 1), buffer)
 
 

@@ -2,8 +2,10 @@
 
 import time
 
+import bounces
 import numpy as np
 import pytest
+import rocketsim_batch as rs
 from scenes import bits, fly, playing, resting
 
 
@@ -91,6 +93,51 @@ def test_bounciness_of_0_6_is_rocketsims_own_to_the_bit():
         world.step(ticks=400)
     assert (bits(own.buffer) == bits(named.buffer)).all()
     assert (own.buffer != other.buffer).any()
+
+
+@pytest.fixture(scope="module")
+def older_simulator():
+    pytest.importorskip("RocketSim")
+    bounces.load_old_meshes()
+
+
+@pytest.mark.parametrize("bounciness", bounces.BOUNCINESS)
+@pytest.mark.parametrize("surface", [name for name in bounces.SURFACES if name != "slope"])
+def test_a_bounce_off_a_plane_is_that_of_rocketsim_2_2_1(surface, bounciness, older_simulator):
+    apart = bounces.errors(surface, bounciness)
+    assert len(apart) >= 55
+    assert apart.max(axis=0) == pytest.approx([0, 0], abs=0.25)  # 0.20 uu/s measured
+    assert apart[:, 1].max() < 0.003  # rad/s
+
+
+@pytest.mark.parametrize("bounciness", bounces.BOUNCINESS)
+def test_a_bounce_off_a_slope_is_as_near_as_that_of_0_6(bounciness, older_simulator):
+    """There the simulators differ by their meshes, so errors grow as the push of the bounce does."""
+    own, found = (bounces.errors("slope", value)[:, 0] for value in (0.6, bounciness))
+    push = (1 + bounciness) / 1.6
+    assert np.median(found) < 1.4 * push * np.median(own)
+    assert found.max() < 1.4 * push * own.max()
+
+
+@pytest.mark.parametrize("bounciness", [0.2, 0.4, 0.6, 1.2])
+@pytest.mark.parametrize("surface", [name for name in bounces.SURFACES if name not in ("slope", "ceiling")])
+def test_a_ball_bounces_once_and_leaves_without_another_push(surface, bounciness):
+    places, velocities, spins = bounces.starts(surface)
+    world = resting(len(places), 0, 0)
+    for match in world.all:
+        world.matches.set_mutators(match, {"ball_bounciness": bounciness})
+    world.state["ball_position"][:], world.state["ball_linear_velocity"][:] = places, velocities
+    world.state["ball_angular_velocity"][:] = spins
+    world.put()
+    count = np.zeros(world.count, int)
+    for _ in range(bounces.AHEAD + 8):
+        before = world.state["ball_linear_velocity"].copy()
+        events = world.step()
+        bounced = events["match"][events["kind"] == rs.BOUNCE]
+        change = np.linalg.norm(world.state["ball_linear_velocity"] - before, axis=1)
+        assert (np.delete(change, bounced) < 8).all()  # gravity and drag alone
+        count[bounced] += 1
+    assert (count == 1).all()
 
 
 def test_mutators_act_from_the_next_put_on():

@@ -182,3 +182,22 @@ def test_memory_stays_the_same_over_many_steps():
 
     first = play(steps // 3)
     assert play(steps) - first < 2e6 + 1000 * matches
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.skipif(not SLOW, reason="takes half a minute: ROCKETSIM_BATCH_SLOW=1")
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="reads Linux's memory counters")
+def test_memory_saturates_in_single_ticks_of_random_play():
+    """RocketSim's lists of contacts and cells keep their largest size, which matches reach by and by."""
+    world = playing(100, 3, 3, ticks=0)
+    random = np.random.default_rng(1)
+    some = [random_controls(random, 100, 6) for _ in range(64)]
+
+    def grow():
+        before = int(Path("/proc/self/statm").read_text().split()[1])
+        for _ in range(10_000):
+            world.step(some[random.integers(64)])
+        return (int(Path("/proc/self/statm").read_text().split()[1]) - before) * os.sysconf("SC_PAGE_SIZE")
+
+    first, second = grow(), grow()
+    assert second < 400_000 and second < first / 4  # a byte a match and tick would be 1,000,000

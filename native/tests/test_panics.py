@@ -17,6 +17,12 @@ def folder(tmp_path, monkeypatch):
     return tmp_path / "crashes"
 
 
+def read(folder):
+    """Return what the only file of a panic has."""
+    (file,) = folder.glob("crash-*.json")
+    return json.loads(file.read_text())
+
+
 @pytest.mark.parametrize("threads", [1, 2])
 def test_the_match_is_dead_and_the_others_equal_a_run_without_the_panic(threads):
     world, twin = playing(5, 2, 1, seed=3, threads=threads), playing(5, 2, 1, seed=3)
@@ -88,13 +94,13 @@ def test_a_panic_leaves_a_file_with_all_that_a_replay_needs(folder):
         world.step(controls, 8)
     (file,) = folder.glob("crash-*.json")
     crash = json.loads(file.read_text())
-    assert crash["match"] == 1 and crash["ticks"] == 8 and crash["simulated"] == 0
+    assert crash["match"] == 1 and crash["call"] == "step"
     assert "a test asked for this panic" in crash["message"]
     assert crash["state_bits"] == row.view(np.uint32).tolist()
     assert crash["team_sizes"] == [1, 1] and crash["version"] == rs.VERSION
     assert crash["mutators"]["ball_bounciness"] == pytest.approx(0.7)
-    assert np.array(crash["controls"], np.float32).shape == (2, 1, 8)
-    assert (np.array(crash["controls"], np.float32)[:, 0] == controls[1, :, 0]).all()
+    assert np.array(crash["controls"], np.float32).shape == (1, 2, 8)
+    assert (np.array(crash["controls"], np.float32)[0] == controls[1, :, 0]).all()
     again, words = replay(file)
     assert not again and "did not panic within 1 ticks" in words and "a test asked" in words
     done = subprocess.run(
@@ -106,14 +112,120 @@ def test_a_panic_leaves_a_file_with_all_that_a_replay_needs(folder):
     assert done.returncode == 1 and done.stdout.strip() == words and not done.stderr
 
 
-def test_a_replay_plays_what_would_have_acted_with_its_delays():
+def test_a_file_has_the_controls_that_acted_with_their_delays(folder):
     world = playing(1, 1, 0, seed=5)
     first, second = (random_controls(np.random.default_rng(seed), 1, 1, 10) for seed in (1, 2))
     world.step(first, 10, np.array([[4]]))
-    world.step(second, 10, np.array([[3]]))
-    _, ticks, vectors = world.matches.latest_step(0)
-    expected = np.concatenate([first[0, 0, 6:9], second[0, 0, :7]])
-    assert ticks == 10 and vectors.shape == (1, 11, 8) and (vectors[0, :10] == expected).all()
+    world.matches.panic_next(0, ticks=7)
+    with pytest.raises(rs.MatchError):
+        world.step(second, 10, np.array([[3]]))
+    expected = np.concatenate([first[0, 0, 6:9], second[0, 0, :5]])
+    assert (np.array(read(folder)["controls"], np.float32)[:, 0] == expected).all()
+
+
+def test_a_file_begins_where_a_step_with_several_looks_for_ctrl_c_began(folder):
+    world = playing(1, 1, 1, seed=5)
+    row = world.buffer[0].copy()
+    world.matches.panic_next(0, ticks=40_000)
+    with pytest.raises(rs.MatchError):
+        world.step(ticks=50_000)
+    crash = read(folder)
+    assert crash["state_bits"] == bits(row).tolist() and len(crash["controls"]) == 40_001
+    assert (bits(world.buffer[0]) != bits(row)).any()
+
+
+CALLS = {
+    "step": lambda world, row: world.step(ticks=3),
+    "play": lambda world, row: world.matches.play(world.buffer, np.zeros((2, 2, 3, 8), np.float32)),
+    "put": lambda world, row: world.matches.put([1], row, world.buffer),
+    "nudge": lambda world, row: world.matches.nudge([1], row, world.buffer, cars=np.array([[False, True]])),
+    "kickoff": lambda world, row: world.matches.kickoff([1], world.buffer),
+    "respawn": lambda world, row: world.matches.respawn(1, 0, world.buffer),
+    "demolish": lambda world, row: world.matches.demolish(1, 1, world.buffer),
+    "clone_into": lambda world, row: world.matches.clone_into([1], [0], world.buffer),
+    "forecast_ball": lambda world, row: world.matches.forecast_ball([1], 20, 5),
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_a_panic_in_any_call_leaves_a_file_that_replays_it(call, folder, monkeypatch):
+    world = playing(2, 1, 1, seed=5)
+    row = world.buffer[1:2].copy()
+    rs.views(world.layout, row)["car_position"][:, :, 2] += 300
+    before = world.buffer.copy()
+    name = "step" if call == "play" else call
+    world.matches.panic_next(1, name)
+    with pytest.raises(rs.MatchError, match=r"match 1: .*a test asked for this panic") as caught:
+        CALLS[call](world, row)
+    assert caught.value.args[1:] == ([1], [0])
+    assert (bits(world.buffer[1]) == bits(before[1])).all()
+    crash = read(folder)
+    assert (crash["match"], crash["call"]) == (1, name)
+    state = np.array([crash["state_bits"]], np.uint32).view(np.float32)
+    if call in ("clone_into", "forecast_ball"):  # they see no row, so they tell what the ball does
+        for field in ("gravity", "ball_position", "ball_rotation", "ball_linear_velocity"):
+            own, shown = (rs.views(world.layout, rows)[field] for rows in (state, before[1:2]))
+            assert (own == shown).all()
+    elif call != "put":
+        assert (bits(state[0]) == bits(before[1])).all()
+    assert crash["given_bits"] == (bits(row[0]).tolist() if call in ("put", "nudge") else [])
+    expected = {"nudge": [1, 0, 1], "respawn": [0], "demolish": [1], "forecast_ball": [20, 5]}
+    assert crash["arguments"] == expected.get(call, [])
+    again, words = replay(next(folder.iterdir()))
+    assert not again and words.startswith("It did not panic")
+    made = []
+
+    class Panicking(rs.Matches):
+        """Matches whose next call of the name panics."""
+
+        def set_seeds(self, number, seeds):
+            made.append(seeds)
+            super().set_seeds(number, seeds)
+            self.panic_next(0, name)
+
+    monkeypatch.setattr(rs, "Matches", Panicking)
+    again, words = replay(next(folder.glob("crash-*-1.json")))
+    assert again and words.startswith("It panicked again") and made == [tuple(crash["seeds"])]
+
+
+def test_a_replayed_kickoff_chooses_the_spots_of_the_one_that_panicked(folder, monkeypatch):
+    world, twin = playing(1, 2, 2, seed=9), playing(1, 2, 2, seed=9)
+    twin.matches.kickoff([0], twin.buffer)
+    world.matches.panic_next(0, "kickoff")
+    with pytest.raises(rs.MatchError):
+        world.matches.kickoff([0], world.buffer)
+    shown = []
+
+    class Watched(rs.Matches):
+        """Matches that remember what their kickoff shows."""
+
+        def kickoff(self, matches, buffer):
+            super().kickoff(matches, buffer)
+            shown.append(buffer.copy())
+
+    monkeypatch.setattr(rs, "Matches", Watched)
+    replay(next(folder.iterdir()))
+    places = rs.views(world.layout, shown[0])["car_position"]
+    assert (places == twin.state["car_position"]).all()
+
+
+@pytest.mark.parametrize("call", ["clone_into", "forecast_ball"])
+def test_a_panic_in_a_call_that_only_reads_leaves_the_match_alive(call):
+    world = playing(2, 1, 1, seed=5)
+    world.matches.panic_next(1, call)
+    with pytest.raises(rs.MatchError):
+        CALLS[call](world, world.buffer[1:2].copy())
+    assert world.matches.dead() == {}
+    world.step()
+
+
+def test_a_match_without_cars_leaves_a_file_that_replays_too(folder):
+    world = playing(1, 0, 0, ticks=0)
+    world.matches.panic_next(0, ticks=3)
+    with pytest.raises(rs.MatchError):
+        world.step(ticks=5)
+    again, words = replay(next(folder.iterdir()))
+    assert not again and "within 4 ticks" in words
 
 
 def test_the_folder_keeps_the_newest_twenty(folder):

@@ -190,7 +190,7 @@ def test_no_matches_at_all_are_fine(unchanged):
         ({"gravity": np.nan}, "match 1: mutator gravity is NaN"),
         ({"ball_radius": 0}, "ball_radius is 0, expected"),
         ({"boost_accel_air": 0, "car_mass": -1}, "car_mass is -1"),
-        ({"ball_bounciness": 1.5}, "ball_bounciness is 1.5"),
+        ({"ball_bounciness": 2.5}, "ball_bounciness is 2.5"),
     ],
 )  # fmt: skip
 def test_mutators_are_checked_and_none_is_changed(mutators, words, unchanged):

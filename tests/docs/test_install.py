@@ -192,7 +192,9 @@ def test_make_check_and_make_test_run_cargo_where_it_is(make: Make, tmp_path: Pa
     assert "cargo fmt --manifest-path native/Cargo.toml --check" in with_cargo["check"]
     assert re.search(r"cargo clippy .*--release --locked .*-- -D warnings", with_cargo["check"])
     assert re.search(r"cargo test .*--locked", with_cargo["test"])
-    for target in with_cargo:
+    slow = make("-n", "test-slow", cargo="1.95.0").stdout.replace("\\\n", "")
+    assert re.search(r"ROCKETSIM_MESHES=.*cargo test .*--locked .*--test modes -- --ignored", slow)
+    for target in (*with_cargo, "test-slow"):
         assert not re.search("cargo (fmt|clippy|test)", make("-n", target).stdout)
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]
     assert settings["testpaths"] == ["tests", "native/tests"]

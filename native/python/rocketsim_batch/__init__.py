@@ -5,7 +5,6 @@ controls (matches, cars, ticks, 8) -> Matches.step -> buffer (matches, size), ev
 
 import importlib.util
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -17,10 +16,11 @@ from rocketsim_batch._native import (
     VERSION,
     Layout,
     MatchError,
+    Matches,
     meshes_loaded,
     pad_positions,
+    step_groups,
 )
-from rocketsim_batch.crashes import write_crashes
 
 __version__ = VERSION
 INTERFACE = 1
@@ -48,69 +48,6 @@ __all__ = [
     "SOURCE_HASH", "TOUCH", "Layout", "MatchError", "Matches", "crash_folder", "load_meshes", "meshes_loaded",
     "pad_positions", "source_hash", "step_groups", "views",
 ]  # fmt: skip
-
-
-class Matches(_native.Matches):
-    """Matches of equal team sizes, stepped together.
-
-    Where RocketSim panics inside a match, `crash_folder` gets a file that
-    `python -m rocketsim_batch.replay FILE` plays again.
-    """
-
-    def put(self, matches: Sequence[int], states: np.ndarray, buffer: np.ndarray) -> None:
-        """Make some matches anew from states; `_native.Matches.put` has the details."""
-        try:
-            super().put(matches, states, buffer)
-        except MatchError as error:
-            rows = dict(zip(matches, states, strict=True))
-            write_crashes(error, [(self, rows, None)], crash_folder)
-            raise
-
-    def step(
-        self, buffer: np.ndarray, controls: np.ndarray, ticks: int, delay: np.ndarray | None = None
-    ) -> None:
-        """Step all matches by some ticks; `_native.Matches.step` has the details."""
-        try:
-            super().step(buffer, controls, ticks, delay)
-        except MatchError as error:
-            write_crashes(error, [(self, buffer, ticks)], crash_folder)
-            raise
-
-    def play(
-        self,
-        buffer: np.ndarray,
-        controls: np.ndarray,
-        *,
-        every: int = 1,
-        lengths: Sequence[int] | None = None,
-    ) -> np.ndarray:
-        """Play whole lines of control vectors; `_native.Matches.play` has the details."""
-        before = np.array(buffer)
-        try:
-            return super().play(buffer, controls, every=every, lengths=lengths)
-        except MatchError as error:
-            write_crashes(error, [(self, before, controls.shape[2])], crash_folder)
-            raise
-
-
-def step_groups(
-    groups: Sequence[tuple[Matches, np.ndarray, np.ndarray, np.ndarray | None]], ticks: int
-) -> None:
-    """Step several groups of matches in one call, on one pool of threads.
-
-    Args:
-        groups: Matches, buffer, controls and delay (or None) of each, as `Matches.step` takes them.
-        ticks: Ticks of the step.
-
-    Raises:
-        ValueError: An argument is wrong; the message names the group, and nothing was stepped.
-        MatchError: Matches panicked: `args[1]` has their numbers, `args[2]` their groups.
-    """
-    try:
-        _native.step_groups(groups, ticks)
-    except MatchError as error:
-        write_crashes(error, [(matches, buffer, ticks) for matches, buffer, *_ in groups], crash_folder)
-        raise
 
 
 def source_hash(folder: str | Path) -> str:

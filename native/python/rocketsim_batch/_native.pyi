@@ -62,7 +62,11 @@ class Layout:
         """Column and shape by name; fields of cars begin with `car_` and count from the car's part."""
 
 class Matches:
-    """N matches of equal team sizes, stepped together; its docstrings have the details."""
+    """N matches of equal team sizes, stepped together; its docstrings have the details.
+
+    Where RocketSim panics inside a match, `rocketsim_batch.crash_folder` gets a file that
+    `python -m rocketsim_batch.replay FILE` plays again.
+    """
 
     def __new__(cls, matches: int, layout: Layout, *, seed: int = 0, threads: int = 1) -> Matches: ...
     def __len__(self) -> int: ...
@@ -128,17 +132,28 @@ class Matches:
         """Put a car on a respawn spot of its team now."""
     def demolish(self, number: int, car: int, buffer: npt.NDArray[np.float32]) -> None:
         """Demolish a car now."""
-    def panic_next(self, number: int) -> None:
-        """Let the next step of a match panic, to test what a caller does then."""
-    def latest_step(self, number: int) -> tuple[int, int, npt.NDArray[np.float32]]:
-        """Return seed, simulated ticks, controls `(cars, ticks + 1, 8)` of a latest step."""
+    def panic_next(self, number: int, call: str = "step", ticks: int = 0) -> None:
+        """Let the next call of a name panic in a match, a step after some ticks, to test a caller."""
+    def set_seeds(self, number: int, seeds: tuple[int, int]) -> None:
+        """Set the seeds of a match's random streams, of kickoffs and of respawns, to replay a panic."""
 
 def step_groups(
     groups: Sequence[
         tuple[Matches, npt.NDArray[np.float32], npt.NDArray[np.float32], npt.NDArray[np.int64] | None]
     ],
     ticks: int,
-) -> None: ...
+) -> None:
+    """Step several groups of matches in one call, on one pool of threads.
+
+    Args:
+        groups: Matches, buffer, controls and delay (or None) of each, as `Matches.step` takes them.
+        ticks: Ticks of the step.
+
+    Raises:
+        ValueError: An argument is wrong; the message names the group, and nothing was stepped.
+        MatchError: Matches panicked: `args[1]` has their numbers, `args[2]` their groups.
+    """
+
 def load_meshes(folder: str | Path) -> None: ...
 def meshes_loaded() -> bool: ...
 def pad_positions() -> list[tuple[float, float, float, bool]]: ...

@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 
 import rocketsim_batch as rs
-from rocketsim_batch import _native
 
 
 def replay(file: str | Path) -> tuple[bool, str]:
@@ -37,24 +36,43 @@ def replay(file: str | Path) -> tuple[bool, str]:
             car_columns=car_columns,
             **{name: layout[name] for name in ("size", "car_start", "car_stride", "pads")},
         )
-        state = np.array([crash["state_bits"]], np.uint32).view(np.float32)
-        before, mutators, seed = crash["message"], crash["mutators"], crash["seed"]
-        controls = None if crash["controls"] is None else np.array([crash["controls"]], np.float32)
+        call, seeds, before = crash["call"], tuple(crash["seeds"]), crash["message"]
+        state, given = (
+            np.array([crash[name]], np.uint32).view(np.float32) for name in ("state_bits", "given_bits")
+        )
+        arguments, mutators = crash["arguments"], crash["mutators"]
+        ticks, cars = len(crash["controls"]), own.blue + own.orange
+        controls = np.array(crash["controls"], np.float32).reshape(1, ticks, cars, 8).swapaxes(1, 2)
     except (KeyError, TypeError, UnicodeDecodeError, json.JSONDecodeError) as error:
         raise ValueError(f"{file} is no file of a panic: {error!r}") from error
     rs.load_meshes()
-    matches, buffer = _native.Matches(1, own, seed=seed), np.zeros((1, own.size), np.float32)
+    matches, buffer = rs.Matches(1, own), np.zeros((1, own.size), np.float32)
     matches.set_mutators(0, mutators)
     same = crash["source_hash"] == rs.SOURCE_HASH
     build = "" if same else f" (version {crash['version']}, another build)"
     try:
-        matches.put([0], state, buffer)
-        if controls is not None:
-            matches.play(buffer, controls.reshape(1, own.blue + own.orange, -1, 8))
+        if call != "put":
+            matches.put([0], state, buffer)
+        matches.set_seeds(0, seeds)
+        if call == "step":
+            matches.play(buffer, np.ascontiguousarray(controls))
+        elif call == "put":
+            matches.put([0], given, buffer)
+        elif call == "nudge":
+            moves = np.array([arguments], bool)
+            matches.nudge([0], given, buffer, ball=bool(moves[0, 0]), cars=np.ascontiguousarray(moves[:, 1:]))
+        elif call == "kickoff":
+            matches.kickoff([0], buffer)
+        elif call == "clone_into":
+            matches.clone_into([0], [0], buffer)
+        elif call == "forecast_ball":
+            matches.forecast_ball([0], *arguments)
+        else:  # respawn and demolish
+            getattr(matches, call)(0, *arguments, buffer)
     except rs.MatchError as error:
         return True, f"It panicked again: {error.args[0]}. Before{build}: {before}"
-    ticks = 0 if controls is None else controls.shape[2]
-    return False, f"It did not panic within {ticks} ticks. Before{build}: {before}"
+    what = f"within {ticks} ticks" if call == "step" else f"in {call}"
+    return False, f"It did not panic {what}. Before{build}: {before}"
 
 
 def main(arguments: Sequence[str]) -> int:
