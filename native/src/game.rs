@@ -219,23 +219,13 @@ impl Game {
         self.began.0 = self.ticks;
         // Events and touches are those of one step.
         self.events.clear();
-        for clocks in &mut self.clocks {
-            clocks.touches = 0;
-        }
+        self.clocks.iter_mut().for_each(|clocks| clocks.touches = 0);
     }
 
     /// Simulate some ticks; a panic kills the match. `from` is the step's tick that comes first.
     pub fn advance(&mut self, layout: &Layout, from: u32, ticks: u32) {
-        if self.dead.is_some() {
-            return;
-        }
-        let done = guarded(|| {
-            for tick in from..from + ticks {
-                self.tick(layout, tick);
-            }
-        });
-        if let Err(text) = done {
-            self.dead = Some(text);
+        if self.dead.is_none() {
+            self.dead = guarded(|| (from..from + ticks).for_each(|tick| self.tick(layout, tick))).err();
         }
     }
 

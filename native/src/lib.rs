@@ -18,6 +18,7 @@ pub mod view;
 
 use std::path::PathBuf;
 
+use pyo3::exceptions::PyImportError;
 use pyo3::prelude::*;
 use rocketsim::{Arena, GameMode};
 
@@ -61,9 +62,22 @@ fn pad_positions() -> Result<Vec<(f32, f32, f32, bool)>> {
     Ok(pads.iter().map(|pad| (pad.pos.x, pad.pos.y, pad.pos.z, pad.is_big)).collect())
 }
 
+/// Refuse a processor without the instructions of the build; std's detection tells the build's, not its own.
+fn check_processor() -> PyResult<()> {
+    #[cfg(all(target_arch = "x86_64", target_feature = "sse4.2"))]
+    if !std::arch::x86_64::__cpuid(1).ecx & 0x98_2201 != 0 {
+        return Err(PyImportError::new_err(
+            "rocketsim_batch needs a processor of x86-64-v2 (SSE4.2), as most since 2009 are; \
+             else remove target-cpu from native/.cargo/config.toml, and enter: pip install ./native",
+        ));
+    }
+    Ok(())
+}
+
 /// The compiled part of `rocketsim_batch`.
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    check_processor()?;
     module.add_class::<layout::Layout>()?;
     module.add_class::<matches::Matches>()?;
     module.add("MatchError", module.py().get_type::<MatchError>())?;

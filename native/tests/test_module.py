@@ -32,7 +32,9 @@ def test_a_build_of_these_sources_has_their_hash_and_another_has_not(tmp_path):
     (tmp_path / "src").mkdir()
     for file in (NATIVE / "src").glob("*.rs"):
         (tmp_path / "src" / file.name).write_bytes(file.read_bytes().replace(b"\n", b"\r\n"))
-    (tmp_path / "Cargo.lock").write_bytes((NATIVE / "Cargo.lock").read_bytes())
+    (tmp_path / ".cargo").mkdir()
+    for name in ("Cargo.lock", ".cargo/config.toml"):
+        (tmp_path / name).write_bytes((NATIVE / name).read_bytes())
     assert rs.source_hash(tmp_path) == rs.SOURCE_HASH, "Windows' line ends change nothing"
     (tmp_path / "src" / "game.rs").write_bytes((NATIVE / "src" / "game.rs").read_bytes() + b"//")
     assert rs.source_hash(tmp_path) != rs.SOURCE_HASH

@@ -117,11 +117,12 @@ def source_hash(folder: str | Path) -> str:
     """Return the hash of the sources in a checkout, which `SOURCE_HASH` equals where the build is fresh.
 
     Args:
-        folder: Has `Cargo.lock` and `src/*.rs`.
+        folder: Has `Cargo.lock`, `.cargo/config.toml` and `src/*.rs`.
     """
     folder = Path(folder)
     value = 0xCBF29CE484222325  # 64-bit FNV-1a, as in build.rs
-    for file in [folder / "Cargo.lock", *sorted((folder / "src").glob("*.rs"))]:
+    files = [folder / "Cargo.lock", folder / ".cargo" / "config.toml", *sorted((folder / "src").glob("*.rs"))]
+    for file in files:
         for byte in file.name.encode() + b"\0" + file.read_bytes().replace(b"\r", b"") + b"\0":
             value = (value ^ byte) * 0x100000001B3 & 0xFFFFFFFFFFFFFFFF
     return f"{value:016x}"
