@@ -50,7 +50,7 @@ $(STAMP): pyproject.toml constraints.txt $(MADE)
 native: $(NATIVE)
 
 $(NATIVE): native/Cargo.toml native/Cargo.lock native/pyproject.toml native/src \
-    $(shell find native/src native/python native/build.rs -type f ! -name "*.py[co]" 2>/dev/null) | $(STAMP)
+    $(shell find native/src native/python native/build.rs native/.cargo -type f ! -name "*.py[co]" 2>/dev/null) | $(STAMP)
 	$(if $(CARGO),,$(error $(NO_CARGO)))
 	PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --force-reinstall --no-deps ./native
 	touch $@

@@ -2,16 +2,17 @@
 
 use std::path::{Path, PathBuf};
 
-/// Hash `Cargo.lock` and `src/*.rs` in the order of their names: 64-bit FNV-1a over each file's name, a zero, its
+/// Hash `Cargo.lock`, `.cargo/config.toml` and `src/*.rs` in the order of their names: 64-bit FNV-1a over each file's name, a zero, its
 /// bytes without carriage returns, and a zero. `rocketsim_batch.source_hash` does the same.
 fn main() {
     println!("cargo::rerun-if-changed=src");
     println!("cargo::rerun-if-changed=Cargo.lock");
+    println!("cargo::rerun-if-changed=.cargo/config.toml");
     let entries = std::fs::read_dir("src").expect("the folder src");
     let mut files: Vec<PathBuf> = entries.map(|entry| entry.expect("an entry of src").path()).collect();
     files.retain(|file| file.extension().is_some_and(|end| end == "rs"));
     files.sort();
-    files.insert(0, PathBuf::from("Cargo.lock"));
+    files.splice(0..0, [PathBuf::from("Cargo.lock"), PathBuf::from(".cargo/config.toml")]);
     let mut hash: u64 = 0xCBF2_9CE4_8422_2325;
     for file in &files {
         let name = file.file_name().expect("a file's name").to_string_lossy().into_owned();

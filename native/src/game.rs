@@ -253,9 +253,7 @@ impl Game {
         (self.began.0, self.began.1) = (self.ticks, self.seeds());
         // Events and touches are those of one step.
         self.events.clear();
-        for clocks in &mut self.clocks {
-            clocks.touches = 0;
-        }
+        self.clocks.iter_mut().for_each(|clocks| clocks.touches = 0);
     }
 
     /// Simulate some ticks; return what a panic said. `from` is the step's tick that comes first.

@@ -216,8 +216,7 @@ impl Matches {
 
     /// Check control vectors `(matches, cars, 1 or ticks, 8)`.
     fn check_controls(&self, vectors: &PyReadonlyArray4<'_, f32>, ticks: usize) -> Result<()> {
-        let (shape, cars) = (vectors.shape(), self.layout.cars());
-        let per_car = shape[2];
+        let (shape, cars, per_car) = (vectors.shape(), self.layout.cars(), vectors.shape()[2]);
         let fits = shape[0] == self.games.len() && shape[1] == cars && shape[3] == CONTROLS;
         if !fits || (per_car != 1 && per_car != ticks) {
             let expected = format!("[{}, {cars}, 1 or {ticks}, {CONTROLS}]", self.games.len());
@@ -401,9 +400,7 @@ impl Matches {
         if sources.len() != targets.len() {
             refuse!("{} sources for {} targets, expected one each", sources.len(), targets.len());
         }
-        for &source in &sources {
-            self.check_some(&[source], &buffer)?;
-        }
+        sources.iter().try_for_each(|&source| self.check_some(&[source], &buffer))?;
         let size = self.layout.size;
         let rows = slice_mut(&mut buffer, "buffer")?;
         let copy = |&source: &usize| {

@@ -32,7 +32,9 @@ def test_a_build_of_these_sources_has_their_hash_and_another_has_not(tmp_path):
     (tmp_path / "src").mkdir()
     for file in (NATIVE / "src").glob("*.rs"):
         (tmp_path / "src" / file.name).write_bytes(file.read_bytes().replace(b"\n", b"\r\n"))
-    (tmp_path / "Cargo.lock").write_bytes((NATIVE / "Cargo.lock").read_bytes())
+    (tmp_path / ".cargo").mkdir()
+    for name in ("Cargo.lock", ".cargo/config.toml"):
+        (tmp_path / name).write_bytes((NATIVE / name).read_bytes())
     assert rs.source_hash(tmp_path) == rs.SOURCE_HASH, "Windows' line ends change nothing"
     (tmp_path / "src" / "game.rs").write_bytes((NATIVE / "src" / "game.rs").read_bytes() + b"//")
     assert rs.source_hash(tmp_path) != rs.SOURCE_HASH
@@ -201,3 +203,13 @@ def test_memory_saturates_in_single_ticks_of_random_play():
 
     first, second = grow(), grow()
     assert second < 400_000 and second < first / 4  # a byte a match and tick would be 1,000,000
+
+
+def test_a_processor_without_the_build_s_instructions_is_refused() -> None:
+    from rocketsim_batch._processor import check_processor
+
+    for features in ({"SSE42": True}, {}):
+        check_processor("x86_64", features)
+    check_processor("arm64", {"SSE42": False})
+    with pytest.raises(ImportError, match=r"needs a processor of x86-64-v2 .* pip install ./native"):
+        check_processor("AMD64", {"SSE42": False})

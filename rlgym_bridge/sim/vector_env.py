@@ -280,7 +280,9 @@ class VectorEnv:
     def _count(self, ticks: int) -> None:
         minutes = ticks * self.state.matches / (60 * TICKS_PER_SECOND)
         new = self.state.goal_scored > self._before.goal_scored
-        self.scored = np.where(new, np.where(self.state.ball_position[:, 1] > 0, 1, -1), 0).astype(np.int8)
+        self.scored = np.zeros(len(new), np.int8)
+        if new.any():
+            self.scored[new] = np.where(self.state.ball_position[new, 1] > 0, 1, -1)
         counts = self._counts
         counts["touches"] += np.count_nonzero(self._touches.new(self.state.car_ball_touches > 0, ticks))
         counts["goals"] += np.count_nonzero(new)

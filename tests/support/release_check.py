@@ -25,9 +25,7 @@ _CHECK: Final = "python -m twine check --strict dist/*"
 _MATCH: Final = "rlgym-bridge match --pace lockstep --seconds 10"
 _MATURIN: Final = "pip install maturin[zig]==1.16.0"
 _OPTIONS: Final = "--zig --compatibility manylinux_2_17"
-_NATIVE: Final = (
-    "maturin build --release --locked --manifest-path native/Cargo.toml --out wheels ${{ matrix.options }}"
-)
+_NATIVE: Final = "maturin build --release --locked --out ../wheels ${{ matrix.options }}"
 _LINUX: Final = f"{{os: ubuntu-24.04, options: {_OPTIONS}}}"
 _LOAD: Final = "from rlgym_bridge.sim.simulator import make_simulator; make_simulator('rocketsim3', 1, 1, 1)"
 _TOOLS: Final = re.compile(r"pip install (build==\S+) (twine==\S+)")
@@ -95,7 +93,7 @@ def _check_native(clean: CleanFolder, sources: Path, player: Path) -> None:
     command = _NATIVE.replace("${{ matrix.options }}", _OPTIONS).split()
     with clean.timed("build of native"):
         path = f"PATH={builder.parent}{os.pathsep}{os.environ['PATH']}"  # maturin looks for zig there
-        clean.run("env", path, *command, cwd=sources)
+        clean.run("env", path, *command, cwd=sources / "native")  # there cargo finds its flags
     (wheel,) = (sources / "wheels").iterdir()
     assert "-cp310-abi3-" in wheel.name and "manylinux_2_17" in wheel.name, wheel.name
     clean.weigh("wheel of native", wheel)

@@ -9,6 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
+from rocketsim_batch import _processor  # first: it checks the processor
+
+# isort: split
 from rocketsim_batch import _native
 from rocketsim_batch._native import (
     KINDS,
@@ -21,6 +24,8 @@ from rocketsim_batch._native import (
     pad_positions,
     step_groups,
 )
+
+del _processor
 
 __version__ = VERSION
 INTERFACE = 1
@@ -54,11 +59,12 @@ def source_hash(folder: str | Path) -> str:
     """Return the hash of the sources in a checkout, which `SOURCE_HASH` equals where the build is fresh.
 
     Args:
-        folder: Has `Cargo.lock` and `src/*.rs`.
+        folder: Has `Cargo.lock`, `.cargo/config.toml` and `src/*.rs`.
     """
     folder = Path(folder)
     value = 0xCBF29CE484222325  # 64-bit FNV-1a, as in build.rs
-    for file in [folder / "Cargo.lock", *sorted((folder / "src").glob("*.rs"))]:
+    files = [folder / "Cargo.lock", folder / ".cargo" / "config.toml", *sorted((folder / "src").glob("*.rs"))]
+    for file in files:
         for byte in file.name.encode() + b"\0" + file.read_bytes().replace(b"\r", b"") + b"\0":
             value = (value ^ byte) * 0x100000001B3 & 0xFFFFFFFFFFFFFFFF
     return f"{value:016x}"
