@@ -156,11 +156,11 @@ class WeightedSum(BatchReward):
             TypeError: A part has no batch form; the message says which.
         """
         refuse_foreign(self, self._foreign, "reward_batch", "get_rewards")
-        self._last = [
+        columns = [
             checked_shape(part, part.reward_batch(before, after, terminated, truncated), after)
             for part in self.parts
         ]
-        return self._sum(after.layout)
+        return self.join_columns(columns, after.layout)
 
     def reset(
         self, agents: Sequence[Hashable], initial_state: GameState[Any], shared_info: dict[str, Any]
@@ -189,7 +189,7 @@ class WeightedSum(BatchReward):
             dict.fromkeys(asked, flag) | dict(given)
             for flag, given in zip(flags, (is_terminated, is_truncated), strict=True)
         )
-        self._last = []
+        columns: list[np.ndarray] = []
         for part in self.parts:
             if foreign_part(part) is None:
                 column = part.reward_batch(before, after, *(np.array([flag]) for flag in flags))
@@ -197,9 +197,22 @@ class WeightedSum(BatchReward):
                 column = np.zeros((1, len(cars)), np.float32)
                 for agent, reward in ask_reward(part, asked, state, ended, cut, shared_info).items():
                     column[0, car_of(cars, agent)] = reward
-            self._last.append(column)
-        total = self._sum(after.layout)[0]
+            columns.append(column)
+        total = self.join_columns(columns, after.layout)[0]
         return {agent: float(total[car_of(cars, agent)]) for agent in agents}
+
+    def join_columns(self, columns: Sequence[np.ndarray], layout: Layout) -> np.ndarray:
+        """Return the sum of the parts' rewards, which somebody else asked for.
+
+        Args:
+            columns: Of each part, `(N, cars)`.
+            layout: Of the matches.
+
+        Returns:
+            `(N, cars)` float32.
+        """
+        self._last = [np.asarray(column, np.float32) for column in columns]
+        return self._sum(layout)
 
     def _asked(self, agents: Sequence[Hashable], state: GameState[Any]) -> list[Hashable]:
         return list(state.cars) if self.team_spirit or self.zero_sum else list(agents)
