@@ -23,7 +23,7 @@ from rlgym.rocket_league.api import GameState
 from rlgym_bridge.components.batch_form import works_in_batches
 from rlgym_bridge.components.batching import control_rows, observe
 from rlgym_bridge.components.player_spec import PlayerSpec
-from rlgym_bridge.components.reward_base import ask_reward
+from rlgym_bridge.components.reward_base import ask_reward, reward_between
 from rlgym_bridge.components.spec import Components
 from rlgym_bridge.components.user_errors import locate_method
 from rlgym_bridge.controls import NEUTRAL, ControlsError, checked_plan
@@ -67,6 +67,11 @@ class ComponentCalls:
             judging = (parts.termination_cond, parts.truncation_cond, parts.reward_fn)
             resets = (parts.obs_builder, parts.parser, *judging)
         self._reset_order = [part for part in resets if part is not None]
+        self._batch_judges = [
+            id(part) for part in (parts.termination_cond, parts.truncation_cond, parts.reward_fn)
+            if part is not None and works_in_batches(part)
+        ]  # fmt: skip
+        self._before: MatchState | None = None  # the state that rewards were last asked about
         self._obs_is_ours = parts.obs_builder is None or works_in_batches(parts.obs_builder)
         self._parser_is_ours = works_in_batches(parts.parser)
         self._cars: Sequence[int] = ()
@@ -119,7 +124,11 @@ class ComponentCalls:
         if self._provider is not None:
             self.shared_info = self._provider.set_state(self.agents, self.game, self.shared_info)
         for part in self._reset_order:
-            part.reset(self.agents, self.game, self.shared_info)
+            if id(part) not in self._batch_judges:
+                part.reset(self.agents, self.game, self.shared_info)
+            elif part is not self.parts.reward_fn:  # a condition; rewards have no memory
+                part.reset_batch(state, np.ones(1, bool))
+        self._before = state.copy()
 
     def step(self, state: MatchState) -> None:
         """End a step on `state`, which must not change until the next call of `step` or `reset`."""
@@ -161,15 +170,29 @@ class ComponentCalls:
         """
         parts, agents = self.parts, self.agents
         ends, cuts, reward = parts.termination_cond, parts.truncation_cond, parts.reward_fn
-        terminated, truncated = ({} if part is None else self.ask_condition(part) for part in (ends, cuts))
+        terminated, truncated = (
+            {} if part is None else self._ask_any_condition(part) for part in (ends, cuts)
+        )
         if reward is None:
             return StepJudgement(terminated, truncated, {})
         nobody = dict.fromkeys(agents, False)
         flags = (nobody if ends is None else terminated, nobody if cuts is None else truncated)
-        return StepJudgement(terminated, truncated, self.ask_reward(reward, *flags))
+        before, after = self._before, self._state
+        assert before is not None and after is not None  # set by reset
+        if id(reward) in self._batch_judges:
+            rewards: Mapping[Any, Any] = reward_between(reward, agents, (before, after), *flags)
+        else:
+            rewards = ask_reward(reward, agents, self.game, *flags, self.shared_info, (before, after))
+        self._before = after.copy()
+        return StepJudgement(terminated, truncated, rewards)
+
+    def _ask_any_condition(self, condition: Any) -> dict[Any, bool]:
+        if id(condition) not in self._batch_judges:
+            return self.ask_condition(condition)
+        return dict.fromkeys(self.agents, bool(condition.done_batch(self._state)[0]))
 
     def ask_condition(self, condition: Any) -> dict[Any, bool]:
-        """Return what a condition says about the latest step, by agent.
+        """Return what a condition says about the latest step in RLGym's form, by agent.
 
         Raises:
             ValueError: It gave something else than a dict of flags.
@@ -186,7 +209,7 @@ class ComponentCalls:
     def ask_reward(
         self, reward: Any, terminated: Mapping[Any, bool], truncated: Mapping[Any, bool]
     ) -> Mapping[Any, Any]:
-        """Return what a reward gives for the latest step, by agent; the flags are the conditions' answers.
+        """Return what a reward gives for the latest step in RLGym's form; the flags are the conditions'.
 
         Raises:
             ValueError: It gave something else than a number for each agent.
