@@ -17,7 +17,13 @@ from rlgym_bridge.components.batch_form import name_twin, works_in_batches
 from rlgym_bridge.components.conditions import AllCondition, AnyCondition, GoalCondition, TimeoutCondition
 from rlgym_bridge.components.default_obs import DefaultObs
 from rlgym_bridge.components.episode import ComponentCalls
-from rlgym_bridge.components.rewards import GoalReward, SpeedReward, TouchReward, WeightedSum
+from rlgym_bridge.components.rewards import (
+    BatchReward,
+    GoalReward,
+    SpeedReward,
+    TouchReward,
+    WeightedSum,
+)
 from rlgym_bridge.rlgym_state import to_rlgym
 from rlgym_bridge.sim.vector_env import Step, VectorEnv
 from rlgym_bridge.state import MatchState
@@ -172,10 +178,18 @@ def test_teams_share_what_a_foreign_reward_gives() -> None:
     np.testing.assert_allclose(rewards, expected, rtol=1e-4)
 
 
+class Moved(BatchReward):
+    """How far the car has moved along x since the last decision."""
+
+    def reward_batch(self, before: MatchState, after: MatchState, *flags: np.ndarray) -> np.ndarray:
+        moved: np.ndarray = after.car_position[..., 0] - before.car_position[..., 0]
+        return moved
+
+
 @pytest.mark.parametrize("team_spirit", [0.0, 0.5])
 def test_a_live_match_judges_as_rlgyms_loop_does(team_spirit: float, made: list[int]) -> None:
     def reward() -> WeightedSum:
-        parts = [(SpeedReward(), 1.0), (Uneven(), 0.1), (reward_functions.CombinedReward(TouchReward()), 3.0)]
+        parts = [(Moved(), 1.0), (Uneven(), 0.1), (reward_functions.CombinedReward(TouchReward()), 3.0)]
         return WeightedSum(parts, team_spirit)
 
     env, peer = VectorEnv(1, _ours, (2, 2)), reward()
@@ -201,16 +215,18 @@ def test_a_live_match_judges_as_rlgyms_loop_does(team_spirit: float, made: list[
 def test_a_live_match_of_ours_alone_makes_no_game_state(made: list[int]) -> None:
     env = VectorEnv(1, _ours)
     env.reset()
-    calls = ComponentCalls(_ours())
-    calls.begin(env.state, [0])
+    calls = ComponentCalls(_ours(reward_fn=Moved()))
+    calls.begin(env.state, [1])
     made.clear()
-    rewards = []
+    before = float(env.state.car_position[0, 1, 0])
     for _ in range(40):
         play(env, 1, forward=True)
         calls.step(env.state)
         calls.observe()
-        rewards.append(calls.judge().rewards["blue-0"])
-    assert max(rewards) >= 1 and not made
+        now = float(env.state.car_position[0, 1, 0])
+        assert calls.judge().rewards == {"orange-0": pytest.approx(now - before, abs=1e-3)}
+        before = now
+    assert not made
 
 
 class Mine(DoneCondition[Any, GameState[Any]]):
