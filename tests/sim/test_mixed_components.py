@@ -179,10 +179,10 @@ def test_teams_share_what_a_foreign_reward_gives() -> None:
 
 
 class Moved(BatchReward):
-    """How far the car has moved along x since the last decision."""
+    """How far the car has moved along y since the last decision."""
 
     def reward_batch(self, before: MatchState, after: MatchState, *flags: np.ndarray) -> np.ndarray:
-        moved: np.ndarray = after.car_position[..., 0] - before.car_position[..., 0]
+        moved: np.ndarray = after.car_position[..., 1] - before.car_position[..., 1]
         return moved
 
 
@@ -216,15 +216,15 @@ def test_a_live_match_of_ours_alone_makes_no_game_state(made: list[int]) -> None
     env = VectorEnv(1, _ours)
     env.reset()
     calls = ComponentCalls(_ours(reward_fn=Moved()))
-    calls.begin(env.state, [1])
+    calls.begin(env.state, [0])
     made.clear()
-    before = float(env.state.car_position[0, 1, 0])
+    before = float(env.state.car_position[0, 0, 1])
     for _ in range(40):
         play(env, 1, forward=True)
         calls.step(env.state)
         calls.observe()
-        now = float(env.state.car_position[0, 1, 0])
-        assert calls.judge().rewards == {"orange-0": pytest.approx(now - before, abs=1e-3)}
+        now = float(env.state.car_position[0, 0, 1])
+        assert calls.judge().rewards == {"blue-0": pytest.approx(now - before, abs=1e-3)}
         before = now
     assert not made
 
