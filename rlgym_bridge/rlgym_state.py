@@ -8,7 +8,7 @@ from rlgym.rocket_league.api import Car, GameConfig, GameState, PhysicsObject
 
 from rlgym_bridge.derived_fields import derive
 from rlgym_bridge.game import BLUE, HITBOXES, MOST_TEAM_SIZE, PAD_COUNT
-from rlgym_bridge.state import MatchState
+from rlgym_bridge.state import CAR_FIELDS, KNOWN_FIELDS, MATCH_FIELDS, MatchState, layout_of
 from rlgym_bridge.user_input.arguments import show_value
 
 _FLOATS = (
@@ -19,6 +19,21 @@ _FLAGS = (
     "has_jumped", "is_holding_jump", "is_jumping", "has_flipped", "has_double_jumped",
     "is_autoflipping",
 )  # fmt: skip
+
+_BODY: Final = ("position", "linear_velocity", "angular_velocity", "rotation")
+
+_LAYOUT: Final = layout_of(1, 0)
+_OF_MATCH: Final = {field.name: _LAYOUT.column(field.name) for field in MATCH_FIELDS}
+_OF_CAR: Final = {
+    field.name: _LAYOUT.column(field.name, car=0) - _LAYOUT.car_start for field in CAR_FIELDS
+}  # fmt: skip
+"""Column of each field in a match's part of the buffer, and in a car's part."""
+
+_FLOAT_COLUMNS: Final = tuple((name, _OF_CAR[name]) for name in _FLOATS)
+_FLAG_COLUMNS: Final = tuple((name, _OF_CAR[name]) for name in _FLAGS)
+
+_BALL: Final = tuple(_OF_MATCH[f"ball_{name}"] for name in _BODY)
+_CHASSIS: Final = tuple(_OF_CAR[name] for name in _BODY)
 
 _MOST: Final = {"position": 1e4, "linear_velocity": 1e4, "angular_velocity": 100.0}
 """Of each number: the field is 12,000 uu long, nothing moves faster than 6,000 uu/s, turns than 6 rad/s."""
@@ -61,21 +76,23 @@ def to_rlgym(state: MatchState, match: int = 0, agents: Sequence[Hashable] | Non
     names = state.agents if agents is None else agents
     if len(names) != state.layout.cars:
         raise ValueError(f"{len(names)} agent ids for {state.layout.cars} cars, expected one each")
+    numbers = state.buffer[match].copy()  # the state's own vectors are views of this
+    values: list[float] = numbers.tolist()  # one call: reading numbers one by one takes ten times as long
     game: GameState[Any] = GameState()
     game.tick_count = int(state.frame[match])
-    game.goal_scored = bool(state.goal_scored[match])
+    game.goal_scored = bool(values[_OF_MATCH["goal_scored"]])
     game.config = GameConfig()
-    game.config.gravity = float(state.gravity[match])
-    game.config.boost_consumption = float(state.boost_consumption[match])
-    game.config.dodge_deadzone = float(state.dodge_deadzone[match])
-    game.ball = _physics(
-        state.ball_position[match],
-        state.ball_linear_velocity[match],
-        state.ball_angular_velocity[match],
-        state.ball_rotation[match],
-    )
-    game.boost_pad_timers = state.pad_timer[match].copy()
-    game.cars = {name: _car(state, match, row, names) for row, name in enumerate(names)}
+    game.config.gravity = values[_OF_MATCH["gravity"]]
+    game.config.boost_consumption = values[_OF_MATCH["boost_consumption"]]
+    game.config.dodge_deadzone = values[_OF_MATCH["dodge_deadzone"]]
+    game.ball = _physics(numbers, *_BALL)
+    timers = _OF_MATCH["pad_timer"]
+    game.boost_pad_timers = numbers[timers : timers + PAD_COUNT]
+    first, stride = state.layout.car_start, state.layout.car_stride
+    game.cars = {
+        name: _car(numbers[start : start + stride], values[start : start + stride], names)
+        for name, start in zip(names, range(first, len(values), stride), strict=True)
+    }
     return game
 
 
@@ -213,35 +230,35 @@ def cars_by_agent(game: GameState[Any]) -> dict[Hashable, int]:
 
 
 def _physics(
-    position: np.ndarray, linear: np.ndarray, angular: np.ndarray, rotation: np.ndarray
-) -> PhysicsObject:
+    numbers: np.ndarray, position: int, linear: int, angular: int, rotation: int
+) -> PhysicsObject:  # fmt: skip
+    """Return a body whose vectors begin at these columns of some numbers, as views of them."""
     physics = PhysicsObject()
-    physics.position = position.copy()
-    physics.linear_velocity = linear.copy()
-    physics.angular_velocity = angular.copy()
-    physics.rotation_mtx = rotation.copy()
+    physics.position = numbers[position : position + 3]
+    physics.linear_velocity = numbers[linear : linear + 3]
+    physics.angular_velocity = numbers[angular : angular + 3]
+    physics._rotation_mtx = numbers[rotation : rotation + 9].reshape(3, 3)
     return physics
 
 
-def _car(state: MatchState, match: int, row: int, names: Sequence[Hashable]) -> Car[Any]:
+def _car(numbers: np.ndarray, values: Sequence[float], names: Sequence[Hashable]) -> Car[Any]:
+    """Return a car whose vectors are views of its part of a match's numbers; `values` are these as floats."""
     car: Car[Any] = Car()
-    car.team_num = int(state.car_team[match, row])
-    car.hitbox_type = int(state.car_hitbox[match, row])
-    car.ball_touches = int(state.car_ball_touches[match, row])
-    victim = int(state.car_bump_victim[match, row])
+    car.team_num = int(values[_OF_CAR["team"]])
+    car.hitbox_type = int(values[_OF_CAR["hitbox"]])
+    car.ball_touches = int(values[_OF_CAR["ball_touches"]])
+    victim = int(values[_OF_CAR["bump_victim"]])
     car.bump_victim_id = names[victim] if victim >= 0 else None
-    car.wheels_with_contact = tuple(bool(wheel) for wheel in state.car_wheels_with_contact[match, row])
-    for name in _FLOATS:
-        setattr(car, name, float(getattr(state, "car_" + name)[match, row]))
-    for name in _FLAGS:
-        setattr(car, name, bool(getattr(state, "car_" + name)[match, row]))
-    car.flip_torque = state.car_flip_torque[match, row].copy()
-    car.physics = _physics(
-        state.car_position[match, row],
-        state.car_linear_velocity[match, row],
-        state.car_angular_velocity[match, row],
-        state.car_rotation[match, row],
-    )
+    wheels = _OF_CAR["wheels_with_contact"]
+    front_left, front_right, back_left, back_right = values[wheels : wheels + 4]
+    car.wheels_with_contact = (bool(front_left), bool(front_right), bool(back_left), bool(back_right))
+    for name, column in _FLOAT_COLUMNS:
+        setattr(car, name, values[column])
+    for name, column in _FLAG_COLUMNS:
+        setattr(car, name, values[column] != 0)
+    torque = _OF_CAR["flip_torque"]
+    car.flip_torque = numbers[torque : torque + 3]
+    car.physics = _physics(numbers, *_CHASSIS)
     return car
 
 
@@ -252,15 +269,24 @@ def _team_sizes(game: GameState[Any]) -> tuple[int, int]:
 
 def _fill_match(state: MatchState, match: int, game: GameState[Any]) -> None:
     state.frame[match] = game.tick_count
-    state.gravity[match] = game.config.gravity
-    state.boost_consumption[match] = game.config.boost_consumption
-    state.dodge_deadzone[match] = game.config.dodge_deadzone
-    state.ball_known[match] = 1
-    state.ball_position[match] = game.ball.position
-    state.ball_linear_velocity[match] = game.ball.linear_velocity
-    state.ball_angular_velocity[match] = game.ball.angular_velocity
-    state.ball_rotation[match] = _rotation(game.ball)
-    state.pad_timer[match] = game.boost_pad_timers
+    row = state.buffer[match]
+    row[_OF_MATCH["gravity"]] = game.config.gravity
+    row[_OF_MATCH["boost_consumption"]] = game.config.boost_consumption
+    row[_OF_MATCH["dodge_deadzone"]] = game.config.dodge_deadzone
+    row[_OF_MATCH["ball_known"]] = 1
+    _fill_body(row, game.ball, *_BALL)
+    timers = _OF_MATCH["pad_timer"]
+    row[timers : timers + PAD_COUNT] = game.boost_pad_timers
+
+
+def _fill_body(
+    row: np.ndarray, physics: PhysicsObject, position: int, linear: int, angular: int, rotation: int
+) -> None:  # fmt: skip
+    """Write a body's vectors into a row of numbers, from these columns on."""
+    row[position : position + 3] = physics.position
+    row[linear : linear + 3] = physics.linear_velocity
+    row[angular : angular + 3] = physics.angular_velocity
+    row[rotation : rotation + 9] = _rotation(physics).reshape(9)
 
 
 def _rotation(physics: PhysicsObject) -> np.ndarray:
@@ -271,19 +297,23 @@ def _rotation(physics: PhysicsObject) -> np.ndarray:
         return np.eye(3, dtype=np.float32)
 
 
-def _fill_car(state: MatchState, match: int, row: int, car: Car[Any], rows: Mapping[Hashable, int]) -> None:
-    state.car_player_id[match, row] = row
-    state.car_team[match, row] = car.team_num
-    state.car_hitbox[match, row] = car.hitbox_type
-    state.car_ball_touches[match, row] = car.ball_touches or 0
-    state.car_bump_victim[match, row] = rows.get(car.bump_victim_id, -1)
-    state.car_wheels_with_contact[match, row] = car.wheels_with_contact
-    for name in (*_FLOATS, *_FLAGS):
-        getattr(state, "car_" + name)[match, row] = getattr(car, name)
-    state.car_flip_torque[match, row] = car.flip_torque
-    state.car_controls[match, row, 5] = car.is_holding_jump
-    state.car_position[match, row] = car.physics.position
-    state.car_linear_velocity[match, row] = car.physics.linear_velocity
-    state.car_angular_velocity[match, row] = car.physics.angular_velocity
-    state.car_rotation[match, row] = _rotation(car.physics)
-    state.car_known[match, row] = 1
+def _fill_car(
+    state: MatchState, match: int, place: int, car: Car[Any], places: Mapping[Hashable, int]
+) -> None:  # fmt: skip
+    values: list[Any] = [0.0] * state.layout.car_stride  # None becomes NaN below
+    values[_OF_CAR["team"]] = car.team_num
+    values[_OF_CAR["hitbox"]] = car.hitbox_type
+    values[_OF_CAR["ball_touches"]] = car.ball_touches or 0
+    values[_OF_CAR["bump_victim"]] = places.get(car.bump_victim_id, -1)
+    for name, column in (*_FLOAT_COLUMNS, *_FLAG_COLUMNS):
+        values[column] = getattr(car, name)
+    values[_OF_CAR["controls"] + 5] = car.is_holding_jump
+    start = state.layout.car_start + place * state.layout.car_stride
+    row = state.buffer[match, start : start + state.layout.car_stride]
+    row[:] = values
+    state.car_player_id[match, place] = place
+    wheels, torque, known = (_OF_CAR[name] for name in ("wheels_with_contact", "flip_torque", "known"))
+    row[wheels : wheels + 4] = car.wheels_with_contact
+    row[torque : torque + 3] = car.flip_torque
+    _fill_body(row, car.physics, *_CHASSIS)
+    row[known : known + len(KNOWN_FIELDS)] = 1

@@ -470,4 +470,4 @@ def test_an_environments_run_has_its_own_folder(here: Path) -> None:
     assert "no out in them: the run is runs/other_env-of_two" in done.stdout
     assert (here / "runs" / "other_env-of_two" / "checkpoints").is_dir()
     assert not (here / "runs" / "1v1").exists()
-    assert done.stderr.count("so components are called match by match") == 1
+    assert done.stderr.count("called match by match") == 1

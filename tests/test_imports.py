@@ -31,7 +31,8 @@ def test_the_server_uses_nothing_of_the_decoder_but_constants(path: Path) -> Non
     ours = {name for name in imports(path) if name.startswith("rlgym_bridge.")}
     allowed = ("rlgym_bridge.server", "rlgym_bridge.game", "rlgym_bridge.physics", "rlgym_bridge.dialect",
                "rlgym_bridge.sim.touches", "rlgym_bridge.user_input", "rlgym_bridge.sim.arena",
-                   "rlgym_bridge.sim.game_rules", "rlgym_bridge.sim.ruled_arena", "rlgym_bridge.sim.simulator",
+                   "rlgym_bridge.sim.game_rules", "rlgym_bridge.sim.ruled_arena",
+                   "rlgym_bridge.sim.simulator",
                    "rlgym_bridge.sim.boost_thrust",
                "rlgym_bridge.recording.mcap.mcap_writer",
                "rlgym_bridge.recording.mcap.channels")  # fmt: skip

@@ -231,7 +231,7 @@ class Task:
                 )
             self._vector_env(1).reset(0)
         elif not hasattr(self._module, "make_env"):
-            foreign: dict[str, None] = {}
+            foreign: dict[type, None] = {}
             for settings in self._settings.by_size():
                 foreign |= dict.fromkeys(
                     _check_components(Task(settings, self._whole).components(), settings)
@@ -339,20 +339,20 @@ def _agrees(settings: TrainingSettings, key: str, value: Any) -> bool:
     return bool(has == value)
 
 
-def _check_components(parts: Components, settings: TrainingSettings) -> list[str]:
+def _check_components(parts: Components, settings: TrainingSettings) -> list[type]:
     """Begin an episode of one team size, and check that observations can have noise.
 
     Returns:
-        Names of the components that have no batch form.
+        Classes of the components that have no batch form.
 
     Raises:
         SettingsError: `obs_noise` is set, and a component has no batch form.
     """
-    foreign = foreign_parts(parts)
+    foreign = [type(part) for part in foreign_parts(parts)]
     if foreign and any(settings.obs_noise.values()):
         raise SettingsError(
             f"obs_noise is {toml_value(settings.obs_noise)}, expected none where components have no batch "
-            f"form: {', '.join(foreign)}"
+            f"form: {', '.join(kind.__name__ for kind in foreign)}"
         )
     if parts.state_mutator is not None and foreign_part(parts.state_mutator) is None:
         mutator: Any = parts.state_mutator

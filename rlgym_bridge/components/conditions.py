@@ -16,7 +16,7 @@ from rlgym.rocket_league.api import GameState
 from rlgym_bridge.components.batch_form import foreign_part, refuse_foreign
 from rlgym_bridge.game import TICKS_PER_SECOND
 from rlgym_bridge.rlgym_state import from_rlgym
-from rlgym_bridge.state import MatchState
+from rlgym_bridge.state import Layout, MatchState
 from rlgym_bridge.user_input.arguments import check_number
 
 
@@ -245,6 +245,19 @@ class _Joined(BatchCondition):
         refuse_foreign(self, self._foreign, "reset_batch and done_batch", "reset and is_done")
         # No short cut: a part that is not called would miss a touch.
         done: np.ndarray = self._join.reduce([part.done_batch(state) for part in self.parts])
+        return done
+
+    def join_columns(self, columns: Sequence[np.ndarray], layout: Layout) -> np.ndarray:
+        """Return which episodes are over by the parts' answers, which somebody else asked for.
+
+        Args:
+            columns: Of each part, bool of one shape.
+            layout: Of the matches; not read.
+
+        Returns:
+            Bool of the same shape.
+        """
+        done: np.ndarray = self._join.reduce(columns)
         return done
 
     def reset(

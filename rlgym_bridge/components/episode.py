@@ -23,7 +23,7 @@ from rlgym.rocket_league.api import GameState
 from rlgym_bridge.components.batch_form import works_in_batches
 from rlgym_bridge.components.batching import control_rows, observe
 from rlgym_bridge.components.player_spec import PlayerSpec
-from rlgym_bridge.components.reward_base import ask_reward
+from rlgym_bridge.components.reward_base import ask_reward, reward_between
 from rlgym_bridge.components.spec import Components
 from rlgym_bridge.components.user_errors import locate_method
 from rlgym_bridge.controls import NEUTRAL, ControlsError, checked_plan
@@ -48,7 +48,8 @@ class ComponentCalls:
 
     Args:
         parts: Components that no other match uses.
-        judges: Whether conditions and rewards are reset too, so that `judge` may be called.
+        resets: Those of `parts` that `reset` resets, in RLGym's order; None: all of them. `judge` needs the
+            conditions and rewards among them.
 
     Attributes:
         parts: As given.
@@ -56,14 +57,21 @@ class ComponentCalls:
         shared_info: The dict that the components share.
     """
 
-    def __init__(self, parts: Components, judges: bool = True) -> None:
+    def __init__(self, parts: Components, resets: Sequence[Any] | None = None) -> None:
         self.parts = parts
         self.agents: list[str] = []
         self._provider = parts.shared_info_provider
         # RLGym's constructor makes one, before the first reset makes the next.
         self.shared_info: dict[str, Any] = {} if self._provider is None else self._provider.create({})
-        judging = (parts.termination_cond, parts.truncation_cond, parts.reward_fn) if judges else ()
-        self._reset_order = [part for part in (parts.obs_builder, parts.parser, *judging) if part is not None]
+        if resets is None:
+            judging = (parts.termination_cond, parts.truncation_cond, parts.reward_fn)
+            resets = (parts.obs_builder, parts.parser, *judging)
+        self._reset_order = [part for part in resets if part is not None]
+        self._batch_judges = [
+            id(part) for part in (parts.termination_cond, parts.truncation_cond, parts.reward_fn)
+            if part is not None and works_in_batches(part)
+        ]  # fmt: skip
+        self._before: MatchState | None = None  # the state that rewards were last asked about
         self._obs_is_ours = parts.obs_builder is None or works_in_batches(parts.obs_builder)
         self._parser_is_ours = works_in_batches(parts.parser)
         self._cars: Sequence[int] = ()
@@ -113,11 +121,14 @@ class ComponentCalls:
         """
         self._cars, self.agents = cars, [state.agents[car] for car in cars]
         self._state, self._game = state, None
-        game = self.game
         if self._provider is not None:
-            self.shared_info = self._provider.set_state(self.agents, game, self.shared_info)
+            self.shared_info = self._provider.set_state(self.agents, self.game, self.shared_info)
         for part in self._reset_order:
-            part.reset(self.agents, game, self.shared_info)
+            if id(part) not in self._batch_judges:
+                part.reset(self.agents, self.game, self.shared_info)
+            elif part is not self.parts.reward_fn:  # a condition; rewards have no memory
+                part.reset_batch(state, np.ones(1, bool))
+        self._before = state.copy()
 
     def step(self, state: MatchState) -> None:
         """End a step on `state`, which must not change until the next call of `step` or `reset`."""
@@ -160,15 +171,51 @@ class ComponentCalls:
         parts, agents = self.parts, self.agents
         ends, cuts, reward = parts.termination_cond, parts.truncation_cond, parts.reward_fn
         terminated, truncated = (
-            {} if part is None else _ask_condition(part, agents, self.game, self.shared_info)
-            for part in (ends, cuts)
+            {} if part is None else self._ask_any_condition(part) for part in (ends, cuts)
         )
         if reward is None:
             return StepJudgement(terminated, truncated, {})
         nobody = dict.fromkeys(agents, False)
         flags = (nobody if ends is None else terminated, nobody if cuts is None else truncated)
-        rewards = ask_reward(reward, agents, self.game, flags[0], flags[1], self.shared_info)
+        before, after = self._before, self._state
+        assert before is not None and after is not None  # set by reset
+        if id(reward) in self._batch_judges:
+            rewards: Mapping[Any, Any] = reward_between(reward, agents, (before, after), *flags)
+        else:
+            rewards = ask_reward(reward, agents, self.game, *flags, self.shared_info, (before, after))
+        self._before = after.copy()
         return StepJudgement(terminated, truncated, rewards)
+
+    def _ask_any_condition(self, condition: Any) -> dict[Any, bool]:
+        if id(condition) not in self._batch_judges:
+            return self.ask_condition(condition)
+        return dict.fromkeys(self.agents, bool(condition.done_batch(self._state)[0]))
+
+    def ask_condition(self, condition: Any) -> dict[Any, bool]:
+        """Return what a condition says about the latest step in RLGym's form, by agent.
+
+        Raises:
+            ValueError: It gave something else than a dict of flags.
+            Exception: Whatever it raises.
+        """
+        done: dict[Any, bool] = condition.is_done(self.agents, self.game, self.shared_info)
+        if not isinstance(done, Mapping) or any(np.ndim(flag) or flag is None for flag in done.values()):
+            raise ValueError(
+                f"condition {type(condition).__name__} gave {done!r:.80}, expected a dict with True or False "
+                f"for each agent{locate_method(condition, 'is_done')}"
+            )
+        return done
+
+    def ask_reward(
+        self, reward: Any, terminated: Mapping[Any, bool], truncated: Mapping[Any, bool]
+    ) -> Mapping[Any, Any]:
+        """Return what a reward gives for the latest step in RLGym's form; the flags are the conditions'.
+
+        Raises:
+            ValueError: It gave something else than a number for each agent.
+            Exception: Whatever it raises.
+        """
+        return ask_reward(reward, self.agents, self.game, terminated, truncated, self.shared_info)
 
     def render(self) -> None:
         """Show the latest state to the renderer, where there is one."""
@@ -179,18 +226,6 @@ class ComponentCalls:
         """Close the renderer, where there is one."""
         if self.parts.renderer is not None:
             self.parts.renderer.close()
-
-
-def _ask_condition(
-    condition: Any, agents: list[str], game: GameState[Any], shared_info: dict[str, Any]
-) -> dict[Any, bool]:
-    done: dict[Any, bool] = condition.is_done(agents, game, shared_info)
-    if not isinstance(done, Mapping) or any(np.ndim(flag) or flag is None for flag in done.values()):
-        raise ValueError(
-            f"condition {type(condition).__name__} gave {done!r:.80}, expected a dict with True or False for "
-            f"each agent{locate_method(condition, 'is_done')}"
-        )
-    return done
 
 
 def _show_match(shared_info: dict[str, Any], state: MatchState, begins: bool) -> None:

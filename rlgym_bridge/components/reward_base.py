@@ -10,7 +10,7 @@ from rlgym.rocket_league.api import GameState
 from rlgym.rocket_league.reward_functions import CombinedReward
 
 from rlgym_bridge.components.batch_base import car_of
-from rlgym_bridge.components.batch_form import foreign_part, refuse_foreign
+from rlgym_bridge.components.batch_form import foreign_part, open_parts, refuse_foreign, works_in_batches
 from rlgym_bridge.components.given_arrays import describe_array, is_number_array
 from rlgym_bridge.components.user_errors import locate_method
 from rlgym_bridge.rlgym_state import cars_by_agent, from_rlgym
@@ -151,11 +151,11 @@ class WeightedSum(BatchReward):
             TypeError: A part has no batch form; the message says which.
         """
         refuse_foreign(self, self._foreign, "reward_batch", "get_rewards")
-        self._last = [
+        columns = [
             checked_shape(part, part.reward_batch(before, after, terminated, truncated), after)
             for part in self.parts
         ]
-        return self._sum(after.layout)
+        return self.join_columns(columns, after.layout)
 
     def reset(
         self, agents: Sequence[Hashable], initial_state: GameState[Any], shared_info: dict[str, Any]
@@ -177,24 +177,60 @@ class WeightedSum(BatchReward):
         """Return the agents' sums; arguments and errors as for any `BatchReward`."""
         if self._foreign is None:
             return super().get_rewards(agents, state, is_terminated, is_truncated, shared_info)
-        after, asked, cars = from_rlgym(state), self._asked(agents, state), cars_by_agent(state)
+        after = from_rlgym(state)
         before = self._take_before(after)
+        return self.sum_for(agents, (before, after), state, is_terminated, is_truncated, shared_info)
+
+    def sum_for(
+        self,
+        agents: Sequence[Hashable],
+        between: tuple[MatchState, MatchState],
+        state: GameState[Any],
+        is_terminated: Mapping[Hashable, bool],
+        is_truncated: Mapping[Hashable, bool],
+        shared_info: dict[str, Any],
+    ) -> dict[Hashable, float]:
+        """Return the agents' sums for a step whose states are at hand: ours get these, others RLGym's.
+
+        Args:
+            agents: That need one.
+            between: One match at the last decision and now.
+            state: The latter in RLGym's form.
+            is_terminated: Whether the match ended, for each agent.
+            is_truncated: Whether it was cut off, for each agent.
+            shared_info: Of the match.
+        """
+        (before, after), asked, cars = between, self._asked(agents, state), cars_by_agent(state)
         flags = [any(given.values()) for given in (is_terminated, is_truncated)]
         ended, cut = (
             dict.fromkeys(asked, flag) | dict(given)
             for flag, given in zip(flags, (is_terminated, is_truncated), strict=True)
         )
-        self._last = []
+        columns: list[np.ndarray] = []
         for part in self.parts:
             if foreign_part(part) is None:
                 column = part.reward_batch(before, after, *(np.array([flag]) for flag in flags))
             else:
                 column = np.zeros((1, len(cars)), np.float32)
-                for agent, reward in ask_reward(part, asked, state, ended, cut, shared_info).items():
+                given = ask_reward(part, asked, state, ended, cut, shared_info, between)
+                for agent, reward in given.items():
                     column[0, car_of(cars, agent)] = reward
-            self._last.append(column)
-        total = self._sum(after.layout)[0]
+            columns.append(column)
+        total = self.join_columns(columns, after.layout)[0]
         return {agent: float(total[car_of(cars, agent)]) for agent in agents}
+
+    def join_columns(self, columns: Sequence[np.ndarray], layout: Layout) -> np.ndarray:
+        """Return the sum of the parts' rewards, which somebody else asked for.
+
+        Args:
+            columns: Of each part, `(N, cars)`.
+            layout: Of the matches.
+
+        Returns:
+            `(N, cars)` float32.
+        """
+        self._last = [np.asarray(column, np.float32) for column in columns]
+        return self._sum(layout)
 
     def _asked(self, agents: Sequence[Hashable], state: GameState[Any]) -> list[Hashable]:
         return list(state.cars) if self.team_spirit or self.zero_sum else list(agents)
@@ -218,6 +254,20 @@ class WeightedSum(BatchReward):
         return total
 
 
+def reward_between(
+    reward: Any,
+    agents: Sequence[Hashable],
+    between: tuple[MatchState, MatchState],
+    is_terminated: Mapping[Any, bool],
+    is_truncated: Mapping[Any, bool],
+) -> dict[Hashable, float]:
+    """Return the agents' rewards by a reward that works in batches, between two states of one match."""
+    flags = (np.array([any(given.values())]) for given in (is_terminated, is_truncated))
+    rewards = reward.reward_batch(*between, *flags)[0]
+    cars: dict[Hashable, int] = {agent: car for car, agent in enumerate(between[1].agents)}
+    return {agent: float(rewards[car_of(cars, agent)]) for agent in agents}
+
+
 def ask_reward(
     reward: RewardFunction[Any, Any, Any],
     agents: Sequence[Hashable],
@@ -225,21 +275,36 @@ def ask_reward(
     is_terminated: Mapping[Any, bool],
     is_truncated: Mapping[Any, bool],
     shared_info: dict[str, Any],
+    between: tuple[MatchState, MatchState] | None = None,
 ) -> Mapping[Hashable, Any]:
     """Return what any reward gives the agents for a step, in RLGym's form.
 
     The parts of RLGym's `CombinedReward` are asked one by one, and added up as it does, so that an error has
     the name of the part.
 
+    Args:
+        reward: Any.
+        agents: That need a reward.
+        state: The match as it is now.
+        is_terminated: Whether it ended, for each agent.
+        is_truncated: Whether it was cut off, for each agent.
+        shared_info: Of the match.
+        between: The match at the last decision and now, where they are at hand: rewards of ours are given
+            these, without the way over RLGym's form.
+
     Raises:
         ValueError: A reward gives something else than a number for each agent; the message names it.
         Exception: Whatever a reward raises.
     """
     arguments = (state, is_terminated, is_truncated, shared_info)
+    if between is not None and works_in_batches(reward):
+        return reward_between(reward, agents, between, is_terminated, is_truncated)
+    if between is not None and isinstance(reward, WeightedSum) and open_parts(reward):
+        return reward.sum_for(agents, between, *arguments)
     if type(reward) is CombinedReward:
         total = dict.fromkeys(agents, 0.0)
         for part, weight in zip(reward.reward_fns, reward.weights, strict=True):
-            for agent, one in ask_reward(part, agents, *arguments).items():
+            for agent, one in ask_reward(part, agents, *arguments, between).items():
                 total[agent] += one * weight
         return total
     given: Any = reward.get_rewards(list(agents), *arguments)

@@ -46,7 +46,7 @@ class WorldSide:
         if parts.obs_builder is None:
             raise ValueError("there is no observation builder to compare")
         self.parts = parts
-        self._calls = ComponentCalls(parts, judges=False)
+        self._calls = ComponentCalls(parts, (parts.obs_builder, parts.parser))
         self._size: int | None = None
 
     def observe(self, state: MatchState, began: bool) -> np.ndarray:

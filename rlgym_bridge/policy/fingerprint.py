@@ -175,7 +175,7 @@ def _probe_actions(distribution: str, sizes: tuple[int, ...]) -> list[np.ndarray
 
 def _begin(components: Components, state: MatchState) -> ComponentCalls:
     """Begin an episode of the probe: conditions and rewards have no part in it."""
-    calls = ComponentCalls(components, judges=False)
+    calls = ComponentCalls(components, (components.obs_builder, components.parser))
     calls.begin(state, range(state.layout.cars))
     return calls
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 import numpy as np
 
 from rlgym_bridge.components.actions import RepeatAction
-from rlgym_bridge.components.batch_form import foreign_part
+from rlgym_bridge.components.batch_form import foreign_leaves, works_in_batches
 from rlgym_bridge.components.given_arrays import check_observations, describe_array
 from rlgym_bridge.components.mutators import blank_state
 from rlgym_bridge.components.reward_base import checked_shape, name_of_bad
@@ -39,8 +39,6 @@ class BatchParts:
         self, components: Components, team_sizes: tuple[int, int], tick_skip: int | None,
         hitboxes: Sequence[int],
     ) -> None:  # fmt: skip
-        if components.state_mutator is None:
-            raise ValueError("components have no state_mutator, expected one that begins an episode")
         self._mutator: Any = components.state_mutator
         self._obs: Any = components.obs_builder
         self._parser: Any = components.parser
@@ -76,9 +74,9 @@ class BatchParts:
         if len(matches) < state.matches:
             layout = state.layout
             seen = MatchState(layout.blue, layout.orange, len(matches), seen.buffer[matches])
-        return self._observe(seen)
+        return self.observe(seen)
 
-    def _observe(self, seen: MatchState) -> np.ndarray:
+    def observe(self, seen: MatchState) -> np.ndarray:
         """Return checked observations `(n, cars, size)` of the matches of a state."""
         return check_observations(self._obs, self._obs.build_batch(seen), seen, range(seen.layout.cars))
 
@@ -106,22 +104,31 @@ class BatchParts:
             after: And at its end.
             seen: What is observed of that: the state itself, or with noise.
         """
-        obs = self._observe(seen)
+        obs = self.observe(seen)
         terminated, truncated = (
-            np.zeros(after.matches, bool) if condition is None else _checked(condition, after)
+            np.zeros(after.matches, bool) if condition is None else ask_batch_condition(condition, after)
             for condition in self._conditions
         )
         if self._reward is None:
             return obs, terminated, truncated, np.zeros((after.matches, after.layout.cars), np.float32)
         given = self._reward.reward_batch(before, after, terminated, truncated)
         rewards = checked_shape(self._reward, given, after)
-        bad = name_of_bad(self._reward, rewards, after.agents)
-        if bad is not None:
-            raise ValueError(f"{bad}, expected a finite number")
+        refuse_bad(self._reward, rewards, after.agents)
         return obs, terminated, truncated, rewards
 
 
-def _checked(condition: Any, after: MatchState) -> np.ndarray:
+def refuse_bad(reward: Any, rewards: np.ndarray, agents: Sequence[str]) -> None:
+    """Raise unless all rewards `(matches, cars)` are finite.
+
+    Raises:
+        ValueError: Names the reward that gave the number, with car and match.
+    """
+    bad = name_of_bad(reward, rewards, agents)
+    if bad is not None:
+        raise ValueError(f"{bad}, expected a finite number")
+
+
+def ask_batch_condition(condition: Any, after: MatchState) -> np.ndarray:
     """Return the matches that a condition ends, `(matches,)` bool."""
     done = condition.done_batch(after)
     if not isinstance(done, np.ndarray) or done.dtype != bool or done.shape != (after.matches,):
@@ -132,9 +139,16 @@ def _checked(condition: Any, after: MatchState) -> np.ndarray:
     return done
 
 
-def foreign_parts(components: Components) -> list[str]:
-    """Return the names of components without a batch form; a provider of shared info never has one."""
+def is_batch(components: Components) -> bool:
+    """Tell whether all components have a batch form."""
     parts = [getattr(components, kind) for kind in _KINDS]
-    foreign = [foreign_part(part) for part in parts if part is not None]
-    foreign.append(components.shared_info_provider)
-    return [type(part).__name__ for part in foreign if part is not None]
+    all_do = all(works_in_batches(part) for part in parts if part is not None)
+    return all_do and components.shared_info_provider is None
+
+
+def foreign_parts(components: Components) -> list[Any]:
+    """Return the parts without a batch form; a provider of shared info never has one."""
+    parts = [getattr(components, kind) for kind in _KINDS]
+    foreign = [leaf for part in parts if part is not None for leaf in foreign_leaves(part)]
+    provider = components.shared_info_provider
+    return foreign if provider is None else [*foreign, provider]

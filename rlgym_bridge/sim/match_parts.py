@@ -1,28 +1,79 @@
-"""Call the components of many matches match by match: real RLGym calls on real RLGym objects."""
+"""Call components of which some have no batch form: those match by match, all others in batches.
 
-from collections.abc import Sequence
+    ours ------------> all matches at once, on `MatchState`
+    all others ------> match by match, on RLGym's `GameState`, made once a step where one of them asks for it
+
+Sums of rewards and joined conditions are opened, so that their parts are called each in its own way. Within a
+match the calls of foreign components are in RLGym's order.
+"""
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from rlgym.api import DoneCondition
 from rlgym.rocket_league.api import GameState
 
-from rlgym_bridge.components.batch_form import foreign_part
+from rlgym_bridge.components.batch_base import car_of
+from rlgym_bridge.components.batch_form import join_columns, open_parts, works_in_batches
 from rlgym_bridge.components.episode import ComponentCalls
-from rlgym_bridge.components.mutator_base import BatchMutator, apply_mutator, blank_state
-from rlgym_bridge.components.reward_base import name_of_bad
+from rlgym_bridge.components.mutator_base import apply_mutator
+from rlgym_bridge.components.reward_base import checked_shape
 from rlgym_bridge.components.spec import Components
 from rlgym_bridge.components.user_errors import locate_method
 from rlgym_bridge.controls import checked_plan
-from rlgym_bridge.derived_fields import derive
 from rlgym_bridge.game import HITBOXES
 from rlgym_bridge.rlgym_state import base_state, from_rlgym
-from rlgym_bridge.sim.batch_parts import Judgement
+from rlgym_bridge.sim.batch_parts import BatchParts, Judgement, ask_batch_condition, refuse_bad
 from rlgym_bridge.sim.episode_hitboxes import draw_hitboxes
 from rlgym_bridge.state import MatchState
 
 
+class _Node:
+    """A reward or a condition of all matches, with its parts where `open_parts` opens it.
+
+    Args:
+        every: The component of each match. One that works in batches is called once for all: the first.
+
+    Attributes:
+        every: As given.
+        first: The first match's.
+        is_batch: Whether it works in batches.
+        parts: Nodes of its parts; [] for what is asked itself.
+    """
+
+    def __init__(self, every: Sequence[Any]) -> None:
+        self.every, self.first = every, every[0]
+        self.is_batch = works_in_batches(self.first)
+        opened = [] if self.is_batch else [open_parts(one) for one in every]
+        self.parts = [_Node(parts) for parts in zip(*opened, strict=True)]
+
+    def leaves(self) -> "list[_Node]":
+        """Return the nodes that are asked themselves, in RLGym's order of calls."""
+        return [leaf for part in self.parts for leaf in part.leaves()] or [self]
+
+    def ask(
+        self, batch: Callable[[Any], np.ndarray], single: Callable[[Sequence[Any]], np.ndarray],
+        after: MatchState,
+    ) -> np.ndarray:  # fmt: skip
+        """Return the answers for a step, `(N, cars)`.
+
+        Args:
+            batch: Asks a component that works in batches.
+            single: Asks the components of all matches one by one.
+            after: All matches at the end of the step.
+        """
+        if self.is_batch:
+            return batch(self.first)
+        if not self.parts:
+            return single(self.every)
+        columns = [part.ask(batch, single, after) for part in self.parts]
+        return join_columns(self.first, columns, after.layout)
+
+
 class MatchParts:
-    """Components of their own for every match, called as `RLGym` calls them.
+    """Components of which some work on RLGym's objects: each match has its own of those.
 
     Args:
         components: Of each match.
@@ -38,10 +89,27 @@ class MatchParts:
         tick_skip: int | None,
         hitboxes: Sequence[int],
     ) -> None:
-        if any(parts.state_mutator is None for parts in components):
-            raise ValueError("components have no state_mutator, expected one that begins an episode")
-        self._calls = [ComponentCalls(parts) for parts in components]
+        first = components[0]
         self._sizes, self._tick_skip, self._hitboxes = team_sizes, tick_skip, hitboxes
+        judging = ("termination_cond", "truncation_cond", "reward_fn")
+        self._ours = BatchParts(replace(first, **dict.fromkeys(judging)), team_sizes, tick_skip, hitboxes)
+        self._obs, self._parser, self._mutator, *nodes = (
+            None if getattr(first, name) is None else _Node([getattr(parts, name) for parts in components])
+            for name in ("obs_builder", "parser", "state_mutator", *judging)
+        )
+        self._termination, self._truncation, self._reward = nodes
+        asked = [
+            leaf for node in (self._obs, self._parser, *nodes) if node is not None for leaf in node.leaves()
+        ]
+        alone = [leaf for leaf in asked if not leaf.is_batch]
+        self._calls = [
+            ComponentCalls(parts, [leaf.every[match] for leaf in alone])
+            for match, parts in enumerate(components)
+        ]
+        self._needs_games = bool(alone) or first.shared_info_provider is not None
+        self._batch_conditions: list[Any] = [
+            leaf.first for leaf in asked if leaf.is_batch and isinstance(leaf.first, DoneCondition)
+        ]
 
     def new_states(self, matches: np.ndarray, random: np.random.Generator) -> MatchState:
         """Return states that begin episodes, one for each match.
@@ -53,22 +121,17 @@ class MatchParts:
         Raises:
             ValueError: A mutator made cars of another hitbox, other team sizes, or a value that no match has.
         """
+        assert self._mutator is not None  # checked by VectorEnv
         made = []
         for match in matches.tolist():
-            calls, game = self._calls[match], base_state()
+            calls = self._calls[match]
             calls.renew_shared_info()
-            mutator = calls.parts.state_mutator
-            assert mutator is not None  # checked by the constructor
-            if isinstance(mutator, BatchMutator) and foreign_part(mutator) is None:
-                # Ours fills the cars that there are; RLGym's base state has none.
-                state = blank_state(*self._sizes, 1)
-                state.car_hitbox[:] = draw_hitboxes(self._hitboxes, state.car_hitbox.shape, random)
-                mutator.apply_batch(state, random)
-                derive(state)
-            else:
+            if not self._mutator.is_batch:
+                mutator, game = self._mutator.every[match], base_state()
                 apply_mutator(mutator, game, calls.shared_info)
-                state = self._checked(game, type(mutator).__name__, random)
-            made.append(state.buffer)
+                made.append(self._checked(game, type(mutator).__name__, random).buffer)
+        if self._mutator.is_batch:
+            return self._ours.new_states(matches, random)
         return MatchState(*self._sizes, len(made), np.concatenate(made))
 
     def begin(self, state: MatchState, matches: np.ndarray, seen: MatchState) -> np.ndarray:
@@ -82,11 +145,17 @@ class MatchParts:
         Returns:
             `(n, cars, size)` float32 observations.
         """
-        observations = []
-        for match in matches.tolist():
-            self._calls[match].reset(_match_of(state, match), range(state.layout.cars))
-            observations.append(self._observe(match, state.agents))
-        return np.concatenate(observations)
+        begun = np.zeros(state.matches, bool)
+        begun[matches] = True
+        for condition in self._batch_conditions:
+            condition.reset_batch(state, begun)
+        if self._needs_games:
+            for match in matches.tolist():
+                self._calls[match].reset(_match_of(state, match), range(state.layout.cars))
+        if len(matches) < state.matches:
+            layout = state.layout
+            seen = MatchState(layout.blue, layout.orange, len(matches), seen.buffer[matches])
+        return self._observe(seen, matches)
 
     def rows(self, actions: np.ndarray, state: MatchState) -> np.ndarray:
         """Return the control rows of a step.
@@ -101,14 +170,16 @@ class MatchParts:
         Raises:
             ValueError: Matches differ in the number of ticks: they go on together.
         """
+        assert self._parser is not None  # every set of components has one
+        if self._parser.is_batch:
+            return self._ours.rows(actions, state)
+        name = type(self._parser.first).__name__
         every = []
         for match, calls in enumerate(self._calls):
-            name = type(calls.parts.parser).__name__
             given = calls.parse(actions[match : match + 1])
             every.append([checked_plan(rows, self._tick_skip, name) for rows in given])
         lengths = {len(rows) for match_rows in every for rows in match_rows}
         if len(lengths) > 1:
-            name = type(self._calls[0].parts.parser).__name__
             raise ValueError(
                 f"{name} gave rows for {sorted(lengths)} ticks, expected the same number for all cars and "
                 "matches of a step"
@@ -119,43 +190,83 @@ class MatchParts:
         """Observe a step's end, and ask conditions and rewards about it.
 
         Args:
-            before: Not read: foreign components keep what they need.
-            after: All matches at the end of the step.
+            before: All matches at the step's beginning; foreign components keep what they need.
+            after: And at its end.
             seen: The same state: foreign components see no noise.
         """
-        agents = list(after.agents)
-        observations, flags = [], np.zeros((2, after.matches), bool)
-        rewards = np.zeros((after.matches, len(agents)), np.float32)
-        for match, calls in enumerate(self._calls):
-            calls.step(_match_of(after, match))
-            observations.append(self._observe(match, agents))
-            verdict = calls.judge()
-            flags[:, match] = any(verdict.terminated.values()), any(verdict.truncated.values())
-            if calls.parts.reward_fn is None:
-                continue
-            name = type(calls.parts.reward_fn).__name__
-            if missing := [agent for agent in agents if agent not in verdict.rewards]:
-                raise ValueError(
-                    f"{name} gave no reward for {', '.join(missing)} in match {match}, expected one for each "
-                    f"of {', '.join(agents)}{locate_method(calls.parts.reward_fn, 'get_rewards')}"
-                )
-            rewards[match] = [verdict.rewards[agent] for agent in agents]
-            if bad := name_of_bad(calls.parts.reward_fn, rewards[match : match + 1], agents, match):
-                raise ValueError(f"{bad}, expected a finite number")
-        return np.concatenate(observations), flags[0], flags[1], rewards
+        if self._needs_games:
+            for match, calls in enumerate(self._calls):
+                calls.step(_match_of(after, match))
+        observations = self._observe(seen, np.arange(after.matches))
+        flags = [self._ask_condition(node, after) for node in (self._termination, self._truncation)]
+        terminated, truncated = (given.any(1) for given in flags)
+        if self._reward is None:
+            return observations, terminated, truncated, np.zeros(flags[0].shape, np.float32)
 
-    def _observe(self, match: int, agents: Sequence[str]) -> np.ndarray:
-        """Return the checked observations of a match, `(1, cars, size)`."""
-        calls = self._calls[match]
-        observations = calls.observe()
-        if observations is None:
-            raise ValueError("components have no obs_builder, expected one")
+        def ask_batch(reward: Any) -> np.ndarray:
+            return checked_shape(reward, reward.reward_batch(before, after, terminated, truncated), after)
+
+        def ask_alone(every: Sequence[Any]) -> np.ndarray:
+            return self._ask_rewards(every, flags, after.agents)
+
+        rewards = np.asarray(self._reward.ask(ask_batch, ask_alone, after), np.float32)
+        refuse_bad(self._reward.first, rewards, after.agents)
+        return observations, terminated, truncated, rewards
+
+    def _ask_condition(self, node: "_Node | None", after: MatchState) -> np.ndarray:
+        """Return whether the episode is over for each car, `(matches, cars)` bool."""
+        shape, agents = (after.matches, after.layout.cars), after.agents
+
+        def ask_batch(condition: Any) -> np.ndarray:
+            return np.broadcast_to(ask_batch_condition(condition, after)[:, None], shape)
+
+        def ask_alone(every: Sequence[Any]) -> np.ndarray:
+            answers = [calls.ask_condition(one) for calls, one in zip(self._calls, every, strict=True)]
+            return np.array([[bool(one.get(agent, False)) for agent in agents] for one in answers])
+
+        return np.zeros(shape, bool) if node is None else node.ask(ask_batch, ask_alone, after)
+
+    def _ask_rewards(
+        self, every: Sequence[Any], flags: Sequence[np.ndarray], agents: Sequence[str]
+    ) -> np.ndarray:  # fmt: skip
+        """Return the rewards of foreign components, one for each match, `(matches, cars)` float64.
+
+        Raises:
+            ValueError: One of them gave no number for an agent; only a part of a sum may leave agents out.
+        """
+        given = []
+        cars: dict[Hashable, int] = {agent: car for car, agent in enumerate(agents)}
+        ended, cut = (rows.tolist() for rows in flags)
+        assert self._reward is not None  # it is being asked
+        for match, (calls, reward) in enumerate(zip(self._calls, every, strict=True)):
+            over = (dict(zip(agents, rows[match], strict=True)) for rows in (ended, cut))
+            answer, row = calls.ask_reward(reward, *over), [0.0] * len(agents)
+            left = [agent for agent in agents if agent not in answer]
+            if left and reward is self._reward.every[match]:
+                raise ValueError(
+                    f"{type(reward).__name__} gave no reward for {', '.join(left)} in match {match}, "
+                    f"expected one for each of {', '.join(agents)}{locate_method(reward, 'get_rewards')}"
+                )
+            for agent, number in answer.items():
+                row[car_of(cars, agent)] = number
+            given.append(row)
+        return np.array(given, np.float64)
+
+    def _observe(self, seen: MatchState, matches: np.ndarray) -> np.ndarray:
+        """Return the checked observations of some matches, `(n, cars, size)`, whose states are `seen`."""
+        assert self._obs is not None  # checked by VectorEnv
+        if self._obs.is_batch:
+            return self._ours.observe(seen)
+        numbers = matches.tolist()
+        made: Any = [self._calls[match].observe() for match in numbers]
+        observations: np.ndarray = np.concatenate(made)
         finite = np.isfinite(observations)
         if not finite.all():
-            _, car, number = np.argwhere(~finite)[0].tolist()
+            place, car, number = np.argwhere(~finite)[0].tolist()
             raise ValueError(
-                f"{type(calls.parts.obs_builder).__name__} gave {observations[0, car, number]} as number "
-                f"{number} of what {agents[car]} sees in match {match}, expected a finite number"
+                f"{type(self._obs.first).__name__} gave {observations[place, car, number]} as number "
+                f"{number} of what {seen.agents[car]} sees in match {numbers[place]}, expected a finite "
+                "number"
             )
         return observations
 

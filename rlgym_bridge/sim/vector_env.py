@@ -8,16 +8,18 @@ Calls, their order and what they see are `RLGym.step`'s and `RLGym.reset`'s, for
 """
 
 import logging
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Final, NamedTuple
 
 import numpy as np
+from rlgym.api import StateMutator
 
+from rlgym_bridge.components.batch_form import name_twin
 from rlgym_bridge.components.spec import Components
 from rlgym_bridge.game import TICKS_PER_SECOND
 from rlgym_bridge.physics import Spread
-from rlgym_bridge.sim.batch_parts import BatchParts, foreign_parts
+from rlgym_bridge.sim.batch_parts import BatchParts, foreign_parts, is_batch
 from rlgym_bridge.sim.match_parts import MatchParts
 from rlgym_bridge.sim.part_times import PartTimes
 from rlgym_bridge.sim.simulator import DEFAULT_SIMULATOR, DeadMatches, make_simulator
@@ -57,8 +59,8 @@ class Step(NamedTuple):
 class VectorEnv:
     """N matches that begin their next episode by themselves.
 
-    Components of ours work on all matches at once. Where one is foreign, every match has its own
-    instances and they are given RLGym's `GameState`, which is about ten times slower; the log says so.
+    Components of ours work on all matches at once. Every match has its own instances of the others, which
+    are given RLGym's `GameState`: this makes a step several times slower, and the log names them.
 
     Args:
         matches: N, 1 or more.
@@ -130,10 +132,10 @@ class VectorEnv:
             )
         self._parts = _parts_of(components, first, matches, sizes, tick_skip, hitboxes)
         self._noise = StateNoise(obs_noise or {})
-        if self._noise and isinstance(self._parts, MatchParts):
+        if self._noise and (foreign := foreign_parts(first)):
+            names = ", ".join(type(part).__name__ for part in foreign)
             raise ValueError(
-                f"obs_noise is {obs_noise}, expected none where components have no batch form: "
-                f"{', '.join(foreign_parts(first))}"
+                f"obs_noise is {obs_noise}, expected none where components have no batch form: {names}"
             )
         self._simulator = make_simulator(simulator, matches, *sizes, thrust=thrust)
         self.state, self.cars, self.parser = self._simulator.state, sum(sizes), first.parser
@@ -295,23 +297,35 @@ def _parts_of(
     tick_skip: int | None, hitboxes: Sequence[int],
 ) -> BatchParts | MatchParts:  # fmt: skip
     """Return one set of components for all matches, or one for each where a component has no batch form."""
+    for name in ("obs_builder", "state_mutator"):
+        if getattr(first, name) is None:
+            raise ValueError(f"components have no {name}, expected one")
     foreign = foreign_parts(first)
-    if not foreign:
+    if foreign:
+        warn_match_by_match(map(type, foreign))
+    elif is_batch(first):
         return BatchParts(first, sizes, tick_skip, hitboxes)
-    warn_match_by_match(foreign)
     return MatchParts([first, *(components() for _ in range(matches - 1))], sizes, tick_skip, hitboxes)
 
 
-def warn_match_by_match(foreign: Collection[str]) -> None:
-    """Log that components without a batch form make steps slower.
+def warn_match_by_match(foreign: Iterable[type]) -> None:
+    """Log which components make steps slower, because they have no batch form, and what is fast instead.
 
     Args:
-        foreign: Names of these components.
+        foreign: Classes of such components. Mutators among them are left out: they run once an episode.
     """
-    _LOG.warning(
-        "%s: no batch form, so components are called match by match, which is about ten times slower",
-        ", ".join(foreign),
-    )
+    slow = []
+    for kind in dict.fromkeys(foreign):
+        if not issubclass(kind, StateMutator):
+            name = f"{kind.__name__} of {kind.__module__.partition('.')[0]}"
+            twin = name_twin(kind)
+            slow.append(name if twin is None else f"{name} (in batches: {twin})")
+    if slow:
+        _LOG.warning(
+            "%s: no batch form, so called match by match on RLGym's GameState, which makes a step several "
+            "times slower; see docs/train/rewards.md",
+            ", ".join(slow),
+        )
 
 
 @contextmanager

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from rlgym_bridge.sim.simulator import ROCKETSIM3
-from tests.benchmarks.env import env_vs, module_vs, two_threads
+from tests.benchmarks.env import env_vs, mixed_vs_rlgym, module_vs, two_threads
 from tests.benchmarks.live_engine import live_engine
 from tests.benchmarks.live_path import live_vs_compat
 from tests.benchmarks.lockstep import server_lockstep
@@ -43,6 +43,9 @@ BENCHMARKS: dict[str, Benchmark] = {
     "tick_game_3v3": Benchmark(lambda: rule_tick("game", 3, _ROUNDS)),
     "env_vs_rlgym_1v1": Benchmark(lambda: env_vs("rlgym", 1, _ROUNDS)),
     "env_vs_rlgym_3v3": Benchmark(lambda: env_vs("rlgym", 3, _ROUNDS)),
+    "env_mixed_vs_rlgym_1v1": Benchmark(lambda: mixed_vs_rlgym(1, _ROUNDS)),
+    "env_mixed_vs_rlgym_3v3": Benchmark(lambda: mixed_vs_rlgym(3, _ROUNDS)),
+    "rocketsim3_env_mixed_vs_rlgym_1v1": Benchmark(lambda: mixed_vs_rlgym(1, _ROUNDS, simulator=ROCKETSIM3)),
     "rocketsim3_vs_rocketsim2_1v1": Benchmark(lambda: module_vs(1, _ROUNDS)),
     "rocketsim3_vs_rocketsim2_3v3": Benchmark(lambda: module_vs(3, _ROUNDS)),
     "rocketsim3_vs_rocketsim2_random_1v1": Benchmark(lambda: module_vs(1, _ROUNDS, is_held=False)),

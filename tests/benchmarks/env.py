@@ -6,7 +6,8 @@ Seconds are of the processor, not of the clock, so that what else runs on the ma
 import random
 import time
 from collections.abc import Callable
-from functools import lru_cache
+from dataclasses import replace
+from functools import lru_cache, partial
 from itertools import count, cycle
 from typing import Any
 
@@ -35,12 +36,13 @@ from rlgym_bridge.derived_fields import derive
 from rlgym_bridge.sim.arena import make_arena
 from rlgym_bridge.sim.arena_reader import control_of
 from rlgym_bridge.sim.simulator import ROCKETSIM2
-from rlgym_bridge.sim.vector_env import VectorEnv
+from rlgym_bridge.sim.vector_env import VectorEnv, without_warnings
 from tests.benchmarks.runner import compared
 
 _TICK_SKIP, _TIMEOUT = 8, 30.0
 _MATCHES = 128
 _MODULE_MATCHES = 64
+_FEW_MATCHES = 16  # where components are called match by match
 _TURN = 0.25  # s of processor time
 
 
@@ -53,6 +55,23 @@ def components() -> Components:
         termination_cond=GoalCondition(),
         truncation_cond=NoTouchTimeoutCondition(_TIMEOUT),
         state_mutator=KickoffMutator(),
+    )
+
+
+def mixed_components() -> Components:
+    """Return the same with one component of RLGym's among ours: its reward for touches."""
+    return replace(components(), reward_fn=WeightedSum([(GoalReward(), 10.0), (PeerTouch(), 1.0)]))
+
+
+def rlgym_components(team_size: int) -> Components:
+    """Return the same of RLGym's alone."""
+    return Components(
+        PeerObs(zero_padding=None),
+        PeerRepeat(PeerLookup(), _TICK_SKIP),
+        reward_fn=CombinedReward((PeerGoalReward(), 10.0), (PeerTouch(), 1.0)),
+        termination_cond=PeerGoal(),
+        truncation_cond=PeerNoTouch(_TIMEOUT),
+        state_mutator=MutatorSequence(FixedTeamSizeMutator(team_size, team_size), PeerKickoff()),
     )
 
 
@@ -243,6 +262,38 @@ def two_threads(team_size: int, rounds: int, seconds: float = 2.0) -> dict[str, 
             spent = time.perf_counter() - began
             found.append(steps * _MODULE_MATCHES * _TICK_SKIP / spent)
     return compared(*speeds, "ticks per second, two threads", "one thread")
+
+
+def mixed_vs_rlgym(
+    team_size: int, rounds: int, seconds: float = 3.0, simulator: str = ROCKETSIM2
+) -> dict[str, Any]:
+    """Run a `VectorEnv` with one component of RLGym's and one with no other in turns, one process.
+
+    Args:
+        team_size: Cars a team.
+        rounds: How often.
+        seconds: Of each, in each round.
+        simulator: Of both.
+    """
+    sizes, values, peers = (team_size, team_size), [], []
+    for turn in range(rounds):
+        sides = []
+        for make in (mixed_components, partial(rlgym_components, team_size)):
+            with without_warnings():
+                env = VectorEnv(_FEW_MATCHES, make, sizes, seed=turn, rules="rocketsim", simulator=simulator)
+            env.reset()
+            sides.append(partial(_step_env, env, np.random.default_rng(turn)))
+        mixed, rlgym = _turns((sides[0], sides[1]), seconds)
+        values.append(mixed)
+        peers.append(rlgym)
+    unit = f"environment steps per second of processor time, one process, {_TICK_SKIP} ticks each"
+    return compared(values, peers, unit, "the same environment with RLGym's components alone")
+
+
+def _step_env(env: VectorEnv, rng: np.random.Generator) -> int:
+    """Step all matches once by random actions, and return their number."""
+    env.step(rng.integers(90, size=(env.state.matches, env.cars)))
+    return env.state.matches
 
 
 def in_turns(
