@@ -105,7 +105,7 @@ def _step_ours(
 def _env(team_size: int, seed: int, matches: int, simulator: str) -> VectorEnv:
     """Make an environment, which takes longer than to measure it."""
     sizes = (team_size, team_size)
-    env = VectorEnv(matches, components, sizes, seed=seed, rules="rocketsim", simulator=simulator)
+    env = VectorEnv(matches, components, sizes, seed=seed, thrust=False, simulator=simulator)
     env.reset()
     return env
 
@@ -280,7 +280,7 @@ def mixed_vs_rlgym(
         sides = []
         for make in (mixed_components, partial(rlgym_components, team_size)):
             with without_warnings():
-                env = VectorEnv(_FEW_MATCHES, make, sizes, seed=turn, rules="rocketsim", simulator=simulator)
+                env = VectorEnv(_FEW_MATCHES, make, sizes, seed=turn, thrust=False, simulator=simulator)
             env.reset()
             sides.append(partial(_step_env, env, np.random.default_rng(turn)))
         mixed, rlgym = _turns((sides[0], sides[1]), seconds)
