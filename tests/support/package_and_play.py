@@ -96,7 +96,7 @@ def _policy_with_a_module(folder: Path, has_module: bool) -> None:
         has_module: Whether the bot has `rocketsim_batch`: its own module then makes a match in RocketSim 3
             as it is imported, so that a bot without it, or without its meshes, does not start.
     """
-    own = "from rlgym_bridge import RelativeObs\n\n\nclass MyObs(RelativeObs):\n    pass\n"
+    own = "from rlgym_bridge import TeamObs\n\n\nclass MyObs(TeamObs):\n    pass\n"
     if has_module:
         own += _STEP
     (folder / "my_obs.py").write_text(own)
