@@ -7,7 +7,6 @@ import hashlib
 import json
 import shlex
 import struct
-import subprocess
 import sys
 import tomllib
 import zipfile
@@ -29,6 +28,7 @@ from rlgym_bridge.project.package_bot import PackagedBot, PackagePlan, make_bot,
 from rlgym_bridge.server.config.bot_files import read_bot
 from tests.support.package_and_play import package_and_play
 from tests.support.policy_folders import make_module, random_weights, save
+from tests.support.processes import run_to_end
 from tests.support.simulators import needs_native
 
 FILES = {
@@ -247,7 +247,7 @@ def test_the_module_that_comes_along_steps_as_the_installed_one(here: Path) -> N
         "simulator = make_simulator('rocketsim3', 1, 1, 1)\n"
         "import rocketsim_batch; print(rocketsim_batch.__file__)\n"
     )
-    done = subprocess.run([sys.executable, "-c", step], capture_output=True, text=True, timeout=120)
+    done = run_to_end([sys.executable, "-c", step], seconds=120)
     assert done.returncode == 0, done.stderr
     assert Path(done.stdout.strip()).is_relative_to(here / "unpacked")
 
