@@ -236,15 +236,51 @@ def test_a_policy_made_of_others_carries_their_modules(
     assert play(tmp_path / "made", *CARRIED) == "0.5"
 
 
-def test_a_mean_is_made_only_with_modules_that_fit(policy: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("words", [("average", "run"), ("sharpen", "run", "1.5")], ids=lambda words: words[0])
+def test_a_policy_is_made_of_others_only_with_modules_that_fit(
+    words: tuple[str, ...], policy: Path, tmp_path: Path
+) -> None:
     for steps in ("8", "16"):
         shutil.copytree(policy, tmp_path / "run" / "checkpoints" / steps)
-    command = ["average", "run", "--out", "mean", "--allow-modules"]
-    refused = bridge(tmp_path, *command, "own_parts")  # whose scale has changed since
+    program = "import sys; from rlgym_bridge.cli import run_command; "
+    program += "sys.exit(run_command(sys.argv[1], sys.argv[2:]))"
+
+    def make(*allowed: str) -> "subprocess.CompletedProcess[str]":
+        command = [sys.executable, "-c", program, *words, "--out", "made", "--allow-modules", *allowed]
+        return run_to_end(command, cwd=tmp_path, seconds=120)
+
+    refused = make("own_parts")  # whose scale has changed since
     assert refused.returncode == 2 and "does not fit your own_parts:Scaled" in refused.stderr
-    assert not (tmp_path / "mean").exists()
-    assert bridge(tmp_path, *command, *CARRIED).returncode == 0
-    assert (tmp_path / "mean" / "policy.json").is_file()
+    assert not (tmp_path / "made").exists()
+    assert make(*CARRIED).returncode == 0
+    assert (tmp_path / "made" / "policy.json").is_file()
+
+
+@pytest.mark.parametrize("words", [("average", "run"), ("sharpen", "run", "1.5")], ids=lambda words: words[0])
+@pytest.mark.parametrize("kind", ["file", "link"])
+def test_what_is_no_folder_is_no_place_for_copies(
+    kind: str, words: tuple[str, ...], policy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for steps in ("8", "16"):
+        shutil.copytree(policy, tmp_path / "run" / "checkpoints" / steps)
+    shutil.copytree(policy, tmp_path / "made")
+    shutil.rmtree(tmp_path / "made" / CARRIED_FOLDER)
+    if kind == "file":
+        (tmp_path / "made" / CARRIED_FOLDER).write_text("mine")
+    else:
+        (tmp_path / "made" / CARRIED_FOLDER).symlink_to(policy)
+    before = (tmp_path / "made" / "policy.json").read_bytes()
+    said = f"{CARRIED_FOLDER} is a {kind}, expected a folder with copies of your modules, or nothing: move it"
+    assert run_command(words[0], [*words[1:], "--out", "made", "-q"]) == 2  # before anything is written
+    assert said in capsys.readouterr().err
+    assert (tmp_path / "made" / "policy.json").read_bytes() == before
+    with pytest.raises(ValueError, match=said):
+        use_carried(tmp_path / "made", ["carried:own_parts"])
+    assert use_carried(tmp_path / "made", ["own_parts"]) == ("own_parts",)  # needs no copies
+    shutil.rmtree(tmp_path / "run" / "checkpoints" / "16")
+    (tmp_path / "made").rename(tmp_path / "run" / "checkpoints" / "16")
+    assert run_command(words[0], [*words[1:], "--out", "new", "-q"]) == 2  # copies are not left out silently
+    assert said in capsys.readouterr().err
 
 
 def test_a_program_is_told_how_to_allow_a_module(policy: Path, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, Final
 
+from rlgym_bridge.policy.carried_modules import check_place
 from rlgym_bridge.policy.files import CHECKPOINTS, LATEST, MANIFEST_FILE, WEIGHTS_FILE, run_of
 from rlgym_bridge.policy.run_modules import RUN_FILE
 from rlgym_bridge.server import ConfigError
@@ -80,6 +81,7 @@ def check_output_folder(folder: Path, json_file: Path | None, inputs: Iterable[P
 
     Raises:
         ConfigError: It is read, belongs to a training run, or cannot be written.
+        ValueError: A file is in the place of the modules that the policy carries.
     """
     check_different(json_file, folder)
     place = folder.resolve()
@@ -89,9 +91,12 @@ def check_output_folder(folder: Path, json_file: Path | None, inputs: Iterable[P
         raise ConfigError(
             f"--out {folder} belongs to a training run, expected another folder, for the new policy alone"
         )
+    check_place(place)
     there = next(path for path in (place, *place.parents) if os.path.lexists(path))
     if not there.is_dir():
-        raise ConfigError(f"--out {folder}: {there} is a file, expected a folder")
+        raise ConfigError(
+            f"--out {folder}: {there} is a file, expected a folder: move it away, or name another one"
+        )
     if not os.access(there, os.W_OK):
         raise ConfigError(f"--out {folder}: {there} may not be written to, expected a folder of yours")
 

@@ -12,9 +12,11 @@ from rlgym_bridge.policy.carried_modules import explain_copies
 from rlgym_bridge.policy.files import CHECKPOINTS, MANIFEST_FILE, policy_path
 from rlgym_bridge.policy.run_modules import RUN_FILE, run_modules
 from rlgym_bridge.project.bot_description import ProjectError, show_team_sizes, size_tags
+from rlgym_bridge.project.bot_texts import this_system
 from rlgym_bridge.project.package_bot import (
     BOT_FILE,
     PROGRAM_FILE,
+    SIMULATOR,
     PackagePlan,
     bot_tables,
     make_bot,
@@ -22,6 +24,7 @@ from rlgym_bridge.project.package_bot import (
     write_bot,
 )
 from rlgym_bridge.project.this_project import run_folder
+from rlgym_bridge.user_input.extras import explain_native
 
 _POLICY: Final = Path("policy")
 _ROOM: Final = Path("dist")
@@ -90,6 +93,10 @@ def run(options: argparse.Namespace) -> int:
         say(f'  no author: LICENSE, if not yours, names "the author of {bot.name}"; --author A names you')
     if bot.modules:
         say(f"  your modules: {', '.join(bot.modules)}")
+    if bot.wheel is None:
+        say(f"  without {SIMULATOR}: it plays with RocketSim 2.2.1; RocketSim 3 for it: {explain_native()}")
+    else:
+        say(f"  {bot.wheel} comes along: RocketSim 3 for {this_system()}; elsewhere it plays without")
     say(f"  it starts in {seconds:.1f} s, without torch")
     say("next:")
     say("  rlgym_bridge is not at PyPI yet: put its wheel into the folder, by this command in its checkout")
@@ -99,8 +106,8 @@ def run(options: argparse.Namespace) -> int:
         say(f"  {play}")
     result = {
         "folder": str(out), "name": bot.name, "agent_id": bot.agent_id, "policy": str(plan.policy),
-        "tags": size_tags(bot.manifest.team_sizes), "modules": list(bot.modules), "files": sorted(bot.files),
-        "bytes": size, "start_seconds": seconds,
+        "tags": size_tags(bot.manifest.team_sizes), "modules": list(bot.modules), "wheel": bot.wheel,
+        "files": sorted(bot.files), "bytes": size, "start_seconds": seconds,
     }  # fmt: skip
     return 0 if output_files.write_json(options.json, result) else 2
 

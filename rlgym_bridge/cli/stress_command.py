@@ -28,7 +28,13 @@ from rlgym_bridge.training.contests.match_workers import play_missing
 from rlgym_bridge.training.contests.simulated_jobs import play_jobs
 from rlgym_bridge.training.contests.stress_causes import CONTROL, GROUPS, list_causes
 from rlgym_bridge.training.contests.stress_picture import draw_losses
-from rlgym_bridge.training.contests.stress_plan import StressPlan, plan_trials, served_matches, simulated_jobs
+from rlgym_bridge.training.contests.stress_plan import (
+    DIALECTS,
+    StressPlan,
+    plan_trials,
+    served_matches,
+    simulated_jobs,
+)
 from rlgym_bridge.training.contests.stress_results import describe_losses, losses_of, summarise_losses
 from rlgym_bridge.training.policy_matches import team_size_of
 from rlgym_bridge.training.runs.lock import Locked
@@ -75,6 +81,7 @@ def run(options: argparse.Namespace) -> int:
     plan, against = _plan_of(options)
     read = [Path(plan.tested.path)]
     check_contest_outputs(options, read)
+    output_files.check_output_folder(options.out / DIALECTS, options.json)
     with Locked(options.out, _WORK):
         kept = KeptMatches(options.out / FILE, _settings_of(plan, against))
         try:

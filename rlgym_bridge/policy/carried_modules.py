@@ -41,7 +41,12 @@ def write_carried(policy: Path, sources: Mapping[str, bytes]) -> None:
     Args:
         policy: The folder; it is there.
         sources: Contents by path, as `read_own_sources` returns them.
+
+    Raises:
+        ValueError: Something else than a folder is in the place of the copies.
+        OSError: One cannot be written.
     """
+    check_place(policy)
     folder, unfinished = policy / CARRIED_FOLDER, policy / f".{CARRIED_FOLDER}.{os.getpid()}.tmp"
     try:
         for path, content in sources.items():
@@ -57,6 +62,20 @@ def write_carried(policy: Path, sources: Mapping[str, bytes]) -> None:
         shutil.rmtree(unfinished, ignore_errors=True)
 
 
+def check_place(policy: Path) -> None:
+    """Check that nothing else than a folder is in the place of a policy's copies; there may be nothing.
+
+    Raises:
+        ValueError: A file or a link is there.
+    """
+    folder = policy / CARRIED_FOLDER
+    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
+        found = "a link" if folder.is_symlink() else "a file"
+        raise ValueError(
+            f"{folder} is {found}, expected a folder with copies of your modules, or nothing: move it away"
+        )
+
+
 def copy_carried(policy: Path, target: Path) -> None:
     """Copy the modules that a policy folder carries into another one; nothing of them is imported.
 
@@ -65,9 +84,10 @@ def copy_carried(policy: Path, target: Path) -> None:
         target: A folder of a policy made of that one; it is there.
 
     Raises:
-        ValueError: A module is too large, or no file.
+        ValueError: A module is too large, or no file; or a place of copies is no folder.
         OSError: One cannot be read or written.
     """
+    check_place(policy)
     copies = (item for name in carried_names(policy) for item in _read_copy(policy, name))
     write_carried(target, dict(copies))
 
@@ -101,8 +121,8 @@ def use_carried(policy: Path, allow_modules: Sequence[str]) -> tuple[str, ...]:
         this policy does not carry; another one in the match may.
 
     Raises:
-        ValueError: `allow_modules` is a text; a name is that of an installed package; or this process has
-            imported another module of that name.
+        ValueError: `allow_modules` is a text; a name is that of an installed package; this process has
+            imported another module of that name; or the place of the copies is no folder.
     """
     if isinstance(allow_modules, str):
         raise ValueError(
@@ -114,7 +134,9 @@ def use_carried(policy: Path, allow_modules: Sequence[str]) -> tuple[str, ...]:
         name = entry.removeprefix(CARRIED)
         if name == entry:
             allowed.append(entry)
-        elif files := dict(_read_copy(policy, name)):
+            continue
+        check_place(policy)
+        if files := dict(_read_copy(policy, name)):
             allowed.append(name)
             if _IN_USE.get(name) != files:
                 _check_unused(policy, name)

@@ -1,6 +1,8 @@
 """Write the files of a packaged bot that follow from what it is, but for its modules and its policy."""
 
+import platform
 import re
+import sys
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -76,12 +78,20 @@ def write_loadout(hitbox: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def write_requirements(own: OwnModules) -> str:
-    """Return `requirements.txt`: this version of rlgym_bridge, and what the bot's own modules import."""
+def write_requirements(own: OwnModules, wheel: str | None) -> str:
+    """Return `requirements.txt`: this version of rlgym_bridge, and what the bot's own modules import.
+
+    Args:
+        own: The bot's own modules.
+        wheel: Name of the file with `rocketsim_batch`, for this system; None for none. It is required by
+            its path, since anybody may give a package of that name to the package index.
+    """
+    here = f'sys_platform == "{sys.platform}" and platform_machine == "{platform.machine()}"'
     lines = [
         "--find-links .  # takes a wheel of rlgym_bridge beside this file, too",
         f"rlgym-bridge=={version('rlgym-bridge')}",
         f"rlbot=={version('rlbot')}  # a pre-release: the next may differ",
+        *([] if wheel is None else [f"./{wheel} ; {here}"]),
         *own.requirements,
     ]
     return "\n".join(lines) + "\n"
@@ -107,9 +117,15 @@ def fill_template(file: str, words: Mapping[str, str]) -> str:
     return re.sub(r"\{(\w+)\}", lambda found: words.get(found[1], found[0]), text)
 
 
+def this_system() -> str:
+    """Return the system that compiled files of this machine are for: "Linux x86_64"."""
+    return f"{platform.system()} {platform.machine()}"
+
+
 def words_of(
-    name: str, author: str, manifest: Manifest, modules: Sequence[str], data: Sequence[str]
-) -> dict[str, str]:
+    name: str, author: str, manifest: Manifest, modules: Sequence[str], data: Sequence[str],
+    wheel: str | None,
+) -> dict[str, str]:  # fmt: skip
     """Return the words for the templates.
 
     Args:
@@ -118,13 +134,19 @@ def words_of(
         manifest: Of its policy.
         modules: That are imported by name, the bot's own among them.
         data: Files that modules read, by their paths in the bot's folder.
+        wheel: Name of the file with `rocketsim_batch`; None for none.
     """
+    simulator = (
+        f"\n`{wheel}` is RocketSim 3 for {this_system()}, and `requirements.txt` takes it there. On other "
+        "systems the bot\nplays without it, with RocketSim 2.2.1.\n"
+    )
     return {
         "name": name,
         "author": author or f"the author of {name}",
         "program": identifier(name) or "bot",
         "year": str(datetime.now(UTC).year),
         "team_sizes": show_team_sizes(manifest.team_sizes),
+        "simulator": "" if wheel is None else simulator,
         "modules": repr([*modules]),
         "files": repr([(path, Path(path).parent.as_posix()) for path in data]),
     }

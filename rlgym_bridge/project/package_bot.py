@@ -1,9 +1,13 @@
 """Package a policy as a bot for others: a folder that RLBot's window and its botpack take."""
 
+import base64
 import hashlib
+import io
 import tempfile
+import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib import metadata
 from pathlib import Path
 from typing import Any, Final
 
@@ -30,9 +34,13 @@ from rlgym_bridge.user_input.user_modules import add_module_folders, is_installe
 
 BOT_FILE: Final = "bot.toml"
 PROGRAM_FILE: Final = "bot.py"
+SIMULATOR: Final = "rocketsim_batch"
+"""Module of RocketSim 3; its distribution has the same name and lies at no package index."""
 
 _LICENSE: Final = "LICENSE"
 _MOST_BYTES: Final = 16 << 20  # of a logo, a module, or a file that modules read
+_OF_INSTALLATION: Final = ("INSTALLER", "REQUESTED", "RECORD", "direct_url.json")  # no files of a wheel
+_WHEEL_TIME: Final = (1980, 1, 1, 0, 0, 0)  # of all files, so that equal files make equal wheels
 
 
 @dataclass(frozen=True)
@@ -69,6 +77,7 @@ class PackagedBot:
         agent_id: Its id.
         manifest: Of its policy.
         modules: The user's own.
+        wheel: Name of the file with `rocketsim_batch`; None where it is not installed.
         files: Contents by their paths in the folder, with slashes.
     """
 
@@ -77,6 +86,7 @@ class PackagedBot:
     agent_id: str
     manifest: Manifest
     modules: tuple[str, ...]
+    wheel: str | None
     files: Mapping[str, bytes]
 
     @property
@@ -115,19 +125,21 @@ def make_bot(plan: PackagePlan) -> PackagedBot:
     _check_found(own, manifest)
     data = {_path_here(file): file for file in plan.include}
     by_name = dict.fromkeys((*own.modules, *manifest.modules))
-    words = words_of(name, author, manifest, [*by_name], [*data])
+    wheel = pack_wheel(SIMULATOR)
+    wheel_name = next(iter(wheel), None)
+    words = words_of(name, author, manifest, [*by_name], [*data], wheel_name)
     hivemind = plan.hivemind or settings.get("hivemind") is True
     texts = {
         BOT_FILE: write_bot_toml(name, author, agent_id, manifest, hivemind, settings, details),
         PROGRAM_FILE: program,
         "loadout.toml": write_loadout(manifest.hitbox),
-        "requirements.txt": write_requirements(own),
+        "requirements.txt": write_requirements(own, wheel_name),
         "bob.toml": write_bob_toml(name),
         ".gitignore": fill_template("gitignore", words),
         f"policy/{MANIFEST_FILE}": manifest.to_json(),
     } | {file: fill_template(file, words) for file in (_LICENSE, "README.md", "bot.spec")}
     files = {path: text.encode() for path, text in texts.items()}
-    files |= {f"policy/{WEIGHTS_FILE}": weights, "logo.png": draw_logo(name)}
+    files |= {f"policy/{WEIGHTS_FILE}": weights, "logo.png": draw_logo(name)} | wheel
     files |= _files_of_project(plan.project, settings)
     more = {
         path: read_bytes(file, _MOST_BYTES, "a file of the bot")
@@ -135,7 +147,7 @@ def make_bot(plan: PackagePlan) -> PackagedBot:
     }
     if taken := sorted(more.keys() & files.keys()):
         raise ProjectError(f"your own {taken[0]} has the name of a file of every bot, expected another name")
-    return PackagedBot(name, author, agent_id, manifest, own.modules, files | more)
+    return PackagedBot(name, author, agent_id, manifest, own.modules, wheel_name, files | more)
 
 
 def try_bot(bot: PackagedBot) -> float:
@@ -170,6 +182,54 @@ def write_bot(bot: PackagedBot, folder: Path) -> None:
         for path in bot.files:
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
             Path(room, path).replace(folder / path)
+
+
+def pack_wheel(name: str) -> dict[str, bytes]:
+    """Make the wheel of an installed distribution anew, of its files.
+
+    Args:
+        name: Of the distribution.
+
+    Returns:
+        Content by file name. Empty where it is not installed, or has no compiled file (an editable
+        installation has all of its files elsewhere).
+
+    Raises:
+        OSError: A file of it cannot be read.
+    """
+    try:
+        found = metadata.distribution(name)
+    except metadata.PackageNotFoundError:
+        return {}
+    paths = [
+        path for path in found.files or ()
+        if ".." not in path.parts and "__pycache__" not in path.parts and path.name not in _OF_INSTALLATION
+    ]  # fmt: skip
+    if not any(path.suffix in (".so", ".pyd") for path in paths):
+        return {}
+    files = {path.as_posix(): Path(str(found.locate_file(path))).read_bytes() for path in paths}
+    (inside,) = {path.parts[0] for path in paths if path.parts[0].endswith(".dist-info")}
+    rows = [f"{path},sha256={_digest(content)},{len(content)}" for path, content in files.items()]
+    record = f"{inside}/RECORD"
+    files[record] = "\n".join([*rows, f"{record},,", ""]).encode()
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path, content in files.items():
+            entry = zipfile.ZipInfo(path, _WHEEL_TIME)
+            entry.compress_type, entry.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
+            archive.writestr(entry, content)
+    return {f"{inside.removesuffix('.dist-info')}-{_tag_of(found)}.whl": packed.getvalue()}
+
+
+def _digest(content: bytes) -> str:
+    return base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
+
+
+def _tag_of(found: metadata.Distribution) -> str:
+    """Return the tags of an installed wheel as its file name has them: cp310-abi3-linux_x86_64."""
+    lines = (found.read_text("WHEEL") or "").splitlines()
+    tags = [line.partition(": ")[2].split("-") for line in lines if line.startswith("Tag: ")]
+    return "-".join(".".join(dict.fromkeys(parts)) for parts in zip(*tags, strict=True))
 
 
 def bot_tables(project: Path) -> tuple[dict[str, Any], dict[str, Any]]:

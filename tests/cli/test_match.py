@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import psutil
 import pytest
 
@@ -16,6 +17,7 @@ from rlgym_bridge.cli import main
 from rlgym_bridge.cli.outcome import progress_line
 from rlgym_bridge.dialect import POINTS
 from rlgym_bridge.game import Phase
+from rlgym_bridge.recording.mcap.match_recording import read_match
 from rlgym_bridge.server import MatchStatus
 from rlgym_bridge.user_input.stop_signals import stopped_by_signals
 from tests.support.policy_folders import network_folder
@@ -435,3 +437,33 @@ def test_a_report_without_faults_hides_no_traceback(tmp_path: Path, here: Here) 
         "--max-overtime", "0", cwd=tmp_path,
     )  # fmt: skip
     assert done.returncode == 1 and "Liar wrote 1 traceback" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("mode", "place"),
+    [("Soccar", (0.0, 0.0, 93.0)), ("Heatseeker", (1000.0, 2220.0, 93.0)), ("Snowday", (0.0, 0.0, 33.0))],
+)
+def test_the_shipped_bot_plays_in_every_mode(
+    mode: str, place: tuple[float, float, float], tmp_path: Path, here: Here
+) -> None:
+    text = f'[match]\ngame_mode = "{mode}"\ngame_map_upk = "Stadium_P"\nskip_replays = true\n'
+    (tmp_path / "match.toml").write_text(text)
+    done = here(
+        "match", "match.toml", "--blue", ROOT / "bot" / "policy", "--orange", "chaser", "--pace", "lockstep",
+        "--seconds", "3", "--max-overtime", "0", "--json", "out.json", "--record", "match.mcap", cwd=tmp_path,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    result = json.loads((tmp_path / "out.json").read_text())
+    assert result["playing_ticks"] >= 3 * 120
+    for bot in result["bots"]:
+        assert bot["replies"] == result["ticks"] and not (
+            bot["exceptions"] or bot["missed"] or bot["crashed"]
+        )
+    recording = read_match(tmp_path / "match.mcap", shadow=False)
+    assert recording.mode == mode
+    ball = np.abs(recording.state.ball_position)
+    np.testing.assert_allclose(
+        ball[0], np.abs(place), atol=2.0
+    )  # where the mode's kickoff has it, or its mirror image
+    moved = np.linalg.norm(recording.state.car_position[-1] - recording.state.car_position[0], axis=-1)
+    assert (moved > 500.0).all()

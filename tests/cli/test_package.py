@@ -1,18 +1,22 @@
 """A packaged bot has all that RLBot and its botpack want, is true of its policy, and starts without torch."""
 
 import ast
+import base64
 import errno
+import hashlib
 import json
 import shlex
 import struct
 import sys
 import tomllib
+import zipfile
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
+from packaging.requirements import Requirement
 
 from rlgym_bridge import ComponentSpec, LookupTableAction, RepeatAction, TeamObs, save_policy
 from rlgym_bridge.cli import main
@@ -20,15 +24,18 @@ from rlgym_bridge.policy.files import read_files
 from rlgym_bridge.project.bot_description import ProjectError
 from rlgym_bridge.project.first_start import start_once
 from rlgym_bridge.project.new_project import new_project
-from rlgym_bridge.project.package_bot import PackagedBot, PackagePlan, make_bot, write_bot
+from rlgym_bridge.project.package_bot import PackagedBot, PackagePlan, make_bot, pack_wheel, write_bot
 from rlgym_bridge.server.config.bot_files import read_bot
 from tests.support.package_and_play import package_and_play
 from tests.support.policy_folders import make_module, random_weights, save
+from tests.support.processes import run_to_end
+from tests.support.simulators import needs_native
 
 FILES = {
     ".gitignore", "LICENSE", "README.md", "bob.toml", "bot.py", "bot.spec", "bot.toml", "loadout.toml",
     "logo.png", "policy/policy.json", "policy/weights.safetensors", "requirements.txt",
 }  # fmt: skip
+FILES |= pack_wheel("rocketsim_batch").keys()  # none where it is not installed
 
 
 def package(*words: str) -> int:
@@ -147,7 +154,102 @@ def test_a_policy_has_the_same_id_again_and_others_another(here: Path) -> None:
 def test_packages_that_own_modules_import_are_required(own_parts: Path) -> None:
     (own_parts / "more" / "__init__.py").write_text("import rlgym_tools, json, numpy\n")
     lines = text_of(made(own_parts / "trained", modules=["parts"]), "requirements.txt").splitlines()
-    assert [line.partition("==")[0] for line in lines[1:]] == ["rlgym-bridge", "rlbot", "rlgym_tools"]
+    names = [line.partition("==")[0] for line in lines[1:] if not line.startswith("./")]
+    assert names == ["rlgym-bridge", "rlbot", "rlgym_tools"]
+
+
+WHEEL_NAME = "rocketsim_batch-9.8-cp310-abi3-win_amd64.macosx_11_0_arm64.whl"
+
+
+def install(folder: Path, file: str) -> None:
+    """Lay out a distribution `rocketsim_batch`, with one file of a name, as pip does."""
+    (folder / "rocketsim_batch" / "__pycache__").mkdir(parents=True)
+    (folder / "rocketsim_batch-9.8.dist-info").mkdir()
+    about = "rocketsim_batch-9.8.dist-info/"
+    tags = "Tag: cp310-abi3-win_amd64\nTag: cp310-abi3-macosx_11_0_arm64\n"
+    texts = {
+        f"rocketsim_batch/{file}": "compiled", "rocketsim_batch/__init__.py": "", f"{about}INSTALLER": "pip",
+        "rocketsim_batch/__pycache__/__init__.cpython-311.pyc": "old", f"{about}direct_url.json": "{}",
+        f"{about}METADATA": "Metadata-Version: 2.4\nName: rocketsim-batch\nVersion: 9.8\n",
+        f"{about}WHEEL": f"Wheel-Version: 1.0\n{tags}",
+    }  # fmt: skip
+    for path, text in texts.items():
+        (folder / path).write_text(text)
+    (folder / about / "RECORD").write_text("".join(f"{path},,\n" for path in (*texts, f"{about}RECORD")))
+
+
+def test_the_module_of_rocketsim_3_comes_along_where_it_is_installed(
+    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    install(here / "installed", "_native.pyd")
+    monkeypatch.syspath_prepend(here / "installed")
+    assert main(["package", *PLAIN, "--json", "told.json"]) == 0
+    assert f"  {WHEEL_NAME} comes along: RocketSim 3 for " in capsys.readouterr().out
+    assert json.loads((here / "told.json").read_text())["wheel"] == WHEEL_NAME
+    with zipfile.ZipFile(here / "dist" / "ace" / WHEEL_NAME) as wheel:
+        inside = {name: wheel.read(name) for name in wheel.namelist()}
+    about = "rocketsim_batch-9.8.dist-info/"
+    record = inside.pop(f"{about}RECORD").decode()
+    assert set(inside) == {
+        "rocketsim_batch/_native.pyd", "rocketsim_batch/__init__.py", f"{about}METADATA", f"{about}WHEEL",
+    }  # fmt: skip
+    assert inside["rocketsim_batch/_native.pyd"] == b"compiled"
+    digests = {
+        name: base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
+        for name, content in inside.items()
+    }
+    rows = {f"{name},sha256={digests[name]},{len(content)}" for name, content in inside.items()}
+    assert set(record.splitlines()) == {*rows, f"{about}RECORD,,"}
+
+
+def test_the_module_is_required_by_its_path_and_on_this_system_alone(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(here / "installed", "_native.abi3.so")
+    monkeypatch.syspath_prepend(here / "installed")
+    bot = made(here / "trained")
+    (line,) = [line for line in text_of(bot, "requirements.txt").splitlines() if "rocketsim" in line]
+    path, _, marker = line.partition(" ; ")
+    assert path == f"./{WHEEL_NAME}"  # a name alone could come from the package index
+    required = Requirement(f"rocketsim_batch ; {marker}").marker
+    assert required is not None and required.evaluate()
+    other = "linux" if sys.platform == "win32" else "win32"
+    assert not required.evaluate({"sys_platform": other})
+    assert not required.evaluate({"platform_machine": "riscv64"})
+    assert f"`{WHEEL_NAME}` is RocketSim 3 for" in text_of(bot, "README.md")
+
+
+def test_a_bot_is_packaged_without_a_module_that_is_not_there(
+    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    install(here / "installed", "elsewhere.pth")  # an editable installation, with the module in its sources
+    monkeypatch.syspath_prepend(here / "installed")
+    assert main(["package", *PLAIN]) == 0
+    said = [line for line in capsys.readouterr().out.splitlines() if "rocketsim_batch" in line]
+    assert len(said) == 1 and said[0].startswith(
+        "  without rocketsim_batch: it plays with RocketSim 2.2.1; RocketSim 3 for it: "
+    )
+    folder = here / "dist" / "ace"
+    assert not list(folder.glob("*.whl"))
+    assert "rocketsim" not in (folder / "requirements.txt").read_text() + (folder / "README.md").read_text()
+    assert pack_wheel("a-distribution-that-nobody-has") == {}
+
+
+@needs_native
+def test_the_module_that_comes_along_steps_as_the_installed_one(here: Path) -> None:
+    (wheel,) = pack_wheel("rocketsim_batch").items()
+    assert dict([wheel]) == pack_wheel("rocketsim_batch")  # equal packages have equal bytes
+    (here / wheel[0]).write_bytes(wheel[1])
+    zipfile.ZipFile(here / wheel[0]).extractall(here / "unpacked")
+    step = (
+        f"import sys; sys.path.insert(0, {str(here / 'unpacked')!r})\n"
+        "from rlgym_bridge.sim.simulator import make_simulator\n"
+        "simulator = make_simulator('rocketsim3', 1, 1, 1)\n"
+        "import rocketsim_batch; print(rocketsim_batch.__file__)\n"
+    )
+    done = run_to_end([sys.executable, "-c", step], seconds=120)
+    assert done.returncode == 0, done.stderr
+    assert Path(done.stdout.strip()).is_relative_to(here / "unpacked")
 
 
 def test_files_that_modules_read_are_included(own_parts: Path) -> None:
@@ -337,7 +439,7 @@ def test_what_a_bot_has_started_ends_with_its_first_start(here: Path) -> None:
 def test_a_bot_is_packaged_and_played_in_clean_environments(tmp_path: Path) -> None:
     figures = package_and_play(tmp_path)
     print(json.dumps(figures, indent=1))
-    assert figures["packaged folder MB"] < 1
+    assert figures["packaged folder MB"] < 2
     assert figures["environment of requirements.txt MB"] < 150
     assert figures["program of PyInstaller MB"] < 150
 

@@ -41,7 +41,7 @@ _DAEMON = (
 def guarded_lobby(monkeypatch: pytest.MonkeyPatch, standing: Standing, **car: Any) -> Iterator[Lobby]:
     """Open the lobby of a match that takes all clients for processes of one kind."""
     caller = Caller(standing, "process 4711, stray\x1b[2J")
-    monkeypatch.setattr("rlgym_bridge.server.net.admission.find_own", lambda _: None)
+    monkeypatch.setattr("rlgym_bridge.server.net.admission.find_own", lambda _: {})
     monkeypatch.setattr("rlgym_bridge.server.net.admission.find_caller", lambda _: caller)
     lobby = Lobby(listen("127.0.0.1", 0))
     lobby.admission.is_guarded = True
@@ -156,7 +156,9 @@ def started(seats: list[AgentSeat], number: int) -> BotProcess:
 def two_bots(monkeypatch: pytest.MonkeyPatch, caller: list[Caller], ids: Sequence[str]) -> Iterator[Lobby]:
     """Open the lobby of a match that has started process 100 for blue and 200 for orange."""
     with guarded_lobby(monkeypatch, Standing.OWN) as lobby:
-        monkeypatch.setattr("rlgym_bridge.server.net.admission.find_own", lambda _: caller[0])
+        monkeypatch.setattr(
+            "rlgym_bridge.server.net.admission.find_own", lambda wanted: dict.fromkeys(wanted, caller[0])
+        )
         roster = seat_players(match_of(player(0, agent_id=ids[0]), player(1, agent_id=ids[1])))
         lobby.open_match(roster)
         lobby.admission.processes = [started([seat], 100 + 100 * seat.index) for seat in roster.cars]
@@ -233,7 +235,7 @@ def test_a_server_for_match_managers_looks_at_nobody(monkeypatch: pytest.MonkeyP
 def test_who_leaves_while_looked_for_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     go_on = threading.Event()
     with guarded_lobby(monkeypatch, Standing.OWN) as lobby:
-        monkeypatch.setattr("rlgym_bridge.server.net.admission.find_own", lambda _: go_on.wait(5.0) and None)
+        monkeypatch.setattr("rlgym_bridge.server.net.admission.find_own", lambda _: go_on.wait(5.0) and {})
         client = RawClient(lobby.clients.listener.getsockname()[1])
         client.send(agent())
         while not lobby.admission._waiting:
@@ -251,9 +253,10 @@ def test_those_who_have_gone_are_not_looked_for(monkeypatch: pytest.MonkeyPatch)
     go_on = threading.Event()
     searched: list[Any] = []
 
-    def find_own(ends: Any) -> None:
-        searched.append(ends)
+    def find_own(wanted: Any) -> dict[Any, Caller]:
+        searched.append(wanted)
         go_on.wait(5.0)
+        return {}
 
     with guarded_lobby(monkeypatch, Standing.SAME_USER) as lobby:
         monkeypatch.setattr("rlgym_bridge.server.net.admission.find_own", find_own)
@@ -289,8 +292,11 @@ def accepted_from(command: str, parent_ends: bool = False) -> Iterator[socket.so
 def test_a_connection_is_traced_to_a_process_that_was_started() -> None:
     with accepted_from(_CONNECT) as connection:
         ends = ends_of(connection)
-        found, searched = find_own(ends), find_caller(ends)
-    assert found is not None and found.standing is searched.standing is Standing.OWN
+        nowhere = (("192.0.2.7", 1234), ends[1])
+        all_found, searched = find_own({ends, nowhere}), find_caller(ends)
+    assert set(all_found) == {ends}
+    found = all_found[ends]
+    assert found.standing is searched.standing is Standing.OWN
     assert "process " in found.process
 
 
@@ -302,7 +308,7 @@ def test_a_bot_whose_parents_have_ended_is_known_by_its_mark(
         monkeypatch.setenv(callers.MARK_VARIABLE, callers.MARK)
     with accepted_from(_DAEMON, parent_ends=True) as connection:
         ends = ends_of(connection)
-        assert find_own(ends) is None and find_caller(ends).standing is standing
+        assert find_own({ends}) == {} and find_caller(ends).standing is standing
 
 
 def test_a_connection_from_nowhere_here_is_of_another_machine() -> None:

@@ -97,7 +97,7 @@ def test_a_client_that_pauses_gets_all_of_its_messages(lobby):
 def newcomers(monkeypatch):
     """Take newcomers for processes of this standing; the first of the list is changed by tests."""
     standing = [None]
-    found = lambda _: standing[0] and Caller(standing[0])  # noqa: E731
+    found = lambda wanted: dict.fromkeys(wanted, Caller(standing[0])) if standing[0] else {}  # noqa: E731
     monkeypatch.setattr("rlgym_bridge.server.net.admission.find_own", found)
     return standing
 
@@ -154,6 +154,22 @@ def test_many_newcomers_are_turned_away_one_after_the_other(lobby, room_for_four
                 assert one.receive() is None
                 left.remove(one)
     assert not left and len(lobby.clients.everyone) == len(crowd)
+
+
+def test_a_flood_of_newcomers_is_turned_away_by_few_searches(lobby, room_for_four, monkeypatch):
+    searches = []
+    monkeypatch.setattr(
+        "rlgym_bridge.server.net.admission.find_own", lambda wanted: searches.append(wanted) or {}
+    )
+    crowd = crowd_of_four(lobby)
+    street = [RawClient(lobby.clients.listener.getsockname()[1]) for _ in range(96)]
+    with ThreadPoolExecutor(1) as reader:
+        reading = reader.submit(lambda: [one.receive() for one in street])
+        while not reading.done():
+            lobby.clients.pump(0.01)
+    assert reading.result() == [None] * 96
+    assert len(searches) < 96 / 4 and all(len(wanted) <= 16 for wanted in searches)
+    assert len(lobby.clients.everyone) == len(crowd)
 
 
 def test_a_crowd_that_comes_at_once_is_accepted_in_a_few_looks(lobby):

@@ -81,12 +81,12 @@ def build_wheel(clean: CleanFolder) -> Path:
     return wheel
 
 
-def make_environment(clean: CleanFolder, folder: Path, *what: str) -> Path:
-    """Make an environment and install something into it; return its Python."""
+def make_environment(clean: CleanFolder, folder: Path, *what: str, cwd: Path | None = None) -> Path:
+    """Make an environment and install something into it, with pip running in `cwd`; return its Python."""
     with clean.timed(f"installation into {folder.name}"):
         venv.create(folder, with_pip=True, symlinks=True)
         python = folder / "bin" / "python"
-        clean.run(python, "-m", "pip", "install", "-q", *what)
+        clean.run(python, "-m", "pip", "install", "-q", *what, cwd=cwd)
     return python
 
 

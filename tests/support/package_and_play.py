@@ -3,7 +3,8 @@
     wheel -> environment -> package -> the folder's own environment, of its requirements.txt -> match
                                     -> PyInstaller -> a folder as the botpack has it -> match
 
-Prints times and sizes. Nothing of this checkout is used but its wheel and the shipped policy.
+Prints times and sizes. Nothing of this checkout is used but its wheel and the shipped policy, and the module
+`rocketsim_batch` where it is installed.
 """
 
 import json
@@ -13,6 +14,7 @@ from pathlib import Path
 
 from rlgym_bridge.project.bot_description import bot_toml
 from rlgym_bridge.project.first_start import start_once
+from rlgym_bridge.project.package_bot import pack_wheel
 from tests.support.clean_folder import (
     ROOT,
     CleanFolder,
@@ -26,14 +28,26 @@ NAME = "Ace"
 TRIPLE = "x86_64-unknown-linux-gnu"
 """Folder in which the botpack's builder puts the program for Linux."""
 
+_STEP = """
+
+from rlgym_bridge.sim.simulator import make_simulator
+
+make_simulator("rocketsim3", 1, 1, 1)
+"""
+
 
 def package_and_play(folder: Path) -> dict[str, float]:
     """Do all of it in an empty folder; return seconds and megabytes by name."""
     clean = CleanFolder(folder)
     wheel = build_wheel(clean)
-    python = make_environment(clean, folder / "maker", str(wheel))
+    simulator = pack_wheel("rocketsim_batch")
+    for name, content in simulator.items():
+        (folder / name).write_bytes(content)
+    python = make_environment(
+        clean, folder / "maker", str(wheel), *(str(folder / name) for name in simulator)
+    )
     program = python.with_name("rlgym-bridge")
-    _policy_with_a_module(folder)
+    _policy_with_a_module(folder, bool(simulator))
     with clean.timed("package"):
         words = ("--name", NAME, "--author", "a maker", "--allow-modules", "my_obs", "--json", "told.json")
         print(clean.run(program, "package", "trained", *words))
@@ -42,7 +56,7 @@ def package_and_play(folder: Path) -> dict[str, float]:
     clean.weigh("packaged folder", bot)
     clean.figures["start to connection, python s"] = round(told["start_seconds"], 2)
     shutil.copy(wheel, bot)  # beside requirements.txt, as long as it is nowhere else
-    theirs = make_environment(clean, bot / ".venv", "-r", str(bot / "requirements.txt"))
+    theirs = make_environment(clean, bot / ".venv", "-r", "requirements.txt", cwd=bot)
     clean.weigh("environment of requirements.txt", bot / ".venv")
     print(_play(clean, program, bot, "match with python"))
     with clean.timed("PyInstaller"):
@@ -74,9 +88,17 @@ def as_botpack(bot: Path, folder: Path) -> Path:
     return folder
 
 
-def _policy_with_a_module(folder: Path) -> None:
-    """Write the shipped policy into `trained`, its observation as one of a module of the user's own."""
-    own = "from rlgym_bridge import RelativeObs\n\n\nclass MyObs(RelativeObs):\n    pass\n"
+def _policy_with_a_module(folder: Path, has_module: bool) -> None:
+    """Write the shipped policy into `trained`, its observation as one of a module of the user's own.
+
+    Args:
+        folder: Where to write both.
+        has_module: Whether the bot has `rocketsim_batch`: its own module then makes a match in RocketSim 3
+            as it is imported, so that a bot without it, or without its meshes, does not start.
+    """
+    own = "from rlgym_bridge import TeamObs\n\n\nclass MyObs(TeamObs):\n    pass\n"
+    if has_module:
+        own += _STEP
     (folder / "my_obs.py").write_text(own)
     shutil.copytree(ROOT / "bot" / "policy", folder / "trained")
     manifest = folder / "trained" / "policy.json"

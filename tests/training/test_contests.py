@@ -140,7 +140,7 @@ def test_a_file_where_logs_go_is_refused_before_a_match(
     Path("league").mkdir()
     Path("league/logs").write_text("mine")
     assert main(["league", "chaser", "random", "--seconds", "1", "--matches", "2"]) == 2
-    assert "league/logs is a file, expected a folder" in capsys.readouterr().err
+    assert "league/logs is a file, expected a folder: move it away" in capsys.readouterr().err
 
 
 @POSIX

@@ -203,3 +203,17 @@ def test_untestable_matches_are_refused_before_the_first(
     assert main(words) == 2
     assert message in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["mine"]
+
+
+@pytest.mark.parametrize("name", ["dialects", "logs"])
+def test_a_file_in_place_of_a_folder_of_results_is_refused_before_a_match(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    save(tmp_path / "mine")
+    Path("stress").mkdir()
+    Path("stress", name).write_text("mine")
+    assert main(["stress", "mine", "--causes", "loss", "--seconds", "1"]) == 2
+    errors = capsys.readouterr().err
+    assert f"stress/{name} is a file, expected a folder: move it away, or name another one" in errors
+    assert [path.name for path in Path("stress").iterdir()] == [name]

@@ -25,6 +25,8 @@ from rlgym_bridge.training.contests.stress_causes import CONTROL, Cause
 
 SIMULATOR: Final = "simulator"
 SERVER: Final = "server"
+DIALECTS: Final = "dialects"
+"""Folder of what the bots are told of the server, in that of the results."""
 
 
 @dataclass(frozen=True)
@@ -195,7 +197,7 @@ def _dialect_files(out: Path, cause: Cause) -> tuple[Path, Path]:
     at_once = {"timing": {"input_latency": 0}}
     told = {"dialect": dict(cause.dialect), **at_once}
     untold: dict[str, Any] = {"dialect": {}} | ({} if cause.group == "latency" else at_once)
-    folder = (out / "dialects").resolve()
+    folder = (out / DIALECTS).resolve()
     folder.mkdir(parents=True, exist_ok=True)
     files = []
     for whose, content in (("opponent", told), ("tested", untold)):

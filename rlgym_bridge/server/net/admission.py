@@ -60,6 +60,7 @@ class Admission:
         self._watch = watch
         self._callers: WeakKeyDictionary[Client, Caller] = WeakKeyDictionary()
         self._waiting: WeakKeyDictionary[Client, list[Callable[[], None]]] = WeakKeyDictionary()
+        self._newcomers: deque[tuple[Client, Ends]] = deque()  # for whom there is no place
         self._found: deque[tuple[Client, Caller]] = deque()
         self._near: ThreadPoolExecutor | None = None  # looks among the processes of this one
         self._far: ThreadPoolExecutor | None = None  # looks among all
@@ -99,7 +100,12 @@ class Admission:
         except (OSError, ValueError):
             return False  # it has gone
         self._waiting[client] = [then]
-        self._begin().submit(self._look, client, ends, far)
+        near = self._begin()
+        if far:
+            near.submit(self._look, client, ends)
+        else:
+            self._newcomers.append((client, ends))
+            near.submit(self._look_near)
         return True
 
     def has_started(self, client: Client) -> bool:
@@ -189,17 +195,25 @@ class Admission:
             self._watch(self._wake[0], self._hear)
         return self._near
 
-    def _look(self, client: Client, ends: Ends, far: bool) -> None:
+    def _look(self, client: Client, ends: Ends) -> None:
         gone = client.link.broken  # who connects and leaves without end holds up nobody
-        caller = Caller(Standing.STRANGER) if gone else find_own(ends)
-        if caller is None and not far:
-            caller = Caller(Standing.STRANGER)
-            time.sleep(_NEAR_REST_SECONDS)
+        caller = Caller(Standing.STRANGER) if gone else find_own({ends}).get(ends)
         if caller is not None:
             self._tell(client, caller)
         elif self._far is not None:
             with suppress(RuntimeError):  # the server is closing
                 self._far.submit(self._look_far, client, ends)
+
+    def _look_near(self) -> None:
+        """Look for all newcomers in one search, so that a flood of them is turned away quickly."""
+        newcomers = [self._newcomers.popleft() for _ in range(len(self._newcomers))]
+        if not newcomers:
+            return  # an earlier search was for them, too
+        found = find_own({ends for client, ends in newcomers if not client.link.broken})
+        for client, ends in newcomers:
+            self._tell(client, found.get(ends) or Caller(Standing.STRANGER))
+        if len(found) < len(newcomers):
+            time.sleep(_NEAR_REST_SECONDS)
 
     def _look_far(self, client: Client, ends: Ends) -> None:
         if client.link.broken:

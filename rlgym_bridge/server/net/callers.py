@@ -3,7 +3,7 @@
 import ipaddress
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
@@ -58,19 +58,28 @@ def ends_of(connection: Any) -> Ends:
     return (_plain(peer[0]), peer[1]), (_plain(own[0]), own[1])
 
 
-def find_own(ends: Ends) -> Caller | None:
-    """Look for a connection's other end here and in all processes that this one has started.
+def find_own(wanted: Collection[Ends]) -> dict[Ends, Caller]:
+    """Look for the other ends of connections here and in all processes that this one has started.
+
+    One search takes a few milliseconds, however many connections it is for.
 
     Returns:
-        None where it is none of theirs.
+        Those that are theirs.
     """
+    found: dict[Ends, Caller] = {}
+    if not wanted:
+        return found
     with suppress(psutil.Error, OSError):
         here = psutil.Process()
-        for process in (here, *here.children(recursive=True)):  # a few milliseconds
+        for process in (here, *here.children(recursive=True)):
             with suppress(psutil.Error, OSError):
-                if _has(process, ends):
-                    return _described(process, Standing.OWN)
-    return None
+                held = {_ends_of(one) for one in process.net_connections("tcp")}
+                own = [ends for ends in wanted if ends in held]
+                if own:
+                    found |= dict.fromkeys(own, _described(process, Standing.OWN))
+            if len(found) == len(wanted):
+                break
+    return found
 
 
 def find_caller(ends: Ends) -> Caller:
@@ -126,10 +135,6 @@ def _all_connections() -> Iterator[tuple[int | None, Any]]:
         return
     for connection in every:
         yield connection.pid, connection
-
-
-def _has(process: psutil.Process, ends: Ends) -> bool:
-    return any(_ends_of(connection) == ends for connection in process.net_connections("tcp"))
 
 
 def _ends_of(connection: Any) -> Ends | None:
