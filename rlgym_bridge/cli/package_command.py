@@ -94,7 +94,8 @@ def run(options: argparse.Namespace) -> int:
     if bot.modules:
         say(f"  your modules: {', '.join(bot.modules)}")
     if bot.wheel is None:
-        say(f"  without {SIMULATOR}: it plays with RocketSim 2.2.1; RocketSim 3 for it: {explain_native()}")
+        without = f"  without {SIMULATOR}: it plays with RocketSim 2.2.1; to take RocketSim 3 along: "
+        say(without + explain_native())
     else:
         say(f"  {bot.wheel} comes along: RocketSim 3 for {this_system()}; elsewhere it plays without")
     say(f"  it starts in {seconds:.1f} s, without torch")

@@ -227,7 +227,7 @@ def test_a_bot_is_packaged_without_a_module_that_is_not_there(
     assert main(["package", *PLAIN]) == 0
     said = [line for line in capsys.readouterr().out.splitlines() if "rocketsim_batch" in line]
     assert len(said) == 1 and said[0].startswith(
-        "  without rocketsim_batch: it plays with RocketSim 2.2.1; RocketSim 3 for it: "
+        "  without rocketsim_batch: it plays with RocketSim 2.2.1; to take RocketSim 3 along: "
     )
     folder = here / "dist" / "ace"
     assert not list(folder.glob("*.whl"))
