@@ -230,7 +230,9 @@ def test_a_match_that_shows_nonsense_is_noticed_by_the_watch() -> None:
         match = Match(seats())
         to_phase(match, Phase.KICKOFF)
         match.advance()
-        match.simulation.states[0].boost = 101.0
+        simulation = match.simulation
+        boost = simulation.state.layout.column("boost_amount", car=0)
+        simulation.numbers = (*simulation.numbers[:boost], 101.0, *simulation.numbers[boost + 1 :])
         match.packet()
     assert watch.packets > 480
     with pytest.raises(AssertionError, match=r"players\[0\].boost"):

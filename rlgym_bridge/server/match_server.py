@@ -1,4 +1,4 @@
-"""Serve matches in RocketSim: one match with `play`, or in RLBotServer's place with `serve_forever`."""
+"""Serve matches in a simulator: one match with `play`, or in RLBotServer's place with `serve_forever`."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -58,8 +58,8 @@ class MatchServer:
             all must be ready.
         on_progress: Called about four times a second of wall time, in the thread of the game:
             ticks are late when it takes more than a millisecond or two.
-        on_kickoff: Called with the RocketSim arena and its cars in packet order at every
-            GO, before the first Kickoff packet is built.
+        on_kickoff: Called with a copy of the `MatchState` at every GO, before the first Kickoff packet is
+            built; blue's cars come first, in packet order within a team.
         on_packet: Called with the payload of every GamePacket, a packed `flat.CorePacket`, even
             of those that `impairments` loses, but not of frames that it does not render.
         recorder: Writes down every packet that is made and every input that is taken.
@@ -70,8 +70,9 @@ class MatchServer:
         dialect: How packets speak where documents of the protocol disagree or are silent; the first
             value of `POINTS` where it says nothing.
         constants: Physics constants from `physics.read_physics`; matches are played with their values.
-        rules: The game's rules to play by, see `game_rules.parse_rules`: rocketsim for none, default for
-            those of training, game for all.
+        rules: The game's rules to play by: rocketsim for none, default for those of training.
+        simulator: What plays the matches, rocketsim2 or rocketsim3. None takes the default where it plays
+            the match's mode and is installed, else rocketsim2; a line of the log says so then.
         allow_clients: Whether in `play` every client that connects may drive cars and give orders, not just
             those that the match has started; see `Admission`.
         allow_idle: Whether the cars of humans and Psyonix bots stand idle; else their matches are refused.
@@ -83,6 +84,7 @@ class MatchServer:
 
     Raises:
         ServerError: The port is in use, or the address does not belong to this machine.
+        SimulatorError: `simulator` is unknown or not installed, or cannot play by `rules`.
         ValueError: `pace` or a rule is unknown, a time is negative, `seconds` is more than a day, `host` is
             no text, `port` is no whole number up to 65535, or `impairments` are impossible at `pace`.
         TypeError: `impairments`, `dialect` or `constants` are something else.
@@ -110,6 +112,7 @@ class MatchServer:
         dialect: Dialect | None = None,
         constants: Mapping[str, Spread] | None = None,
         rules: str = "default",
+        simulator: str | None = None,
         allow_clients: bool = False,
         allow_idle: bool = False,
     ) -> None:
@@ -132,6 +135,7 @@ class MatchServer:
             dialect=Dialect() if dialect is None else dialect,
             constants={} if constants is None else constants,
             rules=rules,
+            simulator=simulator,
             allow_idle=allow_idle,
         )
         if not isinstance(host, str):
@@ -145,8 +149,7 @@ class MatchServer:
         self.host = host
         address, self.port = listener.getsockname()[:2]
         self._runs_commands = is_this_machine(address)
-        self._lobby = Lobby(listener)
-        self._allow_clients = allow_clients
+        self._lobby, self._allow_clients = Lobby(listener), allow_clients
         self.hosted: HostedMatch | None = None
 
     def play(self, match: flat.MatchConfiguration | Path | str) -> MatchResult:

@@ -19,13 +19,17 @@ from rlgym_bridge.sim.boost_thrust import GAME_BOOST_AIR
 from rlgym_bridge.sim.game_modes import mode_number
 from rlgym_bridge.sim.part_times import PartTimes
 from rlgym_bridge.sim.simulator import EVENT, NEVER, Event
-from rlgym_bridge.state import MatchState
+from rlgym_bridge.state import MatchState, layout_of
 
 _MOST_CONTROLS: Final = 10_000  # control vectors remembered as RocketSim's objects
 _FLAGS: Final = frozenset({"unlimited_flips", "unlimited_double_jumps", "enable_team_demos"})
 _DEMO_MODES: Final = (rsim.DemoMode.NORMAL, rsim.DemoMode.ON_CONTACT, rsim.DemoMode.DISABLED)
-_KEPT: Final = ("phase", "clock", "overtime", "score", "dodge_deadzone")
-"""Fields of a match that stay as they were put."""
+_KEPT: Final = [
+    layout_of(0, 0).column(name, element)
+    for name, element in [("phase", 0), ("clock", 0), ("overtime", 0), ("score", 0), ("score", 1),
+                          ("dodge_deadzone", 0)]
+]  # fmt: skip
+"""Columns of a match that stay as they were put."""
 
 
 class RocketSim2:
@@ -148,7 +152,11 @@ class RocketSim2:
         if late.dtype.kind not in "iu" or late.min() < 0:
             raise ValueError(f"delay is {delay}, expected whole ticks, 0 or more")
         late = np.broadcast_to(late[:, None] if late.ndim == 1 else late, self._shape)
-        played = self._plan(np.asarray(rows, np.float32), late)
+        rows = np.asarray(rows, np.float32)
+        if late.any():
+            played = self._plan(rows, late)
+        else:
+            played, self._waiting = rows, rows[:, :, -1:].copy()
         self._events.clear()
         back = self._coming_back(rows.shape[2])
         for number, match in enumerate(self._matches):
@@ -220,8 +228,10 @@ class RocketSim2:
             back: Cars that come back from a demolition, by the tick before which they do.
         """
         ticks = played.shape[1]
-        changes = (played[:, 1:] != played[:, :-1]).any(axis=(0, 2))
-        ends = sorted({*(np.flatnonzero(changes) + 1).tolist(), *back, ticks} - {0})
+        ends = [ticks]
+        if ticks > 1:
+            changes = (played[:, 1:] != played[:, :-1]).any(axis=(0, 2))
+            ends = sorted({*(np.flatnonzero(changes) + 1).tolist(), *back, ticks} - {0})
         match.begin_step()
         for first, end in zip([0, *ends], ends, strict=False):
             for car in back.get(first, ()):  # RocketSim would choose the spot by itself one tick later
@@ -255,14 +265,10 @@ class RocketSim2:
 
     def _read(self, ticks: int) -> None:
         state = self.state
-        kept = [(getattr(state, name), getattr(state, name).copy()) for name in _KEPT]
-        frames, ids = state.frame + ticks, state.car_player_id.copy()
+        frames, kept, ids = state.frame + ticks, state.buffer[:, _KEPT].copy(), state.car_player_id.copy()
         for number, match in enumerate(self._matches):
             match.reader.read_into(state, number)
-        for view, before in kept:
-            view[:] = before
-        state.frame[:], state.car_player_id[:] = frames, ids
-        state.car_ball_touches.fill(0)
+        state.frame[:], state.buffer[:, _KEPT], state.car_player_id[:] = frames, kept, ids
         for match, _, kind, car, *_ in self._events:
             if kind == Event.TOUCH:
                 state.car_ball_touches[match, car] += 1

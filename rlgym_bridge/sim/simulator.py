@@ -176,12 +176,38 @@ def check_simulator(name: object) -> str:
     """
     if name not in SIMULATORS:
         raise SimulatorError(f"simulator is {show_value(name)}, expected {' or '.join(SIMULATORS)}")
-    if name == ROCKETSIM3 and importlib.util.find_spec("rocketsim_batch") is None:
+    if name == ROCKETSIM3 and not _has_module():
         raise SimulatorError(
             f"simulator is {ROCKETSIM3}, and its module rocketsim_batch is not installed; "
             f"install it: {explain_native()}"
         )
     return str(name)
+
+
+def simulator_for(mode: str) -> tuple[str, str]:
+    """Choose the simulator of a match that names none.
+
+    Args:
+        mode: Name of the game mode.
+
+    Returns:
+        `DEFAULT_SIMULATOR` where it plays the mode and is installed, else rocketsim2. And a sentence that
+        says why it is not the default one, empty where it is.
+    """
+    if DEFAULT_SIMULATOR in (ROCKETSIM2,):  # it plays all modes
+        return ROCKETSIM2, ""
+    if mode != "Soccar":
+        return ROCKETSIM2, f"{mode} is played in RocketSim 2.2.1: {WHY_SOCCAR}"
+    if not _has_module():
+        return ROCKETSIM2, (
+            "the match is played in RocketSim 2.2.1: the module rocketsim_batch of RocketSim 3 is not "
+            f"installed; install it: {explain_native()}"
+        )
+    return DEFAULT_SIMULATOR, ""
+
+
+def _has_module() -> bool:
+    return importlib.util.find_spec("rocketsim_batch") is not None
 
 
 def check_rules(simulator: str, rules: frozenset[str]) -> None:

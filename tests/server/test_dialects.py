@@ -4,17 +4,18 @@ import random
 from functools import cache
 
 import pytest
-import RocketSim as rsim
 from rlbot import flat
 
 from rlgym_bridge.dialect import POINTS, Dialect
 from rlgym_bridge.game import PLAYING_PHASES, Phase
 from rlgym_bridge.server import MatchServer
-from rlgym_bridge.server.game.match_physics import Physics
+from rlgym_bridge.server.game.euler_angles import rotation_of
+from rlgym_bridge.server.game.match_physics import DEMOLITIONS_ON_CONTACT, Physics
 from rlgym_bridge.server.game.referee import Course, Referee
 from rlgym_bridge.server.game.simulated_match import Match
 from tests.support.stepped_match import (
     as_received,
+    car_of,
     chase,
     controls,
     go_on,
@@ -52,11 +53,11 @@ def play(dialect: Dialect | None, whole: bool = True) -> list[flat.GamePacket]:
     match = Match(
         seats(2),
         Course(regulation=5.0),
-        Physics(demo_mode=rsim.DemoMode.ON_CONTACT),
+        Physics(demo_mode=DEMOLITIONS_ON_CONTACT),
         seed=4,
         dialect=dialect,
     )
-    generator = random.Random(3)
+    generator = random.Random(5)
     packets = [as_received(match.packet())]  # the scores in it would change
     to_phase(match, Phase.KICKOFF)
     packets += [go_on(match) for _ in range(300)]
@@ -222,7 +223,7 @@ def test_on_the_floor_the_dodge_timeout_is_minus_one() -> None:
     assert go_on(match).players[0].dodge_timeout > 1.25
     match.hold(0, controls())
     go_on(match, 300)
-    assert match.simulation.states[0].is_on_ground
+    assert car_of(match, 0).on_ground
     assert go_on(match).players[0].dodge_timeout == -1.0
 
 
@@ -240,13 +241,10 @@ def test_on_ground_may_ask_for_all_four_wheels() -> None:
     three = 0
     match = kicked_off(on_ground="four_wheels")
     for seed in range(20):
-        state = rsim.CarState()
-        state.pos = rsim.Vec(0.0, -2000.0, 60.0)
-        state.rot_mat = rsim.Angle(0.0, 0.1 + 0.01 * seed, 0.2).as_rot_mat()
-        match.simulation.cars[0].set_state(state)
+        put_car(match, 0, (0.0, -2000.0, 60.0), boost=0.0, rotation=rotation_of(0.1 + 0.01 * seed, 0.0, 0.2))
         for _ in range(120):
             shown = go_on(match).players[0].air_state
-            wheels = sum(match.simulation.states[0].wheels_with_contact)
+            wheels = car_of(match, 0).wheels_with_contact.sum()
             assert shown == (AIR.OnGround if wheels == 4 else AIR.InAir)
             three += wheels == 3
     assert three > 0

@@ -118,13 +118,15 @@ def physics_of(
     configuration: flat.MatchConfiguration,
     constants: Mapping[str, Spread] | None = None,
     rules: str = "default",
+    simulator: str | None = None,
 ) -> Physics:
-    """Return mode and mutators of a match in RocketSim's units.
+    """Return mode and mutators of a match.
 
     Args:
         configuration: A match that `check_rules` accepts.
         constants: Of the physics besides; their values are played with.
         rules: The game's rules, see `game_rules.parse_rules`.
+        simulator: What plays it, see `Physics`.
     """
     mutators = configuration.mutators or flat.MutatorSettings()
     demo_mode, team_demos = DEMOLISH[name_of(mutators.demolish)]
@@ -150,4 +152,5 @@ def physics_of(
         game_speed=GAME_SPEED[name_of(mutators.game_speed)],
         factors=factors,
         rules=parse_rules(rules),
+        simulator=simulator,
     )

@@ -14,6 +14,7 @@ from rlgym_bridge.server.net.impairments import Impairments
 from rlgym_bridge.server.net.match_recorder import Sink
 from rlgym_bridge.server.result import MatchStatus
 from rlgym_bridge.sim.game_rules import parse_rules
+from rlgym_bridge.sim.simulator import DEFAULT_SIMULATOR, check_rules, check_simulator
 from rlgym_bridge.user_input.arguments import check_number, check_whole, show_value
 
 
@@ -23,7 +24,8 @@ class HostSettings:
 
     Raises:
         ValueError: `pace` or a rule is unknown, a time is negative, `seconds` is more than a day, or
-            `impairments` are impossible at `pace`.
+            `impairments` are impossible at `pace`. As `SimulatorError`: `simulator` is unknown or not
+            installed, or cannot play by the rules.
         TypeError: `impairments`, `dialect` or `constants` are something else.
     """
 
@@ -44,6 +46,7 @@ class HostSettings:
     dialect: Dialect
     constants: Mapping[str, Spread]
     rules: str
+    simulator: str | None
     allow_idle: bool
 
     def __post_init__(self) -> None:
@@ -51,7 +54,8 @@ class HostSettings:
         for name, kind in (("impairments", Impairments), ("dialect", Dialect), ("constants", Mapping)):
             if not isinstance(value := getattr(self, name), kind):
                 raise TypeError(f"{name} is {show_value(value)}, expected {kind.__name__}, or None")
-        parse_rules(self.rules)
+        simulator = DEFAULT_SIMULATOR if self.simulator is None else check_simulator(self.simulator)
+        check_rules(simulator, parse_rules(self.rules))
         object.__setattr__(self, "dialect", self.dialect.complete())
         check_whole("seed", self.seed)
         if self.pace not in ("realtime", "lockstep"):
