@@ -31,7 +31,7 @@ class Jumps:
     """Holds what a packet says of jumps against itself and the packet before."""
 
     def __init__(self, dialect: Dialect, rules: Rules) -> None:
-        self._flags_last = rules.rocketsim3
+        self._flags_last = self._dodge_is_a_jump = rules.rocketsim3
         self._formula = dialect.get("dodge_timeout")
         self._jumping = dialect.get("dodge_timeout_jumping")
         self._used = dialect.get("dodge_timeout_used")
@@ -130,7 +130,8 @@ class Jumps:
             if not abs(then - ticks * TICK_SECONDS - now) <= TIMER_SLACK:
                 findings.add(name, shown(now), f"{then - ticks * TICK_SECONDS:.4f}")
         elif now > 0.0:
-            if before.air_state != _ON_GROUND:
+            jumps = self._dodge_is_a_jump and player.has_jumped and not before.has_jumped
+            if before.air_state != _ON_GROUND and not jumps:
                 findings.add(name, shown(now), f"{shown(then)} still: no jump has ended")
         elif then > (ticks + 0.5) * TICK_SECONDS:
             used = player.has_dodged or player.has_double_jumped

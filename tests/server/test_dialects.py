@@ -13,6 +13,8 @@ from rlgym_bridge.server.game.euler_angles import rotation_of
 from rlgym_bridge.server.game.match_physics import DEMOLITIONS_ON_CONTACT, Physics
 from rlgym_bridge.server.game.referee import Course, Referee
 from rlgym_bridge.server.game.simulated_match import Match
+from rlgym_bridge.sim.simulator import ROCKETSIM3
+from tests.support.simulators import TICK_IN_3
 from tests.support.stepped_match import (
     as_received,
     car_of,
@@ -28,6 +30,8 @@ from tests.support.stepped_match import (
     seats,
     to_phase,
 )
+
+pytestmark = pytest.mark.usefixtures("played_in")
 
 CHOICES = [(name, value) for name, point in POINTS.items() for value in point.values[1:]]
 AIR = flat.AirState
@@ -153,14 +157,15 @@ def test_a_dialect_of_standard_values_changes_nothing() -> None:
 
 
 @pytest.mark.protocol("packet.pad-timer")
-def test_a_pad_may_count_the_seconds_until_it_is_back() -> None:
+def test_a_pad_may_count_the_seconds_until_it_is_back(played_in: str) -> None:
+    left = 4.0 - TICK_IN_3[played_in]
     match = kicked_off(pad_timer="remaining")
     put_car(match, 0, (0.0, -2816.0, 17.0), boost=0.0)
     pad = go_on(match).boost_pads[7]
-    assert (pad.is_active, pad.timer) == (False, 4.0)
+    assert (pad.is_active, pad.timer) == (False, pytest.approx(left, abs=1e-5))
     put_car(match, 0, (0.0, 1500.0, 17.0))
-    for waited in range(1, 480):
-        assert go_on(match).boost_pads[7].timer == pytest.approx(4.0 - waited / 120, abs=1e-4)
+    for waited in range(1, round(120 * left)):
+        assert go_on(match).boost_pads[7].timer == pytest.approx(left - waited / 120, abs=1e-4)
     pad = go_on(match).boost_pads[7]
     assert (pad.is_active, pad.timer) == (True, 0.0)
 
@@ -181,31 +186,35 @@ def timeouts_of_a_jump(held: int, ticks: int = 250, dodge_at: int | None = None,
 
 @pytest.mark.parametrize(("held", "jumping"), [(1, 3), (12, 12), (24, 24), (60, 24)])
 @pytest.mark.protocol("packet.dodge-timeout")
-def test_the_dodge_timeout_may_add_the_time_jump_was_held(held: int, jumping: int) -> None:
+def test_the_dodge_timeout_may_add_the_time_jump_was_held(held: int, jumping: int, played_in: str) -> None:
     standard = timeouts_of_a_jump(held)
     ours = timeouts_of_a_jump(held, dodge_timeout="plus_hold")
     assert ours[:jumping] == standard[:jumping] == [-1.0] * jumping
-    assert ours[jumping] == pytest.approx(1.25 + jumping / 120 - 1 / 120, abs=1e-5)
+    assert ours[jumping] == pytest.approx(1.25 + (jumping - 1) / 120 + TICK_IN_3[played_in], abs=1e-5)
     assert ours[jumping + 100] - standard[jumping + 100] == pytest.approx(jumping / 120, abs=1e-5)
-    assert sum(value >= 0 for value in ours) == pytest.approx(149 + jumping, abs=1)
+    most = 149 + jumping + round(120 * TICK_IN_3[played_in])
+    assert sum(value >= 0 for value in ours) == pytest.approx(most, abs=1)
 
 
 @pytest.mark.parametrize(
     ("formula", "values"),
     [("after_jump", [1.25] * 24), ("plus_hold", [1.25 + tick / 120 for tick in range(1, 25)])],
 )
-def test_the_dodge_timeout_may_be_full_while_the_jump_pushes(formula: str, values: list[float]) -> None:
+def test_the_dodge_timeout_may_be_full_while_the_jump_pushes(
+    formula: str, values: list[float], played_in: str
+) -> None:
     seen = timeouts_of_a_jump(24, dodge_timeout=formula, dodge_timeout_jumping="full")
     assert seen[:24] == pytest.approx(values, abs=1e-5)
-    assert seen[24] == pytest.approx(values[-1] - 1 / 120, abs=1e-5)
+    assert seen[24] == pytest.approx(values[-1] - 1 / 120 + TICK_IN_3[played_in], abs=1e-5)
 
 
 @pytest.mark.parametrize("expired", ["minus_one", "zero"])
-def test_the_dodge_timeout_may_count_on_after_the_dodge(expired: str) -> None:
+def test_the_dodge_timeout_may_count_on_after_the_dodge(expired: str, played_in: str) -> None:
+    full = 1.25 + TICK_IN_3[played_in]
     seen = timeouts_of_a_jump(
         5, dodge_at=20, dodge_timeout_used="counting", dodge_timeout_expired=expired
     )  # fmt: skip
-    assert seen[5:150] == pytest.approx([1.25 - waited / 120 for waited in range(1, 146)], abs=1e-4)
+    assert seen[5:150] == pytest.approx([full - waited / 120 for waited in range(1, 146)], abs=1e-4)
     assert set(seen[156:]) == {0.0 if expired == "zero" else -1.0}
 
 
@@ -227,13 +236,14 @@ def test_on_the_floor_the_dodge_timeout_is_minus_one() -> None:
     assert go_on(match).players[0].dodge_timeout == -1.0
 
 
-def test_a_car_that_fell_has_no_dodge_timeout_in_any_dialect() -> None:
+def test_a_car_that_fell_has_no_dodge_timeout_in_any_dialect(played_in: str) -> None:
     match = kicked_off(**{name: value for name, value in CHOICES if name.startswith("dodge_timeout")})
     put_car(match, 0, (0.0, 0.0, 1700.0))
     assert go_on(match, 10).players[0].dodge_timeout == -1.0
     match.hold(0, controls(jump=True, pitch=-1.0))
     car = go_on(match, 5).players[0]
-    assert car.has_dodged and car.dodge_timeout == -1.0
+    assert car.has_dodged and (car.dodge_timeout == -1.0) is (not car.has_jumped)
+    assert car.has_jumped is (played_in == ROCKETSIM3)  # there a dodge is a jump, too
 
 
 @pytest.mark.protocol("packet.on-ground")

@@ -12,6 +12,8 @@ from rlgym_bridge.server.game.scoreboard import Scoreboard
 from rlgym_bridge.server.game.simulated_match import Match
 from tests.support.stepped_match import ball_of, go_on, kicked_off, move_car, put_ball, put_car, to_phase
 
+pytestmark = pytest.mark.usefixtures("played_in")
+
 AHEAD = 0.5 * math.pi  # yaw towards orange's goal
 
 

@@ -17,7 +17,7 @@ from rlbot import flat
 from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.server.game.simulated_match import Match
 from rlgym_bridge.server.game.simulation import Simulation
-from rlgym_bridge.sim.simulator import DEFAULT_SIMULATOR, ROCKETSIM3
+from rlgym_bridge.sim.simulator import ROCKETSIM3, simulator_for
 from tests.packet_checker import PacketChecker, Rules
 
 
@@ -80,7 +80,7 @@ class Watch:
             respawn_seconds=physics.respawn_seconds,
             ball_max_speed=physics.ball_max_speed,
             soccar=mode is None or mode.name == "Soccar",
-            rocketsim3=(physics.simulator or DEFAULT_SIMULATOR) == ROCKETSIM3,
+            rocketsim3=(physics.simulator or simulator_for(physics.mode.name)[0]) == ROCKETSIM3,
         )
         checker = PacketChecker(dialect=self._dialects.get(match), rules=rules)
         self._checkers.append(checker)

@@ -149,8 +149,9 @@ class Match:
 
         The next packet shows exactly this state, in any phase, and the kickoff's GO keeps it. The first
         ball, the cars (see `edit_car`), gravity and game speed (0.01 to 100) can be set; 0 of these two means
-        the match's own. A demolished car stays as it is: in the real game setting its state fails [RLBot pull
-        request 394]. Of more than 8 states in a tick, the latest 8 are set.
+        the match's own, and larger numbers than any match has are cut. A demolished car stays as it is: in
+        the real game setting its state fails [RLBot pull request 394]. Of more than 8 states in a tick, the
+        latest 8 are set.
 
         Args:
             desired: The state, cars in packet order. Null parts and components keep their values.

@@ -36,6 +36,9 @@ _RESPAWN_Z: Final = 36.0  # uu [RocketSim, RLConst]
 _APART: Final = 300.0  # uu between a car that comes and the others
 _GOAL_LEFT: Final = GOAL_THRESHOLD_Y - 300.0  # uu from the middle: a ball here has left the goal
 
+_MOST: Final = {"position": 2e4, "linear_velocity": 1e5, "angular_velocity": 1e3}  # uu, uu/s, rad/s
+_MOST_GRAVITY: Final = 999.0 * GRAVITY  # uu/s^2: RocketSim 3 takes no larger one
+
 _BALL_Y: Final = layout_of(0, 0).column("ball_position", 1)
 _BALL: Final = ("position", "rotation", "linear_velocity", "angular_velocity")
 
@@ -193,6 +196,7 @@ class Simulation:
 
         Bodies alone are moved, so that the cars keep what they remember and a homing ball its aim. Where more
         of a car is set, all are put anew, and earlier touches are credited no more; pads go on as they are.
+        Numbers far beyond any match are cut.
 
         Args:
             state: The state after it, derived fields included.
@@ -201,6 +205,7 @@ class Simulation:
         """
         self._cars_set.update(slots)
         self._ball_set = self._ball_set or ball
+        _cut(state)
         if not np.array_equal(state.buffer[0, self._memory], self.state.buffer[0, self._memory]):
             self._put(state)
         else:
@@ -210,9 +215,10 @@ class Simulation:
             self._read()
 
     def _put(self, state: MatchState) -> None:
+        _cut(state)
         self.simulator.put([0], state)
-        shown = self.state  # a car that was made supersonic is so from now on
-        fast = shown.car_is_supersonic > 0
+        shown, fast = self.state, state.car_is_supersonic > 0  # so at once, whatever its time says
+        shown.car_is_supersonic[fast] = 1
         shown.car_supersonic_time[fast] = np.maximum(shown.car_supersonic_time[fast], TICK_SECONDS)
         self._goal_for = None
         self._read()
@@ -266,7 +272,11 @@ class Simulation:
         self._put(state)
 
     def set_gravity(self, gravity_z: float) -> None:
-        """Set gravity for the rest of the match [uu/s^2, negative is down]; all cars are made anew."""
+        """Set gravity for the rest of the match [uu/s^2, negative is down]; all cars are made anew.
+
+        It is cut to 999 times the game's.
+        """
+        gravity_z = min(_MOST_GRAVITY, max(-_MOST_GRAVITY, gravity_z))
         self.physics = replace(self.physics, gravity_z=gravity_z)
         state = self.state.copy()
         state.gravity[:] = gravity_z / -GRAVITY
@@ -312,6 +322,13 @@ class Simulation:
     def _read(self) -> None:
         self._before = getattr(self, "numbers", ())
         self.numbers: tuple[float, ...] = self._unpack(self._buffer)
+
+
+def _cut(state: MatchState) -> None:
+    """Cut the bodies' numbers to what every simulator takes, which is far beyond any match."""
+    for name, most in _MOST.items():
+        for view in (getattr(state, f"ball_{name}"), getattr(state, f"car_{name}")):
+            np.clip(view, -most, most, out=view)
 
 
 def _memory_columns(layout: Layout) -> list[int]:

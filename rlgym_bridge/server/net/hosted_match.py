@@ -30,7 +30,8 @@ from rlgym_bridge.server.net.match_recorder import MatchRecorder
 from rlgym_bridge.server.net.pace import AHEAD_SECONDS, Lockstep, RealTime, fine_timer, short_collections
 from rlgym_bridge.server.repeatability import REAL_TIME, Deviation, Repeatability
 from rlgym_bridge.server.result import MatchResult, MatchStatus
-from rlgym_bridge.sim.simulator import simulator_for
+from rlgym_bridge.server.server_errors import MatchCalledOff
+from rlgym_bridge.sim.simulator import DeadMatches, simulator_for
 
 _log = logging.getLogger(__name__)
 
@@ -190,10 +191,23 @@ class HostedMatch:
                     return
                 if slow_inputs is not None:
                     slow_inputs.arrive()
-                match.advance()
+                self._advance()
                 is_left = not any(one.ready for one in lobby.accounts)
                 if driven and is_left and not self._processes.has_restarted:
                     referee.end("no bots left")
+
+    def _advance(self) -> None:
+        """Go on by a tick.
+
+        Raises:
+            MatchCalledOff: The match failed inside the simulator.
+        """
+        try:
+            self._match.advance()
+        except DeadMatches as error:
+            raise MatchCalledOff(
+                f"the match failed inside the simulator and cannot go on: {error}"
+            ) from error
 
     def _hold_other(
         self, hold: Callable[[int, flat.ControllerState], bool], car: int, controls: flat.ControllerState
