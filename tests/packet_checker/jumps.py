@@ -130,7 +130,8 @@ class Jumps:
             if not abs(then - ticks * TICK_SECONDS - now) <= TIMER_SLACK:
                 findings.add(name, shown(now), f"{then - ticks * TICK_SECONDS:.4f}")
         elif now > 0.0:
-            jumps = self._dodge_is_a_jump and player.has_jumped and not before.has_jumped
+            used, had = (one.has_dodged or one.has_double_jumped for one in (player, before))
+            jumps = self._dodge_is_a_jump and (not before.has_jumped or (had and not used))
             if before.air_state != _ON_GROUND and not jumps:
                 findings.add(name, shown(now), f"{shown(then)} still: no jump has ended")
         elif then > (ticks + 0.5) * TICK_SECONDS:

@@ -31,7 +31,8 @@ class Rules:
             the arena and to its speed only.
         rocketsim3: Played by RocketSim 3: at the pickup a pad's timer has run for a tick, the flags of double
             jumps and dodges last into the first packet on the ground, boost is used from a tick after the
-            press to a tick after it is let go, and a dodge sets `has_jumped`, too.
+            press to a tick after it is let go, and a dodge sets `has_jumped`, which stays where wheels that
+            touch something give the dodge back.
     """
 
     boost_per_second: float = BOOST_PER_SECOND

@@ -13,12 +13,12 @@ from rlbot import flat
 from rlgym_bridge.derived_fields import derive
 from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.game import Phase
-from rlgym_bridge.server.game.euler_angles import angles_of, rotation_of
 from rlgym_bridge.server.game.match_physics import Physics
 from rlgym_bridge.server.game.referee import Course
 from rlgym_bridge.server.game.roster import AgentSeat, seat_players
 from rlgym_bridge.server.game.simulated_match import Match
 from rlgym_bridge.server.game.simulation import OnKickoff
+from rlgym_bridge.sim.euler_angles import angles_of, rotation_of
 
 HERE = Path(__file__).parent
 

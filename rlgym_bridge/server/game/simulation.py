@@ -24,9 +24,9 @@ from rlgym_bridge.game import (
     TICK_SECONDS,
     Phase,
 )
-from rlgym_bridge.server.game.euler_angles import rotation_of
 from rlgym_bridge.server.game.events import NOTHING, TickEvents, read_events
 from rlgym_bridge.server.game.match_physics import Physics
+from rlgym_bridge.sim.euler_angles import rotation_of
 from rlgym_bridge.state import Layout, MatchState, layout_of
 
 _SPAWN_Z: Final = 17.0  # uu, as RocketSim's kickoff has it; an Octane settles to 17.03 (measured)
