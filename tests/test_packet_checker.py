@@ -11,6 +11,7 @@ from rlbot import flat
 
 from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.game import Phase
+from rlgym_bridge.server.game.body_numbers import CAR
 from rlgym_bridge.server.game.packer import field_info
 from rlgym_bridge.server.game.simulated_match import Match
 from tests.packet_checker import PacketChecker
@@ -231,8 +232,8 @@ def test_a_match_that_shows_nonsense_is_noticed_by_the_watch() -> None:
         to_phase(match, Phase.KICKOFF)
         match.advance()
         simulation = match.simulation
-        boost = simulation.state.layout.column("boost_amount", car=0)
-        simulation.numbers = (*simulation.numbers[:boost], 101.0, *simulation.numbers[boost + 1 :])
+        boost, car = CAR["boost_amount"], simulation.cars[0]
+        simulation.cars[0] = (*car[:boost], 101.0, *car[boost + 1 :])
         match.packet()
     assert watch.packets > 480
     with pytest.raises(AssertionError, match=r"players\[0\].boost"):

@@ -19,9 +19,10 @@ def rotation_of(pitch: float, yaw: float, roll: float) -> tuple[float, ...]:
     )  # fmt: skip
 
 
-def angles_of(rotation: Sequence[float]) -> tuple[float, float, float]:
-    """Return pitch, yaw and roll in radians."""
-    rise = min(1.0, max(-1.0, rotation[6]))
-    return (
-        math.asin(rise), math.atan2(rotation[3], rotation[0]), math.atan2(-rotation[7], rotation[8])
-    )  # fmt: skip
+def angles_of(numbers: Sequence[float], at: int = 0) -> tuple[float, float, float]:
+    """Return pitch, yaw and roll in radians of the rotation that begins at a place among numbers."""
+    rise = numbers[at + 6]
+    if not -1.0 <= rise <= 1.0:  # by rounding
+        rise = math.copysign(1.0, rise)
+    yaw, roll = math.atan2(numbers[at + 3], numbers[at]), math.atan2(-numbers[at + 7], numbers[at + 8])
+    return math.asin(rise), yaw, roll

@@ -148,11 +148,7 @@ class RocketSim2:
         Raises:
             ValueError: A delay is below 0 or no whole number.
         """
-        late = np.ones(1, int) if delay is None else np.asarray(delay)
-        if late.dtype.kind not in "iu" or late.min() < 0:
-            raise ValueError(f"delay is {delay}, expected whole ticks, 0 or more")
-        late = np.broadcast_to(late[:, None] if late.ndim == 1 else late, self._shape)
-        rows = np.asarray(rows, np.float32)
+        rows, late = np.asarray(rows, np.float32), self._late(delay)
         if late.any():
             played = self._plan(rows, late)
         else:
@@ -166,6 +162,15 @@ class RocketSim2:
         self._read(rows.shape[2])
         if times is not None:
             times.end("reading")
+
+    def _late(self, delay: Sequence[int] | np.ndarray | None) -> np.ndarray:
+        """Return the delay of every car, checked; quick where it comes as it is kept."""
+        late = np.ones(1, np.int64) if delay is None else np.asarray(delay)
+        if late.dtype.kind not in "iu" or late.min() < 0:
+            raise ValueError(f"delay is {delay}, expected whole ticks, 0 or more")
+        if late.shape == self._shape:
+            return late
+        return np.broadcast_to(late[:, None] if late.ndim == 1 else late, self._shape)
 
     def forecast_ball(self, match: int, ticks: int, every: int = 1) -> np.ndarray:
         """Return where the ball goes untouched, `(ticks // every, 9)`; see `Simulator.forecast_ball`."""
@@ -272,7 +277,6 @@ class RocketSim2:
         for match, _, kind, car, *_ in self._events:
             if kind == Event.TOUCH:
                 state.car_ball_touches[match, car] += 1
-        derive(state)
 
 
 class _Match:

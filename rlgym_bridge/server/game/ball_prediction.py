@@ -14,7 +14,6 @@ from rlbot import flat
 from rlgym_bridge.game import TICKS_PER_SECOND
 from rlgym_bridge.server.framing import framed
 from rlgym_bridge.server.game.simulation import Simulation
-from rlgym_bridge.state import layout_of
 
 SLICES: Final = 720
 """Slices of a prediction, a tick apart, the first one a tick ahead of the packet [RLBot core]."""
@@ -24,9 +23,6 @@ _BALL: Final = (1, 2, 3, 7, 8, 9, 10, 11, 12)  # columns of what a ball's motion
 _ROUNDING: Final = 0.02  # uu, uu/s, rad/s: two steps of a place in RocketSim 3
 _SPARE: Final = 120  # ticks of a forecast beyond the slices
 _TIMES: Final = np.arange(1, SLICES + 1)
-
-_PLACE: Final = layout_of(0, 0).column("ball_position")
-_VELOCITY: Final = layout_of(0, 0).column("ball_linear_velocity")
 
 
 class BallPrediction:
@@ -63,8 +59,8 @@ class BallPrediction:
             A framed `flat.BallPrediction` of `SLICES` slices; the first one's `game_seconds` [s] is a tick
             later than the packet's `seconds_elapsed`.
         """
-        numbers = self._simulation.numbers
-        shown = numbers[_PLACE : _PLACE + 3] + numbers[_VELOCITY : _VELOCITY + 6]
+        ball = self._simulation.ball
+        shown = ball[:3] + ball[12:]  # without its rotation
         if shown != self._shown:  # else it stands still, as in a replay
             self._first += frame - self._frame
             if not self._is_foreseen(shown, frame - self._frame):

@@ -1,18 +1,12 @@
 """Compute `PlayerInfo.dodge_timeout`, which no document defines, with a formula for each dialect."""
 
 from collections.abc import Callable, Sequence
-from typing import Final
 
 from rlgym_bridge.dialect import POINTS, Dialect
 from rlgym_bridge.game import DODGE_DEADLINE_SECONDS
-from rlgym_bridge.state import CAR_FIELDS, layout_of
+from rlgym_bridge.server.game.body_numbers import CAR
 
 DodgeTimeout = Callable[[Sequence[float]], float]
-
-CAR: Final = {
-    field.name: layout_of(1, 0).column(field.name, car=0) - layout_of(1, 0).car_start for field in CAR_FIELDS
-}
-"""Column of each field's first number among those of a car."""
 
 _ON_GROUND, _IS_JUMPING, _HAS_JUMPED = CAR["on_ground"], CAR["is_jumping"], CAR["has_jumped"]
 _DOUBLE_JUMPED, _FLIPPED = CAR["has_double_jumped"], CAR["has_flipped"]

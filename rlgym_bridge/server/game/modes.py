@@ -11,14 +11,10 @@ from typing import Final, Self
 from rlbot import flat
 
 from rlgym_bridge.game import BALL_RADIUS, BALL_REST_Z, BLUE, BOOST_PER_SECOND, KICKOFF_BOOST, KICKOFF_SPAWNS
-from rlgym_bridge.state import layout_of
 
 Vector = tuple[float, float, float]
 
-_ANY: Final = layout_of(0, 0)
-_HEIGHT: Final = _ANY.column("ball_position", 2)
-_UPRIGHT: Final = _ANY.column("ball_rotation", 8)
-_RISE: Final = _ANY.column("ball_linear_velocity", 2)
+_HEIGHT, _UPRIGHT, _RISE = 2, 11, 14  # among a ball's numbers: z, z of its own z axis, velocity's z
 
 _FLOOR_SLACK: Final = 1.0  # uu a lying or rolling ball may be above its rest height
 _BOUNCE_REACH: Final = 60.0  # uu, a little more than the fastest ball falls in a tick
@@ -104,7 +100,7 @@ class Mode:
         touched the ball.
 
         Args:
-            ball: Numbers of the match (`state.MATCH_FIELDS`) after the tick.
+            ball: Its numbers (`body_numbers.BALL_NUMBERS`) after the tick.
             before: Those before the tick.
             touched: Whether a car has touched the ball in the tick.
         """

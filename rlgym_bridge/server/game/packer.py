@@ -32,10 +32,6 @@ from rlgym_bridge.server.game.referee import Referee
 from rlgym_bridge.server.game.roster import AgentSeat
 from rlgym_bridge.server.game.scoreboard import Scoreboard
 from rlgym_bridge.server.game.simulation import Simulation
-from rlgym_bridge.state import layout_of
-
-_BALL: Final = layout_of(0, 0).column("ball_position")
-_PADS: Final = layout_of(0, 0).column("pad_timer")
 
 _NO_CHARGE: Final = -1  # `charge_level` of a ball that is not Dropshot's [flatbuffers]
 _PHASES: Final = tuple(flat.MatchPhase(number) for number in range(8))
@@ -95,7 +91,6 @@ class Packer:
         self._referee = referee
         self._scores = scores
         self._players = [Player(seat, dialect) for seat in seats]
-        self._columns = [simulation.car_columns(slot) for slot in range(len(seats))]
         self._mode = simulation.physics.mode
         self._hides_ball = dialect["ball_after_goal"] == "hidden"
         self._whole_clock = dialect["clock"] == "whole"
@@ -147,9 +142,9 @@ class Packer:
         Returns:
             The packet, every field set.
         """
-        numbers, infos, accolades = self._simulation.numbers, self._scores.infos, self._scores.accolades
+        cars, infos, accolades = self._simulation.cars, self._scores.infos, self._scores.accolades
         players = [
-            player.info(numbers[self._columns[slot]], infos[slot], accolades[slot], inputs[slot], frame)
+            player.info(cars[slot], infos[slot], accolades[slot], inputs[slot], frame)
             for slot, player in enumerate(self._players)
         ]
         if self._away:
@@ -162,9 +157,10 @@ class Packer:
 
         Or, if the dialect says so, seconds until it is back, as rlgym-compat reads it.
         """
-        numbers, shown, away, seconds = self._simulation.numbers, self._pads, self._away, self._pad_seconds
+        timers = self._simulation.state.pad_timer[0].tolist()
+        shown, away, seconds = self._pads, self._away, self._pad_seconds
         for number, place in list(away.items()):
-            left = numbers[_PADS + number]
+            left = timers[number]
             if left <= 0.0:
                 del away[number]
                 shown[place] = _PAD_THERE
@@ -174,7 +170,7 @@ class Packer:
                 shown[place] = flat.BoostPadState(False, left)
 
     def _ball(self) -> flat.BallInfo:
-        ball = physics(self._simulation.numbers, _BALL)
+        ball = physics(self._simulation.ball)
         return flat.BallInfo(ball, self._mode.shape, _NO_CHARGE, self._simulation.target_speed)
 
     def _match_info(self, frame: int) -> flat.MatchInfo:

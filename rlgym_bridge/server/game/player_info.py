@@ -7,11 +7,12 @@ from rlbot import flat
 
 from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.game import FLIP_TORQUE_SECONDS, HITBOXES, TICK_SECONDS, TICKS_PER_SECOND
-from rlgym_bridge.server.game.dodge import CAR, dodge_timeout_of
+from rlgym_bridge.server.game.body_numbers import CAR
+from rlgym_bridge.server.game.dodge import dodge_timeout_of
 from rlgym_bridge.server.game.roster import AgentSeat
 from rlgym_bridge.sim.euler_angles import angles_of
 
-_POSITION, _TORQUE, _WHEELS = CAR["position"], CAR["flip_torque"], CAR["wheels_with_contact"]
+_TORQUE, _WHEELS = CAR["flip_torque"], CAR["wheels_with_contact"]
 _BOOST, _RESPAWN, _FLIP_TIME = CAR["boost_amount"], CAR["demo_respawn_timer"], CAR["flip_time"]
 _IS_DEMOED, _IS_SUPERSONIC, _IS_ON_GROUND = CAR["is_demoed"], CAR["is_supersonic"], CAR["on_ground"]
 _IS_JUMPING = CAR["is_jumping"]
@@ -115,7 +116,7 @@ class Player:
         """Return what the packet of a frame says.
 
         Args:
-            car: Its numbers (`state.CAR_FIELDS`) after the latest tick.
+            car: Its numbers (`body_numbers.CAR`) after the latest tick.
             score: Its line on the scoreboard.
             accolades: Names of its events in the latest tick.
             controls: Input that was in force in the latest tick.
@@ -160,14 +161,14 @@ class Player:
         )
 
 
-def physics(numbers: Sequence[float], at: int = _POSITION) -> flat.Physics:
-    """Return place, turn and speeds of a car or ball, whose numbers lie one after another from `at` on."""
-    pitch, yaw, roll = angles_of(numbers[at + 3 : at + 12])
+def physics(numbers: Sequence[float]) -> flat.Physics:
+    """Return place, turn and speeds of a car or ball, which its numbers begin with."""
+    pitch, yaw, roll = angles_of(numbers, 3)
     return flat.Physics(
-        flat.Vector3(numbers[at], numbers[at + 1], numbers[at + 2]),
+        flat.Vector3(numbers[0], numbers[1], numbers[2]),
         flat.Rotator(pitch, yaw, roll),
-        flat.Vector3(numbers[at + 12], numbers[at + 13], numbers[at + 14]),
-        flat.Vector3(numbers[at + 15], numbers[at + 16], numbers[at + 17]),
+        flat.Vector3(numbers[12], numbers[13], numbers[14]),
+        flat.Vector3(numbers[15], numbers[16], numbers[17]),
     )
 
 

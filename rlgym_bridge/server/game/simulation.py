@@ -6,7 +6,6 @@ played before leaves no trace.
 
 import math
 import random
-import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
@@ -24,10 +23,11 @@ from rlgym_bridge.game import (
     TICK_SECONDS,
     Phase,
 )
+from rlgym_bridge.server.game.body_numbers import BALL_NUMBERS, BALL_OFFSET, CAR, CAR_NUMBERS, car_offset
 from rlgym_bridge.server.game.events import NOTHING, TickEvents, read_events
 from rlgym_bridge.server.game.match_physics import Physics
 from rlgym_bridge.sim.euler_angles import rotation_of
-from rlgym_bridge.state import Layout, MatchState, layout_of
+from rlgym_bridge.state import Layout, MatchState
 
 _SPAWN_Z: Final = 17.0  # uu, as RocketSim's kickoff has it; an Octane settles to 17.03 (measured)
 _RESPAWN_SPOTS: Final = ((-2304.0, -4608.0), (-2688.0, -4608.0), (2304.0, -4608.0), (2688.0, -4608.0))
@@ -39,7 +39,8 @@ _GOAL_LEFT: Final = GOAL_THRESHOLD_Y - 300.0  # uu from the middle: a ball here 
 _MOST: Final = {"position": 2e4, "linear_velocity": 1e5, "angular_velocity": 1e3}  # uu, uu/s, rad/s
 _MOST_GRAVITY: Final = 999.0 * GRAVITY  # uu/s^2: RocketSim 3 takes no larger one
 
-_BALL_Y: Final = layout_of(0, 0).column("ball_position", 1)
+_READ_CAR, _READ_BALL = CAR_NUMBERS.unpack_from, BALL_NUMBERS.unpack_from
+_BOOST, _IS_DEMOED = CAR["boost_amount"], CAR["is_demoed"]
 _BALL: Final = ("position", "rotation", "linear_velocity", "angular_velocity")
 
 OnKickoff = Callable[[MatchState], None]
@@ -52,7 +53,8 @@ class Simulation:
         physics: Game mode and mutators.
         simulator: What steps the match.
         places: Of each slot, the car's place in the state, which has blue's cars first.
-        numbers: All numbers of the state after the latest tick or setting, by the columns of its layout.
+        cars: Of each slot, the car's numbers (`body_numbers.CAR`) after the latest tick or setting.
+        ball: The ball's numbers (`body_numbers.BALL_NUMBERS`).
         events: What happened in the latest tick.
         boost_used: Boost that each car has used so far [0..100 per tank].
         on_kickoff: Called with the state at every GO.
@@ -81,11 +83,9 @@ class Simulation:
         self.simulator = physics.make(self._teams.count(BLUE), self._teams.count(ORANGE), seed)
         self._buffer: Any = self.simulator.state.buffer
         layout = self.simulator.state.layout
-        self._unpack = struct.Struct(layout.format).unpack_from
-        self._tanks = [
-            (slot, layout.column("boost_amount", car=place), layout.column("is_demoed", car=place))
-            for slot, place in enumerate(self.places)
-        ]
+        self._offsets = [car_offset(layout.blue, layout.orange, place) for place in self.places]
+        self.cars: list[tuple[float, ...]] = []
+        self.ball: tuple[float, ...] = ()
         self._memory = _memory_columns(layout)
         self._served = BLUE
         self._held = np.zeros((1, len(self._teams), 1, 8), np.float32)
@@ -98,7 +98,6 @@ class Simulation:
         self.on_kickoff: OnKickoff | None = None
         self.events = NOTHING
         self._read()
-        self._before = self.numbers
 
     @property
     def state(self) -> MatchState:
@@ -295,10 +294,9 @@ class Simulation:
     def step(self) -> None:
         """Go on by a tick with the controls held."""
         self._step(self._held)
-        before, numbers = self._before, self.numbers
-        for slot, boost, demolished in self._tanks:
-            if numbers[boost] < before[boost] and not before[demolished]:  # else it has come back
-                self.boost_used[slot] += before[boost] - numbers[boost]
+        for slot, (before, car) in enumerate(zip(self._cars_before, self.cars, strict=True)):
+            if car[_BOOST] < before[_BOOST] and not before[_IS_DEMOED]:  # else it has come back
+                self.boost_used[slot] += before[_BOOST] - car[_BOOST]
 
     def _step(self, controls: np.ndarray) -> None:
         self.simulator.step(controls, self._at_once)
@@ -308,7 +306,7 @@ class Simulation:
         if self.events.goal_for is not None:
             self._goal_for = self.events.goal_for
         elif self._goal_for is not None:  # the simulator tells of it once
-            if abs(self.numbers[_BALL_Y]) < _GOAL_LEFT:
+            if abs(self.ball[1]) < _GOAL_LEFT:
                 self._goal_for = None
             elif self.events is NOTHING:
                 self.events = TickEvents(goal_for=self._goal_for)
@@ -317,11 +315,13 @@ class Simulation:
 
     def ball_on_floor(self) -> bool:
         """Tell whether the ball lies on the floor or has bounced off it in the latest tick."""
-        return self.physics.mode.meets_floor(self.numbers, self._before, bool(self.events.touches))
+        return self.physics.mode.meets_floor(self.ball, self._ball_before, bool(self.events.touches))
 
     def _read(self) -> None:
-        self._before = getattr(self, "numbers", ())
-        self.numbers: tuple[float, ...] = self._unpack(self._buffer)
+        buffer = self._buffer
+        self._cars_before, self._ball_before = self.cars, self.ball
+        self.cars = [_READ_CAR(buffer, offset) for offset in self._offsets]
+        self.ball = _READ_BALL(buffer, BALL_OFFSET)
 
 
 def _cut(state: MatchState) -> None:
