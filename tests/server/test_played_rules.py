@@ -1,15 +1,18 @@
-"""The match server plays by the thrust of the game, and by no other rule that corrects RocketSim 2.2.1."""
+"""Which simulator a match of the server plays in, and by which rules."""
 
 import pytest
 from rlbot import flat
 
 from rlgym_bridge.cli import main
-from rlgym_bridge.server import MatchServer
+from rlgym_bridge.server import MatchCalledOff, MatchServer
 from rlgym_bridge.server.game.rules import physics_of
+from rlgym_bridge.server.net.hosted_match import HostedMatch
+from rlgym_bridge.sim import simulator
 from rlgym_bridge.sim.boost_thrust import GAME_BOOST_AIR
 from rlgym_bridge.sim.game_rules import DEFAULT, ROCKETSIM
 from rlgym_bridge.sim.rocketsim2 import RocketSim2
-from rlgym_bridge.sim.simulator import ROCKETSIM2, SimulatorError
+from rlgym_bridge.sim.simulator import ROCKETSIM2, ROCKETSIM3, SimulatorError
+from tests.support.simulators import needs_native
 from tests.support.stepped_match import kicked_off, match_of, player
 
 
@@ -54,3 +57,61 @@ def test_rules_go_with_a_configuration() -> None:
     assert physics_of(match_of(player(0))).rules == DEFAULT
     assert physics_of(match_of(player(0)), None, "rocketsim").rules == ROCKETSIM
     assert isinstance(match_of(player(0)), flat.MatchConfiguration)
+
+
+def started(server: MatchServer, mode: str) -> HostedMatch:
+    """Return a match of a server before its bots are launched."""
+    configuration = match_of(player(0), player(1), game_mode=getattr(flat.GameMode, mode))
+    return HostedMatch(server._lobby, server._settings, configuration, (server.host, server.port))
+
+
+@needs_native
+def test_a_match_plays_in_the_simulator_that_the_server_names() -> None:
+    from rlgym_bridge.sim.rocketsim3 import RocketSim3
+
+    for name, kind in ((ROCKETSIM2, RocketSim2), (ROCKETSIM3, RocketSim3)):
+        with MatchServer(simulator=name) as server:
+            assert isinstance(started(server, "Soccar")._match.simulation.simulator, kind)
+
+
+@needs_native
+def test_heatseeker_is_refused_where_the_server_names_rocketsim_3() -> None:
+    with (
+        MatchServer(simulator=ROCKETSIM3) as server,
+        pytest.raises(SimulatorError, match="mode is Heatseeker, expected Soccar"),
+    ):
+        started(server, "Heatseeker")
+
+
+@pytest.mark.parametrize(("mode", "line"), [
+    ("Soccar", "rocketsim_batch of RocketSim 3 is not installed; install it: "),
+    ("Heatseeker", "Heatseeker is played in RocketSim 2.2.1: RocketSim 3 plays"),
+])  # fmt: skip
+def test_a_line_at_the_start_says_why_a_match_does_not_play_in_the_default(
+    mode: str, line: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    with MatchServer() as server:
+        started(server, mode)
+        assert not caplog.records  # the default plays it
+        monkeypatch.setattr(simulator, "DEFAULT_SIMULATOR", ROCKETSIM3)
+        monkeypatch.setattr(simulator, "_has_module", lambda: False)
+        hosted = started(server, mode)
+    assert isinstance(hosted._match.simulation.simulator, RocketSim2)
+    assert [record.message.count(line) for record in caplog.records] == [1]
+
+
+def test_a_server_refuses_a_simulator_that_is_not_known() -> None:
+    with pytest.raises(SimulatorError, match="simulator is 'rocketsim4', expected rocketsim2 or rocketsim3"):
+        MatchServer(simulator="rocketsim4")
+
+
+@needs_native
+def test_a_match_that_fails_inside_its_simulator_is_called_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rocketsim_batch.crash_folder", None)
+    with MatchServer(simulator=ROCKETSIM3) as server:
+        hosted = started(server, "Soccar")
+        hosted._match.simulation.simulator._matches.panic_next(0)  # type: ignore[attr-defined]
+        with pytest.raises(
+            MatchCalledOff, match="failed inside the simulator and cannot go on: .*match 0: panicked"
+        ):
+            hosted._advance()
