@@ -112,6 +112,6 @@ def test_a_match_that_fails_inside_its_simulator_is_called_off(monkeypatch: pyte
         hosted = started(server, "Soccar")
         hosted._match.simulation.simulator._matches.panic_next(0)  # type: ignore[attr-defined]
         with pytest.raises(
-            MatchCalledOff, match="failed inside the simulator and cannot go on: .*match 0: panicked"
+            MatchCalledOff, match=r"failed inside the simulator and cannot go on: .*match 0: panicked"
         ):
             hosted._advance()
