@@ -11,6 +11,7 @@ from rlbot import flat
 
 from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.game import Phase
+from rlgym_bridge.server.game.body_numbers import CAR
 from rlgym_bridge.server.game.packer import field_info
 from rlgym_bridge.server.game.simulated_match import Match
 from tests.packet_checker import PacketChecker
@@ -230,7 +231,9 @@ def test_a_match_that_shows_nonsense_is_noticed_by_the_watch() -> None:
         match = Match(seats())
         to_phase(match, Phase.KICKOFF)
         match.advance()
-        match.simulation.states[0].boost = 101.0
+        simulation = match.simulation
+        boost, car = CAR["boost_amount"], simulation.cars[0]
+        simulation.cars[0] = (*car[:boost], 101.0, *car[boost + 1 :])
         match.packet()
     assert watch.packets > 480
     with pytest.raises(AssertionError, match=r"players\[0\].boost"):

@@ -10,7 +10,6 @@ from collections.abc import Hashable
 from typing import Any, Final
 
 import numpy as np
-import RocketSim as rsim
 from rlgym.rocket_league.api import GameState
 
 from rlgym_bridge.components.mutator_base import blank_state
@@ -30,6 +29,7 @@ from rlgym_bridge.game import (
     TICKS_PER_SECOND,
 )
 from rlgym_bridge.rlgym_state import cars_by_agent, checked_state, to_rlgym
+from rlgym_bridge.sim.euler_angles import rotation_of
 from rlgym_bridge.sim.simulator import (
     DEFAULT_SIMULATOR,
     Simulator,
@@ -212,11 +212,8 @@ def _as_a_match_sets(asked: MatchState, was_supersonic: np.ndarray) -> MatchStat
 
 def _place(numbers: np.ndarray, column: Any, body: DesiredBody, car: int | None) -> None:
     name = "{}" if car is not None else "ball_{}"
-    pitch, yaw, roll = body.angles
-    turn = rsim.Angle(yaw, pitch, roll).as_rot_mat()
-    axes = np.array([turn.forward.as_tuple(), turn.right.as_tuple(), turn.up.as_tuple()], np.float32).T
     parts = (
-        ("position", body.position), ("rotation", axes.ravel()),
+        ("position", body.position), ("rotation", rotation_of(*body.angles)),
         ("linear_velocity", body.velocity), ("angular_velocity", body.spin),
     )  # fmt: skip
     for part, values in parts:

@@ -81,7 +81,7 @@ def compare(
                 touches[car] += 1
             began = last_phase not in PLAYING_PHASES
             if began or played >= due:
-                state = random_match.read(match, hitbox)
+                state = random_match.read(match)
                 state.car_ball_touches[0] = touches
                 touches[:] = 0
                 round_as_seen(state, seen)

@@ -13,8 +13,6 @@ from rlgym_bridge.server.game.match_physics import Physics
 from rlgym_bridge.server.game.referee import Course
 from rlgym_bridge.server.game.roster import seat_players
 from rlgym_bridge.server.game.simulated_match import Match
-from rlgym_bridge.sim.arena_reader import ArenaReader, read_arena
-from rlgym_bridge.sim.game_rules import DEFAULT
 from rlgym_bridge.state import MatchState
 
 _ENDLESS: Final = 1e6  # s
@@ -34,7 +32,7 @@ def begin(team_sizes: tuple[int, int], seed: int, hitbox: int) -> Match:
     ]
     cars = seat_players(flat.MatchConfiguration(player_configurations=players)).cars
     course = Course(regulation=_ENDLESS, skip_replays=True)
-    return Match(cars, course=course, physics=Physics(rules=DEFAULT), seed=seed)
+    return Match(cars, course=course, physics=Physics(), seed=seed)
 
 
 def shot(random: np.random.Generator) -> flat.DesiredGameState:
@@ -46,13 +44,10 @@ def shot(random: np.random.Generator) -> flat.DesiredGameState:
     )
 
 
-def read(match: Match, hitbox: int) -> MatchState:
-    """Return the state as the simulator has it; touches are those that the match counted."""
-    simulation = match.simulation
-    cars = simulation.cars
-    state = read_arena(ArenaReader(simulation.arena, cars, [hitbox] * len(cars), counts_touches=False))
-    for car, own in enumerate(cars):  # the rule `thrust` lifts it while a tick is made
-        state.car_controls[0, car, 0] = own.get_controls().throttle
+def read(match: Match) -> MatchState:
+    """Return the state as the simulator has it, without touches: the caller adds up those of all ticks."""
+    state = match.simulation.state.copy()
+    state.car_ball_touches[:] = 0
     referee = match.referee
     state.frame[0], state.phase[0] = match.frame, referee.phase
     state.clock[0], state.overtime[0], state.score[0] = (

@@ -1,4 +1,4 @@
-"""Serve matches in RocketSim: one match with `play`, or in RLBotServer's place with `serve_forever`."""
+"""Serve matches in a simulator: one match with `play`, or in RLBotServer's place with `serve_forever`."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -58,8 +58,8 @@ class MatchServer:
             all must be ready.
         on_progress: Called about four times a second of wall time, in the thread of the game:
             ticks are late when it takes more than a millisecond or two.
-        on_kickoff: Called with the RocketSim arena and its cars in packet order at every
-            GO, before the first Kickoff packet is built.
+        on_kickoff: Called with a copy of the `MatchState` at every GO, before the first Kickoff packet is
+            built; blue's cars come first, in packet order within a team.
         on_packet: Called with the payload of every GamePacket, a packed `flat.CorePacket`, even
             of those that `impairments` loses, but not of frames that it does not render.
         recorder: Writes down every packet that is made and every input that is taken.
@@ -70,8 +70,9 @@ class MatchServer:
         dialect: How packets speak where documents of the protocol disagree or are silent; the first
             value of `POINTS` where it says nothing.
         constants: Physics constants from `physics.read_physics`; matches are played with their values.
-        simulator: What plays, one of `simulator.SIMULATORS`; None for rocketsim3 where it is installed and
-            plays the match's mode, else rocketsim2.
+        thrust: Whether boost in the air pushes in rocketsim2 as in the game; see `RocketSim2`.
+        simulator: What plays the matches, rocketsim2 or rocketsim3. None takes the default where it plays
+            the match's mode and is installed, else rocketsim2; a line of the log says so then.
         allow_clients: Whether in `play` every client that connects may drive cars and give orders, not just
             those that the match has started; see `Admission`.
         allow_idle: Whether the cars of humans and Psyonix bots stand idle; else their matches are refused.
@@ -83,7 +84,8 @@ class MatchServer:
 
     Raises:
         ServerError: The port is in use, or the address does not belong to this machine.
-        ValueError: `pace` or the simulator is unknown, a time is negative, `seconds` is more than a day,
+        SimulatorError: `simulator` is unknown or not installed, or does not play the match's mode.
+        ValueError: `pace` is unknown, a time is negative, `seconds` is more than a day,
             `host` is no text, `port` is no whole number up to 65535, or `impairments` are impossible at
             `pace`.
         TypeError: `impairments`, `dialect` or `constants` are something else.
@@ -110,31 +112,23 @@ class MatchServer:
         impairments: Impairments | None = None,
         dialect: Dialect | None = None,
         constants: Mapping[str, Spread] | None = None,
+        thrust: bool = True,
         simulator: str | None = None,
         allow_clients: bool = False,
         allow_idle: bool = False,
     ) -> None:
         """Check the settings and open the port."""
         self._settings = HostSettings(
-            pace=pace,
-            seed=seed,
-            seconds=seconds,
-            max_overtime=max_overtime,
-            max_kickoff=max_kickoff,
-            max_hang=max_hang,
-            connect_timeout=connect_timeout,
-            on_progress=on_progress,
-            on_kickoff=on_kickoff,
-            on_packet=on_packet,
-            recorder=recorder,
-            watch=watch,
-            log_dir=log_dir,
+            pace=pace, seed=seed, seconds=seconds, max_overtime=max_overtime, max_kickoff=max_kickoff,
+            max_hang=max_hang, connect_timeout=connect_timeout, on_progress=on_progress,
+            on_kickoff=on_kickoff, on_packet=on_packet, recorder=recorder, watch=watch, log_dir=log_dir,
             impairments=Impairments() if impairments is None else impairments,
             dialect=Dialect() if dialect is None else dialect,
             constants={} if constants is None else constants,
+            thrust=thrust,
             simulator=simulator,
             allow_idle=allow_idle,
-        )
+        )  # fmt: skip
         if not isinstance(host, str):
             raise ValueError(
                 f"host is {show_value(host)}, expected an address or a name, such as '127.0.0.1'"
@@ -146,8 +140,7 @@ class MatchServer:
         self.host = host
         address, self.port = listener.getsockname()[:2]
         self._runs_commands = is_this_machine(address)
-        self._lobby = Lobby(listener)
-        self._allow_clients = allow_clients
+        self._lobby, self._allow_clients = Lobby(listener), allow_clients
         self.hosted: HostedMatch | None = None
 
     def play(self, match: flat.MatchConfiguration | Path | str) -> MatchResult:

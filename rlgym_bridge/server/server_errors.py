@@ -38,7 +38,7 @@ class AbsentBot:
 
 
 class MatchCalledOff(RuntimeError):
-    """A match could not begin because a bot never connected or never got ready.
+    """A match could not begin because a bot never connected or got ready, or its simulator failed.
 
     Attributes:
         absent: The bots that were waited for; empty where nothing is known of them.

@@ -4,10 +4,19 @@ import struct
 from collections.abc import Mapping, Sequence
 from operator import attrgetter
 
+import numpy as np
 import RocketSim as rsim
 
-from rlgym_bridge.derived_fields import derive
-from rlgym_bridge.game import BOOST_PER_SECOND, DODGE_DEADZONE, GRAVITY, RLGYM_BOOST_PER_SECOND, Phase
+from rlgym_bridge.game import (
+    BOOST_PER_SECOND,
+    DODGE_DEADLINE_SECONDS,
+    DODGE_DEADZONE,
+    FLIP_TORQUE_SECONDS,
+    GOAL_THRESHOLD_Y,
+    GRAVITY,
+    RLGYM_BOOST_PER_SECOND,
+    Phase,
+)
 from rlgym_bridge.sim.arena import place_cars, scale_constants, set_mutators
 from rlgym_bridge.state import KNOWN_FIELDS, MatchState, layout_of
 
@@ -22,8 +31,8 @@ _SCALARS = attrgetter(
 _CONTROLS = attrgetter(
     "throttle", "steer", "pitch", "yaw", "roll", "jump", "boost", "handbrake"
 )  # fmt: skip
-_DERIVED = (0.0,) * 7  # filled by `derive`, for all arenas at once
 _KNOWN = (1.0,) * len(KNOWN_FIELDS)
+_FLIP_TORQUE = float(np.float32(FLIP_TORQUE_SECONDS))
 
 
 class ArenaReader:
@@ -70,7 +79,7 @@ class ArenaReader:
         self._touches = [0] * len(self.cars)
 
     def read_into(self, state: MatchState, match: int = 0) -> None:
-        """Fill one match of `state`, all but the fields of `derive`: see `read_arenas`.
+        """Fill one match of `state`, derived fields included.
 
         `frame` is the arena's tick count, the phase is Active; clock and overtime are 0.
         """
@@ -86,7 +95,8 @@ class ArenaReader:
         position, rotation, velocity, spin = _VECTORS(ball)
         forward, right, up = rotation.forward, rotation.right, rotation.up
         return [
-            arena.tick_count, Phase.ACTIVE, 0.0, 0.0, arena.blue_score, arena.orange_score, 0.0,
+            arena.tick_count, Phase.ACTIVE, 0.0, 0.0, arena.blue_score, arena.orange_score,
+            abs(position.y) > GOAL_THRESHOLD_Y,
             -mutators.gravity.z / GRAVITY,
             mutators.boost_used_per_second / RLGYM_BOOST_PER_SECOND, DODGE_DEADZONE, 1.0,
             position.x, position.y, position.z,
@@ -105,6 +115,13 @@ class ArenaReader:
             autoflipping, autoflip_timer, autoflip_direction, bump_cooldown, bumped,
         ) = _SCALARS(car)  # fmt: skip
         victim = self._rows.get(bumped, -1) if bump_cooldown > 0 else -1
+        # As `derive` has them, which is slower for the few cars of a match.
+        on_ground = sum(wheels) >= 3
+        has_flip = air_time < DODGE_DEADLINE_SECONDS and not (has_flipped or has_double_jumped)
+        derived = (
+            on_ground, respawn > 0, boosting > 0, supersonic > 0, has_flipped and flip_time <= _FLIP_TORQUE,
+            has_flip, has_flip and not (controls.jump or on_ground),
+        )  # fmt: skip
         return (
             row, self._teams[row], self._hitboxes[row], position.x, position.y, position.z,
             forward.x, right.x, up.x, forward.y, right.y, up.y, forward.z, right.z, up.z,
@@ -112,15 +129,14 @@ class ArenaReader:
             boost, respawn, *wheels, supersonic, boosting, handbrake, has_jumped, controls.jump,
             is_jumping, jump_time, has_flipped, has_double_jumped, air_time, flip_time,
             torque.x, torque.y, torque.z, autoflipping, autoflip_timer, autoflip_direction,
-            victim, self._touches[row], *_CONTROLS(controls), *_DERIVED, *_KNOWN,
+            victim, self._touches[row], *_CONTROLS(controls), *derived, *_KNOWN,
         )  # fmt: skip
 
 
 def read_arenas(readers: Sequence[ArenaReader], state: MatchState) -> None:
-    """Fill `state` from one arena a match, derived fields included."""
+    """Fill `state` from one arena a match."""
     for match, reader in enumerate(readers):
         reader.read_into(state, match)
-    derive(state)
 
 
 def read_arena(reader: ArenaReader) -> MatchState:

@@ -19,13 +19,17 @@ from rlgym_bridge.sim.boost_thrust import GAME_BOOST_AIR
 from rlgym_bridge.sim.game_modes import mode_number
 from rlgym_bridge.sim.part_times import PartTimes
 from rlgym_bridge.sim.simulator import EVENT, NEVER, EventKind
-from rlgym_bridge.state import MatchState
+from rlgym_bridge.state import MatchState, layout_of
 
 _MOST_CONTROLS: Final = 10_000  # control vectors remembered as RocketSim's objects
 _FLAGS: Final = frozenset({"unlimited_flips", "unlimited_double_jumps", "enable_team_demos"})
 _DEMO_MODES: Final = (rsim.DemoMode.NORMAL, rsim.DemoMode.ON_CONTACT, rsim.DemoMode.DISABLED)
-_KEPT: Final = ("phase", "clock", "overtime", "score", "dodge_deadzone")
-"""Fields of a match that stay as they were put."""
+_KEPT: Final = [
+    layout_of(0, 0).column(name, element)
+    for name, element in [("phase", 0), ("clock", 0), ("overtime", 0), ("score", 0), ("score", 1),
+                          ("dodge_deadzone", 0)]
+]  # fmt: skip
+"""Columns of a match that stay as they were put."""
 
 
 class RocketSim2:
@@ -144,11 +148,11 @@ class RocketSim2:
         Raises:
             ValueError: A delay is below 0 or no whole number.
         """
-        late = np.ones(1, int) if delay is None else np.asarray(delay)
-        if late.dtype.kind not in "iu" or late.min() < 0:
-            raise ValueError(f"delay is {delay}, expected whole ticks, 0 or more")
-        late = np.broadcast_to(late[:, None] if late.ndim == 1 else late, self._shape)
-        played = self._plan(np.asarray(rows, np.float32), late)
+        rows, late = np.asarray(rows, np.float32), self._late(delay)
+        if late.any():
+            played = self._plan(rows, late)
+        else:
+            played, self._waiting = rows, rows[:, :, -1:].copy()
         self._events.clear()
         back = self._coming_back(rows.shape[2])
         for number, match in enumerate(self._matches):
@@ -158,6 +162,15 @@ class RocketSim2:
         self._read(rows.shape[2])
         if times is not None:
             times.end("reading")
+
+    def _late(self, delay: Sequence[int] | np.ndarray | None) -> np.ndarray:
+        """Return the delay of every car, checked; quick where it comes as it is kept."""
+        late = np.ones(1, np.int64) if delay is None else np.asarray(delay)
+        if late.dtype.kind not in "iu" or late.min() < 0:
+            raise ValueError(f"delay is {delay}, expected whole ticks, 0 or more")
+        if late.shape == self._shape:
+            return late
+        return np.broadcast_to(late[:, None] if late.ndim == 1 else late, self._shape)
 
     def forecast_ball(self, match: int, ticks: int, every: int = 1) -> np.ndarray:
         """Return where the untouched ball goes, shape `(ticks // every, 9)`; see `Simulator`."""
@@ -223,8 +236,10 @@ class RocketSim2:
             back: Cars that come back from a demolition, by the tick before which they do.
         """
         ticks = played.shape[1]
-        changes = (played[:, 1:] != played[:, :-1]).any(axis=(0, 2))
-        ends = sorted({*(np.flatnonzero(changes) + 1).tolist(), *back, ticks} - {0})
+        ends = [ticks]
+        if ticks > 1:
+            changes = (played[:, 1:] != played[:, :-1]).any(axis=(0, 2))
+            ends = sorted({*(np.flatnonzero(changes) + 1).tolist(), *back, ticks} - {0})
         match.begin_step()
         for first, end in zip([0, *ends], ends, strict=False):
             for car in back.get(first, ()):  # RocketSim would choose the spot by itself one tick later
@@ -258,18 +273,13 @@ class RocketSim2:
 
     def _read(self, ticks: int) -> None:
         state = self.state
-        kept = [(getattr(state, name), getattr(state, name).copy()) for name in _KEPT]
-        frames, ids = state.frame + ticks, state.car_player_id.copy()
+        frames, kept, ids = state.frame + ticks, state.buffer[:, _KEPT].copy(), state.car_player_id.copy()
         for number, match in enumerate(self._matches):
             match.reader.read_into(state, number)
-        for view, before in kept:
-            view[:] = before
-        state.frame[:], state.car_player_id[:] = frames, ids
-        state.car_ball_touches.fill(0)
+        state.frame[:], state.buffer[:, _KEPT], state.car_player_id[:] = frames, kept, ids
         for match, _, kind, car, *_ in self._events:
             if kind == EventKind.TOUCH:
                 state.car_ball_touches[match, car] += 1
-        derive(state)
 
 
 class _Match:

@@ -85,23 +85,27 @@ class RocketSim3:
         times: PartTimes | None = None,
     ) -> None:  # fmt: skip
         """Step all matches by control vectors `(matches, cars, ticks, 8)`; see `Simulator.step`."""
+        ticks = rows.shape[2]
+        given = rows[:, :, :1] if rows.strides[2] == 0 else rows
+        try:
+            self._matches.step(
+                self.state.buffer, np.ascontiguousarray(given, np.float32), ticks, self._late(delay)
+            )
+        except rocketsim_batch.MatchError as error:
+            raise _dead(error) from error
+        finally:
+            if times is not None:
+                times.end("physics")
+
+    def _late(self, delay: Sequence[int] | np.ndarray | None) -> np.ndarray:
+        """Return the delay of every car, checked; quick where it comes as the module takes it."""
+        if isinstance(delay, np.ndarray) and delay.dtype == np.int64 and delay.shape == self._cars:
+            return np.ascontiguousarray(delay)
         late = np.ones(1, np.int64) if delay is None else np.asarray(delay)
         if late.dtype.kind not in "iu" or late.min() < 0:
             raise ValueError(f"delay is {delay}, expected whole ticks, 0 or more")
         late = np.broadcast_to(late[:, None] if late.ndim == 1 else late, self._cars)
-        ticks = rows.shape[2]
-        given = rows[:, :, :1] if rows.strides[2] == 0 else rows
-        try:
-            with _naming_the_dead():
-                self._matches.step(
-                    self.state.buffer,
-                    np.ascontiguousarray(given, np.float32),
-                    ticks,
-                    np.ascontiguousarray(late, np.int64),
-                )
-        finally:
-            if times is not None:
-                times.end("physics")
+        return np.ascontiguousarray(late, np.int64)
 
     def forecast_ball(self, match: int, ticks: int, every: int = 1) -> np.ndarray:
         """Return where the untouched ball goes, shape `(ticks // every, 9)`; see `Simulator`."""
@@ -124,9 +128,13 @@ def _naming_the_dead() -> Iterator[None]:
     try:
         yield
     except rocketsim_batch.MatchError as error:
-        text, numbers, _ = error.args
-        folder = rocketsim_batch.crash_folder  # of files that replay it; None writes none
-        raise DeadMatches(text if folder is None else f"{text} (files in {folder})", numbers) from error
+        raise _dead(error) from error
+
+
+def _dead(error: rocketsim_batch.MatchError) -> DeadMatches:
+    text, numbers, _ = error.args
+    folder = rocketsim_batch.crash_folder  # of files that replay it; None writes none
+    return DeadMatches(text if folder is None else f"{text} (files in {folder})", numbers)
 
 
 @cache

@@ -188,6 +188,26 @@ def check_simulator(name: object) -> str:
     return str(name)
 
 
+def simulator_for(mode: str) -> tuple[str, str]:
+    """Choose the simulator of a match that names none.
+
+    Args:
+        mode: Name of the game mode.
+
+    Returns:
+        RocketSim 3 where it plays the mode and is installed, else rocketsim2. And a sentence that says why it
+        is not RocketSim 3, empty where it is.
+    """
+    if mode != "Soccar":
+        return ROCKETSIM2, f"{mode} is played in RocketSim 2.2.1: {WHY_SOCCAR}"
+    if not is_installed(ROCKETSIM3):
+        return ROCKETSIM2, (
+            "matches are played in RocketSim 2.2.1: the module rocketsim_batch of RocketSim 3 is not "
+            f"installed; install it: {explain_native()}"
+        )
+    return DEFAULT_SIMULATOR, ""
+
+
 def make_simulator(
     name: str, matches: int, blue: int, orange: int, *, mode: str = "Soccar", seed: int = 0,
     thrust: bool = True,

@@ -19,7 +19,6 @@ from rlgym_bridge.components.default_obs import DefaultObs
 from rlgym_bridge.packets.decoder import Decoder
 from rlgym_bridge.policy.numpy_network import NetworkPolicy
 from rlgym_bridge.server.game.packer import field_info
-from rlgym_bridge.sim.game_rules import DEFAULT
 from tests.benchmarks.runner import compared
 from tests.parity.world import drive, make_match
 
@@ -60,7 +59,7 @@ def live_vs_compat(team_size: int, rounds: int, shadow: bool = False) -> dict[st
 
 def record_packets(team_size: int) -> list[bytes]:
     """Return the packets of a match with the default rules, as a client receives them."""
-    match = make_match(team_size, seed=0, seconds=1e6, rules=DEFAULT)
+    match = make_match(team_size, seed=0, seconds=1e6, thrust=True)
     packets = []
     for packet in drive(match, seed=0):
         packets.append(flat.CorePacket(packet).pack())

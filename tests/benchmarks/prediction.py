@@ -23,25 +23,25 @@ from rlgym_bridge.server.game.ball_prediction import SLICES
 from rlgym_bridge.server.game.match_physics import Physics
 from rlgym_bridge.server.game.modes import MODES
 from rlgym_bridge.server.game.simulated_match import Match
-from rlgym_bridge.sim.game_rules import parse_rules
-from tests.support.stepped_match import kicked_off, put_ball, put_car_high
+from rlgym_bridge.sim.simulator import ROCKETSIM2, ROCKETSIM3
+from tests.support.stepped_match import ball_of, kicked_off, put_ball, put_car_high
 
 AFTER: Final = (120, 360, 720)
 """Ticks after which a prediction is compared: 1, 3 and 6 s."""
 _STEPS: Final = 600  # packets in a row whose costs are taken
 
 
-def _physics(mode: str, rules: str, **changes: float) -> Physics:
-    return replace(Physics.of(MODES[mode]), rules=parse_rules(rules), **changes)
+def _physics(mode: str, simulator: str = ROCKETSIM2, **changes: float) -> Physics:
+    return replace(Physics.of(MODES[mode], simulator), **changes)
 
 
 CASES: Final = {
-    "Soccar": _physics("Soccar", "default"),
-    "Soccar, the game's rules": _physics("Soccar", "game"),
-    "Soccar, half of the gravity": _physics("Soccar", "default", gravity_z=-325.0),
-    "Soccar, set gravity": _physics("Soccar", "default"),
-    "Heatseeker": _physics("Heatseeker", "default"),
-    "Snowday": _physics("Snowday", "default"),
+    "Soccar": _physics("Soccar"),
+    "Soccar, RocketSim 3": _physics("Soccar", ROCKETSIM3),
+    "Soccar, half of the gravity": _physics("Soccar", gravity_z=-325.0),
+    "Soccar, set gravity": _physics("Soccar"),
+    "Heatseeker": _physics("Heatseeker"),
+    "Snowday": _physics("Snowday"),
 }
 
 
@@ -86,8 +86,8 @@ def measure_flight(match: Match, generator: random.Random) -> list[float] | None
         if events.touches or events.goal_for is not None:
             return None
         if tick in AFTER:
-            ball, slice_ = match.simulation.ball.pos, slices[tick - 1].physics.location
-            errors.append(math.dist(ball.as_tuple(), (slice_.x, slice_.y, slice_.z)))
+            ball, slice_ = ball_of(match).position, slices[tick - 1].physics.location
+            errors.append(math.dist(ball.tolist(), (slice_.x, slice_.y, slice_.z)))
     return errors
 
 

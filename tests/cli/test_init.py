@@ -155,7 +155,7 @@ READS = {
 """What components of projects that version 0.2.0 made declare, by the first line of their class."""
 
 
-def test_a_project_whose_components_declare_what_they_read_trains_and_plays(tmp_path: Path) -> None:
+def test_a_project_of_before_trains_and_plays(tmp_path: Path) -> None:
     run_command(tmp_path, "init mybot")
     folder = tmp_path / "mybot"
     (folder / "train.toml").write_text(

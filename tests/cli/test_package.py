@@ -178,7 +178,7 @@ def install(folder: Path, file: str) -> None:
     (folder / about / "RECORD").write_text("".join(f"{path},,\n" for path in (*texts, f"{about}RECORD")))
 
 
-def test_the_module_of_rocketsim_3_comes_along_where_it_is_installed(
+def test_rocketsim_3_comes_along_where_it_is_installed(
     here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     install(here / "installed", "_native.pyd")
@@ -202,9 +202,7 @@ def test_the_module_of_rocketsim_3_comes_along_where_it_is_installed(
     assert set(record.splitlines()) == {*rows, f"{about}RECORD,,"}
 
 
-def test_the_module_is_required_by_its_path_and_on_this_system_alone(
-    here: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_module_is_required_by_path_on_this_system(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     install(here / "installed", "_native.abi3.so")
     monkeypatch.syspath_prepend(here / "installed")
     bot = made(here / "trained")

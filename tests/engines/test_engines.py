@@ -30,7 +30,6 @@ from rlgym_bridge.matches.lineup import with_line_up
 from rlgym_bridge.policy.load_player import CHASER
 from rlgym_bridge.rlgym_state import to_rlgym
 from rlgym_bridge.server import Impairments
-from rlgym_bridge.sim.arena_reader import ArenaReader, read_arena
 from tests.support.rlgym_script import train
 from tests.support.rlgym_worlds import STANDARD, Env, serving
 
@@ -144,15 +143,15 @@ class Given(StateMutator[Any]):
 def test_a_training_script_learns_the_same_from_own_kickoffs() -> None:
     kickoffs: list[Any] = []
 
-    def note(arena: Any, cars: list[Any]) -> None:
-        kickoffs.append(to_rlgym(read_arena(ArenaReader(arena, cars, counts_touches=False))))
-
     def trained(engine: TransitionEngine[Any, Any, Any], mutator: Any) -> tuple[np.ndarray, np.ndarray]:
         env = env_of(engine, mutator, timeout=1e6)
         env.reward_fn = WeightedSum([(VelocityPlayerToBallReward(), 1.0), (TouchReward(), 1.0)])
         return train(env, 384)
 
-    with serving(on_kickoff=note) as server, live(server, set_states=False) as engine:
+    with (
+        serving(on_kickoff=lambda state: kickoffs.append(to_rlgym(state))) as server,
+        live(server, set_states=False) as engine,
+    ):
         seen, learned = trained(engine, KickoffMutator())
     # As the match has it, to the bit; angles in the packet are rounded.
     again, relearned = trained(SimEngine(thrust=True), Given(kickoffs))

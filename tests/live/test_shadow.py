@@ -13,7 +13,6 @@ from rlgym_bridge.packets.decoder import ESTIMATES, Decoder
 from rlgym_bridge.server.game.match_physics import Physics
 from rlgym_bridge.server.game.packer import field_info
 from rlgym_bridge.sim import shadow_car
-from rlgym_bridge.sim.game_rules import DEFAULT
 from rlgym_bridge.sim.shadow_car import is_there
 from rlgym_bridge.state import KNOWN_FIELDS
 from tests.parity.scenes import Director, Stage, turtle
@@ -217,7 +216,7 @@ def test_a_car_that_boosts_in_flight_is_where_it_is_foreseen(
         return found[-1]
 
     monkeypatch.setattr(shadow_car, "is_there", noted)
-    match, decoder = kicked_off(physics=Physics(rules=DEFAULT)), Decoder(field_info())
+    match, decoder = kicked_off(physics=Physics(thrust=True)), Decoder(field_info())
     put_car(match, 0, (0, 2000, 900), yaw=1.2)
     match.hold(0, flat.ControllerState(throttle=throttle, boost=True))
     for tick in range(60):

@@ -52,7 +52,7 @@ class Boost:
             self._rose(slot, boost, before, taken, findings)
         elif boost < before - BOOST_SLACK:
             self._fell(slot, boost, before, step.ticks[1], findings)
-            if self._released[slot] > BURN_TICKS and step.exact:
+            if self._released[slot] > BURN_TICKS + self._rules.rocketsim3 and step.exact:
                 findings.add(
                     f"players[{slot}].boost", f"{shown(boost)} after {shown(before)}",
                     f"no boost used {self._released[slot]} ticks after the button was let go",

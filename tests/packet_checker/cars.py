@@ -103,11 +103,11 @@ class Cars:
             max(speed, self._speeds[slot]),
             findings,
         )
+        # A bump changes the speed after the game has looked at it: one packet later it is shown.
         if player.is_supersonic:
-            if speed < SUPERSONIC_KEEP_SPEED - SPEED_SLACK:
+            if max(speed, self._speeds[slot]) < SUPERSONIC_KEEP_SPEED - SPEED_SLACK:
                 findings.add(f"{name}.is_supersonic", True, f"False at {shown(speed)} uu/s")
         elif speed > SUPERSONIC_START_SPEED + SPEED_SLACK < self._speeds[slot] and not before.is_supersonic:
-            # A bump changes the speed after the game has looked at it: one packet later it is shown.
             findings.add(f"{name}.is_supersonic", False, f"True at {shown(speed)} uu/s")
 
 

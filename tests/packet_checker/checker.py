@@ -53,11 +53,11 @@ class PacketChecker:
         self._findings = Findings()
         self._before: flat.GamePacket | None = None
         self._edited = False
-        touches, pads = Touches(), Pads(field, dialect)
+        touches, pads = Touches(), Pads(field, dialect, rules)
         phases = Phases(dialect)
         self._parts = (
             phases, touches, Clock(dialect, phases, touches), Scores(phases, touches), pads, Cars(),
-            Demolitions(dialect, rules), Boost(rules, pads), Jumps(dialect), Ball(dialect, rules),
+            Demolitions(dialect, rules), Boost(rules, pads), Jumps(dialect, rules), Ball(dialect, rules),
         )  # fmt: skip
 
     @property

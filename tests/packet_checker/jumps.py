@@ -8,7 +8,7 @@ from rlbot import flat
 from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.game import DODGE_DEADLINE_SECONDS, TICK_SECONDS
 from tests.packet_checker.findings import Findings, Step, shown
-from tests.packet_checker.limits import MAX_HOLD_SECONDS, TIMER_SLACK, UNIT_SLACK
+from tests.packet_checker.limits import MAX_HOLD_SECONDS, TIMER_SLACK, UNIT_SLACK, Rules
 
 _ON_GROUND: Final = flat.AirState.OnGround
 _JUMPING: Final = flat.AirState.Jumping
@@ -30,7 +30,8 @@ _NAMES: Final = ("has_jumped", "has_double_jumped", "has_dodged")
 class Jumps:
     """Holds what a packet says of jumps against itself and the packet before."""
 
-    def __init__(self, dialect: Dialect) -> None:
+    def __init__(self, dialect: Dialect, rules: Rules) -> None:
+        self._flags_last = self._dodge_is_a_jump = rules.rocketsim3
         self._formula = dialect.get("dodge_timeout")
         self._jumping = dialect.get("dodge_timeout_jumping")
         self._used = dialect.get("dodge_timeout_used")
@@ -46,7 +47,9 @@ class Jumps:
             if player.demolished_timeout >= 0.0:
                 continue
             flags = (player.has_jumped, player.has_double_jumped, player.has_dodged)
-            self._state(slot, player, flags, findings)
+            landed = before is None or before[slot].air_state != _ON_GROUND
+            if player.air_state != _ON_GROUND or not (self._flags_last and landed):
+                self._state(slot, player, flags, findings)
             self._timeout_alone(slot, player, flags, findings)
             earlier = before[slot] if before and slot < len(before) else None
             if earlier is not None and earlier.demolished_timeout < 0.0:
@@ -127,7 +130,9 @@ class Jumps:
             if not abs(then - ticks * TICK_SECONDS - now) <= TIMER_SLACK:
                 findings.add(name, shown(now), f"{then - ticks * TICK_SECONDS:.4f}")
         elif now > 0.0:
-            if before.air_state != _ON_GROUND:
+            used, had = (one.has_dodged or one.has_double_jumped for one in (player, before))
+            jumps = self._dodge_is_a_jump and (not before.has_jumped or (had and not used))
+            if before.air_state != _ON_GROUND and not jumps:
                 findings.add(name, shown(now), f"{shown(then)} still: no jump has ended")
         elif then > (ticks + 0.5) * TICK_SECONDS:
             used = player.has_dodged or player.has_double_jumped

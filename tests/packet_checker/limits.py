@@ -29,6 +29,10 @@ class Rules:
         ball_max_speed: uu/s.
         soccar: Soccar's ball, at rest in the middle at kickoffs; False for other modes, whose ball is held to
             the arena and to its speed only.
+        rocketsim3: Played by RocketSim 3: at the pickup a pad's timer has run for a tick, the flags of double
+            jumps and dodges last into the first packet on the ground, boost is used from a tick after the
+            press to a tick after it is let go, and a dodge sets `has_jumped`, which stays where wheels that
+            touch something give the dodge back.
     """
 
     boost_per_second: float = BOOST_PER_SECOND
@@ -36,6 +40,7 @@ class Rules:
     respawn_seconds: float = DEMOLISHED_SECONDS
     ball_max_speed: float = BALL_MAX_SPEED
     soccar: bool = True
+    rocketsim3: bool = False
 
     @property
     def burn(self) -> float:

@@ -8,7 +8,7 @@ from rlbot import flat
 from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.game import BIG_PADS, PAD_POSITIONS, TICKS_PER_SECOND, Phase
 from tests.packet_checker.findings import Findings, Step, shown
-from tests.packet_checker.limits import PAD_HEIGHT, PAD_REACH, PAD_SECONDS, PAD_TICKS, TIMER_SLACK
+from tests.packet_checker.limits import PAD_HEIGHT, PAD_REACH, PAD_SECONDS, PAD_TICKS, TIMER_SLACK, Rules
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,8 @@ class Pads:
         taken: For each car that may have taken pads in this tick, whether each of them was big.
     """
 
-    def __init__(self, field: flat.FieldInfo | None, dialect: Dialect) -> None:
+    def __init__(self, field: flat.FieldInfo | None, dialect: Dialect, rules: Rules) -> None:
+        self._at_pickup = int(rules.rocketsim3)  # ticks on the timer
         if field is None:
             pads = sorted((y, x, number in BIG_PADS) for number, (x, y) in enumerate(PAD_POSITIONS))
             self._places = [_Place(x, y, big) for y, x, big in pads]
@@ -101,7 +102,7 @@ class Pads:
             away.most += step.ticks[1]
             if self._fits(timer, period, away.least, away.most) and away.least < most:
                 return
-            if away.most < least or not self._fits(timer, period, 0, 0):
+            if away.most < least or not self._fits(timer, period, self._at_pickup, self._at_pickup):
                 late = away.least >= most
                 expected = (
                     f"away for {most} ticks at most, not for {away.least}" if late
@@ -110,9 +111,11 @@ class Pads:
                 findings.add(f"{name}.timer", shown(timer), expected)
                 self._away[number] = self._by_timer(timer, period)
                 return
-        elif not self._fits(timer, period, 0, 0):
-            findings.add(f"{name}.timer", shown(timer), f"{self._expected(period, 0)} at the pickup")
-        self._away[number] = _Away(0, 0)
+        elif not self._fits(timer, period, self._at_pickup, self._at_pickup):
+            findings.add(
+                f"{name}.timer", shown(timer), f"{self._expected(period, self._at_pickup)} at the pickup"
+            )
+        self._away[number] = _Away(self._at_pickup, self._at_pickup)
         self._taken(step, findings, number)
 
     def _hold_lost(self, step: Step, findings: Findings, number: int, timer: float, away: _Away) -> None:

@@ -15,9 +15,11 @@ from rlgym_bridge.packets.decoder import Decoder
 from rlgym_bridge.rlgym_state import to_rlgym
 from rlgym_bridge.server.game.packer import field_info
 from rlgym_bridge.server.game.simulated_match import Match
+from rlgym_bridge.sim.simulator import ROCKETSIM2
 from tests.parity.fields import Comparison, known_of, row_of
 from tests.parity.scenes import SCENES, Director, Scene
-from tests.parity.world import MUTATORS, EngineOn, drive, make_match, through_bytes
+from tests.parity.world import MUTATORS, Truth, drive, make_match, through_bytes
+from tests.support.stepped_match import ball_of, car_of
 
 Peer = Callable[[flat.GamePacket], GameState[Any]]
 
@@ -74,6 +76,7 @@ def run(
     readers: Sequence[str] = ("shadow",),
     loss: Loss | None = None,
     dialect: Dialect | None = None,
+    simulator: str = ROCKETSIM2,
     into: Run | None = None,
 ) -> Run:
     """Play until `ticks` ticks of play are compared.
@@ -87,11 +90,12 @@ def run(
         readers: Of "shadow", "counting", "compat", "compat with SimExtraInfo".
         loss: Packets that do not reach the readers.
         dialect: Of the server.
+        simulator: What plays.
         into: A run to add to.
     """
     result = into or Run()
-    match = make_match(team_size, seed, hitboxes=hitboxes, dialect=dialect)
-    engine = EngineOn(match, hitboxes)
+    match = make_match(team_size, seed, hitboxes=hitboxes, dialect=dialect, simulator=simulator)
+    engine = Truth(match, hitboxes)
     director = Director(match, seed, scenes) if scenes else None
     peers = {name: _reader(name) for name in readers}
     for name in readers:
@@ -159,12 +163,11 @@ def _reader(name: str) -> Callable[[flat.GamePacket], Reading]:
 
 def _at_edge(match: Match, hitboxes: Sequence[int]) -> list[bool]:
     """Tell of each car whether one of its wheels just touches the ball, or just does not."""
-    centre = np.array(match.simulation.ball.pos.as_tuple())
+    centre = ball_of(match).position.astype(float)
     found = []
-    for slot, car in enumerate(match.simulation.states):
-        matrix = car.rot_mat
-        axes = np.array([matrix.forward.as_tuple(), matrix.right.as_tuple(), matrix.up.as_tuple()])
-        away = axes @ (centre - np.array(car.pos.as_tuple()))  # in the car's own axes
+    for slot in range(len(match.teams)):
+        car = car_of(match, slot)
+        away = car.rotation.T.astype(float) @ (centre - car.position)  # in the car's own axes
         gaps = [
             _gap_to_ball(away - (x, side * y, z), reach)
             for x, y, z, reach in (WHEELS[hitboxes[slot] if hitboxes else 0])

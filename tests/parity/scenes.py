@@ -3,12 +3,14 @@
 import math
 import random
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
-import RocketSim as rsim
+import numpy as np
 from rlbot import flat
 
 from rlgym_bridge.game import CEILING_Z, PAD_POSITIONS, SIDE_WALL_X
 from rlgym_bridge.server.game.simulated_match import Match
+from tests.support.stepped_match import car_of, put_ball, put_car
 
 Inputs = dict[int, flat.ControllerState]
 """Controls that a scene presses in a tick, by car; the other cars play on."""
@@ -33,12 +35,11 @@ class Stage:
     def __init__(self, match: Match, seed: int) -> None:
         self.match = match
         self.random = random.Random(f"scenes {seed}")
-        self._teams = [car.team for car in match.simulation.cars]
+        self._teams = match.teams
 
     def opponents(self) -> tuple[int, int]:
         """Return two cars of different teams that are not demolished (but for want of others)."""
-        states = self.match.simulation.states
-        alive = [slot for slot, state in enumerate(states) if not state.is_demoed]
+        alive = [slot for slot in range(len(self._teams)) if not car_of(self.match, slot).is_demoed]
         first = self.random.choice(alive or [0])
         others = [slot for slot in alive if self._teams[slot] != self._teams[first]]
         others = others or [slot for slot, team in enumerate(self._teams) if team != self._teams[first]]
@@ -51,31 +52,20 @@ class Stage:
     def car(
         self, slot: int, position: Sequence[float], forward: Sequence[float], up: Sequence[float] = (0, 0, 1),
         speed: float = 0.0, velocity: Sequence[float] | None = None, boost: float = 50.0,
-        **flags: float | bool,
+        **fields: Any,
     ) -> None:  # fmt: skip
-        """Put a car somewhere, rolling or falling; `speed` is along `forward`, `flags` are RocketSim's."""
-        state = self.match.simulation.cars[slot].get_state()
-        if state.is_demoed:
+        """Put a car somewhere, rolling or falling; `speed` is along `forward`, `fields` see `put_car`."""
+        now = car_of(self.match, slot)
+        if now.is_demoed:
             return  # it comes back by itself
-        for name in ("has_jumped", "is_jumping", "has_flipped", "is_flipping", "has_double_jumped",
-                     "is_auto_flipping", "is_supersonic"):  # fmt: skip
-            setattr(state, name, False)
-        for name in ("jump_time", "air_time_since_jump", "flip_time", "auto_flip_timer", "supersonic_time"):
-            setattr(state, name, 0.0)
-        right = _cross(up, forward)
-        state.pos = rsim.Vec(*position)
-        state.rot_mat = rsim.RotMat(rsim.Vec(*forward), rsim.Vec(*right), rsim.Vec(*up))
-        state.vel = rsim.Vec(*(velocity if velocity is not None else [speed * one for one in forward]))
-        state.boost = boost
-        for name, value in flags.items():
-            setattr(state, name, value)
-        self.match.simulation.cars[slot].set_state(state)
+        turn = np.array((forward, _cross(up, forward), up)).T.ravel().tolist()
+        moves = velocity if velocity is not None else [speed * one for one in forward]
+        fields.setdefault("flip_torque", now.flip_torque)
+        put_car(self.match, slot, position, moves, boost=boost, rotation=turn, **fields)
 
     def ball(self, position: Sequence[float], velocity: Sequence[float] = (0, 0, 0)) -> None:
         """Put the ball somewhere."""
-        state = rsim.BallState()
-        state.pos, state.vel = rsim.Vec(*position), rsim.Vec(*velocity)
-        self.match.simulation.arena.ball.set_state(state)
+        put_ball(self.match, position, velocity)
 
 
 def _cross(a: Sequence[float], b: Sequence[float]) -> tuple[float, float, float]:
@@ -95,7 +85,7 @@ def demolition(stage: Stage) -> Iterator[Inputs]:
     one, other = stage.opponents()
     (x, y), angle = stage.place(), stage.random.uniform(-math.pi, math.pi)
     stage.car(other, (x, y, _WHEELS_DOWN), _level(stage.random.uniform(-3, 3)))
-    stage.car(one, _behind(x, y, angle, 500), _level(angle), speed=2250, boost=100, is_supersonic=True)
+    stage.car(one, _behind(x, y, angle, 500), _level(angle), speed=2250, boost=100)
     for _ in range(40):
         yield {one: press(throttle=1, boost=True), other: press()}
 
@@ -155,7 +145,7 @@ def flip_reset(stage: Stage) -> Iterator[Inputs]:
     stage.ball((x, y, height), (0, 0, -50))
     stage.car(
         one, (x - 10 * math.cos(angle), y - 10 * math.sin(angle), height - 220), _level(angle), up=(0, 0, -1),
-        velocity=(0, 0, 600), has_jumped=True, has_flipped=True, flip_time=1.0, is_on_ground=False,
+        velocity=(0, 0, 600), has_jumped=True, has_flipped=True, flip_time=1.0,
     )  # fmt: skip
     dodge = stage.random.randrange(30, 60)
     for tick in range(110):
@@ -170,7 +160,7 @@ def turtle(stage: Stage) -> Iterator[Inputs]:
     forward = _level(angle)
     side = _cross((0, 0, 1), forward)
     up = tuple(math.sin(tilt) * a - math.cos(tilt) * b for a, b in zip(side, (0, 0, 1), strict=True))
-    stage.car(one, (x, y, 45), forward, up=up, speed=stage.random.uniform(0, 200), is_on_ground=False)
+    stage.car(one, (x, y, 45), forward, up=up, speed=stage.random.uniform(0, 200))
     every = stage.random.randrange(12, 40)
     for tick in range(130):
         yield {one: press(throttle=1, jump=tick > 15 and tick % every < 3)}

@@ -8,8 +8,10 @@ from rlbot import flat
 
 from rlgym_bridge.dialect import POINTS, Dialect
 from rlgym_bridge.server.game.packer import Packer
+from rlgym_bridge.sim.simulator import ROCKETSIM3
 from tests.parity.run import Loss, run
 from tests.parity.world import with_fields
+from tests.support.simulators import needs_native
 
 
 @pytest.mark.parametrize(
@@ -33,6 +35,23 @@ def test_after_lost_packets_what_is_known_is_right(loss: Loss, reader: str, tick
 
 
 _FROM_WHEELS = ("car.wheels_with_contact", "car.on_ground", "car.can_flip")
+
+
+_COUNTED = {
+    "car.wheels_with_contact", "car.on_ground", "car.can_flip", "car.has_flip", "car.boost_active_time",
+    "car.is_boosting", "car.handbrake", "car.is_holding_jump", "car.jump_time", "car.air_time_since_jump",
+    "car.bump_victim_id",
+}  # fmt: skip
+"""What no packet carries: the decoder counts it by the ticks of RocketSim 2.2.1."""
+
+
+@needs_native
+@pytest.mark.parametrize("size", [1, pytest.param(3, marks=pytest.mark.slow)])
+def test_all_that_packets_carry_of_rocketsim_3_is_what_it_has(size: int) -> None:
+    found = run(2500, size, seed=2, readers=("counting",), simulator=ROCKETSIM3)
+    assert found.counts["goals"] and found.counts["demolitions"] and found.counts["pad pickups"] > 3
+    assert found.readers["counting"].tallies["car.position"].samples >= 2 * size * 2500
+    assert set(found.readers["counting"].wrong()) <= _COUNTED
 
 
 _HARD = ("pad_timer", "dodge_timeout", "demolished_place", "on_ground")  # those that touch what is compared

@@ -1,4 +1,4 @@
-"""A match in RocketSim that is read twice: by RLGym's engine, and as packets."""
+"""A match that is read twice: in its simulator, and as packets."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -13,32 +13,39 @@ from rlgym_bridge.components.actions import LookupTableAction
 from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.game import HITBOX_OF_BODY, PLAYING_PHASES, Phase
 from rlgym_bridge.packets.decoder import Decoder
+from rlgym_bridge.rlgym_state import to_rlgym
 from rlgym_bridge.server.game.match_physics import Physics
 from rlgym_bridge.server.game.packer import field_info
 from rlgym_bridge.server.game.referee import Course
 from rlgym_bridge.server.game.roster import seat_players
 from rlgym_bridge.server.game.simulated_match import Match
-from rlgym_bridge.sim.game_rules import ROCKETSIM
+from rlgym_bridge.sim.rocketsim2 import RocketSim2
+from rlgym_bridge.sim.simulator import ROCKETSIM2
 from tests.parity.scenes import Director
 
 MUTATORS = flat.MatchConfiguration(mutators=flat.MutatorSettings())
 
 
-class EngineOn:
-    """RLGym's own engine reading the arena of a match."""
+class Truth:
+    """What the simulator of a match has: RocketSim 2.2.1 read by RLGym's own engine, RocketSim 3 as it is."""
 
     def __init__(self, match: Match, hitboxes: Sequence[int] = ()) -> None:
         self._match = match
-        self._hitboxes = list(hitboxes) or [0] * len(match.simulation.cars)
+        self._hitboxes = list(hitboxes) or [0] * len(match.teams)
         self._engine: RocketSimEngine[Any] = RocketSimEngine()
         self._engine._game_config = GameConfig()
         self._engine._game_config.gravity = 1.0
 
     def read(self) -> GameState[Any]:
         """Return the present state; touches are those of the latest tick."""
-        engine, simulation = self._engine, self._match.simulation
-        cars = simulation.cars
-        engine._arena = simulation.arena
+        simulation = self._match.simulation
+        if not isinstance(simulation.simulator, RocketSim2):
+            state = simulation.state.copy()
+            state.frame[:] = self._match.frame
+            return to_rlgym(state)
+        engine, arena = self._engine, simulation.simulator._matches[0]
+        cars = arena.reader.cars
+        engine._arena = arena.arena
         names = [f"{('blue', 'orange')[car.team]}-{car.id}" for car in cars]
         engine._cars = dict(zip(names, cars, strict=True))
         engine._agent_ids = {car.id: name for name, car in engine._cars.items()}
@@ -55,7 +62,8 @@ def make_match(
     seconds: float = 1e6,
     hitboxes: Sequence[int] = (),
     dialect: Dialect | None = None,
-    rules: frozenset[str] = ROCKETSIM,
+    thrust: bool = False,
+    simulator: str = ROCKETSIM2,
 ) -> Match:
     """Return a match of equal teams without replays, in Octanes where no hitboxes are given.
 
@@ -65,7 +73,8 @@ def make_match(
         seconds: Of playing time.
         hitboxes: Numbers of the cars' hitboxes.
         dialect: Of the packets.
-        rules: The game's rules to play by; RocketSim alone, as RLGym's engine steps, without any.
+        thrust: Whether rocketsim2 has the game's boost in the air; RLGym's engine has it not.
+        simulator: What plays the match.
     """
     bodies = {box: body for body, box in HITBOX_OF_BODY.items()}
     players = []
@@ -75,7 +84,7 @@ def make_match(
         players.append(flat.PlayerConfiguration(bot, slot // team_size))
     config = flat.MatchConfiguration(player_configurations=players)
     course = Course(regulation=seconds, skip_replays=True)
-    physics = Physics(rules=rules)
+    physics = Physics(thrust=thrust, simulator=simulator)
     return Match(seat_players(config).cars, course=course, physics=physics, seed=seed, dialect=dialect)
 
 
@@ -101,7 +110,7 @@ def drive(match: Match, seed: int, director: Director | None = None) -> Iterator
         director: Of set situations, if there are to be any.
     """
     rng = np.random.default_rng(seed)
-    cars = len(match.simulation.cars)
+    cars = len(match.teams)
     chaser, parser, decoder = Chaser(seed), LookupTableAction(), Decoder(field_info(), shadow=False)
     until, drawn = [0] * cars, [0] * cars
     last_phase = -1

@@ -1,4 +1,4 @@
-"""Wheels that touch, worked out from a packet, are those that RocketSim names."""
+"""Wheels that touch, worked out from a packet, are those that the simulator names."""
 
 from collections import Counter
 
@@ -8,6 +8,7 @@ from rlgym_bridge.probe import Frame
 from rlgym_bridge.probe.wheel_landings import count_touching_wheels
 from rlgym_bridge.server.game.simulated_match import Match
 from tests.support.probe_questions import ask
+from tests.support.stepped_match import car_of
 
 AIR = flat.AirState
 
@@ -23,7 +24,7 @@ def test_wheels_by_geometry_are_those_of_the_simulation() -> None:
             return
         geometry = count_touching_wheels(car)
         if geometry is not None:
-            counts[geometry, sum(match.simulation.states[0].wheels_with_contact)] += 1
+            counts[geometry, int(car_of(match, 0).wheels_with_contact.sum())] += 1
 
     ask(watch=compare)
     wrong = sum(count for (ours, theirs), count in counts.items() if ours != theirs)

@@ -1,11 +1,9 @@
 """The ball's prediction: the ball to come, in every mode, until somebody touches it."""
 
 import random
-from dataclasses import replace
 
 import numpy as np
 import pytest
-import RocketSim as rsim
 from rlbot import flat
 
 from rlgym_bridge.server.game.ball_prediction import SLICES, BallPrediction
@@ -13,19 +11,20 @@ from rlgym_bridge.server.game.match_physics import Physics
 from rlgym_bridge.server.game.modes import MODES
 from rlgym_bridge.server.game.simulated_match import Match
 from rlgym_bridge.server.match_server import MatchServer
-from rlgym_bridge.sim.arena import make_arena
-from rlgym_bridge.sim.game_rules import parse_rules
+from rlgym_bridge.sim.simulator import ROCKETSIM2, ROCKETSIM3
+from tests.support.simulators import both, needs_native
 from tests.support.stepped_match import (
+    Seen,
+    car_of,
     go_on,
     kicked_off,
     match_of,
     place_of,
     player,
     put_ball,
+    put_car,
     random_controls,
 )
-
-FAR = 2000  # frames, more than a buffer of slices holds
 
 
 def slices_of(message: bytes) -> list[flat.PredictionSlice]:
@@ -50,11 +49,19 @@ def send_up(match: Match) -> None:
     go_on(match)
 
 
-@pytest.mark.parametrize("rules", ["default", "game"])
-@pytest.mark.parametrize("mode", MODES)
+ROUNDING = {ROCKETSIM2: 0.01, ROCKETSIM3: 0.02}
+"""uu, uu/s, rad/s between a slice and the ball: float32, or two of RocketSim 3's steps of 0.01 uu."""
+
+PLAYED = [
+    *((ROCKETSIM2, mode) for mode in MODES),
+    pytest.param(ROCKETSIM3, "Soccar", marks=needs_native),
+]
+
+
+@pytest.mark.parametrize(("name", "mode"), PLAYED)
 @pytest.mark.protocol("prediction.slices", "prediction.no-rotation")
-def test_slices_are_the_ball_to_come(mode, rules):
-    match = kicked_off(physics=replace(Physics.of(MODES[mode]), rules=parse_rules(rules)))
+def test_slices_are_the_ball_to_come(name, mode):
+    match = kicked_off(physics=Physics.of(MODES[mode]), simulator=name)
     send_up(match)
     slices = slices_of(match.prediction())
     assert len(slices) == SLICES == 720
@@ -65,74 +72,96 @@ def test_slices_are_the_ball_to_come(mode, rules):
     for number in range(150):
         packet = go_on(match)
         assert slices[number].game_seconds == packet.match_info.seconds_elapsed
-        assert_same(slices[number].physics, packet.balls[0].physics)
+        assert_same(slices[number].physics, packet.balls[0].physics, ROUNDING[name])
 
 
 @pytest.mark.protocol("prediction.gravity")
-def test_gravity_that_a_client_sets_is_predicted():
-    match = kicked_off()
+@both
+def test_gravity_that_a_client_sets_is_predicted(name):
+    match = kicked_off(simulator=name)
     send_up(match)
     match.prediction()
     match.set_state(flat.DesiredGameState(match_info=flat.DesiredMatchInfo(world_gravity_z=-200.0)))
     go_on(match)
     slices = slices_of(match.prediction())
-    assert_same(slices[99].physics, go_on(match, 100).balls[0].physics)
+    assert_same(slices[99].physics, go_on(match, 100).balls[0].physics, ROUNDING[name])
 
 
 @pytest.mark.protocol("prediction.alone")
-def test_after_touches_a_prediction_equals_a_new_one():
-    match = kicked_off(team_size=2)
+@both
+def test_after_touches_a_prediction_equals_a_new_one(name):
+    match = kicked_off(team_size=2, simulator=name)
     touched, generator = 0, random.Random(2)
     for frame in range(200):
         for car in range(4):
             match.hold(car, random_controls(generator))
         if frame % 40 == 0:
-            put_ball(match, *ball_on(match.simulation.states[frame // 40 % 4]))
+            put_ball(match, *ball_on(car_of(match, frame // 40 % 4)))
         go_on(match)
         touched += bool(match.simulation.events.touches)
         message = match.prediction()
         if frame % 25 == 24:
-            simulation = match.simulation
-            new = BallPrediction(simulation.physics, simulation.arena)
-            expected = slices_of(new.message(simulation.ball, match.frame))
+            expected = slices_of(BallPrediction(match.simulation).message(match.frame))
             for mine, theirs in list(zip(slices_of(message), expected, strict=True))[:120]:
                 assert mine.game_seconds == theirs.game_seconds
-                assert_same(mine.physics, theirs.physics)
+                assert_same(mine.physics, theirs.physics, ROUNDING[name])
     assert touched > 3
 
 
-def test_it_goes_on_for_longer_than_its_buffer():
-    arena, prediction = lonely_ball()
-    first = slices_of(prediction.message(arena.ball.get_state(), 0))
-    for frame in range(1, FAR):
-        arena.step(1)
-        message = prediction.message(arena.ball.get_state(), frame)
-    arena.step(1)
-    (next_one, *_, last) = slices_of(message)
-    assert next_one.game_seconds == pytest.approx(FAR / 120)
-    assert last.game_seconds == pytest.approx((FAR + SLICES - 1) / 120)
-    assert place_of(next_one.physics.location) == pytest.approx(
-        arena.ball.get_state().pos.as_tuple(), abs=0.01
-    )
-    assert place_of(first[0].physics.location) != place_of(next_one.physics.location)
+def lonely_ball(name: str) -> tuple[Match, BallPrediction]:
+    """Return a match whose ball no car reaches, with its prediction."""
+    match = kicked_off(simulator=name)
+    put_car(match, 0, (3000.0, -4000.0, 17.03))
+    put_car(match, 1, (3000.0, 4000.0, 17.03))
+    put_ball(match, (-300.0, -1000.0, 900.0), (0.0, 500.0, 400.0))
+    return match, BallPrediction(match.simulation)
 
 
-def test_frames_that_are_not_shown_cost_no_new_prediction(monkeypatch):
-    arena, prediction = lonely_ball()
-    prediction.message(arena.ball.get_state(), 0)
-    monkeypatch.setattr(prediction, "_compute", None)  # it would raise
-    for frame in range(4, 3 * SLICES, 4):
-        arena.step(4)
-        message = prediction.message(arena.ball.get_state(), frame)
-    arena.step(1)
-    ball = arena.ball.get_state()
-    assert place_of(slices_of(message)[0].physics.location) == pytest.approx(ball.pos.as_tuple(), abs=0.01)
+def forecasts_of(prediction: BallPrediction, monkeypatch: pytest.MonkeyPatch) -> list[None]:
+    """Return a list that grows by one with each forecast."""
+    made: list[None] = []
+    compute = prediction._compute
+    monkeypatch.setattr(prediction, "_compute", lambda: made.append(compute()))
+    return made
 
 
-def test_a_ball_that_stands_still_has_new_times_alone():
-    arena, prediction = lonely_ball()
-    ball = arena.ball.get_state()
-    before, after = (slices_of(prediction.message(ball, frame)) for frame in (10, 250))
+@both
+@pytest.mark.parametrize("shown_every", [1, 4])
+def test_a_ball_that_nobody_touches_is_forecast_once_a_second(name, shown_every, monkeypatch):
+    match, prediction = lonely_ball(name)
+    prediction.message(match.frame)
+    made = forecasts_of(prediction, monkeypatch)
+    for _ in range(600 // shown_every):
+        go_on(match, shown_every)
+        message = prediction.message(match.frame)
+    assert 1 <= len(made) <= 5
+    (following, *_, last) = slices_of(message)
+    assert following.game_seconds == pytest.approx((match.frame + 1) / 120)
+    assert last.game_seconds == pytest.approx((match.frame + SLICES) / 120)
+    assert_same(following.physics, go_on(match).balls[0].physics, within=ROUNDING[name])
+
+
+@both
+def test_a_touched_ball_is_forecast_anew_in_that_very_packet(name, monkeypatch):
+    match, prediction = lonely_ball(name)
+    prediction.message(match.frame)
+    made = forecasts_of(prediction, monkeypatch)
+    put_ball(match, (3000.0, -3800.0, 93.15))
+    put_car(match, 0, (3000.0, -4000.0, 17.03), velocity=(0.0, 1000.0, 0.0), yaw=np.pi / 2)
+    for _ in range(30):
+        before = len(made)
+        go_on(match)
+        message = prediction.message(match.frame)
+        if match.simulation.events.touches:
+            break
+    assert len(made) == before + 1
+    assert_same(slices_of(message)[0].physics, go_on(match).balls[0].physics, within=5.0)
+
+
+@both
+def test_a_ball_that_stands_still_has_new_times_alone(name):
+    _, prediction = lonely_ball(name)
+    before, after = (slices_of(prediction.message(frame)) for frame in (10, 250))
     for earlier, later in zip(before, after, strict=True):
         assert_same(earlier.physics, later.physics, within=0.0)
     assert after[0].game_seconds - before[0].game_seconds == pytest.approx(2.0)
@@ -146,14 +175,6 @@ def test_bots_that_want_it_have_it_before_every_packet(tmp_path):
     assert "prediction" not in "".join(path.read_text() for path in tmp_path.iterdir())
 
 
-def lonely_ball() -> tuple[rsim.Arena, BallPrediction]:
-    arena, _ = make_arena([])
-    ball = arena.ball.get_state()
-    ball.pos, ball.vel = rsim.Vec(300.0, -1000.0, 900.0), rsim.Vec(900.0, 1500.0, 400.0)
-    arena.ball.set_state(ball)
-    return arena, BallPrediction(Physics(), arena)
-
-
-def ball_on(car: rsim.CarState) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    x, y, z = car.pos.as_tuple()
+def ball_on(car: Seen) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    x, y, z = car.position.tolist()
     return (x, y, z + 160.0), (0.0, 0.0, -500.0)

@@ -23,6 +23,8 @@ from tests.support.stepped_match import (
     to_phase,
 )
 
+pytestmark = pytest.mark.usefixtures("played_in")
+
 CONTINUE = flat.ExistingMatchBehavior.ContinueAndSpawn
 IF_DIFFERENT = flat.ExistingMatchBehavior.RestartIfDifferent
 

@@ -4,17 +4,20 @@ import random
 from functools import cache
 
 import pytest
-import RocketSim as rsim
 from rlbot import flat
 
 from rlgym_bridge.dialect import POINTS, Dialect
 from rlgym_bridge.game import PLAYING_PHASES, Phase
 from rlgym_bridge.server import MatchServer
-from rlgym_bridge.server.game.match_physics import Physics
+from rlgym_bridge.server.game.match_physics import DEMOLITIONS_ON_CONTACT, Physics
 from rlgym_bridge.server.game.referee import Course, Referee
 from rlgym_bridge.server.game.simulated_match import Match
+from rlgym_bridge.sim.euler_angles import rotation_of
+from rlgym_bridge.sim.simulator import ROCKETSIM3
+from tests.support.simulators import TICK_IN_3
 from tests.support.stepped_match import (
     as_received,
+    car_of,
     chase,
     controls,
     go_on,
@@ -27,6 +30,8 @@ from tests.support.stepped_match import (
     seats,
     to_phase,
 )
+
+pytestmark = pytest.mark.usefixtures("played_in")
 
 CHOICES = [(name, value) for name, point in POINTS.items() for value in point.values[1:]]
 AIR = flat.AirState
@@ -52,11 +57,11 @@ def play(dialect: Dialect | None, whole: bool = True) -> list[flat.GamePacket]:
     match = Match(
         seats(2),
         Course(regulation=5.0),
-        Physics(demo_mode=rsim.DemoMode.ON_CONTACT),
+        Physics(demo_mode=DEMOLITIONS_ON_CONTACT),
         seed=4,
         dialect=dialect,
     )
-    generator = random.Random(3)
+    generator = random.Random(5)
     packets = [as_received(match.packet())]  # the scores in it would change
     to_phase(match, Phase.KICKOFF)
     packets += [go_on(match) for _ in range(300)]
@@ -87,8 +92,8 @@ def play(dialect: Dialect | None, whole: bool = True) -> list[flat.GamePacket]:
 
 
 @cache
-def standard_play() -> list[bytes]:
-    """The play in the standard dialect, packed."""
+def standard_play(simulator: str) -> list[bytes]:
+    """The play in the standard dialect, packed; in the simulator in which all play now."""
     return [packet.pack() for packet in play(None)]
 
 
@@ -133,10 +138,13 @@ SEEN_LATE = ("ball_after_goal", "idle_frames")  # from the goal on
     [(*choice, choice[0] in SEEN_LATE) for choice in CHOICES]
     + [pytest.param(*one, True, marks=pytest.mark.slow) for one in CHOICES if one[0] not in SEEN_LATE],
 )
-def test_a_point_changes_its_own_field_and_nothing_else(name: str, value: str, whole: bool) -> None:
+def test_a_point_changes_its_own_field_and_nothing_else(
+    name: str, value: str, whole: bool, played_in: str
+) -> None:
+    usual = standard_play(played_in)
     changed, packets = 0, play(Dialect({name: value}), whole)
-    assert len(packets) <= len(standard_play())
-    for packet, standard in zip(packets, standard_play(), strict=whole):
+    assert len(packets) <= len(usual)
+    for packet, standard in zip(packets, usual, strict=whole):
         ours = packet.pack()
         if ours != standard:
             changed += 1
@@ -144,22 +152,23 @@ def test_a_point_changes_its_own_field_and_nothing_else(name: str, value: str, w
     assert changed > 0
 
 
-def test_a_dialect_of_standard_values_changes_nothing() -> None:
-    assert [packet.pack() for packet in play(Dialect().complete())] == standard_play()
+def test_a_dialect_of_standard_values_changes_nothing(played_in: str) -> None:
+    assert [packet.pack() for packet in play(Dialect().complete())] == standard_play(played_in)
 
 
 # --- point by point -------------------------------------------------------------------------------
 
 
 @pytest.mark.protocol("packet.pad-timer")
-def test_a_pad_may_count_the_seconds_until_it_is_back() -> None:
+def test_a_pad_may_count_the_seconds_until_it_is_back(played_in: str) -> None:
+    left = 4.0 - TICK_IN_3[played_in]
     match = kicked_off(pad_timer="remaining")
     put_car(match, 0, (0.0, -2816.0, 17.0), boost=0.0)
     pad = go_on(match).boost_pads[7]
-    assert (pad.is_active, pad.timer) == (False, 4.0)
+    assert (pad.is_active, pad.timer) == (False, pytest.approx(left, abs=1e-5))
     put_car(match, 0, (0.0, 1500.0, 17.0))
-    for waited in range(1, 480):
-        assert go_on(match).boost_pads[7].timer == pytest.approx(4.0 - waited / 120, abs=1e-4)
+    for waited in range(1, round(120 * left)):
+        assert go_on(match).boost_pads[7].timer == pytest.approx(left - waited / 120, abs=1e-4)
     pad = go_on(match).boost_pads[7]
     assert (pad.is_active, pad.timer) == (True, 0.0)
 
@@ -180,31 +189,35 @@ def timeouts_of_a_jump(held: int, ticks: int = 250, dodge_at: int | None = None,
 
 @pytest.mark.parametrize(("held", "jumping"), [(1, 3), (12, 12), (24, 24), (60, 24)])
 @pytest.mark.protocol("packet.dodge-timeout")
-def test_the_dodge_timeout_may_add_the_time_jump_was_held(held: int, jumping: int) -> None:
+def test_the_dodge_timeout_may_add_the_time_jump_was_held(held: int, jumping: int, played_in: str) -> None:
     standard = timeouts_of_a_jump(held)
     ours = timeouts_of_a_jump(held, dodge_timeout="plus_hold")
     assert ours[:jumping] == standard[:jumping] == [-1.0] * jumping
-    assert ours[jumping] == pytest.approx(1.25 + jumping / 120 - 1 / 120, abs=1e-5)
+    assert ours[jumping] == pytest.approx(1.25 + (jumping - 1) / 120 + TICK_IN_3[played_in], abs=1e-5)
     assert ours[jumping + 100] - standard[jumping + 100] == pytest.approx(jumping / 120, abs=1e-5)
-    assert sum(value >= 0 for value in ours) == pytest.approx(149 + jumping, abs=1)
+    most = 149 + jumping + round(120 * TICK_IN_3[played_in])
+    assert sum(value >= 0 for value in ours) == pytest.approx(most, abs=1)
 
 
 @pytest.mark.parametrize(
     ("formula", "values"),
     [("after_jump", [1.25] * 24), ("plus_hold", [1.25 + tick / 120 for tick in range(1, 25)])],
 )
-def test_the_dodge_timeout_may_be_full_while_the_jump_pushes(formula: str, values: list[float]) -> None:
+def test_the_dodge_timeout_may_be_full_while_the_jump_pushes(
+    formula: str, values: list[float], played_in: str
+) -> None:
     seen = timeouts_of_a_jump(24, dodge_timeout=formula, dodge_timeout_jumping="full")
     assert seen[:24] == pytest.approx(values, abs=1e-5)
-    assert seen[24] == pytest.approx(values[-1] - 1 / 120, abs=1e-5)
+    assert seen[24] == pytest.approx(values[-1] - 1 / 120 + TICK_IN_3[played_in], abs=1e-5)
 
 
 @pytest.mark.parametrize("expired", ["minus_one", "zero"])
-def test_the_dodge_timeout_may_count_on_after_the_dodge(expired: str) -> None:
+def test_the_dodge_timeout_may_count_on_after_the_dodge(expired: str, played_in: str) -> None:
+    full = 1.25 + TICK_IN_3[played_in]
     seen = timeouts_of_a_jump(
         5, dodge_at=20, dodge_timeout_used="counting", dodge_timeout_expired=expired
     )  # fmt: skip
-    assert seen[5:150] == pytest.approx([1.25 - waited / 120 for waited in range(1, 146)], abs=1e-4)
+    assert seen[5:150] == pytest.approx([full - waited / 120 for waited in range(1, 146)], abs=1e-4)
     assert set(seen[156:]) == {0.0 if expired == "zero" else -1.0}
 
 
@@ -222,17 +235,18 @@ def test_on_the_floor_the_dodge_timeout_is_minus_one() -> None:
     assert go_on(match).players[0].dodge_timeout > 1.25
     match.hold(0, controls())
     go_on(match, 300)
-    assert match.simulation.states[0].is_on_ground
+    assert car_of(match, 0).on_ground
     assert go_on(match).players[0].dodge_timeout == -1.0
 
 
-def test_a_car_that_fell_has_no_dodge_timeout_in_any_dialect() -> None:
+def test_a_car_that_fell_has_no_dodge_timeout_in_any_dialect(played_in: str) -> None:
     match = kicked_off(**{name: value for name, value in CHOICES if name.startswith("dodge_timeout")})
     put_car(match, 0, (0.0, 0.0, 1700.0))
     assert go_on(match, 10).players[0].dodge_timeout == -1.0
     match.hold(0, controls(jump=True, pitch=-1.0))
     car = go_on(match, 5).players[0]
-    assert car.has_dodged and car.dodge_timeout == -1.0
+    assert car.has_dodged and (car.dodge_timeout == -1.0) is (not car.has_jumped)
+    assert car.has_jumped is (played_in == ROCKETSIM3)  # there a dodge is a jump, too
 
 
 @pytest.mark.protocol("packet.on-ground")
@@ -240,13 +254,10 @@ def test_on_ground_may_ask_for_all_four_wheels() -> None:
     three = 0
     match = kicked_off(on_ground="four_wheels")
     for seed in range(20):
-        state = rsim.CarState()
-        state.pos = rsim.Vec(0.0, -2000.0, 60.0)
-        state.rot_mat = rsim.Angle(0.0, 0.1 + 0.01 * seed, 0.2).as_rot_mat()
-        match.simulation.cars[0].set_state(state)
+        put_car(match, 0, (0.0, -2000.0, 60.0), boost=0.0, rotation=rotation_of(0.1 + 0.01 * seed, 0.0, 0.2))
         for _ in range(120):
             shown = go_on(match).players[0].air_state
-            wheels = sum(match.simulation.states[0].wheels_with_contact)
+            wheels = car_of(match, 0).wheels_with_contact.sum()
             assert shown == (AIR.OnGround if wheels == 4 else AIR.InAir)
             three += wheels == 3
     assert three > 0

@@ -7,20 +7,20 @@ import weakref
 
 import numpy as np
 import pytest
-import RocketSim as rsim
 from rlbot import flat
 from rlgym.rocket_league.sim import RocketSimEngine
 
-from rlgym_bridge.game import (
-    BOOST_PER_SECOND,
-    KICKOFF_SPAWNS,
-    RLGYM_BOOST_PER_SECOND,
-    Phase,
-)
-from rlgym_bridge.server.game.match_physics import Physics
+from rlgym_bridge.game import KICKOFF_SPAWNS, Phase
+from rlgym_bridge.rlgym_state import to_rlgym
+from rlgym_bridge.server.game.match_physics import DEMOLITIONS_ON_CONTACT, Physics
 from rlgym_bridge.server.game.referee import Course
 from rlgym_bridge.server.game.simulated_match import Match
+from rlgym_bridge.sim.simulator import ROCKETSIM2, ROCKETSIM3
+from tests.support.simulators import TICK_IN_3
 from tests.support.stepped_match import (
+    ball_of,
+    car_of,
+    chase,
     controls,
     go_on,
     input_of,
@@ -33,19 +33,22 @@ from tests.support.stepped_match import (
     to_phase,
 )
 
+pytestmark = pytest.mark.usefixtures("played_in")
+
 
 @pytest.mark.protocol("packet.boost", "packet.ball", "phases.countdown")
-def test_the_first_kickoff_packet_is_frame_480_at_rest():
+def test_the_first_kickoff_packet_is_frame_480_at_rest(played_in):
+    height = {ROCKETSIM2: 17.03, ROCKETSIM3: 17.0}[played_in]
     match = Match(seats())
     packet = to_phase(match, Phase.KICKOFF)
     assert packet.match_info.frame_num == 480
     for car in packet.players:
-        assert car.physics.location.z == pytest.approx(17.03, abs=0.01)
+        assert car.physics.location.z == pytest.approx(height, abs=0.01)
         assert place_of(car.physics.velocity) == (0.0, 0.0, 0.0)
         assert car.boost == pytest.approx(100 / 3)
         assert car.air_state == flat.AirState.OnGround
     assert place_of(packet.balls[0].physics.location) == pytest.approx((0.0, 0.0, 93.15))
-    assert all(all(state.wheels_with_contact) for state in match.simulation.states)
+    assert all(car_of(match, slot).wheels_with_contact.all() for slot in (0, 1))
 
 
 @pytest.mark.parametrize("team_size", [1, 2, 3, 4])
@@ -65,8 +68,8 @@ def test_seeds_choose_all_five_spots_about_equally_often():
     match = Match(seats())
     for _ in range(500):
         match.simulation.line_up()
-        place = match.simulation.states[0].pos
-        counts[place.x, place.y] = counts.get((place.x, place.y), 0) + 1
+        place = tuple(car_of(match, 0).position[:2].tolist())
+        counts[place] = counts.get(place, 0) + 1
     assert len(counts) == 5
     assert min(counts.values()) > 60
 
@@ -82,7 +85,7 @@ def test_the_last_input_of_the_countdown_drives_the_first_tick():
     assert match.referee.phase == Phase.KICKOFF
     car = go_on(match).players[0]
     assert np.hypot(car.physics.velocity.x, car.physics.velocity.y) > 5.0
-    assert car.boost < 33.1
+    assert go_on(match).players[0].boost < 33.1
 
 
 @pytest.mark.parametrize("held", [True, False])
@@ -139,7 +142,7 @@ def test_touches_after_a_goal_do_not_count():
     put_ball(match, (0, 0, 93.15))
     put_car(match, 0, (0, -250, 17.03), velocity=(0, 1500, 0), yaw=np.pi / 2)
     packet = go_on(match, 60)
-    assert match.simulation.ball.pos.y > 10.0
+    assert ball_of(match).position[1] > 10.0
     assert packet.players[0].latest_touch is None
     assert match.scores.touches == [0, 0]
 
@@ -197,7 +200,7 @@ def test_bounces_between_two_ticks_count_as_floor_contact():
         heights, noticed = [], []
         for tick in range(320):
             match.advance()
-            heights.append(match.simulation.ball.pos.z)
+            heights.append(ball_of(match).position[2])
             if match.simulation.ball_on_floor():
                 noticed.append(tick)
         lowest = next(t for t in range(1, 319) if heights[t - 1] >= heights[t] < heights[t + 1])
@@ -219,7 +222,7 @@ def test_controls_out_of_range_are_clamped():
     assert match.hold(0, controls(throttle=7.0, steer=-1.5, pitch=0.5))
     expected = input_of(controls(throttle=1.0, steer=-1.0, pitch=0.5))
     assert input_of(go_on(match).players[0].last_input) == expected
-    assert match.simulation.states[0].last_controls.throttle == 1.0
+    assert car_of(match, 0).controls[0] == 1.0
 
 
 @pytest.mark.protocol("inputs.held")
@@ -255,36 +258,22 @@ def test_a_match_that_is_over_leaves_nothing_behind():
     assert simulation() is None
 
 
-def test_boost_used_is_counted_per_car():
+def test_boost_used_is_counted_per_car(played_in):
     match = kicked_off()
     match.hold(0, controls(throttle=1.0, boost=True))
     go_on(match, 60)
-    assert match.simulation.boost_used[0] == pytest.approx(60 / 120 * 100 / 3, abs=0.3)
+    assert match.simulation.boost_used[0] == pytest.approx((0.5 - TICK_IN_3[played_in]) * 100 / 3, abs=0.3)
     assert match.simulation.boost_used[1] == 0.0
-
-
-def as_rlgym_state(arena, cars):
-    """RLGym's view of an arena, read by RLGym's own engine."""
-    engine = RocketSimEngine(rlbot_delay=False)
-    base = engine.create_base_state()
-    base.config.boost_consumption = BOOST_PER_SECOND / RLGYM_BOOST_PER_SECOND
-    engine._arena, engine._tick_count, engine._game_config = arena, 0, base.config
-    engine._cars = dict(enumerate(cars))
-    engine._agent_ids = {car.id: slot for slot, car in enumerate(cars)}
-    engine._hitboxes = {car.id: 0 for car in cars}
-    engine._touches = {car.id: 0 for car in cars}
-    return engine._get_state()
 
 
 @pytest.mark.parametrize(("team_size", "held"), [(1, False), (1, True), (2, True)])
 def test_from_every_go_rlgyms_engine_goes_on_to_the_same_bits(team_size, held):
-    states = []
+    states, cars = [], range(2 * team_size)
     match = Match(
-        seats(team_size), Course(skip_replays=True), seed=2,
-        on_kickoff=lambda arena, cars: states.append(as_rlgym_state(arena, cars)),
+        seats(team_size), Course(skip_replays=True), Physics(thrust=False, simulator=ROCKETSIM2), seed=2,
+        on_kickoff=lambda state: states.append(to_rlgym(state, agents=list(cars))),
     )  # fmt: skip
     generator = random.Random(8)
-    cars = range(2 * team_size)
     for _ in range(3):
         to_phase(match, Phase.COUNTDOWN)
         rows = [controls(throttle=1.0, jump=held and slot == 0) for slot in cars]
@@ -300,7 +289,7 @@ def test_from_every_go_rlgyms_engine_goes_on_to_the_same_bits(team_size, held):
                     match.hold(slot, rows[slot])
             match.advance()
             engine.step({slot: as_row(rows[slot]) for slot in cars}, {})
-            if any(state.is_demoed for state in match.simulation.states):
+            if any(car_of(match, slot).is_demoed for slot in cars):
                 break
             assert_same_bits(match, engine.state)
         put_ball(match, (0, 5000, 93.15), (0, 2000, 0))
@@ -315,32 +304,28 @@ def as_row(one):
 
 
 def assert_same_bits(match, state):
-    ball = match.simulation.ball
-    assert (ball.pos.as_numpy() == state.ball.position).all()
-    assert (ball.vel.as_numpy() == state.ball.linear_velocity).all()
-    for slot, car in enumerate(match.simulation.states):
-        physics = state.cars[slot].physics
-        assert (car.pos.as_numpy() == physics.position).all()
-        assert (car.vel.as_numpy() == physics.linear_velocity).all()
-        assert (car.ang_vel.as_numpy() == physics.angular_velocity).all()
-        assert car.boost == state.cars[slot].boost_amount
+    ball = ball_of(match)
+    assert (ball.position == state.ball.position).all()
+    assert (ball.linear_velocity == state.ball.linear_velocity).all()
+    for slot, theirs in state.cars.items():
+        car = car_of(match, slot)
+        for name in ("position", "linear_velocity", "angular_velocity"):
+            assert (getattr(car, name) == getattr(theirs.physics, name)).all()
+        assert car.boost_amount == theirs.boost_amount
 
 
 def digest(seed, ticks=3600, team_size=2):
     """Play scripted random controls with many demolitions; return a hash of all packets."""
     match = Match(
         seats(team_size), Course(skip_replays=True), seed=seed,
-        physics=Physics(demo_mode=rsim.DemoMode.ON_CONTACT),
+        physics=Physics(demo_mode=DEMOLITIONS_ON_CONTACT),
     )  # fmt: skip
     generator = random.Random(seed)
     sha = hashlib.sha256()
     for tick in range(ticks):
         if tick % 8 == 0:
-            ball = match.simulation.ball.pos
-            for slot, state in enumerate(match.simulation.states):
-                target = np.arctan2(ball.y - state.pos.y, ball.x - state.pos.x)
-                turn = (target - state.rot_mat.as_angle().yaw + np.pi) % (2 * np.pi) - np.pi
-                steer = float(np.clip(2 * turn + generator.uniform(-0.3, 0.3), -1, 1))
+            for slot in range(2 * team_size):
+                steer = chase(match, slot).steer + generator.uniform(-0.3, 0.3)
                 match.hold(slot, controls(throttle=1.0, steer=steer, boost=True, jump=tick % 40 == 0))
         sha.update(flat.CorePacket(go_on(match)).pack())
     return sha.hexdigest(), sum(match.scores.demolitions)

@@ -10,7 +10,9 @@ from rlgym_bridge.game import Phase
 from rlgym_bridge.server.game.referee import Course
 from rlgym_bridge.server.game.scoreboard import Scoreboard
 from rlgym_bridge.server.game.simulated_match import Match
-from tests.support.stepped_match import go_on, kicked_off, put_ball, put_car, to_phase
+from tests.support.stepped_match import ball_of, go_on, kicked_off, move_car, put_ball, put_car, to_phase
+
+pytestmark = pytest.mark.usefixtures("played_in")
 
 AHEAD = 0.5 * math.pi  # yaw towards orange's goal
 
@@ -35,7 +37,7 @@ def shoot(match: Match) -> None:
     """Let blue's first car shoot at the goal, up to shortly before it."""
     put_ball(match, (0, 2000, 93.15))
     put_car(match, 0, (0, 1700, 17.03), velocity=(0, 1800, 0), yaw=AHEAD)
-    go_on_until(match, lambda: match.simulation.ball.pos.y > 4200.0)
+    go_on_until(match, lambda: ball_of(match).position[1] > 4200.0)
 
 
 def numbers(info: flat.ScoreInfo) -> tuple[int, ...]:
@@ -120,8 +122,8 @@ def test_a_goal_is_a_shot_too_and_worth_110_points() -> None:
 def test_a_shot_that_is_cleared_is_a_save_worth_50_points() -> None:
     match = two_a_side()
     shoot(match)
-    ball = match.simulation.ball.pos
-    put_car(match, 2, (ball.x, ball.y + 330.0, ball.z), velocity=(0, -1000, 0), yaw=-AHEAD)
+    x, y, z = ball_of(match).position.tolist()
+    move_car(match, 2, (x, y + 330.0, z), velocity=(0, -1000, 0), yaw=-AHEAD)
     go_on_until(match, lambda: match.scores.touches[2])
     players = go_on(match, 60).players
     assert numbers(players[0].score_info) == (10, 0, 0, 0, 0, 1)
@@ -135,9 +137,9 @@ def test_a_pass_that_is_scored_is_an_assist_worth_50_points() -> None:
     put_car(match, 0, (-900, 3000, 17.03), velocity=(900, 0, 0))
     go_on_until(match, lambda: match.scores.touches[0])
     go_on(match, 20)
-    ball = match.simulation.ball
-    place = (ball.pos.x + 0.08 * ball.vel.x, ball.pos.y - 320.0, ball.pos.z)
-    put_car(match, 1, place, velocity=(0, 1800, 0), yaw=AHEAD)
+    x, y, z = ball_of(match).position.tolist()
+    place = (x + 0.08 * ball_of(match).linear_velocity[0], y - 320.0, z)
+    move_car(match, 1, place, velocity=(0, 1800, 0), yaw=AHEAD)
     to_phase(match, Phase.GOAL_SCORED)
     players = go_on(match, 3).players
     assert numbers(players[0].score_info) == (50, 0, 0, 1, 0, 0)

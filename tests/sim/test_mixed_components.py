@@ -131,7 +131,7 @@ def test_a_game_state_is_made_once_a_step_and_match_if_at_all(
     assert len(made) == a_match * _MATCHES * 5
 
 
-def test_ours_beside_a_foreign_reward_are_called_once_for_all_matches() -> None:
+def test_ours_beside_a_foreign_reward_are_called_once() -> None:
     asked: list[int] = []
 
     class Counted(SpeedReward):
@@ -237,7 +237,7 @@ class Mine(DoneCondition[Any, GameState[Any]]):
         return dict.fromkeys(agents, False)
 
 
-def test_the_log_names_what_is_slow_and_what_is_fast_in_its_place(caplog: pytest.LogCaptureFixture) -> None:
+def test_the_log_names_what_is_slow_and_its_fast_twin(caplog: pytest.LogCaptureFixture) -> None:
     VectorEnv(2, lambda: _ours(**MIXTURES["reward in our sum"](), termination_cond=Mine()))
     assert len(caplog.records) == 1
     said = caplog.records[0].getMessage()
@@ -252,7 +252,7 @@ def test_the_log_names_what_is_slow_and_what_is_fast_in_its_place(caplog: pytest
     assert not caplog.records
 
 
-def test_each_class_that_rlgym_has_and_we_have_has_a_twin_in_batches() -> None:
+def test_each_class_that_both_have_has_a_twin_in_batches() -> None:
     rooms = (
         (action_parsers, rlgym_bridge),
         (done_conditions, rlgym_bridge.conditions),

@@ -6,6 +6,7 @@ import pytest
 from rlgym_bridge.components.mutators import blank_state
 from rlgym_bridge.derived_fields import derive
 from rlgym_bridge.game import BLUE, CONTROL_NAMES
+from rlgym_bridge.sim import simulator as simulator_module
 from rlgym_bridge.sim.simulator import (
     EVENT,
     NEVER,
@@ -15,8 +16,10 @@ from rlgym_bridge.sim.simulator import (
     Simulator,
     SimulatorError,
     make_simulator,
+    simulator_for,
 )
 from rlgym_bridge.state import MatchState
+from rlgym_bridge.user_input.extras import explain_native
 from tests.support.simulators import both, needs_native
 
 
@@ -205,3 +208,14 @@ def test_a_homing_ball_keeps_its_aim_over_a_put_that_moves_cars() -> None:
     moved.car_position[0, 1] += (50, 0, 0)
     simulator.put([0], moved)
     assert simulator.target_speed(0) == speed
+
+
+def test_a_match_that_names_none_plays_in_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(simulator_module, "is_installed", lambda name: True)
+    assert simulator_for("Soccar") == (ROCKETSIM3, "")
+    name, why = simulator_for("Snowday")
+    assert name == ROCKETSIM2 and why.startswith("Snowday is played in RocketSim 2.2.1: RocketSim 3 plays")
+    monkeypatch.setattr(simulator_module, "is_installed", lambda name: name == ROCKETSIM2)
+    name, why = simulator_for("Soccar")
+    assert name == ROCKETSIM2 and "rocketsim_batch of RocketSim 3 is not installed" in why
+    assert why.endswith(explain_native())  # the command that mends it

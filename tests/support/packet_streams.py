@@ -63,11 +63,11 @@ def play() -> Stream:
 def ram() -> Stream:
     """A car is demolished, is away for 360 ticks, and comes back."""
     match = kicked_off()
+    payloads = [match.packet().pack()]
     put_ball(match, (3000, 0, 93.15))
     put_car(match, 1, (0, 0, 17.03), boost=80.0)
     put_car(match, 0, (0, -300, 17.03), velocity=(0, 2290, 0), yaw=math.pi / 2)
     match.hold(0, controls(throttle=1.0, boost=True))
-    payloads = [match.packet().pack()]
     for _ in range(420):
         match.advance()
         payloads.append(match.packet().pack())

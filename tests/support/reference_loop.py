@@ -20,7 +20,8 @@ from rlgym_bridge.game import BOOST_PER_SECOND, PLAYING_PHASES, RLGYM_BOOST_PER_
 from rlgym_bridge.rlgym_state import from_rlgym, to_rlgym
 from rlgym_bridge.server import MatchServer
 from rlgym_bridge.sim.arena import is_pinned
-from rlgym_bridge.sim.arena_reader import ArenaReader, read_arena
+from rlgym_bridge.sim.simulator import ROCKETSIM2
+from rlgym_bridge.state import MatchState
 
 
 class Enough(Exception):
@@ -66,8 +67,7 @@ class Watcher:
     def touches(self) -> int:
         return sum(kickoff.touches for kickoff in self.kickoffs)
 
-    def on_kickoff(self, arena: Any, cars: Sequence[Any]) -> None:
-        state = read_arena(ArenaReader(arena, cars, counts_touches=False))
+    def on_kickoff(self, state: MatchState) -> None:
         self.kickoffs.append(Kickoff(to_rlgym(state)))
 
     def on_packet(self, payload: bytes) -> None:
@@ -129,7 +129,8 @@ def play(players: Sequence[tuple[int, str]], seed: int, enough: Callable[[Watche
             seconds=3600,
             on_kickoff=watcher.on_kickoff,
             on_packet=watcher.on_packet,
-            rules="rocketsim",
+            thrust=False,
+            simulator=ROCKETSIM2,
         ) as server,
         contextlib.suppress(Enough),
     ):

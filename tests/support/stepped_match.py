@@ -3,11 +3,14 @@
 import math
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-import RocketSim as rsim
+import numpy as np
 from rlbot import flat
 
+from rlgym_bridge.derived_fields import derive
 from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.game import Phase
 from rlgym_bridge.server.game.match_physics import Physics
@@ -15,6 +18,7 @@ from rlgym_bridge.server.game.referee import Course
 from rlgym_bridge.server.game.roster import AgentSeat, seat_players
 from rlgym_bridge.server.game.simulated_match import Match
 from rlgym_bridge.server.game.simulation import OnKickoff
+from rlgym_bridge.sim.euler_angles import angles_of, rotation_of
 
 HERE = Path(__file__).parent
 
@@ -57,12 +61,14 @@ def kicked_off(
     bodies: Sequence[int] = (),
     on_kickoff: OnKickoff | None = None,
     physics: Physics | None = None,
+    simulator: str | None = None,
     **dialect: str,
 ) -> Match:
     """Return a match at its first Kickoff packet; it speaks the dialect named by point.
 
     Of the countdown only the first packet is built.
     """
+    physics = replace(physics or Physics(), simulator=simulator)
     match = Match(
         seats(team_size, bodies), course, physics, seed=seed, on_kickoff=on_kickoff, dialect=Dialect(dialect)
     )
@@ -97,14 +103,14 @@ def as_received(packet: flat.GamePacket) -> flat.GamePacket:
     return flat.GamePacket.unpack(packet.pack())
 
 
-def input_of(one: flat.ControllerState | rsim.CarControls) -> tuple[float, ...]:
+def input_of(one: flat.ControllerState) -> tuple[float, ...]:
     """Return the eight controls, to be compared."""
     return (
         one.throttle, one.steer, one.pitch, one.yaw, one.roll, one.jump, one.boost, one.handbrake
     )  # fmt: skip
 
 
-def place_of(vector: flat.Vector3 | rsim.Vec) -> tuple[float, float, float]:
+def place_of(vector: flat.Vector3) -> tuple[float, float, float]:
     """Return the three numbers of a vector, to be compared."""
     return (vector.x, vector.y, vector.z)
 
@@ -123,38 +129,104 @@ def random_controls(generator: random.Random) -> flat.ControllerState:
     )  # fmt: skip
 
 
+class Seen:
+    """The fields of a body in the simulation: numbers, or float32 arrays."""
+
+    def __init__(self, match: Match, of: str, place: int | None = None) -> None:
+        self._state, self._of, self._place = match.simulation.state.copy(), of, place
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self._state, self._of + name)[0]
+        value = value if self._place is None else value[self._place]
+        return value if value.ndim else value.item()
+
+
+def car_of(match: Match, slot: int) -> Seen:
+    """Return what the simulation has of a car (`state.CAR_FIELDS`)."""
+    return Seen(match, "car_", match.simulation.places[slot])
+
+
+def ball_of(match: Match) -> Seen:
+    """Return what the simulation has of the ball: position, rotation and both velocities."""
+    return Seen(match, "ball_")
+
+
 def chase(match: Match, slot: int, jump: bool = False) -> flat.ControllerState:
     """Return an input that drives at the ball with full boost."""
-    ball, state = match.simulation.ball.pos, match.simulation.states[slot]
-    turn = math.atan2(ball.y - state.pos.y, ball.x - state.pos.x) - state.rot_mat.as_angle().yaw
+    away, car = ball_of(match).position, car_of(match, slot)
+    away = away - car.position
+    turn = math.atan2(away[1], away[0]) - angles_of(car.rotation.ravel())[1]
     turn = (turn + math.pi) % (2.0 * math.pi) - math.pi
     return flat.ControllerState(
         throttle=1.0, steer=min(1.0, max(-1.0, 2.0 * turn)), boost=abs(turn) < 0.3, jump=jump
     )
 
 
+_STANDING_Z = 30.0  # uu, below which a car that is put somewhere stands on its wheels
+
+
 def put_car(
     match: Match, slot: int, position: Sequence[float], velocity: Sequence[float] = (0.0, 0.0, 0.0),
-    yaw: float = 0.0, boost: float = 100.0,
+    yaw: float = 0.0, boost: float = 100.0, rotation: Sequence[float] | None = None, **fields: Any,
 ) -> None:  # fmt: skip
-    """Set a car down; it is seen in the packet after the next tick."""
-    state = rsim.CarState()
-    state.pos, state.vel = rsim.Vec(*position), rsim.Vec(*velocity)
-    state.rot_mat = rsim.Angle(yaw, 0.0, 0.0).as_rot_mat()
-    state.boost = boost
-    state.is_supersonic = math.hypot(*velocity) > 2200.0
-    match.simulation.cars[slot].set_state(state)
+    """Set a car down as a new one.
+
+    Args:
+        match: The match.
+        slot: The car.
+        position: uu.
+        velocity: uu/s.
+        yaw: rad, where no rotation is given.
+        boost: 0..100.
+        rotation: Nine numbers, see `euler_angles`.
+        fields: Others of `state.CAR_FIELDS`.
+    """
+    state, place = match.simulation.state.copy(), match.simulation.places[slot]
+    layout = state.layout
+    first = layout.column("position", car=place)
+    state.buffer[0, first : layout.column("controls", car=place)] = 0.0
+    state.car_position[0, place], state.car_linear_velocity[0, place] = position, velocity
+    state.car_rotation[0, place] = np.reshape(rotation or rotation_of(0.0, yaw, 0.0), (3, 3))
+    state.car_boost_amount[0, place] = boost
+    state.car_bump_victim[0, place] = -1
+    state.car_wheels_with_contact[0, place] = position[2] < _STANDING_Z
+    for name, value in fields.items():
+        getattr(state, f"car_{name}")[0, place] = value
+    derive(state)
+    state.car_is_supersonic[0, place] = math.hypot(*velocity) > 2200.0
+    match.simulation.set(state, [slot], ball=False)
+
+
+def move_car(
+    match: Match, slot: int, position: Sequence[float], velocity: Sequence[float] | None = None,
+    yaw: float | None = None,
+) -> None:  # fmt: skip
+    """Move a car as it is; velocity and yaw are kept where none is given."""
+    state, place = match.simulation.state.copy(), match.simulation.places[slot]
+    state.car_position[0, place] = position
+    if velocity is not None:
+        state.car_linear_velocity[0, place] = velocity
+    if yaw is not None:
+        state.car_rotation[0, place] = np.reshape(rotation_of(0.0, yaw, 0.0), (3, 3))
+    match.simulation.set(state, [slot], ball=False)
 
 
 def put_car_high(match: Match, slot: int = 0) -> None:
     """Lift a car as it is, so that it stays in the air for more than a second."""
-    state = match.simulation.cars[slot].get_state()
-    state.pos = rsim.Vec(state.pos.x, state.pos.y, 1700)
-    match.simulation.cars[slot].set_state(state)
+    x, y, _ = car_of(match, slot).position
+    move_car(match, slot, (x, y, 1700.0))
 
 
-def put_ball(match: Match, position: Sequence[float], velocity: Sequence[float] = (0.0, 0.0, 0.0)) -> None:
-    """Set the ball; it is seen in the packet after the next tick."""
-    state = rsim.BallState()
-    state.pos, state.vel = rsim.Vec(*position), rsim.Vec(*velocity)
-    match.simulation.arena.ball.set_state(state)
+def put_ball(
+    match: Match, position: Sequence[float], velocity: Sequence[float] = (0.0, 0.0, 0.0),
+    rotation: Sequence[float] = rotation_of(0.0, 0.0, 0.0), aims: bool = True,
+) -> None:  # fmt: skip
+    """Set the ball; where it does not aim on, a homing ball begins anew."""
+    state = match.simulation.state.copy()
+    state.ball_position[:], state.ball_linear_velocity[:] = position, velocity
+    state.ball_rotation[0] = np.reshape(rotation, (3, 3))
+    state.ball_angular_velocity[:] = 0.0
+    match.simulation.set(state, [], ball=True)
+    if not aims:
+        state.ball_position[0, 2] += 1e-3  # a ball that is not moved aims on
+        match.simulation._put(state)

@@ -11,13 +11,13 @@ from inspect import signature
 from typing import Any
 from weakref import WeakKeyDictionary
 
-import RocketSim as rsim
 from pytest import MonkeyPatch
 from rlbot import flat
 
 from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.server.game.simulated_match import Match
 from rlgym_bridge.server.game.simulation import Simulation
+from rlgym_bridge.sim.simulator import ROCKETSIM3, simulator_for
 from tests.packet_checker import PacketChecker, Rules
 
 
@@ -49,11 +49,11 @@ class Watch:
         self._of[match] = checker, now
         self.packets += 1
 
-    def before_tick(self, match: Match) -> None:
-        """Look whether somebody has set the cars or the ball of a match since its latest tick."""
-        known = self._of.get(match)
-        if known is not None and was_edited(match.simulation):
-            known[0].edited()
+    def edits(self, simulation: Simulation) -> None:
+        """Take note that the next packet of a match shows cars or a ball that were set."""
+        for match, (checker, _) in self._of.items():
+            if match.simulation is simulation:
+                checker.edited()
 
     def set_by_client(self, match: Match) -> None:
         """Take note that the next packet of a match shows a state that a client has set."""
@@ -80,6 +80,7 @@ class Watch:
             respawn_seconds=physics.respawn_seconds,
             ball_max_speed=physics.ball_max_speed,
             soccar=mode is None or mode.name == "Soccar",
+            rocketsim3=(physics.simulator or simulator_for(physics.mode.name)[0]) == ROCKETSIM3,
         )
         checker = PacketChecker(dialect=self._dialects.get(match), rules=rules)
         self._checkers.append(checker)
@@ -90,7 +91,7 @@ class Watch:
 def watching() -> Iterator[Watch]:
     """Watch all matches until the end of the block; say what was found by `Watch.check`."""
     watch = Watch()
-    init, packet, advance, set_state = Match.__init__, Match.packet, Match.advance, Match.set_state
+    init, packet, set_state, put = Match.__init__, Match.packet, Match.set_state, Simulation.set
     words = signature(init)
 
     def watched_init(match: Match, *args: Any, **more: Any) -> None:
@@ -102,9 +103,9 @@ def watching() -> Iterator[Watch]:
         watch.see(match, built)
         return built
 
-    def watched_advance(match: Match) -> None:
-        watch.before_tick(match)
-        advance(match)
+    def watched_set(simulation: Simulation, *args: Any, **more: Any) -> None:
+        watch.edits(simulation)
+        put(simulation, *args, **more)
 
     def watched_set_state(match: Match, desired: flat.DesiredGameState) -> bool:
         taken = set_state(match, desired)
@@ -115,28 +116,6 @@ def watching() -> Iterator[Watch]:
     with MonkeyPatch.context() as patch:
         patch.setattr(Match, "__init__", watched_init)
         patch.setattr(Match, "packet", watched_packet)
-        patch.setattr(Match, "advance", watched_advance)
+        patch.setattr(Simulation, "set", watched_set)
         patch.setattr(Match, "set_state", watched_set_state)
         yield watch
-
-
-def was_edited(simulation: Simulation) -> bool:
-    """Tell whether cars or ball are not as the latest tick has left them."""
-    if _ball(simulation.arena.ball.get_state()) != _ball(simulation.ball):
-        return True
-    return any(
-        _car(car.get_state()) != _car(state)
-        for car, state in zip(simulation.cars, simulation.states, strict=True)
-    )
-
-
-def _ball(state: rsim.BallState) -> tuple[Any, ...]:
-    return state.pos.as_tuple(), state.vel.as_tuple(), state.ang_vel.as_tuple()
-
-
-def _car(state: rsim.CarState) -> tuple[Any, ...]:
-    return (
-        state.pos.as_tuple(), state.vel.as_tuple(), state.ang_vel.as_tuple(), state.boost,
-        state.rot_mat.forward.as_tuple(), state.is_demoed, state.has_jumped, state.has_flipped,
-        state.has_double_jumped,
-    )  # fmt: skip

@@ -206,7 +206,7 @@ def test_untestable_matches_are_refused_before_the_first(
 
 
 @pytest.mark.parametrize("name", ["dialects", "logs"])
-def test_a_file_in_place_of_a_folder_of_results_is_refused_before_a_match(
+def test_a_file_in_place_of_a_results_folder_is_refused(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -1,10 +1,12 @@
-"""Collect the events of a physics tick from RocketSim's callbacks."""
+"""Read the events of a physics tick."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-import RocketSim as rsim
+import numpy as np
+
+from rlgym_bridge.sim.simulator import EventKind
 
 
 @dataclass
@@ -13,16 +15,18 @@ class TickEvents:
 
     Attributes:
         touches: Cars that touched the ball.
+        contacts: Of each touch the place, then that place relative to the ball's centre, uu.
         goal_for: Team for which the ball is in the goal, None where it is not.
-        shots: Cars that RocketSim credits with a shot on goal.
+        shots: Cars that the simulator credits with a shot on goal.
         saves: Cars that it credits with a save.
         assists: Cars that it credits with an assist; comes with the goal, or a tick later.
         demolitions: Cars that demolished another one.
         bumps: Cars that bumped another one.
-        pads: Indices into the arena's pads that were picked up.
+        pads: Pads that were picked up, numbered as in `MatchState.pad_timer`.
     """
 
     touches: list[int] = field(default_factory=list)
+    contacts: list[list[float]] = field(default_factory=list)
     goal_for: int | None = None
     shots: list[int] = field(default_factory=list)
     saves: list[int] = field(default_factory=list)
@@ -32,76 +36,32 @@ class TickEvents:
     pads: list[int] = field(default_factory=list)
 
 
-_NONE: Final = TickEvents()  # of every tick in which nothing happens; nobody changes it
+NOTHING: Final = TickEvents()
+"""Events of every tick in which nothing happens; nobody changes it."""
+
+_LISTS: Final = {
+    EventKind.TOUCH: "touches", EventKind.SHOT: "shots", EventKind.SAVE: "saves",
+    EventKind.DEMOLITION: "demolitions", EventKind.BUMP: "bumps",
+}  # fmt: skip
 
 
-class EventRecorder:
-    """Fills in the events of the present tick.
+def read_events(events: np.ndarray, slots: Sequence[int]) -> TickEvents:
+    """Return the events of a tick.
 
-    It knows the arena only by numbers: an arena whose callbacks led back to it would never be
-    freed, for the garbage collector does not see into RocketSim.
-
-    Attributes:
-        events: What has happened since the last `clear`.
+    Args:
+        events: `(events,)` of the dtype `EVENT`, from `Simulator.events`.
+        slots: Index of each of the simulator's cars.
     """
-
-    def __init__(self, arena: rsim.Arena, credits: bool = True) -> None:
-        """Listen to an arena; `know` has to tell the cars' slots.
-
-        Args:
-            arena: The arena.
-            credits: Listen for shots, saves and assists too, which RocketSim refuses in some modes.
-        """
-        self.events = _NONE
-        self._slots: dict[int, int] = {}
-        pads = arena.get_boost_pads()
-        self._pads = {pad.get_pos().as_tuple(): number for number, pad in enumerate(pads)}
-        arena.set_ball_touch_callback(self._on_touch)
-        arena.set_goal_score_callback(self._on_goal)
-        if credits:
-            arena.set_shot_event_callback(self._on_shot)
-            arena.set_save_event_callback(self._on_save)
-            arena.set_goal_event_callback(self._on_credited_goal)
-        arena.set_car_bump_callback(self._on_bump)
-        arena.set_car_demo_callback(self._on_demolition)
-        arena.set_boost_pickup_callback(self._on_pickup)
-
-    def know(self, cars: Sequence[rsim.Car]) -> None:
-        """Take the cars' ids, which are new after every kickoff."""
-        self._slots = {car.id: slot for slot, car in enumerate(cars)}
-
-    def clear(self) -> None:
-        """Begin a tick."""
-        self.events = _NONE
-
-    def _happening(self) -> TickEvents:
-        """Return the events of this tick, to add one."""
-        if self.events is _NONE:
-            self.events = TickEvents()
-        return self.events
-
-    def _on_touch(self, car: rsim.Car, **_: object) -> None:
-        self._happening().touches.append(self._slots[car.id])
-
-    def _on_goal(self, team: int, **_: object) -> None:
-        self._happening().goal_for = team
-
-    def _on_shot(self, shooter: rsim.Car, **_: object) -> None:
-        self._happening().shots.append(self._slots[shooter.id])
-
-    def _on_save(self, saver: rsim.Car, **_: object) -> None:
-        self._happening().saves.append(self._slots[saver.id])
-
-    def _on_credited_goal(self, passer: rsim.Car | None, **_: object) -> None:
-        if passer is not None:
-            self._happening().assists.append(self._slots[passer.id])
-
-    def _on_bump(self, bumper: rsim.Car, is_demo: bool, **_: object) -> None:
-        if not is_demo:
-            self._happening().bumps.append(self._slots[bumper.id])
-
-    def _on_demolition(self, bumper: rsim.Car, **_: object) -> None:
-        self._happening().demolitions.append(self._slots[bumper.id])
-
-    def _on_pickup(self, boost_pad: rsim.BoostPad, **_: object) -> None:
-        self._happening().pads.append(self._pads[boost_pad.get_pos().as_tuple()])
+    found = TickEvents()
+    for _, _, kind, car, other, numbers in events.tolist():
+        if kind in _LISTS:
+            getattr(found, _LISTS[kind]).append(slots[car])
+        if kind == EventKind.TOUCH:
+            found.contacts.append(numbers)
+        elif kind == EventKind.PAD:
+            found.pads.append(other)
+        elif kind == EventKind.GOAL:
+            found.goal_for = int(numbers[0])
+        if kind in (EventKind.GOAL, EventKind.CREDIT) and other >= 0:
+            found.assists.append(slots[other])
+    return found

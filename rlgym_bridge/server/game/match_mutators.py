@@ -8,10 +8,14 @@ Values were assumed for these, and a match that has one is logged with it.
 from collections.abc import Collection, Iterator, Mapping
 from typing import Final
 
-import RocketSim as rsim
 from rlbot import flat
 
 from rlgym_bridge.game import GRAVITY
+from rlgym_bridge.server.game.match_physics import (
+    DEMOLITIONS_ON_CONTACT,
+    NO_DEMOLITIONS,
+    NORMAL_DEMOLITIONS,
+)
 from rlgym_bridge.server.server_errors import ConfigError
 
 REGULATION: Final = {
@@ -40,9 +44,9 @@ BALL_SPEED: Final = {"Default": 6000.0, "Slow": 1500.0, "Fast": 9000.0, "SuperFa
 BOOST_STRENGTH: Final = {"One": 1.0, "OneAndAHalf": 1.5, "Two": 2.0, "Five": 5.0, "Ten": 10.0}
 RESPAWN: Final = {"ThreeSeconds": 3.0, "TwoSeconds": 2.0, "OneSecond": 1.0}
 DEMOLISH: Final = {
-    "Default": (rsim.DemoMode.NORMAL, False), "Disabled": (rsim.DemoMode.DISABLED, False),
-    "FriendlyFire": (rsim.DemoMode.NORMAL, True), "OnContact": (rsim.DemoMode.ON_CONTACT, False),
-    "OnContactFf": (rsim.DemoMode.ON_CONTACT, True),
+    "Default": (NORMAL_DEMOLITIONS, False), "Disabled": (NO_DEMOLITIONS, False),
+    "FriendlyFire": (NORMAL_DEMOLITIONS, True), "OnContact": (DEMOLITIONS_ON_CONTACT, False),
+    "OnContactFf": (DEMOLITIONS_ON_CONTACT, True),
 }  # fmt: skip
 _BOOST_AMOUNT: Final = ("NormalBoost", "UnlimitedBoost", "NoBoost")
 _JUMP: Final = ("Default", "Unlimited")

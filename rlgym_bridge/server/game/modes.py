@@ -4,14 +4,17 @@ Sources: [RS] `RLConst` of RocketSim 2.2.1; [RSM] measured in an arena of Rocket
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Self
 
-import RocketSim as rsim
 from rlbot import flat
 
 from rlgym_bridge.game import BALL_RADIUS, BALL_REST_Z, BLUE, BOOST_PER_SECOND, KICKOFF_BOOST, KICKOFF_SPAWNS
+
+Vector = tuple[float, float, float]
+
+_HEIGHT, _UPRIGHT, _RISE = 2, 11, 14  # among a ball's numbers: z, z of its own z axis, velocity's z
 
 _FLOOR_SLACK: Final = 1.0  # uu a lying or rolling ball may be above its rest height
 _BOUNCE_REACH: Final = 60.0  # uu, a little more than the fastest ball falls in a tick
@@ -32,7 +35,6 @@ class Mode:
 
     Attributes:
         name: As `flat.GameMode` has it.
-        number: As `RocketSim.GameMode` has it.
         shape: Of the ball, as packets show it.
         ball_place: (x, y, z) of the ball at kickoffs, uu; of one that is served, where blue is served.
         serve: Velocity of the ball at GO where blue is served, uu/s; None for a ball that lies still. Where
@@ -41,12 +43,10 @@ class Mode:
         boost_per_second: Boost used per second, of 100.
         spawn_boost: Boost at kickoffs and respawns, 0..100.
         homing: Whether the ball turns to a goal by itself; packets then show the speed it aims at.
-        credits: Whether RocketSim tells of shots, saves and assists; it refuses to in Heatseeker [RSM].
         rest_z: Height of a ball's centre that lies on the floor, uu; a puck's depends on how it lies.
     """
 
     name: str
-    number: int
     shape: flat.SphereShape | flat.CylinderShape
     ball_place: tuple[float, float, float] = (0.0, 0.0, BALL_REST_Z)
     serve: tuple[float, float, float] | None = None
@@ -54,7 +54,6 @@ class Mode:
     boost_per_second: float = BOOST_PER_SECOND
     spawn_boost: float = KICKOFF_BOOST
     homing: bool = False
-    credits: bool = True
     rest_z: float = BALL_REST_Z
 
     def with_ball(self, size: float) -> Self:
@@ -71,52 +70,51 @@ class Mode:
             rest_z=size * self.rest_z,
         )  # fmt: skip
 
-    def kickoff_ball(self, served: int, moving: bool) -> rsim.BallState:
-        """Return the ball of a kickoff.
+    def kickoff_ball(self, served: int, moving: bool) -> tuple[Vector, Vector]:
+        """Return place [uu] and velocity [uu/s] of the ball of a kickoff.
 
         Args:
             served: Team in whose half it is, read where it is served at all.
             moving: Whether it is served now; otherwise it waits for GO.
         """
         side = 1.0 if served == BLUE else -1.0
-        ball = rsim.BallState()
         x, y, z = self.ball_place
-        ball.pos = rsim.Vec(x, side * y, z)
-        if moving and self.serve is not None:
-            x, y, z = self.serve
-            ball.vel = rsim.Vec(x, side * y, z)
-        return ball
+        forth, aside, up = self.serve if moving and self.serve is not None else (0.0, 0.0, 0.0)
+        return (x, side * y, z), (forth, side * aside, up)
 
-    def rest_height(self, ball: rsim.BallState) -> float:
-        """Return the height of the centre [uu] of a ball that touches the floor, turned as this one is."""
-        if not isinstance(self.shape, flat.CylinderShape):
-            return self.rest_z
-        upright: float = min(1.0, abs(ball.rot_mat.up.z))  # its flat sides look along its own z axis [RSM]
-        return _PUCK_GAP + 0.5 * PUCK_HEIGHT * upright + PUCK_RADIUS * math.sqrt(1.0 - upright * upright)
-
-    def meets_floor(self, ball: rsim.BallState, before: rsim.BallState, touched: bool) -> bool:
-        """Tell whether a ball lies on the floor or has bounced off it in a tick.
-
-        RocketSim has no event for that. A bounce between two ticks is seen by the turn of the vertical speed
-        near the floor, unless a car has touched the ball.
+    def rest_height(self, upright: float) -> float:
+        """Return the height of the centre [uu] of a ball that touches the floor.
 
         Args:
-            ball: The ball after the tick.
-            before: The ball before the tick.
-            touched: Whether a car has touched it in the tick.
+            upright: z of its own z axis, along which a puck's flat sides look [RSM].
         """
-        height, rest = ball.pos.z, self.rest_height(ball)
+        if not isinstance(self.shape, flat.CylinderShape):
+            return self.rest_z
+        upright = min(1.0, abs(upright))
+        return _PUCK_GAP + 0.5 * PUCK_HEIGHT * upright + PUCK_RADIUS * math.sqrt(1.0 - upright * upright)
+
+    def meets_floor(self, ball: Sequence[float], before: Sequence[float], touched: bool) -> bool:
+        """Tell whether a ball lies on the floor or has bounced off it in a tick.
+
+        A bounce between two ticks is seen by the turn of the vertical speed near the floor, unless a car has
+        touched the ball.
+
+        Args:
+            ball: Its numbers (`body_numbers.BALL_NUMBERS`) after the tick.
+            before: Those before the tick.
+            touched: Whether a car has touched the ball in the tick.
+        """
+        height, rest = ball[_HEIGHT], self.rest_height(ball[_UPRIGHT])
         if height <= rest + _FLOOR_SLACK:
             return True
-        turned = before.vel.z < 0.0 <= ball.vel.z
+        turned = before[_RISE] < 0.0 <= ball[_RISE]
         return turned and height < rest + _BOUNCE_REACH and not touched
 
 
-SOCCAR: Final = Mode("Soccar", rsim.GameMode.SOCCAR, flat.SphereShape(2.0 * BALL_RADIUS))
+SOCCAR: Final = Mode("Soccar", flat.SphereShape(2.0 * BALL_RADIUS))
 
 HEATSEEKER: Final = Mode(
     "Heatseeker",
-    rsim.GameMode.HEATSEEKER,
     flat.SphereShape(2.0 * BALL_RADIUS),
     ball_place=(-1000.0, -2220.0, 92.75),  # [RS, Heatseeker.BALL_START_POS]
     serve=(0.0, -65.0, 650.0),  # [RSM, `reset_kickoff` with 400 seeds: one half for each team]
@@ -124,12 +122,10 @@ HEATSEEKER: Final = Mode(
     boost_per_second=0.0,  # [RSM, the arena's own mutators]
     spawn_boost=100.0,  # [RSM, the arena's own mutators]
     homing=True,
-    credits=False,
 )
 
 SNOWDAY: Final = Mode(
     "Snowday",
-    rsim.GameMode.SNOWDAY,
     flat.CylinderShape(2.0 * PUCK_RADIUS, PUCK_HEIGHT),
     # RocketSim's own kickoff lets the puck fall from z 93.15 at GO; it lies still after half a second.
     ball_place=(0.0, 0.0, PUCK_REST_Z),

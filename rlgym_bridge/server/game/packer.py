@@ -1,4 +1,4 @@
-"""Build RLBot v5 packets from RocketSim's state and the counts of a match.
+"""Build RLBot v5 packets from the simulation and the counts of a match.
 
 Every field is set: freshly built flatbuffers have defaults that mean something else
 (`demolished_timeout` 0 would be a demolished car). Sources of the conversions are named where
@@ -6,7 +6,7 @@ they are made; "flatbuffers" stands for the docstrings of rlbot_flatbuffers 0.19
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from rlbot import flat
@@ -94,15 +94,15 @@ class Packer:
         self._mode = simulation.physics.mode
         self._hides_ball = dialect["ball_after_goal"] == "hidden"
         self._whole_clock = dialect["clock"] == "whole"
-        self._pad_seconds = [BIG_PAD_SECONDS if pad.is_big else SMALL_PAD_SECONDS for pad in simulation.pads]
+        numbers = range(len(PAD_POSITIONS))
+        self._pad_seconds = [BIG_PAD_SECONDS if pad in BIG_PADS else SMALL_PAD_SECONDS for pad in numbers]
         if dialect["pad_timer"] == "remaining":
-            self._pad_seconds = []  # it counts down, as RocketSim's does
-        positions = [pad.get_pos() for pad in simulation.pads]
-        order = sorted(range(len(positions)), key=lambda i: (positions[i].y, positions[i].x))
+            self._pad_seconds = []  # it counts down, as the simulation's does
+        order = sorted(numbers, key=lambda pad: PAD_POSITIONS[pad][::-1])
         self._place_of_pad = {pad: place for place, pad in enumerate(order)}
         self._new_pad = _PAD_THERE if simulation.physics.has_pads else _NO_PAD
         self._pads = [self._new_pad] * len(order)
-        self._away: dict[int, int] = {}  # number in the arena -> place in the packet
+        self._away: dict[int, int] = {}  # number in the state -> place in the packet
         self._shown_score = (0, 0)
         self._teams = [flat.TeamInfo(BLUE, 0), flat.TeamInfo(ORANGE, 0)]
 
@@ -123,12 +123,12 @@ class Packer:
         """Show another hitbox of a car from the next packet on."""
         self._players[slot].set_hitbox(hitbox)
 
-    def touched(self, slot: int, frame: int) -> None:
-        """Keep a contact with the ball that packet `frame` is the first to show."""
-        self._players[slot].touched(self._simulation.states[slot].ball_hit_info, frame)
+    def touched(self, slot: int, contact: Sequence[float], frame: int) -> None:
+        """Keep a contact with the ball that packet `frame` is the first to show; see `Player.touched`."""
+        self._players[slot].touched(contact, frame)
 
     def pads_taken(self, pads: list[int]) -> None:
-        """Note the arena's pads that were picked up in the latest tick."""
+        """Note the pads that were picked up in the latest tick."""
         for pad in pads:
             self._away[pad] = self._place_of_pad[pad]
 
@@ -142,9 +142,9 @@ class Packer:
         Returns:
             The packet, every field set.
         """
-        states, infos, accolades = self._simulation.states, self._scores.infos, self._scores.accolades
+        cars, infos, accolades = self._simulation.cars, self._scores.infos, self._scores.accolades
         players = [
-            player.info(states[slot], infos[slot], accolades[slot], inputs[slot], frame)
+            player.info(cars[slot], infos[slot], accolades[slot], inputs[slot], frame)
             for slot, player in enumerate(self._players)
         ]
         if self._away:
@@ -157,21 +157,21 @@ class Packer:
 
         Or, if the dialect says so, seconds until it is back, as rlgym-compat reads it.
         """
-        pads, shown, away, seconds = self._simulation.pads, self._pads, self._away, self._pad_seconds
+        timers = self._simulation.state.pad_timer[0].tolist()
+        shown, away, seconds = self._pads, self._away, self._pad_seconds
         for number, place in list(away.items()):
-            state = pads[number].get_state()
-            if state.is_active:
+            left = timers[number]
+            if left <= 0.0:
                 del away[number]
                 shown[place] = _PAD_THERE
             elif seconds:
-                shown[place] = flat.BoostPadState(False, seconds[number] - state.cooldown)
+                shown[place] = flat.BoostPadState(False, seconds[number] - left)
             else:
-                shown[place] = flat.BoostPadState(False, state.cooldown)
+                shown[place] = flat.BoostPadState(False, left)
 
     def _ball(self) -> flat.BallInfo:
-        ball = self._simulation.ball
-        target_speed = ball.heatseeker_target_speed if self._mode.homing else 0.0
-        return flat.BallInfo(physics(ball), self._mode.shape, _NO_CHARGE, target_speed)
+        ball = physics(self._simulation.ball)
+        return flat.BallInfo(ball, self._mode.shape, _NO_CHARGE, self._simulation.target_speed)
 
     def _match_info(self, frame: int) -> flat.MatchInfo:
         referee = self._referee

@@ -1,17 +1,30 @@
 """Build the part of a packet about one car. Sources are named as in `packer.py`."""
 
+from collections.abc import Sequence
 from typing import Final
 
-import RocketSim as rsim
 from rlbot import flat
 
 from rlgym_bridge.dialect import Dialect
-from rlgym_bridge.game import HITBOXES, TICKS_PER_SECOND
+from rlgym_bridge.game import FLIP_TORQUE_SECONDS, HITBOXES, TICK_SECONDS, TICKS_PER_SECOND
+from rlgym_bridge.server.game.body_numbers import CAR
 from rlgym_bridge.server.game.dodge import dodge_timeout_of
 from rlgym_bridge.server.game.roster import AgentSeat
+from rlgym_bridge.sim.euler_angles import angles_of
+
+_TORQUE, _WHEELS = CAR["flip_torque"], CAR["wheels_with_contact"]
+_BOOST, _RESPAWN, _FLIP_TIME = CAR["boost_amount"], CAR["demo_respawn_timer"], CAR["flip_time"]
+_IS_DEMOED, _IS_SUPERSONIC, _IS_ON_GROUND = CAR["is_demoed"], CAR["is_supersonic"], CAR["on_ground"]
+_IS_JUMPING = CAR["is_jumping"]
+_HAS_JUMPED, _HAS_FLIPPED, _HAS_DOUBLE_JUMPED = (
+    CAR["has_jumped"], CAR["has_flipped"], CAR["has_double_jumped"]
+)  # fmt: skip
 
 _DOUBLE_JUMP_TICKS: Final = 13
 """Packets that show a double jump [flatbuffers, `AirState.DoubleJumping`]."""
+
+_LONGEST_DODGE: Final = FLIP_TORQUE_SECONDS + 1.5 * TICK_SECONDS
+"""Seconds since the dodge began, before its 80th tick: it turns the car for 79."""
 
 _NEVER: Final = -(1 << 30)
 _NEUTRAL: Final = flat.ControllerState(0.0, 0.0, 0.0, 0.0, 0.0, False, False, False, False)
@@ -28,7 +41,7 @@ _IN_AIR: Final = flat.AirState.InAir
 
 
 class Player:
-    """One car in the packets: its RocketSim state, and what RocketSim does not keep of it.
+    """One car in the packets: its numbers in the simulation, and what no simulation keeps of it.
 
     `info` has to be called for every frame, in order: the length of a double jump and the input of
     a demolished car are known only from the frames before.
@@ -74,24 +87,27 @@ class Player:
         self._dodge_direction = earlier._dodge_direction
         self._had_double_jumped = earlier._had_double_jumped
 
-    def touched(self, hit: rsim.BallHitInfo, frame: int) -> None:
+    def touched(self, contact: Sequence[float], frame: int) -> None:
         """Keep a contact with the ball that packet `frame` is the first to show.
 
-        RocketSim's `tick_count_when_hit` is the count before that tick; the touch is stamped
-        with the time of the packet, so that a bot sees it as new.
+        The touch is stamped with the time of the packet, so that a bot sees it as new.
+
+        Args:
+            contact: Place of the contact, then that place relative to the ball's centre, uu.
+            frame: Number of the packet's frame.
         """
-        ball, contact = hit.ball_pos.as_tuple(), hit.relative_pos_on_ball.as_tuple()
-        length = sum(value * value for value in contact) ** 0.5 or 1.0
+        x, y, z, *arm = contact
+        length = sum(value * value for value in arm) ** 0.5 or 1.0
         self._touch = flat.Touch(
             frame / TICKS_PER_SECOND,
-            flat.Vector3(ball[0] + contact[0], ball[1] + contact[1], ball[2] + contact[2]),
-            flat.Vector3(-contact[0] / length, -contact[1] / length, -contact[2] / length),
+            flat.Vector3(x, y, z),
+            flat.Vector3(*(-value / length for value in arm)),
             0,
         )
 
     def info(
         self,
-        state: rsim.CarState,
+        car: Sequence[float],
         score: flat.ScoreInfo,
         accolades: list[str],
         controls: flat.ControllerState,
@@ -100,45 +116,44 @@ class Player:
         """Return what the packet of a frame says.
 
         Args:
-            state: The car after the latest tick.
+            car: Its numbers (`body_numbers.CAR`) after the latest tick.
             score: Its line on the scoreboard.
             accolades: Names of its events in the latest tick.
             controls: Input that was in force in the latest tick.
             frame: Frame number of the packet.
         """
         seat = self._seat
-        demolished = state.is_demoed
+        demolished = car[_IS_DEMOED]
         if not demolished:  # RocketSim applies no controls to a car that is not there
             self._last_input = controls
-        double_jumped, dodged = state.has_double_jumped, state.has_flipped
+        double_jumped, dodged = car[_HAS_DOUBLE_JUMPED] > 0, car[_HAS_FLIPPED] > 0
         if double_jumped and not self._had_double_jumped:
             self._double_jump_frame = frame
         self._had_double_jumped = double_jumped
         if dodged:
-            torque = state.flip_rel_torque
             # The torque turns about the axis at right angles to the dodge (measured).
-            self._dodge_direction = flat.Vector2(torque.y, -torque.x)
+            self._dodge_direction = flat.Vector2(car[_TORQUE + 1], -car[_TORQUE])
         return flat.PlayerInfo(
-            self._physics(state),
+            self._physics(car),
             score,
             self._body,
             self._offset,
             self._touch,
-            self._air_state(state, double_jumped and frame - self._double_jump_frame < _DOUBLE_JUMP_TICKS),
-            self._dodge_timeout(state),
-            state.demo_respawn_timer if demolished else -1.0,
-            state.is_supersonic,
+            self._air_state(car, double_jumped and frame - self._double_jump_frame < _DOUBLE_JUMP_TICKS),
+            self._dodge_timeout(car),
+            car[_RESPAWN] if demolished else -1.0,
+            car[_IS_SUPERSONIC] > 0,
             not seat.is_idle,  # is_bot: humans and Psyonix bots are none [RLBot core, `GameStateToFlat.cs`]
             seat.name,
             seat.team,
-            state.boost,
+            car[_BOOST],
             seat.identifier,
             accolades,
             self._last_input,
-            state.has_jumped,
+            car[_HAS_JUMPED] > 0,
             double_jumped,
             dodged,
-            state.flip_time if dodged else 0.0,
+            car[_FLIP_TIME] if dodged else 0.0,
             self._dodge_direction,
             None,  # rumble_item
             0.0,
@@ -146,33 +161,33 @@ class Player:
         )
 
 
-def physics(state: rsim.CarState | rsim.BallState) -> flat.Physics:
-    """Return place, turn and speeds of a car or ball."""
-    angle = state.rot_mat.as_angle()
+def physics(numbers: Sequence[float]) -> flat.Physics:
+    """Return place, turn and speeds of a car or ball, which its numbers begin with."""
+    pitch, yaw, roll = angles_of(numbers, 3)
     return flat.Physics(
-        flat.Vector3(*state.pos.as_tuple()),
-        flat.Rotator(angle.pitch, angle.yaw, angle.roll),
-        flat.Vector3(*state.vel.as_tuple()),
-        flat.Vector3(*state.ang_vel.as_tuple()),
+        flat.Vector3(numbers[0], numbers[1], numbers[2]),
+        flat.Rotator(pitch, yaw, roll),
+        flat.Vector3(numbers[12], numbers[13], numbers[14]),
+        flat.Vector3(numbers[15], numbers[16], numbers[17]),
     )
 
 
-def _physics_if_there(state: rsim.CarState) -> flat.Physics:
-    return _NOWHERE if state.is_demoed else physics(state)
+def _physics_if_there(car: Sequence[float]) -> flat.Physics:
+    return _NOWHERE if car[_IS_DEMOED] else physics(car)
 
 
-def _air_state(state: rsim.CarState, double_jumping: bool) -> flat.AirState:
+def _air_state(car: Sequence[float], double_jumping: bool) -> flat.AirState:
     """Name the strongest thing that acts on a car: jump, dodge, double jump, ground, nothing."""
-    if state.is_jumping:
+    if car[_IS_JUMPING]:
         return _JUMPING
-    if state.is_flipping:
+    if car[_HAS_FLIPPED] and car[_FLIP_TIME] < _LONGEST_DODGE:
         return _DODGING
     if double_jumping:
         return _DOUBLE_JUMPING
-    return _ON_GROUND if state.is_on_ground else _IN_AIR
+    return _ON_GROUND if car[_IS_ON_GROUND] else _IN_AIR
 
 
-def _air_state_of_four(state: rsim.CarState, double_jumping: bool) -> flat.AirState:
+def _air_state_of_four(car: Sequence[float], double_jumping: bool) -> flat.AirState:
     """Do the same, where a car is on the ground with all its wheels only; RocketSim asks for three."""
-    named = _air_state(state, double_jumping)
-    return _IN_AIR if named == _ON_GROUND and not all(state.wheels_with_contact) else named
+    named = _air_state(car, double_jumping)
+    return _IN_AIR if named == _ON_GROUND and not all(car[_WHEELS : _WHEELS + 4]) else named

@@ -33,7 +33,6 @@ from rlgym_bridge.server.game.match_physics import Physics
 from rlgym_bridge.server.game.modes import MODES, WHY_NOT
 from rlgym_bridge.server.game.referee import Course
 from rlgym_bridge.server.server_errors import ConfigError
-from rlgym_bridge.sim.game_rules import parse_rules
 
 _log = client_log(__name__)
 
@@ -117,14 +116,16 @@ def course_of(
 def physics_of(
     configuration: flat.MatchConfiguration,
     constants: Mapping[str, Spread] | None = None,
-    rules: str = "default",
+    thrust: bool = True,
+    simulator: str | None = None,
 ) -> Physics:
-    """Return mode and mutators of a match in RocketSim's units.
+    """Return mode and mutators of a match.
 
     Args:
         configuration: A match that `check_rules` accepts.
         constants: Of the physics besides; their values are played with.
-        rules: The game's rules, see `game_rules.parse_rules`.
+        thrust: See `Physics`.
+        simulator: What plays it, see `Physics`.
     """
     mutators = configuration.mutators or flat.MutatorSettings()
     demo_mode, team_demos = DEMOLISH[name_of(mutators.demolish)]
@@ -149,5 +150,6 @@ def physics_of(
         unlimited_jumps=mutators.jump == flat.JumpMutator.Unlimited,
         game_speed=GAME_SPEED[name_of(mutators.game_speed)],
         factors=factors,
-        rules=parse_rules(rules),
+        thrust=thrust,
+        simulator=simulator,
     )

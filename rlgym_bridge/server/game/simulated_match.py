@@ -1,4 +1,4 @@
-"""Play one match in RocketSim tick by tick, without a network."""
+"""Play one match in a simulator tick by tick, without a network."""
 
 import math
 import random
@@ -6,7 +6,6 @@ from collections import deque
 from collections.abc import Mapping
 from dataclasses import replace
 
-import RocketSim as rsim
 from rlbot import flat
 
 from rlgym_bridge.dialect import Dialect
@@ -44,7 +43,7 @@ class Match:
         frame: Number of the frame that `packet` shows: `tick`, unless the dialect lets it stand still.
         referee: Phase, clock, score, end.
         scores: The scoreboard.
-        simulation: Arena, cars, ball.
+        simulation: Cars and ball.
         teams: Of the cars, 0 blue or 1 orange.
     """
 
@@ -64,8 +63,8 @@ class Match:
             course: Limits of time and score; five minutes when None.
             physics: Game mode and mutators; standard soccar when None.
             seed: Decides kickoff and respawn spots.
-            on_kickoff: Called with the RocketSim arena and its cars in packet order at every GO,
-                before the first Kickoff packet is built.
+            on_kickoff: Called with a copy of the state at every GO, before the first Kickoff packet is
+                built; blue's cars come first, in packet order within a team.
             dialect: Values where documents of the protocol disagree; the default where it has none.
         """
         dialect = (dialect or Dialect()).complete()
@@ -109,9 +108,8 @@ class Match:
     def prediction(self) -> bytes:
         """Return the ball's prediction for the current frame, framed: see `BallPrediction`."""
         if self._prediction is None:
-            self._prediction = BallPrediction(self.simulation.physics, self.simulation.arena)
-        simulation = self.simulation
-        return self._prediction.message(simulation.ball, self.frame, bool(simulation.events.touches))
+            self._prediction = BallPrediction(self.simulation)
+        return self._prediction.message(self.frame)
 
     def hold(self, car: int, controls: flat.ControllerState) -> bool:
         """Hold an input from the next tick on, until another one comes.
@@ -134,10 +132,7 @@ class Match:
         self._given[car] = controls
         buttons = (controls.jump, controls.boost, controls.handbrake)
         self._inputs[car] = flat.ControllerState(*axes, *buttons, False)
-        # By name: the wheel takes boost before jump, whatever its stub file says (measured, 2.2.1).
-        jump, boost, handbrake = buttons
-        held = rsim.CarControls(*axes, jump=jump, boost=boost, handbrake=handbrake)
-        self.simulation.hold(car, held)
+        self.simulation.hold(car, (*axes, *buttons))
         return True
 
     def set_hitbox(self, car: int, hitbox: int) -> None:
@@ -154,8 +149,9 @@ class Match:
 
         The next packet shows exactly this state, in any phase, and the kickoff's GO keeps it. The first
         ball, the cars (see `edit_car`), gravity and game speed (0.01 to 100) can be set; 0 of these two means
-        the match's own. A demolished car stays as it is: in the real game setting its state fails [RLBot pull
-        request 394]. Of more than 8 states in a tick, the latest 8 are set.
+        the match's own, and larger numbers than any match has are cut. A demolished car stays as it is: in
+        the real game setting its state fails [RLBot pull request 394]. Of more than 8 states in a tick, the
+        latest 8 are set.
 
         Args:
             desired: The state, cars in packet order. Null parts and components keep their values.
@@ -199,7 +195,7 @@ class Match:
         if info.world_gravity_z is not None:
             simulation.set_gravity(info.world_gravity_z or self._own.gravity_z)
             if self._prediction is not None:
-                self._prediction.take_mutators(simulation.arena)
+                self._prediction.forget()
         if info.game_speed is None:
             return
         speed = info.game_speed or self._own.game_speed
@@ -265,9 +261,9 @@ class Match:
         """
         events = self.simulation.events
         if counted:
-            for car in events.touches:
+            for car, contact in zip(events.touches, events.contacts, strict=True):
                 self.scores.touch(car, self.frame)
-                self._packer.touched(car, self.frame)
+                self._packer.touched(car, contact, self.frame)
             for car in events.shots:
                 self.scores.shot(car)
             for car in events.saves:

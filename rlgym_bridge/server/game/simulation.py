@@ -1,87 +1,119 @@
-"""Simulate a match in RocketSim: kickoffs, controls, ticks, and the events of each tick.
+"""Simulate a match: kickoffs, controls, ticks, and the events of each tick.
 
-RocketSim alone does not play the same match twice; here everything that is random is drawn from
-the match's seed, and cars are taken off and put on again at every kickoff, because used cars
-carry state that cannot be set.
+Everything that is random is drawn from the match's seed, and every kickoff is put anew, so that what was
+played before leaves no trace.
 """
 
 import math
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
-import RocketSim as rsim
+import numpy as np
 
+from rlgym_bridge.derived_fields import derive
 from rlgym_bridge.game import (
     BLUE,
+    DODGE_DEADZONE,
+    GOAL_THRESHOLD_Y,
+    GRAVITY,
     ORANGE,
+    RLGYM_BOOST_PER_SECOND,
     TICK_SECONDS,
+    Phase,
 )
-from rlgym_bridge.server.game.events import EventRecorder, TickEvents
+from rlgym_bridge.server.game.body_numbers import BALL_NUMBERS, BALL_OFFSET, CAR, CAR_NUMBERS, car_offset
+from rlgym_bridge.server.game.events import NOTHING, TickEvents, read_events
 from rlgym_bridge.server.game.match_physics import Physics
-from rlgym_bridge.server.game.modes import SOCCAR
-from rlgym_bridge.sim.arena import make_arena, place_cars, set_mutators
+from rlgym_bridge.sim.euler_angles import rotation_of
+from rlgym_bridge.state import Layout, MatchState
 
 _SPAWN_Z: Final = 17.0  # uu, as RocketSim's kickoff has it; an Octane settles to 17.03 (measured)
-_RESPAWN_TRIES: Final = 50
+_RESPAWN_SPOTS: Final = ((-2304.0, -4608.0), (-2688.0, -4608.0), (2304.0, -4608.0), (2688.0, -4608.0))
+"""(x uu, y uu) of blue's four spots, from which cars look ahead, in every mode [RocketSim, RLConst]."""
+_RESPAWN_Z: Final = 36.0  # uu [RocketSim, RLConst]
 _APART: Final = 300.0  # uu between a car that comes and the others
-_NEVER: Final = 1e9  # seconds until a pad is back that the match does not have
+_GOAL_LEFT: Final = GOAL_THRESHOLD_Y - 300.0  # uu from the middle: a ball here has left the goal
 
-OnKickoff = Callable[[rsim.Arena, list[rsim.Car]], None]
+_MOST: Final = {"position": 2e4, "linear_velocity": 1e5, "angular_velocity": 1e3}  # uu, uu/s, rad/s
+_MOST_GRAVITY: Final = 999.0 * GRAVITY  # uu/s^2: RocketSim 3 takes no larger one
+
+_READ_CAR, _READ_BALL = CAR_NUMBERS.unpack_from, BALL_NUMBERS.unpack_from
+_BOOST, _IS_DEMOED = CAR["boost_amount"], CAR["is_demoed"]
+_BALL: Final = ("position", "rotation", "linear_velocity", "angular_velocity")
+
+OnKickoff = Callable[[MatchState], None]
 
 
 class Simulation:
-    """An arena with the cars of a match.
+    """The cars and the ball of a match in a simulator.
 
     Attributes:
         physics: Game mode and mutators.
-        arena: The RocketSim arena.
-        cars: Its cars, by slot; new objects after every kickoff.
-        states: `CarState` of each car after the latest tick.
-        ball: `BallState` after the latest tick.
-        pads: The arena's boost pads in RocketSim's order.
+        simulator: What steps the match.
+        places: Of each slot, the car's place in the state, which has blue's cars first.
+        cars: Of each slot, the car's numbers (`body_numbers.CAR`) after the latest tick or setting.
+        ball: The ball's numbers (`body_numbers.BALL_NUMBERS`).
+        events: What happened in the latest tick.
         boost_used: Boost that each car has used so far [0..100 per tank].
-        on_kickoff: Called with arena and cars at every GO, when all states are set.
+        on_kickoff: Called with the state at every GO.
     """
 
     def __init__(self, teams: Sequence[int], hitboxes: Sequence[int], physics: Physics, seed: int) -> None:
-        """Make the arena; `line_up` has to follow.
+        """Make the match; `line_up` has to follow.
 
         Args:
             teams: Team of each slot, 0 or 1.
             hitboxes: Hitbox number of each slot (`game.HITBOXES`).
             physics: Game mode and mutators.
             seed: Decides kickoff and respawn spots.
+
+        Raises:
+            SimulatorError: The simulator is not installed, or cannot play this mode.
         """
         self._teams = list(teams)
         self._hitboxes = list(hitboxes)
         self.physics = physics
-        # Two generators, so that a demolition more or less does not change the kickoffs.
+        # Two generators, so that a car more or less that joins does not change the kickoffs.
         self._kickoff_random = random.Random(f"kickoffs {seed}")
         self._respawn_random = random.Random(f"respawns {seed}")
+        self._slots = sorted(range(len(self._teams)), key=self._teams.__getitem__)  # of each place
+        self.places = [self._slots.index(slot) for slot in range(len(self._teams))]
+        self.simulator = physics.make(self._teams.count(BLUE), self._teams.count(ORANGE), seed)
+        self._buffer: Any = self.simulator.state.buffer
+        layout = self.simulator.state.layout
+        self._offsets = [car_offset(layout.blue, layout.orange, place) for place in self.places]
+        self.cars: list[tuple[float, ...]] = []
+        self.ball: tuple[float, ...] = ()
+        self._memory = _memory_columns(layout)
         self._served = BLUE
-        self._held = [rsim.CarControls() for _ in self._teams]
-        self._boost = [0.0] * len(self._teams)
+        self._held = np.zeros((1, len(self._teams), 1, 8), np.float32)
+        self._neutral = np.zeros_like(self._held)
+        self._at_once = np.zeros((1, len(self._teams)), np.int64)
         self._cars_set: set[int] = set()  # slots that a client has set since the cars lined up
         self._ball_set = False  # whether a client has set the ball since then
+        self._goal_for: int | None = None
         self.boost_used = [0.0] * len(self._teams)
         self.on_kickoff: OnKickoff | None = None
-        self._new_arena()
+        self.events = NOTHING
+        self._read()
 
     @property
-    def events(self) -> TickEvents:
-        """Return what happened in the latest tick."""
-        return self._recorder.events
+    def state(self) -> MatchState:
+        """Return the match after the latest tick or setting, to be read."""
+        return self.simulator.state
 
-    def _new_arena(self) -> None:
-        mode = self.physics.mode
-        self.arena, cars = make_arena(self._teams, self._hitboxes, mode.number)
-        self.physics.apply(self.arena)
-        self.pads = self.arena.get_boost_pads()
-        self.ball = self.arena.ball.get_state()
-        self._recorder = EventRecorder(self.arena, mode.credits)
-        self._take(cars)
+    @property
+    def target_speed(self) -> float:
+        """Return the speed that a homing ball aims at, uu/s; 0 for any other."""
+        return self.simulator.target_speed(0) if self.physics.mode.homing else 0.0
+
+    def car_columns(self, slot: int) -> slice:
+        """Return where a car's numbers (`state.CAR_FIELDS`) lie among those of the match."""
+        layout = self.state.layout
+        first = layout.car_start + self.places[slot] * layout.car_stride
+        return slice(first, first + layout.car_stride)
 
     # --- kickoffs --------------------------------------------------------------------------
 
@@ -90,25 +122,19 @@ class Simulation:
 
         Both teams get the same spots, turned by 180 degrees: as the game does it.
         """
-        most = max(self._teams.count(0), self._teams.count(1))
+        most = max(self._teams.count(BLUE), self._teams.count(ORANGE))
         spots = self._kickoff_random.sample(self.physics.mode.spawns, most)
         if self.physics.mode.serve is not None:
             self._served = self._kickoff_random.choice((BLUE, ORANGE))
-        placed = [0, 0]
-        states = []
-        for team in self._teams:
-            x, y, yaw = spots[placed[team]]
-            placed[team] += 1
-            if team == ORANGE:
-                x, y, yaw = -x, -y, yaw + 1.0
-            state = rsim.CarState()
-            state.pos = rsim.Vec(x, y, _SPAWN_Z)
-            state.rot_mat = rsim.Angle(yaw * math.pi, 0.0, 0.0).as_rot_mat()
-            state.boost = self.physics.spawn_boost
-            states.append(state)
+        state = self._blank(moving=False)
+        for place, team in enumerate(sorted(self._teams)):
+            x, y, yaw = spots[place - (self._teams.count(BLUE) if team == ORANGE else 0)]
+            _stand(state, place, team, (x, y, _SPAWN_Z), yaw * math.pi)
+        state.car_wheels_with_contact[:] = 1
         self._cars_set.clear()
         self._ball_set = False
-        self._reset(states, moving=False)
+        derive(state)
+        self._put(state)
 
     def go(self, jumps_held: Sequence[bool]) -> None:
         """Put fresh cars where the present ones have settled, at rest, and let the match begin.
@@ -120,91 +146,81 @@ class Simulation:
             jumps_held: For each slot, whether jump is held down now; such a car does not jump
                 until the button was let go.
         """
-        states = []
-        for slot, (settled, jump) in enumerate(zip(self.states, jumps_held, strict=True)):
-            state = rsim.CarState()
-            state.pos = settled.pos
-            state.rot_mat = settled.rot_mat
-            state.wheels_with_contact = settled.wheels_with_contact
-            state.is_on_ground = settled.is_on_ground
-            state.last_controls = rsim.CarControls(jump=bool(jump))
-            state.boost = self.physics.spawn_boost
-            if slot in self._cars_set:
-                state.vel, state.ang_vel, state.boost = settled.vel, settled.ang_vel, settled.boost
-            states.append(state)
-        self._reset(states, moving=True, ball=self.ball if self._ball_set else None)
+        settled, state = self.state, self._blank(moving=True)
+        for name in ("position", "rotation", "wheels_with_contact"):
+            getattr(state, f"car_{name}")[:] = getattr(settled, f"car_{name}")
+        for slot, jump in enumerate(jumps_held):
+            place = self.places[slot]
+            state.car_is_holding_jump[0, place] = state.car_controls[0, place, 5] = jump
+        for place in (self.places[slot] for slot in self._cars_set):
+            for name in ("linear_velocity", "angular_velocity", "boost_amount"):
+                getattr(state, f"car_{name}")[0, place] = getattr(settled, f"car_{name}")[0, place]
+        if self._ball_set:
+            for name in _BALL:
+                getattr(state, f"ball_{name}")[:] = getattr(settled, f"ball_{name}")
+        derive(state)
+        self._put(state)
         if self.on_kickoff is not None:
-            self.on_kickoff(self.arena, self.cars)
+            self.on_kickoff(self.state.copy())
 
-    def _reset(
-        self, states: Sequence[rsim.CarState], moving: bool, ball: rsim.BallState | None = None
-    ) -> None:
-        """Set ball, cars and pads in the order in which RLGym's engine does.
+    def _blank(self, moving: bool) -> MatchState:
+        """Return the match with the ball of a kickoff, all pads, and whole cars at the origin.
 
         Args:
-            states: One for each slot.
             moving: Whether a ball that is served is served now.
-            ball: The ball, where a client has set it.
         """
-        kickoff_ball = self.physics.mode.kickoff_ball(self._served, moving)
-        self.arena.ball.set_state(kickoff_ball)
-        try:
-            self._take(place_cars(self.arena, self._teams, self._hitboxes))
-        except RuntimeError:  # this arena does not give the pinned order of cars any more
-            self._new_arena()
-        if ball is None and self.physics.mode is not SOCCAR:
-            ball = kickoff_ball
-        for car, state in zip(self.cars, states, strict=True):
-            car.set_state(state)
-        if ball is not None:  # only now: placing the cars leaves the ball of RocketSim's own kickoff
-            self.arena.ball.set_state(ball)
-        for pad in self.pads:
-            state = rsim.BoostPadState()
-            if not self.physics.has_pads:
-                state.is_active, state.cooldown = False, _NEVER
-            pad.set_state(state)
-        self._read()
-        self._boost = [state.boost for state in self.states]
-
-    def _take(self, cars: list[rsim.Car]) -> None:
-        self.cars = cars
-        self._step = self.physics.stepper(self.arena, cars, self._held)
-        self._recorder.know(cars)
-        self._changed = [True] * len(cars)
-        self._read()
+        physics, layout = self.physics, self.state.layout
+        state = MatchState(layout.blue, layout.orange)
+        state.phase[:] = Phase.ACTIVE
+        state.gravity[:] = physics.gravity_z / -GRAVITY
+        state.boost_consumption[:] = physics.boost_per_second / RLGYM_BOOST_PER_SECOND
+        state.dodge_deadzone[:] = DODGE_DEADZONE
+        state.ball_known[:] = 1
+        state.ball_position[:], state.ball_linear_velocity[:] = physics.mode.kickoff_ball(
+            self._served, moving
+        )
+        state.ball_rotation[:] = state.car_rotation[:] = np.eye(3)
+        state.car_player_id[:] = np.arange(layout.cars)
+        state.car_team[:, layout.blue :] = ORANGE
+        state.car_hitbox[:] = [self._hitboxes[slot] for slot in self._slots]
+        state.car_boost_amount[:] = physics.spawn_boost
+        state.car_bump_victim[:] = -1
+        state.car_known[:] = 1
+        return state
 
     # --- state setting ---------------------------------------------------------------------
 
-    def set_car(self, slot: int, state: rsim.CarState) -> None:
-        """Set a car between two ticks; boost that is taken away counts as not used."""
-        self.cars[slot].set_state(state)
-        self.states[slot] = self.cars[slot].get_state()
-        self._boost[slot] = self.states[slot].boost
-        self._cars_set.add(slot)
+    def set(self, state: MatchState, slots: Sequence[int], ball: bool) -> None:
+        """Set cars and the ball between two ticks; boost that is taken away counts as not used.
 
-    def set_ball(self, state: rsim.BallState) -> None:
-        """Set the ball between two ticks."""
-        self.arena.ball.set_state(state)
-        self.ball = self.arena.ball.get_state()
-        self._ball_set = True
-
-    def set_all(self, ball: rsim.BallState, cars: Sequence[rsim.CarState]) -> None:
-        """Set the ball and all cars between two ticks, with fresh cars; pads go on as they are.
+        Bodies alone are moved, so that the cars keep what they remember and a homing ball its aim. Where more
+        of a car is set, all are put anew, and earlier touches are credited no more; pads go on as they are.
+        Numbers far beyond any match are cut.
 
         Args:
-            ball: The ball.
-            cars: One for each slot.
+            state: The state after it, derived fields included.
+            slots: Cars that a client has set.
+            ball: Whether a client has set the ball.
         """
-        pads = [pad.get_state() for pad in self.pads]
-        try:
-            self._take(place_cars(self.arena, self._teams, self._hitboxes))
-        except RuntimeError:  # this arena does not give the pinned order of cars any more
-            self._new_arena()
-        for pad, state in zip(self.pads, pads, strict=True):
-            pad.set_state(state)
-        for slot, state in enumerate(cars):
-            self.set_car(slot, state)
-        self.set_ball(ball)
+        self._cars_set.update(slots)
+        self._ball_set = self._ball_set or ball
+        _cut(state)
+        if not np.array_equal(state.buffer[0, self._memory], self.state.buffer[0, self._memory]):
+            self._put(state)
+        else:
+            moved = np.zeros((1, len(self._teams)), bool)
+            moved[0, [self.places[slot] for slot in slots]] = True
+            self.simulator.nudge([0], state, ball, moved)
+            self._read()
+
+    def _put(self, state: MatchState) -> None:
+        _cut(state)
+        self.simulator.put([0], state)
+        shown, fast = self.state, state.car_is_supersonic > 0  # so at once, whatever its time says
+        shown.car_is_supersonic[fast] = 1
+        shown.car_supersonic_time[fast] = np.maximum(shown.car_supersonic_time[fast], TICK_SECONDS)
+        self._goal_for = None
+        self._read()
 
     def take_over(self, earlier: "Simulation", kept: Mapping[int, int]) -> None:
         """Go on where another simulation is: its ball, pads, drawn spots, and the cars that are kept.
@@ -217,80 +233,119 @@ class Simulation:
         """
         self._kickoff_random, self._respawn_random = earlier._kickoff_random, earlier._respawn_random
         self._served = earlier._served
-        states = list(self.states)
+        state, theirs = self._blank(moving=False), earlier.state
+        state.buffer[0, : state.layout.car_start] = theirs.buffer[0, : state.layout.car_start]
         for slot, before in kept.items():
-            states[slot] = earlier.states[before]
+            state.buffer[0, self.car_columns(slot)] = theirs.buffer[0, earlier.car_columns(before)]
             self.boost_used[slot] = earlier.boost_used[before]
-        for pad, other in zip(self.pads, earlier.pads, strict=True):
-            pad.set_state(other.get_state())
-        self.set_all(earlier.ball, states)
-        for slot, car in enumerate(self.cars):
-            for _ in range(0 if slot in kept else _RESPAWN_TRIES):
-                car.respawn(seed=self._respawn_random.getrandbits(31))
-                place = car.get_state().pos.as_tuple()
-                others = [one.get_state().pos.as_tuple() for one in self.cars if one is not car]
-                if all(math.dist(place, other) > _APART for other in others):
-                    break
+        state.car_player_id[:] = np.arange(state.layout.cars)
+        state.car_hitbox[:] = [self._hitboxes[slot] for slot in self._slots]
+        state.car_bump_victim[:] = -1
+        there = [state.car_position[0, self.places[slot]].tolist() for slot in kept]
+        for slot, team in enumerate(self._teams):
+            if slot not in kept:
+                there.append(self._join(state, self.places[slot], team, there))
         self._cars_set.clear()
         self._ball_set = earlier._ball_set
-        self._read()
-        self._boost = [state.boost for state in self.states]
+        derive(state)
+        self._put(state)
+
+    def _join(
+        self, state: MatchState, place: int, team: int, others: Sequence[Sequence[float]]
+    ) -> list[float]:
+        """Put a car on a respawn spot apart from the others, where there is one, and return its place."""
+        for x, y in self._respawn_random.sample(_RESPAWN_SPOTS, len(_RESPAWN_SPOTS)):
+            _stand(state, place, team, (x, y, _RESPAWN_Z), 0.5 * math.pi)
+            at: list[float] = state.car_position[0, place].tolist()
+            if all(math.dist(at, other) > _APART for other in others):
+                break
+        return at
 
     def set_hitbox(self, slot: int, hitbox: int) -> None:
         """Give a car another hitbox where it is; all cars are made anew between two ticks."""
         if hitbox == self._hitboxes[slot]:
             return
         self._hitboxes[slot] = hitbox
-        by_clients = set(self._cars_set), self._ball_set
-        self.set_all(self.ball, list(self.states))
-        self._cars_set, self._ball_set = by_clients
+        state = self.state.copy()
+        state.car_hitbox[0, self.places[slot]] = hitbox
+        self._put(state)
 
     def set_gravity(self, gravity_z: float) -> None:
-        """Set gravity for the rest of the match [uu/s^2, negative is down]."""
+        """Set gravity for the rest of the match [uu/s^2, negative is down]; all cars are made anew.
+
+        It is cut to 999 times the game's.
+        """
+        gravity_z = min(_MOST_GRAVITY, max(-_MOST_GRAVITY, gravity_z))
         self.physics = replace(self.physics, gravity_z=gravity_z)
-        config = self.arena.get_mutator_config()
-        config.gravity = rsim.Vec(0.0, 0.0, gravity_z * self.physics.factors.get("gravity", 1.0))
-        set_mutators(self.arena, config)
-        self._step = self.physics.stepper(self.arena, self.cars, self._held)  # it knows gravity
+        state = self.state.copy()
+        state.gravity[:] = gravity_z / -GRAVITY
+        self._put(state)
 
     # --- ticks -----------------------------------------------------------------------------
 
-    def hold(self, slot: int, controls: rsim.CarControls) -> None:
-        """Hold controls from the next tick on, until others come."""
-        self._held[slot] = controls
-        self._changed[slot] = True
+    def hold(self, slot: int, controls: Sequence[float]) -> None:
+        """Hold controls (`game.CONTROL_NAMES`) from the next tick on, until others come."""
+        self._held[0, self.places[slot], 0] = controls
 
     def settle(self) -> None:
         """Go on by a tick of the countdown: inputs do not act."""
-        self._recorder.clear()
-        self._step(1)
-        self._read()
+        self._step(self._neutral)
 
     def step(self) -> None:
         """Go on by a tick with the controls held."""
-        for slot, state in enumerate(self.states):
-            if self._changed[slot]:
-                self.cars[slot].set_controls(self._held[slot])
-                self._changed[slot] = False
-            # RocketSim would choose the spot by itself when the timer ends, one tick from now.
-            if state.is_demoed and state.demo_respawn_timer <= 1.5 * TICK_SECONDS:
-                # Its boost comes from the mutators; `respawn` crashes when it is given any.
-                self.cars[slot].respawn(seed=self._respawn_random.getrandbits(31))
-                self._boost[slot] = self.physics.spawn_boost
-        self._recorder.clear()
-        self._step(1)
+        self._step(self._held)
+        for slot, (before, car) in enumerate(zip(self._cars_before, self.cars, strict=True)):
+            if car[_BOOST] < before[_BOOST] and not before[_IS_DEMOED]:  # else it has come back
+                self.boost_used[slot] += before[_BOOST] - car[_BOOST]
+
+    def _step(self, controls: np.ndarray) -> None:
+        self.simulator.step(controls, self._at_once)
         self._read()
-        for slot, state in enumerate(self.states):
-            boost = state.boost
-            if boost < self._boost[slot]:
-                self.boost_used[slot] += self._boost[slot] - boost
-            self._boost[slot] = boost
+        events = self.simulator.events()
+        self.events = read_events(events, self._slots) if len(events) else NOTHING
+        if self.events.goal_for is not None:
+            self._goal_for = self.events.goal_for
+        elif self._goal_for is not None:  # the simulator tells of it once
+            if abs(self.ball[1]) < _GOAL_LEFT:
+                self._goal_for = None
+            elif self.events is NOTHING:
+                self.events = TickEvents(goal_for=self._goal_for)
+            else:
+                self.events.goal_for = self._goal_for
 
     def ball_on_floor(self) -> bool:
         """Tell whether the ball lies on the floor or has bounced off it in the latest tick."""
-        return self.physics.mode.meets_floor(self.ball, self._last_ball, bool(self.events.touches))
+        return self.physics.mode.meets_floor(self.ball, self._ball_before, bool(self.events.touches))
 
     def _read(self) -> None:
-        self.states: list[rsim.CarState] = [car.get_state() for car in self.cars]
-        self._last_ball = self.ball
-        self.ball = self.arena.ball.get_state()
+        buffer = self._buffer
+        self._cars_before, self._ball_before = self.cars, self.ball
+        self.cars = [_READ_CAR(buffer, offset) for offset in self._offsets]
+        self.ball = _READ_BALL(buffer, BALL_OFFSET)
+
+
+def _cut(state: MatchState) -> None:
+    """Cut the bodies' numbers to what every simulator takes, which is far beyond any match."""
+    for name, most in _MOST.items():
+        for view in (getattr(state, f"ball_{name}"), getattr(state, f"car_{name}")):
+            np.clip(view, -most, most, out=view)
+
+
+def _memory_columns(layout: Layout) -> list[int]:
+    """Return the columns of all that is set by more than moving a body."""
+    bodies = {
+        layout.column(name, element, car)
+        for car in range(layout.cars)
+        for name, width in (("position", 3), ("rotation", 9), ("linear_velocity", 3), ("angular_velocity", 3))
+        for element in range(width)
+    }
+    return [column for column in range(layout.car_start, layout.size) if column not in bodies]
+
+
+def _stand(state: MatchState, place: int, team: int, spot: tuple[float, float, float], yaw: float) -> None:
+    """Put a car on a spot of blue's, turned by 180 degrees for orange."""
+    x, y, z = spot
+    if team == ORANGE:
+        x, y, yaw = -x, -y, yaw + math.pi
+    state.car_position[0, place] = (x, y, z)
+    state.car_rotation[0, place] = np.reshape(rotation_of(0.0, yaw, 0.0), (3, 3))

@@ -1,4 +1,4 @@
-"""Apply a `flat.DesiredGameState` to RocketSim's states.
+"""Apply a `flat.DesiredGameState` to a simulation.
 
 Null parts and null components keep their values [flatbuffers]. What the real game does with the
 state that no message names is documented in two places only, both about RLBot v4:
@@ -13,9 +13,10 @@ import math
 from collections.abc import Iterator
 from typing import Final
 
-import RocketSim as rsim
+import numpy as np
 from rlbot import flat
 
+from rlgym_bridge.derived_fields import derive
 from rlgym_bridge.game import (
     STANDING_LEAST_UP,
     STANDING_MOST_Z,
@@ -23,6 +24,8 @@ from rlgym_bridge.game import (
     SUPERSONIC_START_SPEED,
 )
 from rlgym_bridge.server.game.simulation import Simulation
+from rlgym_bridge.sim.euler_angles import angles_of, rotation_of
+from rlgym_bridge.state import MatchState
 
 _LARGEST: Final = 1e6  # of any value; physics overflows float32 from much larger ones on
 
@@ -69,38 +72,33 @@ def set_bodies(simulation: Simulation, desired: flat.DesiredGameState) -> bool:
     Returns:
         Whether the ball was put somewhere.
     """
-    ball = None
-    for new in desired.ball_states[:1]:
-        ball = simulation.arena.ball.get_state()
-        edit_ball(ball, new)
-    cars = {}
-    for slot, (car, wanted) in enumerate(zip(simulation.cars, desired.car_states, strict=False)):
-        if (wanted.physics is None and wanted.boost_amount is None) or simulation.states[slot].is_demoed:
+    state = simulation.state.copy()
+    balls = desired.ball_states[:1]
+    for ball in balls:
+        edit_ball(state, ball)
+    slots = []
+    for slot, (place, wanted) in enumerate(zip(simulation.places, desired.car_states, strict=False)):
+        if (wanted.physics is None and wanted.boost_amount is None) or state.car_is_demoed[0, place]:
             continue
-        cars[slot] = car.get_state()
-        edit_car(cars[slot], wanted)
-    of_balls = sum(is_placed(one.physics) for one in desired.ball_states[:1])
-    placed = of_balls + sum(is_placed(one.physics) for one in desired.car_states)
-    if ball is not None and len(cars) == len(simulation.cars) and placed > len(cars):
-        simulation.set_all(ball, [cars[slot] for slot in sorted(cars)])
-    else:
-        if ball is not None:
-            simulation.set_ball(ball)
-        for slot, state in cars.items():
-            simulation.set_car(slot, state)
-    return bool(of_balls)
+        slots.append(slot)
+        edit_car(state, place, wanted)
+    derive(state)
+    for slot in slots:
+        _set_supersonic(state, simulation.places[slot], desired.car_states[slot].physics)
+    simulation.set(state, slots, bool(balls))
+    return any(is_placed(one.physics) for one in balls)
 
 
-def edit_ball(state: rsim.BallState, desired: flat.DesiredBallState) -> None:
-    """Put what is desired into the ball's state.
+def edit_ball(state: MatchState, desired: flat.DesiredBallState) -> None:
+    """Put what is desired into the ball of a state.
 
-    RocketSim keeps a ball without any velocity and spin where it is, in the air too, until it is touched.
+    A ball without any velocity and spin stays where it is, in the air too, until it is touched.
     """
-    _edit_physics(state, desired.physics)
+    _edit_physics(state, "ball_", 0, desired.physics)
 
 
-def edit_car(state: rsim.CarState, desired: flat.DesiredCarState) -> None:
-    """Put what is desired into a car's state.
+def edit_car(state: MatchState, place: int, desired: flat.DesiredCarState) -> None:
+    """Put what is desired into a car of a state; `derive` and whether it is supersonic have to follow.
 
     Boost is cut to 0..100 and to whole numbers, as RLBot's core does. A car whose place or rotation is
     set has neither jumped nor dodged since it left the ground, so it has its jump or dodge yet, as a
@@ -110,58 +108,58 @@ def edit_car(state: rsim.CarState, desired: flat.DesiredCarState) -> None:
     Whether it is supersonic follows a set velocity at once.
 
     Args:
-        state: A car that is not demolished.
+        state: Of one match.
+        place: Of a car that is not demolished.
         desired: The new state.
     """
     if desired.boost_amount is not None:
-        state.boost = float(int(min(100.0, max(0.0, desired.boost_amount))))
+        state.car_boost_amount[0, place] = int(min(100.0, max(0.0, desired.boost_amount)))
     physics = desired.physics
     if physics is None:
         return
-    _edit_physics(state, physics)
+    _edit_physics(state, "car_", (0, place), physics)
     if _changes(physics.location) or _changes(physics.rotation):
-        _set_down(state)
-    if _changes(physics.velocity):
-        speed = math.hypot(*state.vel.as_tuple())
-        if speed >= SUPERSONIC_START_SPEED or speed < SUPERSONIC_KEEP_SPEED:
-            state.is_supersonic = speed >= SUPERSONIC_START_SPEED
-            state.supersonic_time = 0.0
+        _set_down(state, place)
 
 
-def _edit_physics(state: rsim.BallState | rsim.CarState, desired: flat.DesiredPhysics) -> None:
-    state.pos = _with(state.pos, desired.location)
-    state.vel = _with(state.vel, desired.velocity)
-    state.ang_vel = _with(state.ang_vel, desired.angular_velocity)
-    rotation = desired.rotation
-    if rotation is not None and _changes(rotation):
-        now = state.rot_mat.as_angle()
-        state.rot_mat = rsim.Angle(
-            now.yaw if rotation.yaw is None else rotation.yaw,
-            now.pitch if rotation.pitch is None else rotation.pitch,
-            now.roll if rotation.roll is None else rotation.roll,
-        ).as_rot_mat()
-
-
-def _with(now: rsim.Vec, desired: flat.Vector3Partial | None) -> rsim.Vec:
-    if desired is None:
-        return now
-    return rsim.Vec(
-        now.x if desired.x is None else desired.x,
-        now.y if desired.y is None else desired.y,
-        now.z if desired.z is None else desired.z,
-    )
-
-
-def _set_down(state: rsim.CarState) -> None:
-    """Set the state that depends on where a car is; see `edit_car`."""
-    upright = state.rot_mat.up.z >= STANDING_LEAST_UP
-    standing = upright and 0.0 <= state.pos.z <= STANDING_MOST_Z
-    state.is_on_ground = standing
-    state.wheels_with_contact = (standing, standing, standing, standing)
-    state.has_world_contact = False
-    state.is_auto_flipping = False
-    state.auto_flip_timer = 0.0
-    if state.is_flipping:
+def _set_supersonic(state: MatchState, place: int, desired: flat.DesiredPhysics | None) -> None:
+    if desired is None or not _changes(desired.velocity):
         return
-    state.is_jumping = state.has_jumped = state.has_double_jumped = state.has_flipped = False
-    state.jump_time = state.flip_time = state.air_time = state.air_time_since_jump = 0.0
+    speed = math.hypot(*state.car_linear_velocity[0, place].tolist())
+    if speed >= SUPERSONIC_START_SPEED or speed < SUPERSONIC_KEEP_SPEED:
+        state.car_is_supersonic[0, place] = speed >= SUPERSONIC_START_SPEED
+        state.car_supersonic_time[0, place] = 0.0
+
+
+def _edit_physics(
+    state: MatchState, of: str, at: int | tuple[int, int], desired: flat.DesiredPhysics
+) -> None:
+    for name, part in (
+        ("position", desired.location), ("linear_velocity", desired.velocity),
+        ("angular_velocity", desired.angular_velocity),
+    ):  # fmt: skip
+        values = getattr(state, of + name)[at]
+        for axis, value in enumerate(_components(part)):
+            if value is not None:
+                values[axis] = value
+    if _changes(desired.rotation):
+        matrix = getattr(state, of + "rotation")[at]
+        asked = _components(desired.rotation)
+        now = angles_of(matrix.ravel().tolist())
+        angles = (old if new is None else new for old, new in zip(now, asked, strict=True))
+        matrix[:] = np.reshape(rotation_of(*angles), (3, 3))
+
+
+def _set_down(state: MatchState, place: int) -> None:
+    """Set the fields that depend on where a car is; see `edit_car`."""
+    upright = state.car_rotation[0, place, 2, 2] >= STANDING_LEAST_UP
+    standing = upright and 0.0 <= state.car_position[0, place, 2] <= STANDING_MOST_Z
+    state.car_wheels_with_contact[0, place] = standing
+    reset = ["is_autoflipping", "autoflip_timer"]
+    if not state.car_is_flipping[0, place]:
+        reset += [
+            "is_jumping", "has_jumped", "has_double_jumped", "has_flipped", "jump_time", "flip_time",
+            "air_time_since_jump",
+        ]  # fmt: skip
+    for name in reset:
+        getattr(state, f"car_{name}")[0, place] = 0.0

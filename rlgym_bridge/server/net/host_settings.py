@@ -22,8 +22,8 @@ class HostSettings:
     """Settings for all matches of a server; `MatchServer` explains each.
 
     Raises:
-        ValueError: `pace` or the simulator is unknown, a time is negative, `seconds` is more than a day, or
-            `impairments` are impossible at `pace`.
+        ValueError: `pace` is unknown, a time is negative, `seconds` is more than a day, or `impairments` are
+            impossible at `pace`. As `SimulatorError`: `simulator` is unknown or not installed.
         TypeError: `impairments`, `dialect` or `constants` are something else.
     """
 
@@ -43,6 +43,7 @@ class HostSettings:
     impairments: Impairments
     dialect: Dialect
     constants: Mapping[str, Spread]
+    thrust: bool
     simulator: str | None
     allow_idle: bool
 

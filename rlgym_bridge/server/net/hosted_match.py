@@ -15,6 +15,7 @@ from rlgym_bridge.server.bot_account import BotAccount
 from rlgym_bridge.server.config.bot_files import check_texts
 from rlgym_bridge.server.framing import framed
 from rlgym_bridge.server.game.continued_match import kept_cars
+from rlgym_bridge.server.game.match_mutators import name_of
 from rlgym_bridge.server.game.roster import seat_players, warn_of_shared_ids
 from rlgym_bridge.server.game.rules import check_rules, course_of, physics_of, warn_of_rules
 from rlgym_bridge.server.game.simulated_match import Match
@@ -29,6 +30,8 @@ from rlgym_bridge.server.net.match_recorder import MatchRecorder
 from rlgym_bridge.server.net.pace import AHEAD_SECONDS, Lockstep, RealTime, fine_timer, short_collections
 from rlgym_bridge.server.repeatability import REAL_TIME, Deviation, Repeatability
 from rlgym_bridge.server.result import MatchResult, MatchStatus
+from rlgym_bridge.server.server_errors import MatchCalledOff
+from rlgym_bridge.sim.simulator import DeadMatches, simulator_for
 
 _log = logging.getLogger(__name__)
 
@@ -62,6 +65,10 @@ class HostedMatch:
         check_texts(configuration)
         check_rules(configuration)
         warn_of_rules(configuration)
+        if settings.simulator is None:
+            _, why_other = simulator_for(name_of(configuration.game_mode))
+            if why_other:
+                _log.warning("%s", why_other)
         if settings.watch is not None and configuration.enable_rendering == flat.DebugRendering.OffByDefault:
             configuration.enable_rendering = flat.DebugRendering.OnByDefault  # somebody looks
         self._roster = seat_players(configuration, settings.allow_idle)
@@ -107,7 +114,7 @@ class HostedMatch:
                 configuration, settings.seconds, settings.max_overtime, settings.max_kickoff,
                 settings.max_hang,
             )  # fmt: skip
-            physics = physics_of(configuration, settings.constants)
+            physics = physics_of(configuration, settings.constants, settings.thrust, settings.simulator)
         match = Match(cars, course, physics, settings.seed, settings.on_kickoff, settings.dialect)
         if before is not None and kept is not None:
             match.take_over(before, kept)
@@ -184,10 +191,23 @@ class HostedMatch:
                     return
                 if slow_inputs is not None:
                     slow_inputs.arrive()
-                match.advance()
+                self._advance()
                 is_left = not any(one.ready for one in lobby.accounts)
                 if driven and is_left and not self._processes.has_restarted:
                     referee.end("no bots left")
+
+    def _advance(self) -> None:
+        """Go on by a tick.
+
+        Raises:
+            MatchCalledOff: The match failed inside the simulator.
+        """
+        try:
+            self._match.advance()
+        except DeadMatches as error:
+            raise MatchCalledOff(
+                f"the match failed inside the simulator and cannot go on: {error}"
+            ) from error
 
     def _hold_other(
         self, hold: Callable[[int, flat.ControllerState], bool], car: int, controls: flat.ControllerState
