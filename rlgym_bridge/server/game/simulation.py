@@ -202,6 +202,8 @@ class Simulation:
             slots: Cars that a client has set.
             ball: Whether a client has set the ball.
         """
+        if not slots and not ball:
+            return
         self._cars_set.update(slots)
         self._ball_set = self._ball_set or ball
         _cut(state)
