@@ -49,9 +49,6 @@ def send_up(match: Match) -> None:
     go_on(match)
 
 
-ROUNDING = {ROCKETSIM2: 0.01, ROCKETSIM3: 0.02}
-"""uu, uu/s, rad/s between a slice and the ball: float32, or two of RocketSim 3's steps of 0.01 uu."""
-
 PLAYED = [
     *((ROCKETSIM2, mode) for mode in MODES),
     pytest.param(ROCKETSIM3, "Soccar", marks=needs_native),
@@ -72,7 +69,7 @@ def test_slices_are_the_ball_to_come(name, mode):
     for number in range(150):
         packet = go_on(match)
         assert slices[number].game_seconds == packet.match_info.seconds_elapsed
-        assert_same(slices[number].physics, packet.balls[0].physics, ROUNDING[name])
+        assert_same(slices[number].physics, packet.balls[0].physics)
 
 
 @pytest.mark.protocol("prediction.gravity")
@@ -84,7 +81,7 @@ def test_gravity_that_a_client_sets_is_predicted(name):
     match.set_state(flat.DesiredGameState(match_info=flat.DesiredMatchInfo(world_gravity_z=-200.0)))
     go_on(match)
     slices = slices_of(match.prediction())
-    assert_same(slices[99].physics, go_on(match, 100).balls[0].physics, ROUNDING[name])
+    assert_same(slices[99].physics, go_on(match, 100).balls[0].physics)
 
 
 @pytest.mark.protocol("prediction.alone")
@@ -104,7 +101,7 @@ def test_after_touches_a_prediction_equals_a_new_one(name):
             expected = slices_of(BallPrediction(match.simulation).message(match.frame))
             for mine, theirs in list(zip(slices_of(message), expected, strict=True))[:120]:
                 assert mine.game_seconds == theirs.game_seconds
-                assert_same(mine.physics, theirs.physics, ROUNDING[name])
+                assert_same(mine.physics, theirs.physics)
     assert touched > 3
 
 
@@ -138,7 +135,7 @@ def test_a_ball_that_nobody_touches_is_forecast_once_a_second(name, shown_every,
     (following, *_, last) = slices_of(message)
     assert following.game_seconds == pytest.approx((match.frame + 1) / 120)
     assert last.game_seconds == pytest.approx((match.frame + SLICES) / 120)
-    assert_same(following.physics, go_on(match).balls[0].physics, within=ROUNDING[name])
+    assert_same(following.physics, go_on(match).balls[0].physics)
 
 
 @both

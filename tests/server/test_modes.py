@@ -269,6 +269,21 @@ def test_the_same_seed_and_inputs_give_the_same_packets(name: str) -> None:
     assert [packet.pack() for packet in first[: len(again)]] == [packet.pack() for packet in again]
 
 
+def test_in_heatseeker_a_ball_that_is_set_keeps_its_aim_whatever_else_is_set() -> None:
+    match = kicked_off(physics=Physics.of(HEATSEEKER))
+    put_car(match, 0, (1000.0, -600.0, 17.03), velocity=(0.0, 1400.0, 0.0), yaw=math.pi / 2)
+    put_ball(match, (1000.0, 0.0, 110.0), (0.0, 0.0, 0.1))
+    to_phase(match, Phase.ACTIVE)
+    aims_at = match.simulation.target_speed
+    assert aims_at > 0
+    ball = flat.DesiredBallState(flat.DesiredPhysics(flat.Vector3Partial(z=500.0)))
+    assert match.set_state(flat.DesiredGameState([ball], [flat.DesiredCarState(None, 50.0)]))
+    packet = go_on(match)
+    assert packet.balls[0].target_speed == aims_at
+    assert packet.balls[0].physics.location.z == pytest.approx(500.0)
+    assert packet.players[0].boost == 50.0
+
+
 # --- rules ----------------------------------------------------------------------------------------
 
 

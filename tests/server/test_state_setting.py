@@ -166,6 +166,26 @@ def test_a_ball_set_into_the_goal_is_a_goal():
     assert to_phase(match, Phase.GOAL_SCORED, limit=3).teams[0].score == 1
 
 
+@pytest.mark.odd_packets("bodies are put elsewhere in the countdown")
+def test_a_ball_set_into_the_goal_in_the_countdown_is_a_goal_after_it():
+    match = Match(seats())
+    go_on(match, 100)
+    put(match, balls=[ball_state(vector(0.0, 5300.0, 100.0), vector(0.0, 0.0, -1.0))])
+    to_phase(match, Phase.KICKOFF)
+    assert to_phase(match, Phase.GOAL_SCORED, limit=3).teams[0].score == 1
+
+
+def test_cars_that_are_moved_and_not_changed_keep_what_they_did():
+    match = kicked_off(team_size=2)
+    put(match, [car_state(vector(0.0, -150.0, 17.0), vector(0.0, 1400.0, 0.0), boost=0.0)])
+    to_phase(match, Phase.ACTIVE)
+    match.hold(0, controls(jump=True))
+    before = go_on(match, 3).players[0]
+    car = put(match, [car_state(velocity=vector(y=500.0))]).players[0]
+    assert before.air_state == car.air_state == flat.AirState.Jumping
+    assert car.physics.velocity.y == pytest.approx(500.0, abs=0.011)
+
+
 def jumped(match):
     match.hold(0, controls(jump=True))
     go_on(match, 30)

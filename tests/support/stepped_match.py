@@ -68,7 +68,8 @@ def kicked_off(
 
     Of the countdown only the first packet is built.
     """
-    physics = replace(physics or Physics(), simulator=simulator)
+    if simulator is not None:
+        physics = replace(physics or Physics(), simulator=simulator)
     match = Match(
         seats(team_size, bodies), course, physics, seed=seed, on_kickoff=on_kickoff, dialect=Dialect(dialect)
     )

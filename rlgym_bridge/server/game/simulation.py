@@ -159,7 +159,9 @@ class Simulation:
             for name in _BALL:
                 getattr(state, f"ball_{name}")[:] = getattr(settled, f"ball_{name}")
         derive(state)
+        goal_for = self._goal_for if self._ball_set else None
         self._put(state)
+        self._goal_for = goal_for
         if self.on_kickoff is not None:
             self.on_kickoff(self.state.copy())
 
@@ -202,16 +204,27 @@ class Simulation:
             slots: Cars that a client has set.
             ball: Whether a client has set the ball.
         """
+        if not slots and not ball:
+            return
         self._cars_set.update(slots)
         self._ball_set = self._ball_set or ball
         _cut(state)
-        if not np.array_equal(state.buffer[0, self._memory], self.state.buffer[0, self._memory]):
+        if np.array_equal(state.buffer[0, self._memory], self.state.buffer[0, self._memory]):
+            self._move(state, slots, ball)
+        elif ball and self.physics.mode.homing:  # a ball that is put somewhere else forgets its aim
+            moved = state.copy()
+            for name in _BALL:
+                getattr(state, f"ball_{name}")[:] = getattr(self.state, f"ball_{name}")
             self._put(state)
+            self._move(moved, [], ball=True)
         else:
-            moved = np.zeros((1, len(self._teams)), bool)
-            moved[0, [self.places[slot] for slot in slots]] = True
-            self.simulator.nudge([0], state, ball, moved)
-            self._read()
+            self._put(state)
+
+    def _move(self, state: MatchState, slots: Sequence[int], ball: bool) -> None:
+        moved = np.zeros((1, len(self._teams)), bool)
+        moved[0, [self.places[slot] for slot in slots]] = True
+        self.simulator.nudge([0], state, ball, moved)
+        self._read()
 
     def _put(self, state: MatchState) -> None:
         _cut(state)
