@@ -12,20 +12,20 @@ import numpy as np
 import RocketSim as rsim
 
 from rlgym_bridge.derived_fields import derive
-from rlgym_bridge.game import BLUE, ORANGE, TICKS_PER_SECOND
+from rlgym_bridge.game import BLUE, GOAL_THRESHOLD_Y, ORANGE, TICKS_PER_SECOND
 from rlgym_bridge.sim.arena import make_arena, set_mutators
 from rlgym_bridge.sim.arena_reader import ArenaReader, control_of, write_arena
 from rlgym_bridge.sim.boost_thrust import GAME_BOOST_AIR
 from rlgym_bridge.sim.game_modes import mode_number
 from rlgym_bridge.sim.part_times import PartTimes
 from rlgym_bridge.sim.simulator import EVENT, NEVER, Event
-from rlgym_bridge.state import MatchState
+from rlgym_bridge.state import MatchState, layout_of
 
 _MOST_CONTROLS: Final = 10_000  # control vectors remembered as RocketSim's objects
 _FLAGS: Final = frozenset({"unlimited_flips", "unlimited_double_jumps", "enable_team_demos"})
 _DEMO_MODES: Final = (rsim.DemoMode.NORMAL, rsim.DemoMode.ON_CONTACT, rsim.DemoMode.DISABLED)
-_KEPT: Final = ("phase", "clock", "overtime", "score", "dodge_deadzone")
-"""Fields of a match that stay as they were put."""
+_KEPT: Final = slice(layout_of(0, 0).column("phase"), layout_of(0, 0).column("goal_scored"))
+"""Columns of phase, clock, overtime and score, which stay as they were put; the dodge's dead zone, too."""
 
 
 class RocketSim2:
@@ -130,7 +130,7 @@ class RocketSim2:
                     getattr(self.state, f"ball_{name}")[match] = getattr(desired, f"ball_{name}")[row]
                 moved = getattr(desired, f"car_{name}")[row, cars[row]]
                 getattr(self.state, f"car_{name}")[match, cars[row]] = moved
-        derive(self.state)
+        np.greater(np.abs(self.state.ball_position[:, 1]), GOAL_THRESHOLD_Y, out=self.state.goal_scored)
 
     def step(
         self, rows: np.ndarray, delay: Sequence[int] | np.ndarray | None = None,
@@ -199,6 +199,9 @@ class RocketSim2:
         """
         ticks = rows.shape[2]
         most = int(late.max(initial=0)) + ticks
+        if most == ticks:  # they act at once, and nothing waits
+            self._waiting = rows[:, :, -1:].copy()
+            return rows
         waiting = self._waiting
         if (missing := most - waiting.shape[2]) > 0:
             waiting = np.concatenate([waiting, np.repeat(waiting[:, :, -1:], missing, axis=2)], axis=2)
@@ -255,12 +258,11 @@ class RocketSim2:
 
     def _read(self, ticks: int) -> None:
         state = self.state
-        kept = [(getattr(state, name), getattr(state, name).copy()) for name in _KEPT]
+        kept, deadzone = state.buffer[:, _KEPT].copy(), state.dodge_deadzone.copy()
         frames, ids = state.frame + ticks, state.car_player_id.copy()
         for number, match in enumerate(self._matches):
             match.reader.read_into(state, number)
-        for view, before in kept:
-            view[:] = before
+        state.buffer[:, _KEPT], state.dodge_deadzone[:] = kept, deadzone
         state.frame[:], state.car_player_id[:] = frames, ids
         state.car_ball_touches.fill(0)
         for match, _, kind, car, *_ in self._events:

@@ -29,13 +29,14 @@ from rlgym_bridge.state import KNOWN_FIELDS, MatchState, layout_of
 _MOST_TICKS: Final = 24  # a longer gap is not bridged: inputs change every few ticks
 _CAR_LEAP: Final = 40.0  # uu a tick off the prediction: the car was put there (it drives 19 at 2,300 uu/s)
 _BALL_LEAP: Final = 100.0  # uu; at 6,000 uu/s it flies 50 a tick
+_NEAR: Final = 20.0  # uu along an axis, at which neither has leapt
 _MOST: Final = 1e6  # sum of all numbers of the bodies; in the game each body's stays below 40,000
 _BUMP_TICKS: Final = round(0.25 * TICKS_PER_SECOND) + 1
 """Ticks after which no bump is remembered: 0.25 s in RocketSim 2.2.1, half a tick more in RocketSim 3."""
 
 _RULES: Final = (("gravity", 1, 1e-4), ("boost_consumption", 1, 1e-4), ("dodge_deadzone", 1, 1e-4))
 _BODY: Final = (
-    ("position", 3, 1e-3), ("rotation", 9, 1e-3), ("linear_velocity", 3, 1e-3), ("angular_velocity", 3, 1e-5),
+    ("position", 3, 1e-4), ("rotation", 9, 4e-4), ("linear_velocity", 3, 1e-3), ("angular_velocity", 3, 1e-5),
 )  # fmt: skip
 _COUNTED: Final = (
     ("boost_amount", 1, 1.0),  # games burn it a little differently; what counts is whether some is left
@@ -43,13 +44,12 @@ _COUNTED: Final = (
     ("has_double_jumped", 1, 0.5), ("is_supersonic", 1, 0.5),
 )  # fmt: skip
 """Fields that are compared: name, count of numbers, and the difference that rounding makes, in the field's
-unit. A packet's angles cost up to 1e-3 of a rotation's element; see packets/rotation.py."""
+unit. A packet's angles cost up to 3e-4 of a rotation's element; see packets/rotation.py."""
 
 _BODY_SIZE: Final = sum(count for _, count, _ in _BODY)
-_CAR_SIZE: Final = _BODY_SIZE + len(_COUNTED)
 _ROTATION: Final = slice(3, 12)  # of a body
-_BOOST: Final = CONTROL_NAMES.index("boost")
-_IS_THROTTLE: Final = np.array([name == "throttle" for name in CONTROL_NAMES])
+_SAME_ROTATION: Final = 2e-5  # of an element, where the car is not near vertical
+_THROTTLE, _BOOST = map(CONTROL_NAMES.index, ("throttle", "boost"))
 _WHEELS, _AUTOFLIP, _VICTIM = (
     KNOWN_FIELDS.index(name) for name in ("wheels_with_contact", "is_autoflipping", "bump_victim")
 )
@@ -84,11 +84,11 @@ class StateEstimator:
     def _make(self, blue: int, orange: int) -> None:
         rules = DEFAULT if self._name == ROCKETSIM2 else ROCKETSIM
         self._simulator = make_simulator(self._name, 1, blue, orange, mode=self._mode, rules=rules)
+        self._lifts_throttle = "thrust" in rules
         cars = blue + orange
         self._no_delay = np.zeros((1, cars), np.int64)
         self._numbers = _ComparedNumbers(self._simulator.state)
         self._simulated = _HiddenFields(self._simulator.state)
-        self._desired = MatchState(blue, orange)
         self._state: MatchState | None = None
         self._follows = False
         self._wrecks = np.zeros(cars, bool)  # in the latest packet
@@ -138,11 +138,14 @@ class StateEstimator:
         try:
             if stepped:
                 self._step(state, ticks)
-            if self._numbers.agree() and (again or (stepped and ticks == 1)):
+            agrees = self._numbers.agree()
+            if (again or (stepped and ticks == 1)) and (agrees or self._is_little_off(state, wrecks_moved)):
                 if self._doubtful and not again:
                     self._count(1, ...)
                 self._shown.take(self._simulated, ...)
                 self._shown.tell(self._known)
+                if not agrees:
+                    self._nudge(state)
             elif self._numbers.are_possible():
                 self._correct(state, ticks if stepped or again else -1, at_rest, wrecks_moved)
             else:
@@ -163,9 +166,12 @@ class StateEstimator:
 
     def _step(self, state: MatchState, ticks: int) -> None:
         rows = self._rows
-        if self._name == ROCKETSIM2:  # in the game boost includes full throttle
-            boosts = (rows[..., _BOOST] > 0) & (self._simulator.state.car_boost_amount[..., None] > 0)
-            rows = np.where(boosts[..., None] & _IS_THROTTLE, np.float32(1), rows)
+        if self._lifts_throttle:  # in the game boost includes full throttle
+            controls = state.car_controls[0]
+            lacks = (controls[:, _BOOST] > 0) & (controls[:, _THROTTLE] != 1)
+            if lacks.any():
+                rows = rows.copy()
+                rows[0, lacks & (self._simulator.state.car_boost_amount[0] > 0), 0, _THROTTLE] = 1
         if ticks == 1:
             self._simulator.step(rows, self._no_delay)
             return
@@ -174,6 +180,15 @@ class StateEstimator:
         on_roof |= state.car_rotation[0, :, 2, 2] < 0
         self._simulator.step(np.broadcast_to(rows, (*rows.shape[:2], ticks, 8)), self._no_delay)
         self._known[on_roof, 1] = 0
+
+    def _is_little_off(self, state: MatchState, wrecks_moved: bool) -> bool:
+        """Tell whether nothing but bodies differs from the simulation, none by much, and no car is new."""
+        wrecks = state.car_is_demoed[0] > 0
+        if wrecks.any():
+            self._numbers.bodies_agree[1:][wrecks] = True  # they stay where they are simulated
+            if wrecks_moved:
+                return False
+        return self._numbers.are_near() and wrecks.tobytes() == self._wrecks.tobytes()
 
     def _correct(self, state: MatchState, ticks: int, at_rest: bool, wrecks_moved: bool) -> None:
         """Take over a state with which the simulation does not agree, or which does not follow from the last.
@@ -196,6 +211,7 @@ class StateEstimator:
             self._count(ticks, followed)
             for car in np.flatnonzero(~followed).tolist():
                 self._flips[car], self._known[car] = False, new[car]
+                self._known[car, 0] *= ticks <= 1  # it may have fallen onto its wheels in a gap
                 self._victim_doubt[car] = 0 if new[car] else _BUMP_TICKS
         ball_off = np.abs(state.ball_position[0] - simulated.ball_position[0]).max()
         if leapt or (ticks > 0 and ball_off >= _BALL_LEAP):
@@ -205,7 +221,7 @@ class StateEstimator:
             for name, *_ in _BODY:
                 ours, theirs = getattr(state, f"car_{name}")[0], getattr(simulated, f"car_{name}")[0]
                 ours[wrecks & followed] = theirs[wrecks & followed]
-        was_put = self._place(state, wrecks, ticks >= 0, leapt)
+        was_put = self._place(state, wrecks, ticks >= 0 and not leapt)
         if ticks >= 0 and was_put:  # the simulator remembers no bumps, and who leapt may have bumped at once
             self._victim_doubt[:] = [_BUMP_TICKS] * len(wrecks)
         self._doubtful = True
@@ -232,35 +248,35 @@ class StateEstimator:
         self._known[:, 2] = [doubt == 0 for doubt in self._victim_doubt]
         self._doubtful = not self._known.all()
 
-    def _place(self, state: MatchState, wrecks: np.ndarray, follows: bool, leapt: bool) -> bool:
+    def _place(self, state: MatchState, wrecks: np.ndarray, keeps: bool) -> bool:
         """Put what the state has elsewhere there; return whether the whole match was put anew.
 
         Args:
             state: The state.
             wrecks: `(cars,)` bool, the demolished cars: their bodies stay where they are simulated.
-            follows: Whether the simulation follows the match; else it is put anew.
-            leapt: Whether a car is far from where it was simulated; then too.
+            keeps: Whether what the simulator remembers still holds.
         """
-        desired, numbers = self._desired, self._numbers
-        np.copyto(desired.buffer, state.buffer)
-        if not follows:
-            self._simulator.put([0], desired)
+        numbers = self._numbers
+        if not keeps:
+            self._simulator.put([0], state)
             return True
-        numbers.agree()
-        rules, ball, bodies, counted = numbers.parts()
-        bodies[wrecks & counted] = True
-        numbers.keep_agreeing(desired)
-        if leapt or not rules or not counted.all():
-            self._simulator.put([0], desired)
-            return True
-        moved = ~bodies.all(axis=1)
-        if moved.any() or not ball.all():
-            self._simulator.nudge([0], desired, not ball.all(), moved[None])
-        return False
+        numbers.bodies_agree[1:][wrecks & numbers.counted_agree.all(axis=1)] = True
+        if numbers.rules_agree.all() and numbers.counted_agree.all():
+            self._nudge(state)
+            return False
+        self._simulator.put([0], numbers.corrected(state))
+        return True
+
+    def _nudge(self, state: MatchState) -> None:
+        """Move the bodies that the state has elsewhere."""
+        desired = self._numbers.corrected(state)
+        moved = ~self._numbers.bodies_agree.all(axis=1)
+        if moved.any():
+            self._simulator.nudge([0], desired, bool(moved[0]), moved[None, 1:])
 
 
 class _HiddenFields:
-    """What packets do not carry of the cars of one match, as views of a state."""
+    """The numbers of one match that packets do not carry, as views of a state."""
 
     def __init__(self, state: MatchState) -> None:
         layout, one = state.layout, layout_of(1, 0)
@@ -287,37 +303,44 @@ class _HiddenFields:
 
 
 class _ComparedNumbers:
-    """The numbers of one match that a packet shows and the simulator foresees, side by side.
+    """The numbers of one match that packets show and the simulator foresees, side by side.
 
     Args:
         simulated: The simulator's state.
+
+    Attributes:
+        rules_agree: `(3,)` bool, of the latest comparison.
+        bodies_agree: `(1 + cars, 18)` bool, the ball first; a rotation agrees as a whole.
+        counted_agree: `(cars, 7)` bool.
     """
 
     def __init__(self, simulated: MatchState) -> None:
         layout = simulated.layout
+        cars = range(layout.cars)
         fields: list[tuple[tuple[str, int, float], int | None]] = [(one, None) for one in _RULES]
         fields += [((f"ball_{name}", size, off), None) for name, size, off in _BODY]
-        fields += [(one, car) for car in range(layout.cars) for one in (*_BODY, *_COUNTED)]
-        fields += [(("is_demoed", 1, 0.5), car) for car in range(layout.cars)]
+        fields += [(one, car) for car in cars for one in _BODY]
+        fields += [(one, car) for car in cars for one in _COUNTED]
+        # Compared with 0, so that a wreck never agrees: more is to be done then.
+        fields += [(("is_demoed", 1, 0.5), car) for car in cars]
         self._columns = np.array(
             [layout.column(name, at, car) for (name, size, _), car in fields for at in range(size)]
         )
-        self._tolerances = np.repeat(
-            np.array([off for (*_, off), _ in fields], np.float32), [size for (_, size, _), _ in fields]
-        )
-        self._row = simulated.buffer[0]
-        size = len(self._columns)
+        sizes = [size for (_, size, _), _ in fields]
+        self._tolerances = np.repeat([off for (*_, off), _ in fields], sizes).astype(np.float32)
+        size = sum(sizes)
+        self._row, self._desired = simulated.buffer[0], MatchState(layout.blue, layout.orange)
         self._theirs = np.zeros(size, np.float32)
-        # That a car is demolished never agrees: what has to be done for it is not done in passing.
         self._their_columns = self._columns[: size - layout.cars]
         self._taken = self._theirs[: size - layout.cars]
-        self._differences, self._agrees = np.empty(size, np.float32), np.empty(size, bool)
-        self._all = bytes([1]) * size
-        self._of_ball = slice(len(_RULES), len(_RULES) + _BODY_SIZE)
-        self._of_cars = slice(self._of_ball.stop, size - layout.cars)
-        self._of_bodies = np.zeros(self._of_cars.stop, bool)
-        self._of_bodies[self._of_ball] = True
-        self._of_bodies[self._of_cars].reshape(-1, _CAR_SIZE)[:, :_BODY_SIZE] = True
+        self._differences, agree = np.empty(size, np.float32), np.empty(size, bool)
+        self._agree, self._all = agree, bytes([1]) * size
+        bodies = slice(len(_RULES), len(_RULES) + (1 + layout.cars) * _BODY_SIZE)
+        self._rotation_columns = self._columns[bodies].reshape(-1, _BODY_SIZE)[:, _ROTATION]
+        self._body_differences = self._differences[bodies].reshape(-1, _BODY_SIZE)
+        self.rules_agree = agree[: len(_RULES)]
+        self.bodies_agree = agree[bodies].reshape(-1, _BODY_SIZE)
+        self.counted_agree = agree[bodies.stop : size - layout.cars].reshape(-1, len(_COUNTED))
 
     def look_at(self, state: MatchState) -> None:
         """Compare with another state from now on."""
@@ -325,36 +348,42 @@ class _ComparedNumbers:
 
     def agree(self) -> bool:
         """Tell whether all numbers are equal but for rounding, and no car is demolished."""
-        ours, columns = self._differences, self._columns
-        self._shown.take(columns, 0, ours, "clip")
+        ours = self._differences
+        self._shown.take(self._columns, 0, ours, "clip")
         self._row.take(self._their_columns, 0, self._taken, "clip")
         np.subtract(ours, self._theirs, ours)
         np.absolute(ours, ours)
-        np.less_equal(ours, self._tolerances, self._agrees)  # NaN is not
-        return self._agrees.tobytes() == self._all
+        np.less_equal(ours, self._tolerances, self._agree)  # NaN is not
+        if self._agree.tobytes() == self._all:
+            return True
+        # Where a body has to be moved, its rotation is as the packet has it unless they are the same.
+        bodies, rotations = self.bodies_agree, self.bodies_agree[:, _ROTATION]
+        is_there = bodies[:, : _ROTATION.start].all(axis=1) & bodies[:, _ROTATION.stop :].all(axis=1)
+        is_there |= self._body_differences[:, _ROTATION].max(axis=1) < _SAME_ROTATION
+        is_there &= rotations.all(axis=1)
+        rotations &= is_there[:, None]
+        return False
+
+    def are_near(self) -> bool:
+        """Tell whether rules and counted numbers agree, and all bodies are near where they were foreseen."""
+        off = self._body_differences
+        return bool(
+            self.rules_agree.all()
+            and self.counted_agree.all()
+            and off[:, :3].max() < _NEAR  # NaN is not
+            and off.max() < _MOST
+        )
 
     def are_possible(self) -> bool:
         """Tell whether the numbers that packets show are finite, and of a size that the game has."""
         return bool(np.abs(self._shown[self._columns]).sum(dtype=float) < _MOST)  # NaN is not
 
-    def parts(self) -> tuple[bool, np.ndarray, np.ndarray, np.ndarray]:
-        """Return what agreed last, as views: rules, ball `(18,)`, cars `(cars, 18)`, counted `(cars,)`.
-
-        A rotation agrees as a whole.
-        """
-        ball = self._agrees[self._of_ball]
-        cars = self._agrees[self._of_cars].reshape(-1, _CAR_SIZE)
-        bodies = cars[:, :_BODY_SIZE]
-        for body in (ball, *bodies):
-            body[_ROTATION] = body[_ROTATION].all()
-        rules = bool(self._agrees[: len(_RULES)].all())
-        return rules, ball, bodies, cars[:, _BODY_SIZE:].all(axis=1)
-
-    def keep_agreeing(self, desired: MatchState) -> None:
-        """Give a state the simulated numbers of bodies where they agreed last: packets' have been rounded."""
-        agrees = self._agrees[: self._of_cars.stop] & self._of_bodies
-        columns = self._their_columns[agrees]
-        desired.buffer[0, columns] = self._row[columns]
+    def corrected(self, state: MatchState) -> MatchState:
+        """Return a state with the simulated rotations where they agree, for packets' have been rounded."""
+        np.copyto(self._desired.buffer, state.buffer)
+        columns = self._rotation_columns[self.bodies_agree[:, _ROTATION.start]]
+        self._desired.buffer[0, columns] = self._row[columns]
+        return self._desired
 
 
 def _choose_simulator(mode: str, name: str | None) -> str:

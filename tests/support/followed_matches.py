@@ -20,7 +20,7 @@ HIDDEN: Final = (
 ESTIMATED: Final = ("wheels_with_contact", "is_autoflipping", "bump_victim")
 """Those of `KNOWN_FIELDS` that say whether the hidden fields are known."""
 
-_SCENE: Final = 450  # ticks from one set scene to the next: a car on its roof, one that is rammed
+_SCENE: Final = 450  # ticks from one set scene to the next
 _LONGEST: Final = 1500  # ticks after which there is a new kickoff
 
 
@@ -49,7 +49,7 @@ def play(simulator: Simulator, ticks: int, seed: int) -> Iterator[tuple[MatchSta
             yield state, True
             continue
         if since % _SCENE == _SCENE - 1:
-            _set_scene(simulator, ram if since % (2 * _SCENE) > _SCENE else _turn_over)
+            _set_scene(simulator, (_turn_over, ram, _bump)[since // _SCENE % 3])
             until[:] = tick + 240
         if since % 8 == 1:
             actions = chaser.act(None, state)[0]
@@ -75,6 +75,14 @@ def _turn_over(state: MatchState, match: int) -> None:
     state.car_rotation[match, 0] = np.diag([1.0, -1.0, -1.0])
     state.car_linear_velocity[match, 0] = state.car_angular_velocity[match, 0] = 0.0
     state.car_wheels_with_contact[match, 0] = 0
+
+
+def _bump(state: MatchState, match: int) -> None:
+    """Let the first blue car drive into the first orange one, too slowly to demolish it."""
+    ram(state, match)
+    state.car_position[match, 0] = (0, -2650, 17)
+    state.car_linear_velocity[match, 0] = (0, 1400, 0)
+    state.car_supersonic_time[match, 0] = state.car_boost_amount[match] = 0
 
 
 def as_decoded(state: MatchState, shown: MatchState) -> None:
