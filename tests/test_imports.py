@@ -213,7 +213,6 @@ NEEDS_A_SIMULATOR = {
     "rlgym_bridge/sim/boost_thrust.py",
     "rlgym_bridge/sim/car_contact.py",
     "rlgym_bridge/sim/game_car.py",
-    "rlgym_bridge/sim/game_modes.py",
     "rlgym_bridge/sim/jump_and_dodge.py",
     "rlgym_bridge/sim/quick_car.py",
     "rlgym_bridge/sim/rocketsim2.py",
