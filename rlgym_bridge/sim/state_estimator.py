@@ -36,10 +36,10 @@ _BUMP_TICKS: Final = round(0.25 * TICKS_PER_SECOND) + 1
 
 _RULES: Final = (("gravity", 1, 1e-4), ("boost_consumption", 1, 1e-4), ("dodge_deadzone", 1, 1e-4))
 _BODY: Final = (
-    ("position", 3, 1e-4), ("rotation", 9, 4e-4), ("linear_velocity", 3, 1e-3), ("angular_velocity", 3, 1e-5),
+    ("position", 3, 3e-4), ("rotation", 9, 4e-4), ("linear_velocity", 3, 1e-3), ("angular_velocity", 3, 1e-5),
 )  # fmt: skip
 _COUNTED: Final = (
-    ("boost_amount", 1, 1.0),  # games burn it a little differently; what counts is whether some is left
+    ("boost_amount", 1, 5.0),  # games burn it a little differently; what counts is whether some is left
     ("is_demoed", 1, 0.5), ("has_jumped", 1, 0.5), ("is_jumping", 1, 0.5), ("has_flipped", 1, 0.5),
     ("has_double_jumped", 1, 0.5), ("is_supersonic", 1, 0.5),
 )  # fmt: skip
@@ -48,7 +48,7 @@ unit. A packet's angles cost up to 3e-4 of a rotation's element; see packets/rot
 
 _BODY_SIZE: Final = sum(count for _, count, _ in _BODY)
 _ROTATION: Final = slice(3, 12)  # of a body
-_SAME_ROTATION: Final = 2e-5  # of an element, where the car is not near vertical
+_STEP: Final = 1e-5  # of a rotation's element, to which RocketSim 3 rounds
 _THROTTLE, _BOOST = map(CONTROL_NAMES.index, ("throttle", "boost"))
 _WHEELS, _AUTOFLIP, _VICTIM = (
     KNOWN_FIELDS.index(name) for name in ("wheels_with_contact", "is_autoflipping", "bump_victim")
@@ -87,11 +87,11 @@ class StateEstimator:
         self._lifts_throttle = "thrust" in rules
         cars = blue + orange
         self._no_delay = np.zeros((1, cars), np.int64)
-        self._numbers = _ComparedNumbers(self._simulator.state)
+        self._numbers = _ComparedNumbers(self._simulator.state, rounds=self._name == ROCKETSIM3)
         self._simulated = _HiddenFields(self._simulator.state)
         self._state: MatchState | None = None
         self._follows = False
-        self._wrecks = np.zeros(cars, bool)  # in the latest packet
+        self._wrecks, self._has_wrecks = np.zeros(cars, bool), False  # in the latest packet
         self._flips = [False] * cars  # auto-flips in the latest packet; only kept while there is a doubt
         self._known = np.zeros((cars, 3), np.float32)  # wheels, auto-flips, bump victims
         self._victim_doubt = [_BUMP_TICKS] * cars  # ticks until no bump can be remembered that was not seen
@@ -138,7 +138,7 @@ class StateEstimator:
         try:
             if stepped:
                 self._step(state, ticks)
-            agrees = self._numbers.agree()
+            agrees = self._numbers.agree() and not self._has_wrecks
             if (again or (stepped and ticks == 1)) and (agrees or self._is_little_off(state, wrecks_moved)):
                 if self._doubtful and not again:
                     self._count(1, ...)
@@ -207,7 +207,7 @@ class StateEstimator:
             followed = ~new & (wrecks | (off <= _CAR_LEAP * ticks))
         leapt = ticks > 0 and not (followed | new).all()
         if ticks != 0:
-            self._wrecks = wrecks
+            self._wrecks, self._has_wrecks = wrecks, bool(wrecks.any())
             self._count(ticks, followed)
             for car in np.flatnonzero(~followed).tolist():
                 self._flips[car], self._known[car] = False, new[car]
@@ -307,6 +307,7 @@ class _ComparedNumbers:
 
     Args:
         simulated: The simulator's state.
+        rounds: Whether the simulator rounds places and speeds by itself, so that small errors vanish.
 
     Attributes:
         rules_agree: `(3,)` bool, of the latest comparison.
@@ -314,7 +315,7 @@ class _ComparedNumbers:
         counted_agree: `(cars, 7)` bool.
     """
 
-    def __init__(self, simulated: MatchState) -> None:
+    def __init__(self, simulated: MatchState, rounds: bool) -> None:
         layout = simulated.layout
         cars = range(layout.cars)
         fields: list[tuple[tuple[str, int, float], int | None]] = [(one, None) for one in _RULES]
@@ -338,6 +339,10 @@ class _ComparedNumbers:
         bodies = slice(len(_RULES), len(_RULES) + (1 + layout.cars) * _BODY_SIZE)
         self._rotation_columns = self._columns[bodies].reshape(-1, _BODY_SIZE)[:, _ROTATION]
         self._body_differences = self._differences[bodies].reshape(-1, _BODY_SIZE)
+        self._step = _STEP if rounds else 0.0
+        if not rounds:  # an error, however small, would stay
+            tolerances = self._tolerances[bodies].reshape(-1, _BODY_SIZE)
+            tolerances[:, : _ROTATION.start] = tolerances[:, _ROTATION.stop :] = 0
         self.rules_agree = agree[: len(_RULES)]
         self.bodies_agree = agree[bodies].reshape(-1, _BODY_SIZE)
         self.counted_agree = agree[bodies.stop : size - layout.cars].reshape(-1, len(_COUNTED))
@@ -359,7 +364,7 @@ class _ComparedNumbers:
         # Where a body has to be moved, its rotation is as the packet has it unless they are the same.
         bodies, rotations = self.bodies_agree, self.bodies_agree[:, _ROTATION]
         is_there = bodies[:, : _ROTATION.start].all(axis=1) & bodies[:, _ROTATION.stop :].all(axis=1)
-        is_there |= self._body_differences[:, _ROTATION].max(axis=1) < _SAME_ROTATION
+        is_there |= self._body_differences[:, _ROTATION].max(axis=1) < self._step
         is_there &= rotations.all(axis=1)
         rotations &= is_there[:, None]
         return False

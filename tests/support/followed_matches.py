@@ -8,7 +8,8 @@ import numpy as np
 from rlgym_bridge.chaser import Chaser
 from rlgym_bridge.components.actions import LookupTableAction
 from rlgym_bridge.derived_fields import derive
-from rlgym_bridge.sim.simulator import Simulator, make_simulator
+from rlgym_bridge.sim.game_rules import DEFAULT, ROCKETSIM
+from rlgym_bridge.sim.simulator import ROCKETSIM2, Simulator, make_simulator
 from rlgym_bridge.state import KNOWN_FIELDS, MatchState
 from tests.support.states import kickoff, ram
 
@@ -57,6 +58,7 @@ def play(simulator: Simulator, ticks: int, seed: int) -> Iterator[tuple[MatchSta
             drawn = np.where(rng.random(cars) < 0.3, rng.integers(90, size=cars), drawn)
             chosen = np.where(until > tick, drawn, actions)
             rows[:] = parser.parse_batch(chosen[None])
+            rows[..., 0][rows[..., 6] > 0] = 1.0  # so that boost is full throttle in both simulators
         since += 1
         simulator.step(rows, np.zeros((1, cars), np.int64))
         yield state, False
@@ -119,6 +121,11 @@ def _round_angles(turn: np.ndarray) -> None:
             turn[..., row, column] = number
 
 
+def make_player(name: str, cars: int) -> Simulator:
+    """Return a simulator that plays by the rules by which an estimator follows with it."""
+    return make_simulator(name, 1, cars, cars, rules=DEFAULT if name == ROCKETSIM2 else ROCKETSIM)
+
+
 def record(name: str, cars: int, ticks: int, seed: int = 0) -> list[tuple[MatchState, bool]]:
     """Return the states of a match as decoded, with whether all cars stand on their spots.
 
@@ -128,7 +135,7 @@ def record(name: str, cars: int, ticks: int, seed: int = 0) -> list[tuple[MatchS
         ticks: To play.
         seed: Of the drivers.
     """
-    simulator, found = make_simulator(name, 1, cars, cars), []
+    simulator, found = make_player(name, cars), []
     for state, at_rest in play(simulator, ticks, seed):
         shown = MatchState(cars, cars)
         as_decoded(state, shown)
