@@ -88,7 +88,7 @@ class RocketSim3:
         """Step all matches by control vectors `(matches, cars, ticks, 8)`; see `Simulator.step`."""
         late = self._one_tick if delay is None else self._delays(delay)
         ticks = rows.shape[2]
-        given = rows[:, :, :1] if rows.strides[2] == 0 else rows
+        given = rows[:, :, :1] if ticks > 1 and rows.strides[2] == 0 else rows
         try:
             self._matches.step(self.state.buffer, np.ascontiguousarray(given, np.float32), ticks, late)
         except rocketsim_batch.MatchError as error:

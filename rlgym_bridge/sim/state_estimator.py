@@ -92,10 +92,10 @@ class StateEstimator:
         self._state: MatchState | None = None
         self._follows = False
         self._wrecks, self._has_wrecks = np.zeros(cars, bool), False  # in the latest packet
-        self._flips = [False] * cars  # auto-flips in the latest packet; only kept while there is a doubt
+        self._flips = [0.0] * cars  # auto-flips in the latest packet; only kept while there is a doubt
         self._known = np.zeros((cars, 3), np.float32)  # wheels, auto-flips, bump victims
         self._victim_doubt = [_BUMP_TICKS] * cars  # ticks until no bump can be remembered that was not seen
-        self._doubtful = True  # something is not known
+        self._doubtful = self._waits = True  # something is not known; something besides auto-flips
 
     def follow(self, state: MatchState) -> None:
         """Take over the line-up of a state; the next state that is refined is the first one.
@@ -140,7 +140,7 @@ class StateEstimator:
                 self._step(state, ticks)
             agrees = self._numbers.agree() and not self._has_wrecks
             if (again or (stepped and ticks == 1)) and (agrees or self._is_little_off(state, wrecks_moved)):
-                if self._doubtful and not again:
+                if self._doubtful and stepped:
                     self._count(1, ...)
                 self._shown.take(self._simulated, ...)
                 self._shown.tell(self._known)
@@ -210,7 +210,7 @@ class StateEstimator:
             self._wrecks, self._has_wrecks = wrecks, bool(wrecks.any())
             self._count(ticks, followed)
             for car in np.flatnonzero(~followed).tolist():
-                self._flips[car], self._known[car] = False, new[car]
+                self._flips[car], self._known[car] = 0.0, new[car]
                 self._known[car, 0] *= ticks <= 1  # it may have fallen onto its wheels in a gap
                 self._victim_doubt[car] = 0 if new[car] else _BUMP_TICKS
         ball_off = np.abs(state.ball_position[0] - simulated.ball_position[0]).max()
@@ -224,29 +224,31 @@ class StateEstimator:
         was_put = self._place(state, wrecks, ticks >= 0 and not leapt)
         if ticks >= 0 and was_put:  # the simulator remembers no bumps, and who leapt may have bumped at once
             self._victim_doubt[:] = [_BUMP_TICKS] * len(wrecks)
-        self._doubtful = True
-        self._know_victims()
+        self._look_for_doubts()
         self._shown.tell(self._known)
         self._follows = True
 
     def _count(self, ticks: int, cars: np.ndarray | EllipsisType) -> None:
         """Count on what is known of some cars, whose hidden state was simulated."""
+        flips = self._simulated.flips.tolist()
+        if ticks == 1 and flips == self._flips and not self._waits:
+            return
         self._known[cars, 0] = ticks == 1
-        flips = (self._simulated.autoflips[:, 0] > 0).tolist()
-        for car, (flips_now, is_wreck) in enumerate(zip(flips, self._wrecks.tolist(), strict=True)):
+        for car, is_wreck in enumerate(self._wrecks.tolist()):
             if ticks > 1:
                 self._victim_doubt[car] = _BUMP_TICKS
             else:
-                if flips_now and not self._flips[car]:
+                if flips[car] > self._flips[car]:
                     self._known[car, 1] = 1  # it has begun now
                 if self._victim_doubt[car] and not is_wreck:  # the memory of a wreck stands still
                     self._victim_doubt[car] -= 1
         self._flips = flips
-        self._know_victims()
+        self._look_for_doubts()
 
-    def _know_victims(self) -> None:
+    def _look_for_doubts(self) -> None:
         self._known[:, 2] = [doubt == 0 for doubt in self._victim_doubt]
         self._doubtful = not self._known.all()
+        self._waits = not self._known[:, ::2].all()
 
     def _place(self, state: MatchState, wrecks: np.ndarray, keeps: bool) -> bool:
         """Put what the state has elsewhere there; return whether the whole match was put anew.
@@ -282,7 +284,7 @@ class _HiddenFields:
         layout, one = state.layout, layout_of(1, 0)
         cars = state.buffer[0, layout.car_start :].reshape(layout.cars, layout.car_stride)
         first, last = (one.column(name, car=0) - one.car_start for name in ("is_autoflipping", "bump_victim"))
-        self.autoflips = cars[:, first : last + 1]
+        self.autoflips, self.flips = cars[:, first : last + 1], cars[:, first]
         self.wheels, self.on_ground = state.car_wheels_with_contact[0], state.car_on_ground[0]
         self._holds_jump, self._has_flip = state.car_is_holding_jump[0], state.car_has_flip[0]
         self._can_flip, known = state.car_can_flip[0], state.car_known[0]
@@ -290,7 +292,8 @@ class _HiddenFields:
 
     def take(self, other: "_HiddenFields", cars: np.ndarray | EllipsisType) -> None:
         """Become equal to another state for some cars, with what follows from it."""
-        self.autoflips[cars] = other.autoflips[cars]
+        if self.autoflips.tobytes() != other.autoflips.tobytes():
+            self.autoflips[cars] = other.autoflips[cars]
         if self.wheels.tobytes() != other.wheels.tobytes():
             self.wheels[cars] = other.wheels[cars]
             self.on_ground[cars] = other.on_ground[cars]
