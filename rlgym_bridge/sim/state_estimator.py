@@ -19,7 +19,6 @@ from rlgym_bridge.sim.simulator import (
     DEFAULT_SIMULATOR,
     ROCKETSIM2,
     ROCKETSIM3,
-    DeadMatches,
     SimulatorError,
     check_simulator,
     make_simulator,
@@ -150,7 +149,7 @@ class StateEstimator:
                 self._correct(state, ticks if stepped or again else -1, at_rest, wrecks_moved)
             else:
                 self.forget()
-        except (ValueError, DeadMatches):  # the simulator is not made for such numbers
+        except (ValueError, RuntimeError):  # the simulator is not made for such numbers
             self.forget()
         if not self._follows:
             self._shown.tell(np.zeros_like(self._known))
@@ -200,7 +199,7 @@ class StateEstimator:
             wrecks_moved: As for `refine`.
         """
         simulated, wrecks = self._simulator.state, state.car_is_demoed[0] > 0
-        new = (self._wrecks & ~wrecks) | at_rest
+        new = (self._wrecks & ~wrecks & (ticks > 0)) | at_rest
         followed = np.full(len(wrecks), ticks >= 0)
         if ticks > 0:
             off = np.linalg.norm(state.car_position[0] - simulated.car_position[0], axis=1)

@@ -343,6 +343,21 @@ def test_inputs_that_cannot_be_leave_the_estimates(name: str, number: float) -> 
         assert not known[20]
 
 
+@both
+def test_a_car_that_came_back_unseen_is_not_called_known(name: str) -> None:
+    estimator, shown, seen = StateEstimator(1, 1, simulator=name), MatchState(1, 1), []
+    for state, at_rest in play(make_player(name, 1), 1600, seed=0):
+        as_decoded(state, shown)
+        if seen and state.car_is_demoed.any():
+            continue  # lost, and for so long that nothing is followed
+        estimator.refine(shown, 30 if len(seen) == 1 else 1, at_rest)
+        if seen or state.car_is_demoed.any():
+            seen.append(shown.car_known[0, :, [WHEELS, AUTOFLIP, VICTIM]].any())
+        if len(seen) == 3:
+            break
+    assert seen[1:] == [False, True]
+
+
 def test_modes_other_than_soccar_are_followed_with_rocketsim_2() -> None:
     estimator = StateEstimator(1, 1, "Snowday", ROCKETSIM3)
     state, _ = record(ROCKETSIM2, 1, 1)[0]
