@@ -42,7 +42,8 @@ def test_the_server_uses_nothing_of_the_decoder_but_constants(path: Path) -> Non
 def test_the_live_side_knows_neither_server_nor_simulator(path: Path) -> None:
     found = imports(path)
     if path.name == "decoder.py":  # where RocketSim is installed a simulation follows the match
-        found -= {"rlgym_bridge.sim.shadow", "rlgym_bridge.sim.shadow.Shadow"}
+        estimator = "rlgym_bridge.sim.state_estimator"
+        found -= {estimator, f"{estimator}.StateEstimator"}
     assert not any(
         name.startswith(("rlgym_bridge.server", "rlgym_bridge.sim", "RocketSim")) for name in found
     )
@@ -201,14 +202,11 @@ NEEDS_A_SIMULATOR = {
     "rlgym_bridge/sim/boost_thrust.py",
     "rlgym_bridge/sim/car_contact.py",
     "rlgym_bridge/sim/game_car.py",
-    "rlgym_bridge/sim/game_modes.py",
     "rlgym_bridge/sim/jump_and_dodge.py",
     "rlgym_bridge/sim/quick_car.py",
     "rlgym_bridge/sim/rocketsim2.py",
     "rlgym_bridge/sim/rocketsim3.py",
     "rlgym_bridge/sim/ruled_arena.py",
-    "rlgym_bridge/sim/shadow.py",
-    "rlgym_bridge/sim/shadow_car.py",
     "rlgym_bridge/sim/struck_cars.py",
     "rlgym_bridge/sim/wheel_forces.py",
 }

@@ -1,7 +1,7 @@
 """Decode RLBot packets into a `MatchState`.
 
 What the packet carries is copied. What it does not carry is counted (`packets/cars.py`, `packets/pads.py`)
-or, where RocketSim is installed, read from a simulation that follows the match (`sim/shadow.py`).
+or, where RocketSim is installed, read from a simulation that follows the match (`sim/state_estimator.py`).
 `car_known` flags which of these values are exact. Every packet must be decoded, in order; repeated, lost
 and restarted frame numbers are expected.
 """
@@ -30,12 +30,8 @@ from rlgym_bridge.packets.cars import CarCounters
 from rlgym_bridge.packets.dialect_detector import DialectDetector
 from rlgym_bridge.packets.pads import PadTimers
 from rlgym_bridge.packets.rotation import matrix
+from rlgym_bridge.sim.state_estimator import StateEstimator
 from rlgym_bridge.state import MATCH_FORMAT, MatchState, layout_of
-
-try:
-    from rlgym_bridge.sim.shadow import Shadow
-except ImportError:  # RocketSim is not installed
-    Shadow = None  # type: ignore[assignment, misc]
 
 ESTIMATES = ("wheels_with_contact", "is_autoflipping", "bump_victim")
 """Those of `state.KNOWN_FIELDS` that counting can only estimate, or cannot tell at all."""
@@ -61,6 +57,7 @@ class Decoder:
         config: The match's configuration; None where the server sent none.
         shadow: Whether a simulation follows the match; None for yes where RocketSim is installed.
         dialect: What is known of the server's dialect beforehand; the rest is detected from packets.
+        simulator: Name of the simulator that follows; see `StateEstimator`.
 
     Attributes:
         state: The newest state, one match; a new object whenever the team sizes change. None before the
@@ -80,17 +77,19 @@ class Decoder:
         config: flat.MatchConfiguration | None = None,
         shadow: bool | None = None,
         dialect: Dialect | None = None,
+        simulator: str | None = None,
     ) -> None:
         self.detector = DialectDetector(dialect)
-        if shadow and Shadow is None:
-            raise ImportError("a shadow simulation needs RocketSim: pip install rocketsim")
-        self._has_shadow = Shadow is not None if shadow is None else shadow
-        self._shadow: Shadow | None = None
-        self._shadow_is_current = False  # it has the cars of `players`
+        if shadow and not StateEstimator.is_installed():
+            raise ImportError("a state estimator needs RocketSim: pip install rocketsim")
+        self._has_estimator = StateEstimator.is_installed() if shadow is None else shadow
+        self._estimator: StateEstimator | None = None
+        self._simulator = simulator
+        self._is_current = False  # the estimator has the cars of `players`
         self._simulates = False  # it can follow `players`
         self._warned_of_refusal = False
         self._mode = "Soccar" if config is None else str(config.game_mode).removeprefix("GameMode.")
-        self.estimates = () if self._has_shadow else ESTIMATES
+        self.estimates = () if self._has_estimator else ESTIMATES
         self.state: MatchState | None = None
         self.packet_indices: list[int] = []
         self.players: list[tuple[int, int]] = []
@@ -111,9 +110,9 @@ class Decoder:
             blue: Cars of the blue team.
             orange: Cars of the orange team.
         """
-        if self._has_shadow and self._shadow is None:
-            with suppress(FileNotFoundError, RuntimeError, ValueError):  # the first packet tells of it
-                self._shadow = Shadow(MatchState(blue, orange), self._mode)
+        if self._has_estimator and self._estimator is None:
+            with suppress(ImportError, FileNotFoundError, RuntimeError, ValueError):  # the first packet tells
+                self._estimator = StateEstimator(blue, orange, self._mode, self._simulator)
 
     def update(self, packet: flat.GamePacket) -> MatchState:
         """Take in one packet.
@@ -177,34 +176,37 @@ class Decoder:
         return state
 
     def _refine(self, state: MatchState, phase: int, ticks: int, at_rest: bool, touched: list[int]) -> None:
-        """Fill in what the shadow simulation knows."""
-        if not self._shadow_is_current and not self._update_shadow_cars(state):
+        """Fill in what the simulation knows."""
+        if not self._is_current and not self._follow_cars(state):
             return
-        assert self._shadow is not None  # made by _update_shadow_cars
+        assert self._estimator is not None  # made by _follow_cars
         if phase not in PLAYING_PHASES and phase != Phase.GOAL_SCORED:
-            self._shadow.forget()
+            self._estimator.forget()
             return
-        contacts = self._shadow.refine(state, ticks, at_rest, self.detector.at_origin is True)
+        contacts = self._estimator.refine(state, ticks, at_rest, self.detector.at_origin is True)
         if touched and contacts:
             self._count_lost_touches(state, touched, contacts)
 
-    def _update_shadow_cars(self, state: MatchState) -> bool:
-        """Put the current cars into the simulation; tell whether it can follow them."""
+    def _follow_cars(self, state: MatchState) -> bool:
+        """Let the simulation have the current cars; tell whether it can follow them."""
         try:
-            if self._shadow is None:
-                self._shadow = Shadow(state, self._mode)
-            else:
-                self._shadow.replace_cars(state)
-        except (FileNotFoundError, RuntimeError, ValueError) as error:
+            if self._estimator is None:
+                layout = state.layout
+                self._estimator = StateEstimator(layout.blue, layout.orange, self._mode, self._simulator)
+        except (ImportError, FileNotFoundError, RuntimeError, ValueError) as error:
+            self._simulates = self._has_estimator = False
+            self.estimates = ESTIMATES
+            _LOG.warning("no simulation follows the match, so %s are estimates: %s", ESTIMATES, error)
+            return False
+        try:
+            self._estimator.follow(state)
+        except (RuntimeError, ValueError) as error:  # these cars cannot be followed; others may be
             self._simulates = False
-            if isinstance(error, FileNotFoundError) or self._mode not in Shadow.modes:
-                self._has_shadow, self.estimates = False, ESTIMATES
-                _LOG.warning("no simulation follows the match, so %s are estimates: %s", ESTIMATES, error)
-            elif not self._warned_of_refusal:  # these cars cannot be followed; others may be
+            if not self._warned_of_refusal:
                 self._warned_of_refusal = True
                 _LOG.warning("no simulation follows these cars, so %s are estimates: %s", ESTIMATES, error)
             return False
-        self._shadow_is_current = True
+        self._is_current = True
         return True
 
     def _touches(self) -> list[int]:
@@ -239,8 +241,8 @@ class Decoder:
 
     def _forget(self) -> None:
         self._pads.forget()
-        if self._shadow is not None:
-            self._shadow.forget()
+        if self._estimator is not None:
+            self._estimator.forget()
         for counters in self._cars.values():
             counters.forget()
 
@@ -253,7 +255,7 @@ class Decoder:
             self.state = MatchState(layout.blue, layout.orange)
             self._target = self.state.buffer.data.cast("B")
             self._car_start, self._car_bytes = 4 * layout.car_start, 4 * layout.car_stride
-        self._shadow_is_current, self._simulates = False, self._has_shadow
+        self._is_current, self._simulates = False, self._has_estimator
         self.players = players
         present = {player_id for _, player_id in players}
         self._cars = {player_id: car for player_id, car in self._cars.items() if player_id in present}

@@ -3,14 +3,8 @@
 from collections.abc import Mapping
 from typing import Final
 
-import RocketSim as rsim
-
-PLAYED_MODES: Final[Mapping[str, int]] = {
-    "Soccar": rsim.GameMode.SOCCAR,
-    "Heatseeker": rsim.GameMode.HEATSEEKER,
-    "Snowday": rsim.GameMode.SNOWDAY,
-}
-"""RocketSim's numbers of the modes, by the names of `flat.GameMode`."""
+PLAYED_MODES: Final[Mapping[str, int]] = {"Soccar": 0, "Heatseeker": 2, "Snowday": 3}
+"""RocketSim's own numbers of the modes (`RocketSim.GameMode`), by the names of `flat.GameMode`."""
 
 _WHY_NOT: Final = {
     "Hoops": "rlgym-rocket-league brings no collision meshes of its arena",

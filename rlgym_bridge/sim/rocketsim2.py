@@ -11,8 +11,7 @@ from typing import Any, Final
 import numpy as np
 import RocketSim as rsim
 
-from rlgym_bridge.derived_fields import derive
-from rlgym_bridge.game import BLUE, ORANGE, TICKS_PER_SECOND
+from rlgym_bridge.game import BLUE, GOAL_THRESHOLD_Y, ORANGE, TICKS_PER_SECOND
 from rlgym_bridge.sim.arena import make_arena, set_mutators
 from rlgym_bridge.sim.arena_reader import ArenaReader, control_of, write_arena
 from rlgym_bridge.sim.boost_thrust import GAME_BOOST_AIR
@@ -30,6 +29,10 @@ _KEPT: Final = [
                           ("dodge_deadzone", 0)]
 ]  # fmt: skip
 """Columns of a match that stay as they were put."""
+
+_BODY_SIZE: Final = 18  # numbers of a body, which lie side by side
+_OF_BALL: Final = layout_of(0, 0).column("ball_position")
+_IN_CAR: Final = layout_of(1, 0).column("position", car=0) - layout_of(1, 0).car_start
 
 
 class RocketSim2:
@@ -119,22 +122,15 @@ class RocketSim2:
 
         RocketSim 2.2.1 forgets the contacts of what it sets.
         """
+        layout = self.state.layout
+        firsts = range(layout.car_start + _IN_CAR, layout.size, layout.car_stride)
         for row, match in enumerate(matches):
-            arena, players = self._matches[match].arena, self._matches[match].reader.cars
-            if ball:
-                body = arena.ball.get_state()
-                _place(body, desired, "ball_", row)
-                arena.ball.set_state(body)
-            for place in np.flatnonzero(cars[row]).tolist():
-                body = players[place].get_state()
-                _place(body, desired, "car_", (row, place))
-                players[place].set_state(body)
-            for name in ("position", "rotation", "linear_velocity", "angular_velocity"):
-                if ball:
-                    getattr(self.state, f"ball_{name}")[match] = getattr(desired, f"ball_{name}")[row]
-                moved = getattr(desired, f"car_{name}")[row, cars[row]]
-                getattr(self.state, f"car_{name}")[match, cars[row]] = moved
-        derive(self.state)
+            one, given, shown = self._matches[match], desired.buffer[row], self.state.buffer[match]
+            moved = [(one.reader.cars[car], firsts[car]) for car in np.flatnonzero(cars[row]).tolist()]
+            for body, first in [(one.arena.ball, _OF_BALL), *moved] if ball else moved:
+                _move(body, given[first : first + _BODY_SIZE].tolist())
+                shown[first : first + _BODY_SIZE] = given[first : first + _BODY_SIZE]
+        np.greater(np.abs(self.state.ball_position[:, 1]), GOAL_THRESHOLD_Y, out=self.state.goal_scored)
 
     def step(
         self, rows: np.ndarray, delay: Sequence[int] | np.ndarray | None = None,
@@ -215,6 +211,9 @@ class RocketSim2:
         """
         ticks = rows.shape[2]
         most = int(late.max(initial=0)) + ticks
+        if most == ticks:  # they act at once, and nothing waits
+            self._waiting = rows[:, :, -1:].copy()
+            return rows
         waiting = self._waiting
         if (missing := most - waiting.shape[2]) > 0:
             waiting = np.concatenate([waiting, np.repeat(waiting[:, :, -1:], missing, axis=2)], axis=2)
@@ -343,11 +342,12 @@ def _same_ball(desired: MatchState, row: int, shown: MatchState, number: int) ->
     return bool((desired.buffer[row, first:last] == shown.buffer[number, first:last]).all())
 
 
-def _place(body: Any, desired: MatchState, of: str, at: Any) -> None:
-    """Set place, rotation and velocities of a body of RocketSim's."""
-    values = (getattr(desired, of + name)[at] for name in ("position", "linear_velocity", "angular_velocity"))
-    body.pos, body.vel, body.ang_vel = (rsim.Vec(*value.tolist()) for value in values)
-    body.rot_mat = rsim.RotMat(*getattr(desired, of + "rotation")[at].T.ravel().tolist())
+def _move(body: Any, numbers: Sequence[float]) -> None:
+    """Set place, rotation and velocities of a body of RocketSim's to numbers as they lie in a state."""
+    state = body.get_state()
+    state.pos, state.vel, state.ang_vel = (rsim.Vec(*numbers[at : at + 3]) for at in (0, 12, 15))
+    state.rot_mat = rsim.RotMat(*numbers[3:12:3], *numbers[4:12:3], *numbers[5:12:3])
+    body.set_state(state)
 
 
 class _Listener:

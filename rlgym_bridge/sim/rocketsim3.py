@@ -50,6 +50,7 @@ class RocketSim3:
         self._matches = rocketsim_batch.Matches(matches, _layout(blue, orange), seed=seed, threads=threads)
         self._own = self._matches.mutators(0)
         self._cars = (matches, blue + orange)
+        self._one_tick = np.ones(self._cars, np.int64)
 
     def seed(self, seed: int) -> None:
         """Begin the random stream of the respawns anew."""
@@ -85,23 +86,22 @@ class RocketSim3:
         times: PartTimes | None = None,
     ) -> None:  # fmt: skip
         """Step all matches by control vectors `(matches, cars, ticks, 8)`; see `Simulator.step`."""
+        late = self._one_tick if delay is None else self._delays(delay)
         ticks = rows.shape[2]
-        given = rows[:, :, :1] if rows.strides[2] == 0 else rows
+        given = rows[:, :, :1] if ticks > 1 and rows.strides[2] == 0 else rows
         try:
-            self._matches.step(
-                self.state.buffer, np.ascontiguousarray(given, np.float32), ticks, self._late(delay)
-            )
+            self._matches.step(self.state.buffer, np.ascontiguousarray(given, np.float32), ticks, late)
         except rocketsim_batch.MatchError as error:
             raise _dead(error) from error
         finally:
             if times is not None:
                 times.end("physics")
 
-    def _late(self, delay: Sequence[int] | np.ndarray | None) -> np.ndarray:
-        """Return the delay of every car, checked; quick where it comes as the module takes it."""
-        if isinstance(delay, np.ndarray) and delay.dtype == np.int64 and delay.shape == self._cars:
-            return np.ascontiguousarray(delay)
-        late = np.ones(1, np.int64) if delay is None else np.asarray(delay)
+    def _delays(self, delay: Sequence[int] | np.ndarray) -> np.ndarray:
+        """Return delays of `step` as the module takes them; it checks whole ones that are as long already."""
+        late = np.asarray(delay)
+        if late.dtype == np.int64 and late.shape == self._cars and late.flags.c_contiguous:
+            return late
         if late.dtype.kind not in "iu" or late.min() < 0:
             raise ValueError(f"delay is {delay}, expected whole ticks, 0 or more")
         late = np.broadcast_to(late[:, None] if late.ndim == 1 else late, self._cars)

@@ -38,7 +38,7 @@ def live_vs_compat(team_size: int, rounds: int, shadow: bool = False) -> dict[st
     Args:
         team_size: Cars a team.
         rounds: Measured in turns; the medians are given.
-        shadow: Our shadow simulation against the peer's `SimExtraInfo`, in place of counting alone.
+        shadow: Our state estimator against the peer's `SimExtraInfo`, in place of counting alone.
     """
     torch.set_num_threads(1)
     packets = record_packets(team_size)

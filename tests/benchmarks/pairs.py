@@ -45,9 +45,12 @@ for line in sys.stdin:
 
 _LIVE: Final = """
 import torch
-from rlgym_bridge.sim import shadow
 from tests.benchmarks import live_path
-for module in (live_path, shadow):  # older checkouts know RocketSim's thrust alone: equal packets for both
+try:
+    from rlgym_bridge.sim import state_estimator as follower
+except ImportError:  # a checkout of 2026-11-26 or before
+    from rlgym_bridge.sim import shadow as follower
+for module in (live_path, follower):  # older checkouts know RocketSim's thrust alone: equal packets for both
     module.DEFAULT = frozenset()
 torch.set_num_threads(1)
 packets = of(live_path, "record_packets", "_packets")({size})

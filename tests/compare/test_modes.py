@@ -17,6 +17,10 @@ from rlgym_bridge.state import MatchState
 _TICKS = 90  # of a scene
 
 
+def test_modes_have_rocketsims_numbers() -> None:
+    assert {name: getattr(rsim.GameMode, name.upper()) for name in PLAYED_MODES} == PLAYED_MODES
+
+
 def free_ball(mode: str) -> Recording:
     """Return balls that fly and bounce in a mode, one after the other, without cars."""
     arena, cars = make_arena([0], mode=PLAYED_MODES[mode])

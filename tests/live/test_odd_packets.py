@@ -3,7 +3,6 @@
 import logging
 import math
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +13,6 @@ from rlgym_bridge.live.faults import Faults
 from rlgym_bridge.live.player import LivePlayer
 from rlgym_bridge.packets.decoder import Decoder
 from rlgym_bridge.server.game.packer import field_info
-from rlgym_bridge.sim import shadow
 from rlgym_bridge.state import KNOWN_FIELDS
 from tests.parity.world import make_match, with_fields
 from tests.support.made_packets import at, packet, player
@@ -78,7 +76,7 @@ def test_frame_numbers_beyond_31_bits_go_on() -> None:
     assert seen == [2**31 - 1, -(2**31), -(2**31) + 1, -1, 0]
 
 
-def test_a_player_of_no_team_ends_the_shadow_for_a_while(
+def test_a_player_of_no_team_ends_the_estimates_for_a_while(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     decoder = Decoder(field_info())
@@ -93,18 +91,7 @@ def test_a_player_of_no_team_ends_the_shadow_for_a_while(
     assert not decoder.estimates
 
 
-def counted(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """Note the arenas that are made from now on."""
-    made: list[Any] = []
-    original = shadow.make_arena
-    monkeypatch.setattr(shadow, "make_arena", lambda *them: (made.append(them), original(*them))[1])
-    return made
-
-
-def test_players_who_come_or_go_keep_the_arena(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    made = counted(monkeypatch)
+def test_players_who_come_or_go_are_followed_on() -> None:
     following = Decoder(field_info())
     for number, one in enumerate(playing(make_match(2, 0), ticks=90, skip=300)):
         if 30 <= number < 60:
@@ -120,22 +107,6 @@ def test_players_who_come_or_go_keep_the_arena(
             for name in ("wheels_with_contact", "is_autoflipping", "bump_victim"):
                 ours, theirs = getattr(state, "car_" + name), getattr(fresh, "car_" + name)
                 np.testing.assert_array_equal(ours, theirs, err_msg=f"{name}, packet {number}")
-    assert len(made) == 3, "one for each decoder"
-
-
-def test_an_arena_in_which_the_cars_do_not_fit_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = counted(monkeypatch)
-
-    def refuse(*_: Any) -> None:
-        raise RuntimeError("not in order")
-
-    decoder = Decoder(field_info())
-    packets = playing(make_match(2, 0), ticks=6, skip=300)
-    decoder.update(packets[0])
-    monkeypatch.setattr(shadow, "place_cars", refuse)
-    for one in packets[1:]:
-        state = decoder.update(with_fields(one, players=one.players[:3]))
-    assert len(made) == 2 and state.car_known[0, :, WHEELS].all()
 
 
 def test_the_answer_to_other_players_comes_before_their_cars() -> None:

@@ -269,7 +269,7 @@ def test_the_same_seed_and_inputs_give_the_same_packets(name: str) -> None:
     assert [packet.pack() for packet in first[: len(again)]] == [packet.pack() for packet in again]
 
 
-def test_in_heatseeker_a_ball_that_is_set_keeps_its_aim_whatever_else_is_set() -> None:
+def test_in_heatseeker_a_ball_that_is_set_keeps_its_aim() -> None:
     match = kicked_off(physics=Physics.of(HEATSEEKER))
     put_car(match, 0, (1000.0, -600.0, 17.03), velocity=(0.0, 1400.0, 0.0), yaw=math.pi / 2)
     put_ball(match, (1000.0, 0.0, 110.0), (0.0, 0.0, 0.1))

@@ -167,7 +167,7 @@ def test_a_ball_set_into_the_goal_is_a_goal():
 
 
 @pytest.mark.odd_packets("bodies are put elsewhere in the countdown")
-def test_a_ball_set_into_the_goal_in_the_countdown_is_a_goal_after_it():
+def test_a_ball_set_into_the_goal_in_the_countdown_scores():
     match = Match(seats())
     go_on(match, 100)
     put(match, balls=[ball_state(vector(0.0, 5300.0, 100.0), vector(0.0, 0.0, -1.0))])

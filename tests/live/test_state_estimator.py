@@ -1,6 +1,8 @@
-"""The simulation beside the decoder: it knows what packets do not say, and when it does not know."""
+"""The state estimator knows what packets do not say, and when it does not know."""
 
+import importlib
 import random
+import sys
 from typing import Any
 
 import numpy as np
@@ -12,12 +14,14 @@ from rlgym_bridge.game import Phase
 from rlgym_bridge.packets.decoder import ESTIMATES, Decoder
 from rlgym_bridge.server.game.match_physics import Physics
 from rlgym_bridge.server.game.packer import field_info
-from rlgym_bridge.sim import shadow_car
-from rlgym_bridge.sim.shadow_car import is_there
-from rlgym_bridge.state import KNOWN_FIELDS
+from rlgym_bridge.sim.simulator import ROCKETSIM2, ROCKETSIM3
+from rlgym_bridge.sim.state_estimator import StateEstimator
+from rlgym_bridge.state import KNOWN_FIELDS, MatchState
 from tests.parity.scenes import Director, Stage, turtle
 from tests.parity.world import drive, make_match, through_bytes, with_fields
+from tests.support.followed_matches import as_decoded, make_player, play, record
 from tests.support.packet_streams import playing
+from tests.support.simulators import both, needs_native
 from tests.support.stepped_match import kicked_off, put_car
 
 WHEELS, AUTOFLIP, VICTIM = (
@@ -190,7 +194,7 @@ def test_without_collision_meshes_counting_goes_on_and_says_so(
     def missing(*_: object) -> None:
         raise FileNotFoundError("no meshes")
 
-    monkeypatch.setattr("rlgym_bridge.packets.decoder.Shadow", missing)
+    monkeypatch.setattr("rlgym_bridge.packets.decoder.StateEstimator.__init__", missing)
     decoder = Decoder(field_info())
     states = [decoder.update(one) for one in playing(make_match(1, 0), ticks=20, skip=300)]
     assert states[-1].car_on_ground.any() and decoder.estimates == ESTIMATES
@@ -205,23 +209,180 @@ def test_the_shadow_is_of_the_matchs_mode_or_missing(mode: flat.GameMode) -> Non
     assert bool(decoder.estimates) == (mode == flat.GameMode.Hoops)
 
 
+SURE_BY = {
+    "wheels_with_contact": WHEELS, "on_ground": WHEELS, "can_flip": WHEELS, "is_autoflipping": AUTOFLIP,
+    "autoflip_timer": AUTOFLIP, "autoflip_direction": AUTOFLIP, "bump_victim": VICTIM,
+}  # fmt: skip
+"""For each hidden field of a car the number of `KNOWN_FIELDS` that tells whether it is known."""
+
+
+def wrong(shown: MatchState, right: MatchState) -> list[str]:
+    """Return the hidden fields that are said to be known, and are not those of the match."""
+    found = []
+    for name, number in SURE_BY.items():
+        off = np.abs(getattr(shown, f"car_{name}")[0] - getattr(right, f"car_{name}")[0]) > 2e-4
+        if off.reshape(len(off), -1)[shown.car_known[0, :, number] > 0].any():
+            found.append(name)
+    return found
+
+
+@both
+@pytest.mark.parametrize(
+    ("cars", "ticks"),
+    [
+        (1, 3000),
+        pytest.param(1, 20_000, marks=pytest.mark.slow),
+        pytest.param(3, 6000, marks=pytest.mark.slow),
+    ],
+)
+def test_every_hidden_field_is_that_of_the_simulator_that_plays(name: str, cars: int, ticks: int) -> None:
+    estimator, shown = StateEstimator(cars, cars, simulator=name), MatchState(cars, cars)
+    known, seen = np.zeros(len(KNOWN_FIELDS)), dict.fromkeys(("flips", "bumps", "wrecks", "in the air"), 0)
+    off: list[str] = []
+    for state, at_rest in play(make_player(name, cars), ticks, seed=0):
+        as_decoded(state, shown)
+        estimator.refine(shown, 1, at_rest)
+        off += wrong(shown, state)
+        known += shown.car_known[0].mean(axis=0)
+        seen["flips"] += bool(state.car_is_autoflipping.any())
+        seen["bumps"] += bool((state.car_bump_victim >= 0).any())
+        seen["wrecks"] += bool(state.car_is_demoed.any())
+        seen["in the air"] += not state.car_on_ground.all()
+    # RocketSim 2.2.1 forgets contacts of what is set: a wheel on another car may be off for a tick.
+    assert off.count("wheels_with_contact") == len(off) <= (name == ROCKETSIM2) * (cars > 1)
+    assert known[WHEELS] > 0.99 * ticks and known[VICTIM] > 0.8 * ticks and known[AUTOFLIP] > 0.4 * ticks
+    assert all(seen.values()), seen
+
+
+@both
+def test_over_gaps_what_is_known_is_that_of_the_simulator(name: str) -> None:
+    estimator, shown, rng = StateEstimator(1, 1, simulator=name), MatchState(1, 1), random.Random(3)
+    known, missed = 0, 0
+    for state, at_rest in play(make_player(name, 1), 3000, seed=3):
+        if not at_rest and rng.random() < 0.05:
+            missed += 1
+            continue
+        as_decoded(state, shown)
+        estimator.refine(shown, missed + 1, at_rest)
+        assert not wrong(shown, state)
+        assert not (missed and shown.car_known[0, :, WHEELS].any()) or at_rest
+        known, missed = known + int(shown.car_known[0, :, AUTOFLIP].sum()), 0
+    assert known > 1000
+
+
+def spied(monkeypatch: pytest.MonkeyPatch, name: str) -> list[tuple[str, Any]]:
+    """Note the calls that set something in a simulator from now on: name, and the cars that are moved."""
+    made: list[tuple[str, Any]] = []
+    module, of = {
+        ROCKETSIM2: ("rocketsim2", "RocketSim2"), ROCKETSIM3: ("rocketsim3", "RocketSim3"),
+    }[name]  # fmt: skip
+    simulator = getattr(importlib.import_module(f"rlgym_bridge.sim.{module}"), of)
+    for method in ("put", "nudge"):
+        original = getattr(simulator, method)
+
+        def noted(*given: Any, method: str = method, original: Any = original) -> None:
+            made.append((method, given[4][0].tolist() if method == "nudge" else None))
+            original(*given)
+
+        monkeypatch.setattr(simulator, method, noted)
+    return made
+
+
+@both
+def test_nothing_is_set_where_the_simulation_agrees(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    states = record(name, 1, 250)
+    made, estimator = spied(monkeypatch, name), StateEstimator(1, 1, simulator=name)
+    for state, at_rest in states:
+        estimator.refine(state, 1, at_rest)
+    # RocketSim 2.2.1 does not round, so a packet's rounded angles are to be seen for a while.
+    assert made[0][0] == "put" and len(made) <= (125 if name == ROCKETSIM2 else 1)
+
+
+@needs_native
+def test_an_error_lasts_a_tick(monkeypatch: pytest.MonkeyPatch) -> None:
+    states = record(ROCKETSIM3, 1, 250)
+    states[200][0].car_position[0, 1] += (3.0, -2.0, 0.0)
+    made, estimator = spied(monkeypatch, ROCKETSIM3), StateEstimator(1, 1, simulator=ROCKETSIM3)
+    set_in = []
+    for tick, (state, at_rest) in enumerate(states):
+        estimator.refine(state, 1, at_rest)
+        set_in += [(tick, *one) for one in made]
+        made.clear()
+    assert set_in[:3] == [(0, "put", None), (200, "nudge", [False, True]), (201, "nudge", [False, True])]
+    assert len(set_in) <= 4, "the wheels' springs remember it for a tick"
+    assert states[-1][0].car_known[0, :, [WHEELS, AUTOFLIP, VICTIM]].all()
+
+
+@both
+def test_a_flag_that_was_not_foreseen_puts_the_match_anew(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    states = record(name, 1, 250)
+    made, estimator = spied(monkeypatch, name), StateEstimator(1, 1, simulator=name)
+    known = []
+    for tick, (state, at_rest) in enumerate(states):
+        if tick == 200:
+            made.clear()
+            state.car_has_double_jumped[0, 0] = 1 - state.car_has_double_jumped[0, 0]
+        estimator.refine(state, 1, at_rest)
+        known.append(state.car_known[0, :, [WHEELS, AUTOFLIP, VICTIM]].T.tolist())
+    assert made[0][0] == "put" and known[199] == [[1, 1, 1], [1, 1, 1]]
+    assert known[200] == [[1, 1, 0], [1, 1, 0]], "a bump of before is forgotten"
+    assert known[249] == [[1, 1, 1], [1, 1, 1]]
+
+
+@both
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), 7.0])
+def test_inputs_that_cannot_be_leave_the_estimates(name: str, number: float) -> None:
+    states, estimator, known = record(name, 1, 30), StateEstimator(1, 1, simulator=name), []
+    states[20][0].car_controls[0, 1, 0] = number
+    for state, at_rest in states:
+        estimator.refine(state, 1, at_rest)
+        known.append(bool(state.car_known[0, :, WHEELS].all()))
+    assert all(known[:20]) and all(known[23:])
+    if name == ROCKETSIM3:
+        assert not known[20]
+
+
+@both
+def test_a_car_that_came_back_unseen_is_not_called_known(name: str) -> None:
+    estimator, shown, seen = StateEstimator(1, 1, simulator=name), MatchState(1, 1), []
+    for state, at_rest in play(make_player(name, 1), 1600, seed=0):
+        as_decoded(state, shown)
+        if seen and state.car_is_demoed.any():
+            continue  # lost, and for so long that nothing is followed
+        estimator.refine(shown, 30 if len(seen) == 1 else 1, at_rest)
+        if seen or state.car_is_demoed.any():
+            seen.append(shown.car_known[0, :, [WHEELS, AUTOFLIP, VICTIM]].any())
+        if len(seen) == 3:
+            break
+    assert seen[1:] == [False, True]
+
+
+def test_modes_other_than_soccar_are_followed_with_rocketsim_2() -> None:
+    estimator = StateEstimator(1, 1, "Snowday", ROCKETSIM3)
+    state, _ = record(ROCKETSIM2, 1, 1)[0]
+    estimator.refine(state, 1, at_rest=True)
+    assert state.car_known[0, :, [WHEELS, AUTOFLIP, VICTIM]].all()
+
+
+def test_without_the_module_rocketsim_2_follows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "rocketsim_batch", None)
+    estimator = StateEstimator(1, 1, simulator=ROCKETSIM3)
+    state, _ = record(ROCKETSIM2, 1, 1)[0]
+    estimator.refine(state, 1, at_rest=True)
+    assert state.car_known[0, :, [WHEELS, AUTOFLIP, VICTIM]].all()
+
+
 @pytest.mark.parametrize("throttle", [0.0, 1.0])
 def test_a_car_that_boosts_in_flight_is_where_it_is_foreseen(
     throttle: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found: list[bool] = []
-
-    def noted(*given: Any) -> bool:
-        found.append(is_there(*given))
-        return found[-1]
-
-    monkeypatch.setattr(shadow_car, "is_there", noted)
-    match, decoder = kicked_off(physics=Physics(thrust=True)), Decoder(field_info())
+    made = spied(monkeypatch, ROCKETSIM2)
+    match, decoder = kicked_off(physics=Physics()), Decoder(field_info(), simulator=ROCKETSIM2)
     put_car(match, 0, (0, 2000, 900), yaw=1.2)
     match.hold(0, flat.ControllerState(throttle=throttle, boost=True))
     for tick in range(60):
         decoder.update(through_bytes(match.packet()))
         if tick == 2:
-            found.clear()  # it was taken over as it is shown
+            made.clear()  # it was taken over as it is shown
         match.advance()
-    assert len(found) == 2 * 57 and all(found[::2])  # the other car stands on the floor
+    assert not any(cars and cars[0] for _, cars in made)  # the other one stands on the floor
