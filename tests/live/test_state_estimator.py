@@ -14,6 +14,7 @@ from rlgym_bridge.game import Phase
 from rlgym_bridge.packets.decoder import ESTIMATES, Decoder
 from rlgym_bridge.server.game.match_physics import Physics
 from rlgym_bridge.server.game.packer import field_info
+from rlgym_bridge.sim.rocketsim2 import RocketSim2
 from rlgym_bridge.sim.simulator import ROCKETSIM2, ROCKETSIM3
 from rlgym_bridge.sim.state_estimator import StateEstimator
 from rlgym_bridge.state import KNOWN_FIELDS, MatchState
@@ -372,17 +373,19 @@ def test_without_the_module_rocketsim_2_follows(monkeypatch: pytest.MonkeyPatch)
     assert state.car_known[0, :, [WHEELS, AUTOFLIP, VICTIM]].all()
 
 
-@pytest.mark.parametrize("throttle", [0.0, 1.0])
-def test_a_car_that_boosts_in_flight_is_where_it_is_foreseen(
-    throttle: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    made = spied(monkeypatch, ROCKETSIM2)
-    match, decoder = kicked_off(physics=Physics()), Decoder(field_info(), simulator=ROCKETSIM2)
+def test_a_car_that_boosts_in_flight_is_where_it_is_foreseen(monkeypatch: pytest.MonkeyPatch) -> None:
+    off, nudge = [], RocketSim2.nudge
+
+    def noted(self: RocketSim2, matches: Any, desired: MatchState, ball: bool, cars: np.ndarray) -> None:
+        off.append(np.abs(desired.car_linear_velocity - self.state.car_linear_velocity)[0, 0].max())
+        nudge(self, matches, desired, ball, cars)
+
+    monkeypatch.setattr(RocketSim2, "nudge", noted)
+    match = kicked_off(physics=Physics(simulator=ROCKETSIM2))
+    decoder = Decoder(field_info(), simulator=ROCKETSIM2)
     put_car(match, 0, (0, 2000, 900), yaw=1.2)
-    match.hold(0, flat.ControllerState(throttle=throttle, boost=True))
-    for tick in range(60):
+    match.hold(0, flat.ControllerState(throttle=1.0, boost=True))
+    for _ in range(60):
         decoder.update(through_bytes(match.packet()))
-        if tick == 2:
-            made.clear()  # it was taken over as it is shown
         match.advance()
-    assert not any(cars and cars[0] for _, cars in made)  # the other one stands on the floor
+    assert max(off, default=0.0) < 1e-3  # RocketSim's own boost would leave it 0.55 uu/s off a tick
