@@ -110,7 +110,7 @@ class TrainingSettings:
     simulator: Annotated[
         str,
         one_of(*SIMULATORS),
-        about("steps the matches: rocketsim2, RocketSim 2.2.1; or rocketsim3, faster and as the real game"),
+        about("steps the matches: rocketsim3; or rocketsim2, which is the default without rocketsim_batch"),
     ] = DEFAULT_SIMULATOR
 
     collectors: Annotated[int, Meta(ge=0, le=1024), about("processes that play; 0: one for each core")] = 0

@@ -24,8 +24,6 @@ ROCKETSIM3: Final = "rocketsim3"
 SIMULATORS: Final = (ROCKETSIM2, ROCKETSIM3)
 """Names of the simulators; what does not say which it had is of the first."""
 
-DEFAULT_SIMULATOR: Final = ROCKETSIM2
-
 NEVER: Final = 1e6
 """Seconds until a pad is back in a match without boost."""
 
@@ -170,6 +168,10 @@ class Simulator(Protocol):
 def is_installed(name: str) -> bool:
     """Tell whether the package of a simulator is installed."""
     return importlib.util.find_spec("rocketsim_batch" if name == ROCKETSIM3 else "RocketSim") is not None
+
+
+DEFAULT_SIMULATOR: Final = ROCKETSIM3 if is_installed(ROCKETSIM3) else ROCKETSIM2
+"""What steps matches where nobody says: RocketSim 3 where its module is installed."""
 
 
 def check_simulator(name: object) -> str:

@@ -30,6 +30,7 @@ from rlgym_bridge.matches.lineup import with_line_up
 from rlgym_bridge.policy.load_player import CHASER
 from rlgym_bridge.rlgym_state import to_rlgym
 from rlgym_bridge.server import Impairments
+from rlgym_bridge.sim.simulator import ROCKETSIM2
 from tests.support.rlgym_script import train
 from tests.support.rlgym_worlds import STANDARD, Env, serving
 
@@ -87,7 +88,7 @@ def play_both(
 
 
 def test_the_simulator_goes_on_as_rlgyms_own_engine() -> None:
-    ours, theirs = SimEngine(), RocketSimEngine[Any]()
+    ours, theirs = SimEngine(simulator=ROCKETSIM2), RocketSimEngine[Any]()
     first, second = env_of(ours, KickoffMutator(seed=1)), env_of(theirs, KickoffMutator(seed=1))
 
     def again() -> tuple[dict[Any, Any], dict[Any, Any]]:

@@ -89,8 +89,8 @@ def test_noise_makes_single_decisions_act_sooner_or_later() -> None:
 
 
 def test_training_has_the_thrust_of_matches_by_default() -> None:
-    one, plain = env(1), env(1, thrust=False)
-    doubled = env(1, constants={"boost_accel_air": Spread(2.0, 2.0, 2.0)})
+    one, plain = env(1, simulator="rocketsim2"), env(1, simulator="rocketsim2", thrust=False)
+    doubled = env(1, simulator="rocketsim2", constants={"boost_accel_air": Spread(2.0, 2.0, 2.0)})
     accelerations = []
     for each in (one, plain, doubled):
         each.reset(1)

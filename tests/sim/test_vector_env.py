@@ -164,7 +164,7 @@ def test_a_foreign_reward_goes_with_our_mutators() -> None:
 def test_whatever_a_reward_says_it_reads_it_is_given_all() -> None:
     class Mine(BatchReward):
         def reward_batch(self, before: MatchState, *rest: Any) -> np.ndarray:
-            return before.car_flip_torque[..., 0]
+            return np.abs(before.car_flip_torque).sum(-1)
 
     for named in (None, (), ("frame",)):
         Mine.reads = named

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from rlgym_bridge.sim.part_times import PartTimes
+from rlgym_bridge.sim.simulator import ROCKETSIM2
 from rlgym_bridge.training.runs.iteration_times import IterationTimes, mean_times
 from rlgym_bridge.training.runs.progress import COLUMNS, Progress
 from rlgym_bridge.training.selfplay.matches import SelfPlayMatches
@@ -51,7 +52,9 @@ def test_times_are_means_over_collectors_and_iterations() -> None:
 
 
 def test_parts_of_a_step_are_timed_only_where_somebody_reads() -> None:
-    settings = check_settings({"matches": 3, "team_sizes": [1, 0], "snapshot_share": 0.0})
+    settings = check_settings(
+        {"matches": 3, "team_sizes": [1, 0], "snapshot_share": 0.0, "simulator": ROCKETSIM2}
+    )
     matches, read = SelfPlayMatches(settings), PartTimes()
     actions = matches.reset(0)[..., 0].astype(int) * 0
     matches.times = read

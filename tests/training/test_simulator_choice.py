@@ -74,7 +74,7 @@ def test_a_run_in_rocketsim_3_says_so_and_goes_on_in_it(tmp_path: Path, file: Pa
     assert settings_in(second)["simulator"] == ROCKETSIM3
     straight = trained(tmp_path / "straight", 2 * BATCH, simulator=ROCKETSIM3, checkpoint_every=BATCH)
     assert (straight / "weights.safetensors").read_bytes() == (second / "weights.safetensors").read_bytes()
-    other = trained(tmp_path / "other", 2 * BATCH, checkpoint_every=BATCH)
+    other = trained(tmp_path / "other", 2 * BATCH, simulator=ROCKETSIM2, checkpoint_every=BATCH)
     assert settings_in(other)["simulator"] == ROCKETSIM2
     assert (straight / "weights.safetensors").read_bytes() != (other / "weights.safetensors").read_bytes()
 
@@ -104,7 +104,9 @@ def test_an_older_run_is_of_rocketsim_2_and_changes_by_name(
 @needs_native
 def test_in_python_a_resumed_run_changes_if_asked_to(tmp_path: Path) -> None:
     trained(tmp_path / "run", simulator=ROCKETSIM3)
-    settings = check_settings(SHORT | {"out": str(tmp_path / "run"), "steps": 2 * BATCH})
+    settings = check_settings(
+        SHORT | {"out": str(tmp_path / "run"), "steps": 2 * BATCH, "simulator": ROCKETSIM2}
+    )
     with pytest.raises(SettingsError, match="rocketsim3 -> rocketsim2"):
         main(settings, resume=True, quiet=True)
     checkpoint = main(settings, resume=True, quiet=True, change_simulator=True).checkpoint
@@ -114,7 +116,8 @@ def test_in_python_a_resumed_run_changes_if_asked_to(tmp_path: Path) -> None:
 def test_settings_of_before_had_rocketsim_2() -> None:
     before = recorded_settings(TrainingSettings())
     del before["simulator"]
-    assert not describe_changes(before, TrainingSettings())
+    then = replace(TrainingSettings(), simulator=ROCKETSIM2)
+    assert not describe_changes(before, then)
     now = replace(TrainingSettings(), simulator=ROCKETSIM3)
     assert describe_changes(before, now) == {"simulator": "rocketsim2 -> rocketsim3"}
 
