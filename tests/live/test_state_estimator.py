@@ -256,7 +256,7 @@ def test_every_hidden_field_is_that_of_the_simulator_that_plays(name: str, cars:
 
 
 @both
-def test_over_gaps_what_is_known_is_that_of_the_simulator_that_plays(name: str) -> None:
+def test_over_gaps_what_is_known_is_right(name: str) -> None:
     estimator, shown, rng = StateEstimator(1, 1, simulator=name), MatchState(1, 1), random.Random(3)
     known, missed = 0, 0
     for state, at_rest in play(make_player(name, 1), 3000, seed=3):
