@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from rlgym_bridge.policy.manifest import Normalisation
 from rlgym_bridge.policy.shape import PolicyShape
 from rlgym_bridge.policy.torch_network import Critic, PolicyNetwork
+from rlgym_bridge.sim.simulator import ROCKETSIM2, simulator_for
 from rlgym_bridge.training.environment import Task
 from rlgym_bridge.training.learner_setup import choose_device, mirror_of, probe_components
 from rlgym_bridge.training.returns import RunningScale, scaled
@@ -272,7 +273,8 @@ class PPOLearner:
         settings, begins = self.settings, not self.steps and self.settings.start_from
         batch = self.steps_of_iteration(collectors)
         alone = f"; the critic alone learns up to {settings.critic_alone:,}" if begins else ""
-        parts = [*filter(None, (self._task.name_standard(), self._task.name_unread()))]
+        lacks = simulator_for("Soccar")[1] if settings.simulator == ROCKETSIM2 else ""
+        parts = [*filter(None, (lacks, self._task.name_standard(), self._task.name_unread()))]
         return (
             f"{name_sizes(settings.sizes)} of {self._task.name}: {self.shape.obs_size} numbers, "
             f"{self.shape.distribution} actions {self.shape.sizes}; {count_of(collectors, 'collector')} of "
