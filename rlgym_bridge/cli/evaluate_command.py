@@ -103,7 +103,8 @@ def run(options: argparse.Namespace) -> int:
     chosen = {"sample": ", sampled actions", "argmax": ", argmax actions"}.get(options.selection, "")
     size = found.team_size
     names = f"{shorten_policy(a)} against {shorten_policy(b)}"
-    say(f"{names}, {found.matches} matches {size}v{size} of {options.seconds:g} s in {options.simulator}{chosen}")
+    which = f"{size}v{size} of {options.seconds:g} s in {options.simulator}{chosen}"
+    say(f"{names}, {found.matches} matches {which}")
     say(f"  won {won}, drawn {drawn}, lost {lost}, goals {goals[0]} : {goals[1]}")
     say(f"  win rate {found.win_rate:.1%} (a draw counts half; 95 %: {low:.1%} to {high:.1%})")
     say(f"  touches per car per minute {touches[0]:.1f} and {touches[1]:.1f}")

@@ -40,8 +40,8 @@ class CarCounters(CarTimers):
         "_wheels_known", "touches",
     )  # fmt: skip
 
-    def __init__(self, detector: DialectDetector) -> None:
-        super().__init__(detector)
+    def __init__(self, detector: DialectDetector, of_rocketsim3: bool) -> None:
+        super().__init__(detector, of_rocketsim3)
         self._dodged = True  # since the car was new; a packet's dodge before that is from its last life
         self.touches = 0  # since the last decision; the decoder clears it
         self._touch_seconds = -1.0
@@ -93,11 +93,16 @@ class CarCounters(CarTimers):
             self.rest()
             self._wheels = _GROUNDED
         elif ticks and (respawn < 0 or not self._demolished):  # counters of a demolished car stand still
+            acts = not (self._demolished and self._of_rocketsim3)  # there a car comes back without inputs
+            holding = holding and acts
             if self._demolished:
                 self._respawn(boost)
             elif before is not None and respawn < 0 and dist(here, before[:3]) > _LEAP * ticks:
                 self.forget()  # somebody put the car there: the counts are from another place
-            self._count(supersonic, boost, boosting, handbrake, has_jumped, air_state, timeout, spent, ticks)
+            if acts:
+                self._count(
+                    supersonic, boost, boosting, handbrake, has_jumped, air_state, timeout, spent, ticks
+                )
             self._count_wheels(air_state, hitbox, ticks)
             self._demolished = respawn >= 0
         self._boost = boost

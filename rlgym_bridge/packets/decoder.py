@@ -85,10 +85,11 @@ class Decoder:
         self._has_estimator = StateEstimator.is_installed() if shadow is None else shadow
         self._estimator: StateEstimator | None = None
         self._simulator = simulator
+        self._mode = "Soccar" if config is None else str(config.game_mode).removeprefix("GameMode.")
+        self._of_rocketsim3 = StateEstimator.choose_simulator(self._mode, simulator) == "rocketsim3"
         self._is_current = False  # the estimator has the cars of `players`
         self._simulates = False  # it can follow `players`
         self._warned_of_refusal = False
-        self._mode = "Soccar" if config is None else str(config.game_mode).removeprefix("GameMode.")
         self.estimates = () if self._has_estimator else ESTIMATES
         self.state: MatchState | None = None
         self.packet_indices: list[int] = []
@@ -162,7 +163,7 @@ class Decoder:
             player_id = identities[index][1]
             counters = self._cars.get(player_id)
             if counters is None:
-                counters = self._cars[player_id] = CarCounters(self.detector)
+                counters = self._cars[player_id] = CarCounters(self.detector, self._of_rocketsim3)
             length = player.hitbox.length
             hitbox = self._hitboxes.get(length)
             if hitbox is None:

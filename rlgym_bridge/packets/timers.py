@@ -1,8 +1,9 @@
 """Count in ticks the times that packets do not carry: boost, jump, dodge, handbrake, supersonic.
 
 Each counter knows whether it is exact. After joining a match or losing a packet it is an estimate, until
-the car lands, releases boost, or has had time to ramp its handbrake to the end. The thresholds were
-measured in RocketSim 2.2.1, tick by tick.
+the car lands, releases boost, or has had time to ramp its handbrake to the end. RocketSim 3 counts jumps and
+boost otherwise than RocketSim 2.2.1: a simulator's own way is counted. The thresholds were measured tick by
+tick.
 """
 
 import numpy as np
@@ -31,6 +32,7 @@ _BOOST_MIN_TICKS = round(BOOST_MIN_SECONDS * TICKS_PER_SECOND)
 _LONGEST_TIMEOUT = 2.0  # s, a little more than in any dialect; infinity cannot be converted to ticks
 _MOST_HOLD_TICKS = round(JUMP_MAX_SECONDS * TICKS_PER_SECOND)  # added to the deadline in some dialects
 _BURNT_A_TICK = BOOST_PER_SECOND * TICK_SECONDS
+_COST = float(np.float32(BOOST_PER_SECOND) * np.float32(TICK_SECONDS))  # of a tick in RocketSim 3
 _AIR_SECONDS = np.cumsum(np.full(1200, TICK_SECONDS, np.float32), dtype=np.float32).tolist()
 """Seconds after 1, 2, ... ticks as the simulator sums them up in float32: just below 1.25 after 150, so that
 a dodge is still possible on that tick."""
@@ -40,13 +42,14 @@ class CarTimers:
     """The times of one car, followed packet by packet."""
 
     __slots__ = (
-        "_air_known", "_air_ticks", "_boost", "_boost_doubt", "_boost_ticks", "_detector", "_hand",
-        "_hand_high", "_hand_low", "_hold_known", "_hold_ticks", "_jump_known", "_jump_ticks", "_jumping",
-        "_new", "_supersonic_known", "_supersonic_ticks",
+        "_air_known", "_air_ticks", "_boost", "_boost_doubt", "_boost_ticks", "_detector", "_grounded",
+        "_had_jumped", "_hand", "_hand_high", "_hand_low", "_hold_known", "_hold_ticks", "_jump_known",
+        "_jump_ticks", "_jumping", "_new", "_of_rocketsim3", "_supersonic_known", "_supersonic_ticks",
+        "_was_spent",
     )  # fmt: skip
 
-    def __init__(self, detector: DialectDetector) -> None:
-        self._detector = detector
+    def __init__(self, detector: DialectDetector, of_rocketsim3: bool) -> None:
+        self._detector, self._of_rocketsim3 = detector, of_rocketsim3
         self._hand = 0.0  # the best guess
         self.forget()
 
@@ -59,12 +62,13 @@ class CarTimers:
         self._jump_ticks, self._jump_known, self._jumping = 0, False, False
         self._hold_ticks, self._hold_known = 0, False  # of the last jump, while its button was held
         self._air_ticks, self._air_known = 0, False
+        self._had_jumped = self._grounded = self._was_spent = False  # in the packet before
 
     def rest(self) -> None:
         """Treat the car as new: it stands on its kickoff spot, or has just respawned."""
         self.forget()
         self._hand = self._hand_high = 0.0
-        self._supersonic_known = self._jump_known = self._air_known = True
+        self._supersonic_known = self._jump_known = self._air_known = self._grounded = True
         self._boost_doubt = 0
 
     def _count(
@@ -79,8 +83,9 @@ class CarTimers:
             self._count_boost(boost, boosting, ticks, gap)
         if handbrake or self._hand_high or gap:
             self._count_handbrake(handbrake, ticks)
-        if has_jumped or self._jump_ticks or gap:
+        if has_jumped or self._jump_ticks or self._air_ticks or gap:
             self._count_jump(has_jumped, air_state, timeout, spent, ticks, gap)
+        self._had_jumped, self._grounded, self._was_spent = has_jumped, air_state == ON_GROUND, spent
 
     def _count_supersonic(self, supersonic: bool, ticks: int, gap: bool) -> None:
         if not supersonic:
@@ -107,6 +112,8 @@ class CarTimers:
             self._boost_doubt = _BOOST_MIN_TICKS if pressed else self._boost_doubt - 1
         if not fuel and not gap:
             self._boost_doubt = 0
+        if self._of_rocketsim3 and self._boost_ticks and not gap:
+            fuel = self._boost - _COST > 0  # a tick that burns begins with the cost of the one before
         if (pressed or 0 < self._boost_ticks < _BOOST_MIN_TICKS) and fuel:
             self._boost_ticks += ticks
         else:
@@ -145,6 +152,8 @@ class CarTimers:
         jumping = air_state == JUMPING
         if not has_jumped:
             self._jump_ticks, self._jump_known = 0, True
+        elif self._of_rocketsim3 and not (jumping or self._jump_ticks or gap):
+            self._jump_known = True  # RocketSim 3 says so of a dodge without a jump, too
         elif self._jump_ticks == 0 or (jumping and not self._jumping):
             self._jump_ticks, self._jump_known = ticks, not gap
         else:
@@ -154,7 +163,13 @@ class CarTimers:
             self._hold_ticks, self._hold_known = self._jump_ticks, self._jump_known
         elif was_jumping and gap:
             self._hold_known = False  # its end was not seen
-        if jumping or air_state == ON_GROUND or not has_jumped:
+        if self._of_rocketsim3 and not gap:
+            # It looks at the wheels and at the end of a jump one tick late; landing ends a dodge.
+            landed = self._grounded or (self._was_spent and not spent)
+            at_zero = jumping or was_jumping or landed or not self._had_jumped
+        else:
+            at_zero = jumping or air_state == ON_GROUND or not has_jumped
+        if at_zero:
             self._air_ticks, self._air_known = 0, True
             return
         if gap and timeout >= 0:
@@ -169,7 +184,7 @@ class CarTimers:
             more = _ticks_since_jump(timeout) + self._hold_ticks - self._air_ticks
             self._detector.observe("adds_hold", abs(more) < 0.5 * self._hold_ticks)
         # The packet decides whether a dodge is left, whatever was counted.
-        if timeout < 0 and not spent:
+        if timeout < 0 and not spent and air_state != ON_GROUND:
             if self._air_known and self._air_ticks < DODGE_TICKS - _MOST_HOLD_TICKS:
                 self._air_ticks = 0  # too early: the car stands, on fewer wheels than the packet counts
             else:

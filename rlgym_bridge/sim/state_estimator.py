@@ -18,8 +18,7 @@ from rlgym_bridge.sim.simulator import (
     DEFAULT_SIMULATOR,
     ROCKETSIM2,
     ROCKETSIM3,
-    SimulatorError,
-    check_simulator,
+    is_installed,
     make_simulator,
 )
 from rlgym_bridge.state import KNOWN_FIELDS, MatchState, layout_of
@@ -71,13 +70,26 @@ class StateEstimator:
     """
 
     def __init__(self, blue: int, orange: int, mode: str = "Soccar", simulator: str | None = None) -> None:
-        self._mode, self._name = mode, _choose_simulator(mode, simulator)
+        self._mode, self._name = mode, self.choose_simulator(mode, simulator)
         self._make(blue, orange)
 
     @staticmethod
     def is_installed() -> bool:
         """Tell whether RocketSim is installed."""
         return importlib.util.find_spec("RocketSim") is not None
+
+    @staticmethod
+    def choose_simulator(mode: str, name: str | None) -> str:
+        """Return the name of the simulator that follows a match.
+
+        Args:
+            mode: Name of the game mode.
+            name: The one that is wanted; None for the default.
+        """
+        name = DEFAULT_SIMULATOR if name is None else name
+        if name == ROCKETSIM3 and (mode != "Soccar" or not is_installed(ROCKETSIM3)):
+            return ROCKETSIM2
+        return name
 
     def _make(self, blue: int, orange: int) -> None:
         self._simulator = make_simulator(self._name, 1, blue, orange, mode=self._mode)
@@ -389,15 +401,3 @@ class _ComparedNumbers:
         columns = self._rotation_columns[self.bodies_agree[:, _ROTATION.start]]
         self._desired.buffer[0, columns] = self._row[columns]
         return self._desired
-
-
-def _choose_simulator(mode: str, name: str | None) -> str:
-    """Return the name of the simulator that follows a match of a mode."""
-    name = DEFAULT_SIMULATOR if name is None else name
-    if name == ROCKETSIM3:
-        try:
-            check_simulator(name)
-        except SimulatorError:
-            return ROCKETSIM2
-        return name if mode == "Soccar" else ROCKETSIM2
-    return check_simulator(name)
