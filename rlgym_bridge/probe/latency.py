@@ -18,9 +18,6 @@ from rlgym_bridge.probe.probe_scene import Play, ProbeScene
 _PAUSE: Final = 11  # ticks between two changes; odd, so that odd and even frames are answered
 _MOST: Final = 40  # packets within which a change must be seen, which allows a latency of 39
 _CHANGES: Final = 4  # rounds of all inputs below
-_START_TICKS: Final = (
-    1.0  # from the first packet that an input acts on to the car's first motion (RocketSim 2.2.1)
-)
 
 _INPUTS: Final[Sequence[tuple[flat.ControllerState, Callable[[flat.ControllerState], bool]]]] = (
     (press(steer=1.0), lambda shown: shown.steer > 0.5),
@@ -40,7 +37,8 @@ class InputChange:
         before: Frame number of the last packet without it.
         shown: Frame number of the first packet whose `last_input` has it.
         moved: Frame number at which the car began to move, extrapolated from its first speeds; None where
-            the input does not move a car at rest.
+            the input does not move a car at rest. The game and RocketSim 3 move it in the tick on which the
+            input acts (captures of 2026), RocketSim 2.2.1 one later.
     """
 
     answered: int
@@ -129,7 +127,7 @@ def judge(changes: Sequence[InputChange]) -> Finding:
         if change.range[0] >= -1
     )
     moved = sorted(
-        change.moved - change.answered - _START_TICKS for change in changes if change.moved is not None
+        change.moved - change.answered for change in changes if change.moved is not None
     )
     middle = moved[len(moved) // 2] if moved else None
     count = max(fits.values(), default=0)

@@ -33,7 +33,7 @@ def test_evaluation_gives_it_that_hitbox_too(tmp_path: Path, monkeypatch: pytest
         put(self, matches, wanted)
 
     monkeypatch.setattr(RocketSim2, "put", spied)
-    play_matches("chaser", tmp_path, 1, seconds=1)
+    play_matches("chaser", tmp_path, 1, seconds=1, simulator="rocketsim2")
     names = [[HITBOXES[int(number)].name for number in row] for row in seen[0]]
     assert names == [["octane", "merc"]]
 

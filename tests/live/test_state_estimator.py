@@ -48,7 +48,7 @@ def test_a_simulation_made_beforehand_shows_the_same(prepared: tuple[int, int]) 
 
 def test_a_car_that_is_put_elsewhere_is_unknown_for_a_tick() -> None:
     match = make_match(1, 0)
-    decoder = Decoder(field_info())
+    decoder = Decoder(field_info(), simulator=ROCKETSIM2)
     for sent in drive(match, 0):
         state = decoder.update(through_bytes(sent))
         if match.referee.phase == Phase.ACTIVE:
@@ -64,7 +64,7 @@ def test_a_car_that_is_put_elsewhere_is_unknown_for_a_tick() -> None:
 
 def test_a_moved_cars_bump_is_unknown_while_a_bump_lasts() -> None:
     match = make_match(1, 0)
-    decoder = Decoder(field_info())
+    decoder = Decoder(field_info(), simulator=ROCKETSIM2)
     for sent in drive(match, 0):
         state = decoder.update(through_bytes(sent))
         if match.referee.phase == Phase.ACTIVE:

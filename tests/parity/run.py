@@ -97,7 +97,7 @@ def run(
     match = make_match(team_size, seed, hitboxes=hitboxes, dialect=dialect, simulator=simulator)
     engine = Truth(match, hitboxes)
     director = Director(match, seed, scenes) if scenes else None
-    peers = {name: _reader(name) for name in readers}
+    peers = {name: _reader(name, simulator) for name in readers}
     for name in readers:
         result.readers.setdefault(name, Comparison(2 * team_size))
     last_phase, done = -1, 0
@@ -136,9 +136,9 @@ _WRECK_REACH = 200.0  # uu between the middles of two cars, one of which may be 
 Reading = tuple[GameState[Any], list[bool] | None]
 
 
-def _reader(name: str) -> Callable[[flat.GamePacket], Reading]:
+def _reader(name: str, simulator: str) -> Callable[[flat.GamePacket], Reading]:
     if name in ("shadow", "counting"):
-        decoder = Decoder(field_info(), MUTATORS, shadow=name == "shadow")
+        decoder = Decoder(field_info(), MUTATORS, name == "shadow", simulator=simulator)
         judged = ("wheels_with_contact",) if name == "counting" else ()  # its best estimate
 
         def read(packet: flat.GamePacket) -> Reading:

@@ -6,6 +6,7 @@ from itertools import combinations
 import pytest
 
 from rlgym_bridge.dialect import POINTS, Dialect
+from tests.support.simulators import needs_native
 from tests.support.probe_questions import ask
 
 OTHERS = [(name, value) for name, point in POINTS.items() for value in point.values[1:]]
@@ -70,6 +71,7 @@ def test_an_input_seconds_late_is_not_taken_for_a_later_one() -> None:
     assert late.value is None and "at most 39 ticks can be measured" in late.evidence
 
 
+@needs_native  # RocketSim 2.2.1 moves a car at rest one tick later than the game
 @pytest.mark.parametrize("latency", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_a_client_that_renders_every_other_frame_spoils_nothing(latency: int) -> None:
     dialect = Dialect(dict(OTHERS[::2]))

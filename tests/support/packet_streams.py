@@ -10,6 +10,7 @@ from rlbot import flat
 from rlgym_bridge.game import PLAYING_PHASES, Phase
 from rlgym_bridge.server.game.referee import Course
 from rlgym_bridge.server.game.simulated_match import Match
+from rlgym_bridge.sim.simulator import ROCKETSIM2
 from tests.parity.world import drive, make_match, through_bytes
 from tests.support.stepped_match import controls, kicked_off, put_ball, put_car
 
@@ -62,7 +63,7 @@ def play() -> Stream:
 
 def ram() -> Stream:
     """A car is demolished, is away for 360 ticks, and comes back."""
-    match = kicked_off()
+    match = kicked_off(simulator=ROCKETSIM2)
     payloads = [match.packet().pack()]
     put_ball(match, (3000, 0, 93.15))
     put_car(match, 1, (0, 0, 17.03), boost=80.0)
