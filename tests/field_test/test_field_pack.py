@@ -26,7 +26,7 @@ def pack(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a pack that somebody with a name and a home made on our own server."""
     folder = tmp_path_factory.mktemp(USER)
     words = ["--parts", "probe", "timing", "scenes", "--scenes", *KINDS, "--latency", "2"]
-    words += ["--rules", "rocketsim", "--dialect", "pad_timer=remaining"]
+    words += ["--simulator", "rocketsim2", "--dialect", "pad_timer=remaining"]
     words += ["--dialect", "demolished_place=origin"]
     home = {"HOME": str(folder), "USERPROFILE": str(folder), "USER": USER, "USERNAME": USER, "LOGNAME": USER}
     return make_pack(folder, *words, SECRET_TOKEN="Xyzzy-4711", **home)
