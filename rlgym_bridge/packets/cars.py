@@ -87,26 +87,25 @@ class CarCounters(CarTimers):
         place, rotation, velocity, spin = _PHYSICS(physics)
         controls = _CONTROLS(inputs)
         holding, boosting, handbrake = controls[5:]
-        air_state, demolished, spent = int(air), respawn > 0, flipped or double_jumped
-        here, before = _XYZ(place), self._pose
+        air_state, spent, here, before = int(air), flipped or double_jumped, _XYZ(place), self._pose
         if at_rest:
             self.rest()
             self._wheels = _GROUNDED
         elif ticks and (respawn < 0 or not self._demolished):  # counters of a demolished car stand still
-            acts = not (self._demolished and self._of_rocketsim3)  # there a car comes back without inputs
-            holding = holding and acts
-            if self._demolished:
+            back = self._demolished
+            if back:
                 self._respawn(boost)
             elif before is not None and respawn < 0 and dist(here, before[:3]) > _LEAP * ticks:
                 self.forget()  # somebody put the car there: the counts are from another place
-            if acts:
+            if back and self._of_rocketsim3:
+                holding = False  # there a car comes back without inputs
+            else:
                 self._count(
                     supersonic, boost, boosting, handbrake, has_jumped, air_state, timeout, spent, ticks
                 )
             self._count_wheels(air_state, hitbox, ticks)
             self._demolished = respawn >= 0
-        self._boost = boost
-        self._dodged |= flipped
+        self._boost, self._dodged = boost, self._dodged or flipped
         if touch is not None:
             self._count_touch(touch.game_seconds)
         self._new, self._touches_known = False, self._touches_known and ticks <= 1
@@ -116,15 +115,14 @@ class CarCounters(CarTimers):
             pose, motion = before or pose, self._motion
         self._pose, self._motion = pose, motion
         wheels, boost_ticks, supersonic_ticks = self._wheels, self._boost_ticks, self._supersonic_ticks
-        grounded = sum(wheels) >= 3
-        has_flip = not spent and self._air_ticks <= DODGE_TICKS
+        grounded, has_flip = sum(wheels) >= 3, not spent and self._air_ticks <= DODGE_TICKS
         torque_x, torque_y = (-dodge.y, dodge.x) if self._dodged else (0.0, 0.0)
         _PACK(
-            target, offset, player_id, team, hitbox, *pose, *motion, boost, respawn if demolished else 0.0,
+            target, offset, player_id, team, hitbox, *pose, *motion, boost, max(respawn, 0.0),
             *wheels, supersonic_ticks * TICK_SECONDS, boost_ticks * TICK_SECONDS, self._hand, has_jumped,
             holding, air_state == JUMPING, self._jump_ticks * TICK_SECONDS, flipped, double_jumped,
             seconds_in_air(self._air_ticks), elapsed, torque_x, torque_y, 0.0, 0.0, 0.0, 0.0, -1.0,
-            self.touches, *controls, grounded, demolished, boost_ticks > 0, supersonic_ticks > 0,
+            self.touches, *controls, grounded, respawn > 0, boost_ticks > 0, supersonic_ticks > 0,
             flipped and elapsed < FLIP_TORQUE_SECONDS, has_flip, has_flip and not grounded and not holding,
             self._wheels_known, self._supersonic_known, self._boost_doubt == 0,
             self._hand_high - self._hand_low < 1e-6, self._jump_known, self._air_known, 0.0, 0.0,

@@ -171,6 +171,8 @@ class CarTimers:
             at_zero = jumping or air_state == ON_GROUND or not has_jumped
         if at_zero:
             self._air_ticks, self._air_known = 0, True
+            if was_jumping and not jumping and has_jumped and air_state != ON_GROUND:  # of RocketSim 3
+                self._observe_hold(timeout)
             return
         if gap and timeout >= 0:
             self._air_ticks = self._ticks_of(timeout)
@@ -179,10 +181,8 @@ class CarTimers:
             return
         self._air_ticks += ticks
         self._air_known = self._air_known and not gap
-        observing = was_jumping and self._hold_known and "adds_hold" in self._detector.undecided
-        if observing and 0 < timeout < _LONGEST_TIMEOUT:
-            more = _ticks_since_jump(timeout) + self._hold_ticks - self._air_ticks
-            self._detector.observe("adds_hold", abs(more) < 0.5 * self._hold_ticks)
+        if was_jumping:
+            self._observe_hold(timeout)
         # The packet decides whether a dodge is left, whatever was counted.
         if timeout < 0 and not spent and air_state != ON_GROUND:
             if self._air_known and self._air_ticks < DODGE_TICKS - _MOST_HOLD_TICKS:
@@ -191,6 +191,13 @@ class CarTimers:
                 self._air_ticks = max(self._air_ticks, DODGE_TICKS + 1)
         elif timeout > 0 and self._air_ticks > DODGE_TICKS:
             self._air_ticks = self._ticks_of(timeout)
+
+    def _observe_hold(self, timeout: float) -> None:
+        """Look whether the timeout of a jump that has just ended holds the time for which it pushed."""
+        observing = self._hold_known and "adds_hold" in self._detector.undecided
+        if observing and 0 < timeout < _LONGEST_TIMEOUT:
+            more = _ticks_since_jump(timeout) + self._hold_ticks - self._air_ticks
+            self._detector.observe("adds_hold", abs(more) < 0.5 * self._hold_ticks)
 
     def _ticks_of(self, timeout: float) -> int:
         """Return the ticks since the jump ended, 0 or more."""

@@ -126,9 +126,7 @@ def judge(changes: Sequence[InputChange]) -> Finding:
         for ticks in range(change.range[0], change.range[1] + 1)
         if change.range[0] >= -1
     )
-    moved = sorted(
-        change.moved - change.answered for change in changes if change.moved is not None
-    )
+    moved = sorted(change.moved - change.answered for change in changes if change.moved is not None)
     middle = moved[len(moved) // 2] if moved else None
     count = max(fits.values(), default=0)
     best = [ticks for ticks, often in sorted(fits.items()) if often == count]

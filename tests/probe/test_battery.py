@@ -6,8 +6,8 @@ from itertools import combinations
 import pytest
 
 from rlgym_bridge.dialect import POINTS, Dialect
-from tests.support.simulators import needs_native
 from tests.support.probe_questions import ask
+from tests.support.simulators import needs_native
 
 OTHERS = [(name, value) for name, point in POINTS.items() for value in point.values[1:]]
 PAIRS = [pair for pair in combinations(OTHERS, 2) if pair[0][0] != pair[1][0]]

@@ -182,7 +182,7 @@ def test_equal_latencies_are_told_apart_by_the_cars_motion() -> None:
     gaps = [InputChange(100, 100, 102), InputChange(200, 200, 202)] * 5
     assert latency.judge(gaps).value is None
     assert latency.judge(gaps).evidence == "0 or 1 ticks fit 10 of 10 changes"
-    assert latency.judge([*gaps, InputChange(300, 300, 302, moved=301.9)]).value == "1"
+    assert latency.judge([*gaps, InputChange(300, 300, 302, moved=300.9)]).value == "1"
     assert latency.judge([InputChange(1, 3, 4)] * 9 + [InputChange(1, 9, 10)]).value == "2"
     assert latency.judge([InputChange(1, 1 + tick, 2 + tick) for tick in range(12)]).value is None
     assert latency.judge([]).evidence.startswith("no input was seen in last_input within 40 packets")
@@ -190,7 +190,7 @@ def test_equal_latencies_are_told_apart_by_the_cars_motion() -> None:
 
 
 @pytest.mark.parametrize(
-    ("moved", "said"), [(304.0, "+2.0 ticks, late"), (300.0, "-2.0 ticks, early"), (302.0, "on time")]
+    ("moved", "said"), [(303.0, "+2.0 ticks, late"), (299.0, "-2.0 ticks, early"), (301.0, "on time")]
 )
 def test_a_car_that_moves_early_is_not_called_late(moved: float, said: str) -> None:
     changes = [InputChange(100, 101, 102)] * 5 + [InputChange(301, 302, 303, moved=moved)]
