@@ -92,17 +92,12 @@ class CarCounters(CarTimers):
             self.rest()
             self._wheels = _GROUNDED
         elif ticks and (respawn < 0 or not self._demolished):  # counters of a demolished car stand still
-            back = self._demolished
-            if back:
-                self._respawn(boost)
-            elif before is not None and respawn < 0 and dist(here, before[:3]) > _LEAP * ticks:
-                self.forget()  # somebody put the car there: the counts are from another place
-            if back and self._of_rocketsim3:
-                holding = False  # there a car comes back without inputs
-            else:
+            if self._follow(here, boost, respawn, ticks):
                 self._count(
                     supersonic, boost, boosting, handbrake, has_jumped, air_state, timeout, spent, ticks
                 )
+            else:
+                holding = False
             self._count_wheels(air_state, hitbox, ticks)
             self._demolished = respawn >= 0
         self._boost, self._dodged = boost, self._dodged or flipped
@@ -129,10 +124,19 @@ class CarCounters(CarTimers):
             self._touches_known,
         )  # fmt: skip
 
-    def _respawn(self, boost: float) -> None:
-        """Count anew: the car has come back in this tick, which has already moved it."""
-        self.rest()
-        self._boost, self._new = boost, False
+    def _follow(self, here: tuple[float, float, float], boost: float, respawn: float, ticks: int) -> bool:
+        """Begin anew where the car is another or elsewhere; return whether its inputs have acted.
+
+        In RocketSim 3 a car that comes back from a demolition has none in that tick.
+        """
+        before = self._pose
+        if self._demolished:
+            self.rest()
+            self._boost, self._new = boost, False
+            return not self._of_rocketsim3
+        if before is not None and respawn < 0 and dist(here, before[:3]) > _LEAP * ticks:
+            self.forget()  # somebody put the car there: the counts are from another place
+        return True
 
     def _is_displaced(self, here: tuple[float, float, float]) -> bool:
         """Tell whether the server shows a demolished car at the origin; its last position is used then."""
