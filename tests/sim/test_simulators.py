@@ -210,6 +210,7 @@ def test_a_homing_ball_keeps_its_aim_over_a_put_that_moves_cars() -> None:
     assert simulator.target_speed(0) == speed
 
 
+@needs_native
 def test_a_match_that_names_none_plays_in_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(simulator_module, "is_installed", lambda name: True)
     assert simulator_for("Soccar") == (ROCKETSIM3, "")
