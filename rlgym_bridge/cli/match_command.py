@@ -47,6 +47,7 @@ from rlgym_bridge.server import (
 )  # fmt: skip
 from rlgym_bridge.server.config.bot_files import catch_rlbot_errors, parsed
 from rlgym_bridge.server.config.toml_lines import Source
+from rlgym_bridge.server.game.match_mutators import name_of
 from rlgym_bridge.user_input.stop_signals import stopped_by_signals
 
 _BOT: Final = Path("bot.toml")
@@ -155,7 +156,8 @@ def run(options: argparse.Namespace) -> int:
                     configuration, console, lambda: find_refusal(configuration, reports), options.seconds
                 )
             else:
-                recorder = recorded.recorder(options, impairments, dialect, constants)
+                mode = name_of(configuration.game_mode)
+                recorder = recorded.recorder(options, mode, impairments, dialect, constants)
                 result = _play(configuration, options, impairments, dialect, constants, console, recorder)
         except (MatchCalledOff, ServerError) as error:
             if (refused := find_refusal(configuration, reports)) is not None:

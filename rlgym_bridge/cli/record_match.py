@@ -19,7 +19,7 @@ from rlgym_bridge.recording.mcap.mcap_writer import Recorder, RecordingError, pa
 from rlgym_bridge.recording.mcap.merge import bot_file, bot_files, left_over, merge
 from rlgym_bridge.server import Impairments
 from rlgym_bridge.server.server_errors import ConfigError
-from rlgym_bridge.sim.simulator import ROCKETSIM2
+from rlgym_bridge.sim.simulator import simulator_for
 from rlgym_bridge.user_input.arguments import count_of
 
 _WAIT_SECONDS: Final = 10.0  # for bots to write what is left when their match is over
@@ -66,6 +66,7 @@ class RecordedMatch:
     def recorder(
         self,
         options: argparse.Namespace,
+        mode: str,
         impairments: Impairments,
         dialect: Dialect,
         constants: Mapping[str, Spread],
@@ -81,7 +82,7 @@ class RecordedMatch:
             "by": "server", "pace": options.pace, "seed": options.seed, "world": asdict(impairments),
             "dialect": [f"{name}={value}" for name, value in dialect.complete().items()],
             "physics": {name: one.value for name, one in constants.items()},
-            "simulator": ROCKETSIM2,  # the server has no other
+            "simulator": options.simulator or simulator_for(mode)[0],
             "versions": {name: version(name) for name in _PACKAGES},
         }  # fmt: skip
         try:
