@@ -5,7 +5,7 @@ from scenes import bits, playing, random_controls, resting
 
 
 class Queues:
-    """What the delays mean, in plain Python: for each car a list of (tick, vector)."""
+    """Hold delayed vectors in plain Python: for each car a list of (tick, vector)."""
 
     def __init__(self, cars):
         self.held, self.waiting, self.tick = [np.zeros(8, np.float32)] * cars, [[] for _ in range(cars)], 0

@@ -13,7 +13,6 @@ import numpy as np
 import rocketsim_batch
 
 from rlgym_bridge.game import PAD_POSITIONS
-from rlgym_bridge.sim.arena import meshes_folder
 from rlgym_bridge.sim.part_times import PartTimes
 from rlgym_bridge.sim.simulator import DeadMatches
 from rlgym_bridge.state import CAR_FIELDS, MATCH_FIELDS, MatchState, layout_of
@@ -145,7 +144,7 @@ def _load_meshes() -> None:
             f"rocketsim_batch has interface {rocketsim_batch.INTERFACE}, expected {_INTERFACE}; "
             "build it anew: pip install ./native"
         )
-    rocketsim_batch.load_meshes(meshes_folder())
+    rocketsim_batch.load_meshes()
 
 
 @cache
