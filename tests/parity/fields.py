@@ -13,7 +13,7 @@ TOLERANCES = {
     "position": (2e-3, "uu; float32 at 5,000 uu resolves 5e-4"),
     "linear_velocity": (2e-3, "uu/s; as for position"),
     "angular_velocity": (2e-4, "rad/s"),
-    "rotation_mtx": (3e-4, "Euler angles in float32 near vertical"),
+    "rotation_mtx": (5e-6, "Euler angles in float32"),
     "boost_pad_timers": (2e-4, "s; RocketSim sums float32 ticks"),
     "default": (2e-4, "s, or the field's own unit"),
 }

@@ -9,7 +9,7 @@ from rlbot import flat
 
 from rlgym_bridge.game import BALL_RADIUS, HITBOXES, PAD_POSITIONS, Phase
 from rlgym_bridge.server.game.packer import field_info
-from rlgym_bridge.sim.euler_angles import rotation_of
+from rlgym_bridge.sim.euler_angles import angles_of, rotation_of
 from rlgym_bridge.sim.simulator import ROCKETSIM2, ROCKETSIM3
 from tests.support.simulators import TICK_IN_3
 from tests.support.stepped_match import (
@@ -66,7 +66,19 @@ def test_positions_speeds_and_angles_are_those_of_the_simulator():
             np.testing.assert_array_equal(vector(one.physics.location), body.position)
             np.testing.assert_array_equal(vector(one.physics.velocity), body.linear_velocity)
             np.testing.assert_array_equal(vector(one.physics.angular_velocity), body.angular_velocity)
-            np.testing.assert_allclose(matrix(one.physics.rotation), body.rotation, atol=3e-4)
+            np.testing.assert_allclose(matrix(one.physics.rotation), body.rotation, atol=2e-6)
+
+
+@pytest.mark.parametrize("off", [0.1, 1e-2, 1e-3, 3e-4, 1e-5, 1e-8, 0.0])
+@pytest.mark.parametrize("way", [-1, 1])
+@pytest.mark.protocol("packet.rotation")
+def test_near_vertical_the_angles_are_as_exact_as_elsewhere(off, way):
+    generator = random.Random(0)
+    for _ in range(50):
+        exact = rotation_of(way * (math.pi / 2 - off), *(generator.uniform(-3.1, 3.1) for _ in range(2)))
+        rounded = np.float32(exact)
+        shown = matrix(flat.Rotator(*angles_of(rounded.tolist())))
+        np.testing.assert_allclose(shown.ravel(), rounded, atol=5e-7)
 
 
 @pytest.mark.parametrize("seed", range(20))
