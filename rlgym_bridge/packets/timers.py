@@ -31,6 +31,7 @@ _FALL = HANDBRAKE_FALL_PER_SECOND * TICK_SECONDS
 _BOOST_MIN_TICKS = round(BOOST_MIN_SECONDS * TICKS_PER_SECOND)
 _LONGEST_TIMEOUT = 2.0  # s, a little more than in any dialect; infinity cannot be converted to ticks
 _MOST_HOLD_TICKS = round(JUMP_MAX_SECONDS * TICKS_PER_SECOND)  # added to the deadline in some dialects
+_FULL = 100.0  # boost, at which a pad or a mutator may have made up for what was used
 _BURNT_A_TICK = BOOST_PER_SECOND * TICK_SECONDS
 _COST = float(np.float32(BOOST_PER_SECOND) * np.float32(TICK_SECONDS))  # of a tick in RocketSim 3
 _AIR_SECONDS = np.cumsum(np.full(1200, TICK_SECONDS, np.float32), dtype=np.float32).tolist()
@@ -83,7 +84,7 @@ class CarTimers:
             self._count_boost(boost, boosting, ticks, gap)
         if handbrake or self._hand_high or gap:
             self._count_handbrake(handbrake, ticks)
-        if has_jumped or self._jump_ticks or self._air_ticks or gap:
+        if has_jumped or self._had_jumped or self._jump_ticks or self._air_ticks or gap:
             self._count_jump(has_jumped, air_state, timeout, spent, ticks, gap)
         self._had_jumped, self._grounded, self._was_spent = has_jumped, air_state == ON_GROUND, spent
 
@@ -112,8 +113,11 @@ class CarTimers:
             self._boost_doubt = _BOOST_MIN_TICKS if pressed else self._boost_doubt - 1
         if not fuel and not gap:
             self._boost_doubt = 0
-        if self._of_rocketsim3 and self._boost_ticks and not gap:
-            fuel = self._boost - _COST > 0  # a tick that burns begins with the cost of the one before
+        if self._boost_ticks and not gap:
+            if self._of_rocketsim3:
+                fuel = self._boost - _COST > 0  # a tick that burns begins with the cost of the one before
+            elif boost == self._boost < _FULL and not pressed:
+                fuel = False  # none was used: a state that was set has ended the burn
         if (pressed or 0 < self._boost_ticks < _BOOST_MIN_TICKS) and fuel:
             self._boost_ticks += ticks
         else:

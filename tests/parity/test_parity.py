@@ -1,6 +1,6 @@
 """The comparison itself can fail, and lost packets make nothing wrong that is said to be known."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -8,8 +8,9 @@ from rlbot import flat
 
 from rlgym_bridge.dialect import POINTS, Dialect
 from rlgym_bridge.server.game.packer import Packer
-from rlgym_bridge.sim.simulator import ROCKETSIM3
+from rlgym_bridge.sim.simulator import ROCKETSIM2, ROCKETSIM3
 from tests.parity.run import Loss, run
+from tests.parity.scenes import Inputs, Scene, Stage, press
 from tests.parity.world import with_fields
 from tests.support.simulators import needs_native
 
@@ -52,6 +53,40 @@ def test_all_that_packets_carry_of_rocketsim_3_is_what_it_has(size: int) -> None
     assert found.counts["goals"] and found.counts["demolitions"] and found.counts["pad pickups"] > 3
     assert found.readers["counting"].tallies["car.position"].samples >= 2 * size * 2500
     assert set(found.readers["counting"].wrong()) <= _COUNTED
+
+
+def burn_out(stage: Stage) -> Iterator[Inputs]:
+    """A car lets go of boost, which burns on for some ticks, while another car is put somewhere else."""
+    one, other = stage.opponents()
+    stage.car(one, (-2000, stage.random.uniform(-3000, 3000), 17), (1, 0, 0), boost=60)
+    for tick in range(40):
+        if tick == 36:
+            stage.car(other, (2000, stage.random.uniform(-3000, 3000), 17), (1, 0, 0))
+        yield {one: press(boost=28 <= tick < 34), other: press()}
+
+
+def land_dodging(stage: Stage) -> Iterator[Inputs]:
+    """A car that has not jumped comes down hind wheels first, and dodges before the others touch."""
+    one, _ = stage.opponents()
+    x, y = stage.place()
+    nose_up = {"forward": (0, 0.955, 0.296), "up": (0, -0.296, 0.955)}
+    stage.car(one, (x, y, 60), **nose_up, velocity=(0, 500, -300))
+    dodge = stage.random.randrange(14, 17)
+    for tick in range(32):
+        yield {one: press(jump=dodge <= tick < dodge + 2, pitch=-1.0 if tick >= dodge else 0.0)}
+
+
+@pytest.mark.parametrize(
+    ("scene", "size", "simulator"),
+    [
+        pytest.param(burn_out, 1, ROCKETSIM2, id="a car that burns on while another is set"),
+        pytest.param(land_dodging, 1, ROCKETSIM3, id="a dodge on landing without a jump", marks=needs_native),
+    ],
+)  # fmt: skip
+def test_where_two_things_meet_in_a_tick_what_is_known_is_right(
+    scene: Scene, size: int, simulator: str
+) -> None:
+    assert not run(600, size, seed=1, scenes=(scene,), simulator=simulator).readers["shadow"].wrong()
 
 
 _HARD = ("pad_timer", "dodge_timeout", "demolished_place", "on_ground")  # those that touch what is compared
