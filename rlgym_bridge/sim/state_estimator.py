@@ -26,6 +26,7 @@ from rlgym_bridge.state import KNOWN_FIELDS, MatchState, layout_of
 _MOST_TICKS: Final = 24  # a longer gap is not bridged: inputs change every few ticks
 _CAR_LEAP: Final = 40.0  # uu a tick off the prediction: the car was put there (it drives 19 at 2,300 uu/s)
 _BALL_LEAP: Final = 100.0  # uu; at 6,000 uu/s it flies 50 a tick
+_WHEEL_REACH: Final = 200.0  # uu between the middles of two bodies, one of which may be under a wheel
 _NEAR: Final = 20.0  # uu along an axis, at which neither has leapt
 _MOST: Final = 1e6  # sum of all numbers of the bodies; in the game each body's stays below 40,000
 _BUMP_TICKS: Final = round(0.25 * TICKS_PER_SECOND) + 1
@@ -102,6 +103,7 @@ class StateEstimator:
         self._follows = False
         self._wrecks, self._has_wrecks = np.zeros(cars, bool), False  # in the latest packet
         self._flips = [0.0] * cars  # auto-flips in the latest packet; only kept while there is a doubt
+        self._is_blind = np.zeros(cars, bool)  # in the next tick RocketSim 2.2.1 feels no body under a wheel
         self._known = np.zeros((cars, 3), np.float32)  # wheels, auto-flips, bump victims
         self._victim_doubt = [_BUMP_TICKS] * cars  # ticks until no bump can be remembered that was not seen
         self._doubtful = self._waits = True  # something is not known; something besides auto-flips
@@ -233,9 +235,20 @@ class StateEstimator:
         was_put = self._place(state, wrecks, ticks >= 0 and not leapt)
         if ticks >= 0 and was_put:  # the simulator remembers no bumps, and who leapt may have bumped at once
             self._victim_doubt[:] = [_BUMP_TICKS] * len(wrecks)
+        if was_put and self._name == ROCKETSIM2:  # and so may the match have been
+            self._is_blind = self._are_near_others()
+            self._known[self._is_blind, 0] = 0
         self._look_for_doubts()
         self._shown.tell(self._known)
         self._follows = True
+
+    def _are_near_others(self) -> np.ndarray:
+        """Tell of each car, `(cars,)` bool, whether the ball or another car may be under its wheels."""
+        simulated = self._simulator.state
+        cars = simulated.car_position[0]
+        others = np.vstack([cars, simulated.ball_position])
+        near = np.linalg.norm(cars[:, None] - others, axis=2) < _WHEEL_REACH
+        return np.asarray(near.sum(axis=1) > 1)  # each is near itself
 
     def _count(self, ticks: int, cars: np.ndarray | EllipsisType) -> None:
         """Count on what is known of some cars, whose hidden state was simulated."""
@@ -243,6 +256,9 @@ class StateEstimator:
         if ticks == 1 and flips == self._flips and not self._waits:
             return
         self._known[cars, 0] = ticks == 1
+        self._known[self._is_blind, 0] = 0
+        self._is_blind[:] = False
+        victims = self._simulated.victims.tolist()
         for car, is_wreck in enumerate(self._wrecks.tolist()):
             if ticks > 1:
                 self._victim_doubt[car] = _BUMP_TICKS
@@ -250,7 +266,9 @@ class StateEstimator:
                 if flips[car] > self._flips[car]:
                     self._known[car, 1] = 1  # it has begun now
                 if self._victim_doubt[car] and not is_wreck:  # the memory of a wreck stands still
-                    self._victim_doubt[car] -= 1
+                    # A bump that begins now may have begun before, unseen, and end before.
+                    bumps = victims[car] >= 0
+                    self._victim_doubt[car] = _BUMP_TICKS if bumps else self._victim_doubt[car] - 1
         self._flips = flips
         self._look_for_doubts()
 
@@ -294,6 +312,7 @@ class _HiddenFields:
         cars = state.buffer[0, layout.car_start :].reshape(layout.cars, layout.car_stride)
         first, last = (one.column(name, car=0) - one.car_start for name in ("is_autoflipping", "bump_victim"))
         self.autoflips, self.flips = cars[:, first : last + 1], cars[:, first]
+        self.victims = cars[:, last]
         self.wheels, self.on_ground = state.car_wheels_with_contact[0], state.car_on_ground[0]
         self._holds_jump, self._has_flip = state.car_is_holding_jump[0], state.car_has_flip[0]
         self._can_flip, known = state.car_can_flip[0], state.car_known[0]
