@@ -16,16 +16,9 @@ const NAMES: [&str; CONTROLS] = ["throttle", "steer", "pitch", "yaw", "roll", "j
 
 /// Return a control vector as RocketSim has it; a button is pressed above 0.
 pub fn as_rocketsim(vector: &Vector) -> CarControls {
-    CarControls {
-        throttle: vector[0],
-        steer: vector[1],
-        pitch: vector[2],
-        yaw: vector[3],
-        roll: vector[4],
-        jump: vector[5] > 0.0,
-        boost: vector[6] > 0.0,
-        handbrake: vector[7] > 0.0,
-    }
+    let [throttle, steer, pitch, yaw, roll, jump, boost, handbrake] = *vector;
+    let [jump, boost, handbrake] = [jump, boost, handbrake].map(|button| button > 0.0);
+    CarControls { throttle, steer, pitch, yaw, roll, jump, boost, handbrake }
 }
 
 fn is_outside(number: &f32) -> bool {

@@ -10,8 +10,11 @@ create_exception!(
     rocketsim_batch,
     MatchError,
     PyRuntimeError,
-    "A match failed inside RocketSim and is dead until `put` makes it anew; `matches` has the numbers."
+    "A match failed inside RocketSim and is dead until `put` makes it anew; `args[1]` has the numbers."
 );
+
+/// Dead matches that a message tells about; `MatchError.args[1]` has all.
+const NAMED: usize = 5;
 
 /// A dead match.
 #[derive(Debug)]
@@ -75,7 +78,10 @@ impl From<Error> for PyErr {
 fn match_error(what: &str, deaths: Vec<Death>) -> PyErr {
     let of_group = |group| if group == 0 { String::new() } else { format!("group {group}, ") };
     let text = |death: &Death| format!("{}match {}: {}", of_group(death.group), death.number, death.text);
-    let texts: Vec<_> = deaths.iter().map(text).collect();
+    let mut texts: Vec<_> = deaths.iter().take(NAMED).map(text).collect();
+    if deaths.len() > NAMED {
+        texts.push(format!("and {} more", deaths.len() - NAMED));
+    }
     let (numbers, groups): (Vec<_>, Vec<_>) = deaths.iter().map(|death| (death.number, death.group)).unzip();
     MatchError::new_err((format!("{what}: {}", texts.join("; ")), numbers, groups))
 }

@@ -3,6 +3,8 @@
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use crate::arguments::Object;
+
 /// The kinds of events; their numbers are the module's constants of the same names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
@@ -57,12 +59,9 @@ impl Event {
 }
 
 /// Return events as one numpy array of the dtype `EVENT`, ordered by match and tick.
-pub fn as_array<'py>(
-    py: Python<'py>,
-    events: impl Iterator<Item = (usize, Event)>,
-) -> PyResult<Bound<'py, PyAny>> {
+pub fn as_array<'py>(py: Python<'py>, all: impl Iterator<Item = (usize, Event)>) -> PyResult<Object<'py>> {
     let mut bytes = Vec::new();
-    for (number, event) in events {
+    for (number, event) in all {
         bytes.extend([number as u32, event.tick].into_iter().flat_map(u32::to_le_bytes));
         let shorts = [event.kind as u8 as i16, event.car, event.other];
         bytes.extend(shorts.into_iter().flat_map(i16::to_le_bytes));

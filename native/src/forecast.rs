@@ -1,6 +1,5 @@
 //! Where the ball goes as long as nobody touches it.
 
-use rocketsim::Arena;
 use rocketsim::consts::ball;
 
 use crate::game::{Game, tick_ball};
@@ -22,15 +21,11 @@ pub fn forecast(game: &Game, every: usize, frames: &mut [f32]) -> Result<(), Str
             for _ in 0..every {
                 tick_ball(&mut alone, game.bounciness);
             }
-            write(&alone, frame);
+            let speed = alone.mutator_config().ball_max_speed;
+            let seen = view::settled(&alone.get_ball_state().phys, speed, ball::MAX_ANG_SPEED);
+            for (part, vector) in frame.chunks_exact_mut(3).zip([seen.pos, seen.vel, seen.ang_vel]) {
+                part.copy_from_slice(&vector.to_array());
+            }
         }
     })
-}
-
-fn write(arena: &Arena, frame: &mut [f32]) {
-    let speed = arena.mutator_config().ball_max_speed;
-    let seen = view::settled(&arena.get_ball_state().phys, speed, ball::MAX_ANG_SPEED);
-    frame[..3].copy_from_slice(&seen.pos.to_array());
-    frame[3..6].copy_from_slice(&seen.vel.to_array());
-    frame[6..].copy_from_slice(&seen.ang_vel.to_array());
 }

@@ -2,7 +2,9 @@
 
 use fastrand::Rng;
 use rocketsim::consts;
-use rocketsim::{Arena, ArenaEvent, BallState, BoostPadState, CarBodyConfig, MutatorConfig, PhysState, Team};
+use rocketsim::{
+    Arena, ArenaEvent, BallState, BoostPadState, CarBodyConfig as Body, MutatorConfig, PhysState, Team,
+};
 
 use crate::bounce;
 use crate::controls::{ControlQueue, as_rocketsim};
@@ -14,19 +16,11 @@ use crate::panics::{Report, guarded};
 use crate::statistics::Statistics;
 use crate::view::{self, CarClocks, ReadCar};
 
-const HITBOXES: [CarBodyConfig; 7] = [
-    CarBodyConfig::OCTANE,
-    CarBodyConfig::DOMINUS,
-    CarBodyConfig::PLANK,
-    CarBodyConfig::BREAKOUT,
-    CarBodyConfig::HYBRID,
-    CarBodyConfig::MERC,
-    CarBodyConfig::PSYCLOPS,
-];
+const HITBOXES: [Body; 7] =
+    [Body::OCTANE, Body::DOMINUS, Body::PLANK, Body::BREAKOUT, Body::HYBRID, Body::MERC, Body::PSYCLOPS];
 
 /// uu/s along the field's normal from which a contact of the ball is a bounce.
 const SLOWEST_BOUNCE: f32 = 10.0;
-
 /// s that a pad shows where the rules have none: it never comes back.
 const NEVER: f32 = 1e6;
 
@@ -107,17 +101,10 @@ impl Game {
     /// Return what a replay needs of a call that panicked: the match's row as it began, the row that was given.
     pub fn report(&self, layout: &Layout, call: &'static str, message: &str, rows: [&[f32]; 2]) -> Report {
         let [state_bits, given_bits] = rows.map(|row| row.iter().map(|number| number.to_bits()).collect());
-        Report {
-            message: message.to_owned(),
-            call,
-            seeds: self.seeds(),
-            layout: layout.clone(),
-            mutators: self.mutators.by_name(),
-            state_bits,
-            given_bits,
-            arguments: Vec::new(),
-            controls: Vec::new(),
-        }
+        let (message, layout) = (message.to_owned(), layout.clone());
+        let (seeds, mutators, arguments, controls) =
+            (self.seeds(), self.mutators.by_name(), Vec::new(), Vec::new());
+        Report { message, call, seeds, layout, mutators, state_bits, given_bits, arguments, controls }
     }
 
     /// Return the match as a dead one, if it is one.
@@ -158,20 +145,15 @@ impl Game {
             let read = view::read_car(&layout.of_car, layout.part(desired, car), config.car_max_boost_amount);
             cars.push(read.map_err(|error| error.within(&format!("car {car}: ")))?);
         }
-        Ok(Desired {
-            config,
-            deadzone,
-            ball: view::read_body(desired, view::ball_columns(layout), "ball_", &view::NOWHERE)?,
-            pads: view::read_pads(layout, desired)?,
-            cars,
-        })
+        let ball = view::read_body(desired, view::ball_columns(layout), "ball_", &view::NOWHERE)?;
+        Ok(Desired { config, deadzone, ball, pads: view::read_pads(layout, desired)?, cars })
     }
 
     /// Make the match anew.
     pub fn place(&mut self, template: &Arena, layout: &Layout, desired: &Desired) {
         let bodies = desired.cars.iter().enumerate().map(|(car, read)| {
             let team = if car < layout.blue { Team::Blue } else { Team::Orange };
-            (team, CarBodyConfig { dodge_deadzone: desired.deadzone, ..HITBOXES[read.hitbox] })
+            (team, Body { dodge_deadzone: desired.deadzone, ..HITBOXES[read.hitbox] })
         });
         let mut arena = fresh(template, desired.config, bodies, self.random.fork());
         place_ball(&mut arena, desired.ball);
@@ -271,13 +253,8 @@ impl Game {
         });
         for (car, queue) in self.queues.iter().enumerate() {
             let part = &mut row[layout.car_start + car * layout.car_stride..][..layout.car_stride];
-            view::write_car(
-                &layout.of_car,
-                part,
-                self.arena.get_car_state(car),
-                &self.clocks[car],
-                &queue.held,
-            );
+            let (state, clocks) = (self.arena.get_car_state(car), &self.clocks[car]);
+            view::write_car(&layout.of_car, part, state, clocks, &queue.held);
         }
     }
 
@@ -295,16 +272,8 @@ impl Game {
         for (car, clocks) in self.clocks[..self.queues.len()].iter_mut().enumerate() {
             clocks.tick(self.arena.get_car_state(car));
         }
-        let config = self.arena.mutator_config();
-        let (events, scored) = (&mut self.events, self.arena.is_ball_scored());
-        self.statistics.update(
-            self.arena.get_ball_state(),
-            scored,
-            self.ticks,
-            (layout.blue, layout.cars()),
-            (config.gravity.z, config.ball_radius),
-            |event| events.push(Event { tick, ..event }),
-        );
+        let (arena, events) = (&self.arena, &mut self.events);
+        self.statistics.update(arena, self.ticks, layout.blue, |event| events.push(Event { tick, ..event }));
     }
 
     /// Note the events of a tick, one touch a car at most; return whether the ball met the field alone.
@@ -375,13 +344,13 @@ fn correct_bounce(arena: &mut Arena, before: &PhysState, bounciness: f32) {
 /// Return a new arena with cars, a clone of a template: hidden state of the old one cannot remain.
 fn fresh(
     template: &Arena,
-    config: MutatorConfig,
-    bodies: impl Iterator<Item = (Team, CarBodyConfig)>,
+    of: MutatorConfig,
+    cars: impl Iterator<Item = (Team, Body)>,
     random: Rng,
 ) -> Arena {
     let mut arena = template.clone();
-    arena.set_mutator_config(config);
-    bodies.for_each(|(team, body)| _ = arena.add_car(team, body));
+    arena.set_mutator_config(of);
+    cars.for_each(|(team, body)| _ = arena.add_car(team, body));
     arena.rng = random;
     arena
 }

@@ -5,14 +5,13 @@ use std::ops::Range;
 
 use pyo3::prelude::*;
 
-use crate::errors::{Error, Result, refuse};
+use crate::arguments::Whole;
+use crate::errors::{Result, refuse};
 
 /// Boost pads of a soccar field.
 pub const PADS: usize = 34;
-
 /// Most cars in a team.
 pub const MOST_TEAM_SIZE: usize = 4;
-
 /// Most numbers of a match.
 const MOST_NUMBERS: usize = 1 << 20;
 
@@ -154,26 +153,29 @@ impl Layout {
     #[pyo3(signature = (blue, orange, *, size=None, match_columns=None, car_columns=None, car_start=None, car_stride=None, pads=None))]
     #[allow(clippy::too_many_arguments)]
     fn new(
-        blue: usize,
-        orange: usize,
-        size: Option<usize>,
-        match_columns: Option<BTreeMap<String, usize>>,
-        car_columns: Option<BTreeMap<String, usize>>,
-        car_start: Option<usize>,
-        car_stride: Option<usize>,
-        pads: Option<Vec<usize>>,
+        blue: Whole,
+        orange: Whole,
+        size: Option<Whole>,
+        match_columns: Option<BTreeMap<String, Whole>>,
+        car_columns: Option<BTreeMap<String, Whole>>,
+        car_start: Option<Whole>,
+        car_stride: Option<Whole>,
+        pads: Option<Vec<Whole>>,
     ) -> Result<Self> {
-        if blue > MOST_TEAM_SIZE || orange > MOST_TEAM_SIZE {
-            refuse!("team sizes are {blue} and {orange}, expected 0 to {MOST_TEAM_SIZE} each");
-        }
+        let blue = blue.within("blue, the size of a team,", 0..=MOST_TEAM_SIZE)?;
+        let orange = orange.within("orange, the size of a team,", 0..=MOST_TEAM_SIZE)?;
         let (own_match, match_width) = standard(MatchColumns::FIELDS);
         let (own_car, car_width) = standard(CarColumns::FIELDS);
         let match_columns = match_columns.unwrap_or(own_match);
         let car_columns = car_columns.unwrap_or(own_car);
-        let car_start = car_start.unwrap_or(match_width);
-        let car_stride = car_stride.unwrap_or(car_width);
-        let needed = car_start.saturating_add((blue + orange).saturating_mul(car_stride));
-        let size = size.unwrap_or(needed);
+        let given = |name, number: Option<Whole>, own| match number {
+            Some(number) => number.within(name, 0..=MOST_NUMBERS),
+            None => Ok(own),
+        };
+        let car_start = given("car_start", car_start, match_width)?;
+        let car_stride = given("car_stride", car_stride, car_width)?;
+        let needed = car_start + (blue + orange) * car_stride;
+        let size = given("size", size, needed)?;
         if needed > size || size == 0 || size > MOST_NUMBERS {
             refuse!(
                 "size is {size}, expected {} to {MOST_NUMBERS}: {} cars of {car_stride} numbers from column {car_start} on",
@@ -192,17 +194,8 @@ impl Layout {
             of_car.set(name, column);
             names.insert(format!("car_{name}"), (column, shape.to_vec()));
         })?;
-        Ok(Self {
-            blue,
-            orange,
-            size,
-            car_start,
-            car_stride,
-            of_match,
-            of_car,
-            pads: pad_order(pads)?,
-            names,
-        })
+        let pads = pad_order(pads)?;
+        Ok(Self { blue, orange, size, car_start, car_stride, of_match, of_car, pads, names })
     }
 
     /// Column and shape of each field by name; those of cars begin with `car_` and count from the car's part.
@@ -213,11 +206,11 @@ impl Layout {
 }
 
 /// Return the standard columns of a table of fields, one after another, and their sum.
-fn standard(fields: &[(&str, &[usize])]) -> (BTreeMap<String, usize>, usize) {
+fn standard(fields: &[(&str, &[usize])]) -> (BTreeMap<String, Whole>, usize) {
     let mut columns = BTreeMap::new();
     let mut at = 0;
     for (name, shape) in fields {
-        columns.insert((*name).to_owned(), at);
+        columns.insert((*name).to_owned(), Whole(at as i128));
         at += width(shape);
     }
     (columns, at)
@@ -227,24 +220,21 @@ fn standard(fields: &[(&str, &[usize])]) -> (BTreeMap<String, usize>, usize) {
 fn place(
     what: &str,
     fields: &[(&str, &[usize])],
-    columns: &BTreeMap<String, usize>,
+    columns: &BTreeMap<String, Whole>,
     (room, taken): (usize, Range<usize>),
     mut set: impl FnMut(&str, usize, &[usize]),
 ) -> Result<()> {
     let mut parts = vec![("the cars", taken)];
-    for (name, &column) in columns {
+    for (name, column) in columns {
         let Some((_, shape)) = fields.iter().find(|(own, _)| own == name) else {
             let known: Vec<_> = fields.iter().map(|(own, _)| *own).collect();
             refuse!("{what} has {name:?}, expected names of {}", known.join(", "));
         };
-        let end = column.saturating_add(width(shape));
-        if end > room {
-            refuse!(
-                "{what}[{name:?}] is {column}, expected at most {} for {} numbers in a part of {room}",
-                room.saturating_sub(width(shape)),
-                width(shape)
-            );
-        }
+        let Some(most) = room.checked_sub(width(shape)) else {
+            refuse!("{what} has {name:?} of {} numbers, expected fields of {room} at most", width(shape));
+        };
+        let column = column.within(&format!("{what}[{name:?}]"), 0..=most)?;
+        let end = column + width(shape);
         if let Some((other, _)) = parts.iter().find(|(_, part)| part.start.max(column) < part.end.min(end)) {
             refuse!("{what}[{name:?}] is {column}, where {other} lie too, expected columns of its own");
         }
@@ -255,12 +245,11 @@ fn place(
 }
 
 /// Return RocketSim's number of each pad in the caller's order; without one, RocketSim's own.
-fn pad_order(pads: Option<Vec<usize>>) -> Result<[usize; PADS]> {
-    let pads = pads.unwrap_or_else(|| (0..PADS).collect());
-    let mut sorted = pads.clone();
-    sorted.sort_unstable();
-    if sorted != (0..PADS).collect::<Vec<_>>() {
+fn pad_order(pads: Option<Vec<Whole>>) -> Result<[usize; PADS]> {
+    let Some(pads) = pads else { return Ok(std::array::from_fn(|pad| pad)) };
+    let pads: Vec<_> = pads.iter().map(|pad| pad.0).collect();
+    if pads.len() != PADS || !(0..PADS).all(|pad| pads.contains(&(pad as i128))) {
         refuse!("pads is {pads:?}, expected each of 0 to {} once", PADS - 1);
     }
-    pads.try_into().map_err(|_| Error::Argument("pads has a wrong length".to_owned()))
+    Ok(std::array::from_fn(|at| pads[at] as usize))
 }

@@ -2,6 +2,7 @@
 //!
 //! Units are the game's: uu, uu/s, rad/s, seconds, boost 0 to 100.
 
+pub mod arguments;
 pub mod bounce;
 pub mod controls;
 pub mod errors;
@@ -19,32 +20,14 @@ pub mod view;
 use std::path::PathBuf;
 
 use pyo3::prelude::*;
-use rocketsim::{Arena, GameMode};
 
 use crate::errors::{Error, MatchError, Result};
-
-/// Files that a soccar field is made of.
-const SOCCAR_MESHES: usize = 16;
 
 /// Load the collision meshes from a folder that has `soccar/*.cmf`, once in a process.
 #[pyfunction]
 fn load_meshes(folder: PathBuf) -> Result<()> {
-    if rocketsim::is_initialized() {
-        return Ok(());
-    }
-    let soccar = folder.join("soccar");
-    let is_mesh = |path: &PathBuf| path.extension().is_some_and(|end| end == "cmf");
-    let files = std::fs::read_dir(&soccar)
-        .map_or(0, |entries| entries.flatten().map(|entry| entry.path()).filter(is_mesh).count());
-    if files < SOCCAR_MESHES {
-        return Err(Error::Meshes(format!(
-            "{} has {files} collision meshes, expected {SOCCAR_MESHES} files *.cmf; they come with: \
-             pip install rlgym-rocket-league",
-            soccar.display()
-        )));
-    }
-    let loaded = panics::guarded(|| rocketsim::init(&folder, true)).map_err(Error::Meshes)?;
-    loaded.map_err(|error| Error::Meshes(format!("{}: {error}", soccar.display())))
+    let loaded = panics::guarded(|| rocketsim::init(&folder, true).map_err(|error| error.to_string()));
+    loaded.and_then(|loaded| loaded).map_err(Error::Meshes)
 }
 
 /// Return whether the collision meshes are loaded.
@@ -56,7 +39,7 @@ fn meshes_loaded() -> bool {
 /// Return position (uu) and size (1 for big) of each boost pad, in RocketSim's order.
 #[pyfunction]
 fn pad_positions() -> Result<Vec<(f32, f32, f32, bool)>> {
-    let arena = panics::guarded(|| Arena::new(GameMode::Soccar)).map_err(Error::Meshes)?;
+    let arena = matches::new_arena()?;
     let pads = arena.get_all_boost_pad_configs();
     Ok(pads.iter().map(|pad| (pad.pos.x, pad.pos.y, pad.pos.z, pad.is_big)).collect())
 }

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use numpy::{
     PyArray1, PyArray3, PyArrayMethods, PyReadonlyArray2, PyReadonlyArray4, PyReadwriteArray2,
-    PyUntypedArrayMethods,
+    PyUntypedArray, PyUntypedArrayMethods,
 };
 use pyo3::prelude::*;
 use rocketsim::{Arena, ArenaConfig, GameMode};
 
+use crate::arguments::{Object, Whole, busy, readable, writable};
 use crate::controls::{self, CONTROLS};
 use crate::errors::{Death, Error, Result, refuse};
 use crate::events;
@@ -20,40 +21,52 @@ use crate::steps::{Task, UNINTERRUPTED, for_each, run};
 
 /// Ticks of one call, at most: 28 hours of the game.
 const MOST_TICKS: usize = 12_000_000;
-
 /// Numbers of one call's frames, at most: 1 GiB.
 const MOST_NUMBERS: usize = 1 << 28;
-
 /// Ticks of a forecast, at most: 10 minutes, some 50 ms of work without a look for Ctrl-C.
 const MOST_FORECAST: usize = 72_000;
+/// Calls in which a test can let a match panic.
+const CALLS: [&str; 8] =
+    ["step", "put", "nudge", "kickoff", "clone_into", "respawn", "demolish", "forecast_ball"];
+/// Why the slices of an array can be had.
+const CHECKED: &str = "an array that was checked";
 
+/// The object that a method is called of.
+type Own<'py> = Bound<'py, Matches>;
+/// Numbers of matches as they came.
+type Numbers = Vec<Whole>;
+/// What a call returns of each match and frame.
+type Frames<'py> = Bound<'py, PyArray3<f32>>;
 /// A group's part in a step: its matches, buffer, control vectors and delays.
-type Part<'py> =
-    (PyRefMut<'py, Matches>, PyReadwriteArray2<'py, f32>, PyReadonlyArray4<'py, f32>, Option<Delays<'py>>);
-type Delays<'py> = PyReadonlyArray2<'py, i64>;
+type Part<'py> = (Own<'py>, Object<'py>, Object<'py>, Option<Object<'py>>);
+/// Buffer, control vectors and delays of a step.
+type Arrays<'py> =
+    (PyReadwriteArray2<'py, f32>, PyReadonlyArray4<'py, f32>, Option<PyReadonlyArray2<'py, i64>>);
 
 /// Step several groups in one call by some ticks, on the largest number of threads that one of them has.
 ///
 /// `groups` has `(matches, buffer, controls, delay or None)` for each, as `Matches.step` takes them. Nothing
 /// is stepped where one of them is refused. `MatchError.args[2]` has the groups of the matches that failed.
 #[pyfunction]
-pub fn step_groups(py: Python<'_>, mut groups: Vec<Part<'_>>, ticks: usize) -> Result<()> {
-    check_range("ticks", ticks, MOST_TICKS)?;
-    let several = groups.len() > 1;
+pub fn step_groups(py: Python<'_>, groups: Vec<Part<'_>>, ticks: Whole) -> Result<()> {
+    let ticks = ticks.within("ticks", 1..=MOST_TICKS)?;
+    let mut parts = Vec::with_capacity(groups.len());
     for (group, (matches, buffer, controls, delay)) in groups.iter().enumerate() {
-        let checked = matches.check_step(group, buffer, controls, delay.as_ref(), ticks);
-        checked.map_err(|error| if several { error.within(&format!("group {group}: ")) } else { error })?;
+        let matches = matches.try_borrow_mut().map_err(busy)?;
+        let arrays = matches.check_step(group, buffer, controls, delay.as_ref(), ticks);
+        let words = if groups.len() > 1 { format!("group {group}: ") } else { String::new() };
+        parts.push((matches, arrays.map_err(|error| error.within(&words))?));
     }
-    let threads = groups.iter().map(|group| group.0.threads).max().unwrap_or(1);
+    let threads = parts.iter().map(|part| part.0.threads).max().unwrap_or(1);
     let mut tasks = Vec::new();
-    for (matches, buffer, controls, delay) in &mut groups {
-        let delays = delay.as_ref().map(|delay| slice(delay.as_slice(), "delay")).transpose()?;
-        matches.take(slice(controls.as_slice(), "controls")?, controls.shape()[2], delays);
-        tasks.extend(matches.tasks(slice_mut(buffer, "buffer")?, ticks));
+    for (matches, (buffer, controls, delay)) in &mut parts {
+        let delays = delay.as_ref().map(|delay| delay.as_slice().expect(CHECKED));
+        matches.take(controls.as_slice().expect(CHECKED), controls.shape()[2], delays);
+        tasks.extend(matches.tasks(buffer.as_slice_mut().expect(CHECKED), ticks));
     }
     run(py, threads, &mut tasks)?;
     drop(tasks);
-    died(groups.iter().enumerate().flat_map(|(number, group)| group.0.deaths(number)).collect())
+    died(parts.iter().enumerate().flat_map(|(number, part)| part.0.deaths(number)).collect())
 }
 
 /// Return an error that names the matches which died in this call.
@@ -73,7 +86,7 @@ struct Change<'a, T> {
 }
 
 /// N matches of equal team sizes.
-#[pyclass(subclass, module = "rocketsim_batch._native")]
+#[pyclass(subclass, module = "rocketsim_batch")]
 pub struct Matches {
     games: Vec<Game>,
     layout: Layout,
@@ -88,38 +101,30 @@ fn seed_of(seed: u64, number: usize) -> u64 {
 }
 
 impl Matches {
-    fn check_buffer(&self, name: &str, shape: &[usize], matches: usize) -> Result<()> {
-        if shape == [matches, self.layout.size] {
-            return Ok(());
-        }
-        refuse!("{name} is float32{shape:?}, expected C-contiguous float32[{matches}, {}]", self.layout.size)
-    }
-
-    fn check_numbers(&self, numbers: &[usize]) -> Result<()> {
+    /// Return the numbers of some matches, each of them there and named once.
+    fn check_numbers(&self, numbers: &[Whole]) -> Result<Vec<usize>> {
         let mut seen = vec![false; self.games.len()];
-        for &number in numbers {
-            if number >= self.games.len() {
-                refuse!("matches has {number}, expected numbers from 0 to {}", self.games.len() - 1);
-            }
+        let one = |number: &Whole| {
+            let number = number.within("a number in matches", 0..=seen.len() - 1)?;
             if std::mem::replace(&mut seen[number], true) {
                 refuse!("matches has {number} twice, expected each once");
             }
-        }
-        Ok(())
+            Ok(number)
+        };
+        numbers.iter().map(one).collect()
     }
 
-    /// Refuse unknown and dead matches, and a buffer of another shape.
-    fn check_some(&self, numbers: &[usize], buffer: &PyReadwriteArray2<'_, f32>) -> Result<()> {
-        self.check_numbers(numbers)?;
-        self.check_alive(numbers)?;
-        self.check_buffer("buffer", buffer.shape(), self.games.len())
+    /// Return the buffer of all matches.
+    fn buffer<'py>(&self, buffer: &Object<'py>) -> Result<PyReadwriteArray2<'py, f32>> {
+        writable("buffer", buffer, [self.games.len(), self.layout.size])
     }
 
-    /// Refuse dead matches among some.
-    fn check_alive(&self, numbers: &[usize]) -> Result<()> {
+    /// Return the numbers of some matches that are alive.
+    fn check_alive(&self, numbers: &[Whole]) -> Result<Vec<usize>> {
+        let numbers = self.check_numbers(numbers)?;
         let dead: Vec<_> =
             self.deaths(0).into_iter().filter(|death| numbers.contains(&death.number)).collect();
-        if dead.is_empty() { Ok(()) } else { Err(Error::Dead(dead)) }
+        if dead.is_empty() { Ok(numbers) } else { Err(Error::Dead(dead)) }
     }
 
     fn deaths(&self, group: usize) -> Vec<Death> {
@@ -138,24 +143,25 @@ impl Matches {
         Error::Panicked(vec![Death { group: 0, number, text: format!("{call}: {text}"), report }])
     }
 
-    fn check_step(
+    fn check_step<'py>(
         &self,
         group: usize,
-        buffer: &PyReadwriteArray2<'_, f32>,
-        controls: &PyReadonlyArray4<'_, f32>,
-        delay: Option<&Delays<'_>>,
+        buffer: &Object<'py>,
+        controls: &Object<'py>,
+        delay: Option<&Object<'py>>,
         ticks: usize,
-    ) -> Result<()> {
+    ) -> Result<Arrays<'py>> {
         let dead = self.deaths(group);
         if !dead.is_empty() {
             return Err(Error::Dead(dead));
         }
-        self.check_buffer("buffer", buffer.shape(), self.games.len())?;
-        if !buffer.is_c_contiguous() {
-            return not_contiguous("buffer");
-        }
-        self.check_controls(controls, ticks)?;
-        delay.map_or(Ok(()), |delay| self.check_delays(delay))
+        let (matches, cars) = (self.games.len(), self.layout.cars());
+        let shapes = [[matches, cars, 1, CONTROLS], [matches, cars, ticks, CONTROLS]];
+        let shapes = &[&shapes[0][..], &shapes[1][..]][usize::from(ticks == 1)..];
+        let controls: PyReadonlyArray4<'py, f32> = readable("controls", controls, shapes)?;
+        controls::check(controls.as_slice().expect(CHECKED), cars, controls.shape()[2])?;
+        let delay = delay.map(|delay| self.check_delays(delay)).transpose()?;
+        Ok((self.buffer(buffer)?, controls, delay))
     }
 
     /// Change some matches and show them in their rows; those that panic are dead, the others are done.
@@ -170,7 +176,7 @@ impl Matches {
         change: impl Fn(&mut Game, &Layout, &Arena, &mut [f32], &Change<'_, T>),
     ) -> Result<()> {
         let (layout, size) = (&self.layout, self.layout.size);
-        let rows = slice_mut(buffer, "buffer")?;
+        let rows = buffer.as_slice_mut().expect(CHECKED);
         let mut deaths = Vec::new();
         for (&number, with) in numbers.iter().zip(with) {
             let (game, row) = (&mut self.games[number], &mut rows[number * size..(number + 1) * size]);
@@ -213,50 +219,25 @@ impl Matches {
             game.take(&vectors[number * width..(number + 1) * width], per_car, delay);
         }
     }
+}
 
-    /// Check control vectors `(matches, cars, 1 or ticks, 8)`.
-    fn check_controls(&self, vectors: &PyReadonlyArray4<'_, f32>, ticks: usize) -> Result<()> {
-        let (shape, cars, per_car) = (vectors.shape(), self.layout.cars(), vectors.shape()[2]);
-        let fits = shape[0] == self.games.len() && shape[1] == cars && shape[3] == CONTROLS;
-        if !fits || (per_car != 1 && per_car != ticks) {
-            let expected = format!("[{}, {cars}, 1 or {ticks}, {CONTROLS}]", self.games.len());
-            refuse!("controls is float32{shape:?}, expected float32{expected}");
-        }
-        controls::check(slice(vectors.as_slice(), "controls")?, cars, per_car)
+/// Return an arena without cars, from which each match begins.
+pub fn new_arena() -> Result<Arena> {
+    if !rocketsim::is_initialized() {
+        return Err(Error::Meshes("the collision meshes are not loaded; call load_meshes() first".into()));
     }
-}
-
-fn not_contiguous<T>(name: &str) -> Result<T> {
-    refuse!("{name} is not C-contiguous, expected np.ascontiguousarray of it")
-}
-
-/// Return a contiguous array's numbers.
-fn slice<'a, T, E>(numbers: std::result::Result<&'a [T], E>, name: &str) -> Result<&'a [T]> {
-    numbers.or_else(|_| not_contiguous(name))
-}
-
-/// Return a contiguous array's numbers to write.
-fn slice_mut<'a>(buffer: &'a mut PyReadwriteArray2<'_, f32>, name: &str) -> Result<&'a mut [f32]> {
-    buffer.as_slice_mut().or_else(|_| not_contiguous(name))
+    let config = ArenaConfig::new(GameMode::Soccar).with_rng_seed(0);
+    guarded(|| Arena::new_with_config(config)).map_err(Error::Meshes)
 }
 
 /// Refuse an answer that would not fit into memory.
 fn check_amount(matches: usize, frames: usize, size: usize) -> Result<()> {
     let numbers = matches.saturating_mul(frames).saturating_mul(size);
     if numbers > MOST_NUMBERS {
-        refuse!(
-            "{matches} matches, {frames} frames of {size} numbers are {numbers} numbers, expected {MOST_NUMBERS} at \
-                 most; take fewer matches or a larger every"
-        );
+        let expected = format!("{MOST_NUMBERS} at most; take fewer matches or a larger every");
+        refuse!("{matches} matches, {frames} frames of {size} are {numbers} numbers, expected {expected}");
     }
     Ok(())
-}
-
-fn check_range(name: &str, value: usize, most: usize) -> Result<()> {
-    if (1..=most).contains(&value) {
-        return Ok(());
-    }
-    refuse!("{name} is {value}, expected 1 to {most}")
 }
 
 #[pymethods]
@@ -266,59 +247,55 @@ impl Matches {
     /// `matches` is 1 to 100000, `seed` any number below 2^64, from which each match draws its own random stream;
     /// `threads`, 1 to 1024, share the work of a call. Raises FileNotFoundError before `load_meshes`.
     #[new]
-    #[pyo3(signature = (matches, layout, *, seed=0, threads=1))]
-    fn new(matches: usize, layout: &Layout, seed: u64, threads: usize) -> Result<Self> {
-        check_range("matches", matches, 100_000)?;
-        check_range("threads", threads, 1024)?;
-        if !rocketsim::is_initialized() {
-            return Err(Error::Meshes(
-                "the collision meshes are not loaded; call load_meshes() first".into(),
-            ));
-        }
-        let config = ArenaConfig::new(GameMode::Soccar).with_rng_seed(0);
-        let template = guarded(|| Arena::new_with_config(config)).map_err(Error::Meshes)?;
+    #[pyo3(signature = (matches, layout, *, seed=Whole(0), threads=Whole(1)))]
+    fn new(matches: Whole, layout: &Layout, seed: Whole, threads: Whole) -> Result<Self> {
+        let (matches, seed) = (matches.within("matches", 1..=100_000)?, seed.within("seed", 0..=u64::MAX)?);
+        let threads = threads.within("threads", 1..=1024)?;
+        let template = new_arena()?;
         let games = (0..matches).map(|number| Game::new(&template, layout, seed_of(seed, number))).collect();
         Ok(Self { games, layout: layout.clone(), template, threads })
     }
 
     /// Number of matches.
-    fn __len__(&self) -> usize {
-        self.games.len()
+    fn __len__(slf: &Own<'_>) -> Result<usize> {
+        Ok(slf.try_borrow().map_err(busy)?.games.len())
     }
 
     /// The layout that the matches are written by.
     #[getter]
-    fn layout(&self) -> Layout {
-        self.layout.clone()
+    fn layout(slf: &Own<'_>) -> Result<Layout> {
+        Ok(slf.try_borrow().map_err(busy)?.layout.clone())
     }
 
     /// Begin the random streams of all matches, or of some, anew: kickoff spots and respawns.
     #[pyo3(signature = (seed, matches=None))]
-    fn seed(&mut self, seed: u64, matches: Option<Vec<usize>>) -> Result<()> {
-        let numbers = matches.unwrap_or_else(|| (0..self.games.len()).collect());
-        self.check_numbers(&numbers)?;
-        for number in numbers {
-            self.games[number].seed(seed_of(seed, number));
+    fn seed(slf: &Own<'_>, seed: Whole, matches: Option<Numbers>) -> Result<()> {
+        let mut this = slf.try_borrow_mut().map_err(busy)?;
+        let seed = seed.within("seed", 0..=u64::MAX)?;
+        let all = 0..this.games.len();
+        for number in matches.map_or_else(|| Ok(all.collect()), |some| this.check_numbers(&some))? {
+            this.games[number].seed(seed_of(seed, number));
         }
         Ok(())
     }
 
     /// Return the mutators of a match by name.
-    fn mutators(&self, number: usize) -> Result<BTreeMap<&'static str, f32>> {
-        self.check_numbers(&[number])?;
-        Ok(self.games[number].mutators.by_name())
+    fn mutators(slf: &Own<'_>, number: Whole) -> Result<BTreeMap<&'static str, f32>> {
+        let this = slf.try_borrow().map_err(busy)?;
+        Ok(this.games[this.check_number(number)?].mutators.by_name())
     }
 
     /// Change mutators of a match; they act from its next `put` on.
     ///
     /// Raises ValueError where a name is unknown or a value out of its range; then nothing was changed.
-    fn set_mutators(&mut self, number: usize, mutators: BTreeMap<String, f32>) -> Result<()> {
-        self.check_numbers(&[number])?;
-        let mut new = self.games[number].mutators;
+    fn set_mutators(slf: &Own<'_>, number: Whole, mutators: BTreeMap<String, f32>) -> Result<()> {
+        let mut this = slf.try_borrow_mut().map_err(busy)?;
+        let number = this.check_number(number)?;
+        let mut new = this.games[number].mutators;
         for (name, value) in mutators {
             new.set(&name, value).map_err(|error| error.within(&format!("match {number}: ")))?;
         }
-        self.games[number].mutators = new;
+        this.games[number].mutators = new;
         Ok(())
     }
 
@@ -332,14 +309,13 @@ impl Matches {
     ///
     /// `states` is float32 `(n, size)`, `buffer` float32 `(matches, size)`. Raises ValueError with match, car and
     /// field where a number is not finite or absurd; then nothing was put.
-    fn put(
-        &mut self,
-        matches: Vec<usize>,
-        states: PyReadonlyArray2<'_, f32>,
-        mut buffer: PyReadwriteArray2<'_, f32>,
-    ) -> Result<()> {
-        let read = self.read_states(&matches, &states, &mut buffer, Game::read)?;
-        self.change("put", &matches, &mut buffer, read, |game, layout, template, row, with| {
+    fn put(slf: &Own<'_>, matches: Numbers, states: &Object<'_>, buffer: &Object<'_>) -> Result<()> {
+        let mut this = slf.try_borrow_mut().map_err(busy)?;
+        let matches = this.check_numbers(&matches)?;
+        let mut buffer = this.buffer(buffer)?;
+        let states = readable("states", states, &[&[matches.len(), this.layout.size]])?;
+        let read = this.read_states(&matches, &states, Game::read)?;
+        this.change("put", &matches, &mut buffer, read, |game, layout, template, row, with| {
             game.place(template, layout, &with.read);
             row.copy_from_slice(with.given);
         })
@@ -352,37 +328,37 @@ impl Matches {
     /// is left alone; one that moves is awake, or asleep without any speed. Raises ValueError as `put` does.
     #[pyo3(signature = (matches, states, buffer, *, ball=true, cars=None))]
     fn nudge(
-        &mut self,
-        matches: Vec<usize>,
-        states: PyReadonlyArray2<'_, f32>,
-        mut buffer: PyReadwriteArray2<'_, f32>,
+        slf: &Own<'_>,
+        matches: Numbers,
+        states: &Object<'_>,
+        buffer: &Object<'_>,
         ball: bool,
-        cars: Option<PyReadonlyArray2<'_, bool>>,
+        cars: Option<&Object<'_>>,
     ) -> Result<()> {
-        let count = self.layout.cars();
-        if let Some(cars) = &cars
-            && cars.shape() != [matches.len(), count]
-        {
-            refuse!("cars is bool{:?}, expected bool[{}, {count}]", cars.shape(), matches.len());
-        }
-        let moved = cars.as_ref().map(|cars| slice(cars.as_slice(), "cars")).transpose()?;
-        self.check_some(&matches, &buffer)?;
-        let mut with = self.read_states(&matches, &states, &mut buffer, Game::read_bodies)?;
+        let mut this = slf.try_borrow_mut().map_err(busy)?;
+        let (matches, count) = (this.check_alive(&matches)?, this.layout.cars());
+        let cars: Option<PyReadonlyArray2<'_, bool>> =
+            cars.map(|cars| readable("cars", cars, &[&[matches.len(), count]])).transpose()?;
+        let moved = cars.as_ref().map(|cars| cars.as_slice().expect(CHECKED));
+        let mut buffer = this.buffer(buffer)?;
+        let states = readable("states", states, &[&[matches.len(), this.layout.size]])?;
+        let mut with = this.read_states(&matches, &states, Game::read_bodies)?;
         for (at, one) in with.iter_mut().enumerate() {
             one.arguments = vec![usize::from(ball)];
             let cars = at * count..(at + 1) * count;
             one.arguments.extend(cars.map(|car| usize::from(moved.is_none_or(|moved| moved[car]))));
         }
-        self.change("nudge", &matches, &mut buffer, with, |game, _, _, _, with| {
+        this.change("nudge", &matches, &mut buffer, with, |game, _, _, _, with| {
             game.nudge(&with.read, &with.arguments);
         })
     }
 
     /// Put the cars of some matches on random kickoff spots, the ball asleep at the centre, all pads there.
-    fn kickoff(&mut self, matches: Vec<usize>, mut buffer: PyReadwriteArray2<'_, f32>) -> Result<()> {
-        self.check_some(&matches, &buffer)?;
+    fn kickoff(slf: &Own<'_>, matches: Numbers, buffer: &Object<'_>) -> Result<()> {
+        let mut this = slf.try_borrow_mut().map_err(busy)?;
+        let (matches, mut buffer) = (this.check_alive(&matches)?, this.buffer(buffer)?);
         let with = matches.iter().map(|_| Change::<()>::default()).collect();
-        self.change("kickoff", &matches, &mut buffer, with, |game, layout, template, _, _| {
+        this.change("kickoff", &matches, &mut buffer, with, |game, layout, template, _, _| {
             game.kickoff(layout, template)
         })
     }
@@ -390,28 +366,25 @@ impl Matches {
     /// Make matches equal to others of the group: state, waiting controls, counts, mutators and random stream.
     ///
     /// Match `targets[i]` becomes `sources[i]`, its row too. Sources must be alive.
-    fn clone_into(
-        &mut self,
-        sources: Vec<usize>,
-        targets: Vec<usize>,
-        mut buffer: PyReadwriteArray2<'_, f32>,
-    ) -> Result<()> {
-        self.check_numbers(&targets)?;
+    fn clone_into(slf: &Own<'_>, sources: Numbers, targets: Numbers, buffer: &Object<'_>) -> Result<()> {
+        let this = &mut *slf.try_borrow_mut().map_err(busy)?;
+        let targets = this.check_numbers(&targets)?;
         if sources.len() != targets.len() {
             refuse!("{} sources for {} targets, expected one each", sources.len(), targets.len());
         }
-        sources.iter().try_for_each(|&source| self.check_some(&[source], &buffer))?;
-        let size = self.layout.size;
-        let rows = slice_mut(&mut buffer, "buffer")?;
+        // A source may come several times.
+        let sources = sources.iter().map(|source| Ok(this.check_alive(std::slice::from_ref(source))?[0]));
+        let (sources, mut buffer) = (sources.collect::<Result<Vec<_>>>()?, this.buffer(buffer)?);
+        let (size, rows) = (this.layout.size, buffer.as_slice_mut().expect(CHECKED));
         let copy = |&source: &usize| {
-            let game = &self.games[source];
+            let game = &this.games[source];
             let copied = guarded(|| (game.may_panic("clone_into", u64::MAX), game.clone()).1);
-            let copied = copied.map_err(|text| self.panicked(source, "clone_into", text, Vec::new()))?;
+            let copied = copied.map_err(|text| this.panicked(source, "clone_into", text, Vec::new()))?;
             Ok((copied, rows[source * size..(source + 1) * size].to_vec()))
         };
         let copies = sources.iter().map(copy).collect::<Result<Vec<_>>>()?;
         for (target, (game, row)) in targets.into_iter().zip(copies) {
-            self.games[target] = game;
+            this.games[target] = game;
             rows[target * size..(target + 1) * size].copy_from_slice(&row);
         }
         Ok(())
@@ -429,12 +402,12 @@ impl Matches {
     /// buffer then shows the ticks that were simulated.
     #[pyo3(signature = (buffer, controls, ticks, delay=None))]
     fn step<'py>(
-        slf: PyRefMut<'py, Self>,
+        slf: Own<'py>,
         py: Python<'py>,
-        buffer: PyReadwriteArray2<'py, f32>,
-        controls: PyReadonlyArray4<'py, f32>,
-        ticks: usize,
-        delay: Option<Delays<'py>>,
+        buffer: Object<'py>,
+        controls: Object<'py>,
+        ticks: Whole,
+        delay: Option<Object<'py>>,
     ) -> Result<()> {
         step_groups(py, vec![(slf, buffer, controls, delay)], ticks)
     }
@@ -444,29 +417,32 @@ impl Matches {
     /// `controls` is float32 `(matches, cars, ticks, 8)`; match i plays `lengths[i]` ticks of it, all when None.
     /// Frame k shows a match after `(k + 1) * every` ticks; frames that a match does not reach are NaN.
     /// `buffer` shows the end. Vectors that wait from earlier steps are dropped. Raises as `step` does.
-    #[pyo3(signature = (buffer, controls, *, every=1, lengths=None))]
+    #[pyo3(signature = (buffer, controls, *, every=Whole(1), lengths=None))]
     fn play<'py>(
-        &mut self,
-        py: Python<'py>,
-        mut buffer: PyReadwriteArray2<'_, f32>,
-        controls: PyReadonlyArray4<'_, f32>,
-        every: usize,
-        lengths: Option<Vec<usize>>,
-    ) -> Result<Bound<'py, PyArray3<f32>>> {
-        let ticks = controls.shape()[2];
-        check_range("ticks", ticks, MOST_TICKS)?;
-        check_range("every", every, MOST_TICKS)?;
-        self.check_step(0, &buffer, &controls, None, ticks)?;
-        let lengths = lengths.unwrap_or_else(|| vec![ticks; self.games.len()]);
-        if lengths.len() != self.games.len() || lengths.iter().any(|&length| length > ticks) {
-            refuse!("lengths is {lengths:?}, expected {} numbers from 0 to {ticks}", self.games.len());
+        slf: &Own<'py>,
+        buffer: &Object<'py>,
+        controls: &Object<'py>,
+        every: Whole,
+        lengths: Option<Numbers>,
+    ) -> Result<Frames<'py>> {
+        let (py, this) = (slf.py(), &mut *slf.try_borrow_mut().map_err(busy)?);
+        let shape = controls.cast::<PyUntypedArray>().map_or(&[][..], |controls| controls.shape());
+        let ticks = Whole(shape.get(2).map_or(1, |&ticks| ticks as i128)).within("ticks", 1..=MOST_TICKS)?;
+        let every = every.within("every", 1..=MOST_TICKS)?;
+        let (mut buffer, controls, _) = this.check_step(0, buffer, controls, None, ticks)?;
+        let lengths = lengths.unwrap_or_else(|| this.games.iter().map(|_| Whole(ticks as i128)).collect());
+        let (given, count) = (lengths.len(), this.games.len());
+        if given != count {
+            refuse!("lengths is a list of {given}, expected {count} numbers from 0 to {ticks}");
         }
-        let (size, count) = (self.layout.size, ticks / every);
-        check_amount(self.games.len(), count, size)?;
-        let mut frames = vec![f32::NAN; self.games.len() * count * size];
-        self.take(slice(controls.as_slice(), "controls")?, ticks, None);
-        let threads = self.threads;
-        let mut tasks: Vec<_> = self.tasks(slice_mut(&mut buffer, "buffer")?, ticks).collect();
+        let lengths = lengths.iter().map(|length| length.within("a number in lengths", 0..=ticks));
+        let lengths = lengths.collect::<Result<Vec<_>>>()?;
+        let (size, count) = (this.layout.size, ticks / every);
+        check_amount(this.games.len(), count, size)?;
+        let mut frames = vec![f32::NAN; this.games.len() * count * size];
+        this.take(controls.as_slice().expect(CHECKED), ticks, None);
+        let threads = this.threads;
+        let mut tasks: Vec<_> = this.tasks(buffer.as_slice_mut().expect(CHECKED), ticks).collect();
         let mut rest = &mut frames[..];
         for (task, &ticks) in tasks.iter_mut().zip(&lengths) {
             let (frames, others) = rest.split_at_mut(count * size);
@@ -474,25 +450,24 @@ impl Matches {
         }
         run(py, threads, &mut tasks)?;
         drop(tasks);
-        died(self.deaths(0))?;
-        Ok(PyArray1::from_vec(py, frames).reshape([self.games.len(), count, size])?)
+        died(this.deaths(0))?;
+        Ok(PyArray1::from_vec(py, frames).reshape([this.games.len(), count, size])?)
     }
 
     /// Return where the balls of some matches go while nobody touches them: `(n, ticks // every, 9)` float32.
     ///
     /// Position (uu), velocity (uu/s) and spin (rad/s) every `every` ticks; exact while no car touches the ball.
-    #[pyo3(signature = (matches, ticks=720, every=1))]
+    #[pyo3(signature = (matches, ticks=Whole(720), every=Whole(1)))]
     fn forecast_ball<'py>(
-        &self,
-        py: Python<'py>,
-        matches: Vec<usize>,
-        ticks: usize,
-        every: usize,
-    ) -> Result<Bound<'py, PyArray3<f32>>> {
-        self.check_numbers(&matches)?;
-        check_range("ticks", ticks, MOST_FORECAST)?;
-        check_range("every", every, MOST_FORECAST)?;
-        self.check_alive(&matches)?;
+        slf: &Own<'py>,
+        matches: Numbers,
+        ticks: Whole,
+        every: Whole,
+    ) -> Result<Frames<'py>> {
+        let (py, this) = (slf.py(), &*slf.try_borrow().map_err(busy)?);
+        let ticks = ticks.within("ticks", 1..=MOST_FORECAST)?;
+        let every = every.within("every", 1..=MOST_FORECAST)?;
+        let matches = this.check_alive(&matches)?;
         let count = ticks / every;
         check_amount(matches.len(), count, FRAME)?;
         let mut numbers = vec![0.0f32; matches.len() * count * FRAME];
@@ -500,79 +475,88 @@ impl Matches {
         let mut tasks: Vec<_> =
             matches.iter().zip(frames).map(|(&number, frames)| (number, frames, Ok(()))).collect();
         let one = |(number, frames, result): &mut (usize, &mut [f32], std::result::Result<(), String>)| {
-            *result = forecast(&self.games[*number], every, frames);
+            *result = forecast(&this.games[*number], every, frames);
         };
-        for some in tasks.chunks_mut((UNINTERRUPTED * self.threads / ticks).max(1)) {
-            py.detach(|| for_each(self.threads, some, one))?;
+        for some in tasks.chunks_mut((UNINTERRUPTED * this.threads / ticks).max(1)) {
+            py.detach(|| for_each(this.threads, some, one))?;
             py.check_signals()?;
         }
         for (number, _, result) in tasks {
-            result.map_err(|text| self.panicked(number, "forecast_ball", text, vec![ticks, every]))?;
+            result.map_err(|text| this.panicked(number, "forecast_ball", text, vec![ticks, every]))?;
         }
         Ok(PyArray1::from_vec(py, numbers).reshape([matches.len(), count, FRAME])?)
     }
 
     /// Return the events of the latest step as a structured array of the dtype `EVENT`.
-    fn events<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let all = self.games.iter().enumerate();
+    fn events<'py>(slf: &Own<'py>) -> Result<Object<'py>> {
+        let this = slf.try_borrow().map_err(busy)?;
+        let all = this.games.iter().enumerate();
         let events = all.flat_map(|(number, game)| game.events.iter().map(move |event| (number, *event)));
-        events::as_array(py, events)
+        Ok(events::as_array(slf.py(), events)?)
     }
 
     /// Return counts since the latest `put`, `(matches, cars, 6)` int32.
     ///
     /// Goals, assists, saves, shots, demolitions and ticks with contact to the ball.
-    fn statistics<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray3<i32>>> {
-        let cars = self.layout.cars();
-        let counts = self.games.iter().flat_map(|game| game.statistics.counts[..cars].as_flattened());
-        PyArray1::from_iter(py, counts.copied()).reshape([self.games.len(), cars, 6])
+    fn statistics<'py>(slf: &Own<'py>) -> Result<Bound<'py, PyArray3<i32>>> {
+        let this = slf.try_borrow().map_err(busy)?;
+        let cars = this.layout.cars();
+        let counts = this.games.iter().flat_map(|game| game.statistics.counts[..cars].as_flattened());
+        Ok(PyArray1::from_iter(slf.py(), counts.copied()).reshape([this.games.len(), cars, 6])?)
     }
 
     /// Return the numbers of the dead matches and why they died.
-    fn dead(&self) -> BTreeMap<usize, String> {
-        self.deaths(0).into_iter().map(|death| (death.number, death.text)).collect()
+    fn dead(slf: &Own<'_>) -> Result<BTreeMap<usize, String>> {
+        let deaths = slf.try_borrow().map_err(busy)?.deaths(0);
+        Ok(deaths.into_iter().map(|death| (death.number, death.text)).collect())
     }
 
     /// Put a car on a respawn spot of its team now.
-    fn respawn(&mut self, number: usize, car: usize, mut buffer: PyReadwriteArray2<'_, f32>) -> Result<()> {
-        self.one_car("respawn", (number, car), &mut buffer, Arena::respawn_car)
+    fn respawn(slf: &Own<'_>, number: Whole, car: Whole, buffer: &Object<'_>) -> Result<()> {
+        Self::one_car("respawn", slf, (number, car), buffer, Arena::respawn_car)
     }
 
     /// Demolish a car now.
-    fn demolish(&mut self, number: usize, car: usize, mut buffer: PyReadwriteArray2<'_, f32>) -> Result<()> {
-        self.one_car("demolish", (number, car), &mut buffer, Arena::demolish_car)
+    fn demolish(slf: &Own<'_>, number: Whole, car: Whole, buffer: &Object<'_>) -> Result<()> {
+        Self::one_car("demolish", slf, (number, car), buffer, Arena::demolish_car)
     }
 
     /// Set the seeds of a match's random streams, that of kickoffs and that of respawns, to replay a panic.
-    fn set_seeds(&mut self, number: usize, seeds: [u64; 2]) -> Result<()> {
-        self.check_numbers(&[number])?;
-        self.games[number].set_seeds(seeds);
+    fn set_seeds(slf: &Own<'_>, number: Whole, seeds: [Whole; 2]) -> Result<()> {
+        let mut this = slf.try_borrow_mut().map_err(busy)?;
+        let [kickoffs, respawns] = seeds.map(|seed| seed.within("a seed", 0..=u64::MAX));
+        let number = this.check_number(number)?;
+        this.games[number].set_seeds([kickoffs?, respawns?]);
         Ok(())
     }
 
     /// Let the next call of a name panic in a match, a step after some ticks, to test what a caller does then.
-    #[pyo3(signature = (number, call="step".to_owned(), ticks=0))]
-    fn panic_next(&mut self, number: usize, call: String, ticks: u64) -> Result<()> {
-        self.check_numbers(&[number])?;
-        self.games[number].panic_next(call, ticks);
+    #[pyo3(signature = (number, call="step".to_owned(), ticks=Whole(0)))]
+    fn panic_next(slf: &Own<'_>, number: Whole, call: String, ticks: Whole) -> Result<()> {
+        let mut this = slf.try_borrow_mut().map_err(busy)?;
+        if !CALLS.contains(&call.as_str()) {
+            refuse!("call is {call:?}, expected one of {}", CALLS.join(", "));
+        }
+        let (number, ticks) = (this.check_number(number)?, ticks.within("ticks", 0..=u64::MAX)?);
+        this.games[number].panic_next(call, ticks);
         Ok(())
     }
 }
 
 impl Matches {
+    /// Return the number of a match that is there.
+    fn check_number(&self, number: Whole) -> Result<usize> {
+        Ok(self.check_numbers(&[number])?[0])
+    }
+
     /// Read rows of `states`, all of them before anything changes.
     fn read_states<'a, T>(
         &self,
         matches: &[usize],
         states: &'a PyReadonlyArray2<'_, f32>,
-        buffer: &mut PyReadwriteArray2<'_, f32>,
         read: impl Fn(&Game, &Layout, &[f32]) -> Result<T>,
     ) -> Result<Vec<Change<'a, T>>> {
-        self.check_numbers(matches)?;
-        self.check_buffer("states", states.shape(), matches.len())?;
-        self.check_buffer("buffer", buffer.shape(), self.games.len())?;
-        slice_mut(buffer, "buffer")?;
-        let rows = slice(states.as_slice(), "states")?.chunks_exact(self.layout.size);
+        let rows = states.as_slice().expect(CHECKED).chunks_exact(self.layout.size);
         let one = |(&number, row): (&usize, &'a [f32])| match read(&self.games[number], &self.layout, row) {
             Ok(read) => Ok(Change { read, given: row, arguments: Vec::new() }),
             Err(error) => Err(error.within(&format!("match {number}, "))),
@@ -581,30 +565,30 @@ impl Matches {
     }
 
     fn one_car(
-        &mut self,
         call: &'static str,
-        (number, car): (usize, usize),
-        buffer: &mut PyReadwriteArray2<'_, f32>,
+        slf: &Own<'_>,
+        (number, car): (Whole, Whole),
+        buffer: &Object<'_>,
         change: impl Fn(&mut Arena, usize),
     ) -> Result<()> {
-        self.check_some(&[number], buffer)?;
-        if car >= self.layout.cars() {
-            refuse!("car is {car}, the match has {} cars", self.layout.cars());
+        let mut this = slf.try_borrow_mut().map_err(busy)?;
+        let (numbers, cars) = (this.check_alive(&[number])?, this.layout.cars());
+        if cars == 0 {
+            refuse!("car is {}, and the match has no cars", car.0);
         }
+        let (car, mut buffer) = (car.within("car", 0..=cars - 1)?, this.buffer(buffer)?);
         let with = vec![Change::<()> { arguments: vec![car], ..Change::default() }];
-        self.change(call, &[number], buffer, with, |game, _, _, _, _| change(&mut game.arena, car))
+        this.change(call, &numbers, &mut buffer, with, |game, _, _, _, _| change(&mut game.arena, car))
     }
 
-    fn check_delays(&self, delay: &Delays<'_>) -> Result<()> {
-        let expected = [self.games.len(), self.layout.cars()];
-        if delay.shape() != expected {
-            refuse!("delay is int64{:?}, expected int64{expected:?}", delay.shape());
-        }
-        let delays = slice(delay.as_slice(), "delay")?;
+    fn check_delays<'py>(&self, delay: &Object<'py>) -> Result<PyReadonlyArray2<'py, i64>> {
+        let cars = self.layout.cars();
+        let delay: PyReadonlyArray2<'py, i64> = readable("delay", delay, &[&[self.games.len(), cars]])?;
+        let delays = delay.as_slice().expect(CHECKED);
         if let Some(at) = delays.iter().position(|ticks| !(0..=MOST_TICKS as i64).contains(ticks)) {
-            let (number, car) = (at / expected[1], at % expected[1]);
+            let (number, car) = (at / cars, at % cars);
             refuse!("delay of match {number}, car {car} is {}, expected 0 to {MOST_TICKS} ticks", delays[at]);
         }
-        Ok(())
+        Ok(delay)
     }
 }

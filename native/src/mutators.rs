@@ -25,15 +25,16 @@ impl Default for Mutators {
 }
 
 impl Mutators {
-    /// Call a function with each mutator: its name, its value to read or change, its lowest and its highest one.
-    fn visit(&mut self, mut visit: impl FnMut(&'static str, &mut f32, f32, f32)) {
+    /// Call a function with each mutator: its name, its value to read or change, the lowest and the highest one, and
+    /// whether only whole numbers are values.
+    fn visit(&mut self, mut visit: impl FnMut(&'static str, &mut f32, (f32, f32, bool))) {
         let config = &mut self.config;
         macro_rules! numbers { ($($name:ident: $low:expr, $high:expr;)*) => {
-            $(visit(stringify!($name), &mut config.$name, $low, $high);)*
+            $(visit(stringify!($name), &mut config.$name, ($low, $high, false));)*
         }; }
         macro_rules! flags { ($($name:ident)*) => { $(
             let mut flag = f32::from(u8::from(config.$name));
-            visit(stringify!($name), &mut flag, 0.0, 1.0);
+            visit(stringify!($name), &mut flag, (0.0, 1.0, true));
             config.$name = flag > 0.0;
         )* }; }
         numbers! {
@@ -49,10 +50,10 @@ impl Mutators {
         }
         flags! { unlimited_flips unlimited_double_jumps recharge_boost_enabled enable_team_demos boost_pads_enabled }
         let mut mode = DEMO_MODES.iter().position(|mode| *mode == config.demo_mode).unwrap_or(0) as f32;
-        visit("demo_mode", &mut mode, 0.0, 2.0);
+        visit("demo_mode", &mut mode, (0.0, 2.0, true));
         config.demo_mode = DEMO_MODES[mode as usize];
-        visit("gravity", &mut config.gravity.z, -1e5, 1e5);
-        visit("ball_bounciness", &mut self.ball_bounciness, 0.0, 2.0);
+        visit("gravity", &mut config.gravity.z, (-1e5, 1e5, false));
+        visit("ball_bounciness", &mut self.ball_bounciness, (0.0, 2.0, false));
     }
 
     /// Return all mutators by name. `gravity` is the pull along z, uu/s^2; flags are 0 or 1.
@@ -60,26 +61,27 @@ impl Mutators {
     /// `demo_mode` is 0 where a car needs to be supersonic, 1 where any contact demolishes, 2 without.
     pub fn by_name(&self) -> BTreeMap<&'static str, f32> {
         let (mut all, mut copy) = (BTreeMap::new(), *self);
-        copy.visit(|name, value, _, _| _ = all.insert(name, *value));
+        copy.visit(|name, value, _| _ = all.insert(name, *value));
         all
     }
 
     /// Change a mutator.
     pub fn set(&mut self, name: &str, value: f32) -> Result<()> {
-        let mut range = None;
-        self.visit(|own, old, low, high| {
+        let mut found = None;
+        self.visit(|own, old, (low, high, whole)| {
             if own == name {
-                range = Some((low, high));
-                *old = if (low..=high).contains(&value) { value } else { *old };
+                let fits = (low..=high).contains(&value) && !(whole && value.fract() != 0.0);
+                found = Some((fits, low, high, if whole { "whole " } else { "" }));
+                *old = if fits { value } else { *old };
             }
         });
-        let Some((low, high)) = range else {
+        let Some((fits, low, high, whole)) = found else {
             let known: Vec<_> = self.by_name().into_keys().collect();
             refuse!("there is no mutator {name:?}, expected one of {}", known.join(", "));
         };
-        if (low..=high).contains(&value) {
+        if fits {
             return Ok(());
         }
-        refuse!("mutator {name} is {value}, expected a number from {low} to {high}")
+        refuse!("mutator {name} is {value}, expected a {whole}number from {low} to {high}")
     }
 }

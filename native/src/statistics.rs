@@ -1,6 +1,6 @@
 //! Goals, assists, shots and saves, by the definitions of RocketSim 2.2's game event tracker.
 
-use rocketsim::{BallState, Team};
+use rocketsim::{Arena, BallState, Team};
 
 use crate::events::{Event, Kind};
 use crate::layout::MOST_TEAM_SIZE;
@@ -54,16 +54,9 @@ impl Statistics {
 
     /// Judge a tick after it was simulated.
     ///
-    /// `now` counts the ticks, this one included; `blue` cars come first; `gravity` is in uu/s^2.
-    pub fn update(
-        &mut self,
-        ball: &BallState,
-        scored: bool,
-        now: u64,
-        (blue, cars): (usize, usize),
-        (gravity, radius): (f32, f32),
-        mut emit: impl FnMut(Event),
-    ) {
+    /// `now` counts the ticks, this one included; `blue` cars come first.
+    pub fn update(&mut self, arena: &Arena, now: u64, blue: usize, mut emit: impl FnMut(Event)) {
+        let (ball, scored, cars) = (arena.get_ball_state(), arena.is_ball_scored(), arena.num_cars());
         if !std::mem::replace(&mut self.scored, scored) && scored {
             let team = if ball.phys.pos.y > 0.0 { Team::Blue } else { Team::Orange };
             let scorers = self::team(team == Team::Blue, blue, cars);
@@ -74,7 +67,8 @@ impl Statistics {
             emit(Event::new(Kind::Goal, scorer, passer, &[team as u8 as f32, ball.phys.vel.length()]));
             return;
         }
-        let goal = goal_ahead(ball, gravity, radius);
+        let config = arena.mutator_config();
+        let goal = goal_ahead(ball, config.gravity.z, config.ball_radius);
         if let Some(at) = self.shot_at {
             if goal != Some(at) {
                 let saver = self.latest(team(at == Team::Blue, blue, cars), now - 1);

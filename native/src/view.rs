@@ -22,8 +22,10 @@ const DODGE_SECONDS: f32 = 79.0 * TICK_TIME;
 /// s on RocketSim 3's clock of dodges that stand for "no dodge": below 0.3 it locks the pitch.
 const NO_DODGE: f32 = 10.0;
 
+/// Where a field lies, if the layout has it.
+type Column = Option<usize>;
 /// Place, turn and movement of a body, as the caller's numbers.
-type Columns = [Option<usize>; 4];
+type Columns = [Column; 4];
 
 /// Return a body as the next tick's beginning makes it.
 ///
@@ -120,7 +122,7 @@ impl CarClocks {
     }
 }
 
-fn write(row: &mut [f32], column: Option<usize>, values: &[f32]) {
+fn write(row: &mut [f32], column: Column, values: &[f32]) {
     if let Some(column) = column {
         row[column..column + values.len()].copy_from_slice(values);
     }
@@ -223,13 +225,7 @@ pub fn car_columns(of: &CarColumns) -> Columns {
 }
 
 /// Return a number of the caller's, after checking its range; `otherwise` where the layout has no such field.
-pub fn number(
-    row: &[f32],
-    column: Option<usize>,
-    name: &str,
-    range: (f32, f32),
-    otherwise: f32,
-) -> Result<f32> {
+pub fn number(row: &[f32], column: Column, name: &str, range: (f32, f32), otherwise: f32) -> Result<f32> {
     let Some(column) = column else { return Ok(otherwise) };
     let value = row[column];
     if value >= range.0 && value <= range.1 {
@@ -238,7 +234,7 @@ pub fn number(
     refuse!("{name} is {value}, expected a number from {} to {}", range.0, range.1)
 }
 
-fn vector(row: &[f32], column: Option<usize>, name: &str, most: f32, otherwise: Vec3A) -> Result<Vec3A> {
+fn vector(row: &[f32], column: Column, name: &str, most: f32, otherwise: Vec3A) -> Result<Vec3A> {
     let Some(column) = column else { return Ok(otherwise) };
     let value = Vec3A::from_slice(&row[column..column + 3]);
     if value.abs().max_element() <= most && !value.is_nan() {
@@ -261,12 +257,8 @@ pub fn read_body(row: &[f32], columns: Columns, of: &str, otherwise: &PhysState)
         Some(column) => {
             let rows: [f32; 9] = std::array::from_fn(|at| row[column + at]);
             let matrix = Mat3A::from_cols_array(&rows).transpose();
-            let error = matrix * matrix.transpose() - Mat3A::IDENTITY;
-            let worst = error
-                .to_cols_array()
-                .iter()
-                .fold(0.0f32, |worst, part| if part.abs() <= worst { worst } else { part.abs() });
-            if worst.is_nan() || worst > 0.05 || matrix.determinant() <= 0.0 {
+            let error = (matrix * matrix.transpose() - Mat3A::IDENTITY).to_cols_array();
+            if !error.iter().all(|part| part.abs() <= 0.05) || matrix.determinant() <= 0.0 {
                 refuse!("{of}rotation is {rows:?}, expected a rotation matrix: columns forward, right, up");
             }
             matrix
@@ -314,10 +306,8 @@ pub fn read_car(of: &CarColumns, row: &[f32], most_boost: f32) -> Result<ReadCar
         crate::controls::check(&held, 1, 1)?;
     }
     let controls: CarControls = crate::controls::as_rocketsim(&held);
-    let mut before = controls;
-    if of.is_holding_jump.is_some() {
-        before.jump = is_set(of.is_holding_jump, "is_holding_jump")?;
-    }
+    let (pressed, mut before) = (flag(controls.jump), controls);
+    before.jump = number(row, of.is_holding_jump, "is_holding_jump", (0.0, 1.0), pressed)? > 0.0;
     let demoed = time(of.demo_respawn_timer, "demo_respawn_timer")?;
     let supersonic = time(of.supersonic_time, "supersonic_time")?;
     let boosting = time(of.boost_active_time, "boost_active_time")?;
@@ -363,12 +353,12 @@ pub fn read_car(of: &CarColumns, row: &[f32], most_boost: f32) -> Result<ReadCar
     let mut state = CarState::from(core).with_tuning(tuning);
     state.boost = core.boost;
     state.set_prev_controls(before);
-    Ok(ReadCar {
-        state,
-        clocks: CarClocks { supersonic: (supersonic / TICK_TIME).round() as u32, jump, touches: 0 },
-        held,
-        hitbox: number(row, of.hitbox, "hitbox", (0.0, 6.0), 0.0)? as usize,
-    })
+    let hitbox = number(row, of.hitbox, "hitbox", (0.0, 6.0), 0.0)?;
+    if hitbox.fract() != 0.0 {
+        refuse!("hitbox is {hitbox}, expected a whole number from 0 to 6");
+    }
+    let clocks = CarClocks { supersonic: (supersonic / TICK_TIME).round() as u32, jump, touches: 0 };
+    Ok(ReadCar { state, clocks, held, hitbox: hitbox as usize })
 }
 
 /// Read the seconds until each pad is back, in RocketSim's order.

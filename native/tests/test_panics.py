@@ -254,6 +254,46 @@ def test_what_is_no_file_of_a_panic_is_said(tmp_path, text):
     assert done.returncode == 2 and "is no file of a panic" in done.stderr and "Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"call": "frobnicate"},
+        {"call": ["step"]},
+        {"state_bits": [1, 2]},
+        {"state_bits": [-1] * 273},
+        {"state_bits": "text"},
+        {"controls": [[[0] * 7] * 3]},
+        {"controls": [[[9] * 8] * 3]},
+        {"controls": []},
+        {"mutators": {"gravty": 1}},
+        {"mutators": {"gravity": None}},
+        {"seeds": [1]},
+        {"seeds": [-1, 2**64]},
+        {"team_sizes": [9, 9]},
+        {"team_sizes": None},
+        {"layout": {"fields": {"gravity": -1}}},
+        {"call": "demolish", "arguments": [7]},
+        {"call": "nudge", "arguments": []},
+        {"call": "forecast_ball", "arguments": [1, 2, 3]},
+    ],
+)
+def test_a_file_with_values_that_no_panic_leaves_is_refused_with_its_name(change, folder):
+    world = playing(1, 2, 1, ticks=0)
+    world.matches.panic_next(0)
+    with pytest.raises(rs.MatchError):
+        world.step()
+    (file,) = folder.glob("crash-*.json")
+    file.write_text(json.dumps({**json.loads(file.read_text()), **change}))
+    with pytest.raises(ValueError, match=rf"{file.name} is no file of a panic, expected one of .*: \w+Error"):
+        replay(file)
+
+
+def test_a_file_that_nests_without_end_is_no_file_of_a_panic(tmp_path):
+    (tmp_path / "deep.json").write_text("[" * 200_000)
+    with pytest.raises(ValueError, match=r"deep.json is no file of a panic"):
+        replay(tmp_path / "deep.json")
+
+
 def test_a_folder_that_cannot_be_written_keeps_the_error(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     monkeypatch.setattr(rs, "crash_folder", tmp_path / "file" / "below")
