@@ -18,13 +18,42 @@ NATIVE = Path(__file__).parents[1]
 SLOW = bool(os.environ.get("ROCKETSIM_BATCH_SLOW"))
 
 
-def test_the_first_example_of_the_readme_runs(capsys):
-    code = re.search(r"```python\n(.*?)```", (NATIVE / "README.md").read_text(encoding="utf-8"), re.S).group(
-        1
+def test_the_examples_of_the_readme_run(capsys):
+    first, second = re.findall(
+        r"```python\n(.*?)```", (NATIVE / "README.md").read_text(encoding="utf-8"), re.S
     )
-    assert len(code.splitlines()) <= 20
-    exec(code, {})
+    assert len(first.splitlines()) <= 15
+    names = {}
+    exec(first, names)
     assert "[" in capsys.readouterr().out
+    exec(second, names)
+    assert "(2, 90, 9)" in capsys.readouterr().out
+    assert (names["state"]["frame"] == 120 + 240).all()
+
+
+def test_the_readme_tells_what_each_field_and_each_kind_of_event_is():
+    text = (NATIVE / "README.md").read_text(encoding="utf-8")
+    for name in rs.Layout(1, 1).fields:
+        assert f"`{name}`" in text, name
+    source = Path(rs.__file__).read_text(encoding="utf-8")
+    for kind, _ in rs.KINDS:
+        assert re.search(rf"^\| .*\b{kind}\b", source, re.M), kind
+
+
+def test_new_states_begin_matches_by_the_games_rules():
+    rs.load_meshes()
+    layout = rs.Layout(2, 1)
+    states = rs.new_states(layout, 3)
+    assert states.shape == (3, layout.size) and states.dtype == np.float32
+    matches, buffer = rs.Matches(3, layout), np.zeros((3, layout.size), np.float32)
+    matches.put(range(3), states, buffer)
+    matches.kickoff(range(3), buffer)
+    state = rs.views(layout, buffer)
+    assert (state["car_boost_amount"] > 33).all() and (state["car_team"] == (0, 0, 1)).all()
+    assert (state["gravity"] == 1).all() and (state["boost_consumption"] == 1).all()
+    assert (state["dodge_deadzone"] == 0.5).all() and (state["car_bump_victim"] == -1).all()
+    few = rs.Layout(1, 0, size=12, match_columns={}, car_start=0, car_stride=12, car_columns={"rotation": 3})
+    assert rs.new_states(few, 1).sum() == 3
 
 
 def test_a_build_of_these_sources_has_their_hash_and_another_has_not(tmp_path):

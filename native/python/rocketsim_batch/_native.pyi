@@ -11,7 +11,8 @@ VERSION: str
 class MatchError(RuntimeError):
     """A match failed inside RocketSim and is dead until `put` makes it anew.
 
-    `args` has the message, the numbers of the matches, and the group of each in a call for several.
+    `args` has the message, which tells about five matches at most, the numbers of all, and the group of each
+    in a call for several.
     """
 
 class Layout:
@@ -30,7 +31,7 @@ class Layout:
         pads: RocketSim's number of each boost pad, in the order of `pad_timer`; see `pad_positions`.
 
     Raises:
-        ValueError: A name is unknown, a field has no room, or two overlap.
+        ValueError: A number is out of its range, a name is unknown, a field has no room, or two overlap.
     """
 
     def __new__(
@@ -64,6 +65,22 @@ class Layout:
 class Matches:
     """N matches of equal team sizes, stepped together; its docstrings have the details.
 
+    Args:
+        matches: 1 to 100,000.
+        layout: Of each match's row.
+        seed: 0 to 2^64 - 1; each match draws its own random stream from it.
+        threads: 1 to 1,024, which share the work of a call.
+
+    Raises:
+        FileNotFoundError: The collision meshes are not loaded.
+        ValueError: A number is out of its range. So do all methods, which then change nothing.
+        TypeError: What came as a number is none, or is a bool: masks of matches are refused.
+        RuntimeError: By all methods: the matches are in another call, such as a step in another thread.
+        MatchError: By methods: a match panicked, or is dead.
+
+    Numbers of matches are a sequence or a numpy array, each number once. Arrays are taken as they are:
+    C-contiguous, of the dtype that is written here, and each with memory of its own. The README has all fields.
+
     Where RocketSim panics inside a match, `rocketsim_batch.crash_folder` gets a file that
     `python -m rocketsim_batch.replay FILE` plays again.
     """
@@ -75,7 +92,7 @@ class Matches:
     def seed(self, seed: int, matches: Sequence[int] | None = None) -> None:
         """Begin the random streams of all matches, or of some, anew: kickoff spots and respawns."""
     def mutators(self, number: int) -> dict[str, float]:
-        """Return the mutators of a match by name."""
+        """Return the mutators of a match by name; flags are 0 or 1, `demo_mode` is 0 to 2."""
     def set_mutators(self, number: int, mutators: Mapping[str, float]) -> None:
         """Change mutators of a match; they act from its next `put` on."""
     def put(
@@ -100,7 +117,10 @@ class Matches:
     def clone_into(
         self, sources: Sequence[int], targets: Sequence[int], buffer: npt.NDArray[np.float32]
     ) -> None:
-        """Make matches equal to others: state, waiting controls, counts, mutators and random stream."""
+        """Make matches equal to others: state, waiting controls, counts, mutators and random stream.
+
+        `targets[i]` becomes `sources[i]`; a source may come several times, a target once.
+        """
     def step(
         self,
         buffer: npt.NDArray[np.float32],
@@ -123,7 +143,7 @@ class Matches:
     ) -> npt.NDArray[np.float32]:
         """Return position, velocity and spin of untouched balls, `(n, ticks // every, 9)`."""
     def events(self) -> np.ndarray:
-        """Return the events of the latest step, of dtype `EVENT`, by match and tick."""
+        """Return the events of the latest step or `play`, of dtype `EVENT`, by match and tick; read-only."""
     def statistics(self) -> npt.NDArray[np.int32]:
         """Return goals, assists, saves, shots, demolitions and touches, `(matches, cars, 6)` int32."""
     def dead(self) -> dict[int, str]:
@@ -154,6 +174,15 @@ def step_groups(
         MatchError: Matches panicked: `args[1]` has their numbers, `args[2]` their groups.
     """
 
-def load_meshes(folder: str | Path) -> None: ...
-def meshes_loaded() -> bool: ...
-def pad_positions() -> list[tuple[float, float, float, bool]]: ...
+def load_meshes(folder: str | Path) -> None:
+    """Load the collision meshes of `folder/soccar`; callers use `rocketsim_batch.load_meshes`."""
+
+def meshes_loaded() -> bool:
+    """Return whether the collision meshes are loaded."""
+
+def pad_positions() -> list[tuple[float, float, float, bool]]:
+    """Return x, y, z (uu) of each boost pad, and whether it is a big one, in RocketSim's order.
+
+    Raises:
+        FileNotFoundError: The collision meshes are not loaded.
+    """
