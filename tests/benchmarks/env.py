@@ -35,7 +35,7 @@ from rlgym_bridge.components.spec import Components
 from rlgym_bridge.derived_fields import derive
 from rlgym_bridge.sim.arena import make_arena
 from rlgym_bridge.sim.arena_reader import control_of
-from rlgym_bridge.sim.simulator import ROCKETSIM2
+from rlgym_bridge.sim.simulator import ROCKETSIM2, ROCKETSIM3
 from rlgym_bridge.sim.vector_env import VectorEnv, without_warnings
 from tests.benchmarks.runner import compared
 
@@ -288,6 +288,42 @@ def mixed_vs_rlgym(
         peers.append(rlgym)
     unit = f"environment steps per second of processor time, one process, {_TICK_SKIP} ticks each"
     return compared(values, peers, unit, "the same environment with RLGym's components alone")
+
+
+def training_vs_rocketsim2(team_size: int, rounds: int, seconds: float = 3.0) -> dict[str, Any]:
+    """Run the matches of a collector, with all components of training's default settings, on both simulators.
+
+    They take turns in one process.
+
+    Args:
+        team_size: Cars a team.
+        rounds: How often.
+        seconds: Of each, in each round.
+    """
+    values, peers = [], []
+    for turn in range(rounds):
+        own, other = (step_training(team_size, turn, simulator) for simulator in (ROCKETSIM3, ROCKETSIM2))
+        value, peer = _turns((own, other), seconds)
+        values.append(value)
+        peers.append(peer)
+    unit = f"environment steps per second of processor time, one process, {_TICK_SKIP} ticks each"
+    return compared(values, peers, unit, "the same on RocketSim 2.2.1")
+
+
+def step_training(team_size: int, seed: int, simulator: str) -> Callable[[], int]:
+    """Return a function that steps a collector's matches once by random actions and returns their number."""
+    from rlgym_bridge.training.environment import Task
+    from rlgym_bridge.training.settings import TrainingSettings
+
+    settings = TrainingSettings(
+        team_sizes=(team_size, team_size), tick_skip=_TICK_SKIP, matches=_MODULE_MATCHES, simulator=simulator
+    )
+    env = Task(settings).make_env()
+    env.reset(seed)
+    step = partial(_step_env, env, np.random.default_rng(seed))
+    for _ in range(30):
+        step()
+    return step
 
 
 def _step_env(env: VectorEnv, rng: np.random.Generator) -> int:
