@@ -79,7 +79,7 @@ class Matches:
         MatchError: By methods: a match panicked, or is dead.
 
     Numbers of matches are a sequence or a numpy array, each number once. Arrays are taken as they are:
-    C-contiguous, of the dtype that is written here, and each with memory of its own. The README has all fields.
+    C-contiguous, of the dtype that is written here, each with memory of its own. The README has all fields.
 
     Where RocketSim panics inside a match, `rocketsim_batch.crash_folder` gets a file that
     `python -m rocketsim_batch.replay FILE` plays again.
