@@ -4,7 +4,10 @@ import gc
 import logging
 import os
 import signal
+import sys
 from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -43,9 +46,40 @@ def logs_have_the_level_of_commands() -> None:
     logging.getLogger("rlgym_bridge").setLevel(logging.INFO)
 
 
+@contextmanager
+def forgetting_own_modules(base: Path) -> Iterator[None]:
+    """Drop the modules that are imported from folders of tests: another test may use their names."""
+    before, path, root = set(sys.modules), list(sys.path), Path(__file__).parents[1]
+    own = (str(base), str(root / "tests" / "data"), str(root / "rlgym_bridge" / "project" / "template"))
+    yield
+    sys.path[:] = path  # commands add a user's folders
+    for name in set(sys.modules) - before:
+        attributes = getattr(sys.modules[name], "__dict__", {})  # modules of others make up any attribute
+        places = f"{attributes.get('__file__')} {attributes.get('__path__')}"
+        if any(folder in places for folder in own):
+            del sys.modules[name]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def own_modules_of_a_file_are_forgotten(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Forget what fixtures of a file of tests import from folders of tests."""
+    with forgetting_own_modules(tmp_path_factory.getbasetemp()):
+        yield
+
+
 @pytest.fixture(autouse=True)
-def bots_may_be_held_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Give bots in lockstep more time than a user's match does."""
+def own_modules_are_forgotten(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Forget what a test imports from its own folders."""
+    with forgetting_own_modules(tmp_path_factory.getbasetemp()):
+        yield
+
+
+@pytest.fixture(autouse=True)
+def bots_may_be_held_up(own_modules_are_forgotten: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give bots in lockstep more time than a user's match does.
+
+    Modules are forgotten after `monkeypatch` has put back what it changed, so they come first here.
+    """
     lengthen_answer_wait(monkeypatch)
 
 

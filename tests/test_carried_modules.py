@@ -36,8 +36,6 @@ CARRIED = ("carried:own_parts", "carried:own_scale", "carried:own_pack")
 @pytest.fixture
 def policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A policy of the current folder's own_parts, whose scale was 0.5 and has since become 0.25."""
-    for name in ("own_parts", "own_scale", "own_pack", "own_pack.inner"):
-        monkeypatch.delitem(sys.modules, name, raising=False)
     (tmp_path / "own_pack").mkdir()
     for name in ("__init__", "inner", "unused"):
         (tmp_path / "own_pack" / f"{name}.py").write_text("from . import inner\n")
@@ -157,7 +155,9 @@ def test_a_module_that_cannot_be_read_is_not_carried(
     assert "carries no copy of your modules" in caplog.text and "own_broken.py, line 1" in caplog.text
 
 
-def test_a_run_goes_on_with_the_modules_that_it_carries(tmp_path: Path) -> None:
+def test_a_run_goes_on_with_the_modules_that_it_carries(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     bot = (
         "from rlgym_bridge import ComponentSpec, DefaultObs\nSCALE = 0.5\nclass Scaled(DefaultObs):\n"
         "    def build_batch(self, *given):\n        return super().build_batch(*given) * SCALE\n"
@@ -171,7 +171,8 @@ def test_a_run_goes_on_with_the_modules_that_it_carries(tmp_path: Path) -> None:
         done = bridge(tmp_path, "train", *quiet, *words)
         return done.stderr if quiet else done.stdout
 
-    assert train("--steps", "32") == ""
+    monkeypatch.chdir(tmp_path)
+    assert main(["train", "-q", "--steps", "32"]) == 0
     (tmp_path / "own_bot.py").write_text(bot.replace("0.5", "0.25"))
     refused = train("--steps", "64", "--resume")
     assert "does not fit what is to be trained: 92 elements" in refused

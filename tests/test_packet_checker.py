@@ -14,10 +14,12 @@ from rlgym_bridge.game import Phase
 from rlgym_bridge.server.game.body_numbers import CAR
 from rlgym_bridge.server.game.packer import field_info
 from rlgym_bridge.server.game.simulated_match import Match
-from tests.packet_checker import PacketChecker
+from rlgym_bridge.sim.simulator import ROCKETSIM3
+from tests.packet_checker import PacketChecker, Rules
 from tests.support.imported_modules import imports
 from tests.support.odd_packets import CHANGES, enters, find
-from tests.support.packet_streams import Packets, Stream, phase_of, play, ram
+from tests.support.packet_streams import Packets, Stream, bump, phase_of, play, ram
+from tests.support.simulators import both
 from tests.support.stepped_match import kicked_off, put_car, seats, to_phase
 from tests.support.watched_matches import watching
 
@@ -133,6 +135,41 @@ def test_a_demolished_car_may_be_faster_than_a_car(rammed: Stream) -> None:
             packet.players[1].physics.velocity.x = 2322.0
             packet.players[1].physics.angular_velocity.z = 5.7
     read(packets, rammed.edits).check()
+
+
+@both
+def test_a_bump_shows_supersonic_at_the_speed_before_it(name: str) -> None:
+    bumped, rules = bump(name), Rules(rocketsim3=name == ROCKETSIM3)
+    packets = bumped.packets()
+    at = next(i for i, one in enumerate(packets) if one.players[0].is_supersonic and speed_of(one) < 1700.0)
+    read(packets, bumped.edits, rules=rules).check()
+    packets[at + 1].players[0].is_supersonic = True
+    found = read(packets, bumped.edits, rules=rules).violations
+    assert found[0].startswith(
+        f"frame {packets[at + 1].match_info.frame_num}: players[0].is_supersonic is True"
+    )
+    packets[at].players[1].physics.location.x += 300.0  # too far away for a bump
+    found = read(packets, bumped.edits, rules=rules).violations
+    assert any(f"frame {packets[at].match_info.frame_num}: players[0].is_supersonic" in one for one in found)
+
+
+@both
+@pytest.mark.parametrize("early", [True, False], ids=["on below 2200 uu/s", "off above 2200 uu/s"])
+def test_a_car_alone_is_supersonic_by_its_speed(early: bool, name: str) -> None:
+    stream, rules = bump(name), Rules(rocketsim3=name == ROCKETSIM3)
+    packets = stream.packets(0, 50)
+    starts = next(i for i, one in enumerate(packets) if one.players[0].is_supersonic)
+    assert 2200.0 <= speed_of(packets[starts]) < 2220.0
+    packets[starts - early].players[0].is_supersonic = early
+    violations = read(packets, stream.edits, rules=rules).violations
+    assert (
+        len(violations) == 1 and f"players[0].is_supersonic is {early}, expected {not early}" in violations[0]
+    )
+
+
+def speed_of(packet: Any) -> float:
+    velocity = packet.players[0].physics.velocity
+    return math.hypot(velocity.x, velocity.y, velocity.z)
 
 
 def test_an_edit_that_nobody_told_of_is_found(rammed: Stream) -> None:

@@ -96,7 +96,7 @@ def test_a_component_that_was_renamed_or_is_gone_is_refused(tmp_path, monkeypatc
     make_module(tmp_path, monkeypatch, "my_bot", "class Obs2: pass")
     with pytest.raises(ValueError, match=r"my_bot has no Obs, expected a function or class of that name"):
         load_policy(folder, ["my_bot"])
-    monkeypatch.delitem(sys.modules, "my_bot")
+    del sys.modules["my_bot"]
     (tmp_path / "my_bot.py").unlink()
     with pytest.raises(
         ValueError,

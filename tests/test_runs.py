@@ -28,8 +28,6 @@ def run(tmp_path: Path) -> Path:
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A user's project, the current folder: its settings name my_bot, which imports my_parts."""
-    for name in ("my_bot", "my_parts"):  # other tests have modules of these names
-        monkeypatch.delitem(sys.modules, name, raising=False)
     project = tmp_path / "project"
     project.mkdir()
     (project / "mine.toml").write_text('components = "my_bot"\n')

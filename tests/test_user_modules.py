@@ -1,6 +1,7 @@
 """Modules of users: found where the user is told to put them, and nowhere else."""
 
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -55,7 +56,6 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "my_sibling.py").write_text(PARTS)
     (tmp_path / "my_env.py").write_text(ENV)
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.delitem(sys.modules, "my_parts", raising=False)
     import my_parts
 
     save(tmp_path / "policy", obs=ComponentSpec.of(my_parts.Mine, zero_padding=None))
@@ -236,3 +236,14 @@ def test_a_module_that_is_there_and_not_found_is_explained(
     Path("policy.json").write_text("{}")
     with pytest.raises(ValueError, match=r"my_other_parts.py is not used: .* of a policy or a run"):
         component_factory(None, None, "my_other_parts:build", allow=None)
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_tests_may_have_modules_of_one_name(
+    number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "my_pack").mkdir()
+    (tmp_path / "my_pack" / "number.py").write_text(f"value = {number}")
+    monkeypatch.syspath_prepend(tmp_path)
+    module = import_module("my_pack.number")
+    assert module.value == number

@@ -119,8 +119,16 @@ def test_touches_towards_the_goal_are_rewarded() -> None:
         np.testing.assert_allclose(aimed, [worth], atol=0.01)  # the goal's middle lies above the ball
 
 
-def test_from_there_commands_run_without_options(tmp_path: Path) -> None:
-    assert "rlgym-bridge train" in run_command(tmp_path, "init mybot")
+def test_from_there_commands_run_without_options(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def said_by(words: str) -> str:
+        """Run a command in this process, which has imported what it needs."""
+        assert main(words.split()) == 0
+        return "".join(capfd.readouterr())
+
+    monkeypatch.chdir(tmp_path)
+    assert "rlgym-bridge train" in said_by("init mybot")
     folder = tmp_path / "mybot"
     with (folder / "train.toml").open("r+", encoding="utf-8") as file:
         text = file.read()
@@ -129,15 +137,16 @@ def test_from_there_commands_run_without_options(tmp_path: Path) -> None:
     said = run_command(folder, "train")
     assert "settings: train.toml" in said and "next: rlgym-bridge evaluate runs/mine" in said
     assert "1v1 of my_parts: 114 numbers" in said
-    said = run_command(folder, "evaluate --matches 2 --seconds 5 --processes 1")
+    monkeypatch.chdir(folder)
+    said = said_by("evaluate --matches 2 --seconds 5 --processes 1")
     assert "runs/mine" in said and "against chaser, 2 matches" in said
     said = run_command(folder, f"match {SHORT}")
     assert "mybot" in said and "Chaser" in said and "match: match.toml of this folder" in said
-    said = run_command(folder, "parity --policy runs/mine --ticks 300")
+    said = said_by("parity --policy runs/mine --ticks 300")
     assert re.search(
         r"^\d+ decisions compared, [\d,]+ numbers of observations and controls: all equal", said, re.M
     )
-    said = run_command(folder, "package")
+    said = said_by("package")
     assert "your modules: my_parts" in said and 'LICENSE, if not yours, names "the author of mybot"' in said
     assert "rlgym_bridge is not at PyPI yet" in said
     assert "rlgym_bridge is not at PyPI yet" in (folder / "dist" / "mybot" / "README.md").read_text("utf-8")
@@ -155,8 +164,11 @@ READS = {
 """What components of projects that version 0.2.0 made declare, by the first line of their class."""
 
 
-def test_a_project_of_before_trains_and_plays(tmp_path: Path) -> None:
-    run_command(tmp_path, "init mybot")
+def test_a_project_of_before_trains_and_plays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["init", "mybot"]) == 0
     folder = tmp_path / "mybot"
     (folder / "train.toml").write_text(
         FEW + (folder / "train.toml").read_text("utf-8").replace("steps = 3_000_000", "# steps"), "utf-8"
@@ -166,8 +178,10 @@ def test_a_project_of_before_trains_and_plays(tmp_path: Path) -> None:
         assert f"{line}\n" in parts
         parts = parts.replace(f"{line}\n", f"{line}\n{reads}")
     (folder / "my_parts.py").write_text(parts, "utf-8")
-    assert "1v1 of my_parts: 114 numbers" in run_command(folder, "train")
-    run_command(folder, "package")
+    monkeypatch.chdir(folder)
+    assert main(["train"]) == 0
+    assert "1v1 of my_parts: 114 numbers" in capfd.readouterr().err
+    assert main(["package"]) == 0
     bot = folder / "dist" / "mybot" / "bot.toml"
     assert "RelativeObs.reads" in (bot.parent / "my_parts.py").read_text("utf-8")
     assert "mybot" in run_command(tmp_path, f"match --blue {bot} --orange chaser {SHORT}")

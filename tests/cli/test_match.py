@@ -19,6 +19,7 @@ from rlgym_bridge.dialect import POINTS
 from rlgym_bridge.game import Phase
 from rlgym_bridge.recording.mcap.match_recording import read_match
 from rlgym_bridge.server import MatchStatus
+from rlgym_bridge.sim.simulator import simulator_for
 from rlgym_bridge.user_input.stop_signals import stopped_by_signals
 from tests.support.policy_folders import network_folder
 from tests.support.processes import child, run_to_end
@@ -80,7 +81,10 @@ def test_the_shipped_bots_play_to_a_score_with_all_keys(tmp_path: Path) -> None:
         assert bot["replies"] == result["ticks"] and bot["late"] == 0 and bot["missed"] == 0
         assert 0 < bot["reply_ms"]["p50"] <= bot["reply_ms"]["p99"]
     assert f"blue {result['score'][0]} : {result['score'][1]} orange" in done.stdout
+    _, why = simulator_for("Soccar")  # a sentence where the module of RocketSim 3 is not installed
     lines = done.stderr.splitlines()
+    if why:
+        assert lines.pop(0) == f"WARNING rlgym_bridge.server.net.hosted_match: {why}"
     assert [line.partition(":")[0] for line in lines] == ["started Bridge (blue)", "started Chaser (orange)"]
     for heading in ("touches", "boost used", "reply p50", "late", "missed"):
         assert heading in done.stdout

@@ -63,8 +63,6 @@ def own_parts(here: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     text = "from more.scale import scale\nfrom rlgym_bridge import RelativeObs\n"
     text += "class Parts(RelativeObs):\n    pass\n"
     make_module(here, monkeypatch, "parts", text)
-    for name in ("more", "more.scale"):
-        monkeypatch.delitem(sys.modules, name, raising=False)
     import parts
 
     spec = ComponentSpec.of
@@ -396,7 +394,7 @@ def test_modules_that_no_bot_can_load_are_told(
     spoil, said: str, own_parts: Path, capsys, monkeypatch
 ) -> None:
     for name in ("parts", "more", "more.scale"):
-        monkeypatch.delitem(sys.modules, name, raising=False)
+        sys.modules.pop(name, None)
     spoil(own_parts)
     assert package(*PLAIN, "--allow-modules", "parts") == 2
     errors = capsys.readouterr().err

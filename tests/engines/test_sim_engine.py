@@ -18,7 +18,7 @@ from rlgym_bridge.sim.simulator import ROCKETSIM3, DeadMatches, SimulatorError
 from rlgym_bridge.sim.vector_env import VectorEnv
 from rlgym_bridge.state import MatchState
 from tests.support.rlgym_worlds import Env
-from tests.support.simulators import both, needs_native
+from tests.support.simulators import ROUNDING, both, needs_native
 from tests.support.states import random_state
 from tests.support.vector_parts import BallAhead, components
 
@@ -152,8 +152,9 @@ def test_states_are_set_as_coarsely_as_in_a_match_if_asked(name: str) -> None:
         assert not car.is_jumping and not car.is_flipping and not car.has_jumped
         assert car.is_supersonic and car.supersonic_time > 0
         theirs = asked.cars[agent].physics
-        assert car.physics.position == pytest.approx(theirs.position, abs=0.011)
-        assert car.physics.rotation_mtx == pytest.approx(theirs.rotation_mtx, abs=2e-4)
+        within = ROUNDING[name]
+        assert car.physics.position == pytest.approx(theirs.position, rel=1e-7, abs=within["position"])
+        assert car.physics.rotation_mtx == pytest.approx(theirs.rotation_mtx, abs=within["rotation"])
 
 
 @needs_native

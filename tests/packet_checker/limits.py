@@ -89,6 +89,8 @@ BURN_TICKS: Final = 12  # a tapped boost burns 0.1 s [RS]
 MAX_HOLD_SECONDS: Final = 0.2  # of a jump [RS]
 TOUCH_REACH: Final = 230.0
 """From the middle of the ball to its contact point: radius 91, and a tick of ball and car [RS]."""
+BUMP_REACH: Final = 230.0
+"""From one car's middle to that of a car it bumps: two of the longest hitboxes, and a tick of both [RS]."""
 UNIT_SLACK: Final = 1e-3
 
 HALF_TURN: Final = math.pi + ANGLE_SLACK

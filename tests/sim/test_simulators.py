@@ -78,7 +78,7 @@ def test_the_ball_s_forecast_is_where_it_goes(name: str) -> None:
     forecast = simulator.forecast_ball(0, 40, every=8)
     for frame in forecast:
         simulator.step(rows(simulator, 8))
-        assert np.allclose(frame[:3], simulator.state.ball_position[0], atol=0.011)
+        assert np.array_equal(frame[:3], simulator.state.ball_position[0])
 
 
 @both
@@ -91,8 +91,8 @@ def test_a_nudge_moves_what_it_names_and_nothing_else(name: str) -> None:
     before = simulator.state.copy()
     simulator.nudge([0, 1], desired, False, np.array([[True, False], [False, False]]))
     moved = simulator.state.car_position - before.car_position
-    assert np.allclose(moved, [[[0, 10, 0], [0, 0, 0]], [[0, 0, 0], [0, 0, 0]]], atol=0.011)
-    assert np.allclose(simulator.state.ball_position, before.ball_position, atol=0.011)
+    assert np.allclose(moved, [[[0, 10, 0], [0, 0, 0]], [[0, 0, 0], [0, 0, 0]]], atol=5e-4)  # float32
+    assert np.array_equal(simulator.state.ball_position, before.ball_position)
 
 
 @both

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 from rlbot import flat
 
 from rlgym_bridge.game import PLAYING_PHASES, Phase
@@ -73,6 +74,27 @@ def ram() -> Stream:
         match.advance()
         payloads.append(match.packet().pack())
     return Stream(payloads, frozenset({1}))
+
+
+def bump(simulator: str) -> Stream:
+    """A car becomes supersonic. A teammate bumps it, and it is slower than any supersonic car."""
+    match = kicked_off(2, simulator=simulator)
+    payloads = [match.packet().pack()]
+    put_ball(match, (3000, 0, 93.15))
+    put_car(match, 0, (0, -2000, 17.0), (0, 2000, 0), yaw=math.pi / 2)
+    match.hold(0, controls(throttle=1.0, boost=True))
+    for _ in range(60):
+        match.advance()
+        payloads.append(match.packet().pack())
+    put_car(match, 0, (0, -400, 17.0), (0, 2250, 0), math.pi / 2, is_supersonic=1.0, supersonic_time=0.1)
+    yaw = math.radians(240.0)
+    velocity = 1200.0 * np.array([math.cos(yaw), math.sin(yaw), 0.0])
+    match.hold(1, controls(throttle=1.0))
+    put_car(match, 1, np.array([-40.0, -55.0, 17.0]) - 0.1 * velocity, velocity, yaw)
+    for _ in range(20):
+        match.advance()
+        payloads.append(match.packet().pack())
+    return Stream(payloads, frozenset({1, 61}))
 
 
 def playing(match: Match, ticks: int, seed: int = 0, skip: int = 0) -> list[flat.GamePacket]:

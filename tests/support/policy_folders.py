@@ -67,7 +67,7 @@ def observations(count: int = 6) -> np.ndarray:
 def make_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, text: str) -> None:
     (tmp_path / f"{name}.py").write_text(text)
     monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.delitem(sys.modules, name, raising=False)
+    sys.modules.pop(name, None)  # of this test; after it a fixture forgets all of its own modules
 
 
 def network_folder(folder: Path, team_size: int) -> Path:

@@ -28,5 +28,12 @@ TICK_IN_3: Final = {ROCKETSIM2: 0.0, ROCKETSIM3: 1 / 120}
 
 By as much a pad's time has run at the pickup."""
 
-STEP: Final = {ROCKETSIM2: 1e-5, ROCKETSIM3: 0.011}
-"""uu and uu/s between what is set and what is shown: RocketSim 3 cuts and rounds as the game does."""
+ROUNDING: Final = {
+    ROCKETSIM2: {"position": 1e-5, "linear_velocity": 1e-5, "angular_velocity": 1e-7, "rotation": 1e-6},
+    ROCKETSIM3: {"position": 0.0055, "linear_velocity": 0.01, "angular_velocity": 1e-4, "rotation": 1e-5},
+}
+"""Most between what is set and what is shown, in uu, uu/s, rad/s, rad; RocketSim 3 rounds as the game does.
+
+Places go to the nearest 0.01 uu, in float32. Speeds are cut to steps of 0.01 uu/s and 1e-4 rad/s, and a tenth
+of a step is added. The parts of a quaternion have 18 bits.
+"""

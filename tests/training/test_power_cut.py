@@ -153,7 +153,9 @@ def test_a_crashed_run_saves_its_next_checkpoint(
         save_at(disk / "run", 1, 20)
     for tree in different(calls.states):
         resumed(tree, tmp_path / "crash")
-        save_at(tmp_path / "crash" / "run", 1, 30)
+        learner = learner_of(settings, tmp_path / "crash" / "run")  # it goes on from there, if anywhere
+        learner.steps = 30
+        learner.save(Checkpoints(tmp_path / "crash" / "run", 1))
         names = sorted(path.name for path in (tmp_path / "crash" / "run" / "checkpoints").iterdir())
         assert names == ["30", "latest"]
         read_checkpoint(tmp_path / "crash" / "run" / "checkpoints" / "30")
