@@ -65,8 +65,9 @@ class Recording:
         mutators: What differs from the mode's rules and RocketSim cannot be told, for people.
         ball_target_speed: `(rows,)` uu/s that Heatseeker's ball aims at, 0 where it was not told; empty where
             it is never told.
-        rules: The game's rules that a match server played by, see `game_rules.parse_rules`; empty where they
-            were not told.
+        rules: Names of rules of the game that a match server of before corrected RocketSim 2.2.1 by; empty
+            where it told none.
+        simulator: Name of the simulator that a match server of this project played in; empty for others.
     """
 
     source: str
@@ -85,6 +86,7 @@ class Recording:
     mutators: list[str] = field(default_factory=list)
     ball_target_speed: np.ndarray = field(default_factory=lambda: np.empty(0))
     rules: str = ""
+    simulator: str = ""
 
     def __post_init__(self) -> None:
         """Make sure that the parts fit each other.

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rlgym_bridge.compare.simulate.windows import near_others
+from rlgym_bridge.compare.timed_recording import near_others
 from rlgym_bridge.recording.recording import Recording
 from rlgym_bridge.recording.replays import replay_recording
 from tests.support.made_replays import MadeReplay

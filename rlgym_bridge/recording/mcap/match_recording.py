@@ -124,6 +124,7 @@ def read_match(path: str | Path, shadow: bool | None = None) -> MatchRecording:
         inputs_taken=read_inputs(contents.topics.get(INPUTS, []), rows_of),
         drawn=contents.topics.get(DRAWINGS, []), rows_of=rows_of,
         mode=_mode(heads[1]), rules=str(contents.about.get("rules", "")),
+        simulator=str(contents.about.get("simulator", "")),
     )  # fmt: skip
     for agent in sorted(
         {name[len(AGENTS) :].rpartition("/")[0] for name in contents.topics if name.startswith(AGENTS)}

@@ -4,6 +4,8 @@ Players' ids and names serve to tell players apart while a replay is read, and a
 and comes back has the same car.
 """
 
+import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -12,7 +14,8 @@ from rlgym_bridge.game import BLUE, BOOST_PER_SECOND, HITBOX_OF_BODY, KICKOFF_BO
 from rlgym_bridge.recording.replays.replay_mode import GameKind
 
 BODY: Final = "ReplicatedRBState"
-_CAR: Final = ("Archetypes.Car.Car_", "Archetypes.GameEvent.GameEvent_Season:CarArchetype")
+_CAR: Final = re.compile(r"Archetypes\.Car\.Car_|[^:]+:CarArchetype$")
+"""Kinds of cars. Season, Knockout and free play name theirs after their game events [boxcars]."""
 _BALL: Final = "Archetypes.Ball."
 _PHASES: Final = {
     "Countdown": Phase.COUNTDOWN,
@@ -22,7 +25,8 @@ _PHASES: Final = {
     "Finished": Phase.ENDED,
 }
 _LINKS: Final = ("PlayerReplicationInfo", "Team", "Vehicle")
-_PART: Final = "Archetypes.CarComponents.CarComponent_"
+_PART: Final = re.compile(r"(?:Archetypes\.CarComponents\.CarComponent_|[^:]+:CarArchetype\.)(.+)")
+_TOGETHER: Final = 10  # frames that show several balls; one that is replaced may overlap with the next
 _FULL: Final = 255.0  # a full tank of boost
 
 
@@ -88,7 +92,7 @@ class Actors:
 
     Attributes:
         cars: One for each player and team, in the order of their first frame.
-        ball: The ball's rigid body as last shown, or None.
+        ball: The ball's rigid body as last shown, or None. Of several balls it is the first, until that ends.
         ball_shown: Whether that was in this frame.
         ball_target_speed: Speed in uu/s that Heatseeker's ball aims at, as last told; 0 where it was not.
         game: Which game it is.
@@ -109,6 +113,8 @@ class Actors:
         self._car_of: dict[tuple[str, int], ReplayCar] = {}  # of a person and team
         self._bodies: dict[tuple[int, int], int] = {}  # of a player and team: what the loadout has
         self.cars: list[ReplayCar] = []
+        self._ball_actor = -1
+        self._ball_counts: Counter[int] = Counter()  # frames by how many balls they show
         self.ball: Mapping[str, Any] | None = None
         self.ball_shown = self.cut = False
         self.ball_target_speed = 0.0
@@ -131,23 +137,37 @@ class Actors:
         ]
         for actor, name, attribute in updates:  # who is who first: what else is told needs it
             self._relate(actor, name, attribute)
+        balls = set()
         for actor, name, attribute in updates:
             kind = self._kinds.get(actor, "")
+            part, is_car = _PART.match(kind), _CAR.match(kind)
             if kind.startswith(_BALL) and name == BODY:
-                self.ball, self.ball_shown = attribute["RigidBody"], True
-            elif kind.startswith((_PART, *_CAR)):
-                of = actor if kind.startswith(_CAR) else self._links.get((actor, "Vehicle"), -1)
-                owner = self._find_car(of)
+                balls.add(actor)
+                self._show_ball(actor, attribute["RigidBody"])
+            elif part or is_car:
+                owner = self._find_car(actor if is_car else self._links.get((actor, "Vehicle"), -1))
                 if owner is not None:
-                    owner.update(kind.removeprefix(_PART), name, attribute)
+                    owner.update(part[1] if part else kind, name, attribute)
             self._update_match(name, attribute)
+        self._count_balls(len(balls))
         for actor, kind in self._kinds.items():
-            if kind.startswith(_CAR) and (owner := self._find_car(actor)) is not None:
+            if _CAR.match(kind) and (owner := self._find_car(actor)) is not None:
                 owner.there = True
+
+    def _show_ball(self, actor: int, body: Mapping[str, Any]) -> None:
+        if self._ball_actor not in self._kinds:
+            self._ball_actor = actor
+        if actor == self._ball_actor:
+            self.ball, self.ball_shown = body, True
+
+    def _count_balls(self, count: int) -> None:
+        self._ball_counts[count] += 1
+        if count > 1 and self._ball_counts[count] >= _TOGETHER:
+            self.game.hear("TotalGameBalls", {"Int": count})
 
     def _end(self, actor: int) -> None:
         """End an actor. A player who comes back has another one."""
-        if self._kinds.get(actor, "").startswith(_CAR):
+        if _CAR.match(self._kinds.get(actor, "")):
             self.cut = True
             if (owner := self._find_car(actor)) is not None:
                 owner.active.clear()
@@ -162,7 +182,7 @@ class Actors:
 
     def _begin(self, actor: int, kind: str) -> None:
         """Begin an actor. A keyframe begins all anew, and tells what is not as it is at first."""
-        if kind.startswith(_CAR):
+        if _CAR.match(kind):
             car = self._find_car(actor)
             self.cut |= self._kinds.get(actor) != kind
             if car is not None:
@@ -215,6 +235,8 @@ class Actors:
         """Return the player's car that an actor is; None while frames have not told whose it is."""
         player = self._links.get((actor, "PlayerReplicationInfo"), -1)
         team_kind = self._kinds.get(self._links.get((player, "Team"), -1), "")
+        if team_kind[-1:] not in ("0", "1") and self.game.mode == "Knockout":
+            team_kind = "0"  # everybody is against everybody
         if player not in self._player_names or team_kind[-1:] not in ("0", "1"):
             return None
         team = int(team_kind[-1])

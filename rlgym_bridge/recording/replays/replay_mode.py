@@ -44,6 +44,11 @@ _NEUTRAL: Final = {
 }
 """Attributes that say a mutator, for people, and the value at which it changes nothing."""
 
+_OWN: Final = {("Snowday", "ReplicatedWorldBounceScale"): 0.25}
+"""Values that change nothing in a mode: the puck's [two public replays of Snowday, in every keyframe]."""
+
+_LEAST, _MOST_SCALE = 1e-3, 100.0  # beyond these a number was misread: some have a top speed of 1.9e27
+
 _FLAGS: Final = {
     "bUnlimitedJumps": "unlimited jumps",
     "bUnlimitedTimeForDodge": "unlimited time for a dodge",
@@ -64,13 +69,18 @@ class GameKind:
 
     Args:
         arena: The name of the arena; empty where the replay does not say it.
+
+    Attributes:
+        nonsense: Settings, for people, of which a value was told that no game has; it does not count.
     """
 
     def __init__(self, arena: str = "") -> None:
         self._arena = arena.lower()
+        self.nonsense: dict[str, None] = {}
         self._events: dict[str, None] = {}  # in the order of appearance
         self._balls: dict[str, None] = {}
         self._mutators: dict[str, None] = {}
+        self._scales: dict[tuple[str, float], None] = {}  # attributes of `_NEUTRAL`, as told
         for begins, mode in _ARENAS.items():
             if self._arena.startswith(begins):
                 self._events[mode] = None
@@ -90,7 +100,13 @@ class GameKind:
         """Differences from the rules of the mode, for people; empty where there are none."""
         own = {"Soccar", self.mode}
         odd = [f"ball {one.removeprefix('ball_')}" for one in self._balls if _BALLS.get(one) not in own]
-        return [*odd, *self._mutators]
+        return [*odd, *self._mutators, *(one for pair in self._scales if (one := self._scaled(*pair)))]
+
+    def _scaled(self, name: str, value: float) -> str:
+        """Return a mutator in words; "" for a value that changes nothing in the mode."""
+        what, neutral = _NEUTRAL[name]
+        neutral = _OWN.get((self.mode, name), neutral)
+        return f"{what} {value:g} in place of {neutral:g}" if abs(value - neutral) > _LEAST else ""
 
     def meet(self, kind: str) -> None:
         """Take in an actor's kind."""
@@ -105,10 +121,12 @@ class GameKind:
     def hear(self, name: str, attribute: Mapping[str, Any]) -> None:
         """Take in an attribute of any actor, by the end of its name."""
         if name in _NEUTRAL:
-            what, neutral = _NEUTRAL[name]
             value = next(iter(attribute.values()))
-            if isinstance(value, int | float) and abs(value - neutral) > 1e-3:
-                self._mutators[f"{what} {value:g} in place of {neutral:g}"] = None
+            number = isinstance(value, int | float) and not isinstance(value, bool)
+            if number and (value == 0 or _LEAST <= value <= _MOST_SCALE):
+                self._scales[name, value] = None
+            elif number:
+                self.nonsense[_NEUTRAL[name][0]] = None
         elif name in _FLAGS and any(value is True for value in attribute.values()):
             self._mutators[_FLAGS[name]] = None
         elif name == "MatchSettings":

@@ -251,9 +251,10 @@ def _recording(source: str, rows: Sequence[_Row], actors: Actors, teams: tuple[i
 
 
 def _game_notes(game: GameKind) -> list[str]:
-    """Return sentences on what was played, where it is not soccar without mutators."""
+    """Return sentences on what was played, if not soccar without mutators, and on misread numbers."""
     notes = [] if game.mode == "Soccar" else [f"the match is one of {game.mode}"]
-    return notes + ([f"it was played with {', '.join(game.mutators)}"] if game.mutators else [])
+    notes += [f"it was played with {', '.join(game.mutators)}"] if game.mutators else []
+    return notes + [f"it names a {what} that no game has: that is left out" for what in game.nonsense]
 
 
 def _fill(state: MatchState, body: str, where: Any, numbers: np.ndarray) -> None:
