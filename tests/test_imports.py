@@ -152,12 +152,6 @@ def test_every_room_is_listed_and_none_reaches_itself() -> None:
 
 
 INNER_ROOMS = {
-    "compare": {
-        "simulate": set(),
-        "fit": {"simulate"},
-        "findings": {"fit", "simulate"},
-        "output": {"findings", "fit", "simulate"},
-    },
     "server": {
         "game": set(),
         "config": {"game"},
@@ -192,26 +186,13 @@ def test_few_modules_lie_beside_the_rooms() -> None:
 
 SIMULATORS = ("RocketSim", "rocketsim_batch")
 NEEDS_A_SIMULATOR = {
-    "rlgym_bridge/compare/findings/explained_windows.py",
-    "rlgym_bridge/compare/findings/fitted_constants.py",
-    "rlgym_bridge/compare/findings/flight_rules.py",
-    "rlgym_bridge/compare/simulate/leads.py",
-    "rlgym_bridge/compare/simulate/rollout.py",
     "rlgym_bridge/sim/arena.py",
     "rlgym_bridge/sim/arena_reader.py",
-    "rlgym_bridge/sim/boost_thrust.py",
-    "rlgym_bridge/sim/car_contact.py",
-    "rlgym_bridge/sim/game_car.py",
-    "rlgym_bridge/sim/jump_and_dodge.py",
-    "rlgym_bridge/sim/quick_car.py",
     "rlgym_bridge/sim/rocketsim2.py",
     "rlgym_bridge/sim/rocketsim3.py",
-    "rlgym_bridge/sim/ruled_arena.py",
-    "rlgym_bridge/sim/struck_cars.py",
-    "rlgym_bridge/sim/wheel_forces.py",
 }
-"""Modules that import a simulator's package by themselves; they shall use `sim.simulator`, and no new one
-comes here. `arenas.py` with what it is made of, and `rocketsim3.py`, are the two behind it and stay."""
+"""Modules that import a simulator's package: the two classes behind `sim.simulator`, and what `RocketSim2` is
+made of. No new one comes here."""
 
 
 def test_no_other_module_imports_a_simulator() -> None:

@@ -1,6 +1,7 @@
 """Measure where simulator and recorded game part, and why: `rlgym-bridge compare`."""
 
 import argparse
+import math
 from collections.abc import Callable, Sequence
 from itertools import groupby
 from pathlib import Path
@@ -12,57 +13,52 @@ from rich.table import Table
 
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files
-from rlgym_bridge.compare.comparison import compare_recordings
-from rlgym_bridge.compare.findings.comparison_result import Comparison, RefusedFile
-from rlgym_bridge.compare.findings.drift import WINDOWS
-from rlgym_bridge.compare.findings.phrases import short
-from rlgym_bridge.compare.findings.sentences import (
+from rlgym_bridge.compare.comparison import WINDOWS, compare_recordings
+from rlgym_bridge.compare.comparison_result import Comparison, GapVerdict, RefusedFile, Situation
+from rlgym_bridge.compare.fitted_settings import fit_as_toml
+from rlgym_bridge.compare.report import report, report_against
+from rlgym_bridge.compare.sentences import (
     explain_difference,
+    name_simulator,
     row_to_tell,
+    short,
+    short_verdict,
+    sources_to_show,
     told_fit,
-    told_unexplained,
+    told_untried,
 )
-from rlgym_bridge.compare.findings.shown_rules import AUTO
-from rlgym_bridge.compare.findings.tolerances import LEAST_WINDOWS
-from rlgym_bridge.compare.findings.two_sets import LEVEL, against
-from rlgym_bridge.compare.findings.verdict import GapVerdict
-from rlgym_bridge.compare.output.fitted_settings import fit_as_toml
-from rlgym_bridge.compare.output.report import report, report_against
-from rlgym_bridge.compare.simulate.windows import HORIZONS
+from rlgym_bridge.compare.two_sets import LEVEL, against
+from rlgym_bridge.compare.windows import HORIZONS
 from rlgym_bridge.recording.mcap.match_recording import read_match
 from rlgym_bridge.recording.open import open_recording
-from rlgym_bridge.sim.game_rules import RULES, parse_rules
 from rlgym_bridge.user_input.arguments import count_of
 
 T = TypeVar("T")
 
-_SECOND = 120  # ticks
 _WIDTH = 124  # letters: where a terminal or a pipe says that it has fewer, numbers would be cut
 _LOOK = {
     GapVerdict.AGREES: "green",
     GapVerdict.PHYSICS: "bold red",
     GapVerdict.TIMING: "yellow",
-    GapVerdict.HIDDEN: "dim",
-    GapVerdict.MISSING: "bold red",
     GapVerdict.WRONG: "bold red",
     GapVerdict.OFFSET: "bold red",
-    GapVerdict.FEW: "dim",
+    GapVerdict.UNTRIED: "bold red",
 }
 
 
 STATUS: Final = (
-    "0 they agree, or timing alone differs, 1 physics, inputs or heights differ, or with --against the "
-    "matches were played differently, 2 bad usage or input: also where one file was refused and the others "
-    "compared, or where too little was recorded to judge anything"
+    "0 they agree, or timing alone differs, 1 physics, inputs, heights or something that is not tried here "
+    "differ, or with --against the matches were played differently, 2 bad usage or input: also where one "
+    "file was refused and the others compared, or where too little was recorded to judge anything"
 )
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
     """Add the description and the options of the command."""
     parser.description = (
-        "Measure how far RocketSim and recorded matches differ. RocketSim is put into the recorded state at "
-        "many moments and driven with the recorded inputs. Clock, input latency and tick offset are fitted "
-        "first. With --against, test instead whether two sets of matches were played alike."
+        "Measure how far a simulator and recorded matches differ. The simulator is put into the recorded "
+        "state at many moments and driven with the recorded inputs. Clock, input latency and tick offset are "
+        "fitted first. With --against, test instead whether two sets of matches were played alike."
     )
     parser.add_argument(
         "files", type=Path, nargs="+", metavar="FILE", help=".mcap, .replay, or tables with --columns"
@@ -74,20 +70,15 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     shared.add_columns_option(parser)
     parser.add_argument(
         "--windows", type=int, default=WINDOWS, metavar="N",
-        help="about how many windows to simulate for the ball and for each car, shared among the files, but "
-        "at least 40 in each; fewer are quicker and less certain (default: %(default)s)",
+        help="about how many windows to simulate for the ball and for each car of a file; fewer are quicker "
+        "and show less (default: %(default)s)",
     )  # fmt: skip
     parser.add_argument(
         "--fit", type=Path, nargs="?", const=Path("fit.toml"), metavar="FILE.toml",
         help="write the fitted physics constants and delays, for `rlgym-bridge train ... FILE.toml` and "
         "`rlgym-bridge match --physics FILE.toml` (default name: fit.toml)",
     )  # fmt: skip
-    parser.add_argument(
-        "--rules", default=AUTO, metavar="RULES",
-        help="rules of the game to simulate with: auto for those that the recording shows, rocketsim for "
-        "none, default for those of matches and training, game for all, or names with commas: "
-        f"{', '.join(RULES)} (default: %(default)s)",
-    )  # fmt: skip
+    shared.add_simulator_option(parser, None)
     parser.add_argument(
         "--html", type=Path, metavar="FILE", help="write a report with plots as one HTML page"
     )
@@ -103,8 +94,6 @@ def run(options: argparse.Namespace) -> int:
     output_files.check_outputs(options.json, options.html, options.fit, inputs=read)
     if options.windows < 1:
         raise ValueError(f"--windows is {options.windows}, expected 1 or more")
-    if options.rules != AUTO:
-        parse_rules(options.rules)
     if options.against is not None:
         return _against(options, console)
     with shared.console_of(options, stderr=True).status("reading ..."):
@@ -112,7 +101,7 @@ def run(options: argparse.Namespace) -> int:
     try:
         with shared.console_of(options, stderr=True).status("beginning ...") as status:
             found = compare_recordings(
-                *recordings, windows=options.windows, rules=options.rules,
+                *recordings, windows=options.windows, simulator=options.simulator,
                 progress=lambda doing: status.update(f"{doing} ..."),
             )  # fmt: skip
     except ValueError as error:
@@ -129,7 +118,7 @@ def run(options: argparse.Namespace) -> int:
     for path in (options.fit, options.html):
         if path is not None and written:
             console.print(f"written to {escape(str(path))}", soft_wrap=True)
-    if not written or found.refused or (found.tells_nothing and not found.gaps):
+    if not written or found.refused or (found.tells_nothing):
         return 2
     return 0 if found.agrees else 1
 
@@ -214,52 +203,60 @@ def _against(options: argparse.Namespace, console: Console) -> int:
 
 
 def _print(console: Console, found: Comparison) -> None:
-    """Print the sentences, what differs, the numbers, and how they were found, in this order."""
+    """Print the sentences, what differs, what could not be judged, the errors, and how they were found."""
     console.print(f"[bold]{escape(explain_difference(found))}[/]", soft_wrap=True)
     _print_refused(console, found.refused)
-    for gap in found.gaps:
-        console.print(f"[{_LOOK[gap.kind]}]{gap.kind.value}[/]: {escape(gap.text)}", soft_wrap=True)
-    for row in found.unexplained:
-        said = escape(told_unexplained(row))
-        console.print(f"[{_LOOK[row.verdict]}]{row.verdict.value}[/]: {said}", soft_wrap=True)
-    if found.tells_nothing:
-        console.print(f"no situation has {LEAST_WINDOWS} windows: record more", soft_wrap=True)
+    told = [(gap.kind, gap.text) for gap in found.gaps]
+    told += [(GapVerdict.UNTRIED, told_untried(one)) for one in found.untried]
+    for kind, text in told:
+        console.print(f"[{_LOOK[kind]}]{kind.value}[/]: {escape(text)}", soft_wrap=True)
+    for text in found.unjudged:
+        console.print(f"not judged: {escape(text)}", soft_wrap=True)
     _print_errors(console, found)
     for fit in found.fits:
-        console.print(f"{escape(fit.source)}: {escape(told_fit(fit))}", soft_wrap=True)
-        console.print(f"{escape(fit.source)}: {escape(fit.rules.told())}", soft_wrap=True)
+        if fit.source in sources_to_show(found):
+            console.print(f"{escape(fit.source)}: {escape(told_fit(fit))}", soft_wrap=True)
     for note in found.notes:
         console.print(escape(note), soft_wrap=True)
 
 
 def _print_errors(console: Console, found: Comparison) -> None:
+    shown = sources_to_show(found)
+    other = any(not math.isnan(row.rocketsim2) for row in found.situations)
+    console.width = max(console.width, _WIDTH)
+    for source in shown:
+        if len(found.fits) > 1:
+            console.print(f"[bold]{escape(source)}[/]", soft_wrap=True)
+        console.print(_errors_of([row for row in found.situations if row.source == source], other))
+    if agreeing := len(found.fits) - len(shown):
+        agree = f"{count_of(agreeing, 'recording')} {'agrees' if agreeing == 1 else 'agree'}"
+        console.print(f"{agree}; --json has their errors", soft_wrap=True)
+    if shown:
+        than = ", 2.2.1 (the median error of RocketSim 2.2.1, in which RLGym trains)" if other else ""
+        console.print(
+            f"Median errors of {name_simulator(found)} in uu after 1 to 240 ticks; 120 ticks are a second. "
+            f"worst, bound (what the file leaves open, in the median){than}, windows, those beyond their "
+            "bounds and the verdict are those after the ticks beside it.",
+            soft_wrap=True,
+        )
+
+
+def _errors_of(every: Sequence[Situation], other: bool) -> Table:
+    """Return a table of the errors of one recording, with those of RocketSim 2.2.1 if `other`."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("uu off after ticks", no_wrap=True)
-    for horizon in HORIZONS:
-        table.add_column(str(horizon), justify="right", no_wrap=True)
-    for name in ("p90", "floor", "windows"):
+    numbers = ("worst", "bound", *(("2.2.1",) if other else ()), "windows", "beyond", "after")
+    for name in (*map(str, HORIZONS), *numbers):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("verdict", no_wrap=True)
-    for name, group in groupby(found.situations, lambda row: row.name):
+    for name, group in groupby(every, lambda row: row.name):
         rows = {row.horizon_ticks: row for row in group}
         row = row_to_tell(rows)
-        after = "" if row.horizon_ticks == _SECOND else f" after {count_of(row.horizon_ticks, 'tick')}"
         table.add_row(
             name,
             *(short(rows[one].p50) if one in rows else "-" for one in HORIZONS),
-            short(row.p90), short(row.floor), f"{row.windows:,}",
-            f"[{_LOOK[row.verdict]}]{row.verdict.value}[/]{after}",
+            short(row.worst), short(row.tolerance), *((short(row.rocketsim2),) if other else ()),
+            f"{row.windows:,}", f"{row.beyond:,}", f"{row.horizon_ticks}",
+            f"[{_LOOK[row.verdict]}]{short_verdict(row.verdict)}[/]",
         )  # fmt: skip
-    console.width = max(console.width, _WIDTH)
-    console.print(table)
-    console.print(
-        "Medians in uu after 1 to 240 ticks; 120 ticks are a second. p90, floor (RocketSim against itself), "
-        "windows (moments from which it was simulated) and verdict are those after 120 ticks, or after the "
-        "ticks beside the verdict. --html and --json have the others.",
-        soft_wrap=True,
-    )
-    below = any(row.verdict is GapVerdict.PHYSICS and row.p50 <= row.tolerance for row in found.situations)
-    if below and any(size.gap for size in found.sizes):
-        console.print(
-            "physics gap below the tolerance: a constant of that body differs, so its errors will grow"
-        )
+    return table

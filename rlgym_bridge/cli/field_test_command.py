@@ -24,7 +24,6 @@ from rlgym_bridge.cli.field_test_report import SERVERS, print_field_report
 from rlgym_bridge.cli.real_match import running_server
 from rlgym_bridge.cli.server_options import add_embedded_options, add_server_option
 from rlgym_bridge.client.agent_connections import is_own_server
-from rlgym_bridge.compare.output.report import report as html_report
 from rlgym_bridge.components.user_errors import describe_error
 from rlgym_bridge.field_test.field_conclusion import conclude_field_test
 from rlgym_bridge.field_test.field_pack import open_field_pack, write_field_pack
@@ -98,8 +97,10 @@ def _read(options: argparse.Namespace) -> int:
         found = read_field_test(pack, progress)
         page = None
         if options.html is not None:
+            from rlgym_bridge.compare.report import report as html_report
+
             note = f"This field test was {SERVERS[found.about.server]}."
-            page = html_report(compare_pack(pack, found, progress), note)
+            page = html_report(compare_pack(pack, progress), note)
     written = output_files.write_json(
         options.json, found.as_json() | {"conclusion": conclude_field_test(found)}
     )

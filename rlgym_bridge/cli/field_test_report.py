@@ -1,16 +1,17 @@
 """Print the report of a field test."""
 
+from collections.abc import Callable
 from itertools import groupby
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from rlgym_bridge.compare.findings.phrases import short
-from rlgym_bridge.compare.findings.rule_tests import RulesFit, Shown
+from rlgym_bridge.compare.comparison_result import Comparison
+from rlgym_bridge.compare.sentences import short, told_untried
 from rlgym_bridge.dialect import POINTS
-from rlgym_bridge.field_test.field_conclusion import conclude_field_test, parts_left_out
-from rlgym_bridge.field_test.field_report import FieldReport
+from rlgym_bridge.field_test.field_conclusion import SIMULATOR_NAMES, conclude_field_test, parts_left_out
+from rlgym_bridge.field_test.field_report import FieldReport, KindError
 from rlgym_bridge.field_test.followed_scenes import SCENE_HORIZONS
 from rlgym_bridge.field_test.pack_parts import MatchPart, ProbePart, TimingPart
 from rlgym_bridge.game import TICKS_PER_SECOND
@@ -23,7 +24,6 @@ SERVERS = {
 }
 """Words for the server of a field test, by `AboutPack.server`."""
 
-_LOOK = {Shown.SHOWN: "green", Shown.ABSENT: "yellow", Shown.UNTOLD: "dim"}
 _WIDTH = 124  # letters: where a terminal or a pipe says that it has fewer, numbers would be cut
 
 
@@ -46,8 +46,9 @@ def print_field_report(console: Console, found: FieldReport) -> None:
     _print_timing(console, found)
     if (match := found.parts.get("match")) is not None:
         _print_match(console, match, found)
-    if found.rules is not None:
-        _print_rules(console, found.rules)
+    if found.difference is not None:
+        _print_difference(console, found.difference)
+    if found.errors:
         _print_scenes(console, found)
     for note in found.notes:
         console.print(f"[yellow]note:[/] {escape(note)}", soft_wrap=True)
@@ -118,46 +119,55 @@ flight of the ball)"
     )
 
 
-def _print_rules(console: Console, rules: RulesFit) -> None:
-    console.print("\n[bold]rules of the game that hold[/]")
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("rule", "", "RocketSim with the rule, compared with RocketSim without it"):
-        table.add_column(heading, overflow="fold")
-    for (shown, text), alike in groupby(rules.tests, lambda test: (test.shown, test.text)):
-        names = ", ".join(test.rule for test in alike)
-        table.add_row(escape(names), f"[{_LOOK[shown]}]{shown.value}[/]", escape(text))
-    console.print(table)
-    console.print(
-        "shown: half of the windows come twice as near with the rule; absent: they go farther off; not told: "
-        "neither can be said",
-        soft_wrap=True,
-    )
+def _print_difference(console: Console, difference: Comparison) -> None:
+    told = [gap.text for gap in difference.gaps] + [told_untried(one) for one in difference.untried]
+    if told:
+        console.print("\n[bold]what differs in the scenes, and what explains it[/]")
+    for text in told:
+        console.print(escape(text), soft_wrap=True)
+    for text in difference.unjudged:
+        console.print(f"not judged: {escape(text)}", soft_wrap=True)
 
 
 def _print_scenes(console: Console, found: FieldReport) -> None:
     played = count_of(len(found.parts["scenes"].played), "scene")
-    console.print(f"\n[bold]how far RocketSim is off[/], uu, in {found.scenes} of {played} that were played")
+    console.print(
+        f"\n[bold]how far the simulators are off[/], uu, in {found.scenes} of {played} that were played"
+    )
     table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("scenes", no_wrap=True)
-    for ticks in SCENE_HORIZONS:
-        table.add_column(f"{ticks / TICKS_PER_SECOND:g} s", justify="right", no_wrap=True)
-    table.add_column("worst", justify="right", no_wrap=True)
-    for ticks in SCENE_HORIZONS:
-        table.add_column(f"rules {ticks / TICKS_PER_SECOND:g} s", justify="right", no_wrap=True)
-    table.add_column("rules, worst", justify="right", no_wrap=True)
-    for (kind, body), group in groupby(found.kinds, lambda one: (one.kind, one.body)):
-        rows = {one.horizon_ticks: one for one in group}
-        many = max(one.scenes for one in rows.values())
-        plain = [short(rows[ticks].rocketsim) if ticks in rows else "-" for ticks in SCENE_HORIZONS]
-        ruled = [short(rows[ticks].game) if ticks in rows else "-" for ticks in SCENE_HORIZONS]
-        worst = max(one.rocketsim_worst for one in rows.values())
-        least = max(one.game_worst for one in rows.values())
-        name = f"{kind}, {_BODIES.get(body, body)} ({many})"
-        table.add_row(escape(name), *plain, short(worst), *ruled, short(least))
+    table.add_column("\nscenes", no_wrap=True)
+    for simulator in found.errors:
+        above = SIMULATOR_NAMES[simulator]
+        for ticks in SCENE_HORIZONS:
+            table.add_column(f"{above}\n{ticks / TICKS_PER_SECOND:g} s", justify="right", no_wrap=True)
+            above = ""
+        table.add_column("\nworst", justify="right", no_wrap=True)
+        table.add_column("\nbeyond", justify="right", no_wrap=True)
+    for (kind, body), group in groupby(
+        sorted(found.kinds, key=_place_of(found)), lambda one: (one.kind, one.body)
+    ):
+        rows = {(one.simulator, one.horizon_ticks): one for one in group}
+        cells = []
+        for simulator in found.errors:
+            own = [row for (name, _), row in rows.items() if name == simulator]
+            cells += [
+                short(rows[simulator, ticks].error) if (simulator, ticks) in rows else "-"
+                for ticks in SCENE_HORIZONS
+            ]
+            cells += [short(max(row.worst for row in own)), str(max(row.beyond for row in own))]
+        many = max(row.scenes for row in rows.values())
+        table.add_row(escape(f"{kind}, {_BODIES.get(body, body)} ({many})"), *cells)
     console.print(table)
     console.print(
         "Medians over the scenes of a kind (their number in brackets) 0.5, 1 and 2 s after the first "
-        "controls, in uu (1 uu is 1 cm): by RocketSim alone, then with all rules of the game; worst is the "
-        "largest of all. A struck car is the one that is bumped into. --json has each scene.",
+        "controls, in uu (1 uu is 1 cm); worst is the largest of all. Beyond: in so many scenes the body is "
+        "off by more than the recording leaves open. A struck car is the one that is bumped into. --json has "
+        "each scene.",
         soft_wrap=True,
     )
+
+
+def _place_of(found: FieldReport) -> Callable[[KindError], int]:
+    """Return what sorts rows so that those of a kind and body come together, in the order of the scenes."""
+    order = list(dict.fromkeys((one.kind, one.body) for one in found.kinds))
+    return lambda one: order.index((one.kind, one.body))

@@ -14,10 +14,8 @@ from rich.markup import escape
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files
 from rlgym_bridge.cli.watching_match import add_viewer_options
-from rlgym_bridge.compare.findings.shown_rules import AUTO
 from rlgym_bridge.recording.open import open_recording
 from rlgym_bridge.recording.recording import Recording
-from rlgym_bridge.sim.game_rules import parse_rules
 from rlgym_bridge.user_input.extras import explain_install
 from rlgym_bridge.user_input.stop_signals import stopped_by_signals
 
@@ -39,13 +37,9 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--compare",
         action="store_true",
-        help="also show RocketSim, put into the recorded state every second and driven with the same inputs",
+        help="also show a simulator, put into the recorded state every second and driven with its inputs",
     )
-    parser.add_argument(
-        "--rules", default=AUTO, metavar="RULES",
-        help="rules of the game for --compare, as for the command compare: auto, rocketsim, default, game, "
-        "or names with commas (default: %(default)s, those that the recording shows)",
-    )  # fmt: skip
+    shared.add_simulator_option(parser, None)
     parser.add_argument(
         "--save",
         type=Path,
@@ -59,8 +53,6 @@ def add_to(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Read the recording, write it as Rerun's file, and show that."""
     console = shared.console_of(options)
-    if options.rules != AUTO:
-        parse_rules(options.rules)
     if options.save is not None and options.save.suffix != ".rrd":
         raise ValueError(f"--save is {options.save}, expected a file whose name ends with .rrd")
     write_rrd = _writer()
@@ -69,7 +61,7 @@ def run(options: argparse.Namespace) -> int:
     for note in recording.notes:
         console.print(escape(note), soft_wrap=True)
     if options.save is not None:
-        write_rrd(recording, options.save, options.compare, options.rules)
+        write_rrd(recording, options.save, options.compare, options.simulator)
         if not output_files.write_json(options.json, _summary(recording, options)):
             return 2
         name = escape(str(options.save))
@@ -79,7 +71,7 @@ def run(options: argparse.Namespace) -> int:
         return 0
     with tempfile.TemporaryDirectory(prefix="rlgym-bridge-") as folder:
         path = Path(folder) / f"{options.file.stem}.rrd"
-        write_rrd(recording, path, options.compare, options.rules)
+        write_rrd(recording, path, options.compare, options.simulator)
         if not output_files.write_json(options.json, _summary(recording, options)):
             return 2
         _show(path, options, console)

@@ -1,139 +1,104 @@
-"""Compare recordings with RocketSim: fit the time, then the lag, then measure, then judge.
+"""Compare recordings with a simulator: fit the time, judge windows against bounds, find what explains them.
 
-Recording -> timeline -> lag -> errors, noise floor -> sizes, missing inputs -> verdicts
+    Recording -> timeline, input lag -> noise -> windows -> judged -> causes -> Comparison
+
+Each recording is judged by itself, so that another can neither hide nor make a gap.
 """
 
+from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import NamedTuple
+from typing import Final
 
 import numpy as np
 
-from rlgym_bridge.compare.findings.claims import (
-    explain,
-    mechanism_gaps,
-    settle_inputs,
-    settle_sizes,
+from rlgym_bridge.compare.action_delay import action_delay
+from rlgym_bridge.compare.alterations import CONSTANT, INPUTS, OFFSET, PHYSICS, TIME, Alteration, catalogue
+from rlgym_bridge.compare.attribution import Attribution, Explained, attribute, intervals
+from rlgym_bridge.compare.clock_fit import fit_timeline
+from rlgym_bridge.compare.comparison_result import (
+    Comparison,
+    Fit,
+    GapVerdict,
+    NamedCause,
+    RefusedFile,
+    Situation,
+    Size,
+    Untried,
+    WorstWindow,
 )
-from rlgym_bridge.compare.findings.comparison_result import Comparison, Fit, RefusedFile
-from rlgym_bridge.compare.findings.dodge_directions import dodge_gaps
-from rlgym_bridge.compare.findings.drift import WINDOWS, has_windows, measure, measure_floor
-from rlgym_bridge.compare.findings.fitted_constants import fit_sizes
-from rlgym_bridge.compare.findings.gaps import (
-    Gap,
-    input_gaps,
-    latency_gap,
-    lost_packets,
-    physics_gaps,
-    timing_gaps,
-)
-from rlgym_bridge.compare.findings.height_offset import (
-    HeightOffset,
-    correct_heights,
-    fit_heights,
-    height_gaps,
-)
-from rlgym_bridge.compare.findings.mechanisms import Mechanism
-from rlgym_bridge.compare.findings.missing_inputs import Missing, Worth, find_missing
-from rlgym_bridge.compare.findings.noise_limits import measure_noise
-from rlgym_bridge.compare.findings.recording_notes import is_spinless, knows_rules, note_recording
-from rlgym_bridge.compare.findings.rule_tests import RulesFit
-from rlgym_bridge.compare.findings.shown_rules import AUTO, fit_rules
-from rlgym_bridge.compare.findings.untold_controls import find_untold
-from rlgym_bridge.compare.findings.verdict import Doubts, judge
-from rlgym_bridge.compare.findings.worst_windows import worst_windows
-from rlgym_bridge.compare.fit.action_delay import action_delay
-from rlgym_bridge.compare.fit.clock_fit import fit_timeline
-from rlgym_bridge.compare.fit.input_lag import LagFit
-from rlgym_bridge.compare.fit.motion_check import check_motion
-from rlgym_bridge.compare.fit.timed_recording import TimedRecording
-from rlgym_bridge.compare.simulate.playable import check_playable
-from rlgym_bridge.compare.simulate.tracks import BALL
-from rlgym_bridge.compare.simulate.window_errors import Errors
+from rlgym_bridge.compare.detection import Judged, judge_windows, sizes_of
+from rlgym_bridge.compare.gaps import gaps_of, timing_gaps
+from rlgym_bridge.compare.input_lag import fit_common_lag
+from rlgym_bridge.compare.motion_check import check_motion
+from rlgym_bridge.compare.noise import Noise, measure_noise
+from rlgym_bridge.compare.playable import check_playable
+from rlgym_bridge.compare.timed_recording import TimedRecording
+from rlgym_bridge.compare.tracks import BALL
+from rlgym_bridge.compare.unjudged import note_recording, unjudged
+from rlgym_bridge.compare.window_simulation import Bench, apart, recorded, simulate
+from rlgym_bridge.compare.windows import HORIZONS, SITUATIONS, make_windows, thinned
+from rlgym_bridge.game import CONTROL_NAMES
+from rlgym_bridge.recording.mcap.match_recording import MatchRecording
 from rlgym_bridge.recording.recording import Inputs, Recording
-from rlgym_bridge.sim.game_rules import parse_rules
+from rlgym_bridge.sim.simulator import DEFAULT_SIMULATOR, ROCKETSIM2, check_simulator, simulator_for
+
+WINDOWS: Final = 240
+"""Windows of each body of a recording, at most."""
+
+_OTHER_WINDOWS: Final = 60  # windows of a recording that RocketSim 2.2.1 plays too
+_WORST: Final = 12
+_VERDICTS: Final = {
+    INPUTS: GapVerdict.WRONG, TIME: GapVerdict.TIMING, CONSTANT: GapVerdict.PHYSICS,
+    PHYSICS: GapVerdict.PHYSICS, OFFSET: GapVerdict.OFFSET,
+}  # fmt: skip
 
 
 def compare_recordings(
     *recordings: Recording,
     windows: int = WINDOWS,
-    rules: str | Sequence[str] = AUTO,
+    simulator: str | None = None,
     progress: Callable[[str], None] = lambda doing: None,
 ) -> Comparison:
-    """Measure how simulation error grows from recorded states, and judge what differs.
-
-    Every recording gets its own clock and lag; the errors of all are put together. One that cannot be
-    compared is left out and named in the result, as long as another can be.
+    """Measure how far a simulator and recordings are apart, and find out why.
 
     Args:
         recordings: One or more.
-        windows: About how many windows of each body to simulate, shared among the recordings, but at least 40
-            in each; fewer are quicker and less certain. Fits use a part of them.
-        rules: The game's rules to simulate with: `"auto"` for those that each recording shows,
-            `"rocketsim"` for none, `"default"` for those of training and matches, `"game"` for all, or names
-            of `game_rules.RULES`.
+        windows: About how many windows of each body to simulate, of each recording; fewer are quicker and
+            show less.
+        simulator: `"rocketsim3"` or `"rocketsim2"`; None for RocketSim 3 where it is installed and plays the
+            mode, else RocketSim 2.2.1.
         progress: Is called with what begins, in a few words.
 
     Returns:
-        The fitted clock, tick offset and input latency of each recording, and the rules that were used and
-        why; the errors of position (uu) by situation and horizon with their verdicts; the gaps, fitted
-        constants and missing inputs; and the recordings that were refused.
+        The fitted clock, tick offset and input latency of each recording; its errors (uu) by situation and
+        horizon with their bounds; what differs, what explains it and what nothing explains; intervals of all
+        parameters; and the recordings that were refused.
 
     Raises:
         ValueError: None was given, or none can be compared: too little is shown, bodies do not move as their
-            velocities say, or RocketSim does not play their game. Or a rule is unknown.
+            velocities say, or RocketSim does not play their game. Or the simulator is unknown.
         FileNotFoundError: The collision meshes are not installed.
     """
     _check(recordings, windows)
-    given = None if rules == AUTO else parse_rules(rules)
-    prepared, refused = _prepare(recordings, windows, given, progress)
-    if not prepared:
-        raise ValueError("; ".join(one.reason for one in refused))
-    scenes = [each.scene for each in prepared]
-    fits = [_fit(each) for each in prepared]
-    notes = [note for scene in scenes for note in note_recording(scene)]
-    progress("simulating windows")
-    together, floor = _measure(scenes, windows)
-    progress("fitting constants of the physics")
-    sizes = fit_sizes(scenes, together, any(scene.driven and scene.unseen for scene in scenes))
-    gaps = _judge_timing(scenes, fits)
-    progress("trying mechanisms")
-    mechanisms = explain(scenes, windows)
-    progress("trying inputs")
-    missing, worth, input_claims = _judge_inputs(scenes, windows, mechanisms)
-    gaps += input_claims
-    sizes = settle_sizes(sizes, mechanisms)
-    found = Comparison(fits, [], gaps, sizes, missing, worth, notes, [], refused, mechanisms)
-    found.untold = [each for scene in scenes for each in find_untold(scene)]
-    if found.inputs_are_off:  # what inputs did would be taken for the physics
-        found.sizes = [replace(size, gap=False) if size.body == "car" else size for size in sizes]
-    gaps += [*mechanism_gaps(mechanisms, found.sizes), *physics_gaps(found.sizes)]
-    doubts = _doubts(scenes, found)
-    found.situations = judge(together, floor, found.sizes, missing, worth, doubts, measure_noise(scenes))
-    found.worst = worst_windows(together, scenes, found.situations)
+    if simulator is not None:
+        check_simulator(simulator)
+    found = Comparison(simulator or DEFAULT_SIMULATOR)
+    benches: dict[str, Bench] = {}
+    for number, recording in enumerate(recordings):
+        name = simulator or simulator_for(recording.mode)[0]
+        bench = benches.setdefault(name, Bench(name))
+        try:
+            if any(np.array_equal(recording.state.buffer, one.state.buffer) for one in recordings[:number]):
+                raise ValueError(
+                    f"{recording.source} was given twice, expected each recording once: it would count double"
+                )
+            _File(recording, windows, bench, number, progress).enter(found)
+        except ValueError as error:
+            found.refused.append(RefusedFile(recording.source, str(error)))
+    if not found.fits:
+        raise ValueError("; ".join(one.reason for one in found.refused))
+    found.worst = sorted(found.worst, key=lambda one: -one.tolerances)[:_WORST]
     return found
-
-
-def _doubts(scenes: Sequence[TimedRecording], found: Comparison) -> Doubts:
-    """Return what nobody knows of recordings, and what was found wrong in them."""
-    fits = found.fits
-    return Doubts(
-        lag=found.lag_is_unsure,
-        lag_untold=any(fit.driven and fit.lag.windows and not fit.lag.curve for fit in fits),
-        lag_unknown=any(fit.lag.windows and fit.lag.curve and not fit.lag.sure for fit in fits),
-        clock=any(fit.clock.wavers and not fit.clock.on_ticks for fit in fits),
-        spin=any(map(is_spinless, scenes)),
-        inputs=any(scene.driven and scene.unseen for scene in scenes),
-        wrong=any(each.kind in ("controls", "frame") for each in found.mechanisms)
-        or any(one.shown and one.rivals for one in found.missing),
-    )
-
-
-def _measure(scenes: Sequence[TimedRecording], windows: int) -> tuple[Errors, Errors]:
-    """Return the errors of all recordings, and those of RocketSim against itself."""
-    share = len(scenes)
-    together = Errors.join([measure(scene, max(windows // share, 40)) for scene in scenes])
-    return together, Errors.join([measure_floor(scene, max(windows // 4 // share, 12)) for scene in scenes])
 
 
 def _check(recordings: Sequence[Recording], windows: int) -> None:
@@ -146,98 +111,174 @@ def _check(recordings: Sequence[Recording], windows: int) -> None:
         raise ValueError(f"windows is {windows!r}, expected a whole number, 1 or more")
 
 
-def _judge_timing(scenes: Sequence[TimedRecording], fits: Sequence[Fit]) -> list[Gap]:
-    """Return the gaps of clocks, ticks, lags, packets, and heights."""
-    gaps = timing_gaps(scenes, [fit.lag for fit in fits])
-    gaps += [latency_gap(fit.source, fit.late) for fit in fits if fit.late]
-    gaps += [gap for fit in fits for gap in height_gaps(fit.source, fit.heights)]
-    return gaps + [gap for scene in scenes for gap in lost_packets(scene.recording)]
+class _File:
+    """One recording on its way through a comparison."""
 
+    def __init__(
+        self, recording: Recording, windows: int, bench: Bench, number: int, progress: Callable[[str], None]
+    ) -> None:
+        check_playable(recording)
+        self._recording, self._bench = recording, bench
+        source = recording.source
+        progress(f"{source}: fitting the time and the input latency")
+        timeline = fit_timeline(recording)
+        check_motion(recording, timeline)
+        scene = TimedRecording(recording, timeline, number=number)
+        self._lag = fit_common_lag(scene, bench)
+        lag = self._lag.of_rows(len(recording.tick))
+        self._scene = TimedRecording(recording, timeline, lag=lag, number=number)
+        chosen = make_windows(self._scene, windows)
+        if not chosen:
+            raise ValueError(
+                f"{source}: nothing is shown for long enough to compare, expected a second or more"
+            )
+        self._noise: Noise = measure_noise(self._scene)
+        progress(f"{source}: simulating {len(chosen):,} windows")
+        self._judged: Judged = judge_windows(chosen, self._noise, bench)
+        self._alterations: list[Alteration] = catalogue(self._scene)
+        progress(f"{source}: trying {len(self._alterations)} alterations")
+        self._causes: Attribution = attribute(self._judged, self._noise, self._alterations, bench)
 
-def _judge_inputs(
-    scenes: Sequence[TimedRecording], windows: int, mechanisms: Sequence[Mechanism]
-) -> tuple[list[Missing], list[Worth], list[Gap]]:
-    """Return the controls that are absent, what the others explain, and the gaps that these make."""
-    missing: list[Missing] = []
-    worth: list[Worth] = []
-    gaps: list[Gap] = []
-    for scene in scenes:
-        source = scene.recording.source
-        turned = any(each.source == source and each.kind != "physics" for each in mechanisms)
-        tried = find_missing(scene, windows // 2 if turned else 2 * windows)  # then it says little more
-        absent, present = settle_inputs(source, *tried, mechanisms)
-        missing += absent
-        worth += present
-        gaps += [*input_gaps(source, absent, present), *_dodge_claims(scene, mechanisms)]
-    return missing, worth, gaps
+    def enter(self, found: Comparison) -> None:
+        """Add all that was found."""
+        scene, recording = self._scene, self._recording
+        judged = self._judged
+        lacking = [
+            name for column, name in enumerate(CONTROL_NAMES)
+            if recording.inputs is not Inputs.NONE and scene.driven
+            and not all(recording.inputs_recorded[car, column] for car in scene.bodies if car != BALL)
+        ]  # fmt: skip
+        seconds = sum(window.seconds(-1) for window in judged.windows)
+        fit = Fit(
+            recording.source, scene.timeline.clock, scene.timeline.offset, self._lag,
+            action_delay(recording, self._lag), recording.inputs is Inputs.APPLIED, scene.unseen,
+            scene.driven and scene.bodies != [BALL], self._noise.describe(), len(judged.windows), seconds,
+            isinstance(recording, MatchRecording) and bool(recording.rules or recording.simulator),
+            tuple(lacking),
+        )  # fmt: skip
+        found.fits.append(fit)
+        causes = [self._cause(one) for one in self._causes.causes]
+        found.causes += causes
+        untried = self._untried()
+        found.untried += untried
+        found.gaps += timing_gaps(fit, scene)
+        found.gaps += gaps_of(causes, _VERDICTS)
+        found.sizes += self._sizes()
+        found.situations += self._situations(causes, untried)
+        found.worst += self._worst()
+        found.notes += note_recording(scene)
+        found.unjudged += unjudged(scene, fit, judged)
 
+    def _cause(self, one: Explained) -> NamedCause:
 
-def _dodge_claims(scene: TimedRecording, mechanisms: Sequence[Mechanism]) -> list[Gap]:
-    """Return dodges that the sticks do not explain, of cars whose sticks are as recorded otherwise."""
-    turned = {car for each in mechanisms if each.source == scene.recording.source for car in each.cars}
-    return dodge_gaps(scene, [body for body in scene.bodies if body != BALL and body not in turned])
+        alteration = one.alteration
+        cars = [car for car in (alteration.car, alteration.other) if car is not None and car != BALL]
+        return NamedCause(
+            alteration.name, alteration.phrase(one.value), alteration.kind, self._recording.source, cars,
+            one.value if alteration.unit else float("nan"), one.low, one.high, alteration.unit, one.share,
+            one.windows, list(one.alike), alteration.constant,
+        )  # fmt: skip
 
+    def _untried(self) -> list[Untried]:
+        left = self._causes.left
+        if not left:
+            return []
+        judged = self._judged
+        ratios, names = judged.ratios[left], judged.names[left]
+        situations = Counter(
+            names[place][ratios[place] > 1].tolist()[0]
+            for place in range(len(left))
+            if (ratios[place] > 1).any()
+        )
+        sizes = sizes_of(judged.off[left])[..., 0]
+        worst = np.unravel_index(int(np.nanargmax(np.where(ratios > 1, sizes, -1))), sizes.shape)
+        window = judged.windows[left[int(worst[0])]]
+        return [
+            Untried(
+                self._recording.source, [name for name, _ in situations.most_common()], len(left),
+                self._causes.flagged, float(sizes[worst]), HORIZONS[window.horizons[int(worst[1])]],
+                self._causes.nearest, self._causes.nearest_share,
+            )
+        ]  # fmt: skip
 
-class _Prepared(NamedTuple):
-    """A recording with its fitted time, lag, rules and heights."""
+    def _sizes(self) -> list[Size]:
+        applied = [(one.alteration, one.value) for one in self._causes.causes]
+        own = {one.alteration.key: one for one in self._causes.causes}
+        found = []
+        every = intervals(self._judged, self._noise, self._alterations, applied, self._bench)
+        for one in self._alterations:
+            if one.key not in every:
+                continue
+            low, high, windows = every[one.key]
+            cause = own.get(one.key)
+            value = one.neutral if cause is None else cause.value
+            name = one.name if one.kind != INPUTS else f"{one.name} of car {one.car}"
+            found.append(
+                Size(name, self._recording.source, value, low, high, one.unit, windows,
+                     cause is not None and not cause.alike, one.constant)
+            )  # fmt: skip
+        return found
 
-    scene: TimedRecording
-    lag: LagFit
-    rules: RulesFit
-    heights: list[HeightOffset]
+    def _situations(self, causes: Sequence[NamedCause], untried: Sequence[Untried]) -> list[Situation]:
+        judged = self._judged
+        sizes, ratios = judged.sizes, judged.ratios
+        others = self._by_rocketsim2()
+        differs = GapVerdict.UNTRIED if untried or not causes else _VERDICTS[causes[0].kind]
+        horizons = np.full(judged.names.shape, -1)
+        for number, window in enumerate(judged.windows):
+            horizons[number, : len(window.horizons)] = np.array(window.horizons)[:, None]
+        rows = []
+        for name in SITUATIONS:
+            for column, ticks in enumerate(HORIZONS):
+                here = (judged.names == name) & (horizons == column)
+                if not here.any():
+                    continue
+                beyond = int((ratios[here] > 1).sum())
+                other = others[here]
+                other = other[np.isfinite(other)]
+                p50, p90 = np.percentile(sizes[here][:, 0], (50, 90)).tolist()
+                velocity, angle, spin = np.median(sizes[here][:, 1:], axis=0).tolist()
+                rows.append(
+                    Situation(
+                        self._recording.source, name, ticks, int(here.sum()), beyond, p50, p90,
+                        float(sizes[here][:, 0].max()), float(np.median(judged.bounds[here][:, 0])),
+                        velocity, angle, spin,
+                        float(np.median(other)) if len(other) else float("nan"),
+                        differs if beyond else GapVerdict.AGREES,
+                    )
+                )  # fmt: skip
+        return rows
 
+    def _by_rocketsim2(self) -> np.ndarray:
+        """Return position errors of RocketSim 2.2.1 on some windows, `(n, ends, bodies)` uu, else nan."""
+        judged = self._judged
+        found = np.full(judged.names.shape, np.nan)
+        if self._bench.simulator == ROCKETSIM2:
+            return found
+        some = thinned([*range(len(judged.windows))], _OTHER_WINDOWS)
+        windows = [judged.windows[one] for one in some]
+        off = apart(
+            windows, recorded(windows), simulate(windows, bench=Bench(ROCKETSIM2, thrust=False)).values
+        )
+        sizes = sizes_of(off)[..., 0]
+        found[some, : sizes.shape[1], : sizes.shape[2]] = sizes
+        return found
 
-def _prepare(
-    recordings: Sequence[Recording],
-    windows: int,
-    given: frozenset[str] | None,
-    progress: Callable[[str], None],
-) -> tuple[list[_Prepared], list[RefusedFile]]:
-    """Fit clock, heights, rules and lag of each recording; return those to compare, and the others."""
-    prepared: list[_Prepared] = []
-    refused = []
-    for number, recording in enumerate(recordings):
-        progress(f"fitting the time, the input latency and the rules of {recording.source}")
-        try:
-            if any(np.array_equal(recording.state.buffer, one.state.buffer) for one in recordings[:number]):
-                raise ValueError(
-                    f"{recording.source} was given twice, expected each recording once: it would count double"
+    def _worst(self) -> list[WorstWindow]:
+        judged, recording = self._judged, self._recording
+        ratios = judged.ratios
+        order = np.argsort(-ratios.max((1, 2)), kind="stable")[:_WORST]
+        rows = []
+        for number in order.tolist():
+            end, place = np.unravel_index(int(ratios[number].argmax()), ratios[number].shape)
+            window = judged.windows[number]
+            body = window.bodies[int(place)]
+            rows.append(
+                WorstWindow(
+                    recording.source, "ball" if body == BALL else recording.state.layout.agents[body],
+                    window.row, int(recording.tick[window.row]), float(recording.seconds[window.row]),
+                    str(judged.names[number, end, place]), HORIZONS[window.horizons[int(end)]],
+                    float(judged.sizes[number, end, place, 0]), float(ratios[number, end, place]),
                 )
-            check_playable(recording)
-            timeline = fit_timeline(recording)
-            check_motion(recording, timeline)
-            scene = TimedRecording(recording, timeline, number=len(prepared))
-            if not has_windows(scene):
-                raise ValueError(
-                    f"{recording.source}: nothing is shown for long enough to compare, expected a second or "
-                    "more"
-                )
-        except ValueError as error:
-            refused.append(RefusedFile(recording.source, str(error)))
-            continue
-        prepared.append(_fit_all(scene, windows, given))
-    return prepared, refused
-
-
-def _fit_all(scene: TimedRecording, windows: int, given: frozenset[str] | None) -> _Prepared:
-    """Fit heights, lag and rules of a recording; heights that are off are corrected first."""
-    heights = fit_heights(scene)
-    if not heights:
-        return _Prepared(scene, *fit_rules(scene, windows // 2, given), heights)
-    level = correct_heights(scene, heights)
-    level.timeline = fit_timeline(level.recording)
-    lag, rules = fit_rules(level, windows // 2, given)
-    # By the rules of the game a car stands a little lower than by RocketSim alone.
-    heights = fit_heights(replace(scene, rules=level.rules)) or heights
-    recording = correct_heights(scene, heights).recording
-    return _Prepared(replace(level, recording=recording), lag, rules, heights)
-
-
-def _fit(prepared: _Prepared) -> Fit:
-    scene, lag, rules, heights = prepared
-    recording, time = scene.recording, scene.timeline
-    return Fit(
-        recording.source, time.clock, time.offset, lag, action_delay(recording, lag),
-        recording.inputs is Inputs.APPLIED, scene.unseen, rules, scene.driven and scene.bodies != [BALL],
-        heights, recording.rules if knows_rules(recording.rules) else "",
-    )  # fmt: skip
+            )  # fmt: skip
+        return rows

@@ -1,22 +1,22 @@
 """Say in a few sentences what a field test found, and what to do next."""
 
 from statistics import median
-from typing import Final
 
-from rlgym_bridge.compare.findings.phrases import short
-from rlgym_bridge.compare.findings.rule_tests import Shown
+from rlgym_bridge.compare.sentences import explain_difference, short
 from rlgym_bridge.dialect import POINTS
 from rlgym_bridge.field_test.field_report import FieldReport
 from rlgym_bridge.field_test.pack_parts import PARTS
 from rlgym_bridge.game import TICKS_PER_SECOND
+from rlgym_bridge.sim.simulator import ROCKETSIM2, ROCKETSIM3
 from rlgym_bridge.user_input.arguments import count_of
 
-_VERBS: Final = {Shown.SHOWN: "shown", Shown.ABSENT: "absent", Shown.UNTOLD: "not told"}
+SIMULATOR_NAMES = {ROCKETSIM3: "RocketSim 3", ROCKETSIM2: "RocketSim 2.2.1"}
+"""What people call the simulators."""
 
 
 def conclude_field_test(found: FieldReport) -> list[str]:
     """Return the conclusion of a report, as sentences."""
-    sentences = [_wholeness(found), _dialect(found), _lateness(found), *_rules(found), _errors(found)]
+    sentences = [_wholeness(found), _dialect(found), _lateness(found), _difference(found), _errors(found)]
     return [*filter(None, sentences), _next_step(found)]
 
 
@@ -64,22 +64,28 @@ def _lateness(found: FieldReport) -> str:
     return f"Inputs act {count_of(latency, 'tick')} late." if latency else "Inputs act without delay."
 
 
-def _rules(found: FieldReport) -> list[str]:
-    if found.rules is None:
-        return []
-    named = {shown: [one.rule for one in found.rules.tests if one.shown is shown] for shown in Shown}
-    told = [f"{', '.join(rules)} {_VERBS[shown]}" for shown, rules in named.items() if rules]
-    return [f"The game's rules of physics: {'; '.join(told)}."] if told else []
+def _difference(found: FieldReport) -> str:
+    return "" if found.difference is None else f"The scenes: {explain_difference(found.difference)}"
 
 
 def _errors(found: FieldReport) -> str:
-    plain = [one.error for one in found.without if one.horizon_ticks == TICKS_PER_SECOND]
-    ruled = [one.error for one in found.with_rules if one.horizon_ticks == TICKS_PER_SECOND]
-    if not plain:
+    after = {
+        simulator: [one.error for one in errors if one.horizon_ticks == TICKS_PER_SECOND]
+        for simulator, errors in found.errors.items()
+    }
+    told = [
+        f"{SIMULATOR_NAMES[simulator]} is off by {short(median(errors))} uu"
+        for simulator, errors in after.items()
+        if errors
+    ]
+    if not told:
         return ""
+    judged = found.errors[found.compared]
+    scenes = {one.scene for one in judged}
+    beyond = {one.scene for one in judged if one.beyond}
     return (
-        f"After a second RocketSim alone is off by {short(median(plain))} uu, and by {short(median(ruled))} "
-        f"uu with all rules of the game (median of {len(plain):,} paths)."
+        f"After a second {' and '.join(told)} (median of {count_of(len(after[found.compared]), 'path')}); "
+        f"{len(beyond)} of {count_of(len(scenes), 'scene')} go beyond what the recording leaves open."
     )
 
 

@@ -2,30 +2,28 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
-from rlgym_bridge.compare.findings.car_rules import WINDOW_TICKS, Window
-from rlgym_bridge.compare.fit.clock_fit import fit_timeline
-from rlgym_bridge.compare.fit.motion_check import check_motion
-from rlgym_bridge.compare.fit.timed_recording import TimedRecording
-from rlgym_bridge.compare.simulate.playable import check_playable
-from rlgym_bridge.compare.simulate.rollout import RolloutArena
-from rlgym_bridge.compare.simulate.tracks import BALL, POSITION, Track
-from rlgym_bridge.compare.simulate.window_errors import between
-from rlgym_bridge.compare.simulate.windows import HORIZONS, lead_ticks, targets
+from rlgym_bridge.compare.clock_fit import fit_timeline
+from rlgym_bridge.compare.detection import judge_windows, ratios_of, sizes_of
+from rlgym_bridge.compare.input_lag import fit_lag
+from rlgym_bridge.compare.noise import measure_noise
+from rlgym_bridge.compare.playable import check_playable
+from rlgym_bridge.compare.timed_recording import TimedRecording
+from rlgym_bridge.compare.tracks import BALL, Track
+from rlgym_bridge.compare.window_simulation import Bench, recorded, residuals, simulate
+from rlgym_bridge.compare.windows import HORIZONS, Window, cars_of, lead_of, targets
 from rlgym_bridge.field_test.scripted_scene import Body, PlayedScene, ScriptedScene
 from rlgym_bridge.recording.recording import Recording
 
 SCENE_HORIZONS: Final = (60, 120, 240)
 """Ticks after a scene's beginning at which errors are measured."""
 
+_LAG_WINDOWS: Final = 30  # of each car, by which its lag is fitted
+
 _BODIES: Final[dict[Body, int]] = {"car": 0, "other": 1, "ball": BALL}
-_APART: Final = (
-    120  # ticks between windows of a scene: what is hidden at the start of one is over in the next
-)
-_BESIDE: Final = 2  # ticks simulated beyond the last moment: a packet may lie there
 
 
 @dataclass(frozen=True)
@@ -38,6 +36,7 @@ class SceneError:
         body: Which body.
         horizon_ticks: Ticks after the first controls.
         error: Position error, uu.
+        beyond: Whether position, velocity, rotation or spin is off by more than the recording leaves open.
     """
 
     scene: str
@@ -45,39 +44,35 @@ class SceneError:
     body: Body
     horizon_ticks: int
     error: float
+    beyond: bool
 
 
-class FollowedScene(NamedTuple):
+@dataclass(frozen=True)
+class FollowedScene:
     """A scene in a recording.
 
     Attributes:
         scripted: Its definition.
-        track: The moments of the bodies that are measured.
-        start: The moment that was answered with the first controls.
-        last: The last moment of the scene.
+        window: From the moment that was answered with the first controls on.
     """
 
     scripted: ScriptedScene
-    track: Track
-    start: int
-    last: int
+    window: Window
 
 
 class SceneFollower:
     """The recording of played scenes, ready to be simulated.
 
     Args:
-        recording: The recording.
+        recording: The recording, cut by `cut_at_set_states`.
         scenes: The definitions.
         played: The frames of those that were played.
 
     Attributes:
-        timed: The recording with its times; its rules and lag are those of the simulation.
         scenes: The scenes that can be followed.
 
     Raises:
-        ValueError: RocketSim does not play such matches, or bodies do not move as their velocities say.
-        FileNotFoundError: The collision meshes are not installed.
+        ValueError: RocketSim does not play such matches.
     """
 
     def __init__(
@@ -86,76 +81,90 @@ class SceneFollower:
         check_playable(recording)
         if recording.state.layout.cars != 2:
             raise ValueError(f"the scenes have {recording.state.layout.cars} cars, expected 2")
-        cut = _cut_at_set_states(recording, played)
-        timeline = fit_timeline(cut)
-        check_motion(cut, timeline)
-        self.timed = TimedRecording(cut, timeline)
+        self._timed = TimedRecording(recording, fit_timeline(recording))
+        self._rows = len(recording.tick)
         self.scenes = list(self._find(scenes, played))
-        self._arenas: dict[tuple[tuple[int, ...], frozenset[str]], RolloutArena] = {}
 
     def _find(
         self, scenes: Sequence[ScriptedScene], played: Sequence[PlayedScene]
     ) -> Iterator[FollowedScene]:
-        tick = self.timed.recording.tick
+        tick = self._timed.recording.tick
         for one in played:
             if one.scene >= len(scenes):
                 continue
             scripted = scenes[one.scene]
-            bodies = tuple(_BODIES[name] for name in dict.fromkeys(scripted.measured))
-            for track in self.timed.tracks(bodies):
+            bodies = tuple(body for name, body in _BODIES.items() if name in scripted.measured)
+            for track in self._timed.tracks(bodies):
                 frames = tick[track.rows]
                 start = int(np.searchsorted(frames, one.began))
                 last = int(np.searchsorted(frames, one.ended, side="right")) - 1
                 if 0 < start < last and frames[start] == one.began and frames[0] >= one.shown:
-                    yield FollowedScene(scripted, track, start, last)
+                    window = self._window(track, start, last)
+                    if window is not None:
+                        yield FollowedScene(scripted, window)
                     break
 
-    def car_windows(self) -> list[Window]:
-        """Return windows of half a second in which the first car touches neither ball nor car."""
-        found: list[Window] = []
-        for _, track, start, last in self.scenes:
-            if track.bodies != (_BODIES["car"],):
-                continue
-            times = track.times
-            for begin in np.arange(times[start], times[last] - WINDOW_TICKS + 1, _APART):
-                first, end = (int(track.nearest(np.array(at))) for at in (begin, begin + WINDOW_TICKS))
-                if 0 < first < end and abs(times[end] - times[first] - WINDOW_TICKS) < WINDOW_TICKS / 10:
-                    found.append((_BODIES["car"], track, first, end))
-        return found
+    def _window(self, track: Track, start: int, last: int) -> Window | None:
+        """Return the window of a scene; None where it is too short to measure."""
+        ends = targets(track, start)
+        kept = [
+            place for place, at in enumerate(HORIZONS) if at in SCENE_HORIZONS and 0 <= ends[place] <= last
+        ]
+        if not kept:
+            return None
+        final = int(ends[kept[-1]])
+        leads = [lead_of(self._timed, track, start, place, final) for place in range(cars_of(track.bodies))]
+        before = float(track.times[start] - track.times[0])
+        lead = max((before if one is None else one for one in leads), default=1.0)
+        return Window(
+            self._timed, track, start, tuple(ends[kept].tolist()), tuple(kept), lead, len(track.bodies) > 1
+        )
 
-    def errors(self, rules: frozenset[str], kind: str | None = None) -> list[SceneError]:
-        """Simulate scenes from their beginning, and return how far each body is off.
+    def errors(self, simulators: Sequence[str]) -> dict[str, list[SceneError]]:
+        """Simulate all scenes from their beginning, and return how far each body is off in each simulator.
 
         Args:
-            rules: Names of the game's rules to simulate with.
-            kind: Which scenes; None for all.
+            simulators: Their names; the bounds of all are those of the first.
+
+        Raises:
+            FileNotFoundError: The collision meshes are not installed.
         """
-        chosen = [one for one in self.scenes if kind is None or one.scripted.kind == kind]
-        return [error for one in chosen for error in self._follow(one, rules)]
+        windows, found = [one.window for one in self.scenes], {}
+        bounds: np.ndarray | None = None
+        for simulator in simulators:
+            bench = Bench(simulator)
+            self._timed.lag = 0.0
+            # In each by itself: RocketSim 2.2.1 lets the throttle act a tick later than the game.
+            self._timed.lag = fit_lag(self._timed, _LAG_WINDOWS, bench=bench).of_rows(self._rows)
+            if bounds is None:
+                judged = judge_windows(windows, measure_noise(self._timed), bench)
+                off, bounds = judged.off, judged.bounds
+            else:
+                off = residuals(recorded(windows), simulate(windows, bench=bench).values)
+            found[simulator] = self._told(off, bounds)
+        return found
 
-    def _follow(self, scene: FollowedScene, rules: frozenset[str]) -> Iterator[SceneError]:
-        scripted, track, start, last = scene
-        ends = dict(zip(HORIZONS, targets(track, start).tolist(), strict=True))
-        wanted = {ticks: ends[ticks] for ticks in SCENE_HORIZONS if 0 <= ends[ticks] <= last}
-        if not wanted:
-            return
-        key = track.bodies, rules
-        if key not in self._arenas:
-            self._arenas[key] = RolloutArena(self.timed.recording, track.bodies, rules=rules)
-        lead = max(lead_ticks(track, start, place) for place in range(len(track.bodies)))
-        drives = [self.timed.drive(body) for body in track.bodies]
-        ticks = int(np.ceil(track.times[max(wanted.values())] - track.times[start])) + _BESIDE
-        path = self._arenas[key].roll(track, start, ticks, lead, drives)
+    def _told(self, off: np.ndarray, bounds: np.ndarray) -> list[SceneError]:
+        """Return the errors of all scenes.
+
+        Args:
+            off: Residuals, `(scenes, ends, bodies, 12)`.
+            bounds: Of their sizes, `(scenes, ends, bodies, 4)`.
+        """
         names = {number: name for name, number in _BODIES.items()}
-        for horizon, end in wanted.items():
-            after = float(track.times[end] - track.times[start])
-            for place, body in enumerate(track.bodies):
-                off = track.values[end, place] - between(path.values[:, place], after)
-                error = float(np.linalg.norm(off[POSITION]))
-                yield SceneError(scripted.name, scripted.kind, names[body], horizon, error)
+        sizes, ratios = sizes_of(off), ratios_of(off, bounds)
+        return [
+            SceneError(
+                one.scripted.name, one.scripted.kind, names[body], HORIZONS[column],
+                float(sizes[number, end, place, 0]), bool(ratios[number, end, place] > 1),
+            )
+            for number, one in enumerate(self.scenes)
+            for end, column in enumerate(one.window.horizons)
+            for place, body in enumerate(one.window.bodies)
+        ]  # fmt: skip
 
 
-def _cut_at_set_states(recording: Recording, played: Sequence[PlayedScene]) -> Recording:
+def cut_at_set_states(recording: Recording, played: Sequence[PlayedScene]) -> Recording:
     """Return a recording whose segments end where a state was set: no body gets there by itself."""
     begins = np.diff(recording.segment, prepend=recording.segment[:1]) != 0
     for one in played:

@@ -14,11 +14,13 @@ import RocketSim as rsim
 from rlgym_bridge.game import BLUE, GOAL_THRESHOLD_Y, ORANGE, TICKS_PER_SECOND
 from rlgym_bridge.sim.arena import make_arena, set_mutators
 from rlgym_bridge.sim.arena_reader import ArenaReader, control_of, write_arena
-from rlgym_bridge.sim.boost_thrust import GAME_BOOST_AIR
 from rlgym_bridge.sim.game_modes import mode_number
 from rlgym_bridge.sim.part_times import PartTimes
 from rlgym_bridge.sim.simulator import EVENT, NEVER, EventKind
 from rlgym_bridge.state import MatchState, layout_of
+
+GAME_BOOST_AIR: Final = 991.667 / 1058.333
+"""Multiple of RocketSim's `boost_accel_air`, beside which throttle adds 66.67 uu/s^2."""
 
 _MOST_CONTROLS: Final = 10_000  # control vectors remembered as RocketSim's objects
 _FLAGS: Final = frozenset({"unlimited_flips", "unlimited_double_jumps", "enable_team_demos"})
@@ -158,6 +160,19 @@ class RocketSim2:
         self._read(rows.shape[2])
         if times is not None:
             times.end("reading")
+
+    def play(self, rows: np.ndarray, lengths: Sequence[int]) -> np.ndarray:
+        """Play `(matches, cars, ticks, 8)`; return `(matches, ticks, size)`; see `Simulator.play`."""
+        rows, ticks = np.asarray(rows, np.float32), rows.shape[2]
+        frames = np.full((len(lengths), ticks, self.state.layout.size), np.nan, np.float32)
+        self._events.clear()
+        for number, length in enumerate(lengths):
+            match = self._matches[number]
+            for tick in range(length):
+                self._play(match, rows[number, :, tick : tick + 1], {})
+                match.reader.read_into(self.state, number)
+                frames[number, tick] = self.state.buffer[number]
+        return frames
 
     def _late(self, delay: Sequence[int] | np.ndarray | None) -> np.ndarray:
         """Return the delay of every car, checked; quick where it comes as it is kept."""

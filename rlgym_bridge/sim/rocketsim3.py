@@ -96,6 +96,13 @@ class RocketSim3:
             if times is not None:
                 times.end("physics")
 
+    def play(self, rows: np.ndarray, lengths: Sequence[int]) -> np.ndarray:
+        """Play `(matches, cars, ticks, 8)`; return `(matches, ticks, size)`; see `Simulator.play`."""
+        given = np.ascontiguousarray(rows, np.float32)
+        with _naming_the_dead():
+            frames: np.ndarray = self._matches.play(self.state.buffer, given, lengths=list(lengths))
+        return frames
+
     def _delays(self, delay: Sequence[int] | np.ndarray) -> np.ndarray:
         """Return delays of `step` as the module takes them; it checks whole ones that are as long already."""
         late = np.asarray(delay)

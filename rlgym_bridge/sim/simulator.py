@@ -151,6 +151,21 @@ class Simulator(Protocol):
                 ones is as before.
         """
 
+    def play(self, rows: np.ndarray, lengths: Sequence[int]) -> np.ndarray:
+        """Play control vectors that act at once, and return every tick; nothing may wait to act.
+
+        Args:
+            rows: `(matches, cars, ticks, 8)` float32, one a tick.
+            lengths: Ticks that each match plays, 0 to `ticks`.
+
+        Returns:
+            The states, `(matches, ticks, size)` float32 as `state.buffer` has them; what a match does not
+            play is nan.
+
+        Raises:
+            DeadMatches: Matches failed inside the simulator.
+        """
+
     def events(self) -> np.ndarray:
         """Return what happened in the latest step, by match and tick: `(events,)` of the dtype `EVENT`."""
 
@@ -212,7 +227,7 @@ def simulator_for(mode: str) -> tuple[str, str]:
 
 def make_simulator(
     name: str, matches: int, blue: int, orange: int, *, mode: str = "Soccar", seed: int = 0,
-    thrust: bool = True,
+    thrust: bool = True, threads: int = 1,
 ) -> Simulator:  # fmt: skip
     """Make matches in a simulator.
 
@@ -224,6 +239,7 @@ def make_simulator(
         mode: Name of the game mode: Soccar, Heatseeker or Snowday.
         seed: Of the respawns.
         thrust: Whether boost in the air pushes in rocketsim2 as in the game; see `RocketSim2`.
+        threads: Threads that share the matches of a step in rocketsim3; rocketsim2 has one.
 
     Raises:
         SimulatorError: The simulator is not known or not installed, or cannot play this mode.
@@ -235,7 +251,7 @@ def make_simulator(
             raise SimulatorError(f"mode is {mode}, expected Soccar with {ROCKETSIM3}: {WHY_SOCCAR}")
         from rlgym_bridge.sim.rocketsim3 import RocketSim3
 
-        return RocketSim3(matches, blue, orange, seed=seed)
+        return RocketSim3(matches, blue, orange, seed=seed, threads=threads)
     from rlgym_bridge.sim.rocketsim2 import RocketSim2
 
     return RocketSim2(matches, blue, orange, mode=mode, seed=seed, thrust=thrust)

@@ -5,7 +5,7 @@ from typing import Final
 import numpy as np
 import rerun as rr
 
-from rlgym_bridge.compare.output.simulated_ghosts import Ghosts
+from rlgym_bridge.compare.simulated_ghosts import Ghosts
 from rlgym_bridge.game import BALL_RADIUS
 from rlgym_bridge.recording.recording import Recording
 from rlgym_bridge.view.scene import BALL_COLOR, boxes, log_moving

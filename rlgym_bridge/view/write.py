@@ -5,8 +5,7 @@ from uuid import uuid4
 
 import rerun as rr
 
-from rlgym_bridge.compare.findings.shown_rules import AUTO
-from rlgym_bridge.compare.output.simulated_ghosts import ghosts
+from rlgym_bridge.compare.simulated_ghosts import ghosts
 from rlgym_bridge.recording.mcap.match_recording import MatchRecording
 from rlgym_bridge.recording.recording import Recording
 from rlgym_bridge.view.blueprint import blueprint
@@ -17,19 +16,18 @@ from rlgym_bridge.view.time_series import log_curves
 from rlgym_bridge.view.times import APPLICATION, Times, rising
 
 
-def write_rrd(recording: Recording, path: Path, compare: bool = False, rules: str = AUTO) -> None:
+def write_rrd(recording: Recording, path: Path, compare: bool = False, simulator: str | None = None) -> None:
     """Write a recording as `.rrd`, with the layout in which the viewer opens it.
 
     Args:
         recording: The recording.
         path: The file; one that is there is replaced.
-        compare: Add what RocketSim makes of the recorded inputs.
-        rules: The game's rules that it is stepped with: auto for those that the recording shows, else as for
-            `game_rules.parse_rules`.
+        compare: Add what a simulator makes of the recorded inputs.
+        simulator: Which, as for `compare_recordings`.
 
     Raises:
         FileNotFoundError: The collision meshes are not installed.
-        ValueError: The recording has no rows; a rule is unknown.
+        ValueError: The recording has no rows; the simulator is unknown.
         OSError: It cannot be written.
     """
     if not len(recording.tick):
@@ -39,7 +37,7 @@ def write_rrd(recording: Recording, path: Path, compare: bool = False, rules: st
     stream.send_blueprint(blueprint(recording, compare), make_active=True)
     log_recording(stream, recording)
     if compare:
-        log_ghosts(stream, recording, Times(*rising(recording)), ghosts(recording, rules=rules))
+        log_ghosts(stream, recording, Times(*rising(recording)), ghosts(recording, simulator=simulator))
     data = written.read(flush=True) or b""
     stream.disconnect()
     try:

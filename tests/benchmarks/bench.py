@@ -21,7 +21,6 @@ from tests.benchmarks.live_path import live_vs_compat
 from tests.benchmarks.lockstep import server_lockstep
 from tests.benchmarks.ppo import ppo_vs_rlgym_learn
 from tests.benchmarks.rllib import rllib_growth, rllib_vs_local, rllib_vs_rlgym
-from tests.benchmarks.rule_ticks import rule_tick
 from tests.benchmarks.runner import Benchmark, run_all
 
 _ROUNDS = 5
@@ -37,16 +36,6 @@ BENCHMARKS: dict[str, Benchmark] = {
     "live_engine_1v1": Benchmark(lambda: live_engine(_ROUNDS)),
     "env_vs_raw_1v1": Benchmark(lambda: env_vs("raw", 1, _ROUNDS)),
     "env_vs_raw_3v3": Benchmark(lambda: env_vs("raw", 3, _ROUNDS)),
-    "tick_without_rules_1v1": Benchmark(lambda: rule_tick("rocketsim", 1, _ROUNDS)),
-    "tick_velocity_cut_1v1": Benchmark(lambda: rule_tick("velocity_cut", 1, _ROUNDS)),
-    "tick_position_rounding_1v1": Benchmark(lambda: rule_tick("position_rounding", 1, _ROUNDS)),
-    "tick_thrust_1v1": Benchmark(lambda: rule_tick("thrust", 1, _ROUNDS)),
-    "tick_wheels_1v1": Benchmark(lambda: rule_tick("wheels", 1, _ROUNDS)),
-    "tick_jump_1v1": Benchmark(lambda: rule_tick("jump", 1, _ROUNDS)),
-    "tick_dodge_1v1": Benchmark(lambda: rule_tick("dodge", 1, _ROUNDS)),
-    "tick_bump_1v1": Benchmark(lambda: rule_tick("bump", 1, _ROUNDS)),
-    "tick_game_1v1": Benchmark(lambda: rule_tick("game", 1, _ROUNDS)),
-    "tick_game_3v3": Benchmark(lambda: rule_tick("game", 3, _ROUNDS)),
     "env_vs_rlgym_1v1": Benchmark(lambda: env_vs("rlgym", 1, _ROUNDS)),
     "env_vs_rlgym_3v3": Benchmark(lambda: env_vs("rlgym", 3, _ROUNDS)),
     "env_mixed_vs_rlgym_1v1": Benchmark(lambda: mixed_vs_rlgym(1, _ROUNDS)),

@@ -46,13 +46,8 @@ def test_save_writes_reruns_file_and_shows_nothing(
 def test_compare_adds_ghosts(match: Path, tmp_path: Path) -> None:
     plain, both = tmp_path / "plain.rrd", tmp_path / "both.rrd"
     assert main(["view", "-q", str(match), "--save", str(plain)]) == 0
-    assert main(["view", "-q", str(match), "--save", str(both), "--compare", "--rules", "rocketsim"]) == 0
+    assert main(["view", "-q", str(match), "--save", str(both), "--compare"]) == 0
     assert both.stat().st_size > 1.1 * plain.stat().st_size
-
-
-def test_unknown_rules_are_refused(match: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["view", "-q", str(match), "--compare", "--rules", "fast"]) == 2
-    assert "rule 'fast' is unknown" in capsys.readouterr().err
 
 
 def test_a_table_is_shown_too(tmp_path: Path) -> None:

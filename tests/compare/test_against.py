@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from rlgym_bridge.cli import main
-from rlgym_bridge.compare.findings.two_sets import against
+from rlgym_bridge.compare.two_sets import against
 from rlgym_bridge.recording.mcap.match_recording import MatchRecording, read_match
 from tests.support.recorded_matches import POLICY, record
 

@@ -1,76 +1,84 @@
-"""RocketSim with the game's rules follows captures of the real game; plain it does not."""
+"""Captures of the real game agree with RocketSim 3; RocketSim 2.2.1 is beyond their bounds."""
 
-import xml.etree.ElementTree as xml
-from pathlib import Path
+import json
+from dataclasses import replace
+from functools import cache
 
+import numpy as np
 import pytest
 
+from rlgym_bridge.compare.comparison import compare_recordings
+from rlgym_bridge.compare.comparison_result import Comparison
+from rlgym_bridge.compare.windows import CAR_JUMPED, CAR_WALL
+from rlgym_bridge.game import CONTROL_NAMES
 from rlgym_bridge.recording.open import open_recording
-from rlgym_bridge.sim.game_rules import parse_rules
-from tests.support.captures import Capture, measure_capture, summarise
-from tests.support.flight_years import date_of, measure_flights
-from tests.support.physics_plots import draw_errors, draw_exactness, draw_years
-from tests.support.real_data import real
+from rlgym_bridge.recording.recording import Recording
+from tests.support.real_data import COLUMNS, real
+from tests.support.simulators import needs_native
 
+pytestmark = needs_native
 
-def median(name: str, tmp_path: Path, rules: str, situation: str, horizon: int, every: int = 12) -> float:
-    capture = Capture(real(f"game-2026/{name}.csv"), tmp_path)
-    found = summarise([measure_capture(capture, parse_rules(rules), every)])
-    return float(found["errors"][situation][horizon]["p50"])
+SHORT = ("wall_ride", "landing", "ball-hit-65")
+LONG = (
+    "half_flip", "probe_powerslide", "probe_ball_wall", "throttle-jump", "airborne-hit",
+    "goal-shot-net-entry",
+)  # fmt: skip
 
-
-def test_a_powerslide_is_followed_for_a_second(tmp_path: Path) -> None:
-    assert median("probe_powerslide", tmp_path, "game", "car in a powerslide", 120, 24) < 0.1
-    assert median("probe_powerslide", tmp_path, "rocketsim", "car in a powerslide", 120, 24) > 3
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "situation", "most"),
-    [
-        ("airborne-hit", "car on the ground", 0.05),
-        ("throttle-jump", "car on the ground", 0.05),
-        ("throttle-jump", "car through a jump", 0.05),
-        ("airborne-hit", "car through a hit", 0.3),
-        ("goal-shot-net-entry", "car through a hit", 0.1),
-        ("clean-dodge", "car through a dodge", 0.1),
-        ("goal-shot-net-entry", "ball in flight", 0.02),
-        ("probe_ball_wall", "ball through a bounce", 0.05),
+BUMP = pytest.param(
+    "bumpr_900",
+    marks=[
+        pytest.mark.slow,
+        pytest.mark.xfail(strict=True, reason="some windows are beyond their bounds so far"),
     ],
 )
-def test_captures_are_followed_to_the_printed_digits(
-    tmp_path: Path, name: str, situation: str, most: float
-) -> None:
-    assert median(name, tmp_path, "game", situation, 120) < most
+
+
+@cache
+def capture(name: str) -> Recording:
+    return open_recording(real(f"game-2026/{name}.csv"), COLUMNS / "capture.toml")
+
+
+@cache
+def compared(name: str, simulator: str = "rocketsim3") -> Comparison:
+    return compare_recordings(capture(name), windows=30, simulator=simulator)
+
+
+@pytest.mark.parametrize("name", [*SHORT, *(pytest.param(one, marks=pytest.mark.slow) for one in LONG), BUMP])
+def test_a_capture_of_the_game_shows_no_gap(name: str) -> None:
+    found = compared(name)
+    assert found.agrees and not found.causes and not found.untried
+    assert found.fits[0].windows > 10
+    assert str(found.as_json()["explanation"]).startswith("No gap was found.")
+
+
+def test_a_ride_on_the_wall_is_beyond_bounds_in_rocketsim_2() -> None:
+    found = compared("wall_ride", "rocketsim2")
+    assert not found.agrees and found.simulator == "rocketsim2"
+    wall = [row for row in found.situations if row.name == CAR_WALL and row.horizon_ticks == 12]
+    assert wall[0].beyond > 0 and wall[0].p50 > 0.5 > wall[0].tolerance
+    newer = [row for row in compared("wall_ride").situations if row.name == CAR_WALL]
+    (told,) = (row for row in newer if row.horizon_ticks == 12)
+    assert told.p50 < 0.05 and told.rocketsim2 == pytest.approx(wall[0].p50, rel=0.2)
 
 
 @pytest.mark.slow
-def test_a_bump_is_followed_for_half_a_second(tmp_path: Path) -> None:
-    assert median("bumpr_900", tmp_path, "game", "car through a bump", 60, 4) < 0.3
-    assert median("bumpr_900", tmp_path, "rocketsim", "car through a bump", 60, 4) > 3
+@pytest.mark.parametrize("other", ["half_flip", "probe_powerslide", "landing"])
+def test_no_other_capture_hides_the_ride_on_the_wall(other: str) -> None:
+    alone = compared("wall_ride", "rocketsim2")
+    beside = compare_recordings(capture("wall_ride"), capture(other), windows=30, simulator="rocketsim2")
+    source = capture("wall_ride").source
+    assert [str(row) for row in beside.situations if row.source == source] == list(map(str, alone.situations))
+    assert [one for one in beside.untried if one.source == source] == alone.untried
+    assert not beside.agrees
 
 
-def test_plots_hold_all_that_was_measured() -> None:
-    errors = {"car on the ground": {"30": {"p50": 0.0}, "120": {"p50": 2.0}}}
-    summaries = {name: {"exact": {"ball spin": [3, 4]}, "errors": errors} for name in ("rocketsim", "game")}
-    assert draw_exactness(summaries).count("75.0 % of 4") == 2
-    assert draw_errors(summaries).count("<circle") == 4
-    at = {"p50": 0.4, "p90": 0.5, "windows": 7}
-    years = [{"when": when, "errors": {"rocketsim": at, "game": at}} for when in ("2018", "2019-04")]
-    assert draw_years(years).count("7 windows") == 2 and draw_years(years).count("<circle") == 4
-    for text in (draw_exactness(summaries), draw_errors(summaries), draw_years(years)):
-        assert xml.fromstring(text).tag.endswith("svg")
-
-
-def test_a_replay_of_autumn_2018_has_the_cut() -> None:
-    replay = real("replays/1_AERIAL.replay")
-    pytest.importorskip("subtr_actor")
-    assert date_of(replay) == "2018-09"
-    found = measure_flights([open_recording(replay)], 40)
-    assert found["rocketsim"]["p50"] > 0.3 and found["game"]["p50"] < 0.05
-
-
-def test_a_replay_without_a_date_is_named(tmp_path: Path) -> None:
-    (tmp_path / "odd.replay").write_bytes(b"nothing")
-    with pytest.raises(ValueError, match=r"odd\.replay does not say when"):
-        date_of(tmp_path / "odd.replay")
+@pytest.mark.slow
+def test_a_capture_that_lacks_the_pitch_of_its_dodge_says_so() -> None:
+    found = compared("clean-dodge")
+    said = json.dumps(found.as_json())
+    assert "pitch" in said and CAR_JUMPED in said
+    mended = capture("clean-dodge")
+    mended = replace(mended, state=mended.state.copy())
+    pressed = np.round(mended.seconds * 120).astype(int) == 778  # on a keyboard throttle leads a dodge
+    mended.state.car_controls[pressed, 0, CONTROL_NAMES.index("pitch")] = -1.0
+    assert compare_recordings(mended, windows=60).agrees

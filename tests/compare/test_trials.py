@@ -5,16 +5,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import RocketSim as rsim
 
 from rlgym_bridge.compare.comparison import compare_recordings
-from rlgym_bridge.compare.findings.comparison_result import Comparison
-from rlgym_bridge.compare.findings.missing_inputs import explain_one_by_one
-from rlgym_bridge.compare.findings.verdict import GapVerdict
+from rlgym_bridge.compare.comparison_result import Comparison
+from rlgym_bridge.components.mutators import blank_state
+from rlgym_bridge.derived_fields import derive
 from rlgym_bridge.recording.open import open_recording
 from rlgym_bridge.recording.recording import Recording
-from rlgym_bridge.sim.arena import make_arena
-from rlgym_bridge.sim.arena_reader import control_of
+from rlgym_bridge.sim.simulator import ROCKETSIM3, make_simulator
+from tests.support.simulators import needs_native
+
+pytestmark = needs_native
 
 MAP = """
 inputs = "applied"
@@ -36,112 +37,49 @@ state = {{ on_ground = {{ value = 1 }} }}
 
 
 @cache
-def _rows() -> np.ndarray:
-    """Return trials of RocketSim: ticks, first speed, last place, yaw, and speed along the nose."""
-    arena, (car,) = make_arena([0])
-    rows = []
-    for ticks in range(4, 164, 4):
-        for speed in (0.0, 600.0, 1200.0):
-            start = rsim.CarState()
-            start.pos, start.vel = rsim.Vec(0, -3000, 17.01), rsim.Vec(0, speed, 0)
-            start.rot_mat = rsim.Angle(np.pi / 2, -0.0096, 0).as_rot_mat()
-            car.set_state(start)
-            car.set_controls(control_of([1, 0.6, 0, 0, 0, 0, 0, 0]))
-            arena.step(ticks)
-            end = car.get_state()
-            nose, speeds = ((one.x, one.y, one.z) for one in (end.rot_mat.forward, end.vel))
-            place = (end.pos.x, end.pos.y, end.pos.z)
-            rows.append([ticks, speed, *place, np.arctan2(nose[1], nose[0]), np.dot(nose, speeds)])
-    return np.array(rows)
+def rows() -> np.ndarray:
+    """Return trials that steer by 0.6: ticks, first speed, last place, yaw, and speed along the nose."""
+    ticks, speeds = np.repeat(np.arange(8, 164, 8), 3), np.tile([0.0, 600.0, 1200.0], 20)
+    start = blank_state(1, 0, len(ticks))
+    start.car_position[:, 0], start.car_linear_velocity[:, 0, 1] = (0, -3000, 17.01), speeds
+    cosine, sine = np.cos(-0.0096), np.sin(-0.0096)
+    start.car_rotation[:, 0] = np.stack([(0, cosine, sine), (-1, 0, 0), (0, -sine, cosine)], -1)
+    start.car_wheels_with_contact[:] = 1
+    derive(start)
+    simulator = make_simulator(ROCKETSIM3, len(ticks), 1, 0)
+    simulator.put(range(len(ticks)), start)
+    given = np.zeros((len(ticks), 1, 160, 8), np.float32)
+    given[..., :2] = 1, 0.6
+    simulator.play(given, ticks.tolist())
+    nose, end = simulator.state.car_rotation[:, 0, :, 0], simulator.state.car_position[:, 0]
+    along = (nose * simulator.state.car_linear_velocity[:, 0]).sum(1)
+    return np.column_stack([ticks, speeds, end, np.arctan2(nose[:, 1], nose[:, 0]), along])
 
 
-def _trials(folder: Path, inputs: str) -> Recording:
-    table, columns = folder / "turns.csv", folder / "turns.toml"
-    np.savetxt(table, _rows(), delimiter=",")
-    columns.write_text(MAP.format(inputs=inputs))
-    return open_recording(table, columns)
+def trials(folder: Path, inputs: str) -> Recording:
+    np.savetxt(folder / "turns.csv", rows(), delimiter=",")
+    (folder / "turns.toml").write_text(MAP.format(inputs=inputs))
+    return open_recording(folder / "turns.csv", folder / "turns.toml")
 
 
-@cache
-def _boosted() -> np.ndarray:
-    """Return trials of RocketSim that boost from a full tank, without steering; columns as of `_rows`."""
-    arena, (car,) = make_arena([0])
-    rows = []
-    for ticks in range(20, 68, 4):
-        for speed in (0.0, 500.0):
-            start = rsim.CarState()
-            start.pos, start.vel, start.boost = rsim.Vec(0, -3000, 17.01), rsim.Vec(0, speed, 0), 100.0
-            start.rot_mat = rsim.Angle(np.pi / 2, -0.0096, 0).as_rot_mat()
-            car.set_state(start)
-            car.set_controls(control_of([1, 0, 0, 0, 0, 0, 1, 0]))
-            arena.step(ticks)
-            end = car.get_state()
-            rows.append([ticks, speed, *end.pos.as_tuple(), np.pi / 2, end.vel.y])
-    return np.array(rows)
+def compared(folder: Path, inputs: str) -> Comparison:
+    return compare_recordings(trials(folder, inputs))
 
 
-@pytest.mark.parametrize(
-    "ends", [*(pytest.param(one, marks=pytest.mark.slow) for one in ("start", "end")), "both"]
-)
-def test_a_tank_that_a_trial_map_names_lasts_through_it(ends: str, tmp_path: Path) -> None:
-    columns = MAP.format(inputs="always = { throttle = 1, boost = 1 }")
-    first, last = columns.split("[trial.end]")
-    tank = "state = { on_ground = { value = 1 }, boost_amount = { value = 100 } }"
-    plain = "state = { on_ground = { value = 1 } }"
-    first = first.replace(plain, tank) if ends != "end" else first
-    last = last.replace(plain, tank) if ends != "start" else last
-    np.savetxt(tmp_path / "boosts.csv", _boosted(), delimiter=",")
-    (tmp_path / "boosts.toml").write_text(first + "[trial.end]" + last)
-    recording = open_recording(tmp_path / "boosts.csv", tmp_path / "boosts.toml")
-    assert (recording.state.car_boost_amount > 0).all()
-    found = compare_recordings(recording, windows=24)
-    assert max(row.p90 for row in found.situations if row.name == "car") < 15  # 150 with an empty tank
+def test_trials_of_the_simulator_agree_with_it(tmp_path: Path) -> None:
+    found = compared(tmp_path, "always = { throttle = 1, steer = 0.6 }")
+    assert found.agrees and not found.gaps and found.fits[0].windows == 60
+    assert max(row.p50 for row in found.situations) < 0.01
+    assert any("how late inputs act" in one for one in found.unjudged)
 
 
-def test_a_tank_is_burnt_as_far_as_a_trial_boosts(tmp_path: Path) -> None:
-    columns = MAP.format(inputs="while_held = { boost = 1 }").replace("held = 0", "held = 1", 1)
-    state = "state = { on_ground = { value = 1 } }"
-    columns = columns.replace(state, "state = { boost_amount = { value = 50 } }", 1).replace("1.5707963", "0")
-    (tmp_path / "one.toml").write_text(columns.replace("velocity = [{ value = 0 }, 1,", "velocity = [1, 1,"))
-    (tmp_path / "one.csv").write_text("240,240,0,0,17,0,100\n")
-    tank = open_recording(tmp_path / "one.csv", tmp_path / "one.toml").state.car_boost_amount[:, 0]
-    np.testing.assert_allclose(tank[[0, 60, 120, 180, 239]], [50, 33.33, 16.67, 0, 0], atol=0.01)
+@pytest.mark.parametrize("inputs", ["{ throttle = 1 }", "{ steer = 0.6 }"])
+def test_a_control_that_a_map_leaves_out_is_a_gap(inputs: str, tmp_path: Path) -> None:
+    found = compared(tmp_path, f"always = {inputs}")
+    assert not found.agrees and sum(row.beyond for row in found.situations) == 60
 
 
-@pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
-    """The comparison of trials whose inputs are all there."""
-    inputs = "always = { throttle = 1, steer = 0.6 }"
-    return compare_recordings(_trials(tmp_path_factory.mktemp("trials"), inputs))
-
-
-def test_trials_of_rocketsim_agree_with_it(found: Comparison) -> None:
-    assert found.agrees and not found.gaps
-    verdicts = {row.verdict for row in found.situations if row.name == "car" and row.horizon_ticks >= 60}
-    assert verdicts == {GapVerdict.AGREES}
-
-
-@pytest.mark.parametrize(
-    ("inputs", "lacking"),
-    [
-        ("always = { throttle = 1 }", "steer"),
-        pytest.param("always = { steer = 0.6 }", "throttle", marks=pytest.mark.slow),
-    ],
-)
-def test_an_input_that_trials_do_not_name_is_missing(inputs: str, lacking: str, tmp_path: Path) -> None:
-    found = compare_recordings(_trials(tmp_path, inputs))
-    assert [gap.name for gap in found.gaps if gap.kind is GapVerdict.MISSING] == [lacking]
-    assert not found.agrees and not found.tells_nothing
-
-
-def test_where_one_input_is_missing_no_other_is_blamed() -> None:
-    explains = np.array([[1, 1, 0]] * 9 + [[1, 0, 0]] * 2 + [[0, 0, 1]] * 5, bool)
-    assert explain_one_by_one(explains) == [11, 0, 5]
-
-
-def test_controls_that_trials_do_not_name_could_not_be_swapped(found: Comparison) -> None:
-    assert not found.untold
-
-
-def test_trials_do_not_overlap(found: Comparison) -> None:
-    assert all(row.apart == row.windows for row in found.situations)
+def test_a_control_that_a_map_says_too_small_has_a_gain(tmp_path: Path) -> None:
+    (cause,) = compared(tmp_path, "always = { throttle = 1, steer = 0.5 }").causes
+    assert cause.name == "gain of steer" and cause.certain
+    assert cause.value == pytest.approx(1.2, abs=0.02)

@@ -13,12 +13,13 @@ import pytest
 
 from rlgym_bridge.cli import main
 from rlgym_bridge.dialect import Dialect
+from rlgym_bridge.sim.simulator import SIMULATORS
 from tests.support.field_tests import all_contents, make_pack, read_report
 
 USER = "Wilhelmina-Quux"
 
 
-KINDS = ("hit", "drive", "turn", "ball in the air")
+KINDS = ("hit", "jump", "boost in the air", "ball in the air")
 
 
 @pytest.fixture(scope="module")
@@ -57,22 +58,44 @@ def test_the_report_begins_with_a_conclusion(report: tuple[dict, str]) -> None:
     assert conclusion in said.replace("\n", " ")
     assert "left out by --parts: match." in conclusion and "Inputs act 2 ticks late." in conclusion
     assert "in pad_timer=remaining, demolished_place=origin." in conclusion
-    assert "wheels" in conclusion and "absent" in conclusion and "bump not told" in conclusion
-    assert "After a second RocketSim alone is off by <0.01 uu" in conclusion
+    assert "The scenes: Recording and RocketSim 3 differ by RocketSim 2.2.1." in conclusion
+    assert "RocketSim 2.2.1 is off by <0.01 uu (median of" in conclusion
+    (beyond,) = re.findall(r"(\d+) of 33 scenes go beyond what the recording leaves open", conclusion)
+    assert int(beyond) >= 30
     assert "Next: play it in the real game" in conclusion and "\nleft out by --parts: match" in said
 
 
-def test_the_report_says_how_far_rocketsim_is_off(report: tuple[dict, str]) -> None:
+def test_the_report_says_how_far_the_simulators_are_off(report: tuple[dict, str]) -> None:
     found, said = report
-    assert {row["kind"] for row in found["kinds"]} == set(KINDS)
-    assert {row["body"] for row in found["kinds"] if row["kind"] == "hit"} == {"car", "ball"}
-    assert max(row["rocketsim_worst"] for row in found["kinds"]) < 0.05
-    assert max(row["game_worst"] for row in found["kinds"]) > 1.0
-    assert found["rules"]["used"] == "rocketsim" and found["notes"] == []
-    shown = {test["rule"]: test["shown"] for test in found["rules"]["tests"]}
-    assert shown["velocity_cut"] == shown["wheels"] == "absent"
-    assert shown["dodge"] == shown["bump"] == "not told"  # no such scene was played
-    assert re.search(r"hit, ball \(6\) +<0.01", said)
+    kinds = {name: [row for row in found["kinds"] if row["simulator"] == name] for name in SIMULATORS}
+    for rows in kinds.values():
+        assert {row["kind"] for row in rows} == set(KINDS)
+        assert {row["body"] for row in rows if row["kind"] == "hit"} == {"car", "ball"}
+    assert max(row["worst"] for row in kinds["rocketsim2"]) < 0.05  # it was played in this one
+    assert max(row["worst"] for row in kinds["rocketsim3"]) > 1.0
+    assert not any(row["beyond"] for row in kinds["rocketsim2"]) and found["notes"] == []
+    assert re.search(r"hit, ball \(6\) .* <0.01", said)
+
+
+def test_the_report_names_what_explains_the_difference(report: tuple[dict, str]) -> None:
+    found, said = report
+    (cause,) = found["difference"]["mechanisms"]
+    assert cause["name"] == "RocketSim 2.2.1" and cause["certain"] and cause["share"] > 0.9
+    assert "what differs in the scenes, and what explains it\n" in said
+    assert "\nRocketSim 2.2.1 in scenes.mcap: with it " in said
+
+
+def test_a_pack_from_before_is_read(pack: Path, tmp_path: Path) -> None:
+    old = tmp_path / "old.zip"
+    with zipfile.ZipFile(pack) as archive, zipfile.ZipFile(old, "w") as new:
+        for name in archive.namelist():
+            content = archive.read(name)
+            if name == "about.json":
+                about = json.loads(content)
+                about["settings"]["rules"] = "game"
+                content = json.dumps(about).encode()
+            new.writestr(name, content)
+    assert read_report(old)["difference"]["agrees"] is False
 
 
 def test_a_pack_has_no_name_host_home_or_environment(pack: Path, tmp_path: Path) -> None:

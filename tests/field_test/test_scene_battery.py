@@ -8,7 +8,6 @@ from rlgym_bridge.field_test.scene_battery import SceneBattery
 from rlgym_bridge.field_test.scene_list import all_scenes
 from rlgym_bridge.field_test.scripted_scene import ScriptedScene
 from rlgym_bridge.server.game.simulated_match import Match
-from rlgym_bridge.sim.game_rules import RULES
 from tests.support.stepped_match import as_received, seats
 
 
@@ -61,11 +60,9 @@ def test_a_server_that_sets_no_states_ends_the_scenes() -> None:
     assert battery.notes == ["the server ignores state setting (enable_state_setting)"]
 
 
-def test_scenes_have_names_of_their_own_and_act_out_every_rule() -> None:
+def test_scenes_have_names_of_their_own_and_repeat_what_matters() -> None:
     scenes = all_scenes()
     assert len({scene.name for scene in scenes}) == len(scenes)
     kinds = [scene.kind for scene in scenes]
-    acted = {"thrust": "boost in the air", "dodge": "dodge", "bump": "bump"}
-    assert set(acted) < set(RULES)
-    assert all(kinds.count(kind) >= 12 for kind in acted.values())
+    assert all(kinds.count(kind) >= 12 for kind in ("boost in the air", "dodge", "bump"))
     assert sum(kind in ("jump", "double jump", "dodge", "half flip") for kind in kinds) >= 12

@@ -11,56 +11,46 @@ import pytest
 
 from rlgym_bridge.cli import main
 from rlgym_bridge.dialect import POINTS, Dialect
-from rlgym_bridge.sim.game_rules import RULES, parse_rules
-from rlgym_bridge.sim.simulator import ROCKETSIM2, ROCKETSIM3
+from rlgym_bridge.sim.simulator import ROCKETSIM2, ROCKETSIM3, SIMULATORS
 from tests.support.field_tests import ROOT, all_contents, make_pack, read_report
 from tests.support.processes import child
 from tests.support.servers import match_server
 
 OTHERS = [(name, value) for name, point in POINTS.items() for value in point.values[1:]]
-PLAYED = {ROCKETSIM2: frozenset(), ROCKETSIM3: parse_rules("game")}
-"""Rules of the game that scenes show of each; `thrust` of rocketsim2 holds with full throttle alone."""
-FREE = {
-    "flight", "jump", "double jump", "landing", "brake", "ball bounces", "ball in the air", "ball rolls",
-}  # fmt: skip
-"""Scenes in which RocketSim 2.2.1 with all rules stays beside RocketSim 3 to the end.
-
-In the others they part a little from a dodge, boost or contact on. That grows: up to 1.1 uu after 0.5 s, and
-up to 20 uu after 2 s behind a wall, where RocketSim 2.2.1 alone is 46 uu off.
-"""
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 
 @pytest.mark.parametrize(("place", "other"), list(enumerate(OTHERS)), ids=lambda one: str(one))
-def test_the_report_names_every_dialect_and_the_rules(
+def test_the_report_names_every_dialect_and_the_simulator(
     place: int, other: tuple[str, str], tmp_path: Path
 ) -> None:
-    simulator = list(PLAYED)[place % len(PLAYED)]
+    simulator = SIMULATORS[place % len(SIMULATORS)]
     words = ["--parts", "probe", "timing", "scenes", "--dialect", "=".join(other)]
     pack = make_pack(tmp_path, *words, "--simulator", simulator, "--latency", str(place % 4))
     found = read_report(pack)
     assert found["dialect"] == Dialect(dict([other])).complete()
     assert found["parts"]["timing"]["input_latency_ticks"] == place % 4
-    shown = {test["rule"]: test["shown"] for test in found["rules"]["tests"]}
-    played = PLAYED[simulator]
-    assert {rule for rule, answer in shown.items() if answer == "shown"} == played
-    assert {rule for rule in RULES if shown[rule] == "absent"} >= {"wheels", "bump"} - played
+    difference = found["difference"]
+    named = {one["name"] for one in difference["mechanisms"]} | {
+        one["nearest"] for one in difference["untried"]
+    }
+    assert difference["agrees"] if simulator == ROCKETSIM3 else "RocketSim 2.2.1" in named
+    for row in found["kinds"]:
+        if row["simulator"] == simulator and row["horizon_ticks"] == 60:
+            assert row["error"] < 0.05, row
 
 
 def test_a_whole_dialect_of_other_values_is_named(tmp_path: Path) -> None:
     words = [word for name, value in OTHERS for word in ("--dialect", f"{name}={value}")]
     found = read_report(make_pack(tmp_path, *words, "--simulator", ROCKETSIM3))
     assert found["dialect"] == Dialect(dict(OTHERS)).complete()
-    assert found["rules"]["used"] == "game" and found["notes"] == []
+    assert found["difference"]["agrees"] and found["notes"] == []
     assert found["parts"]["match"]["playing_ticks"] >= 30 * 120 - 1
-    for row in found["kinds"]:
-        if row["kind"] in FREE:
-            assert row["game_worst"] < 0.05, row  # the digits that RocketSim 3 keeps
-        elif row["horizon_ticks"] == 60:
-            assert row["game"] < 0.4 and row["game_worst"] < 1.2, row
-            assert row["game"] < 0.1 * row["rocketsim"], row
+    own = [row for row in found["kinds"] if row["simulator"] == ROCKETSIM3]
+    assert len({row["kind"] for row in own}) > 18
+    assert all(row["worst"] < 0.05 and not row["beyond"] for row in own)
 
 
 def test_it_runs_on_a_server_in_rlbotservers_place(tmp_path: Path) -> None:
@@ -72,7 +62,7 @@ def test_it_runs_on_a_server_in_rlbotservers_place(tmp_path: Path) -> None:
     )  # nothing about the real game, whoever asks for it by --server rlbot
     assert found["dialect"] == Dialect({"clock": "whole"}).complete()
     assert found["parts"]["timing"]["input_latency_ticks"] == 1
-    assert found["rules"]["used"] == "game"
+    assert found["difference"]["agrees"]
     assert 5 * 120 <= found["parts"]["match"]["playing_ticks"] < 20 * 120
     content, texts = all_contents(pack, tmp_path)
     for personal in (str(tmp_path), str(Path.home()), str(Path.cwd()), sys.prefix):

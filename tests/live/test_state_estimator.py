@@ -47,7 +47,7 @@ def test_a_simulation_made_beforehand_shows_the_same(prepared: tuple[int, int]) 
 
 
 @both
-def test_wheels_of_a_moved_car_are_unknown_for_a_tick_and_bumps_while_they_last(name: str) -> None:
+def test_wheels_of_a_moved_car_are_unknown_for_a_tick(name: str) -> None:
     match = make_match(1, 0, simulator=name)
     decoder = Decoder(field_info(), simulator=name)
     for sent in drive(match, 0):
@@ -277,7 +277,7 @@ def head_on(name: str, ticks: int) -> list[MatchState]:
 
 
 @both
-def test_a_bump_that_may_have_begun_unseen_is_unknown_until_it_is_over(name: str) -> None:
+def test_a_bump_that_began_unseen_is_unknown_until_its_end(name: str) -> None:
     right = head_on(name, 300)
     bumped = [tick for tick, state in enumerate(right) if state.car_bump_victim.max() >= 0]
     estimator, shown = StateEstimator(1, 1, simulator=name), MatchState(1, 1)
@@ -289,7 +289,7 @@ def test_a_bump_that_may_have_begun_unseen_is_unknown_until_it_is_over(name: str
             assert not wrong(shown, state), joined
 
 
-def test_wheels_on_another_car_are_unknown_while_rocketsim_2_does_not_feel_it() -> None:
+def test_wheels_on_a_car_are_unknown_after_a_put_in_rocketsim_2() -> None:
     simulator, begin = make_player(ROCKETSIM2, 1), kickoff(1)
     begin.car_position[0] = (0, -2000, 60), (0, -2000, 17)
     begin.car_rotation[0] = np.eye(3)

@@ -1,26 +1,22 @@
 """Older recordings of the real game as tables of errors, over many windows of each."""
 
 from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Final, NamedTuple
 
 import numpy as np
 
-from rlgym_bridge.compare.findings.drift import measure
-from rlgym_bridge.compare.fit.clock_fit import fit_timeline
-from rlgym_bridge.compare.fit.input_lag import fit_lag
-from rlgym_bridge.compare.fit.timed_recording import TimedRecording
-from rlgym_bridge.compare.simulate.window_errors import Errors
-from rlgym_bridge.compare.simulate.windows import HORIZONS, SITUATIONS
+from rlgym_bridge.compare.clock_fit import fit_timeline
+from rlgym_bridge.compare.input_lag import fit_lag
+from rlgym_bridge.compare.timed_recording import TimedRecording
+from rlgym_bridge.compare.window_simulation import Bench
+from rlgym_bridge.compare.windows import HORIZONS, SITUATIONS
 from rlgym_bridge.recording.open import open_recording
 from rlgym_bridge.recording.recording import Inputs, Recording
-from rlgym_bridge.sim.game_rules import ROCKETSIM
-from rlgym_bridge.sim.simulator import ROCKETSIM3
-from tests.physics.native_rollouts import native_windows
 from tests.support.free_runs import WORLDS
 from tests.support.real_data import COLUMNS, REAL_DATA
+from tests.support.simulated_windows import WindowErrors, join_errors, measure_windows
 
 _SHOWN: Final = (30, 60, 120, 240)  # ticks
 _WINDOWS: Final = 240  # of each body of a set, about
@@ -84,20 +80,18 @@ def describe_recordings(recordings: Sequence[Recording], worlds: Sequence[str] =
         recordings: The recordings.
         worlds: Of `WORLDS`, those that they are simulated in; the first one names the situations.
     """
-    found: dict[str, Errors] = {}
+    found: dict[str, WindowErrors] = {}
     lags: dict[str, list[int]] = {}
     scenes = [TimedRecording(one, fit_timeline(one), number=number) for number, one in enumerate(recordings)]
     for world in worlds:
         found[world], lags[world] = _measure(scenes, world)
     first = found[worlds[0]]
-    assert all(one.origins == first.origins for one in found.values())
+    assert all(one.names.shape == first.names.shape for one in found.values())
     times = " | ".join(f"{horizon / 120:g} s" for horizon in _SHOWN)
     lines = [f"| situation | simulator | {times} |", "|---|---|" + "---|" * len(_SHOWN)]
     known = np.logical_and.reduce([np.isfinite(one.position) for one in found.values()])
     for name in SITUATIONS:
-        counted = [
-            known[:, HORIZONS.index(at)] & (first.names[:, HORIZONS.index(at)] == name) for at in _SHOWN
-        ]
+        counted = [known[:, HORIZONS.index(at)] & first.at(name, at) for at in _SHOWN]
         if max(int(windows.sum()) for windows in counted) < _FEWEST:
             continue
         for world, errors in found.items():
@@ -109,21 +103,20 @@ def describe_recordings(recordings: Sequence[Recording], worlds: Sequence[str] =
     return lines
 
 
-def _measure(scenes: Sequence[TimedRecording], world: str) -> tuple[Errors, list[int]]:
+def _measure(scenes: Sequence[TimedRecording], world: str) -> tuple[WindowErrors, list[int]]:
     """Return the errors of recordings in one of `WORLDS`, and the lag of each that has inputs."""
     parts, lags = [], []
-    with native_windows() if world == ROCKETSIM3 else nullcontext():
-        for scene in scenes:
-            scene.rules = ROCKETSIM
-            scene.lag = 0
-            if scene.driven:
-                scene.lag = fit_lag(scene, _LAG_WINDOWS).ticks
-                lags.append(scene.lag)
-            parts.append(measure(scene, max(_WINDOWS // len(scenes), _LEAST)))
-    return Errors.join(parts), lags
+    for scene in scenes:
+        scene.lag = 0.0
+        if scene.driven:
+            lag = fit_lag(scene, _LAG_WINDOWS, bench=Bench(world)).ticks
+            lags.append(lag)
+            scene.lag = float(lag)
+        parts.append(measure_windows(scene, max(_WINDOWS // len(scenes), _LEAST), world))
+    return join_errors(parts), lags
 
 
-def _cell(errors: Errors, windows: np.ndarray, horizon: int) -> str:
+def _cell(errors: WindowErrors, windows: np.ndarray, horizon: int) -> str:
     if windows.sum() < _FEWEST:
         return ""
     column = HORIZONS.index(horizon)

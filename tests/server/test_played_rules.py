@@ -8,8 +8,7 @@ from rlgym_bridge.server import MatchCalledOff, MatchServer
 from rlgym_bridge.server.game.rules import physics_of
 from rlgym_bridge.server.net.hosted_match import HostedMatch
 from rlgym_bridge.sim import simulator
-from rlgym_bridge.sim.boost_thrust import GAME_BOOST_AIR
-from rlgym_bridge.sim.rocketsim2 import RocketSim2
+from rlgym_bridge.sim.rocketsim2 import GAME_BOOST_AIR, RocketSim2
 from rlgym_bridge.sim.simulator import ROCKETSIM2, ROCKETSIM3, SimulatorError
 from tests.support.simulators import needs_native
 from tests.support.stepped_match import kicked_off, match_of, player
@@ -30,7 +29,7 @@ def test_thrust_is_a_constant_of_the_match() -> None:
     "command",
     [["match", "--blue", "chaser"], ["match", "--server", "rlbot"], ["server"], ["field-test"],
      ["league", "chaser", "random"], ["evaluate", "chaser", "random"], ["ratings", "runs/x"],
-     ["sim-vs-server", "chaser", "random"]],
+     ["sim-vs-server", "chaser", "random"], ["compare", "match.mcap"], ["view", "match.mcap"]],
     ids=lambda command: " ".join(command[:2]),
 )  # fmt: skip
 @pytest.mark.parametrize("rules", ["game", "default", "fast"])

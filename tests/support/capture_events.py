@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rlgym_bridge.compare.simulate.tracks import ROTATION, VELOCITY, Track
+from rlgym_bridge.compare.tracks import ROTATION, VELOCITY, Track
 from rlgym_bridge.game import CONTROL_NAMES, GRAVITY, TICK_SECONDS
 
 JUMP, HANDBRAKE = CONTROL_NAMES.index("jump"), CONTROL_NAMES.index("handbrake")

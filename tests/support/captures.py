@@ -1,9 +1,9 @@
-"""Measure how RocketSim follows captures of the real game at 120 Hz, plain and with the game's rules.
+"""Measure how both simulators follow captures of the real game at 120 Hz.
 
-    python -m tests.support.captures FOLDER [--rules rocketsim game wheels,jump ...] [--json FILE]
+    python -m tests.support.captures FOLDER [--simulators rocketsim2 rocketsim3] [--json FILE]
 
 FOLDER holds captures as CSV tables, see `capture_files`; they do not belong to this project. Printed are, for
-each set of rules:
+each simulator:
 
 - the share of the next ticks' components that come out with all six printed digits (of bodies that move),
 - the position error after 0.25, 0.5, 1 and 2 s, p50 / p90 in uu (windows), by situation.
@@ -13,19 +13,23 @@ import argparse
 import json
 import tempfile
 from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from rlgym_bridge.compare.simulate.rollout import RolloutArena
-from rlgym_bridge.compare.simulate.tracks import BALL, POSITION, SPIN, VELOCITY, Drive, Track, make_tracks
+from rlgym_bridge.compare.clock_fit import raw_timeline
+from rlgym_bridge.compare.timed_recording import TimedRecording
+from rlgym_bridge.compare.tracks import BALL, POSITION, SPIN, VELOCITY, Track
+from rlgym_bridge.compare.window_simulation import Bench, recorded, simulate
+from rlgym_bridge.compare.windows import HORIZONS, Window
 from rlgym_bridge.recording.recording import Recording
-from rlgym_bridge.sim.game_rules import parse_rules
+from rlgym_bridge.sim.simulator import SIMULATORS
 from tests.support.capture_events import Events, ball_situation, car_situation, find_events
 from tests.support.capture_files import read_capture
 
-HORIZONS = (30, 60, 120, 240)  # ticks
+_TICKS = (1, 30, 60, 120, 240)  # horizons of windows
 _LEAD = 240.0  # ticks that are followed before a window
 _MOVES = {"position": 0.0, "velocity": 1.0, "spin": 0.01}  # uu, uu/s, rad/s: what is less is at rest
 _PARTS = {"position": POSITION, "velocity": VELOCITY, "spin": SPIN}
@@ -41,11 +45,9 @@ class Capture:
         recording = read_capture(path, folder)
         recording.segment[:] = 0  # a car at rest is no hole
         self.recording: Recording = recording
-        cars = recording.state.layout.cars
-        self.bodies = (*range(cars), BALL)
-        times = np.repeat(recording.tick[:, None].astype(float), cars + 1, axis=1)
-        (self.track,) = make_tracks(recording, times, self.bodies)
-        self.drives = [Drive(recording, car, times[:, car], 0.0) for car in range(cars)]
+        self.bodies = (*range(recording.state.layout.cars), BALL)
+        self.scene = TimedRecording(recording, raw_timeline(recording))
+        (self.track,) = self.scene.tracks(self.bodies)
         self.events: Events = find_events(self.track, recording.state.car_controls[self.track.rows])
 
     def alone(self, place: int) -> Track:
@@ -54,14 +56,12 @@ class Capture:
         return Track((self.bodies[place],), track.rows, track.times, track.values[:, [place]])
 
 
-def measure_capture(
-    capture: Capture, rules: frozenset[str], every: int
-) -> tuple[Errors, dict[str, list[bool]]]:
+def measure_capture(capture: Capture, simulator: str, every: int) -> tuple[Errors, dict[str, list[bool]]]:
     """Simulate windows of a capture.
 
     Args:
         capture: The capture.
-        rules: Rules to step with.
+        simulator: Name of the simulator.
         every: Rows from one window to the next.
 
     Returns:
@@ -70,38 +70,46 @@ def measure_capture(
     """
     errors: Errors = defaultdict(lambda: defaultdict(list))
     exact: dict[str, list[bool]] = defaultdict(list)
-    together = RolloutArena(capture.recording, capture.bodies, rules=rules)
-    for place, body in enumerate(capture.bodies):
-        alone = RolloutArena(capture.recording, (body,), rules=rules)
-        track = capture.alone(place)
-        drives = [capture.drives[place]] if body != BALL else [None]
-        for start in range(1, len(track.times) - 1, every):
-            ends = {horizon: _row_at(track, start, horizon) for horizon in (1, *HORIZONS)}
-            names = {
-                horizon: ball_situation(capture.events, capture.track, start, end)
-                if body == BALL
-                else car_situation(capture.events, capture.track, place, start, end)
-                for horizon, end in ends.items()
-                if end is not None
-            }
-            paths: dict[bool, Any] = {}
-            for horizon, name in names.items():
-                meets = "bump" in name or "hit" in name
-                if meets not in paths:
-                    longest = max(h for h in names if ("bump" in names[h] or "hit" in names[h]) == meets)
-                    if meets:
-                        path = together.roll(capture.track, start, longest, _LEAD, [*capture.drives, None])
-                        paths[meets] = path.values[:, place]
-                    else:
-                        paths[meets] = alone.roll(track, start, longest, _LEAD, drives).values[:, 0]
-                recorded, simulated = track.values[ends[horizon], 0], paths[meets][horizon]
-                if horizon == 1:
-                    if name and name != "car at rest":
-                        _enter_exact(exact, body, recorded, simulated)
-                elif name:
-                    error = float(np.linalg.norm(recorded[POSITION] - simulated[POSITION]))
-                    errors[name][horizon].append(error)
+    chosen = list(_windows(capture, every))
+    windows = [window for window, _, _ in chosen]
+    real, ours = recorded(windows), simulate(windows, bench=Bench(simulator)).values
+    for number, (window, body, names) in enumerate(chosen):
+        place = window.bodies.index(body)
+        for end, (column, name) in enumerate(zip(window.horizons, names, strict=True)):
+            theirs, simulated = real[number, end, place], ours[number, end, place]
+            if HORIZONS[column] == 1:
+                if name != "car at rest":
+                    _enter_exact(exact, body, theirs, simulated)
+            else:
+                off = theirs[POSITION] - simulated[POSITION]
+                errors[name][HORIZONS[column]].append(float(np.linalg.norm(off)))
     return errors, exact
+
+
+def _windows(capture: Capture, every: int) -> Iterator[tuple[Window, int, list[str]]]:
+    """Yield windows with the body that is measured and the situations of their ends.
+
+    Up to where a body meets another it is simulated alone, beyond that together with all others.
+    """
+    for place, body in enumerate(capture.bodies):
+        for start in range(1, len(capture.track.times) - 1, every):
+            named: dict[bool, list[tuple[int, int, str]]] = {}
+            for ticks in _TICKS:
+                end = _row_at(capture.track, start, ticks)
+                if end is None:
+                    continue
+                name = (
+                    ball_situation(capture.events, capture.track, start, end)
+                    if body == BALL
+                    else car_situation(capture.events, capture.track, place, start, end)
+                )
+                if name:
+                    meets = "bump" in name or "hit" in name
+                    named.setdefault(meets, []).append((end, HORIZONS.index(ticks), name))
+            for meets, found in named.items():
+                ends, columns, names = zip(*found, strict=True)
+                track = capture.track if meets else capture.alone(place)
+                yield Window(capture.scene, track, start, ends, columns, _LEAD, meets), body, list(names)
 
 
 def _row_at(track: Track, start: int, horizon: int) -> int | None:
@@ -147,7 +155,7 @@ def summarise(found: list[tuple[Errors, dict[str, list[bool]]]]) -> dict[str, An
 
 
 def print_summary(title: str, summary: dict[str, Any]) -> None:
-    """Print a set of rules' numbers."""
+    """Print a simulator's numbers."""
     print(f"\n{title}")
     shares = (f"{name} {a}/{n} = {100 * a / n:.1f} %" for name, (a, n) in summary["exact"].items())
     print("  next tick exact: " + ", ".join(shares))
@@ -163,7 +171,7 @@ def main() -> None:
     """Run it from the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("folder", type=Path, help="folder of captures, *.csv")
-    parser.add_argument("--rules", nargs="+", default=["rocketsim", "game"], help="sets of rules")
+    parser.add_argument("--simulators", nargs="+", default=SIMULATORS, choices=SIMULATORS)
     parser.add_argument("--only", default="", help="captures whose names contain this")
     parser.add_argument("--every", type=int, default=4, help="rows from one window to the next")
     parser.add_argument("--each", action="store_true", help="print each capture, too")
@@ -175,13 +183,13 @@ def main() -> None:
     if not captures:
         raise SystemExit(f"no captures in {options.folder}, expected *.csv")
     summaries = {}
-    for rules in options.rules:
-        found = [measure_capture(capture, parse_rules(rules), options.every) for capture in captures]
+    for simulator in options.simulators:
+        found = [measure_capture(capture, simulator, options.every) for capture in captures]
         if options.each:
             for capture, one in zip(captures, found, strict=True):
-                print_summary(f"{rules}: {capture.name}", summarise([one]))
-        summaries[rules] = summarise(found)
-        print_summary(f"{rules}: all", summaries[rules])
+                print_summary(f"{simulator}: {capture.name}", summarise([one]))
+        summaries[simulator] = summarise(found)
+        print_summary(f"{simulator}: all", summaries[simulator])
     if options.json:
         options.json.write_text(json.dumps(summaries, indent=1))
 

@@ -1,37 +1,39 @@
-"""Count what `compare` claims of clean matches and tables: `python -m tests.support.false_alarms 1 20`.
-
-A third number is that of windows; after it come the rules that they are played by.
-"""
+"""Count what `compare` claims of clean matches and tables: `python -m tests.support.false_alarms 1 20`."""
 
 import sys
 from collections.abc import Iterator, Sequence
 
 from rlgym_bridge.compare.comparison import compare_recordings
-from tests.support.fault_matches import plant
+from tests.support.fault_matches import clean
+from tests.support.planted import interval
 
-_CALLED_FOR = ("input latency", "clock")  # what clean recordings have by design
 
+def alarms(first: int, last: int) -> Iterator[tuple[str, list[str]]]:
+    """Yield a text about the recording of each seed, and the claims for which nothing was planted.
 
-def alarms(
-    first: int, last: int, windows: int = 240, rules: str = "rocketsim"
-) -> Iterator[tuple[int, str, list[str]]]:
-    """Yield each seed with a text about its recording, and the claims that nothing was planted for."""
+    Lags, lost rows and clocks that a recording has may be named.
+    """
     for seed in range(first, last + 1):
-        planted = plant(seed, "nothing", cars=2 if seed % 2 else 4, seconds=32, rules=rules)
-        found = compare_recordings(planted.recording, windows=windows)
-        claims = [gap.text for gap in found.gaps if gap.name not in _CALLED_FOR]
-        claims += [f"{row.name} is not explained" for row in found.unexplained]
-        yield seed, planted.text, claims
+        planted = clean(seed)
+        try:
+            found = compare_recordings(planted.recording)
+        except ValueError as error:
+            yield f"seed {seed} | {planted.text}", [f"refused: {error}"]
+            continue
+        claims = [each.phrase for each in found.causes if not planted.is_harmless(each.name)]
+        claims += [f"untried: {', '.join(each.situations)}" for each in found.untried]
+        claims += [gap.text for gap in found.gaps if not planted.is_harmless(gap.name)]
+        yield f"seed {seed} | {planted.text}", claims
 
 
 def main(words: Sequence[str]) -> None:
-    """Print each recording with a false claim, and how many there are."""
-    count = total = 0
-    for seed, text, claims in alarms(*map(int, words[:3]), *words[3:]):
-        total += 1
-        count += bool(claims)
-        print(f"{seed} | {text} | {'; '.join(claims) or 'no alarm'}", flush=True)
-    print(f"{count} of {total} recordings with an alarm")
+    """Print each recording with its false claims, and how many have one."""
+    found = []
+    for text, claims in alarms(int(words[0]), int(words[1])):
+        found.append(bool(claims))
+        print(f"{text} | {'; '.join(claims) or 'no alarm'}", flush=True)
+    low, high = interval(sum(found), len(found))
+    print(f"{sum(found)} of {len(found)} recordings with an alarm ({100 * low:.1f} to {100 * high:.1f} %)")
 
 
 if __name__ == "__main__":

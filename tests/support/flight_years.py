@@ -4,7 +4,7 @@
 
 Replays say when they were recorded; of tables this has to be given. Recordings do not belong to this project.
 For each replay and each set of tables the median and 90th percentile of the position error are written in uu,
-of RocketSim alone and with the game's rules, and how many windows there are.
+of both simulators, and how many windows there are.
 """
 
 import argparse
@@ -17,43 +17,40 @@ from typing import Any, Final
 
 import numpy as np
 
-from rlgym_bridge.compare.findings.drift import WINDOWS, measure
-from rlgym_bridge.compare.fit.clock_fit import fit_timeline
-from rlgym_bridge.compare.fit.timed_recording import TimedRecording
-from rlgym_bridge.compare.simulate.windows import BALL_AIR, HORIZONS
+from rlgym_bridge.compare.clock_fit import fit_timeline
+from rlgym_bridge.compare.comparison import WINDOWS
+from rlgym_bridge.compare.timed_recording import TimedRecording
+from rlgym_bridge.compare.windows import BALL_AIR, HORIZONS
 from rlgym_bridge.recording.open import open_recording
 from rlgym_bridge.recording.recording import Inputs, Recording
-from rlgym_bridge.sim.game_rules import parse_rules
+from rlgym_bridge.sim.simulator import SIMULATORS
+from tests.support.simulated_windows import join_errors, measure_windows
 
-_SETS: Final = ("rocketsim", "game")
-_SECOND: Final = HORIZONS.index(120)
+_SECOND: Final = 120  # ticks
 _DATE: Final = re.compile(rb"Date\0.{4}StrProperty\0.{12}(\d{4}-\d{2})", re.DOTALL)
 
 
 def measure_flights(recordings: Sequence[Recording], windows: int = WINDOWS) -> dict[str, dict[str, float]]:
-    """Return the errors of balls in the air after a second, by set of rules.
+    """Return the errors of balls in the air after a second, by simulator.
 
     Args:
         recordings: Recordings of one time.
         windows: Windows of each, at most.
 
     Returns:
-        `p50` and `p90` in uu, and `windows`, for `rocketsim` and `game`.
+        `p50` and `p90` in uu, and `windows`, by the names of the simulators.
     """
     scenes = []
     for recording in recordings:
         ball = replace(recording, inputs=Inputs.NONE, inputs_recorded=np.empty((0, 8), bool))  # no car drives
         scenes.append(TimedRecording(ball, fit_timeline(ball)))
     found = {}
-    for name in _SETS:
-        errors = []
-        for scene in scenes:
-            scene.rules = parse_rules(name)
-            windows_of = measure(scene, windows)
-            errors += windows_of.position[windows_of.names[:, _SECOND] == BALL_AIR, _SECOND].tolist()
-        if errors:
-            low, high = np.percentile(errors, [50, 90]).tolist()
-            found[name] = {"p50": low, "p90": high, "windows": len(errors)}
+    for name in SIMULATORS:
+        errors = join_errors([measure_windows(scene, windows, name) for scene in scenes])
+        flights = errors.position[errors.at(BALL_AIR, _SECOND), HORIZONS.index(_SECOND)]
+        if len(flights):
+            low, high = np.percentile(flights, [50, 90]).tolist()
+            found[name] = {"p50": low, "p90": high, "windows": len(flights)}
     return found
 
 

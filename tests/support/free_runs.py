@@ -8,7 +8,6 @@ from typing import Final
 import numpy as np
 
 from rlgym_bridge.components.mutators import blank_state
-from rlgym_bridge.sim.ruled_arena import nearest_cut
 from rlgym_bridge.sim.simulator import ROCKETSIM2, ROCKETSIM3, make_simulator
 from rlgym_bridge.state import MatchState
 from tests.support.capture_files import KEYBOARD_DODGES
@@ -16,13 +15,16 @@ from tests.support.captures import Capture
 from tests.support.real_data import REAL_DATA
 
 WORLDS: Final = (ROCKETSIM2, ROCKETSIM3)
-"""What captures are played in: both simulators, and the old one also with all rules of the game."""
+"""What captures are played in."""
 
 FOLLOWED: Final = 3
 """Rows that are set before a run is free; wheels remember the tick before, so one would not be enough."""
 
 _BODY: Final = ("position", "rotation", "linear_velocity", "angular_velocity")
 _MOVED: Final = 1.0  # uu
+_STEPS: Final = 100.0  # of a velocity's component in a uu/s: the game cuts to them [captures of 2026]
+_OFFSET: Final = 0.1  # of a step, that it adds [the same]
+_NOT_PRINTED: Final = 0.2  # of a step: a value of six digits may lack the offset
 
 
 @dataclass(frozen=True)
@@ -111,9 +113,17 @@ def _as_game(real: MatchState) -> MatchState:
     """Return a capture with the digits of velocities that the file does not print."""
     told = real.copy()
     for name in ("ball_linear_velocity", "car_linear_velocity"):
-        getattr(told, name)[:] = nearest_cut(getattr(told, name).astype(float), 100)
+        getattr(told, name)[:] = _nearest_cut(getattr(told, name).astype(float))
     told.ball_rotation[:] = np.eye(3)
     return told
+
+
+def _nearest_cut(values: np.ndarray) -> np.ndarray:
+    """Return velocities in uu/s, those that are nearly a value the game cuts to as that value."""
+    size = np.abs(values) * _STEPS
+    whole = np.round(size - _OFFSET)
+    near = (np.abs(size - _OFFSET - whole) < _NOT_PRINTED) & (values != 0)
+    return np.asarray(np.where(near, np.copysign((whole + _OFFSET) / _STEPS, values), values))
 
 
 def _row(told: MatchState, row: int) -> MatchState:

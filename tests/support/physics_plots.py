@@ -1,4 +1,4 @@
-"""Draw how RocketSim follows captures of the game, plain and with the game's rules.
+"""Draw how both simulators follow captures of the game.
 
     python -m tests.support.captures FOLDER --json captures.json
     python -m tests.support.flight_years match.replay ... --json years.json
@@ -17,7 +17,12 @@ from typing import Any, Final
 
 import numpy as np
 
-_SETS: Final = {"rocketsim": ("RocketSim", "#c62828"), "game": ("with the game's rules", "#1565c0")}
+from rlgym_bridge.sim.simulator import ROCKETSIM2, ROCKETSIM3
+
+_SETS: Final = {
+    ROCKETSIM2: ("RocketSim 2.2.1", "#c62828"),
+    ROCKETSIM3: ("RocketSim 3", "#1565c0"),
+}
 _SITUATIONS: Final = (
     "ball in flight", "ball through a bounce", "ball through a hit", "car on the ground",
     "car through a jump", "car through a dodge", "car in a powerslide", "car through a bump",
@@ -31,7 +36,7 @@ _STYLE: Final = "<style>text{font:11px system-ui,sans-serif;fill:#444}.t{font-we
 
 def draw_exactness(summaries: Mapping[str, Any]) -> str:
     """Return bars of the share of components that the next tick has to all printed digits."""
-    names = list(summaries["rocketsim"]["exact"])
+    names = list(summaries[ROCKETSIM2]["exact"])
     parts, height = [_key(150)], 34
     for name in names:
         parts.append(f'<text x="140" y="{height + 14}" text-anchor="end">{escape(name)}</text>')
@@ -80,7 +85,7 @@ def draw_years(rows: Sequence[Mapping[str, Any]]) -> str:
                 f'<circle cx="{x}" cy="{y:.1f}" r="4" fill="{colour}"/>'
                 f'<text x="{x + 8}" y="{y + 4:.1f}">{at["p50"]:.2f}</text>'
             )
-        windows = row["errors"]["rocketsim"]["windows"]
+        windows = row["errors"][ROCKETSIM2]["windows"]
         parts.append(
             f'<text class="t" x="{x}" y="{base}" text-anchor="middle">{escape(row["when"])}</text>'
             f'<text x="{x}" y="{base + 15}" text-anchor="middle">{windows} windows</text>'

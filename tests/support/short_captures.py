@@ -1,12 +1,10 @@
-"""Captures of two seconds from RocketSim, and errors of windows made by hand."""
+"""Captures of two seconds from RocketSim."""
 
 from collections.abc import Callable
 
 import numpy as np
 import RocketSim as rsim
 
-from rlgym_bridge.compare.simulate.window_errors import Errors
-from rlgym_bridge.compare.simulate.windows import BALL_AIR, HORIZONS
 from rlgym_bridge.derived_fields import derive
 from rlgym_bridge.recording.recording import Inputs, Recording
 from rlgym_bridge.sim.arena import make_arena
@@ -42,16 +40,3 @@ def capture(mutate: Callable[[rsim.MutatorConfig], None] | None = None, driven: 
         "capture", state, tick, tick / 120, np.zeros(_ROWS, np.int32), there, there[:, None] & driven,
         inputs=Inputs.APPLIED if driven else Inputs.NONE,
     )  # fmt: skip
-
-
-def errors(values: np.ndarray, apart: int) -> Errors:
-    """Return windows of a ball in the air of one horizon, `apart` ticks from each other."""
-    found = Errors.empty(len(values))
-    column = HORIZONS.index(30)
-    found.names[:, column] = BALL_AIR
-    for name in ("position", "velocity", "angle", "spin"):
-        getattr(found, name)[:, column] = values
-    found.began[:, column] = apart * np.arange(len(values))
-    found.moments[:, column] = 30
-    found.origins = [(0, -1, window) for window in range(len(values))]
-    return found

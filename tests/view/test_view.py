@@ -7,7 +7,7 @@ rr = pytest.importorskip("rerun")
 pytest.importorskip("pyarrow")
 
 from rlgym_bridge.cli import main  # noqa: E402
-from rlgym_bridge.compare.output.simulated_ghosts import ghosts  # noqa: E402
+from rlgym_bridge.compare.simulated_ghosts import ghosts  # noqa: E402
 from rlgym_bridge.game import CONTROL_NAMES, HITBOXES, PAD_COUNT, Phase  # noqa: E402
 from rlgym_bridge.recording.mcap.agent_track import AgentTrack, InputTrack  # noqa: E402
 from rlgym_bridge.recording.mcap.channels import Decision  # noqa: E402

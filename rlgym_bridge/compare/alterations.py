@@ -1,0 +1,351 @@
+"""The catalogue of alterations: ways in which a recording can come to differ from its simulation.
+
+An alteration changes what a simulation is given: control vectors, times, states, or constants. Each has one
+parameter at most. Several act together, in the order in which they are applied.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import combinations
+from typing import Final
+
+import numpy as np
+
+from rlgym_bridge.compare.timed_recording import TimedRecording
+from rlgym_bridge.compare.tracks import BALL, POSITION, ROTATION, SPIN, VELOCITY, Drive, Track
+from rlgym_bridge.compare.windows import Window
+from rlgym_bridge.game import CONTROL_NAMES, TICK_SECONDS
+
+INPUTS, TIME, CONSTANT, OFFSET, PHYSICS = "inputs", "time", "constant", "offset", "physics"
+
+_AXES: Final = ("throttle", "steer", "pitch", "yaw", "roll")
+_BUTTONS: Final = ("jump", "boost", "handbrake")
+_DEAD_ZONES: Final = (0.03, 0.05, 0.08, 0.1, 0.12, 0.15, 0.2, 0.25, 0.3)
+_LAGS: Final = (1.0, 2.0, 3.0, 4.0, -1.0, -2.0, -3.0, -4.0)  # ticks beside the other inputs
+
+OLD_SIMULATOR: Final = "RocketSim 2.2.1"
+
+Change = Callable[[np.ndarray, float], np.ndarray]
+Lookup = Callable[[int, np.ndarray], np.ndarray]
+
+
+@dataclass(frozen=True)
+class Alteration:
+    """A way in which a recording can come to differ from its simulation.
+
+    Attributes:
+        name: A phrase such as "gain of throttle".
+        kind: What it changes: `INPUTS`, `TIME`, `CONSTANT`, `OFFSET` or `PHYSICS`.
+        car: Whose inputs it changes, or the body whose states; None for the world.
+        values: Parameters to try. Of a linear one the least and the most.
+        unit: Of the parameter; "" without one.
+        neutral: The parameter that changes nothing.
+        step: Change of a linear parameter that shows its effect; 0 where only `values` are tried.
+        change: Takes control vectors `(ticks, 8)` and the parameter, returns vectors; None for none.
+        lagged: Column of the control that acts the parameter's ticks later, -1 for none, 8 for all.
+        other: The car whose inputs the car gets.
+        mutator: Constant of the simulator that is multiplied by the parameter.
+        constant: Its name in the settings (`physics.CONSTANTS`); "" where they have none.
+        touches: Bodies that it can change: "ball", "cars" or "meetings".
+        sometimes: Whether it acts in some windows and not in others, whichever comes nearer.
+    """
+
+    name: str
+    kind: str
+    car: int | None = None
+    values: tuple[float, ...] = (1.0,)
+    unit: str = ""
+    neutral: float = 0.0
+    step: float = 0.0
+    change: Change | None = field(default=None, compare=False)
+    lagged: int = -1
+    other: int | None = None
+    mutator: str = ""
+    constant: str = ""
+    touches: tuple[str, ...] = ("cars", "meetings")
+    sometimes: bool = False
+
+    @property
+    def key(self) -> tuple[str, int | None]:
+        """The name and the car, which tell it from others."""
+        return self.name, self.car
+
+    def can_change(self, window: Window) -> bool:
+        """Tell whether it can change anything in a window."""
+        if window.meeting:
+            if "meetings" not in self.touches:
+                return False
+        elif ("ball" if window.bodies[0] == BALL else "cars") not in self.touches:
+            return False
+        return self.car is None or self.car in window.bodies or self.other in window.bodies
+
+    def phrase(self, value: float) -> str:
+        """Return the alteration with a parameter as a phrase, such as `gain of throttle 0.90`."""
+        if not self.unit:
+            return self.name
+        if self.unit == "ticks":
+            return f"{self.name} {value:+.3g} ticks"
+        if self.unit == "uu":
+            return f"{self.name} {value:+.2f} uu"
+        if self.unit == "of RocketSim's" or self.name == "clock":
+            return f"{self.name} {100 * (value - 1):+.2f} %"
+        return f"{self.name} {value:.2f}"
+
+
+Applied = Sequence[tuple[Alteration, float]]
+"""Alterations with their parameters."""
+
+
+def time_scale(applied: Applied) -> float:
+    """Return by what times are multiplied."""
+    scale = 1.0
+    for one, value in applied:
+        if one.name == "clock":
+            scale *= value
+    return scale
+
+
+def factors_of(applied: Applied) -> tuple[dict[str, float], float]:
+    """Return multiples of constants by the simulator's names, and that of gravity."""
+    factors: dict[str, float] = {}
+    gravity = 1.0
+    for one, value in applied:
+        if one.mutator == "gravity":
+            gravity *= value
+        elif one.mutator:
+            factors[one.mutator] = factors.get(one.mutator, 1.0) * value
+    return factors, gravity
+
+
+def alter_values(applied: Applied, track: Track, moments: Sequence[int], scene: TimedRecording) -> np.ndarray:
+    """Return states of a track at some moments `(moments, bodies, 18)`, as alterations have them."""
+    values = track.values[moments]
+    for one, value in applied:
+        for place, body in enumerate(track.bodies):
+            if one.name == "mirrored axis":
+                values[:, place] = mirrored(values[:, place])
+            elif one.kind == OFFSET and body == one.car:
+                values[:, place, 2] -= value
+            elif one.name.startswith("positions") and body == one.car:
+                values[:, place, POSITION] += value * TICK_SECONDS * values[:, place, VELOCITY]
+    return values
+
+
+def mirrored(values: np.ndarray) -> np.ndarray:
+    """Return states `(n, 18)` in a frame whose x axis points the other way, as of the other hand."""
+    turned = values.copy()
+    turned[:, [0, 3]] *= -1
+    turned[:, SPIN] *= (1, -1, -1)
+    matrix = turned[:, ROTATION].reshape(-1, 3, 3)
+    matrix[:, 0, :] *= -1
+    matrix[:, :, 1] *= -1
+    turned[:, ROTATION] = matrix.reshape(-1, 9)
+    return turned
+
+
+def alter_drive(
+    applied: Applied, scene: TimedRecording, car: int, drawn: Callable[[Drive, int], Drive] | None = None
+) -> Lookup | None:
+    """Return what looks up a car's control vectors, `(row, ends of ticks) -> (ticks, 8)`; None for no inputs.
+
+    Args:
+        applied: The alterations.
+        scene: The recording.
+        car: The car.
+        drawn: Takes the recorded inputs and the car, and returns those of a draw.
+    """
+    source = car
+    for one, _ in applied:
+        if one.other is not None and car in (one.car, one.other):
+            source = one.other if car == one.car else int(one.car or 0)
+    drive = scene.drive(source)
+    if drive is None:
+        return None
+    if drawn is not None:
+        drive = drawn(drive, source)
+    look: Lookup = drive.during
+    for one, value in applied:
+        if (one.change is None and one.lagged < 0) or one.car not in (None, car):
+            continue
+        look = partial(_altered, look, one, value)
+    return look
+
+
+def _altered(look: Lookup, one: Alteration, value: float, row: int, ends: np.ndarray) -> np.ndarray:
+    if one.lagged == 8:
+        return look(row, ends - value)
+    controls = look(row, ends)
+    if one.lagged >= 0:
+        controls[:, one.lagged] = look(row, ends - value)[:, one.lagged]
+    return controls if one.change is None else one.change(controls, value)
+
+
+# --- the catalogue --------------------------------------------------------------------------------
+
+
+def catalogue(scene: TimedRecording) -> list[Alteration]:
+    """Return all alterations that can be asked of a recording."""
+    soccar = scene.recording.mode == "Soccar"  # RocketSim 2.2.1 makes a sphere of a puck that is changed
+    found = [one for one in _constants() if soccar or one.mutator not in ("ball_radius", "ball_mass")]
+    found += _offsets(scene)
+    found.append(
+        Alteration("clock", TIME, None, (0.9, 1.1), "times", 1.0, 0.004, touches=("ball", "cars", "meetings"))
+    )
+    cars = [body for body in scene.bodies if body != BALL] if scene.driven else []
+    for car in cars:
+        found += _inputs(scene, car)
+    for one, other in combinations(cars, 2):
+        found.append(Alteration(f"inputs of cars {one} and {other} swapped", INPUTS, one, other=other))
+    return found
+
+
+def _constants() -> list[Alteration]:
+    ball, cars, meetings = "ball", "cars", "meetings"
+
+    def constant(
+        name: str, mutator: str, step: float, touches: tuple[str, ...], setting: str = "",
+        low: float = 0.2, high: float = 3.0,
+    ) -> Alteration:  # fmt: skip
+        return Alteration(
+            name, CONSTANT, None, (low, high), "of RocketSim's", 1.0, step, mutator=mutator,
+            constant=setting, touches=touches,
+        )  # fmt: skip
+
+    return [
+        constant("gravity", "gravity", 0.01, (ball, cars, meetings), "gravity"),
+        constant("ball drag", "ball_drag", 0.05, (ball, meetings), "ball_drag"),
+        constant("bounce of the ball", "ball_world_restitution", 0.02, (ball, meetings),
+                 "ball_world_restitution"),
+        constant("ball radius", "ball_radius", 0.01, (ball, meetings), low=0.5, high=1.5),
+        constant("ball mass", "ball_mass", 0.1, (meetings,)),
+        constant("force of a hit", "ball_hit_extra_force_scale", 0.1, (meetings,)),
+        constant("force of a bump", "bump_force_scale", 0.2, (meetings,)),
+        constant("boost on the ground", "boost_accel_ground", 0.05, (cars, meetings), "boost_accel_ground"),
+        constant("boost in the air", "boost_accel_air", 0.05, (cars, meetings), "boost_accel_air"),
+        constant("push of a jump", "jump_immediate_force", 0.03, (cars, meetings), "jump_immediate_force"),
+        constant("hold of a jump", "jump_accel", 0.03, (cars, meetings), "jump_accel"),
+    ]  # fmt: skip
+
+
+def _offsets(scene: TimedRecording) -> list[Alteration]:
+    found = []
+    every = ("ball", "cars", "meetings")
+    for body in scene.bodies:
+        name = "the ball" if body == BALL else f"car {body}"
+        found.append(
+            Alteration(f"height of {name}", OFFSET, body, (-60.0, 60.0), "uu", 0.0, 1.0, touches=every)
+        )
+        found.append(
+            Alteration(f"positions of {name} late", TIME, body, (-4.0, 4.0), "ticks", 0.0, 0.5, touches=every)
+        )
+    found.append(Alteration("mirrored axis", OFFSET, None, touches=every))
+    found.append(Alteration(OLD_SIMULATOR, PHYSICS, None, touches=every))
+    return found
+
+
+def _inputs(scene: TimedRecording, car: int) -> list[Alteration]:
+    rows = scene.recording.state.car_controls[:, car]
+    known = scene.recording.inputs_recorded[car]
+    used = [name for name, column in _columns() if rows[:, column].any()]
+    axes = [name for name in _AXES if name in used]
+    found = [
+        Alteration(f"inputs of car {car} late", TIME, car, _LAGS, "ticks", lagged=8),
+    ]
+    for name, column in _columns():
+        if name in axes:
+            found.append(
+                Alteration(f"gain of {name}", INPUTS, car, (0.2, 3.0), "times", 1.0, -0.1,
+                           partial(_scale, column))
+            )  # fmt: skip
+            found.append(Alteration(f"{name} inverted", INPUTS, car, change=partial(_invert, column)))
+        if name in used:
+            found.append(
+                Alteration(f"{name} without effect", INPUTS, car, change=partial(_hold, column, 0.0))
+            )
+            found.append(Alteration(f"lag of {name}", INPUTS, car, _LAGS, "ticks", lagged=column))
+        if name in used and name != "jump":
+            for held in (1.0,) if name in _BUTTONS else (1.0, -1.0, 0.0):
+                found.append(
+                    Alteration(f"{name} stuck", INPUTS, car, (held,), change=partial(_hold_at, column),
+                               sometimes=True)
+                )  # fmt: skip
+        if name not in used and (name in _BUTTONS or not known[column]):
+            found.append(Alteration(f"{name} held", INPUTS, car, change=partial(_hold, column, 1.0)))
+    for names in [axes, *([name] for name in axes)] if axes else []:
+        columns = tuple(CONTROL_NAMES.index(name) for name in names)
+        called = "all sticks" if len(names) > 1 else names[0]
+        for rest, change in (("", _cut_zone), (", the rest stretched", _stretch_zone)):
+            found.append(
+                Alteration(f"dead zone of {called}{rest}", INPUTS, car, _DEAD_ZONES, "of 1",
+                           change=partial(change, columns))
+            )  # fmt: skip
+    if "jump" in used and not rows[:, CONTROL_NAMES.index("pitch")].any():
+        found.append(Alteration("pitch of dodges missing", INPUTS, car, change=_keyboard_dodge))
+    for group in (_AXES, _BUTTONS):
+        for one, other in combinations(group, 2):
+            if one in used or other in used:
+                pair = [CONTROL_NAMES.index(one), CONTROL_NAMES.index(other)]
+                found.append(
+                    Alteration(f"{one} and {other} swapped", INPUTS, car, change=partial(_swap, pair))
+                )
+    return found
+
+
+def _columns() -> list[tuple[str, int]]:
+    return [(name, CONTROL_NAMES.index(name)) for name in (*_AXES, *_BUTTONS)]
+
+
+def _scale(column: int, rows: np.ndarray, gain: float) -> np.ndarray:
+    changed = rows.copy()
+    changed[:, column] = np.clip(gain * rows[:, column], -1, 1)
+    return changed
+
+
+def _invert(column: int, rows: np.ndarray, _: float) -> np.ndarray:
+    changed = rows.copy()
+    changed[:, column] *= -1
+    return changed
+
+
+def _hold(column: int, held: float, rows: np.ndarray, _: float) -> np.ndarray:
+    changed = rows.copy()
+    changed[:, column] = held
+    return changed
+
+
+def _hold_at(column: int, rows: np.ndarray, held: float) -> np.ndarray:
+    changed = rows.copy()
+    changed[:, column] = held
+    return changed
+
+
+def _keyboard_dodge(rows: np.ndarray, _: float) -> np.ndarray:
+    """Give presses of jump the pitch that a keyboard's throttle seems to give a dodge [one capture]."""
+    changed = rows.copy()
+    jump, pitch, throttle = (CONTROL_NAMES.index(name) for name in ("jump", "pitch", "throttle"))
+    presses = np.diff(rows[:, jump], prepend=rows[:1, jump]) > 0
+    changed[presses, pitch] = -np.sign(rows[presses, throttle])
+    return changed
+
+
+def _swap(pair: list[int], rows: np.ndarray, _: float) -> np.ndarray:
+    changed = rows.copy()
+    changed[:, pair] = rows[:, pair[::-1]]
+    buttons = [column for column in pair if CONTROL_NAMES[column] in _BUTTONS]
+    changed[:, buttons] = changed[:, buttons] > 0.5
+    return changed
+
+
+def _cut_zone(columns: tuple[int, ...], rows: np.ndarray, zone: float) -> np.ndarray:
+    changed = rows.copy()
+    some = rows[:, columns]
+    changed[:, columns] = np.where(np.abs(some) < zone, 0.0, some)
+    return changed
+
+
+def _stretch_zone(columns: tuple[int, ...], rows: np.ndarray, zone: float) -> np.ndarray:
+    changed = rows.copy()
+    some = rows[:, columns]
+    changed[:, columns] = np.sign(some) * np.maximum(np.abs(some) - zone, 0.0) / (1 - zone)
+    return changed

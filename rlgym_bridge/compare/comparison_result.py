@@ -1,0 +1,368 @@
+"""The result of a comparison: what was fitted, measured and found."""
+
+import enum
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from rlgym_bridge.compare.action_delay import ActionDelay
+from rlgym_bridge.compare.clock_fit import ClockFit
+from rlgym_bridge.compare.input_lag import SURE, LagFit
+from rlgym_bridge.compare.state_age import OffsetFit
+
+
+class GapVerdict(enum.Enum):
+    """The kinds of differences."""
+
+    AGREES = "agrees"
+    PHYSICS = "physics gap"
+    TIMING = "timing gap"
+    WRONG = "wrong input"
+    OFFSET = "offset"
+    UNTRIED = "something that is not tried here"
+
+
+@dataclass(frozen=True)
+class Gap:
+    """Something in which a recording differs from RocketSim, or from what it says of itself.
+
+    Attributes:
+        kind: What it is put down to.
+        name: What it is in.
+        source: The recording.
+        size: How large, in `unit`.
+        low, high: Interval of the size.
+        unit: Of the size.
+        text: A sentence about it.
+    """
+
+    kind: GapVerdict
+    name: str
+    source: str
+    size: float
+    low: float
+    high: float
+    unit: str
+    text: str
+
+
+@dataclass(frozen=True)
+class NamedCause:
+    """An alteration that a recording bears out.
+
+    Attributes:
+        name: Of the alteration, such as "gain of steer".
+        phrase: The alteration with its parameter.
+        kind: "inputs", "time", "constant", "offset" or "physics".
+        source: The recording.
+        cars: Cars whose inputs or states it changes; empty for the world.
+        value: The parameter; nan where it has none.
+        low, high: Its interval: with it all windows stay within their bounds.
+        unit: Of the parameter.
+        share: Of the windows beyond their bounds, those that it explains.
+        windows: How many these are.
+        alike: Phrases of alterations that are not told apart from it.
+        mutator: Constant of the settings that it changes; "" for none.
+    """
+
+    name: str
+    phrase: str
+    kind: str
+    source: str
+    cars: list[int]
+    value: float
+    low: float
+    high: float
+    unit: str
+    share: float
+    windows: int
+    alike: list[str] = field(default_factory=list)
+    mutator: str = ""
+
+    @property
+    def certain(self) -> bool:
+        """True if no other alteration does as well."""
+        return not self.alike
+
+
+@dataclass(frozen=True)
+class Untried:
+    """A difference that no alteration explains: something that is not tried here.
+
+    Attributes:
+        source: The recording.
+        situations: Situations of the windows that stay beyond their bounds.
+        windows: How many they are.
+        tried: Of how many windows.
+        worst: Position error of the worst, uu.
+        after_ticks: After how many ticks.
+        nearest: Phrase of the alteration that explains most of them; "" for none.
+        share: What share that is.
+    """
+
+    source: str
+    situations: list[str]
+    windows: int
+    tried: int
+    worst: float
+    after_ticks: int
+    nearest: str
+    share: float
+
+
+@dataclass(frozen=True)
+class Situation:
+    """Errors of one recording in one situation at one horizon.
+
+    Attributes:
+        source: The recording.
+        name: The situation.
+        horizon_ticks: Ticks after the window's start.
+        windows: How many.
+        beyond: How many are beyond their bounds.
+        p50, p90, worst: Position error, uu.
+        tolerance: Median of the bounds of positions, uu: how small a gap would have shown.
+        velocity: Median error, uu/s.
+        angle: Median error, rad.
+        spin: Median error of the angular velocity, rad/s.
+        rocketsim2: Median position error of RocketSim 2.2.1, on some of the windows, uu; nan where none.
+        verdict: What the error is put down to.
+    """
+
+    source: str
+    name: str
+    horizon_ticks: int
+    windows: int
+    beyond: int
+    p50: float
+    p90: float
+    worst: float
+    tolerance: float
+    velocity: float
+    angle: float
+    spin: float
+    rocketsim2: float
+    verdict: GapVerdict
+
+
+@dataclass(frozen=True)
+class Size:
+    """The value of a parameter in a recording.
+
+    Attributes:
+        name: Of the alteration.
+        source: The recording.
+        value: The fitted one where a gap was found, else the one that changes nothing.
+        low, high: The interval in which all windows stay within their bounds.
+        unit: Of the value.
+        windows: Windows that tell.
+        gap: Whether it differs.
+        mutator: Its name in `physics.CONSTANTS`; "" for none.
+    """
+
+    name: str
+    source: str
+    value: float
+    low: float
+    high: float
+    unit: str
+    windows: int
+    gap: bool
+    mutator: str
+
+
+@dataclass(frozen=True)
+class WorstWindow:
+    """A window that is far off.
+
+    Attributes:
+        source: The recording.
+        body: "ball", or the car's agent name.
+        row: Of the recording, where the window begins.
+        tick: Of that row, as the recording has it.
+        seconds: Of that row.
+        situation: Of the window.
+        after_ticks: Ticks after which it is measured.
+        error: Position error, uu.
+        tolerances: The largest part of its error, in multiples of its bound.
+    """
+
+    source: str
+    body: str
+    row: int
+    tick: int
+    seconds: float
+    situation: str
+    after_ticks: int
+    error: float
+    tolerances: float
+
+
+@dataclass
+class Fit:
+    """The fitted time of one recording, and what it leaves open.
+
+    Attributes:
+        source: Its name.
+        clock, offset: Of its time.
+        lag: How late its inputs act; if they are what the game applied, how much later than that.
+        delay: How late actions act; None if inputs do not tell.
+        applied: Whether its inputs are what the game applied.
+        unseen: Ticks between its rows of which nothing is known.
+        driven: Whether it has inputs that drive cars.
+        noise: Digits and noise of its states and inputs, as a sentence.
+        windows: Windows that were judged.
+        seconds: Their lengths together, s.
+        own: Whether a match server of this project recorded it.
+        lacking: Controls that it does not record.
+    """
+
+    source: str
+    clock: ClockFit
+    offset: OffsetFit
+    lag: LagFit
+    delay: ActionDelay | None
+    applied: bool
+    unseen: int
+    driven: bool = True
+    noise: str = ""
+    windows: int = 0
+    seconds: float = 0.0
+    own: bool = False
+    lacking: tuple[str, ...] = ()
+
+    @property
+    def late(self) -> ActionDelay | None:
+        """The delay, if what was sent stands beside what was applied, and acts late."""
+        return self.delay if self.applied and self.delay and self.delay.input_latency else None
+
+    @property
+    def input_latency_ticks(self) -> int:
+        """Ticks by which what was sent acts late; what was applied, if nothing else is known."""
+        return self.lag.ticks + (self.late.input_latency if self.late else 0)
+
+
+@dataclass(frozen=True)
+class RefusedFile:
+    """A recording that could not be compared.
+
+    Attributes:
+        source: Its name, or its file if it could not be read.
+        reason: A sentence: what came, what was expected, and what to do.
+    """
+
+    source: str
+    reason: str
+
+    def describe(self) -> str:
+        """Return the reason, with the name before it if it does not begin with that."""
+        return self.reason if self.reason.startswith(self.source) else f"{self.source}: {self.reason}"
+
+
+@dataclass
+class Comparison:
+    """The differences between a simulator and recordings.
+
+    Attributes:
+        simulator: Name of the simulator.
+        fits: The time and the noise of each recording.
+        situations: Errors and verdicts of each recording.
+        gaps: What was found to differ, timing included.
+        causes: Alterations that recordings bear out.
+        untried: Differences that none explains.
+        sizes: Parameters with their intervals, whether they differ or not.
+        unjudged: Sentences on what could not be judged, and which data would tell.
+        notes: What people should know besides.
+        worst: Where recording and simulator part most.
+        refused: Recordings that could not be compared beside those that were.
+    """
+
+    simulator: str
+    fits: list[Fit] = field(default_factory=list)
+    situations: list[Situation] = field(default_factory=list)
+    gaps: list[Gap] = field(default_factory=list)
+    causes: list[NamedCause] = field(default_factory=list)
+    untried: list[Untried] = field(default_factory=list)
+    sizes: list[Size] = field(default_factory=list)
+    unjudged: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    worst: list[WorstWindow] = field(default_factory=list)
+    refused: list[RefusedFile] = field(default_factory=list)
+
+    @property
+    def input_latency_ticks(self) -> int | None:
+        """Ticks by which inputs act late, median of the recordings that tell; None if none does."""
+        told = [fit.input_latency_ticks for fit in self.fits if fit.lag.sure >= SURE or fit.late]
+        told = told or [fit.input_latency_ticks for fit in self.fits if fit.lag.fitted]
+        return int(np.median(told)) if told else None
+
+    @property
+    def clock_scale(self) -> float:
+        """Seconds of the game in a recorded second, median of the recordings."""
+        told = [fit.clock.scale for fit in self.fits if np.isfinite(fit.clock.error)]
+        return float(np.median(told)) if told else 1.0
+
+    @property
+    def tick_offset(self) -> int:
+        """Ticks before the frame's time at which a shown state was, median of the recordings."""
+        return int(np.median([fit.offset.ticks for fit in self.fits])) if self.fits else 0
+
+    @property
+    def agrees(self) -> bool:
+        """True if nothing but timing differs."""
+        return not self.untried and all(gap.kind is GapVerdict.TIMING for gap in self.gaps)
+
+    @property
+    def tells_nothing(self) -> bool:
+        """True if no window could be judged."""
+        return not any(fit.windows for fit in self.fits)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as JSON's types; see the docstrings of the parts for units."""
+        from rlgym_bridge.compare.sentences import explain_difference
+
+        return {
+            "explanation": explain_difference(self),
+            "simulator": self.simulator,
+            "mechanisms": [_plain(each) | {"certain": each.certain} for each in self.causes],
+            "untried": [_plain(each) for each in self.untried],
+            "input_latency_ticks": self.input_latency_ticks,
+            "clock_scale": round(self.clock_scale, 6),
+            "tick_offset": self.tick_offset,
+            "situations": [_plain(row) for row in self.situations],
+            "gaps": [_plain(gap) for gap in self.gaps],
+            "fits": [
+                {
+                    "source": fit.source, "clock": _plain(fit.clock), "tick_offset": _plain(fit.offset),
+                    "input_lag": _plain(fit.lag) | ({} if fit.lag.fitted else {"ticks": None}),
+                    "action_delay": _plain(fit.delay), "noise": fit.noise, "windows": fit.windows,
+                    "seconds": round(fit.seconds, 1), "lacking": list(fit.lacking),
+                }
+                for fit in self.fits
+            ],
+            "sizes": [_plain(size) for size in self.sizes],
+            "unjudged": self.unjudged,
+            "worst": [_plain(one) for one in self.worst],
+            "notes": self.notes,
+            "refused": [_plain(one) for one in self.refused],
+            "agrees": self.agrees,
+        }  # fmt: skip
+
+
+def _plain(part: Any) -> Any:
+    """Return a dataclass, and what is in it, as JSON's types; what is not finite is null."""
+    if isinstance(part, GapVerdict):
+        return part.value
+    if hasattr(part, "__dataclass_fields__"):
+        return {name: _plain(getattr(part, name)) for name in part.__dataclass_fields__}
+    if isinstance(part, dict):
+        return {str(key): _plain(value) for key, value in part.items()}
+    if isinstance(part, Sequence) and not isinstance(part, str):
+        return [_plain(one) for one in part]
+    if isinstance(part, (bool, np.bool_)):
+        return bool(part)
+    if isinstance(part, float):
+        return round(part, 6) if np.isfinite(part) else None
+    return part

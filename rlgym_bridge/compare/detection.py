@@ -1,0 +1,247 @@
+"""Judge windows against bounds: by how much each may be off by what its file leaves open.
+
+Each window of each file is judged by itself, so other files and other windows cannot hide what it shows. One
+window beyond its bounds suffices.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+
+from rlgym_bridge.compare.alterations import Applied
+from rlgym_bridge.compare.noise import Draw, Noise
+from rlgym_bridge.compare.tracks import BALL, TRIAL
+from rlgym_bridge.compare.window_simulation import (
+    PARTS,
+    Bench,
+    Simulated,
+    apart,
+    recorded,
+    residuals,
+    simulate,
+)
+from rlgym_bridge.compare.windows import BALL_TOUCHED, CAR_CONTACT, HORIZONS, Window, name_situation, thinned
+from rlgym_bridge.game import TICKS_PER_SECOND
+
+_FLOOR: Final = {"position": 0.03, "velocity": 0.05, "rotation": 0.0005, "spin": 0.005}
+"""Errors that are no gap even of an exact recording, after a second: uu, uu/s, rad, rad/s. The eleven
+captures of the game of 2026 stay within half of it in RocketSim 3 [measured]."""
+_MEETING_FLOOR: Final = {"position": 0.2, "velocity": 1.0, "rotation": 0.01, "spin": 0.05}
+"""The same where bodies meet: a hit of 3,165 uu/s is 0.02 to 0.13 uu/s off [measured]."""
+_EARLIER: Final = (6.0, 14.0, 30.0)  # ticks by which windows beyond their bounds start earlier
+_DRAWS_EARLIER: Final = 8
+_DISMISSED: Final = 1.01  # multiple of a residual that its bound becomes
+_AGAIN: Final = 48  # windows of a file that are drawn again, at most
+_HELD: Final = 0.9  # share of them that has to stay beyond, so that the others count
+_HULL_FLOOR: Final = {"position": 0.3, "velocity": 5.0, "rotation": 0.02, "spin": 0.2}
+"""The same where a car's hull hits something: what it touched before counts, and no row holds it."""
+_HULL: Final = 3.0
+_BOUNCED: Final = 4.0  # multiple of what is no gap of a ball that bounced: edges decide by the last bit
+_BETWEEN_TICKS: Final = 5.0  # multiple of what is no gap if rows are not of whole ticks that are known
+_DRAWS: Final = 4
+_DRAWS_AGAIN: Final = 32
+"""Draws of each window, and of those that are beyond the bounds of the first."""
+_WIDER: Final = 4.0
+"""Multiple of the largest difference between draws that a window may be off."""
+_STRONGER, _WIDER_AGAIN = (
+    3.0,
+    1.5,
+)  # multiple of the noise in the second draws, and of their largest difference
+
+
+@dataclass
+class Judged:
+    """Windows with their residuals and bounds: `(n, ends, bodies, ...)`, nan where a window lacks it.
+
+    Attributes:
+        windows: The windows.
+        off: `(..., 12)` recorded minus simulated, as `simulation.residuals`.
+        bounds: `(..., 4)` of the sizes of position (uu), velocity (uu/s), rotation (rad) and spin (rad/s).
+        names: `(...)` situations, "" where a window lacks it.
+        simulated: The simulated ends.
+    """
+
+    windows: list[Window]
+    off: np.ndarray
+    bounds: np.ndarray
+    names: np.ndarray
+    simulated: Simulated
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """Sizes of the residuals by part, `(n, ends, bodies, 4)`."""
+        return sizes_of(self.off)
+
+    @property
+    def ratios(self) -> np.ndarray:
+        """The largest size of a residual as a multiple of its bound, `(n, ends, bodies)`; 0 where none is."""
+        return ratios_of(self.off, self.bounds)
+
+    @property
+    def beyond(self) -> np.ndarray:
+        """Windows of which an end is beyond its bounds, `(n,)` bool."""
+        return np.asarray((self.ratios > 1).any((1, 2)))
+
+
+def sizes_of(off: np.ndarray) -> np.ndarray:
+    """Return the sizes of residuals `(..., 12)` by part, `(..., 4)`."""
+    return np.asarray(np.linalg.norm(off.reshape(*off.shape[:-1], 4, 3), axis=-1))
+
+
+def ratios_of(off: np.ndarray, bounds: np.ndarray) -> np.ndarray:
+    """Return the largest ratio of the sizes of residuals `(..., 12)` to bounds `(..., 4)`; 0 for nan."""
+    ratio = sizes_of(off) / bounds
+    return np.asarray(np.nan_to_num(ratio, nan=0.0).max(-1))
+
+
+def judge_windows(
+    windows: Sequence[Window], noise: Noise, bench: Bench, progress: Callable[[float], None] = lambda _: None,
+) -> Judged:  # fmt: skip
+    """Simulate windows of one recording and find their bounds.
+
+    Args:
+        windows: The windows.
+        noise: What the recording leaves open.
+        bench: The simulators.
+        progress: Is called with the share that is done.
+    """
+    windows = list(windows)
+    base = simulate(windows, bench=bench)
+    real = recorded(windows)
+    off = apart(windows, real, base.values)
+    progress(0.3)
+    bounds = _bounds(windows, noise, bench, base, _DRAWS, 1.0, _WIDER)
+    names = _name(windows, base)
+    doubtful = np.flatnonzero((ratios_of(off, bounds) > 1).any((1, 2)))
+    again = np.array(thinned(doubtful.tolist(), _AGAIN), int)
+    progress(0.7)
+    if len(again):
+        _judge_again(windows, noise, bench, base, off, bounds, again)
+        _judge_earlier(windows, noise, bench, off, bounds, again)
+        held = (ratios_of(off[again], bounds[again]) > 1).any((1, 2)).mean()
+        if held < _HELD:  # the first draws were too few here: those that nobody looked at again do not count
+            others = np.setdiff1d(doubtful, again)
+            bounds[others] = np.maximum(bounds[others], _DISMISSED * sizes_of(off[others]))
+    return Judged(windows, off, bounds, names, base)
+
+
+def _judge_again(
+    windows: Sequence[Window], noise: Noise, bench: Bench, base: Simulated, off: np.ndarray,
+    bounds: np.ndarray, again: np.ndarray,
+) -> None:  # fmt: skip
+    """Widen the bounds of some windows by many and stronger draws."""
+    some = [windows[one] for one in again.tolist()]
+    own = Simulated(*(getattr(base, name)[again] for name in ("values", "wheels", "kicked", "jumped")))
+    ends, bodies = max(len(one.ends) for one in some), max(len(one.bodies) for one in some)
+    own.values = own.values[:, :ends, :bodies]
+    more = _bounds(some, noise, bench, own, _DRAWS_AGAIN, _STRONGER, _WIDER_AGAIN)
+    bounds[again, :ends, :bodies] = np.maximum(bounds[again, :ends, :bodies], more)
+
+
+def _judge_earlier(
+    windows: Sequence[Window],
+    noise: Noise,
+    bench: Bench,
+    off: np.ndarray,
+    bounds: np.ndarray,
+    again: np.ndarray,
+) -> None:
+    """Dismiss windows whose ends are within bounds if they start a little earlier.
+
+    What differs goes on to differ then. But what a car or a ball touched just before a start is not recorded,
+    and may decide where it goes.
+    """
+    ratios = ratios_of(off[again], bounds[again]).max(2)
+    earlier: list[Window] = []
+    owners: list[int] = []
+    for place, number in enumerate(again.tolist()):
+        if ratios[place].max() <= 1:
+            continue
+        window = windows[number]
+        end = int(np.flatnonzero(ratios[place] > 1)[0])
+        for ticks in _EARLIER:
+            start = int(np.searchsorted(window.track.times, window.track.times[window.start] - ticks - 0.01))
+            if 0 < start < window.start and (
+                not earlier or owners[-1] != number or earlier[-1].start != start
+            ):
+                earlier.append(
+                    replace(window, start=start, ends=(window.ends[end],), horizons=(window.horizons[end],),
+                            lead=window.lead + ticks)
+                )  # fmt: skip
+                owners.append(number)
+    if not earlier:
+        return
+    base = simulate(earlier, bench=bench)
+    theirs = apart(earlier, recorded(earlier), base.values)
+    limits = _bounds(earlier, noise, bench, base, _DRAWS_EARLIER, _STRONGER, _WIDER_AGAIN)
+    within = np.array(owners)[(ratios_of(theirs, limits) <= 1).all((1, 2))]
+    gone = np.unique(within)
+    bounds[gone] = np.fmax(bounds[gone], _DISMISSED * sizes_of(off[gone]))
+
+
+def bounds_with(
+    windows: Sequence[Window], noise: Noise, bench: Bench, base: Simulated, applied: Applied
+) -> np.ndarray:
+    """Return bounds `(n, ends, bodies, 4)` of windows with alterations applied, as `base` is simulated."""
+    return _bounds(windows, noise, bench, base, _DRAWS, 1.0, _WIDER, applied)
+
+
+def _bounds(
+    windows: Sequence[Window], noise: Noise, bench: Bench, base: Simulated, draws: int, strength: float,
+    wider: float, applied: Applied = (),
+) -> np.ndarray:  # fmt: skip
+    """Return bounds `(n, ends, bodies, 4)` from so many draws of each window."""
+    most = np.zeros((*base.values.shape[:3], 4))
+    for seed in range(draws):
+        each = [Draw(noise, 1000 + seed, strength)] * len(windows)
+        drawn = simulate(windows, applied, bench=bench, draws=each)
+        most = np.fmax(most, sizes_of(residuals(drawn.values, base.values)))
+    for number, window in enumerate(windows):
+        floor = _MEETING_FLOOR if window.meeting else _FLOOR
+        for end, column in enumerate(window.horizons):
+            grown = np.array([floor[part] for part in PARTS]) * (
+                0.5 + 0.5 * HORIZONS[column] / TICKS_PER_SECOND
+            )
+            for place, body in enumerate(window.bodies):
+                unseen = unseen_parts(window, body)
+                if window.scene.time_slack:
+                    grown = _BETWEEN_TICKS * grown
+                around = wider
+                blind = body != BALL or window.scene.unseen  # a ball's contacts of every tick are known
+                if body == BALL and not window.meeting and base.kicked[number, end, place]:
+                    grown = _BOUNCED * grown
+                if blind and not window.meeting and base.kicked[number, end, place]:
+                    grown, around = np.array([_HULL_FLOOR[part] for part in PARTS]), _HULL * wider
+                own = np.array([noise.bodies[body].of(part) for part in PARTS])
+                most[number, end, place] = around * most[number, end, place] + 3 * np.sqrt(3) * own + grown
+                most[number, end, place, unseen] = np.inf
+    return most
+
+
+def unseen_parts(window: Window, body: int) -> np.ndarray:
+    """Return which parts of a body a recording does not show, `(4,)` bool: those are not compared.
+
+    A ball turns as it likes. The last speeds of a trial are not measured in all directions.
+    """
+    trial = len(window.track.times) == TRIAL
+    spin = window.scene.knows_spin(body)
+    return np.array([False, trial, body == BALL, trial or not spin])
+
+
+def _name(windows: Sequence[Window], base: Simulated) -> np.ndarray:
+    names = np.full(base.values.shape[:3], "", dtype="<U24")
+    for number, window in enumerate(windows):
+        for end in range(len(window.ends)):
+            for place in range(len(window.bodies)):
+                least, most = base.wheels[number, end, place].tolist()
+                names[number, end, place] = name_situation(
+                    window, end, place, (least, most), bool(base.kicked[number, end, place]),
+                    bool(base.jumped[number, place]),
+                )  # fmt: skip
+    return names
+
+
+MEETINGS: Final = (BALL_TOUCHED, CAR_CONTACT)
+"""Situations in which bodies meet."""

@@ -1,1 +1,0 @@
-"""Judge what differs between recordings and the simulation."""

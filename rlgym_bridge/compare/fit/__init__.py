@@ -1,1 +1,0 @@
-"""Fit the time of a recording, and how late its inputs act."""

@@ -1,0 +1,280 @@
+"""Fit the input latency: drive the simulation with each lag, and take the one that fits best.
+
+A game that hiccups may take inputs a tick sooner or later from there on [seen in a real recording]: then
+the recording has pieces, each with a lag of its own.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from rlgym_bridge.compare.alterations import TIME, Alteration
+from rlgym_bridge.compare.detection import sizes_of
+from rlgym_bridge.compare.timed_recording import TimedRecording
+from rlgym_bridge.compare.tracks import BALL, TRIAL
+from rlgym_bridge.compare.window_simulation import Bench, recorded, residuals, simulate
+from rlgym_bridge.compare.windows import Window
+from rlgym_bridge.recording.mcap.match_recording import MatchRecording
+from rlgym_bridge.recording.recording import Inputs
+
+_MOST: Final = 8  # ticks scanned at first; further off where the best is near an end
+WINDOWS: Final = 120
+"""Windows of each car: enough that the best lag of real flights wins by far, and a change of it too."""
+
+_AFTER: Final = 30  # ticks of a window: a tick of lag shows, chance does not yet
+_LEAD: Final = 60.0  # ticks followed before
+_ARM: Final = 100.0  # uu: what a spin error of 1 rad/s moves at a car's nose, to add it to speeds
+_SMALL: Final = 0.5  # uu/s: differences below it are noise
+_DRAWS: Final = 400  # of the bootstrap
+_TELLING: Final = 0.3  # of the log of the error: windows that vary less with the lag do not count
+_LEAST: Final = 6  # telling windows needed
+_CHANGE: Final = 8.0  # of the log of errors: what a change of the lag has to save over all windows
+_DOUBT: Final = 1.5  # of the same: what one window can weigh, which may have been a contact
+_CERTAIN: Final = 0.95  # share of resampled windows, of a piece that has another lag than the one before
+
+SURE: Final = 0.9
+"""Share of resampled windows that has to give the same lag: one in ten may be chance."""
+
+
+class Piece(NamedTuple):
+    """A part of a recording in which inputs act equally late.
+
+    Attributes:
+        row: Where it begins; it lasts to the next.
+        seconds: When that is, on the recording's clock.
+        ticks: The lag.
+    """
+
+    row: int
+    seconds: float
+    ticks: int
+
+
+@dataclass(frozen=True)
+class LagFit:
+    """The fitted input latency, in ticks.
+
+    Attributes:
+        ticks: With lag L the controls of a row drive the tick that begins L ticks after it; where a recording
+            holds applied inputs, L is how much later than that they act. Where it changes, that of most
+            windows.
+        sure: Share of resampled sets of windows that give the same lag, in the least sure piece; 0 where
+            nothing tells.
+        windows: Windows that tell lags apart.
+        curve: Typical error in uu/s for each lag scanned, with `_ARM` for turning; of the pieces that have
+            the lag `ticks`.
+        pieces: More than one where the lag changes for good; empty where nothing tells.
+    """
+
+    ticks: int
+    sure: float
+    windows: int
+    curve: dict[int, float]
+    pieces: tuple[Piece, ...] = ()
+
+    @property
+    def fitted(self) -> bool:
+        """True if enough windows tell lags apart; else `ticks` is 0 because nobody knows."""
+        return bool(self.curve)
+
+    def of_rows(self, rows: int) -> np.ndarray:
+        """Return the lag of each of so many rows, `(rows,)` float64 ticks."""
+        if not self.pieces:
+            return np.full(rows, float(self.ticks))
+        piece = np.searchsorted([one.row for one in self.pieces], np.arange(rows), side="right") - 1
+        return np.asarray(np.array([one.ticks for one in self.pieces], float)[piece.clip(0)])
+
+
+def fit_lag(
+    scene: TimedRecording, windows: int = WINDOWS, among: Sequence[int] | None = None, *,
+    bench: Bench | None = None, cars: Sequence[int] | None = None,
+) -> LagFit:  # fmt: skip
+    """Find the lag of a recording's inputs.
+
+    Args:
+        scene: The recording.
+        windows: Of each car, at most; in larger matches fewer, so that all of them are not more than of two.
+        among: Lags to try, in ticks and ascending; None for all that can be.
+        bench: The simulators; those of RocketSim 3 where it is None.
+        cars: Whose inputs; None for those of all.
+    """
+    if not scene.driven:
+        return LagFit(0, 0.0, 0, {})
+    windows = max(min(windows, 2 * windows // max(len(scene.bodies) - 1, 1)), _LEAST)
+    bench = bench or Bench()
+    cars = [body for body in scene.bodies if body != BALL] if cars is None else list(cars)
+    if among is not None:
+        rows, errors = _errors(scene, list(among), windows, bench, cars)
+        return _best(scene, rows, list(among), errors)
+    first = -1 if scene.recording.inputs is Inputs.SENT else 0
+    lags = list(range(first, _MOST + 1))
+    rows, errors = _errors(scene, lags, windows, bench, cars)
+    if len(errors):
+        seems = lags[int(errors.sum(0).argmin())]
+        if seems >= _MOST - 1:
+            more = list(range(_MOST + 1, 2 * _MOST + 1))
+            lags, errors = (
+                lags + more,
+                np.concatenate([errors, _errors(scene, more, windows, bench, cars)[1]], axis=1),
+            )
+        elif seems < 0:  # rows written before what they were decided on
+            more = list(range(-_MOST, first))
+            lags, errors = (
+                more + lags,
+                np.concatenate([_errors(scene, more, windows, bench, cars)[1], errors], axis=1),
+            )
+    fit = _best(scene, rows, lags, errors)
+    if fit.ticks < 0 and fit.sure < SURE:  # nobody sees what comes, unless that is beyond doubt
+        later = [column for column, lag in enumerate(lags) if lag >= 0]
+        fit = replace(_best(scene, rows, lags[later[0] :], errors[:, later]), sure=fit.sure)
+    return fit
+
+
+def fit_common_lag(scene: TimedRecording, bench: Bench) -> LagFit:
+    """Find the lag of a recording's inputs; if cars surely differ, that of the car whose inputs act soonest.
+
+    Args:
+        scene: The recording.
+        bench: The simulators.
+    """
+    together = fit_lag(scene, bench=bench)
+    cars = [body for body in scene.bodies if body != BALL]
+    if not scene.driven or len(cars) < 2 or isinstance(scene.recording, MatchRecording):
+        return together  # what a match of ours holds was applied, to all cars alike
+    own = [fit for fit in (fit_lag(scene, bench=bench, cars=[car]) for car in cars) if fit.sure >= SURE]
+    if len({fit.ticks for fit in own}) < 2:
+        return together
+    return min(own, key=lambda fit: abs(fit.ticks))
+
+
+def _best(scene: TimedRecording, rows: np.ndarray, lags: list[int], errors: np.ndarray) -> LagFit:
+    """Return the lags that fit, by the errors of windows, `(windows, lags)`, that begin in rows."""
+    telling = np.ptp(errors, axis=1) > _TELLING if len(errors) else np.zeros(0, bool)
+    rows, errors = rows[telling], errors[telling]
+    if len(errors) < _LEAST:
+        return LagFit(0, 0.0, len(errors), {})
+    order = np.argsort(rows, kind="stable")
+    rows, errors = rows[order], errors[order]
+    # Of inputs that the game applied only a mistake of the recorder could be late, and that stays.
+    sent = scene.recording.inputs is Inputs.SENT
+    parts = _parts(errors) if sent else [slice(0, len(errors))]
+    best = [int(errors[part].sum(0).argmin()) for part in parts]
+    counts = np.bincount(best, [part.stop - part.start for part in parts])
+    usual = int(counts.argmax())
+    sure = min(_sure(errors[part]) for part in parts)
+    if {lags[one] for one in best} & {-_MOST, 2 * _MOST}:  # it may be further off still
+        sure = 0.0
+    of_usual = np.concatenate([errors[part] for part, one in zip(parts, best, strict=True) if one == usual])
+    typical = np.exp(np.median(of_usual, axis=0)) - _SMALL
+    begins = [0, *(int(rows[part.start]) for part in parts[1:])]
+    return LagFit(
+        lags[usual], sure, len(errors),
+        {lag: float(value) for lag, value in zip(lags, typical, strict=True)},
+        tuple(
+            Piece(row, float(scene.recording.seconds[row]), lags[one])
+            for row, one in zip(begins, best, strict=True)
+        ),
+    )  # fmt: skip
+
+
+def _sure(errors: np.ndarray) -> float:
+    """Return the share of resampled windows that give the same lag as all of them."""
+    draws = np.random.default_rng(0).integers(len(errors), size=(_DRAWS, len(errors)))
+    return float((errors[draws].sum(1).argmin(1) == errors.sum(0).argmin()).mean())
+
+
+def _parts(errors: np.ndarray) -> list[slice]:
+    """Cut windows in the order of time, `(windows, lags)`, where the lag changes for good.
+
+    The cheapest way through lags, on which a change costs; dearer and dearer, until every part is long and
+    sure.
+    """
+    cost = (errors - errors.min(1, keepdims=True)).clip(max=_DOUBT)
+    change = _CHANGE
+    while True:
+        path = _cheapest(cost, change)
+        ends = [*(np.flatnonzero(np.diff(path)) + 1).tolist(), len(path)]
+        parts = [slice(start, end) for start, end in pairwise([0, *ends])]
+        if len(parts) == 1:
+            return parts
+        own = [int(errors[part].sum(0).argmin()) for part in parts]
+        if all(one != other for one, other in pairwise(own)) and all(
+            part.stop - part.start >= _LEAST and _sure(errors[part]) >= _CERTAIN for part in parts
+        ):
+            return parts
+        change *= 2
+
+
+def _cheapest(cost: np.ndarray, change: float) -> np.ndarray:
+    """Return the cheapest way through `(windows, lags)`, `(windows,)` columns, where changing costs."""
+    total, back = cost[0], []
+    for row in cost[1:]:
+        least = int(total.argmin())
+        changes = total > total[least] + change
+        back.append(np.where(changes, least, np.arange(len(total))))
+        total = np.where(changes, total[least] + change, total) + row
+    path = [int(total.argmin())]
+    for before in reversed(back):
+        path.append(int(before[path[-1]]))
+    return np.array(path[::-1])
+
+
+def _errors(
+    scene: TimedRecording, lags: list[int], windows: int, bench: Bench, cars: Sequence[int]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return where every window begins, a row, and the log of its error with every lag, `(windows, lags)`."""
+    chosen = [window for car in cars for window in _choose(scene, car, windows)]
+    if not chosen:
+        return np.zeros(0, int), np.zeros((0, len(lags)))
+    late = Alteration("input latency", TIME, values=(0.0,), unit="ticks", lagged=8)
+    real = recorded(chosen)
+    errors = [
+        _error(chosen, residuals(real, simulate(chosen, [(late, float(lag))], bench=bench).values)[:, 0, 0])
+        for lag in lags
+    ]
+    return np.array([window.row for window in chosen]), np.stack(errors, axis=1)
+
+
+def _error(windows: Sequence[Window], off: np.ndarray) -> np.ndarray:
+    """Return the log of the size of residuals `(windows, 12)`, all as speeds."""
+    sizes = sizes_of(off)
+    seconds = np.array([window.seconds(0) for window in windows])
+    moved = sizes[:, 0] + _ARM * sizes[:, 2]
+    # Where something was not recorded, it is equally far off with every lag, or nearly so.
+    speed = sizes[:, 1] + _ARM * sizes[:, 3]
+    # The last speeds of a trial are not measured in all directions, and its place is rounded.
+    trial = np.array([len(window.track.times) == TRIAL for window in windows])
+    total = np.where(trial, _ARM * sizes[:, 2] / seconds, speed + moved / seconds)
+    return np.asarray(np.log(total + _SMALL))
+
+
+def _choose(scene: TimedRecording, body: int, windows: int) -> list[Window]:
+    """Return windows in which inputs change and nothing is touched."""
+    controls = scene.recording.state.car_controls[:, body]
+    changes = np.concatenate([[False], (controls[1:] != controls[:-1]).any(1)])
+    total = np.concatenate([[0], np.cumsum(changes)])
+    touched = np.concatenate([[0], np.cumsum(scene.near[:, body])])
+    unknown = np.concatenate([[0], np.cumsum(scene.unknown_inputs(body))])
+    found = []
+    for track in scene.tracks((body,)):
+        ends = track.nearest(track.times + _AFTER)
+        after = track.times[ends] - track.times
+        middle = track.nearest(track.times + _AFTER / 2)
+        trial = len(track.times) == TRIAL  # it begins where inputs do
+        if trial:
+            middle = ends
+        fits = (np.abs(after - _AFTER) < _AFTER / 5) & (trial | (np.arange(len(ends)) > 0))
+        # What is pressed late in a window shows little of when it acts.
+        fits &= total[track.rows[middle]] > total[track.rows]
+        fits &= touched[track.rows[ends]] == touched[track.rows]
+        fits &= unknown[track.rows[ends]] == unknown[track.rows]
+        last = -np.inf
+        for start in np.flatnonzero(fits).tolist():
+            if track.times[start] >= last + _AFTER / 2:
+                last = track.times[start]
+                found.append(Window(scene, track, start, (int(ends[start]),), (2,), _LEAD))
+    picks = np.linspace(0, len(found) - 1, min(len(found), windows)).astype(int)
+    return [found[pick] for pick in picks.tolist()]

@@ -1,1 +1,0 @@
-"""Write what a comparison found as pages, plots and settings."""

@@ -1,1 +1,0 @@
-"""Simulate the windows of a recording from its own states."""

@@ -1,0 +1,268 @@
+"""A recording with its times, ready to be simulated."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from rlgym_bridge.compare.clock_fit import Timeline
+from rlgym_bridge.compare.tracks import (
+    BALL,
+    POSITION,
+    VELOCITY,
+    Drive,
+    Track,
+    body_motion,
+    knows_spin,
+    make_tracks,
+    shown,
+)
+from rlgym_bridge.game import (
+    BALL_RADIUS,
+    CONTROL_NAMES,
+    STANDING_LEAST_UP,
+    STANDING_MOST_Z,
+    TICK_SECONDS,
+    TICKS_PER_SECOND,
+)
+from rlgym_bridge.recording.mcap.match_recording import MatchRecording
+from rlgym_bridge.recording.recording import Inputs, Recording, TimeBase
+
+_OLDEST: Final = 8  # ticks: two bodies of a replay are of different ages, 4 at most
+_CAR_REACH: Final = 100.0  # uu from a car's origin to its farthest corner and a little, an Octane's 93
+_ROLLS: Final = 15.0  # uu/s upwards, of a car on its wheels; the game of 2018 shows 8.3
+_ROLLING_ROWS: Final = 30
+_ABOVE, _HIGHEST = (
+    3.0,
+    90.0,
+)  # uu above a car's usual height that still count; usual heights beyond are no floor
+_SLEEPS: Final = 60.0  # uu/s
+_LOW: Final = 100.0  # uu, height of a ball that rolls
+_LAST_BOOST: Final = 4.0  # of 100: 12 ticks burn 3.3
+_BOOST_LASTS: Final = 14.0  # ticks
+_BOOST: Final = CONTROL_NAMES.index("boost")
+_JUMP: Final = CONTROL_NAMES.index("jump")
+
+
+@dataclass
+class TimedRecording:
+    """A recording with its times, ready to be simulated.
+
+    Attributes:
+        recording: The recording.
+        timeline: When its rows were.
+        lag: Ticks by which its inputs act late, for all rows or `(rows,)`.
+        number: Which recording of those compared.
+    """
+
+    recording: Recording
+    timeline: Timeline
+    lag: float | np.ndarray = 0.0
+    number: int = 0
+
+    def __post_init__(self) -> None:
+        """Work out what every measurement needs."""
+        self.near = near_others(self.recording)
+        self.bodies = [
+            body
+            for body in (*range(self.recording.state.layout.cars), BALL)
+            if shown(self.recording, body).any()
+        ]
+        self.gravity = float(np.median(self.recording.state.gravity)) if len(self.recording.tick) else 0.0
+        self._tracks: dict[tuple[int, ...], list[Track]] = {}
+        self._heights: dict[int, float] = {}
+        self._spins: dict[int, bool] = {}
+        self._unknown: dict[int, np.ndarray] = {}
+        self._drives: dict[int, Drive] = {}  # a table of many rows has large ones: the rows are shared
+
+    @property
+    def driven(self) -> bool:
+        """True if there are inputs, so that cars can be simulated."""
+        return self.recording.inputs is not Inputs.NONE and bool(self.recording.inputs_recorded.any())
+
+    @property
+    def unseen(self) -> int:
+        """Ticks from most rows to the next of which nothing is known."""
+        steps = np.diff(self.timeline.inputs)[np.diff(self.recording.segment) == 0]
+        return max(round(float(np.median(steps))) - 1, 0) if len(steps) else 0
+
+    def moves(self, body: int) -> bool:
+        """Tell whether a body can be simulated: a ball, or a car with inputs.
+
+        The inputs of a replay come with its frames, and nobody knows in which tick each acted.
+        """
+        return body == BALL or (self.driven and self.recording.clock is not TimeBase.FRAMES)
+
+    @property
+    def time_slack(self) -> float:
+        """Ticks by which the time of a row may be off: of a replay's ages, or of a clock between ticks."""
+        if self.recording.clock is TimeBase.FRAMES:
+            return 2.0
+        return 0.0 if self.timeline.clock.on_ticks else 1.0
+
+    @property
+    def knows_memory(self) -> bool:
+        """True if the recording holds jump and dodge timers, as matches of ours do."""
+        return isinstance(self.recording, MatchRecording)
+
+    def knows_spin(self, body: int) -> bool:
+        """Tell whether angular velocities of a body were recorded."""
+        if body not in self._spins:
+            self._spins[body] = knows_spin(self.recording, body)
+        return self._spins[body]
+
+    def standing_height(self, car: int) -> float:
+        """Return the height below which a car is on its wheels, uu, also if it is recorded too high."""
+        if car not in self._heights:
+            state = self.recording.state
+            there = shown(self.recording, car)
+            upright = there & (state.car_rotation[:, car, 2, 2] > STANDING_LEAST_UP)
+            rolls = upright & (np.abs(state.car_linear_velocity[:, car, 2]) < _ROLLS)
+            height = state.car_position[rolls, car, 2]
+            usual = float(np.percentile(height, 10)) if len(height) > _ROLLING_ROWS else 0.0
+            self._heights[car] = max(STANDING_MOST_Z, usual + _ABOVE if usual < _HIGHEST else 0.0)
+        return self._heights[car]
+
+    def presses(self, car: int) -> np.ndarray:
+        """Return `(rows,)` bool: rows in which a car's jump is down."""
+        return np.asarray(self.recording.state.car_controls[:, car, _JUMP] > 0)
+
+    def unknown_inputs(self, body: int) -> np.ndarray:
+        """Return `(rows,)` bool: where a control that was not recorded could move a car otherwise.
+
+        In the air those are pitch, yaw and roll; on the ground throttle, steer and handbrake; always boost
+        and jump.
+        """
+        if body not in self._unknown:
+            self._unknown[body] = self._find_unknown(body)
+        return self._unknown[body]
+
+    def _find_unknown(self, body: int) -> np.ndarray:
+        if body == BALL:
+            return self._falls_asleep()
+        rows = self._empties(body) | self._lost_presses(body)
+        if self.recording.inputs_recorded[body].all():
+            return np.asarray(rows)
+        known = dict(zip(CONTROL_NAMES, self.recording.inputs_recorded[body].tolist(), strict=True))
+        state = self.recording.state
+        low = state.car_position[:, body, 2] < STANDING_MOST_Z
+        upright = state.car_rotation[:, body, 2, 2] > STANDING_LEAST_UP
+        ground = low & upright
+        if not (known["boost"] and known["jump"]):
+            rows[:] = True
+        if not (known["throttle"] and known["steer"]):
+            rows |= ground
+        if not (known["pitch"] and known["yaw"] and known["roll"]):
+            rows |= ~ground
+        return np.asarray(rows)
+
+    def _falls_asleep(self) -> np.ndarray:
+        """Return `(rows,)` bool: where a ball rolls so slowly that it may be put to rest.
+
+        RocketSim stops a ball that was slow for long enough, and no row says since when.
+        """
+        state = self.recording.state
+        speed = np.linalg.norm(state.ball_linear_velocity, axis=1)
+        return np.asarray((speed > 0) & (speed < _SLEEPS) & (state.ball_position[:, 2] < _LOW))
+
+    def _lost_presses(self, car: int) -> np.ndarray:
+        """Return `(rows,)` bool: rows after lost ones in which jump may have been let go unseen."""
+        times = self.timeline.inputs
+        steps = np.diff(times, prepend=times[:1])
+        lost = np.round(steps) > self.unseen + 1
+        pressed = self.presses(car)
+        before = np.concatenate([[False], pressed[:-1]])
+        return np.asarray(lost & (pressed | before))
+
+    def _empties(self, car: int) -> np.ndarray:
+        """Return `(rows,)` bool: where a car's tank runs empty while it boosts, or did a little before.
+
+        Boost that is let go lasts 0.1 s [RocketSim], boost that runs out does not. A simulation has a full
+        tank, since pads that were taken are not recorded.
+        """
+        amount = self.recording.state.car_boost_amount[:, car]
+        times = self.timeline.inputs
+        low = (amount < _LAST_BOOST) & (self.recording.state.car_controls[:, car, _BOOST] > 0)
+        if not amount.any() or not low.any():
+            return np.zeros(len(times), bool)
+        latest = np.maximum.accumulate(np.where(low, np.arange(len(times)), -1))
+        ago = np.where(latest >= 0, times - times[latest.clip(0)], np.inf)
+        return np.asarray(ago < _BOOST_LASTS)
+
+    def tracks(self, bodies: Sequence[int]) -> list[Track]:
+        """Return the tracks of bodies together."""
+        key = tuple(bodies)
+        if key not in self._tracks:
+            self._tracks[key] = make_tracks(self.recording, self.timeline.times, key)
+        return self._tracks[key]
+
+    def drive(
+        self, body: int, lag: float | np.ndarray | None = None, times: np.ndarray | None = None
+    ) -> Drive | None:
+        """Return the inputs of a body.
+
+        Args:
+            body: A car, or `BALL`, which has none.
+            lag: Ticks by which they act late; the scene's own where it is None.
+            times: `(rows,)` when they were there; the timeline's own where it is None.
+        """
+        if body == BALL or not self.driven:
+            return None
+        if body not in self._drives:
+            self._drives[body] = Drive(self.recording, body, self.timeline.inputs, self.lag)
+        if lag is None and times is None:
+            return self._drives[body]
+        times = self.timeline.inputs if times is None else times
+        return self._drives[body].delayed(times, self.lag if lag is None else lag)
+
+    def since_jump(self, car: int) -> np.ndarray:
+        """Return `(rows,)` ticks since a car last pressed or let go of jump, as far as is known."""
+        pressed = self.recording.state.car_controls[:, car, _JUMP] > 0
+        times = self.timeline.inputs
+        latest = np.maximum.accumulate(np.where(pressed, np.arange(len(times)), -1))
+        ago = np.where(latest >= 0, times - times[latest], np.inf)
+        return np.asarray(np.maximum(ago - self.lag, 0.0))
+
+
+def near_others(recording: Recording) -> np.ndarray:
+    """Return `(rows, cars + 1)` bool: where a body is so near to a car (or the ball) that they may touch."""
+    cars = recording.state.layout.cars
+    rows = np.arange(len(recording.tick))
+    near = np.zeros((len(rows), cars + 1), bool)
+    ever = [_ever_shown(recording, column, cars) for column in range(cars + 1)]
+    if sum(ever) < 2:  # nobody is there to be near to
+        return near
+    last = [_last_shown(shown(recording, body)) for body in (*range(cars), BALL)]
+    motion = [body_motion(recording, body, at) for body, at in zip((*range(cars), BALL), last, strict=True)]
+    gap = np.minimum(np.diff(recording.tick, append=recording.tick[-1:] + 1).clip(1), TICKS_PER_SECOND)
+    if recording.clock is TimeBase.FRAMES:
+        gap = gap + _OLDEST
+    there = np.ones((len(rows), cars + 1), bool)
+    there[:, :cars] = recording.car_present & ~(recording.state.car_is_demoed > 0)
+    for one in range(cars):
+        for other in range(one + 1, cars + 1):
+            if not (ever[one] and ever[other]):
+                continue
+            apart = np.linalg.norm(motion[one][:, POSITION] - motion[other][:, POSITION], axis=1)
+            closing = np.linalg.norm(motion[one][:, VELOCITY] - motion[other][:, VELOCITY], axis=1)
+            stale = np.abs(last[one] - last[other]) * gap
+            reach = _CAR_REACH + (BALL_RADIUS if other == cars else _CAR_REACH)
+            close = apart < reach + closing * TICK_SECONDS * (gap + stale)
+            close &= there[:, one] & there[:, other]
+            near[:, one] |= close
+            near[:, other] |= close
+    return near
+
+
+def _ever_shown(recording: Recording, column: int, cars: int) -> bool:
+    """Tell whether a recording ever shows a body, named by its column: cars, then the ball."""
+    return bool(shown(recording, BALL if column == cars else column).any())
+
+
+def _last_shown(there: np.ndarray) -> np.ndarray:
+    """Return for each row the latest that shows something, the first that does before that."""
+    rows = np.where(there, np.arange(len(there)), -1)
+    latest = np.maximum.accumulate(rows) if len(rows) else rows
+    first = int(np.argmax(there)) if there.any() else 0
+    return np.where(latest < 0, first, latest)

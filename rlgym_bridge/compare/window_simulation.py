@@ -1,0 +1,409 @@
+"""Simulate windows in batches, as recorded or with alterations applied.
+
+A simulator is put into a recorded state, follows the recording for the window's lead, so that what no row
+shows (timers, contacts, suspension) comes about, and is free from the window's start on.
+"""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from rlgym_bridge.compare.alterations import Applied, alter_drive, alter_values, factors_of, time_scale
+from rlgym_bridge.compare.noise import Draw
+from rlgym_bridge.compare.tracks import BALL, BODY_SIZE, POSITION, ROTATION, SPIN, VELOCITY, Track, stands
+from rlgym_bridge.compare.windows import Window, kink_of
+from rlgym_bridge.game import GRAVITY, TICK_SECONDS
+from rlgym_bridge.sim.simulator import ROCKETSIM2, ROCKETSIM3, Simulator, make_simulator
+from rlgym_bridge.state import MatchState
+
+_EVERY: Final = 4.0  # ticks; a simulation stays within a hundredth of a uu of what it follows
+_CHUNK: Final = {ROCKETSIM3: 400, ROCKETSIM2: 24}  # matches played at a time: bounded memory
+_FULL_TANK: Final = 100.0
+_AWAY: Final = (0.0, 0.0, 5000.0)  # uu: where a ball that takes no part lies asleep
+_MUTATED_GRAVITY: Final = 0.1
+"""Share by which a recorded gravity has to differ from 1 to be the match's rule and no gap: the game's own
+mutators are 0, 0.5, 1.75 and more [RLBot's match configuration]; a recording that knows none has 0."""
+_FROM_STATE: Final = [*range(3), *range(12, 18), *range(3, 12)]
+"""The places of position, velocity, spin and rotation in a body's 18 numbers of a state."""
+_TO_STATE: Final = np.argsort(_FROM_STATE).tolist()
+
+
+@dataclass
+class Simulated:
+    """The simulated ends of some windows; what a window lacks is nan.
+
+    Attributes:
+        values: `(n, ends, bodies, 18)`, see `tracks.BODY_SIZE`.
+        wheels: `(n, ends, bodies, 2)` int, least and most wheels on something from the start to the end.
+        kicked: `(n, ends, bodies)` bool, whether the velocity has a kink by then.
+        jumped: `(n, bodies)` bool, whether a jump or dodge is in the car's memory at the start.
+    """
+
+    values: np.ndarray
+    wheels: np.ndarray
+    kicked: np.ndarray
+    jumped: np.ndarray
+
+
+@dataclass
+class _Plan:
+    """A window as it is played: states to follow, control vectors, and when to look."""
+
+    state: np.ndarray
+    values: np.ndarray
+    apart: list[int]
+    controls: np.ndarray
+    after: np.ndarray
+
+
+class Bench:
+    """Simulators for windows, kept from one call to the next: making one takes long.
+
+    Args:
+        simulator: Name of the simulator.
+        thrust: For RocketSim 2.2.1, see `RocketSim2`; without it, it is as RLGym has it.
+    """
+
+    def __init__(self, simulator: str = ROCKETSIM3, *, thrust: bool = True) -> None:
+        self.simulator, self._thrust = simulator, thrust
+        self._made: dict[tuple[int, int, int, str], Simulator] = {}
+
+    def of(self, matches: int, blue: int, orange: int, mode: str) -> tuple[Simulator, int]:
+        """Return a simulator with so many matches or more, and how many it has."""
+        size = 1 << max(matches - 1, 0).bit_length()
+        size = min(size, _CHUNK[self.simulator]) if matches <= _CHUNK[self.simulator] else matches
+        key = (size, blue, orange, mode)
+        if key not in self._made:
+            self._made[key] = make_simulator(
+                self.simulator, size, blue, orange, mode=mode, thrust=self._thrust, threads=cores()
+            )
+        return self._made[key], size
+
+
+def simulate(
+    windows: Sequence[Window],
+    applied: Applied = (),
+    *,
+    bench: Bench | None = None,
+    draws: Sequence[Draw | None] = (),
+) -> Simulated:
+    """Simulate windows from their starts to their ends.
+
+    Args:
+        windows: The windows, of any recordings.
+        applied: Alterations with their parameters, all of which act.
+        bench: The simulators; those of RocketSim 3 where it is None.
+        draws: For each window a draw from what its file leaves open; none where it is empty.
+
+    Returns:
+        The ends, in the order of `windows`.
+
+    Raises:
+        FileNotFoundError: The collision meshes are not installed.
+    """
+    bench = bench or Bench()
+    most = max((len(window.ends) for window in windows), default=0)
+    bodies = max((len(window.bodies) for window in windows), default=0)
+    found = Simulated(
+        np.full((len(windows), most, bodies, BODY_SIZE), np.nan),
+        np.zeros((len(windows), most, bodies, 2), int), np.zeros((len(windows), most, bodies), bool),
+        np.zeros((len(windows), bodies), bool),
+    )  # fmt: skip
+    groups: dict[tuple[int, int, bool, str], list[int]] = {}
+    for number, window in enumerate(windows):
+        teams = window.scene.recording.state.car_team[0, [one for one in window.bodies if one != BALL]]
+        key = (int((teams < 1).sum()), int((teams >= 1).sum()), BALL in window.bodies)
+        key = (1, 0, False) if key == (0, 1, False) else key
+        groups.setdefault((*key, window.scene.recording.mode), []).append(number)
+    for (blue, orange, ball, mode), numbers in groups.items():
+        numbers.sort(key=lambda number: len(windows[number].ends))
+        for first in range(0, len(numbers), _CHUNK[bench.simulator]):
+            some = numbers[first : first + _CHUNK[bench.simulator]]
+            plans = [_plan(windows[one], applied, draws[one] if draws else None) for one in some]
+            chunk = _Chunk(bench, plans, (blue, orange, ball, mode), applied)
+            chunk.play(found, some, [windows[one] for one in some])
+    return found
+
+
+def _plan(window: Window, applied: Applied, draw: Draw | None) -> _Plan:
+    scene, track = window.scene, window.track
+    moments = _followed(track, window.start, window.lead, draw)
+    scale = time_scale(applied)
+    times = track.times[moments] * scale
+    values = alter_values(applied, track, moments, window.scene)
+    if draw is not None:
+        values = draw.states(values, window.bodies)
+    ends = track.times[list(window.ends)] * scale
+    after = ends - times[-1]
+    apart = np.maximum(np.round(np.diff(times)), 1).astype(int).tolist()
+    free = max(int(np.ceil(after.max() - 1e-6)), 1)
+    pieces = zip(times.tolist(), [*apart, free], strict=True)
+    ticks = np.concatenate([time + np.arange(1, length + 1) for time, length in pieces])
+    cars = [body for body in window.bodies if body != BALL]
+    controls = np.zeros((len(cars), len(ticks), 8))
+    for place, car in enumerate(cars):
+        drive = alter_drive(applied, scene, car, None if draw is None else draw.drive)
+        if drive is not None:
+            controls[place] = drive(window.row, ticks / scale)
+            if draw is not None:
+                controls[place] = draw.controls(controls[place], car)
+    state = scene.recording.state.buffer[track.rows[moments[0]]]
+    return _Plan(state, values, apart, controls, after)
+
+
+def _followed(track: Track, start: int, lead: float, draw: Draw | None) -> list[int]:
+    """Return the moments before a window that the simulation is set to, and its start.
+
+    The last two as they come, so that the simulation is primed; before that now and then is enough.
+    """
+    every = _EVERY
+    if draw is not None:
+        lead, every = draw.lead(min(lead, float(track.times[start] - track.times[0])), _EVERY)
+    first = int(np.searchsorted(track.times, track.times[start] - lead - 0.01))
+    first = max(min(first, start - 1), 0)
+    if not start:
+        return [0]
+    between = np.arange(first + 1, start - 1)
+    step = np.floor((track.times[between] - track.times[first] + 0.01) / every)
+    chosen = between[np.diff(step, prepend=0.0) > 0]
+    return [first, *chosen.tolist(), *range(max(start - 1, first + 1), start + 1)]
+
+
+class _Chunk:
+    """Windows of the same teams that are played together."""
+
+    def __init__(
+        self, bench: Bench, plans: Sequence[_Plan], teams: tuple[int, int, bool, str], applied: Applied
+    ) -> None:
+        self._blue, self._orange, self._ball, mode = teams
+        self._plans, self._applied = plans, applied
+        self._simulator, self._size = bench.of(len(plans), self._blue, self._orange, mode)
+        self._cars = self._blue + self._orange
+        layout = self._simulator.state.layout
+        self._columns = [layout.column("position", car=car) for car in range(self._cars)]
+        self._columns += [layout.column("ball_position")] if self._ball else []
+        self._played = np.zeros(len(plans), int)
+
+    def play(self, found: Simulated, numbers: Sequence[int], windows: Sequence[Window]) -> None:
+        """Play all windows and enter their ends."""
+        simulator, plans = self._simulator, self._plans
+        factors, gravity = factors_of(self._applied)
+        for match in range(self._size):
+            simulator.set_mutators(match, factors, {"boost_pads_enabled": 0.0})
+        every = [*range(len(plans))]
+        simulator.put([*range(self._size)], self._begin(windows, gravity))
+        self._nudge(0, every)
+        for phase in range(max(len(plan.apart) for plan in plans)):
+            lengths = [plan.apart[phase] if phase < len(plan.apart) else 0 for plan in plans]
+            self._advance(lengths)
+            self._nudge(phase + 1, [one for one in every if phase < len(plans[one].apart)])
+        state = simulator.state
+        remembers = (state.car_has_jumped > 0) | (state.car_has_flipped > 0) | (state.car_is_jumping > 0)
+        wheels = state.car_wheels_with_contact[: len(plans)].sum(-1)
+        free = [
+            plan.controls.shape[1] - int(played) for plan, played in zip(plans, self._played, strict=True)
+        ]
+        frames = self._advance(free)
+        self._enter(found, numbers, windows, frames, wheels, remembers[: len(plans)])
+
+    def _begin(self, windows: Sequence[Window], gravity: float) -> MatchState:
+        desired = MatchState(self._blue, self._orange, self._size)
+        layout = desired.layout
+        for number in range(self._size):
+            window = windows[min(number, len(windows) - 1)]
+            plan, recording = self._plans[min(number, len(windows) - 1)], window.scene.recording
+            theirs, row = recording.state.layout, desired.buffer[number]
+            for place, body in enumerate(window.bodies):
+                if body != BALL:
+                    own, first = (
+                        layout.car_start + place * layout.car_stride,
+                        theirs.car_start + body * theirs.car_stride,
+                    )
+                    row[own : own + layout.car_stride] = plan.state[first : first + theirs.car_stride]
+            rule = window.scene.gravity
+            desired.gravity[number] = gravity * (rule if rule and abs(rule - 1) > _MUTATED_GRAVITY else 1.0)
+            own_zone = float(recording.state.dodge_deadzone[0])
+            desired.dodge_deadzone[number] = own_zone or 0.5
+        desired.car_boost_amount[:] = _FULL_TANK
+        desired.car_demo_respawn_timer[:] = 0.0
+        np.maximum(
+            desired.car_autoflip_timer, 0.0, out=desired.car_autoflip_timer
+        )  # it counts a tick below 0
+        desired.car_bump_victim[:] = -1
+        desired.car_team[:, self._blue :] = 1.0
+        desired.car_team[:, : self._blue] = 0.0
+        desired.ball_rotation[:] = np.eye(3)
+        desired.ball_position[:] = _AWAY
+        for place, column in enumerate(self._columns):
+            given = np.stack([plan.values[0, place] for plan in self._plans])
+            desired.buffer[: len(self._plans), column : column + BODY_SIZE] = given[:, _TO_STATE]
+            desired.buffer[len(self._plans) :, column : column + BODY_SIZE] = given[-1, _TO_STATE]
+            if place < self._cars:
+                still = desired.car_wheels_with_contact[:, place].sum(1) == 0
+                on_floor = np.array([stands(one) for one in given])
+                still[: len(given)] &= on_floor
+                still[len(given) :] &= on_floor[-1]
+                desired.car_wheels_with_contact[still, place] = 1.0
+        return desired
+
+    def _nudge(self, phase: int, which: Sequence[int]) -> None:
+        """Set bodies to the moments of a phase."""
+        if not which:
+            return
+        desired = MatchState(self._blue, self._orange, len(which))
+        desired.buffer[:] = self._simulator.state.buffer[which]
+        for place, column in enumerate(self._columns):
+            given = np.stack([self._plans[one].values[phase, place] for one in which])
+            desired.buffer[:, column : column + BODY_SIZE] = given[:, _TO_STATE]
+        self._simulator.nudge(which, desired, self._ball, np.ones((len(which), self._cars), bool))
+
+    def _advance(self, lengths: Sequence[int]) -> np.ndarray:
+        """Play some ticks of each window, and return `(windows, ticks, size)`."""
+        most = max(max(lengths), 1)
+        rows = np.zeros((self._size, self._cars, most, 8), np.float32)
+        for number, (plan, length) in enumerate(zip(self._plans, lengths, strict=True)):
+            played = int(self._played[number])
+            rows[number, :, :length] = plan.controls[:, played : played + length]
+        frames = self._simulator.play(rows, [*lengths, *(0,) * (self._size - len(lengths))])
+        self._played += np.array(lengths)
+        return frames[: len(lengths)]
+
+    def _enter(
+        self, found: Simulated, numbers: Sequence[int], windows: Sequence[Window], frames: np.ndarray,
+        wheels: np.ndarray, remembers: np.ndarray,
+    ) -> None:  # fmt: skip
+        """Fill in the ends of the windows from their frames."""
+        layout = self._simulator.state.layout
+        ends = np.full((len(windows), found.values.shape[1]), 0.0)
+        for number, plan in enumerate(self._plans):
+            ends[number, : len(plan.after)] = plan.after
+        there = np.array([len(plan.after) for plan in self._plans])[:, None] > np.arange(ends.shape[1])
+        rows = np.arange(len(windows))[:, None]
+        for place, column in enumerate(self._columns):
+            start = np.stack([plan.values[-1, place] for plan in self._plans])
+            body = frames[:, :, column : column + BODY_SIZE][..., _FROM_STATE].astype(float)
+            path = np.concatenate([start[:, None], body], axis=1)
+            values = _between(path, ends)
+            change = np.diff(path[..., VELOCITY], axis=1)
+            change[..., 2] += GRAVITY * TICK_SECONDS
+            kink = kink_of(BALL if place == self._cars else 0)
+            kicks = np.cumsum(np.linalg.norm(change, axis=2) > kink, axis=1)
+            last = np.clip(np.ceil(ends - 1e-6).astype(int) - 1, 0, kicks.shape[1] - 1)
+            kicked = kicks[rows, last] > 0
+            touch = np.zeros((*ends.shape, 2), int)
+            if place < self._cars:
+                first = layout.column("wheels_with_contact", car=place)
+                count = np.concatenate(
+                    [wheels[:, place, None], frames[:, :, first : first + 4].sum(-1)], axis=1
+                )
+                touch[..., 0] = np.minimum.accumulate(count, axis=1)[rows, last + 1]
+                touch[..., 1] = np.maximum.accumulate(count, axis=1)[rows, last + 1]
+                found.jumped[numbers, place] = remembers[:, place]
+            values[~there] = np.nan
+            found.values[numbers, :, place] = values
+            found.kicked[numbers, :, place] = kicked & there
+            found.wheels[numbers, :, place] = touch
+
+
+def _between(path: np.ndarray, after: np.ndarray) -> np.ndarray:
+    """Return paths `(n, ticks, 18)` at moments `(n, ends)`, by a cubic between ticks (Hermite's)."""
+    rows = np.arange(len(path))[:, None]
+    tick = np.clip((after + 1e-9).astype(int), 0, path.shape[1] - 1)
+    part = np.where(after - tick < 1e-6, 0.0, after - tick)[..., None]
+    one, two = path[rows, tick], path[rows, np.minimum(tick + 1, path.shape[1] - 1)]
+    blend: np.ndarray = np.where(part > 0, one + part * (two - one), one)
+    first, second = one[..., VELOCITY] * TICK_SECONDS, two[..., VELOCITY] * TICK_SECONDS
+    square, cube = part * part, part * part * part
+    curve = (
+        (2 * cube - 3 * square + 1) * one[..., POSITION] + (cube - 2 * square + part) * first
+        + (3 * square - 2 * cube) * two[..., POSITION] + (cube - square) * second
+    )  # fmt: skip
+    blend[..., POSITION] = np.where(part > 0, curve, one[..., POSITION])
+    return blend
+
+
+def recorded(windows: Sequence[Window], applied: Applied = ()) -> np.ndarray:
+    """Return what was recorded at the ends of windows, `(n, ends, bodies, 18)`; nan for what is lacking."""
+    most = max((len(window.ends) for window in windows), default=0)
+    bodies = max((len(window.bodies) for window in windows), default=0)
+    values = np.full((len(windows), most, bodies, BODY_SIZE), np.nan)
+    for number, window in enumerate(windows):
+        given = alter_values(applied, window.track, list(window.ends), window.scene)
+        values[number, : given.shape[0], : given.shape[1]] = given
+    return values
+
+
+PARTS: Final = ("position", "velocity", "rotation", "spin")
+"""Parts of a residual: uu, uu/s, rad, rad/s."""
+
+
+def residuals(theirs: np.ndarray, ours: np.ndarray) -> np.ndarray:
+    """Return the differences of states `(..., 18)`, `(..., 12)`: three numbers for each of `PARTS`.
+
+    The rotation is the small turn from one to the other, in world axes.
+    """
+    off = theirs - ours
+    turn = theirs[..., ROTATION].reshape(*theirs.shape[:-1], 3, 3)
+    other = ours[..., ROTATION].reshape(*ours.shape[:-1], 3, 3)
+    step = turn @ np.swapaxes(other, -1, -2)
+    skew = (
+        np.stack(
+            [
+                step[..., 2, 1] - step[..., 1, 2],
+                step[..., 0, 2] - step[..., 2, 0],
+                step[..., 1, 0] - step[..., 0, 1],
+            ],
+            axis=-1,
+        )
+        / 2
+    )
+    trace = np.trace(step, axis1=-2, axis2=-1)
+    far = (trace < 1.0)[..., None]  # more than a right angle: the sine would fall again
+    length = np.maximum(np.linalg.norm(skew, axis=-1, keepdims=True), 1e-12)
+    skew = np.where(far, skew / length * np.arccos(np.clip((trace - 1) / 2, -1, 1))[..., None], skew)
+    return np.concatenate([off[..., POSITION], off[..., VELOCITY], skew, off[..., SPIN]], axis=-1)
+
+
+def apart(windows: Sequence[Window], real: np.ndarray, ours: np.ndarray) -> np.ndarray:
+    """Return residuals of windows `(n, ends, bodies, 12)`, moved in time as far as the ends' times are open.
+
+    A replay's states are of whole ticks, and their ages may be a tick or two off; a clock between ticks is as
+    exact as its steps. What is left after the best moment counts.
+
+    Args:
+        windows: The windows.
+        real: Recorded ends, `(n, ends, bodies, 18)`.
+        ours: Simulated ends.
+    """
+    off = residuals(real, ours)
+    for number, window in enumerate(windows):
+        slack = window.scene.time_slack
+        if not slack:
+            continue
+        step = real[number, ..., VELOCITY] * TICK_SECONDS
+        along = (off[number, ..., :3] * step).sum(-1) / np.maximum((step * step).sum(-1), 1e-9)
+        along = np.nan_to_num(np.clip(np.round(along) if slack > 1 else along, -slack, slack))
+        moved = along[..., None]
+        rates = _rates(window)
+        off[number, : len(rates), :, :3] -= (moved * step)[: len(rates)]
+        off[number, : len(rates), :, 2] -= moved[: len(rates), :, 0] ** 2 * GRAVITY * TICK_SECONDS**2 / 2
+        off[number, : len(rates), : rates.shape[1], 3:] -= moved[: len(rates), : rates.shape[1]] * rates
+    return off
+
+
+def _rates(window: Window) -> np.ndarray:
+    """Return the changes of velocity, rotation and spin in a tick at a window's ends, `(ends, bodies, 9)`."""
+    track, ends = window.track, np.array(window.ends)
+    ticks = (track.times[ends] - track.times[ends - 1])[:, None, None]
+    now, before = track.values[ends], track.values[ends - 1]
+    turn = now[..., SPIN] * TICK_SECONDS
+    velocity, spin = ((now[..., part] - before[..., part]) / ticks for part in (VELOCITY, SPIN))
+    return np.concatenate([velocity, turn, spin], axis=-1)
+
+
+def cores() -> int:
+    """Return how many processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,0 +1,315 @@
+"""Choose the windows of a recording: pieces that are simulated on their own, from a recorded state on.
+
+A window has one body that touches no other, or the bodies of one meeting: a ball and the cars that hit it, or
+cars that bump. So a car that drives otherwise than recorded makes no ball wrong.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final, TypeVar
+
+import numpy as np
+
+from rlgym_bridge.compare.timed_recording import TimedRecording
+from rlgym_bridge.compare.tracks import BALL, ROTATION, TRIAL, VELOCITY, Track, stands
+from rlgym_bridge.game import GRAVITY, STANDING_LEAST_UP, STANDING_MOST_Z, TICK_SECONDS, TICKS_PER_SECOND
+from rlgym_bridge.recording.recording import TimeBase
+
+T = TypeVar("T")
+
+HORIZONS: Final = (1, 12, 30, 60, 120, 240)
+"""Ticks after the start at which a simulation is compared with the recording."""
+
+BALL_AIR: Final = "ball in the air"
+BALL_BOUNCED: Final = "ball after bounces"
+BALL_GROUND: Final = "ball on the ground"
+BALL_TOUCHED: Final = "ball touched by a car"
+CAR_GROUND: Final = "car on the ground"
+CAR_WALL: Final = "car on a wall"
+CAR_AIR: Final = "car in the air"
+CAR_LEAVES: Final = "car jumping or landing"
+CAR_JUMPED: Final = "car after a jump"
+CAR_CONTACT: Final = "car in contact"
+SITUATIONS: Final = (
+    BALL_AIR, BALL_BOUNCED, BALL_GROUND, BALL_TOUCHED,
+    CAR_GROUND, CAR_WALL, CAR_AIR, CAR_LEAVES, CAR_JUMPED, CAR_CONTACT,
+)  # fmt: skip
+"""The situation of a window, for each horizon: what happens later does not count."""
+
+STRETCH_TICKS: Final = 120
+"""Windows that start in the same second of a file count as one stretch of play."""
+
+_TIMER_TICKS: Final = 1.25 * TICKS_PER_SECOND  # the longest hidden timer: until the dodge is gone [RocketSim]
+_GROUND_LEAD, _AIR_LEAD, _BALL_LEAD = 96.0, 180.0, 120.0
+"""Ticks followed before a window. The handbrake takes 24 ticks to rise and 60 to fall; timers of jumps and
+dodges last 150 [RocketSim]. A ball near a curved wall keeps older contacts [30 ticks are too few]."""
+
+_LONG: Final = 240.0  # ticks of a track, in whose beginning no window has to start
+_SETTLED: Final = 36.0  # ticks after which suspension and tyres are as they would be
+_DODGE_TICKS: Final = 84.0  # a dodge that began before the track turns the car for so long
+_LONGEST_LEAD: Final = 600.0  # ticks
+_BEFORE_JUMP: Final = 8.0  # ticks of the floor that are followed before a jump
+_SPACING: Final = 30.0  # ticks between the starts of windows of a body, at least, in a long recording
+_CLOSEST: Final = 4.0  # the same in a short one, whose windows overlap
+_SHORT: Final = 60  # windows of a body that a short recording gives too
+_MEETING_LEAD: Final = 6.0  # ticks before bodies come near: the window of a meeting starts there
+_MEETING_TICKS: Final = 36.0  # ticks of such a window: a hit shows at once, and a little off goes elsewhere
+_BOUNCE, _KICK = (
+    20.0,
+    60.0,
+)  # uu/s in a tick beyond gravity, of a ball and of a car (boost 9, a jump's push 12)
+_LOW: Final = 100.0  # uu, height of a ball that lies or rolls
+_BESIDE, _NEXT_TO = 0.5, 0.1  # ticks, and share of a horizon, by which a row may lie beside it
+
+
+@dataclass(frozen=True, eq=False)
+class Window:
+    """A piece of a recording that is simulated on its own.
+
+    Attributes:
+        scene: The recording.
+        track: Of its bodies, cars first, the ball last.
+        start: First moment, an index of the track.
+        ends: Moments that are compared, rising; each belongs to a horizon.
+        horizons: The horizons of the ends, as indices of `HORIZONS`.
+        lead: Ticks of the recording that the simulation follows before.
+        meeting: Whether its bodies meet; else there is one.
+    """
+
+    scene: TimedRecording = field(repr=False)
+    track: Track = field(repr=False)
+    start: int
+    ends: tuple[int, ...]
+    horizons: tuple[int, ...]
+    lead: float
+    meeting: bool = False
+
+    @property
+    def bodies(self) -> tuple[int, ...]:
+        """Rows of its cars, and `BALL`."""
+        return self.track.bodies
+
+    @property
+    def row(self) -> int:
+        """Row of the recording in which it starts."""
+        return int(self.track.rows[self.start])
+
+    @property
+    def stretch(self) -> int:
+        """The second of play that it starts in."""
+        return int(self.track.times[self.start] // STRETCH_TICKS) + 100_000 * int(
+            self.scene.recording.segment[self.row]
+        )
+
+    def seconds(self, end: int) -> float:
+        """Return how long it lasts up to one of its ends, counted from 0, in s."""
+        return float(self.track.times[self.ends[end]] - self.track.times[self.start]) * TICK_SECONDS
+
+
+def make_windows(scene: TimedRecording, most: int) -> list[Window]:
+    """Return all windows of a recording.
+
+    Args:
+        scene: The recording.
+        most: About how many of each body.
+    """
+    found = [
+        window
+        for body in scene.bodies
+        if scene.moves(body)
+        for window in thinned(list(_alone(scene, body, most)), most)
+    ]
+    if scene.driven and scene.recording.clock is not TimeBase.FRAMES:  # a replay's bodies are of other ticks
+        found += _meetings(scene, max(most // 4, 10))
+    return found
+
+
+def _alone(scene: TimedRecording, body: int, most: int) -> Iterator[Window]:
+    """Yield the windows of a body up to where it comes near to another."""
+    tracks = scene.tracks((body,))
+    every = _spacing(tracks, most)
+    met = np.concatenate([[0], np.cumsum(scene.near[:, body])])
+    unknown = np.concatenate([[0], np.cumsum(scene.unknown_inputs(body))])
+    for track in tracks:
+        for start in starts(track, every).tolist():
+            ends = targets(track, start)
+            first = track.rows[start]
+            usable = ends >= 0
+            for column in np.flatnonzero(usable).tolist():
+                last = track.rows[ends[column]] + 1
+                usable[column] = met[last] == met[first] and unknown[last] == unknown[first]
+            if usable.any():
+                kept = np.flatnonzero(usable).tolist()
+                lead = _BALL_LEAD if body == BALL else lead_of(scene, track, start, 0, ends[kept[-1]])
+                if lead is None:
+                    continue
+                yield Window(scene, track, start, tuple(ends[kept].tolist()), tuple(kept), lead)
+
+
+def cars_of(bodies: Sequence[int]) -> int:
+    """Return how many of some bodies are cars."""
+    return sum(body != BALL for body in bodies)
+
+
+def lead_of(scene: TimedRecording, track: Track, start: int, place: int, end: int) -> float | None:
+    """Return how many ticks of a car have to be followed before a window, so that all is known of it.
+
+    A car in the air remembers its jump and dodge since it left the floor. None if the track does not go back
+    that far, and jump is pressed: nobody knows whether the car has its dodge. None too in the beginning of a
+    long track, since suspension, tyres and dodges that began before are not recorded.
+
+    Args:
+        scene: The recording.
+        track: Of the window.
+        start: First moment of the window.
+        place: Which body of the track.
+        end: Last moment of the window.
+    """
+    values = track.values[: start + 1, place]
+    before = float(track.times[start] - track.times[0])
+    long = float(track.times[-1] - track.times[0]) > _LONG and len(track.times) > TRIAL
+    height = scene.standing_height(track.bodies[place])
+    on_floor = (values[:, 2] < height) & (values[:, ROTATION][:, 8] > STANDING_LEAST_UP)
+    if on_floor[-1]:
+        return _GROUND_LEAD if scene.knows_memory or not long or before >= _SETTLED else None
+    last = np.flatnonzero(on_floor)
+    if len(last):
+        ago = float(track.times[start] - track.times[last[-1]])
+        return max(_AIR_LEAD, ago + _BEFORE_JUMP) if ago < _LONGEST_LEAD else None
+    rows = track.rows
+    if long and before < _DODGE_TICKS and not scene.knows_memory:
+        return None
+    if scene.knows_memory or not scene.presses(track.bodies[place])[rows[0] : rows[end] + 1].any():
+        return _AIR_LEAD
+    return None
+
+
+def _meetings(scene: TimedRecording, most: int) -> list[Window]:
+    """Return windows in which bodies come near each other, those of all that are near at a time."""
+    found = []
+    near = scene.near
+    begins = np.flatnonzero(near.any(1) & ~np.concatenate([[False], near[:-1].any(1)]))
+    for row in begins.tolist():
+        segment = scene.recording.segment
+        last = min(row + 12, len(near) - 1)
+        who = near[row : last + 1][segment[row : last + 1] == segment[row]].any(0)
+        cars = len(who) - 1
+        bodies = (*np.flatnonzero(who[:cars]).tolist(), *((BALL,) if who[cars] else ()))
+        if len(bodies) < 2:
+            continue
+        if any(scene.unknown_inputs(body)[row : last + 1].any() for body in bodies):
+            continue
+        for track in scene.tracks(bodies):
+            at = int(np.searchsorted(track.rows, row))
+            if at >= len(track.rows) or track.rows[at] != row or at == 0:
+                continue
+            start = int(np.searchsorted(track.times, track.times[at] - _MEETING_LEAD))
+            start = max(min(start, at - 1), min(1, at - 1))
+            ends = targets(track, start)
+            fits = (ends >= 0) & (np.array(HORIZONS) <= _MEETING_TICKS)
+            if fits.any():
+                kept = np.flatnonzero(fits).tolist()
+                leads = [
+                    lead_of(scene, track, start, place, ends[kept[-1]]) for place in range(cars_of(bodies))
+                ]
+                known = [lead for lead in leads if lead is not None]
+                if len(known) == len(leads):
+                    found.append(
+                        Window(scene, track, start, tuple(ends[kept].tolist()), tuple(kept), max(known), True)
+                    )
+    return thinned(found, most)
+
+
+def thinned(found: list[T], most: int) -> list[T]:
+    """Return at most so many of some windows, evenly."""
+    picks = np.linspace(0, len(found) - 1, min(len(found), most)).astype(int)
+    return [found[pick] for pick in picks.tolist()]
+
+
+def starts(track: Track, every: float) -> np.ndarray:
+    """Return the moments of a track at which windows start; each has a moment before and after it.
+
+    Args:
+        track: The track. One of two moments is a trial: its first moment is the only start.
+        every: Ticks from one start to the next.
+
+    Returns:
+        Indices of moments, `(starts,)` int64.
+    """
+    if len(track.times) <= TRIAL:
+        return np.zeros(1, int)
+    wanted = np.arange(track.times[1], track.times[-2] + 1e-6, every)
+    found: np.ndarray = np.unique(np.clip(track.nearest(wanted), 1, len(track.times) - 2))
+    return found
+
+
+def targets(track: Track, start: int) -> np.ndarray:
+    """Return the moments at which a window ends, `(horizons,)`; -1 where none lies near the horizon.
+
+    The end of a trial, a track of two moments, counts for the first horizon that is not before it.
+    """
+    if len(track.times) == TRIAL:
+        ends = np.full(len(HORIZONS), -1)
+        column = int(np.searchsorted(HORIZONS, track.times[1] - track.times[0] - _BESIDE))
+        if column < len(HORIZONS):
+            ends[column] = 1
+        return ends
+    wanted = track.times[start] + np.array(HORIZONS)
+    found = track.nearest(wanted)
+    beside = np.abs(track.times[found] - wanted)
+    fits = (beside <= np.maximum(_BESIDE, _NEXT_TO * np.array(HORIZONS))) & (found > start)
+    return np.asarray(np.where(fits, found, -1))
+
+
+def _spacing(tracks: Sequence[Track], most: int) -> float:
+    """Return ticks between starts so that tracks give about so many windows; short ones overlap."""
+    total = sum(float(track.times[-1] - track.times[0]) for track in tracks)
+    return max(min(_SPACING, max(_CLOSEST, total / _SHORT)), total / max(most, 1))
+
+
+def name_situation(
+    window: Window, end: int, place: int, wheels: tuple[int, int], kicked: bool, jumped: bool
+) -> str:
+    """Name the situation of a window up to one of its ends.
+
+    Args:
+        window: The window.
+        end: Which of its ends.
+        place: Which of its bodies.
+        wheels: Least and most wheels that touch in the simulation from the start to the end.
+        kicked: Whether the simulated velocity has a kink by then.
+        jumped: Whether a jump or a dodge is in the car's memory at the start.
+    """
+    track, body = window.track, window.bodies[place]
+    values = track.values[window.start : window.ends[end] + 1, place]
+    apart = np.diff(track.times[window.start : window.ends[end] + 1])
+    if body == BALL:
+        if window.meeting:
+            return BALL_TOUCHED
+        if values[0, 2] < _LOW:
+            return BALL_GROUND
+        return BALL_BOUNCED if kicked or has_kink(values, apart, _BOUNCE) else BALL_AIR
+    if window.meeting:
+        return CAR_CONTACT
+    since = float(window.scene.since_jump(body)[window.row])
+    least, most = wheels
+    if not stands(values[0]) and most < 3 and (jumped or since < _TIMER_TICKS) and since < 2 * _TIMER_TICKS:
+        return CAR_JUMPED
+    if most == 0:
+        return CAR_LEAVES if kicked or has_kink(values, apart, _KICK) else CAR_AIR
+    if least >= 3:
+        upright = (values[:, ROTATION][:, 8] > STANDING_LEAST_UP).all()
+        return CAR_GROUND if upright and (values[:, 2] < STANDING_MOST_Z).all() else CAR_WALL
+    return CAR_LEAVES
+
+
+def has_kink(values: np.ndarray, apart: np.ndarray, kick: float) -> bool:
+    """Tell whether a path of `(n, 18)` has a kink of `kick` uu/s; `apart` is `(n - 1,)` ticks."""
+    change = np.diff(values[:, VELOCITY], axis=0)
+    change[:, 2] += GRAVITY * TICK_SECONDS * apart
+    return bool((np.linalg.norm(change, axis=1) > kick * np.maximum(apart / 2, 1)).any())
+
+
+def kink_of(body: int) -> float:
+    """Return the change of velocity in a tick that counts as a kink for a body, uu/s."""
+    return _BOUNCE if body == BALL else _KICK

@@ -1,0 +1,108 @@
+"""Find out what a file leaves open: its digits, its noise, its sticks, and what happens between its rows."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from rlgym_bridge.compare.noise import Draw, rounding
+from rlgym_bridge.compare.tracks import BALL, POSITION, VELOCITY
+from rlgym_bridge.recording.recording import Recording
+from tests.support.compared import noise_of, scene_of, windows_of
+from tests.support.fault_matches import clean, plant
+from tests.support.fault_scenes import Form
+from tests.support.simulators import needs_native
+
+pytestmark = needs_native
+
+
+def table(**form: object) -> Recording:
+    return clean(2, Form(table=True, **form)).recording  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("digits", "half"),
+    [("2 decimals", 0.005), ("6 digits", 0.005), ("whole", 0.5), ("tenths", 0.05), ("exact", 0.0)],
+)
+@pytest.mark.parametrize("body", [0, BALL])
+def test_the_last_digit_of_a_file_is_found(digits: str, half: float, body: int) -> None:
+    known = digits in ("2 decimals", "6 digits", "exact")
+    recording = table(digits=digits) if known else table()
+    if not known:
+        recording = replace(recording, state=recording.state.copy())
+        for part in (recording.state.ball_position, recording.state.car_position):
+            part[:] = part.round(0 if digits == "whole" else 1)
+    noise = noise_of(recording).bodies[body]
+    assert noise.rounding["position"] == pytest.approx(half, abs=0.001)
+    assert noise.deviation["position"] == pytest.approx(0, abs=0.001)
+
+
+def test_numbers_of_any_size_have_their_digits() -> None:
+    random = np.random.default_rng(0).uniform(-2000, 2000, 4000)
+    assert rounding(random.round(3)) == pytest.approx(0.0005)
+    assert rounding(np.array([float(f"{one:.5g}") for one in random])) == pytest.approx(0.05)
+    assert rounding(random.astype(np.float32)) < 1e-4
+    assert rounding(np.zeros(9)) == 0.0 and rounding(np.zeros(0)) == 0.0
+    assert rounding(np.array([np.nan, 1.25, np.inf, -7.75])) == pytest.approx(0.005)
+
+
+@pytest.mark.parametrize("digits", ["exact", "6 digits", "2 decimals"])
+def test_gaussian_noise_is_measured_within_a_fifth(digits: str) -> None:
+    noise = noise_of(table(digits=digits, noisy=True))
+    for body in (0, 1, BALL):
+        assert noise.bodies[body].of("position") == pytest.approx(0.02, rel=0.2)
+        assert noise.bodies[body].of("velocity") == pytest.approx(0.1, rel=0.2)
+
+
+def test_noise_does_not_come_from_what_a_simulation_gets_wrong() -> None:
+    windy = noise_of(plant(2, "wind on the ball", Form(table=True)).recording)
+    jumpy = noise_of(plant(2, "second jump", Form(table=True)).recording)
+    assert windy.bodies[BALL].of("velocity") < 0.001 and jumpy.bodies[0].of("velocity") < 0.001
+
+
+@pytest.mark.parametrize("steps", [0, 100, 128, 10])
+def test_sticks_of_few_steps_are_told_from_exact_ones(steps: int) -> None:
+    half = 0.5 / steps if steps else 0.0
+    assert noise_of(table(sticks=steps)).sticks == pytest.approx({0: half, 1: half})
+
+
+@pytest.mark.parametrize(("kind", "ticks"), [("inputs held", 2), ("inputs held for 3", 3)])
+def test_inputs_that_a_recorder_holds_are_found(kind: str, ticks: int) -> None:
+    noise = noise_of(plant(2, kind, Form(table=True)).recording)
+    assert (noise.held, noise.slack) == (ticks, 0)
+    assert noise_of(table()).held == 1
+
+
+@pytest.mark.parametrize(("rate", "slack"), [(120, 0), (60, 1), (40, 2), (30, 3)])
+def test_inputs_between_rows_are_open(rate: int, slack: int) -> None:
+    noise = noise_of(table(rate=rate))
+    assert noise.slack == slack
+    assert (f"inputs up to {slack} tick" in noise.describe()) == (slack > 0)
+
+
+def test_draws_stay_within_what_is_open() -> None:
+    recording = table(digits="2 decimals", sticks=100, rate=30)
+    scene, noise = scene_of(recording), noise_of(recording)
+    window = windows_of(recording, 4)[0]
+    values = window.track.values[:8]
+    drawn = np.stack([Draw(noise, seed).states(values, window.bodies) for seed in range(40)]) - values
+    for part in (POSITION, VELOCITY):
+        assert 0.9 * 0.005 < np.abs(drawn[..., part]).max() <= 0.005
+    rows = np.tile([0.5, -0.25, 1.0, -1.0, 0.0, 1, 0, 1], (30, 1))
+    given = np.stack([Draw(noise, seed).controls(rows, 0) for seed in range(40)])
+    assert 0.003 < np.abs(given[..., :2] - rows[:, :2]).max() <= 0.005
+    np.testing.assert_array_equal(given[..., 2:], np.broadcast_to(rows[:, 2:], given[..., 2:].shape))
+    assert (np.ptp(given, axis=1) == 0).all()  # a value that is held was one number in the game
+    drive = scene.drive(0)
+    assert drive is not None
+    ends = scene.timeline.inputs[40:60]
+    early = Draw(noise, 1).drive(drive, 0).during(40, ends)
+    ahead, now = drive.during(40, ends + 4), drive.during(40, ends)
+    assert ((early == now) | (early == ahead)).all()
+
+
+def test_equal_seeds_draw_equally() -> None:
+    noise = noise_of(table(digits="2 decimals"))
+    values = np.ones((3, 1, 18))
+    one, two, other = (Draw(noise, seed).states(values, (0,)) for seed in (1, 1, 2))
+    assert (one == two).all() and (one != other).any()

@@ -1,0 +1,135 @@
+"""Windows hold one body that touches no other, or all bodies of one meeting, and nothing that is unknown."""
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+
+from rlgym_bridge.compare.tracks import BALL, POSITION, ROTATION, body_values
+from rlgym_bridge.compare.windows import HORIZONS, Window, make_windows
+from rlgym_bridge.game import CONTROL_NAMES, STANDING_LEAST_UP, STANDING_MOST_Z
+from rlgym_bridge.recording.recording import Inputs, Recording, TimeBase
+from tests.support.compared import scene_of, windows_of
+from tests.support.fault_matches import clean
+from tests.support.fault_scenes import Form
+from tests.support.planted_gaps import rows_of
+from tests.support.simulators import needs_native
+
+pytestmark = needs_native
+
+_BALL_AND_CAR, _TWO_CARS = 185.0, 190.0  # uu between centres: nearer ones may touch
+
+
+@cache
+def table(rate: int = 120) -> Recording:
+    return clean(2, Form(table=True, rate=rate)).recording
+
+
+def places(recording: Recording, body: int) -> np.ndarray:
+    return body_values(recording, body, np.arange(len(recording.tick)))[:, POSITION]
+
+
+def together(recording: Recording, one: int, other: int) -> np.ndarray:
+    """Return `(rows,)` whether two bodies are so near that they may touch."""
+    apart = np.linalg.norm(places(recording, one) - places(recording, other), axis=1)
+    return np.asarray(apart < (_BALL_AND_CAR if BALL in (one, other) else _TWO_CARS))
+
+
+def alone(windows: list[Window], body: int) -> list[Window]:
+    return [window for window in windows if window.bodies == (body,)]
+
+
+def rows_in(window: Window) -> slice:
+    return slice(window.row, int(window.track.rows[window.ends[-1]]) + 1)
+
+
+@pytest.mark.parametrize("body", [0, 1, BALL])
+@pytest.mark.parametrize("rate", [120, 30])
+def test_a_window_ends_before_its_body_meets_another(body: int, rate: int) -> None:
+    recording = table(rate)
+    windows = alone(windows_of(recording), body)
+    others = [other for other in (0, 1, BALL) if other != body]
+    touch = np.logical_or.reduce([together(recording, body, other) for other in others])
+    assert len(windows) > 20 and touch.any()
+    assert not any(touch[rows_in(window)].any() for window in windows)
+
+
+def test_a_window_stays_within_its_scene_and_near_its_horizons() -> None:
+    recording = table()
+    for window in windows_of(recording):
+        assert len(set(recording.segment[rows_in(window)].tolist())) == 1
+        for end, column in zip(window.ends, window.horizons, strict=True):
+            assert abs(window.track.times[end] - window.track.times[window.start] - HORIZONS[column]) <= 24
+        assert window.seconds(-1) <= 2.2
+
+
+def test_a_car_in_the_air_is_followed_since_it_left_the_floor() -> None:
+    recording = table()
+    values = body_values(recording, 0, np.arange(len(recording.tick)))
+    floor = (values[:, 2] < STANDING_MOST_Z) & (values[:, ROTATION][:, 8] > STANDING_LEAST_UP)
+    jump = recording.state.car_controls[:, 0, CONTROL_NAMES.index("jump")] > 0
+    jumped = 0
+    for window in alone(windows_of(recording, 120), 0):
+        rows = window.track.rows[: window.start + 1]
+        if floor[window.row] or not jump[rows[0] : rows_in(window).stop].any():
+            continue
+        (left,) = (rows[floor[rows]][-1:] or [None]) if not floor[rows].any() else [rows[floor[rows]][-1]]
+        assert left is not None, "nobody knows whether it has its dodge"
+        followed = window.track.times[window.start] - window.lead
+        assert followed <= window.track.times[np.searchsorted(window.track.rows, left)]
+        jumped += 1
+    assert jumped > 5
+
+
+@pytest.mark.parametrize(
+    ("lacking", "grounded"), [("pitch", True), ("steer", False), ("boost", None), ("jump", None)]
+)
+def test_a_window_ends_where_an_input_that_acts_is_not_recorded(lacking: str, grounded: bool | None) -> None:
+    recorded = np.ones((2, 8), bool)
+    recorded[0, CONTROL_NAMES.index(lacking)] = False
+    recording = replace(table(), inputs_recorded=recorded)
+    windows = windows_of(recording)
+    found = alone(windows, 0)
+    if grounded is None:
+        assert not found
+    else:
+        values = body_values(recording, 0, np.arange(len(recording.tick)))
+        floor = (values[:, 2] < STANDING_MOST_Z) & (values[:, ROTATION][:, 8] > STANDING_LEAST_UP)
+        assert found and all((floor[rows_in(window)] == grounded).all() for window in found)
+    assert len(alone(windows, 1)) > 20 and len(alone(windows, BALL)) > 20  # they have all they need
+
+
+def test_meetings_hold_all_bodies_that_are_near() -> None:
+    recording = clean(6, Form(table=True)).recording
+    meetings = [window for window in windows_of(recording, 200) if window.meeting]
+    assert {window.bodies for window in meetings} >= {(0, BALL), (0, 1)}
+    touched = 0
+    for window in meetings:
+        last = rows_in(window).stop
+        for one, other in ((0, 1), (0, BALL), (1, BALL)):
+            if together(recording, one, other)[window.row : min(window.row + 12, last)].any():
+                assert {one, other} <= set(window.bodies)
+                touched += 1
+    assert touched > 5
+
+
+def test_replays_hold_no_meetings_and_bare_balls_no_cars() -> None:
+    recording = replace(table(30), clock=TimeBase.FRAMES)
+    assert not any(window.meeting for window in windows_of(recording))
+    undriven = replace(table(), inputs=Inputs.NONE, inputs_recorded=np.zeros((2, 8), bool))
+    assert {window.bodies for window in windows_of(undriven)} == {(BALL,)}
+
+
+def test_windows_overlap_in_a_short_recording_alone() -> None:
+    scene = scene_of(table())
+    few = make_windows(scene, 20)
+    assert all(len(alone(few, body)) <= 20 for body in (0, 1, BALL))
+    short = windows_of(rows_of(table(), np.flatnonzero(table().segment == table().segment[0])[:100]))
+    starts = [window.row for window in alone(short, BALL)]
+    assert len(starts) > 8 and np.diff(starts).max() <= 8
+
+
+@pytest.mark.parametrize("rows", [0, 1])
+def test_what_shows_nothing_gives_no_window(rows: int) -> None:
+    assert windows_of(rows_of(table(), np.arange(rows))) == []
