@@ -31,6 +31,7 @@ _BORNE: Final = 0.85  # share of the windows in which a cause acts, held out, th
 _COVERED: Final = 0.3  # share of the windows beyond bounds that a cause has to explain
 _ALIKE: Final = 0.9  # share of what the best explains, from which on another is not told apart
 _LEAST: Final = 3  # windows that a cause has to explain, if so many are beyond bounds
+_FEWEST: Final = 2  # the same in a short file: one window may come near by chance
 _PLAIN: Final = (
     2.0  # multiples of a bound that one of them has to be off: what is hardly beyond may be chance
 )
@@ -338,7 +339,9 @@ class _Search:
             return None
         share = len(explained) / max(len(flagged), 1)
         borne = float((within[acting] & good[acting]).mean()) >= _BORNE and share >= _COVERED
-        borne &= len(explained) >= min(_LEAST, len(flagged)) and (before[explained].max(initial=0.0) > _PLAIN)
+        borne &= len(explained) >= (
+            _LEAST if one.sometimes else max(_FEWEST, min(_LEAST, len(flagged)))
+        ) and (before[explained].max(initial=0.0) > _PLAIN)
         if one.step == 0 and np.ptp(fits) > 0.03 and len(stretches) >= 4:
             borne = False
         low, high = self._interval(one, value, acting[whole[acting] <= _WITHIN])
