@@ -6,7 +6,7 @@ only if it does that in windows that had no part in fitting it. Others that do a
 it. If none does, the cause is something that is not tried here.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -183,10 +183,7 @@ def _spread(judged: Judged, numbers: np.ndarray, most: int) -> list[int]:
     return sorted([*chosen, *rest])
 
 
-def attribute(
-    judged: Judged, noise: Noise, catalogue: Sequence[Alteration], bench: Bench,
-    progress: Callable[[float], None] = lambda _: None,
-) -> Attribution:  # fmt: skip
+def attribute(judged: Judged, noise: Noise, catalogue: Sequence[Alteration], bench: Bench) -> Attribution:
     """Find what explains the windows of a recording that are beyond their bounds.
 
     Args:
@@ -194,13 +191,11 @@ def attribute(
         noise: What the recording leaves open.
         catalogue: The alterations to try.
         bench: The simulators.
-        progress: Is called with the share that is done.
     """
     sample = _Sample(judged, noise, bench)
     search = _Search(sample, catalogue)
     found = Attribution([], [], int(judged.beyond.sum()))
-    for number in range(_ROUNDS):
-        progress(number / _ROUNDS)
+    for _ in range(_ROUNDS):
         flagged = search.beyond()
         if len(flagged) <= _LEFT * len(search.first):
             break

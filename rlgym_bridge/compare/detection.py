@@ -4,7 +4,7 @@ Each window of each file is judged by itself, so other files and other windows c
 window beyond its bounds suffices.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -22,7 +22,7 @@ from rlgym_bridge.compare.window_simulation import (
     residuals,
     simulate,
 )
-from rlgym_bridge.compare.windows import BALL_TOUCHED, CAR_CONTACT, HORIZONS, Window, name_situation, thinned
+from rlgym_bridge.compare.windows import HORIZONS, Window, name_situation, thinned
 from rlgym_bridge.game import TICKS_PER_SECOND
 
 _FLOOR: Final = {"position": 0.03, "velocity": 0.05, "rotation": 0.0005, "spin": 0.005}
@@ -96,27 +96,22 @@ def ratios_of(off: np.ndarray, bounds: np.ndarray) -> np.ndarray:
     return np.asarray(np.nan_to_num(ratio, nan=0.0).max(-1))
 
 
-def judge_windows(
-    windows: Sequence[Window], noise: Noise, bench: Bench, progress: Callable[[float], None] = lambda _: None,
-) -> Judged:  # fmt: skip
+def judge_windows(windows: Sequence[Window], noise: Noise, bench: Bench) -> Judged:
     """Simulate windows of one recording and find their bounds.
 
     Args:
         windows: The windows.
         noise: What the recording leaves open.
         bench: The simulators.
-        progress: Is called with the share that is done.
     """
     windows = list(windows)
     base = simulate(windows, bench=bench)
     real = recorded(windows)
     off = apart(windows, real, base.values)
-    progress(0.3)
     bounds = _bounds(windows, noise, bench, base, _DRAWS, 1.0, _WIDER)
     names = _name(windows, base)
     doubtful = np.flatnonzero((ratios_of(off, bounds) > 1).any((1, 2)))
     again = np.array(thinned(doubtful.tolist(), _AGAIN), int)
-    progress(0.7)
     if len(again):
         _judge_again(windows, noise, bench, base, off, bounds, again)
         _judge_earlier(windows, noise, bench, off, bounds, again)
@@ -206,16 +201,15 @@ def _bounds(
             )
             for place, body in enumerate(window.bodies):
                 unseen = unseen_parts(window, body)
-                if window.scene.time_slack:
-                    grown = _BETWEEN_TICKS * grown
+                floors = (_BETWEEN_TICKS if window.scene.time_slack else 1.0) * grown
                 around = wider
                 blind = body != BALL or window.scene.unseen  # a ball's contacts of every tick are known
                 if body == BALL and not window.meeting and base.kicked[number, end, place]:
-                    grown = _BOUNCED * grown
+                    floors = _BOUNCED * floors
                 if blind and not window.meeting and base.kicked[number, end, place]:
-                    grown, around = np.array([_HULL_FLOOR[part] for part in PARTS]), _HULL * wider
+                    floors, around = np.array([_HULL_FLOOR[part] for part in PARTS]), _HULL * wider
                 own = np.array([noise.bodies[body].of(part) for part in PARTS])
-                most[number, end, place] = around * most[number, end, place] + 3 * np.sqrt(3) * own + grown
+                most[number, end, place] = around * most[number, end, place] + 3 * np.sqrt(3) * own + floors
                 most[number, end, place, unseen] = np.inf
     return most
 
@@ -241,7 +235,3 @@ def _name(windows: Sequence[Window], base: Simulated) -> np.ndarray:
                     bool(base.jumped[number, place]),
                 )  # fmt: skip
     return names
-
-
-MEETINGS: Final = (BALL_TOUCHED, CAR_CONTACT)
-"""Situations in which bodies meet."""

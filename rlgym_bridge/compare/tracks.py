@@ -245,24 +245,6 @@ class Drive:
             controls[:, _BOOST] *= self._burns[start + before.clip(0, len(times) - 1)]
         return np.asarray(controls)
 
-    def held(self, control: int, value: float, since: float | None = None) -> "Drive":
-        """Return the same inputs with a control held at a value.
-
-        Args:
-            control: Its column.
-            value: The value.
-            since: Tick at whose end it begins to act; it is 0 before. None for always.
-        """
-        other = copy(self)
-        other.rows = self.rows.copy()
-        other.rows[:, control] = value
-        if control == _BOOST:
-            other._burns = None
-        if since is not None:
-            early = self._acts <= since - self._back
-            other.rows[early, control] = 0.0
-        return other
-
 
 def _burns(amount: np.ndarray) -> np.ndarray | None:
     """Tell in which rows a tank holds something; None where nobody knows."""

@@ -11,7 +11,7 @@ from rlgym_bridge.sim.simulator import ROCKETSIM2, ROCKETSIM3
 from rlgym_bridge.user_input.arguments import count_of
 
 SIMULATOR_NAMES = {ROCKETSIM3: "RocketSim 3", ROCKETSIM2: "RocketSim 2.2.1"}
-"""What people call the simulators."""
+"""Names of the simulators for people."""
 
 
 def conclude_field_test(found: FieldReport) -> list[str]:

@@ -186,7 +186,7 @@ def is_installed(name: str) -> bool:
 
 
 DEFAULT_SIMULATOR: Final = ROCKETSIM3 if is_installed(ROCKETSIM3) else ROCKETSIM2
-"""What steps matches where nobody says: RocketSim 3 where its module is installed."""
+"""The simulator of those who name none: RocketSim 3 if its module is installed."""
 
 
 def check_simulator(name: object) -> str:
