@@ -7,24 +7,11 @@ import pytest
 
 from rlgym_bridge.compare.comparison import compare_recordings
 from rlgym_bridge.recording.recording import Recording
-from rlgym_bridge.recording.replays import replay_recording
-from tests.support.made_replays import BALL, MATCH, MadeReplay
+from tests.support.made_replays import BALL, MATCH, MadeReplay, read_made
 
 HOCKEY = ("Archetypes.GameEvent.GameEvent_Hockey", "Archetypes.Ball.Ball_Puck")
 KNOCKOUT = "Archetypes.KnockOut.GameEvent_Knockout"
 _FRAMES = 90
-
-
-@pytest.fixture(autouse=True)
-def parser(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(replay_recording, "_parse", lambda path: path)
-
-
-def read(replay: MadeReplay) -> Recording:
-    class Parsed(dict):  # type: ignore[type-arg]
-        name = "made.replay"
-
-    return replay_recording.read_replay(Parsed(replay.parsed()))  # type: ignore[arg-type]
 
 
 def rolling(replay: MadeReplay, *balls: int, told: Callable[[int], None] = lambda number: None) -> Recording:
@@ -34,7 +21,7 @@ def rolling(replay: MadeReplay, *balls: int, told: Callable[[int], None] = lambd
             replay.move(ball, 1000.0 * place + 10 * number)
         told(number)
         replay.frame()
-    return read(replay)
+    return read_made(replay)
 
 
 def puck(bounciness: float, every: int = 30) -> Recording:

@@ -6,21 +6,7 @@ import numpy as np
 import pytest
 
 from rlgym_bridge.compare.timed_recording import near_others
-from rlgym_bridge.recording.recording import Recording
-from rlgym_bridge.recording.replays import replay_recording
-from tests.support.made_replays import MadeReplay
-
-
-@pytest.fixture(autouse=True)
-def parser(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(replay_recording, "_parse", lambda path: path)
-
-
-def read(replay: MadeReplay) -> Recording:
-    class Parsed(dict):  # type: ignore[type-arg]
-        name = "made.replay"
-
-    return replay_recording.read_replay(Parsed(replay.parsed()))  # type: ignore[arg-type]
+from tests.support.made_replays import MadeReplay, read_made
 
 
 def test_more_than_four_players_of_a_team_are_read() -> None:
@@ -31,7 +17,7 @@ def test_more_than_four_players_of_a_team_are_read() -> None:
         for number, car in enumerate(cars):
             replay.move(car, 500.0 * number + 10 * step)
         replay.frame()
-    found = read(replay)
+    found = read_made(replay)
     assert (found.state.layout.blue, found.state.layout.orange) == (6, 1)
     np.testing.assert_allclose(found.state.car_position[2, :6, 0], 500 * np.arange(6) + 20)
     assert found.car_shown[:, :6].all() and found.state.copy().layout.blue == 6
@@ -55,7 +41,7 @@ def test_a_player_who_comes_back_has_the_same_car(account: str) -> None:
         replay.move(again, 3000.0)
         replay.move(other, 2000.0 + 10 * step)
         replay.frame()
-    found = read(replay)
+    found = read_made(replay)
     assert found.state.agents == ("blue-0", "orange-0")
     assert found.car_present[:, 0].tolist() == [True] * 2 + [False] * 3 + [True] * 2
     assert found.car_shown[:, 0].tolist() == found.car_present[:, 0].tolist()
@@ -69,7 +55,7 @@ def test_two_players_with_one_name_are_two() -> None:
     replay.move(one, 100.0)
     replay.move(other, 900.0)
     replay.frame()
-    found = read(replay)
+    found = read_made(replay)
     assert found.state.layout.blue == 2
     assert found.state.car_position[0, :, 0].tolist() == [100, 900]
 
@@ -88,7 +74,7 @@ def test_an_account_that_is_told_late_keeps_the_car() -> None:
     _, again = replay.join(0, "another name", "0815")
     replay.move(again, 20.0)
     replay.frame()
-    found = read(replay)
+    found = read_made(replay)
     assert found.state.layout.cars == 1 and found.car_shown[:, 0].tolist() == [True, True, False, True]
 
 
@@ -103,7 +89,7 @@ def test_who_has_left_is_near_nobody() -> None:
             replay.move(leaves[1], 60.0 + 10 * step)
         replay.move(stays, 10.0 * step)
         replay.frame()
-    near = near_others(read(replay))
+    near = near_others(read_made(replay))
     assert near[:4, 1].all() and not near[4:, 1].any()
 
 
@@ -112,7 +98,7 @@ def test_nothing_of_a_player_is_kept(tmp_path: Path) -> None:
     _, car = replay.join(0, "somebody", "0815")
     replay.move(car, 0.0)
     replay.frame()
-    found = read(replay)
+    found = read_made(replay)
     kept = repr(vars(found)) + repr(vars(found.state))
     assert "somebody" not in kept and "0815" not in kept
 
@@ -133,4 +119,4 @@ def test_a_number_that_is_not_finite_is_refused(part: str) -> None:
     else:
         frame["updated_actors"][0]["attribute"]["RigidBody"][part]["x"] = None
     with pytest.raises(ValueError, match=r"has a number that is not finite in frame 2: is the file whole"):
-        replay_recording.read_replay(made)  # type: ignore[arg-type]
+        read_made(made)

@@ -1,6 +1,10 @@
 """Replays made by hand, in the form in which the parser gives them: players join, move and leave."""
 
 from typing import Any
+from unittest import mock
+
+from rlgym_bridge.recording.recording import Recording
+from rlgym_bridge.recording.replays import replay_recording
 
 MATCH = "Archetypes.GameEvent.GameEvent_Soccar"
 BALL = "Archetypes.Ball.Ball_Default"
@@ -88,3 +92,13 @@ class MadeReplay:
         if name not in self._objects:
             self._objects.append(name)
         return self._objects.index(name)
+
+
+def read_made(replay: "MadeReplay | dict[str, Any]") -> Recording:
+    """Return a made replay, or what it parses to, as `read_replay` reads it, without the parser of files."""
+
+    class Parsed(dict):  # type: ignore[type-arg]
+        name = "made.replay"
+
+    with mock.patch.object(replay_recording, "_parse", lambda path: path):
+        return replay_recording.read_replay(Parsed(replay if isinstance(replay, dict) else replay.parsed()))  # type: ignore[arg-type]
