@@ -8,17 +8,23 @@ from typing import Final
 
 from rlgym_bridge.sim.simulator import ROCKETSIM3, check_simulator
 from tests.physics.capture_tables import describe_captures
-from tests.physics.window_tables import describe_windows
+from tests.physics.window_tables import CAPTURES, describe_windows
 from tests.support.free_runs import capture_files, load_capture
 from tests.support.real_data import REAL_DATA
 
+_SITUATIONS: Final = (
+    "",
+    "Below, windows begin all along the captures, as in [compare](../gap/compare.md). A cell holds p50 / p90",
+    "of the error of position in uu, then of velocity in uu/s, and how many windows there were. The capture",
+    "without the pitch of its dodge is left out. What this means for training is in",
+    "[a text for RLGym's makers](../gap/physics.md#a-text-for-rlgyms-makers).",
+)
 _OLDER: Final = (
     "## Older recordings",
     "",
     "Here clocks have to be fitted, and ticks by which inputs act late, for each simulator by itself.",
-    "Windows begin all along a recording, as in [compare](../gap/compare.md). A cell holds p50 / p90 of the",
-    "error of position in uu, then of velocity in uu/s, and how many windows there were. The cars of replays",
-    "are left out, because a replay does not hold all of their inputs. Not all errors are of the physics:",
+    "The cars of replays are left out, because a replay does not hold all of their inputs. Not all errors",
+    "are of the physics:",
     "the balls of 2018 show no cut of velocities as today's do, the rows of replays say no exact tick,",
     "drives and turns hang on the ticks by which inputs act late, and speeds at the end of turns were not",
     "measured in all directions. Cars on the floor of 2018 show 8.3 uu/s downwards that move them nowhere.",
@@ -40,7 +46,8 @@ def main() -> None:
         )
     captures = [load_capture(path) for path in files]
     older = [*_OLDER, *describe_windows()]
-    text = "\n".join([*_heading(), *describe_captures(captures), "", *older]) + "\n"
+    situations = [*_SITUATIONS, *describe_windows([CAPTURES])]
+    text = "\n".join([*_heading(), *describe_captures(captures), *situations, "", *older]) + "\n"
     if options.write:
         options.write.write_text(text, encoding="utf-8")
     else:

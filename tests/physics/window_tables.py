@@ -39,6 +39,8 @@ class Recordings(NamedTuple):
     columns: str
 
 
+CAPTURES: Final = Recordings("captures of 2026, by situation", "game-2026/[!c]*.csv", "capture.toml")
+"""All but clean-dodge, which lacks the pitch of its dodge."""
 _SETS: Final = (
     Recordings("free balls, 2018", "ball/*.csv", "lobot-ball.toml"),
     Recordings("flight of 70 s, 2018", "car/aerial_120hz.txt", "lobot-car.toml"),
@@ -49,10 +51,10 @@ _SETS: Final = (
 )
 
 
-def describe_windows() -> list[str]:
-    """Return the lines of the page's part on older recordings; those that are absent are left out."""
+def describe_windows(sets: Sequence[Recordings] = _SETS) -> list[str]:
+    """Return a table for each kind of recordings, the older ones by default; absent ones are left out."""
     lines = []
-    for kind in _SETS:
+    for kind in sets:
         files = sorted(REAL_DATA.glob(kind.files))
         if files:
             recordings = [read_recording(file, kind.columns) for file in files]
