@@ -5,7 +5,7 @@ use std::ops::RangeInclusive as Range;
 
 use numpy::ndarray::Dimension;
 use numpy::{
-    BorrowError, Element, PyArray, PyArrayMethods, PyReadonlyArray, PyReadwriteArray2, PyUntypedArray,
+    BorrowError, Element, PyArray, PyArrayMethods, PyReadonlyArray, PyReadwriteArray, PyUntypedArray,
     PyUntypedArrayMethods,
 };
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
@@ -13,6 +13,9 @@ use pyo3::prelude::*;
 use pyo3::types::PyInt;
 
 use crate::errors::{Error, Result, refuse};
+
+/// Why the slices of an array can be had.
+pub const CHECKED: &str = "an array that was checked";
 
 /// What a caller may have given instead of an array.
 pub type Object<'py> = Bound<'py, PyAny>;
@@ -51,13 +54,18 @@ pub fn readable<'py, T: Element, D: Dimension>(
     fitting(name, object, shapes, "np.require")?.try_readonly().map_err(|error| unusable(name, &error))
 }
 
-/// Return an array to write, `(matches, size)`.
-pub fn writable<'py>(
+/// Return an array to write, of one shape.
+pub fn writable<'py, T: Element, D: Dimension>(
     name: &str,
     object: &Object<'py>,
-    shape: [usize; 2],
-) -> Result<PyReadwriteArray2<'py, f32>> {
-    fitting(name, object, &[&shape], "np.zeros")?.try_readwrite().map_err(|error| unusable(name, &error))
+    shape: &[usize],
+) -> Result<PyReadwriteArray<'py, T, D>> {
+    fitting(name, object, &[shape], "np.zeros")?.try_readwrite().map_err(|error| unusable(name, &error))
+}
+
+/// Return the shape of what may be an array, that of a single number where it is none.
+pub fn shape_of(object: &Object<'_>) -> Vec<usize> {
+    object.cast::<PyUntypedArray>().map_or(Vec::new(), |array| array.shape().to_vec())
 }
 
 /// Return an array of the wanted dtype and shape, whose numbers lie one after another.

@@ -4,6 +4,7 @@
 
 pub mod arguments;
 pub mod bounce;
+pub mod conditions;
 pub mod controls;
 pub mod errors;
 pub mod events;
@@ -12,7 +13,9 @@ pub mod game;
 pub mod layout;
 pub mod matches;
 pub mod mutators;
+pub mod observations;
 pub mod panics;
+pub mod rewards;
 pub mod statistics;
 pub mod steps;
 pub mod view;
@@ -49,11 +52,15 @@ fn pad_positions() -> Result<Vec<(f32, f32, f32, bool)>> {
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<layout::Layout>()?;
     module.add_class::<matches::Matches>()?;
+    module.add_class::<observations::Observer>()?;
+    module.add_class::<rewards::Rewards>()?;
+    module.add_class::<conditions::Conditions>()?;
     module.add("MatchError", module.py().get_type::<MatchError>())?;
     module.add("KINDS", events::KINDS.into_iter().zip(0u8..).collect::<Vec<_>>())?;
     module.add("VERSION", env!("CARGO_PKG_VERSION"))?;
     module.add("SOURCE_HASH", env!("SOURCE_HASH"))?;
     module.add_function(wrap_pyfunction!(matches::step_groups, module)?)?;
+    module.add_function(wrap_pyfunction!(rewards::add_rewards, module)?)?;
     module.add_function(wrap_pyfunction!(load_meshes, module)?)?;
     module.add_function(wrap_pyfunction!(meshes_loaded, module)?)?;
     module.add_function(wrap_pyfunction!(pad_positions, module)?)?;

@@ -9,7 +9,7 @@ use numpy::{
 use pyo3::prelude::*;
 use rocketsim::{Arena, ArenaConfig, GameMode};
 
-use crate::arguments::{Object, Whole, busy, readable, writable};
+use crate::arguments::{CHECKED, Object, Whole, busy, readable, writable};
 use crate::controls::{self, CONTROLS};
 use crate::errors::{Death, Error, Result, refuse};
 use crate::events;
@@ -28,8 +28,6 @@ const MOST_FORECAST: usize = 72_000;
 /// Calls in which a test can let a match panic.
 const CALLS: [&str; 8] =
     ["step", "put", "nudge", "kickoff", "clone_into", "respawn", "demolish", "forecast_ball"];
-/// Why the slices of an array can be had.
-const CHECKED: &str = "an array that was checked";
 
 /// The object that a method is called of.
 type Own<'py> = Bound<'py, Matches>;
@@ -116,7 +114,7 @@ impl Matches {
 
     /// Return the buffer of all matches.
     fn buffer<'py>(&self, buffer: &Object<'py>) -> Result<PyReadwriteArray2<'py, f32>> {
-        writable("buffer", buffer, [self.games.len(), self.layout.size])
+        writable("buffer", buffer, &[self.games.len(), self.layout.size])
     }
 
     /// Return the numbers of some matches that are alive.

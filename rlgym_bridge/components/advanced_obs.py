@@ -106,7 +106,7 @@ class AdvancedObs(TableObs[_Number, _AdvancedTable]):
 
     def build_batch(self, state: MatchState, cars: Sequence[int] | None = None) -> np.ndarray:
         """Return observations `(N, cars, size)` float32; see `TableObs.build_batch`."""
-        table = self._table_of(state, cars)
+        table = self.table_of(state, cars)
         shown = state.buffer.take(table.columns, 1)
         observations: np.ndarray = shown - state.buffer.take(table.origins, 1) * table.relative
         observations *= table.scales

@@ -99,7 +99,7 @@ class GapCondition(BatchCondition):
         return dict.fromkeys(agents, bool(shared_info.get(self._KEY, False)))
 
 
-class _TimedCondition(BatchCondition):
+class TimedCondition(BatchCondition):
     """Over when a time has passed since some tick of each match.
 
     Args:
@@ -132,7 +132,7 @@ class _TimedCondition(BatchCondition):
         else:
             self._since[begun] = state.frame[begun]
 
-    def _ticks_since(self, state: MatchState) -> np.ndarray:
+    def ticks_since(self, state: MatchState) -> np.ndarray:
         """Return the `(N,)` int32 ticks themselves, to be read and written.
 
         Raises:
@@ -146,11 +146,11 @@ class _TimedCondition(BatchCondition):
         return self._since
 
     def _is_over(self, state: MatchState) -> np.ndarray:
-        over: np.ndarray = (state.frame - self._ticks_since(state)) / TICKS_PER_SECOND >= self.timeout_seconds
+        over: np.ndarray = (state.frame - self.ticks_since(state)) / TICKS_PER_SECOND >= self.timeout_seconds
         return over
 
 
-class TimeoutCondition(_TimedCondition):
+class TimeoutCondition(TimedCondition):
     """Over when the episode has lasted `timeout_seconds` of game time.
 
     Args:
@@ -169,7 +169,7 @@ class TimeoutCondition(_TimedCondition):
         return self._is_over(state)
 
 
-class NoTouchTimeoutCondition(_TimedCondition):
+class NoTouchTimeoutCondition(TimedCondition):
     """Over when no car has touched the ball for `timeout_seconds` of game time.
 
     Args:
@@ -186,7 +186,7 @@ class NoTouchTimeoutCondition(_TimedCondition):
             RuntimeError: The matches were never begun.
         """
         touched = (state.car_ball_touches > 0).any(1)
-        np.copyto(self._ticks_since(state), state.frame, where=touched)
+        np.copyto(self.ticks_since(state), state.frame, where=touched)
         over: np.ndarray = self._is_over(state) & ~touched
         return over
 

@@ -87,7 +87,7 @@ class DefaultObs(TableObs[Element, _ObsTable]):
 
     def build_batch(self, state: MatchState, cars: Sequence[int] | None = None) -> np.ndarray:
         """Return observations `(N, cars, size)` float32; see `TableObs.build_batch`."""
-        table = self._table_of(state, cars)
+        table = self.table_of(state, cars)
         observations: np.ndarray = state.buffer.take(table.columns, 1)
         observations *= table.scales
         return observations

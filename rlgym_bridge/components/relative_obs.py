@@ -73,7 +73,7 @@ class RelativeObs(DefaultObs):
         own = tuple(range(state.layout.cars) if cars is None else cars)
         around = find_surroundings(state.layout, own, self.zero_padding, self.pos_coef, self.lin_vel_coef)
         _, local = look_from_cars(state, around)
-        local = local.take(_order(local.shape[2]), 2)
+        local = local.take(order_vectors(local.shape[2]), 2)
         return np.concatenate([absolute, local.reshape(*absolute.shape[:2], -1)], 2)
 
     def names(self, blue: int, orange: int, car: int = 0) -> tuple[str, ...]:
@@ -158,13 +158,15 @@ def look_from_cars(state: MatchState, around: Surroundings) -> tuple[np.ndarray,
     lengths = np.sqrt(np.add.reduce(directions * directions, -1, keepdims=True))
     directions /= np.maximum(lengths, _TINY)
     vectors *= around.scales
-    # A rotation's columns are forward, right and up: a vector times it is the vector seen from the car.
-    return vectors, vectors @ state.buffer.take(around.rotations, 1)
+    # A rotation's columns are forward, right and up: a vector times it is the vector seen from the car. A
+    # matrix product would round as the processor's kernels do; these sums go in one order everywhere.
+    local: np.ndarray = np.einsum("mcvi,mcij->mcvj", vectors, state.buffer.take(around.rotations, 1))
+    return vectors, local
 
 
 @lru_cache
-def _order(vectors: int) -> np.ndarray:
-    """Return the order of the vectors in the observation: ball, as `_BALL` says, then cars."""
+def order_vectors(vectors: int) -> np.ndarray:
+    """Return the order of the vectors in a RelativeObs, `(vectors,)`: ball, as `_BALL` says, then cars."""
     return np.array([3, 0, 4, 1, 2, *range(len(_BALL), vectors)], np.intp)
 
 

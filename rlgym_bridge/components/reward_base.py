@@ -108,6 +108,8 @@ class WeightedSum(BatchReward):
     Attributes:
         parts: The rewards.
         weights: Their weights.
+        foreign: The first part without a batch form; None where all have one.
+        last: Of each part `(N, cars)` float32 in the latest call, so that a bad number finds its name.
 
     Raises:
         TypeError: Something is no pair of an RLGym reward and a weight.
@@ -139,8 +141,8 @@ class WeightedSum(BatchReward):
         self.parts = tuple(reward for reward, _ in rewards)
         self.weights = tuple(float(weight) for _, weight in rewards)
         self.team_spirit, self.zero_sum = team_spirit, zero_sum
-        self._foreign = foreign_part(self)
-        self._last: list[np.ndarray] = []  # of each part (N, cars), so that a bad number finds its name
+        self.foreign = foreign_part(self)
+        self.last: Sequence[np.ndarray] = ()
 
     def reward_batch(
         self, before: MatchState, after: MatchState, terminated: np.ndarray, truncated: np.ndarray
@@ -150,7 +152,7 @@ class WeightedSum(BatchReward):
         Raises:
             TypeError: A part has no batch form; the message says which.
         """
-        refuse_foreign(self, self._foreign, "reward_batch", "get_rewards")
+        refuse_foreign(self, self.foreign, "reward_batch", "get_rewards")
         columns = [
             checked_shape(part, part.reward_batch(before, after, terminated, truncated), after)
             for part in self.parts
@@ -175,7 +177,7 @@ class WeightedSum(BatchReward):
         shared_info: dict[str, Any],
     ) -> dict[Hashable, float]:
         """Return the agents' sums; arguments and errors as for any `BatchReward`."""
-        if self._foreign is None:
+        if self.foreign is None:
             return super().get_rewards(agents, state, is_terminated, is_truncated, shared_info)
         after = from_rlgym(state)
         before = self._take_before(after)
@@ -229,7 +231,7 @@ class WeightedSum(BatchReward):
         Returns:
             `(N, cars)` float32.
         """
-        self._last = [np.asarray(column, np.float32) for column in columns]
+        self.last = [np.asarray(column, np.float32) for column in columns]
         return self._sum(layout)
 
     def _asked(self, agents: Sequence[Hashable], state: GameState[Any]) -> list[Hashable]:
@@ -237,8 +239,8 @@ class WeightedSum(BatchReward):
 
     def _sum(self, layout: Layout) -> np.ndarray:
         """Return the parts of this call as one, `(N, cars)` float32."""
-        total = np.zeros_like(self._last[0], np.float32)
-        for column, weight in zip(self._last, self.weights, strict=True):
+        total = np.zeros_like(self.last[0], np.float32)
+        for column, weight in zip(self.last, self.weights, strict=True):
             total += np.float32(weight) * column
         teams = total[:, : layout.blue], total[:, layout.blue :]  # views
         if self.team_spirit:
@@ -363,7 +365,7 @@ def name_of_bad(
         return None
     who, guilty = f"reward {type(reward).__name__}", reward
     if isinstance(reward, WeightedSum):
-        for part, weight, numbers in zip(reward.parts, reward.weights, reward._last, strict=True):
+        for part, weight, numbers in zip(reward.parts, reward.weights, reward.last, strict=True):
             if not np.isfinite(numbers).all():
                 if isinstance(part, WeightedSum):
                     return name_of_bad(part, numbers, agents, first_match)

@@ -134,7 +134,7 @@ class TableObs(ObsBuilder[Any, np.ndarray, GameState[Any], tuple[str, int]], Gen
     def _table(self, rows: list[list[Number]]) -> Table:
         """Return the numbers of some cars as arrays."""
 
-    def _table_of(self, state: MatchState, cars: Sequence[int] | None) -> Table:
+    def table_of(self, state: MatchState, cars: Sequence[int] | None) -> Table:
         """Return the table of some cars, None for all, in matches like these."""
         layout, chosen = state.layout, None if cars is None else tuple(cars)
         table = self._tables.get((layout, chosen))

@@ -25,10 +25,10 @@ _BALL: Final = tuple(
     for axis in ("forward", "right", "up")
 )
 _CAR: Final = tuple(name.removeprefix("enemy-0/") for name in _FULL if name.startswith("enemy-0/"))
-_SEEN: Final = tuple(name.replace("enemy-0/", "") for name in _FULL if name.startswith("relative/enemy-0/"))
-_BLOCK: Final = ("there", *_CAR, *_SEEN)
-_HEAD: Final = _FULL.index("enemy-0/position/x")  # numbers of ball, pads and the own car
-_OTHERS: Final = _HEAD + len(_BALL)  # where the blocks begin
+SEEN: Final = tuple(name.replace("enemy-0/", "") for name in _FULL if name.startswith("relative/enemy-0/"))
+BLOCK: Final = ("there", *_CAR, *SEEN)
+HEAD: Final = _FULL.index("enemy-0/position/x")  # numbers of ball, pads and the own car
+OTHERS: Final = HEAD + len(_BALL)  # where the blocks begin
 
 _FARTHEST: Final = 2e4  # uu, more than any distance in the field
 
@@ -66,7 +66,7 @@ class TeamObs(DefaultObs):
 
     def get_obs_space(self, agent: Hashable) -> tuple[str, int]:
         """Return `("real", size)`."""
-        return "real", _OTHERS + len(_BLOCK) * self._others
+        return "real", OTHERS + len(BLOCK) * self._others
 
     def build_batch(self, state: MatchState, cars: Sequence[int] | None = None) -> np.ndarray:
         """Return observations `(N, cars, size)` float32, scaled; see `TableObs.build_batch`."""
@@ -76,39 +76,44 @@ class TeamObs(DefaultObs):
         vectors, local = look_from_cars(state, around)
         shape = (*observations.shape[:2], self._others, -1)
         first = DIRECTIONS + 2  # vectors before those of cars
-        observations[:, :, _HEAD:_OTHERS] = local[:, :, :first].reshape(*shape[:2], -1)
-        blocks = observations[:, :, _OTHERS:].reshape(shape)  # a view
+        observations[:, :, HEAD:OTHERS] = local[:, :, :first].reshape(*shape[:2], -1)
+        blocks = observations[:, :, OTHERS:].reshape(shape)  # a view
         blocks[..., 0] = around.there
-        blocks[..., -len(_SEEN) :] = local[:, :, first:].reshape(shape)
+        blocks[..., -len(SEEN) :] = local[:, :, first:].reshape(shape)
         if max(state.layout.blue, state.layout.orange) > 1:
             order = self._nearest_first(vectors[:, :, first::2], around)
-            blocks[:] = blocks.reshape(-1, len(_BLOCK)).take(order, 0).reshape(shape)
+            blocks[:] = blocks.reshape(-1, len(BLOCK)).take(order, 0).reshape(shape)
         return observations
 
     def _nearest_first(self, away: np.ndarray, around: Surroundings) -> np.ndarray:
         """Return the order of all blocks, `(N * cars * others,)` int, from `(N, cars, others, 3)`."""
         # The sum is float64, in which a rank takes nothing from a distance.
-        distances = np.add.reduce(away * away, -1) + (self._ranks - self._farthest * around.there)
+        distances = np.add.reduce(away * away, -1) + self.rank_blocks(around)
         order = distances.argsort(-1, kind="stable").reshape(-1, self._others)
         order += np.arange(0, order.size, self._others)[:, None]
         flat: np.ndarray = order.reshape(-1)
         return flat
 
+    def rank_blocks(self, around: Surroundings) -> np.ndarray:
+        """Return what keeps groups of blocks apart, `(cars, others)` float64, to add to squared distances."""
+        ranks: np.ndarray = self._ranks - self._farthest * around.there
+        return ranks
+
     def _elements(self, layout: Layout, car: int) -> list[Element]:
         """Return the elements of one car's observation, in order; what is filled in later is 0."""
         every = super()._elements(layout, car)
         filler = layout.column("phase")  # always finite
-        elements = [*every[:_HEAD], *(Element(name, filler, 0.0) for name in _BALL)]
+        elements = [*every[:HEAD], *(Element(name, filler, 0.0) for name in _BALL)]
         for place in range(self._others):
             enemy = place - self._mates
             who = f"ally-{place}" if enemy < 0 else f"enemy-{enemy}"
-            begin = _HEAD + place * len(_CAR)
+            begin = HEAD + place * len(_CAR)
             block = [
                 Element("", filler, 0.0),
                 *every[begin : begin + len(_CAR)],
-                *[Element("", filler, 0.0)] * len(_SEEN),
+                *[Element("", filler, 0.0)] * len(SEEN),
             ]
             elements += [
-                element._replace(name=f"{who}/{name}") for name, element in zip(_BLOCK, block, strict=True)
+                element._replace(name=f"{who}/{name}") for name, element in zip(BLOCK, block, strict=True)
             ]
         return elements

@@ -7,18 +7,23 @@ import numpy as np
 
 from rlgym_bridge.components.actions import RepeatAction
 from rlgym_bridge.components.batch_form import foreign_leaves, works_in_batches
+from rlgym_bridge.components.beginnings import BEGINNINGS
 from rlgym_bridge.components.given_arrays import check_observations, describe_array
-from rlgym_bridge.components.mutators import blank_state
-from rlgym_bridge.components.reward_base import checked_shape, name_of_bad
+from rlgym_bridge.components.mutators import WeightedMutator, blank_state
+from rlgym_bridge.components.reward_base import name_of_bad
 from rlgym_bridge.components.spec import Components
 from rlgym_bridge.components.user_errors import locate_method
 from rlgym_bridge.controls import checked_rows
 from rlgym_bridge.derived_fields import derive
 from rlgym_bridge.sim.episode_hitboxes import draw_hitboxes
-from rlgym_bridge.state import MatchState
+from rlgym_bridge.sim.native_parts import build_batch, done_batch, reward_batch
+from rlgym_bridge.state import MatchState, layout_of
 
 Judgement = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 """Observations `(matches, cars, size)`, terminated and truncated `(matches,)`, rewards `(matches, cars)`."""
+
+_BLOCK: Final = 32
+"""States that are drawn at once where fewer are needed: one drawn alone takes as long as the block."""
 
 _KINDS: Final = (
     "obs_builder", "parser", "reward_fn", "termination_cond", "truncation_cond", "state_mutator",
@@ -46,10 +51,28 @@ class BatchParts:
         self._conditions: Sequence[Any] = (components.termination_cond, components.truncation_cond)
         self._sizes, self._hitboxes = team_sizes, hitboxes
         self._tick_skip = tick_skip or 1
+        self._block = _BLOCK if is_standard_mutator(self._mutator) else 1
+        self.forget()
+
+    def forget(self) -> None:
+        """Drop the states that are drawn and not used yet, where a new seed begins."""
+        self._drawn = np.empty((0, layout_of(*self._sizes).size), np.float32)
 
     def new_states(self, matches: np.ndarray, random: np.random.Generator) -> MatchState:
-        """Return states that begin episodes in some matches, `(n,)` int."""
-        state = blank_state(*self._sizes, len(matches))
+        """Return states that begin episodes in some matches, `(n,)` int.
+
+        Standard mutators draw in blocks. Those of a user are called for just these matches, for they may
+        change from episode to episode.
+        """
+        missing = len(matches) - len(self._drawn)
+        if missing > 0:
+            new = self._draw(max(missing, self._block), random)
+            self._drawn = np.concatenate((self._drawn, new.buffer)) if len(self._drawn) else new.buffer
+        states, self._drawn = np.split(self._drawn, [len(matches)])
+        return MatchState(*self._sizes, len(matches), states)
+
+    def _draw(self, count: int, random: np.random.Generator) -> MatchState:
+        state = blank_state(*self._sizes, count)
         state.car_hitbox[:] = draw_hitboxes(self._hitboxes, state.car_hitbox.shape, random)
         self._mutator.apply_batch(state, random)
         derive(state)
@@ -78,7 +101,7 @@ class BatchParts:
 
     def observe(self, seen: MatchState) -> np.ndarray:
         """Return checked observations `(n, cars, size)` of the matches of a state."""
-        return check_observations(self._obs, self._obs.build_batch(seen), seen, range(seen.layout.cars))
+        return check_observations(self._obs, build_batch(self._obs, seen), seen, range(seen.layout.cars))
 
     def rows(self, actions: np.ndarray, state: MatchState) -> np.ndarray:
         """Return control rows `(matches, cars, ticks, 8)`, with a stride of 0 where one is held."""
@@ -111,8 +134,7 @@ class BatchParts:
         )
         if self._reward is None:
             return obs, terminated, truncated, np.zeros((after.matches, after.layout.cars), np.float32)
-        given = self._reward.reward_batch(before, after, terminated, truncated)
-        rewards = checked_shape(self._reward, given, after)
+        rewards = reward_batch(self._reward, before, after, terminated, truncated)
         refuse_bad(self._reward, rewards, after.agents)
         return obs, terminated, truncated, rewards
 
@@ -130,13 +152,20 @@ def refuse_bad(reward: Any, rewards: np.ndarray, agents: Sequence[str]) -> None:
 
 def ask_batch_condition(condition: Any, after: MatchState) -> np.ndarray:
     """Return the matches that a condition ends, `(matches,)` bool."""
-    done = condition.done_batch(after)
+    done = done_batch(condition, after)
     if not isinstance(done, np.ndarray) or done.dtype != bool or done.shape != (after.matches,):
         raise ValueError(
             f"condition {type(condition).__name__} gave {describe_array(done)}, expected an array "
             f"({after.matches},) of bool: one a match{locate_method(condition, 'done_batch')}"
         )
     return done
+
+
+def is_standard_mutator(mutator: Any) -> bool:
+    """Tell whether a mutator and all its parts are classes of this project, which draw each state anew."""
+    if type(mutator) is WeightedMutator:
+        return all(map(is_standard_mutator, mutator.parts))
+    return type(mutator) in {type(one) for one in BEGINNINGS.values()}
 
 
 def is_batch(components: Components) -> bool:

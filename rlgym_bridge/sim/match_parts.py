@@ -19,7 +19,6 @@ from rlgym_bridge.components.batch_base import car_of
 from rlgym_bridge.components.batch_form import join_columns, open_parts, works_in_batches
 from rlgym_bridge.components.episode import ComponentCalls
 from rlgym_bridge.components.mutator_base import apply_mutator
-from rlgym_bridge.components.reward_base import checked_shape
 from rlgym_bridge.components.spec import Components
 from rlgym_bridge.components.user_errors import locate_method
 from rlgym_bridge.controls import checked_plan
@@ -27,6 +26,7 @@ from rlgym_bridge.game import HITBOXES
 from rlgym_bridge.rlgym_state import base_state, from_rlgym
 from rlgym_bridge.sim.batch_parts import BatchParts, Judgement, ask_batch_condition, refuse_bad
 from rlgym_bridge.sim.episode_hitboxes import draw_hitboxes
+from rlgym_bridge.sim.native_parts import reward_batch
 from rlgym_bridge.state import MatchState
 
 
@@ -110,6 +110,10 @@ class MatchParts:
         self._batch_conditions: list[Any] = [
             leaf.first for leaf in asked if leaf.is_batch and isinstance(leaf.first, DoneCondition)
         ]
+
+    def forget(self) -> None:
+        """Drop the states that are drawn and not used yet, where a new seed begins."""
+        self._ours.forget()
 
     def new_states(self, matches: np.ndarray, random: np.random.Generator) -> MatchState:
         """Return states that begin episodes, one for each match.
@@ -204,7 +208,7 @@ class MatchParts:
             return observations, terminated, truncated, np.zeros(flags[0].shape, np.float32)
 
         def ask_batch(reward: Any) -> np.ndarray:
-            return checked_shape(reward, reward.reward_batch(before, after, terminated, truncated), after)
+            return reward_batch(reward, before, after, terminated, truncated)
 
         def ask_alone(every: Sequence[Any]) -> np.ndarray:
             return self._ask_rewards(every, flags, after.agents)

@@ -7,7 +7,7 @@ computed in Python.
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import rocketsim_batch
@@ -18,7 +18,7 @@ from rlgym_bridge.sim.simulator import DeadMatches
 from rlgym_bridge.state import CAR_FIELDS, MATCH_FIELDS, MatchState, layout_of
 from rlgym_bridge.user_input.arguments import check_whole
 
-_INTERFACE: Final = 1  # of rocketsim_batch that this module is written for
+_INTERFACE: Final = 2  # of rocketsim_batch that this project is written for
 _NAMES: Final = {"ball_world_restitution": "ball_bounciness"}
 """Constants of `physics.CONSTANTS` that have another name there."""
 
@@ -144,26 +144,46 @@ def _dead(error: rocketsim_batch.MatchError) -> DeadMatches:
 
 
 @cache
-def _load_meshes() -> None:
-    """Load the collision meshes that come with `rlgym-rocket-league`, once in a process."""
+def load_native() -> Any:
+    """Return the module `rocketsim_batch`.
+
+    Raises:
+        ImportError: The installed one has another interface.
+    """
     if rocketsim_batch.INTERFACE != _INTERFACE:
         raise ImportError(
             f"rocketsim_batch has interface {rocketsim_batch.INTERFACE}, expected {_INTERFACE}; "
             "build it anew: pip install ./native"
         )
-    rocketsim_batch.load_meshes()
+    return rocketsim_batch
+
+
+@cache
+def _load_meshes() -> None:
+    """Load the collision meshes that come with `rlgym-rocket-league`, once in a process."""
+    load_native().load_meshes()
 
 
 @cache
 def _layout(blue: int, orange: int) -> rocketsim_batch.Layout:
-    """Return where the fields of `MatchState` lie, for the module."""
-    ours = layout_of(blue, orange)
-    one = layout_of(1, 0)
+    """Return where the fields of `MatchState` lie, with the pads in its order."""
     there = [(x, y) for x, y, _, _ in rocketsim_batch.pad_positions()]
     pads = [
         min(range(len(there)), key=lambda number: abs(there[number][0] - x) + abs(there[number][1] - y))
         for x, y in PAD_POSITIONS
     ]
+    return make_layout(blue, orange, pads)
+
+
+def make_layout(blue: int, orange: int, pads: Sequence[int] | None = None) -> rocketsim_batch.Layout:
+    """Return where the fields of `MatchState` lie, for the module.
+
+    Args:
+        blue: Cars in the blue team.
+        orange: Cars in the orange team.
+        pads: RocketSim's number of each pad; None where no pad is read or written.
+    """
+    ours, one = layout_of(blue, orange), layout_of(1, 0)
     return rocketsim_batch.Layout(
         blue, orange, size=ours.size, car_start=ours.car_start, car_stride=ours.car_stride, pads=pads,
         match_columns={field.name: ours.column(field.name) for field in MATCH_FIELDS},

@@ -169,6 +169,7 @@ class VectorEnv:
             self._random = np.random.default_rng((seed, 0))
             self._noise_random = np.random.default_rng((seed, 2))
             self._simulator.seed(seed)
+            self._parts.forget()
         self._counts = dict.fromkeys(_COUNTED, 0.0)
         return self._begin(np.arange(self.state.matches))
 

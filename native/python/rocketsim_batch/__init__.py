@@ -1,6 +1,7 @@
 """Step many Rocket League matches at once: RocketSim 3 with numpy arrays.
 
 controls (matches, cars, ticks, 8) -> Matches.step -> buffer (matches, size), events
+buffer -> Observer, Rewards, Conditions -> observations (matches, cars, numbers), rewards, ends
 """
 
 import importlib.util
@@ -17,9 +18,13 @@ from rocketsim_batch._native import (
     KINDS,
     SOURCE_HASH,
     VERSION,
+    Conditions,
     Layout,
     MatchError,
     Matches,
+    Observer,
+    Rewards,
+    add_rewards,
     meshes_loaded,
     pad_positions,
     step_groups,
@@ -36,7 +41,7 @@ MatchError.__str__ = _words  # type: ignore[method-assign]  # its other argument
 
 __version__ = VERSION
 _MESHES = 16  # files that a soccar field is made of
-INTERFACE = 1
+INTERFACE = 2
 """Number of this module's interface: it rises when a caller has to change."""
 
 crash_folder: Path | None = Path(tempfile.gettempdir(), "rocketsim-batch")
@@ -70,8 +75,9 @@ TOUCH, BUMP, DEMOLITION, PAD, LANDING, BOUNCE, GOAL, SHOT, SAVE = (number for _,
 
 __all__ = [
     "BOUNCE", "BUMP", "DEMOLITION", "EVENT", "GOAL", "INTERFACE", "KINDS", "LANDING", "PAD", "SAVE", "SHOT",
-    "SOURCE_HASH", "TOUCH", "Layout", "MatchError", "Matches", "crash_folder", "load_meshes", "meshes_loaded",
-    "new_states", "pad_positions", "source_hash", "step_groups", "views",
+    "SOURCE_HASH", "TOUCH", "Conditions", "Layout", "MatchError", "Matches", "Observer", "Rewards",
+    "add_rewards", "crash_folder", "load_meshes", "meshes_loaded", "new_states", "pad_positions",
+    "source_hash", "step_groups", "views",
 ]  # fmt: skip
 
 

@@ -157,6 +157,120 @@ class Matches:
     def set_seeds(self, number: int, seeds: tuple[int, int]) -> None:
         """Set the seeds of a match's random streams, of kickoffs and of respawns, to replay a panic."""
 
+class Observer:
+    """How some cars see a match: columns of its row times factors, and vectors in each car's own frame.
+
+    The first arrays are `(cars, size)`: for each observing car, the numbers of its observation. The arguments
+    from `rotations` to `goals` are given together or not at all: `count` vectors, 5 at least. The first three
+    are made of length 1; the second and the third end at `goals`. All are multiplied by their factors, and
+    turned by the car's rotation. After the fifth come position and velocity of each other car.
+
+    Args:
+        width: Numbers of a match's row.
+        constants: float32, what the observation is where nothing else is written.
+        columns: int64, the columns that are shown.
+        factors: float32; where it is 0, the constant stays.
+        rotations: First columns of the cars' rotation matrices.
+        places: `count` places in the observation at which the vectors' three numbers begin.
+        ends: int64 `(cars, count)`, first columns of three at which the vectors end.
+        origins: int64 `(cars, count)`, first columns of three at which they begin.
+        sight_factors: float32 `(cars, count)`.
+        goals: float32 `(cars, 2, 3)`.
+        start: Where the other cars' blocks of one size begin, which are sorted by distance; None: no sort.
+        ranks: float64 `(cars, blocks)`, added to the squared distances.
+
+    Raises:
+        ValueError: An array has another shape or dtype, or a column or place lies outside.
+    """
+
+    def __new__(
+        cls,
+        width: int,
+        constants: npt.NDArray[np.float32],
+        columns: npt.NDArray[np.int64],
+        factors: npt.NDArray[np.float32],
+        *,
+        rotations: Sequence[int] | None = None,
+        places: Sequence[int] | None = None,
+        ends: npt.NDArray[np.int64] | None = None,
+        origins: npt.NDArray[np.int64] | None = None,
+        sight_factors: npt.NDArray[np.float32] | None = None,
+        goals: npt.NDArray[np.float32] | None = None,
+        start: int | None = None,
+        ranks: npt.NDArray[np.float64] | None = None,
+    ) -> Observer: ...
+    def observe(self, buffer: npt.NDArray[np.float32], observations: npt.NDArray[np.float32]) -> None:
+        """Write observations `(matches, cars, size)` of a buffer `(matches, width)`."""
+
+class Rewards:
+    """Terms of rewards for one step, each with the row of an array that it fills.
+
+    Terms are goal, touch, touch_strength, velocity_to_ball, speed, velocity_ball_to_goal, face_ball,
+    boost_kept, boost_picked_up, save (number: seconds), demolition, mate_distance (number: uu that are
+    enough), air_touch, fly_to_ball (number: least height of the ball in uu), in_air and kickoff_speed.
+
+    Args:
+        layout: Of the matches.
+        terms: Row, name and number of each; the number is 0 where a term has none.
+
+    Raises:
+        ValueError: A term is unknown, or the layout lacks a field.
+    """
+
+    def __new__(cls, layout: Layout, terms: Sequence[tuple[int, str, float]]) -> Rewards: ...
+    def fill(
+        self,
+        before: npt.NDArray[np.float32],
+        after: npt.NDArray[np.float32],
+        columns: npt.NDArray[np.float32],
+    ) -> None:
+        """Write terms into their rows of `columns` `(rows, matches, cars)`, of states `(matches, size)`."""
+
+def add_rewards(
+    columns: npt.NDArray[np.float32],
+    weights: Sequence[float],
+    blue: int,
+    team_spirit: float,
+    zero_sum: bool,
+    total: npt.NDArray[np.float32],
+) -> None:
+    """Write the weighted sum of `columns` `(rows, matches, cars)` into `total` `(matches, cars)`.
+
+    Args:
+        columns: Terms.
+        weights: Of the rows.
+        blue: Cars of the blue team.
+        team_spirit: Share, 0 to 1, of the mean of the own team.
+        zero_sum: Whether the mean of the other team is taken off.
+        total: The sum.
+    """
+
+class Conditions:
+    """Conditions under which matches are over.
+
+    Args:
+        layout: Of the matches.
+        parts: Name and seconds of each: goal, timeout, or no_touch.
+        every: Whether all parts have to hold; else one is enough.
+
+    Raises:
+        ValueError: A name is unknown, or the layout lacks a field.
+    """
+
+    def __new__(
+        cls, layout: Layout, parts: Sequence[tuple[str, float]], *, every: bool = False
+    ) -> Conditions: ...
+    def judge(
+        self,
+        buffer: npt.NDArray[np.float32],
+        since: Sequence[npt.NDArray[np.int32] | None],
+        over: npt.NDArray[np.bool_],
+    ) -> None:
+        """Write which matches are over, bool `(matches,)`.
+
+        `since` has the ticks `(matches,)` from which each part counts, None for a goal; touches renew them.
+        """
+
 def step_groups(
     groups: Sequence[
         tuple[Matches, npt.NDArray[np.float32], npt.NDArray[np.float32], npt.NDArray[np.int64] | None]

@@ -1,0 +1,300 @@
+//! Observations of whole batches: columns of the state times factors, and vectors seen from a car.
+
+use numpy::ndarray::Dimension;
+use numpy::{Element, PyReadonlyArray, PyReadonlyArray2, PyReadonlyArray3, PyReadwriteArray3};
+use pyo3::prelude::*;
+
+use crate::arguments::{CHECKED, Object, Whole, readable, shape_of, writable};
+use crate::errors::{Result, refuse};
+
+/// Vectors of length 1: to the ball, and from it to each goal.
+const DIRECTIONS: usize = 3;
+/// Vectors before those of other cars: the directions, the ball's position and its velocity.
+const BALL: usize = DIRECTIONS + 2;
+/// In place of a length of 0.
+const TINY: f32 = 1e-30;
+/// Vectors that a car sees, at most: the ball's, and two of each of 127 other cars.
+const MOST_VECTORS: usize = BALL + 2 * MOST_BLOCKS;
+/// Blocks of an observation, and numbers of all of them, at most.
+const MOST_BLOCKS: usize = 127;
+const MOST_BLOCK_NUMBERS: usize = 4096;
+/// Numbers of a row and of an observation, at most.
+const MOST_NUMBERS: usize = 1 << 20;
+
+/// A number of an observation: a column of the state times a factor.
+struct Number {
+    at: usize,
+    column: usize,
+    factor: f32,
+}
+
+/// A vector that a car sees: from an origin to an end, first columns of three each, times a factor.
+struct Sight {
+    at: usize,
+    end: usize,
+    origin: usize,
+    factor: f32,
+}
+
+/// What one car is shown.
+struct View {
+    numbers: Vec<Number>,
+    sights: Vec<Sight>,
+    /// Ends of the second and the third vector, uu: places that no column has.
+    goals: [[f32; 3]; 2],
+    /// First column of the car's rotation matrix.
+    rotation: usize,
+    /// Of each block, what is added to its car's squared distance.
+    ranks: Vec<f64>,
+}
+
+/// Blocks of an observation, one a car, that are sorted by distance.
+struct Blocks {
+    start: usize,
+    width: usize,
+}
+
+/// How some cars see a match: columns times factors, vectors in the car's frame, and sorted blocks.
+#[pyclass(frozen, module = "rocketsim_batch")]
+pub struct Observer {
+    width: usize,
+    size: usize,
+    constants: Vec<f32>,
+    views: Vec<View>,
+    blocks: Option<Blocks>,
+}
+
+#[pymethods]
+impl Observer {
+    /// Make an observer of some cars; see the stub for the arguments.
+    #[new]
+    #[pyo3(signature = (width, constants, columns, factors, *, rotations=None, places=None, ends=None, origins=None, sight_factors=None, goals=None, start=None, ranks=None))]
+    #[allow(clippy::too_many_arguments)]
+    fn new(
+        width: Whole,
+        constants: &Object<'_>,
+        columns: &Object<'_>,
+        factors: &Object<'_>,
+        rotations: Option<Vec<Whole>>,
+        places: Option<Vec<Whole>>,
+        ends: Option<&Object<'_>>,
+        origins: Option<&Object<'_>>,
+        sight_factors: Option<&Object<'_>>,
+        goals: Option<&Object<'_>>,
+        start: Option<Whole>,
+        ranks: Option<&Object<'_>>,
+    ) -> Result<Self> {
+        let width = width.within("width", 3..=MOST_NUMBERS)?;
+        let shape = shape_of(constants);
+        let (&[cars, size], true) = (&shape[..], shape.iter().all(|&length| length <= MOST_NUMBERS)) else {
+            refuse!("constants have the shape {shape:?}, expected (cars, size of an observation)");
+        };
+        let table = [cars, size];
+        let constants =
+            numbers::<f32, _>(readable("constants", constants, &[&table])? as PyReadonlyArray2<_>);
+        let columns = numbers::<i64, _>(readable("columns", columns, &[&table])? as PyReadonlyArray2<_>);
+        let factors = numbers::<f32, _>(readable("factors", factors, &[&table])? as PyReadonlyArray2<_>);
+        let mut views = Vec::with_capacity(cars);
+        for car in 0..cars {
+            let mut numbers = Vec::new();
+            for at in 0..size {
+                let (column, factor) = (columns[car * size + at], factors[car * size + at]);
+                // A number times 0 is 0, which the constants have.
+                if factor != 0.0 {
+                    let column = column_within("columns", column, width, 1)?;
+                    numbers.push(Number { at, column, factor });
+                }
+            }
+            views.push(View {
+                numbers,
+                sights: Vec::new(),
+                goals: [[0.0; 3]; 2],
+                rotation: 0,
+                ranks: Vec::new(),
+            });
+        }
+        let mut this = Self { width, size, constants, views, blocks: None };
+        if let (Some(rotations), Some(places), Some(ends), Some(origins), Some(factors), Some(goals)) =
+            (rotations, places, ends, origins, sight_factors, goals)
+        {
+            this.add_sights(&rotations, &places, [ends, origins], factors, goals)?;
+            if let (Some(start), Some(ranks)) = (start, ranks) {
+                this.add_blocks(&start, ranks)?;
+            }
+        }
+        Ok(this)
+    }
+
+    /// Write the observations of all matches of a buffer into `observations`, float32 `(matches, cars, size)`.
+    fn observe(&self, py: Python<'_>, buffer: &Object<'_>, observations: &Object<'_>) -> Result<()> {
+        let matches = shape_of(buffer).first().copied().unwrap_or(0);
+        let buffer: PyReadonlyArray2<'_, f32> = readable("buffer", buffer, &[&[matches, self.width]])?;
+        let shape = [matches, self.views.len(), self.size];
+        let mut observations: PyReadwriteArray3<'_, f32> = writable("observations", observations, &shape)?;
+        let rows = buffer.as_slice().expect(CHECKED);
+        let seen = observations.as_slice_mut().expect(CHECKED);
+        let length = self.constants.len();
+        if length > 0 {
+            py.detach(|| {
+                for (row, seen) in rows.chunks_exact(self.width).zip(seen.chunks_exact_mut(length)) {
+                    self.observe_match(row, seen);
+                }
+            });
+        }
+        Ok(())
+    }
+}
+
+impl Observer {
+    fn add_sights(
+        &mut self,
+        rotations: &[Whole],
+        places: &[Whole],
+        columns: [&Object<'_>; 2],
+        factors: &Object<'_>,
+        goals: &Object<'_>,
+    ) -> Result<()> {
+        let (cars, count) = (self.views.len(), places.len());
+        if rotations.len() != cars || !(BALL..=MOST_VECTORS).contains(&count) {
+            let words =
+                format!("expected one rotation for each of {cars} cars, {BALL} to {MOST_VECTORS} places");
+            refuse!("there are {} rotations and {count} places, {words}", rotations.len());
+        }
+        let table = [cars, count];
+        let read = |name, object| -> Result<Vec<i64>> {
+            Ok(numbers(readable::<i64, _>(name, object, &[&table])? as PyReadonlyArray2<_>))
+        };
+        let (ends, origins) = (read("ends", columns[0])?, read("origins", columns[1])?);
+        let factors =
+            numbers::<f32, _>(readable("sight_factors", factors, &[&table])? as PyReadonlyArray2<_>);
+        let goals = numbers::<f32, _>(readable("goals", goals, &[&[cars, 2, 3]])? as PyReadonlyArray3<_>);
+        let places =
+            places.iter().map(|place| place.within("a number in places", 0..=self.size.saturating_sub(3)));
+        let places = places.collect::<Result<Vec<_>>>()?;
+        for (car, view) in self.views.iter_mut().enumerate() {
+            view.rotation = column_within("rotations", rotations[car].0 as i64, self.width, 9)?;
+            view.goals = [0, 1].map(|goal| std::array::from_fn(|axis| goals[(car * 2 + goal) * 3 + axis]));
+            for (number, &at) in places.iter().enumerate() {
+                let place = car * count + number;
+                let end = column_within("ends", ends[place], self.width, 3)?;
+                let origin = column_within("origins", origins[place], self.width, 3)?;
+                view.sights.push(Sight { at, end, origin, factor: factors[place] });
+            }
+        }
+        if self.size < 3 && cars > 0 {
+            refuse!("an observation has {} numbers, expected 3 or more, a vector's", self.size);
+        }
+        Ok(())
+    }
+
+    fn add_blocks(&mut self, start: &Whole, ranks: &Object<'_>) -> Result<()> {
+        let sights = self.views.first().map_or(BALL, |view| view.sights.len());
+        let (cars, count) = (self.views.len(), (sights - BALL) / 2);
+        let start = start.within("start", 0..=self.size)?;
+        let numbers_of_blocks = self.size - start;
+        let fits = count > 0 && numbers_of_blocks % count == 0 && numbers_of_blocks <= MOST_BLOCK_NUMBERS;
+        if !fits || sights != BALL + 2 * count {
+            let words = format!("expected blocks of one size, {MOST_BLOCK_NUMBERS} numbers at most");
+            refuse!("{numbers_of_blocks} numbers from {start} on are of {count} cars, {words}");
+        }
+        let ranks = numbers::<f64, _>(readable("ranks", ranks, &[&[cars, count]])? as PyReadonlyArray2<_>);
+        for (view, ranks) in self.views.iter_mut().zip(ranks.chunks_exact(count)) {
+            view.ranks = ranks.to_vec();
+        }
+        self.blocks = Some(Blocks { start, width: numbers_of_blocks / count });
+        Ok(())
+    }
+
+    /// Write the observations of one match, whose row has `width` numbers.
+    fn observe_match(&self, row: &[f32], seen: &mut [f32]) {
+        seen.copy_from_slice(&self.constants);
+        for (view, seen) in self.views.iter().zip(seen.chunks_exact_mut(self.size)) {
+            for number in &view.numbers {
+                seen[number.at] = row[number.column] * number.factor;
+            }
+            let mut away = [0.0; MOST_BLOCKS];
+            look(view, row, seen, &mut away);
+            if let Some(blocks) = &self.blocks {
+                sort_blocks(blocks, &view.ranks, &away, &mut seen[blocks.start..]);
+            }
+        }
+    }
+}
+
+/// Write the vectors that a car sees, in its own frame; `away` gets the squared distances of the other cars.
+fn look(view: &View, row: &[f32], seen: &mut [f32], away: &mut [f32; MOST_BLOCKS]) {
+    let rotation = &row[view.rotation..][..9];
+    for (number, sight) in view.sights.iter().enumerate() {
+        let from = vector(row, sight.origin);
+        let to = match number {
+            1 | 2 => view.goals[number - 1],
+            _ => vector(row, sight.end),
+        };
+        let mut line: [f32; 3] = std::array::from_fn(|axis| to[axis] - from[axis]);
+        if number < DIRECTIONS {
+            let length = square(line).sqrt();
+            let length = if length < TINY { TINY } else { length };
+            line = line.map(|part| part / length);
+        }
+        line = line.map(|part| part * sight.factor);
+        for axis in 0..3 {
+            // The columns of a rotation are forward, right and up.
+            let parts: [f32; 3] = std::array::from_fn(|part| line[part] * rotation[3 * part + axis]);
+            seen[sight.at + axis] = (parts[0] + parts[1]) + parts[2];
+        }
+        if number >= BALL && number % 2 == BALL % 2 {
+            away[(number - BALL) / 2] = square(line);
+        }
+    }
+}
+
+/// Sort blocks by distance and rank, nearest first; equal ones keep their order.
+fn sort_blocks(blocks: &Blocks, ranks: &[f64], away: &[f32; MOST_BLOCKS], seen: &mut [f32]) {
+    let mut order = [0; MOST_BLOCKS];
+    let mut keys = [0.0; MOST_BLOCKS];
+    for (block, rank) in ranks.iter().enumerate() {
+        let key = f64::from(away[block]) + rank;
+        let mut place = block;
+        while place > 0 && is_nearer(key, keys[place - 1]) {
+            (keys[place], order[place]) = (keys[place - 1], order[place - 1]);
+            place -= 1;
+        }
+        (keys[place], order[place]) = (key, block);
+    }
+    let order = &order[..ranks.len()];
+    if order.iter().enumerate().all(|(place, &block)| place == block) {
+        return;
+    }
+    let mut copy = [0.0; MOST_BLOCK_NUMBERS];
+    copy[..seen.len()].copy_from_slice(seen);
+    for (to, &from) in seen.chunks_exact_mut(blocks.width).zip(order) {
+        to.copy_from_slice(&copy[from * blocks.width..][..blocks.width]);
+    }
+}
+
+/// Tell whether a number comes before another one; what is no number comes last.
+fn is_nearer(one: f64, other: f64) -> bool {
+    one < other || (other.is_nan() && !one.is_nan())
+}
+
+fn vector(row: &[f32], column: usize) -> [f32; 3] {
+    [row[column], row[column + 1], row[column + 2]]
+}
+
+/// Return the square of a vector's length, summed in the order of its parts.
+fn square(vector: [f32; 3]) -> f32 {
+    (vector[0] * vector[0] + vector[1] * vector[1]) + vector[2] * vector[2]
+}
+
+/// Return the numbers of an array that was checked.
+fn numbers<T: Element + Copy, D: Dimension>(array: PyReadonlyArray<'_, T, D>) -> Vec<T> {
+    array.as_slice().expect(CHECKED).to_vec()
+}
+
+/// Return a column with room for some numbers.
+fn column_within(name: &str, column: i64, width: usize, room: usize) -> Result<usize> {
+    let Some(most) = width.checked_sub(room) else {
+        refuse!("a row has {width} numbers, expected {room} or more for {name}");
+    };
+    Whole(i128::from(column)).within(&format!("a number in {name}"), 0..=most)
+}

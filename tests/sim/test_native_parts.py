@@ -1,0 +1,290 @@
+"""Compiled observations, rewards and conditions give what the numpy ones do, to the bit."""
+
+import copy
+import platform
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rlgym_bridge.components.actions import LookupTableAction, RepeatAction
+from rlgym_bridge.components.beginnings import BEGINNINGS, mix_beginnings
+from rlgym_bridge.components.conditions import (
+    AllCondition,
+    AnyCondition,
+    GoalCondition,
+    NoTouchTimeoutCondition,
+    TimeoutCondition,
+)
+from rlgym_bridge.components.default_obs import DefaultObs
+from rlgym_bridge.components.mutators import BatchMutator
+from rlgym_bridge.components.relative_obs import RelativeObs
+from rlgym_bridge.components.reward_base import BatchReward
+from rlgym_bridge.components.rewards import (
+    AirTouchReward,
+    BoostKeptReward,
+    BoostPickedUpReward,
+    DemolitionReward,
+    FaceBallReward,
+    FlyToBallReward,
+    GoalReward,
+    InAirReward,
+    KickoffSpeedReward,
+    MateDistanceReward,
+    SaveReward,
+    SpeedReward,
+    TouchReward,
+    VelocityBallToGoalReward,
+    VelocityPlayerToBallReward,
+    WeightedSum,
+)
+from rlgym_bridge.components.spec import Components
+from rlgym_bridge.components.team_obs import TeamObs
+from rlgym_bridge.sim import native_parts
+from rlgym_bridge.sim.simulator import ROCKETSIM3
+from rlgym_bridge.sim.vector_env import VectorEnv
+from rlgym_bridge.state import MatchState
+from tests.support.simulators import needs_native
+from tests.support.states import TEAM_SIZES, ram, random_state
+
+pytestmark = needs_native
+
+SIZES = [*TEAM_SIZES, (4, 4), (2, 4)]
+MATCHES, STEPS = 12, 80
+EXACT = platform.machine() in ("x86_64", "AMD64")  # elsewhere numpy's own sums may fuse products
+
+Steps = list[tuple[MatchState, MatchState]]
+
+REWARDS = [
+    GoalReward(), TouchReward(), TouchReward(strength=True), VelocityPlayerToBallReward(), SpeedReward(),
+    VelocityBallToGoalReward(), FaceBallReward(), BoostKeptReward(), BoostPickedUpReward(), SaveReward(),
+    SaveReward(0.7), DemolitionReward(), MateDistanceReward(), MateDistanceReward(700.0), AirTouchReward(),
+    FlyToBallReward(), FlyToBallReward(150.0), InAirReward(), KickoffSpeedReward(),
+]  # fmt: skip
+
+
+def builders(blue: int, orange: int) -> Iterator[Any]:
+    """Return observation builders with room for some team sizes."""
+    room = max(blue, orange)
+    odd = {"pos_coef": 1 / 4096, "lin_vel_coef": 0.0, "ang_vel_coef": -2.0, "boost_coef": 0.3}
+    for kind in (DefaultObs, RelativeObs):
+        yield from (kind(None), kind(room), kind(room + 2), kind(None, **odd))
+    yield from (TeamObs(room), TeamObs(room + 2), TeamObs(room, **odd))
+
+
+class Begun(BatchMutator):
+    """Beginnings of all kinds; in every third match a supersonic car drives at an opponent."""
+
+    def apply_batch(self, state: MatchState, rng: np.random.Generator) -> None:
+        layout = state.layout
+        both = min(layout.blue, layout.orange) > 0
+        names = BEGINNINGS if both else ("kickoff", "anywhere")  # others need an opponent
+        mix_beginnings(dict.fromkeys(names, 1 / len(names))).apply_batch(state, rng)
+        for match in range(0, state.matches, 3) if both else ():
+            ram(state, match)
+
+
+def played(blue: int, orange: int) -> Steps:
+    """Play matches by random actions, and return each step's states before and after."""
+    env = VectorEnv(
+        MATCHES,
+        lambda: Components(
+            DefaultObs(None),
+            RepeatAction(LookupTableAction(), 8),
+            termination_cond=GoalCondition(),
+            truncation_cond=TimeoutCondition(3),
+            state_mutator=Begun(),
+        ),
+        (blue, orange),
+        simulator=ROCKETSIM3,
+        seed=blue + 5 * orange,
+    )
+    env.reset()
+    rng, steps = np.random.default_rng(3), []
+    straight = np.flatnonzero((LookupTableAction.make_lookup_table() == (1, 0, 0, 0, 0, 0, 1, 0)).all(1))
+    for _ in range(STEPS):
+        actions = rng.integers(90, size=(MATCHES, env.cars))
+        actions[::3, 0] = straight
+        env.step(actions)
+        # Where an episode has ended, the state is that of the next one.
+        steps.append((env._before.copy(), env.state.copy()))
+    return steps
+
+
+def drawn(blue: int, orange: int) -> Steps:
+    """Draw states that share nothing but their layout, with bumps, demolitions, touches and goals."""
+    rng, steps = np.random.default_rng(7), []
+    for seed in range(12):
+        before, after = (random_state(blue, orange, seed + 50 * i, MATCHES) for i in range(2))
+        for state in (before, after):
+            cars = state.layout.cars
+            state.car_bump_victim[:] = rng.integers(-1, cars, (MATCHES, cars))
+            state.car_ball_touches[:] = rng.integers(0, 2, (MATCHES, cars))
+            state.goal_scored[:] = rng.integers(0, 2, MATCHES)
+            state.ball_position[:3] = (0, 0, 93.15)
+            state.ball_linear_velocity[:2] = 0
+            state.car_position[4, 0] = state.ball_position[4]
+            state.car_boost_amount[5] = -0.25
+        for state, speed in (
+            (before, 2500),
+            (after, -300),
+        ):  # shots that are saved by whoever touches the ball
+            state.ball_position[6:] = rng.uniform((-500, 4000, 93), (500, 4800, 400), (MATCHES - 6, 3))
+            state.ball_linear_velocity[6:] = (0, speed, 0)
+            state.ball_position[6:8, 1] *= -1
+            state.ball_linear_velocity[6:8, 1] *= -1
+        steps.append((before, after))
+    return steps
+
+
+@cache
+def steps_of(blue: int, orange: int) -> Steps:
+    """Return played and drawn steps."""
+    return played(blue, orange) + drawn(blue, orange)
+
+
+def assert_same(compiled: np.ndarray, own: np.ndarray) -> None:
+    assert compiled.dtype == own.dtype and compiled.shape == own.shape and compiled.flags.c_contiguous
+    if EXACT:
+        np.testing.assert_array_equal(compiled, own)
+    else:
+        np.testing.assert_allclose(compiled, own, rtol=3e-7, atol=3e-7)
+
+
+def nobody() -> np.ndarray:
+    return np.zeros(MATCHES, bool)
+
+
+def test_what_is_compared_has_goals_touches_and_demolitions() -> None:
+    after = [after for _, after in played(3, 3)]
+    assert any((state.car_ball_touches > 0).any() for state in after)
+    assert any(state.car_is_demoed.any() for state in after)
+    assert any((state.pad_timer > 0).any() for state in after)
+    assert native_parts._native() is not None
+
+
+@pytest.mark.parametrize(("blue", "orange"), SIZES)
+def test_compiled_observations_are_the_numpy_ones(blue: int, orange: int) -> None:
+    for builder in builders(blue, orange):
+        assert type(builder) in native_parts._OBSERVERS
+        for _, state in steps_of(blue, orange):
+            assert_same(native_parts.build_batch(builder, state), builder.build_batch(state))
+
+
+@pytest.mark.parametrize(("blue", "orange"), SIZES)
+def test_compiled_rewards_are_the_numpy_ones(blue: int, orange: int) -> None:
+    seen = np.zeros(len(REWARDS), bool)
+    for number, reward in enumerate(REWARDS):
+        assert type(reward) in native_parts._TERMS
+        for before, after in steps_of(blue, orange):
+            own = reward.reward_batch(before, after, nobody(), nobody())
+            seen[number] |= bool(own.any())
+            assert_same(native_parts.reward_batch(reward, before, after, nobody(), nobody()), own)
+    if blue > 1 and orange:
+        assert seen.all(), "each reward was given at least once"
+
+
+class CarNumber(BatchReward):
+    """Somebody's own reward: the number of the car, as float64."""
+
+    def reward_batch(
+        self, before: MatchState, after: MatchState, terminated: np.ndarray, truncated: np.ndarray
+    ) -> np.ndarray:
+        return np.tile(np.arange(after.layout.cars) / 3, (after.matches, 1))
+
+
+@pytest.mark.parametrize(("blue", "orange"), SIZES)
+@pytest.mark.parametrize(("team_spirit", "zero_sum"), [(0, False), (0.3, False), (0, True), (1, True)])
+def test_a_compiled_sum_is_the_numpy_one(blue: int, orange: int, team_spirit: float, zero_sum: bool) -> None:
+    weights = np.random.default_rng(1).normal(0, 3, len(REWARDS)).tolist()
+    inner = WeightedSum([(SpeedReward(), 0.1), (CarNumber(), 0.3)], 0.5)
+    pairs = [*zip(REWARDS, weights, strict=True), (CarNumber(), -1.7), (inner, 0.9)]
+    compiled, own = (WeightedSum(pairs, team_spirit, zero_sum) for _ in range(2))
+    for before, after in steps_of(blue, orange)[::3]:
+        given = native_parts.reward_batch(compiled, before, after, nobody(), nobody())
+        assert_same(given, own.reward_batch(before, after, nobody(), nobody()))
+        for column, of_own in zip(compiled.last, own.last, strict=True):
+            assert_same(np.asarray(column), of_own)
+
+
+@pytest.mark.parametrize(("blue", "orange"), SIZES)
+def test_compiled_conditions_are_the_numpy_ones(blue: int, orange: int) -> None:
+    def parts() -> list[Any]:
+        return [GoalCondition(), NoTouchTimeoutCondition(0.4), TimeoutCondition(1.1)]
+
+    for make in (
+        lambda: AnyCondition(parts()), lambda: AllCondition(parts()), lambda: NoTouchTimeoutCondition(0.3),
+        lambda: AllCondition(parts()[:2]), lambda: TimeoutCondition(float("inf")),
+        lambda: AnyCondition(TimeoutCondition(0), GoalCondition()),
+    ):  # fmt: skip
+        compiled, own = make(), make()
+        for number, (_, state) in enumerate(steps_of(blue, orange)):
+            begun = np.arange(MATCHES) % 5 == number % 5 if number else np.ones(MATCHES, bool)
+            for condition in (compiled, own):
+                condition.reset_batch(state, begun)
+            assert_same(native_parts.done_batch(compiled, state), own.done_batch(state))
+
+
+def test_a_changed_number_of_a_component_counts_from_then_on() -> None:
+    before, after = steps_of(2, 2)[0]
+    reward = WeightedSum([(MateDistanceReward(), 1.0), (TouchReward(), 1.0)])
+    condition = TimeoutCondition(1e6)
+    condition.reset_batch(before, np.ones(MATCHES, bool))
+    for far in (2000.0, 300.0, 2000.0):
+        reward.parts[0].far, reward.weights = far, (far / 1000, 2.0)
+        given = native_parts.reward_batch(reward, before, after, nobody(), nobody())
+        assert_same(given, reward.reward_batch(before, after, nobody(), nobody()))
+    assert not native_parts.done_batch(condition, after).any()
+    condition.timeout_seconds = 0.0
+    assert native_parts.done_batch(condition, after).all()
+
+
+def test_subclasses_of_standard_classes_are_asked_themselves() -> None:
+    class Doubled(RelativeObs):
+        def build_batch(self, state: MatchState, cars: Any = None) -> np.ndarray:
+            return 2 * super().build_batch(state, cars)
+
+    class Never(TimeoutCondition):
+        def done_batch(self, state: MatchState) -> np.ndarray:
+            return np.zeros(state.matches, bool)
+
+    class Negative(TouchReward):
+        def reward_batch(self, *given: Any) -> np.ndarray:
+            return -super().reward_batch(*given)
+
+    before, after = steps_of(1, 1)[-1]
+    seen = native_parts.build_batch(Doubled(), after)
+    assert_same(seen, 2 * RelativeObs().build_batch(after))
+    never = AnyCondition(Never(0), GoalCondition())
+    never.reset_batch(before, np.ones(MATCHES, bool))
+    assert_same(native_parts.done_batch(never, after), after.goal_scored > 0)
+    given = native_parts.reward_batch(Negative(), before, after, nobody(), nobody())
+    assert given.any() and (given <= 0).all()
+
+
+def test_a_component_that_was_asked_can_still_be_copied() -> None:
+    _, state = steps_of(1, 1)[0]
+    builder = RelativeObs(None)
+    seen = native_parts.build_batch(builder, state)
+    assert_same(native_parts.build_batch(copy.deepcopy(builder), state), seen)
+
+
+def test_too_many_cars_are_refused_in_the_same_words() -> None:
+    state, builder = random_state(2, 2, 1), RelativeObs(1)
+    with pytest.raises(ValueError, match="has room for 1"):
+        builder.build_batch(state)
+    with pytest.raises(ValueError, match="has room for 1"):
+        native_parts.build_batch(builder, state)
+
+
+def test_a_variable_switches_all_of_them_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(native_parts.NATIVE_VARIABLE, "0")
+    native_parts._native.cache_clear()
+    try:
+        assert native_parts._native() is None
+        _, state = steps_of(1, 1)[0]
+        assert native_parts.build_batch(RelativeObs(), state).shape[0] == MATCHES
+    finally:
+        native_parts._native.cache_clear()
