@@ -18,13 +18,17 @@ const MOST_VECTORS: usize = BALL + 2 * MOST_BLOCKS;
 /// Blocks of an observation, and numbers of all of them, at most.
 const MOST_BLOCKS: usize = 127;
 const MOST_BLOCK_NUMBERS: usize = 4096;
+/// Cars that observe, at most.
+const MOST_OBSERVERS: usize = 128;
+/// In place of a column: the factor itself is shown.
+const CONSTANT: i64 = -1;
 /// Numbers of a row and of an observation, at most.
 const MOST_NUMBERS: usize = 1 << 20;
 
 /// A number of an observation: a column of the state times a factor.
+#[derive(Clone, Copy)]
 struct Number {
-    at: usize,
-    column: usize,
+    column: u32,
     factor: f32,
 }
 
@@ -38,7 +42,10 @@ struct Sight {
 
 /// What one car is shown.
 struct View {
+    /// The first numbers of the observation.
     numbers: Vec<Number>,
+    /// Places among them whose number never changes, and that number.
+    constants: Vec<(usize, f32)>,
     sights: Vec<Sight>,
     /// Ends of the second and the third vector, uu: places that no column has.
     goals: [[f32; 3]; 2],
@@ -59,7 +66,6 @@ struct Blocks {
 pub struct Observer {
     width: usize,
     size: usize,
-    constants: Vec<f32>,
     views: Vec<View>,
     blocks: Option<Blocks>,
 }
@@ -68,11 +74,11 @@ pub struct Observer {
 impl Observer {
     /// Make an observer of some cars; see the stub for the arguments.
     #[new]
-    #[pyo3(signature = (width, constants, columns, factors, *, rotations=None, places=None, ends=None, origins=None, sight_factors=None, goals=None, start=None, ranks=None))]
+    #[pyo3(signature = (width, size, columns, factors, *, rotations=None, places=None, ends=None, origins=None, sight_factors=None, goals=None, start=None, ranks=None))]
     #[allow(clippy::too_many_arguments)]
     fn new(
         width: Whole,
-        constants: &Object<'_>,
+        size: Whole,
         columns: &Object<'_>,
         factors: &Object<'_>,
         rotations: Option<Vec<Whole>>,
@@ -85,35 +91,26 @@ impl Observer {
         ranks: Option<&Object<'_>>,
     ) -> Result<Self> {
         let width = width.within("width", 3..=MOST_NUMBERS)?;
-        let shape = shape_of(constants);
-        let (&[cars, size], true) = (&shape[..], shape.iter().all(|&length| length <= MOST_NUMBERS)) else {
-            refuse!("constants have the shape {shape:?}, expected (cars, size of an observation)");
+        let size = size.within("size", 0..=MOST_NUMBERS)?;
+        let shape = shape_of(columns);
+        let &[cars, count] = &shape[..] else {
+            refuse!("columns have the shape {shape:?}, expected (cars, numbers)");
         };
-        let table = [cars, size];
-        let constants =
-            numbers::<f32, _>(readable("constants", constants, &[&table])? as PyReadonlyArray2<_>);
-        let columns = numbers::<i64, _>(readable("columns", columns, &[&table])? as PyReadonlyArray2<_>);
-        let factors = numbers::<f32, _>(readable("factors", factors, &[&table])? as PyReadonlyArray2<_>);
+        if cars > MOST_OBSERVERS {
+            refuse!("columns are of {cars} cars, expected {MOST_OBSERVERS} at most");
+        }
+        if count > size {
+            refuse!("columns have {count} numbers, expected {size} at most, the size of an observation");
+        }
+        let columns: PyReadonlyArray2<'_, i64> = readable("columns", columns, &[&[cars, count]])?;
+        let factors: PyReadonlyArray2<'_, f32> = readable("factors", factors, &[&[cars, count]])?;
+        let (columns, factors) = (columns.as_slice().expect(CHECKED), factors.as_slice().expect(CHECKED));
         let mut views = Vec::with_capacity(cars);
         for car in 0..cars {
-            let mut numbers = Vec::new();
-            for at in 0..size {
-                let (column, factor) = (columns[car * size + at], factors[car * size + at]);
-                // A number times 0 is 0, which the constants have.
-                if factor != 0.0 {
-                    let column = column_within("columns", column, width, 1)?;
-                    numbers.push(Number { at, column, factor });
-                }
-            }
-            views.push(View {
-                numbers,
-                sights: Vec::new(),
-                goals: [[0.0; 3]; 2],
-                rotation: 0,
-                ranks: Vec::new(),
-            });
+            let range = car * count..(car + 1) * count;
+            views.push(View::new(&columns[range.clone()], &factors[range], width)?);
         }
-        let mut this = Self { width, size, constants, views, blocks: None };
+        let mut this = Self { width, size, views, blocks: None };
         if let (Some(rotations), Some(places), Some(ends), Some(origins), Some(factors), Some(goals)) =
             (rotations, places, ends, origins, sight_factors, goals)
         {
@@ -133,7 +130,7 @@ impl Observer {
         let mut observations: PyReadwriteArray3<'_, f32> = writable("observations", observations, &shape)?;
         let rows = buffer.as_slice().expect(CHECKED);
         let seen = observations.as_slice_mut().expect(CHECKED);
-        let length = self.constants.len();
+        let length = self.views.len() * self.size;
         if length > 0 {
             py.detach(|| {
                 for (row, seen) in rows.chunks_exact(self.width).zip(seen.chunks_exact_mut(length)) {
@@ -142,6 +139,30 @@ impl Observer {
             });
         }
         Ok(())
+    }
+}
+
+impl View {
+    /// Make the view of a car without vectors.
+    fn new(columns: &[i64], factors: &[f32], width: usize) -> Result<Self> {
+        let (mut numbers, mut constants) = (Vec::with_capacity(columns.len()), Vec::new());
+        let mut last = Number { column: 0, factor: 0.0 };
+        for (at, (&column, &factor)) in columns.iter().zip(factors).enumerate() {
+            if column == CONSTANT {
+                constants.push((at, factor));
+            } else {
+                last = Number { column: column_within("columns", column, width, 1)? as u32, factor };
+            }
+            numbers.push(last);
+        }
+        Ok(Self {
+            numbers,
+            constants,
+            sights: Vec::new(),
+            goals: [[0.0; 3]; 2],
+            rotation: 0,
+            ranks: Vec::new(),
+        })
     }
 }
 
@@ -192,7 +213,8 @@ impl Observer {
         let (cars, count) = (self.views.len(), (sights - BALL) / 2);
         let start = start.within("start", 0..=self.size)?;
         let numbers_of_blocks = self.size - start;
-        let fits = count > 0 && numbers_of_blocks % count == 0 && numbers_of_blocks <= MOST_BLOCK_NUMBERS;
+        let fits =
+            count > 0 && numbers_of_blocks.is_multiple_of(count) && numbers_of_blocks <= MOST_BLOCK_NUMBERS;
         if !fits || sights != BALL + 2 * count {
             let words = format!("expected blocks of one size, {MOST_BLOCK_NUMBERS} numbers at most");
             refuse!("{numbers_of_blocks} numbers from {start} on are of {count} cars, {words}");
@@ -207,10 +229,12 @@ impl Observer {
 
     /// Write the observations of one match, whose row has `width` numbers.
     fn observe_match(&self, row: &[f32], seen: &mut [f32]) {
-        seen.copy_from_slice(&self.constants);
         for (view, seen) in self.views.iter().zip(seen.chunks_exact_mut(self.size)) {
-            for number in &view.numbers {
-                seen[number.at] = row[number.column] * number.factor;
+            for (seen, number) in seen.iter_mut().zip(&view.numbers) {
+                *seen = row[number.column as usize] * number.factor;
+            }
+            for &(at, number) in &view.constants {
+                seen[at] = number;
             }
             let mut away = [0.0; MOST_BLOCKS];
             look(view, row, seen, &mut away);

@@ -79,6 +79,7 @@ _TIMED: Final = {TimeoutCondition: "timeout", NoTouchTimeoutCondition: "no_touch
 _JOINED: Final = {AnyCondition: False, AllCondition: True}
 """Conditions: those with a time, and those made of parts, with whether every part has to hold."""
 
+_NO_COLUMN: Final = -1  # for an `Observer`: the factor itself is shown
 _MOST_PLANS: Final = 16  # of a component
 _plans: WeakKeyDictionary[Any, dict[Any, Any]] = WeakKeyDictionary()
 
@@ -139,25 +140,26 @@ def done_batch(condition: Any, state: MatchState) -> np.ndarray:
     Raises:
         RuntimeError: The matches were never begun.
     """
-    parts = condition.parts if type(condition) in _JOINED else (condition,)
-    is_goal = [type(part) is GoalCondition for part in parts]
-    known = all(is_one or type(part) in _TIMED for is_one, part in zip(is_goal, parts, strict=True))
-    # One numpy call tells a goal, and a condition that is there twice has one memory.
-    if all(is_goal) or not known or len(set(map(id, parts))) < len(parts) or not _is_native(state.layout):
+    kind = type(condition)
+    parts = condition.parts if kind in _JOINED else (condition,) if kind in _TIMED else ()
+    named = [
+        (_TIMED[type(part)], float(part.timeout_seconds)) if type(part) in _TIMED else ("goal", 0.0)
+        for part in parts
+        if type(part) in _TIMED or type(part) is GoalCondition
+    ]
+    # A condition that is there twice has one memory.
+    is_known = parts and len(named) == len(parts) == len(set(map(id, parts)))
+    if not is_known or not _is_native(state.layout):
         given: np.ndarray = condition.done_batch(state)
         return given
-    named = [
-        ("goal", 0.0) if is_one else (_TIMED[type(part)], float(part.timeout_seconds))
-        for is_one, part in zip(is_goal, parts, strict=True)
-    ]
-    every = _JOINED.get(type(condition), False)
+    every = _JOINED.get(kind, False)
     plan = _plan(
         condition,
         (state.layout, *named),
         lambda native, layout: native.Conditions(layout, named, every=every),
     )
     over = np.empty(state.matches, bool)
-    since = [None if is_one else part.ticks_since(state) for is_one, part in zip(is_goal, parts, strict=True)]
+    since = [part.ticks_since(state) if type(part) in _TIMED else None for part in parts]
     plan.judge(state.buffer, since, over)
     return over
 
@@ -201,39 +203,33 @@ def _layout(blue: int, orange: int) -> Any:
 
 def _observe_columns(builder: DefaultObs, state: MatchState) -> tuple[Any, int]:
     table = builder.table_of(state, None)
-    cars, size = table.columns.shape
-    constants = np.zeros((cars, size), np.float32)
-    columns = table.columns.astype(np.int64)
-    return _native().Observer(state.layout.size, constants, columns, table.scales), size
+    size = table.columns.shape[1]
+    return _native().Observer(state.layout.size, size, table.columns.astype(np.int64), table.scales), size
 
 
 def _observe_around(builder: RelativeObs, state: MatchState) -> tuple[Any, int]:
     table, around = builder.table_of(state, None), _surroundings(builder, state.layout)
-    cars, start = table.columns.shape
-    order = order_vectors(around.scales.shape[1])
+    start, order = table.columns.shape[1], order_vectors(around.scales.shape[1])
     size = start + 3 * len(order)
     places = np.empty(len(order), np.intp)
     places[order] = start + 3 * np.arange(len(order))
-    constants = np.zeros((cars, size), np.float32)
-    columns, factors = np.zeros((cars, size), np.int64), np.zeros((cars, size), np.float32)
-    columns[:, :start], factors[:, :start] = table.columns, table.scales
+    columns = table.columns.astype(np.int64)
     sights = _sights(around, places)
-    return _native().Observer(state.layout.size, constants, columns, factors, **sights), size
+    return _native().Observer(state.layout.size, size, columns, table.scales, **sights), size
 
 
 def _observe_team(builder: TeamObs, state: MatchState) -> tuple[Any, int]:
     table, around = builder.table_of(state, None), _surroundings(builder, state.layout)
-    (cars, size), others = table.columns.shape, around.there.shape[1]
+    size, others = table.columns.shape[1], around.there.shape[1]
     blocks = OTHERS + len(BLOCK) * np.arange(others)
     of_ball = HEAD + 3 * np.arange(DIRECTIONS + 2)
     of_cars = blocks[:, None] + len(BLOCK) - len(SEEN) + 3 * np.arange(2)
-    constants = np.zeros((cars, size), np.float32)
-    constants[:, blocks] = around.there
     sights = _sights(around, np.concatenate((of_ball, of_cars.reshape(-1))))
     if max(state.layout.blue, state.layout.orange) > 1:
         sights |= {"start": OTHERS, "ranks": builder.rank_blocks(around)}
-    columns = table.columns.astype(np.int64)
-    return _native().Observer(state.layout.size, constants, columns, table.scales, **sights), size
+    columns, factors = table.columns.astype(np.int64), table.scales.copy()
+    columns[:, blocks], factors[:, blocks] = _NO_COLUMN, around.there
+    return _native().Observer(state.layout.size, size, columns, factors, **sights), size
 
 
 def _surroundings(builder: RelativeObs | TeamObs, layout: Layout) -> Surroundings:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from rlgym_bridge.components.actions import LookupTableAction, RepeatAction
+from rlgym_bridge.components.batching import observe
 from rlgym_bridge.components.beginnings import BEGINNINGS, mix_beginnings
 from rlgym_bridge.components.conditions import (
     AllCondition,
@@ -225,6 +226,17 @@ def test_compiled_conditions_are_the_numpy_ones(blue: int, orange: int) -> None:
             for condition in (compiled, own):
                 condition.reset_batch(state, begun)
             assert_same(native_parts.done_batch(compiled, state), own.done_batch(state))
+
+
+@pytest.mark.parametrize(("blue", "orange"), [(1, 1), (3, 2)])
+def test_a_bot_in_a_match_sees_the_bits_that_training_saw(blue: int, orange: int) -> None:
+    for builder in builders(blue, orange):
+        for _, state in steps_of(blue, orange)[::8]:
+            seen = native_parts.build_batch(builder, state)
+            for match in range(0, MATCHES, 5):
+                alone = MatchState(blue, orange, 1, state.buffer[match : match + 1].copy())
+                for car in range(blue + orange):
+                    assert_same(observe(builder, (car,), alone)[0, 0], seen[match, car])
 
 
 def test_a_changed_number_of_a_component_counts_from_then_on() -> None:

@@ -15,7 +15,7 @@ from rlgym.rocket_league.reward_functions import TouchReward as PeerTouch
 from rlgym_bridge.components.actions import LookupTableAction
 from rlgym_bridge.components.conditions import GoalCondition, TimeoutCondition
 from rlgym_bridge.components.default_obs import DefaultObs
-from rlgym_bridge.components.mutator_base import BatchMutator
+from rlgym_bridge.components.mutator_base import BatchMutator, WeightedMutator
 from rlgym_bridge.components.mutators import KickoffMutator, RandomStateMutator
 from rlgym_bridge.components.relative_obs import RelativeObs
 from rlgym_bridge.components.rewards import (
@@ -217,6 +217,53 @@ def test_equal_seeds_give_equal_matches_after_a_reset_too() -> None:
     once = bytes_of(env)
     assert once == bytes_of(make(1)) == bytes_of(env, seed=1)
     assert once != bytes_of(make(2))
+
+
+class Calls(WeightedMutator):
+    """Somebody's own mutator, which may change from episode to episode; notes for how many it is called."""
+
+    def __init__(self) -> None:
+        super().__init__([(KickoffMutator(), 1.0)])
+        self.matches: list[int] = []
+
+    def apply_batch(self, state: MatchState, rng: np.random.Generator) -> None:
+        self.matches.append(state.matches)
+        super().apply_batch(state, rng)
+
+
+def test_new_states_are_drawn_in_blocks_from_standard_mutators(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[int] = []
+    original = KickoffMutator.apply_batch
+
+    def noted(self: KickoffMutator, state: MatchState, rng: np.random.Generator) -> None:
+        drawn.append(state.matches)
+        original(self, state, rng)
+
+    monkeypatch.setattr(KickoffMutator, "apply_batch", noted)
+    each = TimeoutCondition(1 / 15)
+    env = VectorEnv(3, lambda: components(truncation_cond=each))
+    env.reset()
+    ended = sum(len(step.final_obs) for step in play(env, 20))
+    assert ended == 60 and drawn == [32, 32], "63 episodes have begun"
+    own = Calls()
+    env = VectorEnv(3, lambda: components(truncation_cond=each, state_mutator=own))
+    env.reset()
+    play(env, 20)
+    assert own.matches == [3] * 21
+
+
+def test_states_that_were_drawn_before_a_seed_are_dropped() -> None:
+    def make() -> VectorEnv:
+        mutator = WeightedMutator([(KickoffMutator(), 0.5), (RandomStateMutator(), 0.5)])
+        return VectorEnv(4, lambda: components(state_mutator=mutator, truncation_cond=TimeoutCondition(0.3)))
+
+    used, fresh = make(), make()
+    used.reset(1)
+    play(used, 17)
+    began = used.reset(5)
+    assert began.tobytes() == fresh.reset(5).tobytes()
+    for one, other in zip(play(used, 60), play(fresh, 60), strict=True):
+        assert one.obs.tobytes() == other.obs.tobytes()
 
 
 def test_delays_are_drawn_for_each_episode() -> None:

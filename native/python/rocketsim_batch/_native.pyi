@@ -160,16 +160,16 @@ class Matches:
 class Observer:
     """How some cars see a match: columns of its row times factors, and vectors in each car's own frame.
 
-    The first arrays are `(cars, size)`: for each observing car, the numbers of its observation. The arguments
-    from `rotations` to `goals` are given together or not at all: `count` vectors, 5 at least. The first three
-    are made of length 1; the second and the third end at `goals`. All are multiplied by their factors, and
-    turned by the car's rotation. After the fifth come position and velocity of each other car.
+    An observation begins with columns times factors. The arguments from `rotations` to `goals` are given
+    together or not at all: `count` vectors, 5 at least. The first three are made of length 1; the second and
+    the third end at `goals`. All are multiplied by their factors, and turned by the car's rotation. After the
+    fifth come position and velocity of each other car.
 
     Args:
         width: Numbers of a match's row.
-        constants: float32, what the observation is where nothing else is written.
-        columns: int64, the columns that are shown.
-        factors: float32; where it is 0, the constant stays.
+        size: Numbers of an observation. What neither columns nor vectors write stays as it is.
+        columns: int64 `(cars, numbers)`, the columns that each observing car is shown first; -1 for none.
+        factors: float32 `(cars, numbers)`; without a column, the number that is shown.
         rotations: First columns of the cars' rotation matrices.
         places: `count` places in the observation at which the vectors' three numbers begin.
         ends: int64 `(cars, count)`, first columns of three at which the vectors end.
@@ -186,7 +186,7 @@ class Observer:
     def __new__(
         cls,
         width: int,
-        constants: npt.NDArray[np.float32],
+        size: int,
         columns: npt.NDArray[np.int64],
         factors: npt.NDArray[np.float32],
         *,
