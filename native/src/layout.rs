@@ -141,6 +141,11 @@ impl Layout {
     }
 }
 
+/// Return the three numbers of a row from a column on.
+pub fn vector(row: &[f32], column: usize) -> [f32; 3] {
+    [row[column], row[column + 1], row[column + 2]]
+}
+
 /// Return how many numbers a field has.
 fn width(shape: &[usize]) -> usize {
     shape.iter().product()

@@ -6,6 +6,7 @@ use pyo3::prelude::*;
 
 use crate::arguments::{CHECKED, Object, Whole, readable, shape_of, writable};
 use crate::errors::{Result, refuse};
+use crate::layout::vector;
 
 /// Vectors of length 1: to the ball, and from it to each goal.
 const DIRECTIONS: usize = 3;
@@ -111,13 +112,19 @@ impl Observer {
             views.push(View::new(&columns[range.clone()], &factors[range], width)?);
         }
         let mut this = Self { width, size, views, blocks: None };
-        if let (Some(rotations), Some(places), Some(ends), Some(origins), Some(factors), Some(goals)) =
-            (rotations, places, ends, origins, sight_factors, goals)
-        {
-            this.add_sights(&rotations, &places, [ends, origins], factors, goals)?;
-            if let (Some(start), Some(ranks)) = (start, ranks) {
-                this.add_blocks(&start, ranks)?;
+        match (rotations, places, ends, origins, sight_factors, goals) {
+            (Some(rotations), Some(places), Some(ends), Some(origins), Some(factors), Some(goals)) => {
+                this.add_sights(&rotations, &places, [ends, origins], factors, goals)?;
+                match (start, ranks) {
+                    (Some(start), Some(ranks)) => this.add_blocks(&start, ranks)?,
+                    (None, None) => {}
+                    _ => refuse!("one of start and ranks is None, expected both or none"),
+                }
             }
+            (None, None, None, None, None, None) if start.is_none() && ranks.is_none() => {}
+            _ => refuse!(
+                "a part of the arguments of vectors is None, expected all of rotations to goals or none"
+            ),
         }
         Ok(this)
     }
@@ -299,10 +306,6 @@ fn sort_blocks(blocks: &Blocks, ranks: &[f64], away: &[f32; MOST_BLOCKS], seen: 
 /// Tell whether a number comes before another one; what is no number comes last.
 fn is_nearer(one: f64, other: f64) -> bool {
     one < other || (other.is_nan() && !one.is_nan())
-}
-
-fn vector(row: &[f32], column: usize) -> [f32; 3] {
-    [row[column], row[column + 1], row[column + 2]]
 }
 
 /// Return the square of a vector's length, summed in the order of its parts.

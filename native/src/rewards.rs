@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 
 use crate::arguments::{CHECKED, Object, Whole, readable, shape_of, writable};
 use crate::errors::{Result, refuse};
-use crate::layout::{Layout, MOST_TEAM_SIZE};
+use crate::layout::{Layout, MOST_TEAM_SIZE, vector};
 
 const MOST_CARS: usize = 2 * MOST_TEAM_SIZE;
 const CAR_MAX_SPEED: f32 = 2300.0; // uu/s
@@ -433,10 +433,6 @@ fn most(one: f32, other: f32) -> f32 {
 /// Return the smaller of two numbers; what is no number stays none.
 fn least(one: f32, other: f32) -> f32 {
     if one <= other || one.is_nan() { one } else { other }
-}
-
-fn vector(row: &[f32], column: usize) -> [f32; 3] {
-    [row[column], row[column + 1], row[column + 2]]
 }
 
 /// Return the vector from one place to another.

@@ -77,9 +77,9 @@ def test_every_public_method_says_what_it_does():
                 assert getattr(of, name).__doc__, name
 
 
-def test_sources_are_without_unsafe_code_and_at_most_2500_lines():
+def test_sources_are_without_unsafe_code_and_at_most_3500_lines():
     texts = [file.read_text(encoding="utf-8") for file in (NATIVE / "src").glob("*.rs")]
-    assert sum(text.count("\n") for text in texts) <= 2500
+    assert sum(text.count("\n") for text in texts) <= 3500
     assert not any(re.search(r"\bunsafe\b", text.replace("unsafe_code", "")) for text in texts)
 
 
