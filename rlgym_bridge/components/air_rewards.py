@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from rlgym_bridge.components.native_form import with_native_form
 from rlgym_bridge.components.reward_base import BatchReward
 from rlgym_bridge.components.reward_terms import aim_at_ball, find_alive, find_touches, project
 from rlgym_bridge.game import BALL_RADIUS, BALL_REST_Z, CAR_MAX_SPEED, CEILING_Z
@@ -12,6 +13,7 @@ from rlgym_bridge.user_input.arguments import check_number
 class AirTouchReward(BatchReward):
     """The ball's height after a step with a touch: 0 for a ball on the floor, 1 under the ceiling."""
 
+    @with_native_form
     def reward_batch(
         self, before: MatchState, after: MatchState, terminated: np.ndarray, truncated: np.ndarray
     ) -> np.ndarray:
@@ -39,6 +41,7 @@ class FlyToBallReward(BatchReward):
         check_number("lowest", lowest, BALL_RADIUS, CEILING_Z, unit="uu")
         self.lowest = lowest
 
+    @with_native_form
     def reward_batch(
         self, before: MatchState, after: MatchState, terminated: np.ndarray, truncated: np.ndarray
     ) -> np.ndarray:
@@ -54,6 +57,7 @@ class FlyToBallReward(BatchReward):
 class InAirReward(BatchReward):
     """1 while fewer than three wheels touch anything, 0 otherwise and while demolished."""
 
+    @with_native_form
     def reward_batch(
         self, before: MatchState, after: MatchState, terminated: np.ndarray, truncated: np.ndarray
     ) -> np.ndarray:

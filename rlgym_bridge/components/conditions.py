@@ -14,6 +14,7 @@ from rlgym.api import DoneCondition
 from rlgym.rocket_league.api import GameState
 
 from rlgym_bridge.components.batch_form import foreign_part, refuse_foreign
+from rlgym_bridge.components.native_form import with_native_form
 from rlgym_bridge.game import TICKS_PER_SECOND
 from rlgym_bridge.rlgym_state import from_rlgym
 from rlgym_bridge.state import Layout, MatchState
@@ -160,6 +161,7 @@ class TimeoutCondition(TimedCondition):
         ValueError: It is negative or not a number.
     """
 
+    @with_native_form
     def done_batch(self, state: MatchState) -> np.ndarray:
         """Tell in which matches the time has passed, `(N,)` bool.
 
@@ -179,6 +181,7 @@ class NoTouchTimeoutCondition(TimedCondition):
         ValueError: It is negative or not a number.
     """
 
+    @with_native_form
     def done_batch(self, state: MatchState) -> np.ndarray:
         """Tell in which matches no car touched the ball for so long, `(N,)` bool, and remember the touches.
 
@@ -200,13 +203,14 @@ class _Joined(BatchCondition):
 
     Attributes:
         parts: The conditions.
+        join: What joins their answers.
 
     Raises:
         TypeError: Something is no RLGym condition.
         ValueError: There is none.
     """
 
-    _join: np.ufunc
+    join: np.ufunc
 
     def __init__(self, *conditions: DoneCondition[Any, Any] | Sequence[DoneCondition[Any, Any]]) -> None:
         super().__init__()
@@ -236,6 +240,7 @@ class _Joined(BatchCondition):
         for part in self.parts:
             part.reset_batch(state, begun)
 
+    @with_native_form
     def done_batch(self, state: MatchState) -> np.ndarray:
         """Tell which matches are over, `(N,)` bool; every part is called.
 
@@ -244,7 +249,7 @@ class _Joined(BatchCondition):
         """
         refuse_foreign(self, self._foreign, "reset_batch and done_batch", "reset and is_done")
         # No short cut: a part that is not called would miss a touch.
-        done: np.ndarray = self._join.reduce([part.done_batch(state) for part in self.parts])
+        done: np.ndarray = self.join.reduce([part.done_batch(state) for part in self.parts])
         return done
 
     def join_columns(self, columns: Sequence[np.ndarray], layout: Layout) -> np.ndarray:
@@ -257,7 +262,7 @@ class _Joined(BatchCondition):
         Returns:
             Bool of the same shape.
         """
-        done: np.ndarray = self._join.reduce(columns)
+        done: np.ndarray = self.join.reduce(columns)
         return done
 
     def reset(
@@ -278,7 +283,7 @@ class _Joined(BatchCondition):
             return super().is_done(agents, state, shared_info)
         answers = [part.is_done(list(agents), state, shared_info) for part in self.parts]
         return {
-            agent: bool(self._join.reduce([bool(answer.get(agent, False)) for answer in answers]))
+            agent: bool(self.join.reduce([bool(answer.get(agent, False)) for answer in answers]))
             for agent in agents
         }
 
@@ -286,7 +291,7 @@ class _Joined(BatchCondition):
 class AnyCondition(_Joined):
     """Over when one condition or more is; takes them one by one or as one list."""
 
-    _join = np.logical_or
+    join = np.logical_or
 
 
 class AllCondition(_Joined):
@@ -295,4 +300,4 @@ class AllCondition(_Joined):
     RLGym 2.0.1's class of this name is never over: it starts from False.
     """
 
-    _join = np.logical_and
+    join = np.logical_and

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from rlgym_bridge.components.native_form import with_native_form
 from rlgym_bridge.components.table_obs import FORWARD, TURNED, UP, TableObs
 from rlgym_bridge.game import PAD_COUNT
 from rlgym_bridge.state import Layout, MatchState, layout_of
@@ -85,6 +86,7 @@ class DefaultObs(TableObs[Element, _ObsTable]):
         places = self._places
         return "real", -1 if places is None else len(_GLOBAL_NAMES) + places * len(_CAR_NAMES)
 
+    @with_native_form
     def build_batch(self, state: MatchState, cars: Sequence[int] | None = None) -> np.ndarray:
         """Return observations `(N, cars, size)` float32; see `TableObs.build_batch`."""
         table = self.table_of(state, cars)

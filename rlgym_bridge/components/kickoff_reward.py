@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from rlgym_bridge.components.native_form import with_native_form
 from rlgym_bridge.components.reward_base import BatchReward
 from rlgym_bridge.components.reward_terms import aim_at_ball, find_alive, project
 from rlgym_bridge.game import CAR_MAX_SPEED
@@ -17,6 +18,7 @@ class KickoffSpeedReward(BatchReward):
     the same for a slow car.
     """
 
+    @with_native_form
     def reward_batch(
         self, before: MatchState, after: MatchState, terminated: np.ndarray, truncated: np.ndarray
     ) -> np.ndarray:

@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from rlgym_bridge.components.default_obs import DefaultObs
+from rlgym_bridge.components.native_form import with_native_form
 from rlgym_bridge.game import GOAL_BACK_Y, GOAL_CENTRE_Z
 from rlgym_bridge.state import Layout, MatchState
 
@@ -67,6 +68,7 @@ class RelativeObs(DefaultObs):
         places = self._places
         return kind, size if places is None else size + _numbers(places - 1)
 
+    @with_native_form
     def build_batch(self, state: MatchState, cars: Sequence[int] | None = None) -> np.ndarray:
         """Return observations `(N, cars, size)`; see `TableObs.build_batch`."""
         absolute = super().build_batch(state, cars)  # raises for a car that is not there

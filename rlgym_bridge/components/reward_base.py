@@ -12,6 +12,7 @@ from rlgym.rocket_league.reward_functions import CombinedReward
 from rlgym_bridge.components.batch_base import car_of
 from rlgym_bridge.components.batch_form import foreign_part, open_parts, refuse_foreign, works_in_batches
 from rlgym_bridge.components.given_arrays import describe_array, is_number_array
+from rlgym_bridge.components.native_form import with_native_form
 from rlgym_bridge.components.user_errors import locate_method
 from rlgym_bridge.rlgym_state import cars_by_agent, from_rlgym
 from rlgym_bridge.state import Layout, MatchState
@@ -144,6 +145,7 @@ class WeightedSum(BatchReward):
         self.foreign = foreign_part(self)
         self.last: Sequence[np.ndarray] = ()
 
+    @with_native_form
     def reward_batch(
         self, before: MatchState, after: MatchState, terminated: np.ndarray, truncated: np.ndarray
     ) -> np.ndarray:

@@ -12,6 +12,7 @@ import numpy as np
 
 from rlgym_bridge.components.air_rewards import AirTouchReward, FlyToBallReward, InAirReward
 from rlgym_bridge.components.kickoff_reward import KickoffSpeedReward
+from rlgym_bridge.components.native_form import with_native_form
 from rlgym_bridge.components.reward_base import BatchReward, WeightedSum, name_of_bad
 from rlgym_bridge.components.reward_terms import (
     aim_at_ball,
@@ -55,6 +56,7 @@ class GoalReward(BatchReward):
     The goal is the step on which `goal_scored` turns true; the side of the ball says whose it is.
     """
 
+    @with_native_form
     def reward_batch(
         self, before: MatchState, after: MatchState, terminated: np.ndarray, truncated: np.ndarray
     ) -> np.ndarray:
@@ -77,6 +79,7 @@ class TouchReward(BatchReward):
         super().__init__()
         self.strength = strength
 
+    @with_native_form
     def reward_batch(
         self, before: MatchState, after: MatchState, terminated: np.ndarray, truncated: np.ndarray
     ) -> np.ndarray:
@@ -91,6 +94,7 @@ class TouchReward(BatchReward):
 class VelocityPlayerToBallReward(BatchReward):
     """A car's speed towards the ball, as a share of 2300 uu/s: -1 (away) to 1."""
 
+    @with_native_form
     def reward_batch(
         self, before: MatchState, after: MatchState, terminated: np.ndarray, truncated: np.ndarray
     ) -> np.ndarray:
@@ -103,6 +107,7 @@ class VelocityPlayerToBallReward(BatchReward):
 class SpeedReward(BatchReward):
     """A car's speed in any direction, as a share of 2300 uu/s: 0 to 1; 0 while demolished."""
 
+    @with_native_form
     def reward_batch(
         self, before: MatchState, after: MatchState, terminated: np.ndarray, truncated: np.ndarray
     ) -> np.ndarray:
@@ -119,6 +124,7 @@ class VelocityBallToGoalReward(BatchReward):
     cars of a team get the same.
     """
 
+    @with_native_form
     def reward_batch(
         self, before: MatchState, after: MatchState, terminated: np.ndarray, truncated: np.ndarray
     ) -> np.ndarray:
@@ -131,6 +137,7 @@ class VelocityBallToGoalReward(BatchReward):
 class FaceBallReward(BatchReward):
     """Cosine of the angle between a car's nose and the ball: 1 towards it, -1 away."""
 
+    @with_native_form
     def reward_batch(
         self, before: MatchState, after: MatchState, terminated: np.ndarray, truncated: np.ndarray
     ) -> np.ndarray:
@@ -142,6 +149,7 @@ class FaceBallReward(BatchReward):
 class BoostKeptReward(BatchReward):
     """Square root of boost / 100, so that the first 12 count more than the last; 0 while demolished."""
 
+    @with_native_form
     def reward_batch(
         self, before: MatchState, after: MatchState, terminated: np.ndarray, truncated: np.ndarray
     ) -> np.ndarray:
@@ -157,6 +165,7 @@ class BoostPickedUpReward(BatchReward):
     respawn does not count.
     """
 
+    @with_native_form
     def reward_batch(
         self, before: MatchState, after: MatchState, terminated: np.ndarray, truncated: np.ndarray
     ) -> np.ndarray:
@@ -187,6 +196,7 @@ class SaveReward(BatchReward):
         check_number("seconds", seconds, 1e-9, unit="seconds")
         self.seconds = seconds
 
+    @with_native_form
     def reward_batch(
         self, before: MatchState, after: MatchState, terminated: np.ndarray, truncated: np.ndarray
     ) -> np.ndarray:
@@ -215,6 +225,7 @@ class DemolitionReward(BatchReward):
     `bump_victim` it is; several of them share the 1. A demolition without one counts for nobody.
     """
 
+    @with_native_form
     def reward_batch(
         self, before: MatchState, after: MatchState, terminated: np.ndarray, truncated: np.ndarray
     ) -> np.ndarray:
@@ -248,6 +259,7 @@ class MateDistanceReward(BatchReward):
         check_number("far", far, 1e-9, unit="uu")
         self.far = far
 
+    @with_native_form
     def reward_batch(
         self, before: MatchState, after: MatchState, terminated: np.ndarray, truncated: np.ndarray
     ) -> np.ndarray:

@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from rlgym_bridge.components.default_obs import DefaultObs, Element
+from rlgym_bridge.components.native_form import with_native_form
 from rlgym_bridge.components.relative_obs import (
     DIRECTIONS,
     RelativeObs,
@@ -68,6 +69,7 @@ class TeamObs(DefaultObs):
         """Return `("real", size)`."""
         return "real", OTHERS + len(BLOCK) * self._others
 
+    @with_native_form
     def build_batch(self, state: MatchState, cars: Sequence[int] | None = None) -> np.ndarray:
         """Return observations `(N, cars, size)` float32, scaled; see `TableObs.build_batch`."""
         observations = super().build_batch(state, cars)  # raises for a car that is not there

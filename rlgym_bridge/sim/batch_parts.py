@@ -15,13 +15,12 @@ from rlgym_bridge.components.batch_form import foreign_leaves, works_in_batches
 from rlgym_bridge.components.beginnings import BEGINNINGS
 from rlgym_bridge.components.given_arrays import check_observations, describe_array
 from rlgym_bridge.components.mutators import WeightedMutator, blank_state
-from rlgym_bridge.components.reward_base import name_of_bad
+from rlgym_bridge.components.reward_base import checked_shape, name_of_bad
 from rlgym_bridge.components.spec import Components
 from rlgym_bridge.components.user_errors import locate_method
 from rlgym_bridge.controls import checked_rows
 from rlgym_bridge.derived_fields import derive
 from rlgym_bridge.sim.episode_hitboxes import draw_hitboxes
-from rlgym_bridge.sim.native_parts import build_batch, done_batch, reward_batch
 from rlgym_bridge.state import MatchState, layout_of
 
 Judgement = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
@@ -109,7 +108,7 @@ class BatchParts:
 
     def observe(self, seen: MatchState) -> np.ndarray:
         """Return checked observations `(n, cars, size)` of the matches of a state."""
-        return check_observations(self._obs, build_batch(self._obs, seen), seen, range(seen.layout.cars))
+        return check_observations(self._obs, self._obs.build_batch(seen), seen, range(seen.layout.cars))
 
     def rows(self, actions: np.ndarray, state: MatchState) -> np.ndarray:
         """Return control rows `(matches, cars, ticks, 8)`, with a stride of 0 where one is held."""
@@ -142,7 +141,8 @@ class BatchParts:
         )
         if self._reward is None:
             return obs, terminated, truncated, np.zeros((after.matches, after.layout.cars), np.float32)
-        rewards = reward_batch(self._reward, before, after, terminated, truncated)
+        given = self._reward.reward_batch(before, after, terminated, truncated)
+        rewards = checked_shape(self._reward, given, after)
         refuse_bad(self._reward, rewards, after.agents)
         return obs, terminated, truncated, rewards
 
@@ -160,7 +160,7 @@ def refuse_bad(reward: Any, rewards: np.ndarray, agents: Sequence[str]) -> None:
 
 def ask_batch_condition(condition: Any, after: MatchState) -> np.ndarray:
     """Return the matches that a condition ends, `(matches,)` bool."""
-    done = done_batch(condition, after)
+    done = condition.done_batch(after)
     if not isinstance(done, np.ndarray) or done.dtype != bool or done.shape != (after.matches,):
         raise ValueError(
             f"condition {type(condition).__name__} gave {describe_array(done)}, expected an array "

@@ -19,6 +19,7 @@ from rlgym_bridge.components.batch_base import car_of
 from rlgym_bridge.components.batch_form import join_columns, open_parts, works_in_batches
 from rlgym_bridge.components.episode import ComponentCalls
 from rlgym_bridge.components.mutator_base import apply_mutator
+from rlgym_bridge.components.reward_base import checked_shape
 from rlgym_bridge.components.spec import Components
 from rlgym_bridge.components.user_errors import locate_method
 from rlgym_bridge.controls import checked_plan
@@ -26,7 +27,6 @@ from rlgym_bridge.game import HITBOXES
 from rlgym_bridge.rlgym_state import base_state, from_rlgym
 from rlgym_bridge.sim.batch_parts import BatchParts, Judgement, ask_batch_condition, refuse_bad
 from rlgym_bridge.sim.episode_hitboxes import draw_hitboxes
-from rlgym_bridge.sim.native_parts import reward_batch
 from rlgym_bridge.state import MatchState
 
 
@@ -208,7 +208,7 @@ class MatchParts:
             return observations, terminated, truncated, np.zeros(flags[0].shape, np.float32)
 
         def ask_batch(reward: Any) -> np.ndarray:
-            return reward_batch(reward, before, after, terminated, truncated)
+            return checked_shape(reward, reward.reward_batch(before, after, terminated, truncated), after)
 
         def ask_alone(every: Sequence[Any]) -> np.ndarray:
             return self._ask_rewards(every, flags, after.agents)

@@ -1,15 +1,14 @@
-"""Ask standard components in compiled form where `rocketsim_batch` is installed, and all others as they are.
+"""Provide compiled forms of standard components, on the module `rocketsim_batch`.
 
-    build_batch    DefaultObs, RelativeObs, TeamObs                            -> rocketsim_batch.Observer
-    reward_batch   our rewards, and a WeightedSum with some of them            -> rocketsim_batch.Rewards
-    done_batch     our conditions of time, alone or joined with others of ours  -> rocketsim_batch.Conditions
+    build_batch     DefaultObs, RelativeObs, TeamObs                        -> rocketsim_batch.Observer
+    reward_batch    our rewards, and a WeightedSum that has some            -> rocketsim_batch.Rewards
+    done_batch      conditions of time, AnyCondition, AllCondition          -> rocketsim_batch.Conditions
 
-A class is standard if it is in one of the tables here; its subclasses are not. Both forms give the same bits,
-so that a match, which uses the numpy ones, shows a policy what training did.
+They give the bits of the numpy formulas, so that a match, which uses those, shows a policy what training did.
 """
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any, Final
 from weakref import WeakKeyDictionary
@@ -17,13 +16,12 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from rlgym_bridge.components.conditions import (
-    AllCondition,
-    AnyCondition,
     GoalCondition,
     NoTouchTimeoutCondition,
     TimeoutCondition,
 )
 from rlgym_bridge.components.default_obs import DefaultObs
+from rlgym_bridge.components.native_form import FORMS
 from rlgym_bridge.components.relative_obs import (
     DIRECTIONS,
     RelativeObs,
@@ -51,6 +49,7 @@ from rlgym_bridge.components.rewards import (
 )
 from rlgym_bridge.components.team_obs import BLOCK, HEAD, OTHERS, SEEN, TeamObs
 from rlgym_bridge.game import MOST_TEAM_SIZE
+from rlgym_bridge.sim.simulator import ROCKETSIM3, is_installed
 from rlgym_bridge.state import Layout, MatchState
 
 NATIVE_VARIABLE: Final = "RLGYM_BRIDGE_NATIVE"
@@ -75,140 +74,181 @@ _TERMS: Final[Mapping[type, Callable[[Any], tuple[str, float]]]] = {
 }
 """Rewards, and the name and number of their compiled terms."""
 
-_TIMED: Final = {TimeoutCondition: "timeout", NoTouchTimeoutCondition: "no_touch"}
-_JOINED: Final = {AnyCondition: False, AllCondition: True}
-"""Conditions: those with a time, and those made of parts, with whether every part has to hold."""
+_TIMED: Final[Mapping[type, str]] = {TimeoutCondition: "timeout", NoTouchTimeoutCondition: "no_touch"}
+_EVERY: Final = {np.logical_or: False, np.logical_and: True}
+"""Whether every part has to hold, by what joins the answers of conditions."""
 
 _NO_COLUMN: Final = -1  # for an `Observer`: the factor itself is shown
 _MOST_PLANS: Final = 16  # of a component
+_MOST_OBSERVERS: Final = 128  # cars that one `Observer` is for
+
 _plans: WeakKeyDictionary[Any, dict[Any, Any]] = WeakKeyDictionary()
 
 
-def build_batch(builder: Any, state: MatchState) -> np.ndarray:
-    """Return the observations of all cars, `(matches, cars, size)`, by a builder with a batch form.
+@cache
+def provide_native_forms() -> None:
+    """Fill `native_form.FORMS`, once in a process, unless the variable says no or the module is not there."""
+    if os.environ.get(NATIVE_VARIABLE) == "0" or not is_installed(ROCKETSIM3):
+        return
+    try:
+        _native()
+    except ImportError:  # another interface, or a processor that it is not for
+        return
+    FORMS.update({f"{kind.__qualname__}.build_batch": _observing(kind) for kind in _OBSERVERS})
+    FORMS.update({f"{kind.__qualname__}.reward_batch": _rewarding(kind) for kind in _TERMS})
+    FORMS["WeightedSum.reward_batch"] = _add_up
+    FORMS.update({f"{kind.__qualname__}.done_batch": _timing(kind) for kind in _TIMED})
+    FORMS["_Joined.done_batch"] = _join
 
-    Raises:
-        ValueError: A team has more cars than the builder has room for.
-    """
-    kind, layout = type(builder), state.layout
-    if kind not in _OBSERVERS or not _is_native(layout):
-        given: np.ndarray = builder.build_batch(state)
+
+def _native() -> Any:
+    """Return `rocketsim_batch`, without which this module is imported, too."""
+    from rlgym_bridge.sim.rocketsim3 import load_native
+
+    return load_native()
+
+
+def _plan(component: Any, key: tuple[Any, ...], make: Callable[[], Any]) -> Any:
+    """Return what a component's numbers and a layout were compiled to."""
+    plans = _plans.setdefault(component, {})
+    plan = plans.get(key)
+    if plan is None:
+        if len(plans) >= _MOST_PLANS:  # its numbers change again and again
+            plans.clear()
+        plan = plans[key] = make()
+    return plan
+
+
+@cache
+def _layout(layout: Layout) -> Any:
+    from rlgym_bridge.sim.rocketsim3 import make_layout
+
+    return make_layout(layout.blue, layout.orange)
+
+
+def _has_form(layout: Layout) -> bool:
+    """Tell whether there are compiled forms for a match; recordings may have larger teams."""
+    return layout.cars > 0 and max(layout.blue, layout.orange) <= MOST_TEAM_SIZE
+
+
+# --- rewards and conditions ----------------------------------------------------------------------------
+
+
+def _rewarding(kind: type) -> Callable[..., np.ndarray | None]:
+    """Return the compiled form of a reward's `reward_batch`."""
+    term = _TERMS[kind]
+
+    def reward(self: Any, before: MatchState, after: MatchState, *_: np.ndarray) -> np.ndarray | None:
+        if not _has_form(after.layout):
+            return None
+        columns = np.empty((1, after.matches, after.layout.cars), np.float32)
+        _fill(self, [(0, *term(self))], before, after, columns)
+        given: np.ndarray = columns[0]
         return given
-    plans = _plans.setdefault(builder, {})
-    if layout not in plans:
-        plans[layout] = _OBSERVERS[kind](builder, state)
-    observer, size = plans[layout]
-    observations = np.empty((state.matches, layout.cars, size), np.float32)
-    observer.observe(state.buffer, observations)
-    return observations
+
+    return reward
 
 
-def reward_batch(
-    reward: Any, before: MatchState, after: MatchState, terminated: np.ndarray, truncated: np.ndarray
-) -> np.ndarray:
-    """Return the rewards of a step, `(matches, cars)`, by a reward with a batch form; see `BatchReward`.
-
-    Raises:
-        ValueError: A part of a sum gave no array of that shape.
-    """
-    kind = type(reward)
-    summed = kind is WeightedSum and reward.foreign is None
-    if not (summed or kind in _TERMS) or not _is_native(after.layout):
-        return checked_shape(reward, reward.reward_batch(before, after, terminated, truncated), after)
-    parts = reward.parts if summed else (reward,)
-    terms = [(row, *_TERMS[type(part)](part)) for row, part in enumerate(parts) if type(part) in _TERMS]
-    columns = np.empty((len(parts), after.matches, after.layout.cars), np.float32)
-    plan = _plan(reward, (after.layout, *terms), lambda native, layout: native.Rewards(layout, terms))
+def _fill(
+    owner: Any,
+    terms: list[tuple[int, str, float]],
+    before: MatchState,
+    after: MatchState,
+    columns: np.ndarray,
+) -> None:
+    """Write terms of a reward into their rows of `columns`, `(rows, matches, cars)`."""
+    layout = after.layout
+    plan = _plan(owner, (layout, *terms), lambda: _native().Rewards(_layout(layout), terms))
     plan.fill(before.buffer, after.buffer, columns)
-    if not summed:
-        alone: np.ndarray = columns[0]
-        return alone
+
+
+def _add_up(
+    self: WeightedSum, before: MatchState, after: MatchState, terminated: np.ndarray, truncated: np.ndarray
+) -> np.ndarray | None:
+    """Return a weighted sum: standard parts in one call, others each in its own."""
+    layout, parts = after.layout, self.parts
+    if self.foreign is not None or not _has_form(layout):
+        return None
+    columns = np.empty((len(parts), after.matches, layout.cars), np.float32)
+    terms = [(row, *_TERMS[type(part)](part)) for row, part in enumerate(parts) if type(part) in _TERMS]
+    _fill(self, terms, before, after, columns)
     for row, part in enumerate(parts):
         if type(part) not in _TERMS:
-            columns[row] = reward_batch(part, before, after, terminated, truncated)
+            columns[row] = checked_shape(part, part.reward_batch(before, after, terminated, truncated), after)
     total = np.empty(columns.shape[1:], np.float32)
-    _native().add_rewards(
-        columns, reward.weights, after.layout.blue, float(reward.team_spirit), bool(reward.zero_sum), total
-    )
-    reward.last = columns
+    spirit, zero_sum = float(self.team_spirit), bool(self.zero_sum)
+    _native().add_rewards(columns, self.weights, layout.blue, spirit, zero_sum, total)
+    self.last = list(columns)
     return total
 
 
-def done_batch(condition: Any, state: MatchState) -> np.ndarray:
-    """Return which matches are over, `(matches,)` bool, by a condition with a batch form.
+def _timing(kind: type) -> Callable[..., np.ndarray | None]:
+    """Return the compiled form of a condition's `done_batch` that counts seconds."""
+    name = _TIMED[kind]
 
-    Raises:
-        RuntimeError: The matches were never begun.
-    """
-    kind = type(condition)
-    parts = condition.parts if kind in _JOINED else (condition,) if kind in _TIMED else ()
+    def is_over(self: Any, state: MatchState) -> np.ndarray | None:
+        return _judge(self, state, [(name, float(self.timeout_seconds))], [self.ticks_since(state)], False)
+
+    return is_over
+
+
+def _join(self: Any, state: MatchState) -> np.ndarray | None:
+    """Return which matches are over by several conditions; None where one is no standard one."""
+    parts, every = self.parts, _EVERY.get(self.join)
     named = [
         (_TIMED[type(part)], float(part.timeout_seconds)) if type(part) in _TIMED else ("goal", 0.0)
         for part in parts
         if type(part) in _TIMED or type(part) is GoalCondition
     ]
     # A condition that is there twice has one memory.
-    is_known = parts and len(named) == len(parts) == len(set(map(id, parts)))
-    if not is_known or not _is_native(state.layout):
-        given: np.ndarray = condition.done_batch(state)
-        return given
-    every = _JOINED.get(kind, False)
-    plan = _plan(
-        condition,
-        (state.layout, *named),
-        lambda native, layout: native.Conditions(layout, named, every=every),
-    )
-    over = np.empty(state.matches, bool)
+    if every is None or not len(named) == len(parts) == len(set(map(id, parts))):
+        return None
     since = [part.ticks_since(state) if type(part) in _TIMED else None for part in parts]
+    return _judge(self, state, named, since, every)
+
+
+def _judge(
+    owner: Any, state: MatchState, named: list[tuple[str, float]], since: list[np.ndarray | None], every: bool
+) -> np.ndarray | None:
+    """Return which matches are over by conditions of some names and seconds."""
+    layout = state.layout
+    if not _has_form(layout):
+        return None
+    plan = _plan(owner, (layout, *named), lambda: _native().Conditions(_layout(layout), named, every=every))
+    over = np.empty(state.matches, bool)
     plan.judge(state.buffer, since, over)
     return over
 
 
-@cache
-def _native() -> Any:
-    """Return `rocketsim_batch`; None where it is switched off, not installed, or of another interface."""
-    if os.environ.get(NATIVE_VARIABLE) == "0":
-        return None
-    try:
-        from rlgym_bridge.sim.rocketsim3 import load_native
-
-        return load_native()
-    except ImportError:
-        return None
+# --- observations: an `Observer` and its numbers, for some cars ------------------------------------------
 
 
-def _is_native(layout: Layout) -> bool:
-    return _native() is not None and layout.cars > 0 and max(layout.blue, layout.orange) <= MOST_TEAM_SIZE
+def _observing(kind: type) -> Callable[..., np.ndarray | None]:
+    """Return the compiled form of a builder's `build_batch`."""
+    make = _OBSERVERS[kind]
+
+    def observe(self: Any, state: MatchState, cars: Sequence[int] | None = None) -> np.ndarray | None:
+        layout = state.layout
+        seats = range(layout.cars) if cars is None else cars
+        if not _has_form(layout) or not 0 < len(seats) <= _MOST_OBSERVERS:
+            return None
+        own = tuple(seats)
+        observer, size = _plan(self, (layout, own), lambda: make(self, state, own))
+        observations = np.empty((state.matches, len(own), size), np.float32)
+        observer.observe(state.buffer, observations)
+        return observations
+
+    return observe
 
 
-def _plan(component: Any, key: tuple[Any, ...], make: Callable[[Any, Any], Any]) -> Any:
-    """Return what a component's numbers and a layout, the first of `key`, were compiled to."""
-    plans = _plans.setdefault(component, {})
-    if key not in plans:
-        if len(plans) > _MOST_PLANS:  # its numbers change again and again
-            plans.clear()
-        plans[key] = make(_native(), _layout(key[0].blue, key[0].orange))
-    return plans[key]
-
-
-@cache
-def _layout(blue: int, orange: int) -> Any:
-    from rlgym_bridge.sim.rocketsim3 import make_layout
-
-    return make_layout(blue, orange)
-
-
-# --- observers: what is shown, and its size -----------------------------------------------------------
-
-
-def _observe_columns(builder: DefaultObs, state: MatchState) -> tuple[Any, int]:
-    table = builder.table_of(state, None)
+def _observe_columns(builder: DefaultObs, state: MatchState, cars: tuple[int, ...]) -> tuple[Any, int]:
+    table = builder.table_of(state, cars)
     size = table.columns.shape[1]
     return _native().Observer(state.layout.size, size, table.columns.astype(np.int64), table.scales), size
 
 
-def _observe_around(builder: RelativeObs, state: MatchState) -> tuple[Any, int]:
-    table, around = builder.table_of(state, None), _surroundings(builder, state.layout)
+def _observe_around(builder: RelativeObs, state: MatchState, cars: tuple[int, ...]) -> tuple[Any, int]:
+    table, around = builder.table_of(state, cars), _surroundings(builder, state.layout, cars)
     start, order = table.columns.shape[1], order_vectors(around.scales.shape[1])
     size = start + 3 * len(order)
     places = np.empty(len(order), np.intp)
@@ -218,8 +258,8 @@ def _observe_around(builder: RelativeObs, state: MatchState) -> tuple[Any, int]:
     return _native().Observer(state.layout.size, size, columns, table.scales, **sights), size
 
 
-def _observe_team(builder: TeamObs, state: MatchState) -> tuple[Any, int]:
-    table, around = builder.table_of(state, None), _surroundings(builder, state.layout)
+def _observe_team(builder: TeamObs, state: MatchState, cars: tuple[int, ...]) -> tuple[Any, int]:
+    table, around = builder.table_of(state, cars), _surroundings(builder, state.layout, cars)
     size, others = table.columns.shape[1], around.there.shape[1]
     blocks = OTHERS + len(BLOCK) * np.arange(others)
     of_ball = HEAD + 3 * np.arange(DIRECTIONS + 2)
@@ -232,8 +272,7 @@ def _observe_team(builder: TeamObs, state: MatchState) -> tuple[Any, int]:
     return _native().Observer(state.layout.size, size, columns, factors, **sights), size
 
 
-def _surroundings(builder: RelativeObs | TeamObs, layout: Layout) -> Surroundings:
-    cars = tuple(range(layout.cars))
+def _surroundings(builder: RelativeObs | TeamObs, layout: Layout, cars: tuple[int, ...]) -> Surroundings:
     return find_surroundings(layout, cars, builder.zero_padding, builder.pos_coef, builder.lin_vel_coef)
 
 
@@ -249,7 +288,7 @@ def _sights(around: Surroundings, places: np.ndarray) -> dict[str, Any]:
     }
 
 
-_OBSERVERS: Final[Mapping[type, Callable[[Any, MatchState], tuple[Any, int]]]] = {
+_OBSERVERS: Final[Mapping[type, Callable[[Any, MatchState, tuple[int, ...]], tuple[Any, int]]]] = {
     DefaultObs: _observe_columns,
     RelativeObs: _observe_around,
     TeamObs: _observe_team,

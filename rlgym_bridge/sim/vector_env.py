@@ -21,6 +21,7 @@ from rlgym_bridge.game import TICKS_PER_SECOND
 from rlgym_bridge.physics import Spread
 from rlgym_bridge.sim.batch_parts import BatchParts, foreign_parts, is_batch
 from rlgym_bridge.sim.match_parts import MatchParts
+from rlgym_bridge.sim.native_parts import provide_native_forms
 from rlgym_bridge.sim.part_times import PartTimes
 from rlgym_bridge.sim.simulator import DEFAULT_SIMULATOR, DeadMatches, make_simulator
 from rlgym_bridge.sim.state_noise import StateNoise
@@ -125,6 +126,7 @@ class VectorEnv:
                 f"components is a {type(components).__name__}, expected a function that returns a new "
                 "Components at each call, such as lambda: Components(...)"
             )
+        provide_native_forms()
         first = components()
         if not isinstance(first, Components):
             raise ValueError(

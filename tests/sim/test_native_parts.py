@@ -3,6 +3,8 @@
 import copy
 import platform
 from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -21,6 +23,7 @@ from rlgym_bridge.components.conditions import (
 )
 from rlgym_bridge.components.default_obs import DefaultObs
 from rlgym_bridge.components.mutators import BatchMutator
+from rlgym_bridge.components.native_form import FORMS
 from rlgym_bridge.components.relative_obs import RelativeObs
 from rlgym_bridge.components.reward_base import BatchReward
 from rlgym_bridge.components.rewards import (
@@ -154,8 +157,38 @@ def assert_same(compiled: np.ndarray, own: np.ndarray) -> None:
         np.testing.assert_allclose(compiled, own, rtol=3e-7, atol=3e-7)
 
 
+@contextmanager
+def in_numpy() -> Iterator[None]:
+    """Compute all components in numpy."""
+    forms = dict(FORMS)
+    FORMS.clear()
+    try:
+        yield
+    finally:
+        FORMS.update(forms)
+
+
+def both(method: str, compiled: Any, own: Any, *given: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return what a batch method gives of two equal components: compiled, and in numpy."""
+    with in_numpy():
+        expected = getattr(own, method)(*given)
+    return getattr(compiled, method)(*given), expected
+
+
+def is_compiled(component: Any, method: str, *given: Any) -> bool:
+    """Tell whether a batch method asks a compiled form that has an answer."""
+    form = FORMS[getattr(type(component), method).__qualname__]
+    return form(component, *given) is not None
+
+
 def nobody() -> np.ndarray:
     return np.zeros(MATCHES, bool)
+
+
+@pytest.fixture(autouse=True)
+def provided() -> None:
+    """Provide compiled forms, as an environment does."""
+    native_parts.provide_native_forms()
 
 
 def test_what_is_compared_has_goals_touches_and_demolitions() -> None:
@@ -163,26 +196,25 @@ def test_what_is_compared_has_goals_touches_and_demolitions() -> None:
     assert any((state.car_ball_touches > 0).any() for state in after)
     assert any(state.car_is_demoed.any() for state in after)
     assert any((state.pad_timer > 0).any() for state in after)
-    assert native_parts._native() is not None
 
 
 @pytest.mark.parametrize(("blue", "orange"), SIZES)
 def test_compiled_observations_are_the_numpy_ones(blue: int, orange: int) -> None:
     for builder in builders(blue, orange):
-        assert type(builder) in native_parts._OBSERVERS
+        assert is_compiled(builder, "build_batch", steps_of(blue, orange)[0][1])
         for _, state in steps_of(blue, orange):
-            assert_same(native_parts.build_batch(builder, state), builder.build_batch(state))
+            assert_same(*both("build_batch", builder, builder, state))
 
 
 @pytest.mark.parametrize(("blue", "orange"), SIZES)
 def test_compiled_rewards_are_the_numpy_ones(blue: int, orange: int) -> None:
     seen = np.zeros(len(REWARDS), bool)
     for number, reward in enumerate(REWARDS):
-        assert type(reward) in native_parts._TERMS
+        assert is_compiled(reward, "reward_batch", *steps_of(blue, orange)[0])
         for before, after in steps_of(blue, orange):
-            own = reward.reward_batch(before, after, nobody(), nobody())
+            given, own = both("reward_batch", reward, reward, before, after, nobody(), nobody())
+            assert_same(given, own)
             seen[number] |= bool(own.any())
-            assert_same(native_parts.reward_batch(reward, before, after, nobody(), nobody()), own)
     if blue > 1 and orange:
         assert seen.all(), "each reward was given at least once"
 
@@ -204,8 +236,7 @@ def test_a_compiled_sum_is_the_numpy_one(blue: int, orange: int, team_spirit: fl
     pairs = [*zip(REWARDS, weights, strict=True), (CarNumber(), -1.7), (inner, 0.9)]
     compiled, own = (WeightedSum(pairs, team_spirit, zero_sum) for _ in range(2))
     for before, after in steps_of(blue, orange)[::3]:
-        given = native_parts.reward_batch(compiled, before, after, nobody(), nobody())
-        assert_same(given, own.reward_batch(before, after, nobody(), nobody()))
+        assert_same(*both("reward_batch", compiled, own, before, after, nobody(), nobody()))
         for column, of_own in zip(compiled.last, own.last, strict=True):
             assert_same(np.asarray(column), of_own)
 
@@ -225,17 +256,19 @@ def test_compiled_conditions_are_the_numpy_ones(blue: int, orange: int) -> None:
             begun = np.arange(MATCHES) % 5 == number % 5 if number else np.ones(MATCHES, bool)
             for condition in (compiled, own):
                 condition.reset_batch(state, begun)
-            assert_same(native_parts.done_batch(compiled, state), own.done_batch(state))
+            assert_same(*both("done_batch", compiled, own, state))
 
 
 @pytest.mark.parametrize(("blue", "orange"), [(1, 1), (3, 2)])
 def test_a_bot_in_a_match_sees_the_bits_that_training_saw(blue: int, orange: int) -> None:
     for builder in builders(blue, orange):
         for _, state in steps_of(blue, orange)[::8]:
-            seen = native_parts.build_batch(builder, state)
+            seen = builder.build_batch(state)
             for match in range(0, MATCHES, 5):
                 alone = MatchState(blue, orange, 1, state.buffer[match : match + 1].copy())
                 for car in range(blue + orange):
+                    with in_numpy():
+                        assert_same(observe(builder, (car,), alone)[0, 0], seen[match, car])
                     assert_same(observe(builder, (car,), alone)[0, 0], seen[match, car])
 
 
@@ -246,57 +279,107 @@ def test_a_changed_number_of_a_component_counts_from_then_on() -> None:
     condition.reset_batch(before, np.ones(MATCHES, bool))
     for far in (2000.0, 300.0, 2000.0):
         reward.parts[0].far, reward.weights = far, (far / 1000, 2.0)
-        given = native_parts.reward_batch(reward, before, after, nobody(), nobody())
-        assert_same(given, reward.reward_batch(before, after, nobody(), nobody()))
-    assert not native_parts.done_batch(condition, after).any()
+        assert_same(*both("reward_batch", reward, reward, before, after, nobody(), nobody()))
+    assert not condition.done_batch(after).any()
     condition.timeout_seconds = 0.0
-    assert native_parts.done_batch(condition, after).all()
+    assert condition.done_batch(after).all()
 
 
-def test_subclasses_of_standard_classes_are_asked_themselves() -> None:
-    class Doubled(RelativeObs):
-        def build_batch(self, state: MatchState, cars: Any = None) -> np.ndarray:
-            return 2 * super().build_batch(state, cars)
+class Doubled(RelativeObs):
+    """Somebody's own observation: the standard one, twice as large."""
 
-    class Never(TimeoutCondition):
-        def done_batch(self, state: MatchState) -> np.ndarray:
-            return np.zeros(state.matches, bool)
+    def build_batch(self, state: MatchState, cars: Any = None) -> np.ndarray:
+        return 2 * super().build_batch(state, cars)
 
-    class Negative(TouchReward):
-        def reward_batch(self, *given: Any) -> np.ndarray:
-            return -super().reward_batch(*given)
 
+class ZeroTable(RelativeObs):
+    """Somebody's own observation, with another table."""
+
+    def _table(self, rows: Any) -> Any:
+        table = super()._table(rows)
+        return table._replace(scales=0 * table.scales)
+
+
+class Never(TimeoutCondition):
+    """Somebody's own condition."""
+
+    def done_batch(self, state: MatchState) -> np.ndarray:
+        return super().done_batch(state) & False
+
+
+class Negative(TouchReward):
+    """Somebody's own reward."""
+
+    def reward_batch(self, *given: Any) -> np.ndarray:
+        return -super().reward_batch(*given)
+
+
+class Largest(WeightedSum):
+    """Somebody's own sum, which is none."""
+
+    def join_columns(self, columns: Any, layout: Any) -> np.ndarray:
+        largest: np.ndarray = np.maximum.reduce(columns)
+        return largest
+
+
+def test_subclasses_are_asked_themselves() -> None:
     before, after = steps_of(1, 1)[-1]
-    seen = native_parts.build_batch(Doubled(), after)
-    assert_same(seen, 2 * RelativeObs().build_batch(after))
+    zero = ZeroTable(None)
+    assert not zero.build_batch(after)[..., : DefaultObs(None).size(1, 1)].any()
+    assert_same(Doubled().build_batch(after), 2 * RelativeObs().build_batch(after))
     never = AnyCondition(Never(0), GoalCondition())
     never.reset_batch(before, np.ones(MATCHES, bool))
-    assert_same(native_parts.done_batch(never, after), after.goal_scored > 0)
-    given = native_parts.reward_batch(Negative(), before, after, nobody(), nobody())
-    assert given.any() and (given <= 0).all()
+    assert_same(never.done_batch(after), after.goal_scored > 0)
+    touched = Negative().reward_batch(before, after, nobody(), nobody())
+    assert touched.any() and (touched <= 0).all()
+    largest = Largest([(Negative(), 1.0), (TouchReward(), 1.0)])
+    assert_same(largest.reward_batch(before, after, nobody(), nobody()), -touched)
 
 
-def test_a_component_that_was_asked_can_still_be_copied() -> None:
-    _, state = steps_of(1, 1)[0]
+def test_what_a_subclass_asks_of_the_standard_class_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    before, after = steps_of(1, 1)[-1]
+    names = ["RelativeObs.build_batch", "TouchReward.reward_batch", "TimeoutCondition.done_batch"]
+    asked: list[str] = []
+    for name in names:
+        monkeypatch.setitem(FORMS, name, lambda *_, name=name: asked.append(name))
+    never = Never(1)
+    never.reset_batch(before, np.ones(MATCHES, bool))
+    Doubled().build_batch(after)
+    Negative().reward_batch(before, after, nobody(), nobody())
+    never.done_batch(after)
+    assert asked == names
+    ZeroTable().build_batch(after)
+    assert asked == names, "its formula is another one"
+
+
+@dataclass
+class EqualSpeed(SpeedReward):
+    """Somebody's own reward with an equality of its own, which no dict takes as a key."""
+
+    name: str = "speed"
+
+
+def test_components_without_a_hash_and_copied_ones_go_on() -> None:
+    before, after = steps_of(1, 1)[0]
+    rewards = EqualSpeed(), SpeedReward()
+    assert_same(*(one.reward_batch(before, after, nobody(), nobody()) for one in rewards))
     builder = RelativeObs(None)
-    seen = native_parts.build_batch(builder, state)
-    assert_same(native_parts.build_batch(copy.deepcopy(builder), state), seen)
+    seen = builder.build_batch(after)
+    assert_same(copy.deepcopy(builder).build_batch(after), seen)
 
 
 def test_too_many_cars_are_refused_in_the_same_words() -> None:
     state, builder = random_state(2, 2, 1), RelativeObs(1)
-    with pytest.raises(ValueError, match="has room for 1"):
+    with pytest.raises(ValueError, match="has room for 1"), in_numpy():
         builder.build_batch(state)
     with pytest.raises(ValueError, match="has room for 1"):
-        native_parts.build_batch(builder, state)
+        builder.build_batch(state)
 
 
-def test_a_variable_switches_all_of_them_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(native_parts.NATIVE_VARIABLE, "0")
-    native_parts._native.cache_clear()
-    try:
-        assert native_parts._native() is None
-        _, state = steps_of(1, 1)[0]
-        assert native_parts.build_batch(RelativeObs(), state).shape[0] == MATCHES
-    finally:
-        native_parts._native.cache_clear()
+def test_a_variable_keeps_all_of_them_in_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
+    for value, provided in (("0", False), ("1", True)):
+        monkeypatch.setenv(native_parts.NATIVE_VARIABLE, value)
+        with in_numpy():
+            native_parts.provide_native_forms.cache_clear()
+            native_parts.provide_native_forms()
+            assert bool(FORMS) == provided
