@@ -33,8 +33,8 @@ def with_native_form(method: Method) -> Method:
 
     @wraps(method)
     def ask(self: Any, *given: Any, **named: Any) -> np.ndarray:
-        form = FORMS.get(name)
-        if form is not None and _keeps_formula(type(self), ask):
+        form, kind = FORMS.get(name), cast(Any, type(self))
+        if form is not None and _keeps_formula(kind, ask):
             answer = form(self, *given, **named)
             if answer is not None:
                 return answer

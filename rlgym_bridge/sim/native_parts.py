@@ -101,6 +101,7 @@ def provide_native_forms() -> None:
     FORMS["_Joined.done_batch"] = _join
 
 
+@cache
 def _native() -> Any:
     """Return `rocketsim_batch`, without which this module is imported, too."""
     from rlgym_bridge.sim.rocketsim3 import load_native
