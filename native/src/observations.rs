@@ -42,11 +42,16 @@ struct Sight {
 }
 
 /// What one car is shown.
+#[derive(Default)]
 struct View {
     /// The first numbers of the observation.
     numbers: Vec<Number>,
     /// Places among them whose number never changes, and that number.
     constants: Vec<(usize, f32)>,
+    /// Places among them from whose column another one is taken off first.
+    differences: Vec<(usize, usize)>,
+    /// Places among them that show 1 where their column is 0, and else 0.
+    absences: Vec<usize>,
     sights: Vec<Sight>,
     /// Ends of the second and the third vector, uu: places that no column has.
     goals: [[f32; 3]; 2],
@@ -75,13 +80,15 @@ pub struct Observer {
 impl Observer {
     /// Make an observer of some cars; see the stub for the arguments.
     #[new]
-    #[pyo3(signature = (width, size, columns, factors, *, rotations=None, places=None, ends=None, origins=None, sight_factors=None, goals=None, start=None, ranks=None))]
+    #[pyo3(signature = (width, size, columns, factors, *, minus=None, absent=None, rotations=None, places=None, ends=None, origins=None, sight_factors=None, goals=None, start=None, ranks=None))]
     #[allow(clippy::too_many_arguments)]
     fn new(
         width: Whole,
         size: Whole,
         columns: &Object<'_>,
         factors: &Object<'_>,
+        minus: Option<&Object<'_>>,
+        absent: Option<&Object<'_>>,
         rotations: Option<Vec<Whole>>,
         places: Option<Vec<Whole>>,
         ends: Option<&Object<'_>>,
@@ -106,10 +113,27 @@ impl Observer {
         let columns: PyReadonlyArray2<'_, i64> = readable("columns", columns, &[&[cars, count]])?;
         let factors: PyReadonlyArray2<'_, f32> = readable("factors", factors, &[&[cars, count]])?;
         let (columns, factors) = (columns.as_slice().expect(CHECKED), factors.as_slice().expect(CHECKED));
+        let table: &[&[usize]] = &[&[cars, count]];
+        let minus: Option<PyReadonlyArray2<'_, i64>> =
+            minus.map(|minus| readable("minus", minus, table)).transpose()?;
+        let absent: Option<PyReadonlyArray2<'_, bool>> =
+            absent.map(|absent| readable("absent", absent, table)).transpose()?;
         let mut views = Vec::with_capacity(cars);
         for car in 0..cars {
             let range = car * count..(car + 1) * count;
-            views.push(View::new(&columns[range.clone()], &factors[range], width)?);
+            let mut view = View::new(&columns[range.clone()], &factors[range.clone()], width)?;
+            if let Some(minus) = &minus {
+                for (at, &column) in minus.as_slice().expect(CHECKED)[range.clone()].iter().enumerate() {
+                    if column != CONSTANT {
+                        view.differences.push((at, column_within("minus", column, width, 1)?));
+                    }
+                }
+            }
+            if let Some(absent) = &absent {
+                let absent = absent.as_slice().expect(CHECKED)[range].iter().enumerate();
+                view.absences.extend(absent.filter_map(|(at, &is_absent)| is_absent.then_some(at)));
+            }
+            views.push(view);
         }
         let mut this = Self { width, size, views, blocks: None };
         match (rotations, places, ends, origins, sight_factors, goals) {
@@ -162,14 +186,7 @@ impl View {
             }
             numbers.push(last);
         }
-        Ok(Self {
-            numbers,
-            constants,
-            sights: Vec::new(),
-            goals: [[0.0; 3]; 2],
-            rotation: 0,
-            ranks: Vec::new(),
-        })
+        Ok(Self { numbers, constants, ..Self::default() })
     }
 }
 
@@ -239,6 +256,13 @@ impl Observer {
         for (view, seen) in self.views.iter().zip(seen.chunks_exact_mut(self.size)) {
             for (seen, number) in seen.iter_mut().zip(&view.numbers) {
                 *seen = row[number.column as usize] * number.factor;
+            }
+            for &(at, minus) in &view.differences {
+                let number = &view.numbers[at];
+                seen[at] = (row[number.column as usize] - row[minus]) * number.factor;
+            }
+            for &at in &view.absences {
+                seen[at] = f32::from(row[view.numbers[at].column as usize] == 0.0);
             }
             for &(at, number) in &view.constants {
                 seen[at] = number;

@@ -50,6 +50,26 @@ def test_an_observer_shows_columns_constants_and_vectors_in_the_cars_frame():
     np.testing.assert_allclose(np.linalg.norm(seen[..., 4:7], axis=-1), 0.5, rtol=1e-5)
 
 
+def test_an_observer_takes_a_column_off_and_shows_absence():
+    world = playing(MATCHES, 2, 1, seed=3)
+    boost = column("boost_amount", 0)
+    columns, factors = np.array([[boost, boost, boost]]), np.array([[1, 0.5, 3]], np.float32)
+    minus = np.array([[-1, column("boost_amount", 1), -1]])
+    observer = rs.Observer(
+        LAYOUT.size, 3, columns, factors, minus=minus, absent=np.array([[False, False, True]])
+    )
+    world.state["car_boost_amount"][:2, 0] = 0
+    seen = np.zeros((MATCHES, 1, 3), np.float32)
+    observer.observe(world.buffer, seen)
+    amounts = world.state["car_boost_amount"]
+    np.testing.assert_array_equal(seen[:, 0, 1], (amounts[:, 0] - amounts[:, 1]) * np.float32(0.5))
+    assert seen[:, 0, 2].tolist() == [1, 1, 0, 0]
+    with pytest.raises(ValueError, match="a number in minus is -2"):
+        rs.Observer(LAYOUT.size, 3, columns, factors, minus=minus - 1)
+    with pytest.raises(ValueError, match="absent is int64"):
+        rs.Observer(LAYOUT.size, 3, columns, factors, absent=minus)
+
+
 def test_blocks_are_sorted_by_distance_and_rank():
     world = playing(MATCHES, 2, 1, seed=5)
     around = sights(9, 1)

@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from rlgym_bridge.components.native_form import with_native_form
 from rlgym_bridge.components.table_obs import FORWARD, TURNED, UP, TableObs
 from rlgym_bridge.game import CONTROL_NAMES, PAD_COUNT
 from rlgym_bridge.state import Layout, MatchState
@@ -104,6 +105,7 @@ class AdvancedObs(TableObs[_Number, _AdvancedTable]):
         car = (19 + 6 * self.relative) + self.has_jump  # numbers of the own car
         return "real", _HEAD + car + (places - 1) * (car + 6 * self.relative)
 
+    @with_native_form
     def build_batch(self, state: MatchState, cars: Sequence[int] | None = None) -> np.ndarray:
         """Return observations `(N, cars, size)` float32; see `TableObs.build_batch`."""
         table = self.table_of(state, cars)

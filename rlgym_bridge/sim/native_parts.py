@@ -1,6 +1,6 @@
 """Provide compiled forms of standard components, on the module `rocketsim_batch`.
 
-    build_batch     DefaultObs, RelativeObs, TeamObs                        -> rocketsim_batch.Observer
+    build_batch     DefaultObs, RelativeObs, TeamObs, AdvancedObs           -> rocketsim_batch.Observer
     reward_batch    our rewards, and a WeightedSum that has some            -> rocketsim_batch.Rewards
     done_batch      conditions of time, AnyCondition, AllCondition          -> rocketsim_batch.Conditions
 
@@ -15,6 +15,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from rlgym_bridge.components.advanced_obs import AdvancedObs
 from rlgym_bridge.components.conditions import (
     GoalCondition,
     NoTouchTimeoutCondition,
@@ -273,6 +274,15 @@ def _observe_team(builder: TeamObs, state: MatchState, cars: tuple[int, ...]) ->
     return _native().Observer(state.layout.size, size, columns, factors, **sights), size
 
 
+def _observe_differences(builder: AdvancedObs, state: MatchState, cars: tuple[int, ...]) -> tuple[Any, int]:
+    table = builder.table_of(state, cars)
+    size = table.columns.shape[1]
+    columns = table.columns.astype(np.int64)
+    minus = np.where(table.relative > 0, table.origins, _NO_COLUMN).astype(np.int64)
+    given = {"minus": minus, "absent": table.absent}
+    return _native().Observer(state.layout.size, size, columns, table.scales, **given), size
+
+
 def _surroundings(builder: RelativeObs | TeamObs, layout: Layout, cars: tuple[int, ...]) -> Surroundings:
     return find_surroundings(layout, cars, builder.zero_padding, builder.pos_coef, builder.lin_vel_coef)
 
@@ -290,6 +300,7 @@ def _sights(around: Surroundings, places: np.ndarray) -> dict[str, Any]:
 
 
 _OBSERVERS: Final[Mapping[type, Callable[[Any, MatchState, tuple[int, ...]], tuple[Any, int]]]] = {
+    AdvancedObs: _observe_differences,
     DefaultObs: _observe_columns,
     RelativeObs: _observe_around,
     TeamObs: _observe_team,

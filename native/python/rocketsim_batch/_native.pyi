@@ -170,6 +170,8 @@ class Observer:
         size: Numbers of an observation. What neither columns nor vectors write stays as it is.
         columns: int64 `(cars, numbers)`, the columns that each observing car is shown first; -1 for none.
         factors: float32 `(cars, numbers)`; without a column, the number that is shown.
+        minus: int64 `(cars, numbers)`, columns that are taken off before the factor; -1 for none.
+        absent: bool `(cars, numbers)`, what shows 1 where its column is 0, and else 0.
         rotations: First columns of the cars' rotation matrices.
         places: `count` places in the observation at which the vectors' three numbers begin.
         ends: int64 `(cars, count)`, first columns of three at which the vectors end.
@@ -190,6 +192,8 @@ class Observer:
         columns: npt.NDArray[np.int64],
         factors: npt.NDArray[np.float32],
         *,
+        minus: npt.NDArray[np.int64] | None = None,
+        absent: npt.NDArray[np.bool_] | None = None,
         rotations: Sequence[int] | None = None,
         places: Sequence[int] | None = None,
         ends: npt.NDArray[np.int64] | None = None,
