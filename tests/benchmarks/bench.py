@@ -13,6 +13,7 @@ from tests.benchmarks.env import (
     env_vs,
     mixed_vs_rlgym,
     module_vs,
+    training_compiled,
     training_vs_rocketsim2,
     two_threads,
 )
@@ -53,6 +54,8 @@ BENCHMARKS: dict[str, Benchmark] = {
     "rocketsim3_env_vs_rlgym_3v3": Benchmark(lambda: env_vs("rlgym", 3, _ROUNDS, simulator=ROCKETSIM3)),
     "rocketsim3_training_env_vs_rocketsim2_1v1": Benchmark(lambda: training_vs_rocketsim2(1, _ROUNDS)),
     "rocketsim3_training_env_vs_rocketsim2_3v3": Benchmark(lambda: training_vs_rocketsim2(3, _ROUNDS)),
+    "training_env_compiled_vs_numpy_1v1": Benchmark(lambda: training_compiled(1, _ROUNDS)),
+    "training_env_compiled_vs_numpy_3v3": Benchmark(lambda: training_compiled(3, _ROUNDS)),
     "ppo_vs_rlgym_learn_1v1": Benchmark(lambda: ppo_vs_rlgym_learn(_ROUNDS), _LONGEST),
     "rllib_vs_local_1v1": Benchmark(lambda: rllib_vs_local(3), _LONG),
     "rllib_vs_rlgym_1v1": Benchmark(lambda: rllib_vs_rlgym(3), _LONG),

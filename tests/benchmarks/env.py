@@ -30,11 +30,13 @@ from rlgym_bridge.components.actions import LookupTableAction, RepeatAction
 from rlgym_bridge.components.conditions import GoalCondition, NoTouchTimeoutCondition
 from rlgym_bridge.components.default_obs import DefaultObs
 from rlgym_bridge.components.mutators import KickoffMutator, blank_state
+from rlgym_bridge.components.native_form import FORMS
 from rlgym_bridge.components.rewards import GoalReward, TouchReward, WeightedSum
 from rlgym_bridge.components.spec import Components
 from rlgym_bridge.derived_fields import derive
 from rlgym_bridge.sim.arena import make_arena
 from rlgym_bridge.sim.arena_reader import control_of
+from rlgym_bridge.sim.native_parts import provide_native_forms
 from rlgym_bridge.sim.simulator import ROCKETSIM2, ROCKETSIM3
 from rlgym_bridge.sim.vector_env import VectorEnv, without_warnings
 from tests.benchmarks.runner import compared
@@ -308,6 +310,32 @@ def training_vs_rocketsim2(team_size: int, rounds: int, seconds: float = 3.0) ->
         peers.append(peer)
     unit = f"environment steps per second of processor time, one process, {_TICK_SKIP} ticks each"
     return compared(values, peers, unit, "the same on RocketSim 2.2.1")
+
+
+def training_compiled(team_size: int, rounds: int, seconds: float = 3.0) -> dict[str, Any]:
+    """Run the matches of a collector with compiled components and with numpy's, in turns, in one process.
+
+    Args:
+        team_size: Cars a team.
+        rounds: How often.
+        seconds: Of each, in each round.
+    """
+    provide_native_forms()
+    forms, values, peers = dict(FORMS), [], []
+
+    def with_forms(step: Callable[[], int], given: dict[str, Any]) -> int:
+        FORMS.clear()
+        FORMS.update(given)
+        return step()
+
+    for turn in range(rounds):
+        own, other = (step_training(team_size, turn, ROCKETSIM3) for _ in range(2))
+        value, peer = _turns((partial(with_forms, own, forms), partial(with_forms, other, {})), seconds)
+        FORMS.update(forms)
+        values.append(value)
+        peers.append(peer)
+    unit = f"environment steps per second of processor time, one process, {_TICK_SKIP} ticks each"
+    return compared(values, peers, unit, "the same with components in numpy")
 
 
 def step_training(team_size: int, seed: int, simulator: str) -> Callable[[], int]:
