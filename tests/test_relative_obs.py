@@ -1,13 +1,18 @@
 """RelativeObs: DefaultObs, and what is around a car as seen from it."""
 
+import os
+import sys
+
 import numpy as np
 import pytest
 
 from rlgym_bridge.components.default_obs import DefaultObs
 from rlgym_bridge.components.relative_obs import RelativeObs
 from rlgym_bridge.game import GOAL_BACK_Y, GOAL_CENTRE_Z
+from rlgym_bridge.policy.matrix_kernels import VARIABLE, processor_flags
 from rlgym_bridge.rlgym_state import to_rlgym
 from rlgym_bridge.state import MatchState
+from tests.support.processes import run_to_end
 from tests.support.states import TEAM_SIZES, random_state
 
 
@@ -102,3 +107,20 @@ def test_a_car_inside_the_ball_has_no_direction_to_it() -> None:
     names = RelativeObs(None).names(1, 1)
     start = names.index("relative/ball/direction/forward")
     assert np.isfinite(obs).all() and not obs[0, 0, start : start + 3].any()
+
+
+@pytest.mark.skipif(not processor_flags() >= {"avx2", "fma"}, reason="the processor has no fused products")
+def test_its_bits_do_not_depend_on_the_processors_kernels() -> None:
+    code = """
+import hashlib, numpy
+from rlgym_bridge import RelativeObs
+from rlgym_bridge.components.mutators import RandomStateMutator, blank_state
+state = blank_state(3, 3, 64)
+RandomStateMutator().apply_batch(state, numpy.random.default_rng(1))
+print(hashlib.sha256(RelativeObs(3).build_batch(state).tobytes()).hexdigest())
+"""
+    hashes = {
+        run_to_end([sys.executable, "-c", code], env=os.environ | {VARIABLE: kernels}).stdout
+        for kernels in ("NEHALEM", "HASWELL")  # without and with fused products
+    }
+    assert len(hashes) == 1 and len(hashes.pop().strip()) == 64
