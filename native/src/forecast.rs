@@ -1,8 +1,9 @@
-//! Where the ball goes as long as nobody touches it.
+//! Where the ball goes as long as nobody touches it, and where a match goes by given control vectors.
 
 use rocketsim::consts::ball;
 
 use crate::game::{Game, tick_ball};
+use crate::layout::Layout;
 use crate::panics::guarded;
 use crate::view;
 
@@ -28,4 +29,25 @@ pub fn forecast(game: &Game, every: usize, frames: &mut [f32]) -> Result<(), Str
             }
         }
     })
+}
+
+/// Play a copy of a match on by some ticks, and show it in a row; the match itself stays as it is.
+///
+/// `vectors` holds a control vector a tick for each car in turn. They act at once, and drop what waits.
+pub fn play_on(
+    game: &Game,
+    layout: &Layout,
+    vectors: &[f32],
+    ticks: usize,
+    row: &mut [f32],
+) -> Result<(), String> {
+    let mut copy = guarded(|| {
+        game.may_panic("forecast", u64::MAX);
+        game.clone()
+    })?;
+    copy.take(vectors, ticks, |_| 0);
+    copy.advance(layout, 0, ticks as u32)?;
+    view::count_frame(layout, row, ticks as u64);
+    copy.show(layout, row);
+    Ok(())
 }

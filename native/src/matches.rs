@@ -10,10 +10,10 @@ use pyo3::prelude::*;
 use rocketsim::{Arena, ArenaConfig, GameMode};
 
 use crate::arguments::{CHECKED, Object, Whole, busy, readable, writable};
-use crate::controls::{self, CONTROLS};
+use crate::controls::{self, CONTROLS, Vector};
 use crate::errors::{Death, Error, Result, refuse};
 use crate::events;
-use crate::forecast::{FRAME, forecast};
+use crate::forecast::{FRAME, forecast, play_on};
 use crate::game::Game;
 use crate::layout::Layout;
 use crate::panics::{Report, guarded};
@@ -26,8 +26,8 @@ const MOST_NUMBERS: usize = 1 << 28;
 /// Ticks of a forecast, at most: 10 minutes, some 50 ms of work without a look for Ctrl-C.
 const MOST_FORECAST: usize = 72_000;
 /// Calls in which a test can let a match panic.
-const CALLS: [&str; 8] =
-    ["step", "put", "nudge", "kickoff", "clone_into", "respawn", "demolish", "forecast_ball"];
+const CALLS: [&str; 9] =
+    ["step", "put", "nudge", "kickoff", "clone_into", "respawn", "demolish", "forecast_ball", "forecast"];
 
 /// The object that a method is called of.
 type Own<'py> = Bound<'py, Matches>;
@@ -37,6 +37,8 @@ type Numbers = Vec<Whole>;
 type Frames<'py> = Bound<'py, PyArray3<f32>>;
 /// A group's part in a step: its matches, buffer, control vectors and delays.
 type Part<'py> = (Own<'py>, Object<'py>, Object<'py>, Option<Object<'py>>);
+/// A match whose copy is played on: its number, control vectors, row, and how it went.
+type Copied<'a> = (usize, &'a [f32], &'a mut [f32], std::result::Result<(), String>);
 /// Buffer, control vectors and delays of a step.
 type Arrays<'py> =
     (PyReadwriteArray2<'py, f32>, PyReadonlyArray4<'py, f32>, Option<PyReadonlyArray2<'py, i64>>);
@@ -130,14 +132,28 @@ impl Matches {
     }
 
     /// Return the error of a call that panicked and left its match as it was.
-    fn panicked(&self, number: usize, call: &'static str, text: String, arguments: Vec<usize>) -> Error {
+    ///
+    /// `vectors` are those of a forecast, for each car one after another.
+    fn panicked(
+        &self,
+        number: usize,
+        call: &'static str,
+        text: String,
+        arguments: Vec<usize>,
+        vectors: &[f32],
+    ) -> Error {
         let (game, mut row) = (&self.games[number], vec![0.0; self.layout.size]);
         game.show(&self.layout, &mut row);
         if let Some(column) = self.layout.of_match.gravity {
             row[column] = game.arena.mutator_config().gravity.z / game.mutators.config.gravity.z;
         }
         let report = game.report(&self.layout, call, &text, [&row, &[]]);
-        let report = Some(Box::new(Report { arguments, ..report }));
+        let of_car = |car: &[f32]| car.as_chunks().0.to_vec();
+        let by_car: Vec<Vec<Vector>> =
+            vectors.chunks_exact((vectors.len() / self.layout.cars().max(1)).max(1)).map(of_car).collect();
+        let ticks = by_car.first().map_or(0, Vec::len);
+        let controls = (0..ticks).map(|tick| by_car.iter().map(|car| car[tick]).collect()).collect();
+        let report = Some(Box::new(Report { arguments, controls, ..report }));
         Error::Panicked(vec![Death { group: 0, number, text: format!("{call}: {text}"), report }])
     }
 
@@ -377,7 +393,7 @@ impl Matches {
         let copy = |&source: &usize| {
             let game = &this.games[source];
             let copied = guarded(|| (game.may_panic("clone_into", u64::MAX), game.clone()).1);
-            let copied = copied.map_err(|text| this.panicked(source, "clone_into", text, Vec::new()))?;
+            let copied = copied.map_err(|text| this.panicked(source, "clone_into", text, Vec::new(), &[]))?;
             Ok((copied, rows[source * size..(source + 1) * size].to_vec()))
         };
         let copies = sources.iter().map(copy).collect::<Result<Vec<_>>>()?;
@@ -480,9 +496,46 @@ impl Matches {
             py.check_signals()?;
         }
         for (number, _, result) in tasks {
-            result.map_err(|text| this.panicked(number, "forecast_ball", text, vec![ticks, every]))?;
+            result.map_err(|text| this.panicked(number, "forecast_ball", text, vec![ticks, every], &[]))?;
         }
         Ok(PyArray1::from_vec(py, numbers).reshape([matches.len(), count, FRAME])?)
+    }
+
+    /// Play copies of some matches on, and show them in the rows of `states`; the matches stay as they are.
+    ///
+    /// `controls` is float32 `(n, cars, ticks, 8)`: a vector a tick, which act at once; what waits is dropped in
+    /// the copies. `states` is float32 `(n, size)`; fields that the module never writes stay in it, and `frame`
+    /// counts on. Raises MatchError where a copy panicked: the matches live on.
+    fn forecast<'py>(
+        slf: &Own<'py>,
+        matches: Numbers,
+        controls: &Object<'py>,
+        states: &Object<'py>,
+    ) -> Result<()> {
+        let (py, this) = (slf.py(), &*slf.try_borrow().map_err(busy)?);
+        let (matches, cars, size) = (this.check_alive(&matches)?, this.layout.cars(), this.layout.size);
+        let shape = controls.cast::<PyUntypedArray>().map_or(&[][..], |controls| controls.shape());
+        let ticks =
+            Whole(shape.get(2).map_or(1, |&ticks| ticks as i128)).within("ticks", 1..=MOST_FORECAST)?;
+        let controls: PyReadonlyArray4<'py, f32> =
+            readable("controls", controls, &[&[matches.len(), cars, ticks, CONTROLS]])?;
+        let (vectors, width) = (controls.as_slice().expect(CHECKED), cars * ticks * CONTROLS);
+        controls::check(vectors, cars, ticks)?;
+        let mut states: PyReadwriteArray2<'py, f32> = writable("states", states, &[matches.len(), size])?;
+        let rows = states.as_slice_mut().expect(CHECKED).chunks_exact_mut(size);
+        let part = |(at, (&number, row))| (number, &vectors[at * width..][..width], row, Ok(()));
+        let mut tasks: Vec<_> = matches.iter().zip(rows).enumerate().map(part).collect();
+        let one = |(number, vectors, row, result): &mut Copied<'_>| {
+            *result = play_on(&this.games[*number], &this.layout, vectors, ticks, row);
+        };
+        for some in tasks.chunks_mut((UNINTERRUPTED * this.threads / ticks).max(1)) {
+            py.detach(|| for_each(this.threads, some, one))?;
+            py.check_signals()?;
+        }
+        for (number, vectors, _, result) in tasks {
+            result.map_err(|text| this.panicked(number, "forecast", text, Vec::new(), vectors))?;
+        }
+        Ok(())
     }
 
     /// Return the events of the latest step as a structured array of the dtype `EVENT`.

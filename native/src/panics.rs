@@ -53,7 +53,8 @@ pub struct Report {
     pub given_bits: Vec<u32>,
     /// The call's other numbers: see `Change` and `forecast_ball`.
     pub arguments: Vec<usize>,
-    /// Of a step: each car's vectors of the ticks that were simulated, then of the one that failed.
+    /// Of a step: each car's vectors of the ticks that were simulated, then of the one that failed. Of a forecast:
+    /// of all its ticks.
     pub controls: Vec<Vec<[f32; 8]>>,
 }
 

@@ -151,6 +151,7 @@ def call(data, random, group, others):
             "clone_into",
             "play",
             "forecast_ball",
+            "forecast",
             "set_mutators",
             "respawn",
             "demolish",
@@ -207,6 +208,9 @@ def call(data, random, group, others):
         ball = matches.forecast_ball(some, ticks, random.choice([1, 3, ticks]))
         assert np.isfinite(ball).all()
         return None
+    if what == "forecast":
+        states = np.zeros((len(some), layout.size), np.float32)
+        return matches.forecast(some, controls(data, random, len(some), cars, ticks), states)
     if what == "set_mutators":
         names = sorted(matches.mutators(0))
         return matches.set_mutators(
@@ -218,7 +222,8 @@ def call(data, random, group, others):
         return matches.seed(random.choice([0, 1, 2**64 - 1, 2**64]), random.choice([None, some]))
     if what == "panic":
         if random.random() < 0.7:
-            calls = ["put", "nudge", "kickoff", "clone_into", "forecast_ball", "respawn", "demolish"]
+            calls = ["put", "nudge", "kickoff", "clone_into", "forecast_ball", "forecast", "respawn"]
+            calls += ["demolish"]
             calls += ["step"] * 3
             matches.panic_next(random.randrange(count), random.choice(calls), random.choice([0, 0, 5]))
         return None

@@ -144,6 +144,7 @@ CALLS = {
     "demolish": lambda world, row: world.matches.demolish(1, 1, world.buffer),
     "clone_into": lambda world, row: world.matches.clone_into([1], [0], world.buffer),
     "forecast_ball": lambda world, row: world.matches.forecast_ball([1], 20, 5),
+    "forecast": lambda world, row: world.matches.forecast([1], np.full((1, 2, 3, 8), 0.5, np.float32), row),
 }
 
 
@@ -162,7 +163,11 @@ def test_a_panic_in_any_call_leaves_a_file_that_replays_it(call, folder, monkeyp
     crash = read(folder)
     assert (crash["match"], crash["call"]) == (1, name)
     state = np.array([crash["state_bits"]], np.uint32).view(np.float32)
-    if call in ("clone_into", "forecast_ball"):  # they see no row, so they tell what the ball does
+    if call in (
+        "clone_into",
+        "forecast_ball",
+        "forecast",
+    ):  # they see no row, so they tell what the ball does
         for field in ("gravity", "ball_position", "ball_rotation", "ball_linear_velocity"):
             own, shown = (rs.views(world.layout, rows)[field] for rows in (state, before[1:2]))
             assert (own == shown).all()
@@ -171,6 +176,8 @@ def test_a_panic_in_any_call_leaves_a_file_that_replays_it(call, folder, monkeyp
     assert crash["given_bits"] == (bits(row[0]).tolist() if call in ("put", "nudge") else [])
     expected = {"nudge": [1, 0, 1], "respawn": [0], "demolish": [1], "forecast_ball": [20, 5]}
     assert crash["arguments"] == expected.get(call, [])
+    if call == "forecast":
+        assert crash["controls"] == np.full((3, 2, 8), 0.5).tolist()
     again, words = replay(next(folder.iterdir()))
     assert not again and words.startswith("It did not panic")
     made = []
@@ -209,7 +216,7 @@ def test_a_replayed_kickoff_chooses_the_spots_of_the_one_that_panicked(folder, m
     assert (places == twin.state["car_position"]).all()
 
 
-@pytest.mark.parametrize("call", ["clone_into", "forecast_ball"])
+@pytest.mark.parametrize("call", ["clone_into", "forecast_ball", "forecast"])
 def test_a_panic_in_a_call_that_only_reads_leaves_the_match_alive(call):
     world = playing(2, 1, 1, seed=5)
     world.matches.panic_next(1, call)

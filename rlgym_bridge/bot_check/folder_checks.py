@@ -14,7 +14,7 @@ from rlgym_bridge.user_input.nearest_key import nearest_key
 
 _SETTINGS: Final = (
     "agent_id", "name", "loadout_file", "root_dir", "run_command", "run_command_linux", "hivemind",
-    "logo_file", "environment",
+    "logo_file", "environment", "forecast",
 )  # fmt: skip
 _DETAILS: Final = ("description", "fun_fact", "source_link", "developer", "language", "tags")
 _NEEDED_DETAILS: Final = ("description", "developer", "language")

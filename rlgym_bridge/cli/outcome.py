@@ -1,6 +1,7 @@
 """Print the result of a match, and return it as JSON."""
 
 import math
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
@@ -9,7 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from rlgym_bridge.game import Phase
-from rlgym_bridge.matches.bot_report import BotReport, find_troubles
+from rlgym_bridge.matches.bot_report import BotReport, ForecastCounts, ForecastErrors, find_troubles
 from rlgym_bridge.server import BotResult, MatchResult, MatchStatus
 from rlgym_bridge.server.repeatability import REAL_TIME
 
@@ -51,6 +52,7 @@ def summarise(result: MatchResult, told: list[BotReport], recording: Path | None
                 "faults": dict(told[bot.index].faults),
                 "dialect_file": told[bot.index].dialect_file,
                 "checkpoints": list(told[bot.index].checkpoints),
+                "forecast": None if (counts := told[bot.index].forecast) is None else asdict(counts),
                 "reply_ms": {"p50": _number(bot.reply_p50_ms), "p99": _number(bot.reply_p99_ms)},
                 "crashed": bot.crashed,
                 "exit_code": bot.exit_code,
@@ -113,6 +115,24 @@ def print_result(console: Console, result: MatchResult, told: list[BotReport]) -
     )
 
 
+def _describe_forecasts(counts: ForecastCounts) -> str:
+    """Return what a bot forecast, and how right that was."""
+
+    def describe(whose: str, errors: ForecastErrors) -> str:
+        if errors.share_off is None or errors.mean_error_uu is None:
+            return f"{whose} was never compared"
+        far = f"{counts.off_uu:g} uu off or more in {errors.share_off:.1%}"
+        return f"{whose} {far}, {errors.mean_error_uu:.1f} uu in the mean"
+
+    how = "measured" if counts.measured else "not measured"
+    missing = f", {counts.missing} more could not be made" if counts.missing else ""
+    return (
+        f"looks {counts.ticks} ticks ahead (input latency {counts.latency}, {how}): "
+        f"{counts.forecasts:,} forecasts{missing}, {describe('the ball', counts.ball)}, "
+        f"{describe('its own car', counts.car)}"
+    )
+
+
 def _print_remarks(console: Console, bot: BotResult, told: BotReport) -> None:
     name = escape(bot.name)
     if told.dialect_file:
@@ -120,6 +140,10 @@ def _print_remarks(console: Console, bot: BotResult, told: BotReport) -> None:
         console.print(f"{name} read the server's dialect from {file}", soft_wrap=True)
     if told.checkpoints:
         console.print(f"{name} played checkpoint {escape(', '.join(told.checkpoints))}", soft_wrap=True)
+    if told.forecast is not None:
+        console.print(f"{name} {_describe_forecasts(told.forecast)}", soft_wrap=True)
+    if told.no_forecast is not None:
+        console.print(f"{name} does not look ahead: {escape(told.no_forecast)}", soft_wrap=True)
     if told.faults:
         counts = ", ".join(f"{kind} {count} times" for kind, count in told.faults.items())
         where = f"; its log says more: {bot.log_path}" if bot.log_path else ""

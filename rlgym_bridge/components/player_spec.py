@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Final, Literal, Protocol
 
 import numpy as np
 
@@ -10,6 +10,25 @@ from rlgym_bridge.clock import Timing
 from rlgym_bridge.components.spec import Components
 from rlgym_bridge.state import MatchState
 from rlgym_bridge.user_input.arguments import check_whole, show_value
+
+MOST_FORECAST: Final = 60
+"""Ticks of the longest forecast, half a second."""
+
+Forecast = int | Literal["auto"]
+"""Ticks of input latency that a player looks ahead over, 0 for none, or `"auto"`: as it is measured."""
+
+
+def check_forecast(value: object) -> Forecast:
+    """Return the setting `forecast`.
+
+    Raises:
+        ValueError: It is neither `"auto"` nor a whole number of ticks from 0 to 60.
+    """
+    if value == "auto" or (isinstance(value, int) and value is not True and 0 <= value <= MOST_FORECAST):
+        return value
+    raise ValueError(
+        f'forecast is {show_value(value)}, expected "auto" or whole ticks from 0 (off) to {MOST_FORECAST}'
+    )
 
 
 class Policy(Protocol):
@@ -50,9 +69,11 @@ class PlayerSpec:
         shadow: Whether a simulation follows a live match, which gives wheels, auto-flips and bumps exactly.
             None: where RocketSim is installed. Counting alone estimates them, in half the time.
         team_sizes: (blue, orange) of the matches it can play, on either side; None for all.
+        forecast: Input latency in ticks that a live player looks ahead over; see `live.forecaster`.
 
     Raises:
-        ValueError: `policy` or `components` is no function or class, or `tick_skip` no whole number above 0.
+        ValueError: `policy` or `components` is no function or class, `tick_skip` no whole number above 0, or
+            `forecast` neither `"auto"` nor 0 to 60 ticks.
     """
 
     policy: Callable[[], Policy]
@@ -61,8 +82,10 @@ class PlayerSpec:
     timing: Timing = field(default_factory=Timing)
     shadow: bool | None = None
     team_sizes: tuple[tuple[int, int], ...] | None = None
+    forecast: Forecast = 0
 
     def __post_init__(self) -> None:
+        check_forecast(self.forecast)
         if self.tick_skip is not None:
             check_whole("tick_skip", self.tick_skip, 1, unit="ticks")
         for name in ("policy", "components"):

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from rlgym_bridge.clock import GAP_TICKS
 from rlgym_bridge.live.faults import Faults
+from rlgym_bridge.live.forecaster import ForecastReport
 
 REPORT_VARIABLE = "RLGYM_BRIDGE_REPORT"
 """Name of the environment variable with the file that the report is written to, as JSON."""
@@ -27,6 +28,8 @@ class AgentReport:
         dialect_file: File with the server's dialect, None where there was none.
         refused: Why the bot does not play the match, None where it does.
         checkpoints: Names of the checkpoints that have played, where a run is followed.
+        forecast: Counts of the forecasts; None where the bot does not look ahead.
+        no_forecast: Why a bot that should look ahead does not; None where it does, or should not.
     """
 
     agent_id: str
@@ -38,6 +41,8 @@ class AgentReport:
     dialect_file: str | None = None
     refused: str | None = None
     checkpoints: Sequence[str] = ()
+    forecast: ForecastReport | None = None
+    no_forecast: str | None = None
 
     def count_answer(self, frame: int, last: int | None) -> None:
         """Count the answer to a packet, and the packets since the last answer that got none."""
@@ -52,7 +57,8 @@ class AgentReport:
         path = os.environ.get(REPORT_VARIABLE)
         if not path:
             return
-        report = {**vars(self), "faults": self.faults.counts}
+        forecast = None if self.forecast is None else self.forecast.to_json()
+        report = {**vars(self), "faults": self.faults.counts, "forecast": forecast}
         try:
             part = Path(path + ".part")
             part.write_text(json.dumps(report))

@@ -4,13 +4,14 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from threadpoolctl import threadpool_limits
 
-from rlgym_bridge.components.player_spec import PlayerSpec
+from rlgym_bridge.components.player_spec import Forecast, PlayerSpec, check_forecast
 from rlgym_bridge.components.spec import UntrustedModuleError
 from rlgym_bridge.dialect import DialectFile
 from rlgym_bridge.live.agent import Agent
@@ -19,6 +20,7 @@ from rlgym_bridge.live.overrides import Override
 from rlgym_bridge.policy.files import policy_path
 from rlgym_bridge.policy.load_player import BUILT_IN, load_player
 from rlgym_bridge.user_input.arguments import show_value
+from rlgym_bridge.user_input.text_files import read_toml
 
 SELECTION_VARIABLE = "RLGYM_BRIDGE_SELECTION"
 """Name of the environment variable that overrides how actions are chosen: `sample` or `argmax`."""
@@ -28,6 +30,9 @@ DIALECT_VARIABLE = "RLGYM_BRIDGE_DIALECT"
 
 DIALECT_FILE = "dialect.toml"
 """Name of the dialect file in the bot's folder, if any; `rlgym-bridge probe --out` writes it."""
+
+FORECAST_VARIABLE = "RLGYM_BRIDGE_FORECAST"
+"""Name of the environment variable that overrides the setting `forecast`: `auto`, or ticks."""
 
 _THREAD_VARIABLES = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
 _LOG = logging.getLogger("rlgym_bridge")
@@ -77,7 +82,8 @@ def play(
     try:
         file = _dialect_file(folder)
         measured = None if file is None else DialectFile.read(file)
-        load = partial(_load, allow_modules, override is not None)
+        forecast = _forecast_of(folder, agent_id)
+        load = partial(_load, allow_modules, override is not None, forecast)
         followed = _followed(policy, load) if follow else None
         spec = load(policy) if followed is None else followed.spec
         named = "" if isinstance(policy, PlayerSpec) else policy_path(str(policy)) if follow else policy
@@ -98,7 +104,9 @@ def _followed(run: str | Path | PlayerSpec, load: Callable[[Path], PlayerSpec]) 
     return FollowedRun(run, load)
 
 
-def _load(allow_modules: Sequence[str], overridden: bool, policy: str | Path | PlayerSpec) -> PlayerSpec:
+def _load(
+    allow_modules: Sequence[str], overridden: bool, forecast: Forecast | None, policy: str | Path | PlayerSpec
+) -> PlayerSpec:
     """Load a player."""
     spec = policy
     if not isinstance(spec, str | Path | PlayerSpec):
@@ -116,7 +124,31 @@ def _load(allow_modules: Sequence[str], overridden: bool, policy: str | Path | P
             raise told from error
     if overridden:
         spec = replace(spec, shadow=None)  # the override may read fields that Chaser does not need
-    return spec
+    return spec if forecast is None else replace(spec, forecast=forecast)
+
+
+def _forecast_of(folder: str | Path | None, agent_id: str | None) -> Forecast | None:
+    """Return the setting `forecast` that stands above the policy's; None where there is none.
+
+    Raises:
+        ValueError: It is neither "auto" nor 0 to 60 ticks.
+    """
+    if given := os.environ.get(FORECAST_VARIABLE):
+        try:
+            return check_forecast(int(given) if given.lstrip("-").isdecimal() else given)
+        except ValueError as error:
+            raise ValueError(f"{FORECAST_VARIABLE}: {error}") from None
+    own = os.environ.get("RLBOT_AGENT_ID") or agent_id
+    for file in [] if folder is None else sorted(Path(folder).glob("*bot.toml")):
+        settings: object = None
+        with suppress(OSError, ValueError):  # RLBot has read the file that is this bot's
+            settings = read_toml(file).get("settings")
+        if isinstance(settings, dict) and settings.get("agent_id") == own and "forecast" in settings:
+            try:
+                return check_forecast(settings["forecast"])
+            except ValueError as error:
+                raise ValueError(f"{file}: {error}") from None
+    return None
 
 
 def _for_program(error: ValueError, policy: str | Path, allow_modules: Sequence[str]) -> ValueError | None:

@@ -6,13 +6,14 @@ from dataclasses import replace
 import numpy as np
 from rlbot import flat
 
-from rlgym_bridge.clock import Clock, Event
+from rlgym_bridge.clock import Clock, Event, Timing
 from rlgym_bridge.components.episode import Episode
-from rlgym_bridge.components.player_spec import PlayerSpec
+from rlgym_bridge.components.player_spec import MOST_FORECAST, PlayerSpec
 from rlgym_bridge.controls import NEUTRAL, ControlsError
 from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.game import TICK_SKIP, Phase
 from rlgym_bridge.live.faults import Faults
+from rlgym_bridge.live.forecaster import Forecaster
 from rlgym_bridge.live.overrides import Override, Overrides
 from rlgym_bridge.packets.decoder import Decoder
 from rlgym_bridge.state import MatchState
@@ -41,6 +42,8 @@ class LivePlayer:
         decoder: Decodes the packets into states.
         episode: The components and what they said last.
         clock: Decides when the policy acts.
+        forecaster: Looks ahead over the input latency; None where the player or the match does not.
+        no_forecast: Why a player that is to look ahead does not; None where it does, or is not to.
         decisions: Decisions taken.
         resets: Episodes begun.
     """
@@ -63,8 +66,9 @@ class LivePlayer:
         self.resets = 0
         self.episode = Episode(spec)
         self._input_latency = input_latency
-        self.clock = self._make_clock(spec, len(player_ids))
+        self.no_forecast: str | None = None
         self.decoder = Decoder(field, config, spec.shadow, dialect)
+        self.forecaster, self.clock = self._make_clock(spec, len(player_ids))
         self._tick_skip = spec.tick_skip or TICK_SKIP
         self._ids = list(player_ids)
         self._cars: list[int] = []  # places in the state of those of our cars that are there
@@ -73,6 +77,7 @@ class LivePlayer:
         self.faults = faults
         self._overrides = None if override is None else Overrides(override, faults)
         self._frame = -1
+        self._asked = -1  # frame of the packet that `inputs` answers
         self._overridden = False
         self._open = False  # whether an episode runs, whose last step has not been seen
         self._neutral: Sequence[np.ndarray] = (NEUTRAL,) * len(player_ids)
@@ -96,7 +101,7 @@ class LivePlayer:
             return False  # `see` fails on it too, and counts it
         if rows is None:
             return False
-        self._rows = rows
+        self._rows, self._asked = rows, info.frame_num
         return True
 
     def _foresee_new_cars(self, packet: flat.GamePacket) -> bool:
@@ -104,7 +109,7 @@ class LivePlayer:
         timing = self.clock.timing
         if timing.action_delay <= timing.input_latency:
             return False
-        self._rows = self._neutral
+        self._rows, self._asked = self._neutral, packet.match_info.frame_num
         self._driven = self._find_driven(packet)
         return bool(self._driven)
 
@@ -123,6 +128,8 @@ class LivePlayer:
             Of each car of ours its index in the packet and its control row, `(8,)` float32.
         """
         rows = self._rows
+        if self.forecaster is not None:
+            self.forecaster.note(self._asked, rows)
         return [(index, rows[place]) for index, place in self._driven]
 
     def take(self, spec: PlayerSpec) -> None:
@@ -134,14 +141,32 @@ class LivePlayer:
         episode = Episode(spec)
         self.close()
         self.episode = episode
-        self.clock = self._make_clock(spec, len(self._ids))
+        report = None if self.forecaster is None else self.forecaster.report
+        self.forecaster, self.clock = self._make_clock(spec, len(self._ids))
+        if self.forecaster is not None and report is not None:
+            self.forecaster.report = report
         self._tick_skip = spec.tick_skip or TICK_SKIP
         self._open = False
 
-    def _make_clock(self, spec: PlayerSpec, cars: int) -> Clock:
-        """Return a clock for a spec, with the server's input latency where it is known."""
+    def _make_clock(self, spec: PlayerSpec, cars: int) -> tuple[Forecaster | None, Clock]:
+        """Return a forecaster, if there is to be one, and a clock that sends as it expects.
+
+        Both begin with the server's input latency where it is known.
+        """
         latency = self._input_latency
-        return Clock(spec.timing if latency is None else replace(spec.timing, input_latency=latency), cars)
+        timing = spec.timing if latency is None else replace(spec.timing, input_latency=latency)
+        self.no_forecast = self._explain_no_forecast(spec, timing)
+        if not spec.forecast or self.no_forecast is not None:
+            return None, Clock(timing, cars)
+        forecaster = Forecaster(spec.forecast, timing, cars)
+        return forecaster, Clock(forecaster.timing, cars)
+
+    def _explain_no_forecast(self, spec: PlayerSpec, timing: Timing) -> str | None:
+        if not spec.forecast:
+            return None
+        if spec.forecast == "auto" and timing.input_latency > MOST_FORECAST:
+            return f"inputs act {timing.input_latency} ticks late, expected {MOST_FORECAST} at most"
+        return self.decoder.explain_no_forecast()
 
     def close(self) -> None:
         """Close what the components have opened. Never raises."""
@@ -155,12 +180,14 @@ class LivePlayer:
         info = packet.match_info
         frame, phase = info.frame_num, int(info.match_phase)
         repeated = frame == self._frame
-        self._frame = frame
+        self._frame = self._asked = frame
         event = self.clock.see(frame, phase)
         if self.decoder.players is not self._players:
             self._find_cars(packet)
             if event is not Event.IDLE:
                 event = self.clock.restart()
+        if self.forecaster is not None and not repeated:
+            self._look_back(self.forecaster, state, event)
         if not self._cars:
             self._answer_neutrally(packet)  # no car of ours is there
         elif event is Event.IDLE:
@@ -169,6 +196,21 @@ class LivePlayer:
             self._end_episode(state, phase)
         elif not (repeated and event is Event.PLAY):
             self._play(state, event)
+
+    def _look_back(self, forecaster: Forecaster, state: MatchState, event: Event) -> None:
+        """Judge earlier forecasts, and take over the latency as it is measured now."""
+        if event in (Event.IDLE, Event.RESET):
+            forecaster.forget()
+        forecaster.see(self._frame, state, self._cars, [place for _, place in self._driven])
+        if forecaster.latency != self.clock.timing.input_latency:
+            self.clock.timing = forecaster.timing
+
+    def _look_ahead(self, state: MatchState) -> MatchState:
+        """Return the state that a decision is made on: of the packet, or forecast."""
+        if self.forecaster is None:
+            return state
+        places = [place for _, place in self._driven]
+        return self.forecaster.look_ahead(self._frame, state, self._cars, places, self.decoder.forecast)
 
     def _play(self, state: MatchState, event: Event) -> None:
         if event is Event.RESET:
@@ -230,21 +272,22 @@ class LivePlayer:
     def _decide(self, state: MatchState, event: Event) -> None:
         rows = self._idle_rows(self._tick_skip)
         try:
+            ahead = self._look_ahead(state)
             if event is Event.RESET or not self._open:
                 seed = None if self._seed is None else self._seed + self.resets
                 self.resets += 1
                 self._open = False  # a failed reset is repeated at the next decision
-                self.episode.reset(state, self._cars, seed)
+                self.episode.reset(ahead, self._cars, seed)
                 self._open = True
             else:
-                self.episode.step(state)
+                self.episode.step(ahead)
                 self._judge()
             if state.goal_scored[0]:
                 self._open = False  # across RLGym's goal line already: the game's own is half a uu further
                 self._report_decision(acted=False)
             else:
                 refused: list[ControlsError] = []
-                rows = self.episode.decide(state, refused)
+                rows = self.episode.decide(ahead, refused)
                 for why in refused:
                     self.faults.add("bad controls", f"neutral controls of one car for this decision: {why}")
                 self.decisions += 1

@@ -234,6 +234,7 @@ class BotSession:
             None if measured is None else measured.input_latency,
             None if self._recorder is None else self._recorder.record_decision,
         )  # fmt: skip
+        self._begin_forecasts(self._player)
         timing = self._player.clock.timing
         if timing.unreachable_ticks:
             _LOG.warning(
@@ -249,6 +250,23 @@ class BotSession:
         if (sizes := team_sizes(self._config)) is not None:
             self._player.decoder.prepare(*sizes)
         self._relay.send_msg(flat.InitComplete())
+
+    def _begin_forecasts(self, player: LivePlayer) -> None:
+        """Go on with the counts of earlier connections, and log how far the bot looks ahead."""
+        if not self._spec.forecast:
+            return
+        report = self._report
+        if player.forecaster is None:
+            report.no_forecast = player.no_forecast
+            _LOG.warning("forecast is off: %s", report.no_forecast)
+            return
+        if report.forecast is None:
+            report.forecast = player.forecaster.report
+        player.forecaster.report = report.forecast
+        delay = self._spec.timing.action_delay
+        _LOG.info(
+            "forecast is %s: over the input latency less the action delay, %d", self._spec.forecast, delay
+        )
 
     def _use_measured(self) -> DialectFile | None:
         """Return the dialect file where it is for such a server as this one, and log what it sets."""

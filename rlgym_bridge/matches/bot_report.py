@@ -15,6 +15,46 @@ from rlgym_bridge.user_input.text_files import escape_controls, parse_json, read
 
 
 @dataclass(frozen=True)
+class ForecastErrors:
+    """Distances between forecast and shown places of the ball, or of a bot's own cars.
+
+    Attributes:
+        checked: Places that were compared.
+        share_off: Share of them that were `off_uu` or more away; None without any.
+        mean_error_uu: Their mean distance, None without any.
+    """
+
+    checked: int
+    share_off: float | None
+    mean_error_uu: float | None
+
+
+@dataclass(frozen=True)
+class ForecastCounts:
+    """A bot's count of its forecasts.
+
+    Attributes:
+        latency: Ticks by which its inputs act late, as set or as measured last.
+        measured: Whether it was measured.
+        ticks: Of the latest forecast.
+        forecasts: Decisions on a forecast state.
+        missing: Decisions that should have been.
+        off_uu: Distance from which on a place counts as wrong.
+        ball: Errors of the ball's place.
+        car: Errors of its own cars' places.
+    """
+
+    latency: int
+    measured: bool
+    ticks: int
+    forecasts: int
+    missing: int
+    off_uu: float
+    ball: ForecastErrors
+    car: ForecastErrors
+
+
+@dataclass(frozen=True)
 class BotReport:
     """The report that a bot of this project writes about itself.
 
@@ -24,6 +64,8 @@ class BotReport:
         dialect_file: The `dialect.toml` that it read, if any.
         refused: Why it will not play this match; None if it plays.
         checkpoints: Names of the checkpoints that have played, where it follows a run.
+        forecast: Counts of its forecasts; None where it does not look ahead.
+        no_forecast: Why it does not look ahead though it should.
     """
 
     missed: Annotated[int, Meta(ge=0)] | None = None
@@ -31,6 +73,8 @@ class BotReport:
     dialect_file: str | None = None
     refused: str | None = None
     checkpoints: Sequence[str] = ()
+    forecast: ForecastCounts | None = None
+    no_forecast: str | None = None
 
 
 def read_bot_report(report: Path) -> BotReport:
@@ -40,9 +84,11 @@ def read_bot_report(report: Path) -> BotReport:
     except (OSError, ValueError, ValidationError):
         return BotReport()
     faults = {escape_controls(kind): n for kind, n in found.faults.items()}
-    dialect_file, refused = (text and escape_controls(text) for text in (found.dialect_file, found.refused))
+    dialect_file, refused, no_forecast = (
+        text and escape_controls(text) for text in (found.dialect_file, found.refused, found.no_forecast)
+    )
     checkpoints = tuple(map(escape_controls, found.checkpoints))
-    return BotReport(found.missed, faults, dialect_file, refused, checkpoints)
+    return BotReport(found.missed, faults, dialect_file, refused, checkpoints, found.forecast, no_forecast)
 
 
 def find_troubles(bot: BotResult, told: BotReport) -> Sequence[str]:

@@ -11,6 +11,7 @@ import struct
 from contextlib import suppress
 from operator import attrgetter
 
+import numpy as np
 from rlbot import flat
 
 from rlgym_bridge.clock import GAP_TICKS
@@ -92,6 +93,7 @@ class Decoder:
         self._warned_of_refusal = False
         self.estimates = () if self._has_estimator else ESTIMATES
         self.state: MatchState | None = None
+        self._ahead: MatchState | None = None  # of `forecast`
         self.packet_indices: list[int] = []
         self.players: list[tuple[int, int]] = []
         self._pads = PadTimers(field, self.detector)
@@ -221,6 +223,35 @@ class Decoder:
             if counters.touches > before[car] and count > 1:
                 counters.touches += count - 1
                 state.car_ball_touches[0, car] = counters.touches
+
+    def explain_no_forecast(self) -> str | None:
+        """Return a sentence that says why `forecast` cannot work in this match; None where it can."""
+        if not self._has_estimator:
+            return "no state estimator follows the match, expected a player whose shadow is not False"
+        return StateEstimator.explain_no_forecast(self._mode, self._simulator)
+
+    def forecast(self, rows: np.ndarray) -> MatchState | None:
+        """Return the match as it will be some ticks after the newest packet.
+
+        Args:
+            rows: `(1, cars, ticks, 8)` float32, the controls of each tick to come.
+
+        Returns:
+            One match, the same object every time while the team sizes stay. Phase, clock, score, goal and
+            touches are those of the packet. None where the simulation does not follow the match.
+        """
+        state = self.state
+        if state is None or self._estimator is None or not self._is_current:
+            return None
+        ahead = self._ahead
+        if ahead is None or ahead.layout is not state.layout:
+            ahead = self._ahead = MatchState(state.layout.blue, state.layout.orange)
+        np.copyto(ahead.buffer, state.buffer)
+        if not self._estimator.forecast(rows, ahead):
+            return None
+        ahead.goal_scored[0] = state.goal_scored[0]
+        ahead.car_ball_touches[0] = state.car_ball_touches[0]
+        return ahead
 
     def has_same_players(self, packet: flat.GamePacket) -> bool:
         """Tell whether a packet has the players of `players`, in that order."""

@@ -58,4 +58,5 @@ def load_player(
         tick_skip=manifest.tick_skip,
         timing=Timing(manifest.action_delay, manifest.input_latency),
         team_sizes=manifest.team_sizes,
+        forecast=manifest.forecast,
     )

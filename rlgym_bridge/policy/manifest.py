@@ -10,6 +10,7 @@ from typing import Annotated, Any, Final, Literal
 import msgspec
 from msgspec import Meta
 
+from rlgym_bridge.components.player_spec import MOST_FORECAST
 from rlgym_bridge.components.spec import ComponentSpec
 from rlgym_bridge.game import HITBOX_NAMES
 from rlgym_bridge.policy.activations import ACTIVATIONS
@@ -75,7 +76,11 @@ _SEEN_AND_DONE: Final = (
     "mirror",
 )
 
-_LEFT_OUT: Final = {"activation": "relu", "mirror": False}  # keys that are not written with these values
+_LEFT_OUT: Final = {
+    "activation": "relu",
+    "mirror": False,
+    "forecast": 0,
+}  # keys that are not written with these values
 
 
 @dataclass(frozen=True)
@@ -105,6 +110,7 @@ class Manifest:
         weights_sha256: Of `weights.safetensors`, hexadecimal.
         activation: Function between the network's layers; one of `ACTIVATIONS`. The key is left out for relu.
         mirror: Whether the network knows one half of the field alone, see `symmetry.py`. Left out if not.
+        forecast: Ticks of input latency that the bot looks ahead over in a match, or `"auto"`. Left out if 0.
     """
 
     format: int
@@ -146,6 +152,10 @@ class Manifest:
     weights_sha256: Annotated[str, Meta(pattern=r"\A[0-9a-f]{64}\Z"), expecting("64 hexadecimal digits")]
     activation: Annotated[str, one_of(*ACTIVATIONS)] = "relu"
     mirror: Annotated[bool, expecting("true or false")] = False
+    forecast: Annotated[
+        Annotated[int, Meta(ge=0, le=MOST_FORECAST)] | Literal["auto"],
+        expecting(f'"auto" or whole ticks from 0 (off) to {MOST_FORECAST}'),
+    ] = 0
 
     @property
     def modules(self) -> tuple[str, ...]:

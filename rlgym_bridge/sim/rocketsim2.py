@@ -16,7 +16,7 @@ from rlgym_bridge.sim.arena import make_arena, set_mutators
 from rlgym_bridge.sim.arena_reader import ArenaReader, control_of, write_arena
 from rlgym_bridge.sim.game_modes import mode_number
 from rlgym_bridge.sim.part_times import PartTimes
-from rlgym_bridge.sim.simulator import EVENT, NEVER, EventKind
+from rlgym_bridge.sim.simulator import EVENT, NEVER, EventKind, SimulatorError
 from rlgym_bridge.state import MatchState, layout_of
 
 GAME_BOOST_AIR: Final = 991.667 / 1058.333
@@ -198,6 +198,14 @@ class RocketSim2:
             numbers += (*body.pos.as_tuple(), *body.vel.as_tuple(), *body.ang_vel.as_tuple())
         packed = struct.pack(f"{len(numbers)}f", *numbers)
         return np.frombuffer(packed, np.float32).reshape(-1, 9)
+
+    def forecast(self, matches: Sequence[int], rows: np.ndarray, ahead: MatchState) -> None:
+        """Refuse to play copies on, whatever `rows`, `(n, cars, ticks, 8)`, are.
+
+        Raises:
+            SimulatorError: Always.
+        """
+        raise SimulatorError("RocketSim 2.2.1 cannot copy a match to the bit; rocketsim3 forecasts matches")
 
     def events(self) -> np.ndarray:
         """Return the events of the latest step, shape `(events,)`; see `Simulator.events`.

@@ -18,7 +18,7 @@ from rlgym_bridge.sim.simulator import DeadMatches
 from rlgym_bridge.state import CAR_FIELDS, MATCH_FIELDS, MatchState, layout_of
 from rlgym_bridge.user_input.arguments import check_whole
 
-_INTERFACE: Final = 2  # of rocketsim_batch that this project is written for
+_INTERFACE: Final = 3  # of rocketsim_batch that this project is written for
 _NAMES: Final = {"ball_world_restitution": "ball_bounciness"}
 """Constants of `physics.CONSTANTS` that have another name there."""
 
@@ -117,6 +117,16 @@ class RocketSim3:
         """Return where the untouched ball goes, shape `(ticks // every, 9)`; see `Simulator`."""
         frames: np.ndarray = self._matches.forecast_ball([match], ticks, every)
         return np.asarray(frames[0])
+
+    def forecast(self, matches: Sequence[int], rows: np.ndarray, ahead: MatchState) -> None:
+        """Play copies on by control vectors `(n, cars, ticks, 8)`; see `Simulator.forecast`.
+
+        Raises:
+            ValueError: There are not as many states as matches, or a control is no number from -1 to 1.
+            DeadMatches: A copy failed inside RocketSim.
+        """
+        with _naming_the_dead():
+            self._matches.forecast(list(matches), np.ascontiguousarray(rows, np.float32), ahead.buffer)
 
     def events(self) -> np.ndarray:
         """Return the events of the latest step, shape `(events,)`; see `Simulator.events`."""

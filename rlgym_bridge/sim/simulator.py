@@ -176,6 +176,20 @@ class Simulator(Protocol):
             Float32 of shape `(ticks // every, 9)`: position (uu), velocity (uu/s) and spin (rad/s).
         """
 
+    def forecast(self, matches: Sequence[int], rows: np.ndarray, ahead: MatchState) -> None:
+        """Play copies of some matches on, which stay as they are. RocketSim 3 only.
+
+        Args:
+            matches: Their numbers.
+            rows: `(n, cars, ticks, 8)` float32, one a tick, which act at once.
+            ahead: As many states; they come out as the copies are. Phase, clock, score and what else a
+                simulator never writes stay in them.
+
+        Raises:
+            SimulatorError: It is RocketSim 2.2.1, whose matches cannot be copied to the bit.
+            DeadMatches: A copy failed inside the simulator; the matches live on.
+        """
+
     def target_speed(self, match: int) -> float:
         """Return the speed that a homing ball aims at (Heatseeker), uu/s; 0 for any other."""
 

@@ -20,6 +20,7 @@ from rlgym_bridge.sim.simulator import (
     ROCKETSIM3,
     is_installed,
     make_simulator,
+    simulator_for,
 )
 from rlgym_bridge.state import KNOWN_FIELDS, MatchState, layout_of
 
@@ -91,6 +92,18 @@ class StateEstimator:
         if name == ROCKETSIM3 and (mode != "Soccar" or not is_installed(ROCKETSIM3)):
             return ROCKETSIM2
         return name
+
+    @staticmethod
+    def explain_no_forecast(mode: str, name: str | None) -> str | None:
+        """Return a sentence that says why a match cannot be forecast; None where it can.
+
+        Args:
+            mode: Name of the game mode.
+            name: The simulator that is wanted; None for the default.
+        """
+        if StateEstimator.choose_simulator(mode, name) == ROCKETSIM3:
+            return None
+        return simulator_for(mode)[1] or f"the match is followed by {name}, expected {ROCKETSIM3}"
 
     def _make(self, blue: int, orange: int) -> None:
         self._simulator = make_simulator(self._name, 1, blue, orange, mode=self._mode)
@@ -168,6 +181,25 @@ class StateEstimator:
         elif stepped and ticks > 1:
             return list(map(int, self._simulator.state.car_ball_touches[0].tolist()))
         return []
+
+    def forecast(self, rows: np.ndarray, ahead: MatchState) -> bool:
+        """Step a copy of the match that is followed on.
+
+        Args:
+            rows: `(1, cars, ticks, 8)` float32, the controls of each tick, which act at once.
+            ahead: One match, equal to the state that was refined last; it comes out some ticks later. Phase,
+                clock and score stay.
+
+        Returns:
+            Whether the copy was stepped; False where no match is followed, or not by RocketSim 3.
+        """
+        if not self._follows:
+            return False
+        try:
+            self._simulator.forecast([0], rows, ahead)
+        except (ValueError, RuntimeError):  # the simulator is not made for such numbers
+            return False
+        return True
 
     def _look_at(self, state: MatchState) -> None:
         """Read and write another object from now on."""

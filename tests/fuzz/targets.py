@@ -226,7 +226,10 @@ TARGETS: Final = [
     FuzzTarget("run", read_run, _one('modules = ["my_parts", "a.b"]\n')),
     FuzzTarget("progress", of_file("progress.csv", resume), _one("steps,rating\n1,25.0\n2,nan\n")),
     FuzzTarget("report", of_file("report.json", read_bot_report), _one(
-        '{"missed": 3, "faults": {"late": 2}, "dialect_file": "a", "refused": null, "checkpoints": ["1"]}'
+        '{"missed": 3, "faults": {"late": 2}, "dialect_file": "a", "refused": null, "checkpoints": ["1"], '
+        '"no_forecast": "a", "forecast": {"latency": 4, "measured": true, "ticks": 2, "forecasts": 9, '
+        '"missing": 0, "off_uu": 10, "ball": {"checked": 2, "share_off": 0.5, "mean_error_uu": 1}, '
+        '"car": {"checked": 0, "share_off": null, "mean_error_uu": null}}}'
     )),
     FuzzTarget("client", hear, heard_seeds),
     FuzzTarget("drawings", draw, drawn_seeds),

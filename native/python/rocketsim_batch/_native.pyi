@@ -142,6 +142,16 @@ class Matches:
         self, matches: Sequence[int], ticks: int = 720, every: int = 1
     ) -> npt.NDArray[np.float32]:
         """Return position, velocity and spin of untouched balls, `(n, ticks // every, 9)`."""
+    def forecast(
+        self,
+        matches: Sequence[int],
+        controls: npt.NDArray[np.float32],
+        states: npt.NDArray[np.float32],
+    ) -> None:
+        """Play copies on by `controls` `(n, cars, ticks, 8)`, and show them in `states` `(n, size)`.
+
+        The matches stay as they are. Fields never written stay in `states`; `frame` counts on.
+        """
     def events(self) -> np.ndarray:
         """Return the events of the latest step or `play`, of dtype `EVENT`, by match and tick; read-only."""
     def statistics(self) -> npt.NDArray[np.int32]:

@@ -58,6 +58,7 @@ def _play(crash: dict[str, Any]) -> tuple[bool, str]:
         "kickoff": lambda: matches.kickoff([0], buffer),
         "clone_into": lambda: matches.clone_into([0], [0], buffer),
         "forecast_ball": lambda: matches.forecast_ball([0], *arguments),
+        "forecast": lambda: matches.forecast([0], np.ascontiguousarray(controls), buffer.copy()),
         "respawn": lambda: matches.respawn(0, *arguments, buffer),
         "demolish": lambda: matches.demolish(0, *arguments, buffer),
     }
