@@ -30,6 +30,7 @@ if TYPE_CHECKING:  # what type checkers and editors see
         RepeatAction,
     )
     from rlgym_bridge.components.advanced_obs import AdvancedObs
+    from rlgym_bridge.components.ball_ahead import forecast_ball
     from rlgym_bridge.components.default_obs import DefaultObs
     from rlgym_bridge.components.player_spec import PlayerSpec, Policy
     from rlgym_bridge.components.relative_obs import RelativeObs
@@ -63,6 +64,7 @@ _HOMES: Final = {
     "TeamObs": "components.team_obs",
     "VectorEnv": "sim.vector_env",
     "compare_recordings": "compare.comparison",
+    "forecast_ball": "components.ball_ahead",
     "load_policy": "policy.folder",
     "open_recording": "recording.open",
     "play": "live.play",
@@ -97,6 +99,7 @@ __all__ = [
     "VectorEnv",
     "compare_recordings",
     "conditions",
+    "forecast_ball",
     "load_policy",
     "mutators",
     "open_recording",

@@ -10,8 +10,10 @@ use rocketsim::{MutatorConfig, PhysState};
 
 /// The restitution that RocketSim 3 simulates [RocketSim's consts: ball].
 pub const OWN: f32 = 0.6;
-const FRICTION: f32 = 0.35; // of ball and field [same]
-const INERTIA: f32 = 0.4; // of a full sphere, times mass and radius squared
+/// Friction of ball and field.
+pub const FRICTION: f32 = 0.35; // [same]
+/// Inertia of a full sphere, times mass and radius squared.
+pub const INERTIA: f32 = 0.4;
 
 /// Return the ball as it is after a tick with one bounce off the field, had it another restitution.
 ///

@@ -8,6 +8,7 @@ pub mod conditions;
 pub mod controls;
 pub mod errors;
 pub mod events;
+pub mod flights;
 pub mod forecast;
 pub mod game;
 pub mod layout;
@@ -42,7 +43,7 @@ fn meshes_loaded() -> bool {
 /// Return position (uu) and size (1 for big) of each boost pad, in RocketSim's order.
 #[pyfunction]
 fn pad_positions() -> Result<Vec<(f32, f32, f32, bool)>> {
-    let arena = matches::new_arena()?;
+    let arena = matches::new_arena(false)?;
     let pads = arena.get_all_boost_pad_configs();
     Ok(pads.iter().map(|pad| (pad.pos.x, pad.pos.y, pad.pos.z, pad.is_big)).collect())
 }
@@ -55,6 +56,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<observations::Observer>()?;
     module.add_class::<rewards::Rewards>()?;
     module.add_class::<conditions::Conditions>()?;
+    module.add_class::<flights::BallFlights>()?;
     module.add("MatchError", module.py().get_type::<MatchError>())?;
     module.add("KINDS", events::KINDS.into_iter().zip(0u8..).collect::<Vec<_>>())?;
     module.add("VERSION", env!("CARGO_PKG_VERSION"))?;

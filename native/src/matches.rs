@@ -7,7 +7,7 @@ use numpy::{
     PyUntypedArray, PyUntypedArrayMethods,
 };
 use pyo3::prelude::*;
-use rocketsim::{Arena, ArenaConfig, GameMode};
+use rocketsim::{Arena, ArenaConfig, ArenaMemWeightMode, GameMode};
 
 use crate::arguments::{CHECKED, Object, Whole, busy, readable, writable};
 use crate::controls::{self, CONTROLS, Vector};
@@ -34,7 +34,7 @@ type Own<'py> = Bound<'py, Matches>;
 /// Numbers of matches as they came.
 type Numbers = Vec<Whole>;
 /// What a call returns of each match and frame.
-type Frames<'py> = Bound<'py, PyArray3<f32>>;
+pub type Frames<'py> = Bound<'py, PyArray3<f32>>;
 /// A group's part in a step: its matches, buffer, control vectors and delays.
 type Part<'py> = (Own<'py>, Object<'py>, Object<'py>, Option<Object<'py>>);
 /// A match whose copy is played on: its number, control vectors, row, and how it went.
@@ -235,12 +235,14 @@ impl Matches {
     }
 }
 
-/// Return an arena without cars, from which each match begins.
-pub fn new_arena() -> Result<Arena> {
+/// Return an arena without cars, from which each match begins; `ball_only` has a ball that is never turned.
+pub fn new_arena(ball_only: bool) -> Result<Arena> {
     if !rocketsim::is_initialized() {
         return Err(Error::Meshes("the collision meshes are not loaded; call load_meshes() first".into()));
     }
-    let config = ArenaConfig::new(GameMode::Soccar).with_rng_seed(0);
+    // Its cells for rays of wheels take a fifth of the memory, which makes copies cheap; it plays the same bits.
+    let light = ArenaConfig::new(GameMode::Soccar).with_mem_weight_mode(ArenaMemWeightMode::Light);
+    let config = light.with_rng_seed(0).with_no_ball_rot(ball_only);
     guarded(|| Arena::new_with_config(config)).map_err(Error::Meshes)
 }
 
@@ -265,7 +267,7 @@ impl Matches {
     fn new(matches: Whole, layout: &Layout, seed: Whole, threads: Whole) -> Result<Self> {
         let (matches, seed) = (matches.within("matches", 1..=100_000)?, seed.within("seed", 0..=u64::MAX)?);
         let threads = threads.within("threads", 1..=1024)?;
-        let template = new_arena()?;
+        let template = new_arena(false)?;
         let games = (0..matches).map(|number| Game::new(&template, layout, seed_of(seed, number))).collect();
         Ok(Self { games, layout: layout.clone(), template, threads })
     }

@@ -31,12 +31,17 @@ type Columns = [Column; 4];
 ///
 /// `most_speed` in uu/s, `most_spin` in rad/s.
 pub fn settled(body: &PhysState, most_speed: f32, most_spin: f32) -> PhysState {
-    PhysState {
-        pos: (body.pos * 100.0 + 0.5).floor() * (1.0 / 100.0),
-        rot_mat: settled_rotation(&body.rot_mat),
-        vel: cut(capped(body.vel * UU_TO_BT, most_speed * UU_TO_BT) * BT_TO_UU, 100.0),
-        ang_vel: cut(capped(body.ang_vel, most_spin), 10_000.0),
-    }
+    let [pos, vel, ang_vel] = settled_motion([body.pos, body.vel, body.ang_vel], most_speed, most_spin);
+    PhysState { pos, rot_mat: settled_rotation(&body.rot_mat), vel, ang_vel }
+}
+
+/// Return position, velocity and spin as the next tick's beginning makes them; see `settled`.
+pub fn settled_motion([pos, vel, spin]: [Vec3A; 3], most_speed: f32, most_spin: f32) -> [Vec3A; 3] {
+    [
+        (pos * 100.0 + 0.5).floor() * (1.0 / 100.0),
+        cut(capped(vel * UU_TO_BT, most_speed * UU_TO_BT) * BT_TO_UU, 100.0),
+        cut(capped(spin, most_spin), 10_000.0),
+    ]
 }
 
 fn capped(vector: Vec3A, most: f32) -> Vec3A {

@@ -5,10 +5,11 @@ DefaultObs's numbers, then vectors (matches, cars, vectors, 3) -> turned into th
 
 from collections.abc import Hashable, Sequence
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from rlgym_bridge.components.ball_ahead import ball_ahead_names, check_seconds, see_ball_ahead
 from rlgym_bridge.components.default_obs import DefaultObs
 from rlgym_bridge.components.native_form import with_native_form
 from rlgym_bridge.game import GOAL_BACK_Y, GOAL_CENTRE_Z
@@ -55,18 +56,30 @@ class RelativeObs(DefaultObs):
     A perceptron has to learn products of numbers to get from DefaultObs to these; given them, it learns to
     reach the ball in a fraction of the steps.
 
+    With `ball_ahead` it ends with the ball to come, if nobody touches it: for each of these times its
+    position and velocity, relative to the car as it is now and scaled like the others.
+
     Args:
         zero_padding: As DefaultObs has it, like all other arguments.
+        ball_ahead: Times ahead in seconds, such as `(0.25, 0.5, 1, 2)`; None for none.
 
     Raises:
-        ValueError: `zero_padding` is no whole number from 1 to 64, or a factor is no number.
+        ValueError: `zero_padding` is no whole number from 1 to 64, a factor is no number, a time is out of
+            range, or `ball_ahead` is given and the module `rocketsim_batch` is not installed.
     """
+
+    def __init__(
+        self, zero_padding: int | None = 3, *coefficients: Any, ball_ahead: Sequence[float] | None = None,
+        **more: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(zero_padding, *coefficients, **more)
+        self.ball_ahead = () if ball_ahead is None else check_seconds("ball_ahead", ball_ahead)
 
     def get_obs_space(self, agent: Hashable) -> tuple[str, int]:
         """Return `("real", size)`; the size is -1 while it depends on a match not seen yet."""
         kind, size = super().get_obs_space(agent)
         places = self._places
-        return kind, size if places is None else size + _numbers(places - 1)
+        return kind, size if places is None else size + _numbers(places - 1) + 6 * len(self.ball_ahead)
 
     @with_native_form
     def build_batch(self, state: MatchState, cars: Sequence[int] | None = None) -> np.ndarray:
@@ -76,7 +89,10 @@ class RelativeObs(DefaultObs):
         around = find_surroundings(state.layout, own, self.zero_padding, self.pos_coef, self.lin_vel_coef)
         _, local = look_from_cars(state, around)
         local = local.take(order_vectors(local.shape[2]), 2)
-        return np.concatenate([absolute, local.reshape(*absolute.shape[:2], -1)], 2)
+        parts = [absolute, local.reshape(*absolute.shape[:2], -1)]
+        if self.ball_ahead:
+            parts.append(see_ball_ahead(state, own, self.ball_ahead, self.pos_coef, self.lin_vel_coef))
+        return np.concatenate(parts, 2)
 
     def names(self, blue: int, orange: int, car: int = 0) -> tuple[str, ...]:
         """Return the name of every number that a car is shown; see `TableObs.names`."""
@@ -86,7 +102,7 @@ class RelativeObs(DefaultObs):
         who = [f"ally-{i}" for i in range(allies - 1)] + [f"enemy-{i}" for i in range(enemies)]
         vectors = [*_BALL, *(f"{other}/{name}" for other in who for name in _CAR)]
         relative = [f"relative/{name}/{axis}" for name in vectors for axis in _AXES]
-        return (*super().names(blue, orange, car), *relative)
+        return (*super().names(blue, orange, car), *relative, *ball_ahead_names(self.ball_ahead))
 
 
 def _numbers(others: int) -> int:

@@ -1,8 +1,8 @@
 """Measure what a forecast costs a packet: `python -m tests.benchmarks.forecast [CARS...]`.
 
-The shipped policy plays a match whose inputs act late, and measures the latency. Its packets are then shown to
-players with and without a forecast, in turns. A packet counts with the median over all rounds of its processor
-time, from the packet to the answer.
+The shipped policy plays a match whose inputs act late, and measures the latency. Its packets are then shown
+to players with and without a forecast, in turns. A packet counts with the median over all rounds of its
+processor time.
 """
 
 import argparse

@@ -1,9 +1,9 @@
 """Measure what a forecast wins at some latencies: `python -m tests.benchmarks.forecast_gain [--matches N]`.
 
-A policy plays in RocketSim 3 by itself, as `rlgym-bridge evaluate` lets it, so that a match takes a tenth of a
-second. Both sides' actions act as late as over a connection with that latency: never before the action delay
-that a policy was trained with. A side that looks ahead decides on copies of the matches, stepped on by its
-inputs on their way while the others hold their last ones, as `live.forecaster` does with the state estimator.
+A policy plays in RocketSim 3 by itself, as `rlgym-bridge evaluate` lets it: far faster than over a server.
+Actions act as late as over a connection with that latency: never before the action delay that a policy was
+trained with. A side that looks ahead decides on copies of the matches, stepped on by its inputs on their way
+while the others hold their last ones, as `live.forecaster` does with the state estimator.
 """
 
 import argparse
@@ -191,8 +191,9 @@ def main() -> None:
             touches = " : ".join(f"{count / found['minutes']:.1f}" for count in found["touches"])
             print(
                 f"| {latency} | {title} | {', '.join(map(str, found['won_drawn_lost']))} | "
-                f"{found['win_rate']:.1%} ({low:.1%} to {high:.1%}) | {found['goals'][0]} : {found['goals'][1]} | "
-                f"{touches} | {found['shots'][0]} : {found['shots'][1]} |",
+                f"{found['win_rate']:.1%} ({low:.1%} to {high:.1%}) | "
+                f"{found['goals'][0]} : {found['goals'][1]} | {touches} | "
+                f"{found['shots'][0]} : {found['shots'][1]} |",
                 flush=True,
             )
     if options.json is not None:

@@ -18,6 +18,7 @@ from rocketsim_batch._native import (
     KINDS,
     SOURCE_HASH,
     VERSION,
+    BallFlights,
     Conditions,
     Layout,
     MatchError,
@@ -75,8 +76,8 @@ TOUCH, BUMP, DEMOLITION, PAD, LANDING, BOUNCE, GOAL, SHOT, SAVE = (number for _,
 
 __all__ = [
     "BOUNCE", "BUMP", "DEMOLITION", "EVENT", "GOAL", "INTERFACE", "KINDS", "LANDING", "PAD", "SAVE", "SHOT",
-    "SOURCE_HASH", "TOUCH", "Conditions", "Layout", "MatchError", "Matches", "Observer", "Rewards",
-    "add_rewards", "crash_folder", "load_meshes", "meshes_loaded", "new_states", "pad_positions",
+    "SOURCE_HASH", "TOUCH", "BallFlights", "Conditions", "Layout", "MatchError", "Matches", "Observer",
+    "Rewards", "add_rewards", "crash_folder", "load_meshes", "meshes_loaded", "new_states", "pad_positions",
     "source_hash", "step_groups", "views",
 ]  # fmt: skip
 

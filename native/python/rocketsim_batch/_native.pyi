@@ -285,6 +285,24 @@ class Conditions:
         `since` has the ticks `(matches,)` from which each part counts, None for a goal; touches renew them.
         """
 
+class BallFlights:
+    """Forecasts of untouched balls from the numbers that a match shows of them: equal numbers, equal bits.
+
+    Args:
+        ticks: Ticks ahead, each 1 to 1,200.
+
+    Raises:
+        FileNotFoundError: The collision meshes are not loaded.
+        ValueError: A number is out of its range.
+    """
+
+    def __new__(cls, ticks: Sequence[int]) -> BallFlights: ...
+    def forecast(self, balls: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+        """Return position, velocity and spin, `(n, len(ticks), 9)`, of balls `(n, 10)`.
+
+        A ball is times the game's gravity, position (uu), velocity (uu/s), spin (rad/s).
+        """
+
 def step_groups(
     groups: Sequence[
         tuple[Matches, npt.NDArray[np.float32], npt.NDArray[np.float32], npt.NDArray[np.int64] | None]

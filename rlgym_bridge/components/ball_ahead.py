@@ -1,0 +1,151 @@
+"""Forecast the ball: where it will be if nobody touches it.
+
+MatchState.buffer -> gravity, place, velocity, spin of each ball -> `rocketsim_batch` -> (N, times, 6)
+
+The answer follows from these numbers alone, to the bit. So training, where they come from a simulator, and a
+match, where they come from packets, give the same.
+"""
+
+import threading
+from collections.abc import Sequence
+from functools import lru_cache
+from importlib.util import find_spec
+from typing import Any, Final
+
+import numpy as np
+
+from rlgym_bridge.game import TICKS_PER_SECOND
+from rlgym_bridge.state import Layout, MatchState, layout_of
+from rlgym_bridge.user_input.arguments import show_value
+from rlgym_bridge.user_input.extras import explain_native
+
+MOST_SECONDS: Final = 10.0
+SECONDS: Final = (0.25, 0.5, 1.0, 2.0)
+"""Times ahead when none are named, s."""
+
+_TICK: Final = 1 / TICKS_PER_SECOND
+_MOVING: Final = 6  # numbers of a forecast that are a place and a velocity; the spin comes after them
+_own = (
+    threading.local()
+)  # forecasts of each thread, by their ticks: they remember the flights of earlier calls
+
+
+def check_seconds(name: str, seconds: Any) -> tuple[float, ...]:
+    """Return times ahead as a tuple.
+
+    Args:
+        name: Of the argument, for messages.
+        seconds: One time at least, each later than the one before, from a tick to 10 s.
+
+    Raises:
+        ValueError: It is something else, or the module `rocketsim_batch` is not installed.
+    """
+    given = list(seconds) if isinstance(seconds, list | tuple) else []
+    numbers = [one for one in given if isinstance(one, int | float) and not isinstance(one, bool)]
+    ordered = sorted({one for one in numbers if 0.5 / TICKS_PER_SECOND < one <= MOST_SECONDS})
+    if not given or given != ordered:
+        raise ValueError(
+            f"{name} is {show_value(seconds)}, expected rising seconds from {_TICK:.4f} (a tick) to "
+            f"{MOST_SECONDS:g}, such as {SECONDS}"
+        )
+    if find_spec("rocketsim_batch") is None:
+        raise ValueError(
+            f"{name} is given, and the module rocketsim_batch that forecasts the ball is not installed; "
+            f"install it: {explain_native()}"
+        )
+    return tuple(map(float, numbers))
+
+
+def forecast_ball(state: MatchState, seconds: Sequence[float] = SECONDS) -> np.ndarray:
+    """Return where the ball of each match will be, and how fast, while nobody touches it.
+
+    It is the ball of Soccar under the game's own rules, with the gravity of the state. A ball without any
+    speed stays where it is. Equal balls give equal bits, whichever match, process or world they come from.
+
+    Args:
+        state: N matches.
+        seconds: Times ahead, rounded to ticks.
+
+    Returns:
+        `(N, times, 6)` float32: position x, y, z (uu), then velocity (uu/s), in the field's frame.
+
+    Raises:
+        ValueError: A time is out of range, the module `rocketsim_batch` is not installed, or a ball has
+            numbers that are not finite or absurd.
+        FileNotFoundError: The collision meshes are not installed.
+    """
+    return _forecast(state, check_seconds("seconds", seconds))
+
+
+def _forecast(state: MatchState, seconds: tuple[float, ...]) -> np.ndarray:
+    """Return what `forecast_ball` does, `(N, times, 6)`, for times that were checked."""
+    balls = state.buffer.take(_columns(state.layout), 1)
+    found: np.ndarray = _flights(seconds).forecast(balls)[:, :, :_MOVING]
+    return found
+
+
+@lru_cache
+def _columns(layout: Layout) -> np.ndarray:
+    """Return the columns of gravity and of the ball's motion, `(10,)` int."""
+    names = ("ball_position", "ball_linear_velocity", "ball_angular_velocity")
+    vectors = [layout.column(name, axis) for name in names for axis in range(3)]
+    return np.array([layout.column("gravity"), *vectors], np.intp)
+
+
+def _flights(seconds: tuple[float, ...]) -> Any:
+    """Return what forecasts this thread's balls."""
+    made: dict[tuple[float, ...], Any] = _own.__dict__.setdefault("made", {})
+    if seconds not in made:
+        import rocketsim_batch
+
+        rocketsim_batch.load_meshes()
+        ticks = [max(1, round(one * TICKS_PER_SECOND)) for one in seconds]
+        made[seconds] = rocketsim_batch.BallFlights(ticks)
+    return made[seconds]
+
+
+@lru_cache
+def columns_of_cars(layout: Layout, cars: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the columns of cars' places and velocities, `(cars, 6)`, and of rotations, `(cars, 3, 3)`."""
+    one = layout_of(1, 0)
+    place, speed, rotation = (
+        one.column(name, car=0) - one.car_start for name in ("position", "linear_velocity", "rotation")
+    )
+    begins = np.array([layout.car_start + car * layout.car_stride for car in cars], np.intp)[:, None]
+    moving = np.concatenate([begins + place + np.arange(3), begins + speed + np.arange(3)], 1)
+    return moving, (begins + rotation + np.arange(9)).reshape(-1, 3, 3)
+
+
+def see_ball_ahead(
+    state: MatchState, cars: tuple[int, ...], seconds: tuple[float, ...], pos_coef: float,
+    lin_vel_coef: float,
+) -> np.ndarray:  # fmt: skip
+    """Return the ball to come as some cars see it: relative to them, in their own frame, scaled.
+
+    Args:
+        state: N matches.
+        cars: Observing cars, by their place in the state.
+        seconds: Times ahead, as `check_seconds` returns them.
+        pos_coef: Factor of positions, 1/uu.
+        lin_vel_coef: Factor of velocities, s/uu.
+
+    Returns:
+        `(N, cars, times * 6)` float32: for each time position (forward, right, up), then velocity.
+    """
+    moving, rotations = columns_of_cars(state.layout, cars)
+    scales = np.repeat(np.array((pos_coef, lin_vel_coef), np.float32), 3)
+    ahead, now = _forecast(state, seconds) * scales, state.buffer.take(moving, 1) * scales
+    vectors = ahead[:, None] - now[:, :, None]
+    vectors = vectors.reshape(*vectors.shape[:2], -1, 3) @ state.buffer.take(rotations, 1)
+    seen: np.ndarray = vectors.reshape(*vectors.shape[:2], -1)
+    return seen
+
+
+def ball_ahead_names(seconds: Sequence[float]) -> list[str]:
+    """Return the names of what `see_ball_ahead` gives a car."""
+    return [
+        f"relative/ball_in_{one:g}_s/{name}/{axis}"
+        for one in seconds
+        for name in ("position", "linear_velocity")
+        for axis in ("forward", "right", "up")
+    ]
