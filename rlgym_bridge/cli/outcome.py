@@ -53,6 +53,7 @@ def summarise(result: MatchResult, told: list[BotReport], recording: Path | None
                 "dialect_file": told[bot.index].dialect_file,
                 "checkpoints": list(told[bot.index].checkpoints),
                 "forecast": None if (counts := told[bot.index].forecast) is None else asdict(counts),
+                "no_forecast": told[bot.index].no_forecast,
                 "reply_ms": {"p50": _number(bot.reply_p50_ms), "p99": _number(bot.reply_p99_ms)},
                 "crashed": bot.crashed,
                 "exit_code": bot.exit_code,

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -25,6 +26,7 @@ from tests.support.policy_folders import network_folder
 from tests.support.processes import child, run_to_end
 from tests.support.servers import match_server
 from tests.support.short_waits import shorten_answer_wait
+from tests.support.simulators import needs_native
 
 ROOT = Path(__file__).parents[2]
 CHECKED = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
@@ -245,6 +247,27 @@ def test_a_bot_is_told_by_the_dialect_file_beside_its_bot_toml(tmp_path: Path, h
     result = json.loads((tmp_path / "out.json").read_text())
     told = [bot["dialect_file"] for bot in result["bots"]]
     assert told == [str(tmp_path / "mine" / "dialect.toml"), None]
+
+
+@needs_native
+def test_a_match_tells_how_often_a_forecast_was_wrong(tmp_path: Path, here: Here) -> None:
+    (tmp_path / "mine").mkdir()
+    for name in ("bot.py", "loadout.toml"):
+        (tmp_path / "mine" / name).write_text((ROOT / "bot" / name).read_text())
+    shutil.copytree(ROOT / "bot" / "policy", tmp_path / "mine" / "policy")
+    settings = (ROOT / "bot" / "bot.toml").read_text().replace("[settings]", "[settings]\nforecast = 'auto'")
+    (tmp_path / "mine" / "bot.toml").write_text(settings)
+    words = ["--orange", "chaser", "--pace", "lockstep", "--seconds", "2", "--max-overtime", "0"]
+    done = here(
+        "match", "--blue", "mine/bot.toml", *words, "--latency", "6", "--json", "out.json", cwd=tmp_path
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "Bridge looks 4 ticks ahead (input latency 6, measured): " in done.stdout
+    ours, theirs = (bot["forecast"] for bot in json.loads((tmp_path / "out.json").read_text())["bots"])
+    assert theirs is None and ours["forecasts"] > 20 and ours["ball"]["checked"] > 20
+    assert ours["ball"]["share_off"] <= 0.1 and ours["car"]["mean_error_uu"] < 5
+    done = here("match", "--blue", "chaser", *words, cwd=tmp_path, RLGYM_BRIDGE_FORECAST="8")
+    assert "Chaser does not look ahead: no state estimator follows the match, expected " in done.stdout
 
 
 @pytest.mark.slow
