@@ -11,7 +11,7 @@ use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray2, PyUntypedArray, PyUntype
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use rocketsim::consts::{BT_TO_UU, TICK_TIME, UU_TO_BT, ball};
-use rocketsim::{Arena, BallState, MutatorConfig, PhysState};
+use rocketsim::{Arena, ArenaEvent, BallState, MutatorConfig, PhysState};
 
 use crate::arguments::{CHECKED, Object, Whole, busy, readable};
 use crate::bounce;
@@ -173,9 +173,9 @@ impl Physics {
         }
         let [x, y, z] = [frame[0].abs(), frame[1].abs(), frame[2]];
         // Away from ramps, walls and goals: nothing but the floor is near.
-        let over_floor = x < 3780.0 && y < 4880.0 && x + y < 7600.0 && z > 80.0 && z < 1600.0;
+        let over_floor = x < 3830.0 && y < 4950.0 && x + y < 7510.0 && z > 80.0 && z < 1600.0;
         let below_ceiling = x < 3650.0 && y < 4700.0 && x + y < 7400.0 && z > 80.0 && z < 1935.0;
-        let between_walls = x < 3985.0 && y < 5010.0 && x + y < 7870.0 && z > 280.0 && z < 1600.0;
+        let between_walls = x < 3985.0 && y < 5010.0 && x + y < 7730.0 && z > 240.0 && z < 1600.0;
         if over_floor || below_ceiling || between_walls {
             return self.fly(&frame, gravity);
         }
@@ -213,19 +213,22 @@ impl Physics {
             self.arena.set_mutator_config(MutatorConfig { gravity: pull, ..self.config });
             self.gravity = gravity;
         }
-        // The order in which meshes are met depends on where the ball was: let it always come from one place.
-        self.tick(&[0.0, 0.0, 1000.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0]);
-        self.tick(frame);
+        if self.tick(frame) > 1 {
+            // The order of several contacts depends on where the ball was: let it always come from one place.
+            self.tick(&[0.0, 0.0, 1000.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0]);
+            self.tick(frame);
+        }
         let now = &self.arena.get_ball_state().phys;
         self.shown(now.pos, now.vel, now.ang_vel)
     }
 
-    fn tick(&mut self, frame: &Frame) {
+    /// Simulate a tick of a ball, and return how often it met the field.
+    fn tick(&mut self, frame: &Frame) -> usize {
         let [pos, vel, ang_vel] = parts(frame);
         let phys = PhysState { pos, rot_mat: Mat3A::IDENTITY, vel, ang_vel };
         self.arena.set_ball_state(BallState { phys, ..BallState::DEFAULT });
         self.arena.clear_persistent_manifolds();
-        self.arena.step_tick();
+        self.arena.step_tick().iter().filter(|event| matches!(event, ArenaEvent::BallHitWorld(_))).count()
     }
 
     fn shown(&self, pos: Vec3A, vel: Vec3A, spin: Vec3A) -> Frame {
