@@ -47,15 +47,14 @@ def write_bot_toml(
         agent_id: Of the bot.
         manifest: Of its policy.
         hivemind: Whether one process drives all its cars of a team.
-        settings: Of the project's `bot.toml`; its environment variables stay.
+        settings: Of the project's `bot.toml`; `forecast` and its environment variables stay.
         details: Of the project's `bot.toml`; they stay, but for tags that say team sizes.
     """
     said = {
         "agent_id": agent_id, "name": name, "loadout_file": "loadout.toml", "logo_file": "logo.png",
         "run_command": _WINDOWS, "run_command_linux": _LINUX, "hivemind": hivemind,
     }  # fmt: skip
-    if "environment" in settings:
-        said["environment"] = settings["environment"]
+    said |= {key: settings[key] for key in ("forecast", "environment") if key in settings}
     steps = manifest.training.get("steps")
     sizes = show_team_sizes(manifest.team_sizes)
     tags = details.get("tags")

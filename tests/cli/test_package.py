@@ -265,8 +265,10 @@ def test_a_projects_own_program_logo_and_details_are_kept(here: Path, monkeypatc
     (project / "logo.png").write_bytes(b"mine")
     (project / "bot.py").write_text("import kickoff\n" + (project / "bot.py").read_text())
     described = (project / "bot.toml").read_text().replace('tags = ["1v1"]', 'tags = ["teamplay", "memebot"]')
+    described = described.replace("[settings]", '[settings]\nforecast = "auto"')
     (project / "bot.toml").write_text(described.replace("my bot, trained with rlgym_bridge", "a poem"))
     bot = make_bot(PackagePlan(Path("policy"), project=Path()))
+    assert tomllib.loads(text_of(bot, "bot.toml"))["settings"]["forecast"] == "auto"
     assert (bot.name, bot.modules) == ("my bot", ("kickoff",))
     assert bot.files["logo.png"] == b"mine" and bot.files["kickoff.py"] == b"SPEED = 1.0\n"
     details = tomllib.loads(text_of(bot, "bot.toml"))["details"]
