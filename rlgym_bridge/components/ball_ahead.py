@@ -74,11 +74,11 @@ def forecast_ball(state: MatchState, seconds: Sequence[float] = SECONDS) -> np.n
             numbers that are not finite or absurd.
         FileNotFoundError: The collision meshes are not installed.
     """
-    return _forecast(state, check_seconds("seconds", seconds))
+    return forecast_times(state, check_seconds("seconds", seconds))
 
 
-def _forecast(state: MatchState, seconds: tuple[float, ...]) -> np.ndarray:
-    """Return what `forecast_ball` does, `(N, times, 6)`, for times that were checked."""
+def forecast_times(state: MatchState, seconds: tuple[float, ...]) -> np.ndarray:
+    """Return what `forecast_ball` does, `(N, times, 6)`, for times that `check_seconds` has returned."""
     balls = state.buffer.take(_columns(state.layout), 1)
     found: np.ndarray = _flights(seconds).forecast(balls)[:, :, :_MOVING]
     return found
@@ -133,12 +133,11 @@ def see_ball_ahead(
         `(N, cars, times * 6)` float32: for each time position (forward, right, up), then velocity.
     """
     moving, rotations = columns_of_cars(state.layout, cars)
-    scales = np.repeat(np.array((pos_coef, lin_vel_coef), np.float32), 3)
-    ahead, now = _forecast(state, seconds) * scales, state.buffer.take(moving, 1) * scales
-    vectors = ahead[:, None] - now[:, :, None]
-    vectors = vectors.reshape(*vectors.shape[:2], -1, 3) @ state.buffer.take(rotations, 1)
-    seen: np.ndarray = vectors.reshape(*vectors.shape[:2], -1)
-    return seen
+    vectors = forecast_times(state, seconds)[:, None] - state.buffer.take(moving, 1)[:, :, None]
+    vectors *= np.repeat(np.array((pos_coef, lin_vel_coef), np.float32), 3)
+    vectors = vectors.reshape(*vectors.shape[:2], -1, 3)
+    seen: np.ndarray = np.einsum("mcvi,mcij->mcvj", vectors, state.buffer.take(rotations, 1))
+    return seen.reshape(*seen.shape[:2], -1)
 
 
 def ball_ahead_names(seconds: Sequence[float]) -> list[str]:

@@ -16,6 +16,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from rlgym_bridge.components.advanced_obs import AdvancedObs
+from rlgym_bridge.components.ball_ahead import columns_of_cars, forecast_times
 from rlgym_bridge.components.conditions import (
     GoalCondition,
     NoTouchTimeoutCondition,
@@ -237,10 +238,18 @@ def _observing(kind: type) -> Callable[..., np.ndarray | None]:
         own = tuple(seats)
         observer, size = _plan(self, (layout, own), lambda: make(self, state, own))
         observations = np.empty((state.matches, len(own), size), np.float32)
-        observer.observe(state.buffer, observations)
+        observer.observe(_shown(self, state), observations)
         return observations
 
     return observe
+
+
+def _shown(builder: Any, state: MatchState) -> np.ndarray:
+    """Return the rows that an `Observer` reads, `(matches, width)`: behind the state the ball to come."""
+    ahead = builder.ball_ahead if isinstance(builder, RelativeObs) else ()
+    if not ahead:
+        return state.buffer
+    return np.concatenate([state.buffer, forecast_times(state, ahead).reshape(state.matches, -1)], 1)
 
 
 def _observe_columns(builder: DefaultObs, state: MatchState, cars: tuple[int, ...]) -> tuple[Any, int]:
@@ -252,12 +261,29 @@ def _observe_columns(builder: DefaultObs, state: MatchState, cars: tuple[int, ..
 def _observe_around(builder: RelativeObs, state: MatchState, cars: tuple[int, ...]) -> tuple[Any, int]:
     table, around = builder.table_of(state, cars), _surroundings(builder, state.layout, cars)
     start, order = table.columns.shape[1], order_vectors(around.scales.shape[1])
-    size = start + 3 * len(order)
     places = np.empty(len(order), np.intp)
     places[order] = start + 3 * np.arange(len(order))
-    columns = table.columns.astype(np.int64)
-    sights = _sights(around, places)
-    return _native().Observer(state.layout.size, size, columns, table.scales, **sights), size
+    columns, more = table.columns.astype(np.int64), 2 * len(builder.ball_ahead)
+    sights = _sights(around, np.append(places, start + 3 * (len(order) + np.arange(more))))
+    if more:
+        _add_ball_ahead(sights, builder, state.layout, cars)
+    size, width = start + 3 * (len(order) + more), state.layout.size + 3 * more
+    return _native().Observer(width, size, columns, table.scales, **sights), size
+
+
+def _add_ball_ahead(
+    sights: dict[str, Any], builder: RelativeObs, layout: Layout, cars: tuple[int, ...]
+) -> None:
+    """Add the vectors to the ball to come, whose places and velocities stand behind a state's columns."""
+    times, now = len(builder.ball_ahead), columns_of_cars(layout, cars)[0][:, ::3]
+    factors = np.array((builder.pos_coef, builder.lin_vel_coef), np.float32)
+    ends = np.broadcast_to(layout.size + 3 * np.arange(2 * times), (len(cars), 2 * times))
+    for name, values in (
+        ("ends", ends),
+        ("origins", np.tile(now, times)),
+        ("sight_factors", np.tile(factors, (len(cars), times))),
+    ):
+        sights[name] = np.append(sights[name], values, 1).astype(sights[name].dtype)
 
 
 def _observe_team(builder: TeamObs, state: MatchState, cars: tuple[int, ...]) -> tuple[Any, int]:

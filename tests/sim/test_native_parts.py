@@ -76,6 +76,7 @@ def builders(blue: int, orange: int) -> Iterator[Any]:
     odd = {"pos_coef": 1 / 4096, "lin_vel_coef": 0.0, "ang_vel_coef": -2.0, "boost_coef": 0.3}
     for kind in (DefaultObs, RelativeObs):
         yield from (kind(None), kind(room), kind(room + 2), kind(None, **odd))
+    yield from (RelativeObs(None, ball_ahead=(0.25, 2)), RelativeObs(room + 1, ball_ahead=(0.1,), **odd))
     yield from (AdvancedObs(), AdvancedObs(room + 1, has_jump=True), AdvancedObs(relative=False))
     yield from (TeamObs(room), TeamObs(room + 2), TeamObs(room, **odd))
 
