@@ -19,6 +19,7 @@ import numpy as np
 import safetensors.numpy
 from safetensors import SafetensorError
 
+from rlgym_bridge.components.player_spec import Forecast
 from rlgym_bridge.components.spec import Components, ComponentSpec, component_factory
 from rlgym_bridge.components.user_errors import describe_error, is_ours
 from rlgym_bridge.game import HITBOX_NAMES, MOST_TEAM_SIZE, TICK_SKIP
@@ -77,7 +78,7 @@ def save_policy(
     action_delay: int | None = None, input_latency: int = 0, selection: str = "sample", seed: int = 0,
     obs_normalisation: Normalisation | None = None, hitbox: str = "octane",
     training: Mapping[str, Any] | None = None, activation: str = "relu", mirror: bool = False,
-    modules: Sequence[str] = (),
+    modules: Sequence[str] = (), forecast: Forecast = 0,
 ) -> Manifest:  # fmt: skip
     """Write a policy folder; one that is there is replaced file by file.
 
@@ -93,6 +94,7 @@ def save_policy(
         tick_skip: Ticks of a decision; None: the parser's rows, or what the environment's engine holds, or 8.
         action_delay: Ticks; the environment's when None, 1 where there is none.
         input_latency: Ticks of input latency that the training reckoned with.
+        forecast: Ticks of input latency to look ahead over in matches, or `"auto"`.
         selection: `"sample"` to sample actions, or `"argmax"` for the most likely ones.
         seed: Of `"sample"`.
         obs_normalisation: Mean, standard deviation and clip of observations.
@@ -120,9 +122,8 @@ def save_policy(
         distribution=distribution, selection=selection, seed=seed, obs_size=built.obs_size,
         obs_names=built.names[0], obs_normalisation=obs_normalisation, team_sizes=teams, hitbox=hitbox,
         probe=built.probe, versions=_versions(), training=dict(training or {}), mirror=mirror,
-        weights_sha256=hashlib.sha256(data).hexdigest(), activation=activation,
+        weights_sha256=hashlib.sha256(data).hexdigest(), activation=activation, forecast=forecast,
     )  # fmt: skip
-    # Read both back as a loader will, so that what is written can be played.
     if problems := differences(manifest, built, components):
         told = "; ".join(problems)
         raise PolicyMismatch(f"what is to be saved does not fit: {told}. {_remedy(manifest, built)}")

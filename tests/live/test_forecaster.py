@@ -195,6 +195,8 @@ def test_the_policy_says_how_far_to_look_ahead(value: Any, tmp_path: Path) -> No
     assert "forecast" not in json.loads((tmp_path / "policy.json").read_text())
     edit(tmp_path, forecast=value)
     assert load_player(tmp_path).forecast == value
+    save(tmp_path / "new", forecast=value)
+    assert load_player(tmp_path / "new").forecast == value
 
 
 @pytest.mark.parametrize(
