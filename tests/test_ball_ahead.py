@@ -5,12 +5,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rlgym_bridge import RelativeObs, VectorEnv, forecast_ball
+from rlgym_bridge import LookupTableAction, RelativeObs, TeamObs, VectorEnv, forecast_ball
 from rlgym_bridge.components.ball_ahead import SECONDS
 from rlgym_bridge.components.batching import observe
 from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.packets.decoder import Decoder
 from rlgym_bridge.policy.folder import load_policy
+from rlgym_bridge.policy.symmetry import Mirror
 from rlgym_bridge.rlgym_state import to_rlgym
 from rlgym_bridge.server.game.packer import field_info
 from rlgym_bridge.sim.simulator import ROCKETSIM3, make_simulator
@@ -148,6 +149,18 @@ def test_an_observation_shows_it_from_the_car_at_the_end() -> None:
     np.testing.assert_array_equal(ours.build_batch(state, [2]), obs[:, [2]])
     ours.reset(["blue-0"], to_rlgym(random_state(1, 1, seed=1)), {})
     assert ours.get_obs_space("blue-0")[1] == obs.shape[2]
+
+
+def test_team_obs_ends_with_what_relative_obs_ends_with() -> None:
+    state = random_state(2, 1, seed=3, matches=5)
+    ours, theirs = TeamObs(3, ball_ahead=SECONDS), RelativeObs(3, ball_ahead=SECONDS)
+    obs, size = ours.build_batch(state, [2, 0]), TeamObs(3).size(2, 1)
+    np.testing.assert_array_equal(obs[..., :size], TeamObs(3).build_batch(state, [2, 0]))
+    np.testing.assert_array_equal(obs[..., size:], theirs.build_batch(state, [2, 0])[..., -24:])
+    names = ours.names(2, 1)
+    assert names[size:] == theirs.names(2, 1)[-24:] and len(names) == obs.shape[2]
+    assert ours.get_obs_space("blue-0") == ("real", obs.shape[2])
+    assert Mirror(names, LookupTableAction.make_lookup_table()).applies(obs).shape == (5, 2)
 
 
 def test_rlgyms_own_environment_gets_the_same() -> None:

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from rlgym_bridge.components.ball_ahead import ball_ahead_names, check_seconds, see_ball_ahead
 from rlgym_bridge.components.default_obs import DefaultObs, Element
 from rlgym_bridge.components.native_form import with_native_form
 from rlgym_bridge.components.relative_obs import (
@@ -48,17 +49,24 @@ class TeamObs(DefaultObs):
     Therefore no policy has to learn that its team mates can be exchanged. Cars equally far away keep the
     order of the state. As in DefaultObs, an orange car sees the field turned.
 
+    With `ball_ahead` it ends with the ball to come, as RelativeObs does.
+
     Args:
-        zero_padding: Cars in a full team. All other arguments are DefaultObs's.
+        zero_padding: Cars in a full team. All arguments not named here are DefaultObs's.
+        ball_ahead: Times ahead in seconds, see RelativeObs.
 
     Raises:
-        ValueError: `zero_padding` is no whole number from 1 to 64, or a factor is no number.
+        ValueError: `zero_padding` is no whole number from 1 to 64, a factor is no number, or `ball_ahead` is
+            refused as by RelativeObs.
     """
 
-    def __init__(self, zero_padding: int = 3, **coefficients: Any) -> None:
+    def __init__(
+        self, zero_padding: int = 3, *, ball_ahead: Sequence[float] | None = None, **coefficients: Any
+    ) -> None:
         if zero_padding is None:
             raise ValueError("zero_padding is None, expected the cars of the largest team: 3 for 3v3")
         super().__init__(zero_padding, **coefficients)
+        self.ball_ahead = () if ball_ahead is None else check_seconds("ball_ahead", ball_ahead)
         self._mates = zero_padding - 1
         self._others = 2 * zero_padding - 1
         # Team mates, places without one, opponents, places without one.
@@ -67,7 +75,7 @@ class TeamObs(DefaultObs):
 
     def get_obs_space(self, agent: Hashable) -> tuple[str, int]:
         """Return `("real", size)`."""
-        return "real", OTHERS + len(BLOCK) * self._others
+        return "real", OTHERS + len(BLOCK) * self._others + 6 * len(self.ball_ahead)
 
     @with_native_form
     def build_batch(self, state: MatchState, cars: Sequence[int] | None = None) -> np.ndarray:
@@ -85,7 +93,20 @@ class TeamObs(DefaultObs):
         if max(state.layout.blue, state.layout.orange) > 1:
             order = self._nearest_first(vectors[:, :, first::2], around)
             blocks[:] = blocks.reshape(-1, len(BLOCK)).take(order, 0).reshape(shape)
-        return observations
+        return self.add_ball_ahead(observations, state, own)
+
+    def add_ball_ahead(
+        self, observations: np.ndarray, state: MatchState, cars: tuple[int, ...]
+    ) -> np.ndarray:
+        """Return observations `(N, cars, size)` with the ball to come behind them, if it is asked for."""
+        if not self.ball_ahead:
+            return observations
+        ahead = see_ball_ahead(state, cars, self.ball_ahead, self.pos_coef, self.lin_vel_coef)
+        return np.concatenate([observations, ahead], 2)
+
+    def names(self, blue: int, orange: int, car: int = 0) -> tuple[str, ...]:
+        """Return the name of every number that a car is shown; see `TableObs.names`."""
+        return (*super().names(blue, orange, car), *ball_ahead_names(self.ball_ahead))
 
     def _nearest_first(self, away: np.ndarray, around: Surroundings) -> np.ndarray:
         """Return the order of all blocks, `(N * cars * others,)` int, from `(N, cars, others, 3)`."""

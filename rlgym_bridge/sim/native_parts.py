@@ -239,7 +239,7 @@ def _observing(kind: type) -> Callable[..., np.ndarray | None]:
         observer, size = _plan(self, (layout, own), lambda: make(self, state, own))
         observations = np.empty((state.matches, len(own), size), np.float32)
         observer.observe(_shown(self, state), observations)
-        return observations
+        return self.add_ball_ahead(observations, state, own) if kind is TeamObs else observations
 
     return observe
 

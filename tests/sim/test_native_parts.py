@@ -77,6 +77,7 @@ def builders(blue: int, orange: int) -> Iterator[Any]:
     for kind in (DefaultObs, RelativeObs):
         yield from (kind(None), kind(room), kind(room + 2), kind(None, **odd))
     yield from (RelativeObs(None, ball_ahead=(0.25, 2)), RelativeObs(room + 1, ball_ahead=(0.1,), **odd))
+    yield TeamObs(room + 1, ball_ahead=(0.25, 1), pos_coef=1 / 4096)
     yield from (AdvancedObs(), AdvancedObs(room + 1, has_jump=True), AdvancedObs(relative=False))
     yield from (TeamObs(room), TeamObs(room + 2), TeamObs(room, **odd))
 
