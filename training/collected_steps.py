@@ -107,7 +107,7 @@ class CollectingPolicy:
         @torch.no_grad()
         def log_probs_of(part: Tensor) -> Tensor:
             with learner.precision():
-                return self._network.evaluate_actions(shown[rows[part]], actions[part])[0]
+                return self._network.log_probs(shown.index_select(0, rows[part]), actions[part])
 
         return torch.cat(learner.in_parts(log_probs_of, torch.arange(len(rows), device=learner.device)))
 

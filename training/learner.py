@@ -68,6 +68,7 @@ class PPOLearner:
         shape: Of the policy.
         device: Where the networks are.
         asynchronous: Whether the device computes while Python goes on, as a GPU does.
+        overlaps: Whether collectors play on while it learns, see the setting `overlap`.
         policy, critic: The networks.
         parameters: Of both.
         optimizer: Of both.
@@ -94,6 +95,7 @@ class PPOLearner:
         self.shape = PolicyShape(built.obs_size, *built.space, layers, clip, *kind, mirror)
         self.device = choose_device(settings)
         self.asynchronous = self.device.type != "cpu"
+        self.overlaps = self.asynchronous if settings.overlap == "auto" else settings.overlap
         # Threads that each compute a part of a minibatch wait for each other once; torch's own would do so
         # in every operation.
         self._threads = (settings.threads or count_usable_cores()) if self.device.type == "cpu" else 1

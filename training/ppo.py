@@ -54,7 +54,7 @@ class Local:
         self._collectors = Collectors(learner.settings, learner.shape)
         self.count = self._collectors.count
         self._playing = False  # between `_begin` and the end of that batch
-        self._played_by = CollectingPolicy(learner) if learner.settings.overlap else None
+        self._played_by = CollectingPolicy(learner) if learner.overlaps else None
 
     def __enter__(self) -> Self:
         """Return itself."""
@@ -103,8 +103,8 @@ class Local:
         clock.end("improving")
         learned = time.perf_counter()
         stats |= {"collect_seconds": waited - started, "learn_seconds": learned - waited}
-        overlap = learner.settings.overlap
-        times = IterationTimes.of(waited - started, learned - waited, seconds, overlap, clock.seconds)
+        spent = waited - started, learned - waited
+        times = IterationTimes.of(*spent, seconds, learner.overlaps, clock.seconds)
         return Iteration(len(batch.rows), counts, stats, times)
 
     def _begin(self, steps: int, older: int) -> None:
@@ -201,7 +201,7 @@ def batch_of(
     @torch.no_grad()
     def log_probs_of(part: Tensor) -> Tensor:
         with learner.precision():
-            return learner.policy.evaluate_actions(shown[rows[part]], actions[part])[0]
+            return learner.policy.log_probs(shown.index_select(0, rows[part]), actions[part])
 
     if played_by is None:
         every = torch.arange(len(rows), device=learner.device)

@@ -157,6 +157,18 @@ def test_overlapping_parts_wait_only_for_the_rest() -> None:
     assert slow_learner.name_bottleneck().startswith("collectors wait 33% of the time for the learner")
 
 
-def test_overlap_is_true_or_false() -> None:
-    with pytest.raises(SettingsError, match="overlap is 1, expected true or false"):
+def test_by_default_a_gpu_learns_while_collectors_play(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for device, overlap, expected in [("cpu", "auto", False), ("meta", "auto", True), ("meta", False, False)]:
+        settings = check_settings(SMALL | {"out": str(tmp_path), "overlap": overlap})
+        monkeypatch.setattr(
+            "rlgym_bridge.training.learner.choose_device", lambda _, name=device: torch.device(name)
+        )
+        monkeypatch.setattr(PPOLearner, "packed", lambda _: np.zeros(1, np.float32))
+        assert PPOLearner(settings).overlaps is expected
+
+
+def test_overlap_is_true_false_or_auto() -> None:
+    with pytest.raises(SettingsError, match='overlap is 1, expected true, false or "auto"'):
         check_settings({"overlap": 1})
