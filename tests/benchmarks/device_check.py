@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
+from unittest.mock import patch
 
 import numpy as np
 import torch
@@ -48,9 +49,9 @@ def measure_speed(name: str, given: Mapping[str, Any], iterations: int) -> dict[
     """Return what `--profile` finds with the settings of one of `SPEEDS`."""
     changes, recorded = SPEEDS[name]
     settings = check_settings({"overlap": True, **changes, **given})
-    if not recorded:
-        profiling.PPOLearner = _without_recording  # type: ignore[assignment,misc]
-    found = profiling.profile_training(settings, iterations).to_json()
+    make = PPOLearner if recorded else _without_recording
+    with patch.object(profiling, "PPOLearner", make):
+        found = profiling.profile_training(settings, iterations).to_json()
     shown = "collectors", "agent_steps", "agent_steps_per_second", "seconds", "held_back", "learner_parts"
     parts = {part: round(1e3 * one["seconds"], 1) for part, one in found["parts"].items()}
     return {**{key: found[key] for key in shown}, "milliseconds": parts}
