@@ -26,6 +26,7 @@ class CollectedSteps:
     Attributes:
         obs: `(K, T + 1, L, S)` float32; the last step's are what follows.
         actions: `(K, T, L)` or `(K, T, L, k)`.
+        log_probs: `(K, T, L)` float32, of the actions when they were drawn.
         rewards: `(K, T, L)` float32.
         terminated: `(K, T, L)` bool.
         truncated: `(K, T, L)` bool.
@@ -34,6 +35,7 @@ class CollectedSteps:
 
     obs: np.ndarray
     actions: np.ndarray
+    log_probs: np.ndarray
     rewards: np.ndarray
     terminated: np.ndarray
     truncated: np.ndarray
@@ -62,6 +64,7 @@ class CollectedSteps:
         return cls(
             obs=obs,
             actions=actions,
+            log_probs=rollouts["log_probs"][:, :, learned],
             rewards=rollouts["rewards"][:, :, learned],
             terminated=rollouts["terminated"][:, :, learned],
             truncated=cut[:, :, learned],
@@ -75,7 +78,7 @@ class CollectedSteps:
 
 
 class CollectingPolicy:
-    """The policy that played the steps, where the learner's is newer already.
+    """The policy that played the steps, where the learner's is newer already and computes in lower precision.
 
     Args:
         learner: Whose policies play.

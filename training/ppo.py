@@ -54,7 +54,8 @@ class Local:
         self._collectors = Collectors(learner.settings, learner.shape)
         self.count = self._collectors.count
         self._playing = False  # between `_begin` and the end of that batch
-        self._played_by = CollectingPolicy(learner) if learner.overlaps else None
+        again = learner.overlaps and learner.settings.bfloat16
+        self._played_by = CollectingPolicy(learner) if again else None
 
     def __enter__(self) -> Self:
         """Return itself."""
@@ -95,6 +96,7 @@ class Local:
         collected = CollectedSteps.of(learner, rollouts)
         if self._played_by is not None:
             self._played_by.load(rollouts["policies"][0])
+        if learner.overlaps:
             self._begin_next(learner.steps + collected.count)
         clock.end("taking")
         batch = batch_of(learner, collected, self._played_by)
@@ -169,7 +171,7 @@ def batch_of(
     Args:
         learner: As it was when they were played, or one update later.
         collected: The steps.
-        played_by: The policy that played them; None: the learner's.
+        played_by: The policy that played them, for `bfloat16`; None: the learner's.
 
     Raises:
         Diverged: An advantage is not finite.
@@ -203,7 +205,9 @@ def batch_of(
         with learner.precision():
             return learner.policy.log_probs(shown.index_select(0, rows[part]), actions[part])
 
-    if played_by is None:
+    if not settings.bfloat16:
+        log_probs = learner.tensor(collected.log_probs.reshape(-1))
+    elif played_by is None:  # as networks compute now, so that only learning makes a difference
         every = torch.arange(len(rows), device=learner.device)
         log_probs = torch.cat(learner.in_parts(log_probs_of, every))
     else:

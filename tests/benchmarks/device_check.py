@@ -10,6 +10,7 @@ the packages that training needs, and none that tests need.
 import argparse
 import dataclasses
 import json
+import math
 import shutil
 import subprocess
 import sys
@@ -103,6 +104,7 @@ def _made_up(learner: PPOLearner) -> dict[str, np.ndarray]:
     rollouts["obs"][:] = rng.normal(size=rollouts["obs"].shape)
     rollouts["rewards"][:] = rng.normal(size=rollouts["rewards"].shape)
     rollouts["actions"][:] = rng.integers(90, size=rollouts["actions"].shape)
+    rollouts["log_probs"][:] = -math.log(90)  # about what a new policy has
     return rollouts
 
 

@@ -1,6 +1,7 @@
 """Make small learners, and steps for them to learn from that nobody played."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,15 @@ def collected_by(learner: PPOLearner) -> CollectedSteps:
     rollouts["obs"][:] = rng.normal(size=rollouts["obs"].shape)
     rollouts["rewards"][:] = rng.normal(size=rollouts["rewards"].shape)
     rollouts["actions"][:] = rng.integers(90, size=rollouts["actions"].shape) % np.array(learner.shape.sizes)
-    return CollectedSteps.of(learner, rollouts)
+    return played_by(learner, CollectedSteps.of(learner, rollouts))
+
+
+def played_by(learner: PPOLearner, collected: CollectedSteps) -> CollectedSteps:
+    """Return the same steps as if the learner's present policy had played them."""
+    obs, actions = learner.shown(collected.obs[:, :-1]), torch.from_numpy(collected.actions)
+    with torch.no_grad():
+        found = learner.policy.log_probs(obs.flatten(0, 2), actions.flatten(0, 2))
+    return replace(collected, log_probs=found.numpy().reshape(collected.rewards.shape))
 
 
 def learner_of(out: Path, asynchronous: bool, **changes: Any) -> PPOLearner:

@@ -12,14 +12,16 @@ import torch
 from rlgym_bridge.policy.shape import PolicyShape
 from rlgym_bridge.training import ppo
 from rlgym_bridge.training.collected_steps import CollectedSteps, CollectingPolicy
+from rlgym_bridge.training.collector import _Collector
 from rlgym_bridge.training.learner import PPOLearner
+from rlgym_bridge.training.returns import RunningScale
 from rlgym_bridge.training.runs.iteration_times import IterationTimes
 from rlgym_bridge.training.runs.restore import STATE_FILE
-from rlgym_bridge.training.selfplay.policy_rows import unpack
 from rlgym_bridge.training.settings import SettingsError, TrainingSettings, check_settings
-from rlgym_bridge.training.shared import rollout_layout
+from rlgym_bridge.training.shared import SharedArrays, rollout_layout
 from tests.support.mark_game import MARKS
-from tests.support.training_runs import SMALL, column
+from tests.support.small_learners import collected_by, played_by
+from tests.support.training_runs import SMALL, column, stand_in
 
 BATCH = 8 * 14
 
@@ -97,33 +99,49 @@ def test_batches_in_turns_are_the_default(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize("normalise", [False, True])
-def test_probabilities_are_those_of_the_policy_that_played(normalise: bool, tmp_path: Path) -> None:
-    settings = overlapping(tmp_path, normalise_obs=normalise)
+@pytest.mark.parametrize("parser", ["LookupTableAction", "MultiDiscreteAction", "ContinuousAction"])
+def test_collectors_tell_how_likely_their_actions_were(
+    parser: str, normalise: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = (
+        f"def parser(settings): return ComponentSpec.of(RepeatAction, ComponentSpec.of({parser}), repeats=8)"
+    )
+    settings = overlapping(
+        tmp_path / "run", normalise_obs=normalise, components=stand_in(tmp_path, monkeypatch, text)
+    )
+    learner = PPOLearner(settings)
+    with torch.no_grad():  # a policy that is not uniform
+        for parameter in learner.parameters:
+            parameter += 0.3 * torch.randn_like(parameter)
+    learner.take_in(np.random.default_rng(0).normal(1, 3, (100, MARKS)))
+    arrays = SharedArrays(rollout_layout(settings, 1, learner.shape))
+    arrays["policies"][:] = learner.packed()
+    collector = _Collector(settings, learner.shape, 0, arrays)
+    collector.restart(0)
+    collector.collect(((0,), 1))
+    collected = CollectedSteps.of(learner, arrays)
+    expected = played_by(learner, collected).log_probs
+    assert np.ptp(expected) > 1
+    np.testing.assert_allclose(collected.log_probs, expected, rtol=1e-4, atol=1e-4)
+    batch = ppo.batch_of(learner, collected)
+    np.testing.assert_array_equal(batch.log_probs.numpy(), collected.log_probs.reshape(-1))
+    arrays.close()
+
+
+def test_bfloat16_compares_with_the_policy_that_played(tmp_path: Path) -> None:
+    settings = overlapping(tmp_path, normalise_obs=True, bfloat16=True)
     learner, rng = PPOLearner(settings), np.random.default_rng(0)
     learner.take_in(rng.normal(1, 3, (100, MARKS)))
-    row, played_by = learner.packed(), CollectingPolicy(learner)
-    played_by.load(row)
+    collected, played = collected_by(learner), CollectingPolicy(learner)
+    played.load(learner.packed())
+    before = ppo.batch_of(learner, collected).log_probs
+    learner.scale = RunningScale.of_size(MARKS)
+    learner.take_in(rng.normal(-1, 1, (1000, MARKS)))
     with torch.no_grad():  # an update
         for parameter in learner.parameters:
             parameter += 0.1 * torch.randn_like(parameter)
-    learner.take_in(rng.normal(-1, 1, (1000, MARKS)))
-
-    layout = rollout_layout(settings, 1, learner.shape)
-    rollouts = {name: np.zeros(shape, dtype) for name, (shape, dtype) in layout.items()}
-    rollouts["obs"][:] = rng.normal(size=rollouts["obs"].shape)
-    rollouts["actions"][:] = rng.integers(90, size=rollouts["actions"].shape)
-    collected = CollectedSteps.of(learner, rollouts)
-    obs, actions = collected.obs[:, :-1].reshape(-1, MARKS), collected.actions.reshape(-1)
-    player = unpack(learner.shape, row, (0,))
-    if normalise:
-        mean, inverse, clip = player._normalisation  # type: ignore[misc]
-        obs = ((obs - mean) * inverse).clip(-clip, clip)
-    outputs = torch.from_numpy(player.network(obs))
-    expected = torch.log_softmax(outputs, 1)[torch.arange(len(actions)), torch.from_numpy(actions)]
-
-    batch = ppo.batch_of(learner, collected, played_by)
-    torch.testing.assert_close(batch.log_probs, expected, rtol=1e-5, atol=1e-5)
-    assert (batch.log_probs - ppo.batch_of(learner, collected).log_probs).abs().max() > 0.01
+    assert torch.equal(ppo.batch_of(learner, collected, played).log_probs, before)
+    assert (ppo.batch_of(learner, collected).log_probs - before).abs().max() > 0.01
 
 
 def test_an_overlapping_run_resumes_bit_for_bit(tmp_path: Path) -> None:
