@@ -1,4 +1,4 @@
-"""Compute gradients of PPO's loss on a CPU without autograd: a third of its operations, in memory made once.
+"""Compute gradients of PPO's loss on a CPU without autograd: with fewer operations, in memory made once.
 
     observations -> forward, activations kept -> loss and its derivatives -> backward -> gradients, statistics
 
