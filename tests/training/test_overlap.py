@@ -144,11 +144,13 @@ def test_bfloat16_compares_with_the_policy_that_played(tmp_path: Path) -> None:
     assert (ppo.batch_of(learner, collected).log_probs - before).abs().max() > 0.01
 
 
-def test_an_overlapping_run_resumes_bit_for_bit(tmp_path: Path) -> None:
-    changes = {"steps": 6 * BATCH, "checkpoint_every": 3 * BATCH, "normalise_obs": True, "snapshots": 2,
-               "snapshot_choice": "rating"}  # fmt: skip
+@pytest.mark.parametrize("collectors", [1, 2])
+def test_an_overlapping_run_resumes_bit_for_bit(collectors: int, tmp_path: Path) -> None:
+    half = 3 * BATCH * collectors
+    changes = {"steps": 2 * half, "checkpoint_every": half, "normalise_obs": True, "snapshots": 2,
+               "snapshot_choice": "rating", "collectors": collectors, "threads": 2}  # fmt: skip
     whole = ppo.main(overlapping(tmp_path / "whole", **changes), quiet=True).checkpoint
-    halfway = whole.with_name(str(3 * BATCH))
+    halfway = whole.with_name(str(half))
     shutil.copytree(halfway, tmp_path / "resumed" / "checkpoints" / halfway.name)
     resumed = ppo.main(overlapping(tmp_path / "resumed", **changes), resume=True, quiet=True).checkpoint
     assert (resumed / "weights.safetensors").read_bytes() == (whole / "weights.safetensors").read_bytes()
