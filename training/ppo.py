@@ -19,7 +19,7 @@ from torch import Tensor
 
 from rlgym_bridge.sim.part_times import PartTimes
 from rlgym_bridge.training.backpropagation import add_up
-from rlgym_bridge.training.collected_steps import CollectedSteps, CollectingPolicy
+from rlgym_bridge.training.collected_steps import CollectedSteps
 from rlgym_bridge.training.collector import Collectors
 from rlgym_bridge.training.learner import ACTIONS, ARENAS, ORDER, Diverged, PPOLearner
 from rlgym_bridge.training.returns import estimate_advantages
@@ -30,6 +30,10 @@ from rlgym_bridge.training.settings import TrainingSettings
 
 SUMMED: Final = ("policy_loss", "value_loss", "entropy", "uniform_divergence", "kl", "clip_fraction")
 """Statistics that are sums over the steps of a minibatch, as `gradients_of` returns them."""
+
+
+MOST_IMPORTANCE: Final = 2.0
+"""Weight of a step at most, where the policy that played it is one update older than the one that learns."""
 
 
 def main(
@@ -54,8 +58,6 @@ class Local:
         self._collectors = Collectors(learner.settings, learner.shape)
         self.count = self._collectors.count
         self._playing = False  # between `_begin` and the end of that batch
-        again = learner.overlaps and learner.settings.bfloat16
-        self._played_by = CollectingPolicy(learner) if again else None
 
     def __enter__(self) -> Self:
         """Return itself."""
@@ -94,12 +96,10 @@ class Local:
         # Learn.
         seconds, clock = list(self._collectors.seconds), PartTimes()
         collected = CollectedSteps.of(learner, rollouts)
-        if self._played_by is not None:
-            self._played_by.load(rollouts["policies"][0])
         if learner.overlaps:
             self._begin_next(learner.steps + collected.count)
         clock.end("taking")
-        batch = batch_of(learner, collected, self._played_by)
+        batch = batch_of(learner, collected)
         clock.end("judging")
         stats = improve(learner, batch)
         clock.end("improving")
@@ -139,8 +139,9 @@ class Batch:
         shown: `(K * (T + 1) * L, S)` float32, observations as the networks see them.
         rows: `(B,)` int64, rows of `shown` that were acted on. The other arrays are in this order.
         actions: `(B,)` or `(B, k)`.
-        log_probs: `(B,)` float32, of the actions when they were drawn.
-        advantages: `(B,)` float32, with mean 0 and deviation 1.
+        log_probs: `(B,)` float32, of the actions before the first gradient step.
+        advantages: `(B,)` float32, with mean 0 and deviation 1; with `overlap` times the actions' probability
+            before the first gradient step over that when they were drawn [decoupled PPO, Hilton et al. 2022].
         returns: `(B,)` float32, the critic's value targets.
         explained: Share of the returns' variance that the critic knew.
     """
@@ -163,15 +164,12 @@ class Batch:
         return Batch(shown, rows, actions, log_probs, advantages, returns, self.explained)
 
 
-def batch_of(
-    learner: PPOLearner, collected: CollectedSteps, played_by: CollectingPolicy | None = None
-) -> Batch:
+def batch_of(learner: PPOLearner, collected: CollectedSteps) -> Batch:
     """Make a batch of what was collected. Its values are those of the present critic.
 
     Args:
         learner: As it was when they were played, or one update later.
         collected: The steps.
-        played_by: The policy that played them, for `bfloat16`; None: the learner's.
 
     Raises:
         Diverged: An advantage is not finite.
@@ -205,17 +203,17 @@ def batch_of(
         with learner.precision():
             return learner.policy.log_probs(shown.index_select(0, rows[part]), actions[part])
 
-    if not settings.bfloat16:
-        log_probs = learner.tensor(collected.log_probs.reshape(-1))
-    elif played_by is None:  # as networks compute now, so that only learning makes a difference
-        every = torch.arange(len(rows), device=learner.device)
+    advantages = learner.tensor(normalised.reshape(-1))  # (B,)
+    log_probs = learner.tensor(collected.log_probs.reshape(-1))  # (B,)
+    if learner.overlaps or settings.bfloat16:  # the present policy differs from what collectors computed
+        played, every = log_probs, torch.arange(len(rows), device=learner.device)
         log_probs = torch.cat(learner.in_parts(log_probs_of, every))
-    else:
-        log_probs = played_by.log_probs(seen, shown, rows, actions)
+        if learner.overlaps:
+            advantages = advantages * (log_probs - played).exp().clamp(max=MOST_IMPORTANCE)
     learner.take_in(seen[:, :-1].reshape(-1, seen.shape[-1]))
     return Batch(
         shown, rows, actions, log_probs,
-        learner.tensor(normalised.reshape(-1)), learner.tensor(returns.reshape(-1)),
+        advantages, learner.tensor(returns.reshape(-1)),
         explained=1 - float(estimates.var()) / max(float(returns.var()), 1e-12),
     )  # fmt: skip
 

@@ -2,6 +2,7 @@
 
 import shutil
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,9 @@ import torch
 
 from rlgym_bridge.policy.shape import PolicyShape
 from rlgym_bridge.training import ppo
-from rlgym_bridge.training.collected_steps import CollectedSteps, CollectingPolicy
+from rlgym_bridge.training.collected_steps import CollectedSteps
 from rlgym_bridge.training.collector import _Collector
 from rlgym_bridge.training.learner import PPOLearner
-from rlgym_bridge.training.returns import RunningScale
 from rlgym_bridge.training.runs.iteration_times import IterationTimes
 from rlgym_bridge.training.runs.restore import STATE_FILE
 from rlgym_bridge.training.settings import SettingsError, TrainingSettings, check_settings
@@ -124,24 +124,36 @@ def test_collectors_tell_how_likely_their_actions_were(
     assert np.ptp(expected) > 1
     np.testing.assert_allclose(collected.log_probs, expected, rtol=1e-4, atol=1e-4)
     batch = ppo.batch_of(learner, collected)
-    np.testing.assert_array_equal(batch.log_probs.numpy(), collected.log_probs.reshape(-1))
+    np.testing.assert_allclose(batch.log_probs, collected.log_probs.reshape(-1), rtol=1e-4, atol=1e-4)
     arrays.close()
 
 
-def test_bfloat16_compares_with_the_policy_that_played(tmp_path: Path) -> None:
-    settings = overlapping(tmp_path, normalise_obs=True, bfloat16=True)
-    learner, rng = PPOLearner(settings), np.random.default_rng(0)
-    learner.take_in(rng.normal(1, 3, (100, MARKS)))
-    collected, played = collected_by(learner), CollectingPolicy(learner)
-    played.load(learner.packed())
-    before = ppo.batch_of(learner, collected).log_probs
-    learner.scale = RunningScale.of_size(MARKS)
-    learner.take_in(rng.normal(-1, 1, (1000, MARKS)))
+@pytest.mark.parametrize("overlap", [True, False])
+def test_a_step_of_an_older_policy_weighs_what_it_is_likelier_now(overlap: bool, tmp_path: Path) -> None:
+    learner = PPOLearner(overlapping(tmp_path, overlap=overlap))
+    collected = collected_by(learner)
+    plain = ppo.batch_of(learner, collected)
+    torch.testing.assert_close(plain.advantages.mean(), torch.tensor(0.0), atol=1e-6, rtol=0.0)
     with torch.no_grad():  # an update
-        for parameter in learner.parameters:
+        for parameter in learner.policy.parameters():
             parameter += 0.1 * torch.randn_like(parameter)
-    assert torch.equal(ppo.batch_of(learner, collected, played).log_probs, before)
-    assert (ppo.batch_of(learner, collected).log_probs - before).abs().max() > 0.01
+    batch, now = ppo.batch_of(learner, collected), played_by(learner, collected)
+    if not overlap:
+        assert torch.equal(batch.advantages, plain.advantages) and torch.equal(
+            batch.log_probs, plain.log_probs
+        )
+        return
+    np.testing.assert_allclose(batch.log_probs, now.log_probs.reshape(-1), rtol=1e-5)
+    weights = np.exp(now.log_probs - collected.log_probs).reshape(-1).clip(max=ppo.MOST_IMPORTANCE)
+    assert weights.min() < 0.9 and weights.max() > 1.1
+    np.testing.assert_allclose(batch.advantages, plain.advantages * weights, rtol=1e-4, atol=1e-6)
+    assert improve_once(learner, batch)["clip_fraction"] == 0  # the update before took nothing of the range
+
+
+def improve_once(learner: PPOLearner, batch: ppo.Batch) -> dict[str, float]:
+    """Return the statistics of a batch that nothing is learned from."""
+    learner.settings = replace(learner.settings, learning_rate=0.0)
+    return ppo.improve(learner, batch)
 
 
 @pytest.mark.parametrize("collectors", [1, 2])
