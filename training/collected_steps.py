@@ -1,18 +1,12 @@
-"""The steps that are learned from, copied out of the collectors' arrays, and the policy that played them."""
+"""The steps that are learned from, copied out of the collectors' arrays."""
 
-import copy
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import torch
-from torch import Tensor
 
-from rlgym_bridge.policy.manifest import Normalisation
 from rlgym_bridge.policy.symmetry import Mirror
 from rlgym_bridge.training.learner import Diverged, PPOLearner
-from rlgym_bridge.training.returns import scaled
-from rlgym_bridge.training.selfplay.policy_rows import weights_and_scaling
 from rlgym_bridge.training.selfplay.sides import name_car
 from rlgym_bridge.training.settings import TrainingSettings
 
@@ -26,6 +20,7 @@ class CollectedSteps:
     Attributes:
         obs: `(K, T + 1, L, S)` float32; the last step's are what follows.
         actions: `(K, T, L)` or `(K, T, L, k)`.
+        log_probs: `(K, T, L)` float32, of the actions when they were drawn.
         rewards: `(K, T, L)` float32.
         terminated: `(K, T, L)` bool.
         truncated: `(K, T, L)` bool.
@@ -34,6 +29,7 @@ class CollectedSteps:
 
     obs: np.ndarray
     actions: np.ndarray
+    log_probs: np.ndarray
     rewards: np.ndarray
     terminated: np.ndarray
     truncated: np.ndarray
@@ -62,6 +58,7 @@ class CollectedSteps:
         return cls(
             obs=obs,
             actions=actions,
+            log_probs=rollouts["log_probs"][:, :, learned],
             rewards=rollouts["rewards"][:, :, learned],
             terminated=rollouts["terminated"][:, :, learned],
             truncated=cut[:, :, learned],
@@ -72,44 +69,6 @@ class CollectedSteps:
     def count(self) -> int:
         """Agent steps."""
         return self.rewards.size
-
-
-class CollectingPolicy:
-    """The policy that played the steps, where the learner's is newer already.
-
-    Args:
-        learner: Whose policies play.
-    """
-
-    def __init__(self, learner: PPOLearner) -> None:
-        self._learner = learner
-        self._network = copy.deepcopy(learner.policy)
-        self._scaling: Normalisation | None = None
-
-    def load(self, row: np.ndarray) -> None:
-        """Become the policy of a row `(numbers,)`, as collectors play it; see `selfplay.policy_rows`."""
-        weights, self._scaling = weights_and_scaling(self._learner.shape, row)
-        self._network.load_state_dict({name: torch.tensor(value) for name, value in weights.items()})
-
-    def log_probs(self, obs: np.ndarray, shown: Tensor, rows: Tensor, actions: Tensor) -> Tensor:
-        """Return the log-probabilities of actions when they were drawn, `(B,)` float32.
-
-        Args:
-            obs: `(..., S)` float32, before any scaling.
-            shown: `(n, S)` float32, the same as the learner's networks see them.
-            rows: `(B,)` int64, those of `shown` that were acted on.
-            actions: `(B,)` or `(B, k)`, in the order of `rows`.
-        """
-        learner = self._learner
-        if self._scaling is not None:  # which was another one then
-            shown = learner.tensor(scaled(obs, self._scaling)).flatten(0, -2)
-
-        @torch.no_grad()
-        def log_probs_of(part: Tensor) -> Tensor:
-            with learner.precision():
-                return self._network.evaluate_actions(shown[rows[part]], actions[part])[0]
-
-        return torch.cat(learner.in_parts(log_probs_of, torch.arange(len(rows), device=learner.device)))
 
 
 def _as_shown(

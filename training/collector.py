@@ -2,8 +2,8 @@
 
     learner -> (restart | collect) -> collector: VectorEnv, policy in numpy -> shared memory -> learner
 
-Only observations, actions, rewards and ends are written; log-probabilities and values are the learner's
-to compute.
+Observations, actions, their log-probabilities, rewards and ends are written; values are the learner's to
+compute.
 """
 
 import multiprocessing
@@ -246,7 +246,8 @@ class _Collector:
             rows["obs"][step] = obs
             clock.begin()
             # The policy decides for all cars: one matrix product is cheaper than picking its cars out.
-            actions = policy.act(obs[:, None])[:, 0]
+            every = policy.act_with_log_probs(obs[:, None])
+            actions, rows["log_probs"][step] = every[0][:, 0], every[1][:, 0]
             if self._snapshot.any():
                 actions[self._snapshot] = snapshot.act(obs[self._snapshot][:, None])[:, 0]
             clock.end("inference")

@@ -5,7 +5,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import numpy as np
 import torch
@@ -15,8 +15,10 @@ from rlgym_bridge.policy.manifest import Normalisation
 from rlgym_bridge.policy.shape import PolicyShape
 from rlgym_bridge.policy.torch_network import Critic, PolicyNetwork
 from rlgym_bridge.sim.simulator import ROCKETSIM2, simulator_for
+from rlgym_bridge.training.backpropagation import Backpropagation
 from rlgym_bridge.training.environment import Task
 from rlgym_bridge.training.learner_setup import choose_device, mirror_of, probe_components
+from rlgym_bridge.training.recorded_steps import RecordedSteps
 from rlgym_bridge.training.returns import RunningScale, scaled
 from rlgym_bridge.training.runs.checkpoints import Checkpoints
 from rlgym_bridge.training.runs.policy_output import describe_changes, recorded_settings, write_policy
@@ -66,9 +68,12 @@ class PPOLearner:
         shape: Of the policy.
         device: Where the networks are.
         asynchronous: Whether the device computes while Python goes on, as a GPU does.
+        overlaps: Whether collectors play on while it learns, see the setting `overlap`.
         policy, critic: The networks.
         parameters: Of both.
         optimizer: Of both.
+        recorded: Takes gradient steps as CUDA graphs; None on a CPU.
+        backpropagation: Computes gradients without autograd; None where networks or device are not for it.
         learned: `(cars,)` bool, those of each collector that are learned from; cars of all matches.
         modules: Names of those that the settings and the policy name.
         steps: Agent steps learned from.
@@ -90,6 +95,7 @@ class PPOLearner:
         self.shape = PolicyShape(built.obs_size, *built.space, layers, clip, *kind, mirror)
         self.device = choose_device(settings)
         self.asynchronous = self.device.type != "cpu"
+        self.overlaps = self.asynchronous if settings.overlap == "auto" else settings.overlap
         # Threads that each compute a part of a minibatch wait for each other once; torch's own would do so
         # in every operation.
         self._threads = (settings.threads or count_usable_cores()) if self.device.type == "cpu" else 1
@@ -100,6 +106,10 @@ class PPOLearner:
         self.critic = Critic(self.shape.obs_size, settings.critic_layers, *kind).to(self.device)
         self.parameters = [*self.policy.parameters(), *self.critic.parameters()]
         self.optimizer = torch.optim.Adam(self.parameters, settings.learning_rate, eps=ADAM_EPS, fused=True)
+        self.recorded = RecordedSteps() if self.device.type == "cuda" else None
+        self._ready_optimizer()
+        by_hand = self.device.type == "cpu" and Backpropagation.serves(settings, self.policy)
+        self.backpropagation = Backpropagation(self.policy, self.critic, settings) if by_hand else None
         self.learned = learned_cars(settings)
         self.modules = self._task.modules()
         read_own_sources(self.modules, hold=True)
@@ -183,8 +193,23 @@ class PPOLearner:
         if self.settings.learning_rate_schedule == "linear":
             rate *= max(0.0, 1 - self.steps / self.settings.steps)
         for group in self.optimizer.param_groups:
-            group["lr"] = rate
+            if self.recorded is None:
+                group["lr"] = rate
+            else:  # recorded steps read it where it is
+                group["lr"].fill_(rate)
         return rate
+
+    def _ready_optimizer(self) -> None:
+        """Let the optimiser's steps be recorded where this learner's are, whatever made the checkpoint."""
+        for group in self.optimizer.param_groups:
+            group["capturable"] = self.recorded is not None
+            rate = float(group["lr"])
+            group["lr"] = rate if self.recorded is None else torch.tensor(rate, device=self.device)
+
+    @property
+    def critic_learns_alone(self) -> bool:
+        """Tell whether the policy stays as it is: a critic that knows nothing yet would only mislead it."""
+        return bool(self.settings.start_from) and self.steps < self.settings.critic_alone
 
     def descend(self, gradients: Iterable[Tensor], where: str) -> Tensor:
         """Take a step of Adam with each network's gradient, shortened to the longest allowed.
@@ -207,8 +232,7 @@ class PPOLearner:
         norms = torch.stack([nn.utils.clip_grad_norm_(one.parameters(), longest) for one in networks])
         if not self.asynchronous:
             self.check_norms(norms.tolist(), where)
-        if self.settings.start_from and self.steps < self.settings.critic_alone:
-            # A critic that knows nothing yet would only mislead a policy that knows much.
+        if self.critic_learns_alone:
             for parameter in self.policy.parameters():
                 parameter.grad = None
         self.optimizer.step()
@@ -238,7 +262,7 @@ class PPOLearner:
             "settings": recorded_settings(self.settings),
             "policy": self.policy.state_dict(),
             "critic": self.critic.state_dict(),
-            "optimizer": self.optimizer.state_dict(),
+            "optimizer": self._optimizer_state(),
             "scale": (self.scale.count, *map(torch.from_numpy, (self.scale.mean, self.scale.spread))),
             **self.snapshots.state(),
         }
@@ -252,6 +276,12 @@ class PPOLearner:
             write_durably(folder, {STATE_FILE: data})
 
         return checkpoints.save(self.steps, write)
+
+    def _optimizer_state(self) -> dict[str, Any]:
+        """Return the optimiser's state as any device can load it: with a plain number as learning rate."""
+        state = self.optimizer.state_dict()
+        groups = [{**group, "lr": float(group["lr"]), "capturable": False} for group in state["param_groups"]]
+        return {**state, "param_groups": groups}
 
     def steps_of_iteration(self, collectors: int) -> int:
         """Return the agent steps that one iteration learns from."""
@@ -317,6 +347,7 @@ class PPOLearner:
         self.policy.load_state_dict(state["policy"])
         self.critic.load_state_dict(state["critic"])
         self.optimizer.load_state_dict(state["optimizer"])
+        self._ready_optimizer()
         count, mean, spread = state["scale"]
         self.scale = RunningScale(count, mean.numpy(), spread.numpy())
         self.snapshots.restore(state)

@@ -7,7 +7,9 @@ of an observation; B = K * T * L agent steps of a batch.
 """
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from types import TracebackType
 from typing import Final, Self
 
@@ -15,7 +17,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rlgym_bridge.training.collected_steps import CollectedSteps, CollectingPolicy
+from rlgym_bridge.sim.part_times import PartTimes
+from rlgym_bridge.training.backpropagation import add_up
+from rlgym_bridge.training.collected_steps import CollectedSteps
 from rlgym_bridge.training.collector import Collectors
 from rlgym_bridge.training.learner import ACTIONS, ARENAS, ORDER, Diverged, PPOLearner
 from rlgym_bridge.training.returns import estimate_advantages
@@ -26,6 +30,10 @@ from rlgym_bridge.training.settings import TrainingSettings
 
 SUMMED: Final = ("policy_loss", "value_loss", "entropy", "uniform_divergence", "kl", "clip_fraction")
 """Statistics that are sums over the steps of a minibatch, as `gradients_of` returns them."""
+
+
+MOST_IMPORTANCE: Final = 2.0
+"""Weight of a step at most, where the policy that played it is one update older than the one that learns."""
 
 
 def main(
@@ -50,7 +58,6 @@ class Local:
         self._collectors = Collectors(learner.settings, learner.shape)
         self.count = self._collectors.count
         self._playing = False  # between `_begin` and the end of that batch
-        self._played_by = CollectingPolicy(learner) if learner.settings.overlap else None
 
     def __enter__(self) -> Self:
         """Return itself."""
@@ -87,17 +94,19 @@ class Local:
         waited = time.perf_counter()
 
         # Learn.
-        seconds = list(self._collectors.seconds)
+        seconds, clock = list(self._collectors.seconds), PartTimes()
         collected = CollectedSteps.of(learner, rollouts)
-        if self._played_by is not None:
-            self._played_by.load(rollouts["policies"][0])
+        if learner.overlaps:
             self._begin_next(learner.steps + collected.count)
-        batch = batch_of(learner, collected, self._played_by)
+        clock.end("taking")
+        batch = batch_of(learner, collected)
+        clock.end("judging")
         stats = improve(learner, batch)
+        clock.end("improving")
         learned = time.perf_counter()
         stats |= {"collect_seconds": waited - started, "learn_seconds": learned - waited}
-        overlap = learner.settings.overlap
-        times = IterationTimes.of(waited - started, learned - waited, seconds, overlap)
+        spent = waited - started, learned - waited
+        times = IterationTimes.of(*spent, seconds, learner.overlaps, clock.seconds)
         return Iteration(len(batch.rows), counts, stats, times)
 
     def _begin(self, steps: int, older: int) -> None:
@@ -130,8 +139,9 @@ class Batch:
         shown: `(K * (T + 1) * L, S)` float32, observations as the networks see them.
         rows: `(B,)` int64, rows of `shown` that were acted on. The other arrays are in this order.
         actions: `(B,)` or `(B, k)`.
-        log_probs: `(B,)` float32, of the actions when they were drawn.
-        advantages: `(B,)` float32, with mean 0 and deviation 1.
+        log_probs: `(B,)` float32, of the actions before the first gradient step.
+        advantages: `(B,)` float32, with mean 0 and deviation 1; with `overlap` times the actions' probability
+            before the first gradient step over that when they were drawn [decoupled PPO, Hilton et al. 2022].
         returns: `(B,)` float32, the critic's value targets.
         explained: Share of the returns' variance that the critic knew.
     """
@@ -144,16 +154,22 @@ class Batch:
     returns: Tensor
     explained: float
 
+    def tensors(self) -> list[Tensor]:
+        """Return all arrays, in the order above."""
+        return [self.shown, self.rows, self.actions, self.log_probs, self.advantages, self.returns]
 
-def batch_of(
-    learner: PPOLearner, collected: CollectedSteps, played_by: CollectingPolicy | None = None
-) -> Batch:
+    def at(self, tensors: Sequence[Tensor]) -> "Batch":
+        """Return the same batch with its arrays, in the order above and of their shapes, elsewhere."""
+        shown, rows, actions, log_probs, advantages, returns = tensors
+        return Batch(shown, rows, actions, log_probs, advantages, returns, self.explained)
+
+
+def batch_of(learner: PPOLearner, collected: CollectedSteps) -> Batch:
     """Make a batch of what was collected. Its values are those of the present critic.
 
     Args:
         learner: As it was when they were played, or one update later.
         collected: The steps.
-        played_by: The policy that played them; None: the learner's.
 
     Raises:
         Diverged: An advantage is not finite.
@@ -185,17 +201,19 @@ def batch_of(
     @torch.no_grad()
     def log_probs_of(part: Tensor) -> Tensor:
         with learner.precision():
-            return learner.policy.evaluate_actions(shown[rows[part]], actions[part])[0]
+            return learner.policy.log_probs(shown.index_select(0, rows[part]), actions[part])
 
-    if played_by is None:
-        every = torch.arange(len(rows), device=learner.device)
+    advantages = learner.tensor(normalised.reshape(-1))  # (B,)
+    log_probs = learner.tensor(collected.log_probs.reshape(-1))  # (B,)
+    if learner.overlaps or settings.bfloat16:  # the present policy differs from what collectors computed
+        played, every = log_probs, torch.arange(len(rows), device=learner.device)
         log_probs = torch.cat(learner.in_parts(log_probs_of, every))
-    else:
-        log_probs = played_by.log_probs(seen, shown, rows, actions)
+        if learner.overlaps:
+            advantages = advantages * (log_probs - played).exp().clamp(max=MOST_IMPORTANCE)
     learner.take_in(seen[:, :-1].reshape(-1, seen.shape[-1]))
     return Batch(
         shown, rows, actions, log_probs,
-        learner.tensor(normalised.reshape(-1)), learner.tensor(returns.reshape(-1)),
+        advantages, learner.tensor(returns.reshape(-1)),
         explained=1 - float(estimates.var()) / max(float(returns.var()), 1e-12),
     )  # fmt: skip
 
@@ -210,25 +228,24 @@ def improve(learner: PPOLearner, batch: Batch) -> dict[str, float]:
     rate = learner.set_learning_rate()
     order = torch.Generator().manual_seed(int(learner.random(ORDER).integers(2**62)))
     minibatches = max(1, round(size / settings.minibatch))
-    totals = torch.zeros(len(SUMMED), device=learner.device)
-    norms: list[tuple[str, Tensor]] = []  # of the gradients of policy and critic, and of which minibatch
+    recorded = learner.recorded
+    if recorded is not None:
+        batch = batch.at(recorded.keep(batch.tensors()))
+    found: list[tuple[str, Tensor]] = []  # of each minibatch which one it is, and what `take_step` returns
     for epoch in range(settings.epochs):
         shuffled = torch.randperm(size, generator=order).to(learner.device)  # (B,) int64
         for number, minibatch in enumerate(shuffled.tensor_split(minibatches)):
-
-            def learn_from(part: Tensor, rows: int = len(minibatch)) -> tuple[list[Tensor], Tensor]:
-                return gradients_of(learner, batch, part, rows)
-
-            gradients, sums = zip(*learner.in_parts(learn_from, minibatch), strict=True)
-            totals += torch.stack(sums).sum(0)
             where = f"epoch {epoch}, minibatch {number} after {learner.steps} steps"
-            norms.append(
-                (where, learner.descend([sum(found) for found in zip(*gradients, strict=True)], where))
-            )
-    means = (totals / (settings.epochs * size)).tolist()
-    lengths = torch.stack([norm for _, norm in norms]).tolist()
+            if recorded is None:
+                found.append((where, take_step(learner, batch, minibatch, where)))
+            else:
+                step = partial(take_step, learner, batch, where=where)
+                found.append((where, recorded.take(step, minibatch, learner.critic_learns_alone)))
+    numbers = torch.stack([one for _, one in found])  # (minibatches, statistics and two norms)
+    means = (numbers[:, :-2].sum(0) / (settings.epochs * size)).tolist()
+    lengths = numbers[:, -2:].tolist()
     if learner.asynchronous:  # it waits for the device here, once
-        for (where, _), length in zip(norms, lengths, strict=True):
+        for (where, _), length in zip(found, lengths, strict=True):
             learner.check_norms(length, where)
     mean_norms = np.mean(lengths, 0)  # (2,) float64
     return dict(zip(SUMMED, means, strict=True)) | {
@@ -237,6 +254,26 @@ def improve(learner: PPOLearner, batch: Batch) -> dict[str, float]:
         "critic_gradient": float(mean_norms[1]),
         "learning_rate": rate,
     }
+
+
+def take_step(learner: PPOLearner, batch: Batch, minibatch: Tensor, where: str) -> Tensor:
+    """Take a gradient step.
+
+    Args:
+        learner: Its networks and its optimiser change.
+        batch: Of the iteration.
+        minibatch: `(n,)` int64, rows of the batch.
+        where: For the message of an error.
+
+    Returns:
+        `(8,)` float32: the sums of the statistics `SUMMED`, and the norms of the gradients of both networks.
+
+    Raises:
+        Diverged: On a CPU, a gradient is not finite; the step was not taken.
+    """
+    parts = learner.in_parts(partial(gradients_of, learner, batch, rows=len(minibatch)), minibatch)
+    norms = learner.descend(add_up([gradients for gradients, _ in parts]), where)
+    return torch.cat([torch.stack([sums for _, sums in parts]).sum(0), norms])
 
 
 def gradients_of(learner: PPOLearner, batch: Batch, part: Tensor, rows: int) -> tuple[list[Tensor], Tensor]:
@@ -252,13 +289,16 @@ def gradients_of(learner: PPOLearner, batch: Batch, part: Tensor, rows: int) -> 
         A gradient for each of the learner's parameters; the part's sums of the statistics `SUMMED`.
     """
     settings = learner.settings
+    shown = batch.shown.index_select(0, batch.rows.index_select(0, part))  # (n, S)
+    every = (batch.actions, batch.log_probs, batch.advantages, batch.returns)
+    actions, before, advantages, returns = (one.index_select(0, part) for one in every)
+    if learner.backpropagation is not None:
+        return learner.backpropagation.gradients(shown, actions, before, advantages, returns, rows)
     with learner.precision():
-        shown = batch.shown[batch.rows[part]]  # (n, S)
-        log_probs, entropies, from_uniform = learner.policy.evaluate_actions(shown, batch.actions[part])
+        log_probs, entropies, from_uniform = learner.policy.evaluate_actions(shown, actions)
         values = learner.critic.values(shown)
-    change = log_probs - batch.log_probs[part]
+    change = log_probs - before
     ratios = change.exp()
-    advantages, returns = batch.advantages[part], batch.returns[part]
     policy_loss, value_loss = losses(ratios, advantages, values, returns, settings.clip)
     loss = policy_loss + value_loss - settings.entropy_coefficient * entropies  # (n,)
     if settings.uniform_coefficient:

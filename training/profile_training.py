@@ -6,7 +6,12 @@ from typing import Any
 
 from rlgym_bridge.training.learner import PPOLearner
 from rlgym_bridge.training.ppo import Local
-from rlgym_bridge.training.runs.iteration_times import COLLECTOR_PARTS, IterationTimes, mean_times
+from rlgym_bridge.training.runs.iteration_times import (
+    COLLECTOR_PARTS,
+    LEARNER_PARTS,
+    IterationTimes,
+    mean_times,
+)
 from rlgym_bridge.training.runs.run import load_newest
 from rlgym_bridge.training.settings import SettingsError, TrainingSettings
 from rlgym_bridge.training.usable_cores import count_usable_cores
@@ -52,6 +57,8 @@ class TrainingProfile:
                 name: {"seconds": seconds, "share": seconds / times.total}
                 for name, seconds in times.by_name().items()
             },
+            "learner_parts": dict(times.learner_parts),
+            "collectors_parts": [dict(seconds) for seconds in times.each],
             "slowest_collector_seconds": times.slowest, "collector_cpu_seconds": times.cpu,
             "held_back": times.name_bottleneck(),
         }  # fmt: skip
@@ -62,7 +69,12 @@ class TrainingProfile:
         mean = "mean of a collector" if self.collectors > 1 else "the collector"
         # In processor time: what others take of the cores meanwhile says nothing about the part.
         each = 1e6 * times.cpu / times.working / self.decisions
-        learner = [("learning", times.learning), ("waiting for collectors", times.collecting)]
+        learner = [(LEARNER_PARTS[name], seconds) for name, seconds in times.learner_parts.items()]
+        learner += [("learning", times.learning), ("waiting for collectors", times.collecting)]
+        processes = [
+            f"  {name:<40}{times.total * works:>8.3f}{works:>8.1%}  {longest}"
+            for name, works, longest in times.by_process()
+        ]
         return [
             self.about,
             f"{self.iterations} iterations of {times.total:.2f} s after one to warm up: "
@@ -78,6 +90,7 @@ class TrainingProfile:
             f"{'the learner':<42}{'s':>8}{'share':>8}",
             *(self._line(name, seconds) for name, seconds in learner),
             "",
+            *([f"{'each process':<42}{'s':>8}{'works':>8}  most of it", *processes, ""] if processes else []),
             f"held back: {times.name_bottleneck()}",
             f"cores: {self.cores} usable, {count_of(self.collectors, 'collector')}; a collector got "
             f"{times.cpu / times.working:.0%} of one",

@@ -4,7 +4,7 @@ import dataclasses
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
@@ -116,7 +116,11 @@ class TrainingSettings:
     collectors: Annotated[int, Meta(ge=0, le=1024), about("processes that play; 0: one for each core")] = 0
     matches: Annotated[Positive, about("matches that each of them plays at once")] = 128
     rollout_steps: Annotated[Positive, about("steps of every match between two updates")] = 32
-    overlap: Annotated[bool, about("play on while learning, with a policy one update older")] = False
+    overlap: Annotated[
+        bool | Literal["auto"],
+        about("play on while learning, with a policy one update older; auto: true where a GPU learns"),
+        expecting('true, false or "auto"'),
+    ] = "auto"
     snapshot_share: Annotated[Share, about("share of matches against an older version of the policy")] = 0.2
     snapshot_choice: Annotated[
         str, one_of("even", "rating"), about("older versions met: all as often, or near ratings more often")

@@ -88,6 +88,7 @@ def rollout_layout(settings: TrainingSettings, collectors: int, policy: PolicySh
             "float32",
         ),
         "actions": ((*cars, *action), dtype),
+        "log_probs": (cars, "float32"),  # of the actions of cars that the policy plays
         "rewards": (cars, "float32"),
         "terminated": (cars, "bool"),
         "truncated": (cars, "bool"),

@@ -124,6 +124,25 @@ class NetworkPolicy:
         Raises:
             ValueError: `obs` is None, of another shape, or not finite.
         """
+        return self._decide(obs)[0]
+
+    def act_with_log_probs(self, obs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return an action for every observation as `act` does, and the logarithms of their probabilities.
+
+        Args:
+            obs: `(matches, cars, size)` float32.
+
+        Returns:
+            The actions; and `(matches, cars)` float32, of densities for gaussian.
+
+        Raises:
+            ValueError: As `act` raises it; or the distribution is one that our trainer does not train.
+        """
+        actions, outputs, chosen = self._decide(obs)
+        return actions, self._log_probs(outputs, chosen).reshape(obs.shape[:2])
+
+    def _decide(self, obs: np.ndarray | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return what `act` does; the outputs `(rows, n)` of the network, and its own choices."""
         if obs is None or obs.ndim != 3 or obs.shape[2] != self.obs_size:
             shape = None if obs is None else obs.shape
             raise ValueError(f"observations have shape {shape}, expected (matches, cars, {self.obs_size})")
@@ -151,9 +170,28 @@ class NetworkPolicy:
             chosen = self._choose_car_by_car(outputs)
         else:
             chosen = self._choose(outputs, self._rng)
-        if self._mirror is not None:
-            chosen = self._mirror.exchange(chosen, mirrored)
-        return chosen.reshape((matches, cars) if self.distribution == "categorical" else (matches, cars, -1))
+        actions = chosen if self._mirror is None else self._mirror.exchange(chosen, mirrored)
+        shape = (matches, cars) if self.distribution == "categorical" else (matches, cars, -1)
+        return actions.reshape(shape), outputs, chosen
+
+    def _log_probs(self, outputs: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+        """Return the log-probabilities of choices, `(rows,)` float32."""
+        if self.distribution == "gaussian":
+            (size,) = self.sizes
+            log_std = np.clip(outputs[:, size:] if self._log_std is None else self._log_std, *LOG_STD_RANGE)
+            distances = (chosen - outputs[:, :size]) / np.exp(log_std, dtype=np.float32)
+            densities = -0.5 * np.square(distances) - log_std - 0.5 * math.log(2 * math.pi)
+            total: np.ndarray = densities.sum(1, dtype=np.float32)
+            return total
+        if self.distribution not in ("categorical", "multi_categorical"):
+            raise ValueError(f"the distribution is {self.distribution}, expected one that our trainer trains")
+        found, start = np.zeros(len(outputs), np.float32), 0
+        for size, choice in zip(self.sizes, chosen.reshape(len(outputs), -1).T, strict=True):
+            logits = outputs[:, start : start + size]
+            shifted = logits - logits.max(1, keepdims=True)
+            found += shifted[np.arange(len(choice)), choice] - np.log(np.exp(shifted).sum(1))
+            start += size
+        return found
 
     def _choose_car_by_car(self, outputs: np.ndarray) -> np.ndarray:
         """Choose for the cars of one match, each with the random numbers that it would have alone."""

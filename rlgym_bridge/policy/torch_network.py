@@ -96,7 +96,7 @@ class PolicyNetwork(Perceptron):
         """
         outputs = self(obs).float()
         if self.shape.distribution == "gaussian":
-            normal = Normal(outputs, self.log_std.clamp(*LOG_STD_RANGE).exp(), validate_args=False)
+            normal = self._normal(outputs)
             densities = normal.log_prob(actions).sum(1)
             return densities, normal.entropy().sum(1), self.divergence_from_uniform(outputs)
         choices = actions.reshape(len(actions), -1).unbind(1)
@@ -106,6 +106,20 @@ class PolicyNetwork(Perceptron):
             log_prob = log_prob + logs.gather(1, chosen[:, None])[:, 0]
             entropy = entropy - (logs.exp() * logs).sum(1)
         return log_prob, entropy, self.divergence_from_uniform(outputs)
+
+    def log_probs(self, obs: Tensor, actions: Tensor) -> Tensor:
+        """Return the log-probabilities of actions, `(rows,)`; arguments are those of `evaluate_actions`."""
+        outputs = self(obs).float()
+        if self.shape.distribution == "gaussian":
+            densities: Tensor = self._normal(outputs).log_prob(actions)
+            return densities.sum(1)
+        choices = actions.reshape(len(actions), -1, 1).unbind(1)
+        logs = (torch.log_softmax(logits, 1) for logits in outputs.split(self.shape.sizes, 1))
+        chosen = [each.gather(1, choice) for each, choice in zip(logs, choices, strict=True)]
+        return torch.cat(chosen, 1).sum(1)
+
+    def _normal(self, means: Tensor) -> Normal:
+        return Normal(means, self.log_std.clamp(*LOG_STD_RANGE).exp(), validate_args=False)
 
     def divergence_from_uniform(self, outputs: Tensor) -> Tensor:
         """Return KL(uniform || policy) in nats, `(rows,)` float32; 0 for a gaussian.

@@ -5,6 +5,7 @@ collectors.
 """
 
 import argparse
+import math
 import statistics
 import time
 
@@ -35,6 +36,7 @@ def main() -> None:
     rollouts["obs"][:] = rng.normal(size=rollouts["obs"].shape)
     rollouts["rewards"][:] = rng.normal(size=rollouts["rewards"].shape)
     rollouts["actions"][:] = rng.integers(90, size=rollouts["actions"].shape)
+    rollouts["log_probs"][:] = -math.log(90)  # about what a new policy has
     preparing, whole = [], []
     for _ in range(options.iterations + 1):
         began = time.perf_counter()

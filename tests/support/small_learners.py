@@ -1,12 +1,17 @@
 """Make small learners, and steps for them to learn from that nobody played."""
 
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from rlgym_bridge.training.collected_steps import CollectedSteps
 from rlgym_bridge.training.learner import PPOLearner
+from rlgym_bridge.training.recorded_steps import RecordedSteps
 from rlgym_bridge.training.settings import check_settings
 from rlgym_bridge.training.shared import rollout_layout
 from tests.support.training_runs import SMALL
@@ -18,11 +23,32 @@ def collected_by(learner: PPOLearner) -> CollectedSteps:
     rollouts = {name: np.zeros(shape, dtype) for name, (shape, dtype) in layout.items()}
     rollouts["obs"][:] = rng.normal(size=rollouts["obs"].shape)
     rollouts["rewards"][:] = rng.normal(size=rollouts["rewards"].shape)
-    rollouts["actions"][:] = rng.integers(90, size=rollouts["actions"].shape)
-    return CollectedSteps.of(learner, rollouts)
+    rollouts["actions"][:] = rng.integers(90, size=rollouts["actions"].shape) % np.array(learner.shape.sizes)
+    return played_by(learner, CollectedSteps.of(learner, rollouts))
+
+
+def played_by(learner: PPOLearner, collected: CollectedSteps) -> CollectedSteps:
+    """Return the same steps as if the learner's present policy had played them."""
+    obs, actions = learner.shown(collected.obs[:, :-1]), torch.from_numpy(collected.actions)
+    with torch.no_grad():
+        found = learner.policy.log_probs(obs.flatten(0, 2), actions.flatten(0, 2))
+    return replace(collected, log_probs=found.numpy().reshape(collected.rewards.shape))
 
 
 def learner_of(out: Path, asynchronous: bool, **changes: Any) -> PPOLearner:
     learner = PPOLearner(check_settings(SMALL | {"out": str(out), "minibatch": 16} | changes))
-    learner.asynchronous = asynchronous
+    if asynchronous:  # as on a GPU
+        learner.asynchronous, learner.backpropagation = True, None
+        learner.recorded = RecordedSteps(record_by_repeating)
+        learner._ready_optimizer()
     return learner
+
+
+def record_by_repeating(step: Callable[[], Tensor]) -> tuple[Callable[[], None], Tensor]:
+    """Do as `record_graph` does, on a CPU: nothing is computed until the first run."""
+    result = torch.full((8,), torch.nan)
+
+    def run() -> None:
+        result.copy_(step())
+
+    return run, result

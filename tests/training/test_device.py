@@ -11,6 +11,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from rlgym_bridge.training.learner import Diverged, PPOLearner
 from rlgym_bridge.training.ppo import batch_of, improve
 from rlgym_bridge.training.settings import SettingsError, check_settings
+from tests.benchmarks import device_check
 from tests.support.small_learners import collected_by, learner_of
 from tests.support.training_runs import SMALL
 
@@ -72,7 +73,7 @@ def test_a_batch_is_moved_to_the_device_once(tmp_path: Path, monkeypatch: pytest
 
     monkeypatch.setattr(learner, "tensor", recorded)
     improve(learner, batch_of(learner, collected))
-    numbers = 3 * collected.count * 8 + 2 * collected.count * 4  # rows, actions; advantages, value targets
+    numbers = collected.count * (2 * 8 + 3 * 4)  # rows, actions; probabilities, advantages, value targets
     assert sum(moved) <= collected.obs.nbytes + numbers
 
 
@@ -85,6 +86,14 @@ def test_a_gradient_that_is_not_finite_is_named(asynchronous: bool, tmp_path: Pa
         Diverged, match=r"gradient of policy\.layers\.0\.weight, .*epoch 0, minibatch \d after 0"
     ):
         improve(learner, batch)
+
+
+def test_the_check_of_gpu_machines_finds_a_cpu_in_order() -> None:
+    given = SMALL | {"device": "cpu", "collectors": 2, "snapshot_share": 0.0}
+    assert device_check.compare_steps(given) == {"recorded": False, "equal": True, "difference": 0.0}
+    assert device_check.resume(given)["equal"]  # two collectors, which overlap with the learner
+    speed = device_check.measure_speed("1v1, plain steps", given, 1)
+    assert speed["agent_steps_per_second"] > 0 and speed["held_back"]
 
 
 def test_a_device_that_is_not_there_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

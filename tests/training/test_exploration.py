@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from rlgym_bridge.training.ppo import batch_of, improve
-from tests.support.small_learners import collected_by, learner_of
+from tests.support.small_learners import collected_by, learner_of, played_by
 
 LOST = 41
 """The action that the policy has lost: its probability is below 1e-20."""
@@ -22,5 +22,5 @@ def test_only_the_uniform_policy_brings_an_action_back(weight: str, comes_back: 
     collected = collected_by(learner)
     collected.actions[collected.actions == LOST] = 0
     for _ in range(20):
-        improve(learner, batch_of(learner, collected))
+        improve(learner, batch_of(learner, played_by(learner, collected)))
     assert (bias[LOST].item() > -49.0) == comes_back

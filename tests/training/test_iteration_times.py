@@ -39,6 +39,31 @@ def test_one_line_says_what_holds_training_back(changes: dict[str, Any], line: s
     assert times(**changes).name_bottleneck() == line
 
 
+def test_one_line_says_what_a_slow_learner_does_most() -> None:
+    parts = {"taking": 1.0, "judging": 5.0, "improving": 18.0}
+    line = times(learning=24.0, learner_parts=parts).name_bottleneck()
+    assert (
+        line
+        == "collectors wait 75% of the time for the learner, which spends 75% of its work on gradient steps"
+    )
+
+
+def test_each_process_tells_its_work_and_its_longest_part() -> None:
+    seconds = [{"physics": 2.0, "inference": 1.0, "total": 3.0, "cpu": 3.0},
+               {"physics": 1.0, "inference": 3.0, "total": 4.0, "cpu": 4.0}]  # fmt: skip
+    learner = [{"taking": 1.0, "improving": 4.0}, {"taking": 1.0, "improving": 2.0}]
+    found = mean_times(
+        [IterationTimes.of(4.0, sum(one.values()), seconds, learner_parts=one) for one in learner]
+    )
+    assert (found.learning, dict(found.learner_parts)) == (4.0, {"taking": 1.0, "improving": 3.0})
+    assert found.by_process() == [
+        ("collector 0", 3 / 8, "67% RocketSim's physics"),
+        ("collector 1", 4 / 8, "75% inference"),
+        ("learner", 4 / 8, "75% gradient steps"),
+    ]
+    assert times().by_process() == []  # of single processes nothing is known
+
+
 def test_times_are_means_over_collectors_and_iterations() -> None:
     seconds = [{"physics": 2.0, "rest": 1.0, "total": 3.0, "cpu": 3.0},
                {"physics": 4.0, "rest": 1.0, "total": 5.0, "cpu": 4.0}]  # fmt: skip

@@ -89,6 +89,15 @@ def test_a_packed_policy_draws_as_likely_as_torch_says(distribution: str) -> Non
     assert float(-log_probs.mean()) == pytest.approx(float(entropies[0]), abs=0.08)
 
 
+@each_distribution
+def test_log_probabilities_alone_are_the_same(distribution: str) -> None:
+    policy, obs = network(distribution), torch.randn(20, OBS)
+    sizes = SHAPES[distribution][1]
+    actions = torch.randn(20, *sizes) if distribution == "gaussian" else torch.randint(2, (20, len(sizes)))
+    actions = actions[:, 0] if distribution == "categorical" else actions
+    assert torch.equal(policy.log_probs(obs, actions), policy.evaluate_actions(obs, actions)[0])
+
+
 def test_a_gaussian_is_not_compared_with_the_uniform_policy() -> None:
     actions = torch.zeros(5, 8)
     *_, from_uniform = network("gaussian").evaluate_actions(torch.randn(5, OBS), actions)

@@ -2,6 +2,7 @@
 
 import shutil
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,15 +12,16 @@ import torch
 
 from rlgym_bridge.policy.shape import PolicyShape
 from rlgym_bridge.training import ppo
-from rlgym_bridge.training.collected_steps import CollectedSteps, CollectingPolicy
+from rlgym_bridge.training.collected_steps import CollectedSteps
+from rlgym_bridge.training.collector import _Collector
 from rlgym_bridge.training.learner import PPOLearner
 from rlgym_bridge.training.runs.iteration_times import IterationTimes
 from rlgym_bridge.training.runs.restore import STATE_FILE
-from rlgym_bridge.training.selfplay.policy_rows import unpack
 from rlgym_bridge.training.settings import SettingsError, TrainingSettings, check_settings
-from rlgym_bridge.training.shared import rollout_layout
+from rlgym_bridge.training.shared import SharedArrays, rollout_layout
 from tests.support.mark_game import MARKS
-from tests.support.training_runs import SMALL, column
+from tests.support.small_learners import collected_by, played_by
+from tests.support.training_runs import SMALL, column, stand_in
 
 BATCH = 8 * 14
 
@@ -97,40 +99,70 @@ def test_batches_in_turns_are_the_default(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize("normalise", [False, True])
-def test_probabilities_are_those_of_the_policy_that_played(normalise: bool, tmp_path: Path) -> None:
-    settings = overlapping(tmp_path, normalise_obs=normalise)
-    learner, rng = PPOLearner(settings), np.random.default_rng(0)
-    learner.take_in(rng.normal(1, 3, (100, MARKS)))
-    row, played_by = learner.packed(), CollectingPolicy(learner)
-    played_by.load(row)
-    with torch.no_grad():  # an update
+@pytest.mark.parametrize("parser", ["LookupTableAction", "MultiDiscreteAction", "ContinuousAction"])
+def test_collectors_tell_how_likely_their_actions_were(
+    parser: str, normalise: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = (
+        f"def parser(settings): return ComponentSpec.of(RepeatAction, ComponentSpec.of({parser}), repeats=8)"
+    )
+    settings = overlapping(
+        tmp_path / "run", normalise_obs=normalise, components=stand_in(tmp_path, monkeypatch, text)
+    )
+    learner = PPOLearner(settings)
+    with torch.no_grad():  # a policy that is not uniform
         for parameter in learner.parameters:
+            parameter += 0.3 * torch.randn_like(parameter)
+    learner.take_in(np.random.default_rng(0).normal(1, 3, (100, MARKS)))
+    arrays = SharedArrays(rollout_layout(settings, 1, learner.shape))
+    arrays["policies"][:] = learner.packed()
+    collector = _Collector(settings, learner.shape, 0, arrays)
+    collector.restart(0)
+    collector.collect(((0,), 1))
+    collected = CollectedSteps.of(learner, arrays)
+    expected = played_by(learner, collected).log_probs
+    assert np.ptp(expected) > 1
+    np.testing.assert_allclose(collected.log_probs, expected, rtol=1e-4, atol=1e-4)
+    batch = ppo.batch_of(learner, collected)
+    np.testing.assert_allclose(batch.log_probs, collected.log_probs.reshape(-1), rtol=1e-4, atol=1e-4)
+    arrays.close()
+
+
+@pytest.mark.parametrize("overlap", [True, False])
+def test_a_step_of_an_older_policy_weighs_what_it_is_likelier_now(overlap: bool, tmp_path: Path) -> None:
+    learner = PPOLearner(overlapping(tmp_path, overlap=overlap))
+    collected = collected_by(learner)
+    plain = ppo.batch_of(learner, collected)
+    torch.testing.assert_close(plain.advantages.mean(), torch.tensor(0.0), atol=1e-6, rtol=0.0)
+    with torch.no_grad():  # an update
+        for parameter in learner.policy.parameters():
             parameter += 0.1 * torch.randn_like(parameter)
-    learner.take_in(rng.normal(-1, 1, (1000, MARKS)))
-
-    layout = rollout_layout(settings, 1, learner.shape)
-    rollouts = {name: np.zeros(shape, dtype) for name, (shape, dtype) in layout.items()}
-    rollouts["obs"][:] = rng.normal(size=rollouts["obs"].shape)
-    rollouts["actions"][:] = rng.integers(90, size=rollouts["actions"].shape)
-    collected = CollectedSteps.of(learner, rollouts)
-    obs, actions = collected.obs[:, :-1].reshape(-1, MARKS), collected.actions.reshape(-1)
-    player = unpack(learner.shape, row, (0,))
-    if normalise:
-        mean, inverse, clip = player._normalisation  # type: ignore[misc]
-        obs = ((obs - mean) * inverse).clip(-clip, clip)
-    outputs = torch.from_numpy(player.network(obs))
-    expected = torch.log_softmax(outputs, 1)[torch.arange(len(actions)), torch.from_numpy(actions)]
-
-    batch = ppo.batch_of(learner, collected, played_by)
-    torch.testing.assert_close(batch.log_probs, expected, rtol=1e-5, atol=1e-5)
-    assert (batch.log_probs - ppo.batch_of(learner, collected).log_probs).abs().max() > 0.01
+    batch, now = ppo.batch_of(learner, collected), played_by(learner, collected)
+    if not overlap:
+        assert torch.equal(batch.advantages, plain.advantages) and torch.equal(
+            batch.log_probs, plain.log_probs
+        )
+        return
+    np.testing.assert_allclose(batch.log_probs, now.log_probs.reshape(-1), rtol=1e-5)
+    weights = np.exp(now.log_probs - collected.log_probs).reshape(-1).clip(max=ppo.MOST_IMPORTANCE)
+    assert weights.min() < 0.9 and weights.max() > 1.1
+    np.testing.assert_allclose(batch.advantages, plain.advantages * weights, rtol=1e-4, atol=1e-6)
+    assert improve_once(learner, batch)["clip_fraction"] == 0  # the update before took nothing of the range
 
 
-def test_an_overlapping_run_resumes_bit_for_bit(tmp_path: Path) -> None:
-    changes = {"steps": 6 * BATCH, "checkpoint_every": 3 * BATCH, "normalise_obs": True, "snapshots": 2,
-               "snapshot_choice": "rating"}  # fmt: skip
+def improve_once(learner: PPOLearner, batch: ppo.Batch) -> dict[str, float]:
+    """Return the statistics of a batch that nothing is learned from."""
+    learner.settings = replace(learner.settings, learning_rate=0.0)
+    return ppo.improve(learner, batch)
+
+
+@pytest.mark.parametrize("collectors", [1, 2])
+def test_an_overlapping_run_resumes_bit_for_bit(collectors: int, tmp_path: Path) -> None:
+    half = 3 * BATCH * collectors
+    changes = {"steps": 2 * half, "checkpoint_every": half, "normalise_obs": True, "snapshots": 2,
+               "snapshot_choice": "rating", "collectors": collectors, "threads": 2}  # fmt: skip
     whole = ppo.main(overlapping(tmp_path / "whole", **changes), quiet=True).checkpoint
-    halfway = whole.with_name(str(3 * BATCH))
+    halfway = whole.with_name(str(half))
     shutil.copytree(halfway, tmp_path / "resumed" / "checkpoints" / halfway.name)
     resumed = ppo.main(overlapping(tmp_path / "resumed", **changes), resume=True, quiet=True).checkpoint
     assert (resumed / "weights.safetensors").read_bytes() == (whole / "weights.safetensors").read_bytes()
@@ -157,6 +189,18 @@ def test_overlapping_parts_wait_only_for_the_rest() -> None:
     assert slow_learner.name_bottleneck().startswith("collectors wait 33% of the time for the learner")
 
 
-def test_overlap_is_true_or_false() -> None:
-    with pytest.raises(SettingsError, match="overlap is 1, expected true or false"):
+def test_by_default_a_gpu_learns_while_collectors_play(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for device, overlap, expected in [("cpu", "auto", False), ("meta", "auto", True), ("meta", False, False)]:
+        settings = check_settings(SMALL | {"out": str(tmp_path), "overlap": overlap})
+        monkeypatch.setattr(
+            "rlgym_bridge.training.learner.choose_device", lambda _, name=device: torch.device(name)
+        )
+        monkeypatch.setattr(PPOLearner, "packed", lambda _: np.zeros(1, np.float32))
+        assert PPOLearner(settings).overlaps is expected
+
+
+def test_overlap_is_true_false_or_auto() -> None:
+    with pytest.raises(SettingsError, match='overlap is 1, expected true, false or "auto"'):
         check_settings({"overlap": 1})

@@ -60,6 +60,7 @@ def test_a_profile_is_a_table_and_json() -> None:
     result = json.loads(json.dumps(found.to_json()))
     assert result["parts"]["physics"] == {"seconds": 5.0, "share": 0.5}
     assert sum(result["parts"][name]["share"] for name in ("learning", "learner_waiting")) == 1
+    assert not any(line.startswith("each process") for line in lines)  # of single ones nothing is known
     assert (result["collectors"], result["cores"], result["agent_steps_per_second"]) == (2, 8, 100)
 
 
@@ -90,9 +91,14 @@ def test_a_profile_of_no_checkpoint_is_refused(tmp_path: Path) -> None:
 def test_a_profile_writes_a_table_and_no_run(tmp_path: Path) -> None:
     (tmp_path / "a.toml").write_text("collectors = 1\nmatches = 4\nrollout_steps = 16\nthreads = 1\n")
     words = ["a.toml", "--profile", "2", "--json", "times.json"]
-    done = run_to_end([sys.executable, "-m", "training", *words], cwd=tmp_path, seconds=120)
+    done = run_to_end([sys.executable, "-m", "rlgym_bridge.training", *words], cwd=tmp_path, seconds=120)
     assert done.returncode == 0, done.stderr
     assert "RocketSim's physics" in done.stdout and "held back: " in done.stdout
-    parts = json.loads((tmp_path / "times.json").read_text())["parts"]
-    assert {"physics", "reading", "observing", "inference", "learning", "learner_waiting"} <= set(parts)
+    names = [line.split()[:2] for line in done.stdout.splitlines()]
+    assert ["each", "process"] in names and ["collector", "0"] in names and ["gradient", "steps"] in names
+    written = json.loads((tmp_path / "times.json").read_text())
+    parts = written["parts"]
+    assert sum(written["learner_parts"].values()) == pytest.approx(parts["learning"]["seconds"], rel=0.05)
+    assert len(written["collectors_parts"]) == 1
+    assert {"physics", "observing", "inference", "learning", "learner_waiting"} <= set(parts)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.toml", "times.json"]

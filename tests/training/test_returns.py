@@ -41,6 +41,7 @@ def rollouts(**changes: np.ndarray) -> dict[str, np.ndarray]:
     arrays = {
         "obs": obs.copy(),
         "actions": np.zeros((1, 4, 2), np.int64),
+        "log_probs": np.zeros((1, 4, 2), np.float32),
         "rewards": np.tile(np.array([1.0, 2.0, 10.0, 4.0], np.float32)[None, :, None], (1, 1, 2)),
         "terminated": np.zeros((1, 4, 2), bool),
         "truncated": np.zeros((1, 4, 2), bool),

@@ -69,7 +69,7 @@ def main(
             f"team_sizes is {toml_value(settings.team_sizes)}, and --engine rllib trains one size; expected "
             "one, or --engine local"
         )
-    if settings.overlap:
+    if settings.overlap is True:
         raise SettingsError(
             "overlap is true, and --engine rllib plays and learns in turns; expected false, or --engine local"
         )

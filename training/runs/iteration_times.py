@@ -1,7 +1,7 @@
 """The time that the parts of an iteration took, and what holds it back."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 COLLECTOR_PARTS: Final = {
@@ -14,6 +14,13 @@ COLLECTOR_PARTS: Final = {
     "rest": "the rest",
 }
 """Parts of a collector's work, and what messages call them."""
+
+LEARNER_PARTS: Final = {
+    "taking": "taking over what was played",
+    "judging": "values, advantages and probabilities",
+    "improving": "gradient steps",
+}
+"""Parts of the learner's work, and what messages call them."""
 
 _STARVED: Final = 0.9  # share of a core below which collectors are said to get too little
 _UNEVEN: Final = 1.2  # times the mean, from which on the slowest collector is named
@@ -33,6 +40,8 @@ class IterationTimes:
         slowest: Work of the collector that took longest.
         cpu: Processor time of a collector's work: the mean over the collectors.
         overlap: Whether collectors play on while the learner works.
+        learner_parts: Of the learner's work, by the names of `LEARNER_PARTS`; empty where they are not known.
+        each: Of each collector, its parts and its `total`; empty where they are not known.
     """
 
     collecting: float
@@ -41,11 +50,14 @@ class IterationTimes:
     slowest: float
     cpu: float
     overlap: bool = False
+    learner_parts: Mapping[str, float] = field(default_factory=dict)
+    each: Sequence[Mapping[str, float]] = ()
 
     @classmethod
     def of(
-        cls, collecting: float, learning: float, seconds: Sequence[Mapping[str, float]], overlap: bool = False
-    ) -> "IterationTimes":
+        cls, collecting: float, learning: float, seconds: Sequence[Mapping[str, float]],
+        overlap: bool = False, learner_parts: Mapping[str, float] | None = None,
+    ) -> "IterationTimes":  # fmt: skip
         """Return the times of an iteration.
 
         Args:
@@ -53,6 +65,7 @@ class IterationTimes:
             learning: Seconds, see the class.
             seconds: Of each collector, see `rlgym_bridge.training.collector.Collectors.seconds`.
             overlap: See the class.
+            learner_parts: See the class.
         """
         count = len(seconds)
         parts = {
@@ -62,7 +75,7 @@ class IterationTimes:
         }
         slowest = max(each["total"] for each in seconds)
         cpu = sum(each["cpu"] for each in seconds) / count
-        return cls(collecting, learning, parts, slowest, cpu, overlap)
+        return cls(collecting, learning, parts, slowest, cpu, overlap, learner_parts or {}, tuple(seconds))
 
     @property
     def total(self) -> float:
@@ -105,16 +118,36 @@ class IterationTimes:
             ("held back", self.name_bottleneck()),
         ]
 
+    def by_process(self) -> list[tuple[str, float, str]]:
+        """Return of each process its name, the share of the time in which it works, and its longest part.
+
+        The list is empty where the times of single collectors are not known.
+        """
+        rows = []
+        for number, seconds in enumerate(self.each):
+            parts = {name: seconds[name] for name in COLLECTOR_PARTS if name in seconds}
+            share, part = _largest(parts)
+            works = seconds["total"] / self.total
+            rows.append((f"collector {number}", works, f"{share:.0%} {COLLECTOR_PARTS[part]}"))
+        if self.learner_parts:
+            share, part = _largest(self.learner_parts)
+            works = self.learning / self.total
+            rows.append(("learner", works, f"{share:.0%} {LEARNER_PARTS[part]}"))
+        return rows
+
     def name_bottleneck(self) -> str:
         """Say in one line what holds the run back."""
         waiting = self.waiting_for_learner
         if waiting > self.collecting:
             line = f"collectors wait {waiting / self.total:.0%} of the time for the learner"
+            if self.learner_parts:
+                share, part = _largest(self.learner_parts)
+                line += f", which spends {share:.0%} of its work on {LEARNER_PARTS[part]}"
         else:
-            part = max(self.parts, key=lambda name: self.parts[name])
+            share, part = _largest(self.parts)
             line = (
                 f"the learner waits {self.collecting / self.total:.0%} of the time for collectors, which "
-                f"spend {self.parts[part] / self.working:.0%} of theirs on {COLLECTOR_PARTS[part]}"
+                f"spend {share:.0%} of theirs on {COLLECTOR_PARTS[part]}"
             )
         if self.cpu < _STARVED * self.working:
             line += f"; a collector gets {self.cpu / self.working:.0%} of a core"
@@ -123,12 +156,26 @@ class IterationTimes:
         return line
 
 
+def _largest(parts: Mapping[str, float]) -> tuple[float, str]:
+    """Return the share of the largest part in the sum of all, and its name."""
+    name = max(parts, key=lambda one: parts[one])
+    return parts[name] / sum(parts.values()), name
+
+
 def mean_times(every: Sequence[IterationTimes]) -> IterationTimes:
     """Return the means over some iterations, one or more."""
-    count = len(every)
-    parts = {name: sum(times.parts[name] for times in every) / count for name in every[0].parts}
+    parts, learner_parts = (
+        _means([getattr(times, name) for times in every]) for name in ("parts", "learner_parts")
+    )
+    each = [_means(seconds) for seconds in zip(*(times.each for times in every), strict=True)]
     collecting, learning, slowest, cpu = (
-        sum(getattr(times, name) for times in every) / count
+        sum(getattr(times, name) for times in every) / len(every)
         for name in ("collecting", "learning", "slowest", "cpu")
     )
-    return IterationTimes(collecting, learning, parts, slowest, cpu, every[0].overlap)
+    overlap = every[0].overlap
+    return IterationTimes(collecting, learning, parts, slowest, cpu, overlap, learner_parts, each)
+
+
+def _means(every: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """Return the mean of each number over some mappings with equal keys."""
+    return {name: sum(one[name] for one in every) / len(every) for name in every[0]}

@@ -1,0 +1,84 @@
+"""Recorded gradient steps do what plain ones do, read batches in one place, and make the same checkpoints."""
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor
+
+from rlgym_bridge.training.learner import PPOLearner
+from rlgym_bridge.training.ppo import batch_of, improve
+from rlgym_bridge.training.recorded_steps import WARM_UP, RecordedSteps
+from rlgym_bridge.training.runs.checkpoints import Checkpoints
+from tests.support.small_learners import collected_by, learner_of, record_by_repeating
+
+
+def weights_after(learner: PPOLearner, iterations: int) -> list[Tensor]:
+    for _ in range(iterations):
+        improve(learner, batch_of(learner, collected_by(learner)))
+        learner.steps += 112
+    return [parameter.detach().clone() for parameter in learner.parameters]
+
+
+@pytest.mark.parametrize("minibatch", [16, 50])  # 112 steps: equal minibatches, or of 56
+@pytest.mark.parametrize("schedule", ["constant", "linear"])
+def test_recorded_steps_learn_what_plain_steps_learn(minibatch: int, schedule: str, tmp_path: Path) -> None:
+    # Learning rates that float32 holds, in which alone a recorded step keeps them.
+    rates = {"learning_rate": 2.0**-11, "learning_rate_schedule": schedule, "steps": 8 * 112}
+    recorded, plain = (learner_of(tmp_path, True, minibatch=minibatch, **rates) for _ in range(2))
+    plain.recorded = None
+    plain._ready_optimizer()
+    for one, other in zip(weights_after(recorded, 4), weights_after(plain, 4), strict=True):
+        assert torch.equal(one, other)
+
+
+def test_only_the_first_steps_of_each_kind_are_plain() -> None:
+    taken: list[str] = []
+
+    def record(step: Callable[[], Tensor]) -> tuple[Callable[[], None], Tensor]:
+        taken.append("record")
+        run, result = record_by_repeating(step)
+        return lambda: (taken.append("run"), run())[1], result  # type: ignore[func-returns-value]
+
+    steps = RecordedSteps(record)
+    (places,) = steps.keep([torch.zeros(9)])
+
+    def step(rows: Tensor) -> Tensor:
+        return places[rows].sum() + torch.arange(8.0)
+
+    for number in range(WARM_UP + 2):
+        steps.keep([torch.full((9,), float(number))])
+        rows = torch.arange(number, number + 3)
+        assert torch.equal(steps.take(step, rows, "a kind"), 3 * number + torch.arange(8.0))
+    assert taken == ["record", "run", "run"]
+    steps.take(step, torch.arange(4), "a kind")
+    steps.take(step, torch.arange(3), "another kind")
+    assert taken == ["record", "run", "run"]
+
+
+def test_a_batch_of_other_shapes_is_recorded_anew() -> None:
+    steps = RecordedSteps(record_by_repeating)
+    for size in (5, 6):
+        for _ in range(WARM_UP + 2):
+            (places,) = steps.keep([torch.full((size,), float(size))])
+            found = steps.take(partial(sum_of, places), torch.arange(5), None)
+            assert float(found[0]) == 5 * size
+
+
+def sum_of(places: Tensor, rows: Tensor) -> Tensor:
+    return places[rows].sum() + torch.zeros(8)
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_checkpoint_goes_on_with_steps_of_the_other_kind(first: bool, tmp_path: Path) -> None:
+    before, after = learner_of(tmp_path, first), learner_of(tmp_path, not first)
+    weights_after(before, 2)
+    after.load(before.save(Checkpoints(tmp_path, 1)))
+    for one, other in zip(weights_after(before, 1), weights_after(after, 1), strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-3, atol=1e-5)
+    (group,) = after.optimizer.param_groups
+    assert group["capturable"] is not first and isinstance(group["lr"], Tensor) is not first
+    state = after._optimizer_state()["param_groups"][0]
+    assert isinstance(state["lr"], float) and state["capturable"] is False

@@ -1,0 +1,187 @@
+"""Compute gradients of PPO's loss on a CPU without autograd: with fewer operations, in memory made once.
+
+    observations -> forward, activations kept -> loss and its derivatives -> backward -> gradients, statistics
+
+The formulas are those of `ppo.gradients_of`, which serves all other networks and devices.
+"""
+
+import math
+import threading
+from collections.abc import Sequence
+from typing import Final
+
+import torch
+from torch import Tensor
+
+from rlgym_bridge.policy.torch_network import Critic, Perceptron, PolicyNetwork
+from rlgym_bridge.training.settings import TrainingSettings
+
+_threshold_backward: Final = torch.ops.aten.threshold_backward.grad_input
+
+
+class Backpropagation:
+    """Gradients of a policy of discrete actions and of a critic, both with ReLU and no layer normalisation.
+
+    Several threads may use it at once; each has its own memory.
+
+    Args:
+        policy: Is only read.
+        critic: Is only read.
+        settings: Of the run, for the coefficients of the loss.
+    """
+
+    def __init__(self, policy: PolicyNetwork, critic: Critic, settings: TrainingSettings) -> None:
+        self._policy, self._critic, self._settings = policy, critic, settings
+        self._own = threading.local()
+
+    @staticmethod
+    def serves(settings: TrainingSettings, policy: PolicyNetwork) -> bool:
+        """Return whether these networks are such ones, and computed in float32."""
+        plain = settings.activation == "relu" and not settings.layer_norm and not settings.bfloat16
+        return plain and policy.shape.distribution != "gaussian"
+
+    @torch.no_grad()
+    def gradients(
+        self,
+        shown: Tensor,
+        actions: Tensor,
+        log_probs: Tensor,
+        advantages: Tensor,
+        returns: Tensor,
+        rows: int,
+    ) -> tuple[list[Tensor], Tensor]:
+        """Return what a part of a minibatch adds to the gradients and to the statistics.
+
+        Args:
+            shown: `(n, S)` float32, observations as the networks see them.
+            actions: `(n,)` or `(n, k)` int64.
+            log_probs: `(n,)` float32, of the actions when they were drawn.
+            advantages: `(n,)` float32.
+            returns: `(n,)` float32, the critic's value targets.
+            rows: Of the whole minibatch.
+
+        Returns:
+            A gradient for each parameter of policy and critic, in order; the sums of `ppo.SUMMED`, `(6,)`.
+        """
+        policy, critic = self._layers()
+        settings, outputs = self._settings, policy.forward(shown)
+        decisions = [
+            _Decision(logits, chosen)
+            for logits, chosen in zip(
+                outputs.split(self._policy.shape.sizes, 1),
+                actions.view(len(shown), -1).unbind(1),
+                strict=True,
+            )
+        ]
+        change = sum(one.log_prob for one in decisions) - log_probs
+        ratios = torch.exp(change)
+        plain, clipped = ratios * advantages, ratios.clamp(1 - settings.clip, 1 + settings.clip) * advantages
+        # Where the clipped term is the smaller one, the loss does not depend on the policy.
+        by_log_prob = torch.where(clipped < plain, 0.0, plain).mul_(-1 / rows)
+        entropy_weight, uniform_weight = (
+            weight / rows for weight in (settings.entropy_coefficient, settings.uniform_coefficient)
+        )
+        parts = [one.by_logits(by_log_prob, entropy_weight, uniform_weight) for one in decisions]
+        gradients = policy.backward(parts[0] if len(parts) == 1 else torch.cat(parts, 1))
+        errors = critic.forward(shown)[:, 0] - returns
+        gradients += critic.backward((errors / rows)[:, None])
+        sums = (
+            -torch.minimum(plain, clipped).sum(),
+            0.5 * errors.dot(errors),
+            sum(one.entropy.sum() for one in decisions),
+            sum(one.from_uniform().sum() for one in decisions),
+            (ratios - 1 - change).sum(),
+            ((ratios - 1).abs() > settings.clip).sum(dtype=torch.float32),
+        )
+        return gradients, torch.stack(sums)  # type: ignore[arg-type]
+
+    def _layers(self) -> "tuple[_Layers, _Layers]":
+        """Return the layers of both networks with the memory of this thread."""
+        if not hasattr(self._own, "layers"):
+            self._own.layers = _Layers(self._policy), _Layers(self._critic)
+        found: tuple[_Layers, _Layers] = self._own.layers
+        return found
+
+
+class _Decision:
+    """One choice of each row: its log-probability, its entropy, and their derivatives.
+
+    Attributes:
+        log_prob: `(n,)`, of what was chosen.
+        entropy: `(n,)`, in nats.
+    """
+
+    def __init__(self, logits: Tensor, chosen: Tensor) -> None:
+        self._chosen = chosen[:, None]
+        self._logs = torch.log_softmax(logits, 1)  # (n, choices)
+        self._probs = self._logs.exp()
+        self.log_prob = self._logs.gather(1, self._chosen)[:, 0]
+        self.entropy = (self._probs * self._logs).sum(1).neg_()
+
+    def from_uniform(self) -> Tensor:
+        """Return KL(uniform || policy) in nats, `(n,)`."""
+        return self._logs.mean(1).neg_() - math.log(self._logs.shape[1])
+
+    def by_logits(self, by_log_prob: Tensor, entropy_weight: float, uniform_weight: float) -> Tensor:
+        """Return the derivatives of the loss by the logits, `(n, choices)`.
+
+        Args:
+            by_log_prob: `(n,)`, the derivative by the log-probability.
+            entropy_weight: Of the entropy, which is taken off the loss.
+            uniform_weight: Of the divergence from the uniform policy.
+        """
+        # p * (weight * (log p + entropy) - by_log_prob + uniform weight), and by_log_prob for what was chosen
+        shift = (self.entropy * entropy_weight).sub_(by_log_prob).add_(uniform_weight)
+        found = torch.add(shift[:, None], self._logs, alpha=entropy_weight).mul_(self._probs)
+        if uniform_weight:
+            found -= uniform_weight / found.shape[1]
+        return found.scatter_add_(1, self._chosen, by_log_prob[:, None])
+
+
+class _Layers:
+    """Forward and backward through a perceptron, with activations in memory that stays.
+
+    Args:
+        network: Its parameters are read at each call.
+    """
+
+    def __init__(self, network: Perceptron) -> None:
+        tensors = [parameter.detach() for parameter in network.layers.parameters()]
+        self._pairs = list(zip(tensors[::2], tensors[1::2], strict=True))  # weight and bias of each layer
+        self._inputs: list[Tensor] = []  # of each layer, the latest ones
+        self._outputs: list[Tensor] = []  # (rows, width) of each layer
+        self._by_outputs: list[Tensor] = []  # derivatives by them
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """Return `(n, outputs)` for `(n, inputs)`; the next call writes over it."""
+        rows = len(inputs)
+        if not self._outputs or len(self._outputs[0]) < rows:
+            for kept in (self._outputs, self._by_outputs):
+                kept[:] = [torch.empty(rows, len(bias)) for _, bias in self._pairs]
+        self._inputs = []
+        for (weight, bias), place in zip(self._pairs, self._outputs, strict=True):
+            if self._inputs:
+                inputs.relu_()
+            self._inputs.append(inputs)
+            inputs = torch.addmm(bias, inputs, weight.t(), out=place[:rows])
+        return inputs
+
+    def backward(self, by_outputs: Tensor) -> list[Tensor]:
+        """Return the derivatives by all weights and biases, from those by the outputs `(n, outputs)`."""
+        found: list[Tensor] = []
+        for number in reversed(range(len(self._pairs))):
+            inputs = self._inputs[number]
+            found = [torch.mm(by_outputs.t(), inputs), by_outputs.sum(0), *found]
+            if number:
+                place = self._by_outputs[number - 1][: len(inputs)]
+                torch.mm(by_outputs, self._pairs[number][0], out=place)
+                by_outputs = _threshold_backward(place, inputs, 0, grad_input=place)
+        return found
+
+
+def add_up(parts: Sequence[list[Tensor]]) -> list[Tensor]:
+    """Return the sums of the gradients of some parts, of any shapes; the first part's are written over."""
+    total = parts[0]
+    for more in parts[1:]:
+        torch._foreach_add_(total, more)
+    return total
