@@ -662,7 +662,7 @@ def test_overriding_the_dict_form_alone_ends_the_batch_form():
     ("arguments", "error", "message"),
     [
         (([],), ValueError, "no rewards to add up"),
-        (([TouchReward()],), TypeError, "expected pairs of an RLGym reward and its weight"),
+        (([TouchReward()],), TypeError, "expected pairs of an RLGym reward, or a function"),
         (([(max, 1)],), TypeError, "rewards hold .*max.*expected pairs"),
         (([(TouchReward(), math.nan)],), ValueError, "the weight of TouchReward is nan, expected a finite"),
         (([(TouchReward(), 1)], 1.5), ValueError, r"team_spirit is 1.5, expected 0 to 1"),

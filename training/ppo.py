@@ -37,10 +37,11 @@ MOST_IMPORTANCE: Final = 2.0
 
 
 def main(
-    settings: TrainingSettings, resume: bool = False, quiet: bool = False, change_simulator: bool = False
-) -> Summary:
+    settings: TrainingSettings, resume: bool = False, quiet: bool = False, change_simulator: bool = False,
+    rewards: bool = False,
+) -> Summary:  # fmt: skip
     """Train on this machine; arguments and errors are those of `rlgym_bridge.training.runs.run.run`."""
-    return run(settings, Local, resume, quiet, change_simulator)
+    return run(settings, Local, resume, quiet, change_simulator, rewards)
 
 
 class Local:

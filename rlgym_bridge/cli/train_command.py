@@ -69,6 +69,10 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         help="with --resume: take the copies of these modules that the run carries, in place of your own",
     )  # fmt: skip
     parser.add_argument(
+        "--rewards", action="store_true",
+        help="also show what each part of the reward gives a step, with and without its weight, its share",
+    )  # fmt: skip
+    parser.add_argument(
         "--profile", nargs="?", type=_iterations, const=PROFILED, metavar="N",
         help="only train N iterations, print how long their parts take, and end; nothing is written into the "
         f"run. With --resume its newest policy plays (default: {PROFILED})",
@@ -114,18 +118,7 @@ def run(options: argparse.Namespace) -> int:
     if options.resume and "simulator" not in named:
         settings = _with_simulator_of_run(settings)
     say = shared.printer(options)
-    if files != [DEFAULTS]:  # the user's settings may name modules
-        add_module_folders(Path.cwd(), *(file.parent for file in files))
-        say(f"settings: {', '.join(map(str, files))}")
-        if "out" not in {*values, *changes} and options.profile is None:
-            say(f"no out in them: the run is {settings.out}")
-        if other := _components_left_out(files, settings):
-            say(other)
-    elif not options.config:
-        into = "" if options.profile else f", into {settings.out}"
-        say(f"no train.toml here: the default settings{into}")
-        if options.steps is None and not options.profile and not options.resume:
-            _confirm_defaults(settings)
+    _introduce(options, files, settings, "out" in {*values, *changes}, say)
     if options.allow_modules:
         say(_take_carried(options, settings))
     if settings.env:
@@ -136,7 +129,9 @@ def run(options: argparse.Namespace) -> int:
         return _profile(options, settings)
     train = _engine(options)  # imported late, so that --help and a mistyped key take no time
     try:
-        summary = train(settings, options.resume, options.quiet, options.simulator is not None)
+        summary = train(
+            settings, options.resume, options.quiet, options.simulator is not None, options.rewards
+        )
     except KeyboardInterrupt as error:
         error.add_note("what was learned after the last checkpoint is lost")
         raise
@@ -148,6 +143,33 @@ def run(options: argparse.Namespace) -> int:
     result: dict[str, Any] = dataclasses.asdict(summary) | {"checkpoint": str(summary.checkpoint)}
     result["last"] = {name: value if value == value else None for name, value in summary.last.items()}
     return 0 if output_files.write_json(options.json, result) else 2
+
+
+def _introduce(
+    options: argparse.Namespace, files: Sequence[Path], settings: TrainingSettings, has_out: bool,
+    say: Callable[[str], None],
+) -> None:  # fmt: skip
+    """Say which settings are trained, and into which folder.
+
+    Args:
+        options: Of the command.
+        files: Of the settings.
+        settings: Of the run.
+        has_out: Whether somebody named the folder of the run.
+        say: Prints a line.
+    """
+    if files != [DEFAULTS]:  # the user's settings may name modules
+        add_module_folders(Path.cwd(), *(file.parent for file in files))
+        say(f"settings: {', '.join(map(str, files))}")
+        if not has_out and options.profile is None:
+            say(f"no out in them: the run is {settings.out}")
+        if other := _components_left_out(files, settings):
+            say(other)
+    elif not options.config:
+        into = "" if options.profile else f", into {settings.out}"
+        say(f"no train.toml here: the default settings{into}")
+        if options.steps is None and not options.profile and not options.resume:
+            _confirm_defaults(settings)
 
 
 def _with_simulator_of_run(settings: TrainingSettings) -> TrainingSettings:

@@ -4,7 +4,7 @@ RLGym's form:  build_obs    parse_actions  get_rewards, reset  is_done, reset   
 batch form:    build_batch  parse_batch    reward_batch        done_batch, reset_batch  apply_batch
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any, Final
 
@@ -107,6 +107,13 @@ def open_parts(component: Any) -> Sequence[Any]:
     if names and all(_stands_for(kind, "join_columns", name) for name in (*names, "reset")):
         return _parts_of(component)
     return ()
+
+
+def every_part(component: Any) -> Iterator[Any]:
+    """Yield a component and all that it is made of: parts of sums, of joined conditions and of mixtures."""
+    yield component
+    for part in open_parts(component) or _parts_of(component):
+        yield from every_part(part)
 
 
 def join_columns(component: Any, columns: Sequence[np.ndarray], layout: Layout) -> np.ndarray:

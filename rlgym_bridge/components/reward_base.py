@@ -1,7 +1,10 @@
 """The base of our rewards, RLGym `RewardFunction`s that also work on N matches; and the sum of several."""
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+import re
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from functools import cache
+from types import FunctionType, MethodType
 from typing import Any
 
 import numpy as np
@@ -13,7 +16,7 @@ from rlgym_bridge.components.batch_base import car_of
 from rlgym_bridge.components.batch_form import foreign_part, open_parts, refuse_foreign, works_in_batches
 from rlgym_bridge.components.given_arrays import describe_array, is_number_array
 from rlgym_bridge.components.native_form import with_native_form
-from rlgym_bridge.components.user_errors import locate_method
+from rlgym_bridge.components.user_errors import locate_function, locate_method
 from rlgym_bridge.rlgym_state import cars_by_agent, from_rlgym
 from rlgym_bridge.state import Layout, MatchState
 from rlgym_bridge.user_input.arguments import check_list, check_number, show_value
@@ -23,7 +26,13 @@ class BatchReward(RewardFunction[Any, GameState[Any], float]):
     """A reward with one formula, `reward_batch`, that compares two states and has no memory.
 
     RLGym's form converts its game state and keeps the one before.
+
+    Attributes:
+        name: By which the curves of a training show it; "" for that of its class, `air_touch` for
+            `AirTouchReward`.
     """
+
+    name: str = ""
 
     reads: tuple[str, ...] | None = ()
     """Ignored; it named the fields that a subclass reads."""
@@ -93,6 +102,28 @@ class BatchReward(RewardFunction[Any, GameState[Any], float]):
         return before
 
 
+class FunctionReward(BatchReward):
+    """A reward that is a plain function of two states; `WeightedSum` makes it of a function that it is given.
+
+    Args:
+        function: Takes the matches before the step and after it, and returns `(N, cars)` numbers.
+    """
+
+    def __init__(self, function: Callable[[MatchState, MatchState], np.ndarray]) -> None:
+        super().__init__()
+        self.function, self.name = function, function.__name__
+
+    def reward_batch(
+        self, before: MatchState, after: MatchState, terminated: np.ndarray, truncated: np.ndarray
+    ) -> np.ndarray:
+        """Return what the function gives, `(N, cars)` float32.
+
+        Raises:
+            ValueError: It gives something else than an array `(N, cars)` of numbers.
+        """
+        return checked_shape(self, self.function(before, after), after).astype(np.float32)
+
+
 class WeightedSum(BatchReward):
     """The weighted sum of rewards, which teams may share, and which may be zero-sum between teams.
 
@@ -101,8 +132,10 @@ class WeightedSum(BatchReward):
     of a match add up to 0.
 
     Args:
-        rewards: Pairs of a reward and its weight. Other RLGym rewards may be among them; then only the dict
-            form works. It asks them about all cars where teams share, not just about the agents in question.
+        rewards: Pairs of a reward and its weight. A reward may be a function that takes the matches before
+            the step and after it, and returns `(N, cars)`. Other RLGym rewards may be among them; then only
+            the dict form works. It asks them about all cars where teams share, not just about the agents in
+            question.
         team_spirit: s, 0 for each on its own to 1 for all equal.
         zero_sum: Whether what one team gets is taken from the other.
 
@@ -113,33 +146,33 @@ class WeightedSum(BatchReward):
         last: Of each part `(N, cars)` float32 in the latest call, so that a bad number finds its name.
 
     Raises:
-        TypeError: Something is no pair of an RLGym reward and a weight.
+        TypeError: Something is no pair of an RLGym reward, or a function, and a weight.
         ValueError: There is no reward, a weight is not finite, or `team_spirit` is not within 0..1.
     """
 
     def __init__(
         self,
-        rewards: Sequence[tuple[RewardFunction[Any, Any, Any], float]],
+        rewards: Sequence[tuple[RewardFunction[Any, Any, Any] | Callable[..., np.ndarray], float]],
         team_spirit: float = 0.0,
         zero_sum: bool = False,
     ) -> None:
         super().__init__()
         check_list("rewards", rewards, "pairs of an RLGym reward and its weight")
         for pair in rewards:
-            if not (
-                isinstance(pair, (tuple, list)) and len(pair) == 2 and isinstance(pair[0], RewardFunction)
-            ):
+            if not (isinstance(pair, (tuple, list)) and len(pair) == 2 and _is_reward(pair[0])):
                 raise TypeError(
-                    f"rewards hold {show_value(pair)}, expected pairs of an RLGym reward and its weight"
+                    f"rewards hold {show_value(pair)}, expected pairs of an RLGym reward, or a function of "
+                    "(before, after), and its weight"
                 )
             if not math.isfinite(pair[1]):
-                raise ValueError(
-                    f"the weight of {type(pair[0]).__name__} is {pair[1]}, expected a finite one"
-                )
+                kind = getattr(pair[0], "__name__", type(pair[0]).__name__)
+                raise ValueError(f"the weight of {kind} is {pair[1]}, expected a finite one")
         if not rewards:
             raise ValueError("there are no rewards to add up, expected one or more")
         check_number("team_spirit", team_spirit, most=1.0, unit="(0: each on its own, 1: all equal)")
-        self.parts = tuple(reward for reward, _ in rewards)
+        self.parts: tuple[Any, ...] = tuple(
+            reward if isinstance(reward, RewardFunction) else FunctionReward(reward) for reward, _ in rewards
+        )
         self.weights = tuple(float(weight) for _, weight in rewards)
         self.team_spirit, self.zero_sum = team_spirit, zero_sum
         self.foreign = foreign_part(self)
@@ -258,6 +291,54 @@ class WeightedSum(BatchReward):
         return total
 
 
+def _is_reward(given: object) -> bool:
+    """Tell whether a sum takes it: an RLGym reward, or a function."""
+    return isinstance(given, RewardFunction | FunctionType | MethodType)
+
+
+def split_rewards(reward: RewardFunction[Any, Any, Any], rewards: np.ndarray) -> list[np.ndarray]:
+    """Return what each part of a reward gave in its last call; sums within sums are opened.
+
+    Args:
+        reward: What gave `rewards`; without parts it is its own part.
+        rewards: `(N, cars)`.
+
+    Returns:
+        Of each part `(N, cars)`, before its weight, in the order of `name_parts`.
+    """
+    if not isinstance(reward, WeightedSum) or len(reward.last) != len(reward.parts):
+        return [rewards]
+    pairs = zip(reward.parts, reward.last, strict=True)
+    return [numbers for part, given in pairs for numbers in split_rewards(part, given)]
+
+
+def name_parts(reward: RewardFunction[Any, Any, Any]) -> list[tuple[str, float]]:
+    """Return names and weights of the parts that `split_rewards` finds; names may be there twice."""
+    if not isinstance(reward, WeightedSum) or len(reward.last) != len(reward.parts):
+        return [(name_reward(reward), 1.0)]
+    return weigh_parts(reward.weights, map(name_parts, reward.parts))
+
+
+def weigh_parts(
+    weights: Sequence[float], parts: Iterable[Sequence[tuple[str, float]]]
+) -> list[tuple[str, float]]:
+    """Return names and weights of all parts of a sum, from its weights and what its parts are made of."""
+    pairs = zip(weights, parts, strict=True)
+    return [(name, weight * inner) for weight, own in pairs for name, inner in own]
+
+
+def name_reward(reward: RewardFunction[Any, Any, Any]) -> str:
+    """Return the name by which curves show a reward: its own, or that of its class in small letters."""
+    own = getattr(reward, "name", "")
+    return own if isinstance(own, str) and own else _short_name(type(reward).__name__)
+
+
+@cache
+def _short_name(kind: str) -> str:
+    """Return `air_touch` for `AirTouchReward`."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", kind.removesuffix("Reward") or kind).lower()
+
+
 def reward_between(
     reward: Any,
     agents: Sequence[Hashable],
@@ -336,8 +417,8 @@ def checked_shape(reward: RewardFunction[Any, Any, Any], given: Any, state: Matc
     expected = (state.matches, state.layout.cars)
     if not is_number_array(given) or given.shape != expected:
         raise ValueError(
-            f"reward {type(reward).__name__} gave {describe_array(given)}, expected an array {expected} of "
-            f"numbers: matches and cars{locate_method(reward, 'reward_batch')}"
+            f"reward {_title(reward)} gave {describe_array(given)}, expected an array {expected} of "
+            f"numbers: matches and cars{_locate(reward)}"
         )
     return given
 
@@ -365,15 +446,27 @@ def name_of_bad(
     finite = np.isfinite(rewards)
     if finite.all():
         return None
-    who, guilty = f"reward {type(reward).__name__}", reward
+    who, guilty = f"reward {_title(reward)}", reward
     if isinstance(reward, WeightedSum):
         for part, weight, numbers in zip(reward.parts, reward.weights, reward.last, strict=True):
             if not np.isfinite(numbers).all():
                 if isinstance(part, WeightedSum):
                     return name_of_bad(part, numbers, agents, first_match)
-                who, guilty = f"reward {type(part).__name__} (weight {weight:g})", part
+                who, guilty = f"reward {_title(part)} (weight {weight:g})", part
                 rewards, finite = numbers, np.isfinite(numbers)
                 break
     match, car = (int(i) for i in np.argwhere(~finite)[0])
-    where = locate_method(guilty, "reward_batch") or locate_method(guilty, "get_rewards")
+    where = _locate(guilty)
     return f"{who} gave {rewards[match, car]} for {agents[car]} in match {first_match + match}{where}"
+
+
+def _title(reward: RewardFunction[Any, Any, Any]) -> str:
+    """Return what a message calls a reward: its class, or its function."""
+    return reward.name if isinstance(reward, FunctionReward) else type(reward).__name__
+
+
+def _locate(reward: RewardFunction[Any, Any, Any]) -> str:
+    """Return where a user's reward is defined, as ` (my_parts.py, line 23)`; "" for one of this project."""
+    if isinstance(reward, FunctionReward):
+        return locate_function(reward.function)
+    return locate_method(reward, "reward_batch") or locate_method(reward, "get_rewards")

@@ -5,9 +5,11 @@ from typing import Final
 
 import numpy as np
 
+from rlgym_bridge.game import BACK_WALL_Y, BALL_RADIUS, GOAL_HEIGHT, GOAL_WIDTH
 from rlgym_bridge.state import Layout, MatchState
 
 _FULL_BOOST: Final = 100.0
+_OWN_GOAL_SIGNS: Final = np.array([-1.0, 1.0], np.float32)  # of y: blue's goal, orange's goal
 
 
 @cache
@@ -62,3 +64,25 @@ def project(vectors: np.ndarray, directions: np.ndarray) -> np.ndarray:
     """Return the lengths of vectors along unit vectors, `(..., 3)` each: `(...)`."""
     products: np.ndarray = np.einsum("...i,...i->...", vectors, directions)
     return products
+
+
+def flies_into_goals(position: np.ndarray, velocity: np.ndarray, seconds: float) -> np.ndarray:
+    """Return whether balls fly into a goal if they go on straight, without gravity and bounces.
+
+    Args:
+        position: `(N, 3)` uu, of the balls.
+        velocity: `(N, 3)` uu/s.
+        seconds: Within which they reach the goal line, above 0.
+
+    Returns:
+        `(N, 2)` bool: into blue's goal, into orange's.
+    """
+    x, y, z = position.T[:, :, None]
+    speed_x, speed_y, speed_z = velocity.T[:, :, None]
+    closing = speed_y * _OWN_GOAL_SIGNS
+    distance = np.maximum(BACK_WALL_Y - y * _OWN_GOAL_SIGNS, 0.0)  # 0 for a ball past the line
+    soon = (closing > 0) & (distance <= closing * seconds)
+    left = distance / np.where(soon, closing, np.inf)  # s until the line
+    between = np.abs(x + speed_x * left) <= GOAL_WIDTH / 2 - BALL_RADIUS
+    flies: np.ndarray = soon & between & (z + speed_z * left <= GOAL_HEIGHT - BALL_RADIUS)
+    return flies

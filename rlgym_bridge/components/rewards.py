@@ -20,20 +20,17 @@ from rlgym_bridge.components.reward_terms import (
     find_alive,
     find_distances,
     find_touches,
+    flies_into_goals,
     make_units,
     project,
     side_signs,
     spread_by_team,
 )
 from rlgym_bridge.game import (
-    BACK_WALL_Y,
     BALL_MAX_SPEED,
-    BALL_RADIUS,
     CAR_MAX_SPEED,
     GOAL_BACK_Y,
     GOAL_CENTRE_Z,
-    GOAL_HEIGHT,
-    GOAL_WIDTH,
 )
 from rlgym_bridge.state import MatchState
 from rlgym_bridge.user_input.arguments import check_number
@@ -47,7 +44,6 @@ __all__ = [
 
 # The goal that blue shoots at, then the one that orange shoots at.
 _GOAL_BACKS: Final = np.array([(0, y, GOAL_CENTRE_Z) for y in (GOAL_BACK_Y, -GOAL_BACK_Y)], np.float32)
-_OWN_GOAL_SIGNS: Final = np.array([-1.0, 1.0], np.float32)  # of y: blue's goal, orange's goal
 
 
 class GoalReward(BatchReward):
@@ -78,6 +74,7 @@ class TouchReward(BatchReward):
     def __init__(self, strength: bool = False) -> None:
         super().__init__()
         self.strength = strength
+        self.name = "touch_strength" if strength else "touch"
 
     @with_native_form
     def reward_batch(
@@ -93,6 +90,8 @@ class TouchReward(BatchReward):
 
 class VelocityPlayerToBallReward(BatchReward):
     """A car's speed towards the ball, as a share of 2300 uu/s: -1 (away) to 1."""
+
+    name = "velocity_to_ball"
 
     @with_native_form
     def reward_batch(
@@ -207,15 +206,7 @@ class SaveReward(BatchReward):
 
     def _flies_in(self, state: MatchState) -> np.ndarray:
         """Return `(N, 2)` bool: into blue's goal, into orange's goal."""
-        x, y, z = state.ball_position.T[:, :, None]
-        speed_x, speed_y, speed_z = state.ball_linear_velocity.T[:, :, None]
-        closing = speed_y * _OWN_GOAL_SIGNS
-        distance = np.maximum(BACK_WALL_Y - y * _OWN_GOAL_SIGNS, 0.0)  # 0 for a ball past the line
-        soon = (closing > 0) & (distance <= closing * self.seconds)
-        seconds = distance / np.where(soon, closing, np.inf)
-        between = np.abs(x + speed_x * seconds) <= GOAL_WIDTH / 2 - BALL_RADIUS
-        flies: np.ndarray = soon & between & (z + speed_z * seconds <= GOAL_HEIGHT - BALL_RADIUS)
-        return flies
+        return flies_into_goals(state.ball_position, state.ball_linear_velocity, self.seconds)
 
 
 class DemolitionReward(BatchReward):

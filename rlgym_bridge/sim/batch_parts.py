@@ -1,6 +1,6 @@
 """Call one set of components for many matches at once, where all of them have a batch form."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -11,11 +11,11 @@ from rlgym_bridge.components.actions import (
     MultiDiscreteAction,
     RepeatAction,
 )
-from rlgym_bridge.components.batch_form import foreign_leaves, works_in_batches
+from rlgym_bridge.components.batch_form import every_part, foreign_leaves, works_in_batches
 from rlgym_bridge.components.beginnings import BEGINNINGS
-from rlgym_bridge.components.given_arrays import check_observations, describe_array
+from rlgym_bridge.components.given_arrays import check_observations, describe_array, is_number_array
 from rlgym_bridge.components.mutators import WeightedMutator, blank_state
-from rlgym_bridge.components.reward_base import checked_shape, name_of_bad
+from rlgym_bridge.components.reward_base import checked_shape, name_of_bad, name_parts, split_rewards
 from rlgym_bridge.components.spec import Components
 from rlgym_bridge.components.user_errors import locate_method
 from rlgym_bridge.controls import checked_rows
@@ -58,6 +58,7 @@ class BatchParts:
         self._conditions: Sequence[Any] = (components.termination_cond, components.truncation_cond)
         self._sizes, self._hitboxes = team_sizes, hitboxes
         self._tick_skip = tick_skip or 1
+        self._measured = measured_parts(components)
         self._block = _BLOCK if is_standard_mutator(self._mutator) else 1
         self.forget()
 
@@ -145,6 +146,54 @@ class BatchParts:
         rewards = checked_shape(self._reward, given, after)
         refuse_bad(self._reward, rewards, after.agents)
         return obs, terminated, truncated, rewards
+
+    def split_rewards(self, rewards: np.ndarray) -> list[np.ndarray]:
+        """Return what each part of the reward gave in the latest step, which were `rewards` `(N, cars)`."""
+        return [] if self._reward is None else split_rewards(self._reward, rewards)
+
+    def name_rewards(self) -> list[tuple[str, float]]:
+        """Return names and weights of these parts."""
+        return [] if self._reward is None else name_parts(self._reward)
+
+    def metrics(self, state: MatchState) -> dict[str, Any]:
+        """Return what the components measure in a state of all matches, by name."""
+        return ask_metrics(self._measured, state)
+
+
+def measured_parts(components: Components) -> list[Any]:
+    """Return the components, and parts of them, that have a method `metrics`."""
+    whole = [part for part in (getattr(components, kind) for kind in _KINDS) if part is not None]
+    every = {id(part): part for one in whole for part in every_part(one)}
+    return [part for part in every.values() if callable(getattr(part, "metrics", None))]
+
+
+def ask_metrics(measured: Iterable[Any], state: MatchState) -> dict[str, Any]:
+    """Return what some components measure in a state, by name.
+
+    Args:
+        measured: Components with a method `metrics`.
+        state: N matches.
+
+    Raises:
+        ValueError: One gives something else than a dict of numbers or arrays of them by name.
+    """
+    found: dict[str, Any] = {}
+    for part in measured:
+        given = part.metrics(state)
+        where = f"metrics of {type(part).__name__}"
+        if not isinstance(given, Mapping):
+            raise ValueError(
+                f"{where} gave {describe_array(given)}, expected a dict with a number or an array of numbers "
+                f"for each name{locate_method(part, 'metrics')}"
+            )
+        for name, numbers in given.items():
+            if not isinstance(name, str) or not is_number_array(np.asarray(numbers)):
+                raise ValueError(
+                    f"{where} gave {describe_array(numbers)} for {name!r}, expected a number or an array of "
+                    f"numbers, by a name{locate_method(part, 'metrics')}"
+                )
+        found |= given
+    return found
 
 
 def refuse_bad(reward: Any, rewards: np.ndarray, agents: Sequence[str]) -> None:

@@ -7,7 +7,7 @@ Sums of rewards and joined conditions are opened, so that their parts are called
 match the calls of foreign components are in RLGym's order.
 """
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -19,13 +19,25 @@ from rlgym_bridge.components.batch_base import car_of
 from rlgym_bridge.components.batch_form import join_columns, open_parts, works_in_batches
 from rlgym_bridge.components.episode import ComponentCalls
 from rlgym_bridge.components.mutator_base import apply_mutator
-from rlgym_bridge.components.reward_base import checked_shape
+from rlgym_bridge.components.reward_base import (
+    checked_shape,
+    name_parts,
+    split_rewards,
+    weigh_parts,
+)
 from rlgym_bridge.components.spec import Components
 from rlgym_bridge.components.user_errors import locate_method
 from rlgym_bridge.controls import checked_plan
 from rlgym_bridge.game import HITBOXES
 from rlgym_bridge.rlgym_state import base_state, from_rlgym
-from rlgym_bridge.sim.batch_parts import BatchParts, Judgement, ask_batch_condition, refuse_bad
+from rlgym_bridge.sim.batch_parts import (
+    BatchParts,
+    Judgement,
+    ask_batch_condition,
+    ask_metrics,
+    measured_parts,
+    refuse_bad,
+)
 from rlgym_bridge.sim.episode_hitboxes import draw_hitboxes
 from rlgym_bridge.state import MatchState
 
@@ -41,6 +53,7 @@ class _Node:
         first: The first match's.
         is_batch: Whether it works in batches.
         parts: Nodes of its parts; [] for what is asked itself.
+        last: Of each of them `(N, cars)`, their latest answers.
     """
 
     def __init__(self, every: Sequence[Any]) -> None:
@@ -48,6 +61,7 @@ class _Node:
         self.is_batch = works_in_batches(self.first)
         opened = [] if self.is_batch else [open_parts(one) for one in every]
         self.parts = [_Node(parts) for parts in zip(*opened, strict=True)]
+        self.last: list[np.ndarray] = []
 
     def leaves(self) -> "list[_Node]":
         """Return the nodes that are asked themselves, in RLGym's order of calls."""
@@ -68,8 +82,21 @@ class _Node:
             return batch(self.first)
         if not self.parts:
             return single(self.every)
-        columns = [part.ask(batch, single, after) for part in self.parts]
-        return join_columns(self.first, columns, after.layout)
+        self.last = [part.ask(batch, single, after) for part in self.parts]
+        return join_columns(self.first, self.last, after.layout)
+
+    def split(self, rewards: np.ndarray) -> list[np.ndarray]:
+        """Return what each part of a reward gave in the latest step, which were `rewards` `(N, cars)`."""
+        if not self.parts:
+            return split_rewards(self.first, rewards)
+        pairs = zip(self.parts, self.last, strict=True)
+        return [numbers for part, given in pairs for numbers in part.split(given)]
+
+    def name(self) -> list[tuple[str, float]]:
+        """Return names and weights of these parts."""
+        if not self.parts:
+            return name_parts(self.first)
+        return weigh_parts(self.first.weights, [part.name() for part in self.parts])
 
 
 class MatchParts:
@@ -105,6 +132,10 @@ class MatchParts:
         self._calls = [
             ComponentCalls(parts, [leaf.every[match] for leaf in alone])
             for match, parts in enumerate(components)
+        ]
+        self._measured = [part for part in measured_parts(first) if works_in_batches(part)]
+        self._measured_alone = [
+            [part for part in measured_parts(parts) if not works_in_batches(part)] for parts in components
         ]
         self._needs_games = bool(alone) or first.shared_info_provider is not None
         self._batch_conditions: list[Any] = [
@@ -217,6 +248,29 @@ class MatchParts:
         refuse_bad(self._reward.first, rewards, after.agents)
         return observations, terminated, truncated, rewards
 
+    def split_rewards(self, rewards: np.ndarray) -> list[np.ndarray]:
+        """Return what each part of the reward gave in the latest step, which were `rewards` `(N, cars)`."""
+        return [] if self._reward is None else self._reward.split(rewards)
+
+    def name_rewards(self) -> list[tuple[str, float]]:
+        """Return names and weights of these parts."""
+        return [] if self._reward is None else self._reward.name()
+
+    def metrics(self, state: MatchState) -> dict[str, Any]:
+        """Return what the components measure in a state of all matches, and numbers in the shared info.
+
+        Components without a batch form are given their own match alone.
+        """
+        found = ask_metrics(self._measured, state)
+        several: dict[str, list[Any]] = {}
+        for match, (calls, measured) in enumerate(zip(self._calls, self._measured_alone, strict=True)):
+            given = _numbers_in(calls.shared_info)
+            if measured:
+                given |= ask_metrics(measured, _match_of(state, match))
+            for name, numbers in given.items():
+                several.setdefault(name, []).append(np.ravel(numbers))
+        return found | {name: np.concatenate(numbers) for name, numbers in several.items()}
+
     def _ask_condition(self, node: "_Node | None", after: MatchState) -> np.ndarray:
         """Return whether the episode is over for each car, `(matches, cars)` bool."""
         shape, agents = (after.matches, after.layout.cars), after.agents
@@ -300,6 +354,17 @@ class MatchParts:
                 "...) makes cars"
             )
         return state
+
+
+def _numbers_in(shared_info: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the numbers of a match's shared info by name; those of a dict in it by both names."""
+    found: dict[str, Any] = {}
+    for name, value in shared_info.items():
+        inner = value.items() if isinstance(value, Mapping) else ()
+        for key, number in [(f"{name}", value), *((f"{name}/{one}", each) for one, each in inner)]:
+            if isinstance(number, int | float | np.number | np.bool_):
+                found[key] = float(number)
+    return found
 
 
 def _match_of(state: MatchState, match: int) -> MatchState:

@@ -23,6 +23,7 @@ from rlgym_bridge.sim.batch_parts import BatchParts, foreign_parts, is_batch
 from rlgym_bridge.sim.match_parts import MatchParts
 from rlgym_bridge.sim.native_parts import provide_native_forms
 from rlgym_bridge.sim.part_times import PartTimes
+from rlgym_bridge.sim.play_statistics import PlayStatistics
 from rlgym_bridge.sim.simulator import DEFAULT_SIMULATOR, DeadMatches, make_simulator
 from rlgym_bridge.sim.state_noise import StateNoise
 from rlgym_bridge.sim.touches import TouchCounter
@@ -94,6 +95,7 @@ class VectorEnv:
         parser: The action parser (of the first match).
         times: Counts how long `physics`, `reading`, `observing` (components too) and `episodes` (new ones)
             take; None, as at first, counts nothing.
+        statistics: Adds up what cars do and what each reward gives them; None, as at first, adds up nothing.
 
     Raises:
         ValueError: A number is out of range, `components` is no function, or the mutator is missing.
@@ -152,6 +154,7 @@ class VectorEnv:
         self._counts: dict[str, float] = {}
         self._seed = seed
         self.times: PartTimes | None = None
+        self.statistics: PlayStatistics | None = None
         self._died = 0
 
     def reset(self, seed: int | None = None) -> np.ndarray:
@@ -173,6 +176,8 @@ class VectorEnv:
             self._simulator.seed(seed)
             self._parts.forget()
         self._counts = dict.fromkeys(_COUNTED, 0.0)
+        if self.statistics is not None:
+            self.statistics.begin()
         return self._begin(np.arange(self.state.matches))
 
     def step(self, actions: np.ndarray) -> Step:
@@ -207,6 +212,8 @@ class VectorEnv:
             terminated, truncated, rewards = terminated.copy(), truncated.copy(), rewards.copy()
             terminated[dead], truncated[dead], rewards[dead] = False, True, 0.0
         truncated = truncated & ~terminated
+        if self.statistics is not None:
+            self._add_statistics(self.statistics, rewards, terminated, truncated)
         ended = np.flatnonzero(terminated | truncated)
         final_obs = obs[ended]
         self._counts["episodes"] += len(ended)
@@ -228,6 +235,15 @@ class VectorEnv:
         """
         counts, self._counts = self._counts, dict.fromkeys(self._counts, 0.0)
         return counts
+
+    def _add_statistics(
+        self, statistics: PlayStatistics, rewards: np.ndarray, terminated: np.ndarray, truncated: np.ndarray
+    ) -> None:
+        """Add up a step's rewards `(matches, cars)`, its ends `(matches,)`, and what components measure."""
+        statistics.count_rewards(self._parts.split_rewards(rewards), self._parts.name_rewards)
+        statistics.count_ends(terminated, truncated)
+        if statistics.looks_closer:
+            statistics.count_metrics(self._parts.metrics(self.state))
 
     def _advance(self, rows: np.ndarray) -> list[int]:
         """Step the simulator, and return the numbers of matches that died in it.
@@ -288,8 +304,11 @@ class VectorEnv:
         self.scored = np.zeros(len(new), np.int8)
         if new.any():
             self.scored[new] = np.where(self.state.ball_position[new, 1] > 0, 1, -1)
-        counts = self._counts
-        counts["touches"] += np.count_nonzero(self._touches.new(self.state.car_ball_touches > 0, ticks))
+        contacts, counts = self.state.car_ball_touches > 0, self._counts
+        touches = self._touches.new(contacts, ticks)
+        if self.statistics is not None:
+            self.statistics.count(self._before, self.state, contacts, touches, self.scored, ticks)
+        counts["touches"] += np.count_nonzero(touches)
         counts["goals"] += np.count_nonzero(new)
         counts["game_minutes"] += minutes
         counts["car_minutes"] += self.cars * minutes

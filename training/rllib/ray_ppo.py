@@ -46,6 +46,7 @@ def main(
     resume: bool = False,
     quiet: bool = False,
     change_simulator: bool = False,
+    rewards: bool = False,
     address: str | None = None,
 ) -> Summary:
     """Train with RLlib; see `rlgym_bridge.training.runs.run.run`.
@@ -55,6 +56,7 @@ def main(
         resume: Go on from the newest checkpoint in `settings.out`.
         quiet: Show nothing.
         change_simulator: Let a resumed run have another simulator than before.
+        rewards: Show what each part of the reward gives.
         address: Of a Ray cluster, `"auto"` for the one of this machine; None makes one that listens on
             loopback alone and ends with the run.
 
@@ -80,7 +82,9 @@ def main(
         )
     if settings.mirror:
         raise SettingsError("mirror is true, which --engine rllib does not have; expected --engine local")
-    return run(settings, partial(OnCluster, address=address, quiet=quiet), resume, quiet, change_simulator)
+    return run(
+        settings, partial(OnCluster, address=address, quiet=quiet), resume, quiet, change_simulator, rewards
+    )
 
 
 class OnCluster:

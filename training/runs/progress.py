@@ -18,6 +18,7 @@ from typing import Any, Final, Self
 from rich.live import Live
 from rich.table import Table
 
+from rlgym_bridge.sim.play_statistics import means_of
 from rlgym_bridge.training.runs.iteration_times import IterationTimes, mean_times
 from rlgym_bridge.training.runs.progress_table import mend_table
 from rlgym_bridge.training.selfplay.matches import goals_label
@@ -33,6 +34,7 @@ except ImportError as missing:
     raise ImportError(f"training needs tensorboard: {explain_install('train')}") from missing
 
 _LINE_SECONDS: Final = 10.0  # between lines where there is no terminal
+_SHARES: Final = "reward_share/"  # columns of the parts of the reward
 _LIVE_ITERATIONS: Final = 10  # that a terminal's table shows the means of
 
 COLUMNS: Final = (
@@ -46,8 +48,9 @@ counts from the start or the resume. `episode_reward` is the mean over the cars 
 where none did. Touches are those of all cars, snapshots included. `rating` is that of `selfplay/ladder.py`.
 `uniform_divergence` is KL(uniform || policy) in nats: it grows as unlikely actions are lost, which the
 entropy does not show. Behind these each rival has a column `rival_goal_share/NAME`: the policy's share of
-the goals in matches against it, nan where none fell. In NAME an underscore stands for what a tag of
-TensorBoard cannot have."""
+the goals in matches against it, nan where none fell. Then come those of `play_statistics.means_of`, and what
+else the learner found; a column begins with the first line that has it. In NAME an underscore stands for what
+a tag of TensorBoard cannot have."""
 
 _SHOWN: Final = {
     "steps": "agent steps", "steps_per_second": "agent steps/s",
@@ -63,11 +66,12 @@ class Progress:
         settings: Of the run.
         steps: Agent steps trained already.
         quiet: Show nothing; files are written all the same.
+        rewards: Show what each part of the reward gives, too.
     """
 
-    def __init__(self, settings: TrainingSettings, steps: int, quiet: bool) -> None:
-        self._settings, self._first = settings, steps
-        tags = (re.sub(r"[^-/\w.]", "_", one) for one in settings.rivals)
+    def __init__(self, settings: TrainingSettings, steps: int, quiet: bool, rewards: bool = False) -> None:
+        self._settings, self._first, self._shows_rewards = settings, steps, rewards
+        tags = map(_tag, settings.rivals)
         self._rivals = {
             f"rival_goal_share/{tag}": one for tag, one in zip(tags, settings.rivals, strict=True)
         }
@@ -75,13 +79,8 @@ class Progress:
         self._met: dict[str, str] = {}  # of rivals that are runs, the checkpoints that play
         out = Path(settings.out)
         out.mkdir(parents=True, exist_ok=True)
-        path = out / "progress.csv"
-        self._columns = mend_table(path, COLUMNS, steps, tuple(self._rivals))
-        self._file = path.open("a", newline="", encoding="utf-8", buffering=1)
-        self._csv = csv.writer(self._file)
-        if not path.stat().st_size:
-            self._csv.writerow(self._columns)
-        self._path, self._failed = path, False  # to write its latest line
+        self._path, self._failed = out / "progress.csv", False  # to write its latest line
+        self._open_table(steps, tuple(self._rivals))
         self._board = _Board(out / "tensorboard", steps, self._tell)
         self._console = PlainConsole(file=sys.stderr, quiet=quiet, markup=False)
         self._live = Live(console=self._console, auto_refresh=False) if self._console.is_terminal else None
@@ -133,7 +132,7 @@ class Progress:
         """
         now = time.perf_counter()
         minutes = counts.get("car_minutes", 0.0)
-        known = {
+        known: dict[str, float] = {
             "steps": steps,
             "seconds": now - self._began,
             "steps_per_second": new / (now - self._last),
@@ -147,7 +146,9 @@ class Progress:
             **stats,
         }
         self._last = now
-        row = {name: known[name] for name in (*COLUMNS, *self._rivals)}
+        row = {name: known.pop(name) for name in (*COLUMNS, *self._rivals)}
+        row |= {_tag(name): value for name, value in {**means_of(counts), **known}.items()}
+        self._widen_table(row, steps - new)
         values = (row.get(name, math.nan) for name in self._columns)
         self._add_line([f"{value:.7g}" if isinstance(value, float) else value for value in values])
         scalars = {name: value for name, value in row.items() if name != "steps"}
@@ -188,6 +189,9 @@ class Progress:
         elif now >= self._next_line:
             self._next_line = now + _LINE_SECONDS
             self._console.print(self._line(self._means()), soft_wrap=True)
+            rewards = ", ".join(f"{name} {text}" for name, text in self._rewards(self._means()))
+            if rewards:
+                self._console.print(f"rewards a step: {rewards}", soft_wrap=True)
             if self._times and not self._told_bottleneck:
                 self._console.print(f"held back: {mean_times(self._times).name_bottleneck()}", soft_wrap=True)
                 self._told_bottleneck = True
@@ -198,7 +202,7 @@ class Progress:
         """Return the latest row with the means of the recent ones in place of its numbers."""
         latest = dict(self._recent[-1])
         for name in latest.keys() - {"steps", "seconds", "rating"}:
-            known = [row[name] for row in self._recent if not math.isnan(row[name])]
+            known = [row[name] for row in self._recent if not math.isnan(row.get(name, math.nan))]
             latest[name] = sum(known) / len(known) if known else math.nan
         return latest
 
@@ -231,8 +235,20 @@ class Progress:
         else:
             share = row["learn_seconds"] / (row["learn_seconds"] + row["collect_seconds"])
             table.add_row("time for learning", f"{share:.0%}")
+        for name, text in self._rewards(row):
+            table.add_row(f"reward {name}, a step", text)
         table.add_row("left", self._time_left(row))
         return table
+
+    def _rewards(self, row: Mapping[str, float]) -> list[tuple[str, str]]:
+        """Return name and text of each part of the reward, the largest first; [] where nobody asked."""
+        shares = {name: row[name] for name in row if name.startswith(_SHARES)} if self._shows_rewards else {}
+        found = []
+        for column in sorted(shares, key=lambda one: -shares[one]):
+            name = column.removeprefix(_SHARES)
+            mean, raw = row[f"reward/{name}"], row[f"reward_raw/{name}"]
+            found.append((name, f"{mean:.4g} ({shares[column]:.0%}; unweighted {raw:.4g})"))
+        return found
 
     def __enter__(self) -> Self:
         """Begin to show."""
@@ -250,20 +266,48 @@ class Progress:
         with suppress(OSError):  # `_add_line` has told it
             self._file.close()
 
+    def _open_table(self, steps: int, more: Sequence[str]) -> None:
+        """Open progress.csv with columns beside its own.
+
+        Args:
+            steps: Of its last line; later ones are taken out.
+            more: The columns, see `mend_table`.
+        """
+        self._columns = mend_table(self._path, COLUMNS, steps, more)
+        self._file = self._path.open("a", newline="", encoding="utf-8", buffering=1)
+        self._csv = csv.writer(self._file)
+        if not self._path.stat().st_size:
+            self._csv.writerow(self._columns)
+
+    def _widen_table(self, row: Mapping[str, float], steps: int) -> None:
+        """Add the columns of a row that the table lacks; its last line has so many steps."""
+        if all(name in self._columns for name in row):
+            return
+        try:
+            self._file.close()
+            self._open_table(steps, [name for name in row if name not in COLUMNS])
+        except (OSError, ValueError) as error:
+            self._miss_line(error)
+
     def _add_line(self, cells: Sequence[Any]) -> None:
         """Add a line to progress.csv; of a disk that is full, only the first failure is told."""
         try:
             self._csv.writerow(cells)
             self._failed = False
-        except OSError as error:
-            if not self._failed:
-                self._tell(self._path, error)
-            self._failed = True
+        except (OSError, ValueError) as error:  # ValueError: it is closed, since it could not be widened
+            self._miss_line(error)
 
-    def _tell(self, path: Path, error: OSError) -> None:
+    def _miss_line(self, error: OSError | ValueError) -> None:
+        """Say that progress.csv lacks a line, unless it lacked the one before, too."""
+        if not self._failed:
+            self._tell(self._path, error)
+        self._failed = True
+
+    def _tell(self, path: Path, error: OSError | ValueError) -> None:
         """Say that a file for people cannot be written, which ends no training."""
+        why = getattr(error, "strerror", None) or error
         self._console.print(
-            f"{path} cannot be written: {error.strerror}; training goes on, and the file lacks these steps",
+            f"{path} cannot be written: {why}; training goes on, and the file lacks these steps",
             soft_wrap=True,
         )
 
@@ -355,6 +399,11 @@ def say_nothing_left(settings: TrainingSettings, steps: int, quiet: bool) -> Non
         f"{settings.out} has {steps:,} of {settings.steps:,} steps: nothing is left; --steps N asks for more",
         soft_wrap=True,
     )  # fmt: skip
+
+
+def _tag(name: str) -> str:
+    """Return a name as TensorBoard takes it for a tag."""
+    return re.sub(r"[^-/\w.]", "_", name)
 
 
 def _share(amount: float, of: float) -> float:

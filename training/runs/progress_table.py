@@ -18,7 +18,7 @@ from rlgym_bridge.user_input.text_files import read_bytes
 
 _OLDER: Final = re.compile(r"progress\.(\d{1,9})\.csv")
 _MOST_STEPS: Final = 10**15  # a million times what runs have
-_MOST_BYTES: Final = 1 << 27  # 400,000 iterations, or five billion steps of the default settings
+_MOST_BYTES: Final = 1 << 28  # 400,000 iterations with 60 columns: five billion steps by default
 
 
 def mend_table(path: Path, columns: Sequence[str], steps: int, more: Sequence[str] = ()) -> list[str]:
@@ -35,7 +35,7 @@ def mend_table(path: Path, columns: Sequence[str], steps: int, more: Sequence[st
         more: Columns that not all lines have: nan in those that were written without.
 
     Raises:
-        ValueError: It is no file, or has more than 128 MiB.
+        ValueError: It is no file, or has more than 256 MiB.
     """
     text = _read(path) if path.exists() else ""
     rows = _rows(text)
@@ -68,7 +68,7 @@ def read_tables(run: Path, names: Sequence[str]) -> dict[str, np.ndarray]:
 
     Raises:
         ValueError: progress.csv is missing, no table has a line, or one lacks a column, has a cell that is no
-            number, steps that do not rise, or over 128 MiB; the message says where.
+            number, steps that do not rise, or over 256 MiB; the message says where.
     """
     newest = run / "progress.csv"
     end, kept = float(_MOST_STEPS), []

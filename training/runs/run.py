@@ -103,7 +103,7 @@ class Summary:
 
 def run(
     settings: TrainingSettings, engine_of: Callable[[PPOLearner], Engine], resume: bool = False,
-    quiet: bool = False, change_simulator: bool = False,
+    quiet: bool = False, change_simulator: bool = False, rewards: bool = False,
 ) -> Summary:  # fmt: skip
     """Train until the last step, or until asked to stop.
 
@@ -113,6 +113,7 @@ def run(
         resume: Go on from the newest checkpoint in `settings.out`.
         quiet: Show nothing.
         change_simulator: Let a resumed run have another simulator than before; otherwise that is refused.
+        rewards: Show what each part of the reward gives.
 
     Raises:
         SettingsError: A setting, the folder or the checkpoint does not fit, or `resume` contradicts them.
@@ -133,7 +134,7 @@ def run(
         Locked(Path(settings.out)),
         StopAsked() as stop,
         engine_of(learner) as engine,
-        Progress(settings, learner.steps, quiet) as progress,
+        Progress(settings, learner.steps, quiet, rewards) as progress,
     ):
         write_run_modules(Path(settings.out), learner.modules)
         progress.begin(learner.about(engine.count), learner.explain_rounding(engine.count), changed)

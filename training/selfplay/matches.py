@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from rlgym_bridge.sim.part_times import PartTimes
-from rlgym_bridge.sim.vector_env import Step
+from rlgym_bridge.sim.play_statistics import PlayStatistics
+from rlgym_bridge.sim.vector_env import Step, VectorEnv
 from rlgym_bridge.state import layout_of
 from rlgym_bridge.training.environment import Task
 from rlgym_bridge.training.selfplay.rivals import Rival
-from rlgym_bridge.training.selfplay.sides import rival_sides, snapshot_sides
+from rlgym_bridge.training.selfplay.sides import cars_of_sides, rival_sides, snapshot_sides
 from rlgym_bridge.training.settings import TrainingSettings
 
 
@@ -51,6 +52,10 @@ class SelfPlayMatches:
         self._goals = self._no_goals()
         self.times: PartTimes | None = None
         self._counts_times = hasattr(self._env, "times")  # not where it is somebody's own
+        self._statistics: PlayStatistics | None = None
+        if isinstance(self._env, VectorEnv):  # not where they are somebody's own
+            sides: np.ndarray = sum(self._sides.values(), np.zeros(settings.matches, np.int8))
+            self._statistics = self._env.statistics = PlayStatistics(cars_of_sides(sides, settings))
 
     def reset(self, seed: int | None = None) -> np.ndarray:
         """Begin new episodes in all matches; return observations `(matches, cars, size)` float32."""
@@ -98,10 +103,12 @@ class SelfPlayMatches:
         """Return what was counted since the last call: `VectorEnv.take_counts`, and goals by opponent.
 
         `snapshot_goals` are those of snapshots, `goals_against_snapshot` the policy's in the same matches;
-        of rivals see `goals_label`.
+        of rivals see `goals_label`. What cars did and what each reward gave stands there as
+        `play_statistics.means_of` takes it, unless the matches are somebody's own.
         """
         goals, self._goals = self._goals, self._no_goals()
-        return dict(self._env.take_counts()) | goals
+        played = {} if self._statistics is None else self._statistics.take()
+        return dict(self._env.take_counts()) | goals | played
 
     def _no_goals(self) -> dict[str, float]:
         names = (one for name in self._sides for one in (f"{name}_goals", f"goals_against_{name}"))
