@@ -36,8 +36,9 @@ class Backpropagation:
 
     @staticmethod
     def serves(settings: TrainingSettings, policy: PolicyNetwork) -> bool:
-        """Return whether these networks are such ones, and computed in float32."""
+        """Return whether these networks are such ones, in float32, with a loss that is known here."""
         plain = settings.activation == "relu" and not settings.layer_norm and not settings.bfloat16
+        plain = plain and not settings.value_clip
         return plain and policy.shape.distribution != "gaussian"
 
     @torch.no_grad()

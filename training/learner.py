@@ -71,13 +71,14 @@ class PPOLearner:
         overlaps: Whether collectors play on while it learns, see the setting `overlap`.
         policy, critic: The networks.
         parameters: Of both.
-        optimizer: Of both.
+        optimizer: Of both; a group of parameters each, in this order.
         recorded: Takes gradient steps as CUDA graphs; None on a CPU.
         backpropagation: Computes gradients without autograd; None where networks or device are not for it.
         learned: `(cars,)` bool, those of each collector that are learned from; cars of all matches.
         modules: Names of those that the settings and the policy name.
         steps: Agent steps learned from.
         scale: Of observations, where they are normalised.
+        return_scale: Of returns, where rewards are divided by their deviation.
         snapshots: Older versions of the policy, and how strong they are.
 
     Raises:
@@ -105,7 +106,8 @@ class PPOLearner:
         self.policy = PolicyNetwork(self.shape).to(self.device)
         self.critic = Critic(self.shape.obs_size, settings.critic_layers, *kind).to(self.device)
         self.parameters = [*self.policy.parameters(), *self.critic.parameters()]
-        self.optimizer = torch.optim.Adam(self.parameters, settings.learning_rate, eps=ADAM_EPS, fused=True)
+        groups = [{"params": list(one.parameters())} for one in (self.policy, self.critic)]
+        self.optimizer = torch.optim.Adam(groups, settings.learning_rate, eps=ADAM_EPS, fused=True)
         self.recorded = RecordedSteps() if self.device.type == "cuda" else None
         self._ready_optimizer()
         by_hand = self.device.type == "cpu" and Backpropagation.serves(settings, self.policy)
@@ -116,6 +118,7 @@ class PPOLearner:
         check_rivals(settings, self._task)
         self.steps = 0
         self.scale = RunningScale.of_size(self.shape.obs_size)
+        self.return_scale = RunningScale.of_size(1)
         self.snapshots = Snapshots(settings.snapshots, self.packed())
 
     def packed(self) -> np.ndarray:
@@ -187,17 +190,28 @@ class PPOLearner:
         found: np.ndarray = torch.cat(self.in_parts(values_of, shown)).cpu().numpy()
         return found
 
-    def set_learning_rate(self) -> float:
-        """Set this iteration's learning rate and return it."""
-        rate = self.settings.learning_rate
-        if self.settings.learning_rate_schedule == "linear":
-            rate *= max(0.0, 1 - self.steps / self.settings.steps)
-        for group in self.optimizer.param_groups:
+    def set_learning_rates(self) -> tuple[float, float]:
+        """Set this iteration's learning rates of policy and critic, and return them."""
+        settings, left = self.settings, max(0.0, 1 - self.steps / self.settings.steps)
+        schedule, own = settings.learning_rate_schedule, settings.critic_learning_rate_schedule
+        policy, critic = settings.learning_rate, settings.critic_learning_rate or settings.learning_rate
+        rates = (
+            policy * left if schedule == "linear" else policy,
+            critic * left if (schedule if own == "same" else own) == "linear" else critic,
+        )
+        for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
             if self.recorded is None:
                 group["lr"] = rate
             else:  # recorded steps read it where it is
                 group["lr"].fill_(rate)
-        return rate
+        return rates
+
+    def return_deviation(self) -> float:
+        """Return what rewards are divided by: 1 unless `standardize_returns` says so, and returns differ."""
+        scale = self.return_scale
+        if not self.settings.standardize_returns or not scale.spread[0]:
+            return 1.0
+        return float(np.sqrt(scale.spread[0] / scale.count))
 
     def _ready_optimizer(self) -> None:
         """Let the optimiser's steps be recorded where this learner's are, whatever made the checkpoint."""
@@ -263,7 +277,8 @@ class PPOLearner:
             "policy": self.policy.state_dict(),
             "critic": self.critic.state_dict(),
             "optimizer": self._optimizer_state(),
-            "scale": (self.scale.count, *map(torch.from_numpy, (self.scale.mean, self.scale.spread))),
+            "scale": _as_tensors(self.scale),
+            "return_scale": _as_tensors(self.return_scale),
             **self.snapshots.state(),
         }
 
@@ -346,10 +361,25 @@ class PPOLearner:
         state = load_state(folder, self.settings, self._built, self._task)
         self.policy.load_state_dict(state["policy"])
         self.critic.load_state_dict(state["critic"])
-        self.optimizer.load_state_dict(state["optimizer"])
+        groups = self.optimizer.state_dict()[
+            "param_groups"
+        ]  # checkpoints of before had one for both networks
+        self.optimizer.load_state_dict({"state": state["optimizer"]["state"], "param_groups": groups})
         self._ready_optimizer()
-        count, mean, spread = state["scale"]
-        self.scale = RunningScale(count, mean.numpy(), spread.numpy())
+        self.scale = _from_tensors(state["scale"])
+        if "return_scale" in state:  # not in checkpoints of before this setting
+            self.return_scale = _from_tensors(state["return_scale"])
         self.snapshots.restore(state)
         self.steps = state["steps"]
         return describe_changes(state["settings"], self.settings)
+
+
+def _as_tensors(scale: RunningScale) -> tuple[int, Tensor, Tensor]:
+    """Return a scale as a checkpoint holds it: the count, and mean and spread `(size,)` float64."""
+    return scale.count, torch.from_numpy(scale.mean), torch.from_numpy(scale.spread)
+
+
+def _from_tensors(state: tuple[int, Tensor, Tensor]) -> RunningScale:
+    """Return the scale that a checkpoint holds, see `_as_tensors`."""
+    count, mean, spread = state
+    return RunningScale(count, mean.numpy(), spread.numpy())

@@ -31,6 +31,10 @@ from rlgym_bridge.training.settings import TrainingSettings
 SUMMED: Final = ("policy_loss", "value_loss", "entropy", "uniform_divergence", "kl", "clip_fraction")
 """Statistics that are sums over the steps of a minibatch, as `gradients_of` returns them."""
 
+_KL: Final = SUMMED.index("kl")
+_MOST_REWARD: Final = 10.0
+"""Of a standardised reward [rlgym-ppo, rlgym-learn: `reward_clip`]."""
+
 
 MOST_IMPORTANCE: Final = 2.0
 """Weight of a step at most, where the policy that played it is one update older than the one that learns."""
@@ -144,6 +148,7 @@ class Batch:
         advantages: `(B,)` float32, with mean 0 and deviation 1; with `overlap` times the actions' probability
             before the first gradient step over that when they were drawn [decoupled PPO, Hilton et al. 2022].
         returns: `(B,)` float32, the critic's value targets.
+        values: `(B,)` float32, the critic's before the iteration.
         explained: Share of the returns' variance that the critic knew.
     """
 
@@ -153,16 +158,19 @@ class Batch:
     log_probs: Tensor
     advantages: Tensor
     returns: Tensor
+    values: Tensor
     explained: float
 
     def tensors(self) -> list[Tensor]:
         """Return all arrays, in the order above."""
-        return [self.shown, self.rows, self.actions, self.log_probs, self.advantages, self.returns]
+        return [
+            self.shown, self.rows, self.actions, self.log_probs, self.advantages, self.returns, self.values,
+        ]  # fmt: skip
 
     def at(self, tensors: Sequence[Tensor]) -> "Batch":
         """Return the same batch with its arrays, in the order above and of their shapes, elsewhere."""
-        shown, rows, actions, log_probs, advantages, returns = tensors
-        return Batch(shown, rows, actions, log_probs, advantages, returns, self.explained)
+        shown, rows, actions, log_probs, advantages, returns, values = tensors
+        return Batch(shown, rows, actions, log_probs, advantages, returns, values, self.explained)
 
 
 def batch_of(learner: PPOLearner, collected: CollectedSteps) -> Batch:
@@ -175,8 +183,10 @@ def batch_of(learner: PPOLearner, collected: CollectedSteps) -> Batch:
     Raises:
         Diverged: An advantage is not finite.
     """
-    settings = learner.settings
+    settings, deviation = learner.settings, learner.return_deviation()
     seen, rewards = collected.obs, collected.rewards  # (K, T + 1, L, S) float32, (K, T, L) float32
+    if settings.standardize_returns:
+        rewards = (rewards / np.float32(deviation)).clip(-_MOST_REWARD, _MOST_REWARD)
     terminated, truncated = collected.terminated, collected.truncated  # (K, T, L) bool
     shown = learner.shown(seen).flatten(0, 2)  # (K * (T + 1) * L, S) float32
     numbers = np.arange(len(shown)).reshape(seen.shape[:3])[:, :-1]  # (K, T, L) int64
@@ -212,9 +222,11 @@ def batch_of(learner: PPOLearner, collected: CollectedSteps) -> Batch:
         if learner.overlaps:
             advantages = advantages * (log_probs - played).exp().clamp(max=MOST_IMPORTANCE)
     learner.take_in(seen[:, :-1].reshape(-1, seen.shape[-1]))
+    if settings.standardize_returns:
+        learner.return_scale.update(returns.reshape(-1, 1) * deviation)
+    targets, known = (learner.tensor(one.reshape(-1)) for one in (returns, values))
     return Batch(
-        shown, rows, actions, log_probs,
-        advantages, learner.tensor(returns.reshape(-1)),
+        shown, rows, actions, log_probs, advantages, targets, known,
         explained=1 - float(estimates.var()) / max(float(returns.var()), 1e-12),
     )  # fmt: skip
 
@@ -226,35 +238,51 @@ def improve(learner: PPOLearner, batch: Batch) -> dict[str, float]:
         Diverged: A gradient is not finite. On a CPU it was not applied.
     """
     settings, size = learner.settings, len(batch.rows)
-    rate = learner.set_learning_rate()
+    (rate, critic_rate), taken = learner.set_learning_rates(), 0
     order = torch.Generator().manual_seed(int(learner.random(ORDER).integers(2**62)))
     minibatches = max(1, round(size / settings.minibatch))
     recorded = learner.recorded
     if recorded is not None:
         batch = batch.at(recorded.keep(batch.tensors()))
     found: list[tuple[str, Tensor]] = []  # of each minibatch which one it is, and what `take_step` returns
-    for epoch in range(settings.epochs):
-        shuffled = torch.randperm(size, generator=order).to(learner.device)  # (B,) int64
-        for number, minibatch in enumerate(shuffled.tensor_split(minibatches)):
-            where = f"epoch {epoch}, minibatch {number} after {learner.steps} steps"
-            if recorded is None:
-                found.append((where, take_step(learner, batch, minibatch, where)))
-            else:
-                step = partial(take_step, learner, batch, where=where)
-                found.append((where, recorded.take(step, minibatch, learner.critic_learns_alone)))
+    shuffled = (torch.randperm(size, generator=order).to(learner.device) for _ in range(settings.epochs))
+    parts = ((epoch, *part) for epoch, rows in enumerate(shuffled)
+             for part in enumerate(rows.tensor_split(minibatches)))  # fmt: skip
+    for epoch, number, minibatch in parts:
+        where = f"epoch {epoch}, minibatch {number} after {learner.steps} steps"
+        if recorded is None:
+            numbers = take_step(learner, batch, minibatch, where)
+        else:
+            step = partial(take_step, learner, batch, where=where)
+            numbers = recorded.take(step, minibatch, learner.critic_learns_alone)
+        found.append((where, numbers))
+        taken += len(minibatch)
+        if settings.target_kl and float(numbers[_KL]) > settings.target_kl * len(minibatch):
+            break
+    stats = _stats_of(learner, found, taken) | {"explained_variance": batch.explained, "learning_rate": rate}
+    if settings.critic_learning_rate or settings.critic_learning_rate_schedule != "same":
+        stats["critic_learning_rate"] = critic_rate
+    if settings.target_kl:
+        stats["epochs_taken"] = taken / size
+    if settings.standardize_returns:
+        stats["return_deviation"] = learner.return_deviation()
+    return stats
+
+
+def _stats_of(learner: PPOLearner, found: Sequence[tuple[str, Tensor]], rows: int) -> dict[str, float]:
+    """Return the means of what `take_step` returned for some minibatches, which had so many rows together.
+
+    Raises:
+        Diverged: A gradient is not finite.
+    """
     numbers = torch.stack([one for _, one in found])  # (minibatches, statistics and two norms)
-    means = (numbers[:, :-2].sum(0) / (settings.epochs * size)).tolist()
+    means = (numbers[:, :-2].sum(0) / rows).tolist()
     lengths = numbers[:, -2:].tolist()
     if learner.asynchronous:  # it waits for the device here, once
         for (where, _), length in zip(found, lengths, strict=True):
             learner.check_norms(length, where)
-    mean_norms = np.mean(lengths, 0)  # (2,) float64
-    return dict(zip(SUMMED, means, strict=True)) | {
-        "explained_variance": batch.explained,
-        "policy_gradient": float(mean_norms[0]),
-        "critic_gradient": float(mean_norms[1]),
-        "learning_rate": rate,
-    }
+    policy, critic = np.mean(lengths, 0).tolist()
+    return dict(zip(SUMMED, means, strict=True)) | {"policy_gradient": policy, "critic_gradient": critic}
 
 
 def take_step(learner: PPOLearner, batch: Batch, minibatch: Tensor, where: str) -> Tensor:
@@ -301,6 +329,10 @@ def gradients_of(learner: PPOLearner, batch: Batch, part: Tensor, rows: int) -> 
     change = log_probs - before
     ratios = change.exp()
     policy_loss, value_loss = losses(ratios, advantages, values, returns, settings.clip)
+    if settings.value_clip:
+        value_loss = clip_value_loss(
+            value_loss, values, batch.values.index_select(0, part), returns, settings.value_clip
+        )
     loss = policy_loss + value_loss - settings.entropy_coefficient * entropies  # (n,)
     if settings.uniform_coefficient:
         loss = loss + settings.uniform_coefficient * from_uniform
@@ -330,3 +362,22 @@ def losses(
     """
     clipped = ratios.clamp(1 - clip, 1 + clip)
     return -torch.minimum(ratios * advantages, clipped * advantages), 0.5 * (values - returns).square()
+
+
+def clip_value_loss(
+    value_loss: Tensor, values: Tensor, before: Tensor, returns: Tensor, clip: float
+) -> Tensor:
+    """Return the larger of half the critic's squared error and that of a value that has changed less.
+
+    Args:
+        value_loss: `(rows,)`, half the squared error.
+        values: `(rows,)` of the critic.
+        before: `(rows,)`, its values before the iteration.
+        returns: `(rows,)` value targets.
+        clip: Most that a value changes, above 0.
+
+    Returns:
+        `(rows,)`.
+    """
+    near = before + (values - before).clamp(-clip, clip)
+    return torch.maximum(value_loss, 0.5 * (near - returns).square())

@@ -145,9 +145,23 @@ class TrainingSettings:
     learning_rate_schedule: Annotated[
         str, one_of("constant", "linear"), about("constant, or linear: from step 0 on down to 0 at the last")
     ] = "constant"
+    critic_learning_rate: Annotated[NotNegative, about("of the critic; 0: learning_rate")] = 0.0
+    critic_learning_rate_schedule: Annotated[
+        str, one_of("same", "constant", "linear"), about("of the critic; same: learning_rate_schedule")
+    ] = "same"
+    standardize_returns: Annotated[
+        bool, about("divide rewards by the running deviation of returns; then they are clipped to -10 to 10")
+    ] = False
     epochs: Annotated[Positive, about("passes over each batch")] = 2
     minibatch: Annotated[Positive, about("agent steps of one gradient step")] = 2048
     clip: Annotated[NotNegative, about("PPO clip range of the probability ratio: 1 - clip to 1 + clip")] = 0.2
+    value_clip: Annotated[
+        NotNegative, about("clip range of the critic's change of a value in an iteration; 0: none")
+    ] = 0.0
+    target_kl: Annotated[
+        NotNegative,
+        about("an iteration takes no more gradient steps once a minibatch's kl is above; 0: none"),
+    ] = 0.0
     entropy_coefficient: Annotated[NotNegative, about("weight of the entropy in the loss")] = 0.005
     uniform_coefficient: Annotated[NotNegative, about("weight of KL(uniform || policy) in the loss")] = 0.0
     max_grad_norm: Annotated[

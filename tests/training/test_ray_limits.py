@@ -2,6 +2,7 @@
 
 from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -25,9 +26,23 @@ def test_overlap_is_refused(tmp_path: Path) -> None:
         ray_ppo.main(check_settings(SMALL | {"out": str(tmp_path), "overlap": True}), quiet=True)
 
 
-def test_a_weight_that_its_loss_does_not_have_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(SettingsError, match=r"uniform_coefficient is 0\.1, which RLlib's PPO does not have"):
-        ray_ppo.main(check_settings(SMALL | {"out": str(tmp_path), "uniform_coefficient": 0.1}), quiet=True)
+@pytest.mark.parametrize(
+    ("name", "value", "others"),
+    [
+        ("uniform_coefficient", 0.1, r"0\.0"),
+        ("critic_learning_rate", 0.1, r"0\.0"),
+        ("critic_learning_rate_schedule", "linear", '"same"'),
+        ("standardize_returns", True, "false"),
+        ("value_clip", 0.1, r"0\.0"),
+        ("target_kl", 0.1, r"0\.0"),
+    ],
+)
+def test_what_its_learner_does_not_have_is_refused(
+    name: str, value: Any, others: str, tmp_path: Path
+) -> None:
+    message = rf"{name} is .*, which RLlib's PPO does not have .*; expected {others}, or --engine local"
+    with pytest.raises(SettingsError, match=message):
+        ray_ppo.main(check_settings(SMALL | {"out": str(tmp_path), name: value}), quiet=True)
 
 
 def test_a_mirrored_policy_is_refused(tmp_path: Path) -> None:

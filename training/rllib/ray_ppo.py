@@ -39,6 +39,11 @@ from rlgym_bridge.user_input.toml_text import toml_value
 
 _PATIENCE: Final = 60.0  # s without any env runner
 _PAUSE: Final = 1.0  # s
+_NOT_IN_RLLIB: Final[Mapping[str, Any]] = {
+    "uniform_coefficient": 0.0, "critic_learning_rate": 0.0, "critic_learning_rate_schedule": "same",
+    "standardize_returns": False, "value_clip": 0.0, "target_kl": 0.0,
+}  # fmt: skip
+"""Settings of learning that only the local engine has, with what the others leave them at."""
 
 
 def main(
@@ -75,11 +80,12 @@ def main(
         raise SettingsError(
             "overlap is true, and --engine rllib plays and learns in turns; expected false, or --engine local"
         )
-    if settings.uniform_coefficient:
-        raise SettingsError(
-            f"uniform_coefficient is {settings.uniform_coefficient}, which RLlib's PPO does not have in its "
-            "loss; expected 0, or --engine local"
-        )
+    for name, default in _NOT_IN_RLLIB.items():
+        if getattr(settings, name) != default:
+            raise SettingsError(
+                f"{name} is {toml_value(getattr(settings, name))}, which RLlib's PPO does not have as this "
+                f"project learns; expected {toml_value(default)}, or --engine local"
+            )
     if settings.mirror:
         raise SettingsError("mirror is true, which --engine rllib does not have; expected --engine local")
     return run(
@@ -156,7 +162,7 @@ class OnCluster:
         """
         learner = self._learner
         self._set({SNAPSHOT: _module_state(learner, learner.snapshots.rows[older])})
-        rate = learner.set_learning_rate()
+        rate, _ = learner.set_learning_rates()
         alone = bool(learner.settings.start_from) and learner.steps < learner.settings.critic_alone
         _of_learners(self._algorithm, lambda one: one.prepare(rate, alone))
         started = time.perf_counter()

@@ -65,7 +65,7 @@ def load_state(folder: Path, settings: TrainingSettings, built: Fingerprint, tas
     # Checkpoints of before these settings had no others.
     found += [
         f"{name} was {before.get(name, default)} and is {now[name]} now"
-        for name, default in (("activation", "relu"), ("layer_norm", False))
+        for name, default in (("activation", "relu"), ("layer_norm", False), ("standardize_returns", False))
         if before.get(name, default) != now[name]
     ]
     if before.get("mirror") and not settings.mirror:  # true may follow false: one half is as it was
