@@ -65,6 +65,10 @@ class TrainingSettings:
         str, about("module:function that returns your RLGym environment; it replaces components")
     ] = ""
 
+    wandb: Annotated[
+        str, about('project of Weights & Biases that gets the curves, too; "": none. Needs the extra wandb')
+    ] = ""
+
     start_from: Annotated[
         str, about("policy folder, or folder of a run, whose policy a new run goes on from")
     ] = ""

@@ -21,6 +21,7 @@ from rich.table import Table
 from rlgym_bridge.sim.play_statistics import means_of
 from rlgym_bridge.training.runs.iteration_times import IterationTimes, mean_times
 from rlgym_bridge.training.runs.progress_table import mend_table
+from rlgym_bridge.training.runs.wandb_run import WandbRun
 from rlgym_bridge.training.selfplay.matches import goals_label
 from rlgym_bridge.training.settings import TrainingSettings
 from rlgym_bridge.user_input.extras import explain_install
@@ -83,6 +84,7 @@ class Progress:
         self._open_table(steps, tuple(self._rivals))
         self._board = _Board(out / "tensorboard", steps, self._tell)
         self._console = PlainConsole(file=sys.stderr, quiet=quiet, markup=False)
+        self._wandb = WandbRun(settings, steps, quiet, self._console.print) if settings.wandb else None
         self._live = Live(console=self._console, auto_refresh=False) if self._console.is_terminal else None
         self._began = time.perf_counter()
         self._last = self._next_line = self._began
@@ -158,6 +160,8 @@ class Progress:
                 scalars[f"time_seconds/{name}"] = seconds
             self._times.append(times)
         self._board.add(scalars, steps)
+        if self._wandb is not None:
+            self._wandb.add(scalars, steps)
         self._recent.append(row)
         self._show(now)
         return row
@@ -263,6 +267,8 @@ class Progress:
         if self._live is not None:
             self._live.stop()
         self._board.close()
+        if self._wandb is not None:
+            self._wandb.close()
         with suppress(OSError):  # `_add_line` has told it
             self._file.close()
 

@@ -29,6 +29,7 @@ from rlgym_bridge.training.runs.lock import Locked
 from rlgym_bridge.training.runs.progress import Progress, say_nothing_left
 from rlgym_bridge.training.runs.restore import DamagedCheckpoint
 from rlgym_bridge.training.runs.stopping import StopAsked
+from rlgym_bridge.training.runs.wandb_run import import_wandb
 from rlgym_bridge.training.selfplay.rivals import newest_rivals
 from rlgym_bridge.training.settings import SettingsError, TrainingSettings
 
@@ -123,6 +124,7 @@ def run(
         OSError: The last checkpoint cannot be written. Where an earlier one cannot, training goes on.
     """
     began = time.perf_counter()
+    import_wandb(settings)
     checkpoints = Checkpoints(Path(settings.out), settings.keep_checkpoints)
     learner, newest, changed = _make_learner(settings, checkpoints, resume, change_simulator)
     if newest is not None and learner.steps >= settings.steps:  # progress.csv stays as it is
