@@ -35,6 +35,7 @@ if TYPE_CHECKING:  # what type checkers and editors see
     from rlgym_bridge.components.player_spec import PlayerSpec, Policy
     from rlgym_bridge.components.relative_obs import RelativeObs
     from rlgym_bridge.components.spec import ComponentSpec
+    from rlgym_bridge.components.table_obs import add_number
     from rlgym_bridge.components.team_obs import TeamObs
     from rlgym_bridge.engines.live import LiveEngine
     from rlgym_bridge.engines.sim import SimEngine
@@ -63,6 +64,7 @@ _HOMES: Final = {
     "SimEngine": "engines.sim",
     "TeamObs": "components.team_obs",
     "VectorEnv": "sim.vector_env",
+    "add_number": "components.table_obs",
     "compare_recordings": "compare.comparison",
     "forecast_ball": "components.ball_ahead",
     "load_policy": "policy.folder",
@@ -97,6 +99,7 @@ __all__ = [
     "SimEngine",
     "TeamObs",
     "VectorEnv",
+    "add_number",
     "compare_recordings",
     "conditions",
     "forecast_ball",

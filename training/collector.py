@@ -78,6 +78,11 @@ class Collectors:
         self._send("restart", seeds)
         self._receive()
 
+    def renew(self, settings: TrainingSettings) -> None:
+        """Make all matches anew by other settings; `restart` begins them."""
+        self._send("renew", [settings] * self.count)
+        self._receive()
+
     def collect(self, seed: tuple[int, ...], snapshot: int) -> Counter[str]:
         """Fill the shared arrays with the next steps of all matches; see `begin` and `finish`."""
         self.begin(seed, snapshot)
@@ -228,6 +233,11 @@ class _Collector:
         self._obs = np.empty(0, np.float32)  # (cars, size) of all matches, after a restart
         self._returns = np.zeros(self._learned.shape)  # of the episodes under way
         self.seconds: dict[str, float] = {}
+
+    def renew(self, settings: TrainingSettings) -> None:
+        """Make all matches anew by other settings, whose matches and cars are the same."""
+        with without_warnings():  # the learner has given them
+            self._env = MixedMatches(settings, self._shape.obs_size)
 
     def restart(self, seed: int) -> None:
         """Begin new episodes in all matches."""

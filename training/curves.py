@@ -16,7 +16,8 @@ import numpy as np
 matplotlib.use("Agg")
 from matplotlib import pyplot as plt
 
-from rlgym_bridge.training.runs.progress_table import read_tables
+from rlgym_bridge.training.runs.progress_table import read_changes, read_tables
+from rlgym_bridge.user_input.arguments import shorten_text
 
 matplotlib.rcParams["text.parse_math"] = False  # a name may hold $
 
@@ -39,11 +40,13 @@ class Curve:
         name: Of its folder.
         steps: `(n,)` agent steps at the end of each segment.
         columns: Means over each segment, `(n,)`, by the names of progress.csv.
+        changes: Agent steps at which settings became others, and which.
     """
 
     name: str
     steps: np.ndarray
     columns: dict[str, np.ndarray]
+    changes: Sequence[tuple[int, str]] = ()
 
     def steps_to(self, touches: float) -> float:
         """Return the end of the first segment with as many touches; infinite if there is none."""
@@ -68,7 +71,7 @@ def read_curve(run: Path, points: int = 100) -> Curve:
     columns, used = {}, np.unique(segment)
     for name in SHOWN:
         columns[name] = np.array([_mean(table[name][segment == one]) for one in used])
-    return Curve(run.name, ends[used], columns)
+    return Curve(run.name, ends[used], columns, read_changes(run))
 
 
 def _mean(values: np.ndarray) -> float:
@@ -76,12 +79,29 @@ def _mean(values: np.ndarray) -> float:
     return float(known.mean()) if len(known) else math.nan
 
 
+def _by_steps(changes: Sequence[tuple[int, str]]) -> dict[int, list[str]]:
+    """Return the texts of changes by their agent steps, cut to what a picture has room for."""
+    found: dict[int, list[str]] = {}
+    for steps, text in changes:
+        found.setdefault(steps, []).append(shorten_text(text))
+    return found
+
+
 def draw(curves: Sequence[Curve], path: Path) -> None:
-    """Draw touches, goals and rating over steps: a line for each run, and the spread of several."""
+    """Draw touches, goals and rating over steps: a line for each run, and the spread of several.
+
+    A dotted line marks where settings became others, and which.
+    """
     figure, every = plt.subplots(1, len(SHOWN), figsize=(12, 3.6), layout="constrained")
     for axes, (name, title) in zip(every, SHOWN.items(), strict=True):
         for curve in curves:
-            axes.plot(curve.steps / 1e6, curve.columns[name], linewidth=1, label=curve.name)
+            (line,) = axes.plot(curve.steps / 1e6, curve.columns[name], linewidth=1, label=curve.name)
+            for steps, texts in _by_steps(curve.changes).items():
+                axes.axvline(steps / 1e6, color=line.get_color(), linestyle=":", linewidth=1)
+                axes.text(
+                    steps / 1e6, 0.98, "\n".join(texts), transform=axes.get_xaxis_transform(), rotation=90,
+                    ha="right", va="top", fontsize="xx-small", color=line.get_color(),
+                )  # fmt: skip
         if len(curves) > 1:
             shared = min((curve.steps for curve in curves), key=lambda steps: float(steps[-1]))
             lines = [np.interp(shared, curve.steps, curve.columns[name]) for curve in curves]

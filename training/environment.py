@@ -46,6 +46,12 @@ _READ_BY: Final = {
 }  # fmt: skip
 """Settings that nobody reads but the functions of a module, by the standard one that does."""
 
+LIVE: Final = (
+    *_READ_BY["reward"], "my", "learning_rate", "learning_rate_schedule", "critic_learning_rate",
+    "critic_learning_rate_schedule",
+)  # fmt: skip
+"""Settings that a person may change while a run goes on; they act from the next checkpoint on."""
+
 
 _DEFAULTS: Final = {field.name: getattr(TrainingSettings(), field.name) for field in fields(TrainingSettings)}
 

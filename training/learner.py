@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from rlgym_bridge.components.user_errors import describe_error
 from rlgym_bridge.policy.manifest import Normalisation
 from rlgym_bridge.policy.shape import PolicyShape
 from rlgym_bridge.policy.torch_network import Critic, PolicyNetwork
@@ -120,6 +121,29 @@ class PPOLearner:
         self.scale = RunningScale.of_size(self.shape.obs_size)
         self.return_scale = RunningScale.of_size(1)
         self.snapshots = Snapshots(settings.snapshots, self.packed())
+
+    def renew(self, settings: TrainingSettings) -> None:
+        """Go on with settings of which those in `environment.LIVE` alone are others.
+
+        Raises:
+            SettingsError: The components cannot be made of them, or observation and actions become others.
+        """
+        task = Task(settings)
+        try:
+            task.check()
+        except SettingsError:
+            raise
+        except (Exception, SystemExit) as error:  # whatever one's own components may raise
+            raise SettingsError(
+                f"the components of {task.name} do not fit: {describe_error(error)}"
+            ) from error
+        if task.named() != self._task.named():
+            raise SettingsError(f"the observation or the parser of {task.name} would be another one")
+        self.settings, self._task = settings, task
+
+    def name_unread(self) -> str:
+        """Say which settings no component reads; "" for none."""
+        return self._task.name_unread()
 
     def packed(self) -> np.ndarray:
         """Return the policy as a row of numbers.

@@ -25,7 +25,7 @@ from rlgym_bridge.training.learner import ACTIONS, ARENAS, ORDER, Diverged, PPOL
 from rlgym_bridge.training.returns import estimate_advantages
 from rlgym_bridge.training.runs.checkpoints import has_checkpoint
 from rlgym_bridge.training.runs.iteration_times import IterationTimes
-from rlgym_bridge.training.runs.run import Iteration, Summary, run
+from rlgym_bridge.training.runs.run import Iteration, ReadAgain, Summary, run
 from rlgym_bridge.training.settings import TrainingSettings
 
 SUMMED: Final = ("policy_loss", "value_loss", "entropy", "uniform_divergence", "kl", "clip_fraction")
@@ -42,10 +42,10 @@ MOST_IMPORTANCE: Final = 2.0
 
 def main(
     settings: TrainingSettings, resume: bool = False, quiet: bool = False, change_simulator: bool = False,
-    rewards: bool = False,
+    rewards: bool = False, read_again: ReadAgain | None = None,
 ) -> Summary:  # fmt: skip
     """Train on this machine; arguments and errors are those of `rlgym_bridge.training.runs.run.run`."""
-    return run(settings, Local, resume, quiet, change_simulator, rewards)
+    return run(settings, Local, resume, quiet, change_simulator, rewards, read_again)
 
 
 class Local:
@@ -81,6 +81,11 @@ class Local:
             self._collectors.finish()
             self._playing = False
         self._collectors.restart((self._learner.settings.seed, self._learner.steps, ARENAS))
+
+    def renew(self, settings: TrainingSettings) -> None:
+        """Go on with other settings, see `PPOLearner.renew`, before a `restart`; nothing is being played."""
+        self._learner.renew(settings)
+        self._collectors.renew(settings)
 
     def iterate(self, older: int) -> Iteration:
         """Play one batch and learn from it; with `overlap` play the next one meanwhile.

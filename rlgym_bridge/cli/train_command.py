@@ -128,10 +128,10 @@ def run(options: argparse.Namespace) -> int:
     if options.profile is not None:
         return _profile(options, settings)
     train = _engine(options)  # imported late, so that --help and a mistyped key take no time
+    again = None if files == [DEFAULTS] else lambda: make_settings(read_settings(*files), files, changes)
+    flags = options.resume, options.quiet, options.simulator is not None, options.rewards
     try:
-        summary = train(
-            settings, options.resume, options.quiet, options.simulator is not None, options.rewards
-        )
+        summary = train(settings, *flags, again)
     except KeyboardInterrupt as error:
         error.add_note("what was learned after the last checkpoint is lost")
         raise

@@ -4,7 +4,7 @@ MatchState (matches, columns) -> table of the layout -> (matches, cars, size) fl
 """
 
 from abc import abstractmethod
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, Final, Generic, Protocol, TypeVar
 
 import numpy as np
@@ -12,6 +12,8 @@ from rlgym.api import ObsBuilder
 from rlgym.rocket_league.api import GameState
 
 from rlgym_bridge.components.batch_base import car_of
+from rlgym_bridge.components.given_arrays import describe_array, is_number_array
+from rlgym_bridge.components.user_errors import locate_function
 from rlgym_bridge.rlgym_state import cars_by_agent, from_rlgym
 from rlgym_bridge.state import Layout, MatchState, layout_of
 from rlgym_bridge.user_input.arguments import check_number, check_whole
@@ -37,6 +39,7 @@ class NamedNumber(Protocol):
 
 Number = TypeVar("Number", bound=NamedNumber)
 Table = TypeVar("Table")
+Builder = TypeVar("Builder", bound="TableObs[Any, Any]")
 
 
 class TableObs(ObsBuilder[Any, np.ndarray, GameState[Any], tuple[str, int]], Generic[Number, Table]):
@@ -165,3 +168,43 @@ class TableObs(ObsBuilder[Any, np.ndarray, GameState[Any], tuple[str, int]], Gen
         allies, enemies = (blue, orange) if car < layout.blue else (orange, blue)
         allies.remove(car)
         return allies, enemies
+
+
+def add_number(builder: type[Builder]) -> Callable[[Callable[[MatchState], np.ndarray]], type[Builder]]:
+    """Make an observation of a function: what `builder` shows, and one number more; a decorator.
+
+    The function takes N matches and returns the number of every car, `(N, cars)`. In its place stands the
+    class of the observation, which a policy folder can name. The number has the function's name.
+
+    Args:
+        builder: An observation of this project, or one that this decorator has made.
+    """
+
+    def extend(function: Callable[[MatchState], np.ndarray]) -> type[Builder]:
+        base: Any = builder
+
+        class Extended(base):
+            def get_obs_space(self, agent: Hashable) -> tuple[str, int]:
+                kind, size = super().get_obs_space(agent)
+                return kind, size + 1 if size > 0 else size  # not known before the first match
+
+            def names(self, blue: int, orange: int, car: int = 0) -> tuple[str, ...]:
+                return (*super().names(blue, orange, car), function.__name__)
+
+            def build_batch(self, state: MatchState, cars: Sequence[int] | None = None) -> np.ndarray:
+                numbers = function(state)
+                expected = (state.matches, state.layout.cars)
+                if not is_number_array(numbers) or numbers.shape != expected:
+                    raise ValueError(
+                        f"{function.__name__} gave {describe_array(numbers)}, expected an array {expected} "
+                        f"of numbers: matches and cars{locate_function(function)}"
+                    )
+                own = numbers if cars is None else numbers[:, list(cars)]
+                seen = super().build_batch(state, cars)
+                return np.concatenate([seen, own[..., None]], -1, dtype=np.float32, casting="same_kind")
+
+        Extended.__name__ = Extended.__qualname__ = function.__name__
+        Extended.__module__, Extended.__doc__ = function.__module__, function.__doc__
+        return Extended
+
+    return extend

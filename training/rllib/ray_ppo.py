@@ -30,7 +30,7 @@ from rlgym_bridge.training.returns import RunningScale
 from rlgym_bridge.training.rllib.cluster import cluster
 from rlgym_bridge.training.rllib.self_play_learner import SelfPlayLearner
 from rlgym_bridge.training.rllib.self_play_runner import MAIN, SNAPSHOT, SelfPlayRunner
-from rlgym_bridge.training.runs.run import Iteration, Summary, run
+from rlgym_bridge.training.runs.run import Iteration, ReadAgain, Summary, run
 from rlgym_bridge.training.selfplay.policy_rows import tensors_of
 from rlgym_bridge.training.selfplay.rivals import newest_rivals
 from rlgym_bridge.training.settings import SettingsError, TrainingSettings
@@ -52,6 +52,7 @@ def main(
     quiet: bool = False,
     change_simulator: bool = False,
     rewards: bool = False,
+    read_again: ReadAgain | None = None,
     address: str | None = None,
 ) -> Summary:
     """Train with RLlib; see `rlgym_bridge.training.runs.run.run`.
@@ -62,6 +63,7 @@ def main(
         quiet: Show nothing.
         change_simulator: Let a resumed run have another simulator than before.
         rewards: Show what each part of the reward gives.
+        read_again: See `run`; changes are named, and act at `--resume`.
         address: Of a Ray cluster, `"auto"` for the one of this machine; None makes one that listens on
             loopback alone and ends with the run.
 
@@ -149,6 +151,14 @@ class OnCluster:
         """
         if newest_rivals(self._learner.settings):
             self.ask_runners(lambda runner: runner.renew_rivals())
+
+    def renew(self, settings: TrainingSettings) -> None:
+        """Refuse other settings: the env runners of a cluster keep theirs.
+
+        Raises:
+            SettingsError: Always.
+        """
+        raise SettingsError("--engine rllib takes no other settings while it runs")
 
     def iterate(self, older: int) -> Iteration:
         """Play one batch and learn from it.

@@ -20,7 +20,12 @@ from rich.table import Table
 
 from rlgym_bridge.sim.play_statistics import means_of
 from rlgym_bridge.training.runs.iteration_times import IterationTimes, mean_times
-from rlgym_bridge.training.runs.progress_table import mend_table
+from rlgym_bridge.training.runs.progress_table import (
+    CHANGES_FILE,
+    add_changes,
+    forget_changes,
+    mend_table,
+)
 from rlgym_bridge.training.runs.wandb_run import WandbRun
 from rlgym_bridge.training.selfplay.matches import goals_label
 from rlgym_bridge.training.settings import TrainingSettings
@@ -29,7 +34,9 @@ from rlgym_bridge.user_input.plain_console import PlainConsole
 
 try:
     from tensorboard.compat.proto.event_pb2 import Event, SessionLog
-    from tensorboard.compat.proto.summary_pb2 import Summary
+    from tensorboard.compat.proto.summary_pb2 import Summary, SummaryMetadata
+    from tensorboard.compat.proto.tensor_pb2 import TensorProto
+    from tensorboard.compat.proto.types_pb2 import DT_STRING
     from tensorboard.summary.writer.record_writer import RecordWriter
 except ImportError as missing:
     raise ImportError(f"training needs tensorboard: {explain_install('train')}") from missing
@@ -82,6 +89,7 @@ class Progress:
         out.mkdir(parents=True, exist_ok=True)
         self._path, self._failed = out / "progress.csv", False  # to write its latest line
         self._open_table(steps, tuple(self._rivals))
+        forget_changes(out, steps)
         self._board = _Board(out / "tensorboard", steps, self._tell)
         self._console = PlainConsole(file=sys.stderr, quiet=quiet, markup=False)
         self._wandb = WandbRun(settings, steps, quiet, self._console.print) if settings.wandb else None
@@ -105,8 +113,24 @@ class Progress:
         total, out = self._settings.steps, self._settings.out
         if self._first:
             self._console.print(f"{out}: going on from {self._first:,} of {total:,} steps", soft_wrap=True)
+        self.change(self._first, changed)
+
+    def change(self, steps: int, changed: Mapping[str, str]) -> None:
+        """Say and keep which settings are others from some agent steps on, and how."""
         for name, change in changed.items():
-            self._console.print(f"changed: {name} {change}", soft_wrap=True)
+            self.say(f"changed: {name} {change}")
+        if not changed:
+            return
+        text = ", ".join(f"{name} {change}" for name, change in changed.items())
+        self._board.note("changed", text, steps)
+        try:
+            add_changes(self._path.parent, steps, changed)
+        except OSError as error:
+            self._tell(self._path.with_name(CHANGES_FILE), error)
+
+    def say(self, line: str) -> None:
+        """Print a line."""
+        self._console.print(line, soft_wrap=True)
 
     def end(self, steps: int, stopped: bool) -> None:
         """Say how it ended."""
@@ -365,7 +389,16 @@ class _Board:
             scalars: Numbers by tag.
             steps: Agent steps trained so far.
         """
-        values = [Summary.Value(tag=name, simple_value=value) for name, value in scalars.items()]
+        self._add([Summary.Value(tag=name, simple_value=value) for name, value in scalars.items()], steps)
+
+    def note(self, tag: str, text: str, steps: int) -> None:
+        """Write a text, which TensorBoard shows beside the curves."""
+        content = TensorProto(dtype=DT_STRING, string_val=[text.encode()])
+        content.tensor_shape.dim.add().size = 1
+        kind = SummaryMetadata(plugin_data=SummaryMetadata.PluginData(plugin_name="text"))
+        self._add([Summary.Value(tag=f"{tag}/text_summary", tensor=content, metadata=kind)], steps)
+
+    def _add(self, values: Sequence[Any], steps: int) -> None:
         event = Event(wall_time=time.time(), step=steps, summary=Summary(value=values))
         try:
             if not self._path.exists():

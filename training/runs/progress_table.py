@@ -6,7 +6,7 @@ A table that lacks a new column is put aside as progress.1.csv, then progress.2.
 import io
 import re
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -15,6 +15,9 @@ import numpy as np
 from rlgym_bridge.user_input.arguments import show_value
 from rlgym_bridge.user_input.durable_files import write_durably
 from rlgym_bridge.user_input.text_files import read_bytes
+
+CHANGES_FILE: Final = "changes.csv"
+"""Beside a table: which settings became others, and from which agent steps on."""
 
 _OLDER: Final = re.compile(r"progress\.(\d{1,9})\.csv")
 _MOST_STEPS: Final = 10**15  # a million times what runs have
@@ -86,6 +89,41 @@ def read_tables(run: Path, names: Sequence[str]) -> dict[str, np.ndarray]:
     if not kept:
         raise ValueError(f"{newest} has no lines yet")
     return {name: np.concatenate([table[name] for table in reversed(kept)]) for name in names}
+
+
+def add_changes(run: Path, steps: int, changed: Mapping[str, str]) -> None:
+    """Add settings that changed to those of a run's `CHANGES_FILE`.
+
+    Args:
+        run: Folder of the run.
+        steps: Agent steps from which on they act.
+        changed: How, by name.
+    """
+    _write_changes(run, [*read_changes(run), *((steps, f"{name} {how}") for name, how in changed.items())])
+
+
+def forget_changes(run: Path, steps: int) -> None:
+    """Take out changes at as many agent steps or more: the run goes on from there."""
+    found = read_changes(run)
+    kept = [change for change in found if change[0] < steps]
+    if len(kept) < len(found):
+        _write_changes(run, kept)
+
+
+def read_changes(run: Path) -> list[tuple[int, str]]:
+    """Return the changes of a run's settings: agent steps, and `goal 10.0 -> 5.0`, but for damaged lines."""
+    path = run / CHANGES_FILE
+    found = []
+    for line in _read(path).splitlines()[1:] if path.is_file() else ():
+        steps, _, text = line.partition(",")
+        if steps.isascii() and steps.isdecimal() and len(steps) < 16:
+            found.append((int(steps), text))
+    return found
+
+
+def _write_changes(run: Path, changes: Sequence[tuple[int, str]]) -> None:
+    lines = ["steps,change", *(f"{steps},{text}" for steps, text in changes)]
+    write_durably(run, {CHANGES_FILE: "".join(f"{line}\n" for line in lines).encode()})
 
 
 def _older(run: Path) -> list[tuple[int, Path]]:

@@ -6,7 +6,7 @@ PPOLearner: all that a checkpoint holds -> engine: plays and learns -> progress,
 import os
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, Self
@@ -22,16 +22,21 @@ from rlgym_bridge.policy.files import (
 from rlgym_bridge.policy.run_modules import RUN_FILE, write_run_modules
 from rlgym_bridge.sim.simulator import DeadMatches
 from rlgym_bridge.sim.vector_env import MOST_DEAD
+from rlgym_bridge.training.environment import LIVE
 from rlgym_bridge.training.learner import PPOLearner
 from rlgym_bridge.training.runs.checkpoints import Checkpoints, has_checkpoint
 from rlgym_bridge.training.runs.iteration_times import IterationTimes
 from rlgym_bridge.training.runs.lock import Locked
+from rlgym_bridge.training.runs.policy_output import describe_changes, recorded_settings
 from rlgym_bridge.training.runs.progress import Progress, say_nothing_left
 from rlgym_bridge.training.runs.restore import DamagedCheckpoint
 from rlgym_bridge.training.runs.stopping import StopAsked
 from rlgym_bridge.training.runs.wandb_run import import_wandb
 from rlgym_bridge.training.selfplay.rivals import newest_rivals
 from rlgym_bridge.training.settings import SettingsError, TrainingSettings
+
+ReadAgain = Callable[[], TrainingSettings]
+"""Reads the files of settings of a run as they are now; raises SettingsError."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +80,13 @@ class Engine(Protocol):
         Rivals that are training runs play their newest checkpoints from now on.
         """
 
+    def renew(self, settings: TrainingSettings) -> None:
+        """Go on with settings of which those in `environment.LIVE` alone are others; `restart` follows.
+
+        Raises:
+            SettingsError: They do not fit; all stays as it was.
+        """
+
     def iterate(self, older: int) -> Iteration:
         """Play one batch, in some matches against the snapshot number `older`, and learn from it."""
         ...
@@ -105,6 +117,7 @@ class Summary:
 def run(
     settings: TrainingSettings, engine_of: Callable[[PPOLearner], Engine], resume: bool = False,
     quiet: bool = False, change_simulator: bool = False, rewards: bool = False,
+    read_again: ReadAgain | None = None,
 ) -> Summary:  # fmt: skip
     """Train until the last step, or until asked to stop.
 
@@ -115,6 +128,7 @@ def run(
         quiet: Show nothing.
         change_simulator: Let a resumed run have another simulator than before; otherwise that is refused.
         rewards: Show what each part of the reward gives.
+        read_again: Reads the files of settings: what changes in them acts from the next checkpoint on.
 
     Raises:
         SettingsError: A setting, the folder or the checkpoint does not fit, or `resume` contradicts them.
@@ -140,28 +154,73 @@ def run(
     ):
         write_run_modules(Path(settings.out), learner.modules)
         progress.begin(learner.about(engine.count), learner.explain_rounding(engine.count), changed)
-        restart = True
+        restart, changes = True, Changes(read_again, learner, engine, progress)
         while learner.steps < settings.steps and not stop:
             before = learner.steps
             # A resumed run has no matches under way, so all begin new ones at checkpoints, to be equal.
             if restart:
                 engine.restart()
                 progress.show_rivals(newest_rivals(settings))
-            done = _iterate(learner, engine)
-            stats = {**done.stats, "rating": learner.snapshots.ladder.rating}
-            row = progress.report(learner.steps, done.steps, done.counts, stats, done.times)
-            dead += done.counts.get("dead_matches", 0.0)
-            _check_dead(dead)
+            done, row = _iterate(learner, engine, progress)
+            dead = _count_dead(dead, done)
             restart = has_checkpoint(settings, before, learner.steps)
             if restart:
                 engine.bring()
                 newest = _try_to_save(learner, checkpoints, progress) or newest
+                changes.take()
         if newest is None or newest.name != str(learner.steps):
-            engine.bring()
-            newest = learner.save(checkpoints)
-            progress.saved(newest)
+            newest = _save_last(learner, engine, checkpoints, progress)
         progress.end(learner.steps, stopped := learner.steps < settings.steps)
     return Summary(learner.steps, time.perf_counter() - began, newest, stopped, row)
+
+
+class Changes:
+    """The settings that a person changes in their files while a run goes on.
+
+    Args:
+        read: Reads the files; None: there are none.
+        learner: Whose settings change.
+        engine: Is told of them.
+        progress: Says and keeps what changed, and what does not.
+    """
+
+    def __init__(
+        self, read: ReadAgain | None, learner: PPOLearner, engine: Engine, progress: Progress
+    ) -> None:
+        self._read, self._learner, self._engine, self._progress = read, learner, engine, progress
+        self._seen, self._told = None if read is None else read(), ""
+
+    def take(self) -> None:
+        """Look at the files, and let what is new in them act from now on, where it may."""
+        if self._read is None or self._seen is None:
+            return
+        learner, say, before = self._learner, self._progress.say, self._seen
+        try:
+            now = self._seen = self._read()
+        except SettingsError as error:
+            if str(error) != self._told:
+                say(f"{error}; training goes on with the settings before")
+            self._told = str(error)
+            return
+        if now == before:
+            return
+        changed = describe_changes(recorded_settings(before), now)
+        for name in (one for one in changed if one not in LIVE):
+            say(
+                f"not changed: {name} {changed[name]}; it acts once the run is stopped and goes on (--resume)"
+            )
+        settings = replace(learner.settings, **{name: getattr(now, name) for name in LIVE})
+        how = describe_changes(recorded_settings(learner.settings), settings)
+        if not how:
+            return
+        try:
+            self._engine.renew(settings)
+        except SettingsError as error:
+            say(f"not changed: {', '.join(how)}: {error}; training goes on with the settings before")
+            return
+        self._progress.change(learner.steps, how)
+        if unread := learner.name_unread():
+            say(unread)
 
 
 def _check_places(out: Path) -> None:
@@ -172,7 +231,7 @@ def _check_places(out: Path) -> None:
     """
     above = next(path for path in (out, *out.absolute().parents) if os.path.lexists(path))
     folders = {above: "the run", out / CHECKPOINTS: "checkpoints", out / "tensorboard": "TensorBoard's files"}
-    files = (RUN_FILE, "progress.csv", "training.lock", f"{CHECKPOINTS}/{LATEST}")
+    files = (RUN_FILE, "progress.csv", "changes.csv", "training.lock", f"{CHECKPOINTS}/{LATEST}")
     expected = {path: (True, f"a folder for {content}") for path, content in folders.items()}
     expected |= {out / name: (False, "a file, which training writes") for name in files}
     for path, (is_folder, words) in expected.items():
@@ -183,24 +242,44 @@ def _check_places(out: Path) -> None:
             )
 
 
-def _iterate(learner: PPOLearner, engine: Engine) -> Iteration:
-    """Play and learn one batch; the learner counts its steps, and its goals against an older version."""
+def _iterate(
+    learner: PPOLearner, engine: Engine, progress: Progress
+) -> tuple[Iteration, Mapping[str, float]]:
+    """Play and learn one batch, and report it; return that and its line of the table.
+
+    The learner counts its steps, and its goals against an older version.
+    """
     older = learner.draw_older()
     done = engine.iterate(older)
     goals = int(done.counts["goals_against_snapshot"]), int(done.counts["snapshot_goals"])
     learner.snapshots.ladder.count(older, *goals, seed=learner.steps)
     learner.steps += done.steps
-    return done
+    stats = {**done.stats, "rating": learner.snapshots.ladder.rating}
+    return done, progress.report(learner.steps, done.steps, done.counts, stats, done.times)
 
 
-def _check_dead(matches: float) -> None:
-    """Raise DeadMatches where too many matches have died in all collectors together."""
+def _count_dead(before: float, done: Iteration) -> float:
+    """Return how many matches have died in all collectors together, with those of an iteration.
+
+    Raises:
+        DeadMatches: They are too many.
+    """
+    matches = before + done.counts.get("dead_matches", 0.0)
     if matches >= MOST_DEAD:
         raise DeadMatches(
             f"{matches:.0f} matches have died inside the simulator, expected fewer than {MOST_DEAD}: the "
             "warnings above name them; report these with the settings of the run",
             [],
         )
+    return matches
+
+
+def _save_last(learner: PPOLearner, engine: Engine, checkpoints: Checkpoints, progress: Progress) -> Path:
+    """Write the last checkpoint, which has to be written."""
+    engine.bring()
+    folder = learner.save(checkpoints)
+    progress.saved(folder)
+    return folder
 
 
 def _try_to_save(learner: PPOLearner, checkpoints: Checkpoints, progress: Progress) -> Path | None:
