@@ -66,8 +66,8 @@ def draw(folder: Path, picture: Path) -> None:
         place.set(title=title, xlabel="agent steps, millions")
         place.grid(alpha=0.3)
     axes[0, 0].set_yscale("log")
-    axes[0, 0].legend(fontsize="small")
-    figure.savefig(picture, dpi=90)
+    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=len(RUNS))
+    figure.savefig(picture, dpi=80)
 
 
 if __name__ == "__main__":
