@@ -25,13 +25,13 @@ from rlgym_bridge.cli.real_match import running_server
 from rlgym_bridge.cli.server_options import add_embedded_options, add_server_option
 from rlgym_bridge.client.agent_connections import is_own_server
 from rlgym_bridge.components.user_errors import describe_error
-from rlgym_bridge.field_test.field_conclusion import conclude_field_test
-from rlgym_bridge.field_test.field_pack import open_field_pack, write_field_pack
-from rlgym_bridge.field_test.field_report import compare_pack, read_field_test
-from rlgym_bridge.field_test.nameless import copy_without_names, hide_personal
-from rlgym_bridge.field_test.pack_parts import FORMAT, PARTS, RECORDED, AboutPack, PartOutcome
-from rlgym_bridge.field_test.scene_list import all_scenes
 from rlgym_bridge.server import ConfigError, Impairments
+from rlgym_bridge.trials.field_conclusion import conclude_field_test
+from rlgym_bridge.trials.field_pack import open_field_pack, write_field_pack
+from rlgym_bridge.trials.field_report import compare_pack, read_field_test
+from rlgym_bridge.trials.nameless import copy_without_names, hide_personal
+from rlgym_bridge.trials.pack_parts import FORMAT, PARTS, RECORDED, AboutPack, PartOutcome
+from rlgym_bridge.trials.scene_list import all_scenes
 from rlgym_bridge.user_input.nearest_key import check_names
 from rlgym_bridge.user_input.text_files import escape_controls
 

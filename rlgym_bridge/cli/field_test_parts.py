@@ -17,16 +17,16 @@ from rlgym_bridge.cli.shipped import find_shipped_folder
 from rlgym_bridge.cli.timing_command import measure_timing
 from rlgym_bridge.client.own_players import agents_of, match_of, with_own_ids
 from rlgym_bridge.dialect import Dialect
-from rlgym_bridge.field_test.client_recording import ClientRecording, RecordedScript
-from rlgym_bridge.field_test.nameless import hide_personal
-from rlgym_bridge.field_test.pack_parts import MatchPart, ProbePart, ScenesPart, TimingPart
-from rlgym_bridge.field_test.scene_battery import SceneBattery, ticks_of
-from rlgym_bridge.field_test.scripted_scene import ScriptedScene
 from rlgym_bridge.game import TICKS_PER_SECOND
 from rlgym_bridge.policy.load_player import CHASER
-from rlgym_bridge.probe import Probe
-from rlgym_bridge.probe.client import PacketScript, Players, match_of_two
 from rlgym_bridge.server import Impairments, MatchServer, ServerError
+from rlgym_bridge.trials import Probe
+from rlgym_bridge.trials.client import PacketScript, Players, match_of_two
+from rlgym_bridge.trials.client_recording import ClientRecording, RecordedScript
+from rlgym_bridge.trials.nameless import hide_personal
+from rlgym_bridge.trials.pack_parts import MatchPart, ProbePart, ScenesPart, TimingPart
+from rlgym_bridge.trials.scene_battery import SceneBattery, ticks_of
+from rlgym_bridge.trials.scripted_scene import ScriptedScene
 from rlgym_bridge.user_input.text_files import parse_json, read_text
 
 PROBE_SECONDS: Final = 110.0

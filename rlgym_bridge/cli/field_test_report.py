@@ -10,11 +10,11 @@ from rich.table import Table
 from rlgym_bridge.compare.comparison_result import Comparison
 from rlgym_bridge.compare.sentences import short, told_untried
 from rlgym_bridge.dialect import POINTS
-from rlgym_bridge.field_test.field_conclusion import SIMULATOR_NAMES, conclude_field_test, parts_left_out
-from rlgym_bridge.field_test.field_report import FieldReport, KindError
-from rlgym_bridge.field_test.followed_scenes import SCENE_HORIZONS
-from rlgym_bridge.field_test.pack_parts import MatchPart, ProbePart, TimingPart
 from rlgym_bridge.game import TICKS_PER_SECOND
+from rlgym_bridge.trials.field_conclusion import SIMULATOR_NAMES, conclude_field_test, parts_left_out
+from rlgym_bridge.trials.field_report import FieldReport, KindError
+from rlgym_bridge.trials.followed_scenes import SCENE_HORIZONS
+from rlgym_bridge.trials.pack_parts import MatchPart, ProbePart, TimingPart
 from rlgym_bridge.user_input.arguments import count_of
 
 _BODIES = {"other": "struck car"}  # names of bodies that do not speak for themselves

@@ -14,14 +14,14 @@ from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files
 from rlgym_bridge.components.spec import Components, ComponentSpec, component_factory
 from rlgym_bridge.game import HITBOX_NAMES, TICKS_PER_SECOND
-from rlgym_bridge.parity.check import compare
-from rlgym_bridge.parity.mismatches import Parity
 from rlgym_bridge.policy.environment_facts import read_environment
 from rlgym_bridge.policy.files import policy_path
 from rlgym_bridge.policy.folder import load_policy
 from rlgym_bridge.policy.run_modules import run_modules
 from rlgym_bridge.project.this_project import run_folder
 from rlgym_bridge.server import ConfigError
+from rlgym_bridge.trials.check import compare
+from rlgym_bridge.trials.mismatches import Parity
 from rlgym_bridge.user_input.arguments import count_of
 from rlgym_bridge.user_input.user_modules import add_module_folders
 

@@ -18,9 +18,9 @@ from rlgym_bridge.cli.server_options import add_embedded_options, add_server_opt
 from rlgym_bridge.client.agent_connections import NoServer
 from rlgym_bridge.client.own_players import agents_of, with_own_ids
 from rlgym_bridge.dialect import OTHER_SERVER, OWN_SERVER
-from rlgym_bridge.probe import Probe, ProbeReport
-from rlgym_bridge.probe.client import Players, match_of_two
 from rlgym_bridge.server import ConfigError, Impairments, MatchServer
+from rlgym_bridge.trials import Probe, ProbeReport
+from rlgym_bridge.trials.client import Players, match_of_two
 
 SIM_SECONDS: Final = 240.0
 """Wall time after which the probe ends whatever it knows."""

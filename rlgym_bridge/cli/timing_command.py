@@ -15,9 +15,9 @@ from rlgym_bridge.cli.real_match import START_SECONDS
 from rlgym_bridge.cli.server_options import add_server_option
 from rlgym_bridge.client.agent_connections import AgentConnections, NoServer
 from rlgym_bridge.client.own_players import agents_of, match_of, with_own_ids
-from rlgym_bridge.compare.timing_report import Exchange, TimingReport, judge, number_of, numbered
 from rlgym_bridge.game import PLAYING_PHASES, TICKS_PER_SECOND
 from rlgym_bridge.server import MatchServer
+from rlgym_bridge.trials.timing_report import Exchange, TimingReport, judge, number_of, numbered
 
 _PATIENCE: Final = 20.0  # s for each step of the embedded server's handshake
 _SILENCE: Final = 30.0  # s without a packet after which the server is given up

@@ -14,11 +14,11 @@ from rlgym_bridge.cli import main
 from rlgym_bridge.components.default_obs import DefaultObs
 from rlgym_bridge.components.spec import ComponentSpec
 from rlgym_bridge.packets.decoder import Decoder
-from rlgym_bridge.parity import check as parity
-from rlgym_bridge.parity import observation_check
 from rlgym_bridge.sim import simulator, state_estimator
 from rlgym_bridge.sim.simulator import ROCKETSIM2
 from rlgym_bridge.state import MatchState
+from rlgym_bridge.trials import check as parity
+from rlgym_bridge.trials import observation_check
 from tests.support.foreign_env import ENV
 from tests.support.policy_folders import make_module, random_weights, save
 

@@ -9,7 +9,7 @@ from rlbot import flat
 
 from rlgym_bridge.cli import main
 from rlgym_bridge.cli.timing_command import advice
-from rlgym_bridge.compare.timing_report import Exchange, judge, number_of, numbered
+from rlgym_bridge.trials.timing_report import Exchange, judge, number_of, numbered
 
 
 def measured(tmp_path: Path, *words: str) -> dict:
