@@ -50,8 +50,8 @@ def test_the_live_side_knows_neither_server_nor_simulator(path: Path) -> None:
 
 
 PROBE = (
-    "battery", "boost_and_slide", "cadence", "client", "contact", "findings", "frames", "goal", "jumps",
-    "kickoff", "latency", "pad_watch", "probe_scene", "wheel_landings",
+    "driving_scenes", "findings", "input_latency", "jump_scenes", "match_flow", "probe", "scene_player",
+    "script_client",
 )  # fmt: skip
 """Modules of `trials` that a server's packets are judged by."""
 

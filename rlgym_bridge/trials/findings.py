@@ -1,30 +1,45 @@
-"""Findings of the probe: values of the dialect's points, measured facts, and the whole report."""
+"""Findings of the probe: values of the dialect's points, measured facts, and the whole report.
+
+The report is also read from packs of others, so every field has its limits.
+"""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any, Self
 
-from rlgym_bridge.dialect import POINTS, Dialect
+import msgspec
+from msgspec import Meta, Struct
+
+from rlgym_bridge.dialect import POINTS
 from rlgym_bridge.user_input.toml_text import toml_line
+
+Sentence = Annotated[str, Meta(max_length=2000)]
+Name = Annotated[str, Meta(max_length=100)]
+Count = Annotated[int, Meta(ge=0, le=2**53)]
+Amount = Annotated[float, Meta(ge=-1e12, le=1e12)]
+Sentences = Annotated[list[Sentence], Meta(max_length=200)]
+Words = Annotated[dict[Name, Sentence], Meta(max_length=100)]
+
+TIMING: Mapping[str, tuple[type, str]] = {
+    "input_latency": (int, "ticks"), "packets_per_second": (float, ""),
+}  # fmt: skip
+"""Points that are no words, each with its type and unit."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """The value of one point of the dialect, with its evidence.
+    """The value of one point, with its evidence.
 
     Attributes:
-        point: Its name in `POINTS`, or "input_latency" or "packets_per_second".
         value: Its value; None where it could not be found.
         evidence: What was seen, or why no value was found.
     """
 
-    point: str
     value: str | None
     evidence: str
 
 
-@dataclass(frozen=True)
-class Fact:
+class Fact(Struct, frozen=True):
     """A measured number, with RocketSim's for comparison.
 
     Attributes:
@@ -32,55 +47,67 @@ class Fact:
         value: The number; None where it was not seen.
         expected: RocketSim's number.
         unit: Unit of both.
-        tolerance: Difference up to which they count as equal.
+        differs: Whether it was measured and differs from RocketSim's.
     """
 
-    name: str
-    value: float | None
-    expected: float
-    unit: str
-    tolerance: float
+    name: Sentence
+    value: Amount | None
+    expected: Amount
+    unit: Name
+    differs: bool
 
-    @property
-    def differs(self) -> bool:
-        """Tell whether it was measured and differs from RocketSim's."""
-        return self.value is not None and abs(self.value - self.expected) > self.tolerance
+    @classmethod
+    def of(cls, name: str, value: float | None, expected: float, unit: str, tolerance: float) -> Self:
+        """Compare a number with RocketSim's; they count as equal up to a tolerance."""
+        return cls(name, value, expected, unit, value is not None and abs(value - expected) > tolerance)
 
 
-@dataclass
-class ProbeReport:
+class ProbeTiming(Struct, frozen=True):
+    """Times that the probe found; None where they are not settled."""
+
+    input_latency: Count | None = None
+    packets_per_second: Amount | None = None
+
+
+class ProbeReport(Struct):
     """All findings of a probe.
 
     Attributes:
-        findings: One for each of `POINTS`.
-        latency: The finding about `input_latency`: ticks as a whole number.
-        rate: The finding about `packets_per_second`.
+        dialect: The values that were found, by the names of `POINTS`.
+        open: Why the other points, timing's too, have no value.
+        timing: Input latency in ticks, and packets in a second of game time.
+        evidence: What was seen, by point: `POINTS`, then those of `TIMING`.
         facts: Measured numbers, with RocketSim's.
         notes: Problems on the way, as sentences.
         packets: Number of packets seen.
     """
 
-    findings: Mapping[str, Finding]
-    latency: Finding
-    rate: Finding
-    facts: list[Fact] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    packets: int = 0
+    dialect: Words
+    open: Words
+    timing: ProbeTiming
+    evidence: Words
+    facts: Annotated[list[Fact], Meta(max_length=100)]
+    notes: Sentences
+    packets: Count
 
-    @property
-    def dialect(self) -> Dialect:
-        """Return the points whose value was found."""
-        return Dialect({one.point: one.value for one in self.findings.values() if one.value is not None})
+    @classmethod
+    def of(cls, findings: Mapping[str, Finding], facts: list[Fact], notes: list[str], packets: int) -> Self:
+        """Make the report of findings, which are one for each of `POINTS` and `TIMING`."""
+        found = {point: one.value for point, one in findings.items() if one.value is not None}
+        timing = {point: kind(found.pop(point)) for point, (kind, _) in TIMING.items() if point in found}
+        evidence = {point: one.evidence for point, one in findings.items()}
+        missing = {point: text for point, text in evidence.items() if findings[point].value is None}
+        return cls(found, missing, ProbeTiming(**timing), evidence, facts, notes, packets)
 
-    @property
-    def rows(self) -> list[Finding]:
-        """Return all findings in the order of `POINTS`, then those about timing."""
-        return [self.findings[name] for name in POINTS] + [self.latency, self.rate]
+    def value(self, point: str) -> str | None:
+        """Return the value of a point of `POINTS` or `TIMING`; None where it could not be found."""
+        value = getattr(self.timing, point) if point in TIMING else self.dialect.get(point)
+        return None if value is None else str(value)
 
     @property
     def settled(self) -> bool:
-        """Tell whether every finding has a value."""
-        return all(one.value is not None for one in self.rows)
+        """Tell whether every point has a value."""
+        return not self.open
 
     def toml(self, where: str, server: str) -> str:
         """Return the text of `dialect.toml`: what is settled.
@@ -90,38 +117,19 @@ class ProbeReport:
             server: `dialect.OWN_SERVER` or `dialect.OTHER_SERVER`.
         """
         lines = [f"# Measured by `rlgym-bridge probe` on {where}; bots use it only with such a server."]
-        lines += [toml_line("server", server), "", "[dialect]"]
-        for one in self.rows[:-2]:
-            if one.value is None:
-                lines.append(f"# {one.point}: not settled: {one.evidence}")
-            else:
-                lines.append(toml_line(one.point, one.value))
-        lines += ["", "[timing]"]
-        for one, kind, unit in ((self.latency, int, "ticks"), (self.rate, float, "")):
-            if one.value is None:
-                lines.append(f"# {one.point}: not settled: {one.evidence}")
-            else:
-                lines.append(toml_line(one.point, kind(one.value), unit))
+        lines += [toml_line("server", server)]
+        for table, points in (("dialect", POINTS), ("timing", TIMING)):
+            lines += ["", f"[{table}]"]
+            for point in points:
+                kind, unit = TIMING.get(point, (str, ""))
+                value = self.value(point)
+                lines.append(
+                    f"# {point}: not settled: {self.open[point]}" if value is None
+                    else toml_line(point, kind(value), unit)
+                )  # fmt: skip
         return "\n".join(lines) + "\n"
 
     def as_json(self) -> dict[str, Any]:
         """Return the report as other programs read it."""
-        latency, rate = self.latency.value, self.rate.value
-        return {
-            "dialect": dict(self.dialect),
-            "open": {one.point: one.evidence for one in self.rows if one.value is None},
-            "timing": {
-                "input_latency": None if latency is None else int(latency),
-                "packets_per_second": None if rate is None else float(rate),
-            },
-            "evidence": {one.point: one.evidence for one in self.rows},
-            "facts": [
-                {
-                    "name": one.name, "value": one.value, "expected": one.expected, "unit": one.unit,
-                    "differs": one.differs,
-                }
-                for one in self.facts
-            ],
-            "notes": self.notes,
-            "packets": self.packets,
-        }  # fmt: skip
+        found: dict[str, Any] = msgspec.to_builtins(self)
+        return found

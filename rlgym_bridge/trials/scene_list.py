@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from rlgym_bridge.game import BALL_REST_Z
-from rlgym_bridge.trials.probe_scene import ASIDE, BALL_ASIDE, SPOT, STANDING_Z
-from rlgym_bridge.trials.scripted_scene import (
+from rlgym_bridge.trials.scene_player import ASIDE, BALL_ASIDE, SPOT, STANDING_Z
+from rlgym_bridge.trials.scripted_scenes import (
     Body,
     BodyState,
     Row,

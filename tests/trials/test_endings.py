@@ -10,8 +10,9 @@ from rlbot import flat
 from rlgym_bridge.client.agent_connections import NoServer
 from rlgym_bridge.dialect import OWN_SERVER
 from rlgym_bridge.game import Phase
-from rlgym_bridge.trials import Probe, ProbeReport
-from rlgym_bridge.trials.client import Players
+from rlgym_bridge.trials.findings import ProbeReport
+from rlgym_bridge.trials.probe import Probe
+from rlgym_bridge.trials.script_client import Players
 from tests.support.probe_packets import car, frame
 
 
@@ -59,7 +60,7 @@ def test_a_frame_number_that_jumps_far_leaves_a_report() -> None:
         return frame(min(number, 1600) + (2**31 if number >= 300 else 0), phase=phase).packet
 
     report = fed(jumping)
-    assert report.rate.value == "120.0"
+    assert report.timing.packets_per_second == 120.0
 
 
 def test_cars_full_of_nonsense_settle_nothing() -> None:
@@ -70,7 +71,7 @@ def test_cars_full_of_nonsense_settle_nothing() -> None:
         return frame(number, wrong, car("Else", 2), clock=nan).packet
 
     report = fed(nonsense)
-    assert report.findings["dodge_timeout"].value is None
+    assert "dodge_timeout" in report.open
     assert report.toml("a server of nonsense", OWN_SERVER).count("not settled") >= 10
 
 
@@ -119,9 +120,11 @@ def test_a_server_that_goes_or_sends_junk_leaves_a_report(listener: socket.socke
     thread.start()
     with closing(Players(listener.getsockname(), patience=5.0)) as players:
         assert players.ids == (1, 2)
-        report = players.play(Probe(players.ids, players.field), seconds=10.0)
+        probe = Probe(players.ids, players.field)
+        players.follow(probe, seconds=10.0)
         players.stop_match()
     thread.join(5.0)
+    report = probe.report()
     assert report.packets == 1
     assert report.notes[0].startswith("the server went away")
 
@@ -137,7 +140,8 @@ def test_a_time_that_is_up_ends_the_play(listener: socket.socket) -> None:
     kept: list[socket.socket] = []
     threading.Thread(target=serve, daemon=True).start()
     with closing(Players(listener.getsockname(), patience=5.0)) as players:
-        report = players.play(Probe(players.ids, players.field), seconds=0.3)
-    assert report.notes == ["no packet came", "ended after 0.3 s"]
+        probe = Probe(players.ids, players.field)
+        players.follow(probe, seconds=0.3)
+    assert probe.report().notes == ["ended after 0.3 s", "no packet came"]
     for one in kept:
         one.close()

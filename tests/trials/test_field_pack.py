@@ -139,7 +139,7 @@ def test_a_part_that_fails_is_named_and_the_next_is_played(
     def fail(*_: object) -> None:
         raise EOFError(f"{Path.home() / 'x'} on {platform.node()} went away")
 
-    monkeypatch.setattr("rlgym_bridge.cli.field_test_parts.measure_timing", fail)
+    monkeypatch.setattr("rlgym_bridge.trials.diagnostic_test.measure_timing", fail)
     out = tmp_path / "pack.zip"
     words = ["--parts", "timing", "scenes", "--scenes", "landing", "-q", "--out", str(out)]
     assert main(["field-test", *words]) == 1

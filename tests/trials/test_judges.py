@@ -4,11 +4,11 @@ import pytest
 from rlbot import flat
 
 from rlgym_bridge.game import Phase
-from rlgym_bridge.trials import Frame, Reply, contact, goal, jumps, kickoff, latency, wheel_landings
-from rlgym_bridge.trials.cadence import Cadence
-from rlgym_bridge.trials.frames import press, put
-from rlgym_bridge.trials.latency import InputChange
-from rlgym_bridge.trials.pad_watch import PadWatch
+from rlgym_bridge.trials import driving_scenes, jump_scenes, match_flow
+from rlgym_bridge.trials.driving_scenes import PadWatch
+from rlgym_bridge.trials.input_latency import InputChange, judge_changes
+from rlgym_bridge.trials.match_flow import Cadence
+from rlgym_bridge.trials.scene_player import Frame, Reply, press, put
 from tests.support.probe_packets import car, frame
 
 AIR = flat.AirState
@@ -32,38 +32,38 @@ def jump(timeouts: list[float], pushing: float = -1.0, **values: object) -> list
 )
 def test_the_start_of_the_dodge_timeout_is_one_of_two_or_open(start: float, value: str | None) -> None:
     frames = jump([start - tick / 120 for tick in range(1, 20)])
-    assert jumps.judge_timeout(frames).value == value
+    assert jump_scenes.judge_timeout(frames).value == value
 
 
 @pytest.mark.parametrize(("pushing", "value"), [(-1.0, "minus_one"), (1.25, "full"), (0.0, None)])
 def test_the_dodge_timeout_of_a_jump_under_way(pushing: float, value: str | None) -> None:
-    assert jumps.judge_jumping(jump([1.2], pushing)).value == value
+    assert jump_scenes.judge_jumping(jump([1.2], pushing)).value == value
 
 
 def test_jumps_that_disagree_leave_the_point_open() -> None:
     gone = jump([-1.0] * 60, has_dodged=True)
     counting = jump([1.2 - tick / 120 for tick in range(60)], has_double_jumped=True)
-    assert jumps.judge_used(gone, counting).value is None
-    assert jumps.judge_used(gone, gone).value == "minus_one"
-    assert jumps.judge_used(counting, counting).value == "counting"
-    assert jumps.judge_used(gone, []).evidence.endswith("no double jump was seen")
+    assert jump_scenes.judge_used(gone, counting).value is None
+    assert jump_scenes.judge_used(gone, gone).value == "minus_one"
+    assert jump_scenes.judge_used(counting, counting).value == "counting"
+    assert jump_scenes.judge_used(gone, []).evidence.endswith("no double jump was seen")
 
 
 @pytest.mark.parametrize(("late", "value"), [(-1.0, "minus_one"), (0.0, "zero"), (0.5, None)])
 def test_the_dodge_timeout_when_the_time_is_up(late: float, value: str | None) -> None:
     frames = jump([1.2] * 170 + [late] * 30)
-    assert jumps.judge_expired(frames[:150]).value is None
-    assert jumps.judge_expired(jump([late] * 200)).value == value
+    assert jump_scenes.judge_expired(frames[:150]).value is None
+    assert jump_scenes.judge_expired(jump([late] * 200)).value == value
 
 
 def test_no_jump_settles_nothing() -> None:
     standing = [frame(tick) for tick in range(200)]
     for one in (
-        jumps.judge_timeout(standing), jumps.judge_jumping(standing), jumps.judge_expired(standing),
-        jumps.judge_used(standing, standing),
+        jump_scenes.judge_timeout(standing), jump_scenes.judge_jumping(standing),
+        jump_scenes.judge_expired(standing), jump_scenes.judge_used(standing, standing),
     ):  # fmt: skip
         assert one.value is None and one.evidence
-    assert [fact.value for fact in jumps.facts(standing, [], [], [])] == [None] * 4
+    assert [fact.value for fact in jump_scenes.jump_facts(standing, [], [], [])] == [None] * 4
 
 
 def kick_off(active_at: int | None, ticks: int = 300) -> list[Frame]:
@@ -81,16 +81,16 @@ def kick_off(active_at: int | None, ticks: int = 300) -> list[Frame]:
     [(None, 300, "at_touch"), (240, 300, "after_two_seconds"), (100, 300, None), (None, 200, None)],
 )
 def test_the_end_of_an_untouched_kickoff(active_at: int | None, ticks: int, value: str | None) -> None:
-    assert kickoff.judge_end(kick_off(active_at, ticks)).value == value
+    assert match_flow.judge_kickoff_end(kick_off(active_at, ticks)).value == value
 
 
 def test_a_kickoff_that_somebody_touched_settles_nothing() -> None:
     touched = car(latest_touch=flat.Touch(game_seconds=(1000 + 50) / 120))
     frames = [*kick_off(None, 50), frame(1050, touched, phase=Phase.ACTIVE)]
-    assert kickoff.judge_end(frames).evidence.startswith("somebody touched the ball")
+    assert match_flow.judge_kickoff_end(frames).evidence.startswith("somebody touched the ball")
     before = car(latest_touch=flat.Touch(game_seconds=5.0))
     frames = [frame(1000 + tick, before, phase=Phase.KICKOFF) for tick in range(300)]
-    assert kickoff.judge_end(frames).value == "at_touch"
+    assert match_flow.judge_kickoff_end(frames).value == "at_touch"
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_a_kickoff_that_somebody_touched_settles_nothing() -> None:
 )
 def test_the_clock_is_whole_fraction_or_stands(clocks: list[float], value: str | None) -> None:
     frames = [frame(tick, clock=clock) for tick, clock in enumerate(clocks)]
-    assert kickoff.judge_clock(frames).value == value
+    assert match_flow.judge_clock(frames).value == value
 
 
 def demolished(*places: tuple[float, float, float]) -> list[Frame]:
@@ -118,31 +118,31 @@ def demolished(*places: tuple[float, float, float]) -> list[Frame]:
 
 def test_a_demolished_cars_place_is_kept_origin_or_neither() -> None:
     there, origin = (805.0, -1700.0, 20.0), (0.0, 0.0, 0.0)
-    assert contact.judge_place(demolished(*[there] * 50)).value == "kept"
-    assert contact.judge_place(demolished(*[origin] * 50)).value == "origin"
-    assert contact.judge_place(demolished(*[there] * 25, *[origin] * 25)).value is None
-    assert contact.judge_place([]).evidence == "no car was demolished"
+    assert driving_scenes.judge_place(demolished(*[there] * 50)).value == "kept"
+    assert driving_scenes.judge_place(demolished(*[origin] * 50)).value == "origin"
+    assert driving_scenes.judge_place(demolished(*[there] * 25, *[origin] * 25)).value is None
+    assert driving_scenes.judge_place([]).evidence == "no car was demolished"
 
 
 def test_the_ball_after_a_goal_is_there_gone_or_now_and_then() -> None:
     goals = [frame(tick, phase=Phase.GOAL_SCORED, ball=False) for tick in range(200)]
     balls = [frame(tick, phase=Phase.GOAL_SCORED) for tick in range(200)]
-    assert goal.judge_ball(goals).value == "hidden"
-    assert goal.judge_ball(balls).value == "shown"
-    assert goal.judge_ball([*balls, *goals]).value is None
-    assert goal.judge_ball([]).value is None
+    assert match_flow.judge_ball_after_goal(goals).value == "hidden"
+    assert match_flow.judge_ball_after_goal(balls).value == "shown"
+    assert match_flow.judge_ball_after_goal([*balls, *goals]).value is None
+    assert match_flow.judge_ball_after_goal([]).value is None
 
 
 @pytest.mark.parametrize(("step", "value"), [(1, "counted"), (2, "counted"), (0, "repeated")])
 def test_frames_of_a_replay_go_on_or_stand_still(step: int, value: str) -> None:
     frames = [frame(500 + step * place, phase=Phase.REPLAY) for place in range(200)]
-    assert goal.judge_frames(frames).value == value
-    assert goal.judge_frames(frames[:20]).value is None
+    assert match_flow.judge_idle_frames(frames).value == value
+    assert match_flow.judge_idle_frames(frames[:20]).value is None
 
 
 def test_frames_of_a_replay_that_run_backwards_settle_nothing() -> None:
     frames = [frame(9000 - place, phase=Phase.REPLAY) for place in range(200)]
-    assert goal.judge_frames(frames).value is None
+    assert match_flow.judge_idle_frames(frames).value is None
 
 
 @pytest.mark.parametrize("jump", [2**31, -5000, 40_000_000])
@@ -180,13 +180,13 @@ def test_pads_that_a_kickoff_brings_back_are_not_timed() -> None:
 
 def test_equal_latencies_are_told_apart_by_the_cars_motion() -> None:
     gaps = [InputChange(100, 100, 102), InputChange(200, 200, 202)] * 5
-    assert latency.judge(gaps).value is None
-    assert latency.judge(gaps).evidence == "0 or 1 ticks fit 10 of 10 changes"
-    assert latency.judge([*gaps, InputChange(300, 300, 302, moved=300.9)]).value == "1"
-    assert latency.judge([InputChange(1, 3, 4)] * 9 + [InputChange(1, 9, 10)]).value == "2"
-    assert latency.judge([InputChange(1, 1 + tick, 2 + tick) for tick in range(12)]).value is None
-    assert latency.judge([]).evidence.startswith("no input was seen in last_input within 40 packets")
-    assert latency.judge([InputChange(1, 3, 4)] * 4).evidence.startswith("4 inputs were seen in last_input")
+    assert judge_changes(gaps).value is None
+    assert judge_changes(gaps).evidence == "0 or 1 ticks fit 10 of 10 changes"
+    assert judge_changes([*gaps, InputChange(300, 300, 302, moved=300.9)]).value == "1"
+    assert judge_changes([InputChange(1, 3, 4)] * 9 + [InputChange(1, 9, 10)]).value == "2"
+    assert judge_changes([InputChange(1, 1 + tick, 2 + tick) for tick in range(12)]).value is None
+    assert judge_changes([]).evidence.startswith("no input was seen in last_input within 40 packets")
+    assert judge_changes([InputChange(1, 3, 4)] * 4).evidence.startswith("4 inputs were seen in last_input")
 
 
 @pytest.mark.parametrize(
@@ -194,20 +194,20 @@ def test_equal_latencies_are_told_apart_by_the_cars_motion() -> None:
 )
 def test_a_car_that_moves_early_is_not_called_late(moved: float, said: str) -> None:
     changes = [InputChange(100, 101, 102)] * 5 + [InputChange(301, 302, 303, moved=moved)]
-    assert latency.judge(changes).evidence.endswith(f"a car at rest starts to move {said}")
+    assert judge_changes(changes).evidence.endswith(f"a car at rest starts to move {said}")
 
 
 def test_landings_without_three_wheels_settle_nothing() -> None:
     box = flat.BoxShape(118.0, 84.2, 36.16)
     frames = [frame(tick, car(hitbox=box)) for tick in range(100)]
-    assert wheel_landings.judge(frames).value is None
-    assert "in 100 of 100 with four" in wheel_landings.judge(frames).evidence
+    assert jump_scenes.judge_wheels(frames).value is None
+    assert "in 100 of 100 with four" in jump_scenes.judge_wheels(frames).evidence
 
 
 def test_wheels_on_the_floor_in_the_game_alone_do_not_count() -> None:
     box = flat.BoxShape(118.0, 84.2, 36.16)
     counts = {
-        height: wheel_landings.count_touching_wheels(car(hitbox=box, place=(0.0, 0.0, float(height))))
+        height: jump_scenes.count_touching_wheels(car(hitbox=box, place=(0.0, 0.0, float(height))))
         for height in range(14, 41)
     }
     assert counts[14] == 4 and counts[40] == 0

@@ -6,8 +6,8 @@ from contextlib import closing
 import pytest
 
 from rlgym_bridge.server import Impairments, MatchResult, MatchServer
-from rlgym_bridge.trials import Probe
-from rlgym_bridge.trials.client import Players, match_of_two
+from rlgym_bridge.trials.probe import Probe
+from rlgym_bridge.trials.script_client import Players, match_of_two
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,7 @@ def test_lockstep_does_not_wait_for_a_lone_cars_packet(
         thread = threading.Thread(target=lambda: results.append(server.play(match_of_two())), daemon=True)
         thread.start()
         with closing(Players((server.host, server.port), patience=10.0)) as players:
-            players.play(Probe(players.ids, players.field, most_packets=700), seconds=60.0)
+            players.follow(Probe(players.ids, players.field, most_packets=700), seconds=60.0)
             players.stop_match()
         thread.join(10.0)
     (result,) = results

@@ -5,8 +5,8 @@ from collections import Counter
 from rlbot import flat
 
 from rlgym_bridge.server.game.simulated_match import Match
-from rlgym_bridge.trials import Frame
-from rlgym_bridge.trials.wheel_landings import count_touching_wheels
+from rlgym_bridge.trials.jump_scenes import count_touching_wheels
+from rlgym_bridge.trials.scene_player import Frame
 from tests.support.probe_questions import ask
 from tests.support.stepped_match import car_of
 

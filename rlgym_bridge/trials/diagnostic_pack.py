@@ -13,13 +13,91 @@ from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Final
+from typing import Annotated, Any, Final, Literal
 
 import msgspec
+from msgspec import Meta, Struct
 
-from rlgym_bridge.trials.pack_parts import FORMAT, PARTS, RECORDED, AboutPack
+from rlgym_bridge.trials.findings import Amount, Count, Name, ProbeReport, Sentence, Sentences, Words
+from rlgym_bridge.trials.input_latency import TimingReport
+from rlgym_bridge.trials.scripted_scenes import MOST_SCENES, PlayedScene, ScriptedScene
 from rlgym_bridge.user_input.arguments import shorten_text
 from rlgym_bridge.user_input.text_files import MOST_CHARACTERS, parse_json, read_bytes
+
+FORMAT: Final = 1
+"""Number of the pack's format; packs of other formats are refused."""
+
+
+class PartOutcome(Struct, frozen=True):
+    """The outcome of one part of a field test.
+
+    Attributes:
+        name: Its name: probe, timing, scenes or match.
+        state: done; failed; stopped by Ctrl-C; not begun.
+        seconds: Wall time that it took.
+        note: Why it is not done; empty where it is.
+    """
+
+    name: Name
+    state: Literal["done", "failed", "stopped", "not begun"]
+    seconds: Amount = 0.0
+    note: Sentence = ""
+
+
+class AboutPack(Struct, frozen=True):
+    """The description of a pack.
+
+    Attributes:
+        format: `FORMAT`.
+        made: Day on which it was made, in UTC.
+        server: sim for the match server of this project, also in RLBotServer's place; rlbot for any other.
+        versions: Of packages and Python, and the operating system's name.
+        settings: Of the field test.
+        parts: What became of each part.
+    """
+
+    format: int
+    made: Name
+    server: Literal["rlbot", "sim"]
+    versions: Words
+    settings: Annotated[dict[Name, Sentence | Amount | None], Meta(max_length=100)]
+    parts: Annotated[list[PartOutcome], Meta(max_length=20)]
+
+
+class MatchPart(Struct, frozen=True):
+    """The result of the match: goals of blue and orange, ticks of play, and each bot's touches and replies.
+
+    Attributes:
+        score: Goals of blue and orange.
+        playing_ticks: Ticks of play.
+        ended_by: Why it ended.
+        touches: Of each bot.
+        unanswered: Packets that each bot did not answer; None where it does not say.
+    """
+
+    score: tuple[Count, Count]
+    playing_ticks: Count
+    ended_by: Name
+    touches: Annotated[list[Count], Meta(max_length=8)]
+    unanswered: Annotated[list[Count | None], Meta(max_length=8)]
+
+
+class ScenesPart(Struct, frozen=True):
+    """The scripted scenes: their definitions, and the frames at which they were played."""
+
+    scenes: Annotated[list[ScriptedScene], Meta(max_length=MOST_SCENES)]
+    played: Annotated[list[PlayedScene], Meta(max_length=MOST_SCENES)]
+    notes: Sentences
+
+
+PARTS: Final[dict[str, Any]] = {
+    "probe": ProbeReport, "timing": TimingReport, "scenes": ScenesPart, "match": MatchPart,
+}  # fmt: skip
+"""Parts of a field test by name, in the order in which they are played, with the form of their results."""
+
+RECORDED: Final = ("probe", "scenes", "match")
+"""Parts with a recording."""
+
 
 MOST_PACK_BYTES: Final = 1 << 25
 """Longest pack that is read: ours have a few MB."""

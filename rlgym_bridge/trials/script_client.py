@@ -1,30 +1,17 @@
-"""Connect the probe's two cars to a server, and answer its packets."""
+"""Connect a script's two cars to a server, and answer its packets."""
 
 import time
 from collections.abc import Callable, Sequence
-from typing import Final, Protocol
+from typing import Final
 
 from rlbot import flat
 
 from rlgym_bridge.client.agent_connections import AgentConnections
 from rlgym_bridge.client.own_players import own_players
-from rlgym_bridge.trials.battery import Probe
-from rlgym_bridge.trials.findings import ProbeReport
-from rlgym_bridge.trials.frames import Frame, Reply
+from rlgym_bridge.trials.scene_player import Frame, Reply, SceneScript
 
 AGENTS: Final = ("rlgym_bridge/probe-blue", "rlgym_bridge/probe-orange")
-_SILENCE_SECONDS: Final = 30.0  # without a packet, after which the probe gives up
-
-
-class PacketScript(Protocol):
-    """Something that answers packets for two cars until it is done, such as `Probe`."""
-
-    @property
-    def done(self) -> bool:
-        """Tell whether no more packets are wanted."""
-
-    def answer(self, packet: flat.GamePacket) -> tuple[Reply, Frame | None]:
-        """Answer a packet; see `Probe.answer`."""
+_SILENCE_SECONDS: Final = 30.0  # without a packet, after which the server is given up
 
 
 def match_of_two() -> flat.MatchConfiguration:
@@ -42,11 +29,21 @@ def match_of_two() -> flat.MatchConfiguration:
 
 
 class Players:
-    """The two cars of the probe, on a server that plays `match_of_two`.
+    """The two cars of a script, on a server that plays a match such as `match_of_two`.
+
+    Args:
+        server: Address and port.
+        patience: Seconds to wait for each step.
+        log: Called with every message that the first car's connection receives.
+        agents: Agent ids of the cars in the match.
+        sent: Called with each reply before it is sent, and the frame that it answers.
 
     Attributes:
         ids: `player_id` of the cars.
         field: The boost pads of the field.
+
+    Raises:
+        NoServer: The server did not accept both agents in time.
     """
 
     def __init__(
@@ -55,63 +52,40 @@ class Players:
         patience: float,
         log: Callable[[bytes], None] | None = None,
         agents: Sequence[str] = AGENTS,
+        sent: Callable[[Reply, Frame], None] = lambda reply, frame: None,
     ) -> None:
-        """Connect both cars and wait until the match can begin.
-
-        Args:
-            server: Address and port.
-            patience: Seconds to wait for each step.
-            log: Called with every message that the first car's connection receives.
-            agents: Agent ids of the cars in the match.
-
-        Raises:
-            NoServer: The server did not accept both agents in time.
-        """
         self._connections = AgentConnections(server, agents, patience, log)
+        self._sent = sent
         self.field = self._connections.field
         self.ids = (self._connections.ids[0], self._connections.ids[1])
 
-    def play(self, probe: Probe, seconds: float) -> ProbeReport:
-        """Answer packets until the probe is done, the server is gone, or the time is up.
-
-        Args:
-            probe: Plays the scenes.
-            seconds: Wall time after which it ends in any case.
-        """
-        why = self.follow(probe, seconds)
-        report = probe.report()
-        if why is not None:
-            report.notes.append(why)
-        return report
-
-    def follow(self, script: PacketScript, seconds: float) -> str | None:
-        """Answer packets as a script says until it is done.
+    def follow(self, script: SceneScript, seconds: float) -> None:
+        """Answer packets as a script says until it is done; its notes say why it ended early.
 
         Args:
             script: Answers the packets.
             seconds: Wall time after which it ends in any case.
-
-        Returns:
-            Why it ended early: the server is gone, or the time is up; None where the script is done.
         """
         deadline = time.monotonic() + seconds
         try:
             while not script.done:
                 left = min(_SILENCE_SECONDS, deadline - time.monotonic())
                 packets = self._connections.packets(left) if left > 0.0 else []
-                if not packets:
-                    late = time.monotonic() >= deadline
-                    return f"ended after {seconds:g} s" if late else f"no packet for {_SILENCE_SECONDS:g} s"
                 for packet in packets:
                     self._answer(script, packet)
+                if not packets:
+                    late = time.monotonic() >= deadline
+                    why = f"ended after {seconds:g} s" if late else f"no packet for {_SILENCE_SECONDS:g} s"
+                    script.notes.append(why)
+                    return
         except (EOFError, OSError) as error:
-            return f"the server went away: {error}"
-        return None
+            script.notes.append(f"the server went away: {error}")
 
-    def _answer(self, script: PacketScript, packet: flat.GamePacket) -> None:
+    def _answer(self, script: SceneScript, packet: flat.GamePacket) -> None:
         reply, frame = script.answer(packet)
         if frame is None:
             return
+        self._sent(reply, frame)
         desired = reply.desired(frame.indices)
         inputs = [
             flat.PlayerInput(index, controls)
