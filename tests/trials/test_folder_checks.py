@@ -7,9 +7,7 @@ from pathlib import Path
 import pytest
 
 from rlgym_bridge.cli import main
-from rlgym_bridge.trials.bot_folder import find_bot_file, read_bot_file
-from rlgym_bridge.trials.bot_verdict import BotVerdict
-from rlgym_bridge.trials.folder_checks import check_folder
+from rlgym_bridge.trials.bot_folder import BotVerdict, check_folder, find_bot_file, read_bot_file
 from tests.support.broken_bots import make_bot
 
 BOT = Path(__file__).parents[2] / "bot"
