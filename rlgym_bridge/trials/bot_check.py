@@ -9,7 +9,7 @@ from typing import Final, Literal
 
 from rlgym_bridge.game import ORANGE, TICK_SECONDS, TICKS_PER_SECOND
 from rlgym_bridge.server import BotResult
-from rlgym_bridge.trials.bot_folder import MODES, BotFile, BotVerdict, Check, check_folder, runs_here
+from rlgym_bridge.trials.bot_folder import MODES, BotCheck, BotFile, BotVerdict, check_folder, runs_here
 from rlgym_bridge.trials.bot_match import MatchPlan, MatchTrier, MatchWatch, TriedMatch, last_words, words_of
 from rlgym_bridge.trials.bot_scenes import MatchScenes
 from rlgym_bridge.trials.scene_player import Play, ScenePlayer
@@ -147,7 +147,7 @@ def _judge_start(bot: BotFile, match: TriedMatch, timeout: float) -> Iterator[Bo
     """Judge whether a bot connects in its first match, under its agent id, and gets ready."""
     absent = match.absent[0] if match.absent else None
     agent_id = str(bot.settings["agent_id"]).strip()
-    check = Check("agent id", repr(agent_id))
+    check = BotCheck("agent id", repr(agent_id))
     yield _judge_connection(match, timeout)
     if absent is not None and not absent.connected:
         if absent.strangers:
@@ -163,7 +163,7 @@ def _judge_start(bot: BotFile, match: TriedMatch, timeout: float) -> Iterator[Bo
 
 
 def _judge_connection(match: TriedMatch, timeout: float) -> BotVerdict:
-    check = Check("connects", f"its process connects to RLBOT_SERVER_PORT within {timeout:g} s")
+    check = BotCheck("connects", f"its process connects to RLBOT_SERVER_PORT within {timeout:g} s")
     absent = match.absent[0] if match.absent else None
     if match.problem:
         return check("failure", match.problem, "mend it in bot.toml")
@@ -189,7 +189,7 @@ def _judge_connection(match: TriedMatch, timeout: float) -> BotVerdict:
 
 
 def _judge_readiness(match: TriedMatch, timeout: float) -> BotVerdict:
-    check = Check("initialises", f"it sends InitComplete within {timeout:g} s")
+    check = BotCheck("initialises", f"it sends InitComplete within {timeout:g} s")
     if match.result is None:
         remedy = "look into the bot's initialisation: nothing is played before it is over"
         return check("failure", match.why_absent(), remedy)
@@ -209,7 +209,7 @@ def _unanswered_share(bots: Sequence[BotResult]) -> float:
 
 def _judge_answers(match: TriedMatch) -> BotVerdict:
     """Judge whether a bot answered all packets of a match in lockstep."""
-    check = Check("answers", f"less than {_SOME_UNANSWERED:.0%} of the packets in play without an answer")
+    check = BotCheck("answers", f"less than {_SOME_UNANSWERED:.0%} of the packets in play without an answer")
     share = _unanswered_share(match.bots)
     raised = sum(one.exceptions for one in match.bots)
     remedy = "the log says what it raised" if raised else "send a PlayerInput for each GamePacket"
@@ -225,7 +225,7 @@ def _judge_answers(match: TriedMatch) -> BotVerdict:
 
 def _judge_times(lockstep: TriedMatch, real_time: TriedMatch | None) -> BotVerdict:
     """Judge how fast a bot answered: in lockstep, where packets wait for answers, and in real time."""
-    check = Check("in time", f"p99 below {_TICK_MS:.1f} ms, less than {_SOME_LATE:.0%} late in real time")
+    check = BotCheck("in time", f"p99 below {_TICK_MS:.1f} ms, less than {_SOME_LATE:.0%} late in real time")
     p50 = max(bot.reply_p50_ms for bot in lockstep.bots)
     p99 = max(bot.reply_p99_ms for bot in lockstep.bots)
     if math.isnan(p50):
@@ -249,7 +249,7 @@ def _judge_times(lockstep: TriedMatch, real_time: TriedMatch | None) -> BotVerdi
 
 
 def _judge_numbers(bots: Sequence[BotResult]) -> BotVerdict:
-    check = Check("numbers", "controls are finite numbers")
+    check = BotCheck("numbers", "controls are finite numbers")
     invalid = sum(bot.invalid_inputs for bot in bots)
     if not any(bot.replies for bot in bots):
         return check("not tried", "no answers")
@@ -261,7 +261,7 @@ def _judge_numbers(bots: Sequence[BotResult]) -> BotVerdict:
 
 def _judge_moves(bot: BotFile, as_blue: bool | None, as_orange: bool | None) -> BotVerdict:
     """Judge whether a bot's car moves at the kickoff as blue and as orange; None for what was not tried."""
-    check = Check("moves", "its car leaves its place within 4 s of a kickoff")
+    check = BotCheck("moves", "its car leaves its place within 4 s of a kickoff")
     moved = {"blue": as_blue, "orange": as_orange}
     still, moving = (
         " and ".join(f"as {team}" for team in moved if moved[team] is it) for it in (False, True)
@@ -279,7 +279,7 @@ def _judge_scenes(scenes: MatchScenes, match: TriedMatch) -> Iterator[BotVerdict
     """Judge the scenes of a match, those that were not reached included."""
     left = next((bot for bot in match.bots if bot.crashed), None)
     for name, expected in _SCENES.items():
-        check, problem = Check(name, expected), scenes.outcomes.get(name)
+        check, problem = BotCheck(name, expected), scenes.outcomes.get(name)
         if name == scenes.current and not problem and left is not None:
             problem = "it did not come back" if name == "joins midway" else "it left"
         if problem is None and match.watch.has_timed_out:
@@ -302,7 +302,7 @@ def _judge_scenes(scenes: MatchScenes, match: TriedMatch) -> Iterator[BotVerdict
 
 def _judge_restart(first: TriedMatch, second: TriedMatch) -> BotVerdict:
     """Judge whether a bot ends with its match, and plays the next one in a new process."""
-    check = Check("restart", "it ends by itself after a match, and plays the next one")
+    check = BotCheck("restart", "it ends by itself after a match, and plays the next one")
     if second.result is None:
         remedy = "does it leave a lock, a port or a process behind?"
         return check("failure", f"in a second match {second.why_absent()}", remedy)
@@ -322,7 +322,7 @@ def _judge_tags(bot: BotFile, home: str, tried: Sequence[tuple[str, TriedMatch]]
         home: What its first match was, such as "1v1".
         tried: Further teams and modes, such as "2v2", each with its match.
     """
-    check = Check("tags", f"it plays what its tags say: {', '.join(bot.tags) or 'nothing'}")
+    check = BotCheck("tags", f"it plays what its tags say: {', '.join(bot.tags) or 'nothing'}")
     broken = [f"in {label} {problem}" for label, match in tried if (problem := _why_not(match))]
     if broken:
         result = _blame(match for _, match in tried)
@@ -342,7 +342,7 @@ def _is_team(tag: str) -> bool:
 
 def _judge_hivemind(match: TriedMatch) -> BotVerdict:
     """Judge whether one process drives all cars of a team, as `hivemind = true` says."""
-    check = Check("hivemind", "one process drives all cars of its team")
+    check = BotCheck("hivemind", "one process drives all cars of its team")
     if problem := _why_not(match):
         remedy = "answer for each car of ControllableTeamInfo, or set hivemind = false"
         return check(_blame([match]), f"as a team {problem}", remedy)

@@ -48,7 +48,7 @@ class BotVerdict:
     remedy: str = ""
 
 
-class Check(NamedTuple):
+class BotCheck(NamedTuple):
     """A check by its name, and what it expects."""
 
     name: str
@@ -191,7 +191,7 @@ def runs_here(bot: BotFile) -> bool:
 
 
 def _check_settings(bot: BotFile) -> BotVerdict:
-    check = Check("settings", "a name, an agent_id author/bot, known keys alone")
+    check = BotCheck("settings", "a name, an agent_id author/bot, known keys alone")
     agent_id = str(bot.settings["agent_id"])
     problems = []
     if not names_bot(bot.path):
@@ -213,7 +213,7 @@ def _check_settings(bot: BotFile) -> BotVerdict:
 
 
 def _check_commands(bot: BotFile) -> BotVerdict:
-    check = Check(
+    check = BotCheck(
         "run commands", "one for Windows and one for Linux, with paths that are the same everywhere"
     )
     commands = {key: str(bot.settings.get(key) or "") for key in ("run_command", "run_command_linux")}
@@ -239,7 +239,7 @@ def _local_paths(command: str) -> list[str]:
 
 
 def _check_loadout(bot: BotFile) -> BotVerdict:
-    check = Check("loadout", "loadout_file names a file that can be read")
+    check = BotCheck("loadout", "loadout_file names a file that can be read")
     named = bot.settings.get("loadout_file")
     if bot.loadout_problem:
         remedy = "name the file, relative to bot.toml, or take the key out: RLBot refuses such a bot"
@@ -255,7 +255,7 @@ def _check_loadout(bot: BotFile) -> BotVerdict:
 
 
 def _check_logo(bot: BotFile) -> BotVerdict:
-    check = Check("logo", "logo_file, or logo.png, is a picture for RLBot's window")
+    check = BotCheck("logo", "logo_file, or logo.png, is a picture for RLBot's window")
     named = bot.settings.get("logo_file")
     path = bot.path.parent / str(named or "logo.png")
     try:
@@ -271,7 +271,7 @@ def _check_logo(bot: BotFile) -> BotVerdict:
 
 
 def _check_details(bot: BotFile) -> BotVerdict:
-    check = Check("details", f"{', '.join(_NEEDED_DETAILS)} and tags, for RLBot's window")
+    check = BotCheck("details", f"{', '.join(_NEEDED_DETAILS)} and tags, for RLBot's window")
     empty = [key for key in _NEEDED_DETAILS if not str(bot.details.get(key, "")).strip()]
     empty += [] if bot.tags else ["tags"]
     if empty:
@@ -281,7 +281,7 @@ def _check_details(bot: BotFile) -> BotVerdict:
 
 
 def _check_size(folder: Path) -> BotVerdict:
-    check = Check("size", f"{_LARGE_MB:g} MB at most")
+    check = BotCheck("size", f"{_LARGE_MB:g} MB at most")
     total = count = 0
     largest = (0, "")
     for place, _, files in os.walk(folder):  # links to folders are not followed

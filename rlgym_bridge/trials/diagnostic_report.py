@@ -58,121 +58,80 @@ class SceneError:
     beyond: bool
 
 
-@dataclass(frozen=True)
-class FollowedScene:
-    """A scene in a recording.
-
-    Attributes:
-        scripted: Its definition.
-        window: From the moment that was answered with the first controls on.
-    """
-
-    scripted: ScriptedScene
-    window: Window
+_Followed = tuple[ScriptedScene, Window]
+"""A scene, and its window from the moment on that was answered with its first controls."""
 
 
-class SceneFollower:
-    """The recording of played scenes, ready to be simulated.
+def _find_scenes(timed: TimedRecording, part: ScenesPart) -> Iterator[_Followed]:
+    """Yield the scenes that can be followed in their recording, which `cut_at_set_states` has cut."""
+    tick = timed.recording.tick
+    for one in part.played:
+        if one.scene >= len(part.scenes):
+            continue
+        scripted = part.scenes[one.scene]
+        bodies = tuple(body for name, body in _BODIES.items() if name in scripted.measured)
+        for track in timed.tracks(bodies):
+            frames = tick[track.rows]
+            start = int(np.searchsorted(frames, one.began))
+            last = int(np.searchsorted(frames, one.ended, side="right")) - 1
+            if 0 < start < last and frames[start] == one.began and frames[0] >= one.shown:
+                if (window := _window_of(timed, track, start, last)) is not None:
+                    yield scripted, window
+                break
 
-    Args:
-        recording: The recording, cut by `cut_at_set_states`.
-        scenes: The definitions.
-        played: The frames of those that were played.
 
-    Attributes:
-        scenes: The scenes that can be followed.
+def _window_of(timed: TimedRecording, track: Track, start: int, last: int) -> Window | None:
+    """Return the window of a scene; None where it is too short to measure."""
+    ends = targets(track, start)
+    kept = [place for place, at in enumerate(HORIZONS) if at in SCENE_HORIZONS and 0 <= ends[place] <= last]
+    if not kept:
+        return None
+    final = int(ends[kept[-1]])
+    leads = [lead_of(timed, track, start, place, final) for place in range(cars_of(track.bodies))]
+    before = float(track.times[start] - track.times[0])
+    lead = max((before if one is None else one for one in leads), default=1.0)
+    return Window(timed, track, start, tuple(ends[kept].tolist()), tuple(kept), lead, len(track.bodies) > 1)
+
+
+def _follow_scenes(
+    timed: TimedRecording, scenes: Sequence[_Followed], simulators: Sequence[str]
+) -> dict[str, list[SceneError]]:
+    """Simulate scenes from their beginning; return how far each body is off in each simulator.
+
+    The bounds of all simulators are those of the first.
 
     Raises:
-        ValueError: RocketSim does not play such matches.
+        FileNotFoundError: The collision meshes are not installed.
     """
+    windows, found = [window for _, window in scenes], {}
+    bounds: np.ndarray | None = None
+    for simulator in simulators:
+        bench = Bench(simulator)
+        timed.lag = 0.0
+        # In each by itself: RocketSim 2.2.1 lets the throttle act a tick later than the game.
+        timed.lag = fit_lag(timed, _LAG_WINDOWS, bench=bench).of_rows(len(timed.recording.tick))
+        if bounds is None:
+            judged = judge_windows(windows, measure_noise(timed), bench)
+            off, bounds = judged.off, judged.bounds
+        else:
+            off = residuals(recorded(windows), simulate(windows, bench=bench).values)
+        found[simulator] = _errors_of(scenes, off, bounds)
+    return found
 
-    def __init__(
-        self, recording: Recording, scenes: Sequence[ScriptedScene], played: Sequence[PlayedScene]
-    ) -> None:
-        check_playable(recording)
-        if recording.state.layout.cars != 2:
-            raise ValueError(f"the scenes have {recording.state.layout.cars} cars, expected 2")
-        self._timed = TimedRecording(recording, fit_timeline(recording))
-        self._rows = len(recording.tick)
-        self.scenes = list(self._find(scenes, played))
 
-    def _find(
-        self, scenes: Sequence[ScriptedScene], played: Sequence[PlayedScene]
-    ) -> Iterator[FollowedScene]:
-        tick = self._timed.recording.tick
-        for one in played:
-            if one.scene >= len(scenes):
-                continue
-            scripted = scenes[one.scene]
-            bodies = tuple(body for name, body in _BODIES.items() if name in scripted.measured)
-            for track in self._timed.tracks(bodies):
-                frames = tick[track.rows]
-                start = int(np.searchsorted(frames, one.began))
-                last = int(np.searchsorted(frames, one.ended, side="right")) - 1
-                if 0 < start < last and frames[start] == one.began and frames[0] >= one.shown:
-                    window = self._window(track, start, last)
-                    if window is not None:
-                        yield FollowedScene(scripted, window)
-                    break
-
-    def _window(self, track: Track, start: int, last: int) -> Window | None:
-        """Return the window of a scene; None where it is too short to measure."""
-        ends = targets(track, start)
-        kept = [
-            place for place, at in enumerate(HORIZONS) if at in SCENE_HORIZONS and 0 <= ends[place] <= last
-        ]
-        if not kept:
-            return None
-        final = int(ends[kept[-1]])
-        leads = [lead_of(self._timed, track, start, place, final) for place in range(cars_of(track.bodies))]
-        before = float(track.times[start] - track.times[0])
-        lead = max((before if one is None else one for one in leads), default=1.0)
-        return Window(
-            self._timed, track, start, tuple(ends[kept].tolist()), tuple(kept), lead, len(track.bodies) > 1
+def _errors_of(scenes: Sequence[_Followed], off: np.ndarray, bounds: np.ndarray) -> list[SceneError]:
+    """Return errors by residuals `(scenes, ends, bodies, 12)` and bounds `(scenes, ends, bodies, 4)`."""
+    names = {number: name for name, number in _BODIES.items()}
+    sizes, ratios = sizes_of(off), ratios_of(off, bounds)
+    return [
+        SceneError(
+            scripted.name, scripted.kind, names[body], HORIZONS[column],
+            float(sizes[number, end, place, 0]), bool(ratios[number, end, place] > 1),
         )
-
-    def errors(self, simulators: Sequence[str]) -> dict[str, list[SceneError]]:
-        """Simulate all scenes from their beginning, and return how far each body is off in each simulator.
-
-        Args:
-            simulators: Their names; the bounds of all are those of the first.
-
-        Raises:
-            FileNotFoundError: The collision meshes are not installed.
-        """
-        windows, found = [one.window for one in self.scenes], {}
-        bounds: np.ndarray | None = None
-        for simulator in simulators:
-            bench = Bench(simulator)
-            self._timed.lag = 0.0
-            # In each by itself: RocketSim 2.2.1 lets the throttle act a tick later than the game.
-            self._timed.lag = fit_lag(self._timed, _LAG_WINDOWS, bench=bench).of_rows(self._rows)
-            if bounds is None:
-                judged = judge_windows(windows, measure_noise(self._timed), bench)
-                off, bounds = judged.off, judged.bounds
-            else:
-                off = residuals(recorded(windows), simulate(windows, bench=bench).values)
-            found[simulator] = self._told(off, bounds)
-        return found
-
-    def _told(self, off: np.ndarray, bounds: np.ndarray) -> list[SceneError]:
-        """Return the errors of all scenes.
-
-        Args:
-            off: Residuals, `(scenes, ends, bodies, 12)`.
-            bounds: Of their sizes, `(scenes, ends, bodies, 4)`.
-        """
-        names = {number: name for name, number in _BODIES.items()}
-        sizes, ratios = sizes_of(off), ratios_of(off, bounds)
-        return [
-            SceneError(
-                one.scripted.name, one.scripted.kind, names[body], HORIZONS[column],
-                float(sizes[number, end, place, 0]), bool(ratios[number, end, place] > 1),
-            )
-            for number, one in enumerate(self.scenes)
-            for end, column in enumerate(one.window.horizons)
-            for place, body in enumerate(one.window.bodies)
-        ]  # fmt: skip
+        for number, (scripted, window) in enumerate(scenes)
+        for end, column in enumerate(window.horizons)
+        for place, body in enumerate(window.bodies)
+    ]  # fmt: skip
 
 
 def cut_at_set_states(recording: Recording, played: Sequence[PlayedScene]) -> Recording:
@@ -300,25 +259,25 @@ def read_field_test(pack: FieldPack, progress: Callable[[str], None] = lambda do
         return found
     try:
         progress("reading the scenes")
-        recording = _read_scenes(pack, scenes)
+        recording = cut_at_set_states(read_match(pack.recordings["scenes"]), scenes.played)
         found.notes += [f"scenes: {note}" for note in recording.notes]
         found.difference = compare_recordings(
             recording, windows=_WINDOWS, simulator=found.compared, progress=progress
         )
-        follower = SceneFollower(recording, scenes.scenes, scenes.played)
-        if not follower.scenes:
+        check_playable(recording)
+        if recording.state.layout.cars != 2:
+            raise ValueError(f"the scenes have {recording.state.layout.cars} cars, expected 2")
+        timed = TimedRecording(recording, fit_timeline(recording))
+        followed = list(_find_scenes(timed, scenes))
+        if not followed:
             raise ValueError("no scene can be found in the recording")
-        found.scenes = len(follower.scenes)
+        found.scenes = len(followed)
         progress("following the scenes")
         others = [one for one in SIMULATORS if one != found.compared and is_installed(one)]
-        found.errors = follower.errors([found.compared, *others])
+        found.errors = _follow_scenes(timed, followed, [found.compared, *others])
     except ValueError as error:
         found.notes.append(f"the scenes cannot be compared: {error}")
     return found
-
-
-def _read_scenes(pack: FieldPack, scenes: ScenesPart) -> Recording:
-    return cut_at_set_states(read_match(pack.recordings["scenes"]), scenes.played)
 
 
 def compare_pack(pack: FieldPack, progress: Callable[[str], None] = lambda doing: None) -> Comparison:
@@ -331,13 +290,11 @@ def compare_pack(pack: FieldPack, progress: Callable[[str], None] = lambda doing
     Raises:
         ValueError: None can be compared.
     """
-    recordings: list[Recording] = []
-    if "match" in pack.recordings:
-        recordings.append(read_match(pack.recordings["match"]))
-    if "scenes" in pack.recordings:
-        scenes: ScenesPart | None = pack.parts.get("scenes")
-        whole = read_match(pack.recordings["scenes"])
-        recordings.append(whole if scenes is None else cut_at_set_states(whole, scenes.played))
+    there = [name for name in ("match", "scenes") if name in pack.recordings]
+    recordings: list[Recording] = [read_match(pack.recordings[name]) for name in there]
+    scenes: ScenesPart | None = pack.parts.get("scenes")
+    if scenes is not None and "scenes" in pack.recordings:
+        recordings[-1] = cut_at_set_states(recordings[-1], scenes.played)
     return compare_recordings(*recordings, progress=progress)
 
 

@@ -74,6 +74,11 @@ class Parity:
         """All numbers that differ, the most frequent first."""
         return sorted(self._by_name.values(), key=lambda mismatch: (-mismatch.count, mismatch.name))
 
+    @property
+    def decisions(self) -> int:
+        """Return the number of decisions, those left out included."""
+        return self.compared + self.unknown
+
     def note(self, name: str, difference: float) -> None:
         """Count a number that differs."""
         mismatch = self._by_name.setdefault(name, Mismatch(name))
@@ -86,10 +91,7 @@ class Parity:
             "samples": self.samples,
             "numbers": self.numbers,
             "unknown": self.unknown,
-            "mismatches": [
-                {"name": mismatch.name, "count": mismatch.count, "worst": mismatch.worst}
-                for mismatch in self.mismatches
-            ],
+            "mismatches": [vars(mismatch) for mismatch in self.mismatches],
         }
 
 
@@ -221,53 +223,30 @@ class NumberNames:
         return bool(before != after)
 
 
-class SymmetryCheck:
-    """Checks that orange is shown what blue is shown in the same match turned by 180 degrees.
+def _check_symmetry(
+    parity: Parity, components: Callable[[], Components], names: NumberNames, state: MatchState
+) -> None:
+    """Count where orange is not shown what blue is shown in the same match turned by 180 degrees.
 
-    Args:
-        parity: Where differences are counted.
-        components: Makes the components.
-        names: Names of their numbers.
+    Only equal teams are compared. Builders, which may remember, are fresh ones each time.
     """
-
-    def __init__(self, parity: Parity, components: Callable[[], Components], names: NumberNames) -> None:
-        self._parity, self._make, self._names = parity, components, names
-        self._states = 0
-
-    def look(self, state: MatchState) -> None:
-        """Check one state in 25 of equal teams; builders, which may remember, are fresh ones each time."""
-        self._states += 1
-        if state.layout.blue != state.layout.orange or self._states % _SYMMETRY_EVERY != 1:
-            return
-        blue = state.layout.blue
-        as_is, turned = (WorldSide(self._make()).observe(one, True) for one in (state, turn(state)))
-        expected = np.concatenate([turned[blue:], turned[:blue]])  # the teams change sides
-        self._parity.samples += len(expected)
-        self._parity.numbers += expected.size
-        difference = np.abs(as_is - expected)
-        for car, number in np.argwhere(differs(difference, expected)).tolist():
-            name = f"mirrored: {self._names.plain(state, car, number)}"
-            self._parity.note(name, float(difference[car, number]))
+    blue = state.layout.blue
+    if blue != state.layout.orange:
+        return
+    as_is, turned = (WorldSide(components()).observe(one, True) for one in (state, turn(state)))
+    expected = np.concatenate([turned[blue:], turned[:blue]])  # the teams change sides
+    parity.samples += len(expected)
+    parity.numbers += expected.size
+    difference = np.abs(as_is - expected)
+    for car, number in np.argwhere(differs(difference, expected)).tolist():
+        parity.note(f"mirrored: {names.plain(state, car, number)}", float(difference[car, number]))
 
 
-def compare_observations(
-    parity: Parity,
-    names: NumberNames,
-    ours: np.ndarray,
-    theirs: np.ndarray,
-    state: MatchState,
+def _compare_observations(
+    parity: Parity, names: NumberNames, ours: np.ndarray, theirs: np.ndarray, state: MatchState,
     seen: MatchState,
 ) -> None:  # fmt: skip
-    """Count where the observations of the two worlds differ.
-
-    Args:
-        parity: Where differences are counted.
-        names: Names of the numbers.
-        ours: `(cars, size)`, made of the simulator's state.
-        theirs: `(cars, size)`, made of the packet's.
-        state: The simulator's state.
-        seen: The packet's.
-    """
+    """Count where observations of the simulator's state and of the packet's, both `(cars, size)`, differ."""
     parity.samples += len(ours)
     parity.numbers += ours.size
     if ours.shape != theirs.shape:
@@ -278,7 +257,7 @@ def compare_observations(
         parity.note(names.explained(state, seen, car, number), float(difference[car, number]))
 
 
-def round_as_seen(state: MatchState, seen: MatchState) -> None:
+def _round_as_seen(state: MatchState, seen: MatchState) -> None:
     """Put the packet's rotations and times into the simulator's state, in place, where only rounding differs.
 
     A builder may enlarge a difference: 1 / (1 + x) of a pad's timer has one of 2.5e-5.
@@ -331,7 +310,6 @@ def compare_worlds(
     decoder = Decoder(field_info(), flat.MatchConfiguration(mutators=flat.MutatorSettings()))
     actions = draw_actions(sim.parts, seed, layout_of(*team_sizes).agents)
     names = NumberNames(components)
-    symmetry = SymmetryCheck(parity, components, names)
     random = np.random.default_rng((seed, 1))
     plan: list[np.ndarray] = []
     touches = np.zeros(sum(team_sizes))  # since the last decision
@@ -343,16 +321,16 @@ def compare_worlds(
         phase = match.referee.phase
         if phase in PLAYING_PHASES:
             played += 1
-            for car in match.simulation.events.touches:
-                touches[car] += 1
+            np.add.at(touches, list(match.simulation.events.touches), 1)
             began = last_phase not in PLAYING_PHASES
             if began or played >= due:
                 state = read_state(match)
                 state.car_ball_touches[0] = touches
                 touches[:] = 0
-                round_as_seen(state, seen)
+                _round_as_seen(state, seen)
                 plan = _decide(parity, names, sim, live, state, seen, began, next(actions))
-                symmetry.look(state)
+                if parity.decisions % _SYMMETRY_EVERY == 1:
+                    _check_symmetry(parity, components, names, state)
                 due, first = played + _lasts(parity, plan, tick_skip), played
                 decoder.clear_touches()
             for car, row in enumerate(plan):
@@ -375,7 +353,7 @@ def _decide(
         parity.unknown += 1
     else:
         parity.compared += 1
-        compare_observations(parity, names, ours, theirs, state, seen)
+        _compare_observations(parity, names, ours, theirs, state, seen)
     rows = []
     for side in (sim, live):
         name = type(side.parts.parser).__name__
