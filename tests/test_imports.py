@@ -49,12 +49,19 @@ def test_the_live_side_knows_neither_server_nor_simulator(path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("path", modules("probe"), ids=lambda path: path.name)
-def test_the_probe_shares_constants_alone_with_the_checked(path: Path) -> None:
-    found = imports(path)
-    ours = {name for name in found if name.startswith("rlgym_bridge")}
-    allowed = ("rlgym_bridge.probe", "rlgym_bridge.client", "rlgym_bridge.game", "rlgym_bridge.dialect",
-               "rlgym_bridge.user_input")  # fmt: skip
+PROBE = (
+    "driving_scenes", "findings", "input_latency", "jump_scenes", "match_flow", "probe", "scene_player",
+    "script_client",
+)  # fmt: skip
+"""Modules of `trials` that a server's packets are judged by."""
+
+
+@pytest.mark.parametrize("name", PROBE)
+def test_the_probe_shares_constants_alone_with_the_checked(name: str) -> None:
+    found = imports(ROOT / "trials" / f"{name}.py")
+    ours = {name for name in found if name.startswith("rlgym_bridge.")} - {"rlgym_bridge.trials"}
+    allowed = ("rlgym_bridge.client", "rlgym_bridge.game", "rlgym_bridge.dialect", "rlgym_bridge.user_input",
+               *(f"rlgym_bridge.trials.{name}" for name in PROBE))  # fmt: skip
     assert all(name.startswith(allowed) for name in ours), ours
     assert not any(name.startswith("RocketSim") for name in found)
 
@@ -88,21 +95,20 @@ ROOMS = {
     "server": {"recording", "sim"},
     "live": {"components", "packets", "policy", "recording"},
     "engines": {"client", "components", "live", "packets", "sim"},
-    "probe": {"client"},
     "compare": {"recording", "sim"},
-    "field_test": {"client", "compare", "live", "probe", "recording", "sim"},
-    "parity": {"compare", "components", "packets", "policy", "server", "sim"},
     "rllib": {"components", "policy", "recording", "sim"},
     "view": {"compare", "packets", "recording", "sim"},
     "project": {"components", "policy"},
-    "bot_check": {"server"},
+    "trials": {
+        "client", "compare", "components", "live", "packets", "policy", "recording", "server", "sim",
+    },
     "matches": {"policy", "server"},
     "training": {
         "components", "live", "matches", "policy", "recording", "rllib", "server", "sim",
     },
     "cli": {
-        "bot_check", "client", "compare", "components", "field_test", "live", "matches", "parity", "policy",
-        "probe", "project", "recording", "server", "sim", "training", "view",
+        "client", "compare", "components", "live", "matches", "policy", "project", "recording", "server",
+        "sim", "training", "trials", "view",
     },
 }  # fmt: skip
 """Rooms from which each room may import, besides `user_input` and the modules at the package's root."""

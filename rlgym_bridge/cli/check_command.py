@@ -13,12 +13,11 @@ from typing import Final
 from rich.markup import escape
 from rich.table import Table
 
-from rlgym_bridge.bot_check.bot_folder import find_bot_file, read_bot_file
-from rlgym_bridge.bot_check.bot_verdict import BotVerdict
-from rlgym_bridge.bot_check.check_bot import check_bot
-from rlgym_bridge.bot_check.tried_match import MatchTrier
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files
+from rlgym_bridge.trials.bot_check import check_bot
+from rlgym_bridge.trials.bot_folder import BotVerdict, find_bot_file, read_bot_file
+from rlgym_bridge.trials.bot_match import MatchTrier
 from rlgym_bridge.user_input.stop_signals import stopped_by_signals
 from rlgym_bridge.user_input.text_files import escape_controls
 

@@ -11,29 +11,39 @@ from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
+import msgspec
 from rich.console import Console
 from rich.markup import escape
 from rich.status import Status
 
+from rlgym_bridge.cli import match_command, output_files
 from rlgym_bridge.cli import options as shared
-from rlgym_bridge.cli import output_files
-from rlgym_bridge.cli.field_test_parts import FieldTest
 from rlgym_bridge.cli.field_test_report import SERVERS, print_field_report
-from rlgym_bridge.cli.real_match import running_server
-from rlgym_bridge.cli.server_options import add_embedded_options, add_server_option
+from rlgym_bridge.cli.server_options import add_embedded_options, add_server_option, latency_of
+from rlgym_bridge.cli.shipped import find_shipped_folder
 from rlgym_bridge.client.agent_connections import is_own_server
 from rlgym_bridge.components.user_errors import describe_error
-from rlgym_bridge.field_test.field_conclusion import conclude_field_test
-from rlgym_bridge.field_test.field_pack import open_field_pack, write_field_pack
-from rlgym_bridge.field_test.field_report import compare_pack, read_field_test
-from rlgym_bridge.field_test.nameless import copy_without_names, hide_personal
-from rlgym_bridge.field_test.pack_parts import FORMAT, PARTS, RECORDED, AboutPack, PartOutcome
-from rlgym_bridge.field_test.scene_list import all_scenes
-from rlgym_bridge.server import ConfigError, Impairments
+from rlgym_bridge.dialect import Dialect
+from rlgym_bridge.policy.load_player import CHASER
+from rlgym_bridge.server import ConfigError, MatchServer
+from rlgym_bridge.trials.diagnostic_pack import (
+    FORMAT,
+    PARTS,
+    AboutPack,
+    MatchPart,
+    PartOutcome,
+    open_field_pack,
+    write_field_pack,
+)
+from rlgym_bridge.trials.diagnostic_report import compare_pack, conclude_field_test, read_field_test
+from rlgym_bridge.trials.diagnostic_test import MOST_NOTE, FieldTest
+from rlgym_bridge.trials.measured_match import running_server
+from rlgym_bridge.trials.nameless import hide_personal
+from rlgym_bridge.trials.scene_list import all_scenes
 from rlgym_bridge.user_input.nearest_key import check_names
-from rlgym_bridge.user_input.text_files import escape_controls
+from rlgym_bridge.user_input.text_files import escape_controls, parse_json, read_text
 
 STATUS: Final = (
     "0 all parts are done (with --read: and could be read), 1 a part failed, was stopped, or cannot be read, "
@@ -42,7 +52,6 @@ STATUS: Final = (
 _OUT: Final = Path("field-test.zip")
 _PACKAGES: Final = ("rlgym-bridge", "rlbot", "rlbot-flatbuffers", "rocketsim", "rlgym-rocket-league", "numpy")
 _MEGABYTE: Final = 1_000_000  # bytes from which a size is given in MB
-_MOST_NOTE: Final = 500  # letters of an error in the pack
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
@@ -123,11 +132,14 @@ def _make(options: argparse.Namespace) -> int:
     ):
         kinds = options.scenes or _kinds()
         scenes = tuple(scene for scene in all_scenes() if scene.kind in kinds)
-        test = FieldTest(options, Path(folder), dialect, scenes)
+        test = FieldTest(
+            Path(folder), scenes, float(options.seconds), partial(_embedded, options, dialect),
+            partial(_play_match, options, dialect),
+        )  # fmt: skip
         _announce(options, console, test, real)
         began = time.perf_counter()
         outcomes = _play_all(options, console, test)
-        recordings = _copy_recordings(test, outcomes)
+        recordings = test.copy_recordings(outcomes)
         day = time.strftime("%Y-%m-%d", time.gmtime())
         server: Literal["rlbot", "sim"] = "rlbot" if real else "sim"
         about = AboutPack(FORMAT, day, server, _versions(), {
@@ -138,7 +150,7 @@ def _make(options: argparse.Namespace) -> int:
             write_field_pack(options.out, about, test.results, recordings)
         size = options.out.stat().st_size
     done = all(one.state == "done" for one in outcomes)
-    result = {"pack": str(options.out), "bytes": size, "parts": [_as_dict(one) for one in outcomes]}
+    result = {"pack": str(options.out), "bytes": size, "parts": msgspec.to_builtins(outcomes)}
     written = output_files.write_json(options.json, result)
     console.print(
         f"written to {escape(str(options.out))} ({_size_text(size)}); "
@@ -150,6 +162,15 @@ def _make(options: argparse.Namespace) -> int:
             f"please give {escape(str(options.out))} to whoever gave you this project", soft_wrap=True
         )
     return 2 if not written else 0 if done else 1
+
+
+def _embedded(options: argparse.Namespace, dialect: Dialect) -> MatchServer | None:
+    """Return the embedded server as the options have it; None where they name RLBotServer."""
+    if options.server == "rlbot":
+        return None
+    return MatchServer(
+        pace=options.pace, impairments=latency_of(options), dialect=dialect, simulator=options.simulator
+    )
 
 
 def _size_text(size: int) -> str:
@@ -189,10 +210,7 @@ def _check(options: argparse.Namespace) -> None:
         raise ConfigError(f"--out is {options.out}, which is there already; expected a new file")
     if not options.seconds:
         raise ConfigError("--seconds is 0, expected more, or leave out the match by --parts")
-    try:
-        Impairments(latency=options.latency)
-    except ValueError as error:
-        raise ConfigError(f"--{error}") from error
+    latency_of(options)
     changed = (
         options.dialect or options.latency or options.simulator is not None or options.pace != "lockstep"
     )
@@ -246,7 +264,7 @@ def _play_part(name: str, console: Console, test: FieldTest) -> PartOutcome:
         except Exception as error:  # whatever a server does: the next part may go well
             said = describe_error(error)
             print(f"error: {name}: {escape_controls(said)}", file=sys.stderr)  # whole, unlike in the pack
-            state, note = "failed", hide_personal(said)[:_MOST_NOTE]
+            state, note = "failed", hide_personal(said)[:MOST_NOTE]
     return PartOutcome(name, state, round(time.perf_counter() - began, 1), note)
 
 
@@ -259,32 +277,26 @@ def _show(status: Status, doing: str) -> None:
     status.update(f"{doing} ...")
 
 
-def _copy_recordings(test: FieldTest, outcomes: list[PartOutcome]) -> dict[str, Path]:
-    """Copy what was recorded without names, as far as it is there."""
-    probe = test.results.get("probe")
-    dialect = [] if probe is None else [f"{point}={value}" for point, value in probe.dialect.items()]
-    found = {}
-    for number, outcome in enumerate(outcomes):
-        source = test.recording(outcome.name)
-        if outcome.name not in RECORDED or not source.is_file():
-            continue
-        target = test.folder / f"{outcome.name}-nameless.mcap"
-        try:
-            notes = copy_without_names(source, target, {"by": "field-test", "dialect": dialect})
-            found[outcome.name] = target
-        except (OSError, ValueError) as error:
-            notes = [f"its recording is missing: {hide_personal(describe_error(error))}"]
-        if notes:
-            state: Any = "failed" if outcome.state == "done" and outcome.name not in found else outcome.state
-            note = "; ".join(filter(None, (outcome.note, *notes)))[:_MOST_NOTE]
-            outcomes[number] = PartOutcome(outcome.name, state, outcome.seconds, note)
-    return found
-
-
 def _versions() -> dict[str, str]:
     system = {"python": platform.python_version(), "system": platform.system(), "machine": platform.machine()}
     return {name: version(name) for name in _PACKAGES} | system
 
 
-def _as_dict(outcome: PartOutcome) -> dict[str, Any]:
-    return {name: getattr(outcome, name) for name in ("name", "state", "seconds", "note")}
+def _play_match(options: argparse.Namespace, dialect: Dialect, recording: Path) -> MatchPart:
+    """Play the shipped bot against Chaser with `match`, and record it."""
+    result = recording.with_suffix(".json")
+    words = [
+        "--server", options.server, "--blue", str(find_shipped_folder() / "bot" / "policy"),
+        "--orange", CHASER, "--seconds", f"{options.seconds:g}", "--quiet",
+        "--record", str(recording), "--json", str(result),
+    ]  # fmt: skip
+    if options.server == "sim":
+        words += ["--pace", options.pace, "--latency", str(options.latency), "--max-overtime", "0"]
+        words += [] if options.simulator is None else ["--simulator", options.simulator]
+        words += [word for point in dialect for word in ("--dialect", point)]
+    parser = argparse.ArgumentParser()
+    match_command.add_to(parser)
+    match_command.run(parser.parse_args(words))
+    told = parse_json(read_text(result))
+    touches, unanswered = ([bot[name] for bot in told["bots"]] for name in ("touches", "missed"))
+    return MatchPart(tuple(told["score"]), told["playing_ticks"], told["ended_by"], touches, unanswered)

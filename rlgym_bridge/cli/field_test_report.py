@@ -7,14 +7,21 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from rlgym_bridge.cli.probe_command import findings_table
 from rlgym_bridge.compare.comparison_result import Comparison
 from rlgym_bridge.compare.sentences import short, told_untried
-from rlgym_bridge.dialect import POINTS
-from rlgym_bridge.field_test.field_conclusion import SIMULATOR_NAMES, conclude_field_test, parts_left_out
-from rlgym_bridge.field_test.field_report import FieldReport, KindError
-from rlgym_bridge.field_test.followed_scenes import SCENE_HORIZONS
-from rlgym_bridge.field_test.pack_parts import MatchPart, ProbePart, TimingPart
 from rlgym_bridge.game import TICKS_PER_SECOND
+from rlgym_bridge.trials.diagnostic_pack import MatchPart
+from rlgym_bridge.trials.diagnostic_report import (
+    SCENE_HORIZONS,
+    SIMULATOR_NAMES,
+    FieldReport,
+    KindError,
+    conclude_field_test,
+    parts_left_out,
+)
+from rlgym_bridge.trials.findings import TIMING, ProbeReport
+from rlgym_bridge.trials.input_latency import TimingReport
 from rlgym_bridge.user_input.arguments import count_of
 
 _BODIES = {"other": "struck car"}  # names of bodies that do not speak for themselves
@@ -54,19 +61,9 @@ def print_field_report(console: Console, found: FieldReport) -> None:
         console.print(f"[yellow]note:[/] {escape(note)}", soft_wrap=True)
 
 
-def _print_dialect(console: Console, probe: ProbePart) -> None:
+def _print_dialect(console: Console, probe: ProbeReport) -> None:
     console.print("\n[bold]dialect[/]")
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("point", "value", "evidence"):
-        table.add_column(heading, overflow="fold")
-    for point, evidence in probe.evidence.items():
-        value = probe.dialect.get(point)
-        if point in ("input_latency", "packets_per_second"):
-            continue
-        usual = point in POINTS and value == POINTS[point].values[0]
-        look = "red" if value is None else "default" if usual else "cyan"
-        table.add_row(escape(point), f"[{look}]{escape(value or 'not settled')}[/]", escape(evidence))
-    console.print(table)
+    console.print(findings_table(probe, [point for point in probe.evidence if point not in TIMING]))
     for fact in probe.facts:
         if fact.value is not None and fact.differs:
             said = f"{fact.name}: {fact.value:.4g}, by RocketSim {fact.expected:.4g} {fact.unit}"
@@ -76,8 +73,8 @@ def _print_dialect(console: Console, probe: ProbePart) -> None:
 
 
 def _print_timing(console: Console, found: FieldReport) -> None:
-    probe: ProbePart | None = found.parts.get("probe")
-    timing: TimingPart | None = found.parts.get("timing")
+    probe: ProbeReport | None = found.parts.get("probe")
+    timing: TimingReport | None = found.parts.get("timing")
     console.print("\n[bold]timing[/]")
     if probe is not None:
         rate = probe.timing.packets_per_second

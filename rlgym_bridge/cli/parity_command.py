@@ -14,14 +14,13 @@ from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files
 from rlgym_bridge.components.spec import Components, ComponentSpec, component_factory
 from rlgym_bridge.game import HITBOX_NAMES, TICKS_PER_SECOND
-from rlgym_bridge.parity.check import compare
-from rlgym_bridge.parity.mismatches import Parity
 from rlgym_bridge.policy.environment_facts import read_environment
 from rlgym_bridge.policy.files import policy_path
 from rlgym_bridge.policy.folder import load_policy
 from rlgym_bridge.policy.run_modules import run_modules
 from rlgym_bridge.project.this_project import run_folder
 from rlgym_bridge.server import ConfigError
+from rlgym_bridge.trials.parity import Parity, compare_worlds
 from rlgym_bridge.user_input.arguments import count_of
 from rlgym_bridge.user_input.user_modules import add_module_folders
 
@@ -99,7 +98,7 @@ def run(options: argparse.Namespace) -> int:
         console.print(bot.engine, markup=False, soft_wrap=True)
     found: dict[tuple[int, int], Parity] = {}
     for size in bot.team_sizes:
-        found[size] = compare(
+        found[size] = compare_worlds(
             bot.components, size, options.ticks, options.seed, tick_skip=bot.tick_skip, hitbox=bot.hitbox
         )
         _print(console, found[size], size)

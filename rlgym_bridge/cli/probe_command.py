@@ -1,7 +1,7 @@
 """Find out which dialect a server speaks: `rlgym-bridge probe`."""
 
 import argparse
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Final
@@ -12,24 +12,21 @@ from rich.table import Table
 
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files
-from rlgym_bridge.cli.measuring_match import real_match, sim_match
-from rlgym_bridge.cli.real_match import START_SECONDS
-from rlgym_bridge.cli.server_options import add_embedded_options, add_server_option
+from rlgym_bridge.cli.server_options import add_embedded_options, add_server_option, latency_of
 from rlgym_bridge.client.agent_connections import NoServer
 from rlgym_bridge.client.own_players import agents_of, with_own_ids
-from rlgym_bridge.dialect import OTHER_SERVER, OWN_SERVER
-from rlgym_bridge.probe import Probe, ProbeReport
-from rlgym_bridge.probe.client import Players, match_of_two
-from rlgym_bridge.server import ConfigError, Impairments, MatchServer
+from rlgym_bridge.dialect import OTHER_SERVER, OWN_SERVER, POINTS
+from rlgym_bridge.server import ConfigError, MatchServer
+from rlgym_bridge.trials.findings import TIMING, ProbeReport
+from rlgym_bridge.trials.measured_match import measured_match
+from rlgym_bridge.trials.probe import Probe
+from rlgym_bridge.trials.script_client import Players, match_of_two
 
 SIM_SECONDS: Final = 240.0
 """Wall time after which the probe ends whatever it knows."""
 
 GAME_SECONDS: Final = 300.0
 """The same for the real game."""
-
-SIM_PATIENCE: Final = 20.0
-"""Seconds for each step of the handshake."""
 
 Log = Callable[[bytes], None]
 
@@ -109,51 +106,35 @@ class LogError(Exception):
 def _ask(options: argparse.Namespace, log: Log | None) -> tuple[ProbeReport, str, bool]:
     """Return what was found out, of whom, and whether that is this project's own match server."""
     dialect = shared.dialect_of(options)
-    try:
-        impairments = Impairments(latency=options.latency)
-    except ValueError as error:
-        raise ConfigError(f"--{error}") from error
+    impairments = latency_of(options)
     match = with_own_ids(match_of_two())
-    if options.server == "rlbot":
-        if dialect or impairments != Impairments() or options.pace != "lockstep":
-            raise ConfigError(
-                "--dialect, --latency and --pace tell the embedded server what to do, expected none of them "
-                "with --server rlbot: the real game cannot be changed"
-            )
-        with real_match(match) as server:
-            report = _play(server.address, agents_of(match), START_SECONDS, GAME_SECONDS, log)
-            name = "this project's match server" if server.own else "RLBotServer"
-            return report, f"{name} at {server.address[0]}:{server.address[1]}", server.own
+    embedded = None
+    if options.server == "sim":
+        embedded = MatchServer(pace=options.pace, impairments=impairments, dialect=dialect)
+    elif dialect or options.latency or options.pace != "lockstep":
+        raise ConfigError(
+            "--dialect, --latency and --pace tell the embedded server what to do, expected none of them "
+            "with --server rlbot: the real game cannot be changed"
+        )
     with (
-        MatchServer(pace=options.pace, impairments=impairments, dialect=dialect) as match_server,
-        sim_match(match_server, match),
+        measured_match(match, embedded) as server,
+        closing(Players(server.address, server.patience, log, agents_of(match))) as players,
     ):
-        address = (match_server.host, match_server.port)
-        report = _play(address, agents_of(match), SIM_PATIENCE, SIM_SECONDS, log)
-        return report, "this project's match server", True
-
-
-def _play(
-    server: tuple[str, int], agents: Sequence[str], patience: float, seconds: float, log: Log | None
-) -> ProbeReport:
-    with closing(Players(server, patience, log, agents)) as players:
+        probe = Probe(players.ids, players.field)
         try:
-            report = players.play(Probe(players.ids, players.field), seconds)
+            players.follow(probe, SIM_SECONDS if embedded else GAME_SECONDS)
         finally:
             players.stop_match()
-    if not report.packets:
-        raise NoServer(f"{server[0]}:{server[1]} sent no packet: {'; '.join(report.notes)}")
-    return report
+        report = probe.report()
+        where = f"{server.address[0]}:{server.address[1]}"
+        if not report.packets:
+            raise NoServer(f"{where} sent no packet: {'; '.join(report.notes)}")
+    name = "this project's match server" if server.own else "RLBotServer"
+    return report, name if embedded else f"{name} at {where}", server.own
 
 
 def _print(console: Console, report: ProbeReport) -> None:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("point", "value", "evidence"):
-        table.add_column(heading, overflow="fold")
-    for one in report.rows:
-        value = "[red]not settled[/]" if one.value is None else escape(one.value)
-        table.add_row(one.point, value, escape(one.evidence))
-    console.print(table)
+    console.print(findings_table(report, [*POINTS, *TIMING]))
     facts = Table(box=None, pad_edge=False, header_style="bold")
     facts.add_column("measured")
     for heading in ("here", "RocketSim"):
@@ -166,3 +147,17 @@ def _print(console: Console, report: ProbeReport) -> None:
     console.print(facts)
     for note in report.notes:
         console.print(f"[yellow]note:[/] {escape(note)}")
+
+
+def findings_table(report: ProbeReport, points: Iterable[str]) -> Table:
+    """Return what a probe found on some points, with its evidence."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in ("point", "value", "evidence"):
+        table.add_column(heading, overflow="fold")
+    for point in points:
+        value = report.value(point)
+        usual = point not in POINTS or value == POINTS[point].values[0]
+        look = "red" if value is None else "default" if usual else "cyan"
+        evidence = report.evidence.get(point, "")
+        table.add_row(point, f"[{look}]{escape(value or 'not settled')}[/]", escape(evidence))
+    return table

@@ -16,28 +16,18 @@ from dataclasses import dataclass
 from rich.console import Console
 from rlbot import flat
 from rlbot.interface import SocketRelay
-from rlbot.managers import MatchManager
 
 from rlgym_bridge.client.agent_connections import OWN_SECONDS, is_own_server
 from rlgym_bridge.game import PLAYING_PHASES, TICKS_PER_SECOND, Phase
-from rlgym_bridge.live.agent import server_address
 from rlgym_bridge.live.faults import Faults
-from rlgym_bridge.server import BotResult, ConfigError, MatchCalledOff, MatchResult, ServerError
+from rlgym_bridge.server import BotResult, MatchCalledOff, MatchResult, ServerError
 from rlgym_bridge.server.config.bot_files import check_texts
 from rlgym_bridge.server.repeatability import REAL_TIME
 from rlgym_bridge.sim.touches import is_new_touch
+from rlgym_bridge.trials.measured_match import REFUSED, START_SECONDS, running_server
 
 _LOG = logging.getLogger("rlgym_bridge.rlbot")
 _LOG.setLevel(logging.WARNING)  # the relay tells of every connection
-
-START_SECONDS = 180.0
-"""In which the real game has to start, load the map and send something."""
-
-REFUSED = (
-    "it is this project's own match server, whose log says why. It plays no Psyonix bots and humans unless "
-    "it was started with --allow-idle: for them start RLBotServer with the real game"
-)
-"""Why this project's server in RLBotServer's place does not take a match."""
 
 _ASK_SECONDS = 1.0  # between two looks whether a bot will not play
 
@@ -118,34 +108,6 @@ def _stop(relay: SocketRelay) -> None:
     with suppress(OSError):  # the match is over: a server that is gone by now has nothing to add
         relay.stop_match()
         relay.send_msg(flat.DisconnectSignal())
-
-
-def running_server() -> tuple[str, int]:
-    """Return address and port of a running RLBotServer, starting an installed one where none runs.
-
-    Raises:
-        ConfigError: The address in the environment is none.
-        ServerError: None runs, and none is installed.
-    """
-    try:
-        ip, port = server_address()
-    except ValueError as error:
-        raise ConfigError(str(error)) from None
-    try:
-        with socket.create_connection((ip, port), timeout=2.0):
-            return ip, port
-    except OSError:
-        pass  # none there: look for one that is installed
-    manager = MatchManager()
-    try:
-        manager.ensure_server_started()  # type: ignore[no-untyped-call]
-    except (OSError, TypeError) as error:  # TypeError: rlbot without LOCALAPPDATA
-        raise ServerError(
-            f"no RLBotServer runs at {ip}:{port}, and none is installed here ({error}). The real game needs "
-            f"Rocket League and RLBot v5 (rlbot.org): start RLBotServer first, or set RLBOT_SERVER_IP and "
-            f"RLBOT_SERVER_PORT. Without the game, play with --server sim"
-        ) from error
-    return ip, int(manager.rlbot_server_port)
 
 
 class _NotTaken(Exception):

@@ -2,6 +2,8 @@
 
 import argparse
 
+from rlgym_bridge.server import ConfigError, Impairments
+
 
 def add_server_option(parser: argparse.ArgumentParser) -> None:
     """Add the option that names the server."""
@@ -22,3 +24,15 @@ def add_embedded_options(parser: argparse.ArgumentParser) -> None:
         "--pace", choices=("realtime", "lockstep"), default="lockstep",
         help="pace of the embedded server (default: %(default)s)",
     )  # fmt: skip
+
+
+def latency_of(options: argparse.Namespace) -> Impairments:
+    """Return what `--latency` asks of the embedded server.
+
+    Raises:
+        ConfigError: It is no number of ticks that inputs can be late by.
+    """
+    try:
+        return Impairments(latency=options.latency)
+    except ValueError as error:
+        raise ConfigError(f"--{error}") from error

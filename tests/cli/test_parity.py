@@ -14,11 +14,10 @@ from rlgym_bridge.cli import main
 from rlgym_bridge.components.default_obs import DefaultObs
 from rlgym_bridge.components.spec import ComponentSpec
 from rlgym_bridge.packets.decoder import Decoder
-from rlgym_bridge.parity import check as parity
-from rlgym_bridge.parity import observation_check
 from rlgym_bridge.sim import simulator, state_estimator
 from rlgym_bridge.sim.simulator import ROCKETSIM2
 from rlgym_bridge.state import MatchState
+from rlgym_bridge.trials import parity
 from tests.support.foreign_env import ENV
 from tests.support.policy_folders import make_module, random_weights, save
 
@@ -167,7 +166,7 @@ def test_what_float32_rounds_in_counting_is_no_difference(
     monkeypatch.setattr(simulator, "DEFAULT_SIMULATOR", ROCKETSIM2)  # RocketSim 3 sums up no rounding
     monkeypatch.setattr(state_estimator, "DEFAULT_SIMULATOR", ROCKETSIM2)
     assert names_of(tmp_path, *words) == []
-    monkeypatch.setattr(observation_check, "COUNTED_TOLERANCE", 0.0)
+    monkeypatch.setattr(parity, "COUNTED_TOLERANCE", 0.0)
     assert "pad_timer" in str(names_of(tmp_path, *words))
 
 

@@ -9,7 +9,7 @@ from rlbot import flat
 
 from rlgym_bridge.cli import main
 from rlgym_bridge.cli.timing_command import advice
-from rlgym_bridge.compare.timing_report import Exchange, judge, number_of, numbered
+from rlgym_bridge.trials.input_latency import Exchange, judge_session, number_of, numbered
 
 
 def measured(tmp_path: Path, *words: str) -> dict:
@@ -52,26 +52,26 @@ def session(latency: int, lost: set[int], ticks: int = 1000) -> list[list[Exchan
 @pytest.mark.parametrize("latency", [0, 3])
 def test_lost_ticks_are_counted_exactly(latency: int) -> None:
     lost = set(random.Random(1).sample(range(1, 999), 20))
-    found = judge(session(latency, lost))
+    found = judge_session(session(latency, lost))
     assert found.lost_ticks == 20 and found.packets == 980
-    assert found.input_latency == latency and set(found.latencies) == {latency}
-    assert found.reply_ms == pytest.approx((0.1, 0.1), abs=1e-6)
+    assert found.input_latency_ticks == latency and set(found.latencies) == {str(latency)}
+    assert found.reply_ms == pytest.approx({"p50": 0.1, "p99": 0.1}, abs=1e-6)
 
 
 def test_odd_frame_rates_are_told_from_loss() -> None:
     kept = {int(number * 1.2) for number in range(900)}  # 100 frames a second
     (part,) = session(0, set(range(1000)) - kept)
     evenly = [Exchange(one.frame, i / 100, one.shown, one.sent, i / 100) for i, one in enumerate(part)]
-    found = judge([evenly])
+    found = judge_session([evenly])
     assert found.frame_rate == pytest.approx(100) and found.lost_ticks == 0
     assert "cap it at 120 or 240" in " ".join(advice(found))
 
 
 def test_a_latency_above_the_delay_is_said_to_cost_ticks() -> None:
-    lines = advice(judge(session(3, set())))
+    lines = advice(judge_session(session(3, set())))
     assert lines[0] == "policy.json: input_latency = 3; training: action_delay = [3, 3]"
     assert "acts 2 ticks later than in training" in lines[1]
-    assert "acts 1 tick later" in advice(judge(session(2, set())))[1]
+    assert "acts 1 tick later" in advice(judge_session(session(2, set())))[1]
 
 
 def test_every_number_comes_back_from_an_input() -> None:
@@ -83,7 +83,14 @@ def test_every_number_comes_back_from_an_input() -> None:
 
 def test_too_little_play_is_refused() -> None:
     with pytest.raises(ValueError, match="1 packets in play, expected two and more in a row"):
-        judge([[Exchange(1, 0.0, None)]])
+        judge_session([[Exchange(1, 0.0, None)]])
+
+
+def test_times_of_a_session_without_answers_are_null() -> None:
+    found = judge_session([[Exchange(1, 0.0, None), Exchange(2, 0.01, None)]])
+    told = json.loads(json.dumps(found.as_json(), allow_nan=False))
+    assert told["reply_ms"] == {"p50": None, "p99": None}
+    assert told["interval_ms"]["p50"] == pytest.approx(10.0)
 
 
 def test_nothing_is_measured_in_no_time(capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,8 +12,6 @@ from typing import Any, Final
 from rlbot import flat
 
 from rlgym_bridge.dialect import Dialect
-from rlgym_bridge.field_test.field_pack import open_field_pack
-from rlgym_bridge.field_test.field_report import read_field_test
 from rlgym_bridge.matches.bot_report import read_bot_report
 from rlgym_bridge.packets.decoder import Decoder
 from rlgym_bridge.physics import read_physics
@@ -29,6 +27,8 @@ from rlgym_bridge.server.config.match_file import read_match_file
 from rlgym_bridge.server.config.toml_lines import Source
 from rlgym_bridge.server.game.packer import field_info
 from rlgym_bridge.training.settings_file import load_settings
+from rlgym_bridge.trials.diagnostic_pack import open_field_pack
+from rlgym_bridge.trials.diagnostic_report import read_field_test
 from tests.fuzz.heard_messages import draw, drawn_seeds, hear, heard_seeds
 from tests.fuzz.own_folders import ROOT, begin_project, folder, of_file, read_run, resume
 from tests.support.made_packets import at, player

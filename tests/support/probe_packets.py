@@ -3,7 +3,7 @@
 from rlbot import flat
 
 from rlgym_bridge.game import Phase
-from rlgym_bridge.probe import Frame
+from rlgym_bridge.trials.scene_player import Frame
 
 
 def vector(values: tuple[float, float, float]) -> flat.Vector3:

@@ -3,10 +3,12 @@
 from collections.abc import Callable
 
 from rlgym_bridge.dialect import Dialect
-from rlgym_bridge.probe import Frame, Probe, ProbeReport
 from rlgym_bridge.server.game.packer import field_info
 from rlgym_bridge.server.game.simulated_match import Match
 from rlgym_bridge.server.net.impairments import Impairments, SlowInputs
+from rlgym_bridge.trials.findings import ProbeReport
+from rlgym_bridge.trials.probe import Probe
+from rlgym_bridge.trials.scene_player import Frame
 from tests.support.stepped_match import as_received, seats
 
 MOST_TICKS = 180 * 120

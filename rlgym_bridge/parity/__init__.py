@@ -1,1 +1,0 @@
-"""Check that components see and do the same in the simulator and in packets."""

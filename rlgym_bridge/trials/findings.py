@@ -1,0 +1,135 @@
+"""Findings of the probe: values of the dialect's points, measured facts, and the whole report.
+
+The report is also read from packs of others, so every field has its limits.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Self
+
+import msgspec
+from msgspec import Meta, Struct
+
+from rlgym_bridge.dialect import POINTS
+from rlgym_bridge.user_input.toml_text import toml_line
+
+Sentence = Annotated[str, Meta(max_length=2000)]
+Name = Annotated[str, Meta(max_length=100)]
+Count = Annotated[int, Meta(ge=0, le=2**53)]
+Amount = Annotated[float, Meta(ge=-1e12, le=1e12)]
+Sentences = Annotated[list[Sentence], Meta(max_length=200)]
+Words = Annotated[dict[Name, Sentence], Meta(max_length=100)]
+
+TIMING: Mapping[str, tuple[type, str]] = {
+    "input_latency": (int, "ticks"), "packets_per_second": (float, ""),
+}  # fmt: skip
+"""Points that are no words, each with its type and unit."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The value of one point, with its evidence.
+
+    Attributes:
+        value: Its value; None where it could not be found.
+        evidence: What was seen, or why no value was found.
+    """
+
+    value: str | None
+    evidence: str
+
+
+class Fact(Struct, frozen=True):
+    """A measured number, with RocketSim's for comparison.
+
+    Attributes:
+        name: What was measured.
+        value: The number; None where it was not seen.
+        expected: RocketSim's number.
+        unit: Unit of both.
+        differs: Whether it was measured and differs from RocketSim's.
+    """
+
+    name: Sentence
+    value: Amount | None
+    expected: Amount
+    unit: Name
+    differs: bool
+
+    @classmethod
+    def of(cls, name: str, value: float | None, expected: float, unit: str, tolerance: float) -> Self:
+        """Compare a number with RocketSim's; they count as equal up to a tolerance."""
+        return cls(name, value, expected, unit, value is not None and abs(value - expected) > tolerance)
+
+
+class ProbeTiming(Struct, frozen=True):
+    """Times that the probe found; None where they are not settled."""
+
+    input_latency: Count | None = None
+    packets_per_second: Amount | None = None
+
+
+class ProbeReport(Struct):
+    """All findings of a probe.
+
+    Attributes:
+        dialect: The values that were found, by the names of `POINTS`.
+        open: Why the other points, timing's too, have no value.
+        timing: Input latency in ticks, and packets in a second of game time.
+        evidence: What was seen, by point: `POINTS`, then those of `TIMING`.
+        facts: Measured numbers, with RocketSim's.
+        notes: Problems on the way, as sentences.
+        packets: Number of packets seen.
+    """
+
+    dialect: Words
+    open: Words
+    timing: ProbeTiming
+    evidence: Words
+    facts: Annotated[list[Fact], Meta(max_length=100)]
+    notes: Sentences
+    packets: Count
+
+    @classmethod
+    def of(cls, findings: Mapping[str, Finding], facts: list[Fact], notes: list[str], packets: int) -> Self:
+        """Make the report of findings, which are one for each of `POINTS` and `TIMING`."""
+        found = {point: one.value for point, one in findings.items() if one.value is not None}
+        timing = {point: kind(found.pop(point)) for point, (kind, _) in TIMING.items() if point in found}
+        evidence = {point: one.evidence for point, one in findings.items()}
+        missing = {point: text for point, text in evidence.items() if findings[point].value is None}
+        return cls(found, missing, ProbeTiming(**timing), evidence, facts, notes, packets)
+
+    def value(self, point: str) -> str | None:
+        """Return the value of a point of `POINTS` or `TIMING`; None where it could not be found."""
+        value = getattr(self.timing, point) if point in TIMING else self.dialect.get(point)
+        return None if value is None else str(value)
+
+    @property
+    def settled(self) -> bool:
+        """Tell whether every point has a value."""
+        return not self.open
+
+    def toml(self, where: str, server: str) -> str:
+        """Return the text of `dialect.toml`: what is settled.
+
+        Args:
+            where: Which server was asked, for the first line.
+            server: `dialect.OWN_SERVER` or `dialect.OTHER_SERVER`.
+        """
+        lines = [f"# Measured by `rlgym-bridge probe` on {where}; bots use it only with such a server."]
+        lines += [toml_line("server", server)]
+        for table, points in (("dialect", POINTS), ("timing", TIMING)):
+            lines += ["", f"[{table}]"]
+            for point in points:
+                kind, unit = TIMING.get(point, (str, ""))
+                value = self.value(point)
+                lines.append(
+                    f"# {point}: not settled: {self.open[point]}" if value is None
+                    else toml_line(point, kind(value), unit)
+                )  # fmt: skip
+        return "\n".join(lines) + "\n"
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the report as other programs read it."""
+        found: dict[str, Any] = msgspec.to_builtins(self)
+        return found

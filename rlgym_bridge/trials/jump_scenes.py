@@ -1,0 +1,296 @@
+"""Jump and land in several ways, and judge dodge timeouts, lengths of jumps, and wheels on the ground."""
+
+import math
+from collections.abc import Sequence
+from typing import Final
+
+from rlbot import flat
+
+from rlgym_bridge.game import (
+    DODGE_DEADLINE_SECONDS,
+    FLIP_TORQUE_SECONDS,
+    HITBOXES,
+    JUMP_MAX_SECONDS,
+    JUMP_MIN_SECONDS,
+    TICK_SECONDS,
+    WHEELS,
+)
+from rlgym_bridge.game import TICK_SECONDS as TICK
+from rlgym_bridge.trials.findings import Fact, Finding
+from rlgym_bridge.trials.scene_player import SPOT, Frame, Play, ScenePlayer, press, put, seconds_between
+
+_JUMP: Final = press(jump=True)
+_NEAR: Final = 0.05  # s by which a measured time may differ from the expected one
+_DOUBLE_JUMP_SECONDS: Final = 13 * TICK  # [flatbuffers, `AirState.DoubleJumping`]
+_RISE: Final = 900.0  # uu/s, enough to stay in the air until no dodge is possible
+_AERIAL_PITCH: Final = 1.2  # rad
+
+
+def jump(scene: ScenePlayer, ticks: int) -> Play[list[Frame]]:
+    """Jump with the button held for some ticks, and land."""
+    yield from scene.stand()
+    yield from scene.hold(ticks, _JUMP)
+    yield from scene.hold(30)
+    yield from scene.land()
+    return scene.frames
+
+
+def jump_twice(scene: ScenePlayer, pitch: float = 0.0) -> Play[list[Frame]]:
+    """Jump, and a little later jump again, or dodge by a pitch."""
+    yield from scene.stand()
+    yield from scene.hold(12, _JUMP)
+    yield from scene.hold(18)
+    yield from scene.hold(4, press(jump=True, pitch=pitch))
+    yield from scene.hold(100)
+    yield from scene.land()
+    return scene.frames
+
+
+def fly_on(scene: ScenePlayer, throw: bool = True) -> Play[list[Frame]]:
+    """Jump and stay in the air until no dodge is possible.
+
+    Args:
+        scene: The scene to play in.
+        throw: Set the car's speed upwards. If False, or where states cannot be set, it flies up on its
+            boost.
+    """
+    yield from scene.stand()
+    yield from scene.hold(24, _JUMP)
+    if scene.sets_state is False or not throw:
+        yield from scene.until(lambda _: False, 45, lambda frame: _nose_up(frame, boost=False))
+        yield from scene.until(lambda _: False, 150, lambda frame: _nose_up(frame, boost=True))
+    else:
+        thrown = flat.DesiredPhysics(velocity=flat.Vector3Partial(z=_RISE))
+        yield from scene.step(cars={0: flat.DesiredCarState(thrown)})
+        yield from scene.hold(190)
+    frames = scene.frames
+    yield from scene.land(300)
+    return frames
+
+
+def _nose_up(frame: Frame, boost: bool) -> flat.ControllerState:
+    off = _AERIAL_PITCH - frame.car.physics.rotation.pitch
+    spin = frame.car.physics.angular_velocity
+    fast = (spin.x**2 + spin.y**2 + spin.z**2) ** 0.5
+    pitch = max(-1.0, min(1.0, 2.5 * off - (0.4 * fast if off < 0.5 else 0.0)))
+    return press(pitch=pitch, boost=boost)
+
+
+def _pushing(frames: Sequence[Frame]) -> list[Frame]:
+    """Return the frames in which the first jump pushes."""
+    pushing: list[Frame] = []
+    for one in frames:
+        if one.car.air_state == flat.AirState.Jumping:
+            pushing.append(one)
+        elif pushing:
+            break
+    return pushing
+
+
+def _length(frames: Sequence[Frame]) -> float:
+    """Return the time that frames cover, s, with a tick for the last one."""
+    return seconds_between(frames[0], frames[-1]) + TICK if frames else 0.0
+
+
+def _after_push(frames: Sequence[Frame]) -> tuple[list[Frame], list[Frame]]:
+    """Return the frames in which a jump pushes, and those in the air after it."""
+    push = _pushing(frames)
+    if not push:
+        return [], []
+    rest: list[Frame] = []
+    for one in frames[frames.index(push[-1]) + 1 :]:
+        if one.car.air_state == flat.AirState.OnGround or not one.car.has_jumped:
+            break
+        rest.append(one)
+    return push, rest
+
+
+def judge_timeout(frames: Sequence[Frame]) -> Finding:
+    """Find what `dodge_timeout` starts from after a held jump."""
+    push, rest = _after_push(frames)
+    timed = [one for one in rest if one.car.dodge_timeout > 0.0]
+    if len(push) < 6 or not timed:
+        return Finding(None, "no held jump with a dodge_timeout above 0 after it was seen")
+    first, hold = timed[0], _length(push)
+    waited = seconds_between(push[-1], first)
+    start = first.car.dodge_timeout + waited
+    evidence = (
+        f"{first.car.dodge_timeout:.4f} in the air, {waited:.4f} s after a jump that pushed for {hold:.3f} s"
+    )
+    if abs(start - DODGE_DEADLINE_SECONDS) < _NEAR:
+        return Finding("after_jump", evidence)
+    if abs(start - DODGE_DEADLINE_SECONDS - hold) < _NEAR:
+        return Finding("plus_hold", evidence)
+    return Finding(None, f"{evidence}: neither {DODGE_DEADLINE_SECONDS} s nor that and the push")
+
+
+def judge_jumping(frames: Sequence[Frame]) -> Finding:
+    """Find the value of `dodge_timeout` while a jump pushes."""
+    push = _pushing(frames)
+    if len(push) < 6:
+        return Finding(None, "no held jump was seen")
+    values = [one.car.dodge_timeout for one in push[len(push) // 2 :]]
+    evidence = f"{min(values):.4f} to {max(values):.4f} while the jump pushes"
+    if max(values) == min(values) == -1.0:
+        return Finding("minus_one", evidence)
+    if min(values) > DODGE_DEADLINE_SECONDS - _NEAR:
+        return Finding("full", evidence)
+    return Finding(None, evidence)
+
+
+def judge_used(dodged: Sequence[Frame], doubled: Sequence[Frame]) -> Finding:
+    """Find the value of `dodge_timeout` after a dodge and after a double jump."""
+    values: set[str | None] = set()
+    evidence: list[str] = []
+    for what, frames in (("dodge", dodged), ("double jump", doubled)):
+        push, rest = _after_push(frames)
+        used = [
+            one
+            for one in rest
+            if (one.car.has_dodged or one.car.has_double_jumped)
+            and seconds_between(push[-1], one) < DODGE_DEADLINE_SECONDS - 0.1
+        ]
+        if len(used) < 20:
+            evidence.append(f"no {what} was seen")
+            continue
+        timeouts, passed = [one.car.dodge_timeout for one in used], seconds_between(used[0], used[-1])
+        evidence.append(f"{timeouts[0]:.4f} to {timeouts[-1]:.4f} in {passed:.2f} s of {what}")
+        counts = min(timeouts) > 0.0 and abs(timeouts[0] - timeouts[-1] - passed) < _NEAR
+        values.add("minus_one" if set(timeouts) == {-1.0} else "counting" if counts else None)
+    return Finding(values.pop() if len(values) == 1 else None, "; ".join(evidence))
+
+
+def judge_expired(frames: Sequence[Frame]) -> Finding:
+    """Find the value of `dodge_timeout` in the air once no dodge is possible any more."""
+    push, rest = _after_push(frames)
+    late = [
+        one
+        for one in rest
+        if not one.car.has_dodged
+        and not one.car.has_double_jumped
+        and seconds_between(push[-1], one) > DODGE_DEADLINE_SECONDS + _length(push) + 0.03
+    ]
+    if not late:
+        return Finding(None, "no car stayed in the air for 1.5 s after a jump")
+    values = {one.car.dodge_timeout for one in late}
+    since = seconds_between(push[-1], late[0])
+    evidence = f"{min(values):g} in the air, {since:.2f} s and more after the jump"
+    if values == {-1.0}:
+        return Finding("minus_one", evidence)
+    if values == {0.0}:
+        return Finding("zero", evidence)
+    return Finding(None, f"{min(values):.4f} to {max(values):.4f}, {since:.2f} s after the jump")
+
+
+def jump_facts(
+    tapped: Sequence[Frame], long: Sequence[Frame], dodged: Sequence[Frame], doubled: Sequence[Frame]
+) -> list[Fact]:
+    """Return how long jumps and dodges last."""
+    return [
+        _lasting(name, frames, kind, expected)
+        for name, frames, kind, expected in (
+            ("a tapped jump pushes", tapped, flat.AirState.Jumping, JUMP_MIN_SECONDS),
+            ("a held jump pushes", long, flat.AirState.Jumping, JUMP_MAX_SECONDS),
+            ("a dodge turns", dodged, flat.AirState.Dodging, FLIP_TORQUE_SECONDS + TICK),
+            ("a double jump is shown", doubled, flat.AirState.DoubleJumping, _DOUBLE_JUMP_SECONDS),
+        )
+    ]
+
+
+def _lasting(name: str, frames: Sequence[Frame], kind: flat.AirState, expected: float) -> Fact:
+    """Return how long an air state is shown, from its first packet to the first one after it."""
+    shown = [number for number, frame in enumerate(frames) if frame.car.air_state == kind]
+    if not shown or shown[-1] + 1 >= len(frames):
+        return Fact.of(name, None, expected, "s", TICK)
+    value = seconds_between(frames[shown[0]], frames[shown[-1] + 1])
+    # Where packets skip frames, both ends are seen late.
+    return Fact.of(name, value, expected, "s", max(map(seconds_between, frames, frames[1:])) + 0.1 * TICK)
+
+
+_TILTS: Final = (
+    (0.1, 0.25), (0.14, -0.3), (-0.12, 0.25), (-0.15, -0.3), (0.2, 0.2), (-0.2, 0.2),
+    (0.25, -0.25), (-0.25, 0.3),
+)  # fmt: skip
+"""(pitch, roll) of the landings, rad."""
+
+_DROP_Z: Final = 62.0  # uu; no wheel reaches the floor yet
+_SINKING: Final = 60.0  # uu/s
+_CLEAR: Final = 0.4  # uu by which a wheel must reach or miss the floor to be counted
+_LONGER_REACH: Final = 2.5  # uu that the game's wheels reach farther than RocketSim's [captures of 2026]
+_LEAST: Final = 4  # frames with three wheels that are needed for a finding
+_MOST_SPEED: Final = 600.0  # uu/s
+
+
+def land_tilted(scene: ScenePlayer) -> Play[list[Frame]]:
+    """Land several times with a tilt, so that one wheel touches after another."""
+    frames: list[Frame] = []
+    for pitch, roll in _TILTS:
+        set_up = yield from scene.put(
+            put((*SPOT, _DROP_Z), (0.0, 0.0, -_SINKING), (pitch, 0.0, roll)), boost=50.0
+        )
+        if not set_up:  # a jump with a roll also lands on two wheels first
+            yield from scene.hold(20, press(jump=True))
+            yield from scene.hold(15, press(roll=math.copysign(1.0, roll), pitch=math.copysign(0.5, pitch)))
+            yield from scene.land(240)
+        yield from scene.hold(45)
+        frames += scene.frames
+    return frames
+
+
+def count_touching_wheels(car: flat.PlayerInfo) -> int | None:
+    """Count the wheels that touch the floor by geometry; None where that is too close to call.
+
+    A wheel that touches by the game's physics and not by RocketSim's, or the other way round, is too close.
+    The pose one tick before is computed from the current one and its speeds, so lost packets do no harm.
+    """
+    body, turn = car.physics, car.physics.rotation
+    sp, cp = math.sin(turn.pitch), math.cos(turn.pitch)
+    sy, cy = math.sin(turn.yaw), math.cos(turn.yaw)
+    sr, cr = math.sin(turn.roll), math.cos(turn.roll)
+    axes = (
+        (cp * cy, cp * sy, sp),
+        (cy * sp * sr - cr * sy, sy * sp * sr + cr * cy, -cp * sr),
+        (-cr * cy * sp - sr * sy, -cr * sy * sp + sr * cy, cp * cr),
+    )
+    spin, tick = body.angular_velocity, TICK_SECONDS
+    forward, right, up = (z - tick * (spin.x * y - spin.y * x) for x, y, z in axes)
+    height = body.location.z - tick * body.velocity.z
+    if up < 0.5:
+        return None
+    box = car.hitbox
+    sizes = [math.dist((box.length, box.width, box.height), one[1:4]) for one in HITBOXES]
+    wheels = WHEELS[sizes.index(min(sizes))]
+    count = 0
+    for x, y, z, reach in (wheels.front, wheels.back):
+        for side in (1.0, -1.0):
+            gap = height + forward * x + right * side * y + up * (z - reach)
+            if -_CLEAR < gap < _LONGER_REACH + _CLEAR:
+                return None
+            count += gap < 0.0
+    return count
+
+
+def judge_wheels(frames: Sequence[Frame]) -> Finding:
+    """Find how many wheels make `OnGround`, from landings on the flat floor."""
+    grounded = {3: 0, 4: 0}
+    seen = {3: 0, 4: 0}
+    for one in frames:
+        car = one.car
+        if car.air_state not in (flat.AirState.OnGround, flat.AirState.InAir):
+            continue
+        speed, place = car.physics.velocity, car.physics.location
+        if math.hypot(speed.x, speed.y, speed.z) > _MOST_SPEED or max(abs(place.x), abs(place.y)) > 3500.0:
+            continue
+        count = count_touching_wheels(car)
+        if count in (3, 4):
+            seen[count] += 1
+            grounded[count] += car.air_state == flat.AirState.OnGround
+    evidence = (
+        f"on the ground in {grounded[3]} of {seen[3]} packets with three wheels down, "
+        f"in {grounded[4]} of {seen[4]} with four"
+    )
+    if seen[3] < _LEAST or seen[4] < _LEAST or grounded[4] < 0.8 * seen[4]:
+        return Finding(None, evidence)
+    share = grounded[3] / seen[3]
+    value = "three_wheels" if share > 0.75 else "four_wheels" if share < 0.25 else None
+    return Finding(value, evidence)

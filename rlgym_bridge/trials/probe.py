@@ -1,0 +1,128 @@
+"""Measure a server's dialect: play all scenes in order, judge them, and report the findings.
+
+Nothing here shares code with a server, so the probe is an independent check of what servers send.
+"""
+
+import logging
+from collections.abc import Callable
+from typing import Final
+
+from rlbot import flat
+
+from rlgym_bridge.dialect import POINTS
+from rlgym_bridge.game import TICKS_PER_SECOND
+from rlgym_bridge.trials import driving_scenes, input_latency, jump_scenes, match_flow
+from rlgym_bridge.trials.findings import TIMING, Fact, Finding, ProbeReport
+from rlgym_bridge.trials.scene_player import NONSENSE, Frame, Play, ScenePlayer, SceneScript
+
+_LOG = logging.getLogger("rlgym_bridge.trials")
+
+MOST_PACKETS: Final = 200 * TICKS_PER_SECOND
+"""Packets after which the probe ends in any case: 200 s of game."""
+
+
+class Probe(SceneScript):
+    """Plays all scenes on the packets of a server.
+
+    Args:
+        ids: `player_id` of its two cars, blue and orange.
+        field: The pads in packet order.
+        most_packets: Packets after which it ends.
+    """
+
+    def __init__(self, ids: tuple[int, int], field: flat.FieldInfo, most_packets: int = MOST_PACKETS) -> None:
+        super().__init__(ids, most_packets)
+        self._pads = driving_scenes.PadWatch(field)
+        self._phases, self._cadence = match_flow.PhaseWatch(), match_flow.Cadence()
+        self._findings: dict[str, Finding] = {}
+        self._facts: list[Fact] = []
+
+    def see(self, frame: Frame) -> None:
+        """Follow pads, phases and frame numbers over all packets."""
+        for watch in (self._pads, self._phases, self._cadence):
+            watch.see(frame)
+
+    def play(self, scene: ScenePlayer) -> Play[None]:
+        """Play all scenes."""
+        idle = yield from match_flow.leave_kickoff(scene)
+        self._judge("kickoff_ends", lambda: match_flow.judge_kickoff_end(idle))
+        if note := match_flow.note_early_clock(idle):
+            self.notes.append(note)
+        yield from scene.stand()
+        if scene.sets_state is False:
+            self.notes.append("the server ignores state setting (enable_state_setting)")
+        yield from driving_scenes.take_pads(scene, self._pads)
+        yield from self._jumps(scene)
+        yield from self._drives(scene)
+        yield from scene.begin()
+        run = yield from match_flow.touch_ball(scene)
+        self._judge("clock", lambda: match_flow.judge_clock(run))
+        yield from scene.begin()
+        after = yield from match_flow.score_goal(scene)
+        self._judge("ball_after_goal", lambda: match_flow.judge_ball_after_goal(after))
+        self._judge("idle_frames", lambda: match_flow.judge_idle_frames(after))
+
+    def _jumps(self, scene: ScenePlayer) -> Play[None]:
+        yield from scene.begin()
+        tapped = yield from jump_scenes.jump(scene, 1)
+        held = yield from jump_scenes.jump(scene, 40)  # longer than a jump pushes
+        self._judge("dodge_timeout", lambda: jump_scenes.judge_timeout(held))
+        self._judge("dodge_timeout_jumping", lambda: jump_scenes.judge_jumping(held))
+        yield from scene.begin()
+        dodged = yield from jump_scenes.jump_twice(scene, pitch=-1.0)
+        doubled = yield from jump_scenes.jump_twice(scene)
+        self._judge("dodge_timeout_used", lambda: jump_scenes.judge_used(dodged, doubled))
+        self._facts += jump_scenes.jump_facts(tapped, held, dodged, doubled)
+        landed = [*tapped, *held, *dodged, *doubled]
+        yield from scene.begin()
+        unused = yield from jump_scenes.fly_on(scene)
+        if jump_scenes.judge_expired(unused).value is None and scene.sets_state:
+            unused = yield from jump_scenes.fly_on(scene, throw=False)
+        self._judge("dodge_timeout_expired", lambda: jump_scenes.judge_expired(unused))
+        landed += yield from jump_scenes.land_tilted(scene)
+        self._judge("on_ground", lambda: jump_scenes.judge_wheels(landed))
+
+    def _drives(self, scene: ScenePlayer) -> Play[None]:
+        yield from scene.begin()
+        changes = yield from input_latency.change_inputs(scene)
+        self._judge("input_latency", lambda: input_latency.judge_changes(changes))
+        yield from scene.begin()
+        self._facts += yield from driving_scenes.boost(scene)
+        self._facts += yield from driving_scenes.handbrake(scene)
+        yield from scene.begin()
+        self._facts += yield from driving_scenes.bump(scene)
+        yield from scene.begin()
+        frames = yield from driving_scenes.demolition(scene)
+        self._judge("demolished_place", lambda: driving_scenes.judge_place(frames))
+        self._facts += driving_scenes.demolition_facts(frames)
+
+    def _judge(self, point: str, judge: Callable[[], Finding]) -> None:
+        """Store a judge's finding; a judge that fails leaves its point open."""
+        try:
+            self._findings[point] = judge()
+        except NONSENSE as error:
+            _LOG.exception("the judge of %s failed", point)
+            self._findings[point] = Finding(None, f"the packets are inconsistent: {error!r}")
+
+    def report(self) -> ProbeReport:
+        """Return the findings so far."""
+        self._judge("pad_timer", self._pads.judge)
+        self._judge("packets_per_second", self._cadence.judge)
+        notes, facts = list(self.notes), list(self._facts)
+        if not self.packets:
+            notes.append("no packet came")
+        if self.missing:
+            notes.append(f"{self.missing} packets lacked one of the probe's cars")
+        try:
+            rate = float(self._findings["packets_per_second"].value or TICKS_PER_SECOND)
+            facts = [*self._pads.facts(), *facts, *self._phases.facts(rate)]
+        except NONSENSE as error:
+            notes.append(f"measured times are inconsistent: {error!r}")
+        every = {point: self._finding(point) for point in (*POINTS, *TIMING)}
+        return ProbeReport.of(every, facts, notes, self.packets)
+
+    def _finding(self, point: str) -> Finding:
+        finding = self._findings.get(point) or Finding(None, "its scene was not reached")
+        if finding.value is None and self.scene is not None and self.scene.sets_state is False:
+            return Finding(None, f"{finding.evidence}; the server ignores state setting")
+        return finding

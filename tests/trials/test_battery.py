@@ -1,0 +1,116 @@
+"""The probe names what the match server was told to speak."""
+
+import random
+from itertools import combinations
+
+import pytest
+
+from rlgym_bridge.dialect import POINTS, Dialect
+from tests.support.probe_questions import ask
+from tests.support.simulators import needs_native
+
+OTHERS = [(name, value) for name, point in POINTS.items() for value in point.values[1:]]
+PAIRS = [pair for pair in combinations(OTHERS, 2) if pair[0][0] != pair[1][0]]
+
+
+def random_dialect(seed: int) -> Dialect:
+    generator = random.Random(seed)
+    return Dialect({name: generator.choice(point.values) for name, point in POINTS.items()})
+
+
+def names(dialect: Dialect, latency: int = 0, **more) -> None:
+    """Assert that the probe finds out a dialect and a latency."""
+    report = ask(dialect, latency, **more)
+    assert report.dialect == dialect.complete()
+    assert report.timing.input_latency == latency
+    assert report.settled and report.notes == []
+    assert [fact.name for fact in report.facts if fact.differs or fact.value is None] == []
+
+
+def test_the_probe_names_the_standard_dialect() -> None:
+    names(Dialect())
+
+
+def at_least(quick: tuple[int, ...], number: int) -> list[object]:
+    """Return 0 to `number` - 1; all but the quick ones are slow."""
+    return [one if one in quick else pytest.param(one, marks=pytest.mark.slow) for one in range(number)]
+
+
+@pytest.mark.parametrize("place", at_least((2,), len(OTHERS)))
+def test_the_probe_names_all_values_and_latencies_of_0_to_3(place: int) -> None:
+    names(Dialect(dict([OTHERS[place]])), latency=place % 4)
+
+
+@pytest.mark.parametrize("seed", at_least((2,), 4))
+def test_the_probe_names_whole_dialects(seed: int) -> None:
+    names(random_dialect(seed), latency=seed, seed=seed)
+
+
+def test_the_probe_names_a_dialect_of_differences_alone() -> None:
+    names(Dialect(dict(OTHERS)), latency=1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("one", "two"), PAIRS, ids=lambda choice: "=".join(choice))
+def test_the_probe_names_every_pair_of_values(one: tuple[str, str], two: tuple[str, str]) -> None:
+    names(Dialect(dict([one, two])))
+
+
+def test_a_latency_of_39_ticks_is_told() -> None:
+    assert ask(latency=39).timing.input_latency == 39
+
+
+def test_a_latency_of_more_is_out_of_reach() -> None:
+    assert "at most 39 ticks can be measured" in ask(latency=40).open["input_latency"]
+
+
+@pytest.mark.slow
+def test_an_input_seconds_late_is_not_taken_for_a_later_one() -> None:
+    assert "at most 39 ticks can be measured" in ask(latency=220).open["input_latency"]
+
+
+@needs_native  # RocketSim 2.2.1 moves a car at rest one tick later than the game
+@pytest.mark.parametrize("latency", [1, pytest.param(2, marks=pytest.mark.slow)])
+def test_a_client_that_renders_every_other_frame_spoils_nothing(latency: int) -> None:
+    dialect = Dialect(dict(OTHERS[::2]))
+    report = ask(dialect, latency, reaches=lambda tick: tick % 2 == 0)
+    assert report.dialect == dialect.complete()
+    assert (report.timing.input_latency, report.timing.packets_per_second) == (latency, 60.0)
+    assert not any(fact.differs for fact in report.facts)
+
+
+@pytest.mark.parametrize("seed", at_least((0,), 2))
+def test_lost_packets_spoil_nothing(seed: int) -> None:
+    generator = random.Random(seed)
+    dialect = random_dialect(10 + seed)
+    report = ask(dialect, 2, seed, reaches=lambda tick: generator.random() > 0.05)
+    assert report.dialect == dialect.complete()
+    assert report.timing.input_latency == 2
+    assert not any(fact.differs for fact in report.facts)
+    assert report.timing.packets_per_second == pytest.approx(114.0, abs=2.0)
+
+
+@pytest.mark.parametrize("seed", at_least((1,), 2))
+def test_a_server_that_ignores_states_settles_what_needs_none(seed: int) -> None:
+    report = ask(random_dialect(20 + seed), seed=seed, sets_state=False)
+    settled = set(report.dialect)
+    assert report.dialect == {
+        name: value for name, value in random_dialect(20 + seed).items() if name in settled
+    }
+    assert settled >= {
+        "dodge_timeout", "dodge_timeout_jumping", "dodge_timeout_used", "dodge_timeout_expired",
+        "kickoff_ends", "clock", "pad_timer",
+    }  # fmt: skip
+    assert report.timing.input_latency == 0
+    assert "the server ignores state setting (enable_state_setting)" in report.notes
+    assert not report.settled
+    for name in ("demolished_place", "ball_after_goal", "idle_frames"):
+        assert report.open[name].endswith("the server ignores state setting")
+
+
+def test_the_probe_ends_when_it_has_seen_too_many_packets() -> None:
+    report = ask(most_packets=1500)
+    assert "ended after 1500 packets, before all scenes were played" in report.notes
+    assert report.dialect["kickoff_ends"] == "at_touch"
+    assert report.open["clock"] == "its scene was not reached"
+    assert not report.settled

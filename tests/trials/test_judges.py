@@ -1,0 +1,227 @@
+"""The judges, on frames made by hand: what they settle, and what they leave open with a reason."""
+
+import pytest
+from rlbot import flat
+
+from rlgym_bridge.game import Phase
+from rlgym_bridge.trials import driving_scenes, jump_scenes, match_flow
+from rlgym_bridge.trials.driving_scenes import PadWatch
+from rlgym_bridge.trials.input_latency import InputChange, judge_changes
+from rlgym_bridge.trials.match_flow import Cadence
+from rlgym_bridge.trials.scene_player import Frame, Reply, press, put
+from tests.support.probe_packets import car, frame
+
+AIR = flat.AirState
+
+
+def jump(timeouts: list[float], pushing: float = -1.0, **values: object) -> list[Frame]:
+    """A jump that pushes for 24 ticks; then `timeouts`, one a tick."""
+    frames = [frame(0)]
+    frames += [
+        frame(tick, car(air_state=AIR.Jumping, has_jumped=True, dodge_timeout=pushing))
+        for tick in range(1, 25)
+    ]
+    return frames + [
+        frame(25 + tick, car(air_state=AIR.InAir, has_jumped=True, dodge_timeout=value, **values))
+        for tick, value in enumerate(timeouts)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("start", "value"), [(1.25, "after_jump"), (1.45, "plus_hold"), (1.35, None), (0.2, None), (1.65, None)]
+)
+def test_the_start_of_the_dodge_timeout_is_one_of_two_or_open(start: float, value: str | None) -> None:
+    frames = jump([start - tick / 120 for tick in range(1, 20)])
+    assert jump_scenes.judge_timeout(frames).value == value
+
+
+@pytest.mark.parametrize(("pushing", "value"), [(-1.0, "minus_one"), (1.25, "full"), (0.0, None)])
+def test_the_dodge_timeout_of_a_jump_under_way(pushing: float, value: str | None) -> None:
+    assert jump_scenes.judge_jumping(jump([1.2], pushing)).value == value
+
+
+def test_jumps_that_disagree_leave_the_point_open() -> None:
+    gone = jump([-1.0] * 60, has_dodged=True)
+    counting = jump([1.2 - tick / 120 for tick in range(60)], has_double_jumped=True)
+    assert jump_scenes.judge_used(gone, counting).value is None
+    assert jump_scenes.judge_used(gone, gone).value == "minus_one"
+    assert jump_scenes.judge_used(counting, counting).value == "counting"
+    assert jump_scenes.judge_used(gone, []).evidence.endswith("no double jump was seen")
+
+
+@pytest.mark.parametrize(("late", "value"), [(-1.0, "minus_one"), (0.0, "zero"), (0.5, None)])
+def test_the_dodge_timeout_when_the_time_is_up(late: float, value: str | None) -> None:
+    frames = jump([1.2] * 170 + [late] * 30)
+    assert jump_scenes.judge_expired(frames[:150]).value is None
+    assert jump_scenes.judge_expired(jump([late] * 200)).value == value
+
+
+def test_no_jump_settles_nothing() -> None:
+    standing = [frame(tick) for tick in range(200)]
+    for one in (
+        jump_scenes.judge_timeout(standing), jump_scenes.judge_jumping(standing),
+        jump_scenes.judge_expired(standing), jump_scenes.judge_used(standing, standing),
+    ):  # fmt: skip
+        assert one.value is None and one.evidence
+    assert [fact.value for fact in jump_scenes.jump_facts(standing, [], [], [])] == [None] * 4
+
+
+def kick_off(active_at: int | None, ticks: int = 300) -> list[Frame]:
+    return [
+        frame(
+            1000 + tick,
+            phase=Phase.ACTIVE if active_at is not None and tick >= active_at else Phase.KICKOFF,
+        )
+        for tick in range(ticks)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("active_at", "ticks", "value"),
+    [(None, 300, "at_touch"), (240, 300, "after_two_seconds"), (100, 300, None), (None, 200, None)],
+)
+def test_the_end_of_an_untouched_kickoff(active_at: int | None, ticks: int, value: str | None) -> None:
+    assert match_flow.judge_kickoff_end(kick_off(active_at, ticks)).value == value
+
+
+def test_a_kickoff_that_somebody_touched_settles_nothing() -> None:
+    touched = car(latest_touch=flat.Touch(game_seconds=(1000 + 50) / 120))
+    frames = [*kick_off(None, 50), frame(1050, touched, phase=Phase.ACTIVE)]
+    assert match_flow.judge_kickoff_end(frames).evidence.startswith("somebody touched the ball")
+    before = car(latest_touch=flat.Touch(game_seconds=5.0))
+    frames = [frame(1000 + tick, before, phase=Phase.KICKOFF) for tick in range(300)]
+    assert match_flow.judge_kickoff_end(frames).value == "at_touch"
+
+
+@pytest.mark.parametrize(
+    ("clocks", "value"),
+    [
+        ([300.0 - tick / 120 for tick in range(200)], "fraction"),
+        ([300.0 - tick // 120 for tick in range(200)], "whole"),
+        ([300.0] * 200, None),
+        ([300.0] * 195 + [299.0] * 5, None),
+    ],
+)
+def test_the_clock_is_whole_fraction_or_stands(clocks: list[float], value: str | None) -> None:
+    frames = [frame(tick, clock=clock) for tick, clock in enumerate(clocks)]
+    assert match_flow.judge_clock(frames).value == value
+
+
+def demolished(*places: tuple[float, float, float]) -> list[Frame]:
+    alive = frame(0, car(), car("Else", 2, place=(800.0, -1700.0, 17.0)))
+    gone = [
+        frame(1 + tick, car(), car("Else", 2, place=place, demolished_timeout=3.0 - tick / 120))
+        for tick, place in enumerate(places)
+    ]
+    return [alive, *gone]
+
+
+def test_a_demolished_cars_place_is_kept_origin_or_neither() -> None:
+    there, origin = (805.0, -1700.0, 20.0), (0.0, 0.0, 0.0)
+    assert driving_scenes.judge_place(demolished(*[there] * 50)).value == "kept"
+    assert driving_scenes.judge_place(demolished(*[origin] * 50)).value == "origin"
+    assert driving_scenes.judge_place(demolished(*[there] * 25, *[origin] * 25)).value is None
+    assert driving_scenes.judge_place([]).evidence == "no car was demolished"
+
+
+def test_the_ball_after_a_goal_is_there_gone_or_now_and_then() -> None:
+    goals = [frame(tick, phase=Phase.GOAL_SCORED, ball=False) for tick in range(200)]
+    balls = [frame(tick, phase=Phase.GOAL_SCORED) for tick in range(200)]
+    assert match_flow.judge_ball_after_goal(goals).value == "hidden"
+    assert match_flow.judge_ball_after_goal(balls).value == "shown"
+    assert match_flow.judge_ball_after_goal([*balls, *goals]).value is None
+    assert match_flow.judge_ball_after_goal([]).value is None
+
+
+@pytest.mark.parametrize(("step", "value"), [(1, "counted"), (2, "counted"), (0, "repeated")])
+def test_frames_of_a_replay_go_on_or_stand_still(step: int, value: str) -> None:
+    frames = [frame(500 + step * place, phase=Phase.REPLAY) for place in range(200)]
+    assert match_flow.judge_idle_frames(frames).value == value
+    assert match_flow.judge_idle_frames(frames[:20]).value is None
+
+
+def test_frames_of_a_replay_that_run_backwards_settle_nothing() -> None:
+    frames = [frame(9000 - place, phase=Phase.REPLAY) for place in range(200)]
+    assert match_flow.judge_idle_frames(frames).value is None
+
+
+@pytest.mark.parametrize("jump", [2**31, -5000, 40_000_000])
+def test_jumps_of_the_frame_number_do_not_count_as_a_rate(jump: int) -> None:
+    cadence = Cadence()
+    for tick in range(400):
+        cadence.see(frame(10_000 + 2 * tick + (jump if tick >= 150 else 0)))
+    found = cadence.judge()
+    assert found.value == "60.0" and "1 jumps left out" in found.evidence
+
+
+def test_frame_numbers_that_do_nothing_but_jump_settle_no_rate() -> None:
+    cadence = Cadence()
+    for tick in range(400):
+        cadence.see(frame(50_000 * tick))
+    assert cadence.judge().value is None
+
+
+@pytest.mark.parametrize(("sign", "value"), [(1.0, "elapsed"), (-1.0, "remaining"), (0.0, None)])
+def test_a_pad_timer_goes_up_down_or_nowhere(sign: float, value: str | None) -> None:
+    watch = PadWatch(flat.FieldInfo(boost_pads=[flat.BoostPad()]))
+    watch.see(frame(0, pads=(flat.BoostPadState(True, 0.0),)))
+    for tick in range(100):
+        watch.see(frame(1 + tick, pads=(flat.BoostPadState(False, 2.0 + sign * tick / 120),)))
+    assert watch.judge().value == value
+
+
+def test_pads_that_a_kickoff_brings_back_are_not_timed() -> None:
+    watch = PadWatch(flat.FieldInfo(boost_pads=[flat.BoostPad()]))
+    watch.see(frame(0, pads=(flat.BoostPadState(True, 0.0),)))
+    watch.see(frame(1, pads=(flat.BoostPadState(False, 0.0),)))
+    watch.see(frame(2, pads=(flat.BoostPadState(True, 0.0),), phase=Phase.COUNTDOWN))
+    assert [fact.value for fact in watch.facts()] == [None, None]
+
+
+def test_equal_latencies_are_told_apart_by_the_cars_motion() -> None:
+    gaps = [InputChange(100, 100, 102), InputChange(200, 200, 202)] * 5
+    assert judge_changes(gaps).value is None
+    assert judge_changes(gaps).evidence == "0 or 1 ticks fit 10 of 10 changes"
+    assert judge_changes([*gaps, InputChange(300, 300, 302, moved=300.9)]).value == "1"
+    assert judge_changes([InputChange(1, 3, 4)] * 9 + [InputChange(1, 9, 10)]).value == "2"
+    assert judge_changes([InputChange(1, 1 + tick, 2 + tick) for tick in range(12)]).value is None
+    assert judge_changes([]).evidence.startswith("no input was seen in last_input within 40 packets")
+    assert judge_changes([InputChange(1, 3, 4)] * 4).evidence.startswith("4 inputs were seen in last_input")
+
+
+@pytest.mark.parametrize(
+    ("moved", "said"), [(303.0, "+2.0 ticks, late"), (299.0, "-2.0 ticks, early"), (301.0, "on time")]
+)
+def test_a_car_that_moves_early_is_not_called_late(moved: float, said: str) -> None:
+    changes = [InputChange(100, 101, 102)] * 5 + [InputChange(301, 302, 303, moved=moved)]
+    assert judge_changes(changes).evidence.endswith(f"a car at rest starts to move {said}")
+
+
+def test_landings_without_three_wheels_settle_nothing() -> None:
+    box = flat.BoxShape(118.0, 84.2, 36.16)
+    frames = [frame(tick, car(hitbox=box)) for tick in range(100)]
+    assert jump_scenes.judge_wheels(frames).value is None
+    assert "in 100 of 100 with four" in jump_scenes.judge_wheels(frames).evidence
+
+
+def test_wheels_on_the_floor_in_the_game_alone_do_not_count() -> None:
+    box = flat.BoxShape(118.0, 84.2, 36.16)
+    counts = {
+        height: jump_scenes.count_touching_wheels(car(hitbox=box, place=(0.0, 0.0, float(height))))
+        for height in range(14, 41)
+    }
+    assert counts[14] == 4 and counts[40] == 0
+    assert sum(count is None for count in counts.values()) >= 3  # uu: the game's wheels reach 2.5 farther
+
+
+def test_cars_are_found_by_their_ids_wherever_they_stand() -> None:
+    packet = flat.GamePacket(
+        [car("A human", 0), car("Probe", 2), car("Probe", 1)], match_info=flat.MatchInfo()
+    )
+    seen = Frame.of(packet, (1, 2))
+    assert seen is not None and seen.indices == (2, 1)
+    desired = Reply(cars={0: flat.DesiredCarState(put((1.0, 2.0, 3.0)))}).desired(seen.indices)
+    assert desired is not None
+    assert [one.physics is None for one in desired.car_states] == [True, True, False]
+    assert Reply((press(jump=True), press())).desired(seen.indices) is None
+    assert Frame.of(flat.GamePacket([car()], match_info=flat.MatchInfo()), (1, 2)) is None
