@@ -43,6 +43,7 @@ _BETWEEN_TICKS: Final = 5.0  # multiple of what is no gap if rows are not of who
 _DRAWS: Final = 4
 _DRAWS_AGAIN: Final = 32
 """Draws of each window, and of those that are beyond the bounds of the first."""
+_CROWDED: Final = 0.5  # share of the second draws in which all other bodies are there too
 _WIDER: Final = 4.0
 """Multiple of the largest difference between draws that a window may be off."""
 _STRONGER, _WIDER_AGAIN = (
@@ -190,7 +191,8 @@ def _bounds(
     """Return bounds `(n, ends, bodies, 4)` from so many draws of each window."""
     most = np.zeros((*base.values.shape[:3], 4))
     for seed in range(draws):
-        each = [Draw(noise, 1000 + seed, strength)] * len(windows)
+        others = seed >= draws - _CROWDED * draws  # of the first draws none
+        each = [Draw(noise, 1000 + seed, strength, others and strength > 1)] * len(windows)
         drawn = simulate(windows, applied, bench=bench, draws=each)
         most = np.fmax(most, sizes_of(residuals(drawn.values, base.values)))
     for number, window in enumerate(windows):

@@ -40,6 +40,7 @@ _ABOVE, _HIGHEST = (
 _SLEEPS: Final = 60.0  # uu/s
 _LOW: Final = 100.0  # uu, height of a ball that rolls
 _LAST_BOOST: Final = 4.0  # of 100: 12 ticks burn 3.3
+_PRESS: Final = 4.5  # ticks: a press that is shorter is rare
 _BOOST_LASTS: Final = 14.0  # ticks
 _BOOST: Final = CONTROL_NAMES.index("boost")
 _JUMP: Final = CONTROL_NAMES.index("jump")
@@ -167,13 +168,13 @@ class TimedRecording:
         return np.asarray((speed > 0) & (speed < _SLEEPS) & (state.ball_position[:, 2] < _LOW))
 
     def _lost_presses(self, car: int) -> np.ndarray:
-        """Return `(rows,)` bool: rows after lost ones in which jump may have been let go unseen."""
+        """Return `(rows,)` bool: rows after lost ones in which a press of jump may have begun or ended."""
         times = self.timeline.inputs
         steps = np.diff(times, prepend=times[:1])
         lost = np.round(steps) > self.unseen + 1
         pressed = self.presses(car)
         before = np.concatenate([[False], pressed[:-1]])
-        return np.asarray(lost & (pressed | before))
+        return np.asarray(lost & (pressed | before | (steps > _PRESS)))
 
     def _empties(self, car: int) -> np.ndarray:
         """Return `(rows,)` bool: where a car's tank runs empty while it boosts, or did a little before.
