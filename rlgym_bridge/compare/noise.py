@@ -115,6 +115,10 @@ class Draw:
                 if wide:
                     off += wide * random.standard_normal(shape)
                 drawn[:, place, columns] += self.strength * off
+            if body == BALL and (drawn[:, place, ROTATION] == np.eye(3).ravel()).all():  # it was not recorded
+                turn, _ = np.linalg.qr(random.standard_normal((3, 3)))
+                drawn[:, place, ROTATION] = (turn * np.linalg.det(turn)).ravel()
+                continue
             half = own.rounding.get("rotation", 0.0) + np.sqrt(3) * own.deviation.get("rotation", 0.0)
             if half:
                 drawn[:, place, ROTATION] = _turned(

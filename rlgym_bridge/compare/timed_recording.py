@@ -10,6 +10,7 @@ from rlgym_bridge.compare.clock_fit import Timeline
 from rlgym_bridge.compare.tracks import (
     BALL,
     POSITION,
+    TRIAL,
     VELOCITY,
     Drive,
     Track,
@@ -197,6 +198,11 @@ class TimedRecording:
         if key not in self._tracks:
             self._tracks[key] = make_tracks(self.recording, self.timeline.times, key)
         return self._tracks[key]
+
+    def longest(self, bodies: Sequence[int]) -> float:
+        """Return ticks from the beginning to the end of the longest track of bodies; 0 for trials alone."""
+        tracks = [track for track in self.tracks(bodies) if len(track.times) > TRIAL]
+        return max((float(track.times[-1] - track.times[0]) for track in tracks), default=0.0)
 
     def drive(
         self, body: int, lag: float | np.ndarray | None = None, times: np.ndarray | None = None

@@ -308,8 +308,13 @@ class _Chunk:
         desired = MatchState(self._blue, self._orange, len(which))
         desired.buffer[:] = self._simulator.state.buffer[which]
         for place, column in enumerate(self._columns):
-            given = np.stack([self._plans[one].values[phase, place] for one in which])
-            desired.buffer[:, column : column + BODY_SIZE] = given[:, _TO_STATE]
+            given = np.stack([self._plans[one].values[phase, place] for one in which])[:, _TO_STATE]
+            if place == self._cars and phase:  # a ball goes on turning: hardly any file holds how it lies
+                desired.buffer[:, [*range(column, column + 3), *range(column + 12, column + BODY_SIZE)]] = (
+                    given[:, [*range(3), *range(12, BODY_SIZE)]]
+                )
+            else:
+                desired.buffer[:, column : column + BODY_SIZE] = given
         self._simulator.nudge(which, desired, self._ball, np.ones((len(which), self._cars), bool))
 
     def _advance(self, lengths: Sequence[int]) -> np.ndarray:

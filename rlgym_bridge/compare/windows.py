@@ -169,7 +169,7 @@ def lead_of(scene: TimedRecording, track: Track, start: int, place: int, end: in
     values = track.values[: start + 1, place]
     times, rows = track.times, track.rows
     before = float(times[start] - times[0])
-    long = float(times[-1] - times[0]) > _LONG and len(times) > TRIAL
+    long = scene.longest(track.bodies) > _LONG
     height = scene.standing_height(track.bodies[place])
     on_floor = (values[:, 2] < height) & (values[:, ROTATION][:, 8] > STANDING_LEAST_UP)
     begun = np.maximum.accumulate(np.where(on_floor, -1, np.arange(start + 1)))  # the last moment off it
