@@ -22,6 +22,10 @@ INPUTS, TIME, CONSTANT, OFFSET, PHYSICS = "inputs", "time", "constant", "offset"
 _AXES: Final = ("throttle", "steer", "pitch", "yaw", "roll")
 _BUTTONS: Final = ("jump", "boost", "handbrake")
 _DEAD_ZONES: Final = (0.03, 0.05, 0.08, 0.1, 0.12, 0.15, 0.2, 0.25, 0.3)
+_HEIGHTS: Final = tuple(
+    sign * size for size in (1.0, 3.0, 5.0, 8.0, 12.0, 18.0, 30.0) for sign in (1.0, -1.0)
+)
+_STICK: Final = 1 / 127  # RocketSim 3 rounds sticks to such steps
 _LAGS: Final = (1.0, 2.0, 3.0, 4.0, -1.0, -2.0, -3.0, -4.0)  # ticks beside the other inputs
 
 OLD_SIMULATOR: Final = "RocketSim 2.2.1"
@@ -48,6 +52,8 @@ class Alteration:
         mutator: Constant of the simulator that is multiplied by the parameter.
         constant: Its name in the settings (`physics.CONSTANTS`); "" where they have none.
         touches: Bodies that it can change: "ball", "cars" or "meetings".
+        starts: Parameters to begin a fit from; none for a step to both sides.
+        grain: The least difference of the parameter that a simulator resolves; 0 for any.
         sometimes: Whether it acts in some windows and not in others, whichever comes nearer.
     """
 
@@ -64,6 +70,8 @@ class Alteration:
     mutator: str = ""
     constant: str = ""
     touches: tuple[str, ...] = ("cars", "meetings")
+    starts: tuple[float, ...] = ()
+    grain: float = 0.0
     sometimes: bool = False
 
     @property
@@ -234,7 +242,17 @@ def _offsets(scene: TimedRecording) -> list[Alteration]:
     for body in scene.bodies:
         name = "the ball" if body == BALL else f"car {body}"
         found.append(
-            Alteration(f"height of {name}", OFFSET, body, (-60.0, 60.0), "uu", 0.0, 1.0, touches=every)
+            Alteration(
+                f"height of {name}",
+                OFFSET,
+                body,
+                (-60.0, 60.0),
+                "uu",
+                0.0,
+                1.0,
+                touches=every,
+                starts=_HEIGHTS,
+            )
         )
         found.append(
             Alteration(f"positions of {name} late", TIME, body, (-4.0, 4.0), "ticks", 0.0, 0.5, touches=every)
@@ -256,7 +274,7 @@ def _inputs(scene: TimedRecording, car: int) -> list[Alteration]:
         if name in axes:
             found.append(
                 Alteration(f"gain of {name}", INPUTS, car, (0.2, 3.0), "times", 1.0, -0.1,
-                           partial(_scale, column))
+                           partial(_scale, column), grain=_STICK)
             )  # fmt: skip
             found.append(Alteration(f"{name} inverted", INPUTS, car, change=partial(_invert, column)))
         if name in used:

@@ -138,16 +138,20 @@ class _Sample:
     def ratios_drawn(self, applied: Applied, which: np.ndarray) -> np.ndarray:
         """Return the largest ratios with the bounds that windows have with alterations applied, `(n,)`.
 
-        Inputs of another car, or other controls, change at other moments than those that were drawn before.
+        Inputs of another car, or other controls, change at other moments than those that were drawn before,
+        and a body that is elsewhere touches something else.
         """
         ratios = self.ratios(applied, which)
         doubtful = np.flatnonzero((ratios > _WITHIN) & (ratios < _MOST))
-        if not len(doubtful) or not applied or applied[-1][0].kind not in (INPUTS, TIME):
+        if not len(doubtful) or not applied:
             return ratios
+        if applied[-1][0].kind not in (INPUTS, TIME) and len(doubtful) > len(which) / 2:
+            return ratios  # it explains little, and is no change of what is pressed and when
         some = which[doubtful]
         windows = [self.windows[one] for one in some.tolist()]
-        base = simulate(windows, applied, bench=self._bench)
-        limits = bounds_with(windows, self._noise, self._bench, base, applied)[:, 0]
+        bench = self._bench_of(applied)
+        base = simulate(windows, applied, bench=bench)
+        limits = bounds_with(windows, self._noise, bench, base, applied)[:, 0]
         limits = np.fmax(limits, self.bounds[some][:, : limits.shape[1]])
         off = apart(windows, recorded(windows, applied), base.values)[:, 0]
         ratios = ratios.copy()
@@ -291,18 +295,21 @@ class _Search:
         base = self._sample.off(self.applied, which)
         both = one.change is not None or one.kind in (OFFSET, TIME)
         starts = [one.neutral + sign * one.step for sign in ((1.0, -1.0) if both else (1.0,))]
+        if one.starts:  # what touches, or no more, bends too much
+            losses = [self._sample.loss(self._with(one, value), which) for value in one.starts]
+            starts = [one.starts[int(np.argmin(losses))]]
         if start is not None and start != one.neutral:
             starts, found = [start], [start]
         for value in starts:
+            last, before = one.neutral, base
             for _ in range(_BENDS):
                 tried = self._sample.off(self._with(one, value), which)
-                effect = (base - tried) / (value - one.neutral)
-                amount = _fit_amount(base, effect)
-                fitted = float(np.clip(one.neutral + amount, low, high))
-                if abs(fitted - value) < 1e-3 * abs(value - one.neutral) or abs(fitted - one.neutral) < 1e-9:
-                    break
-                value = fitted
+                amount = _fit_amount(tried, (before - tried) / (value - last))
+                last, before = value, tried
+                value = float(np.clip(value + amount, low, high))
                 found.append(value)
+                if abs(value - last) < 1e-3 * abs(last - one.neutral) or abs(value - one.neutral) < 1e-9:
+                    break
         return found or [one.neutral + one.step]
 
     def _judge(self, one: Alteration, flagged: np.ndarray) -> tuple[Explained, bool] | None:
@@ -337,6 +344,7 @@ class _Search:
         borne &= len(explained) >= (
             _LEAST if one.sometimes else max(_FEWEST, min(_LEAST, len(flagged)))
         ) and (before[explained].max(initial=0.0) > _PLAIN)
+        borne &= not one.grain or abs(value - one.neutral) > 1.5 * one.grain
         if one.step == 0 and np.ptp(fits) > 0.03 and len(stretches) >= 4:
             borne = False
         low, high = self._interval(one, value, acting[whole[acting] <= _WITHIN])

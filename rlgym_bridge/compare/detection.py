@@ -34,6 +34,7 @@ _EARLIER: Final = (6.0, 14.0, 30.0)  # ticks by which windows beyond their bound
 _DRAWS_EARLIER: Final = 8
 _DISMISSED: Final = 1.01  # multiple of a residual that its bound becomes
 _AGAIN: Final = 48  # windows of a file that are drawn again, at most
+_ROUNDS: Final = 3  # times that so many are
 _HELD: Final = 0.9  # share of them that has to stay beyond, so that the others count
 _HULL_FLOOR: Final = {"position": 0.3, "velocity": 5.0, "rotation": 0.02, "spin": 0.2}
 """The same where a car's hull hits something: what it touched before counts, and no row holds it."""
@@ -113,18 +114,22 @@ def judge_windows(windows: Sequence[Window], noise: Noise, bench: Bench) -> Judg
     off = apart(windows, real, base.values)
     bounds = _bounds(windows, noise, bench, base, range(_DRAWS), 1.0, _WIDER)
     names = _name(windows, base)
-    doubtful = np.flatnonzero((ratios_of(off, bounds) > 1).any((1, 2)))
-    again = np.array(thinned(doubtful.tolist(), _AGAIN), int)
-    if len(again):
+    waits = np.ones(len(windows), bool)
+    for _ in range(_ROUNDS):
+        doubtful = np.flatnonzero(waits & (ratios_of(off, bounds) > 1).any((1, 2)))
+        again = np.array(thinned(doubtful.tolist(), _AGAIN), int)
         _judge_again(windows, noise, bench, base, bounds, again, range(_DRAWS, _DRAWS + _DRAWS_AGAIN))
         _judge_earlier(windows, noise, bench, off, bounds, again)
-        left = np.flatnonzero((ratios_of(off, bounds) > 1).any((1, 2)))
-        if len(left) <= _FEW:
-            _judge_again(windows, noise, bench, base, bounds, left, range(_DRAWS_AGAIN, _DRAWS_OF_FEW))
-        held = (ratios_of(off[again], bounds[again]) > 1).any((1, 2)).mean()
-        if held < _HELD:  # the first draws were too few here: those that nobody looked at again do not count
-            others = np.setdiff1d(doubtful, again)
-            bounds[others] = np.maximum(bounds[others], _DISMISSED * sizes_of(off[others]))
+        waits[again] = False
+        left = (ratios_of(off, bounds) > 1).any((1, 2))
+        if not len(again) or left[again].mean() >= _HELD:
+            break
+    else:  # the first draws were too few here: those that nobody looked at again do not count
+        others = np.flatnonzero(waits & left)
+        bounds[others] = np.maximum(bounds[others], _DISMISSED * sizes_of(off[others]))
+    few = np.flatnonzero((ratios_of(off, bounds) > 1).any((1, 2)))
+    if len(few) <= _FEW:
+        _judge_again(windows, noise, bench, base, bounds, few, range(_DRAWS_AGAIN, _DRAWS_OF_FEW))
     return Judged(windows, off, bounds, names, base)
 
 

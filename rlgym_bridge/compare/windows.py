@@ -12,7 +12,7 @@ import numpy as np
 
 from rlgym_bridge.compare.timed_recording import TimedRecording
 from rlgym_bridge.compare.tracks import BALL, ROTATION, TRIAL, VELOCITY, Track, stands
-from rlgym_bridge.game import GRAVITY, STANDING_LEAST_UP, STANDING_MOST_Z, TICK_SECONDS, TICKS_PER_SECOND
+from rlgym_bridge.game import GRAVITY, STANDING_LEAST_UP, TICK_SECONDS, TICKS_PER_SECOND
 from rlgym_bridge.recording.recording import TimeBase
 
 T = TypeVar("T")
@@ -203,7 +203,8 @@ def _meetings(scene: TimedRecording, most: int) -> list[Window]:
         bodies = (*np.flatnonzero(who[:cars]).tolist(), *((BALL,) if who[cars] else ()))
         if len(bodies) < 2:
             continue
-        if any(scene.unknown_inputs(body)[row : last + 1].any() for body in bodies):
+        unknown = np.logical_or.reduce([scene.unknown_inputs(body) for body in bodies])
+        if unknown[row : last + 1].any():
             continue
         for track in scene.tracks(bodies):
             at = int(np.searchsorted(track.rows, row))
@@ -213,6 +214,8 @@ def _meetings(scene: TimedRecording, most: int) -> list[Window]:
             start = max(min(start, at - 1), min(1, at - 1))
             ends = targets(track, start)
             fits = (ends >= 0) & (np.array(HORIZONS) <= _MEETING_TICKS)
+            for column in np.flatnonzero(fits).tolist():
+                fits[column] = not unknown[track.rows[start] : track.rows[ends[column]] + 1].any()
             if fits.any():
                 kept = np.flatnonzero(fits).tolist()
                 leads = [
@@ -305,7 +308,8 @@ def name_situation(
         return CAR_LEAVES if kicked or has_kink(values, apart, _KICK) else CAR_AIR
     if least >= 3:
         upright = (values[:, ROTATION][:, 8] > STANDING_LEAST_UP).all()
-        return CAR_GROUND if upright and (values[:, 2] < STANDING_MOST_Z).all() else CAR_WALL
+        low = (values[:, 2] < window.scene.standing_height(body)).all()
+        return CAR_GROUND if upright and low else CAR_WALL
     return CAR_LEAVES
 
 

@@ -133,3 +133,32 @@ def test_windows_overlap_in_a_short_recording_alone() -> None:
 @pytest.mark.parametrize("rows", [0, 1])
 def test_what_shows_nothing_gives_no_window(rows: int) -> None:
     assert windows_of(rows_of(table(), np.arange(rows))) == []
+
+
+@pytest.mark.parametrize("rate", [120, 30])
+def test_what_is_followed_begins_on_a_floor_on_which_the_car_had_rested(rate: int) -> None:
+    windows = [one for one in windows_of(table(rate), 120) if one.bodies[0] != BALL and not one.meeting]
+    longer = 0
+    for window in windows:
+        track, car = window.track, window.bodies[0]
+        pressed = window.scene.presses(car)[track.rows[0] : track.rows[window.ends[-1]] + 1].any()
+        before = track.times[window.start] - track.times[: window.start + 1]
+        low = (track.values[: window.start + 1, 0, 2] < window.scene.standing_height(car)) & (
+            track.values[: window.start + 1, 0, ROTATION][:, 8] > STANDING_LEAST_UP
+        )
+        followed = before <= window.lead
+        rested = [low[(before >= ago) & (before < ago + 36)].all() for ago in before[followed]]
+        assert any(rested) or not pressed, window
+        longer += bool(low[-1] and window.lead > 96)
+    assert longer > 3  # after a landing the flight before it counts
+
+
+def test_a_press_that_lost_rows_may_hold_ends_a_window() -> None:
+    recording = clean(2, Form(table=True, rate=30, lost=0.03)).recording
+    scene = scene_of(recording)
+    gap = np.diff(scene.timeline.inputs, prepend=scene.timeline.inputs[:1])
+    lost = (gap > 5) & (np.diff(recording.segment, prepend=-1) == 0)
+    assert lost.sum() > 10
+    for window in windows_of(recording):
+        rows = rows_in(window)
+        assert window.bodies == (BALL,) or not lost[rows].any(), window
