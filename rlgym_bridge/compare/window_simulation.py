@@ -30,7 +30,7 @@ from rlgym_bridge.game import GRAVITY, TICK_SECONDS
 from rlgym_bridge.sim.simulator import ROCKETSIM2, ROCKETSIM3, Simulator, make_simulator
 from rlgym_bridge.state import MatchState
 
-_EVERY: Final = 4.0  # ticks; a simulation stays within a hundredth of a uu of what it follows
+_EVERY: Final = 8.0  # ticks; a simulation stays within a hundredth of a uu of what it follows
 _CHUNK: Final = {ROCKETSIM3: 400, ROCKETSIM2: 24}  # matches played at a time: bounded memory
 _FULL_TANK: Final = 100.0
 _SETTLED: Final = 24.0  # ticks after which a car that was elsewhere drives as if it had not been

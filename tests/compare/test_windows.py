@@ -136,7 +136,7 @@ def test_what_shows_nothing_gives_no_window(rows: int) -> None:
 
 
 @pytest.mark.parametrize("rate", [120, 30])
-def test_what_is_followed_begins_on_a_floor_on_which_the_car_had_rested(rate: int) -> None:
+def test_a_lead_begins_on_a_floor_on_which_the_car_had_rested(rate: int) -> None:
     windows = [one for one in windows_of(table(rate), 120) if one.bodies[0] != BALL and not one.meeting]
     longer = 0
     for window in windows:
