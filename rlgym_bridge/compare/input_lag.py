@@ -120,7 +120,8 @@ def _fit(
             lags = [*range(-_MOST, first), *lags]
         rows, errors = errors_of.of(lags, car)
     fit = _best(scene, rows, lags, errors)
-    if among is None and fit.ticks < 0 and fit.sure < SURE:  # nobody sees what comes, unless beyond doubt
+    doubtful = fit.sure < SURE or fit.ticks + scene.unseen >= 0  # changes come before their rows
+    if among is None and fit.ticks < 0 and doubtful:  # nobody sees what comes
         later = [column for column, lag in enumerate(lags) if lag >= 0]
         fit = replace(_best(scene, rows, lags[later[0] :], errors[:, later]), sure=fit.sure)
     return fit

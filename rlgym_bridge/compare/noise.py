@@ -144,7 +144,8 @@ class Draw:
         """Return the inputs of a car, each control of which changes at any tick since the row before it."""
         key = (id(drive.rows), self.seed, car)
         if key not in self.noise.drawn:
-            self.noise.drawn[key] = drive.drawn(self._random(2 + car), self.noise.held)
+            late = (self.noise.slack + 1) // 2
+            self.noise.drawn[key] = drive.drawn(self._random(2 + car), self.noise.held, late)
         return self.noise.drawn[key]
 
     def elsewhere(self, values: np.ndarray) -> np.ndarray:

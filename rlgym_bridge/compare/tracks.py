@@ -210,12 +210,13 @@ class Drive:
         other._time(times, lag)
         return other
 
-    def drawn(self, random: np.random.Generator, held: int) -> "Drive":
+    def drawn(self, random: np.random.Generator, held: int, late: int) -> "Drive":
         """Return the same inputs, each control of which changes at any tick since the row before it.
 
         Args:
             random: Draws the ticks.
             held: Ticks for which a recorder holds inputs; 1 if it does not.
+            late: Ticks by which the lag may be too small: it is fitted to changes that come before their rows.
         """
         other = copy(self)
         gaps = np.ones(len(self._times))
@@ -223,7 +224,8 @@ class Drive:
             gaps[segment.start + 1 : segment.stop] = np.round(np.diff(self._acts[segment]))
         gaps = np.maximum(gaps, held)
         if (gaps > 1).any():
-            other._early = np.floor(random.random((len(gaps), 8)) * gaps[:, None]).astype(np.int16)
+            drawn = np.floor(random.random((len(gaps), 8)) * (gaps + late)[:, None]) - late
+            other._early = np.where(gaps[:, None] > 1, drawn, 0).astype(np.int16)
             other._held = held
         return other
 
@@ -243,7 +245,8 @@ class Drive:
         found = np.clip(np.searchsorted(self._acts[segment], due, side="right") - 1, 0, len(times) - 1)
         controls = self.rows[start + found]
         if self._early is not None:
-            for later in range(1, self._held + 1):
+            controls = self.rows[start + np.maximum(found - 1, 0)]
+            for later in range(self._held + 1):
                 coming = np.minimum(found + later, len(times) - 1)
                 acts = self._acts[segment][coming][:, None] - self._early[start + coming]
                 controls = np.where(acts <= due[:, None], self.rows[start + coming], controls)
