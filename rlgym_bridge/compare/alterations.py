@@ -54,7 +54,8 @@ class Alteration:
         touches: Bodies that it can change: "ball", "cars" or "meetings".
         starts: Parameters to begin a fit from; none for a step to both sides.
         grain: The least difference of the parameter that a simulator resolves; 0 for any.
-        sometimes: Whether it acts in some windows and not in others, whichever comes nearer.
+        stuck: Column of the control that keeps its value for a while, or a button that is pressed, in some
+            windows from one moment to another: see `span`; -1 for none.
     """
 
     name: str
@@ -72,12 +73,17 @@ class Alteration:
     touches: tuple[str, ...] = ("cars", "meetings")
     starts: tuple[float, ...] = ()
     grain: float = 0.0
-    sometimes: bool = False
+    stuck: int = -1
 
     @property
     def key(self) -> tuple[str, int | None]:
         """The name and the car, which tell it from others."""
         return self.name, self.car
+
+    @property
+    def sometimes(self) -> bool:
+        """True if it acts in some windows and not in others, whichever comes nearer."""
+        return self.stuck >= 0
 
     def can_change(self, window: Window) -> bool:
         """Tell whether it can change anything in a window."""
@@ -100,6 +106,24 @@ class Alteration:
             return f"{self.name} {100 * (value - 1):+.2f} %"
         return f"{self.name} {value:.2f}"
 
+
+def span(begin: int, end: int) -> float:
+    """Return the parameter of a control that is stuck from one tick to another of a window."""
+    return float(1000 * end + begin)
+
+
+def spanned(value: float) -> tuple[int, int]:
+    """Return the ticks of a window from which and to which a parameter has a control stuck."""
+    end = round(value / 1000)
+    return round(value - 1000 * end), end
+
+
+_SPANS: Final = tuple(
+    span(begin, end)
+    for end in (3, 6, 9, 12, 18, 24, 30, 45, 60, 240)
+    for begin in (-50, -38, -26, -18, -10, -4, 0, 3, 6, 9, 15, 24, 40)
+    if begin < end
+)
 
 Applied = Sequence[tuple[Alteration, float]]
 """Alterations with their parameters."""
@@ -174,18 +198,25 @@ def alter_drive(
         drive = drawn(drive, source)
     look: Lookup = drive.during
     for one, value in applied:
-        if (one.change is None and one.lagged < 0) or one.car not in (None, car):
+        if (one.change is None and one.lagged < 0 and one.stuck < 0) or one.car not in (None, car):
             continue
-        look = partial(_altered, look, one, value)
+        look = partial(_altered, look, one, value, scene.timeline.inputs)
     return look
 
 
-def _altered(look: Lookup, one: Alteration, value: float, row: int, ends: np.ndarray) -> np.ndarray:
+def _altered(
+    look: Lookup, one: Alteration, value: float, times: np.ndarray, row: int, ends: np.ndarray
+) -> np.ndarray:
     if one.lagged == 8:
         return look(row, ends - value)
     controls = look(row, ends)
     if one.lagged >= 0:
         controls[:, one.lagged] = look(row, ends - value)[:, one.lagged]
+    if one.stuck >= 0:
+        begin, end = spanned(value)
+        held = (ends > times[row] + begin) & (ends <= times[row] + end)
+        kept = look(row, np.array([times[row] + begin]))[0, one.stuck]
+        controls[held, one.stuck] = 1.0 if CONTROL_NAMES[one.stuck] in _BUTTONS else kept
     return controls if one.change is None else one.change(controls, value)
 
 
@@ -283,11 +314,7 @@ def _inputs(scene: TimedRecording, car: int) -> list[Alteration]:
             )
             found.append(Alteration(f"lag of {name}", INPUTS, car, _LAGS, "ticks", lagged=column))
         if name in used and name != "jump":
-            for held in (1.0,) if name in _BUTTONS else (1.0, -1.0, 0.0):
-                found.append(
-                    Alteration(f"{name} stuck", INPUTS, car, (held,), change=partial(_hold_at, column),
-                               sometimes=True)
-                )  # fmt: skip
+            found.append(Alteration(f"{name} stuck", INPUTS, car, _SPANS, stuck=column))
         if name not in used and (name in _BUTTONS or not known[column]):
             found.append(Alteration(f"{name} held", INPUTS, car, change=partial(_hold, column, 1.0)))
     for names in [axes, *([name] for name in axes)] if axes else []:
@@ -327,12 +354,6 @@ def _invert(column: int, rows: np.ndarray, _: float) -> np.ndarray:
 
 
 def _hold(column: int, held: float, rows: np.ndarray, _: float) -> np.ndarray:
-    changed = rows.copy()
-    changed[:, column] = held
-    return changed
-
-
-def _hold_at(column: int, rows: np.ndarray, held: float) -> np.ndarray:
     changed = rows.copy()
     changed[:, column] = held
     return changed

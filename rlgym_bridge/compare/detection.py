@@ -47,11 +47,11 @@ _DRAWS_AGAIN: Final = 32
 _FEW: Final = 12
 """Windows of a file that are drawn still more often, if so few are left: a rare draw may come as near."""
 _DRAWS_OF_FEW: Final = 256
-_WIDER: Final = 4.0
+_WIDER: Final = 2.5
 """Multiple of the largest difference between draws that a window may be off."""
 _STRONGER, _WIDER_AGAIN = (
     3.0,
-    1.5,
+    1.25,
 )  # multiple of the noise in the second draws, and of their largest difference
 
 

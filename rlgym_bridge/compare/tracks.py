@@ -216,7 +216,7 @@ class Drive:
         Args:
             random: Draws the ticks.
             held: Ticks for which a recorder holds inputs; 1 if it does not.
-            late: Ticks by which the lag may be too small: it is fitted to changes that come before their rows.
+            late: Ticks by which the lag may be too small: changes that it is fitted to come before rows.
         """
         other = copy(self)
         gaps = np.ones(len(self._times))
