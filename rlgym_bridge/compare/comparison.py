@@ -45,7 +45,7 @@ from rlgym_bridge.sim.simulator import DEFAULT_SIMULATOR, ROCKETSIM2, check_simu
 WINDOWS: Final = 240
 """Windows of each body of a recording, at most."""
 
-_OTHER_WINDOWS: Final = 40  # windows of a recording that RocketSim 2.2.1 plays too
+_OTHER_WINDOWS: Final = 60  # windows of a recording that RocketSim 2.2.1 plays too
 _WORST: Final = 12
 _VERDICTS: Final = {
     INPUTS: GapVerdict.WRONG, TIME: GapVerdict.TIMING, CONSTANT: GapVerdict.PHYSICS,

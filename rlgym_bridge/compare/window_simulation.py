@@ -30,7 +30,8 @@ from rlgym_bridge.game import GRAVITY, TICK_SECONDS
 from rlgym_bridge.sim.simulator import ROCKETSIM2, ROCKETSIM3, Simulator, make_simulator
 from rlgym_bridge.state import MatchState
 
-_EVERY: Final = 8.0  # ticks; a simulation stays within a hundredth of a uu of what it follows
+_EVERY: Final = {ROCKETSIM3: 8.0, ROCKETSIM2: 4.0}
+"""Ticks; a simulation stays within a hundredth of a uu of what it follows."""
 _CHUNK: Final = {ROCKETSIM3: 400, ROCKETSIM2: 24}  # matches played at a time: bounded memory
 _FULL_TANK: Final = 100.0
 _SETTLED: Final = 24.0  # ticks after which a car that was elsewhere drives as if it had not been
@@ -137,7 +138,10 @@ def simulate(
         numbers.sort(key=lambda number: len(windows[number].ends))
         for first in range(0, len(numbers), _CHUNK[bench.simulator]):
             some = numbers[first : first + _CHUNK[bench.simulator]]
-            plans = [_plan(windows[one], applied, draws[one] if draws else None) for one in some]
+            plans = [
+                _plan(windows[one], applied, draws[one] if draws else None, _EVERY[bench.simulator])
+                for one in some
+            ]
             chunk = _Chunk(bench, plans, group, applied)
             chunk.play(found, some, [windows[one] for one in some])
     return found
@@ -160,9 +164,9 @@ def _together(window: Window, draw: Draw | None) -> tuple[int, ...]:
     )
 
 
-def _plan(window: Window, applied: Applied, draw: Draw | None) -> _Plan:
+def _plan(window: Window, applied: Applied, draw: Draw | None, every: float) -> _Plan:
     scene, track = window.scene, window.track
-    moments = _followed(track, window.start, window.lead, draw)
+    moments = _followed(track, window.start, window.lead, every, draw)
     scale = time_scale(applied)
     times = track.times[moments] * scale
     values = alter_values(applied, track, moments, window.scene)
@@ -205,14 +209,13 @@ def _with_others(
     return together
 
 
-def _followed(track: Track, start: int, lead: float, draw: Draw | None) -> list[int]:
+def _followed(track: Track, start: int, lead: float, every: float, draw: Draw | None) -> list[int]:
     """Return the moments before a window that the simulation is set to, and its start.
 
     The last two as they come, so that the simulation is primed; before that now and then is enough.
     """
-    every = _EVERY
     if draw is not None:
-        lead, every = draw.lead(min(lead, float(track.times[start] - track.times[0])), _EVERY)
+        lead, every = draw.lead(min(lead, float(track.times[start] - track.times[0])), every)
     first = int(np.searchsorted(track.times, track.times[start] - lead - 0.01))
     first = max(min(first, start - 1), 0)
     if not start:
