@@ -41,6 +41,7 @@ _ABOVE, _HIGHEST = (
 _SLEEPS: Final = 60.0  # uu/s
 _LOW: Final = 100.0  # uu, height of a ball that rolls
 _LAST_BOOST: Final = 4.0  # of 100: 12 ticks burn 3.3
+_LATEST_BURN: Final = 8.0  # ticks after a press in which a rounded tank begins to sink
 _PRESS: Final = 4.5  # ticks: a press that is shorter is rare
 _BOOST_LASTS: Final = 14.0  # ticks
 _BOOST: Final = CONTROL_NAMES.index("boost")
@@ -143,7 +144,7 @@ class TimedRecording:
     def _find_unknown(self, body: int) -> np.ndarray:
         if body == BALL:
             return self._falls_asleep()
-        rows = self._empties(body) | self._lost_presses(body)
+        rows = self._empties(body) | self._lost_presses(body) | self._burns_unseen(body)
         if self.recording.inputs_recorded[body].all():
             return np.asarray(rows)
         known = dict(zip(CONTROL_NAMES, self.recording.inputs_recorded[body].tolist(), strict=True))
@@ -191,6 +192,18 @@ class TimedRecording:
         latest = np.maximum.accumulate(np.where(low, np.arange(len(times)), -1))
         ago = np.where(latest >= 0, times - times[latest.clip(0)], np.inf)
         return np.asarray(ago < _BOOST_LASTS)
+
+    def _burns_unseen(self, car: int) -> np.ndarray:
+        """Return `(rows,)` bool: where a tank sinks while no row shows boost: it was pressed between rows."""
+        amount = self.recording.state.car_boost_amount[:, car]
+        times = self.timeline.inputs
+        pressed = self.recording.state.car_controls[:, car, _BOOST] > 0
+        latest = np.maximum.accumulate(np.where(pressed, np.arange(len(times)), -1))
+        ago = np.where(latest >= 0, times - times[latest.clip(0)], np.inf) - self.lag
+        sinks = (np.diff(amount, prepend=amount[:1]) < 0) & (ago > _BOOST_LASTS + _LATEST_BURN + self.unseen)
+        after = np.append(times[sinks], np.inf)  # what is left is rounded, and sinks some ticks later
+        later = after[np.searchsorted(after, times)] - times
+        return np.asarray((later >= 0) & (later < _LATEST_BURN))
 
     def tracks(self, bodies: Sequence[int]) -> list[Track]:
         """Return the tracks of bodies together."""

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from rlgym_bridge.compare.tracks import BALL, POSITION, ROTATION, body_values
-from rlgym_bridge.compare.windows import HORIZONS, Window, make_windows
+from rlgym_bridge.compare.windows import CAR_GROUND, CAR_WALL, HORIZONS, Window, make_windows
 from rlgym_bridge.game import CONTROL_NAMES, STANDING_LEAST_UP, STANDING_MOST_Z
 from rlgym_bridge.recording.recording import Inputs, Recording, TimeBase
-from tests.support.compared import scene_of, windows_of
-from tests.support.fault_matches import clean
+from tests.support.compared import judged, scene_of, windows_of
+from tests.support.fault_matches import clean, plant
 from tests.support.fault_scenes import Form
 from tests.support.planted_gaps import rows_of
 from tests.support.simulators import needs_native
@@ -162,3 +162,24 @@ def test_a_press_that_lost_rows_may_hold_ends_a_window() -> None:
     for window in windows_of(recording):
         rows = rows_in(window)
         assert window.bodies == (BALL,) or not lost[rows].any(), window
+
+
+def test_a_car_that_is_recorded_too_high_drives_on_the_ground() -> None:
+    found = judged(plant(2, "car too high", Form(table=True, cars=1)).recording)
+    driving = [one for one, window in enumerate(found.windows) if window.bodies == (0,)]
+    names = [found.names[one, 0, 0] for one in driving if found.windows[one].lead == 96]
+    assert len(names) > 10 and CAR_GROUND in names and CAR_WALL not in names
+
+
+def test_boost_that_no_row_shows_ends_a_window() -> None:
+    recording = table()
+    recording = replace(recording, state=recording.state.copy())
+    row = next(
+        one for one in range(400, 3000)
+        if not recording.state.car_controls[one - 60 : one + 60, 0, CONTROL_NAMES.index("boost")].any()
+        and len(set(recording.segment[one - 60 : one + 60].tolist())) == 1
+    )  # fmt: skip
+    assert not scene_of(recording).unknown_inputs(0)[row - 5 : row + 5].any()
+    recording.state.car_boost_amount[row:, 0] -= 3
+    unknown = scene_of(recording).unknown_inputs(0)
+    assert unknown[row - 5 : row + 1].all() and not unknown[row + 1 : row + 20].any()
