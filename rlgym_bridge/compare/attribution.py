@@ -310,9 +310,9 @@ class _Search:
         base = self._sample.off(self.applied, which)
         both = one.change is not None or one.kind in (OFFSET, TIME)
         starts = [one.neutral + sign * one.step for sign in ((1.0, -1.0) if both else (1.0,))]
-        if one.starts:  # what touches, or no more, bends too much
-            losses = [self._sample.loss(self._with(one, value), which) for value in one.starts]
-            starts = [one.starts[int(np.argmin(losses))]]
+        if one.starts and start is None:  # what touches, or no more, bends too much
+            starts = [self._halve(one, which)]
+            found = [*starts]
         if start is not None and start != one.neutral:
             starts, found = [start], [start]
         for value in starts:
@@ -326,6 +326,17 @@ class _Search:
                 if abs(value - last) < 1e-3 * abs(last - one.neutral) or abs(value - one.neutral) < 1e-9:
                     break
         return found or [one.neutral + one.step]
+
+    def _halve(self, one: Alteration, which: np.ndarray) -> float:
+        """Return the parameter that fits best of those to begin from, and of some around it."""
+        tried = {value: self._sample.loss(self._with(one, value), which) for value in one.starts}
+        best = min(tried, key=tried.__getitem__)
+        step = abs(best) / 4
+        while step > 0.05:
+            for value in (best - step, best + step):
+                tried[value] = self._sample.loss(self._with(one, value), which)
+            best, step = min(tried, key=tried.__getitem__), step / 2
+        return best
 
     def _judge(self, one: Alteration, flagged: np.ndarray) -> tuple[Explained, bool] | None:
         """Fit an alteration to one half of the stretches and judge it on the other, and the reverse."""
@@ -389,6 +400,8 @@ class _Search:
         sample = self._sample
         lengths = np.array([HORIZONS[sample.windows[place].horizons[0]] for place in flagged.tolist()])
         flagged, lengths = flagged[lengths <= _LONGEST], lengths[lengths <= _LONGEST]
+        if len(flagged) < _LEAST:
+            return Explained(one, 1.0, np.nan, np.nan, 0.0, 0), False
         before = sample.ratios(self.applied, flagged)
         best, chosen = before.copy(), np.full(len(flagged), np.nan)
         for value in one.values:
@@ -403,7 +416,7 @@ class _Search:
                         places = np.flatnonzero(chosen == value)
                         self._keep_better(one, span(begin, end), flagged, places, best, chosen)
         explained = flagged[(best <= _WITHIN) & (before > _WITHIN)]
-        share = float((best <= _WITHIN).mean()) if len(flagged) else 0.0
+        share = float((best <= _WITHIN).mean())
         least = _STUCK_SHARE if one.stuck >= CONTROL_NAMES.index("jump") else _STUCK_STICK
         borne = share >= least and len(explained) >= _LEAST and before.max(initial=0.0) > _PLAIN
         found = Explained(one, 1.0, np.nan, np.nan, share, len(explained), (), frozenset(explained.tolist()))
