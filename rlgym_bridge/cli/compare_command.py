@@ -21,6 +21,7 @@ from rlgym_bridge.compare.sentences import (
     explain_difference,
     name_simulator,
     row_to_tell,
+    said_once,
     short,
     short_verdict,
     sources_to_show,
@@ -206,18 +207,19 @@ def _print(console: Console, found: Comparison) -> None:
     """Print the sentences, what differs, what could not be judged, the errors, and how they were found."""
     console.print(f"[bold]{escape(explain_difference(found))}[/]", soft_wrap=True)
     _print_refused(console, found.refused)
-    told = [(gap.kind, gap.text) for gap in found.gaps]
-    told += [(GapVerdict.UNTRIED, told_untried(one)) for one in found.untried]
-    for kind, text in told:
-        console.print(f"[{_LOOK[kind]}]{kind.value}[/]: {escape(text)}", soft_wrap=True)
-    for text in found.unjudged:
+    sources = [fit.source for fit in found.fits]
+    for kind in GapVerdict:
+        told = [gap.text for gap in found.gaps if gap.kind is kind]
+        told += [told_untried(one) for one in found.untried if kind is GapVerdict.UNTRIED]
+        for text in said_once(told, sources if kind is GapVerdict.TIMING else []):
+            console.print(f"[{_LOOK[kind]}]{kind.value}[/]: {escape(text)}", soft_wrap=True)
+    for text in said_once(found.unjudged, sources):
         console.print(f"not judged: {escape(text)}", soft_wrap=True)
     _print_errors(console, found)
-    for fit in found.fits:
-        if fit.source in sources_to_show(found):
-            console.print(f"{escape(fit.source)}: {escape(told_fit(fit))}", soft_wrap=True)
-    for note in found.notes:
-        console.print(escape(note), soft_wrap=True)
+    shown = sources_to_show(found)
+    told = [f"{fit.source}: {told_fit(fit)}" for fit in found.fits if fit.source in shown]
+    for text in said_once([*told, *found.notes], sources):
+        console.print(escape(text), soft_wrap=True)
 
 
 def _print_errors(console: Console, found: Comparison) -> None:

@@ -22,6 +22,10 @@ INPUTS, TIME, CONSTANT, OFFSET, PHYSICS = "inputs", "time", "constant", "offset"
 _AXES: Final = ("throttle", "steer", "pitch", "yaw", "roll")
 _BUTTONS: Final = ("jump", "boost", "handbrake")
 _DEAD_ZONES: Final = (0.03, 0.05, 0.08, 0.1, 0.12, 0.15, 0.2, 0.25, 0.3)
+_HEIGHTS: Final = tuple(
+    sign * size for size in (1.0, 3.0, 5.0, 8.0, 12.0, 18.0, 30.0) for sign in (1.0, -1.0)
+)
+_STICK: Final = 1 / 127  # RocketSim 3 rounds sticks to such steps
 _LAGS: Final = (1.0, 2.0, 3.0, 4.0, -1.0, -2.0, -3.0, -4.0)  # ticks beside the other inputs
 
 OLD_SIMULATOR: Final = "RocketSim 2.2.1"
@@ -48,7 +52,10 @@ class Alteration:
         mutator: Constant of the simulator that is multiplied by the parameter.
         constant: Its name in the settings (`physics.CONSTANTS`); "" where they have none.
         touches: Bodies that it can change: "ball", "cars" or "meetings".
-        sometimes: Whether it acts in some windows and not in others, whichever comes nearer.
+        starts: Parameters to begin a fit from; none for a step to both sides.
+        grain: The least difference of the parameter that a simulator resolves; 0 for any.
+        stuck: Column of the control that keeps its value for a while, or a button that is pressed, in some
+            windows from one moment to another: see `span`; -1 for none.
     """
 
     name: str
@@ -64,12 +71,19 @@ class Alteration:
     mutator: str = ""
     constant: str = ""
     touches: tuple[str, ...] = ("cars", "meetings")
-    sometimes: bool = False
+    starts: tuple[float, ...] = ()
+    grain: float = 0.0
+    stuck: int = -1
 
     @property
     def key(self) -> tuple[str, int | None]:
         """The name and the car, which tell it from others."""
         return self.name, self.car
+
+    @property
+    def sometimes(self) -> bool:
+        """True if it acts in some windows and not in others, whichever comes nearer."""
+        return self.stuck >= 0
 
     def can_change(self, window: Window) -> bool:
         """Tell whether it can change anything in a window."""
@@ -92,6 +106,24 @@ class Alteration:
             return f"{self.name} {100 * (value - 1):+.2f} %"
         return f"{self.name} {value:.2f}"
 
+
+def span(begin: int, end: int) -> float:
+    """Return the parameter of a control that is stuck from one tick to another of a window."""
+    return float(1000 * end + begin)
+
+
+def spanned(value: float) -> tuple[int, int]:
+    """Return the ticks of a window from which and to which a parameter has a control stuck."""
+    end = round(value / 1000)
+    return round(value - 1000 * end), end
+
+
+_SPANS: Final = tuple(
+    span(begin, end)
+    for end in (3, 6, 9, 12, 18, 24, 30, 45, 60, 240)
+    for begin in (-50, -38, -26, -18, -10, -4, 0, 3, 6, 9, 15, 24, 40)
+    if begin < end
+)
 
 Applied = Sequence[tuple[Alteration, float]]
 """Alterations with their parameters."""
@@ -166,18 +198,25 @@ def alter_drive(
         drive = drawn(drive, source)
     look: Lookup = drive.during
     for one, value in applied:
-        if (one.change is None and one.lagged < 0) or one.car not in (None, car):
+        if (one.change is None and one.lagged < 0 and one.stuck < 0) or one.car not in (None, car):
             continue
-        look = partial(_altered, look, one, value)
+        look = partial(_altered, look, one, value, scene.timeline.inputs)
     return look
 
 
-def _altered(look: Lookup, one: Alteration, value: float, row: int, ends: np.ndarray) -> np.ndarray:
+def _altered(
+    look: Lookup, one: Alteration, value: float, times: np.ndarray, row: int, ends: np.ndarray
+) -> np.ndarray:
     if one.lagged == 8:
         return look(row, ends - value)
     controls = look(row, ends)
     if one.lagged >= 0:
         controls[:, one.lagged] = look(row, ends - value)[:, one.lagged]
+    if one.stuck >= 0:
+        begin, end = spanned(value)
+        held = (ends > times[row] + begin) & (ends <= times[row] + end)
+        kept = look(row, np.array([times[row] + begin]))[0, one.stuck]
+        controls[held, one.stuck] = 1.0 if CONTROL_NAMES[one.stuck] in _BUTTONS else kept
     return controls if one.change is None else one.change(controls, value)
 
 
@@ -234,7 +273,17 @@ def _offsets(scene: TimedRecording) -> list[Alteration]:
     for body in scene.bodies:
         name = "the ball" if body == BALL else f"car {body}"
         found.append(
-            Alteration(f"height of {name}", OFFSET, body, (-60.0, 60.0), "uu", 0.0, 1.0, touches=every)
+            Alteration(
+                f"height of {name}",
+                OFFSET,
+                body,
+                (-60.0, 60.0),
+                "uu",
+                0.0,
+                1.0,
+                touches=every,
+                starts=_HEIGHTS,
+            )
         )
         found.append(
             Alteration(f"positions of {name} late", TIME, body, (-4.0, 4.0), "ticks", 0.0, 0.5, touches=every)
@@ -256,7 +305,7 @@ def _inputs(scene: TimedRecording, car: int) -> list[Alteration]:
         if name in axes:
             found.append(
                 Alteration(f"gain of {name}", INPUTS, car, (0.2, 3.0), "times", 1.0, -0.1,
-                           partial(_scale, column))
+                           partial(_scale, column), grain=_STICK)
             )  # fmt: skip
             found.append(Alteration(f"{name} inverted", INPUTS, car, change=partial(_invert, column)))
         if name in used:
@@ -265,11 +314,7 @@ def _inputs(scene: TimedRecording, car: int) -> list[Alteration]:
             )
             found.append(Alteration(f"lag of {name}", INPUTS, car, _LAGS, "ticks", lagged=column))
         if name in used and name != "jump":
-            for held in (1.0,) if name in _BUTTONS else (1.0, -1.0, 0.0):
-                found.append(
-                    Alteration(f"{name} stuck", INPUTS, car, (held,), change=partial(_hold_at, column),
-                               sometimes=True)
-                )  # fmt: skip
+            found.append(Alteration(f"{name} stuck", INPUTS, car, _SPANS, stuck=column))
         if name not in used and (name in _BUTTONS or not known[column]):
             found.append(Alteration(f"{name} held", INPUTS, car, change=partial(_hold, column, 1.0)))
     for names in [axes, *([name] for name in axes)] if axes else []:
@@ -309,12 +354,6 @@ def _invert(column: int, rows: np.ndarray, _: float) -> np.ndarray:
 
 
 def _hold(column: int, held: float, rows: np.ndarray, _: float) -> np.ndarray:
-    changed = rows.copy()
-    changed[:, column] = held
-    return changed
-
-
-def _hold_at(column: int, rows: np.ndarray, held: float) -> np.ndarray:
     changed = rows.copy()
     changed[:, column] = held
     return changed

@@ -8,15 +8,26 @@ it. If none does, the cause is something that is not tried here.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
 import numpy as np
 
-from rlgym_bridge.compare.alterations import INPUTS, OFFSET, PHYSICS, TIME, Alteration, Applied
+from rlgym_bridge.compare.alterations import (
+    INPUTS,
+    OFFSET,
+    PHYSICS,
+    TIME,
+    Alteration,
+    Applied,
+    span,
+    spanned,
+)
 from rlgym_bridge.compare.detection import Judged, bounds_with, ratios_of
 from rlgym_bridge.compare.noise import Noise
 from rlgym_bridge.compare.window_simulation import Bench, apart, recorded, simulate
 from rlgym_bridge.compare.windows import HORIZONS, Window, thinned
+from rlgym_bridge.game import CONTROL_NAMES
 from rlgym_bridge.sim.simulator import ROCKETSIM2
 
 _FLAGGED, _QUIET = 48, 32  # windows beyond their bounds, and others, that every alteration is fitted to
@@ -37,6 +48,9 @@ _PLAIN: Final = (
 )
 _LEFT: Final = 0.1  # share of windows that stay beyond their bounds, and are no finding of their own
 _ROUNDS: Final = 3
+_STUCK_SHARE: Final = 0.65  # share of short windows that a stuck button has to explain
+_STUCK_STICK: Final = 0.7  # the same of a stick, which another fault of it comes near to
+_STUCK: Final = 2  # controls that are tried as stuck
 
 
 @dataclass(frozen=True)
@@ -130,24 +144,25 @@ class _Sample:
     def ratios(self, applied: Applied, which: np.ndarray) -> np.ndarray:
         """Return the largest ratio of each of some windows, `(n,)`."""
         scaled = self.off(applied, which)
-        ratios = np.asarray(ratios_of(scaled, np.ones((*scaled.shape[:-1], 4))).max(1))
-        if applied and applied[-1][0].sometimes:
-            return np.minimum(ratios, self.ratios(applied[:-1], which))
-        return ratios
+        return np.asarray(ratios_of(scaled, np.ones((*scaled.shape[:-1], 4))).max(1))
 
     def ratios_drawn(self, applied: Applied, which: np.ndarray) -> np.ndarray:
         """Return the largest ratios with the bounds that windows have with alterations applied, `(n,)`.
 
-        Inputs of another car, or other controls, change at other moments than those that were drawn before.
+        Inputs of another car, or other controls, change at other moments than those that were drawn before,
+        and a body that is elsewhere touches something else.
         """
         ratios = self.ratios(applied, which)
         doubtful = np.flatnonzero((ratios > _WITHIN) & (ratios < _MOST))
-        if not len(doubtful) or not applied or applied[-1][0].kind not in (INPUTS, TIME):
+        if not len(doubtful) or not applied:
             return ratios
+        if applied[-1][0].kind not in (INPUTS, TIME) and len(doubtful) > len(which) / 2:
+            return ratios  # it explains little, and is no change of what is pressed and when
         some = which[doubtful]
         windows = [self.windows[one] for one in some.tolist()]
-        base = simulate(windows, applied, bench=self._bench)
-        limits = bounds_with(windows, self._noise, self._bench, base, applied)[:, 0]
+        bench = self._bench_of(applied)
+        base = simulate(windows, applied, bench=bench)
+        limits = bounds_with(windows, self._noise, bench, base, applied)[:, 0]
         limits = np.fmax(limits, self.bounds[some][:, : limits.shape[1]])
         off = apart(windows, recorded(windows, applied), base.values)[:, 0]
         ratios = ratios.copy()
@@ -195,18 +210,21 @@ def attribute(judged: Judged, noise: Noise, catalogue: Sequence[Alteration], ben
     sample = _Sample(judged, noise, bench)
     search = _Search(sample, catalogue)
     found = Attribution([], [], int(judged.beyond.sum()))
+    left = search.first
     for _ in range(_ROUNDS):
-        flagged = search.beyond()
-        if len(flagged) <= _LEFT * len(search.first):
+        if len(left) <= _LEFT * len(search.first):
             break
-        best = search.best(flagged)
+        best = search.best(left)
         if best is None or isinstance(best, tuple):
             if isinstance(best, tuple):
                 found.nearest, found.nearest_share = best
             break
         found.causes.append(best)
+        if best.alteration.sometimes:  # in each window from other ticks on: nothing can be added to it
+            left = np.setdiff1d(left, sorted(best.explained))
+            break
         search.applied = (*search.applied, (best.alteration, best.value))
-    left = search.beyond()
+        left = search.beyond()
     if len(left) > _LEFT * len(search.first):
         found.left = [sample.numbers[one] for one in left.tolist()]
     return found
@@ -233,24 +251,25 @@ class _Search:
         some = np.array(thinned(flagged.tolist(), _SCREENED), int)
         taken = {one.key for one, _ in self.applied}
         candidates = [one for one in self._catalogue if one.key not in taken]
-        if self.applied and self.applied[-1][0].sometimes:
-            return None  # what acts now and then cannot be followed by more
+        always = [one for one in candidates if not one.sometimes]
         screened = sorted(
-            ((self._try(one, some)[1], place) for place, one in enumerate(candidates)),
+            ((self._try(one, some)[1], place) for place, one in enumerate(always)),
             key=lambda pair: pair[0],
         )
         before = sample.loss(self.applied, some)
-        picked = [candidates[place] for loss, place in screened[:_FITTED] if loss < before - 0.1]
+        picked = [always[place] for loss, place in screened[:_FITTED] if loss < before - 0.1]
         judged = [self._judge(one, flagged) for one in picked]
         borne = [one for one in judged if one is not None and one[1]]
+        if not borne:
+            judged += [self._judge_stuck(one, flagged) for one in self._likeliest_stuck(candidates, some)]
+            borne = [one for one in judged if one is not None and one[1]]
         if not borne:
             known = [one for one in judged if one is not None]
             if not known:
                 return None
             nearest = max(known, key=lambda one: one[0].share)[0]
             return nearest.alteration.phrase(nearest.value), nearest.share
-        always = [one[0] for one in borne if not one[0].alteration.sometimes]
-        some_of = always or [one[0] for one in borne]  # what acts always says more than what acts at times
+        some_of = [one[0] for one in borne]
         best = max(some_of, key=lambda one: (round(one.share, 2), -_rank(one.alteration)))
         alike = [
             one.alteration.phrase(one.value)
@@ -291,19 +310,33 @@ class _Search:
         base = self._sample.off(self.applied, which)
         both = one.change is not None or one.kind in (OFFSET, TIME)
         starts = [one.neutral + sign * one.step for sign in ((1.0, -1.0) if both else (1.0,))]
+        if one.starts and start is None:  # what touches, or no more, bends too much
+            starts = [self._halve(one, which)]
+            found = [*starts]
         if start is not None and start != one.neutral:
             starts, found = [start], [start]
         for value in starts:
+            last, before = one.neutral, base
             for _ in range(_BENDS):
                 tried = self._sample.off(self._with(one, value), which)
-                effect = (base - tried) / (value - one.neutral)
-                amount = _fit_amount(base, effect)
-                fitted = float(np.clip(one.neutral + amount, low, high))
-                if abs(fitted - value) < 1e-3 * abs(value - one.neutral) or abs(fitted - one.neutral) < 1e-9:
-                    break
-                value = fitted
+                amount = _fit_amount(tried, (before - tried) / (value - last))
+                last, before = value, tried
+                value = float(np.clip(value + amount, low, high))
                 found.append(value)
+                if abs(value - last) < 1e-3 * abs(last - one.neutral) or abs(value - one.neutral) < 1e-9:
+                    break
         return found or [one.neutral + one.step]
+
+    def _halve(self, one: Alteration, which: np.ndarray) -> float:
+        """Return the parameter that fits best of those to begin from, and of some around it."""
+        tried = {value: self._sample.loss(self._with(one, value), which) for value in one.starts}
+        best = min(tried, key=tried.__getitem__)
+        step = abs(best) / 4
+        while step > 0.05:
+            for value in (best - step, best + step):
+                tried[value] = self._sample.loss(self._with(one, value), which)
+            best, step = min(tried, key=tried.__getitem__), step / 2
+        return best
 
     def _judge(self, one: Alteration, flagged: np.ndarray) -> tuple[Explained, bool] | None:
         """Fit an alteration to one half of the stretches and judge it on the other, and the reverse."""
@@ -329,20 +362,76 @@ class _Search:
         explained = flagged[after[flagged] <= _WITHIN]
         good = after <= np.maximum(_WITHIN, 1.02 * before)
         within = after <= _WITHIN
-        acting = flagged if one.sometimes else np.flatnonzero(acts)
+        acting = np.flatnonzero(acts)
         if not len(acting):
             return None
         share = len(explained) / max(len(flagged), 1)
         borne = float((within[acting] & good[acting]).mean()) >= _BORNE and share >= _COVERED
-        borne &= len(explained) >= (
-            _LEAST if one.sometimes else max(_FEWEST, min(_LEAST, len(flagged)))
-        ) and (before[explained].max(initial=0.0) > _PLAIN)
+        borne &= len(explained) >= max(_FEWEST, min(_LEAST, len(flagged)))
+        borne &= before[explained].max(initial=0.0) > _PLAIN
+        borne &= not one.grain or abs(value - one.neutral) > 1.5 * one.grain
         if one.step == 0 and np.ptp(fits) > 0.03 and len(stretches) >= 4:
             borne = False
         low, high = self._interval(one, value, acting[whole[acting] <= _WITHIN])
         return Explained(
             one, value, low, high, share, len(explained), (), frozenset(explained.tolist())
         ), borne
+
+    def _likeliest_stuck(self, candidates: Sequence[Alteration], some: np.ndarray) -> list[Alteration]:
+        """Return the stuck controls whose effect points where windows are off, however strong it was."""
+        base = self._sample.off(self.applied, some)
+        power = (np.nan_to_num(base) ** 2).sum((1, 2))
+        left = []
+        stuck = [one for one in candidates if one.sometimes]
+        for one in stuck:
+            shift = Alteration(f"shift of {one.name}", INPUTS, one.car, change=partial(_shifted, one.stuck))
+            effect = np.nan_to_num(base - self._sample.off(self._with(shift, 1.0), some))
+            along = (np.nan_to_num(base) * effect).sum((1, 2)) ** 2 / np.maximum(
+                (effect**2).sum((1, 2)), 1e-9
+            )
+            left.append(float(np.sqrt((1 - along / np.maximum(power, 1e-9)).clip(0)).mean()))
+        return [stuck[place] for place in np.argsort(left)[:_STUCK].tolist()]
+
+    def _judge_stuck(self, one: Alteration, flagged: np.ndarray) -> tuple[Explained, bool]:
+        """Look in each window for the span in which the control is stuck, first of all, then tick by tick.
+
+        Windows of half a second or less are asked: in longer ones it may stick and slide on.
+        """
+        sample = self._sample
+        lengths = np.array([HORIZONS[sample.windows[place].horizons[0]] for place in flagged.tolist()])
+        flagged, lengths = flagged[lengths <= _LONGEST], lengths[lengths <= _LONGEST]
+        if len(flagged) < _LEAST:
+            return Explained(one, 1.0, np.nan, np.nan, 0.0, 0), False
+        before = sample.ratios(self.applied, flagged)
+        best, chosen = before.copy(), np.full(len(flagged), np.nan)
+        for value in one.values:
+            begin, end = spanned(value)
+            places = np.flatnonzero((begin < lengths) & ((end < lengths) | (end == max(HORIZONS))))
+            self._keep_better(one, value, flagged, places, best, chosen)
+        for step in (5, 2, 1, 1):
+            for change in ((0, step), (0, -step), (step, 0), (-step, 0)):
+                for value in np.unique(chosen[np.isfinite(chosen)]).tolist():
+                    begin, end = (old + new for old, new in zip(spanned(value), change, strict=True))
+                    if begin < end:
+                        places = np.flatnonzero(chosen == value)
+                        self._keep_better(one, span(begin, end), flagged, places, best, chosen)
+        explained = flagged[(best <= _WITHIN) & (before > _WITHIN)]
+        share = float((best <= _WITHIN).mean())
+        least = _STUCK_SHARE if one.stuck >= CONTROL_NAMES.index("jump") else _STUCK_STICK
+        borne = share >= least and len(explained) >= _LEAST and before.max(initial=0.0) > _PLAIN
+        found = Explained(one, 1.0, np.nan, np.nan, share, len(explained), (), frozenset(explained.tolist()))
+        return found, borne
+
+    def _keep_better(
+        self, one: Alteration, value: float, flagged: np.ndarray, places: np.ndarray, best: np.ndarray,
+        chosen: np.ndarray,
+    ) -> None:  # fmt: skip
+        """Enter where a span brings windows nearer than those before."""
+        if not len(places):
+            return
+        ratios = self._sample.ratios(self._with(one, value), flagged[places])
+        nearer = ratios < best[places]
+        best[places[nearer]], chosen[places[nearer]] = ratios[nearer], value
 
     def _acts(self, one: Alteration, value: float) -> np.ndarray:
         """Return in which windows an alteration changes anything that could be seen, `(n,)` bool."""
@@ -358,6 +447,16 @@ class _Search:
         if not len(which):
             return min(one.values), max(one.values)
         return feasible(self._sample, one, value, self._with(one, value), self.applied, which)
+
+
+def _shifted(column: int, rows: np.ndarray, _: float) -> np.ndarray:
+    """Return control vectors `(ticks, 8)` with a stick a third away, or a button the other way."""
+    changed = rows.copy()
+    button = column >= CONTROL_NAMES.index("jump")
+    changed[:, column] = (
+        1 - rows[:, column] if button else rows[:, column] - np.copysign(0.35, rows[:, column])
+    )
+    return changed
 
 
 def _rank(one: Alteration) -> int:

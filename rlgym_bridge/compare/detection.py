@@ -34,6 +34,7 @@ _EARLIER: Final = (6.0, 14.0, 30.0)  # ticks by which windows beyond their bound
 _DRAWS_EARLIER: Final = 8
 _DISMISSED: Final = 1.01  # multiple of a residual that its bound becomes
 _AGAIN: Final = 48  # windows of a file that are drawn again, at most
+_ROUNDS: Final = 3  # times that so many are
 _HELD: Final = 0.9  # share of them that has to stay beyond, so that the others count
 _HULL_FLOOR: Final = {"position": 0.3, "velocity": 5.0, "rotation": 0.02, "spin": 0.2}
 """The same where a car's hull hits something: what it touched before counts, and no row holds it."""
@@ -43,11 +44,14 @@ _BETWEEN_TICKS: Final = 5.0  # multiple of what is no gap if rows are not of who
 _DRAWS: Final = 4
 _DRAWS_AGAIN: Final = 32
 """Draws of each window, and of those that are beyond the bounds of the first."""
-_WIDER: Final = 4.0
+_FEW: Final = 12
+"""Windows of a file that are drawn still more often, if so few are left: a rare draw may come as near."""
+_DRAWS_OF_FEW: Final = 256
+_WIDER: Final = 2.5
 """Multiple of the largest difference between draws that a window may be off."""
 _STRONGER, _WIDER_AGAIN = (
     3.0,
-    1.5,
+    1.25,
 )  # multiple of the noise in the second draws, and of their largest difference
 
 
@@ -108,30 +112,39 @@ def judge_windows(windows: Sequence[Window], noise: Noise, bench: Bench) -> Judg
     base = simulate(windows, bench=bench)
     real = recorded(windows)
     off = apart(windows, real, base.values)
-    bounds = _bounds(windows, noise, bench, base, _DRAWS, 1.0, _WIDER)
+    bounds = _bounds(windows, noise, bench, base, range(_DRAWS), 1.0, _WIDER)
     names = _name(windows, base)
-    doubtful = np.flatnonzero((ratios_of(off, bounds) > 1).any((1, 2)))
-    again = np.array(thinned(doubtful.tolist(), _AGAIN), int)
-    if len(again):
-        _judge_again(windows, noise, bench, base, off, bounds, again)
+    waits = np.ones(len(windows), bool)
+    for _ in range(_ROUNDS):
+        doubtful = np.flatnonzero(waits & (ratios_of(off, bounds) > 1).any((1, 2)))
+        again = np.array(thinned(doubtful.tolist(), _AGAIN), int)
+        _judge_again(windows, noise, bench, base, bounds, again, range(_DRAWS, _DRAWS + _DRAWS_AGAIN))
         _judge_earlier(windows, noise, bench, off, bounds, again)
-        held = (ratios_of(off[again], bounds[again]) > 1).any((1, 2)).mean()
-        if held < _HELD:  # the first draws were too few here: those that nobody looked at again do not count
-            others = np.setdiff1d(doubtful, again)
-            bounds[others] = np.maximum(bounds[others], _DISMISSED * sizes_of(off[others]))
+        waits[again] = False
+        left = (ratios_of(off, bounds) > 1).any((1, 2))
+        if not len(again) or left[again].mean() >= _HELD:
+            break
+    else:  # the first draws were too few here: those that nobody looked at again do not count
+        others = np.flatnonzero(waits & left)
+        bounds[others] = np.maximum(bounds[others], _DISMISSED * sizes_of(off[others]))
+    few = np.flatnonzero((ratios_of(off, bounds) > 1).any((1, 2)))
+    if len(few) <= _FEW:
+        _judge_again(windows, noise, bench, base, bounds, few, range(_DRAWS_AGAIN, _DRAWS_OF_FEW))
     return Judged(windows, off, bounds, names, base)
 
 
 def _judge_again(
-    windows: Sequence[Window], noise: Noise, bench: Bench, base: Simulated, off: np.ndarray,
-    bounds: np.ndarray, again: np.ndarray,
+    windows: Sequence[Window], noise: Noise, bench: Bench, base: Simulated, bounds: np.ndarray,
+    again: np.ndarray, draws: range,
 ) -> None:  # fmt: skip
     """Widen the bounds of some windows by many and stronger draws."""
+    if not len(again):
+        return
     some = [windows[one] for one in again.tolist()]
     own = Simulated(*(getattr(base, name)[again] for name in ("values", "wheels", "kicked", "jumped")))
     ends, bodies = max(len(one.ends) for one in some), max(len(one.bodies) for one in some)
     own.values = own.values[:, :ends, :bodies]
-    more = _bounds(some, noise, bench, own, _DRAWS_AGAIN, _STRONGER, _WIDER_AGAIN)
+    more = _bounds(some, noise, bench, own, draws, _STRONGER, _WIDER_AGAIN)
     bounds[again, :ends, :bodies] = np.maximum(bounds[again, :ends, :bodies], more)
 
 
@@ -170,7 +183,7 @@ def _judge_earlier(
         return
     base = simulate(earlier, bench=bench)
     theirs = apart(earlier, recorded(earlier), base.values)
-    limits = _bounds(earlier, noise, bench, base, _DRAWS_EARLIER, _STRONGER, _WIDER_AGAIN)
+    limits = _bounds(earlier, noise, bench, base, range(_DRAWS_EARLIER), _STRONGER, _WIDER_AGAIN)
     within = np.array(owners)[(ratios_of(theirs, limits) <= 1).all((1, 2))]
     gone = np.unique(within)
     bounds[gone] = np.fmax(bounds[gone], _DISMISSED * sizes_of(off[gone]))
@@ -180,19 +193,21 @@ def bounds_with(
     windows: Sequence[Window], noise: Noise, bench: Bench, base: Simulated, applied: Applied
 ) -> np.ndarray:
     """Return bounds `(n, ends, bodies, 4)` of windows with alterations applied, as `base` is simulated."""
-    return _bounds(windows, noise, bench, base, _DRAWS, 1.0, _WIDER, applied)
+    return _bounds(windows, noise, bench, base, range(_DRAWS), 1.0, _WIDER, applied)
 
 
 def _bounds(
-    windows: Sequence[Window], noise: Noise, bench: Bench, base: Simulated, draws: int, strength: float,
+    windows: Sequence[Window], noise: Noise, bench: Bench, base: Simulated, draws: range, strength: float,
     wider: float, applied: Applied = (),
 ) -> np.ndarray:  # fmt: skip
-    """Return bounds `(n, ends, bodies, 4)` from so many draws of each window."""
+    """Return bounds `(n, ends, bodies, 4)` from draws of each window, by their seeds."""
     most = np.zeros((*base.values.shape[:3], 4))
-    for seed in range(draws):
-        each = [Draw(noise, 1000 + seed, strength)] * len(windows)
+    for seed in draws:
+        others = strength > 1 and seed % 4 >= 2  # in half of the second draws all bodies are there
+        each = [Draw(noise, seed, strength, others)] * len(windows)
         drawn = simulate(windows, applied, bench=bench, draws=each)
         most = np.fmax(most, sizes_of(residuals(drawn.values, base.values)))
+        noise.drawn.clear()
     for number, window in enumerate(windows):
         floor = _MEETING_FLOOR if window.meeting else _FLOOR
         for end, column in enumerate(window.horizons):

@@ -90,7 +90,7 @@ class LagFit:
 
 def fit_lag(
     scene: TimedRecording, windows: int = WINDOWS, among: Sequence[int] | None = None, *,
-    bench: Bench | None = None, cars: Sequence[int] | None = None,
+    bench: Bench | None = None,
 ) -> LagFit:  # fmt: skip
     """Find the lag of a recording's inputs.
 
@@ -99,35 +99,29 @@ def fit_lag(
         windows: Of each car, at most; in larger matches fewer, so that all of them are not more than of two.
         among: Lags to try, in ticks and ascending; None for all that can be.
         bench: The simulators; those of RocketSim 3 where it is None.
-        cars: Whose inputs; None for those of all.
     """
+    return _fit(scene, _Errors(scene, windows, bench or Bench()), among)
+
+
+def _fit(
+    scene: TimedRecording, errors_of: "_Errors", among: Sequence[int] | None = None, car: int | None = None
+) -> LagFit:
+    """Return the lag of a car's inputs, or of all cars'."""
     if not scene.driven:
         return LagFit(0, 0.0, 0, {})
-    windows = max(min(windows, 2 * windows // max(len(scene.bodies) - 1, 1)), _LEAST)
-    bench = bench or Bench()
-    cars = [body for body in scene.bodies if body != BALL] if cars is None else list(cars)
-    if among is not None:
-        rows, errors = _errors(scene, list(among), windows, bench, cars)
-        return _best(scene, rows, list(among), errors)
     first = -1 if scene.recording.inputs is Inputs.SENT else 0
-    lags = list(range(first, _MOST + 1))
-    rows, errors = _errors(scene, lags, windows, bench, cars)
-    if len(errors):
+    lags = list(range(first, _MOST + 1)) if among is None else list(among)
+    rows, errors = errors_of.of(lags, car)
+    if among is None and len(errors):
         seems = lags[int(errors.sum(0).argmin())]
         if seems >= _MOST - 1:
-            more = list(range(_MOST + 1, 2 * _MOST + 1))
-            lags, errors = (
-                lags + more,
-                np.concatenate([errors, _errors(scene, more, windows, bench, cars)[1]], axis=1),
-            )
+            lags += range(_MOST + 1, 2 * _MOST + 1)
         elif seems < 0:  # rows written before what they were decided on
-            more = list(range(-_MOST, first))
-            lags, errors = (
-                more + lags,
-                np.concatenate([_errors(scene, more, windows, bench, cars)[1], errors], axis=1),
-            )
+            lags = [*range(-_MOST, first), *lags]
+        rows, errors = errors_of.of(lags, car)
     fit = _best(scene, rows, lags, errors)
-    if fit.ticks < 0 and fit.sure < SURE:  # nobody sees what comes, unless that is beyond doubt
+    doubtful = fit.sure < SURE or fit.ticks + scene.unseen >= 0  # changes come before their rows
+    if among is None and fit.ticks < 0 and doubtful:  # nobody sees what comes
         later = [column for column, lag in enumerate(lags) if lag >= 0]
         fit = replace(_best(scene, rows, lags[later[0] :], errors[:, later]), sure=fit.sure)
     return fit
@@ -140,11 +134,12 @@ def fit_common_lag(scene: TimedRecording, bench: Bench) -> LagFit:
         scene: The recording.
         bench: The simulators.
     """
-    together = fit_lag(scene, bench=bench)
+    errors = _Errors(scene, WINDOWS, bench)
+    together = _fit(scene, errors)
     cars = [body for body in scene.bodies if body != BALL]
     if not scene.driven or len(cars) < 2 or isinstance(scene.recording, MatchRecording):
         return together  # what a match of ours holds was applied, to all cars alike
-    own = [fit for fit in (fit_lag(scene, bench=bench, cars=[car]) for car in cars) if fit.sure >= SURE]
+    own = [fit for fit in (_fit(scene, errors, car=car) for car in cars) if fit.sure >= SURE]
     if len({fit.ticks for fit in own}) < 2:
         return together
     return min(own, key=lambda fit: abs(fit.ticks))
@@ -222,20 +217,29 @@ def _cheapest(cost: np.ndarray, change: float) -> np.ndarray:
     return np.array(path[::-1])
 
 
-def _errors(
-    scene: TimedRecording, lags: list[int], windows: int, bench: Bench, cars: Sequence[int]
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return where every window begins, a row, and the log of its error with every lag, `(windows, lags)`."""
-    chosen = [window for car in cars for window in _choose(scene, car, windows)]
-    if not chosen:
-        return np.zeros(0, int), np.zeros((0, len(lags)))
-    late = Alteration("input latency", TIME, values=(0.0,), unit="ticks", lagged=8)
-    real = recorded(chosen)
-    errors = [
-        _error(chosen, residuals(real, simulate(chosen, [(late, float(lag))], bench=bench).values)[:, 0, 0])
-        for lag in lags
-    ]
-    return np.array([window.row for window in chosen]), np.stack(errors, axis=1)
+class _Errors:
+    """The errors of a recording's windows with each lag, each of which is simulated once."""
+
+    def __init__(self, scene: TimedRecording, windows: int, bench: Bench) -> None:
+        cars = [body for body in scene.bodies if body != BALL]
+        each = max(min(windows, 2 * windows // max(len(cars), 1)), _LEAST)
+        chosen = [window for car in cars for window in _choose(scene, car, each)] if scene.driven else []
+        self._windows, self._bench = chosen, bench
+        self._known: dict[int, np.ndarray] = {}
+
+    def of(self, lags: Sequence[int], car: int | None) -> tuple[np.ndarray, np.ndarray]:
+        """Return where windows of a car, or of all, begin, and the logs of their errors `(windows, lags)`."""
+        if not self._windows:
+            return np.zeros(0, int), np.zeros((0, len(lags)))
+        late = Alteration("input latency", TIME, values=(0.0,), unit="ticks", lagged=8)
+        real = recorded(self._windows)
+        for lag in lags:
+            if lag not in self._known:
+                ours = simulate(self._windows, [(late, float(lag))], bench=self._bench).values
+                self._known[lag] = _error(self._windows, residuals(real, ours)[:, 0, 0])
+        own = [place for place, one in enumerate(self._windows) if car is None or one.bodies[0] == car]
+        rows = np.array([self._windows[place].row for place in own], int)
+        return rows, np.stack([self._known[lag][own] for lag in lags], axis=1)
 
 
 def _error(windows: Sequence[Window], off: np.ndarray) -> np.ndarray:

@@ -4,6 +4,7 @@ A table in metres agrees with itself, and a simulation that begins outside of th
 game; so what cannot be is refused before anything is fitted.
 """
 
+from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
@@ -122,13 +123,18 @@ def _height_advice(body: int, middle: np.ndarray) -> str:
     return "Metres need scale = 100 in the map, for positions and velocities"
 
 
+def _runs(recording: Recording, body: int) -> Iterator[tuple[slice, np.ndarray]]:
+    """Yield segments with the rows that show a body, trials left out."""
+    for segment in recording.segments():
+        rows = np.flatnonzero(shown(recording, body, segment)) + segment.start
+        if len(rows) > TRIAL:
+            yield segment, rows
+
+
 def _check_steps(recording: Recording, body: int, name: str, times: np.ndarray) -> None:
     """Refuse a body whose positions move otherwise than its velocity says."""
     off, moved, still = [], 0, 0
-    for segment in recording.segments():
-        rows = np.flatnonzero(shown(recording, body, segment)) + segment.start
-        if len(rows) <= TRIAL:
-            continue
+    for segment, rows in _runs(recording, body):
         said, found, _ = steps_of(recording, body, segment, times * TICK_SECONDS)
         off.append(np.linalg.norm(found - said, axis=1) / np.linalg.norm(said, axis=1))
         off.append(_steps_slow_by_velocity(recording, body, rows, times[rows] * TICK_SECONDS))
@@ -168,11 +174,8 @@ def _check_turns(recording: Recording, car: int, name: str, times: np.ndarray) -
     if not knows_spin(recording, car):
         return
     off = []
-    for segment in recording.segments():
-        rows = np.flatnonzero(shown(recording, car, segment)) + segment.start
+    for _, rows in _runs(recording, car):
         rows = rows[np.diff(np.maximum.accumulate(times[rows]), prepend=-np.inf) > 0]
-        if len(rows) <= TRIAL:
-            continue
         values = body_values(recording, car, rows)
         said = (values[1:, SPIN] + values[:-1, SPIN]) / 2
         found = turning(values[:, ROTATION], times[rows])[1:]

@@ -26,6 +26,8 @@ _THIRD: Final = np.sqrt(20.0)  # noise of a third difference, in noises of one n
 _DIFFERENT: Final = 20  # numbers
 _REST: Final = 5  # ticks
 _CHANGES: Final = 16  # of sticks, that tell for how long inputs are held
+_PLACES: Final = 2  # where a body was before
+_FIELD: Final = ((-3500.0, -4500.0, 300.0), (3500.0, 4500.0, 1700.0))  # uu, lowest and highest of these
 _STICKS: Final = (0, 1, 2, 3, 4)
 
 
@@ -89,11 +91,13 @@ class Draw:
         noise: Of the recording.
         seed: Of the draw.
         strength: Multiple of the noise that is drawn.
+        others: Whether all other bodies are there too: of even seeds where they were, of odd ones anywhere.
     """
 
     noise: Noise
     seed: int
     strength: float = 1.0
+    others: bool = False
 
     def _random(self, what: int) -> np.random.Generator:
         return np.random.default_rng((self.seed, what))
@@ -111,6 +115,10 @@ class Draw:
                 if wide:
                     off += wide * random.standard_normal(shape)
                 drawn[:, place, columns] += self.strength * off
+            if body == BALL and (drawn[:, place, ROTATION] == np.eye(3).ravel()).all():  # it was not recorded
+                turn, _ = np.linalg.qr(random.standard_normal((3, 3)))
+                drawn[:, place, ROTATION] = (turn * np.linalg.det(turn)).ravel()
+                continue
             half = own.rounding.get("rotation", 0.0) + np.sqrt(3) * own.deviation.get("rotation", 0.0)
             if half:
                 drawn[:, place, ROTATION] = _turned(
@@ -133,11 +141,40 @@ class Draw:
         return drawn
 
     def drive(self, drive: Drive, car: int) -> Drive:
-        """Return the inputs of a car, each change of which begins at any tick since the row before it."""
+        """Return the inputs of a car, each control of which changes at any tick since the row before it."""
         key = (id(drive.rows), self.seed, car)
         if key not in self.noise.drawn:
-            self.noise.drawn[key] = drive.drawn(self._random(2 + car), self.noise.held)
+            late = (self.noise.slack + 1) // 2
+            self.noise.drawn[key] = drive.drawn(self._random(2 + car), self.noise.held, late)
         return self.noise.drawn[key]
+
+    def elsewhere(self, values: np.ndarray) -> np.ndarray:
+        """Return states `(2, bodies, 18)` at other places of the field, to begin from.
+
+        The engine handles contacts in an order that comes from where a body was in its whole match, and no
+        row holds that.
+        """
+        places = np.repeat(values[None], _PLACES, axis=0)
+        low, high = _FIELD
+        places[..., POSITION] = self._random(60).uniform(low, high, (_PLACES, len(values), 3))
+        return places
+
+    def aside(self, body: np.ndarray, others: np.ndarray) -> np.ndarray:
+        """Return by how much other bodies are moved, `(others, 3)` uu, to where they cannot touch a body.
+
+        Args:
+            body: `(18,)`.
+            others: `(others, 18)`.
+        """
+        if self.seed % 2 == 0:
+            return np.zeros((len(others), 3))
+        low, high = _FIELD
+        random = self._random(61)
+        places = random.uniform(low, high, (len(others), 3))
+        places[:, 2] = random.choice([20.0, 95.0, 300.0, 1000.0], len(others))
+        places[:, 0] = -np.sign(body[0]) * np.abs(places[:, 0])
+        places[:, 1] = -np.sign(body[1]) * np.abs(places[:, 1])
+        return np.asarray(places - others[:, POSITION])
 
     def lead(self, lead: float, every: float) -> tuple[float, float]:
         """Return another lead, and other ticks from one followed moment to the next."""

@@ -12,6 +12,7 @@ from rlgym_bridge.compare.plots import BOUND, COLOURS, MEDIAN, OTHER, WORST, bar
 from rlgym_bridge.compare.sentences import (
     begin_with,
     name_simulator,
+    said_once,
     short_verdict,
     sources_to_show,
     told_fit,
@@ -50,8 +51,8 @@ def report(found: Comparison, note: str = "") -> str:
         note: Where the recordings come from, a sentence to stand below the heading; empty for none.
     """
     first, *others = begin_with(found)
-    shown = sources_to_show(found)
-    agreeing = [fit.source for fit in found.fits if fit.source not in shown]
+    shown, every = sources_to_show(found), [fit.source for fit in found.fits]
+    agreeing = [source for source in every if source not in shown]
     fits = [(number, fit) for number, fit in enumerate(found.fits) if fit.source in shown]
     claims = [_claim(gap.kind, gap.text, _links(found, gap)) for gap in found.gaps]
     claims += [_claim(GapVerdict.UNTRIED, told_untried(one), _links(found, one)) for one in found.untried]
@@ -61,7 +62,7 @@ def report(found: Comparison, note: str = "") -> str:
         f"<p>{escape(' '.join(others))}</p>",
         *_section("Not compared", [escape(one.describe()) for one in found.refused]),
         *_section("What differs", claims),
-        *_section("What could not be judged", map(escape, found.unjudged)),
+        *_section("What could not be judged", map(escape, said_once(found.unjudged, every))),
         "<h2>Errors after 1 to 240 ticks</h2>",
         f"<p>{name_simulator(found)} is put in the recorded state, over and over, and let go with the "
         "recorded inputs. 120 ticks are a second. Position errors are in uu. The bound is what the recording "
@@ -76,8 +77,11 @@ def report(found: Comparison, note: str = "") -> str:
         "<h2>What each parameter can be</h2>",
         "<p>With a parameter in its interval all windows that agree stay within their bounds.</p>",
         _sizes(size for size in found.sizes if size.source in shown),
-        *_section("How it was found", (escape(f"{fit.source}: {told_fit(fit)}") for fit in found.fits)),
-        *_section("Notes", map(escape, found.notes)),
+        *_section(
+            "How it was found",
+            map(escape, said_once([f"{fit.source}: {told_fit(fit)}" for fit in found.fits], every)),
+        ),
+        *_section("Notes", map(escape, said_once(found.notes, every))),
         f'<script type="application/json" id="comparison">{_json(found.as_json())}</script>',
     ]  # fmt: skip
     return _page(f"{found.fits[0].source} against {name_simulator(found)}", sections)

@@ -1,6 +1,8 @@
 """Describe a comparison in sentences."""
 
 import math
+import re
+from collections.abc import Sequence
 
 from rlgym_bridge.compare.comparison_result import Comparison, Fit, GapVerdict, Situation, Untried
 from rlgym_bridge.compare.gaps import listed
@@ -39,7 +41,11 @@ def _tell_difference(found: Comparison) -> str:
     name = name_simulator(found)
     timing = [gap.name for gap in found.gaps if gap.kind is GapVerdict.TIMING]
     causes = [cause for cause in found.causes if not (cause.kind == "time" and cause.name in _IN_TIME)]
-    sure = [cause.phrase for cause in causes if cause.certain]
+    sure = [
+        f"the physics, which are those of {cause.phrase}" if cause.kind == "physics" else cause.phrase
+        for cause in causes
+        if cause.certain
+    ]
     either = [f"one of these, which it does not tell apart: {' or '.join([c.phrase, *c.alike])}"
               for c in causes if not c.certain]  # fmt: skip
     parts = list(dict.fromkeys([*sure, *either]))
@@ -162,6 +168,29 @@ def sources_to_show(found: Comparison) -> list[str]:
     differ = {gap.source for gap in found.gaps} | {one.source for one in found.untried}
     differ |= {row.source for row in found.situations if row.beyond}
     return [source for source in sources if source in differ]
+
+
+def said_once(texts: Sequence[str], sources: Sequence[str]) -> list[str]:
+    """Return sentences about recordings; of many alike those of the first recording, with a count.
+
+    Args:
+        texts: The sentences. Alike are those that differ in their recording and in numbers alone.
+        sources: Names of all recordings.
+    """
+    if len(sources) <= _SHOWN:
+        return list(texts)
+    name = re.compile("|".join(re.escape(one) for one in sorted(sources, key=len, reverse=True)))
+    kinds: dict[str, dict[str, list[str]]] = {}
+    for text in texts:
+        found = name.search(text)
+        own = kinds.setdefault(re.sub(r"[\d.,]+", "", name.sub("", text)), {})
+        own.setdefault(found.group() if found else "", []).append(text)
+    said = []
+    for own in kinds.values():
+        first, *others = own.values()
+        also = f" (and {count_of(len(others), 'other recording')} alike)" if others else ""
+        said += [f"{text}{also}" for text in first]
+    return said
 
 
 def short(error: float) -> str:

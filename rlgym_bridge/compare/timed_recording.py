@@ -10,6 +10,7 @@ from rlgym_bridge.compare.clock_fit import Timeline
 from rlgym_bridge.compare.tracks import (
     BALL,
     POSITION,
+    TRIAL,
     VELOCITY,
     Drive,
     Track,
@@ -40,6 +41,8 @@ _ABOVE, _HIGHEST = (
 _SLEEPS: Final = 60.0  # uu/s
 _LOW: Final = 100.0  # uu, height of a ball that rolls
 _LAST_BOOST: Final = 4.0  # of 100: 12 ticks burn 3.3
+_LATEST_BURN: Final = 8.0  # ticks after a press in which a rounded tank begins to sink
+_PRESS: Final = 4.5  # ticks: a press that is shorter is rare
 _BOOST_LASTS: Final = 14.0  # ticks
 _BOOST: Final = CONTROL_NAMES.index("boost")
 _JUMP: Final = CONTROL_NAMES.index("jump")
@@ -141,7 +144,7 @@ class TimedRecording:
     def _find_unknown(self, body: int) -> np.ndarray:
         if body == BALL:
             return self._falls_asleep()
-        rows = self._empties(body) | self._lost_presses(body)
+        rows = self._empties(body) | self._lost_presses(body) | self._burns_unseen(body)
         if self.recording.inputs_recorded[body].all():
             return np.asarray(rows)
         known = dict(zip(CONTROL_NAMES, self.recording.inputs_recorded[body].tolist(), strict=True))
@@ -167,13 +170,13 @@ class TimedRecording:
         return np.asarray((speed > 0) & (speed < _SLEEPS) & (state.ball_position[:, 2] < _LOW))
 
     def _lost_presses(self, car: int) -> np.ndarray:
-        """Return `(rows,)` bool: rows after lost ones in which jump may have been let go unseen."""
+        """Return `(rows,)` bool: rows after lost ones in which a press of jump may have begun or ended."""
         times = self.timeline.inputs
         steps = np.diff(times, prepend=times[:1])
         lost = np.round(steps) > self.unseen + 1
         pressed = self.presses(car)
         before = np.concatenate([[False], pressed[:-1]])
-        return np.asarray(lost & (pressed | before))
+        return np.asarray(lost & (pressed | before | (steps > _PRESS)))
 
     def _empties(self, car: int) -> np.ndarray:
         """Return `(rows,)` bool: where a car's tank runs empty while it boosts, or did a little before.
@@ -190,12 +193,29 @@ class TimedRecording:
         ago = np.where(latest >= 0, times - times[latest.clip(0)], np.inf)
         return np.asarray(ago < _BOOST_LASTS)
 
+    def _burns_unseen(self, car: int) -> np.ndarray:
+        """Return `(rows,)` bool: where a tank sinks while no row shows boost: it was pressed between rows."""
+        amount = self.recording.state.car_boost_amount[:, car]
+        times = self.timeline.inputs
+        pressed = self.recording.state.car_controls[:, car, _BOOST] > 0
+        latest = np.maximum.accumulate(np.where(pressed, np.arange(len(times)), -1))
+        ago = np.where(latest >= 0, times - times[latest.clip(0)], np.inf) - self.lag
+        sinks = (np.diff(amount, prepend=amount[:1]) < 0) & (ago > _BOOST_LASTS + _LATEST_BURN + self.unseen)
+        after = np.append(times[sinks], np.inf)  # what is left is rounded, and sinks some ticks later
+        later = after[np.searchsorted(after, times)] - times
+        return np.asarray((later >= 0) & (later < _LATEST_BURN))
+
     def tracks(self, bodies: Sequence[int]) -> list[Track]:
         """Return the tracks of bodies together."""
         key = tuple(bodies)
         if key not in self._tracks:
             self._tracks[key] = make_tracks(self.recording, self.timeline.times, key)
         return self._tracks[key]
+
+    def longest(self, bodies: Sequence[int]) -> float:
+        """Return ticks from the beginning to the end of the longest track of bodies; 0 for trials alone."""
+        tracks = [track for track in self.tracks(bodies) if len(track.times) > TRIAL]
+        return max((float(track.times[-1] - track.times[0]) for track in tracks), default=0.0)
 
     def drive(
         self, body: int, lag: float | np.ndarray | None = None, times: np.ndarray | None = None

@@ -188,6 +188,8 @@ class Drive:
         self._burns = _burns(recording.state.car_boost_amount[:, car])
         self._segments = {int(recording.segment[one.start]): one for one in recording.segments()}
         self._of_row = recording.segment
+        self._early: np.ndarray | None = None
+        self._held = 1
         self._time(times, lag)
 
     def _time(self, times: np.ndarray, lag: float | np.ndarray) -> None:
@@ -208,21 +210,23 @@ class Drive:
         other._time(times, lag)
         return other
 
-    def drawn(self, random: np.random.Generator, held: int) -> "Drive":
-        """Return the same inputs, each change of which begins at any tick since the row before it.
+    def drawn(self, random: np.random.Generator, held: int, late: int) -> "Drive":
+        """Return the same inputs, each control of which changes at any tick since the row before it.
 
         Args:
             random: Draws the ticks.
             held: Ticks for which a recorder holds inputs; 1 if it does not.
+            late: Ticks by which the lag may be too small: changes that it is fitted to come before rows.
         """
         other = copy(self)
-        other._acts = self._acts.copy()
+        gaps = np.ones(len(self._times))
         for segment in self._segments.values():
-            acts = self._acts[segment]
-            gap = np.maximum(np.round(np.diff(acts)), held).clip(1)
-            early = np.floor(random.random(len(gap)) * gap)
-            other._acts[segment.start + 1 : segment.stop] -= early
-            other._acts[segment] = np.maximum.accumulate(other._acts[segment])
+            gaps[segment.start + 1 : segment.stop] = np.round(np.diff(self._acts[segment]))
+        gaps = np.maximum(gaps, held)
+        if (gaps > 1).any():
+            drawn = np.floor(random.random((len(gaps), 8)) * (gaps + late)[:, None]) - late
+            other._early = np.where(gaps[:, None] > 1, drawn, 0).astype(np.int16)
+            other._held = held
         return other
 
     def during(self, row: int, ends: np.ndarray) -> np.ndarray:
@@ -240,6 +244,12 @@ class Drive:
         due = ends - self._back + _JUST_BEFORE
         found = np.clip(np.searchsorted(self._acts[segment], due, side="right") - 1, 0, len(times) - 1)
         controls = self.rows[start + found]
+        if self._early is not None:
+            controls = self.rows[start + np.maximum(found - 1, 0)]
+            for later in range(self._held + 1):
+                coming = np.minimum(found + later, len(times) - 1)
+                acts = self._acts[segment][coming][:, None] - self._early[start + coming]
+                controls = np.where(acts <= due[:, None], self.rows[start + coming], controls)
         if self._burns is not None:  # what was in the tank before the tick
             before = np.searchsorted(times, ends - 1 + _JUST_BEFORE, side="right") - 1
             controls[:, _BOOST] *= self._burns[start + before.clip(0, len(times) - 1)]

@@ -13,15 +13,28 @@ import numpy as np
 
 from rlgym_bridge.compare.alterations import Applied, alter_drive, alter_values, factors_of, time_scale
 from rlgym_bridge.compare.noise import Draw
-from rlgym_bridge.compare.tracks import BALL, BODY_SIZE, POSITION, ROTATION, SPIN, VELOCITY, Track, stands
+from rlgym_bridge.compare.tracks import (
+    BALL,
+    BODY_SIZE,
+    POSITION,
+    ROTATION,
+    SPIN,
+    VELOCITY,
+    Track,
+    body_values,
+    shown,
+    stands,
+)
 from rlgym_bridge.compare.windows import Window, kink_of
 from rlgym_bridge.game import GRAVITY, TICK_SECONDS
 from rlgym_bridge.sim.simulator import ROCKETSIM2, ROCKETSIM3, Simulator, make_simulator
 from rlgym_bridge.state import MatchState
 
-_EVERY: Final = 4.0  # ticks; a simulation stays within a hundredth of a uu of what it follows
+_EVERY: Final = {ROCKETSIM3: 8.0, ROCKETSIM2: 4.0}
+"""Ticks; a simulation stays within a hundredth of a uu of what it follows."""
 _CHUNK: Final = {ROCKETSIM3: 400, ROCKETSIM2: 24}  # matches played at a time: bounded memory
 _FULL_TANK: Final = 100.0
+_SETTLED: Final = 24.0  # ticks after which a car that was elsewhere drives as if it had not been
 _AWAY: Final = (0.0, 0.0, 5000.0)  # uu: where a ball that takes no part lies asleep
 _MUTATED_GRAVITY: Final = 0.1
 """Share by which a recorded gravity has to differ from 1 to be the match's rule and no gap: the game's own
@@ -50,8 +63,9 @@ class Simulated:
 
 @dataclass
 class _Plan:
-    """A window as it is played: states to follow, control vectors, and when to look."""
+    """A window as it is played: bodies, states to follow, control vectors, and when to look."""
 
+    bodies: tuple[int, ...]
     state: np.ndarray
     values: np.ndarray
     apart: list[int]
@@ -112,56 +126,96 @@ def simulate(
         np.zeros((len(windows), most, bodies, 2), int), np.zeros((len(windows), most, bodies), bool),
         np.zeros((len(windows), bodies), bool),
     )  # fmt: skip
-    groups: dict[tuple[int, int, bool, str], list[int]] = {}
+    groups: dict[tuple[int, int, bool, str, tuple[int, ...]], list[int]] = {}
     for number, window in enumerate(windows):
-        teams = window.scene.recording.state.car_team[0, [one for one in window.bodies if one != BALL]]
-        key = (int((teams < 1).sum()), int((teams >= 1).sum()), BALL in window.bodies)
+        there = _together(window, draws[number] if draws else None)
+        teams = window.scene.recording.state.car_team[0, [one for one in there if one != BALL]]
+        key = (int((teams < 1).sum()), int((teams >= 1).sum()), BALL in there)
         key = (1, 0, False) if key == (0, 1, False) else key
-        groups.setdefault((*key, window.scene.recording.mode), []).append(number)
-    for (blue, orange, ball, mode), numbers in groups.items():
+        places = tuple(there.index(body) for body in window.bodies)
+        groups.setdefault((*key, window.scene.recording.mode, places), []).append(number)
+    for group, numbers in groups.items():
         numbers.sort(key=lambda number: len(windows[number].ends))
         for first in range(0, len(numbers), _CHUNK[bench.simulator]):
             some = numbers[first : first + _CHUNK[bench.simulator]]
-            plans = [_plan(windows[one], applied, draws[one] if draws else None) for one in some]
-            chunk = _Chunk(bench, plans, (blue, orange, ball, mode), applied)
+            plans = [
+                _plan(windows[one], applied, draws[one] if draws else None, _EVERY[bench.simulator])
+                for one in some
+            ]
+            chunk = _Chunk(bench, plans, group, applied)
             chunk.play(found, some, [windows[one] for one in some])
     return found
 
 
-def _plan(window: Window, applied: Applied, draw: Draw | None) -> _Plan:
+def _together(window: Window, draw: Draw | None) -> tuple[int, ...]:
+    """Return the bodies of a window, and in some draws all others that are shown meanwhile.
+
+    The engine solves all contacts of an arena together, in an order that others far away change.
+    """
+    if draw is None or not draw.others:
+        return window.bodies
     scene, track = window.scene, window.track
-    moments = _followed(track, window.start, window.lead, draw)
+    first = int(np.searchsorted(track.times, track.times[window.start] - window.lead - 1))
+    rows = slice(int(track.rows[first]), int(track.rows[window.ends[-1]]) + 1)
+    return tuple(
+        body
+        for body in scene.bodies
+        if body in window.bodies or (scene.moves(body) and shown(scene.recording, body, rows).all())
+    )
+
+
+def _plan(window: Window, applied: Applied, draw: Draw | None, every: float) -> _Plan:
+    scene, track = window.scene, window.track
+    moments = _followed(track, window.start, window.lead, every, draw)
     scale = time_scale(applied)
     times = track.times[moments] * scale
     values = alter_values(applied, track, moments, window.scene)
+    bodies, before = _together(window, draw), 0
     if draw is not None:
         values = draw.states(values, window.bodies)
+        if len(bodies) > len(window.bodies):
+            values = _with_others(window, bodies, moments, values, draw)
+        if times[-1] - times[0] > _SETTLED:
+            elsewhere = draw.elsewhere(values[0])
+            before, values = len(elsewhere), np.concatenate([elsewhere, values])
     ends = track.times[list(window.ends)] * scale
     after = ends - times[-1]
     apart = np.maximum(np.round(np.diff(times)), 1).astype(int).tolist()
     free = max(int(np.ceil(after.max() - 1e-6)), 1)
     pieces = zip(times.tolist(), [*apart, free], strict=True)
     ticks = np.concatenate([time + np.arange(1, length + 1) for time, length in pieces])
-    cars = [body for body in window.bodies if body != BALL]
-    controls = np.zeros((len(cars), len(ticks), 8))
+    cars = [body for body in bodies if body != BALL]
+    controls = np.zeros((len(cars), before + len(ticks), 8))
     for place, car in enumerate(cars):
         drive = alter_drive(applied, scene, car, None if draw is None else draw.drive)
         if drive is not None:
-            controls[place] = drive(window.row, ticks / scale)
-            if draw is not None:
-                controls[place] = draw.controls(controls[place], car)
+            given = drive(window.row, ticks / scale)
+            controls[place, before:] = given if draw is None else draw.controls(given, car)
     state = scene.recording.state.buffer[track.rows[moments[0]]]
-    return _Plan(state, values, apart, controls, after)
+    return _Plan(bodies, state, values, [1] * before + apart, controls, after)
 
 
-def _followed(track: Track, start: int, lead: float, draw: Draw | None) -> list[int]:
+def _with_others(
+    window: Window, bodies: tuple[int, ...], moments: Sequence[int], values: np.ndarray, draw: Draw
+) -> np.ndarray:
+    """Return states `(moments, bodies, 18)` of a window's bodies and of all others."""
+    rows = window.track.rows[moments]
+    recorded_ones = [body_values(window.scene.recording, body, rows) for body in bodies]
+    together: np.ndarray = np.stack(recorded_ones, axis=1)
+    own = [bodies.index(body) for body in window.bodies]
+    others = [place for place in range(len(bodies)) if place not in own]
+    together[:, own] = values
+    together[:, others, POSITION] += draw.aside(values[0, 0], together[0, others])
+    return together
+
+
+def _followed(track: Track, start: int, lead: float, every: float, draw: Draw | None) -> list[int]:
     """Return the moments before a window that the simulation is set to, and its start.
 
     The last two as they come, so that the simulation is primed; before that now and then is enough.
     """
-    every = _EVERY
     if draw is not None:
-        lead, every = draw.lead(min(lead, float(track.times[start] - track.times[0])), _EVERY)
+        lead, every = draw.lead(min(lead, float(track.times[start] - track.times[0])), every)
     first = int(np.searchsorted(track.times, track.times[start] - lead - 0.01))
     first = max(min(first, start - 1), 0)
     if not start:
@@ -176,9 +230,10 @@ class _Chunk:
     """Windows of the same teams that are played together."""
 
     def __init__(
-        self, bench: Bench, plans: Sequence[_Plan], teams: tuple[int, int, bool, str], applied: Applied
-    ) -> None:
-        self._blue, self._orange, self._ball, mode = teams
+        self, bench: Bench, plans: Sequence[_Plan], group: tuple[int, int, bool, str, tuple[int, ...]],
+        applied: Applied,
+    ) -> None:  # fmt: skip
+        self._blue, self._orange, self._ball, mode, self._places = group
         self._plans, self._applied = plans, applied
         self._simulator, self._size = bench.of(len(plans), self._blue, self._orange, mode)
         self._cars = self._blue + self._orange
@@ -216,7 +271,7 @@ class _Chunk:
             window = windows[min(number, len(windows) - 1)]
             plan, recording = self._plans[min(number, len(windows) - 1)], window.scene.recording
             theirs, row = recording.state.layout, desired.buffer[number]
-            for place, body in enumerate(window.bodies):
+            for place, body in enumerate(plan.bodies):
                 if body != BALL:
                     own, first = (
                         layout.car_start + place * layout.car_stride,
@@ -256,8 +311,13 @@ class _Chunk:
         desired = MatchState(self._blue, self._orange, len(which))
         desired.buffer[:] = self._simulator.state.buffer[which]
         for place, column in enumerate(self._columns):
-            given = np.stack([self._plans[one].values[phase, place] for one in which])
-            desired.buffer[:, column : column + BODY_SIZE] = given[:, _TO_STATE]
+            given = np.stack([self._plans[one].values[phase, place] for one in which])[:, _TO_STATE]
+            if place == self._cars and phase:  # a ball goes on turning: hardly any file holds how it lies
+                desired.buffer[:, [*range(column, column + 3), *range(column + 12, column + BODY_SIZE)]] = (
+                    given[:, [*range(3), *range(12, BODY_SIZE)]]
+                )
+            else:
+                desired.buffer[:, column : column + BODY_SIZE] = given
         self._simulator.nudge(which, desired, self._ball, np.ones((len(which), self._cars), bool))
 
     def _advance(self, lengths: Sequence[int]) -> np.ndarray:
@@ -282,7 +342,8 @@ class _Chunk:
             ends[number, : len(plan.after)] = plan.after
         there = np.array([len(plan.after) for plan in self._plans])[:, None] > np.arange(ends.shape[1])
         rows = np.arange(len(windows))[:, None]
-        for place, column in enumerate(self._columns):
+        for slot, place in enumerate(self._places):
+            column = self._columns[place]
             start = np.stack([plan.values[-1, place] for plan in self._plans])
             body = frames[:, :, column : column + BODY_SIZE][..., _FROM_STATE].astype(float)
             path = np.concatenate([start[:, None], body], axis=1)
@@ -301,11 +362,11 @@ class _Chunk:
                 )
                 touch[..., 0] = np.minimum.accumulate(count, axis=1)[rows, last + 1]
                 touch[..., 1] = np.maximum.accumulate(count, axis=1)[rows, last + 1]
-                found.jumped[numbers, place] = remembers[:, place]
+                found.jumped[numbers, slot] = remembers[:, place]
             values[~there] = np.nan
-            found.values[numbers, :, place] = values
-            found.kicked[numbers, :, place] = kicked & there
-            found.wheels[numbers, :, place] = touch
+            found.values[numbers, :, slot] = values
+            found.kicked[numbers, :, slot] = kicked & there
+            found.wheels[numbers, :, slot] = touch
 
 
 def _between(path: np.ndarray, after: np.ndarray) -> np.ndarray:

@@ -12,7 +12,7 @@ import numpy as np
 
 from rlgym_bridge.compare.timed_recording import TimedRecording
 from rlgym_bridge.compare.tracks import BALL, ROTATION, TRIAL, VELOCITY, Track, stands
-from rlgym_bridge.game import GRAVITY, STANDING_LEAST_UP, STANDING_MOST_Z, TICK_SECONDS, TICKS_PER_SECOND
+from rlgym_bridge.game import GRAVITY, STANDING_LEAST_UP, TICK_SECONDS, TICKS_PER_SECOND
 from rlgym_bridge.recording.recording import TimeBase
 
 T = TypeVar("T")
@@ -45,7 +45,7 @@ _GROUND_LEAD, _AIR_LEAD, _BALL_LEAD = 96.0, 180.0, 120.0
 dodges last 150 [RocketSim]. A ball near a curved wall keeps older contacts [30 ticks are too few]."""
 
 _LONG: Final = 240.0  # ticks of a track, in whose beginning no window has to start
-_SETTLED: Final = 36.0  # ticks after which suspension and tyres are as they would be
+_SETTLED: Final = 36.0  # ticks after which suspension and tyres are as they would be, and no dodge is left
 _DODGE_TICKS: Final = 84.0  # a dodge that began before the track turns the car for so long
 _LONGEST_LEAD: Final = 600.0  # ticks
 _BEFORE_JUMP: Final = 8.0  # ticks of the floor that are followed before a jump
@@ -154,9 +154,10 @@ def cars_of(bodies: Sequence[int]) -> int:
 def lead_of(scene: TimedRecording, track: Track, start: int, place: int, end: int) -> float | None:
     """Return how many ticks of a car have to be followed before a window, so that all is known of it.
 
-    A car in the air remembers its jump and dodge since it left the floor. None if the track does not go back
-    that far, and jump is pressed: nobody knows whether the car has its dodge. None too in the beginning of a
-    long track, since suspension, tyres and dodges that began before are not recorded.
+    A car remembers its jump and dodge since it left the floor, and a dodge that ends in a landing for 36
+    ticks more. None if the track does not go back to a floor on which it had rested, and jump is pressed:
+    nobody knows whether the car has its dodge. None too in the beginning of a long track, since suspension,
+    tyres and dodges that began before are not recorded.
 
     Args:
         scene: The recording.
@@ -166,21 +167,26 @@ def lead_of(scene: TimedRecording, track: Track, start: int, place: int, end: in
         end: Last moment of the window.
     """
     values = track.values[: start + 1, place]
-    before = float(track.times[start] - track.times[0])
-    long = float(track.times[-1] - track.times[0]) > _LONG and len(track.times) > TRIAL
+    times, rows = track.times, track.rows
+    before = float(times[start] - times[0])
+    long = scene.longest(track.bodies) > _LONG
     height = scene.standing_height(track.bodies[place])
     on_floor = (values[:, 2] < height) & (values[:, ROTATION][:, 8] > STANDING_LEAST_UP)
-    if on_floor[-1]:
-        return _GROUND_LEAD if scene.knows_memory or not long or before >= _SETTLED else None
-    last = np.flatnonzero(on_floor)
+    begun = np.maximum.accumulate(np.where(on_floor, -1, np.arange(start + 1)))  # the last moment off it
+    rested = on_floor & (times[: start + 1] - times[begun.clip(0)] >= _SETTLED)
+    if not long:
+        rested |= on_floor & (begun < 0)
+    least = _GROUND_LEAD if on_floor[-1] else _AIR_LEAD
+    last = np.flatnonzero(rested)
     if len(last):
-        ago = float(track.times[start] - track.times[last[-1]])
-        return max(_AIR_LEAD, ago + _BEFORE_JUMP) if ago < _LONGEST_LEAD else None
-    rows = track.rows
-    if long and before < _DODGE_TICKS and not scene.knows_memory:
+        ago = float(times[start] - times[last[-1]])
+        return max(least, ago + _BEFORE_JUMP) if ago < _LONGEST_LEAD else None
+    if scene.knows_memory:
+        return least
+    if long and before < (_SETTLED if on_floor[-1] else _DODGE_TICKS):
         return None
-    if scene.knows_memory or not scene.presses(track.bodies[place])[rows[0] : rows[end] + 1].any():
-        return _AIR_LEAD
+    if not scene.presses(track.bodies[place])[rows[0] : rows[end] + 1].any():
+        return least
     return None
 
 
@@ -197,7 +203,8 @@ def _meetings(scene: TimedRecording, most: int) -> list[Window]:
         bodies = (*np.flatnonzero(who[:cars]).tolist(), *((BALL,) if who[cars] else ()))
         if len(bodies) < 2:
             continue
-        if any(scene.unknown_inputs(body)[row : last + 1].any() for body in bodies):
+        unknown = np.logical_or.reduce([scene.unknown_inputs(body) for body in bodies])
+        if unknown[row : last + 1].any():
             continue
         for track in scene.tracks(bodies):
             at = int(np.searchsorted(track.rows, row))
@@ -207,6 +214,8 @@ def _meetings(scene: TimedRecording, most: int) -> list[Window]:
             start = max(min(start, at - 1), min(1, at - 1))
             ends = targets(track, start)
             fits = (ends >= 0) & (np.array(HORIZONS) <= _MEETING_TICKS)
+            for column in np.flatnonzero(fits).tolist():
+                fits[column] = not unknown[track.rows[start] : track.rows[ends[column]] + 1].any()
             if fits.any():
                 kept = np.flatnonzero(fits).tolist()
                 leads = [
@@ -299,7 +308,8 @@ def name_situation(
         return CAR_LEAVES if kicked or has_kink(values, apart, _KICK) else CAR_AIR
     if least >= 3:
         upright = (values[:, ROTATION][:, 8] > STANDING_LEAST_UP).all()
-        return CAR_GROUND if upright and (values[:, 2] < STANDING_MOST_Z).all() else CAR_WALL
+        low = (values[:, 2] < window.scene.standing_height(body)).all()
+        return CAR_GROUND if upright and low else CAR_WALL
     return CAR_LEAVES
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rlgym_bridge.compare.noise import Draw, rounding
-from rlgym_bridge.compare.tracks import BALL, POSITION, VELOCITY
+from rlgym_bridge.compare.tracks import BALL, POSITION, ROTATION, VELOCITY
 from rlgym_bridge.recording.recording import Recording
 from tests.support.compared import noise_of, scene_of, windows_of
 from tests.support.fault_matches import clean, plant
@@ -97,8 +97,8 @@ def test_draws_stay_within_what_is_open() -> None:
     assert drive is not None
     ends = scene.timeline.inputs[40:60]
     early = Draw(noise, 1).drive(drive, 0).during(40, ends)
-    ahead, now = drive.during(40, ends + 4), drive.during(40, ends)
-    assert ((early == now) | (early == ahead)).all()
+    ahead, now, behind = (drive.during(40, ends + shift) for shift in (4, 0, -4))
+    assert ((early == now) | (early == ahead) | (early == behind)).all()
 
 
 def test_equal_seeds_draw_equally() -> None:
@@ -106,3 +106,32 @@ def test_equal_seeds_draw_equally() -> None:
     values = np.ones((3, 1, 18))
     one, two, other = (Draw(noise, seed).states(values, (0,)) for seed in (1, 1, 2))
     assert (one == two).all() and (one != other).any()
+
+
+def test_controls_change_apart_from_each_other_between_rows() -> None:
+    recording = table(rate=30, held=False)
+    scene, noise = scene_of(recording), noise_of(recording)
+    drive = scene.drive(0)
+    assert drive is not None
+    ends = scene.timeline.inputs[40] + np.arange(1, 200)
+    now, ahead, behind = (drive.during(40, ends + shift) for shift in (0, 3, -2))
+    drawn = np.stack([Draw(noise, seed).drive(drive, 0).during(40, ends) for seed in range(12)])
+    assert ((drawn == now) | (drawn == ahead) | (drawn == behind)).all()
+    sticks = now[:, :5] != ahead[:, :5]
+    early = (drawn[..., :5] == ahead[:, :5]) & sticks
+    assert (early.any(2) & ~(early | ~sticks).all(2)).any()  # one stick has changed and another has not yet
+
+
+def test_how_a_ball_lies_is_open_where_a_file_does_not_say() -> None:
+    noise = noise_of(table())
+    values = np.zeros((3, 1, 18))
+    values[..., ROTATION] = np.eye(3).ravel()
+    turns = [Draw(noise, seed).states(values, (BALL,))[0, 0, ROTATION].reshape(3, 3) for seed in range(9)]
+    for turn in turns:
+        np.testing.assert_allclose(turn @ turn.T, np.eye(3), atol=1e-6)
+        assert np.linalg.det(turn) == pytest.approx(1)
+    assert np.ptp([turn[0, 0] for turn in turns]) > 0.5
+    known = values.copy()
+    known[..., ROTATION] = np.diag([1.0, -1.0, -1.0]).ravel()
+    kept = Draw(noise, 1).states(known, (BALL,))[0, 0, ROTATION].reshape(3, 3)
+    assert kept[1, 1] == pytest.approx(-1, abs=1e-3)

@@ -10,6 +10,7 @@ from rlgym_bridge.compare.sentences import (
     begin_with,
     explain_difference,
     row_to_tell,
+    said_once,
     sources_to_show,
     told_fit,
     told_untried,
@@ -28,6 +29,14 @@ def test_no_gap_says_how_small_a_gap_would_have_shown() -> None:
         "Measured: 61 windows of 61 s together, in 1 recording. A gap of 0.05 uu of the ball after a second "
         "and 0.05 uu of a car after a second would have shown.",
     ]
+
+
+def test_an_old_simulator_is_a_difference_of_the_physics() -> None:
+    found = comparison(row("car on a wall", 120, 9.0, GapVerdict.PHYSICS))
+    found.causes = [replace(cause("RocketSim 2.2.1"), kind="physics", phrase="RocketSim 2.2.1")]
+    assert begin_with(found)[0] == (
+        "Recording and RocketSim 3 differ by the physics, which are those of RocketSim 2.2.1."
+    )
 
 
 def test_an_uncertain_cause_stands_beside_its_likes() -> None:
@@ -102,3 +111,13 @@ def test_of_many_recordings_those_that_differ_are_shown() -> None:
     found.gaps = [gap("clock", GapVerdict.TIMING, source="b.csv")]
     found.untried = [untried("car on a wall", source="e.csv")]
     assert sources_to_show(found) == ["b.csv", "e.csv"]
+
+
+def test_what_many_recordings_have_alike_is_said_once() -> None:
+    names = [f"{letter}.csv" for letter in "abcde"]
+    clocks = [f"the clock of {name} runs 0.2{place} % slow" for place, name in enumerate(names)]
+    notes = ["c.csv does not hold how the ball spins", "of car 0 in b.csv", "of car 1 in b.csv"]
+    assert said_once([*clocks, *notes], names) == [
+        "the clock of a.csv runs 0.20 % slow (and 4 other recordings alike)", *notes,
+    ]  # fmt: skip
+    assert said_once(clocks[:4], names[:4]) == clocks[:4]

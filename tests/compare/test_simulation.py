@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 
 from rlgym_bridge.compare.alterations import TIME, Alteration, catalogue, factors_of, time_scale
+from rlgym_bridge.compare.detection import sizes_of
+from rlgym_bridge.compare.noise import Draw
 from rlgym_bridge.compare.tracks import BALL, POSITION, ROTATION
 from rlgym_bridge.compare.window_simulation import recorded, residuals, simulate
 from rlgym_bridge.compare.windows import BALL_AIR, SITUATIONS, Window
 from rlgym_bridge.recording.recording import Recording
 from rlgym_bridge.sim.simulator import ROCKETSIM2
-from tests.support.compared import bench, judged, scene_of, windows_of
+from tests.support.compared import bench, judged, noise_of, scene_of, windows_of
 from tests.support.fault_matches import clean
 from tests.support.fault_scenes import Form
 from tests.support.simulators import needs_native
@@ -132,3 +134,18 @@ def test_a_turn_is_told_by_its_axis_and_its_angle(degrees: float, axis: tuple[fl
     expected = angle if degrees > 90 else np.sin(angle)
     np.testing.assert_allclose(off[6:9], expected * np.array(axis), atol=1e-6)
     np.testing.assert_array_equal(off[[*range(6), 9, 10, 11]], np.arange(9))
+
+
+def test_bodies_far_away_can_decide_a_contact_and_nothing_else() -> None:
+    recording = clean(332).recording  # RocketSim 3 solves all contacts of an arena in one order
+    windows = [one for one in windows_of(recording, 240) if one.bodies == (0,) and one.row == 4950]
+    noise = noise_of(recording)
+
+    def off(number: int | None) -> np.ndarray:
+        draws = [] if number is None else [Draw(noise, number, 0.0, others=True)]
+        found = simulate(windows, bench=bench(), draws=draws).values
+        return np.asarray(sizes_of(residuals(recorded(windows), found))[0, :, 0, 1])
+
+    alone, there = off(None), np.stack([off(number) for number in range(4)])
+    assert alone[:-1].max() < 0.05 and alone[-1] > 30  # uu/s: the last end alone is behind the contact
+    assert there[:, :-1].max() < 0.05 and there[:, -1].min() < 0.05

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from rlgym_bridge.compare.tracks import BALL, POSITION, ROTATION, body_values
-from rlgym_bridge.compare.windows import HORIZONS, Window, make_windows
+from rlgym_bridge.compare.windows import CAR_GROUND, CAR_WALL, HORIZONS, Window, make_windows
 from rlgym_bridge.game import CONTROL_NAMES, STANDING_LEAST_UP, STANDING_MOST_Z
 from rlgym_bridge.recording.recording import Inputs, Recording, TimeBase
-from tests.support.compared import scene_of, windows_of
-from tests.support.fault_matches import clean
+from tests.support.compared import judged, scene_of, windows_of
+from tests.support.fault_matches import clean, plant
 from tests.support.fault_scenes import Form
 from tests.support.planted_gaps import rows_of
 from tests.support.simulators import needs_native
@@ -133,3 +133,53 @@ def test_windows_overlap_in_a_short_recording_alone() -> None:
 @pytest.mark.parametrize("rows", [0, 1])
 def test_what_shows_nothing_gives_no_window(rows: int) -> None:
     assert windows_of(rows_of(table(), np.arange(rows))) == []
+
+
+@pytest.mark.parametrize("rate", [120, 30])
+def test_a_lead_begins_on_a_floor_on_which_the_car_had_rested(rate: int) -> None:
+    windows = [one for one in windows_of(table(rate), 120) if one.bodies[0] != BALL and not one.meeting]
+    longer = 0
+    for window in windows:
+        track, car = window.track, window.bodies[0]
+        pressed = window.scene.presses(car)[track.rows[0] : track.rows[window.ends[-1]] + 1].any()
+        before = track.times[window.start] - track.times[: window.start + 1]
+        low = (track.values[: window.start + 1, 0, 2] < window.scene.standing_height(car)) & (
+            track.values[: window.start + 1, 0, ROTATION][:, 8] > STANDING_LEAST_UP
+        )
+        followed = before <= window.lead
+        rested = [low[(before >= ago) & (before < ago + 36)].all() for ago in before[followed]]
+        assert any(rested) or not pressed, window
+        longer += bool(low[-1] and window.lead > 96)
+    assert longer > 3  # after a landing the flight before it counts
+
+
+def test_a_press_that_lost_rows_may_hold_ends_a_window() -> None:
+    recording = clean(2, Form(table=True, rate=30, lost=0.03)).recording
+    scene = scene_of(recording)
+    gap = np.diff(scene.timeline.inputs, prepend=scene.timeline.inputs[:1])
+    lost = (gap > 5) & (np.diff(recording.segment, prepend=-1) == 0)
+    assert lost.sum() > 10
+    for window in windows_of(recording):
+        rows = rows_in(window)
+        assert window.bodies == (BALL,) or not lost[rows].any(), window
+
+
+def test_a_car_that_is_recorded_too_high_drives_on_the_ground() -> None:
+    found = judged(plant(2, "car too high", Form(table=True, cars=1)).recording)
+    driving = [one for one, window in enumerate(found.windows) if window.bodies == (0,)]
+    names = [found.names[one, 0, 0] for one in driving if found.windows[one].lead == 96]
+    assert len(names) > 10 and CAR_GROUND in names and CAR_WALL not in names
+
+
+def test_boost_that_no_row_shows_ends_a_window() -> None:
+    recording = table()
+    recording = replace(recording, state=recording.state.copy())
+    row = next(
+        one for one in range(400, 3000)
+        if not recording.state.car_controls[one - 60 : one + 60, 0, CONTROL_NAMES.index("boost")].any()
+        and len(set(recording.segment[one - 60 : one + 60].tolist())) == 1
+    )  # fmt: skip
+    assert not scene_of(recording).unknown_inputs(0)[row - 5 : row + 5].any()
+    recording.state.car_boost_amount[row:, 0] -= 3
+    unknown = scene_of(recording).unknown_inputs(0)
+    assert unknown[row - 5 : row + 1].all() and not unknown[row + 1 : row + 20].any()

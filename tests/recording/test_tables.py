@@ -207,6 +207,15 @@ def test_rows_within_one_tick_are_dropped(tmp_path: Path) -> None:
     assert found.tick.tolist() == [0, 1] and found.notes == ["rows dropped in the tick of the row before: 1"]
 
 
+@pytest.mark.parametrize("pace", [0.9958, 1.0, 1.004])
+def test_a_rounded_clock_that_runs_slow_or_fast_keeps_all_rows(pace: float, tmp_path: Path) -> None:
+    seconds = np.round(np.arange(600) / 120 * pace, 3).tolist()
+    text = "".join(f"{time:.3f},{10 * row},0,500,1200,0,0\n" for row, time in enumerate(seconds))
+    found = read(tmp_path, text, BALL_MAP)
+    assert found.seconds.tolist() == seconds and not found.notes
+    assert np.abs(found.tick - np.arange(600)).max() <= 3 and (np.diff(found.tick) > 0).all()
+
+
 def test_a_trial_shows_the_car_at_its_start_and_its_end(tmp_path: Path) -> None:
     found = read(tmp_path, "100,3,2,-5,7,40\n200,0,0,0,0,0\n300,5,5,-6,8,50\n", TRIAL_MAP)
     first, second = found.segments()

@@ -18,6 +18,7 @@ from rlgym_bridge.derived_fields import derive
 from rlgym_bridge.game import BALL_REST_Z, CONTROL_NAMES, TICKS_PER_SECOND
 from rlgym_bridge.recording.recording import Inputs, Recording, TimeBase
 from rlgym_bridge.recording.rotations import from_euler, from_quaternions, to_quaternions
+from rlgym_bridge.recording.tables.table_recording import rise
 from rlgym_bridge.sim.simulator import ROCKETSIM3, make_simulator
 from rlgym_bridge.state import MatchState
 
@@ -147,11 +148,12 @@ def make_recording(source: str, fault: Fault, form: Form, random: np.random.Gene
         rounded = {"ms": np.round(seconds, 3), "float32": seconds.astype(np.float32).astype(float)}
         seconds = rounded.get(form.clock, seconds)
         tick = np.round((seconds - seconds[0]) * TICKS_PER_SECOND).astype(np.int64)
-    new = np.flatnonzero(np.diff(tick, prepend=-1) > 0)  # a reader drops what rounds to the tick before
+    new, tick = rise(np.arange(len(tick)), tick, seconds)
+    state = MatchState(*_teams(form), len(new), state.buffer[new])
     state.frame[:] = tick
     there = np.ones((len(new), form.cars), bool)
     return Recording(
-        source, MatchState(*_teams(form), len(new), state.buffer[new]), tick[new], seconds[new],
+        source, state, tick, seconds[new],
         scene[new].astype(np.int32), there[:, 0], there,
         TimeBase.SECONDS if form.table else TimeBase.TICKS, Inputs.SENT if form.sent else Inputs.APPLIED,
         recorded,

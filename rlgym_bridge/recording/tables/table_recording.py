@@ -20,6 +20,7 @@ from rlgym_bridge.recording.tables.trials import read_trials
 from rlgym_bridge.state import MatchState
 
 _RESTING: Final = 20.0  # uu/s: a car that stands on its wheels is recorded with 8.3 upwards
+_NEXT_TICK: Final = 0.75  # ticks after a row from which on the next is of another tick: one in ms has 0.96
 _MOST_TICKS: Final = 2**31 - 1  # a state's frame is an int32
 
 
@@ -55,7 +56,7 @@ def _recording(
     state = _state(cells, columns)
     ball_again, car_again = _repeats(state)
     nothing_new = ball_again & car_again.all(-1) & _as_before(state.car_controls)
-    kept = _kept(nothing_new, tick, seconds)
+    kept, tick = rise(np.flatnonzero(~nothing_new), tick, seconds)
     ball_stale = ball_again & (np.linalg.norm(state.ball_linear_velocity, axis=-1) > _RESTING)
     car_stale = car_again & (np.linalg.norm(state.car_linear_velocity, axis=-1) > _RESTING)
     ball_shown = (columns.ball is not None) & ~ball_stale[kept]
@@ -63,7 +64,7 @@ def _recording(
     stale = int(ball_stale[kept].sum() + car_stale[kept].sum())
 
     state = MatchState(state.layout.blue, state.layout.orange, len(kept), state.buffer[kept])
-    tick, seconds = tick[kept], seconds[kept]
+    seconds = seconds[kept]
     state.frame[:] = tick
     backwards = np.diff(seconds, prepend=seconds[:1]) < 0
     hole = holes(seconds)
@@ -147,14 +148,29 @@ def _as_before(values: np.ndarray) -> np.ndarray:
     return same
 
 
-def _kept(nothing_new: np.ndarray, tick: np.ndarray, seconds: np.ndarray) -> np.ndarray:
-    """Return the rows to keep: they say something new, and time has gone on, or falls."""
+def rise(rows: np.ndarray, tick: np.ndarray, seconds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return those of some rows in which time has gone on, or falls, and their ticks.
+
+    Times that are rounded or run fast put two rows of different ticks into one: the second gets the next.
+
+    Args:
+        rows: Candidates, rising.
+        tick: `(n,)` of all rows, rounded.
+        seconds: `(n,)` of all rows.
+
+    Returns:
+        `(kept,)` rows, and `(kept,)` int64 ticks.
+    """
     kept: list[int] = []
-    for row in np.flatnonzero(~nothing_new):
-        last = kept[-1] if kept else None
-        if last is None or seconds[row] < seconds[last] or tick[row] > tick[last]:
-            kept.append(int(row))
-    return np.array(kept, int)
+    ticks: list[int] = []
+    for row, own, time in zip(rows.tolist(), tick[rows].tolist(), seconds[rows].tolist(), strict=True):
+        if kept and time >= seconds[kept[-1]]:
+            if own <= ticks[-1] and (time - seconds[kept[-1]]) * TICKS_PER_SECOND < _NEXT_TICK:
+                continue
+            own = max(own, ticks[-1] + 1)
+        kept.append(row)
+        ticks.append(own)
+    return np.array(kept, int), np.array(ticks, np.int64)
 
 
 def _tracks(state: MatchState, ball_shown: np.ndarray, car_shown: np.ndarray) -> list[BodyMotion]:
