@@ -60,7 +60,7 @@ def test_a_clock_is_told_by_how_bodies_move(fast: float, rate: int) -> None:
     timeline = fit_timeline(recording)
     assert timeline.clock.scale == pytest.approx(1 / (1 + fast), abs=1e-6)
     steps = np.diff(timeline.inputs)[np.diff(recording.segment) == 0]
-    assert (steps == 120 / rate).mean() > 0.99  # a reader drops rows that round to the tick before
+    assert (steps == 120 / rate).mean() > 0.99
 
 
 @pytest.mark.parametrize("waver", ["ms", "jittered"])
