@@ -44,7 +44,7 @@ _GROUND_LEAD, _AIR_LEAD, _BALL_LEAD = 96.0, 180.0, 120.0
 """Ticks followed before a window. The handbrake takes 24 ticks to rise and 60 to fall; timers of jumps and
 dodges last 150 [RocketSim]. A ball near a curved wall keeps older contacts [30 ticks are too few]."""
 
-_LONG: Final = 240.0  # ticks of a track, in whose beginning no window has to start
+_LONG: Final = 360.0  # ticks of a track, in whose beginning no window has to start; captures are shorter
 _SETTLED: Final = 36.0  # ticks after which suspension and tyres are as they would be, and no dodge is left
 _DODGE_TICKS: Final = 84.0  # a dodge that began before the track turns the car for so long
 _LONGEST_LEAD: Final = 600.0  # ticks
