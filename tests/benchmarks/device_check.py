@@ -30,6 +30,7 @@ from rlgym_bridge.training.learner import PPOLearner
 from rlgym_bridge.training.ppo import batch_of, improve, main
 from rlgym_bridge.training.settings import TrainingSettings, check_settings
 from rlgym_bridge.training.shared import rollout_layout
+from tests.support.processes import run_to_end
 
 _LARGE: Final = {"minibatch": 32_768}
 SPEEDS: Final[Mapping[str, tuple[Mapping[str, Any], bool]]] = {
@@ -92,7 +93,7 @@ def _without_recording(settings: TrainingSettings) -> PPOLearner:
     """Return a learner whose gradient steps are launched operation by operation."""
     learner = PPOLearner(settings)
     learner.recorded = None
-    learner.set_learning_rate()
+    learner.set_learning_rates()
     return learner
 
 
@@ -143,7 +144,8 @@ def main_of_all(options: argparse.Namespace) -> int:
         ]
         try:
             limit = min(left, _LONGEST)
-            done = subprocess.run([*command, "--given", options.given], timeout=limit, check=False)
+            shown = {"stdout": None, "stderr": None}
+            done = run_to_end([*command, "--given", options.given], seconds=limit, **shown)
             failed |= done.returncode != 0
         except subprocess.TimeoutExpired:
             print(json.dumps({"check": name, "left out": f"it takes more than {limit:.0f} s"}), flush=True)

@@ -3,7 +3,6 @@
 A run that is in the folder already is not trained again.
 """
 
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any, Final
@@ -13,6 +12,7 @@ import numpy as np
 
 from rlgym_bridge.training.runs.progress_table import read_tables
 from rlgym_bridge.user_input.toml_text import toml_line
+from tests.support.processes import run_to_end
 
 matplotlib.use("Agg")
 from matplotlib import pyplot as plt
@@ -47,7 +47,7 @@ def train(folder: Path, changes: dict[str, Any]) -> None:
     settings = folder / "settings.toml"
     settings.write_text("\n".join(toml_line(*one) for one in (SHARED | changes).items()), encoding="utf-8")
     command = [sys.executable, "-m", "rlgym_bridge.cli", "train", str(settings), "--out", str(folder / "run")]
-    subprocess.run(command, check=True, timeout=1800)
+    run_to_end(command, seconds=1800, check=True, stdout=None, stderr=None)
     (folder / "run" / "progress.csv").rename(folder / "progress.csv")
 
 

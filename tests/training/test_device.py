@@ -73,7 +73,7 @@ def test_a_batch_is_moved_to_the_device_once(tmp_path: Path, monkeypatch: pytest
 
     monkeypatch.setattr(learner, "tensor", recorded)
     improve(learner, batch_of(learner, collected))
-    numbers = collected.count * (2 * 8 + 3 * 4)  # rows, actions; probabilities, advantages, value targets
+    numbers = collected.count * (2 * 8 + 4 * 4)  # rows, actions; probabilities, advantages, targets, values
     assert sum(moved) <= collected.obs.nbytes + numbers
 
 

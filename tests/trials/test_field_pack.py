@@ -58,7 +58,7 @@ def test_the_report_begins_with_a_conclusion(report: tuple[dict, str]) -> None:
     assert conclusion in said.replace("\n", " ")
     assert "left out by --parts: match." in conclusion and "Inputs act 2 ticks late." in conclusion
     assert "in pad_timer=remaining, demolished_place=origin." in conclusion
-    assert "The scenes: Recording and RocketSim 3 differ by RocketSim 2.2.1." in conclusion
+    assert "RocketSim 3 differ by the physics, which are those of RocketSim 2.2.1." in conclusion
     assert "RocketSim 2.2.1 is off by <0.01 uu (median of" in conclusion
     ((beyond, scenes),) = re.findall(r"(\d+) of (\d+) scenes go beyond what the recording", conclusion)
     assert int(scenes) >= 10 and int(beyond) >= 0.9 * int(scenes)
