@@ -13,7 +13,7 @@ from typing import Final
 import torch
 from torch import Tensor
 
-from rlgym_bridge.policy.torch_network import Critic, Perceptron, PolicyNetwork
+from rlgym_bridge.policy.torch_network import FORBIDDEN, Critic, Perceptron, PolicyNetwork
 from rlgym_bridge.training.settings import TrainingSettings
 
 _threshold_backward: Final = torch.ops.aten.threshold_backward.grad_input
@@ -50,6 +50,7 @@ class Backpropagation:
         advantages: Tensor,
         returns: Tensor,
         rows: int,
+        masks: Tensor | None = None,
     ) -> tuple[list[Tensor], Tensor]:
         """Return what a part of a minibatch adds to the gradients and to the statistics.
 
@@ -60,17 +61,22 @@ class Backpropagation:
             advantages: `(n,)` float32.
             returns: `(n,)` float32, the critic's value targets.
             rows: Of the whole minibatch.
+            masks: `(n, choices)` bool, those that were allowed; None for all.
 
         Returns:
             A gradient for each parameter of policy and critic, in order; the sums of `ppo.SUMMED`, `(6,)`.
         """
         policy, critic = self._layers()
         settings, outputs = self._settings, policy.forward(shown)
+        sizes = self._policy.shape.sizes
+        if masks is not None:
+            outputs = outputs.masked_fill(~masks, FORBIDDEN)
         decisions = [
-            _Decision(logits, chosen)
-            for logits, chosen in zip(
-                outputs.split(self._policy.shape.sizes, 1),
+            _Decision(logits, chosen, allowed)
+            for logits, chosen, allowed in zip(
+                outputs.split(sizes, 1),
                 actions.view(len(shown), -1).unbind(1),
+                [None] * len(sizes) if masks is None else masks.split(sizes, 1),
                 strict=True,
             )
         ]
@@ -112,15 +118,18 @@ class _Decision:
         entropy: `(n,)`, in nats.
     """
 
-    def __init__(self, logits: Tensor, chosen: Tensor) -> None:
-        self._chosen = chosen[:, None]
+    def __init__(self, logits: Tensor, chosen: Tensor, allowed: Tensor | None = None) -> None:
+        self._chosen, self._allowed = chosen[:, None], allowed
         self._logs = torch.log_softmax(logits, 1)  # (n, choices)
         self._probs = self._logs.exp()
         self.log_prob = self._logs.gather(1, self._chosen)[:, 0]
         self.entropy = (self._probs * self._logs).sum(1).neg_()
 
     def from_uniform(self) -> Tensor:
-        """Return KL(uniform || policy) in nats, `(n,)`."""
+        """Return KL(uniform || policy) in nats, `(n,)`; uniform is over the allowed choices."""
+        if self._allowed is not None:
+            count = self._allowed.sum(1)
+            return self._logs.where(self._allowed, 0.0).sum(1).neg_() / count - count.log()
         return self._logs.mean(1).neg_() - math.log(self._logs.shape[1])
 
     def by_logits(self, by_log_prob: Tensor, entropy_weight: float, uniform_weight: float) -> Tensor:
@@ -134,7 +143,9 @@ class _Decision:
         # p * (weight * (log p + entropy) - by_log_prob + uniform weight), and by_log_prob for what was chosen
         shift = (self.entropy * entropy_weight).sub_(by_log_prob).add_(uniform_weight)
         found = torch.add(shift[:, None], self._logs, alpha=entropy_weight).mul_(self._probs)
-        if uniform_weight:
+        if uniform_weight and self._allowed is not None:
+            found -= self._allowed * (uniform_weight / self._allowed.sum(1, keepdim=True))
+        elif uniform_weight:
             found -= uniform_weight / found.shape[1]
         return found.scatter_add_(1, self._chosen, by_log_prob[:, None])
 

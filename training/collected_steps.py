@@ -15,7 +15,7 @@ from rlgym_bridge.training.settings import TrainingSettings
 class CollectedSteps:
     """The steps of one iteration: of K collectors T steps of L cars that are learned from.
 
-    With `mirror` observations and actions are those that the network saw and chose.
+    With `mirror` observations, actions and masks are those that the network saw and chose.
 
     Attributes:
         obs: `(K, T + 1, L, S)` float32; the last step's are what follows.
@@ -25,6 +25,7 @@ class CollectedSteps:
         terminated: `(K, T, L)` bool.
         truncated: `(K, T, L)` bool.
         final_obs: `(n, S)` float32, of the n truncated ones in order.
+        masks: `(K, T, L, choices)` bool, what was allowed; None where nothing was forbidden.
     """
 
     obs: np.ndarray
@@ -34,6 +35,7 @@ class CollectedSteps:
     terminated: np.ndarray
     truncated: np.ndarray
     final_obs: np.ndarray
+    masks: np.ndarray | None = None
 
     @classmethod
     def of(cls, learner: PPOLearner, rollouts: Any) -> "CollectedSteps":
@@ -49,11 +51,12 @@ class CollectedSteps:
         learned = learner.learned  # (C,) bool
         _check_rewards(learner.settings, rollouts["rewards"])
         cut = rollouts["truncated"] & learned  # (K, T, C) bool
-        obs, actions, final_obs = _as_shown(
+        obs, actions, final_obs, masks = _as_shown(
             learner.shape.mirror,
             rollouts["obs"][:, :, learned],
             rollouts["actions"][:, :, learned],
             rollouts["final_obs"][cut],
+            rollouts["masks"][:, :, learned] if learner.shape.masked else None,
         )
         return cls(
             obs=obs,
@@ -63,6 +66,7 @@ class CollectedSteps:
             terminated=rollouts["terminated"][:, :, learned],
             truncated=cut[:, :, learned],
             final_obs=final_obs,
+            masks=masks,
         )
 
     @property
@@ -72,16 +76,18 @@ class CollectedSteps:
 
 
 def _as_shown(
-    mirror: Mirror | None, obs: np.ndarray, actions: np.ndarray, final_obs: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return observations and actions as the network sees and chooses them, see `CollectedSteps`."""
+    mirror: Mirror | None, obs: np.ndarray, actions: np.ndarray, final_obs: np.ndarray,
+    masks: np.ndarray | None,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray | None]:  # fmt: skip
+    """Return all of them as the network sees and chooses, see `CollectedSteps`."""
     if mirror is None:
-        return obs, actions, final_obs
+        return obs, actions, final_obs, masks
     where = mirror.applies(obs)  # (K, T + 1, L) bool
     return (
         mirror.show(obs, where),
         mirror.exchange(actions, where[:, :-1]),
         mirror.show(final_obs, mirror.applies(final_obs)),
+        None if masks is None else mirror.exchange_masks(masks, where[:, :-1]),
     )
 
 

@@ -227,7 +227,7 @@ class _Collector:
         self._rows = {
             key: arrays[key][index] for key in rollout_layout(settings, 1, policy) if key != "policies"
         }
-        self._env = MixedMatches(settings, policy.obs_size)
+        self._env = MixedMatches(settings, policy.obs_size, policy.masked)
         self._snapshot = snapshot_cars(settings)
         self._learned = learned_cars(settings)
         self._obs = np.empty(0, np.float32)  # (cars, size) of all matches, after a restart
@@ -256,10 +256,14 @@ class _Collector:
             rows["obs"][step] = obs
             clock.begin()
             # The policy decides for all cars: one matrix product is cheaper than picking its cars out.
-            every = policy.act_with_log_probs(obs[:, None])
+            masks = self._env.masks()
+            every = policy.act_with_log_probs(obs[:, None], None if masks is None else masks[:, None])
             actions, rows["log_probs"][step] = every[0][:, 0], every[1][:, 0]
             if self._snapshot.any():
-                actions[self._snapshot] = snapshot.act(obs[self._snapshot][:, None])[:, 0]
+                seen = None if masks is None else masks[self._snapshot, None]
+                actions[self._snapshot] = snapshot.act(obs[self._snapshot, None], masks=seen)[:, 0]
+            if masks is not None:
+                rows["masks"][step] = masks
             clock.end("inference")
             self._env.time_parts(parts if step in timed else None)
             obs, rewards, terminated, truncated, final_obs = self._env.step(actions)

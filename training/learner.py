@@ -94,7 +94,8 @@ class PPOLearner:
         clip = settings.obs_clip if settings.normalise_obs else None
         kind = settings.activation, settings.layer_norm
         layers, mirror = settings.policy_layers, mirror_of(settings, built)
-        self.shape = PolicyShape(built.obs_size, *built.space, layers, clip, *kind, mirror)
+        masked = bool(built.masks)
+        self.shape = PolicyShape(built.obs_size, *built.space, layers, clip, *kind, mirror, masked)
         self.device = choose_device(settings)
         self.asynchronous = self.device.type != "cpu"
         self.overlaps = self.asynchronous if settings.overlap == "auto" else settings.overlap

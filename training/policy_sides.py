@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from rlgym_bridge.components.action_masks import act_within, find_masks
 from rlgym_bridge.components.batch_form import works_in_batches
 from rlgym_bridge.components.batching import observe
 from rlgym_bridge.components.episode import Episode
@@ -30,7 +31,9 @@ class BatchSide:
     def rows(self, state: MatchState) -> np.ndarray:
         """Return control rows `(matches, seats, ticks, 8)`."""
         obs = None if self._obs is None else observe(self._obs, self._seats, state)
-        rows: np.ndarray = self._parser.parse_batch(self._policy.act(obs, state))
+        masks = find_masks(self._parser, state)
+        actions = act_within(self._policy, obs, state, None if masks is None else masks[:, self._seats])
+        rows: np.ndarray = self._parser.parse_batch(actions)
         if not (np.abs(rows) <= 1).all():
             for one in rows.reshape(-1, *rows.shape[2:]):
                 checked_rows(one, 1, type(self._parser).__name__)

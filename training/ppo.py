@@ -155,6 +155,7 @@ class Batch:
         returns: `(B,)` float32, the critic's value targets.
         values: `(B,)` float32, the critic's before the iteration.
         explained: Share of the returns' variance that the critic knew.
+        masks: `(B, choices)` bool, what was allowed; None where nothing was forbidden.
     """
 
     shown: Tensor
@@ -165,17 +166,25 @@ class Batch:
     returns: Tensor
     values: Tensor
     explained: float
+    masks: Tensor | None = None
 
     def tensors(self) -> list[Tensor]:
         """Return all arrays, in the order above."""
+        masks = [] if self.masks is None else [self.masks]
         return [
             self.shown, self.rows, self.actions, self.log_probs, self.advantages, self.returns, self.values,
+            *masks,
         ]  # fmt: skip
 
     def at(self, tensors: Sequence[Tensor]) -> "Batch":
         """Return the same batch with its arrays, in the order above and of their shapes, elsewhere."""
-        shown, rows, actions, log_probs, advantages, returns, values = tensors
-        return Batch(shown, rows, actions, log_probs, advantages, returns, values, self.explained)
+        shown, rows, actions, log_probs, advantages, returns, values, *masks = tensors
+        kept = masks[0] if masks else None
+        return Batch(shown, rows, actions, log_probs, advantages, returns, values, self.explained, kept)
+
+    def masks_at(self, part: Tensor) -> Tensor | None:
+        """Return the masks of some rows `(n,)` int64 of the batch."""
+        return None if self.masks is None else self.masks.index_select(0, part)
 
 
 def batch_of(learner: PPOLearner, collected: CollectedSteps) -> Batch:
@@ -197,6 +206,7 @@ def batch_of(learner: PPOLearner, collected: CollectedSteps) -> Batch:
     numbers = np.arange(len(shown)).reshape(seen.shape[:3])[:, :-1]  # (K, T, L) int64
     rows = learner.tensor(numbers.reshape(-1))  # (B,) int64
     actions = learner.tensor(collected.actions).flatten(0, 2)  # (B[, k])
+    masks = None if collected.masks is None else learner.tensor(collected.masks).flatten(0, 2)  # (B, choices)
 
     # What an action led to is worth nothing more after a termination; after a truncation it is worth
     # what the last observation of its own episode is, not the first one of the next.
@@ -217,7 +227,8 @@ def batch_of(learner: PPOLearner, collected: CollectedSteps) -> Batch:
     @torch.no_grad()
     def log_probs_of(part: Tensor) -> Tensor:
         with learner.precision():
-            return learner.policy.log_probs(shown.index_select(0, rows[part]), actions[part])
+            allowed = None if masks is None else masks[part]
+            return learner.policy.log_probs(shown.index_select(0, rows[part]), actions[part], allowed)
 
     advantages = learner.tensor(normalised.reshape(-1))  # (B,)
     log_probs = learner.tensor(collected.log_probs.reshape(-1))  # (B,)
@@ -232,7 +243,7 @@ def batch_of(learner: PPOLearner, collected: CollectedSteps) -> Batch:
     targets, known = (learner.tensor(one.reshape(-1)) for one in (returns, values))
     return Batch(
         shown, rows, actions, log_probs, advantages, targets, known,
-        explained=1 - float(estimates.var()) / max(float(returns.var()), 1e-12),
+        explained=1 - float(estimates.var()) / max(float(returns.var()), 1e-12), masks=masks,
     )  # fmt: skip
 
 
@@ -326,10 +337,11 @@ def gradients_of(learner: PPOLearner, batch: Batch, part: Tensor, rows: int) -> 
     shown = batch.shown.index_select(0, batch.rows.index_select(0, part))  # (n, S)
     every = (batch.actions, batch.log_probs, batch.advantages, batch.returns)
     actions, before, advantages, returns = (one.index_select(0, part) for one in every)
+    masks = batch.masks_at(part)
     if learner.backpropagation is not None:
-        return learner.backpropagation.gradients(shown, actions, before, advantages, returns, rows)
+        return learner.backpropagation.gradients(shown, actions, before, advantages, returns, rows, masks)
     with learner.precision():
-        log_probs, entropies, from_uniform = learner.policy.evaluate_actions(shown, actions)
+        log_probs, entropies, from_uniform = learner.policy.evaluate_actions(shown, actions, masks)
         values = learner.critic.values(shown)
     change = log_probs - before
     ratios = change.exp()

@@ -92,6 +92,7 @@ def rollout_layout(settings: TrainingSettings, collectors: int, policy: PolicySh
         "rewards": (cars, "float32"),
         "terminated": (cars, "bool"),
         "truncated": (cars, "bool"),
+        **({"masks": ((*cars, policy.outputs), "bool")} if policy.masked else {}),
         # Written only where an episode was truncated.
         "final_obs": ((*cars, policy.obs_size), "float32"),
     }

@@ -6,9 +6,9 @@ from typing import Final
 import numpy as np
 from rlbot import flat
 
+from rlgym_bridge.components.actions import action_space
 from rlgym_bridge.components.spec import Components
 from rlgym_bridge.game import HITBOX_OF_BODY, TICKS_PER_SECOND
-from rlgym_bridge.policy.fingerprint import action_space
 from rlgym_bridge.server.game.match_physics import Physics
 from rlgym_bridge.server.game.referee import Course
 from rlgym_bridge.server.game.roster import seat_players

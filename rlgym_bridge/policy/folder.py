@@ -291,6 +291,7 @@ def _network(manifest: Manifest, data: bytes, built: Fingerprint, source: str) -
             manifest.obs_normalisation,
             manifest.activation,
             built.mirror() if manifest.mirror else None,
+            masked="masks" in manifest.probe,
         )
     except ValueError as error:
         raise PolicyMismatch(f"{source}: {error}") from error

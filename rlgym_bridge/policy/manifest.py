@@ -104,7 +104,7 @@ class Manifest:
         team_sizes: (blue, orange) of the matches it was trained for.
         hitbox: Name of the car's hitbox, of `game.HITBOX_NAMES`.
         probe: What the components made of the states and actions of `fingerprint.py`: `observations` and
-            `controls`, each a list of rows.
+            `controls`, each a list of rows; and `masks` where it was trained with action masks.
         versions: Version of each package it was saved with.
         training: Notes of the trainer, any JSON values.
         weights_sha256: Of `weights.safetensors`, hexadecimal.
@@ -143,9 +143,9 @@ class Manifest:
     ]
     hitbox: Annotated[str, one_of(*HITBOX_NAMES)]
     probe: Annotated[
-        Mapping[Literal["observations", "controls"], Sequence[Sequence[_Finite]]],
+        Mapping[Literal["observations", "controls", "masks"], Sequence[Sequence[_Finite]]],
         Meta(min_length=2),
-        expecting('{"observations": rows of numbers, "controls": rows of numbers}'),
+        expecting('{"observations": rows of numbers, "controls": rows of numbers}, or with "masks", too'),
     ]
     versions: Annotated[Mapping[str, str], expecting("an object of package versions")]
     training: Annotated[Mapping[str, Any], expecting("an object")]

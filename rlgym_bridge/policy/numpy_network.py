@@ -49,14 +49,18 @@ class NetworkPolicy:
         normalisation: Applied to observations first.
         activation: One of `activations.ACTIVATIONS`, between the layers.
         mirror: Of observations and actions, for a categorical policy that knows one half of the field alone.
+        masked: Whether it was trained with action masks, without which it does not play.
 
     Attributes:
+        takes_masks: True: `act` takes action masks.
         obs_size: Numbers in an observation.
         network: Its network.
 
     Raises:
         ValueError: A tensor does not fit, or an argument is none of those named.
     """
+
+    takes_masks = True
 
     def __init__(
         self,
@@ -68,6 +72,7 @@ class NetworkPolicy:
         normalisation: Normalisation | None = None,
         activation: str = "relu",
         mirror: Mirror | None = None,
+        masked: bool = False,
     ) -> None:
         for name, value, known in (
             ("distribution", distribution, DISTRIBUTIONS),
@@ -83,7 +88,7 @@ class NetworkPolicy:
         self.network = Network(layers, activation)
         self.obs_size = self.network.inputs
         self._check_outputs()
-        self._mirror = mirror
+        self._mirror, self._masked = mirror, masked
         self._normalisation = _as_arrays(normalisation, self.obs_size)
         # Columns of a (choices, largest) table that hold logits; the others stay at probability 0.
         largest = max(self.sizes)
@@ -109,12 +114,16 @@ class NetworkPolicy:
         self._cars, self._episode, self._rng_of_car = list(map(int, cars)), (self._seed, *episode), []
         self._rng = np.random.default_rng([*self._episode, *self._cars])
 
-    def act(self, obs: np.ndarray | None, state: MatchState | None = None) -> np.ndarray:
+    def act(
+        self, obs: np.ndarray | None, state: MatchState | None = None, masks: np.ndarray | None = None
+    ) -> np.ndarray:
         """Return an action for every observation.
 
         Args:
             obs: `(matches, cars, size)` float32.
             state: Not read.
+            masks: `(matches, cars, choices)` bool, which choices it may make; those of several decisions
+                stand one after another. None allows all.
 
         Returns:
             `(matches, cars)` int64 for categorical, `(matches, cars, choices)` int64 for
@@ -122,15 +131,19 @@ class NetworkPolicy:
             for bounded_gaussian, within `action_ranges` for tanh_gaussian, not bounded for gaussian.
 
         Raises:
-            ValueError: `obs` is None, of another shape, or not finite.
+            ValueError: `obs` is None, of another shape, or not finite; masks are of another shape, or missing
+                for a policy that was trained with them.
         """
-        return self._decide(obs)[0]
+        return self._decide(obs, masks)[0]
 
-    def act_with_log_probs(self, obs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def act_with_log_probs(
+        self, obs: np.ndarray, masks: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Return an action for every observation as `act` does, and the logarithms of their probabilities.
 
         Args:
             obs: `(matches, cars, size)` float32.
+            masks: As `act` takes them; the probability is that among the allowed choices.
 
         Returns:
             The actions; and `(matches, cars)` float32, of densities for gaussian.
@@ -138,15 +151,19 @@ class NetworkPolicy:
         Raises:
             ValueError: As `act` raises it; or the distribution is one that our trainer does not train.
         """
-        actions, outputs, chosen = self._decide(obs)
+        actions, outputs, chosen = self._decide(obs, masks)
         return actions, self._log_probs(outputs, chosen).reshape(obs.shape[:2])
 
-    def _decide(self, obs: np.ndarray | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return what `act` does; the outputs `(rows, n)` of the network, and its own choices."""
+    def _decide(
+        self, obs: np.ndarray | None, masks: np.ndarray | None
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return actions; outputs `(rows, n)` of the network, -inf where masks forbid, and choices."""
         if obs is None or obs.ndim != 3 or obs.shape[2] != self.obs_size:
             shape = None if obs is None else obs.shape
             raise ValueError(f"observations have shape {shape}, expected (matches, cars, {self.obs_size})")
         matches, cars, size = obs.shape
+        if masks is not None or self._masked:
+            self._check_masks(masks, matches, cars)
         rows = np.ascontiguousarray(obs.reshape(matches * cars, size), np.float32)
         # A sum of squares is finite if every number is; one call, where isfinite().all() takes two.
         if not math.isfinite(np.vdot(rows, rows)) and not np.isfinite(rows).all():
@@ -166,6 +183,11 @@ class NetworkPolicy:
         outputs = self.network.row_by_row(rows) if apart else self.network(rows)
         if not math.isfinite(np.vdot(outputs, outputs)) and not np.isfinite(outputs).all():
             raise ValueError("the network gave a number that is not finite: its weights are too large")
+        if masks is not None:
+            allowed = masks.reshape(matches * cars, -1)
+            if self._mirror is not None:
+                allowed = self._mirror.exchange_masks(allowed, mirrored)
+            outputs = np.where(allowed, outputs, np.float32(-np.inf))
         if apart and self.selection == "sample":
             chosen = self._choose_car_by_car(outputs)
         else:
@@ -192,6 +214,16 @@ class NetworkPolicy:
             found += shifted[np.arange(len(choice)), choice] - np.log(np.exp(shifted).sum(1))
             start += size
         return found
+
+    def _check_masks(self, masks: np.ndarray | None, matches: int, cars: int) -> None:
+        """Raise ValueError unless there are masks `(matches, cars, choices)` for a policy of choices."""
+        if masks is None:
+            raise ValueError("there are no action masks, expected those that the policy was trained with")
+        if self.distribution.endswith("gaussian") or masks.shape != (matches, cars, self.network.outputs):
+            raise ValueError(
+                f"action masks have shape {masks.shape} for a {self.distribution} policy over {self.sizes}, "
+                f"expected ({matches}, {cars}, {sum(self.sizes)}), and a policy of discrete actions"
+            )
 
     def _choose_car_by_car(self, outputs: np.ndarray) -> np.ndarray:
         """Choose for the cars of one match, each with the random numbers that it would have alone."""

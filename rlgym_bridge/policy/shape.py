@@ -21,6 +21,7 @@ class PolicyShape:
         activation: Its name in `activations.ACTIVATIONS`.
         layer_norm: Whether layer normalisation stands before each activation.
         mirror: Of observations and actions, where the policy knows one half of the field alone.
+        masked: Whether action masks restrict what it chooses.
     """
 
     obs_size: int
@@ -31,6 +32,7 @@ class PolicyShape:
     activation: str = "relu"
     layer_norm: bool = False
     mirror: Mirror | None = field(default=None, compare=False)
+    masked: bool = False
 
     @property
     def outputs(self) -> int:

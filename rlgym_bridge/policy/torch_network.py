@@ -15,6 +15,9 @@ from rlgym_bridge.policy.activations import LEAKY_SLOPE, NORM_EPS
 from rlgym_bridge.policy.numpy_network import LOG_STD_RANGE
 from rlgym_bridge.policy.shape import PolicyShape
 
+FORBIDDEN: Final = -1e30
+"""Logit of a choice that a mask forbids: its probability is 0 exactly, and its logarithm finite."""
+
 
 def _leaky_relu(values: Tensor) -> Tensor:
     return functional.leaky_relu(values, LEAKY_SLOPE)
@@ -83,12 +86,16 @@ class PolicyNetwork(Perceptron):
         if shape.distribution == "gaussian":
             self.log_std = nn.Parameter(torch.zeros(shape.sizes))
 
-    def evaluate_actions(self, obs: Tensor, actions: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def evaluate_actions(
+        self, obs: Tensor, actions: Tensor, masks: Tensor | None = None
+    ) -> tuple[Tensor, Tensor, Tensor]:
         """Return the log-probabilities of actions, the policy's entropies, and how far it is from uniform.
 
         Args:
             obs: `(rows, size)` float32, normalised if the policy's are.
             actions: `(rows,)` int64, `(rows, choices)` int64 or `(rows, k)` float32.
+            masks: `(rows, outputs)` bool, the choices that were allowed; None for all. Others have the
+                probability 0, and no part in entropy and divergence.
 
         Returns:
             `(rows,)` each, in nats: logarithms of probabilities (of densities for a gaussian); entropies; and
@@ -99,20 +106,24 @@ class PolicyNetwork(Perceptron):
             normal = self._normal(outputs)
             densities = normal.log_prob(actions).sum(1)
             return densities, normal.entropy().sum(1), self.divergence_from_uniform(outputs)
+        if masks is not None:
+            outputs = outputs.masked_fill(~masks, FORBIDDEN)
         choices = actions.reshape(len(actions), -1).unbind(1)
         log_prob, entropy = torch.zeros(()), torch.zeros(())
         for logits, chosen in zip(outputs.split(self.shape.sizes, 1), choices, strict=True):
             logs = torch.log_softmax(logits, 1)
             log_prob = log_prob + logs.gather(1, chosen[:, None])[:, 0]
             entropy = entropy - (logs.exp() * logs).sum(1)
-        return log_prob, entropy, self.divergence_from_uniform(outputs)
+        return log_prob, entropy, self.divergence_from_uniform(outputs, masks)
 
-    def log_probs(self, obs: Tensor, actions: Tensor) -> Tensor:
+    def log_probs(self, obs: Tensor, actions: Tensor, masks: Tensor | None = None) -> Tensor:
         """Return the log-probabilities of actions, `(rows,)`; arguments are those of `evaluate_actions`."""
         outputs = self(obs).float()
         if self.shape.distribution == "gaussian":
             densities: Tensor = self._normal(outputs).log_prob(actions)
             return densities.sum(1)
+        if masks is not None:
+            outputs = outputs.masked_fill(~masks, FORBIDDEN)
         choices = actions.reshape(len(actions), -1, 1).unbind(1)
         logs = (torch.log_softmax(logits, 1) for logits in outputs.split(self.shape.sizes, 1))
         chosen = [each.gather(1, choice) for each, choice in zip(logs, choices, strict=True)]
@@ -121,18 +132,27 @@ class PolicyNetwork(Perceptron):
     def _normal(self, means: Tensor) -> Normal:
         return Normal(means, self.log_std.clamp(*LOG_STD_RANGE).exp(), validate_args=False)
 
-    def divergence_from_uniform(self, outputs: Tensor) -> Tensor:
+    def divergence_from_uniform(self, outputs: Tensor, masks: Tensor | None = None) -> Tensor:
         """Return KL(uniform || policy) in nats, `(rows,)` float32; 0 for a gaussian.
 
         It is the larger the less likely the unlikely actions are, which hardly count in the entropy.
 
         Args:
-            outputs: `(rows, outputs)` float32 of the network.
+            outputs: `(rows, outputs)` float32 of the network, `FORBIDDEN` where masks say no.
+            masks: As `evaluate_actions` takes them; uniform is over the allowed choices.
         """
         found = outputs.new_zeros(len(outputs))
-        if self.shape.distribution != "gaussian":
+        if self.shape.distribution == "gaussian":
+            return found
+        if masks is None:
             for logits in outputs.split(self.shape.sizes, 1):
                 found = found + logits.logsumexp(1) - logits.mean(1) - math.log(logits.shape[1])
+            return found
+        parts = (every.split(self.shape.sizes, 1) for every in (outputs, masks))
+        for logits, allowed in zip(*parts, strict=True):
+            count = allowed.sum(1)
+            mean = logits.where(allowed, 0.0).sum(1) / count
+            found = found + logits.logsumexp(1) - mean - count.log()
         return found
 
     def arrays(self) -> dict[str, np.ndarray]:

@@ -129,7 +129,7 @@ def test_collectors_tell_how_likely_their_actions_were(
 
 
 @pytest.mark.parametrize("overlap", [True, False])
-def test_a_step_of_an_older_policy_weighs_what_it_is_likelier_now(overlap: bool, tmp_path: Path) -> None:
+def test_an_older_step_weighs_what_it_is_likelier_now(overlap: bool, tmp_path: Path) -> None:
     learner = PPOLearner(overlapping(tmp_path, overlap=overlap))
     collected = collected_by(learner)
     plain = ppo.batch_of(learner, collected)

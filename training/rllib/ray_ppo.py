@@ -109,6 +109,11 @@ class OnCluster:
     def __init__(self, learner: PPOLearner, address: str | None = None, quiet: bool = True) -> None:
         self._learner, self._open = learner, ExitStack()
         settings = learner.settings
+        if learner.shape.masked:
+            raise SettingsError(
+                "the parser or the shared info has action masks, which training with Ray does not take: "
+                "expected none, or training without it"
+            )
         if not quiet:
             print("Ray begins its processes, which takes a while", flush=True)
         with ExitStack() as opening:

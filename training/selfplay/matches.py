@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from rlgym_bridge.components.action_masks import find_masks
 from rlgym_bridge.sim.part_times import PartTimes
 from rlgym_bridge.sim.play_statistics import PlayStatistics
 from rlgym_bridge.sim.vector_env import Step, VectorEnv
@@ -98,6 +99,22 @@ class SelfPlayMatches:
             self._goals[f"{name}_goals"] += np.count_nonzero(scored > 0)
             self._goals[f"goals_against_{name}"] += np.count_nonzero(scored < 0)
         return step
+
+    def masks(self) -> np.ndarray | None:
+        """Return which actions each car may choose next, `(matches, cars, actions)` bool; None for all.
+
+        Raises:
+            ValueError: The parser has masks, and the matches, which somebody makes himself, have none.
+        """
+        if hasattr(self._env, "masks"):
+            masks: np.ndarray | None = self._env.masks()
+            return masks
+        if hasattr(self._env, "state") and find_masks(self.parser, self._env.state) is not None:
+            raise ValueError(
+                "the parser has action masks, and the matches of make_env have no method masks(), expected "
+                "one that returns (matches, cars, actions) of bool"
+            )
+        return None
 
     def take_counts(self) -> dict[str, float]:
         """Return what was counted since the last call: `VectorEnv.take_counts`, and goals by opponent.

@@ -67,7 +67,7 @@ def unpack(shape: PolicyShape, row: np.ndarray, seed: tuple[int, ...]) -> Networ
     tensors, scaling = weights_and_scaling(shape, row)
     policy = NetworkPolicy(
         tensors, shape.distribution, shape.sizes, normalisation=scaling, activation=shape.activation,
-        mirror=shape.mirror,
+        mirror=shape.mirror, masked=shape.masked,
     )  # fmt: skip
     policy.reset(seed)
     return policy

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from rlgym_bridge.components.action_masks import act_within, find_masks
 from rlgym_bridge.components.batch_form import works_in_batches
 from rlgym_bridge.components.batching import observe
 from rlgym_bridge.components.player_spec import PlayerSpec
@@ -53,7 +54,8 @@ class Rival:
     def _take(self, player_spec: PlayerSpec) -> None:
         """Let a policy play from now on."""
         settings, sides = self._settings, self._sides
-        self._obs: Any = player_spec.components().obs_builder
+        parts = player_spec.components()
+        self._obs, self._parser = parts.obs_builder, parts.parser
         if self._obs is not None and not works_in_batches(self._obs):
             raise SettingsError(
                 f'[rivals] has "{self._name}", whose observation {type(self._obs).__name__} has no '
@@ -134,7 +136,9 @@ class Rival:
         for policy, matches, seats in self._places:
             some = MatchState(layout.blue, layout.orange, len(matches), state.buffer[matches])
             obs = None if self._obs is None else observe(self._obs, seats, some)
-            yield np.ix_(matches, np.array(seats)), policy.act(obs, some)
+            masks = find_masks(self._parser, some)
+            given = None if masks is None else masks[:, seats]
+            yield np.ix_(matches, np.array(seats)), act_within(policy, obs, some, given)
 
 
 def check_rivals(settings: TrainingSettings, task: Task) -> None:
