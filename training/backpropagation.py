@@ -13,7 +13,8 @@ from typing import Final
 import torch
 from torch import Tensor
 
-from rlgym_bridge.policy.torch_network import FORBIDDEN, Critic, Perceptron, PolicyNetwork
+from rlgym_bridge.policy.shape import PERCEPTRON
+from rlgym_bridge.policy.torch_network import FORBIDDEN, ActingNetwork, Perceptron, ValueNetwork
 from rlgym_bridge.training.settings import TrainingSettings
 
 _threshold_backward: Final = torch.ops.aten.threshold_backward.grad_input
@@ -30,15 +31,15 @@ class Backpropagation:
         settings: Of the run, for the coefficients of the loss.
     """
 
-    def __init__(self, policy: PolicyNetwork, critic: Critic, settings: TrainingSettings) -> None:
+    def __init__(self, policy: ActingNetwork, critic: ValueNetwork, settings: TrainingSettings) -> None:
         self._policy, self._critic, self._settings = policy, critic, settings
         self._own = threading.local()
 
     @staticmethod
-    def serves(settings: TrainingSettings, policy: PolicyNetwork) -> bool:
+    def serves(settings: TrainingSettings, policy: ActingNetwork) -> bool:
         """Return whether these networks are such ones, in float32, with a loss that is known here."""
         plain = settings.activation == "relu" and not settings.layer_norm and not settings.bfloat16
-        plain = plain and not settings.value_clip
+        plain = plain and policy.shape.network == PERCEPTRON and not settings.value_clip
         return plain and policy.shape.distribution != "gaussian"
 
     @torch.no_grad()
@@ -105,6 +106,7 @@ class Backpropagation:
     def _layers(self) -> "tuple[_Layers, _Layers]":
         """Return the layers of both networks with the memory of this thread."""
         if not hasattr(self._own, "layers"):
+            assert isinstance(self._policy, Perceptron) and isinstance(self._critic, Perceptron)
             self._own.layers = _Layers(self._policy), _Layers(self._critic)
         found: tuple[_Layers, _Layers] = self._own.layers
         return found

@@ -14,11 +14,10 @@ from torch import Tensor, nn
 from rlgym_bridge.components.user_errors import describe_error
 from rlgym_bridge.policy.manifest import Normalisation
 from rlgym_bridge.policy.shape import PolicyShape
-from rlgym_bridge.policy.torch_network import Critic, PolicyNetwork
 from rlgym_bridge.sim.simulator import ROCKETSIM2, simulator_for
 from rlgym_bridge.training.backpropagation import Backpropagation
 from rlgym_bridge.training.environment import Task
-from rlgym_bridge.training.learner_setup import choose_device, mirror_of, probe_components
+from rlgym_bridge.training.learner_setup import choose_device, mirror_of, networks_of, probe_components
 from rlgym_bridge.training.recorded_steps import RecordedSteps
 from rlgym_bridge.training.returns import RunningScale, scaled
 from rlgym_bridge.training.runs.checkpoints import Checkpoints
@@ -95,7 +94,8 @@ class PPOLearner:
         kind = settings.activation, settings.layer_norm
         layers, mirror = settings.policy_layers, mirror_of(settings, built)
         masked = bool(built.masks)
-        self.shape = PolicyShape(built.obs_size, *built.space, layers, clip, *kind, mirror, masked)
+        network, names = settings.network, built.names[0]
+        shape = PolicyShape(built.obs_size, *built.space, layers, clip, *kind, mirror, masked, network, names)
         self.device = choose_device(settings)
         self.asynchronous = self.device.type != "cpu"
         self.overlaps = self.asynchronous if settings.overlap == "auto" else settings.overlap
@@ -105,12 +105,12 @@ class PPOLearner:
         self._pool = ThreadPoolExecutor(self._threads, "learner")
         torch.set_num_threads(1)
         torch.manual_seed(settings.seed)
-        self.policy = PolicyNetwork(self.shape).to(self.device)
-        self.critic = Critic(self.shape.obs_size, settings.critic_layers, *kind).to(self.device)
+        self.shape, self.policy, self.critic = networks_of(settings, shape, self.device)
         self.parameters = [*self.policy.parameters(), *self.critic.parameters()]
         groups = [{"params": list(one.parameters())} for one in (self.policy, self.critic)]
         self.optimizer = torch.optim.Adam(groups, settings.learning_rate, eps=ADAM_EPS, fused=True)
-        self.recorded = RecordedSteps() if self.device.type == "cuda" else None
+        # Nobody knows whether a network of a user waits for the GPU, which nothing recorded may do.
+        self.recorded = RecordedSteps() if self.device.type == "cuda" and not self.shape.is_own else None
         self._ready_optimizer()
         by_hand = self.device.type == "cpu" and Backpropagation.serves(settings, self.policy)
         self.backpropagation = Backpropagation(self.policy, self.critic, settings) if by_hand else None

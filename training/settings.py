@@ -11,6 +11,7 @@ from msgspec import Meta
 from rlgym_bridge.game import HITBOX_NAMES
 from rlgym_bridge.policy.activations import ACTIVATIONS
 from rlgym_bridge.policy.manifest import MOST_TICKS
+from rlgym_bridge.policy.shape import NETWORKS, PERCEPTRON
 from rlgym_bridge.sim.simulator import DEFAULT_SIMULATOR, SIMULATORS
 from rlgym_bridge.training.network_limits import Layers, check_layers
 from rlgym_bridge.training.settings_tables import DEFAULTS, PARSERS, check_own
@@ -133,6 +134,9 @@ class TrainingSettings:
         Positive, about("older versions to draw from: an even sample of all checkpoints")
     ] = 8
 
+    network: Annotated[
+        str, about("of policy and critic: perceptron, attention over players, or module:Class of yours")
+    ] = PERCEPTRON
     policy_layers: Annotated[Layers, about("widths of the policy's hidden layers")] = (256, 256)
     critic_layers: Annotated[Layers, about("widths of the critic's hidden layers")] = (256, 256)
     activation: Annotated[str, one_of(*ACTIVATIONS), about("between the layers of both networks")] = "relu"
@@ -239,6 +243,10 @@ class TrainingSettings:
         if self.env and self.components != TrainingSettings.components:
             raise SettingsError(
                 f'env is "{self.env}" and components "{self.components}", expected one of them'
+            )
+        if self.network not in NETWORKS and not re.fullmatch(r"[\w.]+:\w+", self.network):
+            raise SettingsError(
+                f"network is {show_value(self.network)}, expected {', '.join(NETWORKS)}, or module:Class"
             )
         opponents = f"snapshot_share is {self.snapshot_share}, rivals {toml_value(self.rivals)}"
         share = round(self.snapshot_share + sum(self.rivals.values()), 9)  # 0.7, 0.1 and 0.2 make 1

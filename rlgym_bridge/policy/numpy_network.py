@@ -10,16 +10,19 @@ a sample is stretched to a tensor `action_ranges` (k, 2), least and greatest num
 """
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, Protocol
 
 import numpy as np
 
+from rlgym_bridge.components.spec import import_named
 from rlgym_bridge.policy.activations import ACTIVATIONS
 from rlgym_bridge.policy.manifest import DISTRIBUTIONS, SELECTIONS, Normalisation
-from rlgym_bridge.policy.numpy_layers import Network, check_tensor
+from rlgym_bridge.policy.numpy_layers import AttentionNetwork, Network, check_tensor
+from rlgym_bridge.policy.shape import ATTENTION, PERCEPTRON, PlayerPlaces
 from rlgym_bridge.policy.symmetry import Mirror
 from rlgym_bridge.state import MatchState
+from rlgym_bridge.user_input.extras import explain_install
 
 BOUNDED_STD: Final = (0.1, 1.0)
 """Standard deviations of a bounded gaussian, where tanh gives -1 and 1 [rlgym-ppo, `ContinuousPolicy`]."""
@@ -29,6 +32,60 @@ LOG_STD_RANGE: Final = (-20.0, 2.0)
 
 _MODE_STEPS: Final = 60  # a handful are enough but where two likeliest places part
 _MODE_PRECISION: Final = 1e-7
+
+
+class InferenceNetwork(Protocol):
+    """A network to play with.
+
+    Attributes:
+        inputs, outputs: Numbers taken and given.
+    """
+
+    inputs: int
+    outputs: int
+
+    def __call__(self, inputs: np.ndarray, /) -> np.ndarray:
+        """Return `(batch, outputs)` float32 for `(batch, inputs)` float32."""
+        ...
+
+    def row_by_row(self, inputs: np.ndarray, /) -> np.ndarray:
+        """Return the outputs, each row's to the last bit as it would be alone."""
+        ...
+
+
+NetworkBuilder = Callable[[Mapping[str, np.ndarray]], InferenceNetwork]
+"""Makes a network from its tensors by name."""
+
+
+def network_builder(
+    network: str, names: Sequence[str] | None, sizes: tuple[int, int], activation: str,
+    allow: Sequence[str] | None = None,
+) -> NetworkBuilder | None:  # fmt: skip
+    """Return what makes a network that is no perceptron from its tensors; None for a perceptron.
+
+    Args:
+        network: One of `shape.NETWORKS`, or `module:Class` of a user, which needs torch.
+        names: Of an observation's numbers, or None.
+        sizes: Numbers of an observation, and of outputs.
+        activation: One of `activations.ACTIVATIONS`.
+        allow: Modules that may be imported; None for all.
+
+    Raises:
+        ValueError: A class may not be imported, torch is not installed, or the observation does not suit it.
+    """
+    if network == PERCEPTRON:
+        return None
+    if network == ATTENTION:
+        places = PlayerPlaces.of(names)
+        return lambda weights: AttentionNetwork(weights, activation, places)
+    try:
+        from rlgym_bridge.policy.torch_network import OwnInference
+    except ImportError as error:
+        raise ValueError(
+            f"network is {network}, a class of torch, which is not installed: {explain_install('train')}"
+        ) from error
+    kind = import_named(network, allow)
+    return lambda weights: OwnInference(network, kind, weights, *sizes)
 
 
 class NetworkPolicy:
@@ -50,6 +107,7 @@ class NetworkPolicy:
         activation: One of `activations.ACTIVATIONS`, between the layers.
         mirror: Of observations and actions, for a categorical policy that knows one half of the field alone.
         masked: Whether it was trained with action masks, without which it does not play.
+        build: Makes a network that is no perceptron from the tensors; see `network_builder`.
 
     Attributes:
         takes_masks: True: `act` takes action masks.
@@ -73,6 +131,7 @@ class NetworkPolicy:
         activation: str = "relu",
         mirror: Mirror | None = None,
         masked: bool = False,
+        build: NetworkBuilder | None = None,
     ) -> None:
         for name, value, known in (
             ("distribution", distribution, DISTRIBUTIONS),
@@ -85,7 +144,7 @@ class NetworkPolicy:
         layers = dict(weights)
         self._log_std = layers.pop("log_std", None) if distribution == "gaussian" else None
         self._ranges = layers.pop("action_ranges", None) if distribution == "tanh_gaussian" else None
-        self.network = Network(layers, activation)
+        self.network = Network(layers, activation) if build is None else build(layers)
         self.obs_size = self.network.inputs
         self._check_outputs()
         self._mirror, self._masked = mirror, masked

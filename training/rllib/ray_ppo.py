@@ -21,6 +21,7 @@ from ray.rllib.algorithms.ppo import PPO, PPOConfig
 from ray.rllib.core.rl_module.multi_rl_module import MultiRLModuleSpec
 from ray.rllib.core.rl_module.rl_module import RLModuleSpec
 
+from rlgym_bridge.policy.shape import PERCEPTRON
 from rlgym_bridge.rllib.env import MatchEnv
 from rlgym_bridge.rllib.match_runner import COUNTS
 from rlgym_bridge.rllib.module import PolicyModule
@@ -88,6 +89,10 @@ def main(
                 f"{name} is {toml_value(getattr(settings, name))}, which RLlib's PPO does not have as this "
                 f"project learns; expected {toml_value(default)}, or --engine local"
             )
+    if settings.network != PERCEPTRON:
+        raise SettingsError(
+            f'network is "{settings.network}", which --engine rllib does not have; expected --engine local'
+        )
     if settings.mirror:
         raise SettingsError("mirror is true, which --engine rllib does not have; expected --engine local")
     return run(
@@ -111,8 +116,8 @@ class OnCluster:
         settings = learner.settings
         if learner.shape.masked:
             raise SettingsError(
-                "the parser or the shared info has action masks, which training with Ray does not take: "
-                "expected none, or training without it"
+                "parser or shared info have action masks, which --engine rllib does not know; expected "
+                "--engine local"
             )
         if not quiet:
             print("Ray begins its processes, which takes a while", flush=True)
