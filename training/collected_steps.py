@@ -1,7 +1,7 @@
 """The steps that are learned from, copied out of the collectors' arrays."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -9,6 +9,9 @@ from rlgym_bridge.policy.symmetry import Mirror
 from rlgym_bridge.training.learner import Diverged, PPOLearner
 from rlgym_bridge.training.selfplay.sides import name_car
 from rlgym_bridge.training.settings import TrainingSettings
+
+MEMORY: Final = ("starts", "states")
+"""Arrays of a policy with memory."""
 
 
 @dataclass(frozen=True)
@@ -26,6 +29,8 @@ class CollectedSteps:
         truncated: `(K, T, L)` bool.
         final_obs: `(n, S)` float32, of the n truncated ones in order.
         masks: `(K, T, L, choices)` bool, what was allowed; None where nothing was forbidden.
+        starts: `(K, T, L)` bool, whether an episode begins with a step; None for a policy without memory.
+        states: `(K, T / sequence_length, L, numbers)` float32, its memory before each piece, or None.
     """
 
     obs: np.ndarray
@@ -36,6 +41,8 @@ class CollectedSteps:
     truncated: np.ndarray
     final_obs: np.ndarray
     masks: np.ndarray | None = None
+    starts: np.ndarray | None = None
+    states: np.ndarray | None = None
 
     @classmethod
     def of(cls, learner: PPOLearner, rollouts: Any) -> "CollectedSteps":
@@ -67,6 +74,7 @@ class CollectedSteps:
             truncated=cut[:, :, learned],
             final_obs=final_obs,
             masks=masks,
+            **{name: rollouts[name][:, :, learned] for name in MEMORY if learner.shape.state_size},
         )
 
     @property

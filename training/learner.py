@@ -74,6 +74,8 @@ class PPOLearner:
         optimizer: Of both; a group of parameters each, in this order.
         recorded: Takes gradient steps as CUDA graphs; None on a CPU.
         backpropagation: Computes gradients without autograd; None where networks or device are not for it.
+        critic_memory: `(cars, numbers)` float32, what a critic with memory remembers of the cars that are
+            learned from, at the end of the latest rollout; None where matches begin.
         learned: `(cars,)` bool, those of each collector that are learned from; cars of all matches.
         modules: Names of those that the settings and the policy name.
         steps: Agent steps learned from.
@@ -110,7 +112,9 @@ class PPOLearner:
         groups = [{"params": list(one.parameters())} for one in (self.policy, self.critic)]
         self.optimizer = torch.optim.Adam(groups, settings.learning_rate, eps=ADAM_EPS, fused=True)
         # Nobody knows whether a network of a user waits for the GPU, which nothing recorded may do.
-        self.recorded = RecordedSteps() if self.device.type == "cuda" and not self.shape.is_own else None
+        may_record = not self.shape.is_own and not self.shape.state_size
+        self.recorded = RecordedSteps() if self.device.type == "cuda" and may_record else None
+        self.critic_memory: Tensor | None = None
         self._ready_optimizer()
         by_hand = self.device.type == "cpu" and Backpropagation.serves(settings, self.policy)
         self.backpropagation = Backpropagation(self.policy, self.critic, settings) if by_hand else None

@@ -70,6 +70,18 @@ def networks_of(
         shape, policy, critic = make_networks(shape, settings.critic_layers)
     except ValueError as error:
         raise SettingsError(str(error)) from error
+    if not policy.state_size and not critic.state_size:
+        return shape, policy.to(device), critic.to(device)
+    if settings.rollout_steps % settings.sequence_length:
+        raise SettingsError(
+            f"rollout_steps is {settings.rollout_steps} and sequence_length {settings.sequence_length}, "
+            "expected a multiple of it for a network with memory"
+        )
+    if settings.mirror:
+        raise SettingsError(
+            f'mirror is true and network "{settings.network}", whose memory has no mirrored form; expected '
+            "mirror = false, or a network without memory"
+        )
     return shape, policy.to(device), critic.to(device)
 
 

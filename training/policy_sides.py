@@ -11,6 +11,7 @@ from rlgym_bridge.components.batching import observe
 from rlgym_bridge.components.episode import Episode
 from rlgym_bridge.components.player_spec import PlayerSpec
 from rlgym_bridge.controls import checked_rows
+from rlgym_bridge.policy.numpy_network import NetworkPolicy
 from rlgym_bridge.state import MatchState
 
 
@@ -26,7 +27,9 @@ class BatchSide:
         self._policy.reset(self._seats, seed)
 
     def begin(self, state: MatchState, matches: Sequence[int]) -> None:
-        """Begin at a kickoff: a policy that keeps something notices it for each match."""
+        """Begin at a kickoff: a policy with memory forgets what it knew of these matches."""
+        if isinstance(self._policy, NetworkPolicy):
+            self._policy.forget(matches)
 
     def rows(self, state: MatchState) -> np.ndarray:
         """Return control rows `(matches, seats, ticks, 8)`."""

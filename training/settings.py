@@ -135,10 +135,14 @@ class TrainingSettings:
     ] = 8
 
     network: Annotated[
-        str, about("of policy and critic: perceptron, attention over players, or module:Class of yours")
+        str,
+        about("of policy and critic: perceptron, attention, gru (with memory), or module:Class of yours"),
     ] = PERCEPTRON
     policy_layers: Annotated[Layers, about("widths of the policy's hidden layers")] = (256, 256)
     critic_layers: Annotated[Layers, about("widths of the critic's hidden layers")] = (256, 256)
+    sequence_length: Annotated[
+        Positive, about("steps that a network with memory is trained through; a part of rollout_steps")
+    ] = 16
     activation: Annotated[str, one_of(*ACTIVATIONS), about("between the layers of both networks")] = "relu"
     layer_norm: Annotated[bool, about("layer normalisation before each activation of both networks")] = False
     mirror: Annotated[bool, about("learn one half of the field alone, and play the other mirrored")] = False

@@ -1,4 +1,4 @@
-"""The layers of a perceptron in numpy, and attention over players before one.
+"""The layers of a perceptron in numpy, and attention over players, or a memory, before one.
 
 Weights are named `layers.0.weight` (out, in), `layers.0.bias` (out,), `layers.1.weight` ..., with an
 activation between layers and nothing after the last. Where every layer but the last has `norms.0.weight`
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from rlgym_bridge.policy.activations import ACTIVATIONS, normalise_layer
-from rlgym_bridge.policy.shape import ATTENTION_HEADS, ATTENTION_WIDTH, PlayerPlaces
+from rlgym_bridge.policy.shape import ATTENTION_HEADS, ATTENTION_WIDTH, GRU_WIDTH, PlayerPlaces
 
 
 class Network:
@@ -104,6 +104,66 @@ class Network:
         for i in range(len(inputs)):
             outputs[i] = self(inputs[i : i + 1])[0]
         return outputs
+
+
+class GruNetwork(Network):
+    """A perceptron over the observation and a memory [gated recurrent unit, Cho et al. 2014], float32.
+
+    Args:
+        weights: Those of `Network`; `enter.weight` (width, inputs) and `enter.bias` (width,); and those of
+            torch's `GRUCell`, named `cell.*`.
+        activation: One of `ACTIVATIONS`.
+
+    Attributes:
+        state_size: Numbers remembered.
+
+    Raises:
+        ValueError: A tensor is missing, unknown, of the wrong shape, no floating point, or not finite.
+    """
+
+    def __init__(self, weights: Mapping[str, np.ndarray], activation: str) -> None:
+        width = self.state_size = GRU_WIDTH
+        shapes: dict[str, tuple[int | None, ...]] = {"enter.weight": (width, None), "enter.bias": (width,)}
+        for end in ("ih", "hh"):
+            shapes |= {f"cell.weight_{end}": (3 * width, width), f"cell.bias_{end}": (3 * width,)}
+        if missing := [name for name in shapes if name not in weights]:
+            raise ValueError(f"there is no tensor {missing[0]}, expected {', '.join(shapes)} for gru")
+        super().__init__({name: one for name, one in weights.items() if name not in shapes}, activation)
+        for name, shape in shapes.items():
+            check_tensor(name, weights[name], shape)
+        if self.inputs != 2 * width:
+            raise ValueError(f"layers.0.weight takes {self.inputs} numbers, expected {2 * width} for gru")
+        self._enter, self._input, self._memory = (
+            (np.ascontiguousarray(weights[weight].T, np.float32), np.array(weights[bias], np.float32))
+            for weight, bias in (
+                ("enter.weight", "enter.bias"), ("cell.weight_ih", "cell.bias_ih"),
+                ("cell.weight_hh", "cell.bias_hh"),
+            )
+        )  # fmt: skip
+        self.inputs = weights["enter.weight"].shape[1]
+
+    def step(
+        self, inputs: np.ndarray, state: np.ndarray, starts: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the outputs and the memory after a step.
+
+        Args:
+            inputs: `(batch, inputs)` float32.
+            state: `(batch, state_size)` float32, 0 where an episode begins.
+            starts: Not read.
+
+        Returns:
+            `(batch, outputs)` and `(batch, state_size)` float32.
+        """
+        entered = inputs @ self._enter[0] + self._enter[1]
+        self._activate(entered)
+        given, kept = entered @ self._input[0] + self._input[1], state @ self._memory[0] + self._memory[1]
+        width = self.state_size
+        gates = 1 / (1 + np.exp(-(given[:, : 2 * width] + kept[:, : 2 * width])))
+        reset, update = gates[:, :width], gates[:, width:]
+        new = np.tanh(given[:, 2 * width :] + reset * kept[:, 2 * width :])
+        after: np.ndarray = (1 - update) * new + update * state
+        return super().__call__(np.concatenate((entered, after), 1)), after
 
 
 class AttentionNetwork(Network):

@@ -11,15 +11,15 @@ a sample is stretched to a tensor `action_ranges` (k, 2), least and greatest num
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 import numpy as np
 
 from rlgym_bridge.components.spec import import_named
 from rlgym_bridge.policy.activations import ACTIVATIONS
 from rlgym_bridge.policy.manifest import DISTRIBUTIONS, SELECTIONS, Normalisation
-from rlgym_bridge.policy.numpy_layers import AttentionNetwork, Network, check_tensor
-from rlgym_bridge.policy.shape import ATTENTION, PERCEPTRON, PlayerPlaces
+from rlgym_bridge.policy.numpy_layers import AttentionNetwork, GruNetwork, Network, check_tensor
+from rlgym_bridge.policy.shape import ATTENTION, GRU, PERCEPTRON, PlayerPlaces
 from rlgym_bridge.policy.symmetry import Mirror
 from rlgym_bridge.state import MatchState
 from rlgym_bridge.user_input.extras import explain_install
@@ -78,6 +78,8 @@ def network_builder(
     if network == ATTENTION:
         places = PlayerPlaces.of(names)
         return lambda weights: AttentionNetwork(weights, activation, places)
+    if network == GRU:
+        return lambda weights: GruNetwork(weights, activation)
     try:
         from rlgym_bridge.policy.torch_network import OwnInference
     except ImportError as error:
@@ -111,6 +113,9 @@ class NetworkPolicy:
 
     Attributes:
         takes_masks: True: `act` takes action masks.
+        state_size: Numbers that it remembers of each car; 0 without memory.
+        memory: `(matches, cars, state_size)` float32, what it remembers since the latest `act`, or None.
+        fresh: `(matches, cars)` bool, where an episode begins with the next `act`, or None.
         obs_size: Numbers in an observation.
         network: Its network.
 
@@ -146,6 +151,9 @@ class NetworkPolicy:
         self._ranges = layers.pop("action_ranges", None) if distribution == "tanh_gaussian" else None
         self.network = Network(layers, activation) if build is None else build(layers)
         self.obs_size = self.network.inputs
+        self.state_size = int(getattr(self.network, "state_size", 0))
+        self.memory: np.ndarray | None = None
+        self.fresh: np.ndarray | None = None
         self._check_outputs()
         self._mirror, self._masked = mirror, masked
         self._normalisation = _as_arrays(normalisation, self.obs_size)
@@ -172,6 +180,12 @@ class NetworkPolicy:
         episode = (0, self._resets) if seed is None else (1, seed % 2**64)
         self._cars, self._episode, self._rng_of_car = list(map(int, cars)), (self._seed, *episode), []
         self._rng = np.random.default_rng([*self._episode, *self._cars])
+        self.memory = self.fresh = None
+
+    def forget(self, matches: Sequence[int] | np.ndarray) -> None:
+        """Begin episodes in some of the matches that `act` decides for: their memory is empty."""
+        if self.fresh is not None:
+            self.fresh[matches] = True
 
     def act(
         self, obs: np.ndarray | None, state: MatchState | None = None, masks: np.ndarray | None = None
@@ -239,7 +253,7 @@ class NetworkPolicy:
             mean, factor, clip = self._normalisation
             rows = ((rows - mean) * factor).clip(-clip, clip)
         apart = matches == 1 and cars > 1
-        outputs = self.network.row_by_row(rows) if apart else self.network(rows)
+        outputs = self._outputs(rows, (matches, cars), apart)
         if not math.isfinite(np.vdot(outputs, outputs)) and not np.isfinite(outputs).all():
             raise ValueError("the network gave a number that is not finite: its weights are too large")
         if masks is not None:
@@ -273,6 +287,28 @@ class NetworkPolicy:
             found += shifted[np.arange(len(choice)), choice] - np.log(np.exp(shifted).sum(1))
             start += size
         return found
+
+    def _outputs(self, rows: np.ndarray, shape: tuple[int, int], apart: bool) -> np.ndarray:
+        """Return the network's outputs, and remember what it does.
+
+        Args:
+            rows: `(matches * cars, size)` float32.
+            shape: Matches and cars.
+            apart: Whether each row is computed alone.
+        """
+        if not self.state_size:
+            return self.network.row_by_row(rows) if apart else self.network(rows)
+        if self.memory is None or self.fresh is None or self.memory.shape[:2] != shape:
+            self.memory, self.fresh = np.zeros((*shape, self.state_size), np.float32), np.ones(shape, bool)
+        starts = self.fresh.reshape(-1)
+        state = self.memory.reshape(len(rows), -1) * ~starts[:, None]
+        step: Any = getattr(self.network, "step")  # noqa: B009 (networks without memory have none)
+        parts = [slice(i, i + 1) for i in range(len(rows))] if apart else [slice(None)]
+        found = [[one.copy() for one in step(rows[at], state[at], starts[at])] for at in parts]
+        outputs: np.ndarray = np.concatenate([one for one, _ in found])
+        after: np.ndarray = np.concatenate([one for _, one in found])
+        self.memory, self.fresh = after.reshape(*shape, -1), np.zeros(shape, bool)
+        return outputs
 
     def _check_masks(self, masks: np.ndarray | None, matches: int, cars: int) -> None:
         """Raise ValueError unless there are masks `(matches, cars, choices)` for a policy of choices."""

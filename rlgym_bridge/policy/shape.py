@@ -10,14 +10,17 @@ import numpy as np
 
 from rlgym_bridge.policy.symmetry import Mirror
 
-PERCEPTRON, ATTENTION = "perceptron", "attention"
-NETWORKS: Final = (PERCEPTRON, ATTENTION)
+PERCEPTRON, ATTENTION, GRU = "perceptron", "attention", "gru"
+NETWORKS: Final = (PERCEPTRON, ATTENTION, GRU)
 """Networks by name; any other one is a class of the user's own, `module:Class`."""
 
 ATTENTION_WIDTH: Final = 64
 """Numbers that `attention` keeps of each car."""
 
 ATTENTION_HEADS: Final = 4
+
+GRU_WIDTH: Final = 128
+"""Numbers that `gru` remembers of each car."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +80,7 @@ class PolicyShape:
         network: One of `NETWORKS`, or `module:Class` of the user's own.
         names: Of an observation's numbers, which `attention` needs.
         weights: Names and shapes of the tensors of a network that is no perceptron.
+        state_size: Numbers that the network remembers of each car; 0 without memory.
     """
 
     obs_size: int
@@ -91,6 +95,7 @@ class PolicyShape:
     network: str = PERCEPTRON
     names: tuple[str, ...] | None = field(default=None, compare=False)
     weights: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    state_size: int = 0
 
     @property
     def is_own(self) -> bool:

@@ -20,6 +20,8 @@ from rlgym_bridge.policy.shape import (
     ATTENTION,
     ATTENTION_HEADS,
     ATTENTION_WIDTH,
+    GRU,
+    GRU_WIDTH,
     PERCEPTRON,
     PlayerPlaces,
     PolicyShape,
@@ -45,7 +47,30 @@ _ACTIVATIONS: Final[Mapping[str, Callable[[Tensor], Tensor]]] = {
 """The functions of `activations.ACTIVATIONS` in torch."""
 
 
-class Perceptron(nn.Module):
+class SteppingNetwork(nn.Module):
+    """A network that may remember something of each row from step to step.
+
+    Attributes:
+        state_size: Numbers that it remembers; 0 without memory.
+    """
+
+    state_size: int = 0
+
+    def step(self, inputs: Tensor, state: Tensor, starts: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the outputs and the memory after a step.
+
+        Args:
+            inputs: `(rows, inputs)` float32.
+            state: `(rows, state_size)` float32, 0 where an episode begins.
+            starts: `(rows,)` bool, whether an episode begins.
+
+        Returns:
+            `(rows, outputs)` and `(rows, state_size)` float32.
+        """
+        return self(inputs), state
+
+
+class Perceptron(SteppingNetwork):
     """Linear layers with an activation between them; parameters are named as in a policy folder.
 
     Args:
@@ -132,7 +157,37 @@ class PlayerAttention(Perceptron):
         return super().forward(torch.cat((own, self.mix(seen)), 1))
 
 
-class OwnNetwork(nn.Module):
+class GruPerceptron(Perceptron):
+    """The network of `numpy_layers.GruNetwork`, to be trained.
+
+    Args:
+        inputs: Numbers of an observation.
+        outputs: Numbers that it gives.
+        layers: Widths of the hidden layers of the perceptron after the memory.
+        last_gain: As `Perceptron` takes it.
+        activation: As `Perceptron` takes it.
+        layer_norm: As `Perceptron` takes it.
+    """
+
+    def __init__(
+        self, inputs: int, outputs: int, layers: Sequence[int], last_gain: float, activation: str = "relu",
+        layer_norm: bool = False,
+    ) -> None:  # fmt: skip
+        width = GRU_WIDTH
+        super().__init__((2 * width, *layers, outputs), last_gain, activation, layer_norm)
+        self.enter, self.cell, self.state_size = nn.Linear(inputs, width), nn.GRUCell(width, width), width
+        nn.init.orthogonal_(self.enter.weight, math.sqrt(2))
+        for name, parameter in (*self.cell.named_parameters(), ("enter_bias", self.enter.bias)):
+            (nn.init.zeros_ if "bias" in name else nn.init.orthogonal_)(parameter)
+
+    def step(self, inputs: Tensor, state: Tensor, starts: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the outputs and the memory after a step; see `SteppingNetwork.step`."""
+        entered = self._activate(self.enter(inputs))
+        after: Tensor = self.cell(entered, state).float()
+        return super().forward(torch.cat((entered, after), 1)), after
+
+
+class OwnNetwork(SteppingNetwork):
     """A network of the user's own, whose tensors are named `net.*`.
 
     Args:
@@ -151,18 +206,26 @@ class OwnNetwork(nn.Module):
             raise ValueError(f"network is {path}, which is {kind!r}, expected a class of torch.nn.Module")
         try:
             self.net: nn.Module = kind(inputs, outputs)
+            self.state_size = int(getattr(self.net, "state_size", 0))
+            zeros = torch.zeros(2, inputs), torch.zeros(2, self.state_size), torch.ones(2, dtype=torch.bool)
             with torch.no_grad():
-                found = self.net(torch.zeros(2, inputs))
+                found, state = self._call(*zeros)
         except Exception as error:  # whatever the user's code raises
             raise ValueError(
                 f"network is {path}, which cannot be made or called: {describe_error(error)}; expected "
-                f"{path.partition(':')[2]}({inputs}, {outputs}), which takes (rows, {inputs}) float32"
+                f"{path.partition(':')[2]}({inputs}, {outputs}), which takes (rows, {inputs}) float32; with "
+                "state_size above 0 state and starts, too, and gives outputs and state"
             ) from error
         if not isinstance(found, Tensor) or found.shape != (2, outputs):
             what = tuple(found.shape) if isinstance(found, Tensor) else type(found).__name__
             raise ValueError(
                 f"network is {path}, which gives {what} for observations (2, {inputs}), expected a tensor "
                 f"(2, {outputs})"
+            )
+        if self.state_size and (not isinstance(state, Tensor) or state.shape != (2, self.state_size)):
+            raise ValueError(
+                f"network is {path}, which gives no state (2, {self.state_size}) for 2 rows, expected one of "
+                "its state_size"
             )
         whole = [name for name, value in self.net.state_dict().items() if not value.is_floating_point()]
         if whole:
@@ -171,8 +234,19 @@ class OwnNetwork(nn.Module):
                 "floating point: LayerNorm in place of BatchNorm"
             )
 
+    def _call(self, inputs: Tensor, state: Tensor, starts: Tensor) -> tuple[Any, Any]:
+        if not self.state_size:
+            return self.net(inputs), state
+        outputs, after = self.net(inputs, state, starts)
+        return outputs, after
+
+    def step(self, inputs: Tensor, state: Tensor, starts: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the outputs and the memory after a step; see `SteppingNetwork.step`."""
+        outputs, after = self._call(inputs, state, starts)
+        return outputs.float(), after.float()
+
     def forward(self, inputs: Tensor) -> Tensor:
-        """Return `(rows, outputs)` for `(rows, inputs)`."""
+        """Return `(rows, outputs)` for `(rows, inputs)`, without memory."""
         outputs: Tensor = self.net(inputs)
         return outputs.float()
 
@@ -189,6 +263,7 @@ class OwnInference:
 
     Attributes:
         inputs, outputs: As given.
+        state_size: Numbers remembered; 0 without memory.
 
     Raises:
         ValueError: The weights are not those of the class.
@@ -198,6 +273,7 @@ class OwnInference:
         self, path: str, kind: Any, weights: Mapping[str, np.ndarray], inputs: int, outputs: int
     ) -> None:
         self._network, self.inputs, self.outputs = OwnNetwork(path, kind, inputs, outputs), inputs, outputs
+        self.state_size = self._network.state_size
         expected = {name: tuple(value.shape) for name, value in self._network.state_dict().items()}
         there = {name: tuple(value.shape) for name, value in weights.items()}
         if expected != there:
@@ -215,12 +291,20 @@ class OwnInference:
             outputs: np.ndarray = self._network(torch.from_numpy(inputs)).numpy()
         return outputs
 
+    def step(
+        self, inputs: np.ndarray, state: np.ndarray, starts: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the outputs and the memory after a step, as `numpy_layers.GruNetwork.step` does."""
+        with torch.no_grad():
+            outputs, after = self._network.step(*map(torch.from_numpy, (inputs, state, starts)))
+        return outputs.numpy(), after.numpy()
+
     def row_by_row(self, inputs: np.ndarray) -> np.ndarray:
         """Return the outputs, each row's as it would be alone."""
         return np.concatenate([self(inputs[i : i + 1]) for i in range(len(inputs))])
 
 
-class ActingNetwork(nn.Module):
+class ActingNetwork(SteppingNetwork):
     """A network and a distribution of actions over its outputs.
 
     A gaussian's deviations are parameters of their own, the same for all observations.
@@ -252,7 +336,13 @@ class ActingNetwork(nn.Module):
             `(rows,)` each, in nats: logarithms of probabilities (of densities for a gaussian); entropies; and
             what `divergence_from_uniform` returns.
         """
-        outputs = self(obs).float()
+        return self.evaluate_outputs(self(obs), actions, masks)
+
+    def evaluate_outputs(
+        self, outputs: Tensor, actions: Tensor, masks: Tensor | None = None
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Return what `evaluate_actions` does, for outputs `(rows, outputs)` of the network."""
+        outputs = outputs.float()
         if self.shape.distribution == "gaussian":
             normal = self._normal(outputs)
             densities = normal.log_prob(actions).sum(1)
@@ -269,7 +359,11 @@ class ActingNetwork(nn.Module):
 
     def log_probs(self, obs: Tensor, actions: Tensor, masks: Tensor | None = None) -> Tensor:
         """Return the log-probabilities of actions, `(rows,)`; arguments are those of `evaluate_actions`."""
-        outputs = self(obs).float()
+        return self.log_probs_of(self(obs), actions, masks)
+
+    def log_probs_of(self, outputs: Tensor, actions: Tensor, masks: Tensor | None = None) -> Tensor:
+        """Return what `log_probs` does, for outputs `(rows, outputs)` of the network."""
+        outputs = outputs.float()
         if self.shape.distribution == "gaussian":
             densities: Tensor = self._normal(outputs).log_prob(actions)
             return densities.sum(1)
@@ -324,7 +418,7 @@ class PolicyNetwork(ActingNetwork, Perceptron):
         self.take_shape(shape)
 
 
-class ValueNetwork(nn.Module):
+class ValueNetwork(SteppingNetwork):
     """A network that estimates the return, the rewards to come."""
 
     def values(self, obs: Tensor) -> Tensor:
@@ -355,6 +449,14 @@ class _AttentionPolicy(ActingNetwork, PlayerAttention):
 
 class _AttentionCritic(ValueNetwork, PlayerAttention):
     """Attention that estimates returns."""
+
+
+class _GruPolicy(ActingNetwork, GruPerceptron):
+    """A perceptron with memory that acts."""
+
+
+class _GruCritic(ValueNetwork, GruPerceptron):
+    """A perceptron with memory that estimates returns."""
 
 
 class _OwnPolicy(ActingNetwork, OwnNetwork):
@@ -389,11 +491,15 @@ def make_networks(
         places = PlayerPlaces.of(shape.names)
         policy = _AttentionPolicy(places, shape.outputs, shape.layers, _POLICY_GAIN, *kind)
         critic = _AttentionCritic(places, 1, critic_layers, 1.0, *kind)
+    elif shape.network == GRU:
+        policy = _GruPolicy(shape.obs_size, shape.outputs, shape.layers, _POLICY_GAIN, *kind)
+        critic = _GruCritic(shape.obs_size, 1, critic_layers, 1.0, *kind)
     else:
         network = import_named(shape.network, None)
         policy = _OwnPolicy(shape.network, network, shape.obs_size, shape.outputs)
         critic = _OwnCritic(shape.network, network, shape.obs_size, 1)
     policy.take_shape(shape)
     found = policy.state_dict().items()
-    policy.shape = replace(shape, weights=tuple((name, tuple(value.shape)) for name, value in found))
+    weights = tuple((name, tuple(value.shape)) for name, value in found)
+    policy.shape = replace(shape, weights=weights, state_size=policy.state_size)
     return policy.shape, policy, critic

@@ -94,6 +94,8 @@ class SelfPlayMatches:
         step: Step = self._env.step(actions)
         if times is not None and not self._counts_times:
             times.end("environment")
+        for rival in self._rivals:
+            rival.forget(step.terminated | step.truncated)
         for name, sides in self._sides.items():
             scored = self._env.scored * sides
             self._goals[f"{name}_goals"] += np.count_nonzero(scored > 0)

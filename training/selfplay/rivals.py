@@ -16,6 +16,7 @@ from rlgym_bridge.components.player_spec import PlayerSpec
 from rlgym_bridge.components.spec import TRUSTED, UntrustedModuleError
 from rlgym_bridge.policy.files import MANIFEST_FILE, policy_path
 from rlgym_bridge.policy.load_player import load_player
+from rlgym_bridge.policy.numpy_network import NetworkPolicy
 from rlgym_bridge.policy.run_modules import RUN_FILE, run_modules
 from rlgym_bridge.policy.shape import explain_misfit
 from rlgym_bridge.state import MatchState
@@ -129,6 +130,12 @@ class Rival:
         self._seed = seed
         for number, (policy, _, seats) in enumerate(self._places):
             policy.reset(seats, 2 * seed + number)
+
+    def forget(self, ended: np.ndarray) -> None:
+        """Let a policy with memory begin episodes in matches, `(matches,)` bool."""
+        for policy, matches, _ in self._places:
+            if isinstance(policy, NetworkPolicy):
+                policy.forget(ended[matches])
 
     def actions(self, state: MatchState) -> Iterator[tuple[tuple[np.ndarray, ...], np.ndarray]]:
         """Yield where it plays, an index into `(matches, cars)`, and its actions there."""
