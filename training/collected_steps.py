@@ -29,6 +29,7 @@ class CollectedSteps:
         truncated: `(K, T, L)` bool.
         final_obs: `(n, S)` float32, of the n truncated ones in order.
         masks: `(K, T, L, choices)` bool, what was allowed; None where nothing was forbidden.
+        teacher: `(K, T, L, choices)` float32, how likely the teacher is to choose each; None without one.
         starts: `(K, T, L)` bool, whether an episode begins with a step; None for a policy without memory.
         states: `(K, T / sequence_length, L, numbers)` float32, its memory before each piece, or None.
     """
@@ -41,6 +42,7 @@ class CollectedSteps:
     truncated: np.ndarray
     final_obs: np.ndarray
     masks: np.ndarray | None = None
+    teacher: np.ndarray | None = None
     starts: np.ndarray | None = None
     states: np.ndarray | None = None
 
@@ -58,12 +60,13 @@ class CollectedSteps:
         learned = learner.learned  # (C,) bool
         _check_rewards(learner.settings, rollouts["rewards"])
         cut = rollouts["truncated"] & learned  # (K, T, C) bool
-        obs, actions, final_obs, masks = _as_shown(
+        obs, actions, final_obs, masks, teacher = _as_shown(
             learner.shape.mirror,
             rollouts["obs"][:, :, learned],
             rollouts["actions"][:, :, learned],
             rollouts["final_obs"][cut],
             rollouts["masks"][:, :, learned] if learner.shape.masked else None,
+            rollouts["teacher"][:, :, learned] if learner.teacher_weight() else None,
         )
         return cls(
             obs=obs,
@@ -74,6 +77,7 @@ class CollectedSteps:
             truncated=cut[:, :, learned],
             final_obs=final_obs,
             masks=masks,
+            teacher=teacher,
             **{name: rollouts[name][:, :, learned] for name in MEMORY if learner.shape.state_size},
         )
 
@@ -85,17 +89,19 @@ class CollectedSteps:
 
 def _as_shown(
     mirror: Mirror | None, obs: np.ndarray, actions: np.ndarray, final_obs: np.ndarray,
-    masks: np.ndarray | None,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray | None]:  # fmt: skip
+    masks: np.ndarray | None, teacher: np.ndarray | None,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray | None, np.ndarray | None]:  # fmt: skip
     """Return all of them as the network sees and chooses, see `CollectedSteps`."""
     if mirror is None:
-        return obs, actions, final_obs, masks
+        return obs, actions, final_obs, masks, teacher
     where = mirror.applies(obs)  # (K, T + 1, L) bool
+    chosen = where[:, :-1]
     return (
         mirror.show(obs, where),
-        mirror.exchange(actions, where[:, :-1]),
+        mirror.exchange(actions, chosen),
         mirror.show(final_obs, mirror.applies(final_obs)),
-        None if masks is None else mirror.exchange_masks(masks, where[:, :-1]),
+        None if masks is None else mirror.exchange_masks(masks, chosen),
+        None if teacher is None else mirror.exchange_masks(teacher, chosen),
     )
 
 

@@ -89,14 +89,15 @@ class Collectors:
         self.begin(seed, snapshot)
         return self.finish()
 
-    def begin(self, seed: tuple[int, ...], snapshot: int) -> None:
+    def begin(self, seed: tuple[int, ...], snapshot: int, teach: bool = False) -> None:
         """Let all collectors play the next steps; until `finish` the shared arrays are theirs.
 
         Args:
             seed: Of the sampled actions.
             snapshot: Row of `policies` that the snapshots' seats play.
+            teach: Whether the teacher's probabilities are written, too.
         """
-        self._send("collect", [(seed, snapshot)] * self.count)
+        self._send("collect", [(seed, snapshot, teach)] * self.count)
 
     def finish(self) -> Counter[str]:
         """Wait until the shared arrays hold the steps that `begin` was for.
@@ -246,9 +247,11 @@ class _Collector:
         self._returns[:] = 0
         self._memory.restart()
 
-    def collect(self, argument: tuple[tuple[int, ...], int]) -> tuple[dict[str, float], dict[str, float]]:
+    def collect(
+        self, argument: tuple[tuple[int, ...], int, bool]
+    ) -> tuple[dict[str, float], dict[str, float]]:
         """Play the steps of one rollout; return what was counted, and `seconds`."""
-        (seed, row), rows, obs = argument, self._rows, self._obs
+        (seed, row, teach), rows, obs = argument, self._rows, self._obs
         policy = unpack(self._shape, self._policies[0], (*seed, self._index))
         snapshot = unpack(self._shape, self._policies[row], (*seed, self._index, 1))
         counts = {"episode_reward": 0.0, "finished_cars": 0.0}
@@ -262,6 +265,8 @@ class _Collector:
             actions, rows["log_probs"][step] = self._memory.decide(policy, snapshot, obs, masks)
             if masks is not None:
                 rows["masks"][step] = masks
+            if teach:
+                rows["teacher"][step] = self._env.teach()
             clock.end("inference")
             self._env.time_parts(parts if step in timed else None)
             obs, rewards, terminated, truncated, final_obs = self._env.step(actions)

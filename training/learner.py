@@ -28,6 +28,7 @@ from rlgym_bridge.training.selfplay.policy_rows import pack
 from rlgym_bridge.training.selfplay.rivals import check_rivals
 from rlgym_bridge.training.selfplay.sides import learned_cars
 from rlgym_bridge.training.selfplay.snapshots import Snapshots
+from rlgym_bridge.training.selfplay.teacher import check_teacher
 from rlgym_bridge.training.settings import SettingsError, TrainingSettings
 from rlgym_bridge.training.team_sizes import name_sizes
 from rlgym_bridge.training.usable_cores import count_usable_cores
@@ -122,6 +123,7 @@ class PPOLearner:
         self.modules = self._task.modules()
         read_own_sources(self.modules, hold=True)
         check_rivals(settings, self._task)
+        check_teacher(settings, self._task)
         self.steps = 0
         self.scale = RunningScale.of_size(self.shape.obs_size)
         self.return_scale = RunningScale.of_size(1)
@@ -248,6 +250,13 @@ class PPOLearner:
             group["capturable"] = self.recorded is not None
             rate = float(group["lr"])
             group["lr"] = rate if self.recorded is None else torch.tensor(rate, device=self.device)
+
+    def teacher_weight(self, steps: int | None = None) -> float:
+        """Return the weight of the teacher in the loss; `steps` as `random` takes it."""
+        settings, at = self.settings, self.steps if steps is None else steps
+        if not settings.teacher or at >= settings.teacher_steps:
+            return 0.0
+        return settings.teacher_coefficient * (1 - at / settings.teacher_steps)
 
     @property
     def critic_learns_alone(self) -> bool:

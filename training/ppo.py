@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from types import TracebackType
-from typing import Final, Self
+from typing import Any, Final, Self
 
 import numpy as np
 import torch
@@ -126,7 +126,8 @@ class Local:
         learner, policies = self._learner, self._collectors.arrays["policies"]
         policies[0] = learner.packed()
         policies[1 : 1 + len(learner.snapshots.rows)] = learner.snapshots.rows
-        self._collectors.begin((learner.settings.seed, steps, ACTIONS), 1 + older)
+        teach = learner.teacher_weight(steps) > 0
+        self._collectors.begin((learner.settings.seed, steps, ACTIONS), 1 + older, teach)
         self._playing = True
 
     def _begin_next(self, steps: int) -> None:
@@ -141,6 +142,13 @@ class Local:
 
     def bring(self) -> None:
         """Do nothing: what was learned is in the learner."""
+
+
+ARRAYS: Final = (
+    "shown", "rows", "actions", "log_probs", "advantages", "returns", "values", "masks", "teacher",
+    "teacher_weight",
+)  # fmt: skip
+"""Arrays of a batch; some batches lack the last ones."""
 
 
 @dataclass(frozen=True)
@@ -158,6 +166,8 @@ class Batch:
         values: `(B,)` float32, the critic's before the iteration.
         explained: Share of the returns' variance that the critic knew.
         masks: `(B, choices)` bool, what was allowed; None where nothing was forbidden.
+        teacher: `(B, choices)` float32, how likely the teacher is to choose each; None without one.
+        teacher_weight: `()` float32, of the divergence from it in the loss; None without one.
         pieces: Of networks with memory: the steps stand piece by piece, and minibatches are of whole pieces.
     """
 
@@ -170,6 +180,8 @@ class Batch:
     values: Tensor
     explained: float
     masks: Tensor | None = None
+    teacher: Tensor | None = None
+    teacher_weight: Tensor | None = None
     pieces: SequencePieces | None = None
 
     @property
@@ -178,19 +190,14 @@ class Batch:
         return 1 if self.pieces is None else self.pieces.length
 
     def tensors(self) -> list[Tensor]:
-        """Return all arrays, in the order above."""
-        masks = [] if self.masks is None else [self.masks]
-        return [
-            self.shown, self.rows, self.actions, self.log_probs, self.advantages, self.returns, self.values,
-            *masks,
-        ]  # fmt: skip
+        """Return all arrays that are there."""
+        return [one for name in ARRAYS if (one := getattr(self, name)) is not None]
 
     def at(self, tensors: Sequence[Tensor]) -> "Batch":
-        """Return the same batch with its arrays, in the order above and of their shapes, elsewhere."""
-        shown, rows, actions, log_probs, advantages, returns, values, *masks = tensors
-        kept = masks[0] if masks else None
-        arrays = (shown, rows, actions, log_probs, advantages, returns, values)
-        return Batch(*arrays, self.explained, kept, self.pieces)
+        """Return the same batch with its arrays, in the order of `tensors` and of their shapes, elsewhere."""
+        names = [name for name in ARRAYS if getattr(self, name) is not None]
+        arrays: dict[str, Any] = dict(zip(names, tensors, strict=True))
+        return replace(self, **arrays)
 
     def masks_at(self, part: Tensor) -> Tensor | None:
         """Return the masks of some rows `(n,)` int64 of the batch."""
@@ -239,11 +246,14 @@ def batch_of(learner: PPOLearner, collected: CollectedSteps) -> Batch:
     rows, actions, played = map(arranged, (numbers, collected.actions, collected.log_probs))
     masks = None if collected.masks is None else arranged(collected.masks)  # (B, choices) bool
     learner.take_in(seen[:, :-1].reshape(-1, seen.shape[-1]))
+    weight = torch.tensor(learner.teacher_weight(), device=learner.device)
     if settings.standardize_returns:
         learner.return_scale.update(returns.reshape(-1, 1) * deviation)
     batch = Batch(
         shown.flatten(0, 2), rows, actions, played, arranged(normalised), arranged(returns), arranged(values),
         explained=1 - float(estimates.var()) / max(float(returns.var()), 1e-12), masks=masks, pieces=pieces,
+        teacher=None if collected.teacher is None else arranged(collected.teacher),
+        teacher_weight=None if collected.teacher is None else weight,
     )  # fmt: skip
     return _decoupled(learner, batch)
 
@@ -330,6 +340,8 @@ def improve(learner: PPOLearner, batch: Batch) -> dict[str, float]:
         stats["critic_learning_rate"] = critic_rate
     if settings.target_kl:
         stats["epochs_taken"] = taken / size
+    if batch.teacher is not None:
+        stats["teacher_kl"] = teacher_divergence(learner, batch)
     if settings.standardize_returns:
         stats["return_deviation"] = learner.return_deviation()
     return stats
@@ -349,6 +361,25 @@ def _stats_of(learner: PPOLearner, found: Sequence[tuple[str, Tensor]], rows: in
             learner.check_norms(length, where)
     policy, critic = np.mean(lengths, 0).tolist()
     return dict(zip(SUMMED, means, strict=True)) | {"policy_gradient": policy, "critic_gradient": critic}
+
+
+def teacher_divergence(learner: PPOLearner, batch: Batch) -> float:
+    """Return the mean KL(teacher || policy) over a batch, in nats."""
+    policy, pieces = learner.policy, batch.pieces
+
+    @torch.no_grad()
+    def divergence_of(part: Tensor) -> Tensor:
+        at = part if pieces is None else pieces.rows(part)
+        shown = batch.shown.index_select(0, batch.rows.index_select(0, at))
+        assert batch.teacher is not None  # the caller has checked it
+        targets = batch.teacher.index_select(0, at)
+        with learner.precision():
+            outputs = policy(shown) if pieces is None else pieces.act(policy, shown, part)
+        return policy.divergence_from(outputs, targets, batch.masks_at(at))
+
+    count = len(batch.rows) // batch.piece_length
+    every = learner.in_parts(divergence_of, torch.arange(count, device=learner.device))
+    return float(torch.cat(every).mean())
 
 
 def take_step(learner: PPOLearner, batch: Batch, minibatch: Tensor, where: str) -> Tensor:
@@ -390,7 +421,7 @@ def gradients_of(learner: PPOLearner, batch: Batch, part: Tensor, rows: int) -> 
     every = (batch.actions, batch.log_probs, batch.advantages, batch.returns)
     actions, before, advantages, returns = (one.index_select(0, at) for one in every)
     masks = batch.masks_at(at)
-    if learner.backpropagation is not None:
+    if learner.backpropagation is not None and batch.teacher is None:
         return learner.backpropagation.gradients(shown, actions, before, advantages, returns, rows, masks)
     with learner.precision():
         policy, critic = learner.policy, learner.critic
@@ -405,6 +436,9 @@ def gradients_of(learner: PPOLearner, batch: Batch, part: Tensor, rows: int) -> 
             value_loss, values, batch.values.index_select(0, at), returns, settings.value_clip
         )
     loss = policy_loss + value_loss - settings.entropy_coefficient * entropies  # (n,)
+    if batch.teacher is not None and batch.teacher_weight is not None:
+        targets = batch.teacher.index_select(0, at)
+        loss = loss + batch.teacher_weight * policy.divergence_from(outputs, targets, masks)
     if settings.uniform_coefficient:
         loss = loss + settings.uniform_coefficient * from_uniform
     gradients = torch.autograd.grad(loss.sum() / rows, learner.parameters)

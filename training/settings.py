@@ -77,6 +77,16 @@ class TrainingSettings:
         Count, about("agent steps at the beginning of a run with start_from in which only the critic learns")
     ] = 300_000
 
+    teacher: Annotated[
+        str, about("policy folder, or folder of a run, whose policy this one imitates at first")
+    ] = ""
+    teacher_coefficient: Annotated[
+        NotNegative, about("weight of KL(teacher || policy) in the loss at step 0")
+    ] = 1.0
+    teacher_steps: Annotated[Count, about("agent steps by which that weight has faded to 0, evenly")] = (
+        20_000_000
+    )
+
     team_sizes: Annotated[
         tuple[Any, ...],
         about(

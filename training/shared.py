@@ -94,6 +94,8 @@ def rollout_layout(settings: TrainingSettings, collectors: int, policy: PolicySh
         "truncated": (cars, "bool"),
         **({"masks": ((*cars, policy.outputs), "bool")} if policy.masked else {}),
         **(_memory_layout(settings, collectors, policy) if policy.state_size else {}),
+        # Written only while the teacher's weight is above 0.
+        **({"teacher": ((*cars, policy.outputs), "float32")} if settings.teacher else {}),
         # Written only where an episode was truncated.
         "final_obs": ((*cars, policy.obs_size), "float32"),
     }

@@ -231,6 +231,55 @@ class NetworkPolicy:
         self, obs: np.ndarray | None, masks: np.ndarray | None
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return actions; outputs `(rows, n)` of the network, -inf where masks forbid, and choices."""
+        found, mirrored, apart = self._evaluate(obs, masks)
+        matches, cars = found.shape[:2]
+        outputs = found.reshape(matches * cars, -1)
+        if apart and self.selection == "sample":
+            chosen = self._choose_car_by_car(outputs)
+        else:
+            chosen = self._choose(outputs, self._rng)
+        actions = chosen
+        if self._mirror is not None and mirrored is not None:
+            actions = self._mirror.exchange(chosen, mirrored)
+        shape = (matches, cars) if self.distribution == "categorical" else (matches, cars, -1)
+        return actions.reshape(shape), outputs, chosen
+
+    def probabilities(self, obs: np.ndarray | None, masks: np.ndarray | None = None) -> np.ndarray:
+        """Return how likely each choice is, and remember as `act` does; nothing is drawn.
+
+        Args:
+            obs: As `act` takes them.
+            masks: As `act` takes them.
+
+        Returns:
+            `(matches, cars, choices)` float32; those of several decisions stand one after another.
+
+        Raises:
+            ValueError: As `act` raises it, or the policy is a gaussian.
+        """
+        if self.distribution.endswith("gaussian"):
+            raise ValueError(f"a {self.distribution} policy has no choices, expected discrete actions")
+        outputs, mirrored, _ = self._evaluate(obs, masks)
+        found = np.empty_like(outputs)
+        ends = np.cumsum(self.sizes)
+        for start, end in zip(ends - self.sizes, ends, strict=True):
+            part = outputs[..., start:end]
+            part = np.exp(part - part.max(-1, keepdims=True))
+            found[..., start:end] = part / part.sum(-1, keepdims=True)
+        if self._mirror is not None and mirrored is not None:
+            found = self._mirror.exchange_masks(found, mirrored.reshape(found.shape[:2]))
+        return found
+
+    def _evaluate(
+        self, obs: np.ndarray | None, masks: np.ndarray | None
+    ) -> tuple[np.ndarray, np.ndarray | None, bool]:
+        """Return the network's outputs, -inf where masks forbid a choice.
+
+        Returns:
+            `(matches, cars, outputs)` float32; which rows are mirrored, `(matches * cars,)` bool, or
+            None; and whether each row was computed alone.
+        """
+        mirrored = None
         if obs is None or obs.ndim != 3 or obs.shape[2] != self.obs_size:
             shape = None if obs is None else obs.shape
             raise ValueError(f"observations have shape {shape}, expected (matches, cars, {self.obs_size})")
@@ -258,16 +307,10 @@ class NetworkPolicy:
             raise ValueError("the network gave a number that is not finite: its weights are too large")
         if masks is not None:
             allowed = masks.reshape(matches * cars, -1)
-            if self._mirror is not None:
+            if self._mirror is not None and mirrored is not None:
                 allowed = self._mirror.exchange_masks(allowed, mirrored)
             outputs = np.where(allowed, outputs, np.float32(-np.inf))
-        if apart and self.selection == "sample":
-            chosen = self._choose_car_by_car(outputs)
-        else:
-            chosen = self._choose(outputs, self._rng)
-        actions = chosen if self._mirror is None else self._mirror.exchange(chosen, mirrored)
-        shape = (matches, cars) if self.distribution == "categorical" else (matches, cars, -1)
-        return actions.reshape(shape), outputs, chosen
+        return outputs.reshape(matches, cars, -1), mirrored, apart
 
     def _log_probs(self, outputs: np.ndarray, chosen: np.ndarray) -> np.ndarray:
         """Return the log-probabilities of choices, `(rows,)` float32."""

@@ -400,6 +400,26 @@ class ActingNetwork(SteppingNetwork):
             found = found + logits.logsumexp(1) - mean - count.log()
         return found
 
+    def divergence_from(self, outputs: Tensor, targets: Tensor, masks: Tensor | None = None) -> Tensor:
+        """Return KL(targets || policy) in nats, `(rows,)` float32, over the allowed choices.
+
+        Args:
+            outputs: `(rows, outputs)` of the network.
+            targets: `(rows, outputs)` float32, probabilities.
+            masks: As `evaluate_actions` takes them. A row whose targets are all forbidden counts 0.
+        """
+        outputs = outputs.float()
+        if masks is not None:
+            outputs, targets = outputs.masked_fill(~masks, FORBIDDEN), targets * masks
+        found = outputs.new_zeros(len(outputs))
+        for logits, wanted in zip(
+            *(one.split(self.shape.sizes, 1) for one in (outputs, targets)), strict=True
+        ):
+            likely = wanted / wanted.sum(1, keepdim=True).clamp_min(1e-12)
+            logs = torch.log_softmax(logits, 1)
+            found = found + (torch.xlogy(likely, likely) - likely * logs).sum(1)
+        return found
+
     def arrays(self) -> dict[str, np.ndarray]:
         """Return the parameters by their names in a policy folder."""
         return {name: value.cpu().numpy() for name, value in self.state_dict().items()}

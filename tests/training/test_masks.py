@@ -215,7 +215,7 @@ def collected_rows(learner: PPOLearner) -> dict[str, np.ndarray]:
     arrays["policies"][0] = arrays["policies"][1] = learner.packed()
     collector = _Collector(learner.settings, learner.shape, 0, arrays)
     collector.restart(5)
-    collector.collect(((0, 0), 1))
+    collector.collect(((0, 0), 1, False))
     rows = {name: arrays[name].copy() for name in ("actions", "masks", "obs", "log_probs")}
     arrays.close()
     return rows

@@ -76,7 +76,7 @@ def collect(learner: PPOLearner, rollouts: int) -> list[dict[str, np.ndarray]]:
     collector.restart(5)
     found = []
     for number in range(rollouts):
-        collector.collect(((0, number), 1))
+        collector.collect(((0, number), 1, False))
         found.append(
             {name: arrays[name].copy() for name in rollout_layout(learner.settings, 1, learner.shape)}
         )

@@ -42,7 +42,7 @@ _PATIENCE: Final = 60.0  # s without any env runner
 _PAUSE: Final = 1.0  # s
 _NOT_IN_RLLIB: Final[Mapping[str, Any]] = {
     "uniform_coefficient": 0.0, "critic_learning_rate": 0.0, "critic_learning_rate_schedule": "same",
-    "standardize_returns": False, "value_clip": 0.0, "target_kl": 0.0,
+    "standardize_returns": False, "value_clip": 0.0, "target_kl": 0.0, "teacher": "",
 }  # fmt: skip
 """Settings of learning that only the local engine has, with what the others leave them at."""
 

@@ -103,6 +103,11 @@ class MixedMatches:
                           step.final_obs.reshape(-1, self._obs_size)))  # fmt: skip
         return CarStep(*map(_joined, zip(*steps, strict=True)))
 
+    def teach(self) -> np.ndarray:
+        """Return how likely the teacher would take each action next, `(cars, actions)` float32."""
+        found = (part.teach() for part in self._parts)
+        return _joined([one.reshape(-1, one.shape[2]) for one in found])
+
     def take_counts(self) -> dict[str, float]:
         """Return the sums of `SelfPlayMatches.take_counts`."""
         total: Counter[str] = Counter()
