@@ -144,6 +144,16 @@ class TrainingSettings:
         Positive, about("older versions to draw from: an even sample of all checkpoints")
     ] = 8
 
+    ruler_every: Annotated[
+        Count, about("agent steps between ratings against chaser, charger and random; 0: none")
+    ] = 0
+    ruler: Annotated[
+        tuple[str, ...], about("policy folders to be rated against, too, which stay as they are")
+    ] = ()
+    ruler_matches: Annotated[
+        int, Meta(ge=2, le=10_000, multiple_of=2), about("matches with each of them, half from each side")
+    ] = 40
+
     network: Annotated[
         str,
         about("of policy and critic: perceptron, attention, gru (with memory), or module:Class of yours"),
