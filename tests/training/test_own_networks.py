@@ -14,9 +14,11 @@ from rlgym_bridge.policy.carried_modules import carried_names
 from rlgym_bridge.policy.folder import load_policy
 from rlgym_bridge.policy.shape import PlayerPlaces, PolicyShape
 from rlgym_bridge.policy.torch_network import make_networks
+from rlgym_bridge.project.package_bot import PackagePlan, make_bot, try_bot
 from rlgym_bridge.training.evaluate import evaluate
 from rlgym_bridge.training.learner import PPOLearner
 from rlgym_bridge.training.ppo import main
+from rlgym_bridge.training.runs.checkpoints import Checkpoints
 from rlgym_bridge.training.selfplay.policy_rows import unpack
 from rlgym_bridge.training.settings import SettingsError, check_settings
 from tests.support.policy_folders import make_module
@@ -165,3 +167,14 @@ def test_a_network_of_another_size_is_named(tmp_path: Path, monkeypatch: pytest.
     network = own_module(tmp_path, monkeypatch, "wide_nets", " + 1")
     with pytest.raises(SettingsError, match=r"gives \(2, 91\) for observations .* a tensor \(2, 90\)"):
         learner_of(tmp_path / "run", False, network=network, **STANDARD)
+
+
+def test_a_bot_with_a_network_of_its_own_is_packaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    network = own_module(tmp_path, monkeypatch, "nets_to_package")
+    learner = learner_of(tmp_path / "run", False, network=network, **STANDARD)
+    learner.steps = 8
+    folder = learner.save(Checkpoints(tmp_path / "run", 1))
+    bot = make_bot(PackagePlan(folder, "Mine", "me", ["nets_to_package"]))
+    assert {"nets_to_package.py", "policy/weights.safetensors"} <= set(bot.files)
+    assert "\ntorch==" in bot.files["requirements.txt"].decode()
+    assert try_bot(bot) > 0  # it connects, with torch
