@@ -14,13 +14,13 @@ from rlgym.api import RLGym
 from rlgym.rocket_league.state_mutators import FixedTeamSizeMutator, MutatorSequence
 
 from rlgym_bridge.cli import main as bridge
+from rlgym_bridge.components.actions import action_space
 from rlgym_bridge.components.default_obs import DefaultObs
 from rlgym_bridge.components.mutators import KickoffMutator
 from rlgym_bridge.components.rewards import GoalReward
 from rlgym_bridge.components.spec import ComponentSpec, component_factory
 from rlgym_bridge.engines.live import LiveEngine
 from rlgym_bridge.engines.sim import SimEngine
-from rlgym_bridge.policy.fingerprint import action_space
 from rlgym_bridge.policy.folder import load_policy, save_policy
 from rlgym_bridge.recording.open import open_recording
 from rlgym_bridge.training.ppo import main as train

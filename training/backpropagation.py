@@ -13,7 +13,8 @@ from typing import Final
 import torch
 from torch import Tensor
 
-from rlgym_bridge.policy.torch_network import Critic, Perceptron, PolicyNetwork
+from rlgym_bridge.policy.shape import PERCEPTRON
+from rlgym_bridge.policy.torch_network import FORBIDDEN, ActingNetwork, Perceptron, ValueNetwork
 from rlgym_bridge.training.settings import TrainingSettings
 
 _threshold_backward: Final = torch.ops.aten.threshold_backward.grad_input
@@ -30,15 +31,15 @@ class Backpropagation:
         settings: Of the run, for the coefficients of the loss.
     """
 
-    def __init__(self, policy: PolicyNetwork, critic: Critic, settings: TrainingSettings) -> None:
+    def __init__(self, policy: ActingNetwork, critic: ValueNetwork, settings: TrainingSettings) -> None:
         self._policy, self._critic, self._settings = policy, critic, settings
         self._own = threading.local()
 
     @staticmethod
-    def serves(settings: TrainingSettings, policy: PolicyNetwork) -> bool:
+    def serves(settings: TrainingSettings, policy: ActingNetwork) -> bool:
         """Return whether these networks are such ones, in float32, with a loss that is known here."""
         plain = settings.activation == "relu" and not settings.layer_norm and not settings.bfloat16
-        plain = plain and not settings.value_clip
+        plain = plain and policy.shape.network == PERCEPTRON and not settings.value_clip
         return plain and policy.shape.distribution != "gaussian"
 
     @torch.no_grad()
@@ -50,6 +51,7 @@ class Backpropagation:
         advantages: Tensor,
         returns: Tensor,
         rows: int,
+        masks: Tensor | None = None,
     ) -> tuple[list[Tensor], Tensor]:
         """Return what a part of a minibatch adds to the gradients and to the statistics.
 
@@ -60,17 +62,22 @@ class Backpropagation:
             advantages: `(n,)` float32.
             returns: `(n,)` float32, the critic's value targets.
             rows: Of the whole minibatch.
+            masks: `(n, choices)` bool, those that were allowed; None for all.
 
         Returns:
             A gradient for each parameter of policy and critic, in order; the sums of `ppo.SUMMED`, `(6,)`.
         """
         policy, critic = self._layers()
         settings, outputs = self._settings, policy.forward(shown)
+        sizes = self._policy.shape.sizes
+        if masks is not None:
+            outputs = outputs.masked_fill(~masks, FORBIDDEN)
         decisions = [
-            _Decision(logits, chosen)
-            for logits, chosen in zip(
-                outputs.split(self._policy.shape.sizes, 1),
+            _Decision(logits, chosen, allowed)
+            for logits, chosen, allowed in zip(
+                outputs.split(sizes, 1),
                 actions.view(len(shown), -1).unbind(1),
+                [None] * len(sizes) if masks is None else masks.split(sizes, 1),
                 strict=True,
             )
         ]
@@ -99,6 +106,7 @@ class Backpropagation:
     def _layers(self) -> "tuple[_Layers, _Layers]":
         """Return the layers of both networks with the memory of this thread."""
         if not hasattr(self._own, "layers"):
+            assert isinstance(self._policy, Perceptron) and isinstance(self._critic, Perceptron)
             self._own.layers = _Layers(self._policy), _Layers(self._critic)
         found: tuple[_Layers, _Layers] = self._own.layers
         return found
@@ -112,15 +120,18 @@ class _Decision:
         entropy: `(n,)`, in nats.
     """
 
-    def __init__(self, logits: Tensor, chosen: Tensor) -> None:
-        self._chosen = chosen[:, None]
+    def __init__(self, logits: Tensor, chosen: Tensor, allowed: Tensor | None = None) -> None:
+        self._chosen, self._allowed = chosen[:, None], allowed
         self._logs = torch.log_softmax(logits, 1)  # (n, choices)
         self._probs = self._logs.exp()
         self.log_prob = self._logs.gather(1, self._chosen)[:, 0]
         self.entropy = (self._probs * self._logs).sum(1).neg_()
 
     def from_uniform(self) -> Tensor:
-        """Return KL(uniform || policy) in nats, `(n,)`."""
+        """Return KL(uniform || policy) in nats, `(n,)`; uniform is over the allowed choices."""
+        if self._allowed is not None:
+            count = self._allowed.sum(1)
+            return self._logs.where(self._allowed, 0.0).sum(1).neg_() / count - count.log()
         return self._logs.mean(1).neg_() - math.log(self._logs.shape[1])
 
     def by_logits(self, by_log_prob: Tensor, entropy_weight: float, uniform_weight: float) -> Tensor:
@@ -134,7 +145,9 @@ class _Decision:
         # p * (weight * (log p + entropy) - by_log_prob + uniform weight), and by_log_prob for what was chosen
         shift = (self.entropy * entropy_weight).sub_(by_log_prob).add_(uniform_weight)
         found = torch.add(shift[:, None], self._logs, alpha=entropy_weight).mul_(self._probs)
-        if uniform_weight:
+        if uniform_weight and self._allowed is not None:
+            found -= self._allowed * (uniform_weight / self._allowed.sum(1, keepdim=True))
+        elif uniform_weight:
             found -= uniform_weight / found.shape[1]
         return found.scatter_add_(1, self._chosen, by_log_prob[:, None])
 

@@ -21,6 +21,7 @@ from typing import Any, Final, Self, cast
 import numpy as np
 
 from rlgym_bridge.components.user_errors import explain_error
+from rlgym_bridge.policy.numpy_network import NetworkPolicy
 from rlgym_bridge.policy.shape import PolicyShape
 from rlgym_bridge.sim.part_times import PartTimes
 from rlgym_bridge.sim.vector_env import without_warnings
@@ -88,14 +89,15 @@ class Collectors:
         self.begin(seed, snapshot)
         return self.finish()
 
-    def begin(self, seed: tuple[int, ...], snapshot: int) -> None:
+    def begin(self, seed: tuple[int, ...], snapshot: int, teach: bool = False) -> None:
         """Let all collectors play the next steps; until `finish` the shared arrays are theirs.
 
         Args:
             seed: Of the sampled actions.
             snapshot: Row of `policies` that the snapshots' seats play.
+            teach: Whether the teacher's probabilities are written, too.
         """
-        self._send("collect", [(seed, snapshot)] * self.count)
+        self._send("collect", [(seed, snapshot, teach)] * self.count)
 
     def finish(self) -> Counter[str]:
         """Wait until the shared arrays hold the steps that `begin` was for.
@@ -227,26 +229,29 @@ class _Collector:
         self._rows = {
             key: arrays[key][index] for key in rollout_layout(settings, 1, policy) if key != "policies"
         }
-        self._env = MixedMatches(settings, policy.obs_size)
-        self._snapshot = snapshot_cars(settings)
+        self._env = MixedMatches(settings, policy.obs_size, policy.masked)
         self._learned = learned_cars(settings)
         self._obs = np.empty(0, np.float32)  # (cars, size) of all matches, after a restart
         self._returns = np.zeros(self._learned.shape)  # of the episodes under way
+        self._memory = _Deciding(settings, policy)
         self.seconds: dict[str, float] = {}
 
     def renew(self, settings: TrainingSettings) -> None:
         """Make all matches anew by other settings, whose matches and cars are the same."""
         with without_warnings():  # the learner has given them
-            self._env = MixedMatches(settings, self._shape.obs_size)
+            self._env = MixedMatches(settings, self._shape.obs_size, self._shape.masked)
 
     def restart(self, seed: int) -> None:
         """Begin new episodes in all matches."""
         self._obs = self._env.reset(int(seed))
         self._returns[:] = 0
+        self._memory.restart()
 
-    def collect(self, argument: tuple[tuple[int, ...], int]) -> tuple[dict[str, float], dict[str, float]]:
+    def collect(
+        self, argument: tuple[tuple[int, ...], int, bool]
+    ) -> tuple[dict[str, float], dict[str, float]]:
         """Play the steps of one rollout; return what was counted, and `seconds`."""
-        (seed, row), rows, obs = argument, self._rows, self._obs
+        (seed, row, teach), rows, obs = argument, self._rows, self._obs
         policy = unpack(self._shape, self._policies[0], (*seed, self._index))
         snapshot = unpack(self._shape, self._policies[row], (*seed, self._index, 1))
         counts = {"episode_reward": 0.0, "finished_cars": 0.0}
@@ -255,11 +260,13 @@ class _Collector:
         for step in range(steps):
             rows["obs"][step] = obs
             clock.begin()
-            # The policy decides for all cars: one matrix product is cheaper than picking its cars out.
-            every = policy.act_with_log_probs(obs[:, None])
-            actions, rows["log_probs"][step] = every[0][:, 0], every[1][:, 0]
-            if self._snapshot.any():
-                actions[self._snapshot] = snapshot.act(obs[self._snapshot][:, None])[:, 0]
+            masks = self._env.masks()
+            self._memory.record(rows, step)
+            actions, rows["log_probs"][step] = self._memory.decide(policy, snapshot, obs, masks)
+            if masks is not None:
+                rows["masks"][step] = masks
+            if teach:
+                rows["teacher"][step] = self._env.teach()
             clock.end("inference")
             self._env.time_parts(parts if step in timed else None)
             obs, rewards, terminated, truncated, final_obs = self._env.step(actions)
@@ -268,6 +275,7 @@ class _Collector:
             rows["terminated"][step], rows["truncated"][step] = terminated, truncated
             self._returns += rewards
             ended = terminated | truncated
+            self._memory.end(ended)
             if ended.any():
                 rows["final_obs"][step, ended] = final_obs
                 learning = ended & self._learned
@@ -279,6 +287,64 @@ class _Collector:
         self.seconds = _parts_of_total(clock.seconds, parts.seconds, total)
         self.seconds |= {"total": total, "cpu": time.process_time() - cpu}
         return counts | self._env.take_counts(), self.seconds
+
+
+class _Deciding:
+    """Decides for the cars of all matches, and keeps what policies with memory know of each.
+
+    Args:
+        settings: Of the run.
+        shape: Of the policies.
+    """
+
+    def __init__(self, settings: TrainingSettings, shape: PolicyShape) -> None:
+        self._snapshot = snapshot_cars(settings)
+        self._remembers, self._length = shape.state_size > 0, settings.sequence_length
+        self._memory = np.zeros((len(self._snapshot), shape.state_size), np.float32)
+        self._fresh = np.ones(len(self._snapshot), bool)  # whether an episode begins
+
+    def restart(self) -> None:
+        """Begin episodes everywhere."""
+        self._memory[:], self._fresh[:] = 0, True
+
+    def end(self, ended: np.ndarray) -> None:
+        """Begin episodes of some cars, `(cars,)` bool."""
+        self._fresh = ended
+
+    def record(self, rows: Mapping[str, np.ndarray], step: int) -> None:
+        """Write what a step begins with, see `shared.rollout_layout`."""
+        if self._remembers:
+            rows["starts"][step] = self._fresh
+            if step % self._length == 0:
+                rows["states"][step // self._length] = self._memory
+
+    def decide(
+        self, policy: NetworkPolicy, snapshot: NetworkPolicy, obs: np.ndarray, masks: np.ndarray | None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return actions `(cars[, k])` and the policy's log-probabilities `(cars,)`, and remember.
+
+        The log-probabilities of the older version's cars are those of what the policy would have done.
+
+        Args:
+            policy: Decides for all cars: one matrix product is cheaper than picking its cars out.
+            snapshot: Decides for the cars of the older version.
+            obs: `(cars, size)` float32.
+            masks: `(cars, actions)` bool, or None.
+        """
+        before, older = self._memory, self._snapshot
+        seen = None if masks is None else masks[:, None]
+        if self._remembers:
+            for one, cars in ((policy, slice(None)), (snapshot, older)):
+                one.memory, one.fresh = before[cars, None], self._fresh[cars, None]
+        actions, log_probs = (one[:, 0] for one in policy.act_with_log_probs(obs[:, None], seen))
+        if policy.memory is not None:
+            self._memory = policy.memory[:, 0]
+        if older.any():
+            allowed = None if seen is None else seen[older]
+            actions[older] = snapshot.act(obs[older, None], masks=allowed)[:, 0]
+            if snapshot.memory is not None:
+                self._memory[older] = snapshot.memory[:, 0]
+        return actions, log_probs
 
 
 def _parts_of_total(whole: Mapping[str, float], timed: Mapping[str, float], total: float) -> dict[str, float]:

@@ -36,14 +36,15 @@ from rlgym_bridge.components.rewards import (
 )
 from rlgym_bridge.components.spec import ComponentSpec
 from rlgym_bridge.components.team_obs import TeamObs
+from rlgym_bridge.policy.shape import ATTENTION
 from rlgym_bridge.training.settings import TrainingSettings
 
 __all__ = ["conditions", "mutator", "obs", "parser", "reward"]
 
 
 def obs(settings: TrainingSettings) -> ComponentSpec:
-    """Return what a car sees; with several team sizes it has room for the largest team."""
-    if len(settings.sizes) == 1:
+    """Return what a car sees; with several team sizes, or attention, it has room for the largest team."""
+    if len(settings.sizes) == 1 and settings.network != ATTENTION:
         return ComponentSpec.of(RelativeObs, zero_padding=None)
     return ComponentSpec.of(TeamObs, zero_padding=max(map(max, settings.sizes)))
 

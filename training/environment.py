@@ -146,7 +146,9 @@ class Task:
     def modules(self) -> list[str]:
         """Return the names of its own module and of those that its policy folders name, without `TRUSTED`."""
         specs = [one for one in self.named().values() if isinstance(one, ComponentSpec)]
-        names = [name for spec in specs for name in spec.modules if name.partition(".")[0] not in TRUSTED]
+        network = self._whole.network.partition(":")
+        named = [*(name for spec in specs for name in spec.modules), *([network[0]] if network[1] else [])]
+        names = [name for name in named if name.partition(".")[0] not in TRUSTED]
         return list(dict.fromkeys([self.module, *names]))
 
     def obs_and_parser(self) -> Components:

@@ -14,11 +14,10 @@ from torch import Tensor, nn
 from rlgym_bridge.components.user_errors import describe_error
 from rlgym_bridge.policy.manifest import Normalisation
 from rlgym_bridge.policy.shape import PolicyShape
-from rlgym_bridge.policy.torch_network import Critic, PolicyNetwork
 from rlgym_bridge.sim.simulator import ROCKETSIM2, simulator_for
 from rlgym_bridge.training.backpropagation import Backpropagation
 from rlgym_bridge.training.environment import Task
-from rlgym_bridge.training.learner_setup import choose_device, mirror_of, probe_components
+from rlgym_bridge.training.learner_setup import choose_device, mirror_of, networks_of, probe_components
 from rlgym_bridge.training.recorded_steps import RecordedSteps
 from rlgym_bridge.training.returns import RunningScale, scaled
 from rlgym_bridge.training.runs.checkpoints import Checkpoints
@@ -29,6 +28,7 @@ from rlgym_bridge.training.selfplay.policy_rows import pack
 from rlgym_bridge.training.selfplay.rivals import check_rivals
 from rlgym_bridge.training.selfplay.sides import learned_cars
 from rlgym_bridge.training.selfplay.snapshots import Snapshots
+from rlgym_bridge.training.selfplay.teacher import check_teacher
 from rlgym_bridge.training.settings import SettingsError, TrainingSettings
 from rlgym_bridge.training.team_sizes import name_sizes
 from rlgym_bridge.training.usable_cores import count_usable_cores
@@ -75,6 +75,8 @@ class PPOLearner:
         optimizer: Of both; a group of parameters each, in this order.
         recorded: Takes gradient steps as CUDA graphs; None on a CPU.
         backpropagation: Computes gradients without autograd; None where networks or device are not for it.
+        critic_memory: `(cars, numbers)` float32, what a critic with memory remembers of the cars that are
+            learned from, at the end of the latest rollout; None where matches begin.
         learned: `(cars,)` bool, those of each collector that are learned from; cars of all matches.
         modules: Names of those that the settings and the policy name.
         steps: Agent steps learned from.
@@ -94,7 +96,9 @@ class PPOLearner:
         clip = settings.obs_clip if settings.normalise_obs else None
         kind = settings.activation, settings.layer_norm
         layers, mirror = settings.policy_layers, mirror_of(settings, built)
-        self.shape = PolicyShape(built.obs_size, *built.space, layers, clip, *kind, mirror)
+        masked = bool(built.masks)
+        network, names = settings.network, built.names[0]
+        shape = PolicyShape(built.obs_size, *built.space, layers, clip, *kind, mirror, masked, network, names)
         self.device = choose_device(settings)
         self.asynchronous = self.device.type != "cpu"
         self.overlaps = self.asynchronous if settings.overlap == "auto" else settings.overlap
@@ -104,12 +108,14 @@ class PPOLearner:
         self._pool = ThreadPoolExecutor(self._threads, "learner")
         torch.set_num_threads(1)
         torch.manual_seed(settings.seed)
-        self.policy = PolicyNetwork(self.shape).to(self.device)
-        self.critic = Critic(self.shape.obs_size, settings.critic_layers, *kind).to(self.device)
+        self.shape, self.policy, self.critic = networks_of(settings, shape, self.device)
         self.parameters = [*self.policy.parameters(), *self.critic.parameters()]
         groups = [{"params": list(one.parameters())} for one in (self.policy, self.critic)]
         self.optimizer = torch.optim.Adam(groups, settings.learning_rate, eps=ADAM_EPS, fused=True)
-        self.recorded = RecordedSteps() if self.device.type == "cuda" else None
+        # Nobody knows whether a network of a user waits for the GPU, which nothing recorded may do.
+        may_record = not self.shape.is_own and not self.shape.state_size
+        self.recorded = RecordedSteps() if self.device.type == "cuda" and may_record else None
+        self.critic_memory: Tensor | None = None
         self._ready_optimizer()
         by_hand = self.device.type == "cpu" and Backpropagation.serves(settings, self.policy)
         self.backpropagation = Backpropagation(self.policy, self.critic, settings) if by_hand else None
@@ -117,6 +123,7 @@ class PPOLearner:
         self.modules = self._task.modules()
         read_own_sources(self.modules, hold=True)
         check_rivals(settings, self._task)
+        check_teacher(settings, self._task)
         self.steps = 0
         self.scale = RunningScale.of_size(self.shape.obs_size)
         self.return_scale = RunningScale.of_size(1)
@@ -243,6 +250,13 @@ class PPOLearner:
             group["capturable"] = self.recorded is not None
             rate = float(group["lr"])
             group["lr"] = rate if self.recorded is None else torch.tensor(rate, device=self.device)
+
+    def teacher_weight(self, steps: int | None = None) -> float:
+        """Return the weight of the teacher in the loss; `steps` as `random` takes it."""
+        settings, at = self.settings, self.steps if steps is None else steps
+        if not settings.teacher or at >= settings.teacher_steps:
+            return 0.0
+        return settings.teacher_coefficient * (1 - at / settings.teacher_steps)
 
     @property
     def critic_learns_alone(self) -> bool:

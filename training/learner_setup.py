@@ -5,7 +5,9 @@ import torch
 from rlgym_bridge.components.user_errors import describe_error
 from rlgym_bridge.game import HITBOX_NAMES
 from rlgym_bridge.policy.fingerprint import Fingerprint, fingerprint
+from rlgym_bridge.policy.shape import ATTENTION, PolicyShape
 from rlgym_bridge.policy.symmetry import Mirror
+from rlgym_bridge.policy.torch_network import ActingNetwork, ValueNetwork, make_networks
 from rlgym_bridge.training.environment import Task
 from rlgym_bridge.training.settings import SettingsError, TrainingSettings
 
@@ -49,6 +51,38 @@ def mirror_of(settings: TrainingSettings, built: Fingerprint) -> Mirror | None:
         return built.mirror()
     except ValueError as error:
         raise SettingsError(f"mirror is true: {error}. Change that, or set mirror = false") from error
+
+
+def networks_of(
+    settings: TrainingSettings, shape: PolicyShape, device: torch.device
+) -> tuple[PolicyShape, ActingNetwork, ValueNetwork]:
+    """Return a run's networks, on their device, and the shape of the policy with all that they hold.
+
+    Raises:
+        SettingsError: The observation does not suit them, or a class of the user does not fit.
+    """
+    if shape.network == ATTENTION and settings.normalise_obs:
+        raise SettingsError(
+            'network is "attention" and normalise_obs true, which hides whether a car is there; expected '
+            "normalise_obs = false: TeamObs scales its numbers itself"
+        )
+    try:
+        shape, policy, critic = make_networks(shape, settings.critic_layers)
+    except ValueError as error:
+        raise SettingsError(str(error)) from error
+    if not policy.state_size and not critic.state_size:
+        return shape, policy.to(device), critic.to(device)
+    if settings.rollout_steps % settings.sequence_length:
+        raise SettingsError(
+            f"rollout_steps is {settings.rollout_steps} and sequence_length {settings.sequence_length}, "
+            "expected a multiple of it for a network with memory"
+        )
+    if settings.mirror:
+        raise SettingsError(
+            f'mirror is true and network "{settings.network}", whose memory has no mirrored form; expected '
+            "mirror = false, or a network without memory"
+        )
+    return shape, policy.to(device), critic.to(device)
 
 
 def choose_device(settings: TrainingSettings) -> torch.device:

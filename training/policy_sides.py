@@ -5,11 +5,13 @@ from typing import Any
 
 import numpy as np
 
+from rlgym_bridge.components.action_masks import act_within, find_masks
 from rlgym_bridge.components.batch_form import works_in_batches
 from rlgym_bridge.components.batching import observe
 from rlgym_bridge.components.episode import Episode
 from rlgym_bridge.components.player_spec import PlayerSpec
 from rlgym_bridge.controls import checked_rows
+from rlgym_bridge.policy.numpy_network import NetworkPolicy
 from rlgym_bridge.state import MatchState
 
 
@@ -25,12 +27,16 @@ class BatchSide:
         self._policy.reset(self._seats, seed)
 
     def begin(self, state: MatchState, matches: Sequence[int]) -> None:
-        """Begin at a kickoff: a policy that keeps something notices it for each match."""
+        """Begin at a kickoff: a policy with memory forgets what it knew of these matches."""
+        if isinstance(self._policy, NetworkPolicy):
+            self._policy.forget(matches)
 
     def rows(self, state: MatchState) -> np.ndarray:
         """Return control rows `(matches, seats, ticks, 8)`."""
         obs = None if self._obs is None else observe(self._obs, self._seats, state)
-        rows: np.ndarray = self._parser.parse_batch(self._policy.act(obs, state))
+        masks = find_masks(self._parser, state)
+        actions = act_within(self._policy, obs, state, None if masks is None else masks[:, self._seats])
+        rows: np.ndarray = self._parser.parse_batch(actions)
         if not (np.abs(rows) <= 1).all():
             for one in rows.reshape(-1, *rows.shape[2:]):
                 checked_rows(one, 1, type(self._parser).__name__)

@@ -8,10 +8,10 @@ of an observation; B = K * T * L agent steps of a batch.
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from types import TracebackType
-from typing import Final, Self
+from typing import Any, Final, Self
 
 import numpy as np
 import torch
@@ -26,6 +26,7 @@ from rlgym_bridge.training.returns import estimate_advantages
 from rlgym_bridge.training.runs.checkpoints import has_checkpoint
 from rlgym_bridge.training.runs.iteration_times import IterationTimes
 from rlgym_bridge.training.runs.run import Iteration, ReadAgain, Summary, run
+from rlgym_bridge.training.sequences import SequencePieces, by_piece, judge_steps
 from rlgym_bridge.training.settings import TrainingSettings
 
 SUMMED: Final = ("policy_loss", "value_loss", "entropy", "uniform_divergence", "kl", "clip_fraction")
@@ -80,6 +81,7 @@ class Local:
         if self._playing:  # steps of the matches before, which nobody learns from
             self._collectors.finish()
             self._playing = False
+        self._learner.critic_memory = None
         self._collectors.restart((self._learner.settings.seed, self._learner.steps, ARENAS))
 
     def renew(self, settings: TrainingSettings) -> None:
@@ -124,7 +126,8 @@ class Local:
         learner, policies = self._learner, self._collectors.arrays["policies"]
         policies[0] = learner.packed()
         policies[1 : 1 + len(learner.snapshots.rows)] = learner.snapshots.rows
-        self._collectors.begin((learner.settings.seed, steps, ACTIONS), 1 + older)
+        teach = learner.teacher_weight(steps) > 0
+        self._collectors.begin((learner.settings.seed, steps, ACTIONS), 1 + older, teach)
         self._playing = True
 
     def _begin_next(self, steps: int) -> None:
@@ -141,6 +144,13 @@ class Local:
         """Do nothing: what was learned is in the learner."""
 
 
+ARRAYS: Final = (
+    "shown", "rows", "actions", "log_probs", "advantages", "returns", "values", "masks", "teacher",
+    "teacher_weight",
+)  # fmt: skip
+"""Arrays of a batch; some batches lack the last ones."""
+
+
 @dataclass(frozen=True)
 class Batch:
     """The batch that one iteration learns from.
@@ -155,6 +165,10 @@ class Batch:
         returns: `(B,)` float32, the critic's value targets.
         values: `(B,)` float32, the critic's before the iteration.
         explained: Share of the returns' variance that the critic knew.
+        masks: `(B, choices)` bool, what was allowed; None where nothing was forbidden.
+        teacher: `(B, choices)` float32, how likely the teacher is to choose each; None without one.
+        teacher_weight: `()` float32, of the divergence from it in the loss; None without one.
+        pieces: Of networks with memory: the steps stand piece by piece, and minibatches are of whole pieces.
     """
 
     shown: Tensor
@@ -165,17 +179,29 @@ class Batch:
     returns: Tensor
     values: Tensor
     explained: float
+    masks: Tensor | None = None
+    teacher: Tensor | None = None
+    teacher_weight: Tensor | None = None
+    pieces: SequencePieces | None = None
+
+    @property
+    def piece_length(self) -> int:
+        """Steps that stay together: 1 without memory."""
+        return 1 if self.pieces is None else self.pieces.length
 
     def tensors(self) -> list[Tensor]:
-        """Return all arrays, in the order above."""
-        return [
-            self.shown, self.rows, self.actions, self.log_probs, self.advantages, self.returns, self.values,
-        ]  # fmt: skip
+        """Return all arrays that are there."""
+        return [one for name in ARRAYS if (one := getattr(self, name)) is not None]
 
     def at(self, tensors: Sequence[Tensor]) -> "Batch":
-        """Return the same batch with its arrays, in the order above and of their shapes, elsewhere."""
-        shown, rows, actions, log_probs, advantages, returns, values = tensors
-        return Batch(shown, rows, actions, log_probs, advantages, returns, values, self.explained)
+        """Return the same batch with its arrays, in the order of `tensors` and of their shapes, elsewhere."""
+        names = [name for name in ARRAYS if getattr(self, name) is not None]
+        arrays: dict[str, Any] = dict(zip(names, tensors, strict=True))
+        return replace(self, **arrays)
+
+    def masks_at(self, part: Tensor) -> Tensor | None:
+        """Return the masks of some rows `(n,)` int64 of the batch."""
+        return None if self.masks is None else self.masks.index_select(0, part)
 
 
 def batch_of(learner: PPOLearner, collected: CollectedSteps) -> Batch:
@@ -193,18 +219,15 @@ def batch_of(learner: PPOLearner, collected: CollectedSteps) -> Batch:
     if settings.standardize_returns:
         rewards = (rewards / np.float32(deviation)).clip(-_MOST_REWARD, _MOST_REWARD)
     terminated, truncated = collected.terminated, collected.truncated  # (K, T, L) bool
-    shown = learner.shown(seen).flatten(0, 2)  # (K * (T + 1) * L, S) float32
-    numbers = np.arange(len(shown)).reshape(seen.shape[:3])[:, :-1]  # (K, T, L) int64
-    rows = learner.tensor(numbers.reshape(-1))  # (B,) int64
-    actions = learner.tensor(collected.actions).flatten(0, 2)  # (B[, k])
+    shown = learner.shown(seen)  # (K, T + 1, L, S) float32
+    values, final_values, pieces = _judge(learner, collected, shown)
 
     # What an action led to is worth nothing more after a termination; after a truncation it is worth
     # what the last observation of its own episode is, not the first one of the next.
-    values = learner.values(shown).reshape(seen.shape[:3])  # (K, T + 1, L) float32
     next_values = values[:, 1:].copy()  # (K, T, L) float32
     next_values[terminated] = 0.0
     if truncated.any():
-        next_values[truncated] = learner.values(learner.shown(collected.final_obs))
+        next_values[truncated] = final_values
     values = values[:, :-1]  # (K, T, L) float32
     by_step = (a.swapaxes(0, 1) for a in (rewards, values, next_values, terminated | truncated))
     discounts = settings.gamma, settings.gae_lambda
@@ -214,26 +237,72 @@ def batch_of(learner: PPOLearner, collected: CollectedSteps) -> Batch:
     returns = estimates + values  # (K, T, L) float32
     normalised = (estimates - estimates.mean()) / (estimates.std() + 1e-8)  # (K, T, L) float32
 
-    @torch.no_grad()
-    def log_probs_of(part: Tensor) -> Tensor:
-        with learner.precision():
-            return learner.policy.log_probs(shown.index_select(0, rows[part]), actions[part])
+    def arranged(array: np.ndarray) -> Tensor:
+        """Return `(B, ...)` of `(K, T, L, ...)`, in the order of the batch."""
+        flat = array.reshape(-1, *array.shape[3:]) if pieces is None else by_piece(array, pieces.length)
+        return learner.tensor(flat)
 
-    advantages = learner.tensor(normalised.reshape(-1))  # (B,)
-    log_probs = learner.tensor(collected.log_probs.reshape(-1))  # (B,)
-    if learner.overlaps or settings.bfloat16:  # the present policy differs from what collectors computed
-        played, every = log_probs, torch.arange(len(rows), device=learner.device)
-        log_probs = torch.cat(learner.in_parts(log_probs_of, every))
-        if learner.overlaps:
-            advantages = advantages * (log_probs - played).exp().clamp(max=MOST_IMPORTANCE)
+    numbers = np.arange(shown[..., 0].numel()).reshape(seen.shape[:3])[:, :-1]  # (K, T, L) int64
+    rows, actions, played = map(arranged, (numbers, collected.actions, collected.log_probs))
+    masks = None if collected.masks is None else arranged(collected.masks)  # (B, choices) bool
     learner.take_in(seen[:, :-1].reshape(-1, seen.shape[-1]))
+    weight = torch.tensor(learner.teacher_weight(), device=learner.device)
     if settings.standardize_returns:
         learner.return_scale.update(returns.reshape(-1, 1) * deviation)
-    targets, known = (learner.tensor(one.reshape(-1)) for one in (returns, values))
-    return Batch(
-        shown, rows, actions, log_probs, advantages, targets, known,
-        explained=1 - float(estimates.var()) / max(float(returns.var()), 1e-12),
+    batch = Batch(
+        shown.flatten(0, 2), rows, actions, played, arranged(normalised), arranged(returns), arranged(values),
+        explained=1 - float(estimates.var()) / max(float(returns.var()), 1e-12), masks=masks, pieces=pieces,
+        teacher=None if collected.teacher is None else arranged(collected.teacher),
+        teacher_weight=None if collected.teacher is None else weight,
     )  # fmt: skip
+    return _decoupled(learner, batch)
+
+
+def _decoupled(learner: PPOLearner, batch: Batch) -> Batch:
+    """Return a batch with log-probabilities of the present policy, where those played may differ."""
+    if not learner.overlaps and not learner.settings.bfloat16:
+        return batch
+    policy, pieces = learner.policy, batch.pieces
+
+    @torch.no_grad()
+    def log_probs_of(part: Tensor) -> Tensor:
+        at = part if pieces is None else pieces.rows(part)
+        shown = batch.shown.index_select(0, batch.rows.index_select(0, at))
+        with learner.precision():
+            outputs = policy(shown) if pieces is None else pieces.act(policy, shown, part)
+            return policy.log_probs_of(outputs, batch.actions.index_select(0, at), batch.masks_at(at))
+
+    every = torch.arange(len(batch.rows) // batch.piece_length, device=learner.device)
+    log_probs, advantages = torch.cat(learner.in_parts(log_probs_of, every)), batch.advantages
+    if learner.overlaps:
+        advantages = advantages * (log_probs - batch.log_probs).exp().clamp(max=MOST_IMPORTANCE)
+    return replace(batch, log_probs=log_probs, advantages=advantages)
+
+
+def _judge(
+    learner: PPOLearner, collected: CollectedSteps, shown: Tensor
+) -> tuple[np.ndarray, np.ndarray, SequencePieces | None]:
+    """Return the critic's values of the steps and of final observations, and the pieces of a memory.
+
+    Args:
+        learner: Its critic judges; one with memory remembers where the rollout ends.
+        collected: The steps.
+        shown: `(K, T + 1, L, S)` float32, observations as the critic sees them.
+
+    Returns:
+        `(K, T + 1, L)` and `(n,)` float32, and None for networks without memory.
+    """
+    if collected.starts is None or collected.states is None:
+        values = learner.values(shown.flatten(0, 2)).reshape(shown.shape[:3])
+        cut = collected.truncated.any()
+        return values, learner.values(learner.shown(collected.final_obs)) if cut else np.zeros(0), None
+    length = learner.settings.sequence_length
+    both = shown, learner.shown(collected.final_obs)
+    judged = judge_steps(learner.critic, collected, both, learner.critic_memory, length, learner.in_parts)
+    learner.critic_memory = judged.memory
+    states = learner.tensor(collected.states).flatten(0, 2)  # (P, numbers)
+    starts = learner.tensor(by_piece(collected.starts, length)).unflatten(0, (-1, length))  # (P, length)
+    return judged.values, judged.final_values, SequencePieces(starts, states, judged.states)
 
 
 def improve(learner: PPOLearner, batch: Batch) -> dict[str, float]:
@@ -245,14 +314,15 @@ def improve(learner: PPOLearner, batch: Batch) -> dict[str, float]:
     settings, size = learner.settings, len(batch.rows)
     (rate, critic_rate), taken = learner.set_learning_rates(), 0
     order = torch.Generator().manual_seed(int(learner.random(ORDER).integers(2**62)))
-    minibatches = max(1, round(size / settings.minibatch))
+    count = size // batch.piece_length  # steps, or pieces of steps
+    minibatches = min(count, max(1, round(size / settings.minibatch)))
     recorded = learner.recorded
     if recorded is not None:
         batch = batch.at(recorded.keep(batch.tensors()))
     found: list[tuple[str, Tensor]] = []  # of each minibatch which one it is, and what `take_step` returns
-    shuffled = (torch.randperm(size, generator=order).to(learner.device) for _ in range(settings.epochs))
-    parts = ((epoch, *part) for epoch, rows in enumerate(shuffled)
-             for part in enumerate(rows.tensor_split(minibatches)))  # fmt: skip
+    shuffled = (torch.randperm(count, generator=order).to(learner.device) for _ in range(settings.epochs))
+    parts = ((epoch, *part) for epoch, mixed in enumerate(shuffled)
+             for part in enumerate(mixed.tensor_split(minibatches)))  # fmt: skip
     for epoch, number, minibatch in parts:
         where = f"epoch {epoch}, minibatch {number} after {learner.steps} steps"
         if recorded is None:
@@ -261,14 +331,17 @@ def improve(learner: PPOLearner, batch: Batch) -> dict[str, float]:
             step = partial(take_step, learner, batch, where=where)
             numbers = recorded.take(step, minibatch, learner.critic_learns_alone)
         found.append((where, numbers))
-        taken += len(minibatch)
-        if settings.target_kl and float(numbers[_KL]) > settings.target_kl * len(minibatch):
+        rows = len(minibatch) * batch.piece_length
+        taken += rows
+        if settings.target_kl and float(numbers[_KL]) > settings.target_kl * rows:
             break
     stats = _stats_of(learner, found, taken) | {"explained_variance": batch.explained, "learning_rate": rate}
     if settings.critic_learning_rate or settings.critic_learning_rate_schedule != "same":
         stats["critic_learning_rate"] = critic_rate
     if settings.target_kl:
         stats["epochs_taken"] = taken / size
+    if batch.teacher is not None:
+        stats["teacher_kl"] = teacher_divergence(learner, batch)
     if settings.standardize_returns:
         stats["return_deviation"] = learner.return_deviation()
     return stats
@@ -290,13 +363,32 @@ def _stats_of(learner: PPOLearner, found: Sequence[tuple[str, Tensor]], rows: in
     return dict(zip(SUMMED, means, strict=True)) | {"policy_gradient": policy, "critic_gradient": critic}
 
 
+def teacher_divergence(learner: PPOLearner, batch: Batch) -> float:
+    """Return the mean KL(teacher || policy) over a batch, in nats."""
+    policy, pieces = learner.policy, batch.pieces
+
+    @torch.no_grad()
+    def divergence_of(part: Tensor) -> Tensor:
+        at = part if pieces is None else pieces.rows(part)
+        shown = batch.shown.index_select(0, batch.rows.index_select(0, at))
+        assert batch.teacher is not None  # the caller has checked it
+        targets = batch.teacher.index_select(0, at)
+        with learner.precision():
+            outputs = policy(shown) if pieces is None else pieces.act(policy, shown, part)
+        return policy.divergence_from(outputs, targets, batch.masks_at(at))
+
+    count = len(batch.rows) // batch.piece_length
+    every = learner.in_parts(divergence_of, torch.arange(count, device=learner.device))
+    return float(torch.cat(every).mean())
+
+
 def take_step(learner: PPOLearner, batch: Batch, minibatch: Tensor, where: str) -> Tensor:
     """Take a gradient step.
 
     Args:
         learner: Its networks and its optimiser change.
         batch: Of the iteration.
-        minibatch: `(n,)` int64, rows of the batch.
+        minibatch: `(n,)` int64, rows of the batch, or its pieces.
         where: For the message of an error.
 
     Returns:
@@ -305,7 +397,8 @@ def take_step(learner: PPOLearner, batch: Batch, minibatch: Tensor, where: str) 
     Raises:
         Diverged: On a CPU, a gradient is not finite; the step was not taken.
     """
-    parts = learner.in_parts(partial(gradients_of, learner, batch, rows=len(minibatch)), minibatch)
+    rows = len(minibatch) * batch.piece_length
+    parts = learner.in_parts(partial(gradients_of, learner, batch, rows=rows), minibatch)
     norms = learner.descend(add_up([gradients for gradients, _ in parts]), where)
     return torch.cat([torch.stack([sums for _, sums in parts]).sum(0), norms])
 
@@ -316,29 +409,36 @@ def gradients_of(learner: PPOLearner, batch: Batch, part: Tensor, rows: int) -> 
     Args:
         learner: Its networks are only read.
         batch: Of the iteration.
-        part: `(n,)` int64, rows of the batch.
+        part: `(n,)` int64, rows of the batch, or its pieces.
         rows: Of the whole minibatch.
 
     Returns:
         A gradient for each of the learner's parameters; the part's sums of the statistics `SUMMED`.
     """
-    settings = learner.settings
-    shown = batch.shown.index_select(0, batch.rows.index_select(0, part))  # (n, S)
+    settings, pieces = learner.settings, batch.pieces
+    at = part if pieces is None else pieces.rows(part)
+    shown = batch.shown.index_select(0, batch.rows.index_select(0, at))  # (n, S)
     every = (batch.actions, batch.log_probs, batch.advantages, batch.returns)
-    actions, before, advantages, returns = (one.index_select(0, part) for one in every)
-    if learner.backpropagation is not None:
-        return learner.backpropagation.gradients(shown, actions, before, advantages, returns, rows)
+    actions, before, advantages, returns = (one.index_select(0, at) for one in every)
+    masks = batch.masks_at(at)
+    if learner.backpropagation is not None and batch.teacher is None:
+        return learner.backpropagation.gradients(shown, actions, before, advantages, returns, rows, masks)
     with learner.precision():
-        log_probs, entropies, from_uniform = learner.policy.evaluate_actions(shown, actions)
-        values = learner.critic.values(shown)
+        policy, critic = learner.policy, learner.critic
+        outputs = policy(shown) if pieces is None else pieces.act(policy, shown, part)
+        log_probs, entropies, from_uniform = policy.evaluate_outputs(outputs, actions, masks)
+        values = critic.values(shown) if pieces is None else pieces.values(critic, shown, part)
     change = log_probs - before
     ratios = change.exp()
     policy_loss, value_loss = losses(ratios, advantages, values, returns, settings.clip)
     if settings.value_clip:
         value_loss = clip_value_loss(
-            value_loss, values, batch.values.index_select(0, part), returns, settings.value_clip
+            value_loss, values, batch.values.index_select(0, at), returns, settings.value_clip
         )
     loss = policy_loss + value_loss - settings.entropy_coefficient * entropies  # (n,)
+    if batch.teacher is not None and batch.teacher_weight is not None:
+        targets = batch.teacher.index_select(0, at)
+        loss = loss + batch.teacher_weight * policy.divergence_from(outputs, targets, masks)
     if settings.uniform_coefficient:
         loss = loss + settings.uniform_coefficient * from_uniform
     gradients = torch.autograd.grad(loss.sum() / rows, learner.parameters)

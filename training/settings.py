@@ -11,6 +11,7 @@ from msgspec import Meta
 from rlgym_bridge.game import HITBOX_NAMES
 from rlgym_bridge.policy.activations import ACTIVATIONS
 from rlgym_bridge.policy.manifest import MOST_TICKS
+from rlgym_bridge.policy.shape import NETWORKS, PERCEPTRON
 from rlgym_bridge.sim.simulator import DEFAULT_SIMULATOR, SIMULATORS
 from rlgym_bridge.training.network_limits import Layers, check_layers
 from rlgym_bridge.training.settings_tables import DEFAULTS, PARSERS, check_own
@@ -76,6 +77,16 @@ class TrainingSettings:
         Count, about("agent steps at the beginning of a run with start_from in which only the critic learns")
     ] = 300_000
 
+    teacher: Annotated[
+        str, about("policy folder, or folder of a run, whose policy this one imitates at first")
+    ] = ""
+    teacher_coefficient: Annotated[
+        NotNegative, about("weight of KL(teacher || policy) in the loss at step 0")
+    ] = 1.0
+    teacher_steps: Annotated[Count, about("agent steps by which that weight has faded to 0, evenly")] = (
+        20_000_000
+    )
+
     team_sizes: Annotated[
         tuple[Any, ...],
         about(
@@ -133,8 +144,25 @@ class TrainingSettings:
         Positive, about("older versions to draw from: an even sample of all checkpoints")
     ] = 8
 
+    ruler_every: Annotated[
+        Count, about("agent steps between ratings against chaser, charger and random; 0: none")
+    ] = 0
+    ruler: Annotated[
+        tuple[str, ...], about("policy folders to be rated against, too, which stay as they are")
+    ] = ()
+    ruler_matches: Annotated[
+        int, Meta(ge=2, le=10_000, multiple_of=2), about("matches with each of them, half from each side")
+    ] = 40
+
+    network: Annotated[
+        str,
+        about("of policy and critic: perceptron, attention, gru (with memory), or module:Class of yours"),
+    ] = PERCEPTRON
     policy_layers: Annotated[Layers, about("widths of the policy's hidden layers")] = (256, 256)
     critic_layers: Annotated[Layers, about("widths of the critic's hidden layers")] = (256, 256)
+    sequence_length: Annotated[
+        Positive, about("steps that a network with memory is trained through; a part of rollout_steps")
+    ] = 16
     activation: Annotated[str, one_of(*ACTIVATIONS), about("between the layers of both networks")] = "relu"
     layer_norm: Annotated[bool, about("layer normalisation before each activation of both networks")] = False
     mirror: Annotated[bool, about("learn one half of the field alone, and play the other mirrored")] = False
@@ -239,6 +267,10 @@ class TrainingSettings:
         if self.env and self.components != TrainingSettings.components:
             raise SettingsError(
                 f'env is "{self.env}" and components "{self.components}", expected one of them'
+            )
+        if self.network not in NETWORKS and not re.fullmatch(r"[\w.]+:\w+", self.network):
+            raise SettingsError(
+                f"network is {show_value(self.network)}, expected {', '.join(NETWORKS)}, or module:Class"
             )
         opponents = f"snapshot_share is {self.snapshot_share}, rivals {toml_value(self.rivals)}"
         share = round(self.snapshot_share + sum(self.rivals.values()), 9)  # 0.7, 0.1 and 0.2 make 1

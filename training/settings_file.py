@@ -18,7 +18,7 @@ _GROUPS = {
     "out": "the run",
     "team_sizes": "the match",
     "collectors": "playing; a batch is collectors * matches * rollout_steps * cars, less the opponents' cars",
-    "policy_layers": "networks",
+    "network": "networks",
     "gamma": "learning",
     "checkpoint_every": "checkpoints",
     "goal": "rewards, each times its weight; see rlgym_bridge/components/rewards.py",

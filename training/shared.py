@@ -92,6 +92,20 @@ def rollout_layout(settings: TrainingSettings, collectors: int, policy: PolicySh
         "rewards": (cars, "float32"),
         "terminated": (cars, "bool"),
         "truncated": (cars, "bool"),
+        **({"masks": ((*cars, policy.outputs), "bool")} if policy.masked else {}),
+        **(_memory_layout(settings, collectors, policy) if policy.state_size else {}),
+        # Written only while the teacher's weight is above 0.
+        **({"teacher": ((*cars, policy.outputs), "float32")} if settings.teacher else {}),
         # Written only where an episode was truncated.
         "final_obs": ((*cars, policy.obs_size), "float32"),
+    }
+
+
+def _memory_layout(settings: TrainingSettings, collectors: int, policy: PolicyShape) -> Layout:
+    """Return what a policy with memory shares beside the rest."""
+    steps, cars = settings.rollout_steps, settings.cars_of_collector
+    return {
+        "starts": ((collectors, steps, cars), "bool"),  # whether an episode begins with the step
+        # The memory before each piece of `sequence_length` steps.
+        "states": ((collectors, steps // settings.sequence_length, cars, policy.state_size), "float32"),
     }

@@ -10,11 +10,11 @@ import numpy as np
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files
 from rlgym_bridge.cli.named_components import NamedComponents, add_component_options, named_components
+from rlgym_bridge.components.actions import action_space
 from rlgym_bridge.components.spec import Components, component_factory
 from rlgym_bridge.matches.lineup import show_match_command
 from rlgym_bridge.policy.activations import ACTIVATIONS
 from rlgym_bridge.policy.environment_facts import EnvironmentFacts, read_environment
-from rlgym_bridge.policy.fingerprint import action_space
 from rlgym_bridge.policy.folder import save_policy
 from rlgym_bridge.policy.importers import MAPPED, ForeignNetwork, find_checkpoint, read_checkpoint
 from rlgym_bridge.policy.manifest import SELECTIONS, Normalisation

@@ -14,6 +14,7 @@ import numpy as np
 from rlgym.api import ActionParser
 
 from rlgym_bridge.game import CONTROL_NAMES, TICKS_PER_SECOND
+from rlgym_bridge.state import MatchState
 from rlgym_bridge.user_input.arguments import check_whole
 
 STICKS = 5
@@ -21,6 +22,29 @@ STICKS = 5
 
 _WIDTH = len(CONTROL_NAMES)
 _MOST_REPEATS = 60 * TICKS_PER_SECOND  # a minute for one action is a slip
+
+
+def action_space(space: Any) -> tuple[str, tuple[int, ...]]:
+    """Return the distribution that fits an RLGym action space, and its sizes.
+
+    Args:
+        space: A pair of name and size, as RLGym's parsers give: `("discrete", 90)`,
+            `("multi_discrete", (3, 2))`, `("continuous", 8)`; or of size and name, as an example in
+            RLGym's documentation has it: `(8.0, "continuous")`.
+
+    Raises:
+        ValueError: It is something else.
+    """
+    try:
+        name, size = reversed(space) if isinstance(space[1], str) else space
+        sizes = tuple(int(n) for n in size) if isinstance(size, list | tuple | np.ndarray) else (int(size),)
+    except (TypeError, ValueError, IndexError, KeyError):
+        name, sizes = "", ()
+    if not isinstance(name, str) or not sizes or min(sizes) < 1:
+        raise ValueError(f'the action space is {space!r}, expected a pair such as ("discrete", 90)')
+    if len(sizes) > 1:
+        return "multi_categorical", sizes
+    return ("categorical" if "discrete" in name else "gaussian"), sizes
 
 
 class _Parser(ActionParser[Any, np.ndarray, np.ndarray, Any, Any]):
@@ -111,13 +135,40 @@ class LookupTableAction(_Parser):
     24 rows for the ground, where yaw follows steer, then 66 for the air, where throttle follows boost.
     An action is a whole number of shape (), which gives a row (8,), or whole numbers of shape (ticks,) or
     (ticks, 1), which give rows (ticks, 8). So shape (1,) gives (1, 8): one tick.
+
+    Args:
+        masked: Whether `masks` forbids rows that boost without boost, and rows that dodge without a dodge.
     """
 
     _batch_axes = 2
 
-    def __init__(self) -> None:
+    def __init__(self, masked: bool = False) -> None:
         super().__init__()
         self._table = self.make_lookup_table()
+        pressed = self._table[:, [CONTROL_NAMES.index(name) for name in ("boost", "jump")]] > 0
+        turned = self._table[:, [CONTROL_NAMES.index(name) for name in ("pitch", "yaw", "roll")]].any(1)
+        self._masked, self._boosts, self._dodges = masked, pressed[:, 0], pressed[:, 1] & turned
+
+    def masks(self, state: MatchState) -> np.ndarray | None:
+        """Return which rows each car may choose.
+
+        A car without boost may not choose a row that boosts. A car in the air without a dodge or double jump
+        left may not choose a row that jumps with pitch, yaw or roll. Jumping without these stays allowed, for
+        it turns over a car that lies on its roof.
+
+        Args:
+            state: The matches.
+
+        Returns:
+            `(matches, cars, 90)` bool; None unless it was made with `masked`.
+        """
+        if not self._masked:
+            return None
+        empty = state.car_boost_amount <= 0  # (matches, cars)
+        used = (state.car_on_ground == 0) & (state.car_has_flip == 0)
+        forbidden = (empty[..., None] & self._boosts) | (used[..., None] & self._dodges)
+        allowed: np.ndarray = np.logical_not(forbidden)
+        return allowed
 
     def get_action_space(self, agent: Hashable) -> tuple[str, int]:
         """Return `("discrete", 90)`."""

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from rlgym.rocket_league.api import GameState
 
+from rlgym_bridge.components.action_masks import act_within, find_masks
 from rlgym_bridge.components.batch_form import works_in_batches
 from rlgym_bridge.components.batching import control_rows, observe
 from rlgym_bridge.components.player_spec import PlayerSpec
@@ -148,6 +149,20 @@ class ComponentCalls:
         game = None if self._obs_is_ours else self.game
         assert self._state is not None  # set by reset
         return observe(builder, self._cars, self._state, game, self.shared_info)
+
+    def masks(self, match: int = 0) -> np.ndarray | None:
+        """Return which actions each car may choose, `(1, cars, actions)` bool; None for all.
+
+        Args:
+            match: Number of the match, for errors.
+
+        Raises:
+            ValueError: A mask does not fit the actions, or leaves a car none; see `find_masks`.
+            Exception: Whatever the parser raises.
+        """
+        assert self._state is not None  # set by reset
+        masks = find_masks(self.parts.parser, self._state, self.shared_info, match)
+        return None if masks is None else masks[:, list(self._cars)]
 
     def parse(self, actions: np.ndarray) -> list[np.ndarray]:
         """Return the parser's rows for each car, unchecked: `(8,)` or `(ticks, 8)`.
@@ -333,7 +348,7 @@ class Episode:
             ValueError: The rows of different cars differ in length.
             Exception: Whatever the policy or a foreign parser raises.
         """
-        actions = self.actions = self._policy.act(self.observation, state)
+        actions = self.actions = act_within(self._policy, self.observation, state, self._calls.masks())
         if actions.shape[:2] != (1, self._cars):
             raise ValueError(
                 f"{type(self._policy).__name__} gave actions of shape {actions.shape} for one match and "

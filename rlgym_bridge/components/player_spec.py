@@ -32,7 +32,11 @@ def check_forecast(value: object) -> Forecast:
 
 
 class Policy(Protocol):
-    """A trained network or a program that chooses actions."""
+    """A trained network or a program that chooses actions.
+
+    One with the attribute `takes_masks = True` is called `act(obs, state, masks)`, with masks
+    `(matches, cars, actions)` bool of its cars, or None where its parser has none.
+    """
 
     def reset(self, cars: Sequence[int], seed: int | None = None, /) -> None:
         """Begin an episode; called at every kickoff.

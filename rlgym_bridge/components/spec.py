@@ -250,7 +250,7 @@ def _env_function(name: str, allow: Sequence[str] | None) -> Callable[[], Any]:
             f"the policy names the environment {name}, a function of an installed package", name
         )
     with rlgym_ppo_importable():
-        function = _import(name, allow)
+        function = import_named(name, allow)
     if not callable(function):
         raise ValueError(f"{name} is {function!r}, expected a function that returns an RLGym")
     home = getattr(function, "__module__", None) or ""
@@ -309,7 +309,7 @@ def _factory(spec: ComponentSpec, kind: Any, allow: Sequence[str] | None) -> Cal
             f"a component is {spec!r}, expected its name, so that a file can hold it: "
             f"ComponentSpec.of({type(spec).__name__}, ...) with its arguments by name"
         )
-    component: Any = _import(spec.path, allow)
+    component: Any = import_named(spec.path, allow)
     for name, value in spec.args.items():  # a file of a stranger may name them: no vast sizes
         if type(value) is int and abs(value) > _MOST_ARGUMENT and spec.modules[0].startswith(TRUSTED):
             raise ValueError(f"{spec.path} has {name} = {value:,}, expected {_MOST_ARGUMENT:,} at most")
@@ -353,7 +353,7 @@ def _explain_v1(found: Any) -> str:
     )
 
 
-def _import(path: str, allow: Sequence[str] | None) -> Any:
+def import_named(path: str, allow: Sequence[str] | None) -> Any:
     """Import a name of a module.
 
     Args:

@@ -12,6 +12,7 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
+from rlgym_bridge.components.actions import action_space
 from rlgym_bridge.components.batch_form import works_in_batches
 from rlgym_bridge.components.episode import ComponentCalls
 from rlgym_bridge.components.spec import Components
@@ -35,6 +36,8 @@ class Fingerprint:
         names: For each such row the names of its numbers; None where the builder has none.
         controls: For each probe action: ticks given (0 for a single row without ticks), first row, last row.
         space: The parser's action space: kind of distribution and sizes.
+        masks: For each row of `observations` the actions that the car may choose, 0 or 1 for each; [] where
+            nothing restricts them.
     """
 
     observations: list[list[float]]
@@ -42,6 +45,7 @@ class Fingerprint:
     names: list[tuple[str, ...] | None]
     controls: list[list[float]]
     space: tuple[str, tuple[int, ...]]
+    masks: list[list[float]]
 
     @property
     def obs_size(self) -> int:
@@ -55,9 +59,11 @@ class Fingerprint:
         return ticks.pop() if len(ticks) == 1 else None
 
     @property
-    def probe(self) -> dict[Literal["observations", "controls"], list[list[float]]]:
-        """Observations and controls, as the manifest keeps them."""
-        return {"observations": self.observations, "controls": self.controls}
+    def probe(self) -> dict[Literal["observations", "controls", "masks"], list[list[float]]]:
+        """Observations, controls and masks, as the manifest keeps them."""
+        masks: dict[Literal["observations", "controls", "masks"], list[list[float]]]
+        masks = {"masks": self.masks} if self.masks else {}
+        return {"observations": self.observations, "controls": self.controls, **masks}
 
     def mirror(self) -> Mirror:
         """Return the mirrored forms of observation and actions.
@@ -106,21 +112,24 @@ def fingerprint(components: Components, team_sizes: Sequence[tuple[int, int]], h
         raise ValueError(
             "there is no observation builder; a policy that reads the state alone needs no folder"
         )
-    rows, labels, names, sizes = [], [], [], {}
+    rows, labels, names, sizes, masks = [], [], [], {}, []
     for blue, orange in team_sizes:
         states = probe_states(blue, orange, hitbox)
-        for i, obs in enumerate(_observations(components, states)):
+        for i, (obs, allowed) in enumerate(_observations(components, states)):
             for car in sorted({0, states[0].layout.cars - 1}):
                 labels.append(f"{blue} against {orange}, probe state {i}, car {car}")
                 rows.append(_readable(obs[0, car], labels[-1]))
                 names.append(_names(builder, blue, orange, car, len(rows[-1])))
                 sizes[blue, orange] = len(rows[-1])
+                masks += [] if allowed is None else [allowed[0, car].astype(float).tolist()]
     if len({len(row) for row in rows}) > 1:
         raise ValueError(_explain_sizes(builder, sizes))
+    if masks and len(masks) < len(rows):
+        raise ValueError("some of the probe states have an action mask, others none; expected all or none")
     calls = _begin(components, states[0])
     space = _space_of(calls)
     controls = [_probe_controls(calls, action) for action in _probe_actions(*space)]
-    return Fingerprint(rows, labels, names, controls, space)
+    return Fingerprint(rows, labels, names, controls, space, masks)
 
 
 def _explain_sizes(builder: Any, sizes: Mapping[tuple[int, int], int]) -> str:
@@ -136,29 +145,6 @@ def _explain_sizes(builder: Any, sizes: Mapping[tuple[int, int], int]) -> str:
         f"observation sizes differ: {type(builder).__name__} gives {matches}; {pad}, or train and save one "
         "policy for each team size"
     )
-
-
-def action_space(space: Any) -> tuple[str, tuple[int, ...]]:
-    """Return the distribution that fits an RLGym action space, and its sizes.
-
-    Args:
-        space: A pair of name and size, as RLGym's parsers give: `("discrete", 90)`,
-            `("multi_discrete", (3, 2))`, `("continuous", 8)`; or of size and name, as an example in
-            RLGym's documentation has it: `(8.0, "continuous")`.
-
-    Raises:
-        ValueError: It is something else.
-    """
-    try:
-        name, size = reversed(space) if isinstance(space[1], str) else space
-        sizes = tuple(int(n) for n in size) if isinstance(size, list | tuple | np.ndarray) else (int(size),)
-    except (TypeError, ValueError, IndexError, KeyError):
-        name, sizes = "", ()
-    if not isinstance(name, str) or not sizes or min(sizes) < 1:
-        raise ValueError(f'the action space is {space!r}, expected a pair such as ("discrete", 90)')
-    if len(sizes) > 1:
-        return "multi_categorical", sizes
-    return ("categorical" if "discrete" in name else "gaussian"), sizes
 
 
 def _probe_actions(distribution: str, sizes: tuple[int, ...]) -> list[np.ndarray]:
@@ -180,8 +166,10 @@ def _begin(components: Components, state: MatchState) -> ComponentCalls:
     return calls
 
 
-def _observations(components: Components, states: Sequence[MatchState]) -> Iterator[np.ndarray]:
-    """Yield `(1, cars, size)` observations of each state, one action apart."""
+def _observations(
+    components: Components, states: Sequence[MatchState]
+) -> Iterator[tuple[np.ndarray, np.ndarray | None]]:
+    """Yield observations `(1, cars, size)` and masks of each state, one action apart."""
     calls = _begin(components, states[0])
     for number, state in enumerate(states):
         if number:
@@ -189,7 +177,7 @@ def _observations(components: Components, states: Sequence[MatchState]) -> Itera
             calls.step(state)
         observations = calls.observe()
         assert observations is not None  # the caller has checked that there is a builder
-        yield observations
+        yield observations, calls.masks()
 
 
 def _space_of(calls: ComponentCalls) -> tuple[str, tuple[int, ...]]:

@@ -28,7 +28,8 @@ from rlgym_bridge.policy.files import MANIFEST_FILE, WEIGHTS_FILE, read_files, w
 from rlgym_bridge.policy.fingerprint import Fingerprint, fingerprint
 from rlgym_bridge.policy.manifest import FORMAT, SELECTIONS, Manifest, Normalisation, PolicyMismatch
 from rlgym_bridge.policy.mismatch import changed_own, differences
-from rlgym_bridge.policy.numpy_network import NetworkPolicy
+from rlgym_bridge.policy.numpy_network import NetworkPolicy, network_builder
+from rlgym_bridge.policy.shape import PERCEPTRON
 from rlgym_bridge.user_input.own_modules import read_own_sources
 
 __all__ = [
@@ -78,7 +79,7 @@ def save_policy(
     action_delay: int | None = None, input_latency: int = 0, selection: str = "sample", seed: int = 0,
     obs_normalisation: Normalisation | None = None, hitbox: str = "octane",
     training: Mapping[str, Any] | None = None, activation: str = "relu", mirror: bool = False,
-    modules: Sequence[str] = (), forecast: Forecast = 0,
+    modules: Sequence[str] = (), forecast: Forecast = 0, network: str = PERCEPTRON,
 ) -> Manifest:  # fmt: skip
     """Write a policy folder; one that is there is replaced file by file.
 
@@ -103,6 +104,7 @@ def save_policy(
         activation: Between the layers, one of `activations.ACTIVATIONS`.
         mirror: Whether states of one half of the field are mirrored for the network, see `symmetry.py`.
         modules: Names of further modules; copies of the user's own go along, see `carried_modules.py`.
+        network: One of `shape.NETWORKS`, or `"module:Class"` of torch, whose module goes along.
 
     Returns:
         The manifest, as it was written to `policy.json`.
@@ -112,22 +114,21 @@ def save_policy(
     """
     if Path(folder).exists() and not Path(folder).is_dir():
         raise ValueError(f"{folder} is a file, expected a folder to write")
-    components, teams = component_factory(obs, parser, env, allow=None)(), _pairs(team_sizes)
-    built = fingerprint(components, teams, _hitbox_number(hitbox))
+    components = component_factory(obs, parser, env, allow=None)()
+    built = fingerprint(components, teams := _pairs(team_sizes), _hitbox_number(hitbox))
     ticks, delay = _timing_of(components, built)
-    data = _as_safetensors(weights)
     manifest = Manifest(
         format=FORMAT, obs=obs, parser=parser, env=env, tick_skip=ticks if tick_skip is None else tick_skip,
         action_delay=delay if action_delay is None else action_delay, input_latency=input_latency,
         distribution=distribution, selection=selection, seed=seed, obs_size=built.obs_size,
         obs_names=built.names[0], obs_normalisation=obs_normalisation, team_sizes=teams, hitbox=hitbox,
         probe=built.probe, versions=_versions(), training=dict(training or {}), mirror=mirror,
-        weights_sha256=hashlib.sha256(data).hexdigest(), activation=activation, forecast=forecast,
+        weights_sha256=hashlib.sha256(data := _as_safetensors(weights)).hexdigest(), activation=activation,
+        network=network, forecast=forecast,
     )  # fmt: skip
-    if problems := differences(manifest, built, components):
-        told = "; ".join(problems)
+    if told := "; ".join(differences(manifest, built, components)):
         raise PolicyMismatch(f"what is to be saved does not fit: {told}. {_remedy(manifest, built)}")
-    _network(manifest, data, built, "what is to be saved")
+    _network(manifest, data, built, "what is to be saved", None)
     write_files(Path(folder), data, manifest.to_json())
     write_carried(Path(folder), read_own_sources([*modules, *manifest.modules]))
     return manifest
@@ -224,7 +225,8 @@ def load_policy(
     _check_fits(manifest, built, components, source, explain_copies(folder, allow_modules))
     if selection is not None:
         manifest = replace(manifest, selection=selection)
-    return LoadedPolicy(folder, manifest, _network(manifest, data, built, str(folder / WEIGHTS_FILE)), make)
+    policy = _network(manifest, data, built, str(folder / WEIGHTS_FILE), allowed)
+    return LoadedPolicy(folder, manifest, policy, make)
 
 
 def _hitbox_number(name: str) -> int:
@@ -276,27 +278,38 @@ def _check_fits(
         )
 
 
-def _network(manifest: Manifest, data: bytes, built: Fingerprint, source: str) -> NetworkPolicy:
+def _network(
+    manifest: Manifest, data: bytes, built: Fingerprint, source: str, allowed: Sequence[str] | None
+) -> NetworkPolicy:
     try:
         weights = safetensors.numpy.load(data)
     except (SafetensorError, ValueError, TypeError, KeyError) as error:
         raise ValueError(f"{source} is not readable as safetensors: {error}") from error
+    distribution, sizes = manifest.distribution, built.space[1]
+    own_deviations = distribution.endswith("gaussian") and "log_std" not in weights
+    numbers = (manifest.obs_size, sum(sizes) * (1 + own_deviations))
+    try:
+        build = network_builder(manifest.network, manifest.obs_names, numbers, manifest.activation, allowed)
+    except ValueError as error:
+        raise ValueError(f"{source}: {error}") from error
     try:
         policy = NetworkPolicy(
             weights,
-            manifest.distribution,
-            built.space[1],
+            distribution,
+            sizes,
             manifest.selection,
             manifest.seed,
             manifest.obs_normalisation,
             manifest.activation,
             built.mirror() if manifest.mirror else None,
+            masked="masks" in manifest.probe,
+            build=build,
         )
     except ValueError as error:
         raise PolicyMismatch(f"{source}: {error}") from error
     if policy.obs_size != manifest.obs_size:
         raise PolicyMismatch(
-            f"{source}: layers.0.weight takes {policy.obs_size} numbers, the observation has "
-            f"{manifest.obs_size} (obs_size)"
+            f"{source}: {'layers.0.weight' if build is None else manifest.network} takes {policy.obs_size} "
+            f"numbers, the observation has {manifest.obs_size} (obs_size)"
         )
     return policy

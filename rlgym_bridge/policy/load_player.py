@@ -1,6 +1,7 @@
 """Load a player by its name: a policy folder, the hand-written Chaser, or random actions."""
 
 from collections.abc import Sequence
+from copy import copy
 from pathlib import Path
 
 from rlgym_bridge.chaser import Charger, Chaser
@@ -53,7 +54,8 @@ def load_player(
     loaded = load_policy(policy, allow_modules, selection)
     manifest = loaded.manifest
     return PlayerSpec(
-        policy=lambda: loaded.policy,
+        # One with memory is another one for each match: they share its network.
+        policy=lambda: copy(loaded.policy) if loaded.policy.state_size else loaded.policy,
         components=loaded.components,
         tick_skip=manifest.tick_skip,
         timing=Timing(manifest.action_delay, manifest.input_latency),

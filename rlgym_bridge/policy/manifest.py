@@ -14,6 +14,7 @@ from rlgym_bridge.components.player_spec import MOST_FORECAST
 from rlgym_bridge.components.spec import ComponentSpec
 from rlgym_bridge.game import HITBOX_NAMES
 from rlgym_bridge.policy.activations import ACTIVATIONS
+from rlgym_bridge.policy.shape import PERCEPTRON
 from rlgym_bridge.user_input.checking import check_values, expecting, one_of
 from rlgym_bridge.user_input.text_files import parse_json
 
@@ -74,12 +75,14 @@ _SEEN_AND_DONE: Final = (
     "team_sizes",
     "hitbox",
     "mirror",
+    "network",
 )
 
 _LEFT_OUT: Final = {
     "activation": "relu",
     "mirror": False,
     "forecast": 0,
+    "network": PERCEPTRON,
 }  # keys that are not written with these values
 
 
@@ -104,13 +107,14 @@ class Manifest:
         team_sizes: (blue, orange) of the matches it was trained for.
         hitbox: Name of the car's hitbox, of `game.HITBOX_NAMES`.
         probe: What the components made of the states and actions of `fingerprint.py`: `observations` and
-            `controls`, each a list of rows.
+            `controls`, each a list of rows; and `masks` where it was trained with action masks.
         versions: Version of each package it was saved with.
         training: Notes of the trainer, any JSON values.
         weights_sha256: Of `weights.safetensors`, hexadecimal.
         activation: Function between the network's layers; one of `ACTIVATIONS`. The key is left out for relu.
         mirror: Whether the network knows one half of the field alone, see `symmetry.py`. Left out if not.
         forecast: Ticks of input latency that the bot looks ahead over in a match, or `"auto"`. Left out if 0.
+        network: One of `shape.NETWORKS`, or `"module:Class"` of the user. Left out for a perceptron.
     """
 
     format: int
@@ -143,9 +147,9 @@ class Manifest:
     ]
     hitbox: Annotated[str, one_of(*HITBOX_NAMES)]
     probe: Annotated[
-        Mapping[Literal["observations", "controls"], Sequence[Sequence[_Finite]]],
+        Mapping[Literal["observations", "controls", "masks"], Sequence[Sequence[_Finite]]],
         Meta(min_length=2),
-        expecting('{"observations": rows of numbers, "controls": rows of numbers}'),
+        expecting('{"observations": rows of numbers, "controls": rows of numbers}, or with "masks", too'),
     ]
     versions: Annotated[Mapping[str, str], expecting("an object of package versions")]
     training: Annotated[Mapping[str, Any], expecting("an object")]
@@ -156,12 +160,16 @@ class Manifest:
         Annotated[int, Meta(ge=0, le=MOST_FORECAST)] | Literal["auto"],
         expecting(f'"auto" or whole ticks from 0 (off) to {MOST_FORECAST}'),
     ] = 0
+    network: Annotated[
+        Annotated[str, Meta(pattern="^([a-z]+|[^:]+:[^:]+)$")], expecting("a network's name or module:Class")
+    ] = PERCEPTRON
 
     @property
     def modules(self) -> tuple[str, ...]:
-        """Names of the modules of its environment, or of its observation builder and parser."""
+        """Names of the modules of its environment, or of its builder and parser, and of its network."""
         specs = [spec.modules for spec in (self.obs, self.parser) if spec is not None]
-        return (*([self.env.partition(":")[0]] if self.env else []), *chain(*specs))
+        own = [path.partition(":")[0] for path in (self.env or "", self.network) if ":" in path]
+        return (*own, *chain(*specs))
 
     @property
     def action_kind(self) -> str:

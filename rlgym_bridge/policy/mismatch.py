@@ -25,7 +25,8 @@ def differences(manifest: Manifest, built: Fingerprint, components: Components) 
         built: Fingerprint of the components here.
         components: The components.
     """
-    found = _observations(manifest, built) + _controls(manifest, built) + _timing(manifest, built, components)
+    found = _observations(manifest, built) + _controls(manifest, built) + _masks(manifest, built)
+    found += _timing(manifest, built, components)
     if built.space[0] != manifest.action_kind:
         found.append(
             f"distribution is {manifest.distribution}, the parser's action space needs {built.space[0]} "
@@ -41,7 +42,7 @@ def changed_own(manifest: Manifest, built: Fingerprint) -> list[str]:
         manifest: What was recorded.
         built: Fingerprint of the components here.
     """
-    sides = ((manifest.obs, _observations), (manifest.parser, _controls))
+    sides = ((manifest.obs, _observations), (manifest.parser, _controls), (manifest.parser, _masks))
     changed = [spec for spec, compare in sides if spec is not None and compare(manifest, built)]
     names = [] if manifest.env is None else [manifest.env]
     while changed:
@@ -92,6 +93,23 @@ def _controls(manifest: Manifest, built: Fingerprint) -> list[str]:
         for i in _unequal(row, here)
     ]
     return [f"{len(changed)} controls of the parser changed: {_first(changed)}"] if changed else []
+
+
+def _masks(manifest: Manifest, built: Fingerprint) -> list[str]:
+    rows = manifest.probe.get("masks", [])
+    if bool(rows) != bool(built.masks):
+        return [
+            f"it was trained {'with' if rows else 'without'} action masks, and the parser here gives "
+            f"{'some' if built.masks else 'none'}"
+        ]
+    if [len(row) for row in rows] != [len(row) for row in built.masks]:
+        return [f"probe.masks has {len(rows)} rows, this checkout makes {len(built.masks)} of other lengths"]
+    changed = [
+        f"action {i} was {'allowed' if row[i] else 'forbidden'} ({label})"
+        for row, here, label in zip(rows, built.masks, built.labels, strict=False)
+        for i in _unequal(row, here)
+    ]
+    return [f"{len(changed)} places of the action masks changed: {_first(changed)}"] if changed else []
 
 
 def _timing(manifest: Manifest, built: Fingerprint, components: Components) -> list[str]:

@@ -1,4 +1,4 @@
-"""The layers of a perceptron in numpy.
+"""The layers of a perceptron in numpy, and attention over players, or a memory, before one.
 
 Weights are named `layers.0.weight` (out, in), `layers.0.bias` (out,), `layers.1.weight` ..., with an
 activation between layers and nothing after the last. Where every layer but the last has `norms.0.weight`
@@ -10,6 +10,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from rlgym_bridge.policy.activations import ACTIVATIONS, normalise_layer
+from rlgym_bridge.policy.shape import ATTENTION_HEADS, ATTENTION_WIDTH, GRU_WIDTH, PlayerPlaces
 
 
 class Network:
@@ -102,6 +103,137 @@ class Network:
         outputs = np.empty((len(inputs), self.outputs), np.float32)
         for i in range(len(inputs)):
             outputs[i] = self(inputs[i : i + 1])[0]
+        return outputs
+
+
+class GruNetwork(Network):
+    """A perceptron over the observation and a memory [gated recurrent unit, Cho et al. 2014], float32.
+
+    Args:
+        weights: Those of `Network`; `enter.weight` (width, inputs) and `enter.bias` (width,); and those of
+            torch's `GRUCell`, named `cell.*`.
+        activation: One of `ACTIVATIONS`.
+
+    Attributes:
+        state_size: Numbers remembered.
+
+    Raises:
+        ValueError: A tensor is missing, unknown, of the wrong shape, no floating point, or not finite.
+    """
+
+    def __init__(self, weights: Mapping[str, np.ndarray], activation: str) -> None:
+        width = self.state_size = GRU_WIDTH
+        shapes: dict[str, tuple[int | None, ...]] = {"enter.weight": (width, None), "enter.bias": (width,)}
+        for end in ("ih", "hh"):
+            shapes |= {f"cell.weight_{end}": (3 * width, width), f"cell.bias_{end}": (3 * width,)}
+        if missing := [name for name in shapes if name not in weights]:
+            raise ValueError(f"there is no tensor {missing[0]}, expected {', '.join(shapes)} for gru")
+        super().__init__({name: one for name, one in weights.items() if name not in shapes}, activation)
+        for name, shape in shapes.items():
+            check_tensor(name, weights[name], shape)
+        if self.inputs != 2 * width:
+            raise ValueError(f"layers.0.weight takes {self.inputs} numbers, expected {2 * width} for gru")
+        self._enter, self._input, self._memory = (
+            (np.ascontiguousarray(weights[weight].T, np.float32), np.array(weights[bias], np.float32))
+            for weight, bias in (
+                ("enter.weight", "enter.bias"), ("cell.weight_ih", "cell.bias_ih"),
+                ("cell.weight_hh", "cell.bias_hh"),
+            )
+        )  # fmt: skip
+        self.inputs = weights["enter.weight"].shape[1]
+
+    def step(
+        self, inputs: np.ndarray, state: np.ndarray, starts: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the outputs and the memory after a step.
+
+        Args:
+            inputs: `(batch, inputs)` float32.
+            state: `(batch, state_size)` float32, 0 where an episode begins.
+            starts: Not read.
+
+        Returns:
+            `(batch, outputs)` and `(batch, state_size)` float32.
+        """
+        entered = inputs @ self._enter[0] + self._enter[1]
+        self._activate(entered)
+        given, kept = entered @ self._input[0] + self._input[1], state @ self._memory[0] + self._memory[1]
+        width = self.state_size
+        gates = 1 / (1 + np.exp(-(given[:, : 2 * width] + kept[:, : 2 * width])))
+        reset, update = gates[:, :width], gates[:, width:]
+        new = np.tanh(given[:, 2 * width :] + reset * kept[:, 2 * width :])
+        after: np.ndarray = (1 - update) * new + update * state
+        return super().__call__(np.concatenate((entered, after), 1)), after
+
+
+class AttentionNetwork(Network):
+    """A perceptron over the own car and what it attends to of the others, float32.
+
+    The numbers of each car become `ATTENTION_WIDTH` numbers. The own car attends to all cars that are there,
+    itself among them; the outcome stands beside its own numbers before the perceptron. So the order of the
+    cars of a team does not matter, nor how many there are.
+
+    Args:
+        weights: Those of `Network`, and `own`, `car`, `query`, `key`, `value` and `mix`, each `.weight`
+            (out, in) and `.bias` (out,); and `team` (2, width), of team mates and opponents.
+        activation: One of `ACTIVATIONS`.
+        places: Of the observation.
+
+    Raises:
+        ValueError: A tensor is missing, unknown, of the wrong shape, no floating point, or not finite.
+    """
+
+    PARTS = ("own", "car", "query", "key", "value", "mix")
+
+    def __init__(self, weights: Mapping[str, np.ndarray], activation: str, places: PlayerPlaces) -> None:
+        names = ["team", *(f"{part}.{kind}" for part in self.PARTS for kind in ("weight", "bias"))]
+        if missing := [name for name in names if name not in weights]:
+            raise ValueError(f"there is no tensor {missing[0]}, expected {', '.join(names)} for attention")
+        super().__init__({name: one for name, one in weights.items() if name not in names}, activation)
+        width = ATTENTION_WIDTH
+        inputs = {"own": len(places.common), "car": places.blocks.shape[1]}
+        self._maps: dict[str, tuple[np.ndarray, np.ndarray]] = {}
+        for part in self.PARTS:
+            weight, bias = (weights[f"{part}.{kind}"] for kind in ("weight", "bias"))
+            check_tensor(f"{part}.weight", weight, (width, inputs.get(part, width)))
+            check_tensor(f"{part}.bias", bias, (width,))
+            self._maps[part] = np.ascontiguousarray(weight.T, np.float32), np.array(bias, np.float32)
+        check_tensor("team", weights["team"], (2, width))
+        if self.inputs != 2 * width:
+            raise ValueError(
+                f"layers.0.weight takes {self.inputs} numbers, expected {2 * width} for attention"
+            )
+        self._places, self.inputs = places, len(places.common) + places.blocks.size
+        self._of_place = np.array(weights["team"], np.float32)[places.enemies]  # (places, width)
+
+    def __call__(self, inputs: np.ndarray) -> np.ndarray:
+        """Return the outputs `(batch, outputs)` for `(batch, inputs)`, float32; see `Network.__call__`."""
+        places, rows, heads = self._places, len(inputs), ATTENTION_HEADS
+        blocks = inputs[:, places.blocks]  # (rows, places, numbers)
+        own = self._map("own", inputs[:, places.common])
+        self._activate(own)
+        cars = self._map("car", blocks)
+        cars += self._of_place
+        self._activate(cars)
+        every = np.concatenate((own[:, None], cars), 1)  # (rows, 1 + places, width)
+        there = np.ones(every.shape[:2], bool)
+        there[:, 1:] = blocks[..., places.there] > 0
+        query = self._map("query", own).reshape(rows, 1, heads, -1)
+        keys, values = (
+            self._map(part, every).reshape(*every.shape[:2], heads, -1) for part in ("key", "value")
+        )
+        scores = (query * keys).sum(-1) * np.float32(keys.shape[-1] ** -0.5)  # (rows, 1 + places, heads)
+        scores[~there] = -np.inf
+        shares = np.exp(scores - scores.max(1, keepdims=True))
+        shares /= shares.sum(1, keepdims=True)
+        seen = (shares[..., None] * values).sum(1).reshape(rows, -1)
+        return super().__call__(np.concatenate((own, self._map("mix", seen)), 1))
+
+    def _map(self, part: str, inputs: np.ndarray) -> np.ndarray:
+        """Return a linear layer's outputs."""
+        weight, bias = self._maps[part]
+        outputs: np.ndarray = inputs @ weight
+        outputs += bias
         return outputs
 
 

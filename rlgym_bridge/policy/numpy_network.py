@@ -10,16 +10,19 @@ a sample is stretched to a tensor `action_ranges` (k, 2), least and greatest num
 """
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, Protocol
 
 import numpy as np
 
+from rlgym_bridge.components.spec import import_named
 from rlgym_bridge.policy.activations import ACTIVATIONS
 from rlgym_bridge.policy.manifest import DISTRIBUTIONS, SELECTIONS, Normalisation
-from rlgym_bridge.policy.numpy_layers import Network, check_tensor
+from rlgym_bridge.policy.numpy_layers import AttentionNetwork, GruNetwork, Network, check_tensor
+from rlgym_bridge.policy.shape import ATTENTION, GRU, PERCEPTRON, PlayerPlaces
 from rlgym_bridge.policy.symmetry import Mirror
 from rlgym_bridge.state import MatchState
+from rlgym_bridge.user_input.extras import explain_install
 
 BOUNDED_STD: Final = (0.1, 1.0)
 """Standard deviations of a bounded gaussian, where tanh gives -1 and 1 [rlgym-ppo, `ContinuousPolicy`]."""
@@ -29,6 +32,62 @@ LOG_STD_RANGE: Final = (-20.0, 2.0)
 
 _MODE_STEPS: Final = 60  # a handful are enough but where two likeliest places part
 _MODE_PRECISION: Final = 1e-7
+
+
+class InferenceNetwork(Protocol):
+    """A network to play with.
+
+    Attributes:
+        inputs, outputs: Numbers taken and given.
+    """
+
+    inputs: int
+    outputs: int
+
+    def __call__(self, inputs: np.ndarray, /) -> np.ndarray:
+        """Return `(batch, outputs)` float32 for `(batch, inputs)` float32."""
+        ...
+
+    def row_by_row(self, inputs: np.ndarray, /) -> np.ndarray:
+        """Return the outputs, each row's to the last bit as it would be alone."""
+        ...
+
+
+NetworkBuilder = Callable[[Mapping[str, np.ndarray]], InferenceNetwork]
+"""Makes a network from its tensors by name."""
+
+
+def network_builder(
+    network: str, names: Sequence[str] | None, sizes: tuple[int, int], activation: str,
+    allow: Sequence[str] | None = None,
+) -> NetworkBuilder | None:  # fmt: skip
+    """Return what makes a network that is no perceptron from its tensors; None for a perceptron.
+
+    Args:
+        network: One of `shape.NETWORKS`, or `module:Class` of a user, which needs torch.
+        names: Of an observation's numbers, or None.
+        sizes: Numbers of an observation, and of outputs.
+        activation: One of `activations.ACTIVATIONS`.
+        allow: Modules that may be imported; None for all.
+
+    Raises:
+        ValueError: A class may not be imported, torch is not installed, or the observation does not suit it.
+    """
+    if network == PERCEPTRON:
+        return None
+    if network == ATTENTION:
+        places = PlayerPlaces.of(names)
+        return lambda weights: AttentionNetwork(weights, activation, places)
+    if network == GRU:
+        return lambda weights: GruNetwork(weights, activation)
+    try:
+        from rlgym_bridge.policy.torch_network import OwnInference
+    except ImportError as error:
+        raise ValueError(
+            f"network is {network}, a class of torch, which is not installed: {explain_install('train')}"
+        ) from error
+    kind = import_named(network, allow)
+    return lambda weights: OwnInference(network, kind, weights, *sizes)
 
 
 class NetworkPolicy:
@@ -49,14 +108,22 @@ class NetworkPolicy:
         normalisation: Applied to observations first.
         activation: One of `activations.ACTIVATIONS`, between the layers.
         mirror: Of observations and actions, for a categorical policy that knows one half of the field alone.
+        masked: Whether it was trained with action masks, without which it does not play.
+        build: Makes a network that is no perceptron from the tensors; see `network_builder`.
 
     Attributes:
+        takes_masks: True: `act` takes action masks.
+        state_size: Numbers that it remembers of each car; 0 without memory.
+        memory: `(matches, cars, state_size)` float32, what it remembers since the latest `act`, or None.
+        fresh: `(matches, cars)` bool, where an episode begins with the next `act`, or None.
         obs_size: Numbers in an observation.
         network: Its network.
 
     Raises:
         ValueError: A tensor does not fit, or an argument is none of those named.
     """
+
+    takes_masks = True
 
     def __init__(
         self,
@@ -68,6 +135,8 @@ class NetworkPolicy:
         normalisation: Normalisation | None = None,
         activation: str = "relu",
         mirror: Mirror | None = None,
+        masked: bool = False,
+        build: NetworkBuilder | None = None,
     ) -> None:
         for name, value, known in (
             ("distribution", distribution, DISTRIBUTIONS),
@@ -80,10 +149,13 @@ class NetworkPolicy:
         layers = dict(weights)
         self._log_std = layers.pop("log_std", None) if distribution == "gaussian" else None
         self._ranges = layers.pop("action_ranges", None) if distribution == "tanh_gaussian" else None
-        self.network = Network(layers, activation)
+        self.network = Network(layers, activation) if build is None else build(layers)
         self.obs_size = self.network.inputs
+        self.state_size = int(getattr(self.network, "state_size", 0))
+        self.memory: np.ndarray | None = None
+        self.fresh: np.ndarray | None = None
         self._check_outputs()
-        self._mirror = mirror
+        self._mirror, self._masked = mirror, masked
         self._normalisation = _as_arrays(normalisation, self.obs_size)
         # Columns of a (choices, largest) table that hold logits; the others stay at probability 0.
         largest = max(self.sizes)
@@ -108,13 +180,23 @@ class NetworkPolicy:
         episode = (0, self._resets) if seed is None else (1, seed % 2**64)
         self._cars, self._episode, self._rng_of_car = list(map(int, cars)), (self._seed, *episode), []
         self._rng = np.random.default_rng([*self._episode, *self._cars])
+        self.memory = self.fresh = None
 
-    def act(self, obs: np.ndarray | None, state: MatchState | None = None) -> np.ndarray:
+    def forget(self, matches: Sequence[int] | np.ndarray) -> None:
+        """Begin episodes in some of the matches that `act` decides for: their memory is empty."""
+        if self.fresh is not None:
+            self.fresh[matches] = True
+
+    def act(
+        self, obs: np.ndarray | None, state: MatchState | None = None, masks: np.ndarray | None = None
+    ) -> np.ndarray:
         """Return an action for every observation.
 
         Args:
             obs: `(matches, cars, size)` float32.
             state: Not read.
+            masks: `(matches, cars, choices)` bool, which choices it may make; those of several decisions
+                stand one after another. None allows all.
 
         Returns:
             `(matches, cars)` int64 for categorical, `(matches, cars, choices)` int64 for
@@ -122,15 +204,19 @@ class NetworkPolicy:
             for bounded_gaussian, within `action_ranges` for tanh_gaussian, not bounded for gaussian.
 
         Raises:
-            ValueError: `obs` is None, of another shape, or not finite.
+            ValueError: `obs` is None, of another shape, or not finite; masks are of another shape, or missing
+                for a policy that was trained with them.
         """
-        return self._decide(obs)[0]
+        return self._decide(obs, masks)[0]
 
-    def act_with_log_probs(self, obs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def act_with_log_probs(
+        self, obs: np.ndarray, masks: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Return an action for every observation as `act` does, and the logarithms of their probabilities.
 
         Args:
             obs: `(matches, cars, size)` float32.
+            masks: As `act` takes them; the probability is that among the allowed choices.
 
         Returns:
             The actions; and `(matches, cars)` float32, of densities for gaussian.
@@ -138,15 +224,68 @@ class NetworkPolicy:
         Raises:
             ValueError: As `act` raises it; or the distribution is one that our trainer does not train.
         """
-        actions, outputs, chosen = self._decide(obs)
+        actions, outputs, chosen = self._decide(obs, masks)
         return actions, self._log_probs(outputs, chosen).reshape(obs.shape[:2])
 
-    def _decide(self, obs: np.ndarray | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return what `act` does; the outputs `(rows, n)` of the network, and its own choices."""
+    def _decide(
+        self, obs: np.ndarray | None, masks: np.ndarray | None
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return actions; outputs `(rows, n)` of the network, -inf where masks forbid, and choices."""
+        found, mirrored, apart = self._evaluate(obs, masks)
+        matches, cars = found.shape[:2]
+        outputs = found.reshape(matches * cars, -1)
+        if apart and self.selection == "sample":
+            chosen = self._choose_car_by_car(outputs)
+        else:
+            chosen = self._choose(outputs, self._rng)
+        actions = chosen
+        if self._mirror is not None and mirrored is not None:
+            actions = self._mirror.exchange(chosen, mirrored)
+        shape = (matches, cars) if self.distribution == "categorical" else (matches, cars, -1)
+        return actions.reshape(shape), outputs, chosen
+
+    def probabilities(self, obs: np.ndarray | None, masks: np.ndarray | None = None) -> np.ndarray:
+        """Return how likely each choice is, and remember as `act` does; nothing is drawn.
+
+        Args:
+            obs: As `act` takes them.
+            masks: As `act` takes them.
+
+        Returns:
+            `(matches, cars, choices)` float32; those of several decisions stand one after another.
+
+        Raises:
+            ValueError: As `act` raises it, or the policy is a gaussian.
+        """
+        if self.distribution.endswith("gaussian"):
+            raise ValueError(f"a {self.distribution} policy has no choices, expected discrete actions")
+        outputs, mirrored, _ = self._evaluate(obs, masks)
+        found = np.empty_like(outputs)
+        ends = np.cumsum(self.sizes)
+        for start, end in zip(ends - self.sizes, ends, strict=True):
+            part = outputs[..., start:end]
+            part = np.exp(part - part.max(-1, keepdims=True))
+            found[..., start:end] = part / part.sum(-1, keepdims=True)
+        if self._mirror is not None and mirrored is not None:
+            found = self._mirror.exchange_masks(found, mirrored.reshape(found.shape[:2]))
+        return found
+
+    def _evaluate(
+        self, obs: np.ndarray | None, masks: np.ndarray | None
+    ) -> tuple[np.ndarray, np.ndarray | None, bool]:
+        """Return the network's outputs, -inf where masks forbid a choice.
+
+        Returns:
+            `(matches, cars, outputs)` float32; which rows are mirrored, `(matches * cars,)` bool, or
+            None; and whether each row was computed alone.
+        """
+        mirrored = None
         if obs is None or obs.ndim != 3 or obs.shape[2] != self.obs_size:
             shape = None if obs is None else obs.shape
             raise ValueError(f"observations have shape {shape}, expected (matches, cars, {self.obs_size})")
         matches, cars, size = obs.shape
+        if masks is not None or self._masked:
+            self._check_masks(masks, matches, cars)
         rows = np.ascontiguousarray(obs.reshape(matches * cars, size), np.float32)
         # A sum of squares is finite if every number is; one call, where isfinite().all() takes two.
         if not math.isfinite(np.vdot(rows, rows)) and not np.isfinite(rows).all():
@@ -163,16 +302,15 @@ class NetworkPolicy:
             mean, factor, clip = self._normalisation
             rows = ((rows - mean) * factor).clip(-clip, clip)
         apart = matches == 1 and cars > 1
-        outputs = self.network.row_by_row(rows) if apart else self.network(rows)
+        outputs = self._outputs(rows, (matches, cars), apart)
         if not math.isfinite(np.vdot(outputs, outputs)) and not np.isfinite(outputs).all():
             raise ValueError("the network gave a number that is not finite: its weights are too large")
-        if apart and self.selection == "sample":
-            chosen = self._choose_car_by_car(outputs)
-        else:
-            chosen = self._choose(outputs, self._rng)
-        actions = chosen if self._mirror is None else self._mirror.exchange(chosen, mirrored)
-        shape = (matches, cars) if self.distribution == "categorical" else (matches, cars, -1)
-        return actions.reshape(shape), outputs, chosen
+        if masks is not None:
+            allowed = masks.reshape(matches * cars, -1)
+            if self._mirror is not None and mirrored is not None:
+                allowed = self._mirror.exchange_masks(allowed, mirrored)
+            outputs = np.where(allowed, outputs, np.float32(-np.inf))
+        return outputs.reshape(matches, cars, -1), mirrored, apart
 
     def _log_probs(self, outputs: np.ndarray, chosen: np.ndarray) -> np.ndarray:
         """Return the log-probabilities of choices, `(rows,)` float32."""
@@ -192,6 +330,38 @@ class NetworkPolicy:
             found += shifted[np.arange(len(choice)), choice] - np.log(np.exp(shifted).sum(1))
             start += size
         return found
+
+    def _outputs(self, rows: np.ndarray, shape: tuple[int, int], apart: bool) -> np.ndarray:
+        """Return the network's outputs, and remember what it does.
+
+        Args:
+            rows: `(matches * cars, size)` float32.
+            shape: Matches and cars.
+            apart: Whether each row is computed alone.
+        """
+        if not self.state_size:
+            return self.network.row_by_row(rows) if apart else self.network(rows)
+        if self.memory is None or self.fresh is None or self.memory.shape[:2] != shape:
+            self.memory, self.fresh = np.zeros((*shape, self.state_size), np.float32), np.ones(shape, bool)
+        starts = self.fresh.reshape(-1)
+        state = self.memory.reshape(len(rows), -1) * ~starts[:, None]
+        step: Any = getattr(self.network, "step")  # noqa: B009 (networks without memory have none)
+        parts = [slice(i, i + 1) for i in range(len(rows))] if apart else [slice(None)]
+        found = [[one.copy() for one in step(rows[at], state[at], starts[at])] for at in parts]
+        outputs: np.ndarray = np.concatenate([one for one, _ in found])
+        after: np.ndarray = np.concatenate([one for _, one in found])
+        self.memory, self.fresh = after.reshape(*shape, -1), np.zeros(shape, bool)
+        return outputs
+
+    def _check_masks(self, masks: np.ndarray | None, matches: int, cars: int) -> None:
+        """Raise ValueError unless there are masks `(matches, cars, choices)` for a policy of choices."""
+        if masks is None:
+            raise ValueError("there are no action masks, expected those that the policy was trained with")
+        if self.distribution.endswith("gaussian") or masks.shape != (matches, cars, self.network.outputs):
+            raise ValueError(
+                f"action masks have shape {masks.shape} for a {self.distribution} policy over {self.sizes}, "
+                f"expected ({matches}, {cars}, {sum(self.sizes)}), and a policy of discrete actions"
+            )
 
     def _choose_car_by_car(self, outputs: np.ndarray) -> np.ndarray:
         """Choose for the cars of one match, each with the random numbers that it would have alone."""

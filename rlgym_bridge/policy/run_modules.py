@@ -102,14 +102,15 @@ def _modules_of_project(folder: Path) -> list[str]:
 
 
 def _named_in_settings(folder: Path) -> Iterator[str]:
-    """Yield `components` and `env` of the files of settings in a folder."""
+    """Yield `components`, `env` and an own `network` of the files of settings in a folder."""
     for file in sorted(folder.glob("*.toml")):
         try:
             settings = read_toml(file)
         except (OSError, ValueError):
             continue  # another program's, or broken: who trains with it is told
-        for key in ("components", "env"):
-            if isinstance(value := settings.get(key), str) and value:
+        for key in ("components", "env", "network"):
+            value = settings.get(key)
+            if isinstance(value, str) and value and (key != "network" or ":" in value):
                 yield value
 
 

@@ -4,8 +4,63 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import Final
+
+import numpy as np
 
 from rlgym_bridge.policy.symmetry import Mirror
+
+PERCEPTRON, ATTENTION, GRU = "perceptron", "attention", "gru"
+NETWORKS: Final = (PERCEPTRON, ATTENTION, GRU)
+"""Networks by name; any other one is a class of the user's own, `module:Class`."""
+
+ATTENTION_WIDTH: Final = 64
+"""Numbers that `attention` keeps of each car."""
+
+ATTENTION_HEADS: Final = 4
+
+GRU_WIDTH: Final = 128
+"""Numbers that `gru` remembers of each car."""
+
+
+@dataclass(frozen=True)
+class PlayerPlaces:
+    """The numbers of other cars in an observation: places of equal size, which say whether a car is there.
+
+    Attributes:
+        common: `(numbers,)` int, what belongs to no place.
+        blocks: `(places, numbers)` int, those of each place.
+        there: Number within a place that is 1 where a car is there.
+        enemies: `(places,)` int, 1 for an opponent's place.
+    """
+
+    common: np.ndarray
+    blocks: np.ndarray
+    there: int
+    enemies: np.ndarray
+
+    @classmethod
+    def of(cls, names: Sequence[str] | None) -> "PlayerPlaces":
+        """Find the places in an observation by the names of its numbers, such as `enemy-0/there`.
+
+        Raises:
+            ValueError: There are none, or they differ.
+        """
+        places = [name.removesuffix("/there") for name in names or () if name.endswith("/there")]
+        blocks = [
+            [(i, name[len(place) :]) for i, name in enumerate(names or ()) if name.startswith(f"{place}/")]
+            for place in places
+        ]
+        if not blocks or len({tuple(name for _, name in block) for block in blocks}) > 1:
+            raise ValueError(
+                "attention needs an observation with places of equal size for other cars, with numbers named "
+                "enemy-0/there and so on, as TeamObs has them; this one has "
+                f"{'no names' if names is None else f'{len(places)} such places'}"
+            )
+        taken = np.array([[i for i, _ in block] for block in blocks])
+        common = np.setdiff1d(np.arange(len(names or ())), taken)
+        there = [name for _, name in blocks[0]].index("/there")
+        return cls(common, taken, there, np.array([place.startswith("enemy") for place in places], int))
 
 
 @dataclass(frozen=True)
@@ -21,6 +76,11 @@ class PolicyShape:
         activation: Its name in `activations.ACTIVATIONS`.
         layer_norm: Whether layer normalisation stands before each activation.
         mirror: Of observations and actions, where the policy knows one half of the field alone.
+        masked: Whether action masks restrict what it chooses.
+        network: One of `NETWORKS`, or `module:Class` of the user's own.
+        names: Of an observation's numbers, which `attention` needs.
+        weights: Names and shapes of the tensors of a network that is no perceptron.
+        state_size: Numbers that the network remembers of each car; 0 without memory.
     """
 
     obs_size: int
@@ -31,6 +91,16 @@ class PolicyShape:
     activation: str = "relu"
     layer_norm: bool = False
     mirror: Mirror | None = field(default=None, compare=False)
+    masked: bool = False
+    network: str = PERCEPTRON
+    names: tuple[str, ...] | None = field(default=None, compare=False)
+    weights: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    state_size: int = 0
+
+    @property
+    def is_own(self) -> bool:
+        """Tell whether the network is a class of the user's own."""
+        return self.network not in NETWORKS
 
     @property
     def outputs(self) -> int:
@@ -49,7 +119,9 @@ class PolicyShape:
     @property
     def tensors(self) -> dict[str, tuple[int, ...]]:
         """Shapes of all tensors, by name and in order."""
-        shapes: dict[str, tuple[int, ...]] = {}
+        shapes = dict(self.weights)
+        if self.network != PERCEPTRON:
+            return shapes | {"obs_mean": (self.obs_size,), "obs_std": (self.obs_size,)}
         for i, (inputs, outputs) in enumerate(pairwise((self.obs_size, *self.layers, self.outputs))):
             shapes |= {f"layers.{i}.weight": (outputs, inputs), f"layers.{i}.bias": (outputs,)}
         for i, width in enumerate(self.layers if self.layer_norm else ()):

@@ -62,6 +62,10 @@ class Mirror:
         """Return choices `(...)`, those mirrored `where` says so: the network's for the game's, and back."""
         return np.where(where, self._actions[actions], actions)
 
+    def exchange_masks(self, masks: np.ndarray, where: np.ndarray) -> np.ndarray:
+        """Return the network's masks for the game's, `(..., choices)` bool, mirrored `where` says so."""
+        return np.where(where[..., None], masks[..., self._actions], masks)
+
 
 def _source(names: Sequence[str], name: str) -> int:
     """Return the place of the number that a mirrored observation has in the place of a name's.

@@ -2,8 +2,9 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import torch
@@ -11,9 +12,25 @@ from torch import Tensor, nn
 from torch.distributions import Normal
 from torch.nn import functional
 
+from rlgym_bridge.components.spec import import_named
+from rlgym_bridge.components.user_errors import describe_error
 from rlgym_bridge.policy.activations import LEAKY_SLOPE, NORM_EPS
 from rlgym_bridge.policy.numpy_network import LOG_STD_RANGE
-from rlgym_bridge.policy.shape import PolicyShape
+from rlgym_bridge.policy.shape import (
+    ATTENTION,
+    ATTENTION_HEADS,
+    ATTENTION_WIDTH,
+    GRU,
+    GRU_WIDTH,
+    PERCEPTRON,
+    PlayerPlaces,
+    PolicyShape,
+)
+
+_POLICY_GAIN: Final = 0.01  # of the last layer: all actions are about equally likely at first
+
+FORBIDDEN: Final = -1e30
+"""Logit of a choice that a mask forbids: its probability is 0 exactly, and its logarithm finite."""
 
 
 def _leaky_relu(values: Tensor) -> Tensor:
@@ -30,7 +47,30 @@ _ACTIVATIONS: Final[Mapping[str, Callable[[Tensor], Tensor]]] = {
 """The functions of `activations.ACTIVATIONS` in torch."""
 
 
-class Perceptron(nn.Module):
+class SteppingNetwork(nn.Module):
+    """A network that may remember something of each row from step to step.
+
+    Attributes:
+        state_size: Numbers that it remembers; 0 without memory.
+    """
+
+    state_size: int = 0
+
+    def step(self, inputs: Tensor, state: Tensor, starts: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the outputs and the memory after a step.
+
+        Args:
+            inputs: `(rows, inputs)` float32.
+            state: `(rows, state_size)` float32, 0 where an episode begins.
+            starts: `(rows,)` bool, whether an episode begins.
+
+        Returns:
+            `(rows, outputs)` and `(rows, state_size)` float32.
+        """
+        return self(inputs), state
+
+
+class Perceptron(SteppingNetwork):
     """Linear layers with an activation between them; parameters are named as in a policy folder.
 
     Args:
@@ -66,53 +106,269 @@ class Perceptron(nn.Module):
         return outputs
 
 
-class PolicyNetwork(Perceptron):
-    """A perceptron and a distribution of actions over its outputs.
+class PlayerAttention(Perceptron):
+    """The network of `numpy_layers.AttentionNetwork`, to be trained.
+
+    Args:
+        places: Of the observation.
+        outputs: Numbers that it gives.
+        layers: Widths of the hidden layers of the perceptron after it.
+        last_gain: As `Perceptron` takes it.
+        activation: As `Perceptron` takes it.
+        layer_norm: As `Perceptron` takes it.
+    """
+
+    common: Tensor
+    blocks: Tensor
+    enemies: Tensor
+
+    def __init__(
+        self, places: PlayerPlaces, outputs: int, layers: Sequence[int], last_gain: float,
+        activation: str = "relu", layer_norm: bool = False,
+    ) -> None:  # fmt: skip
+        width = ATTENTION_WIDTH
+        super().__init__((2 * width, *layers, outputs), last_gain, activation, layer_norm)
+        self.own, self.car = nn.Linear(len(places.common), width), nn.Linear(places.blocks.shape[1], width)
+        self.query, self.key, self.value, self.mix = (nn.Linear(width, width) for _ in range(4))
+        for part, gain in (
+            (self.own, math.sqrt(2)), (self.car, math.sqrt(2)), (self.query, 1.0), (self.key, 1.0),
+            (self.value, 1.0), (self.mix, 1.0),
+        ):  # fmt: skip
+            nn.init.orthogonal_(part.weight, gain)
+            nn.init.zeros_(part.bias)
+        self.team = nn.Parameter(0.1 * torch.randn(2, width))
+        self._there = places.there
+        for name in ("common", "blocks", "enemies"):
+            self.register_buffer(name, torch.from_numpy(getattr(places, name)), persistent=False)
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """Return `(rows, outputs)` for `(rows, inputs)`."""
+        blocks = inputs[:, self.blocks]  # (rows, places, numbers)
+        own = self._activate(self.own(inputs[:, self.common]))
+        cars = self._activate(self.car(blocks) + self.team[self.enemies])
+        every = torch.cat((own[:, None], cars), 1)  # (rows, 1 + places, width)
+        heads = (ATTENTION_HEADS, ATTENTION_WIDTH // ATTENTION_HEADS)
+        query = self.query(own).unflatten(-1, heads)[:, None]
+        keys, values = (part(every).unflatten(-1, heads) for part in (self.key, self.value))
+        scores = ((query * keys).sum(-1) * heads[1] ** -0.5).float()  # (rows, 1 + places, heads)
+        there = nn.functional.pad(blocks[..., self._there] > 0, (1, 0), value=True)
+        shares = scores.masked_fill(~there[..., None], FORBIDDEN).softmax(1)
+        seen = (shares[..., None] * values).sum(1).flatten(1)
+        return super().forward(torch.cat((own, self.mix(seen)), 1))
+
+
+class GruPerceptron(Perceptron):
+    """The network of `numpy_layers.GruNetwork`, to be trained.
+
+    Args:
+        inputs: Numbers of an observation.
+        outputs: Numbers that it gives.
+        layers: Widths of the hidden layers of the perceptron after the memory.
+        last_gain: As `Perceptron` takes it.
+        activation: As `Perceptron` takes it.
+        layer_norm: As `Perceptron` takes it.
+    """
+
+    def __init__(
+        self, inputs: int, outputs: int, layers: Sequence[int], last_gain: float, activation: str = "relu",
+        layer_norm: bool = False,
+    ) -> None:  # fmt: skip
+        width = GRU_WIDTH
+        super().__init__((2 * width, *layers, outputs), last_gain, activation, layer_norm)
+        self.enter, self.cell, self.state_size = nn.Linear(inputs, width), nn.GRUCell(width, width), width
+        nn.init.orthogonal_(self.enter.weight, math.sqrt(2))
+        for name, parameter in (*self.cell.named_parameters(), ("enter_bias", self.enter.bias)):
+            (nn.init.zeros_ if "bias" in name else nn.init.orthogonal_)(parameter)
+
+    def step(self, inputs: Tensor, state: Tensor, starts: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the outputs and the memory after a step; see `SteppingNetwork.step`."""
+        entered = self._activate(self.enter(inputs))
+        after: Tensor = self.cell(entered, state).float()
+        return super().forward(torch.cat((entered, after), 1)), after
+
+
+class OwnNetwork(SteppingNetwork):
+    """A network of the user's own, whose tensors are named `net.*`.
+
+    Args:
+        path: `module:Class`.
+        kind: The class: called with the numbers of an observation and of outputs.
+        inputs: Numbers of an observation.
+        outputs: Numbers that it gives.
+
+    Raises:
+        ValueError: It is no network, or gives something else than that.
+    """
+
+    def __init__(self, path: str, kind: Any, inputs: int, outputs: int) -> None:
+        super().__init__()
+        if not (isinstance(kind, type) and issubclass(kind, nn.Module)):
+            raise ValueError(f"network is {path}, which is {kind!r}, expected a class of torch.nn.Module")
+        try:
+            self.net: nn.Module = kind(inputs, outputs)
+            self.state_size = int(getattr(self.net, "state_size", 0))
+            zeros = torch.zeros(2, inputs), torch.zeros(2, self.state_size), torch.ones(2, dtype=torch.bool)
+            with torch.no_grad():
+                found, state = self._call(*zeros)
+        except Exception as error:  # whatever the user's code raises
+            raise ValueError(
+                f"network is {path}, which cannot be made or called: {describe_error(error)}; expected "
+                f"{path.partition(':')[2]}({inputs}, {outputs}), which takes (rows, {inputs}) float32; with "
+                "state_size above 0 state and starts, too, and gives outputs and state"
+            ) from error
+        if not isinstance(found, Tensor) or found.shape != (2, outputs):
+            what = tuple(found.shape) if isinstance(found, Tensor) else type(found).__name__
+            raise ValueError(
+                f"network is {path}, which gives {what} for observations (2, {inputs}), expected a tensor "
+                f"(2, {outputs})"
+            )
+        if self.state_size and (not isinstance(state, Tensor) or state.shape != (2, self.state_size)):
+            raise ValueError(
+                f"network is {path}, which gives no state (2, {self.state_size}) for 2 rows, expected one of "
+                "its state_size"
+            )
+        whole = [name for name, value in self.net.state_dict().items() if not value.is_floating_point()]
+        if whole:
+            raise ValueError(
+                f"network is {path}, which has tensors of whole numbers ({', '.join(whole)}), expected "
+                "floating point: LayerNorm in place of BatchNorm"
+            )
+
+    def _call(self, inputs: Tensor, state: Tensor, starts: Tensor) -> tuple[Any, Any]:
+        if not self.state_size:
+            return self.net(inputs), state
+        outputs, after = self.net(inputs, state, starts)
+        return outputs, after
+
+    def step(self, inputs: Tensor, state: Tensor, starts: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the outputs and the memory after a step; see `SteppingNetwork.step`."""
+        outputs, after = self._call(inputs, state, starts)
+        return outputs.float(), after.float()
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """Return `(rows, outputs)` for `(rows, inputs)`, without memory."""
+        outputs: Tensor = self.net(inputs)
+        return outputs.float()
+
+
+class OwnInference:
+    """A network of the user's own with trained weights, as `numpy_layers.Network` is one.
+
+    Args:
+        path: `module:Class`.
+        kind: The class.
+        weights: Its tensors, named `net.*`.
+        inputs: Numbers of an observation.
+        outputs: Numbers that it gives.
+
+    Attributes:
+        inputs, outputs: As given.
+        state_size: Numbers remembered; 0 without memory.
+
+    Raises:
+        ValueError: The weights are not those of the class.
+    """
+
+    def __init__(
+        self, path: str, kind: Any, weights: Mapping[str, np.ndarray], inputs: int, outputs: int
+    ) -> None:
+        self._network, self.inputs, self.outputs = OwnNetwork(path, kind, inputs, outputs), inputs, outputs
+        self.state_size = self._network.state_size
+        expected = {name: tuple(value.shape) for name, value in self._network.state_dict().items()}
+        there = {name: tuple(value.shape) for name, value in weights.items()}
+        if expected != there:
+            differing = sorted(set(expected.items()) ^ set(there.items()))
+            raise ValueError(
+                f"network is {path}, whose tensors differ from the weights in {differing[:4]}, expected the "
+                "class as it was in training"
+            )
+        self._network.load_state_dict({name: torch.tensor(value) for name, value in weights.items()})
+        self._network.eval()
+
+    def __call__(self, inputs: np.ndarray) -> np.ndarray:
+        """Return `(batch, outputs)` float32 for `(batch, inputs)` float32."""
+        with torch.no_grad():
+            outputs: np.ndarray = self._network(torch.from_numpy(inputs)).numpy()
+        return outputs
+
+    def step(
+        self, inputs: np.ndarray, state: np.ndarray, starts: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the outputs and the memory after a step, as `numpy_layers.GruNetwork.step` does."""
+        with torch.no_grad():
+            outputs, after = self._network.step(*map(torch.from_numpy, (inputs, state, starts)))
+        return outputs.numpy(), after.numpy()
+
+    def row_by_row(self, inputs: np.ndarray) -> np.ndarray:
+        """Return the outputs, each row's as it would be alone."""
+        return np.concatenate([self(inputs[i : i + 1]) for i in range(len(inputs))])
+
+
+class ActingNetwork(SteppingNetwork):
+    """A network and a distribution of actions over its outputs.
 
     A gaussian's deviations are parameters of their own, the same for all observations.
 
-    Args:
+    Attributes:
         shape: Of the policy.
     """
 
-    def __init__(self, shape: PolicyShape) -> None:
-        # Small weights at the end: all actions are about equally likely at first.
-        widths = (shape.obs_size, *shape.layers, shape.outputs)
-        super().__init__(widths, 0.01, shape.activation, shape.layer_norm)
+    shape: PolicyShape
+
+    def take_shape(self, shape: PolicyShape) -> None:
+        """Become the network of a policy of this shape."""
         self.shape = shape
         if shape.distribution == "gaussian":
             self.log_std = nn.Parameter(torch.zeros(shape.sizes))
 
-    def evaluate_actions(self, obs: Tensor, actions: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def evaluate_actions(
+        self, obs: Tensor, actions: Tensor, masks: Tensor | None = None
+    ) -> tuple[Tensor, Tensor, Tensor]:
         """Return the log-probabilities of actions, the policy's entropies, and how far it is from uniform.
 
         Args:
             obs: `(rows, size)` float32, normalised if the policy's are.
             actions: `(rows,)` int64, `(rows, choices)` int64 or `(rows, k)` float32.
+            masks: `(rows, outputs)` bool, the choices that were allowed; None for all. Others have the
+                probability 0, and no part in entropy and divergence.
 
         Returns:
             `(rows,)` each, in nats: logarithms of probabilities (of densities for a gaussian); entropies; and
             what `divergence_from_uniform` returns.
         """
-        outputs = self(obs).float()
+        return self.evaluate_outputs(self(obs), actions, masks)
+
+    def evaluate_outputs(
+        self, outputs: Tensor, actions: Tensor, masks: Tensor | None = None
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Return what `evaluate_actions` does, for outputs `(rows, outputs)` of the network."""
+        outputs = outputs.float()
         if self.shape.distribution == "gaussian":
             normal = self._normal(outputs)
             densities = normal.log_prob(actions).sum(1)
             return densities, normal.entropy().sum(1), self.divergence_from_uniform(outputs)
+        if masks is not None:
+            outputs = outputs.masked_fill(~masks, FORBIDDEN)
         choices = actions.reshape(len(actions), -1).unbind(1)
         log_prob, entropy = torch.zeros(()), torch.zeros(())
         for logits, chosen in zip(outputs.split(self.shape.sizes, 1), choices, strict=True):
             logs = torch.log_softmax(logits, 1)
             log_prob = log_prob + logs.gather(1, chosen[:, None])[:, 0]
             entropy = entropy - (logs.exp() * logs).sum(1)
-        return log_prob, entropy, self.divergence_from_uniform(outputs)
+        return log_prob, entropy, self.divergence_from_uniform(outputs, masks)
 
-    def log_probs(self, obs: Tensor, actions: Tensor) -> Tensor:
+    def log_probs(self, obs: Tensor, actions: Tensor, masks: Tensor | None = None) -> Tensor:
         """Return the log-probabilities of actions, `(rows,)`; arguments are those of `evaluate_actions`."""
-        outputs = self(obs).float()
+        return self.log_probs_of(self(obs), actions, masks)
+
+    def log_probs_of(self, outputs: Tensor, actions: Tensor, masks: Tensor | None = None) -> Tensor:
+        """Return what `log_probs` does, for outputs `(rows, outputs)` of the network."""
+        outputs = outputs.float()
         if self.shape.distribution == "gaussian":
             densities: Tensor = self._normal(outputs).log_prob(actions)
             return densities.sum(1)
+        if masks is not None:
+            outputs = outputs.masked_fill(~masks, FORBIDDEN)
         choices = actions.reshape(len(actions), -1, 1).unbind(1)
         logs = (torch.log_softmax(logits, 1) for logits in outputs.split(self.shape.sizes, 1))
         chosen = [each.gather(1, choice) for each, choice in zip(logs, choices, strict=True)]
@@ -121,18 +377,47 @@ class PolicyNetwork(Perceptron):
     def _normal(self, means: Tensor) -> Normal:
         return Normal(means, self.log_std.clamp(*LOG_STD_RANGE).exp(), validate_args=False)
 
-    def divergence_from_uniform(self, outputs: Tensor) -> Tensor:
+    def divergence_from_uniform(self, outputs: Tensor, masks: Tensor | None = None) -> Tensor:
         """Return KL(uniform || policy) in nats, `(rows,)` float32; 0 for a gaussian.
 
         It is the larger the less likely the unlikely actions are, which hardly count in the entropy.
 
         Args:
-            outputs: `(rows, outputs)` float32 of the network.
+            outputs: `(rows, outputs)` float32 of the network, `FORBIDDEN` where masks say no.
+            masks: As `evaluate_actions` takes them; uniform is over the allowed choices.
         """
         found = outputs.new_zeros(len(outputs))
-        if self.shape.distribution != "gaussian":
+        if self.shape.distribution == "gaussian":
+            return found
+        if masks is None:
             for logits in outputs.split(self.shape.sizes, 1):
                 found = found + logits.logsumexp(1) - logits.mean(1) - math.log(logits.shape[1])
+            return found
+        parts = (every.split(self.shape.sizes, 1) for every in (outputs, masks))
+        for logits, allowed in zip(*parts, strict=True):
+            count = allowed.sum(1)
+            mean = logits.where(allowed, 0.0).sum(1) / count
+            found = found + logits.logsumexp(1) - mean - count.log()
+        return found
+
+    def divergence_from(self, outputs: Tensor, targets: Tensor, masks: Tensor | None = None) -> Tensor:
+        """Return KL(targets || policy) in nats, `(rows,)` float32, over the allowed choices.
+
+        Args:
+            outputs: `(rows, outputs)` of the network.
+            targets: `(rows, outputs)` float32, probabilities.
+            masks: As `evaluate_actions` takes them. A row whose targets are all forbidden counts 0.
+        """
+        outputs = outputs.float()
+        if masks is not None:
+            outputs, targets = outputs.masked_fill(~masks, FORBIDDEN), targets * masks
+        found = outputs.new_zeros(len(outputs))
+        for logits, wanted in zip(
+            *(one.split(self.shape.sizes, 1) for one in (outputs, targets)), strict=True
+        ):
+            likely = wanted / wanted.sum(1, keepdim=True).clamp_min(1e-12)
+            logs = torch.log_softmax(logits, 1)
+            found = found + (torch.xlogy(likely, likely) - likely * logs).sum(1)
         return found
 
     def arrays(self) -> dict[str, np.ndarray]:
@@ -140,8 +425,30 @@ class PolicyNetwork(Perceptron):
         return {name: value.cpu().numpy() for name, value in self.state_dict().items()}
 
 
-class Critic(Perceptron):
-    """A perceptron that estimates the return, the rewards to come.
+class PolicyNetwork(ActingNetwork, Perceptron):
+    """A perceptron that acts.
+
+    Args:
+        shape: Of the policy.
+    """
+
+    def __init__(self, shape: PolicyShape) -> None:
+        widths = (shape.obs_size, *shape.layers, shape.outputs)
+        Perceptron.__init__(self, widths, _POLICY_GAIN, shape.activation, shape.layer_norm)
+        self.take_shape(shape)
+
+
+class ValueNetwork(SteppingNetwork):
+    """A network that estimates the return, the rewards to come."""
+
+    def values(self, obs: Tensor) -> Tensor:
+        """Return value estimates `(rows,)` float32 for observations `(rows, size)`."""
+        values: Tensor = self(obs)[:, 0].float()
+        return values
+
+
+class Critic(ValueNetwork, Perceptron):
+    """A perceptron that estimates returns.
 
     Args:
         obs_size: Numbers in an observation.
@@ -153,9 +460,66 @@ class Critic(Perceptron):
     def __init__(
         self, obs_size: int, layers: Sequence[int], activation: str = "relu", layer_norm: bool = False
     ) -> None:
-        super().__init__((obs_size, *layers, 1), 1.0, activation, layer_norm)
+        Perceptron.__init__(self, (obs_size, *layers, 1), 1.0, activation, layer_norm)
 
-    def values(self, obs: Tensor) -> Tensor:
-        """Return value estimates `(rows,)` float32 for observations `(rows, size)`."""
-        values: Tensor = self(obs)[:, 0].float()
-        return values
+
+class _AttentionPolicy(ActingNetwork, PlayerAttention):
+    """Attention that acts."""
+
+
+class _AttentionCritic(ValueNetwork, PlayerAttention):
+    """Attention that estimates returns."""
+
+
+class _GruPolicy(ActingNetwork, GruPerceptron):
+    """A perceptron with memory that acts."""
+
+
+class _GruCritic(ValueNetwork, GruPerceptron):
+    """A perceptron with memory that estimates returns."""
+
+
+class _OwnPolicy(ActingNetwork, OwnNetwork):
+    """A network of a user that acts."""
+
+
+class _OwnCritic(ValueNetwork, OwnNetwork):
+    """A network of a user that estimates returns."""
+
+
+def make_networks(
+    shape: PolicyShape, critic_layers: Sequence[int]
+) -> tuple[PolicyShape, ActingNetwork, ValueNetwork]:
+    """Make the policy and the critic of a run, of the same kind.
+
+    Args:
+        shape: Of the policy, without the weights of a network that is no perceptron.
+        critic_layers: Widths of the critic's hidden layers.
+
+    Returns:
+        The shape with these weights, the policy and the critic.
+
+    Raises:
+        ValueError: The observation does not suit attention, or a network of a user does not fit.
+    """
+    kind = shape.activation, shape.layer_norm
+    if shape.network == PERCEPTRON:
+        return shape, PolicyNetwork(shape), Critic(shape.obs_size, critic_layers, *kind)
+    policy: ActingNetwork
+    critic: ValueNetwork
+    if shape.network == ATTENTION:
+        places = PlayerPlaces.of(shape.names)
+        policy = _AttentionPolicy(places, shape.outputs, shape.layers, _POLICY_GAIN, *kind)
+        critic = _AttentionCritic(places, 1, critic_layers, 1.0, *kind)
+    elif shape.network == GRU:
+        policy = _GruPolicy(shape.obs_size, shape.outputs, shape.layers, _POLICY_GAIN, *kind)
+        critic = _GruCritic(shape.obs_size, 1, critic_layers, 1.0, *kind)
+    else:
+        network = import_named(shape.network, None)
+        policy = _OwnPolicy(shape.network, network, shape.obs_size, shape.outputs)
+        critic = _OwnCritic(shape.network, network, shape.obs_size, 1)
+    policy.take_shape(shape)
+    found = policy.state_dict().items()
+    weights = tuple((name, tuple(value.shape)) for name, value in found)
+    policy.shape = replace(shape, weights=weights, state_size=policy.state_size)
+    return policy.shape, policy, critic

@@ -1,4 +1,4 @@
-"""Start a packaged bot as RLBot does, where no torch can be imported, to see that it loads and connects."""
+"""Start a packaged bot as RLBot does, to see that it loads and connects; most have no torch."""
 
 import os
 import re
@@ -22,9 +22,10 @@ from rlgym_bridge.user_input.text_files import escape_controls
 _SECONDS: Final = 60.0  # that a bot may take to connect, and to end
 _ASK_SECONDS: Final = 0.05
 _START: Final = (
-    "import runpy, sys; sys.modules['torch'] = None; sys.path.insert(0, sys.argv.pop()); "
+    "import runpy, sys; sys.path.insert(0, sys.argv.pop()); "
     "sys.argv[0] = 'bot.py'; runpy.run_path('bot.py', run_name='__main__')"
 )
+_NO_TORCH: Final = "import sys; sys.modules['torch'] = None; "
 _LOG_PREFIX: Final = re.compile(r"^\S+ \S+ [A-Z]+ [\w.]+: ")  # of a line that `play` logs
 _MOST_LETTERS: Final = 1000
 _FEW_LETTERS: Final = 100  # of what is printed without end
@@ -32,13 +33,14 @@ _MOST_BYTES: Final = 16 << 20  # that a bot may print
 _TAIL_BYTES: Final = 8192
 
 
-def start_once(folder: Path, agent_id: str, command: Sequence[str] = ()) -> float:
+def start_once(folder: Path, agent_id: str, command: Sequence[str] = (), torch: bool = False) -> float:
     """Start a bot until it connects to a server, which says goodbye at once.
 
     Args:
         folder: The bot's.
         agent_id: As RLBot gives it to the process.
-        command: Starts it; by default this Python runs `bot.py` without torch.
+        command: Starts it; by default this Python runs `bot.py`.
+        torch: Whether it may import torch, which only a network of the user's own does.
 
     Returns:
         Seconds until it connected.
@@ -51,9 +53,9 @@ def start_once(folder: Path, agent_id: str, command: Sequence[str] = ()) -> floa
         variables = {name: value for name, value in os.environ.items() if not _is_ours(name)}
         variables |= {"RLBOT_AGENT_ID": agent_id, "RLBOT_SERVER_IP": "127.0.0.1"}
         variables |= {"RLBOT_SERVER_PORT": str(server.getsockname()[1]), "PYTHONDONTWRITEBYTECODE": "1"}
-        begin = time.monotonic()
+        begin, start = time.monotonic(), _START if torch else _NO_TORCH + _START
         process = subprocess.Popen(
-            command or [sys.executable, "-P", "-c", _START, str(folder)], cwd=folder, env=variables,
+            command or [sys.executable, "-P", "-c", start, str(folder)], cwd=folder, env=variables,
             stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
             start_new_session=sys.platform != "win32",
         )  # fmt: skip

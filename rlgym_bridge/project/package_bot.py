@@ -6,7 +6,7 @@ import io
 import tempfile
 import zipfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import metadata
 from pathlib import Path
 from typing import Any, Final
@@ -122,6 +122,10 @@ def make_bot(plan: PackagePlan) -> PackagedBot:
         needed += imported_by(plan.project / PROGRAM_FILE)
     add_module_folders(Path.cwd())
     own = find_own_modules(needed)
+    if ":" in manifest.network:  # a class of torch, which other bots do without
+        own = replace(
+            own, requirements=(*own.requirements, f"torch=={metadata.version('torch').partition('+')[0]}")
+        )
     _check_found(own, manifest)
     data = {_path_here(file): file for file in plan.include}
     by_name = dict.fromkeys((*own.modules, *manifest.modules))
@@ -151,14 +155,16 @@ def make_bot(plan: PackagePlan) -> PackagedBot:
 
 
 def try_bot(bot: PackagedBot) -> float:
-    """Start a bot from a folder that has nothing else, without torch; return the seconds until it connects.
+    """Start a bot from a folder that has nothing else; return the seconds until it connects.
+
+    Only a network of the user's own finds torch.
 
     Raises:
         ProjectError: It does not start.
     """
     with tempfile.TemporaryDirectory(prefix="rlgym-bridge-") as folder:
         write_bot(bot, Path(folder))
-        return start_once(Path(folder), bot.agent_id)
+        return start_once(Path(folder), bot.agent_id, torch=":" in bot.manifest.network)
 
 
 def write_bot(bot: PackagedBot, folder: Path) -> None:

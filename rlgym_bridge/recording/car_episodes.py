@@ -10,8 +10,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from rlgym.api import RewardFunction
 
+from rlgym_bridge.components.actions import action_space
 from rlgym_bridge.components.spec import component_factory
-from rlgym_bridge.policy.fingerprint import action_space
 from rlgym_bridge.policy.manifest import Manifest
 from rlgym_bridge.recording.applied_actions import ActionFinder, applied_actions
 from rlgym_bridge.recording.episodes import by_episode, segments_of_play

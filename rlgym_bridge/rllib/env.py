@@ -9,8 +9,8 @@ import numpy as np
 from ray.rllib.env.multi_agent_env import MultiAgentEnv
 from ray.rllib.env.vector.vector_multi_agent_env import VectorMultiAgentEnv
 
+from rlgym_bridge.components.actions import action_space
 from rlgym_bridge.components.spec import component_factory
-from rlgym_bridge.policy.fingerprint import action_space
 from rlgym_bridge.sim.vector_env import VectorEnv
 from rlgym_bridge.user_input.nearest_key import nearest_key
 

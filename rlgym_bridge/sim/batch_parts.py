@@ -5,6 +5,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from rlgym_bridge.components.action_masks import find_masks
 from rlgym_bridge.components.actions import (
     ContinuousAction,
     LookupTableAction,
@@ -110,6 +111,10 @@ class BatchParts:
     def observe(self, seen: MatchState) -> np.ndarray:
         """Return checked observations `(n, cars, size)` of the matches of a state."""
         return check_observations(self._obs, self._obs.build_batch(seen), seen, range(seen.layout.cars))
+
+    def masks(self, state: MatchState) -> np.ndarray | None:
+        """Return which actions each car may choose, `(matches, cars, actions)` bool; None for all."""
+        return find_masks(self._parser, state)
 
     def rows(self, actions: np.ndarray, state: MatchState) -> np.ndarray:
         """Return control rows `(matches, cars, ticks, 8)`, with a stride of 0 where one is held."""

@@ -192,6 +192,24 @@ class MatchParts:
             seen = MatchState(layout.blue, layout.orange, len(matches), seen.buffer[matches])
         return self._observe(seen, matches)
 
+    def masks(self, state: MatchState) -> np.ndarray | None:
+        """Return which actions each car may choose, `(matches, cars, actions)` bool; None for all.
+
+        Args:
+            state: All matches.
+
+        Raises:
+            ValueError: Some matches have masks, and others none; or see `find_masks`.
+        """
+        if not self._needs_games:
+            return self._ours.masks(state)
+        every = [calls.masks(match) for match, calls in enumerate(self._calls)]
+        given = [masks for masks in every if masks is not None]
+        if 0 < len(given) < len(every):
+            without = next(match for match, masks in enumerate(every) if masks is None)
+            raise ValueError(f"match {without} has no action mask, and others have one; expected all or none")
+        return np.concatenate(given) if given else None
+
     def rows(self, actions: np.ndarray, state: MatchState) -> np.ndarray:
         """Return the control rows of a step.
 

@@ -225,6 +225,14 @@ class VectorEnv:
             times.end("episodes")
         return Step(obs, rewards, terminated, truncated, final_obs)
 
+    def masks(self) -> np.ndarray | None:
+        """Return which actions each car may choose next, `(matches, cars, actions)` bool; None for all.
+
+        Raises:
+            ValueError: A mask does not fit the actions, or leaves a car none.
+        """
+        return self._parts.masks(self.state)
+
     def take_counts(self) -> dict[str, float]:
         """Return counts of what happened since the last call, or the last reset.
 

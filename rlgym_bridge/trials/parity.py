@@ -17,6 +17,7 @@ import numpy as np
 from rlbot import flat
 
 from rlgym_bridge.compare.mirror import turn
+from rlgym_bridge.components.actions import action_space
 from rlgym_bridge.components.batch_form import works_in_batches
 from rlgym_bridge.components.episode import ComponentCalls
 from rlgym_bridge.components.spec import Components

@@ -41,7 +41,7 @@ def open_yet(*values: object) -> object:
         ("gravity", 4, _ONE, 0.99), slow("gravity", 9, _DIGITS, None), slow("gain", 4, _ONE, None),
         slow("lag of one control", 6, _ONE, None), slow("ball too high", 2, _ONE, None),
         slow("boost in the air", 3, _ONE, 0.9412), slow("car too high", 2, _ONE, None),
-        ("mirrored axis", 5, _ONE, None),
+        slow("mirrored axis", 5, _ONE, None),
         open_yet("cars swapped", 3, Form(), None), slow("swapped", 5, _ONE, None),
     ],
 )  # fmt: skip

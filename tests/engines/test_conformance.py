@@ -22,9 +22,9 @@ from rlgym_tools.rocket_league.obs_builders.relative_default_obs import Relative
 from rlgym_bridge import conditions, mutators, rewards
 from rlgym_bridge.components import actions, relative_obs, team_obs
 from rlgym_bridge.components import default_obs as observations
+from rlgym_bridge.components.actions import action_space
 from rlgym_bridge.controls import checked_rows
 from rlgym_bridge.engines.sim import SimEngine
-from rlgym_bridge.policy.fingerprint import action_space
 from tests.support.rlgym_worlds import Env, engine_of
 
 COMPONENTS = {

@@ -24,14 +24,20 @@ def collected_by(learner: PPOLearner) -> CollectedSteps:
     rollouts["obs"][:] = rng.normal(size=rollouts["obs"].shape)
     rollouts["rewards"][:] = rng.normal(size=rollouts["rewards"].shape)
     rollouts["actions"][:] = rng.integers(90, size=rollouts["actions"].shape) % np.array(learner.shape.sizes)
+    if learner.shape.masked:  # each choice that was made is allowed, and half of the others
+        starts = np.cumsum((0, *learner.shape.sizes[:-1]))
+        chosen = rollouts["actions"].reshape(*rollouts["rewards"].shape, -1) + starts
+        rollouts["masks"][:] = rng.random(rollouts["masks"].shape) < 0.5
+        np.put_along_axis(rollouts["masks"], chosen, True, -1)
     return played_by(learner, CollectedSteps.of(learner, rollouts))
 
 
 def played_by(learner: PPOLearner, collected: CollectedSteps) -> CollectedSteps:
     """Return the same steps as if the learner's present policy had played them."""
     obs, actions = learner.shown(collected.obs[:, :-1]), torch.from_numpy(collected.actions)
+    masks = None if collected.masks is None else torch.from_numpy(collected.masks).flatten(0, 2)
     with torch.no_grad():
-        found = learner.policy.log_probs(obs.flatten(0, 2), actions.flatten(0, 2))
+        found = learner.policy.log_probs(obs.flatten(0, 2), actions.flatten(0, 2), masks)
     return replace(collected, log_probs=found.numpy().reshape(collected.rewards.shape))
 
 

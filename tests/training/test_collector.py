@@ -31,7 +31,7 @@ def test_a_step_takes_one_product_of_all_cars_a_layer(monkeypatch: pytest.Monkey
     try:
         collector = _Collector(settings, shape, 0, arrays)
         collector.restart(0)
-        collector.collect(((0,), 1))
+        collector.collect(((0,), 1, False))
     finally:
         arrays.close()
     assert batches == 3 * [16, 2]  # all cars; those that a snapshot drives in two of eight matches

@@ -50,7 +50,7 @@ class RecordingCollectors:
     def restart(self, seed: tuple[int, ...]) -> None:
         self.calls.append(("restart", seed[1]))
 
-    def begin(self, seed: tuple[int, ...], snapshot: int) -> None:
+    def begin(self, seed: tuple[int, ...], snapshot: int, teach: bool = False) -> None:
         self.calls.append(("begin", seed[1], self.arrays["policies"][0].copy()))
 
     def finish(self) -> Counter[str]:
@@ -118,7 +118,7 @@ def test_collectors_tell_how_likely_their_actions_were(
     arrays["policies"][:] = learner.packed()
     collector = _Collector(settings, learner.shape, 0, arrays)
     collector.restart(0)
-    collector.collect(((0,), 1))
+    collector.collect(((0,), 1, False))
     collected = CollectedSteps.of(learner, arrays)
     expected = played_by(learner, collected).log_probs
     assert np.ptp(expected) > 1

@@ -21,6 +21,7 @@ from ray.rllib.algorithms.ppo import PPO, PPOConfig
 from ray.rllib.core.rl_module.multi_rl_module import MultiRLModuleSpec
 from ray.rllib.core.rl_module.rl_module import RLModuleSpec
 
+from rlgym_bridge.policy.shape import PERCEPTRON
 from rlgym_bridge.rllib.env import MatchEnv
 from rlgym_bridge.rllib.match_runner import COUNTS
 from rlgym_bridge.rllib.module import PolicyModule
@@ -41,7 +42,7 @@ _PATIENCE: Final = 60.0  # s without any env runner
 _PAUSE: Final = 1.0  # s
 _NOT_IN_RLLIB: Final[Mapping[str, Any]] = {
     "uniform_coefficient": 0.0, "critic_learning_rate": 0.0, "critic_learning_rate_schedule": "same",
-    "standardize_returns": False, "value_clip": 0.0, "target_kl": 0.0,
+    "standardize_returns": False, "value_clip": 0.0, "target_kl": 0.0, "teacher": "",
 }  # fmt: skip
 """Settings of learning that only the local engine has, with what the others leave them at."""
 
@@ -88,6 +89,10 @@ def main(
                 f"{name} is {toml_value(getattr(settings, name))}, which RLlib's PPO does not have as this "
                 f"project learns; expected {toml_value(default)}, or --engine local"
             )
+    if settings.network != PERCEPTRON:
+        raise SettingsError(
+            f'network is "{settings.network}", which --engine rllib does not have; expected --engine local'
+        )
     if settings.mirror:
         raise SettingsError("mirror is true, which --engine rllib does not have; expected --engine local")
     return run(
@@ -109,6 +114,11 @@ class OnCluster:
     def __init__(self, learner: PPOLearner, address: str | None = None, quiet: bool = True) -> None:
         self._learner, self._open = learner, ExitStack()
         settings = learner.settings
+        if learner.shape.masked:
+            raise SettingsError(
+                "parser or shared info have action masks, which --engine rllib does not know; expected "
+                "--engine local"
+            )
         if not quiet:
             print("Ray begins its processes, which takes a while", flush=True)
         with ExitStack() as opening:

@@ -75,5 +75,6 @@ def write_policy(
         training={**notes, "settings": recorded},
         activation=shape.activation,
         mirror=shape.mirror is not None,
+        network=shape.network,
         modules=task.modules(),
     )

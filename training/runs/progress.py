@@ -194,6 +194,16 @@ class Progress:
         """Say that there is a checkpoint."""
         self._console.print(f"checkpoint: {folder}")
 
+    def show_rating(self, found: tuple[int, Mapping[str, float]] | str) -> None:
+        """Show and log a checkpoint's rating against the ruler: agent steps and numbers, or why not."""
+        if isinstance(found, str):
+            self._console.print(found, soft_wrap=True)
+            return
+        steps, row = found
+        bounds = f"{row['low']:.0f} to {row['high']:.0f}"
+        self._console.print(f"rating of {steps:,}: {row['rating']:.0f} ({bounds}; Chaser has 1000)")
+        self._board.add({f"ruler/{name}": value for name, value in row.items()}, steps)
+
     def not_saved(self, error: OSError) -> None:
         """Say that a checkpoint cannot be written, and that training goes on."""
         self._console.print(

@@ -18,7 +18,7 @@ from rlgym_bridge.policy.files import MANIFEST_FILE, checkpoints_to_try, policy_
 from rlgym_bridge.policy.fingerprint import Fingerprint
 from rlgym_bridge.policy.manifest import Manifest, Normalisation
 from rlgym_bridge.policy.mismatch import differences
-from rlgym_bridge.policy.shape import PolicyShape
+from rlgym_bridge.policy.shape import PERCEPTRON, PolicyShape
 from rlgym_bridge.sim.simulator import ROCKETSIM2
 from rlgym_bridge.training.environment import Task
 from rlgym_bridge.training.runs.policy_tensors import STATE_CHECKSUM
@@ -34,6 +34,15 @@ STATE: Final = (
 
 class DamagedCheckpoint(SettingsError):
     """A checkpoint lacks a file, or one of them is not as it was written."""
+
+
+_SINCE: Final = {
+    "activation": "relu",
+    "layer_norm": False,
+    "standardize_returns": False,
+    "network": PERCEPTRON,
+}
+"""Settings that a run cannot change, with what checkpoints of before they were there were made with."""
 
 
 def load_state(folder: Path, settings: TrainingSettings, built: Fingerprint, task: Task) -> dict[str, Any]:
@@ -65,7 +74,7 @@ def load_state(folder: Path, settings: TrainingSettings, built: Fingerprint, tas
     # Checkpoints of before these settings had no others.
     found += [
         f"{name} was {before.get(name, default)} and is {now[name]} now"
-        for name, default in (("activation", "relu"), ("layer_norm", False), ("standardize_returns", False))
+        for name, default in _SINCE.items()
         if before.get(name, default) != now[name]
     ]
     if before.get("mirror") and not settings.mirror:  # true may follow false: one half is as it was
@@ -187,8 +196,12 @@ def load_start(
     expected = {name: size for name, size in shape.tensors.items() if not name.startswith("obs_")}
     there = {name: tuple(tensor.shape) for name, tensor in weights.items()}
     layer_norm = any(name.startswith("norms.") for name in there)
-    if layer_norm != shape.layer_norm:
+    if manifest.network != shape.network:
+        found.append(f"its network is {manifest.network}, this run's {shape.network}")
+    elif layer_norm != shape.layer_norm:
         found.append(f"its layer_norm is {layer_norm}, this run's {shape.layer_norm}")
+    elif shape.is_own and there != expected:
+        found.append(f"its tensors of {shape.network} differ from those of the class")
     elif _layers(there) != _layers(expected) or (there != expected and not found):
         found.append(f"its layers are {_layers(there)}, this run's {_layers(expected)} (policy_layers)")
     if manifest.activation != shape.activation:

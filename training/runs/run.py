@@ -6,6 +6,7 @@ PPOLearner: all that a checkpoint holds -> engine: plays and learns -> progress,
 import os
 import time
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
@@ -145,32 +146,34 @@ def run(
         say_nothing_left(settings, learner.steps, quiet)
         return Summary(learner.steps, time.perf_counter() - began, newest, False, {})
     row: Mapping[str, float] = {}
-    dead = 0.0
     with (
         Locked(Path(settings.out)),
         StopAsked() as stop,
         engine_of(learner) as engine,
         Progress(settings, learner.steps, quiet, rewards) as progress,
+        closing(_Rated(settings, learner, progress)) as ruler,
     ):
         write_run_modules(Path(settings.out), learner.modules)
         progress.begin(learner.about(engine.count), learner.explain_rounding(engine.count), changed)
-        restart, changes = True, Changes(read_again, learner, engine, progress)
+        restart, dead, changes = True, 0.0, Changes(read_again, learner, engine, progress)
         while learner.steps < settings.steps and not stop:
             before = learner.steps
             # A resumed run has no matches under way, so all begin new ones at checkpoints, to be equal.
             if restart:
                 engine.restart()
                 progress.show_rivals(newest_rivals(settings))
-            done, row = _iterate(learner, engine, progress)
+            done, row = _iterate(learner, engine, progress, ruler)
             dead = _count_dead(dead, done)
             restart = has_checkpoint(settings, before, learner.steps)
             if restart:
                 engine.bring()
-                newest = _try_to_save(learner, checkpoints, progress) or newest
+                newest = _try_to_save(learner, checkpoints, progress, ruler) or newest
                 changes.take()
         if newest is None or newest.name != str(learner.steps):
-            newest = _save_last(learner, engine, checkpoints, progress)
-        progress.end(learner.steps, stopped := learner.steps < settings.steps)
+            engine.bring()
+            newest = _save(learner, checkpoints, progress, ruler)
+        ruler.look(wait=not (stopped := learner.steps < settings.steps))
+        progress.end(learner.steps, stopped)
     return Summary(learner.steps, time.perf_counter() - began, newest, stopped, row)
 
 
@@ -243,7 +246,7 @@ def _check_places(out: Path) -> None:
 
 
 def _iterate(
-    learner: PPOLearner, engine: Engine, progress: Progress
+    learner: PPOLearner, engine: Engine, progress: Progress, ruler: "_Rated"
 ) -> tuple[Iteration, Mapping[str, float]]:
     """Play and learn one batch, and report it; return that and its line of the table.
 
@@ -255,6 +258,7 @@ def _iterate(
     learner.snapshots.ladder.count(older, *goals, seed=learner.steps)
     learner.steps += done.steps
     stats = {**done.stats, "rating": learner.snapshots.ladder.rating}
+    ruler.look()
     return done, progress.report(learner.steps, done.steps, done.counts, stats, done.times)
 
 
@@ -274,22 +278,55 @@ def _count_dead(before: float, done: Iteration) -> float:
     return matches
 
 
-def _save_last(learner: PPOLearner, engine: Engine, checkpoints: Checkpoints, progress: Progress) -> Path:
-    """Write the last checkpoint, which has to be written."""
-    engine.bring()
-    folder = learner.save(checkpoints)
-    progress.saved(folder)
-    return folder
+class _Rated:
+    """Rates a run's checkpoints where its settings want that, and shows the ratings.
+
+    Args:
+        settings: Of the run.
+        learner: Knows the modules of its policies.
+        progress: Shows them.
+    """
+
+    def __init__(self, settings: TrainingSettings, learner: PPOLearner, progress: Progress) -> None:
+        self._progress, self._ruler = progress, None
+        if settings.ruler_every:
+            from rlgym_bridge.training.runs.ruler import Ruler
+
+            self._ruler = Ruler(settings, learner.modules)
+
+    def offer(self, checkpoint: Path) -> None:
+        """Begin to rate a checkpoint, if it is time."""
+        if self._ruler is not None:
+            self._ruler.offer(checkpoint)
+
+    def look(self, wait: bool = False) -> None:
+        """Show a rating that has come, or wait for one that is under way."""
+        found = None if self._ruler is None else self._ruler.take(wait)
+        if found is not None:
+            self._progress.show_rating(found)
+
+    def close(self) -> None:
+        """End a rating that is under way."""
+        if self._ruler is not None:
+            self._ruler.close()
 
 
-def _try_to_save(learner: PPOLearner, checkpoints: Checkpoints, progress: Progress) -> Path | None:
+def _try_to_save(
+    learner: PPOLearner, checkpoints: Checkpoints, progress: Progress, ruler: _Rated
+) -> Path | None:
     """Return a new checkpoint; None where it cannot be written: what was learned is still in memory."""
     try:
-        folder = learner.save(checkpoints)
+        return _save(learner, checkpoints, progress, ruler)
     except OSError as error:
         progress.not_saved(error)
         return None
+
+
+def _save(learner: PPOLearner, checkpoints: Checkpoints, progress: Progress, ruler: _Rated) -> Path:
+    """Write a checkpoint, say so, and let the ruler rate it."""
+    folder = learner.save(checkpoints)
     progress.saved(folder)
+    ruler.offer(folder)
     return folder
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from rlgym_bridge.components.action_masks import find_masks
 from rlgym_bridge.sim.part_times import PartTimes
 from rlgym_bridge.sim.play_statistics import PlayStatistics
 from rlgym_bridge.sim.vector_env import Step, VectorEnv
@@ -14,6 +15,7 @@ from rlgym_bridge.state import layout_of
 from rlgym_bridge.training.environment import Task
 from rlgym_bridge.training.selfplay.rivals import Rival
 from rlgym_bridge.training.selfplay.sides import cars_of_sides, rival_sides, snapshot_sides
+from rlgym_bridge.training.selfplay.teacher import Teacher
 from rlgym_bridge.training.settings import TrainingSettings
 
 
@@ -49,6 +51,7 @@ class SelfPlayMatches:
         own_delays = np.max([rival.delays for rival in self._rivals], 0) if self._rivals else None
         self._env: Any = task.make_env(own_delays)
         self.agents, self.parser = layout_of(*settings.team_sizes).agents, task.obs_and_parser().parser
+        self._teacher = Teacher(settings, task) if settings.teacher else None
         self._goals = self._no_goals()
         self.times: PartTimes | None = None
         self._counts_times = hasattr(self._env, "times")  # not where it is somebody's own
@@ -62,6 +65,8 @@ class SelfPlayMatches:
         self.renew_rivals()
         for number, rival in enumerate(self._rivals):
             rival.reset((seed or 0) + number)
+        if self._teacher is not None:
+            self._teacher.restart()
         obs: np.ndarray = self._env.reset(seed)
         return obs
 
@@ -93,11 +98,37 @@ class SelfPlayMatches:
         step: Step = self._env.step(actions)
         if times is not None and not self._counts_times:
             times.end("environment")
+        ended = step.terminated | step.truncated
+        for rival in self._rivals:
+            rival.forget(ended)
+        if self._teacher is not None:
+            self._teacher.forget(ended)
         for name, sides in self._sides.items():
             scored = self._env.scored * sides
             self._goals[f"{name}_goals"] += np.count_nonzero(scored > 0)
             self._goals[f"goals_against_{name}"] += np.count_nonzero(scored < 0)
         return step
+
+    def masks(self) -> np.ndarray | None:
+        """Return which actions each car may choose next, `(matches, cars, actions)` bool; None for all.
+
+        Raises:
+            ValueError: The parser has masks, and the matches, which somebody makes himself, have none.
+        """
+        if hasattr(self._env, "masks"):
+            masks: np.ndarray | None = self._env.masks()
+            return masks
+        if hasattr(self._env, "state") and find_masks(self.parser, self._env.state) is not None:
+            raise ValueError(
+                "the parser has action masks, and the matches of make_env have no method masks(), expected "
+                "one that returns (matches, cars, actions) of bool"
+            )
+        return None
+
+    def teach(self) -> np.ndarray:
+        """Return how likely the teacher would take each action next, `(matches, cars, actions)` float32."""
+        assert self._teacher is not None  # the settings have one
+        return self._teacher.probabilities(self._env.state)
 
     def take_counts(self) -> dict[str, float]:
         """Return what was counted since the last call: `VectorEnv.take_counts`, and goals by opponent.

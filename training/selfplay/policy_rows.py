@@ -12,7 +12,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from rlgym_bridge.policy.manifest import Normalisation
-from rlgym_bridge.policy.numpy_network import NetworkPolicy
+from rlgym_bridge.policy.numpy_network import NetworkPolicy, network_builder
 from rlgym_bridge.policy.shape import PolicyShape
 
 
@@ -67,7 +67,8 @@ def unpack(shape: PolicyShape, row: np.ndarray, seed: tuple[int, ...]) -> Networ
     tensors, scaling = weights_and_scaling(shape, row)
     policy = NetworkPolicy(
         tensors, shape.distribution, shape.sizes, normalisation=scaling, activation=shape.activation,
-        mirror=shape.mirror,
+        mirror=shape.mirror, masked=shape.masked,
+        build=network_builder(shape.network, shape.names, (shape.obs_size, shape.outputs), shape.activation),
     )  # fmt: skip
     policy.reset(seed)
     return policy

@@ -9,12 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from rlgym_bridge.components.action_masks import act_within, find_masks
 from rlgym_bridge.components.batch_form import works_in_batches
 from rlgym_bridge.components.batching import observe
 from rlgym_bridge.components.player_spec import PlayerSpec
 from rlgym_bridge.components.spec import TRUSTED, UntrustedModuleError
 from rlgym_bridge.policy.files import MANIFEST_FILE, policy_path
 from rlgym_bridge.policy.load_player import load_player
+from rlgym_bridge.policy.numpy_network import NetworkPolicy
 from rlgym_bridge.policy.run_modules import RUN_FILE, run_modules
 from rlgym_bridge.policy.shape import explain_misfit
 from rlgym_bridge.state import MatchState
@@ -53,7 +55,8 @@ class Rival:
     def _take(self, player_spec: PlayerSpec) -> None:
         """Let a policy play from now on."""
         settings, sides = self._settings, self._sides
-        self._obs: Any = player_spec.components().obs_builder
+        parts = player_spec.components()
+        self._obs, self._parser = parts.obs_builder, parts.parser
         if self._obs is not None and not works_in_batches(self._obs):
             raise SettingsError(
                 f'[rivals] has "{self._name}", whose observation {type(self._obs).__name__} has no '
@@ -128,13 +131,21 @@ class Rival:
         for number, (policy, _, seats) in enumerate(self._places):
             policy.reset(seats, 2 * seed + number)
 
+    def forget(self, ended: np.ndarray) -> None:
+        """Let a policy with memory begin episodes in matches, `(matches,)` bool."""
+        for policy, matches, _ in self._places:
+            if isinstance(policy, NetworkPolicy):
+                policy.forget(ended[matches])
+
     def actions(self, state: MatchState) -> Iterator[tuple[tuple[np.ndarray, ...], np.ndarray]]:
         """Yield where it plays, an index into `(matches, cars)`, and its actions there."""
         layout = state.layout
         for policy, matches, seats in self._places:
             some = MatchState(layout.blue, layout.orange, len(matches), state.buffer[matches])
             obs = None if self._obs is None else observe(self._obs, seats, some)
-            yield np.ix_(matches, np.array(seats)), policy.act(obs, some)
+            masks = find_masks(self._parser, some)
+            given = None if masks is None else masks[:, seats]
+            yield np.ix_(matches, np.array(seats)), act_within(policy, obs, some, given)
 
 
 def check_rivals(settings: TrainingSettings, task: Task) -> None:

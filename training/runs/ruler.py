@@ -1,0 +1,203 @@
+"""Rate checkpoints against a fixed set of opponents while a run trains, in a process of its own.
+
+    checkpoint -> copy -> process: matches against each opponent -> Elo with its interval -> ruler.csv, curves
+
+The opponents, their order, the seed and the length of matches are the same in every run. So their ratings are
+the same, and the curves of runs can be compared. All matches are kept, and none is played twice.
+"""
+
+import csv
+import io
+import multiprocessing
+import shutil
+import signal
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any, Final
+
+from threadpoolctl import threadpool_limits
+
+from rlgym_bridge.policy.files import read_files
+from rlgym_bridge.policy.load_player import CHARGER, CHASER, RANDOM
+from rlgym_bridge.training.contests.entrant import Entrant, read_entrants
+from rlgym_bridge.training.contests.kept_matches import FILE, KeptMatches
+from rlgym_bridge.training.contests.rated_checkpoints import RatedCheckpoint, rate_checkpoints
+from rlgym_bridge.training.contests.rating_book import BOOK, RatingBook, player_of
+from rlgym_bridge.training.ratings import fix_anchors, jobs_of, pairs_of
+from rlgym_bridge.training.runs.lock import Locked
+from rlgym_bridge.training.runs.restore import STATE_FILE
+from rlgym_bridge.training.runs.stopping import ENDING
+from rlgym_bridge.training.settings import SettingsError, TrainingSettings
+from rlgym_bridge.user_input.durable_files import write_durably
+
+FIXED: Final = (CHASER, CHARGER, RANDOM)
+"""Opponents of every run, before those that the user names; the first has 1000 points."""
+
+RULER_FILE: Final = "ruler.csv"
+_SECONDS: Final = 60.0  # of game time in a match
+_SEED: Final = 0
+_TICK_SKIP: Final = 8  # of `FIXED`
+
+
+@dataclass(frozen=True)
+class _Job:
+    """A checkpoint to rate, and how.
+
+    Attributes:
+        steps: Agent steps of the checkpoint.
+        checkpoint: A copy of it.
+        anchors: The opponents.
+        folder: Of matches and ratings.
+        matches: With each opponent.
+        team_size: Cars a team.
+        simulator: What plays.
+        modules: That policies may name.
+    """
+
+    steps: int
+    checkpoint: Path
+    anchors: tuple[Entrant, ...]
+    folder: Path
+    matches: int
+    team_size: int
+    simulator: str
+    modules: tuple[str, ...]
+
+
+class Ruler:
+    """Rates a run's checkpoints beside training.
+
+    Args:
+        settings: Of the run.
+        modules: Modules that its policies name.
+
+    Raises:
+        SettingsError: The fixed opponents cannot play its matches, or an opponent cannot be read.
+    """
+
+    def __init__(self, settings: TrainingSettings, modules: Sequence[str]) -> None:
+        equal = [blue for blue, orange in settings.sizes if blue == orange]
+        if not equal or settings.tick_skip != _TICK_SKIP:
+            raise SettingsError(
+                f"ruler_every is {settings.ruler_every}, whose opponents play in teams of equal size and "
+                f"decide every {_TICK_SKIP} ticks; expected such a run, or ruler_every = 0"
+            )
+        try:
+            anchors = tuple(read_entrants([*FIXED, *settings.ruler], equal[0]))
+        except (OSError, ValueError) as error:
+            raise SettingsError(f"ruler is {list(settings.ruler)}: {error}") from error
+        self._settings, self._size, self._anchors = settings, equal[0], anchors
+        self._folder = Path(settings.out) / f"ruler-{equal[0]}v{equal[0]}"
+        self._modules, self._rated = tuple(modules), -1
+        self._process: Any = None
+        self._answer: Connection | None = None
+
+    def offer(self, checkpoint: Path) -> None:
+        """Begin to rate a checkpoint, if it is time and none is being rated."""
+        number = int(checkpoint.name) // self._settings.ruler_every
+        if number == self._rated or self._process is not None:
+            return
+        self._rated = number
+        copy = self._folder / ".checkpoint"
+        shutil.rmtree(copy, ignore_errors=True)
+        with suppress(OSError):  # the process says what is missing; training goes on
+            shutil.copytree(checkpoint, copy, ignore=shutil.ignore_patterns(STATE_FILE))
+        settings = self._settings
+        job = _Job(
+            int(checkpoint.name), copy, self._anchors, self._folder, settings.ruler_matches, self._size,
+            settings.simulator, self._modules,
+        )  # fmt: skip
+        context = multiprocessing.get_context("spawn")
+        self._answer, theirs = context.Pipe(duplex=False)
+        self._process = context.Process(target=_work, args=(theirs, job), name="ruler", daemon=True)
+        self._process.start()
+        theirs.close()
+
+    def take(self, wait: bool = False) -> tuple[int, dict[str, float]] | str | None:
+        """Return the rating that has come meanwhile.
+
+        Args:
+            wait: Wait for one that is under way.
+
+        Returns:
+            Agent steps, and `rating`, `low`, `high` and the win rate against each opponent; or why a
+            checkpoint is not rated; None where nothing has come.
+        """
+        if self._answer is None or not self._answer.poll(None if wait else 0):
+            return None
+        try:
+            found: tuple[int, dict[str, float]] | str = self._answer.recv()
+        except (EOFError, OSError):
+            found = "the process that rated it ended"
+        self.close()
+        return found
+
+    def close(self) -> None:
+        """End a rating that is under way; its matches so far are kept."""
+        if self._process is not None and self._answer is not None:
+            self._answer.close()
+            self._process.join(1.0)
+            if self._process.is_alive():
+                self._process.kill()
+                self._process.join()
+        self._process = self._answer = None
+
+
+def _work(pipe: Connection, job: _Job) -> None:
+    """Rate a checkpoint in a process of its own, and send the result, or why there is none."""
+    for one in ENDING:
+        signal.signal(one, signal.SIG_IGN)  # the run ends it
+    threadpool_limits(1, user_api="blas")
+    try:
+        answer: Any = job.steps, _rate(job)
+    except Exception as error:  # whatever a policy's own components raise: training goes on
+        answer = f"checkpoint {job.steps:,} is not rated: {error}"
+    with suppress(OSError):
+        pipe.send(answer)
+
+
+def _rate(job: _Job) -> dict[str, float]:
+    """Play a checkpoint's matches, and return its rating."""
+    manifest, _ = read_files(job.checkpoint)
+    entrant = Entrant(str(job.steps), str(job.checkpoint), None, manifest.weights_sha256)
+    shared: dict[str, Any] = {
+        "seconds": _SECONDS,
+        "seed": _SEED,
+        "team_size": job.team_size,
+        "simulator": job.simulator,
+    }
+    with Locked(job.folder, "ruler"):
+        book = RatingBook.read(job.folder / BOOK)
+        kept = KeptMatches(job.folder / FILE, {"what": "ruler", **shared})
+        book.checkpoints[str(job.steps)] = player_of(entrant)
+        for pair in pairs_of(book, [entrant], job.anchors):
+            if pair[0] is pair[1]:
+                continue
+            for one in jobs_of(pair, job.matches, job.modules, **shared):
+                if not all(key in kept.results for key in one.keys):
+                    kept.add(one.play())
+        fix_anchors(book, job.anchors, kept)
+        book.write(job.folder / BOOK)
+        rated = rate_checkpoints(book, kept.results)
+        rows = {one.name: _row_of(one, book) for one in rated}
+        text = io.StringIO()
+        table = csv.writer(text, lineterminator="\n")
+        table.writerow(["steps", *rows[str(job.steps)]])
+        table.writerows([name, *(f"{value:.5g}" for value in row.values())] for name, row in rows.items())
+        write_durably(job.folder, {RULER_FILE: text.getvalue().encode()})
+        return rows[str(job.steps)]
+
+
+def _row_of(rated: RatedCheckpoint, book: RatingBook) -> dict[str, float]:
+    """Return rating, interval and win rates by the anchors' names."""
+    low, high = rated.elo.interval
+    rates = {
+        f"win_rate/{one.name}": rated.pairs[one.player].evaluation.win_rate
+        if one.player in rated.pairs
+        else float("nan")
+        for one in book.anchors
+    }
+    return {"rating": rated.elo.rating, "low": low, "high": high, **rates}

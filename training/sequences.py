@@ -1,0 +1,154 @@
+"""Train networks with memory through time: pieces of a rollout, each from the state that it began with.
+
+    (K, T, L, ...) -> pieces of `length` steps -> (P * length, ...), piece by piece -> unroll -> outputs
+
+K collectors play T steps of L cars; P = K * T / length * L pieces. Gradients end where a piece begins.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from rlgym_bridge.policy.torch_network import ActingNetwork, SteppingNetwork, ValueNetwork
+
+
+@dataclass(frozen=True)
+class SequencePieces:
+    """Starts and states that networks with memory need beside the steps of a batch.
+
+    Attributes:
+        starts: `(P, length)` bool, whether an episode begins with a step.
+        states: `(P, numbers)` float32, the policy's memory before each piece.
+        critic_states: `(P, numbers)` float32, the critic's.
+    """
+
+    starts: Tensor
+    states: Tensor
+    critic_states: Tensor
+
+    @property
+    def length(self) -> int:
+        """Steps of a piece."""
+        return self.starts.shape[1]
+
+    def rows(self, part: Tensor) -> Tensor:
+        """Return the steps `(n * length,)` int64 of some pieces `(n,)`."""
+        steps = torch.arange(self.length, device=part.device)
+        return (part[:, None] * self.length + steps).flatten()
+
+    def act(self, network: ActingNetwork, shown: Tensor, part: Tensor) -> Tensor:
+        """Return a policy's outputs `(n * length, outputs)` for observations `(n * length, S)` of pieces."""
+        return self._unroll(network, shown, part, self.states)
+
+    def values(self, network: ValueNetwork, shown: Tensor, part: Tensor) -> Tensor:
+        """Return a critic's values `(n * length,)` float32 for observations `(n * length, S)` of pieces."""
+        return self._unroll(network, shown, part, self.critic_states)[:, 0].float()
+
+    def _unroll(self, network: SteppingNetwork, shown: Tensor, part: Tensor, states: Tensor) -> Tensor:
+        obs, starts, state = shown.unflatten(0, (-1, self.length)), self.starts[part], states[part]
+        found = []
+        for step in range(self.length):
+            outputs, state = advance(network, obs[:, step], state, starts[:, step])
+            found.append(outputs)
+        return torch.stack(found, 1).flatten(0, 1)
+
+
+def advance(
+    network: SteppingNetwork, obs: Tensor, state: Tensor, starts: Tensor
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """Take one step of a network with memory, which is empty where an episode begins.
+
+    Args:
+        network: The network.
+        obs: `(rows, S)` float32.
+        state: `(rows, numbers)` float32, its memory.
+        starts: `(rows,)` bool.
+
+    Returns:
+        Its outputs `(rows, outputs)` and its memory after the step.
+    """
+    return network.step(obs, state * ~starts[:, None], starts)
+
+
+def by_piece(array: np.ndarray, length: int) -> np.ndarray:
+    """Return `(P * length, ...)`, piece by piece, of `(K, T, L, ...)`."""
+    collectors, steps, cars = array.shape[:3]
+    apart = array.reshape(collectors, steps // length, length, cars, *array.shape[3:])
+    return np.ascontiguousarray(apart.swapaxes(2, 3)).reshape(-1, *array.shape[3:])
+
+
+@dataclass(frozen=True)
+class JudgedSteps:
+    """A critic's values of a rollout, as it goes through time.
+
+    Attributes:
+        values: `(K, T + 1, L)` float32.
+        final_values: `(n,)` float32, of the last observations of truncated episodes, in order.
+        states: `(P, numbers)` float32, its memory before each piece.
+        memory: `(K * L, numbers)` float32, its memory at the end.
+    """
+
+    values: np.ndarray
+    final_values: np.ndarray
+    states: Tensor
+    memory: Tensor
+
+
+def judge_steps(
+    critic: ValueNetwork, collected: Any, shown: tuple[Tensor, Tensor], memory: Tensor | None, length: int,
+    in_parts: Callable[[Callable[[Tensor], Any], Tensor], list[Any]],
+) -> JudgedSteps:  # fmt: skip
+    """Let a critic with memory judge all steps of a rollout.
+
+    Args:
+        critic: The critic.
+        collected: The `CollectedSteps`.
+        shown: Observations `(K, T + 1, L, S)` and final observations `(n, S)` as the critic sees them.
+        memory: Its memory at the end of the rollout before, `(K * L, numbers)`; None where matches begin.
+        length: Steps of a piece.
+        in_parts: Calls a function with parts of rows, see `PPOLearner.in_parts`.
+    """
+    obs, final_obs = shown
+    collectors, steps, cars = collected.rewards.shape
+    count, device = collectors * cars, obs.device
+    ended = collected.terminated | collected.truncated
+    starts = np.concatenate((collected.starts, ended[:, -1:]), 1)  # (K, T + 1, L)
+    places = np.full(ended.shape, -1)
+    places[collected.truncated] = np.arange(len(final_obs))
+
+    def by_car(array: np.ndarray) -> Tensor:
+        return torch.from_numpy(array.swapaxes(0, 1).reshape(len(array[0]), count)).to(device)
+
+    begins, cut = by_car(starts), by_car(places)  # (T + 1, K * L), (T, K * L)
+    every = obs.transpose(0, 1).flatten(1, 2)  # (T + 1, K * L, S)
+    before = torch.zeros(count, critic.state_size, device=device) if memory is None else memory
+
+    @torch.no_grad()
+    def judge(part: Tensor) -> tuple[Tensor, Tensor, list[tuple[Tensor, Tensor]], Tensor]:
+        state, values, kept, finals = before[part], [], [], []
+        for step in range(steps + 1):
+            if step % length == 0 and step < steps:
+                kept.append(state)
+            found, after = advance(critic, every[step, part], state, begins[step, part])
+            values.append(found[:, 0].float())
+            if step < steps:
+                state = after
+                rows = torch.nonzero(cut[step, part] >= 0)[:, 0]
+                which = cut[step, part][rows]
+                outcome, _ = critic.step(final_obs[which], state[rows], which < 0)
+                finals.append((which, outcome[:, 0].float()))
+        return torch.stack(values), torch.stack(kept), finals, state
+
+    parts = in_parts(judge, torch.arange(count, device=device))
+    values = torch.cat([one[0] for one in parts], 1).unflatten(1, (collectors, cars)).transpose(0, 1)
+    kept = torch.cat([one[1] for one in parts], 1)  # (T / length, K * L, numbers)
+    states = kept.unflatten(1, (collectors, cars)).transpose(0, 1).flatten(0, 2)
+    final_values = np.zeros(len(final_obs), np.float32)
+    for one in parts:
+        for which, outcome in one[2]:
+            final_values[which.cpu().numpy()] = outcome.cpu().numpy()
+    return JudgedSteps(values.cpu().numpy(), final_values, states, torch.cat([one[3] for one in parts]))
