@@ -25,7 +25,7 @@ from rlgym_bridge.controls import checked_rows
 from rlgym_bridge.game import CONTROL_NAMES, HITBOX_OF_BODY, PLAYING_PHASES, TICKS_PER_SECOND
 from rlgym_bridge.packets.decoder import Decoder
 from rlgym_bridge.packets.inputs import player_input
-from rlgym_bridge.policy.fingerprint import action_space, same_draws
+from rlgym_bridge.policy.fingerprint import same_draws
 from rlgym_bridge.server.game.match_physics import Physics
 from rlgym_bridge.server.game.packer import field_info
 from rlgym_bridge.server.game.referee import Course
