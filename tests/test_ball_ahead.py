@@ -16,6 +16,7 @@ from rlgym_bridge.rlgym_state import to_rlgym
 from rlgym_bridge.server.game.packer import field_info
 from rlgym_bridge.sim.simulator import ROCKETSIM3, make_simulator
 from rlgym_bridge.state import MatchState
+from rlgym_bridge.user_input.extras import load_native
 from tests.parity.scenes import Director
 from tests.parity.world import drive, make_match, through_bytes
 from tests.support.policy_folders import random_weights, save, spec
@@ -218,3 +219,14 @@ def test_a_ball_that_no_match_has_is_refused() -> None:
         ValueError, match="velocity of ball 1 has NaN, expected numbers from -100000 to 100000"
     ):
         forecast_ball(state)
+
+
+def test_a_stale_build_of_the_module_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    import rocketsim_batch
+
+    load_native.cache_clear()
+    monkeypatch.setattr(rocketsim_batch, "INTERFACE", 1)
+    with pytest.raises(ImportError, match=r"has interface 1, expected \d; build it anew: "):
+        forecast_ball(MatchState(1, 1), (0.125,))
+    monkeypatch.undo()
+    assert forecast_ball(MatchState(1, 1), (0.125,)).shape == (1, 1, 6)

@@ -17,7 +17,7 @@ import numpy as np
 from rlgym_bridge.game import TICKS_PER_SECOND
 from rlgym_bridge.state import Layout, MatchState, layout_of
 from rlgym_bridge.user_input.arguments import show_value
-from rlgym_bridge.user_input.extras import explain_native
+from rlgym_bridge.user_input.extras import explain_native, load_native
 
 MOST_SECONDS: Final = 10.0
 SECONDS: Final = (0.25, 0.5, 1.0, 2.0)
@@ -72,6 +72,7 @@ def forecast_ball(state: MatchState, seconds: Sequence[float] = SECONDS) -> np.n
     Raises:
         ValueError: A time is out of range, the module `rocketsim_batch` is not installed, or a ball has
             numbers that are not finite or absurd.
+        ImportError: The installed `rocketsim_batch` has another interface.
         FileNotFoundError: The collision meshes are not installed.
     """
     return forecast_times(state, check_seconds("seconds", seconds))
@@ -96,11 +97,10 @@ def _flights(seconds: tuple[float, ...]) -> Any:
     """Return what forecasts this thread's balls."""
     made: dict[tuple[float, ...], Any] = _own.__dict__.setdefault("made", {})
     if seconds not in made:
-        import rocketsim_batch
-
-        rocketsim_batch.load_meshes()
+        native = load_native()
+        native.load_meshes()
         ticks = [max(1, round(one * TICKS_PER_SECOND)) for one in seconds]
-        made[seconds] = rocketsim_batch.BallFlights(ticks)
+        made[seconds] = native.BallFlights(ticks)
     return made[seconds]
 
 

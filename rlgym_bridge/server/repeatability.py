@@ -7,7 +7,7 @@ from typing import Final
 from rlgym_bridge.user_input.arguments import count_of
 
 REAL_TIME: Final = ("ticks came by the clock, not when all had answered",)
-"""Why no match in real time can be repeated."""
+"""The reason that no match in real time can be repeated."""
 
 
 class Deviation(Enum):

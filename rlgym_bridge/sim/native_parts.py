@@ -53,6 +53,7 @@ from rlgym_bridge.components.team_obs import BLOCK, HEAD, OTHERS, SEEN, TeamObs
 from rlgym_bridge.game import MOST_TEAM_SIZE
 from rlgym_bridge.sim.simulator import ROCKETSIM3, is_installed
 from rlgym_bridge.state import Layout, MatchState
+from rlgym_bridge.user_input.extras import load_native
 
 NATIVE_VARIABLE: Final = "RLGYM_BRIDGE_NATIVE"
 """Environment variable that is 0 where all components are to be asked in numpy."""
@@ -93,7 +94,7 @@ def provide_native_forms() -> None:
     if os.environ.get(NATIVE_VARIABLE) == "0" or not is_installed(ROCKETSIM3):
         return
     try:
-        _native()
+        load_native()
     except ImportError:  # another interface, or a processor that it is not for
         return
     FORMS.update({f"{kind.__qualname__}.build_batch": _observing(kind) for kind in _OBSERVERS})
@@ -101,14 +102,6 @@ def provide_native_forms() -> None:
     FORMS["WeightedSum.reward_batch"] = _add_up
     FORMS.update({f"{kind.__qualname__}.done_batch": _timing(kind) for kind in _TIMED})
     FORMS["_Joined.done_batch"] = _join
-
-
-@cache
-def _native() -> Any:
-    """Return `rocketsim_batch`, without which this module is imported, too."""
-    from rlgym_bridge.sim.rocketsim3 import load_native
-
-    return load_native()
 
 
 def _plan(component: Any, key: tuple[Any, ...], make: Callable[[], Any]) -> Any:
@@ -161,7 +154,7 @@ def _fill(
 ) -> None:
     """Write terms of a reward into their rows of `columns`, `(rows, matches, cars)`."""
     layout = after.layout
-    plan = _plan(owner, (layout, *terms), lambda: _native().Rewards(_layout(layout), terms))
+    plan = _plan(owner, (layout, *terms), lambda: load_native().Rewards(_layout(layout), terms))
     plan.fill(before.buffer, after.buffer, columns)
 
 
@@ -180,7 +173,7 @@ def _add_up(
             columns[row] = checked_shape(part, part.reward_batch(before, after, terminated, truncated), after)
     total = np.empty(columns.shape[1:], np.float32)
     spirit, zero_sum = float(self.team_spirit), bool(self.zero_sum)
-    _native().add_rewards(columns, self.weights, layout.blue, spirit, zero_sum, total)
+    load_native().add_rewards(columns, self.weights, layout.blue, spirit, zero_sum, total)
     self.last = list(columns)
     return total
 
@@ -217,7 +210,9 @@ def _judge(
     layout = state.layout
     if not _has_form(layout):
         return None
-    plan = _plan(owner, (layout, *named), lambda: _native().Conditions(_layout(layout), named, every=every))
+    plan = _plan(
+        owner, (layout, *named), lambda: load_native().Conditions(_layout(layout), named, every=every)
+    )
     over = np.empty(state.matches, bool)
     plan.judge(state.buffer, since, over)
     return over
@@ -255,7 +250,7 @@ def _shown(builder: Any, state: MatchState) -> np.ndarray:
 def _observe_columns(builder: DefaultObs, state: MatchState, cars: tuple[int, ...]) -> tuple[Any, int]:
     table = builder.table_of(state, cars)
     size = table.columns.shape[1]
-    return _native().Observer(state.layout.size, size, table.columns.astype(np.int64), table.scales), size
+    return load_native().Observer(state.layout.size, size, table.columns.astype(np.int64), table.scales), size
 
 
 def _observe_around(builder: RelativeObs, state: MatchState, cars: tuple[int, ...]) -> tuple[Any, int]:
@@ -268,7 +263,7 @@ def _observe_around(builder: RelativeObs, state: MatchState, cars: tuple[int, ..
     if more:
         _add_ball_ahead(sights, builder, state.layout, cars)
     size, width = start + 3 * (len(order) + more), state.layout.size + 3 * more
-    return _native().Observer(width, size, columns, table.scales, **sights), size
+    return load_native().Observer(width, size, columns, table.scales, **sights), size
 
 
 def _add_ball_ahead(
@@ -297,7 +292,7 @@ def _observe_team(builder: TeamObs, state: MatchState, cars: tuple[int, ...]) ->
         sights |= {"start": OTHERS, "ranks": builder.rank_blocks(around)}
     columns, factors = table.columns.astype(np.int64), table.scales.copy()
     columns[:, blocks], factors[:, blocks] = _NO_COLUMN, around.there
-    return _native().Observer(state.layout.size, size, columns, factors, **sights), size
+    return load_native().Observer(state.layout.size, size, columns, factors, **sights), size
 
 
 def _observe_differences(builder: AdvancedObs, state: MatchState, cars: tuple[int, ...]) -> tuple[Any, int]:
@@ -306,7 +301,7 @@ def _observe_differences(builder: AdvancedObs, state: MatchState, cars: tuple[in
     columns = table.columns.astype(np.int64)
     minus = np.where(table.relative > 0, table.origins, _NO_COLUMN).astype(np.int64)
     given = {"minus": minus, "absent": table.absent}
-    return _native().Observer(state.layout.size, size, columns, table.scales, **given), size
+    return load_native().Observer(state.layout.size, size, columns, table.scales, **given), size
 
 
 def _surroundings(builder: RelativeObs | TeamObs, layout: Layout, cars: tuple[int, ...]) -> Surroundings:

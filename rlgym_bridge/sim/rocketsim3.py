@@ -7,7 +7,7 @@ computed in Python.
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import rocketsim_batch
@@ -17,8 +17,8 @@ from rlgym_bridge.sim.part_times import PartTimes
 from rlgym_bridge.sim.simulator import DeadMatches
 from rlgym_bridge.state import CAR_FIELDS, MATCH_FIELDS, MatchState, layout_of
 from rlgym_bridge.user_input.arguments import check_whole
+from rlgym_bridge.user_input.extras import load_native
 
-_INTERFACE: Final = 3  # of rocketsim_batch that this project is written for
 _NAMES: Final = {"ball_world_restitution": "ball_bounciness"}
 """Constants of `physics.CONSTANTS` that have another name there."""
 
@@ -151,21 +151,6 @@ def _dead(error: rocketsim_batch.MatchError) -> DeadMatches:
     text, numbers, _ = error.args
     folder = rocketsim_batch.crash_folder  # of files that replay it; None writes none
     return DeadMatches(text if folder is None else f"{text} (files in {folder})", numbers)
-
-
-@cache
-def load_native() -> Any:
-    """Return the module `rocketsim_batch`.
-
-    Raises:
-        ImportError: The installed one has another interface.
-    """
-    if rocketsim_batch.INTERFACE != _INTERFACE:
-        raise ImportError(
-            f"rocketsim_batch has interface {rocketsim_batch.INTERFACE}, expected {_INTERFACE}; "
-            "build it anew: pip install ./native"
-        )
-    return rocketsim_batch
 
 
 @cache

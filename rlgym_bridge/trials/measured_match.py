@@ -20,7 +20,7 @@ REFUSED: Final = (
     "it is this project's own match server, whose log says why. It plays no Psyonix bots and humans unless "
     "it was started with --allow-idle: for them start RLBotServer with the real game"
 )
-"""Why this project's server in RLBotServer's place does not take a match."""
+"""The reason that this project's server in RLBotServer's place does not take a match."""
 
 _SIM_PATIENCE: Final = 20.0  # s for each step of the embedded server's handshake
 

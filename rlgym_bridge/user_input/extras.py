@@ -1,16 +1,19 @@
-"""Advice on how to install what an extra of this package needs, where it is missing."""
+"""Advice on how to install what is missing, and the module `rocketsim_batch`, checked."""
 
 import re
 import sys
 from collections.abc import Sequence
+from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 _ROOT: Final = Path(__file__).parents[2]
 _CPU_TORCH: Final = "pip install torch --index-url https://download.pytorch.org/whl/cpu"
 _OF_EXTRA: Final = re.compile(r"(?P<what>[^;]+?)\s*;.*extra\s*==\s*['\"](?P<extra>\w+)['\"]")
+
+_INTERFACE: Final = 3  # of rocketsim_batch that this project is written for
 
 
 def explain_install(*extras: str) -> str:
@@ -57,6 +60,23 @@ def explain_native() -> str:
     return (
         f"make native, or pip install ./native (in the folder {_ROOT}; it needs Rust 1.95: https://rustup.rs)"
     )
+
+
+@cache
+def load_native() -> Any:
+    """Return the module `rocketsim_batch`.
+
+    Raises:
+        ImportError: It is not installed, or the installed one has another interface.
+    """
+    import rocketsim_batch
+
+    if rocketsim_batch.INTERFACE != _INTERFACE:
+        raise ImportError(
+            f"rocketsim_batch has interface {rocketsim_batch.INTERFACE}, expected {_INTERFACE}; "
+            f"build it anew: {explain_native()}"
+        )
+    return rocketsim_batch
 
 
 def _torch_hint(extras: Sequence[str]) -> str:
