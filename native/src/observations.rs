@@ -237,10 +237,11 @@ impl Observer {
         let (cars, count) = (self.views.len(), (sights - BALL) / 2);
         let start = start.within("start", 0..=self.size)?;
         let numbers_of_blocks = self.size - start;
-        let fits =
-            count > 0 && numbers_of_blocks.is_multiple_of(count) && numbers_of_blocks <= MOST_BLOCK_NUMBERS;
+        let fits = count > 0
+            && numbers_of_blocks.is_multiple_of(count)
+            && (1..=MOST_BLOCK_NUMBERS).contains(&numbers_of_blocks);
         if !fits || sights != BALL + 2 * count {
-            let words = format!("expected blocks of one size, {MOST_BLOCK_NUMBERS} numbers at most");
+            let words = format!("expected blocks of one size, 1 to {MOST_BLOCK_NUMBERS} numbers in all");
             refuse!("{numbers_of_blocks} numbers from {start} on are of {count} cars, {words}");
         }
         let ranks = numbers::<f64, _>(readable("ranks", ranks, &[&[cars, count]])? as PyReadonlyArray2<_>);
@@ -266,6 +267,9 @@ impl Observer {
             }
             for &(at, number) in &view.constants {
                 seen[at] = number;
+            }
+            if view.sights.is_empty() {
+                continue;
             }
             let mut away = [0.0; MOST_BLOCKS];
             look(view, row, seen, &mut away);

@@ -129,6 +129,116 @@ def controls(data, random, count, cars, ticks):
     return np.asfortranarray(vectors) if random.random() < 0.03 else vectors
 
 
+TERMS = [
+    "goal", "touch", "touch_strength", "velocity_to_ball", "speed", "velocity_ball_to_goal", "face_ball", "boost_kept",
+    "boost_picked_up", "save", "demolition", "mate_distance", "air_touch", "fly_to_ball", "in_air", "kickoff_speed",
+]  # fmt: skip
+
+
+def spoiled_shape(random, *shape):
+    """Return a shape, now and then with one number more or less in one place."""
+    shape = list(shape)
+    if random.random() < 0.05:
+        shape[random.randrange(len(shape))] += random.choice([-1, 1])
+    return [max(0, one) for one in shape]
+
+
+def numbers_in(draw, random, low, high, *shape):
+    """Draw int64 numbers of a range, now and then one outside, or a wrong dtype."""
+    numbers = draw.integers(low, max(low + 1, high), spoiled_shape(random, *shape))
+    if numbers.size and random.random() < 0.05:
+        numbers.flat[random.randrange(numbers.size)] = random.choice([-2, high, 2**40, -(2**63), 2**63 - 1])
+    return numbers.astype(np.int32) if random.random() < 0.02 else numbers
+
+
+def observe(data, random, buffer, layout, count):
+    """Make an observer of drawn columns and vectors and let it observe the matches of a buffer."""
+    draw = np.random.default_rng(random.randrange(2**32))
+    width, cars, size = layout.size, max(1, layout.blue + layout.orange), random.choice([1, 8, 60])
+    columns = random.randrange(size + 1)
+    options = {}
+    if random.random() < 0.5:
+        options["minus"] = numbers_in(draw, random, -1, width, cars, columns)
+    if random.random() < 0.5:
+        options["absent"] = draw.random(spoiled_shape(random, cars, columns)) < 0.3
+    if random.random() < 0.6:
+        vectors = random.choice([5, 5 + 2 * (cars - 1), 12])
+        options |= {
+            "rotations": numbers_in(draw, random, 0, width - 9, cars).tolist(),
+            "places": numbers_in(draw, random, 0, size - 2, vectors).tolist(),
+            "ends": numbers_in(draw, random, 0, width - 3, cars, vectors),
+            "origins": numbers_in(draw, random, 0, width - 3, cars, vectors),
+            "sight_factors": draw.normal(size=spoiled_shape(random, cars, vectors)).astype(np.float32),
+            "goals": draw.normal(size=spoiled_shape(random, cars, 2, 3)).astype(np.float32),
+        }
+        if random.random() < 0.5:
+            options["start"] = random.randrange(-1, size + 1)
+            options["ranks"] = draw.random(spoiled_shape(random, cars, max(1, cars - 1)))
+        if random.random() < 0.1:
+            options.pop(random.choice(list(options)))
+    factors = draw.normal(size=spoiled_shape(random, cars, columns)).astype(np.float32)
+    observer = rs.Observer(
+        width, size, numbers_in(draw, random, -1, width, cars, columns), factors, **options
+    )
+    states = spoil(data, buffer.copy(), layout) if random.random() < 0.3 else buffer
+    observer.observe(states, np.zeros(spoiled_shape(random, count, cars, size), np.float32))
+
+
+def judge(data, random, buffer, layout, count):
+    """Let rewards and conditions of drawn parts judge a buffer, and add the rewards."""
+    draw = np.random.default_rng(random.randrange(2**32))
+    cars, rows = layout.blue + layout.orange, random.randrange(1, 6)
+    terms = [
+        (
+            random.randrange(rows),
+            random.choice(TERMS if random.random() < 0.98 else ["nonsense"]),
+            data.draw(number),
+        )
+        for _ in range(random.randrange(8))
+    ]
+    after = spoil(data, buffer.copy(), layout) if random.random() < 0.5 else buffer
+    columns = np.zeros(spoiled_shape(random, rows, count, cars), np.float32)
+    rs.Rewards(layout, terms).fill(buffer, after, columns)
+    rs.add_rewards(
+        columns, draw.normal(size=spoiled_shape(random, rows)).tolist(), random.choice([layout.blue, layout.blue, 0, 9]),
+        random.choice([0.0, 0.5, 1.0, data.draw(number)]), random.random() < 0.5,
+        np.zeros(spoiled_shape(random, count, cars), np.float32),
+    )  # fmt: skip
+    parts = [
+        (random.choice(["goal", "timeout", "no_touch"]), random.choice([0.0, 1.0, 30.0, data.draw(number)]))
+        for _ in range(random.randrange(4))
+    ]
+    since = [
+        None if name == "goal" and random.random() < 0.9 else np.zeros(spoiled_shape(random, count), np.int32)
+        for name, _ in parts
+    ]
+    over = np.zeros(spoiled_shape(random, count), bool)
+    rs.Conditions(layout, parts, every=random.random() < 0.5).judge(after, since, over)
+
+
+def fly(data, random):
+    """Forecast balls of drawn states."""
+    draw = np.random.default_rng(random.randrange(2**32))
+    ticks = [random.choice([1, 2, 30, 240, 1200]) for _ in range(random.randrange(4))]
+    if random.random() < 0.05:
+        ticks.append(random.choice([0, -1, 1201, 2**40]))
+    balls = draw.uniform(-1, 1, spoiled_shape(random, random.randrange(4), 10)).astype(np.float32)
+    scale = [
+        random.choice([1, 0, 3]),
+        4000,
+        5000,
+        2000,
+        *[random.choice([6000, 1e5])] * 3,
+        *[random.choice([6, 1e4])] * 3,
+    ]
+    if balls.shape[-1:] == (10,):
+        balls *= np.array(scale, np.float32)
+    if balls.size and random.random() < 0.3:
+        balls.flat[random.randrange(balls.size)] = data.draw(number)
+    flown = rs.BallFlights(ticks).forecast(balls)
+    assert np.isfinite(flown).all(), (balls, flown)
+
+
 def call(data, random, group, others):
     """Call one method with drawn arguments."""
     matches, buffer, layout, count = group
@@ -158,9 +268,18 @@ def call(data, random, group, others):
             "seed",
             "groups",
             "panic",
+            "observe",
+            "judge",
+            "fly",
         ]
     )
     counts[what] += 1
+    if what == "observe":
+        return observe(data, random, buffer, layout, count)
+    if what == "judge":
+        return judge(data, random, buffer, layout, count)
+    if what == "fly":
+        return fly(data, random)
     if what in ("step", "play"):
         vectors = controls(data, random, count, cars, ticks)
         if what == "play":

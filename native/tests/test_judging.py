@@ -223,3 +223,15 @@ def test_conditions_refuse_what_does_not_fit():
     ):
         with pytest.raises(ValueError, match=words):
             call()
+
+
+def test_an_observer_without_vectors_takes_a_row_that_is_narrower_than_a_rotation():
+    seen = np.zeros((2, 1, 1), np.float32)
+    rs.Observer(5, 1, np.array([[4]]), np.ones((1, 1), np.float32)).observe(np.eye(2, 5, 3, np.float32), seen)
+    assert seen.ravel().tolist() == [0, 1]
+
+
+def test_blocks_of_no_numbers_are_refused():
+    around = sights(7) | {"start": 26, "ranks": np.zeros((2, 1))}
+    with pytest.raises(ValueError, match="0 numbers from 26 on are of 1 cars, expected blocks of one size, 1 to"):
+        rs.Observer(LAYOUT.size, 26, *TABLE, **around)
