@@ -86,7 +86,7 @@ test: $(TESTS) $(SIMULATOR)
 
 test-slow: $(TESTS) $(DOCS) $(SIMULATOR)
 	$(BIN)/python -m pytest -m slow
-	$(if $(CARGO),$(CARGO_PYTHON) ROCKETSIM_MESHES="$$($(BIN)/python -c 'from rlgym_bridge.sim.arena import meshes_folder; print(meshes_folder())')" \
+	$(if $(CARGO),$(CARGO_PYTHON) ROCKETSIM_MESHES="$$($(BIN)/python -c 'from rlgym_bridge.user_input.extras import meshes_folder; print(meshes_folder())')" \
 	    cargo test $(CRATE) --quiet --locked --no-default-features --profile release-checked --test modes -- --ignored)
 
 # everything that reads what others have written: make fuzz SECONDS=3600

@@ -7,11 +7,11 @@ from pathlib import Path
 from setuptools import find_packages, setup
 from setuptools.command.build_py import build_py
 
-if not (3, 11) <= sys.version_info < (3, 13):  # pip looks at requires-python last, and compiles numpy before
+if not (3, 11) <= sys.version_info < (3, 14):  # pip looks at requires-python last, and compiles numpy before
     found = ".".join(map(str, sys.version_info[:2]))
     python = "py -3.11" if sys.platform == "win32" else "python3.11"
     sys.exit(
-        "rlgym-bridge needs Python 3.11 or 3.12, and this is Python " + found + ": "
+        "rlgym-bridge needs Python 3.11 to 3.13, and this is Python " + found + ": "
         "make the environment anew, as by `" + python + " -m venv --clear .venv`"
     )
 

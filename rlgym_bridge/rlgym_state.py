@@ -4,10 +4,10 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
-from rlgym.rocket_league.api import Car, GameConfig, GameState, PhysicsObject
 
 from rlgym_bridge.derived_fields import derive
 from rlgym_bridge.game import BLUE, HITBOXES, MOST_TEAM_SIZE, PAD_COUNT
+from rlgym_bridge.rlgym_types import Car, GameConfig, GameState, PhysicsObject
 from rlgym_bridge.state import CAR_FIELDS, KNOWN_FIELDS, MATCH_FIELDS, MatchState, layout_of
 from rlgym_bridge.user_input.arguments import show_value
 

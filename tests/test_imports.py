@@ -3,6 +3,7 @@
 import ast
 import re
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -31,7 +32,7 @@ def test_the_server_uses_nothing_of_the_decoder_but_constants(path: Path) -> Non
     ours = {name for name in imports(path) if name.startswith("rlgym_bridge.")}
     allowed = ("rlgym_bridge.server", "rlgym_bridge.game", "rlgym_bridge.physics", "rlgym_bridge.dialect",
                "rlgym_bridge.sim.touches", "rlgym_bridge.user_input", "rlgym_bridge.sim.simulator",
-               "rlgym_bridge.sim.euler_angles", "rlgym_bridge.state",
+               "rlgym_bridge.rotations", "rlgym_bridge.state",
                "rlgym_bridge.derived_fields",
                "rlgym_bridge.recording.mcap.mcap_writer",
                "rlgym_bridge.recording.mcap.channels")  # fmt: skip
@@ -187,7 +188,7 @@ def test_every_room_inside_a_room_is_listed(outer: str) -> None:
 
 
 def test_few_modules_lie_beside_the_rooms() -> None:
-    assert len([path for path in ROOT.glob("*.py") if path.name != "__init__.py"]) <= 8
+    assert len([path for path in ROOT.glob("*.py") if path.name != "__init__.py"]) <= 10
 
 
 SIMULATORS = ("RocketSim", "rocketsim_batch")
@@ -211,3 +212,61 @@ def test_no_other_module_imports_a_simulator() -> None:
         if any(one.split(".")[0] in SIMULATORS for one in imports(path))
     }
     assert found == NEEDS_A_SIMULATOR, "a new one, or one that no longer does"
+
+
+NEEDS_AN_EXTRA = {
+    "training": ("train",), "training/rllib": ("rllib",), "rllib": ("rllib", "train"), "view": ("view",),
+    "recording/replays": ("replay",), "policy/torch_network.py": ("train",),
+    "cli/curves_command.py": ("train",),
+}  # fmt: skip
+"""Modules, or folders of them, that import what an extra brings as they are loaded."""
+
+DISTRIBUTIONS = {
+    "RocketSim": "rocketsim", "rerun": "rerun-sdk", "rerun_cli": "rerun-sdk", "subtr_actor": "subtr-actor-py",
+    "tomli_w": "tomli-w", "tree": "dm-tree", "msgpack_numpy": "msgpack-numpy", "rlgym": "rlgym-api",
+}  # fmt: skip
+
+
+def declared() -> tuple[set[str], dict[str, set[str]]]:
+    """Return the distributions that the project requires, and those of each extra."""
+    project = tomllib.loads((ROOT.parent / "pyproject.toml").read_text())["project"]
+
+    def names(lines: list[str]) -> set[str]:
+        return {re.split(r"[\[<>=; ]", line)[0] for line in lines}
+
+    extras = {extra: names(lines) for extra, lines in project["optional-dependencies"].items()}
+    return names(project["dependencies"]), extras
+
+
+def third_party(names: set[str]) -> set[str]:
+    """Return the distributions of imported modules that are neither Python's nor this project's."""
+    found = {name.split(".")[0] for name in names} - set(sys.stdlib_module_names)
+    found -= {"rlgym_bridge", "rocketsim_batch"}  # the second is native/, a project of its own
+    return {DISTRIBUTIONS.get(name, name) for name in found}
+
+
+def imports_when_loaded(tree: ast.Module) -> set[str]:
+    """Return what a module imports as it is loaded: not in functions, nor for type checkers."""
+    return imports_of(
+        ast.Module([node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)], [])
+    )
+
+
+@pytest.mark.skipif(not (ROOT.parent / "pyproject.toml").is_file(), reason="needs a checkout")
+def test_every_import_is_declared_where_it_is_needed() -> None:
+    base, extras = declared()
+    modules = {f"training/{path.relative_to(TRAINING).as_posix()}": path for path in TRAINING.rglob("*.py")}
+    modules |= {path.relative_to(ROOT).as_posix(): path for path in ROOT.rglob("*.py")}
+    missing = {}
+    for name, path in modules.items():
+        if name.startswith(("project/template/", "project/packaged/", "shipped/")):  # users' own
+            continue
+        tree = ast.parse(path.read_text())
+        own = [
+            extras[one] for place, ones in NEEDS_AN_EXTRA.items() if name.startswith(place) for one in ones
+        ]
+        lacks = third_party(imports_when_loaded(tree)) - base.union(*own)
+        lacks |= third_party(imports_of(tree)) - base.union(*extras.values())
+        if lacks:
+            missing[name] = lacks
+    assert not missing

@@ -233,5 +233,5 @@ def test_an_observer_without_vectors_takes_a_row_that_is_narrower_than_a_rotatio
 
 def test_blocks_of_no_numbers_are_refused():
     around = sights(7) | {"start": 26, "ranks": np.zeros((2, 1))}
-    with pytest.raises(ValueError, match="0 numbers from 26 on are of 1 cars, expected blocks of one size, 1 to"):
+    with pytest.raises(ValueError, match=r"^0 numbers from 26 on .* expected blocks of one size, 1 to"):
         rs.Observer(LAYOUT.size, 26, *TABLE, **around)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from rlgym_bridge.policy.matrix_kernels import processor_flags
-from rlgym_bridge.user_input.extras import explain_install, explain_native, native_folder
+from rlgym_bridge.user_input.extras import explain_install, explain_native, meshes_folder, native_folder
 
 SERVER_PORT: Final = 23234
 """Port of RLBotServer [RLBot core]."""
@@ -124,7 +124,7 @@ def _numpy() -> Check:
 
 def _simulator() -> Check:
     from rlgym_bridge.game import BLUE, ORANGE
-    from rlgym_bridge.sim.arena import make_arena, meshes_folder
+    from rlgym_bridge.sim.arena import make_arena
 
     arena, _ = make_arena([BLUE, ORANGE])
     arena.step(1)
@@ -144,7 +144,6 @@ def _rocketsim3() -> Check:
             found += f", a stale build: the sources in {folder} have changed since"
             return Check("RocketSim 3", "wrong", found, explain_native())
         fits = f", built of the sources in {folder}"
-    from rlgym_bridge.sim.arena import meshes_folder
     from rlgym_bridge.sim.simulator import ROCKETSIM3, make_simulator
 
     try:

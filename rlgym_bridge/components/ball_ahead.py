@@ -17,7 +17,7 @@ import numpy as np
 from rlgym_bridge.game import TICKS_PER_SECOND
 from rlgym_bridge.state import Layout, MatchState, layout_of
 from rlgym_bridge.user_input.arguments import show_value
-from rlgym_bridge.user_input.extras import explain_native, load_native
+from rlgym_bridge.user_input.extras import explain_native, load_native, meshes_folder
 
 MOST_SECONDS: Final = 10.0
 SECONDS: Final = (0.25, 0.5, 1.0, 2.0)
@@ -98,7 +98,7 @@ def _flights(seconds: tuple[float, ...]) -> Any:
     made: dict[tuple[float, ...], Any] = _own.__dict__.setdefault("made", {})
     if seconds not in made:
         native = load_native()
-        native.load_meshes()
+        native.load_meshes(meshes_folder())
         ticks = [max(1, round(one * TICKS_PER_SECOND)) for one in seconds]
         made[seconds] = native.BallFlights(ticks)
     return made[seconds]

@@ -10,10 +10,9 @@ from typing import Any, Final
 
 import numpy as np
 from rlgym.api import ActionParser, DoneCondition, ObsBuilder, RewardFunction, StateMutator
-from rlgym.rocket_league.done_conditions import AnyCondition
-from rlgym.rocket_league.reward_functions import CombinedReward
 
 from rlgym_bridge.components.actions import RepeatAction
+from rlgym_bridge.rlgym_types import AnyCondition, CombinedReward
 from rlgym_bridge.state import Layout
 
 _FORMS: Final = (

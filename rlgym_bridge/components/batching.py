@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 from rlgym.api import ActionParser, ObsBuilder
-from rlgym.rocket_league.api import GameState
 
 from rlgym_bridge.components.batch_form import works_in_batches
 from rlgym_bridge.components.given_arrays import check_observations, describe_array
 from rlgym_bridge.components.user_errors import locate_method
 from rlgym_bridge.rlgym_state import to_rlgym
+from rlgym_bridge.rlgym_types import GameState
 from rlgym_bridge.state import MatchState
 
 

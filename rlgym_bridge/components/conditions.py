@@ -11,12 +11,12 @@ from typing import Any, Final
 
 import numpy as np
 from rlgym.api import DoneCondition
-from rlgym.rocket_league.api import GameState
 
 from rlgym_bridge.components.batch_form import foreign_part, refuse_foreign
 from rlgym_bridge.components.native_form import with_native_form
 from rlgym_bridge.game import TICKS_PER_SECOND
 from rlgym_bridge.rlgym_state import from_rlgym
+from rlgym_bridge.rlgym_types import GameState
 from rlgym_bridge.state import Layout, MatchState
 from rlgym_bridge.user_input.arguments import check_number
 

@@ -18,7 +18,6 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
-from rlgym.rocket_league.api import GameState
 
 from rlgym_bridge.components.action_masks import act_within, find_masks
 from rlgym_bridge.components.batch_form import works_in_batches
@@ -30,6 +29,7 @@ from rlgym_bridge.components.user_errors import locate_method
 from rlgym_bridge.controls import NEUTRAL, ControlsError, checked_plan
 from rlgym_bridge.game import Phase
 from rlgym_bridge.rlgym_state import base_state, to_rlgym
+from rlgym_bridge.rlgym_types import GameState
 from rlgym_bridge.state import MatchState
 
 

@@ -5,8 +5,6 @@ from typing import Any
 
 import numpy as np
 from rlgym.api import StateMutator
-from rlgym.rocket_league.api import GameState
-from rlgym.rocket_league.state_mutators import MutatorSequence
 
 from rlgym_bridge.components.batch_form import foreign_part, refuse_foreign
 from rlgym_bridge.components.user_errors import describe_error, is_of_user, is_ours, locate_method
@@ -27,6 +25,7 @@ from rlgym_bridge.rlgym_state import (
     odd_values,
     to_rlgym,
 )
+from rlgym_bridge.rlgym_types import GameState, MutatorSequence
 from rlgym_bridge.state import MatchState
 from rlgym_bridge.user_input.arguments import check_list, check_seed, show_value
 

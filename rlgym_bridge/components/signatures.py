@@ -14,12 +14,9 @@ from rlgym.api import (
     SharedInfoProvider,
     StateMutator,
 )  # fmt: skip
-from rlgym.rocket_league.action_parsers import RepeatAction
-from rlgym.rocket_league.done_conditions import AllCondition, AnyCondition
-from rlgym.rocket_league.reward_functions import CombinedReward
-from rlgym.rocket_league.state_mutators import MutatorSequence
 
 from rlgym_bridge.components.user_errors import locate_class
+from rlgym_bridge.rlgym_types import AllCondition, AnyCondition, CombinedReward, MutatorSequence, RepeatAction
 
 KINDS: Final[tuple[type, ...]] = (
     ActionParser, DoneCondition, ObsBuilder, Renderer, RewardFunction, SharedInfoProvider, StateMutator,

@@ -5,11 +5,11 @@ from typing import Any, Final
 
 import numpy as np
 from rlgym.api import TransitionEngine
-from rlgym.rocket_league.api import GameState
 
 from rlgym_bridge.controls import checked_rows
 from rlgym_bridge.game import BOOST_CONSUMPTION, DODGE_DEADZONE, TICKS_PER_SECOND
 from rlgym_bridge.rlgym_state import base_state
+from rlgym_bridge.rlgym_types import GameState
 
 _MOST_TICK_SKIP: Final = 60 * TICKS_PER_SECOND  # a minute for one action is a slip
 

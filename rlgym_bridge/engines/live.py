@@ -19,7 +19,6 @@ from typing import Any, Final
 
 import numpy as np
 from rlbot import flat
-from rlgym.rocket_league.api import GameState
 
 from rlgym_bridge.client.agent_connections import start_match
 from rlgym_bridge.client.own_players import agents_of, match_of, with_own_ids
@@ -34,6 +33,7 @@ from rlgym_bridge.engines.step_span import StepSpan
 from rlgym_bridge.game import TICK_SKIP, TICKS_PER_SECOND
 from rlgym_bridge.live.agent import server_address
 from rlgym_bridge.rlgym_state import checked_state, to_rlgym
+from rlgym_bridge.rlgym_types import GameState
 from rlgym_bridge.state import MatchState
 
 __all__ = ["LiveEngine", "LiveEngineError"]

@@ -10,7 +10,6 @@ from collections.abc import Hashable
 from typing import Any, Final
 
 import numpy as np
-from rlgym.rocket_league.api import GameState
 
 from rlgym_bridge.components.mutator_base import blank_state
 from rlgym_bridge.derived_fields import derive
@@ -29,7 +28,8 @@ from rlgym_bridge.game import (
     TICKS_PER_SECOND,
 )
 from rlgym_bridge.rlgym_state import cars_by_agent, checked_state, to_rlgym
-from rlgym_bridge.sim.euler_angles import rotation_of
+from rlgym_bridge.rlgym_types import GameState
+from rlgym_bridge.rotations import rotation_of
 from rlgym_bridge.sim.simulator import (
     DEFAULT_SIMULATOR,
     Simulator,

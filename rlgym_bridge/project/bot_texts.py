@@ -88,7 +88,7 @@ def write_requirements(own: OwnModules, wheel: str | None) -> str:
     here = f'sys_platform == "{sys.platform}" and platform_machine == "{platform.machine()}"'
     lines = [
         "--find-links .  # takes a wheel of rlgym_bridge beside this file, too",
-        f"rlgym-bridge=={version('rlgym-bridge')}",
+        f"rlgym-bridge[rlgym]=={version('rlgym-bridge')}",
         f"rlbot=={version('rlbot')}  # a pre-release: the next may differ",
         *([] if wheel is None else [f"./{wheel} ; {here}"]),
         *own.requirements,

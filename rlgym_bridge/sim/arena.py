@@ -6,14 +6,13 @@ order is the pinned one, the order that a hash set without collisions gives; a s
 cars keeps a large table, where collisions are rare.
 """
 
-import importlib.util
 from collections.abc import Mapping, Sequence
 from functools import cache
-from pathlib import Path
 
 import RocketSim as rsim
 
 from rlgym_bridge.game import BLUE, MOST_TEAM_SIZE, ORANGE
+from rlgym_bridge.user_input.extras import meshes_folder
 
 _WAKING_SPEED = 100.0  # uu/s: any that is not 0
 _KICKOFF_SEED = 0  # any fixed seed
@@ -25,27 +24,9 @@ _ORDER_TRIES = 60  # about 0.2 ms each; where they fail, a new arena (about 20 m
 _ARENA_TRIES = 20
 
 
-def meshes_folder() -> Path:
-    """Return the folder of the collision meshes that come with `rlgym-rocket-league`.
-
-    Raises:
-        FileNotFoundError: The package or its meshes are not there.
-    """
-    spec = importlib.util.find_spec("rlgym.rocket_league.sim")
-    folder = None
-    if spec is not None and spec.submodule_search_locations:
-        folder = Path(next(iter(spec.submodule_search_locations))) / "collision_meshes"
-    if folder is None or not folder.is_dir():
-        raise FileNotFoundError(
-            f"RocketSim needs the collision meshes that come with rlgym-rocket-league; looked in "
-            f"{folder}. Install them: pip install rlgym-rocket-league"
-        )
-    return folder
-
-
 @cache
 def init_meshes() -> None:
-    """Load the collision meshes that come with `rlgym-rocket-league`, once per process.
+    """Load the collision meshes, once per process; see `meshes_folder`.
 
     Raises:
         FileNotFoundError: The package or its meshes are not there.

@@ -17,7 +17,7 @@ from rlgym_bridge.sim.part_times import PartTimes
 from rlgym_bridge.sim.simulator import DeadMatches
 from rlgym_bridge.state import CAR_FIELDS, MATCH_FIELDS, MatchState, layout_of
 from rlgym_bridge.user_input.arguments import check_whole
-from rlgym_bridge.user_input.extras import load_native
+from rlgym_bridge.user_input.extras import load_native, meshes_folder
 
 _NAMES: Final = {"ball_world_restitution": "ball_bounciness"}
 """Constants of `physics.CONSTANTS` that have another name there."""
@@ -155,8 +155,8 @@ def _dead(error: rocketsim_batch.MatchError) -> DeadMatches:
 
 @cache
 def _load_meshes() -> None:
-    """Load the collision meshes that come with `rlgym-rocket-league`, once in a process."""
-    load_native().load_meshes()
+    """Load the collision meshes, once in a process."""
+    load_native().load_meshes(meshes_folder())
 
 
 @cache

@@ -1,5 +1,6 @@
-"""Advice on how to install what is missing, and the module `rocketsim_batch`, checked."""
+"""Advise how to install what is missing; load `rocketsim_batch` and find the collision meshes."""
 
+import os
 import re
 import sys
 from collections.abc import Sequence
@@ -12,6 +13,9 @@ from typing import Any, Final
 _ROOT: Final = Path(__file__).parents[2]
 _CPU_TORCH: Final = "pip install torch --index-url https://download.pytorch.org/whl/cpu"
 _OF_EXTRA: Final = re.compile(r"(?P<what>[^;]+?)\s*;.*extra\s*==\s*['\"](?P<extra>\w+)['\"]")
+
+MESHES_VARIABLE: Final = "RLGYM_BRIDGE_MESHES"
+"""Names the folder of collision meshes where `rlgym-rocket-league`, which brings them, is not installed."""
 
 _INTERFACE: Final = 3  # of rocketsim_batch that this project is written for
 
@@ -77,6 +81,36 @@ def load_native() -> Any:
             f"build it anew: {explain_native()}"
         )
     return rocketsim_batch
+
+
+def meshes_folder() -> Path:
+    """Return the folder of the collision meshes, whose folder `soccar` has 16 files of the standard arena.
+
+    It is the one that `RLGYM_BRIDGE_MESHES` names, or else the one of the package `rlgym-rocket-league`.
+
+    Raises:
+        FileNotFoundError: There is none, or it has no folder `soccar`.
+    """
+    named = os.environ.get(MESHES_VARIABLE)
+    folder = Path(named) if named else _packaged_meshes()
+    if folder is None or not (folder / "soccar").is_dir():
+        came = f"{MESHES_VARIABLE} names {folder}" if named else f"looked in {folder or 'no folder'}"
+        raise FileNotFoundError(
+            f"RocketSim needs the collision meshes: {came}, expected a folder with soccar/ in it. "
+            "Install the package that brings them: pip install --no-deps rlgym-rocket-league==2.0.1, "
+            f"or let {MESHES_VARIABLE} name a folder that has them"
+        )
+    return folder
+
+
+def _packaged_meshes() -> Path | None:
+    try:
+        spec = find_spec("rlgym.rocket_league.sim")
+    except ModuleNotFoundError:  # there is no rlgym.rocket_league
+        return None
+    if spec is None or not spec.submodule_search_locations:
+        return None
+    return Path(next(iter(spec.submodule_search_locations))) / "collision_meshes"
 
 
 def _torch_hint(extras: Sequence[str]) -> str:

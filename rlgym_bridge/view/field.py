@@ -18,7 +18,7 @@ from rlgym_bridge.game import (
     GOAL_WIDTH,
     SIDE_WALL_X,
 )
-from rlgym_bridge.sim.arena import meshes_folder
+from rlgym_bridge.user_input.extras import meshes_folder
 
 _UNIT: Final = 50.0  # uu in a unit of the meshes [RocketSim, BT_TO_UU]
 _CORNER: Final = 1152.0  # uu that the diagonal corners cut off each wall [corner planes of the meshes]

@@ -9,7 +9,7 @@ from rlbot import flat
 
 from rlgym_bridge.game import TICKS_PER_SECOND, Phase
 from rlgym_bridge.packets.decoder import Decoder
-from rlgym_bridge.recording.rotations import to_quaternions
+from rlgym_bridge.rotations import to_quaternions
 from rlgym_bridge.state import MatchState
 from rlgym_bridge.view.blueprint import live_blueprint
 from rlgym_bridge.view.drawn_groups import DrawnGroups, Places

@@ -26,7 +26,7 @@ from rlgym_bridge.game import (
 )
 from rlgym_bridge.recording.mcap.match_recording import MatchRecording
 from rlgym_bridge.recording.recording import Recording
-from rlgym_bridge.recording.rotations import to_quaternions
+from rlgym_bridge.rotations import to_quaternions
 from rlgym_bridge.state import MatchState
 from rlgym_bridge.view.camera import MIRROR, log_camera
 from rlgym_bridge.view.field import floor_lines, goal_lines, mesh_edges, outline

@@ -9,7 +9,7 @@ import pytest
 from rlgym_bridge.compare.clock_fit import fit_timeline
 from rlgym_bridge.compare.motion_check import check_motion
 from rlgym_bridge.recording.recording import Recording
-from rlgym_bridge.recording.rotations import from_euler, from_quaternions, to_quaternions
+from rlgym_bridge.rotations import from_euler, from_quaternions, to_quaternions
 from rlgym_bridge.state import MatchState
 from tests.support.fault_matches import clean
 from tests.support.fault_scenes import Form

@@ -57,22 +57,22 @@ def test_on_linux_a_missing_extra_names_torchs_cpu_build(
     assert ("--index-url https://download.pytorch.org/whl/cpu" in explain_install(extra)) is told
 
 
-@pytest.mark.parametrize("version", [(3, 8), (3, 10), (3, 13), (3, 14)])
+@pytest.mark.parametrize("version", [(3, 8), (3, 10), (3, 14), (3, 15)])
 def test_pip_says_which_python_is_needed_before_it_fetches(
     version: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # pip runs setup.py first of all, and reads requires-python after it has fetched and built numpy
     monkeypatch.setattr(sys, "version_info", (*version, 0, "final", 0))
     with pytest.raises(
-        SystemExit, match=rf"needs Python 3\.11 or 3\.12, and this is Python 3\.{version[1]}: "
+        SystemExit, match=rf"needs Python 3\.11 to 3\.13, and this is Python 3\.{version[1]}: "
     ):
         runpy.run_path(str(ROOT / "setup.py"))
 
 
 def test_the_pythons_of_setup_and_make_are_those_of_the_project() -> None:
     required = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["requires-python"]
-    assert required == ">=3.11,<3.13"
-    assert "if not (3, 11) <= sys.version_info < (3, 13):" in (ROOT / "setup.py").read_text()
+    assert required == ">=3.11,<3.14"  # make's peers, which tests compare with, need RLGym: 3.11 or 3.12
+    assert "if not (3, 11) <= sys.version_info < (3, 14):" in (ROOT / "setup.py").read_text()
     assert re.search(r"^SUPPORTED := 3\.11\|3\.12$", (ROOT / "Makefile").read_text(), re.MULTILINE)
 
 

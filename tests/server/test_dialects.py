@@ -8,11 +8,11 @@ from rlbot import flat
 
 from rlgym_bridge.dialect import POINTS, Dialect
 from rlgym_bridge.game import PLAYING_PHASES, Phase
+from rlgym_bridge.rotations import rotation_of
 from rlgym_bridge.server import MatchServer
 from rlgym_bridge.server.game.match_physics import DEMOLITIONS_ON_CONTACT, Physics
 from rlgym_bridge.server.game.referee import Course, Referee
 from rlgym_bridge.server.game.simulated_match import Match
-from rlgym_bridge.sim.euler_angles import rotation_of
 from rlgym_bridge.sim.simulator import ROCKETSIM3
 from tests.support.simulators import TICK_IN_3
 from tests.support.stepped_match import (

@@ -9,6 +9,7 @@ import RocketSim as rsim
 from rlbot import flat
 
 from rlgym_bridge.game import BALL_REST_Z, Phase
+from rlgym_bridge.rotations import rotation_of
 from rlgym_bridge.server import ConfigError
 from rlgym_bridge.server.game.match_physics import Physics
 from rlgym_bridge.server.game.modes import (
@@ -24,7 +25,6 @@ from rlgym_bridge.server.game.referee import Course
 from rlgym_bridge.server.game.rules import check_rules, physics_of
 from rlgym_bridge.server.game.simulated_match import Match
 from rlgym_bridge.sim.arena import is_pinned, make_arena
-from rlgym_bridge.sim.euler_angles import rotation_of
 from rlgym_bridge.sim.game_modes import mode_number
 from rlgym_bridge.sim.rocketsim2 import RocketSim2
 from tests.support.stepped_match import (

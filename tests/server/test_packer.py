@@ -8,8 +8,8 @@ import pytest
 from rlbot import flat
 
 from rlgym_bridge.game import BALL_RADIUS, HITBOXES, PAD_POSITIONS, Phase
+from rlgym_bridge.rotations import angles_of, rotation_of
 from rlgym_bridge.server.game.packer import field_info
-from rlgym_bridge.sim.euler_angles import angles_of, rotation_of
 from rlgym_bridge.sim.simulator import ROCKETSIM2, ROCKETSIM3
 from tests.support.simulators import TICK_IN_3
 from tests.support.stepped_match import (

@@ -17,8 +17,8 @@ from rlgym_bridge.components.mutators import RandomStateMutator, blank_state
 from rlgym_bridge.derived_fields import derive
 from rlgym_bridge.game import BALL_REST_Z, CONTROL_NAMES, TICKS_PER_SECOND
 from rlgym_bridge.recording.recording import Inputs, Recording, TimeBase
-from rlgym_bridge.recording.rotations import from_euler, from_quaternions, to_quaternions
 from rlgym_bridge.recording.tables.table_recording import rise
+from rlgym_bridge.rotations import from_euler, from_quaternions, to_quaternions
 from rlgym_bridge.sim.simulator import ROCKETSIM3, make_simulator
 from rlgym_bridge.state import MatchState
 

@@ -13,12 +13,12 @@ from rlbot import flat
 from rlgym_bridge.derived_fields import derive
 from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.game import Phase
+from rlgym_bridge.rotations import angles_of, rotation_of
 from rlgym_bridge.server.game.match_physics import Physics
 from rlgym_bridge.server.game.referee import Course
 from rlgym_bridge.server.game.roster import AgentSeat, seat_players
 from rlgym_bridge.server.game.simulated_match import Match
 from rlgym_bridge.server.game.simulation import OnKickoff
-from rlgym_bridge.sim.euler_angles import angles_of, rotation_of
 
 HERE = Path(__file__).parent
 
@@ -179,7 +179,7 @@ def put_car(
         velocity: uu/s.
         yaw: rad, where no rotation is given.
         boost: 0..100.
-        rotation: Nine numbers, see `euler_angles`.
+        rotation: Nine numbers, see `rotations`.
         fields: Others of `state.CAR_FIELDS`.
     """
     state, place = match.simulation.state.copy(), match.simulation.places[slot]

@@ -3,7 +3,7 @@
 import numpy as np
 
 from rlgym_bridge.recording.recording import Inputs, Recording
-from rlgym_bridge.recording.rotations import from_euler
+from rlgym_bridge.rotations import from_euler
 from rlgym_bridge.state import MatchState
 
 BALL = (1500.0, -1200.0, 600.0)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from rlgym_bridge.game import BACK_WALL_Y, SIDE_WALL_X
-from rlgym_bridge.recording.rotations import from_euler, from_quaternions, to_quaternions
+from rlgym_bridge.rotations import from_euler, from_quaternions, to_quaternions
 from rlgym_bridge.view.field import mesh_edges, outline, read_mesh
 
 

@@ -13,7 +13,7 @@ from rlgym_bridge.recording.mcap.agent_track import AgentTrack, InputTrack  # no
 from rlgym_bridge.recording.mcap.channels import Decision  # noqa: E402
 from rlgym_bridge.recording.mcap.match_recording import MatchRecording  # noqa: E402
 from rlgym_bridge.recording.recording import Inputs  # noqa: E402
-from rlgym_bridge.recording.rotations import from_quaternions  # noqa: E402
+from rlgym_bridge.rotations import from_quaternions  # noqa: E402
 from rlgym_bridge.view.camera import MIRROR, project  # noqa: E402
 from rlgym_bridge.view.scene import BALL_COLOR  # noqa: E402
 from rlgym_bridge.view.write import write_rrd  # noqa: E402

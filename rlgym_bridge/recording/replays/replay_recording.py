@@ -16,8 +16,8 @@ from rlgym_bridge.game import BLUE, CONTROL_NAMES, TICKS_PER_SECOND
 from rlgym_bridge.recording.recording import Inputs, Recording, TimeBase
 from rlgym_bridge.recording.replays.replay_actors import Actors
 from rlgym_bridge.recording.replays.replay_mode import GameKind
-from rlgym_bridge.recording.rotations import from_quaternions
 from rlgym_bridge.recording.segments import BodyMotion, holes, jumps
+from rlgym_bridge.rotations import from_quaternions
 from rlgym_bridge.state import MatchState
 from rlgym_bridge.user_input.extras import explain_install
 from rlgym_bridge.user_input.text_files import read_bytes

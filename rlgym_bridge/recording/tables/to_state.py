@@ -5,9 +5,9 @@ from typing import Final
 import numpy as np
 
 from rlgym_bridge.game import CONTROL_NAMES
-from rlgym_bridge.recording.rotations import from_euler, from_quaternions
 from rlgym_bridge.recording.tables.bodies import Body, Number
 from rlgym_bridge.recording.tables.cells import Cells
+from rlgym_bridge.rotations import from_euler, from_quaternions
 from rlgym_bridge.state import MatchState
 
 _LIMITS: Final = {

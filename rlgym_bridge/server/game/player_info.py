@@ -7,10 +7,10 @@ from rlbot import flat
 
 from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.game import FLIP_TORQUE_SECONDS, HITBOXES, TICK_SECONDS, TICKS_PER_SECOND
+from rlgym_bridge.rotations import angles_of
 from rlgym_bridge.server.game.body_numbers import CAR
 from rlgym_bridge.server.game.dodge import dodge_timeout_of
 from rlgym_bridge.server.game.roster import AgentSeat
-from rlgym_bridge.sim.euler_angles import angles_of
 
 _TORQUE, _WHEELS = CAR["flip_torque"], CAR["wheels_with_contact"]
 _BOOST, _RESPAWN, _FLIP_TIME = CAR["boost_amount"], CAR["demo_respawn_timer"], CAR["flip_time"]

@@ -23,10 +23,10 @@ from rlgym_bridge.game import (
     TICK_SECONDS,
     Phase,
 )
+from rlgym_bridge.rotations import rotation_of
 from rlgym_bridge.server.game.body_numbers import BALL_NUMBERS, BALL_OFFSET, CAR, CAR_NUMBERS, car_offset
 from rlgym_bridge.server.game.events import NOTHING, TickEvents, read_events
 from rlgym_bridge.server.game.match_physics import Physics
-from rlgym_bridge.sim.euler_angles import rotation_of
 from rlgym_bridge.state import Layout, MatchState
 
 _SPAWN_Z: Final = 17.0  # uu, as RocketSim's kickoff has it; an Octane settles to 17.03 (measured)

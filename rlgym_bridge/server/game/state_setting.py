@@ -23,8 +23,8 @@ from rlgym_bridge.game import (
     SUPERSONIC_KEEP_SPEED,
     SUPERSONIC_START_SPEED,
 )
+from rlgym_bridge.rotations import angles_of, rotation_of
 from rlgym_bridge.server.game.simulation import Simulation
-from rlgym_bridge.sim.euler_angles import angles_of, rotation_of
 from rlgym_bridge.state import MatchState
 
 _LARGEST: Final = 1e6  # of any value; physics overflows float32 from much larger ones on
