@@ -37,7 +37,7 @@ def first_bot(folder: Path, settings: str = "") -> dict[str, float]:
     wheel = build_wheel(clean)
     with clean.timed("all, but the wheel"):
         python = make_environment(
-            clean, folder / "clean", "-c", str(ROOT / "constraints.txt"), f"{wheel}[train]"
+            clean, folder / "clean", "-c", str(ROOT / "constraints.txt"), f"{wheel}[rlgym,train]"
         )
         follow_page(clean, python.with_name("rlgym-bridge"), settings)
     clean.weigh("environment", folder / "clean")

@@ -44,7 +44,7 @@ def package_and_play(folder: Path) -> dict[str, float]:
     for name, content in simulator.items():
         (folder / name).write_bytes(content)
     python = make_environment(
-        clean, folder / "maker", str(wheel), *(str(folder / name) for name in simulator)
+        clean, folder / "maker", f"{wheel}[rlgym]", *(str(folder / name) for name in simulator)
     )
     program = python.with_name("rlgym-bridge")
     _policy_with_a_module(folder, bool(simulator))

@@ -71,7 +71,9 @@ def release_check(folder: Path) -> dict[str, float]:
     with tarfile.open(sdist) as archive:
         names += archive.getnames()
     assert not any("native/" in name or "rocketsim_batch" in name for name in names), names
-    python = make_environment(clean, folder / "player", "-c", str(sources / "constraints.txt"), str(wheel))
+    python = make_environment(
+        clean, folder / "player", "-c", str(sources / "constraints.txt"), f"{wheel}[rlgym]"
+    )
     clean.weigh("environment", folder / "player")
     clean.run(python, "-m", "pip", "check")
     program = python.with_name("rlgym-bridge")
