@@ -4,11 +4,15 @@ from typing import Any, Final
 
 import numpy as np
 import rerun.blueprint as rrb
-from rerun.datatypes import EntityPathLike, TimeInt, TimeRangeBoundary
 
 from rlgym_bridge.game import TICKS_PER_SECOND
 from rlgym_bridge.recording.mcap.match_recording import MatchRecording
 from rlgym_bridge.recording.recording import Inputs, Recording
+
+try:
+    from rerun.encodings import EntityPathLike, TimeInt, TimeRangeBoundary
+except ModuleNotFoundError:  # Rerun before 0.37
+    from rerun.datatypes import EntityPathLike, TimeInt, TimeRangeBoundary
 
 _TRAIL_SECONDS: Final = 1
 _LIVE_SECONDS: Final = 30  # of a match that goes on

@@ -16,6 +16,7 @@ from rlgym_bridge.view.drawn_groups import DrawnGroups, Places
 from rlgym_bridge.view.log_drawings import PER_SECOND, DrawingsLog
 from rlgym_bridge.view.scene import (
     BALL_COLOR,
+    NO_AXES,
     boxes,
     car_shape,
     log_field,
@@ -96,7 +97,7 @@ class LiveScene:
         self._stream.log("/speed/ball", ball, static=True)
         for car, name in enumerate(self._agents):
             path = f"/match/cars/{name}"
-            self._stream.log(path, rr.Transform3D.from_fields(axis_length=0.0), static=True)
+            self._stream.log(path, rr.Transform3D.from_fields(**NO_AXES), static=True)
             self._stream.log(f"{path}/body", car_shape(state, car), static=True)
             log_still_name(self._stream, state, car)
             look = rr.SeriesLines(colors=[shaded(state.car_team[0], car)], names=[name])

@@ -10,7 +10,8 @@
 /camera         a stand behind blue's goal
 """
 
-from typing import Final
+import inspect
+from typing import Any, Final
 
 import numpy as np
 import rerun as rr
@@ -50,6 +51,9 @@ _PAD_RADII: Final = (60.0, 28.0)  # uu: big ones, small ones
 _NOSE: Final = (0.12, 0.5, 0.35)  # of the hitbox's half length, width and height
 _TRAIL_RADIUS: Final = 12.0  # uu
 _TRAIL_TICKS: Final = 6
+_IS_OLD: Final = "axis_length" in inspect.signature(rr.Transform3D.__init__).parameters
+NO_AXES: Final[dict[str, Any]] = {"axis_length": 0.0} if _IS_OLD else {}
+"""For a frame without drawn axes: older versions of Rerun draw them unless their length is 0."""
 
 
 def log_field(stream: rr.RecordingStream) -> None:
@@ -59,7 +63,7 @@ def log_field(stream: rr.RecordingStream) -> None:
         FileNotFoundError: The collision meshes are not installed.
     """
     stream.log("/", rr.ViewCoordinates.RIGHT_HAND_Z_UP, static=True)
-    stream.log("/match", rr.Transform3D(mat3x3=MIRROR, axis_length=0.0), static=True)
+    stream.log("/match", rr.Transform3D(mat3x3=MIRROR, **NO_AXES), static=True)
     stream.log(
         "/match/field/meshes", rr.LineStrips3D(mesh_edges(), colors=_MESH_COLOR, radii=_THIN), static=True
     )
@@ -161,7 +165,7 @@ def log_moving(
         return
     moved = rows[here]
     turned = to_quaternions(rotations[moved])[:, [1, 2, 3, 0]].astype(np.float32)
-    stream.log(path, rr.Transform3D.from_fields(axis_length=0.0), static=True)
+    stream.log(path, rr.Transform3D.from_fields(**NO_AXES), static=True)
     frame = rr.Transform3D.columns(translation=positions[moved], quaternion=turned)
     stream.send_columns(path, times.at(moved), frame)
     stream.log(f"{path}/body", shape, static=True)
