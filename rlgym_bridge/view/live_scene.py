@@ -97,7 +97,8 @@ class LiveScene:
         self._stream.log("/speed/ball", ball, static=True)
         for car, name in enumerate(self._agents):
             path = f"/match/cars/{name}"
-            self._stream.log(path, rr.Transform3D.from_fields(**NO_AXES), static=True)
+            if NO_AXES:
+                self._stream.log(path, rr.Transform3D.from_fields(**NO_AXES), static=True)
             self._stream.log(f"{path}/body", car_shape(state, car), static=True)
             log_still_name(self._stream, state, car)
             look = rr.SeriesLines(colors=[shaded(state.car_team[0], car)], names=[name])

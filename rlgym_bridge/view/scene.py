@@ -165,7 +165,8 @@ def log_moving(
         return
     moved = rows[here]
     turned = to_quaternions(rotations[moved])[:, [1, 2, 3, 0]].astype(np.float32)
-    stream.log(path, rr.Transform3D.from_fields(**NO_AXES), static=True)
+    if NO_AXES:
+        stream.log(path, rr.Transform3D.from_fields(**NO_AXES), static=True)
     frame = rr.Transform3D.columns(translation=positions[moved], quaternion=turned)
     stream.send_columns(path, times.at(moved), frame)
     stream.log(f"{path}/body", shape, static=True)
