@@ -9,7 +9,7 @@ from tests.support.documentation import PAGES, ROOT, prose
 
 TO_COME = {"bot/dialect.toml"}
 """Files that users make."""
-ROOMS = ("rlgym_bridge", "training", "tests", "bot", "docs")
+ROOMS = ("rlgym_bridge", "training", "tests", "bot", "docs", "lab")
 pages = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 
 
