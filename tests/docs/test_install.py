@@ -26,7 +26,7 @@ def test_three_windows_commands_install_and_play() -> None:
     supported = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["requires-python"]
     version = re.search(r"-(3\.\d+) ", make)
     assert version and supported.startswith(f">={version[1]},")
-    assert "-c constraints.txt -e ." in install and (ROOT / "constraints.txt").is_file()
+    assert '-c constraints.txt -e ".[rlgym]"' in install and (ROOT / "constraints.txt").is_file()
     assert (ROOT / play.split()[2]).is_file()
 
 
@@ -39,7 +39,7 @@ def test_pages_give_the_cpu_build_of_the_tested_torch() -> None:
             r"^pip install torch==(\S+) --index-url https://download.pytorch.org/whl/cpu\b", text, re.M
         )
         assert named == [tested[1]], page
-        assert text.index("/whl/cpu") < text.index('-e ".[train]"'), page
+        assert text.index("/whl/cpu") < text.index('-e ".[rlgym,train]"'), page
 
 
 @pytest.mark.parametrize(
