@@ -1,4 +1,4 @@
-"""Add to the docs what the code knows: a page for every command, settings, fields, dialect and import rules.
+"""Add to the docs what stands in the code: commands, settings, rewards, fields, dialect and import rules.
 
 mkdocs runs this file as a hook.
 """
@@ -16,9 +16,14 @@ from mkdocs.structure.files import File, Files
 
 from rlgym_bridge.cli.commands import GROUPS, Command
 from rlgym_bridge.dialect import POINTS
+from rlgym_bridge.training.components import reward
+from rlgym_bridge.training.settings import check_settings
 
 ROOT = Path(__file__).parent
 FOLDER = "reference/commands"
+REWARDS = "Rewards"
+TABLES = "Tables"
+"""Titles of two groups of settings."""
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
@@ -50,9 +55,57 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
     return markdown
 
 
-def settings_block() -> str:
-    """Return the file of all settings with their defaults."""
-    return f"```toml\n{(ROOT / 'training' / 'config.toml').read_text(encoding='utf-8')}```"
+def settings_tables() -> str:
+    """Return the settings in tables, one for each group of `training/config.toml`, with their defaults."""
+    lines: list[str] = []
+    for title, settings in _groups_of_settings().items():
+        if lines:
+            lines.append("")
+        lines += [f"### {title}", "", "| setting | default | meaning |", "|---|---|---|"]
+        lines += [f"| `{name}` | `{value}` | {_text(note)} |" for name, value, note in settings]
+    return "\n".join(lines)
+
+
+def rewards_table() -> str:
+    """Return the rewards that have a weight in the settings: class, what it pays, range and default."""
+    lines = ["| weight | class | pays | range | default |", "|---|---|---|---|---|"]
+    for name, value, note in _groups_of_settings()[REWARDS]:
+        if (made := reward_of_weight(name)) is not None:
+            kind, values = type(made).__name__, range_of_reward(made)
+            lines.append(f"| `{name}` | `{kind}` | {_text(note)} | {values} | `{value}` |")
+    return "\n".join(lines)
+
+
+def reward_of_weight(name: str) -> Any | None:
+    """Return the reward that a setting weighs; None where the setting is no weight, such as `zero_sum`."""
+    pays_nothing = {key: 0.0 for key, *_ in _groups_of_settings()[REWARDS]} | {"zero_sum": False}
+    try:
+        (made,) = reward(check_settings({**pays_nothing, name: 1.0})).parts
+    except ValueError:  # a switch, or a sum without rewards
+        return None
+    return made
+
+
+def range_of_reward(made: Any) -> str:
+    """Return the least and the largest value of a reward, as the docstring of its `reward_batch` has them."""
+    (numbers,) = re.findall(r"^Return (.+?),? for every car", type(made).reward_batch.__doc__)
+    return str(numbers)
+
+
+def _groups_of_settings() -> dict[str, list[tuple[str, str, str]]]:
+    """Return the settings by group: name, default and note of each, as `training/config.toml` has them."""
+    groups: dict[str, list[tuple[str, str, str]]] = {}
+    text = (ROOT / "training" / "config.toml").read_text(encoding="utf-8")
+    title = ""
+    for line in text.splitlines()[1:]:
+        if setting := re.match(r"(\w+) = (.+?) +# (.+)", line):
+            groups[title].append((setting[1], setting[2], setting[3]))
+        elif table := re.match(r"# (\[\w+\]): (.+)", line):
+            groups.setdefault(TABLES, []).append((table[1], "none", table[2]))
+        elif heading := re.match(r"# ([\w ]+)(.*)", line):
+            title = heading[1].strip().capitalize()
+            groups[title] = []
+    return groups
 
 
 def dialect_table() -> str:
@@ -105,7 +158,8 @@ def _with_sets(node: ast.Assign) -> ast.Assign:
 
 
 MADE = {
-    "settings": settings_block,
+    "settings": settings_tables,
+    "rewards": rewards_table,
     "dialect": dialect_table,
     "fields: match": lambda: fields_table("MATCH_FIELDS"),
     "fields: car": lambda: fields_table("CAR_FIELDS"),

@@ -80,7 +80,7 @@ class TouchReward(BatchReward):
     def reward_batch(
         self, before: MatchState, after: MatchState, terminated: np.ndarray, truncated: np.ndarray
     ) -> np.ndarray:
-        """Return 0 or 1, or the strength, for every car, `(N, cars)`."""
+        """Return 0 or 1, with `strength` 0 to 2, for every car, `(N, cars)`."""
         touched = find_touches(after)
         if self.strength:
             change = after.ball_linear_velocity - before.ball_linear_velocity
@@ -97,7 +97,7 @@ class VelocityPlayerToBallReward(BatchReward):
     def reward_batch(
         self, before: MatchState, after: MatchState, terminated: np.ndarray, truncated: np.ndarray
     ) -> np.ndarray:
-        """Return the share for every car, `(N, cars)`."""
+        """Return -1 to 1 for every car, `(N, cars)`."""
         speeds = project(after.car_linear_velocity, aim_at_ball(after))
         rewards: np.ndarray = speeds * (find_alive(after) / CAR_MAX_SPEED)
         return rewards
@@ -110,7 +110,7 @@ class SpeedReward(BatchReward):
     def reward_batch(
         self, before: MatchState, after: MatchState, terminated: np.ndarray, truncated: np.ndarray
     ) -> np.ndarray:
-        """Return the share for every car, `(N, cars)`."""
+        """Return 0 to 1 for every car, `(N, cars)`."""
         speeds = np.sqrt(project(after.car_linear_velocity, after.car_linear_velocity))
         rewards: np.ndarray = speeds * (find_alive(after) / CAR_MAX_SPEED)
         return rewards
@@ -127,7 +127,7 @@ class VelocityBallToGoalReward(BatchReward):
     def reward_batch(
         self, before: MatchState, after: MatchState, terminated: np.ndarray, truncated: np.ndarray
     ) -> np.ndarray:
-        """Return the share for every car, `(N, cars)`."""
+        """Return -1 to 1 for every car, `(N, cars)`."""
         to_goals = make_units(_GOAL_BACKS - after.ball_position[:, None])
         shares = project(after.ball_linear_velocity[:, None], to_goals) / BALL_MAX_SPEED
         return spread_by_team(shares, after.layout)
@@ -140,7 +140,7 @@ class FaceBallReward(BatchReward):
     def reward_batch(
         self, before: MatchState, after: MatchState, terminated: np.ndarray, truncated: np.ndarray
     ) -> np.ndarray:
-        """Return the cosine for every car, `(N, cars)`."""
+        """Return -1 to 1 for every car, `(N, cars)`."""
         rewards: np.ndarray = project(after.car_rotation[..., 0], aim_at_ball(after)) * find_alive(after)
         return rewards
 
@@ -220,7 +220,7 @@ class DemolitionReward(BatchReward):
     def reward_batch(
         self, before: MatchState, after: MatchState, terminated: np.ndarray, truncated: np.ndarray
     ) -> np.ndarray:
-        """Return the difference of the two rewards for every car, `(N, cars)`."""
+        """Return -1 to 1, more for several victims, for every car, `(N, cars)`."""
         demolished = after.car_demo_respawn_timer > before.car_demo_respawn_timer
         rows, side = np.arange(after.layout.cars), side_signs(after.layout)
         opponents = side[:, None] != side

@@ -1,5 +1,7 @@
 """The pages build without a warning and fetch nothing from elsewhere."""
 
+import importlib
+import inspect
 import os
 import re
 import sys
@@ -9,6 +11,7 @@ import pytest
 
 import rlgym_bridge
 from rlgym_bridge.cli.commands import COMMANDS
+from rlgym_bridge.training import components
 from tests.support.documentation import ROOT
 from tests.support.processes import run_to_end
 
@@ -40,6 +43,17 @@ def test_every_public_name_is_on_the_page_of_the_api(site: Path) -> None:
         assert f'id="rlgym_bridge.{name}"' in page or f'id="rlgym_bridge.components.{name}.' in page, name
 
 
+def test_the_table_of_rewards_has_each_weight_and_its_class() -> None:
+    table = importlib.import_module("docs_commands").rewards_table()
+    rows = dict(re.findall(r"^\| `(\w+)` \| `(\w+)` \|", table, re.MULTILINE))
+    weights = set(re.findall(r"settings\.(\w+)", inspect.getsource(components.reward)))
+    read = weights - {"team_spirit", "zero_sum"}
+    assert set(rows) == read and len(read) > 10
+    assert rows["touch_strength"] == "TouchReward" and rows["mate_distance"] == "MateDistanceReward"
+    assert re.search(r"^\| `velocity_to_ball` \|.*\| -1 to 1 \| `0.1` \|$", table, re.MULTILINE)
+    assert re.search(r"^\| `goal` \|.*\| -1, 0 or 1 \| `10.0` \|$", table, re.MULTILINE)
+
+
 @pytest.mark.slow
 def test_pages_fetch_nothing_from_elsewhere(site: Path) -> None:
     for page in site.rglob("*.html"):
@@ -53,7 +67,8 @@ def test_what_the_code_knows_stands_in_the_pages(site: Path) -> None:
     expected = {
         "reference/units.html": "ball_known", "reference/dialect.html": "pad_timer", "design/map.html": "imports from",
         "train/settings.html": "gae_lambda", "reference/api.html": "compare_recordings",
+        "train/rewards.html": "KickoffSpeedReward",
     }  # fmt: skip
     for page, word in expected.items():
         text = (site / page).read_text(encoding="utf-8")
-        assert word in text and not re.search(r"<!-- (settings|dialect|rooms|fields: \w+) -->", text)
+        assert word in text and not re.search(r"<!-- (settings|rewards|dialect|rooms|fields: \w+) -->", text)

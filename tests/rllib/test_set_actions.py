@@ -1,6 +1,6 @@
 """RLlib's `MultiAgentEpisode.set_actions`: as documented, and where ray 2.60.0 does something else.
 
-The second half fails when ray changes, so that the table in `docs/train/rllib.md` stays true.
+The second half fails when ray changes, so that the table in `lab/rllib-set-actions.md` stays true.
 """
 
 import numpy as np
