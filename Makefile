@@ -116,7 +116,7 @@ physics: $(TESTS)
 	$(BIN)/python -m tests.physics --write lab/physics.md
 
 docs: $(DOCS)
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	$(BIN)/python docs_commands.py
 
 check: $(TESTS)
 	$(BIN)/ruff check .

@@ -19,7 +19,7 @@ pages = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relativ
 
 
 def anchors(page: Path) -> set[str]:
-    """Return the anchors of a page's headings, as mkdocs and GitHub make them of plain words."""
+    """Return the anchors of a page's headings, as the site and GitHub make them of plain words."""
     headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading).strip().lower().replace(" ", "-") for heading in headings}
 

@@ -55,7 +55,7 @@ def test_each_row_has_an_id_of_its_own_a_statement_and_a_source() -> None:
     assert {row["source"] or "core" for row in found if row is not None} == SOURCES
 
 
-def test_what_the_match_server_does_otherwise_stands_in_the_last_table() -> None:
+def test_the_last_table_has_all_that_the_match_server_lacks() -> None:
     before, last = PAGE.read_text(encoding="utf-8").split("\n## Not here\n")
     assert all(row["instead"] is None for row in ROW.finditer(before))
     assert {row["id"] for row in ROW.finditer(last)} == {one for one, instead in rows().items() if instead}
