@@ -55,6 +55,7 @@ def test_episodes_are_made_of_what_a_run_has_played(own: Path, monkeypatch: pyte
     from rlgym_bridge.rllib import episodes_from_recording
 
     monkeypatch.syspath_prepend(own)
+    monkeypatch.chdir(own)  # only modules that the settings of the current folder name are trusted
     assert episodes_from_recording(own / "match.mcap", allow_modules=run_modules(own / "runs" / "mine"))
     with pytest.raises(ValueError, match="importing it would run code of my_parts"):
         episodes_from_recording(own / "match.mcap")
