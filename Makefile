@@ -109,14 +109,14 @@ bench: $(TESTS) $(SIMULATOR)
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.benchmarks.bench
 
 parity: $(STAMP)
-	$(BIN)/python -m tests.parity --write docs/measured/parity.md
+	$(BIN)/python -m tests.parity --write lab/parity.md
 
 # needs recordings of the real game, which are no part of the project
 physics: $(TESTS)
-	$(BIN)/python -m tests.physics --write docs/measured/physics.md
+	$(BIN)/python -m tests.physics --write lab/physics.md
 
 docs: $(DOCS)
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	$(BIN)/python docs_commands.py
 
 check: $(TESTS)
 	$(BIN)/ruff check .

@@ -1,18 +1,21 @@
 """Add to the docs what stands in the code: commands, settings, rewards, fields, dialect and import rules.
 
-mkdocs runs this file as a hook.
+`python docs_commands.py [FOLDER]` writes all pages to `FOLDER/pages`, in `build` by default. Zensical makes
+`FOLDER/site` of them.
 """
 
 import argparse
 import ast
 import re
+import shutil
+import subprocess
+import sys
 from html import escape
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from mkdocs.config.defaults import MkDocsConfig
-from mkdocs.structure.files import File, Files
+import yaml
 
 from rlgym_bridge.cli.commands import GROUPS, Command
 from rlgym_bridge.dialect import POINTS
@@ -26,28 +29,40 @@ TABLES = "Tables"
 """Titles of two groups of settings."""
 
 
-def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Put the pages of the commands, by group, in place of the entry `Commands`."""
+def write_pages(folder: Path) -> Path:
+    """Write `pages/`, and the configuration that builds `site/`, to a folder; return the latter's path."""
+    pages = folder / "pages"
+    for old in (pages, folder / "site"):
+        shutil.rmtree(old, ignore_errors=True)
+    shutil.copytree(ROOT / "docs", pages)
+    for page in pages.rglob("*.md"):
+        page.write_text(fill_comments(page.read_text(encoding="utf-8")), encoding="utf-8")
+    (pages / FOLDER).mkdir(parents=True)
+    (pages / FOLDER / "index.md").write_text(index_page(), encoding="utf-8")
+    for group in GROUPS.values():
+        for name, command in group.items():
+            (pages / FOLDER / f"{name}.md").write_text(command_page(name, command), encoding="utf-8")
+    config = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))
+    config |= {"docs_dir": "pages", "site_dir": "site", "nav": fill_navigation(config["nav"])}
+    (mkdocstrings,) = (one["mkdocstrings"] for one in config["plugins"] if "mkdocstrings" in one)
+    mkdocstrings["handlers"]["python"]["paths"] = [str(ROOT)]
+    written = folder / "zensical.yml"
+    written.write_text(yaml.safe_dump(config, sort_keys=False), encoding="utf-8")
+    return written
+
+
+def fill_navigation(nav: list[Any]) -> list[Any]:
+    """Return the navigation with the pages of the commands, by group, in place of the entry `Commands`."""
     pages: list[Any] = [{"All commands": f"{FOLDER}/index.md"}]
     for title, group in GROUPS.items():
         pages.append({title.capitalize(): [{name: f"{FOLDER}/{name}.md"} for name in group]})
-    (reference,) = (entry["Reference"] for entry in config.nav or [] if "Reference" in entry)
+    (reference,) = (entry["Reference"] for entry in nav if "Reference" in entry)
     reference[0] = {"Commands": pages}
-    return config
+    return nav
 
 
-def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the page of each command, and the list of them."""
-    pages = {"index": index_page()}
-    for group in GROUPS.values():
-        pages |= {name: command_page(name, command) for name, command in group.items()}
-    for name, text in pages.items():
-        files.append(File.generated(config, f"{FOLDER}/{name}.md", content=text))
-    return files
-
-
-def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Put what the code knows in place of the comments that name it, such as `<!-- dialect -->`."""
+def fill_comments(markdown: str) -> str:
+    """Put text from the code in place of the comments that name it, such as `<!-- dialect -->`."""
     for name, make in MADE.items():
         comment = f"<!-- {name} -->"
         if comment in markdown:
@@ -251,3 +266,14 @@ def _wrapped(usage: str) -> list[str]:
             lines.append("    ")
         lines[-1] += word if lines[-1] in ("", "    ") else f" {word}"
     return lines
+
+
+def main() -> int:
+    """Build the site; return zensical's exit status, where a warning is an error."""
+    config = write_pages(Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "build")
+    build = [sys.executable, "-m", "zensical", "build", "--strict", "--clean", "--config-file", str(config)]
+    return subprocess.run(build, check=False).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())

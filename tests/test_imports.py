@@ -270,3 +270,13 @@ def test_every_import_is_declared_where_it_is_needed() -> None:
         if lacks:
             missing[name] = lacks
     assert not missing
+
+
+def test_rooms_import_only_from_lines_below_them_on_the_map() -> None:
+    page = (ROOT.parent / "docs" / "design" / "map.md").read_text(encoding="utf-8")
+    picture = page.split("```text\n", 1)[1].split("```", 1)[0].splitlines()
+    rooms = [re.split(" {3,}", line)[0].split() for line in picture]  # what follows explains them
+    line_of = {room: number for number, names in enumerate(rooms) for room in names}
+    assert set(ROOMS) <= set(line_of)
+    lower = [(room, below) for room in ROOMS for below in {*ROOMS[room], "user_input"} - {room}]
+    assert not [arrow for arrow in lower if line_of[arrow[0]] >= line_of[arrow[1]]]

@@ -132,7 +132,7 @@ def errors(surface, bounciness):
 
 
 def main():
-    """Print the table of `docs/gap/physics.md`."""
+    """Print the table of `lab/game-physics.md`."""
     load_old_meshes()
     print("| surface | " + " | ".join(str(one) for one in BOUNCINESS) + " |")
     print("|---|" + "---|" * len(BOUNCINESS))

@@ -1,6 +1,6 @@
 """`python -m tests.benchmarks.growth`: how stepping grows with arenas, processes and team size.
 
-Writes docs/measured/performance.md and its plot.
+Writes lab/environment-speed.md and its plot.
 """
 
 import argparse
@@ -68,7 +68,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=2.0, help="of each measurement (default: 2)")
     parser.add_argument("--rounds", type=int, default=3, help="medians of so many (default: 3)")
-    parser.add_argument("--folder", type=Path, default=Path("docs/measured"))
+    parser.add_argument("--folder", type=Path, default=Path("lab"))
     options = parser.parse_args()
     guard()
     found = measure(options.seconds, options.rounds)
@@ -94,9 +94,9 @@ def main() -> int:
     for arenas in _ARENAS:
         cells = [f"{found[size, processes, arenas]:,.0f}" for size in _SIZES for processes in _PROCESSES]
         lines.append(f"| {arenas} | " + " | ".join(cells) + " |")
-    lines += ["", "![agent steps a second over arenas](performance.png)", ""]
-    (options.folder / "performance.md").write_text("\n".join(lines), encoding="utf-8")
-    draw(found, options.folder / "performance.png")
+    lines += ["", "![agent steps a second over arenas](environment-speed.png)", ""]
+    (options.folder / "environment-speed.md").write_text("\n".join(lines), encoding="utf-8")
+    draw(found, options.folder / "environment-speed.png")
     return 0
 
 

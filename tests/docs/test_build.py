@@ -2,7 +2,6 @@
 
 import importlib
 import inspect
-import os
 import re
 import sys
 from pathlib import Path
@@ -15,18 +14,26 @@ from rlgym_bridge.training import components
 from tests.support.documentation import ROOT
 from tests.support.processes import run_to_end
 
-pytest.importorskip("mkdocs", reason="the pages are built with the extra docs")
+pytest.importorskip("zensical", reason="the pages are built with the extra docs")
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("site")
-    quiet = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}  # an announcement of the theme's makers
-    build = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)]
-    done = run_to_end(build, cwd=ROOT, env=quiet)
-    assert done.returncode == 0, done.stderr
-    assert "WARNING" not in done.stderr, done.stderr
-    return folder
+    folder = tmp_path_factory.mktemp("docs")
+    done = run_to_end([sys.executable, "docs_commands.py", str(folder)], cwd=ROOT)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "No issues found" in done.stdout + done.stderr
+    return folder / "site"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("link", ["nothing.md", "compare.md#no-such-heading"])
+def test_a_link_that_leads_nowhere_fails_the_build(link: str, tmp_path: Path) -> None:
+    config = importlib.import_module("docs_commands").write_pages(tmp_path)
+    with (tmp_path / "pages" / "gap" / "record.md").open("a", encoding="utf-8") as page:
+        page.write(f"\nSee [there]({link}).\n")
+    done = run_to_end([sys.executable, "-m", "zensical", "build", "--strict", "--config-file", config])
+    assert done.returncode and "does not exist" in done.stdout + done.stderr
 
 
 @pytest.mark.slow

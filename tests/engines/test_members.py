@@ -1,4 +1,4 @@
-"""Every public member of `rlgym.api` works in every world: `docs/measured/rlgym.md` is the table."""
+"""Every public member of `rlgym.api` works in every world: `lab/rlgym-api.md` is the table."""
 
 import pytest
 

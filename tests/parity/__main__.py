@@ -1,4 +1,4 @@
-"""`python -m tests.parity [--ticks N] [--write docs/measured/parity.md]`: compare all fields; minutes."""
+"""`python -m tests.parity [--ticks N] [--write lab/parity.md]`: compare all fields; minutes."""
 
 import argparse
 import sys

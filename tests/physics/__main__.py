@@ -1,4 +1,4 @@
-"""`python -m tests.physics [--write docs/measured/physics.md]`: both simulators beside the real game."""
+"""`python -m tests.physics [--write lab/physics.md]`: both simulators beside the real game."""
 
 import argparse
 import datetime
@@ -14,10 +14,10 @@ from tests.support.real_data import REAL_DATA
 
 _SITUATIONS: Final = (
     "",
-    "Below, windows begin all along the captures, as in [compare](../gap/compare.md). A cell holds p50 / p90",
-    "of the error of position in uu, then of velocity in uu/s, and how many windows there were. The capture",
-    "without the pitch of its dodge is left out. What this means for training is in",
-    "[a text for RLGym's makers](../gap/physics.md#a-text-for-rlgyms-makers).",
+    "Below, windows begin all along the captures, as in [compare](../docs/gap/compare.md). A cell holds",
+    "p50 / p90 of the error of position in uu, then of velocity in uu/s, and how many windows there were.",
+    "The capture without the pitch of its dodge is left out. What this means for training is in",
+    "[a text for RLGym's makers](game-physics.md#a-text-for-rlgyms-makers).",
 )
 _OLDER: Final = (
     "## Older recordings",

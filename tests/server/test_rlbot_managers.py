@@ -36,7 +36,7 @@ def table() -> dict[str, dict[str, str]]:
     """Return what the page says of each method, by class and method."""
     told: dict[str, dict[str, str]] = {}
     for names, listed, verdict in re.findall(
-        r"^\| ([^|]+) \| ([^|]+) \| ([^|]+) \|$", PAGE.read_text(), re.MULTILINE
+        r"^([^|\n]+) \| ([^|\n]+) \| ([^|\n]+)$", PAGE.read_text(), re.MULTILINE
     ):
         for kind in re.findall(r"`(\w+)`", names):
             told.setdefault(kind, {}).update(dict.fromkeys(re.findall(r"`(\w+)`", listed), verdict))

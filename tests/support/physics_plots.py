@@ -2,7 +2,7 @@
 
     python -m tests.support.captures FOLDER --json captures.json
     python -m tests.support.flight_years match.replay ... --json years.json
-    python -m tests.support.physics_plots captures.json years.json docs/pictures
+    python -m tests.support.physics_plots captures.json years.json lab/pictures
 
 The first two commands measure captures and other recordings of one's own, see `capture_files` and
 `flight_years`; the last writes physics-exact.svg, physics-error.svg and physics-years.svg from their numbers.

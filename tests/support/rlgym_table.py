@@ -1,4 +1,4 @@
-"""`python -m tests.support.rlgym_table`: check all of `rlgym.api`, and write docs/measured/rlgym.md."""
+"""`python -m tests.support.rlgym_table`: check all of `rlgym.api`, and write lab/rlgym-api.md."""
 
 import datetime
 import platform
@@ -11,7 +11,7 @@ from pathlib import Path
 from tests.support.rlgym_members import CHECKS, members
 from tests.support.rlgym_worlds import WORLDS, world_of
 
-FILE = Path(__file__).parents[2] / "docs" / "measured" / "rlgym.md"
+FILE = Path(__file__).parents[2] / "lab" / "rlgym-api.md"
 Results = Mapping[tuple[str, str], bool]
 
 
