@@ -14,10 +14,9 @@ from rlgym_tools.rocket_league.obs_builders.relative_default_obs import Relative
 
 import rlgym_bridge
 from rlgym_bridge.components.actions import LookupTableAction, RepeatAction
-from rlgym_bridge.components.batch_form import works_in_batches
-from rlgym_bridge.components.batching import control_rows, observe
+from rlgym_bridge.components.batch_form import control_rows, observe, works_in_batches
 from rlgym_bridge.components.default_obs import DefaultObs
-from rlgym_bridge.policy.fingerprint_states import probe_states
+from rlgym_bridge.policy.fingerprint import probe_states
 from rlgym_bridge.policy.folder import ComponentSpec, Normalisation, PolicyMismatch, load_policy, save_policy
 from rlgym_bridge.policy.numpy_network import NetworkPolicy
 from rlgym_bridge.rlgym_state import to_rlgym
@@ -239,7 +238,6 @@ def test_an_environment_gives_components_tick_skip_and_delay(tmp_path, monkeypat
         "policy/folder",
         "policy/files",
         "policy/fingerprint",
-        "policy/fingerprint_states",
     ],
 )
 def test_playing_needs_no_torch_pickle_or_world(name):

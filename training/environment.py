@@ -28,7 +28,7 @@ from rlgym_bridge.training import components as standard
 from rlgym_bridge.training.settings import SettingsError, TrainingSettings
 from rlgym_bridge.training.team_sizes import name_sizes
 from rlgym_bridge.user_input.arguments import show_value
-from rlgym_bridge.user_input.toml_text import toml_value
+from rlgym_bridge.user_input.text_files import toml_value
 from rlgym_bridge.user_input.user_modules import import_user_module
 
 FUNCTIONS: Final = ("obs", "parser", "reward", "conditions", "mutator")

@@ -16,10 +16,9 @@ from rlgym_bridge.sim.simulator import DEFAULT_SIMULATOR, SIMULATORS
 from rlgym_bridge.training.network_limits import Layers, check_layers
 from rlgym_bridge.training.settings_tables import DEFAULTS, PARSERS, check_own
 from rlgym_bridge.training.team_sizes import count_matches
-from rlgym_bridge.user_input.arguments import shorten_text, show_value
+from rlgym_bridge.user_input.arguments import nearest_key, shorten_text, show_value
 from rlgym_bridge.user_input.checking import VAST, check_values, expecting, one_of
-from rlgym_bridge.user_input.nearest_key import nearest_key
-from rlgym_bridge.user_input.toml_text import toml_value
+from rlgym_bridge.user_input.text_files import toml_value
 
 MOST_NUMBER = 1e30
 FORMER_NAMES = {"training.components": "rlgym_bridge.training.components"}

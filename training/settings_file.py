@@ -11,8 +11,7 @@ from typing import Any, get_type_hints
 from msgspec import Meta
 
 from rlgym_bridge.training.settings import SettingsError, TrainingSettings, check_settings
-from rlgym_bridge.user_input.text_files import explain_unreadable, read_toml
-from rlgym_bridge.user_input.toml_text import toml_line
+from rlgym_bridge.user_input.text_files import explain_unreadable, read_toml, toml_line
 
 _GROUPS = {
     "out": "the run",
