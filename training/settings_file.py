@@ -85,7 +85,7 @@ def make_settings(
 def settings_as_toml(settings: TrainingSettings) -> str:
     """Return the text of a file with these settings, each with its help."""
     lines = []
-    helps = _helps()
+    helps = setting_helps()
     for field in dataclasses.fields(settings):
         value = getattr(settings, field.name)
         if field.name in ("physics", "obs_noise", "beginnings", "rivals", "my"):
@@ -99,7 +99,7 @@ def settings_as_toml(settings: TrainingSettings) -> str:
     return "\n".join(lines).strip() + "\n"
 
 
-def _helps() -> dict[str, str]:
+def setting_helps() -> dict[str, str]:
     """Return the help text of every setting."""
     types = get_type_hints(TrainingSettings, include_extras=True)
     return {
