@@ -24,6 +24,7 @@ from tests.support.policy_folders import (
     COUNTING_ENV,
     KINDS,
     OBS_1V1,
+    edit,
     make_module,
     observations,
     random_weights,
@@ -64,7 +65,7 @@ def test_the_manifest_has_the_keys_that_other_programs_read(tmp_path):
     data = json.loads((tmp_path / "policy.json").read_text())
     assert list(data) == [
         "format", "obs", "parser", "env", "tick_skip", "action_delay", "input_latency", "distribution",
-        "selection", "seed", "obs_size", "obs_names", "obs_normalisation", "team_sizes", "hitbox", "probe",
+        "selection", "seed", "obs_size", "obs_names", "obs_normalisation", "team_sizes", "hitbox",
         "versions", "training", "weights_sha256",
     ]  # fmt: skip
     assert data["parser"] == {
@@ -72,6 +73,15 @@ def test_the_manifest_has_the_keys_that_other_programs_read(tmp_path):
         "args": {"repeats": 8},
         "nested": {"class": "rlgym_bridge:LookupTableAction", "args": {}, "nested": None},
     }
+
+
+def test_the_manifest_is_short_and_a_fingerprint_in_it_is_read_too(tmp_path):
+    saved = save(tmp_path)
+    assert (tmp_path / "policy.json").stat().st_size < 8_000 < (tmp_path / "fingerprint.json").stat().st_size
+    older = json.loads((tmp_path / "fingerprint.json").read_text())
+    (tmp_path / "fingerprint.json").unlink()
+    edit(tmp_path, probe=older)
+    assert load_policy(tmp_path).manifest == saved
 
 
 def test_each_match_gets_components_of_its_own(tmp_path):
@@ -105,7 +115,9 @@ def test_saving_over_a_policy_replaces_all_of_it(tmp_path):
     save(tmp_path, seed=1)
     save(tmp_path, seed=2, weights=random_weights(OBS_1V1, 90, seed=5))
     assert load_policy(tmp_path).manifest.seed == 2
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["policy.json", "weights.safetensors"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "fingerprint.json", "policy.json", "weights.safetensors",
+    ]  # fmt: skip
 
 
 def test_a_failed_save_leaves_the_old_policy_playable(tmp_path, monkeypatch):
@@ -118,7 +130,7 @@ def test_a_failed_save_leaves_the_old_policy_playable(tmp_path, monkeypatch):
     with pytest.raises(OSError, match="disk full"):
         save(tmp_path, seed=2)
     assert load_policy(tmp_path).manifest.seed == 1
-    assert len(list(tmp_path.iterdir())) == 2
+    assert len(list(tmp_path.iterdir())) == 3
 
 
 def test_transposed_or_double_weights_are_saved_as_meant(tmp_path):

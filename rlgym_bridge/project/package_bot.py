@@ -18,7 +18,7 @@ import numpy as np
 
 from rlgym_bridge.components.spec import TRUSTED
 from rlgym_bridge.policy.carried_modules import use_carried
-from rlgym_bridge.policy.files import MANIFEST_FILE, WEIGHTS_FILE, read_files
+from rlgym_bridge.policy.files import policy_files, read_files
 from rlgym_bridge.policy.manifest import Manifest
 from rlgym_bridge.project.bot_description import ProjectError, agent_id_of, check_name
 from rlgym_bridge.project.bot_texts import (
@@ -144,10 +144,10 @@ def make_bot(plan: PackagePlan) -> PackagedBot:
         "requirements.txt": write_requirements(own, wheel_name),
         "bob.toml": write_bob_toml(name),
         ".gitignore": fill_template("gitignore", words),
-        f"policy/{MANIFEST_FILE}": manifest.to_json(),
     } | {file: fill_template(file, words) for file in (_LICENSE, "README.md", "bot.spec")}
     files = {path: text.encode() for path, text in texts.items()}
-    files |= {f"policy/{WEIGHTS_FILE}": weights, "logo.png": draw_logo(name)} | wheel
+    files |= {f"policy/{file}": content for file, content in policy_files(manifest, weights).items()}
+    files |= {"logo.png": draw_logo(name)} | wheel
     files |= _files_of_project(plan.project, settings)
     more = {
         path: read_bytes(file, _MOST_BYTES, "a file of the bot")
