@@ -17,8 +17,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from rlgym_bridge.policy.activations import ACTIVATIONS
 from rlgym_bridge.policy.files import MANIFEST_FILE
+from rlgym_bridge.policy.numpy_layers import ACTIVATIONS
 from rlgym_bridge.policy.torchscript_archive import is_script_archive, read_archive, read_state_dict
 from rlgym_bridge.policy.torchscript_layers import RefusedScript, script_layers
 from rlgym_bridge.user_input.extras import explain_install

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from rlgym_bridge.policy.activations import ACTIVATIONS, LEAKY_SLOPE, NORM_EPS
+from rlgym_bridge.policy.numpy_layers import ACTIVATIONS, LEAKY_SLOPE, NORM_EPS
 from rlgym_bridge.policy.torchscript_archive import Archive, ScriptObject
 
 _MOST_NODES: Final = 100_000  # of code, followed through calls: a network of 100 layers has some thousands
