@@ -2,9 +2,8 @@
 
 from collections.abc import Collection, Iterable
 from difflib import get_close_matches
+from numbers import Integral, Real
 from typing import Any, Final
-
-import numpy as np
 
 from rlgym_bridge.user_input.text_files import escape_controls
 
@@ -40,7 +39,7 @@ def check_whole(name: str, value: object, least: int = 0, most: int | None = Non
     Raises:
         ValueError: It is none, or out of range.
     """
-    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    whole = isinstance(value, Integral) and not isinstance(value, bool)
     if not whole or not _is_within(value, least, most):
         raise ValueError(
             f"{name} is {show_value(value)}, expected a whole number{_of(unit)}, {_range(least, most)}"
@@ -62,7 +61,7 @@ def check_number(
     Raises:
         ValueError: It is none, or out of range.
     """
-    real = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    real = isinstance(value, Real) and not isinstance(value, bool)
     after = f" {unit}" if unit else ""
     if not real or not _is_within(value, least, most):
         expected = f"{unit or 'a number'}, {least:g} or more" if most is None else _range(least, most) + after
