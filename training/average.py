@@ -58,10 +58,10 @@ def average(folders: Sequence[Path], out: Path, selection: str | None = None) ->
         for name in tensors[-1]
     }
     changed = replace(newest, selection=selection or newest.selection)
-    data, text = pack_tensors(changed, mean, {"average_of": [folder.name for folder in folders]})
-    write_files(out, data, text)
+    data, manifest = pack_tensors(changed, mean, {"average_of": [folder.name for folder in folders]})
+    write_files(out, data, manifest)
     copy_carried(folders[-1], out)
-    return Manifest.from_json(text, str(out / MANIFEST_FILE))
+    return manifest
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from rlgym_bridge.training.policy_matches import check_players, team_size_of
 from rlgym_bridge.training.scene_drivers import StandingDriver, scripted_player
 from rlgym_bridge.training.scene_trials import SceneResult, check_scenes, play_scenes
 from rlgym_bridge.training.scenes import SCENES
-from rlgym_bridge.user_input.nearest_key import check_names
+from rlgym_bridge.user_input.arguments import check_names
 
 STANDING: Final = "standing"
 """Name of a car that does nothing, in place of a policy."""

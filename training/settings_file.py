@@ -11,8 +11,7 @@ from typing import Any, get_type_hints
 from msgspec import Meta
 
 from rlgym_bridge.training.settings import SettingsError, TrainingSettings, check_settings
-from rlgym_bridge.user_input.text_files import explain_unreadable, read_toml
-from rlgym_bridge.user_input.toml_text import toml_line
+from rlgym_bridge.user_input.text_files import explain_unreadable, read_toml, toml_line
 
 _GROUPS = {
     "out": "the run",
@@ -86,7 +85,7 @@ def make_settings(
 def settings_as_toml(settings: TrainingSettings) -> str:
     """Return the text of a file with these settings, each with its help."""
     lines = []
-    helps = _helps()
+    helps = setting_helps()
     for field in dataclasses.fields(settings):
         value = getattr(settings, field.name)
         if field.name in ("physics", "obs_noise", "beginnings", "rivals", "my"):
@@ -100,7 +99,7 @@ def settings_as_toml(settings: TrainingSettings) -> str:
     return "\n".join(lines).strip() + "\n"
 
 
-def _helps() -> dict[str, str]:
+def setting_helps() -> dict[str, str]:
     """Return the help text of every setting."""
     types = get_type_hints(TrainingSettings, include_extras=True)
     return {

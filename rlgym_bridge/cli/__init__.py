@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 
 from rlgym_bridge.cli.commands import COMMANDS, MODULES, explain_broken, explain_missing, overview
 from rlgym_bridge.components.user_errors import describe_error, is_ours
-from rlgym_bridge.user_input.nearest_key import nearest_key
+from rlgym_bridge.user_input.arguments import nearest_key
 from rlgym_bridge.user_input.text_files import escape_controls
 
 _MOST_LETTERS = 4000  # of an error's message

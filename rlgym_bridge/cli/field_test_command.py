@@ -42,7 +42,7 @@ from rlgym_bridge.trials.diagnostic_test import MOST_NOTE, FieldTest
 from rlgym_bridge.trials.measured_match import running_server
 from rlgym_bridge.trials.nameless import hide_personal
 from rlgym_bridge.trials.scene_list import all_scenes
-from rlgym_bridge.user_input.nearest_key import check_names
+from rlgym_bridge.user_input.arguments import check_names
 from rlgym_bridge.user_input.text_files import escape_controls, parse_json, read_text
 
 STATUS: Final = (

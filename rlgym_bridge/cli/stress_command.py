@@ -38,7 +38,7 @@ from rlgym_bridge.training.contests.stress_plan import (
 from rlgym_bridge.training.contests.stress_results import describe_losses, losses_of, summarise_losses
 from rlgym_bridge.training.policy_matches import team_size_of
 from rlgym_bridge.training.runs.lock import Locked
-from rlgym_bridge.user_input.nearest_key import check_names
+from rlgym_bridge.user_input.arguments import check_names
 
 _WORK = "stress"
 

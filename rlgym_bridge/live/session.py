@@ -5,24 +5,87 @@ for each car, for the newest packet. Where earlier decisions fix the answer, it 
 """
 
 import gc
+import json
 import logging
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
 
 from rlbot import flat
 from rlbot.interface import SocketRelay
 
+from rlgym_bridge.clock import GAP_TICKS
+from rlgym_bridge.components.episode import StepReport
 from rlgym_bridge.components.player_spec import PlayerSpec
 from rlgym_bridge.dialect import OWN_SERVER, DialectFile
 from rlgym_bridge.game import PLAYING_PHASES
-from rlgym_bridge.live import overlay
 from rlgym_bridge.live.agent_recorder import AgentRecorder
-from rlgym_bridge.live.agent_report import AgentReport
-from rlgym_bridge.live.followed_run import FollowedRun
-from rlgym_bridge.live.match_sizes import misfit, team_sizes
+from rlgym_bridge.live.faults import Faults
+from rlgym_bridge.live.followed_run import FollowedRun, misfit, team_sizes
+from rlgym_bridge.live.forecaster import ForecastReport
 from rlgym_bridge.live.overrides import Override
 from rlgym_bridge.live.player import LivePlayer
-from rlgym_bridge.packets.inputs import player_input
+from rlgym_bridge.packets.decoder import player_input
 from rlgym_bridge.user_input.message_limits import check_from_server
+
+REPORT_VARIABLE = "RLGYM_BRIDGE_REPORT"
+"""Name of the environment variable with the file that the report is written to, as JSON."""
+
+
+@dataclass
+class AgentReport:
+    """Counts packets, answers and faults of one agent over all its connections.
+
+    Attributes:
+        agent_id: The agent's id.
+        faults: What went wrong, by kind.
+        packets: Game packets received.
+        answered: Packets answered with an input.
+        missed: Packets without an answer, before one that was answered.
+        disconnects: Connections that ended without a goodbye.
+        dialect_file: File with the server's dialect, None where there was none.
+        refused: Why the bot does not play the match, None where it does.
+        checkpoints: Names of the checkpoints that have played, where a run is followed.
+        forecast: Counts of the forecasts; None where the bot does not look ahead.
+        no_forecast: Why a bot that should look ahead does not; None where it does, or should not.
+    """
+
+    agent_id: str
+    faults: Faults
+    packets: int = 0
+    answered: int = 0
+    missed: int = 0
+    disconnects: int = 0
+    dialect_file: str | None = None
+    refused: str | None = None
+    checkpoints: Sequence[str] = ()
+    forecast: ForecastReport | None = None
+    no_forecast: str | None = None
+
+    def count_answer(self, frame: int, last: int | None) -> None:
+        """Count the answer to a packet, and the packets since the last answer that got none."""
+        if last is None or not 0 <= frame - last <= GAP_TICKS:
+            self.answered += 1
+        elif frame > last:
+            self.answered += 1
+            self.missed += frame - last - 1
+
+    def write(self) -> None:
+        """Write the counts to the file that `RLGYM_BRIDGE_REPORT` names, if any; never raises."""
+        path = os.environ.get(REPORT_VARIABLE)
+        if not path:
+            return
+        forecast = None if self.forecast is None else self.forecast.to_json()
+        report = {**vars(self), "faults": self.faults.counts, "forecast": forecast}
+        try:
+            part = Path(path + ".part")
+            part.write_text(json.dumps(report))
+            part.replace(path)
+        except OSError as error:
+            self.faults.add("report not written", f"{path}: {error}")
+
 
 _LOG = logging.getLogger("rlgym_bridge.agent")
 _CHUNK = 1 << 18  # bytes received at once: 260 packets of 1v1, two seconds
@@ -78,7 +141,7 @@ class BotSession:
         self._playing = True
         self._goodbye = False
         self._sent: dict[int, tuple[bytes, bytes]] = {}
-        self._overlay: str | None = "" if overlay.is_on() else None  # the text drawn; None draws nothing
+        self._overlay: str | None = "" if is_overlay_on() else None  # the text drawn; None draws nothing
         self._handlers: dict[type, Callable[..., None]] = {
             flat.GamePacket: self._on_packet,
             flat.FieldInfo: self._on_field,
@@ -312,10 +375,10 @@ class BotSession:
 
     def _draw(self, player: LivePlayer) -> None:
         """Draw what conditions and rewards said, if it has changed."""
-        text = overlay.describe_step(player.episode.report)
+        text = describe_step(player.episode.report)
         if text != self._overlay:
             self._overlay = text
-            self._relay.send_bytes(overlay.draw_message(text))
+            self._relay.send_bytes(draw_message(text))
 
     def _collect_garbage(self, playing: bool) -> None:
         """Collect garbage when play stops, never during play."""
@@ -328,3 +391,32 @@ class BotSession:
             gc.enable()
             gc.collect()
             self._report.write()
+
+
+OVERLAY_VARIABLE: Final = "RLGYM_BRIDGE_OVERLAY"
+"""Name of the environment variable; any value but 0 and the empty one turns the overlay on."""
+
+_GROUP: Final = 71  # RLBot distinguishes a connection's groups of messages by number
+_X, _Y, _SCALE = 0.02, 0.3, 1.0  # of the screen's width and height; 20 pixels a line
+_WHITE, _SHADE = flat.Color(255, 255, 255, 255), flat.Color(0, 0, 0, 128)
+
+
+def is_overlay_on() -> bool:
+    """Tell whether the environment turns the overlay on."""
+    return os.environ.get(OVERLAY_VARIABLE, "") not in ("", "0")
+
+
+def describe_step(report: StepReport) -> str:
+    """Return a line for each car: the latest step's reward, the episode's so far, and whether it ended."""
+    lines = []
+    for agent, reward in report.rewards.items():
+        line = f"{agent}: {reward:+.3f}, {report.returns.get(agent, 0.0):+.2f} since kickoff"
+        ends = (("terminated", report.terminated), ("truncated", report.truncated))
+        lines.append(line + "".join(f", {name}" for name, flags in ends if flags.get(agent)))
+    return "\n".join(lines)
+
+
+def draw_message(text: str) -> bytes:
+    """Return the packed message that draws a text."""
+    drawn = flat.String2D(text, _X, _Y, _SCALE, _WHITE, _SHADE, flat.TextHAlign.Left, flat.TextVAlign.Top)
+    return flat.InterfacePacket(flat.RenderGroup([flat.RenderMessage(drawn)], _GROUP)).pack()

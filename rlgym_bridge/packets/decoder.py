@@ -1,6 +1,6 @@
-"""Decode RLBot packets into a `MatchState`.
+"""Decode RLBot packets into a `MatchState`, and encode control rows as player inputs.
 
-What the packet carries is copied. What it does not carry is counted (`packets/cars.py`, `packets/pads.py`)
+What the packet carries is copied. What it does not carry is counted (here and in `packets/cars.py`)
 or, where RocketSim is installed, read from a simulation that follows the match (`sim/state_estimator.py`).
 `car_known` flags which of these values are exact. Every packet must be decoded, in order; repeated, lost
 and restarted frame numbers are expected.
@@ -8,7 +8,9 @@ and restarted frame numbers are expected.
 
 import logging
 import struct
+from collections.abc import Sequence
 from contextlib import suppress
+from math import hypot
 from operator import attrgetter
 
 import numpy as np
@@ -18,26 +20,153 @@ from rlgym_bridge.clock import GAP_TICKS
 from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.game import (
     BALL_REST_Z,
+    BIG_PAD_SECONDS,
+    BIG_PADS,
     BLUE,
     BOOST_CONSUMPTION,
     DODGE_DEADZONE,
     GOAL_THRESHOLD_Y,
     GRAVITY,
     HITBOXES,
+    PAD_COUNT,
+    PAD_POSITIONS,
     PLAYING_PHASES,
+    SMALL_PAD_SECONDS,
+    TICK_SECONDS,
     Phase,
 )
-from rlgym_bridge.packets.cars import CarCounters
+from rlgym_bridge.packets.cars import CarCounters, matrix
 from rlgym_bridge.packets.dialect_detector import DialectDetector
-from rlgym_bridge.packets.pads import PadTimers
-from rlgym_bridge.packets.rotation import matrix
 from rlgym_bridge.sim.state_estimator import StateEstimator
 from rlgym_bridge.state import MATCH_FORMAT, MatchState, layout_of
+
+_IS_ACTIVE = attrgetter("is_active")
+_NOT_YET = 1e-4  # s; the timer of an inactive pad never reaches 0, however late it comes back
+_MATCH_DISTANCE = 100.0  # uu; pads lie at least 700 uu apart, maps differ by a few
+
+
+class PadTimers:
+    """Seconds until each of the 34 pads is active again, RLGym's order.
+
+    The schema says that a pad's timer counts the seconds since pickup; some servers send the seconds left.
+    The first pickup shows which, or two packets of an inactive pad; until then the schema is believed.
+
+    Args:
+        field: The match's field info; its pads may come in any order.
+        detector: What is known of the server's dialect; what packets show is added.
+
+    Attributes:
+        timers: Seconds until each pad is active again, 0 for active pads.
+    """
+
+    def __init__(self, field: flat.FieldInfo, detector: DialectDetector) -> None:
+        self._detector = detector
+        self._away: tuple[int, float] | None = None  # an inactive pad of the last packet, and its timer
+        self._order = _match_pads(field)
+        self._seconds = [
+            BIG_PAD_SECONDS if pad in BIG_PADS else SMALL_PAD_SECONDS for pad in range(PAD_COUNT)
+        ]
+        self._active = [True] * PAD_COUNT
+        self._fresh = True
+        self.timers = [0.0] * PAD_COUNT
+
+    def forget(self) -> None:
+        """Treat the next packet as the first."""
+        self._fresh = True
+
+    def update(self, states: Sequence[flat.BoostPadState], ticks: int) -> list[float]:
+        """Update the timers from one packet and return them.
+
+        Args:
+            states: The packet's pads, in the order of the field info.
+            ticks: Ticks since the last packet; 0 for a repeated frame.
+        """
+        active = list(map(_IS_ACTIVE, states))
+        if self._detector.elapsed is None:
+            self._detect(states, active, ticks)
+        if active == self._active and not self._fresh:
+            if ticks and not all(active):
+                step = ticks * TICK_SECONDS
+                self.timers = [t and max(t - step, _NOT_YET) for t in self.timers]
+                if _NOT_YET in self.timers:
+                    self._find_taken_again(states)
+            return self.timers
+        self._change(states, active, ticks)
+        return self.timers
+
+    def _detect(self, states: Sequence[flat.BoostPadState], active: list[bool], ticks: int) -> None:
+        """Detect which way the timers run, from a pad that is inactive in two packets."""
+        away, self._away = self._away, None
+        if all(active):
+            return
+        index = active.index(False)
+        self._away = index, states[index].timer
+        if away is not None and away[0] == index and 0 < ticks <= 12:
+            change = states[index].timer - away[1]
+            if abs(abs(change) - ticks * TICK_SECONDS) < 0.5 * TICK_SECONDS:
+                self._detector.observe("elapsed", change > 0)
+                self._fresh = True  # read all timers again, now that their meaning is known
+
+    def _left(self, timer: float, full: float) -> float:
+        """Return the seconds until a pad is active again; the full time where its timer is NaN."""
+        left = timer if self._detector.elapsed is False else full - timer
+        return max(_NOT_YET, min(full, left))
+
+    def _find_taken_again(self, states: Sequence[flat.BoostPadState]) -> None:
+        """Restart pads that came back and were taken in the same tick, so that no packet showed them."""
+        for index, state in enumerate(states[: len(self._order)]):
+            pad = self._order[index]
+            if pad >= 0 and self.timers[pad] == _NOT_YET:
+                full = self._seconds[pad]
+                left = self._left(state.timer, full)
+                if left > 0.5 * full:
+                    self.timers[pad] = left
+
+    def _change(self, states: Sequence[flat.BoostPadState], active: list[bool], ticks: int) -> None:
+        timers = [0.0] * PAD_COUNT
+        fresh = self._fresh or len(active) != len(self._active)  # pads were added or removed
+        for index, state in enumerate(states[: len(self._order)]):
+            pad = self._order[index]
+            if state.is_active or pad < 0:
+                continue
+            full = self._seconds[pad]
+            if fresh:
+                timers[pad] = self._left(state.timer, full)
+            elif self._active[index]:
+                self._detector.observe("elapsed", state.timer < 0.5 * full)
+                timers[pad] = self._left(state.timer, full)
+            else:
+                timers[pad] = max(self.timers[pad] - ticks * TICK_SECONDS, _NOT_YET)
+        self.timers, self._active, self._fresh = timers, active, False
+
+
+def _match_pads(field: flat.FieldInfo) -> list[int]:
+    """Return each pad's index in `game.PAD_POSITIONS`, -1 where it matches none."""
+    order: list[int] = []
+    for index, pad in enumerate(field.boost_pads):
+        x, y = pad.location.x, pad.location.y
+        distances = [hypot(x - px, y - py) for px, py in PAD_POSITIONS]
+        nearest = min(range(PAD_COUNT), key=distances.__getitem__)
+        free = nearest not in order and distances[nearest] < _MATCH_DISTANCE
+        order.append(nearest if free and pad.is_full_boost == (nearest in BIG_PADS) else -1)
+        if order[-1] < 0:
+            _LOG.warning(
+                "boost pad %d at (%.0f, %.0f), %s, is not one of standard soccar's 34: ignored",
+                index, x, y, "big" if pad.is_full_boost else "small",
+            )  # fmt: skip
+    missing = PAD_COUNT - sum(pad >= 0 for pad in order)
+    if missing:
+        _LOG.warning(
+            "%d of standard soccar's 34 boost pads are not on this map: always shown as active", missing
+        )
+    return order
+
 
 ESTIMATES = ("wheels_with_contact", "is_autoflipping", "bump_victim")
 """Those of `state.KNOWN_FIELDS` that counting can only estimate, or cannot tell at all."""
 
 _LOG = logging.getLogger(__name__)
+_UNTOUCHED = 1.0  # uu from the centre spot
 _HALF = 1 << 31  # packets count frames in 32 bits, the state in 31 and a sign
 _MOST_HITBOXES = 64  # lengths remembered; NaN never equals itself and would add up
 _HITBOX_TOLERANCE = 0.5  # uu in any dimension; the two nearest boxes differ by 0.91 in length
@@ -101,6 +230,7 @@ class Decoder:
         self._hitboxes: dict[float, int] = {}
         self._frame: int | None = None
         self._phase = -1
+        self._clock = self._shown_clock = -1.0  # of `_count_clock`
         self._ball: tuple[float, ...] = _BALL_AT_REST
         self._consumption = _boost_consumption(config)
         self._target = memoryview(b"")
@@ -148,11 +278,17 @@ class Decoder:
         assert state is not None  # made by _assign_cars
         if balls:
             self._ball = _ball_values(balls[0].physics)
+        # Some servers show no ball from a goal on, not even in the goal.
+        scored = abs(self._ball[1]) > GOAL_THRESHOLD_Y or (not balls and phase == Phase.GOAL_SCORED)
+        if self.detector.waits_for_touch and phase == self._phase + 1 == Phase.ACTIVE:
+            phase -= max(map(abs, self._ball[:2])) < _UNTOUCHED
+        if self.detector.whole_seconds:
+            clock = self._count_clock(clock, ticks, phase == Phase.ACTIVE and not overtime)
         scores = list(map(_SCORE, teams)) or [0, 0]
         target = self._target
         _PACK(
             target, 0, frame if frame < _HALF else frame - 2 * _HALF, phase, clock, overtime,
-            scores[0], scores[-1], abs(self._ball[1]) > GOAL_THRESHOLD_Y,
+            scores[0], scores[-1], scored,
             -gravity / GRAVITY, self._consumption, DODGE_DEADZONE, len(balls) > 0,
             *self._ball, *self._pads.update(pads, ticks),
         )  # fmt: skip
@@ -177,6 +313,14 @@ class Decoder:
         if self._simulates:
             self._refine(state, phase, ticks, at_rest, touched)
         return state
+
+    def _count_clock(self, shown: float, ticks: int, runs: bool) -> float:
+        """Return the seconds that are left, from whole ones rounded up: exact once they have changed."""
+        if shown != self._shown_clock:
+            self._clock, self._shown_clock = shown, shown
+        elif runs:
+            self._clock = max(self._clock - ticks * TICK_SECONDS, shown - 1.0)
+        return self._clock
 
     def _refine(self, state: MatchState, phase: int, ticks: int, at_rest: bool, touched: list[int]) -> None:
         """Fill in what the simulation knows."""
@@ -322,3 +466,17 @@ def _hitbox_of(player: flat.PlayerInfo) -> int:
             player.name, box.length, box.width, box.height, HITBOXES[best].name, gaps[best],
         )  # fmt: skip
     return best
+
+
+def player_input(index: int, row: Sequence[float]) -> flat.PlayerInput:
+    """Return a control row as the input of a car.
+
+    Args:
+        index: Index of the car in the packet.
+        row: Eight numbers in the order of `game.CONTROL_NAMES`, -1..1; a button is pressed above 0.
+    """
+    throttle, steer, pitch, yaw, roll, jump, boost, handbrake = row
+    controls = flat.ControllerState(
+        throttle, steer, pitch, yaw, roll, jump > 0, boost > 0, handbrake > 0, False
+    )
+    return flat.PlayerInput(index, controls)

@@ -5,16 +5,22 @@ from typing import Any, Final
 
 import numpy as np
 
-from rlgym_bridge.components.action_masks import find_masks
 from rlgym_bridge.components.actions import (
     ContinuousAction,
     LookupTableAction,
     MultiDiscreteAction,
     RepeatAction,
 )
-from rlgym_bridge.components.batch_form import every_part, foreign_leaves, works_in_batches
+from rlgym_bridge.components.batch_form import (
+    check_observations,
+    describe_array,
+    every_part,
+    find_masks,
+    foreign_leaves,
+    is_number_array,
+    works_in_batches,
+)
 from rlgym_bridge.components.beginnings import BEGINNINGS
-from rlgym_bridge.components.given_arrays import check_observations, describe_array, is_number_array
 from rlgym_bridge.components.mutators import WeightedMutator, blank_state
 from rlgym_bridge.components.reward_base import checked_shape, name_of_bad, name_parts, split_rewards
 from rlgym_bridge.components.spec import Components

@@ -1,9 +1,9 @@
-"""Checks of arguments that users give to constructors, with errors that say what was expected."""
+"""Checks of arguments and names that users give, with errors that say what was expected."""
 
-from collections.abc import Collection
-from typing import Any
-
-import numpy as np
+from collections.abc import Collection, Iterable
+from difflib import get_close_matches
+from numbers import Integral, Real
+from typing import Any, Final
 
 from rlgym_bridge.user_input.text_files import escape_controls
 
@@ -39,7 +39,7 @@ def check_whole(name: str, value: object, least: int = 0, most: int | None = Non
     Raises:
         ValueError: It is none, or out of range.
     """
-    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    whole = isinstance(value, Integral) and not isinstance(value, bool)
     if not whole or not _is_within(value, least, most):
         raise ValueError(
             f"{name} is {show_value(value)}, expected a whole number{_of(unit)}, {_range(least, most)}"
@@ -61,7 +61,7 @@ def check_number(
     Raises:
         ValueError: It is none, or out of range.
     """
-    real = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    real = isinstance(value, Real) and not isinstance(value, bool)
     after = f" {unit}" if unit else ""
     if not real or not _is_within(value, least, most):
         expected = f"{unit or 'a number'}, {least:g} or more" if most is None else _range(least, most) + after
@@ -103,3 +103,38 @@ def _of(unit: str) -> str:
 
 def _range(least: float, most: float | None) -> str:
     return f"{least:g} or more" if most is None else f"{least:g} to {most:g}"
+
+
+_MOST_OF_NAME: Final = 200  # letters of a name in a message
+_ALIKE: Final = 0.6  # similarity from 0 to 1 below which no name is suggested
+
+
+def nearest_key(name: str, known: Iterable[str], least: float = 0.0) -> str | None:
+    """Return the known key that is spelt most like a name.
+
+    Args:
+        name: The unknown key.
+        known: The keys there are.
+        least: Similarity from 0 to 1 below which none is meant.
+    """
+    return next(iter(get_close_matches(str(name), [*known], 1, least)), None)
+
+
+def check_names(option: str, names: Iterable[str], known: Collection[str]) -> None:
+    """Check that an option names what there is.
+
+    Args:
+        option: Its name, for the error: "--parts".
+        names: What the user gave.
+        known: The names there are.
+
+    Raises:
+        ValueError: A name is unknown; the message has the nearest one.
+    """
+    for name in names:
+        if name not in known:
+            near = nearest_key(name, known, _ALIKE)
+            hint = f"did you mean {near}? " if near else ""
+            raise ValueError(
+                f"{option} has {str(name)[:_MOST_OF_NAME]!r}, {hint}expected some of {', '.join(known)}"
+            )

@@ -11,7 +11,7 @@ import matplotlib
 import numpy as np
 
 from rlgym_bridge.training.runs.progress_table import read_tables
-from rlgym_bridge.user_input.toml_text import toml_line
+from rlgym_bridge.user_input.text_files import toml_line
 from tests.support.processes import run_to_end
 
 matplotlib.use("Agg")

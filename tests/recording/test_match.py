@@ -18,7 +18,7 @@ from rlbot import flat
 
 from rlgym_bridge.cli import main
 from rlgym_bridge.cli.inspect_command import summary
-from rlgym_bridge.components.batching import observe
+from rlgym_bridge.components.batch_form import observe
 from rlgym_bridge.game import PLAYING_PHASES
 from rlgym_bridge.packets.decoder import Decoder
 from rlgym_bridge.policy.folder import load_policy, save_policy
@@ -41,10 +41,10 @@ from rlgym_bridge.recording.mcap.mcap_writer import RecordingError
 from rlgym_bridge.recording.mutator import RecordedStateMutator
 from rlgym_bridge.recording.open import open_recording
 from rlgym_bridge.state import MatchState
-from tests.support.determinism import first_difference
 from tests.support.policy_folders import OBS_1V1, make_module, random_weights
 from tests.support.processes import child
 from tests.support.recorded_matches import CHASER_AND_POLICY, POLICY, chaser_and_policy, record
+from tools.determinism import first_difference
 
 
 @pytest.fixture(scope="module")

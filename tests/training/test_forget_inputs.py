@@ -61,7 +61,7 @@ def test_nothing_that_a_checkpoint_names_is_imported_or_lost(run: Path) -> None:
     (checkpoint / "notes.txt").write_text("mine")
     manifest, data = read_files(checkpoint)
     recorded = manifest.training["settings"] | {"env": "os:abort", "components": "this"}
-    write_files(checkpoint, data, replace(manifest, training={"settings": recorded}).to_json())
+    write_files(checkpoint, data, replace(manifest, training={"settings": recorded}))
     assert "ally-0/position/x" in forget_inputs(run, ["ally-"])
     assert "this" not in sys.modules and (checkpoint / "notes.txt").read_text() == "mine"
 

@@ -45,8 +45,8 @@ def read_tensors(folder: Path) -> tuple[Manifest, dict[str, np.ndarray]]:
 
 def pack_tensors(
     manifest: Manifest, tensors: Mapping[str, np.ndarray], notes: Mapping[str, Any]
-) -> tuple[bytes, str]:
-    """Return weights and `policy.json` of changed tensors, for `rlgym_bridge.policy.files.write_files`.
+) -> tuple[bytes, Manifest]:
+    """Return weights and manifest of changed tensors, for `rlgym_bridge.policy.files.write_files`.
 
     Args:
         manifest: Of the policy that was changed.
@@ -61,8 +61,7 @@ def pack_tensors(
     training = {**manifest.training, **notes}
     if STATE_CHECKSUM not in notes:  # no state lies beside what is written
         training.pop(STATE_CHECKSUM, None)
-    changed = replace(manifest, training=training, weights_sha256=hashlib.sha256(data).hexdigest())
-    return data, changed.to_json()
+    return data, replace(manifest, training=training, weights_sha256=hashlib.sha256(data).hexdigest())
 
 
 def _check_numbers(tensors: Mapping[str, np.ndarray], source: str) -> None:

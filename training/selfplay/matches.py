@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rlgym_bridge.components.action_masks import find_masks
+from rlgym_bridge.components.batch_form import find_masks
 from rlgym_bridge.sim.part_times import PartTimes
 from rlgym_bridge.sim.play_statistics import PlayStatistics
 from rlgym_bridge.sim.vector_env import Step, VectorEnv
