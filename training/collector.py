@@ -27,8 +27,8 @@ from rlgym_bridge.sim.part_times import PartTimes
 from rlgym_bridge.sim.vector_env import without_warnings
 from rlgym_bridge.training.runs.stopping import ENDING
 from rlgym_bridge.training.selfplay.mixed_matches import MixedMatches
-from rlgym_bridge.training.selfplay.policy_rows import unpack
 from rlgym_bridge.training.selfplay.sides import learned_cars, snapshot_cars
+from rlgym_bridge.training.selfplay.snapshots import unpack
 from rlgym_bridge.training.settings import TrainingSettings
 from rlgym_bridge.training.shared import Layout, SharedArrays, rollout_layout
 from rlgym_bridge.training.usable_cores import count_usable_cores

@@ -22,12 +22,10 @@ from rlgym_bridge.training.recorded_steps import RecordedSteps
 from rlgym_bridge.training.returns import RunningScale, scaled
 from rlgym_bridge.training.runs.checkpoints import Checkpoints
 from rlgym_bridge.training.runs.policy_output import describe_changes, recorded_settings, write_policy
-from rlgym_bridge.training.runs.policy_tensors import STATE_CHECKSUM
-from rlgym_bridge.training.runs.restore import STATE_FILE, load_start, load_state, pack_state
-from rlgym_bridge.training.selfplay.policy_rows import pack
+from rlgym_bridge.training.runs.restore import STATE_CHECKSUM, STATE_FILE, load_start, load_state, pack_state
 from rlgym_bridge.training.selfplay.rivals import check_rivals
 from rlgym_bridge.training.selfplay.sides import learned_cars
-from rlgym_bridge.training.selfplay.snapshots import Snapshots
+from rlgym_bridge.training.selfplay.snapshots import Snapshots, pack
 from rlgym_bridge.training.selfplay.teacher import check_teacher
 from rlgym_bridge.training.settings import SettingsError, TrainingSettings
 from rlgym_bridge.training.team_sizes import name_sizes
@@ -317,7 +315,8 @@ class PPOLearner:
             "optimizer": self._optimizer_state(),
             "scale": _as_tensors(self.scale),
             "return_scale": _as_tensors(self.return_scale),
-            **self.snapshots.state(),
+            **(kept := self.snapshots.state()),
+            "snapshots": torch.from_numpy(kept["snapshots"]),
         }
 
         data = pack_state(state)

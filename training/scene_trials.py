@@ -18,7 +18,7 @@ from rlgym_bridge.game import TICK_SKIP, TICKS_PER_SECOND, Phase
 from rlgym_bridge.policy.load_player import CHARGER, CHASER, load_player
 from rlgym_bridge.sim.simulator import DEFAULT_SIMULATOR, Simulator, make_simulator
 from rlgym_bridge.state import MatchState
-from rlgym_bridge.training.intervals import median_interval, share_interval
+from rlgym_bridge.training.evaluate import median_interval, share_interval
 from rlgym_bridge.training.policy_sides import Side, make_side
 from rlgym_bridge.training.scene_drivers import RammingDriver, scripted_player
 from rlgym_bridge.training.scenes import SCENES, SceneView, SkillScene

@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from importlib import import_module
 from typing import Any, NoReturn
 
-from rlgym_bridge.cli.commands import COMMANDS, MODULES, explain_broken, explain_missing, overview
+from rlgym_bridge.cli.commands import COMMANDS, REMOVED, explain_broken, explain_missing, overview
 from rlgym_bridge.components.user_errors import describe_error, is_ours
 from rlgym_bridge.user_input.nearest_key import nearest_key
 from rlgym_bridge.user_input.text_files import escape_controls
@@ -41,6 +41,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(overview(), file=sys.stdout if words else sys.stderr, flush=True)
         return 0 if words else 2
     name = words[0]
+    if name in REMOVED:
+        print(f"error: the command {name} is gone: {REMOVED[name]}", file=sys.stderr)
+        return 2
     if name not in COMMANDS:
         near = nearest_key(name, COMMANDS, 0.6)
         hint = f"did you mean {near}? " if near else ""
@@ -116,7 +119,7 @@ def run_command(name: str, arguments: Sequence[str] | None = None, program: str 
         if isinstance(stream, io.TextIOWrapper):  # names of bots may have what a redirected output lacks
             stream.reconfigure(errors="backslashreplace")
     try:
-        command: Any = import_module(MODULES[name])
+        command: Any = import_module(COMMANDS[name].module)
         parser = argparse.ArgumentParser(prog=program)
         command.add_to(parser)
         status = f"exit status: {getattr(command, 'STATUS', _STATUS)}"

@@ -38,7 +38,6 @@ GROUPS: Final[dict[str, dict[str, Command]]] = {
         "average": Command(
             "rlgym_bridge.cli.average_command", "average the newest checkpoints of a run into one policy"
         ),
-        "curves": Command("rlgym_bridge.cli.curves_command", "plot the learning curves of training runs"),
         "imitate": Command("rlgym_bridge.cli.imitate_command", "train a policy to imitate recorded matches"),
     },
     "bring a bot": {
@@ -72,10 +71,6 @@ GROUPS: Final[dict[str, dict[str, Command]]] = {
         "check": Command(
             "rlgym_bridge.cli.check_command", "try a bot as RLBot would start it, and say what breaks"
         ),
-        "sim-vs-server": Command(
-            "rlgym_bridge.cli.sim_vs_server_command",
-            "check that a policy plays on the match server as it did in training",
-        ),
         "doctor": Command(
             "rlgym_bridge.cli.doctor_command",
             "check whether this machine has what is needed, and say what to do",
@@ -95,15 +90,18 @@ GROUPS: Final[dict[str, dict[str, Command]]] = {
 
 COMMANDS: Final = {name: command for group in GROUPS.values() for name, command in group.items()}
 
-MODULES: Final = {name: command.module for name, command in COMMANDS.items()} | {
-    "sharpen": "rlgym_bridge.cli.sharpen_command",
-    "forget-inputs": "rlgym_bridge.cli.forget_inputs_command",
+REMOVED: Final = {
+    "curves": "tensorboard --logdir RUN shows the curves of a run, and RUN/progress.csv has their numbers",
+    "forget-inputs": "a new run whose observation leaves the inputs out learns without them",
+    "sharpen": 'a policy plays its most likely actions with "selection": "argmax" in policy.json',
+    "sim-vs-server": "parity checks that a bot sees and does the same in training and in a match, evaluate "
+    "and league measure how it plays in either",
 }
-"""Modules of the commands by name; those of runs that are retouched by hand have no place in `--help`."""
+"""Commands of earlier versions, and what to use instead."""
 
 
 _EXTRAS: Final = {
-    "train": ("torch", "tensorboard", "openskill", "matplotlib"),
+    "train": ("torch", "tensorboard", "matplotlib"),
     "view": ("rerun", "rerun_sdk", "pyarrow"),
     "rllib": ("ray", "gymnasium", "msgpack_numpy"),
     "replay": ("subtr_actor",),

@@ -19,13 +19,10 @@ from rlgym_bridge.policy.files import MANIFEST_FILE, policy_path
 from rlgym_bridge.policy.load_player import CHASER
 from rlgym_bridge.project.this_project import SETTINGS_FILE, run_named
 from rlgym_bridge.training.contests.entrant import Entrant, read_entrants, split_selection
-from rlgym_bridge.training.contests.kept_matches import FILE, KeptMatches, MatchKey
-from rlgym_bridge.training.contests.league_picture import draw_league
-from rlgym_bridge.training.contests.league_report import describe_league, summarise_league
-from rlgym_bridge.training.contests.match_workers import play_missing
-from rlgym_bridge.training.contests.served_match import LOGS
-from rlgym_bridge.training.contests.standings import pairs_of, rank, seen_by_first
-from rlgym_bridge.training.league import league_matches
+from rlgym_bridge.training.contests.kept_matches import FILE, KeptMatches, MatchKey, seen_by_first
+from rlgym_bridge.training.contests.pictures import draw_league
+from rlgym_bridge.training.contests.served_match import LOGS, play_missing
+from rlgym_bridge.training.league import describe_league, league_matches, pairs_of, rank, summarise_league
 from rlgym_bridge.training.policy_matches import team_size_of
 from rlgym_bridge.training.runs.lock import Locked
 
@@ -35,7 +32,7 @@ _WORK = "league"
 def add_to(parser: argparse.ArgumentParser) -> None:
     """Add the description and the options of the command."""
     parser.description = (
-        "Let bots play each other over the match server, without the game, and rate them (openskill). Every "
+        "Let bots play each other over the match server, without the game, and rate them (Elo). Every "
         "entry plays every other, and itself, from both sides. A bot that does not connect or leaves early "
         "forfeits the match. DIR gets league.json, league.txt and league.png."
     )
@@ -115,7 +112,7 @@ def _report(
     if not keys:
         return 1
     matches = [seen_by_first(key, kept.results[key]) for key in keys]
-    standings = rank([one.name for one in entrants], matches, options.seed)
+    standings = rank([one.name for one in entrants], matches)
     pairs = pairs_of(standings, matches)
     remarks = [remark for key in keys for remark in kept.results[key].remarks]
     lines = describe_league(standings, pairs, matches, remarks)

@@ -27,7 +27,7 @@ _NEEDED: Final = (
 """Packages that every command needs, by the names that are imported."""
 
 _EXTRAS: Final = {
-    "train": ("train bots", ("torch", "tensorboard", "openskill", "matplotlib")),
+    "train": ("train bots", ("torch", "tensorboard", "matplotlib")),
     "view": ("look at recordings and matches", ("rerun", "pyarrow")),
     "replay": ("read .replay files", ("subtr_actor",)),
     "rllib": ("train on a Ray cluster", ("ray", "msgpack_numpy")),

@@ -11,22 +11,22 @@ from rlgym_bridge.cli.contest_options import shown_progress
 from rlgym_bridge.cli.play_options import add_options, how
 from rlgym_bridge.policy.files import policy_path
 from rlgym_bridge.project.this_project import run_named
-from rlgym_bridge.training.contests.kept_matches import FILE, KeptMatches
-from rlgym_bridge.training.contests.rated_checkpoints import (
-    describe_ratings,
-    rate_checkpoints,
-    summarise_ratings,
-)
-from rlgym_bridge.training.contests.rating_book import (
-    BOOK,
-    RatingBook,
-    read_anchors,
-)
-from rlgym_bridge.training.contests.rating_picture import draw_ratings
-from rlgym_bridge.training.contests.simulated_jobs import play_jobs
+from rlgym_bridge.training.contests.kept_matches import FILE, KeptMatches, play_jobs
+from rlgym_bridge.training.contests.pictures import draw_ratings
+from rlgym_bridge.training.elo import FIRST_RATING
 from rlgym_bridge.training.evaluate import check_numbers
 from rlgym_bridge.training.policy_matches import team_size_of
-from rlgym_bridge.training.ratings import FIRST_RATING, fix_anchors, jobs_of, pairs_of
+from rlgym_bridge.training.ratings import (
+    BOOK,
+    RatingBook,
+    describe_ratings,
+    fix_anchors,
+    jobs_of,
+    pairs_of,
+    rate_checkpoints,
+    read_anchors,
+    summarise_ratings,
+)
 from rlgym_bridge.training.runs.lock import Locked
 
 _WORK: Final = "ratings"

@@ -23,21 +23,22 @@ from rlgym_bridge.policy.files import MANIFEST_FILE, policy_path, read_files
 from rlgym_bridge.policy.load_player import CHASER
 from rlgym_bridge.project.this_project import run_named
 from rlgym_bridge.training.contests.entrant import Entrant, read_entrants, split_selection
-from rlgym_bridge.training.contests.kept_matches import FILE, KeptMatches
-from rlgym_bridge.training.contests.match_workers import play_missing
-from rlgym_bridge.training.contests.simulated_jobs import play_jobs
-from rlgym_bridge.training.contests.stress_causes import CONTROL, GROUPS, list_causes
-from rlgym_bridge.training.contests.stress_picture import draw_losses
-from rlgym_bridge.training.contests.stress_plan import (
+from rlgym_bridge.training.contests.kept_matches import FILE, KeptMatches, play_jobs
+from rlgym_bridge.training.contests.pictures import draw_losses
+from rlgym_bridge.training.contests.served_match import play_missing
+from rlgym_bridge.training.contests.stress_results import describe_losses, losses_of, summarise_losses
+from rlgym_bridge.training.policy_matches import team_size_of
+from rlgym_bridge.training.runs.lock import Locked
+from rlgym_bridge.training.stress import (
+    CONTROL,
     DIALECTS,
+    GROUPS,
     StressPlan,
+    list_causes,
     plan_trials,
     served_matches,
     simulated_jobs,
 )
-from rlgym_bridge.training.contests.stress_results import describe_losses, losses_of, summarise_losses
-from rlgym_bridge.training.policy_matches import team_size_of
-from rlgym_bridge.training.runs.lock import Locked
 from rlgym_bridge.user_input.nearest_key import check_names
 
 _WORK = "stress"

@@ -9,22 +9,22 @@ import pytest
 from rich.table import Table
 
 from rlgym_bridge.cli import main, run_command
-from rlgym_bridge.cli.commands import COMMANDS, GROUPS
+from rlgym_bridge.cli.commands import COMMANDS, GROUPS, REMOVED
 from rlgym_bridge.cli.options import console_of
 from tests.support.processes import run_to_end
 
-TRAINING = {"train": "training", "sim-vs-server": "training.sim_vs_server"} | {
+TRAINING = {"train": "training"} | {
     name: f"training.{name}"
-    for name in ("evaluate", "ratings", "average", "curves", "imitate", "league", "stress")
-} | {"sharpen": "training.runs.sharpen", "forget-inputs": "training.runs.forget_inputs"}  # fmt: skip
-"""Commands that `python -m` runs in a clone, too; the last two have no other name."""
+    for name in ("evaluate", "ratings", "average", "imitate", "league", "stress")
+}  # fmt: skip
+"""Commands that `python -m` runs in a clone, too."""
 
 MISSING = {
     "match": ["nowhere.toml"], "view": ["nowhere.mcap"], "train": ["nowhere.toml"],
     "evaluate": ["nowhere", "chaser"], "ratings": ["nowhere"], "average": ["nowhere", "--out", "mean"],
-    "curves": ["nowhere"], "imitate": ["nowhere.mcap"], "import": ["nowhere", "--env", "a:b", "--out", "c"],
+    "imitate": ["nowhere.mcap"], "import": ["nowhere", "--env", "a:b", "--out", "c"],
     "inspect": ["nowhere.mcap"], "compare": ["nowhere.mcap"], "parity": ["--policy", "nowhere"],
-    "sim-vs-server": ["nowhere", "chaser"], "package": ["nowhere", "--name", "a", "--author", "b"],
+    "package": ["nowhere", "--name", "a", "--author", "b"],
     "league": ["nowhere", "chaser"], "stress": ["nowhere"],
     "check": ["nowhere"],
 }  # fmt: skip
@@ -51,6 +51,12 @@ def test_a_mistyped_command_is_named_with_the_nearest(capsys: pytest.CaptureFixt
     assert main(["mach"]) == 2
     said = capsys.readouterr().err
     assert said.startswith("error: there is no command 'mach', did you mean match? expected one of match, ")
+
+
+@pytest.mark.parametrize("name", REMOVED)
+def test_a_removed_command_says_what_to_use(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert name not in COMMANDS and main([name, "runs/mine"]) == 2
+    assert capsys.readouterr().err == f"error: the command {name} is gone: {REMOVED[name]}\n"
 
 
 @pytest.mark.parametrize("name", COMMANDS)

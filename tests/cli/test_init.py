@@ -33,7 +33,7 @@ FILES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("command", ["stress", "ratings", "curves", "parity", "evaluate", "league"])
+@pytest.mark.parametrize("command", ["stress", "ratings", "parity", "evaluate", "league"])
 def test_commands_take_the_run_of_this_folder(
     command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

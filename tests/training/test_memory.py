@@ -20,7 +20,7 @@ from rlgym_bridge.training.evaluate import evaluate
 from rlgym_bridge.training.learner import PPOLearner
 from rlgym_bridge.training.ppo import batch_of, gradients_of, main
 from rlgym_bridge.training.runs.checkpoints import Checkpoints
-from rlgym_bridge.training.selfplay.policy_rows import pack, unpack
+from rlgym_bridge.training.selfplay.snapshots import pack, unpack
 from rlgym_bridge.training.settings import SettingsError, check_settings
 from rlgym_bridge.training.shared import SharedArrays, rollout_layout
 from tests.support.policy_folders import make_module

@@ -402,7 +402,7 @@ def test_goals_against_snapshots_make_the_rating(tmp_path: Path) -> None:
     # In the stand-in blue scores every goal, and the rivals are orange and blue in turn.
     out = tmp_path / "run"
     main(settings(out, steps=20 * BATCH, matches=8, snapshot_share=0.25), quiet=True)
-    assert len(set(column(out, "rating"))) > 5
+    assert len(set(column(out, "elo"))) > 5
     with Collectors(
         settings(out, snapshot_share=1.0, rollout_steps=100), PPOLearner(settings(out)).shape
     ) as both:

@@ -10,7 +10,7 @@ import pytest
 from rlgym_bridge.cli import run_command
 from rlgym_bridge.components.player_spec import PlayerSpec
 from rlgym_bridge.policy.load_player import load_player
-from rlgym_bridge.training.intervals import median_interval, share_interval
+from rlgym_bridge.training.evaluate import median_interval, share_interval
 from rlgym_bridge.training.scene_drivers import StandingDriver, scripted_player
 from rlgym_bridge.training.scene_report import parse_scenes
 from rlgym_bridge.training.scene_trials import SceneResult, play_scenes

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from rlgym_bridge.training.runs.progress_table import mend_table, read_tables
+from rlgym_bridge.training.runs.progress_table import mend_table
 
 COLUMNS = ("steps", "touches")
 
@@ -24,7 +24,6 @@ def test_a_crash_in_the_middle_of_a_line_keeps_the_others(damage: str, tmp_path:
     table.write_text("steps,touches\n100,1\n200,2\n" + damage, newline="")
     mend_table(table, COLUMNS, 200)
     assert table.read_text() == "steps,touches\n100,1\n200,2\n"
-    assert read_tables(tmp_path, COLUMNS)["touches"].tolist() == [1.0, 2.0]
 
 
 def test_a_whole_table_stays_as_it_is(tmp_path: Path) -> None:
@@ -59,38 +58,6 @@ def test_a_table_that_another_program_wrote_is_put_aside_whole(text: str, tmp_pa
     assert (tmp_path / "progress.1.csv").read_text() == text
 
 
-def test_tables_without_lines_are_passed_over(tmp_path: Path) -> None:
-    for name, text in {".1": "steps,touches\n", ".2": "steps,touches\n10,1\n", "": ""}.items():
-        (tmp_path / f"progress{name}.csv").write_text(text)
-    assert read_tables(tmp_path, COLUMNS)["touches"].tolist() == [1]
-    (tmp_path / "progress.2.csv").unlink()
-    with pytest.raises(ValueError, match=r"progress\.csv has no lines yet"):
-        read_tables(tmp_path, COLUMNS)
-
-
-@pytest.mark.parametrize("steps", ["nan", "inf", "1e308", "-5", "5"])
-def test_steps_that_no_run_has_are_named_with_their_table(steps: str, tmp_path: Path) -> None:
-    (tmp_path / "progress.csv").write_text("steps,touches\n20,1\n")
-    (tmp_path / "progress.1.csv").write_text(f"steps,touches\n10,1\n{steps},1\n")
-    with pytest.raises(ValueError, match=r"progress\.1\.csv: its steps do not rise from line to line"):
-        read_tables(tmp_path, COLUMNS)
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("", "has no lines yet"),
-        ("steps\n1\n", r"line 2: touches is None, expected a number"),
-        ("steps,touches\n1,2\n2,x\n", r"line 3: touches is 'x', expected a number"),
-    ],
-)
-def test_a_table_that_cannot_be_read_is_named(text: str, message: str, tmp_path: Path) -> None:
-    table = tmp_path / "progress.csv"
-    table.write_text(text)
-    with pytest.raises(ValueError, match=message):
-        read_tables(tmp_path, COLUMNS)
-
-
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
 @pytest.mark.parametrize("kind", ["pipe", "device", "folder"])
 def test_a_table_that_is_no_file_is_refused_at_once(tmp_path: Path, kind: str) -> None:
@@ -101,7 +68,5 @@ def test_a_table_that_is_no_file_is_refused_at_once(tmp_path: Path, kind: str) -
         table.symlink_to("/dev/zero")
     else:
         table.mkdir()
-    with pytest.raises(ValueError, match="expected the table of a training run"):
-        read_tables(tmp_path, COLUMNS)
     with pytest.raises(ValueError, match="expected the table of a training run"):
         mend_table(table, COLUMNS, 200)

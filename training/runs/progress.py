@@ -47,13 +47,13 @@ _LIVE_ITERATIONS: Final = 10  # that a terminal's table shows the means of
 
 COLUMNS: Final = (
     "steps", "seconds", "steps_per_second", "touches_per_car_minute", "goals_per_minute", "episode_reward",
-    "episodes", "rating", "entropy", "uniform_divergence", "policy_loss", "value_loss", "kl",
+    "episodes", "elo", "entropy", "uniform_divergence", "policy_loss", "value_loss", "kl",
     "clip_fraction", "explained_variance", "policy_gradient", "critic_gradient", "learning_rate",
     "collect_seconds", "learn_seconds",
 )  # fmt: skip
 """Of progress.csv, one line an iteration. Times are wall-clock seconds, minutes are game time; `seconds`
 counts from the start or the resume. `episode_reward` is the mean over the cars that finished an episode, nan
-where none did. Touches are those of all cars, snapshots included. `rating` is that of `selfplay/ladder.py`.
+where none did. Touches are those of all cars, snapshots included. `elo` is that of `selfplay/snapshots.py`.
 `uniform_divergence` is KL(uniform || policy) in nats: it grows as unlikely actions are lost, which the
 entropy does not show. Behind these each rival has a column `rival_goal_share/NAME`: the policy's share of
 the goals in matches against it, nan where none fell. Then come those of `play_statistics.means_of`, and what
@@ -63,7 +63,7 @@ a tag of TensorBoard cannot have."""
 _SHOWN: Final = {
     "steps": "agent steps", "steps_per_second": "agent steps/s",
     "touches_per_car_minute": "touches/car-minute", "goals_per_minute": "goals/minute",
-    "episode_reward": "episode reward", "rating": "rating (untrained: 25)", "entropy": "entropy, nats",
+    "episode_reward": "episode reward", "elo": "Elo (untrained: 0)", "entropy": "entropy, nats",
 }  # fmt: skip
 
 
@@ -239,14 +239,14 @@ class Progress:
     def _means(self) -> dict[str, float]:
         """Return the latest row with the means of the recent ones in place of its numbers."""
         latest = dict(self._recent[-1])
-        for name in latest.keys() - {"steps", "seconds", "rating"}:
+        for name in latest.keys() - {"steps", "seconds", "elo"}:
             known = [row[name] for row in self._recent if not math.isnan(row.get(name, math.nan))]
             latest[name] = sum(known) / len(known) if known else math.nan
         return latest
 
     def _line(self, row: Mapping[str, float]) -> str:
         """Return what people need of a row, on a line that fits; the rest is in `progress.csv`."""
-        rated = f"rating {_short(row['rating'])}, "
+        rated = f"Elo {_short(row['elo'])}, "
         if not self._settings.snapshot_share:  # then the rating stands still
             most = max(self._rivals, key=lambda name: self._settings.rivals[self._rivals[name]], default=None)
             rated = "" if most is None else f"{self._shown[most]} {_short(row[most])}, "

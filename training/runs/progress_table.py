@@ -1,18 +1,14 @@
-"""Trim progress.csv to the checkpoint that a run is resumed from, and read it.
+"""Trim progress.csv to the checkpoint that a run is resumed from, and keep which settings changed.
 
-A table that lacks a new column is put aside as progress.1.csv, then progress.2.csv. They are read as one.
+A table that lacks a new column is put aside as progress.1.csv, then progress.2.csv.
 """
 
 import io
 import re
-from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-import numpy as np
-
-from rlgym_bridge.user_input.arguments import show_value
 from rlgym_bridge.user_input.durable_files import write_durably
 from rlgym_bridge.user_input.text_files import read_bytes
 
@@ -20,7 +16,6 @@ CHANGES_FILE: Final = "changes.csv"
 """Beside a table: which settings became others, and from which agent steps on."""
 
 _OLDER: Final = re.compile(r"progress\.(\d{1,9})\.csv")
-_MOST_STEPS: Final = 10**15  # a million times what runs have
 _MOST_BYTES: Final = 1 << 28  # 400,000 iterations with 60 columns: five billion steps by default
 
 
@@ -58,37 +53,6 @@ def mend_table(path: Path, columns: Sequence[str], steps: int, more: Sequence[st
         path.rename(path.with_suffix(f".{number}.csv"))
         return [*columns, *more]
     return [*head, *new]
-
-
-def read_tables(run: Path, names: Sequence[str]) -> dict[str, np.ndarray]:
-    """Return some columns of a run's tables, the oldest first, `(n,)` float64.
-
-    An older table counts up to the first step of the one after it, since the run may have gone back.
-
-    Args:
-        run: Folder of a training run.
-        names: Columns; the first holds the steps.
-
-    Raises:
-        ValueError: progress.csv is missing, no table has a line, or one lacks a column, has a cell that is no
-            number, steps that do not rise, or over 256 MiB; the message says where.
-    """
-    newest = run / "progress.csv"
-    end, kept = float(_MOST_STEPS), []
-    for path in (newest, *(path for _, path in sorted(_older(run), reverse=True))):
-        table = _columns(path, names)
-        steps = table[names[0]]
-        if not len(steps):
-            continue
-        if not (steps[0] >= 0 and steps[-1] <= _MOST_STEPS and (np.diff(steps) > 0).all()):
-            raise ValueError(
-                f"{path}: its {names[0]} do not rise from line to line, expected 0 to {_MOST_STEPS:.0e}"
-            )
-        kept.append({name: values[steps < end] for name, values in table.items()})
-        end = min(end, steps[0])
-    if not kept:
-        raise ValueError(f"{newest} has no lines yet")
-    return {name: np.concatenate([table[name] for table in reversed(kept)]) for name in names}
 
 
 def add_changes(run: Path, steps: int, changed: Mapping[str, str]) -> None:
@@ -130,30 +94,6 @@ def _older(run: Path) -> list[tuple[int, Path]]:
     """Return the tables of a run that were put aside, each with its number."""
     files = run.iterdir() if run.is_dir() else ()
     return [(int(found[1]), path) for path in files if (found := _OLDER.fullmatch(path.name))]
-
-
-def _columns(path: Path, names: Sequence[str]) -> dict[str, np.ndarray]:
-    """Return some columns of a table, `(n,)` float64; without lines `(0,)`."""
-    try:
-        text = _read(path)
-    except FileNotFoundError as error:
-        raise ValueError(
-            f"{path.parent} has no {path.name}, expected the folder of a training run"
-        ) from error
-    rows = _rows(text)
-    head = next(rows, [])
-    found = {name: array("d") for name in names}
-    for number, row in enumerate(rows, 2):
-        cells = dict(zip(head, row, strict=False))
-        for name in names:
-            value = cells.get(name)
-            try:
-                found[name].append(float(value))  # type: ignore[arg-type]
-            except (TypeError, ValueError) as error:
-                raise ValueError(
-                    f"{path}, line {number}: {name} is {show_value(value)}, expected a number"
-                ) from error
-    return {name: np.array(values) for name, values in found.items()}
 
 
 def _rows(text: str) -> Iterator[list[str]]:

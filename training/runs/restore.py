@@ -21,12 +21,14 @@ from rlgym_bridge.policy.mismatch import differences
 from rlgym_bridge.policy.shape import PERCEPTRON, PolicyShape
 from rlgym_bridge.sim.simulator import ROCKETSIM2
 from rlgym_bridge.training.environment import Task
-from rlgym_bridge.training.runs.policy_tensors import STATE_CHECKSUM
 from rlgym_bridge.training.settings import SettingsError, TrainingSettings
 from rlgym_bridge.training.team_sizes import as_lists
 from rlgym_bridge.user_input.text_files import check_file
 
 STATE_FILE: Final = "training.pt"
+STATE_CHECKSUM: Final = "state_sha256"
+"""Note of `policy.json` in a checkpoint: SHA-256 of the learner's state beside it, hexadecimal."""
+
 STATE: Final = (
     "steps", "settings", "policy", "critic", "optimizer", "scale", "snapshots", "offered", "ratings",
 )  # fmt: skip

@@ -255,9 +255,9 @@ def _iterate(
     older = learner.draw_older()
     done = engine.iterate(older)
     goals = int(done.counts["goals_against_snapshot"]), int(done.counts["snapshot_goals"])
-    learner.snapshots.ladder.count(older, *goals, seed=learner.steps)
+    learner.snapshots.count(older, *goals, seed=learner.steps)
     learner.steps += done.steps
-    stats = {**done.stats, "rating": learner.snapshots.ladder.rating}
+    stats = {**done.stats, "elo": learner.snapshots.rating}
     ruler.look()
     return done, progress.report(learner.steps, done.steps, done.counts, stats, done.times)
 

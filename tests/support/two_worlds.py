@@ -1,4 +1,4 @@
-"""Check that a policy plays on the match server as in training: `rlgym-bridge sim-vs-server`.
+"""Compare a policy on the match server and in training: `python -m tests.support.two_worlds A B MATCHES`.
 
     A against B, half from each side -+-> batch arenas, as in training
                                       +-> match server in lockstep: TCP, a process for each bot
@@ -19,7 +19,7 @@ import numpy as np
 
 from rlgym_bridge.game import TICKS_PER_SECOND
 from rlgym_bridge.sim.simulator import DEFAULT_SIMULATOR
-from rlgym_bridge.training.evaluate import Evaluation
+from rlgym_bridge.training.evaluate import Evaluation, evaluate
 
 _RESAMPLES = 10_000
 
@@ -115,7 +115,17 @@ def _server_match(
         return found
 
 
-if __name__ == "__main__":
-    from rlgym_bridge.cli import run_module
+def main(a: str, b: str, matches: int) -> None:
+    """Play two policies in both worlds, and print goals and touches a minute with their ratios."""
+    training, server = evaluate(a, b, matches, team_size=1), over_the_server(a, b, matches)
+    found, (lows, highs) = ratios(server, training)
+    print(f"{'for each minute of play':24}training   server   ratio   95 %")
+    names = ("goals of A", "goals of B", "touches of A", "touches of B")
+    for name, *numbers in zip(names, rates(training), rates(server), found, lows, highs, strict=True):
+        here, there, ratio, low, high = numbers
+        print(f"{name:24}{here:8.2f} {there:8.2f} {ratio:7.2f}   {low:.2f} to {high:.2f}")
+    print(f"win rate of A {training.win_rate:.1%} in training, {server.win_rate:.1%} over the server")
 
-    run_module("sim-vs-server")
+
+if __name__ == "__main__":
+    main(*sys.argv[1:3], int(sys.argv[3]))
