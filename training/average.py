@@ -16,7 +16,7 @@ import safetensors.numpy
 from rlgym_bridge.policy.carried_modules import copy_carried
 from rlgym_bridge.policy.files import MANIFEST_FILE, read_files, write_files
 from rlgym_bridge.policy.manifest import Manifest
-from rlgym_bridge.training.runs.restore import STATE_CHECKSUM
+from rlgym_bridge.training.runs.checkpoints import STATE_CHECKSUM
 
 
 def average(folders: Sequence[Path], out: Path, selection: str | None = None) -> Manifest:

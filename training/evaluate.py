@@ -13,8 +13,8 @@ import numpy as np
 from rlgym_bridge.server.game.rules import LONGEST_SECONDS
 from rlgym_bridge.sim.simulator import DEFAULT_SIMULATOR
 from rlgym_bridge.training.elo import CONFIDENCE_Z
-from rlgym_bridge.training.play_pool import open_pool
 from rlgym_bridge.training.policy_matches import MatchTotals, check_players, play_matches, team_size_of
+from rlgym_bridge.training.processes import open_pool
 
 MATCHES: Final = 200
 """Matches when nothing is said."""

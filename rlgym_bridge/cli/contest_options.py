@@ -12,7 +12,7 @@ from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files
 from rlgym_bridge.training.contests.kept_matches import FILE, MatchKey, Progress, ServedResult
 from rlgym_bridge.training.contests.served_match import LOGS
-from rlgym_bridge.training.usable_cores import count_usable_cores
+from rlgym_bridge.training.processes import count_usable_cores
 from rlgym_bridge.user_input.arguments import count_of
 from rlgym_bridge.user_input.user_modules import add_module_folders
 

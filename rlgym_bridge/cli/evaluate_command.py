@@ -10,7 +10,7 @@ from rlgym_bridge.policy.files import policy_path, shorten_policy
 from rlgym_bridge.policy.load_player import CHASER
 from rlgym_bridge.project.this_project import run_named
 from rlgym_bridge.training.evaluate import MATCHES, evaluate
-from rlgym_bridge.training.scene_report import (
+from rlgym_bridge.training.scene_trials import (
     STANDING,
     TRIALS,
     describe_results,

@@ -24,7 +24,7 @@ from rlgym_bridge.training.contests.pictures import draw_league
 from rlgym_bridge.training.contests.served_match import LOGS, play_missing
 from rlgym_bridge.training.league import describe_league, league_matches, pairs_of, rank, summarise_league
 from rlgym_bridge.training.policy_matches import team_size_of
-from rlgym_bridge.training.runs.lock import Locked
+from rlgym_bridge.training.processes import Locked
 
 _WORK = "league"
 

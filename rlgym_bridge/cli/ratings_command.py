@@ -16,6 +16,7 @@ from rlgym_bridge.training.contests.pictures import draw_ratings
 from rlgym_bridge.training.elo import FIRST_RATING
 from rlgym_bridge.training.evaluate import check_numbers
 from rlgym_bridge.training.policy_matches import team_size_of
+from rlgym_bridge.training.processes import Locked
 from rlgym_bridge.training.ratings import (
     BOOK,
     RatingBook,
@@ -27,7 +28,6 @@ from rlgym_bridge.training.ratings import (
     read_anchors,
     summarise_ratings,
 )
-from rlgym_bridge.training.runs.lock import Locked
 
 _WORK: Final = "ratings"
 _MATCHES: Final = 40

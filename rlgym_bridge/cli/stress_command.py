@@ -28,7 +28,7 @@ from rlgym_bridge.training.contests.pictures import draw_losses
 from rlgym_bridge.training.contests.served_match import play_missing
 from rlgym_bridge.training.contests.stress_results import describe_losses, losses_of, summarise_losses
 from rlgym_bridge.training.policy_matches import team_size_of
-from rlgym_bridge.training.runs.lock import Locked
+from rlgym_bridge.training.processes import Locked
 from rlgym_bridge.training.stress import (
     CONTROL,
     DIALECTS,

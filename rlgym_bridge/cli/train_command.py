@@ -20,9 +20,14 @@ from rlgym_bridge.policy.files import all_checkpoints, chosen_checkpoint
 from rlgym_bridge.project.this_project import SETTINGS_FILE, settings_file
 from rlgym_bridge.sim.simulator import SIMULATORS
 from rlgym_bridge.training.environment import fit_to_environment
-from rlgym_bridge.training.settings import SettingsError, TrainingSettings
-from rlgym_bridge.training.settings_file import make_settings, read_settings, settings_as_toml
-from rlgym_bridge.training.settings_tables import DEFAULTS
+from rlgym_bridge.training.setting_values import DEFAULTS
+from rlgym_bridge.training.settings import (
+    SettingsError,
+    TrainingSettings,
+    make_settings,
+    read_settings,
+    settings_as_toml,
+)
 from rlgym_bridge.user_input.text_files import read_toml
 from rlgym_bridge.user_input.user_modules import add_module_folders
 
@@ -174,7 +179,7 @@ def _introduce(
 
 def _with_simulator_of_run(settings: TrainingSettings) -> TrainingSettings:
     """Return settings with the simulator that the run to resume had."""
-    from rlgym_bridge.training.runs.restore import simulator_of_run
+    from rlgym_bridge.training.runs.checkpoints import simulator_of_run
 
     found = simulator_of_run(Path(settings.out))
     return settings if found is None else dataclasses.replace(settings, simulator=found)
@@ -298,7 +303,7 @@ def _in_words(error: OSError | RuntimeError) -> str:
 
 def _what_is_left(settings: TrainingSettings) -> str:
     """Say which checkpoint there is of a run that broke."""
-    from rlgym_bridge.training.runs.restore import whole_checkpoint
+    from rlgym_bridge.training.runs.checkpoints import whole_checkpoint
 
     run = Path(settings.out)
     with suppress(ValueError):  # `latest` may be mistyped meanwhile

@@ -24,7 +24,7 @@ from rlgym_bridge.sim.simulator import ROCKETSIM3, EventKind, Simulator, make_si
 from rlgym_bridge.sim.touches import TouchCounter
 from rlgym_bridge.state import MatchState
 from rlgym_bridge.training.evaluate import share_interval
-from rlgym_bridge.training.policy_sides import make_side
+from rlgym_bridge.training.policy_matches import make_side
 
 _SHIPPED: Final = Path(__file__).parents[2] / "bot" / "policy"
 _LATENCIES: Final = (0, 2, 4, 8, 12, 16)

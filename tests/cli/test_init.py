@@ -102,7 +102,7 @@ def test_a_folder_that_cannot_be_written_is_named(capsys) -> None:
 
 
 def test_the_settings_of_the_template_have_no_unknown_keys() -> None:
-    from rlgym_bridge.training.settings_file import load_settings
+    from rlgym_bridge.training.settings import load_settings
 
     assert load_settings(TEMPLATE / "train.toml").components == "my_parts"
 

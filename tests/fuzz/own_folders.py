@@ -12,7 +12,7 @@ from typing import Final
 from rlgym_bridge.policy.run_modules import run_modules
 from rlgym_bridge.project.new_project import new_project
 from rlgym_bridge.server import ConfigError, read_match_file
-from rlgym_bridge.training.runs.progress_table import mend_table
+from rlgym_bridge.training.runs.curve_files import mend_table
 
 ROOT: Final = Path(__file__).parents[2]
 

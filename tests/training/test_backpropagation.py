@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from rlgym_bridge.training.backpropagation import Backpropagation
+from rlgym_bridge.training.gradients import Backpropagation
 from rlgym_bridge.training.learner import PPOLearner
 from rlgym_bridge.training.ppo import Batch, batch_of, gradients_of, improve
 from rlgym_bridge.training.settings import check_settings

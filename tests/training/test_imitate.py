@@ -19,8 +19,7 @@ from rlgym_bridge.policy.torch_network import PolicyNetwork
 from rlgym_bridge.recording.car_episodes import played
 from rlgym_bridge.recording.mcap.match_recording import read_match
 from rlgym_bridge.training import cloning_data
-from rlgym_bridge.training.behaviour_cloning import imitate
-from rlgym_bridge.training.cloning_data import choose_held_out
+from rlgym_bridge.training.imitate import choose_held_out, imitate
 from tests.benchmarks.imitation import retimed
 from tests.support.processes import run_to_end
 from tests.support.recorded_matches import POLICY, once_a_run, record, two_policies

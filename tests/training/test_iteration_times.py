@@ -8,11 +8,11 @@ import pytest
 
 from rlgym_bridge.sim.part_times import PartTimes
 from rlgym_bridge.sim.simulator import ROCKETSIM2
+from rlgym_bridge.training.processes import count_usable_cores
 from rlgym_bridge.training.runs.iteration_times import IterationTimes, mean_times
 from rlgym_bridge.training.runs.progress import COLUMNS, Progress
 from rlgym_bridge.training.selfplay.matches import SelfPlayMatches
 from rlgym_bridge.training.settings import check_settings
-from rlgym_bridge.training.usable_cores import count_usable_cores
 from tests.support.training_runs import SMALL
 
 PARTS = {"physics": 5.0, "reading": 1.0, "inference": 2.0}

@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 import torch
 
-from rlgym_bridge.training.collected_steps import CollectedSteps
 from rlgym_bridge.training.learner import PPOLearner
 from rlgym_bridge.training.ppo import batch_of, clip_value_loss, gradients_of, improve, main
-from rlgym_bridge.training.runs.checkpoints import Checkpoints
-from rlgym_bridge.training.runs.restore import STATE_FILE
+from rlgym_bridge.training.rollouts import CollectedSteps
+from rlgym_bridge.training.runs.checkpoints import STATE_FILE, Checkpoints
 from rlgym_bridge.training.settings import SettingsError, TrainingSettings, check_settings
 from tests.support.small_learners import collected_by, learner_of
 from tests.support.training_runs import SMALL, column, forget_checksum

@@ -11,7 +11,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from rlgym_bridge.cli import run_command
 from rlgym_bridge.training import ppo
 from rlgym_bridge.training.ppo import main
-from rlgym_bridge.training.runs.progress_table import add_changes, forget_changes, read_changes
+from rlgym_bridge.training.runs.curve_files import add_changes, forget_changes, read_changes
 from rlgym_bridge.training.settings import SettingsError, TrainingSettings, check_settings
 from tests.support.policy_folders import make_module
 from tests.support.training_runs import SMALL, column

@@ -18,9 +18,8 @@ from rlgym_bridge.training.contests.kept_matches import KeptMatches
 from rlgym_bridge.training.learner import PPOLearner
 from rlgym_bridge.training.ppo import main
 from rlgym_bridge.training.ratings import RatingBook
-from rlgym_bridge.training.runs.checkpoints import Checkpoints
-from rlgym_bridge.training.runs.progress_table import mend_table
-from rlgym_bridge.training.runs.restore import read_checkpoint
+from rlgym_bridge.training.runs.checkpoints import Checkpoints, read_checkpoint
+from rlgym_bridge.training.runs.curve_files import mend_table
 from rlgym_bridge.training.runs.run import load_newest
 from rlgym_bridge.training.settings import TrainingSettings, check_settings
 from tests.support.power_cut import Calls, Tree, write_tree

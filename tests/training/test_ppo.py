@@ -17,11 +17,10 @@ from rlgym_bridge.training.collector import CollectorDied, Collectors
 from rlgym_bridge.training.environment import Task
 from rlgym_bridge.training.learner import Diverged, PPOLearner
 from rlgym_bridge.training.ppo import main
-from rlgym_bridge.training.runs.checkpoints import Checkpoints
-from rlgym_bridge.training.runs.lock import Locked
+from rlgym_bridge.training.processes import Locked
+from rlgym_bridge.training.runs.checkpoints import STATE_FILE, Checkpoints
 from rlgym_bridge.training.runs.progress import COLUMNS
-from rlgym_bridge.training.runs.restore import STATE_FILE
-from rlgym_bridge.training.selfplay.sides import cars_of_sides, snapshot_sides
+from rlgym_bridge.training.selfplay.rivals import cars_of_sides, snapshot_sides
 from rlgym_bridge.training.settings import SettingsError, TrainingSettings, check_settings
 from tests.support.policy_folders import make_module
 from tests.support.training_runs import SMALL, column, forget_checksum, stand_in

@@ -8,9 +8,9 @@ import pytest
 import torch
 from torch import Tensor
 
+from rlgym_bridge.training.gradients import WARM_UP, RecordedSteps
 from rlgym_bridge.training.learner import PPOLearner
 from rlgym_bridge.training.ppo import batch_of, improve
-from rlgym_bridge.training.recorded_steps import WARM_UP, RecordedSteps
 from rlgym_bridge.training.runs.checkpoints import Checkpoints
 from tests.support.small_learners import collected_by, learner_of, record_by_repeating
 

@@ -20,10 +20,9 @@ from rlgym_bridge.training.learner import PPOLearner
 from rlgym_bridge.training.ppo import main as train_here
 from rlgym_bridge.training.rllib.cluster import cluster
 from rlgym_bridge.training.rllib.ray_ppo import OnCluster, main
-from rlgym_bridge.training.rllib.self_play_runner import MAIN, SNAPSHOT
-from rlgym_bridge.training.runs.checkpoints import Checkpoints
+from rlgym_bridge.training.rllib.self_play import MAIN, SNAPSHOT
+from rlgym_bridge.training.runs.checkpoints import STATE_FILE, Checkpoints
 from rlgym_bridge.training.runs.progress import COLUMNS
-from rlgym_bridge.training.runs.restore import STATE_FILE
 from rlgym_bridge.training.settings import SettingsError, TrainingSettings, check_settings
 from tests.support.policy_folders import edit
 from tests.support.processes import run_to_end

@@ -9,9 +9,15 @@ import pytest
 from rlgym_bridge import training
 from rlgym_bridge.sim.simulator import ROCKETSIM2, ROCKETSIM3
 from rlgym_bridge.training.environment import Task
-from rlgym_bridge.training.runs.policy_output import describe_changes, recorded_settings
-from rlgym_bridge.training.settings import SettingsError, TrainingSettings, check_settings
-from rlgym_bridge.training.settings_file import load_settings, settings_as_toml
+from rlgym_bridge.training.settings import (
+    SettingsError,
+    TrainingSettings,
+    check_settings,
+    describe_changes,
+    load_settings,
+    recorded_settings,
+    settings_as_toml,
+)
 
 DEFAULTS = Path(training.__file__).with_name("config.toml")
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from rlgym_bridge.training.runs.progress_table import mend_table
+from rlgym_bridge.training.runs.curve_files import mend_table
 
 COLUMNS = ("steps", "touches")
 

@@ -22,8 +22,8 @@ from rlgym_bridge.game import TICKS_PER_SECOND
 from rlgym_bridge.server import ConfigError
 from rlgym_bridge.sim.simulator import ROCKETSIM2
 from rlgym_bridge.training.evaluate import Evaluation
-from rlgym_bridge.training.play_pool import open_pool
 from rlgym_bridge.training.policy_matches import play_matches
+from rlgym_bridge.training.processes import open_pool
 from rlgym_bridge.user_input.arguments import show_value
 from rlgym_bridge.user_input.durable_files import write_durably
 from rlgym_bridge.user_input.stop_signals import stopped_by_signals

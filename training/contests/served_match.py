@@ -33,7 +33,7 @@ from rlgym_bridge.matches.bot_report import BotReport, find_troubles, read_bot_r
 from rlgym_bridge.matches.lineup import empty_match, first_of_process, with_environment, with_line_up
 from rlgym_bridge.server import BotResult, Impairments, MatchCalledOff, MatchResult, MatchServer
 from rlgym_bridge.training.contests.kept_matches import KeptMatches, MatchKey, ServedResult
-from rlgym_bridge.training.runs.stopping import ENDING
+from rlgym_bridge.training.processes import ENDING
 from rlgym_bridge.user_input.stop_signals import stopped_by_signals
 
 LOGS: Final = "logs"
