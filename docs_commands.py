@@ -7,14 +7,13 @@ import argparse
 import ast
 import re
 from html import escape
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
-from rlgym_bridge.cli.commands import GROUPS, Command
+from rlgym_bridge.cli.commands import GROUPS, module_of
 from rlgym_bridge.dialect import POINTS
 
 ROOT = Path(__file__).parent
@@ -35,7 +34,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the page of each command, and the list of them."""
     pages = {"index": index_page()}
     for group in GROUPS.values():
-        pages |= {name: command_page(name, command) for name, command in group.items()}
+        pages |= {name: command_page(name, text) for name, text in group.items()}
     for name, text in pages.items():
         files.append(File.generated(config, f"{FOLDER}/{name}.md", content=text))
     return files
@@ -120,7 +119,7 @@ def index_page() -> str:
              "`rlgym-bridge COMMAND --help` prints what these pages show.", ""]  # fmt: skip
     for title, group in GROUPS.items():
         lines += [f"## {title.capitalize()}", "", "| command | purpose |", "|---|---|"]
-        lines += [f"| [`{name}`]({name}.md) | {command.help} |" for name, command in group.items()]
+        lines += [f"| [`{name}`]({name}.md) | {text} |" for name, text in group.items()]
         lines.append("")
     lines += [
         "Exit status of every command: 0 fine, 1 a failure was found, 2 bad usage or input. "
@@ -131,12 +130,12 @@ def index_page() -> str:
     return "\n".join(lines)
 
 
-def command_page(name: str, command: Command) -> str:
+def command_page(name: str, text: str) -> str:
     """Return the page of one command as Markdown: usage, groups of options, defaults, exit status."""
-    module: Any = import_module(command.module)
+    module = module_of(name)
     parser = argparse.ArgumentParser(prog=f"rlgym-bridge {name}")
     module.add_to(parser)
-    lines = [f"# {name}", "", _text(parser.description or command.help), ""]
+    lines = [f"# {name}", "", _text(parser.description or text), ""]
     usage = re.sub(r"\s+", " ", parser.format_usage()).removeprefix("usage: ")
     lines += ["```text", *_wrapped(usage), "```", ""]
     for group in parser._action_groups:

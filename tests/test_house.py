@@ -18,7 +18,7 @@ LONG_FUNCTIONS: Final = {
 LEAST_SHARE_OF_SHAPES: Final = 0.95
 
 
-def test_a_module_name_belongs_to_one_file() -> None:
+def test_a_module_name_belongs_to_one_file_of_a_room() -> None:
     assert not house.find_reused_files(SOURCES)
 
 

@@ -24,6 +24,7 @@ from typing import Any, Final, Self, cast
 import numpy as np
 
 from rlgym_bridge.components.user_errors import explain_error
+from rlgym_bridge.errors import Failure
 from rlgym_bridge.policy.numpy_network import NetworkPolicy
 from rlgym_bridge.policy.shape import PolicyShape
 from rlgym_bridge.sim.part_times import PartTimes
@@ -136,7 +137,7 @@ def _memory_layout(settings: TrainingSettings, collectors: int, policy: PolicySh
     }
 
 
-class CollectorDied(RuntimeError):
+class CollectorDied(Failure):
     """A collector stopped; the message says why, with the line of a user's code that did it."""
 
 

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from rlgym_bridge.components.user_errors import describe_error
+from rlgym_bridge.errors import Failure
 from rlgym_bridge.game import HITBOX_NAMES
 from rlgym_bridge.policy.fingerprint import Fingerprint, fingerprint
 from rlgym_bridge.policy.manifest import Normalisation
@@ -64,7 +65,7 @@ ARENAS, ACTIONS, OLDER, ORDER, POOL = range(5)
 Found = TypeVar("Found")
 
 
-class Diverged(RuntimeError):
+class Diverged(Failure):
     """A number that must be finite is not."""
 
 

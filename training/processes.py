@@ -18,6 +18,7 @@ from typing import Any, Final, Self
 
 from threadpoolctl import threadpool_limits
 
+from rlgym_bridge.errors import Failure
 from rlgym_bridge.training.settings import SettingsError
 from rlgym_bridge.user_input.durable_files import make_folder
 from rlgym_bridge.user_input.stop_signals import without_interrupts
@@ -83,7 +84,7 @@ def open_pool(processes: int) -> Iterator[ProcessPoolExecutor]:
     """Yield processes that end at once where something goes wrong, Ctrl-C included.
 
     Raises:
-        RuntimeError: One of them was killed.
+        Failure: One of them was killed.
     """
     pool = ProcessPoolExecutor(processes, get_context("spawn"), _use_one_thread)
     try:
@@ -96,7 +97,7 @@ def open_pool(processes: int) -> Iterator[ProcessPoolExecutor]:
                 process.kill()
             pool.shutdown(cancel_futures=True)
         if isinstance(error, BrokenProcessPool):
-            raise RuntimeError("a process that played was killed: is there too little memory?") from error
+            raise Failure("a process that played was killed: is there too little memory?") from error
         raise
     pool.shutdown()
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import RocketSim as rsim
 
+from rlgym_bridge.errors import Failure
 from rlgym_bridge.game import BLUE, MOST_TEAM_SIZE, ORANGE
 
 _WAKING_SPEED = 100.0  # uu/s: any that is not 0
@@ -91,7 +92,7 @@ def make_arena(
             return arena, place_cars(arena, teams, hitboxes)
         except _OrderError:
             continue
-    raise RuntimeError(
+    raise Failure(
         f"RocketSim did not give {len(teams)} cars the pinned order in {_ARENA_TRIES} arenas; "
         f"please report this with your RocketSim version and operating system"
     )

@@ -14,6 +14,7 @@ from typing import Final, Protocol
 
 import numpy as np
 
+from rlgym_bridge.errors import Failure
 from rlgym_bridge.sim.part_times import PartTimes
 from rlgym_bridge.state import MatchState
 from rlgym_bridge.user_input.arguments import show_value
@@ -75,7 +76,7 @@ class SimulatorError(ValueError):
     """A simulator is not installed, is not known, or cannot do what was asked of it."""
 
 
-class DeadMatches(RuntimeError):
+class DeadMatches(Failure):
     """Matches failed inside the simulator: each is dead until `put` makes it anew, the others went on.
 
     Args:

@@ -313,7 +313,7 @@ def test_train_without_settings_asks_before_it_trains_for_hours(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("sys.stdin", SimpleNamespace(isatty=lambda: terminal))
     monkeypatch.setattr("builtins.input", reply)
-    monkeypatch.setattr("rlgym_bridge.cli.train_command._engine", lambda _: train)
+    monkeypatch.setattr("rlgym_bridge.cli.train._engine", lambda _: train)
     assert main(["train", *words]) == (2 if asked else 1)
     told = capsys.readouterr().err
     assert bool(questions) is asked and ("it trains" in told) is not asked

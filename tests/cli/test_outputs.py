@@ -36,7 +36,7 @@ def found_nothing() -> ProbeReport:
 def test_a_result_that_cannot_be_written_is_shown(
     option: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("rlgym_bridge.cli.probe_command._ask", lambda *_: (found_nothing(), "a server", True))
+    monkeypatch.setattr("rlgym_bridge.cli.probe._ask", lambda *_: (found_nothing(), "a server", True))
     assert main(["probe", option, str(FULL)]) == 2
     said = capsys.readouterr()
     assert "/dev/full: No space left on device" in said.err

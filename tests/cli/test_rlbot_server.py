@@ -40,7 +40,7 @@ def played(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Serve], str]]:
         return f"{ip}:{port}"
 
     monkeypatch.setattr("rlgym_bridge.trials.measured_match.START_SECONDS", 0.5)
-    monkeypatch.setattr("rlgym_bridge.cli.real_match.START_SECONDS", 0.5)
+    monkeypatch.setattr("rlgym_bridge.matches.real_match.START_SECONDS", 0.5)
     yield start
     for one in open_ones:
         one.close()

@@ -76,11 +76,13 @@ def read_sources(checkout: Path, folders: Sequence[str] = _MEASURED) -> list[Sou
 
 
 def find_reused_files(sources: Sequence[Source]) -> dict[str, list[str]]:
-    """Return the module names that several files have, each with those files."""
+    """Return the module names that several files of a room have, each with those files."""
     paths = defaultdict(list)
     for source in sources:
-        if source.path.parts[0] in _NAMED and source.path.stem not in _UNNAMED:
-            paths[source.path.stem].append(str(source.path))
+        top, *below = source.path.parts[:-1] or ("",)
+        if top in _NAMED and source.path.stem not in _UNNAMED:
+            room = below[0] if top == "rlgym_bridge" and below else top
+            paths[f"{room}: {source.path.stem}"].append(str(source.path))
     return {name: files for name, files in paths.items() if len(files) > 1}
 
 

@@ -269,7 +269,7 @@ def play_jobs(kept: KeptMatches, jobs: Sequence[SimulatedJob], processes: int, s
     Raises:
         KeyboardInterrupt: Ctrl-C or another program ended it.
         ValueError: Players cannot play each other.
-        RuntimeError: A process was killed.
+        Failure: A process was killed.
         OSError: A result cannot be written.
     """
     left = [job for job in jobs if not all(key in kept.results for key in job.keys)]

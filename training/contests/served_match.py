@@ -25,6 +25,7 @@ from rlbot import flat
 
 from rlgym_bridge.components.user_errors import explain_error
 from rlgym_bridge.dialect import Dialect
+from rlgym_bridge.errors import Failure
 from rlgym_bridge.game import BLUE, ORANGE
 from rlgym_bridge.live.agent import SEED_VARIABLE
 from rlgym_bridge.live.agent_report import REPORT_VARIABLE
@@ -241,7 +242,7 @@ class MatchWorkers(Generic[Key]):
 
         Raises:
             ValueError: A match cannot be played.
-            RuntimeError: A worker was killed, or something broke in it.
+            Failure: A worker was killed, or something broke in it.
         """
         left = iter(matches)
         busy: dict[Connection, Key] = {}
@@ -261,9 +262,7 @@ class MatchWorkers(Generic[Key]):
                 except (EOFError, OSError) as error:
                     if self._stopping:  # Ctrl-C ended it before it could listen
                         continue
-                    raise RuntimeError(
-                        "a process that played was killed: is there too little memory?"
-                    ) from error
+                    raise Failure("a process that played was killed: is there too little memory?") from error
                 if isinstance(answer, Exception):
                     raise answer
                 self._send_next(ready, left, busy)
@@ -347,7 +346,7 @@ def _work(connection: Connection) -> None:
         except ValueError as error:
             answer = ValueError(str(error))
         except (Exception, SystemExit) as error:
-            answer = RuntimeError(explain_error(error))
+            answer = Failure(explain_error(error))
         finally:
             over.set()
         with suppress(OSError):
@@ -373,7 +372,7 @@ def play_missing(
 
     Raises:
         ValueError: A match cannot be played.
-        RuntimeError: See `MatchWorkers.play`.
+        Failure: See `MatchWorkers.play`.
         OSError: A result cannot be written.
     """
     left = [pair for pair in wanted if pair[0] not in kept.results]

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files
+from rlgym_bridge.errors import Failure
 from rlgym_bridge.game import TICK_SKIP
 from rlgym_bridge.matches.lineup import show_match_command
 from rlgym_bridge.policy.carried_modules import CARRIED, CARRIED_FOLDER, carried_names, use_carried
@@ -141,7 +142,7 @@ def run(options: argparse.Namespace) -> int:
         error.add_note("what was learned after the last checkpoint is lost")
         raise
     except (OSError, RuntimeError) as error:  # a full disk, a dead collector, a policy that diverged
-        raise RuntimeError(f"{_in_words(error)}\n{_what_is_left(settings)}") from error
+        raise Failure(f"{_in_words(error)}\n{_what_is_left(settings)}") from error
     following = _next_command(settings)
     if following is not None:
         say(f"next: {following}")

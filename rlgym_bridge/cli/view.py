@@ -4,7 +4,8 @@ import argparse
 import tempfile
 import threading
 import webbrowser
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,11 +14,12 @@ from rich.markup import escape
 
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files
-from rlgym_bridge.cli.watching_match import add_viewer_options
 from rlgym_bridge.recording.open import open_recording
 from rlgym_bridge.recording.recording import Recording
+from rlgym_bridge.server import ConfigError
 from rlgym_bridge.user_input.extras import explain_install
 from rlgym_bridge.user_input.stop_signals import stopped_by_signals
+from rlgym_bridge.view.watch import Watch
 
 _WAIT_SECONDS = 0.2
 
@@ -133,3 +135,43 @@ def _show(path: Path, options: argparse.Namespace, console: Console) -> None:
             raise ViewerError(
                 f"Rerun's viewer ended with exit code {process.returncode}; its message is above{instead}"
             )
+
+
+def add_viewer_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say where the viewer opens."""
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument("--web", action="store_true", help="open it in the browser")
+    where.add_argument("--window", action="store_true", help="open it in Rerun's own window")
+
+
+def add_watch_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that show a match while it is played."""
+    parser.add_argument(
+        "--watch", action="store_true",
+        help="show it in Rerun while it is played, with what bots draw: in a window, or without a display "
+        "on a page for browsers on this machine. Closing it stops nothing",
+    )  # fmt: skip
+    add_viewer_options(parser)
+
+
+@contextmanager
+def watched(options: argparse.Namespace) -> Iterator[Watch | None]:
+    """Show matches until the block ends, as the options say; None where they do not.
+
+    Raises:
+        ConfigError: `--web` or `--window` without `--watch`.
+        ImportError: Rerun is not installed.
+        WatchError: The viewer does not start.
+    """
+    if not options.watch:
+        if options.web or options.window:
+            raise ConfigError("--web and --window say where --watch shows the match, expected --watch, too")
+        yield None
+        return
+    watch = Watch("web" if options.web else "window" if options.window else "")
+    try:
+        if watch.address:
+            shared.console_of(options).print(f"look at {watch.address}", soft_wrap=True, markup=False)
+        yield watch
+    finally:
+        watch.close()

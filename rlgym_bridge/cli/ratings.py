@@ -7,8 +7,7 @@ from typing import Any, Final
 
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files
-from rlgym_bridge.cli.contest_options import shown_progress
-from rlgym_bridge.cli.play_options import add_options, how
+from rlgym_bridge.cli.play_options import add_options, how, shown_progress
 from rlgym_bridge.policy.files import policy_path
 from rlgym_bridge.project.this_project import run_named
 from rlgym_bridge.training.contests.kept_matches import FILE, KeptMatches, play_jobs

@@ -8,7 +8,7 @@ from typing import Any
 
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files
-from rlgym_bridge.cli.contest_options import (
+from rlgym_bridge.cli.play_options import (
     add_contest_options,
     allowed_modules,
     check_contest_outputs,
