@@ -30,8 +30,8 @@ def modules(room: str) -> list[Path]:
 def test_the_server_uses_nothing_of_the_decoder_but_constants(path: Path) -> None:
     ours = {name for name in imports(path) if name.startswith("rlgym_bridge.")}
     allowed = ("rlgym_bridge.server", "rlgym_bridge.game", "rlgym_bridge.physics", "rlgym_bridge.dialect",
-               "rlgym_bridge.errors", "rlgym_bridge.sim.touches", "rlgym_bridge.user_input", "rlgym_bridge.sim.simulator",
-               "rlgym_bridge.sim.euler_angles", "rlgym_bridge.state",
+               "rlgym_bridge.errors", "rlgym_bridge.sim.touches", "rlgym_bridge.user_input",
+               "rlgym_bridge.sim.simulator", "rlgym_bridge.sim.euler_angles", "rlgym_bridge.state",
                "rlgym_bridge.derived_fields",
                "rlgym_bridge.recording.mcap.mcap_writer",
                "rlgym_bridge.recording.mcap.channels")  # fmt: skip

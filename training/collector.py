@@ -109,10 +109,7 @@ def rollout_layout(settings: TrainingSettings, collectors: int, policy: PolicySh
         # Row 0 is the policy that learns, the others are snapshots.
         "policies": ((1 + settings.snapshots, policy.numbers), "float32"),
         # One step more than the rest: what the next rollout begins with.
-        "obs": (
-            (collectors, settings.rollout_steps + 1, every, policy.obs_size),
-            "float32",
-        ),
+        "obs": ((collectors, settings.rollout_steps + 1, every, policy.obs_size), "float32"),
         "actions": ((*cars, *action), dtype),
         "log_probs": (cars, "float32"),  # of the actions of cars that the policy plays
         "rewards": (cars, "float32"),

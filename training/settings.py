@@ -167,8 +167,7 @@ class TrainingSettings:
     ] = 40
 
     network: Annotated[
-        str,
-        about("of policy and critic: perceptron, attention, gru (with memory), or module:Class of yours"),
+        str, about("of policy and critic: perceptron, attention, gru (with memory), or module:Class of yours")
     ] = PERCEPTRON
     policy_layers: Annotated[Layers, about("widths of the policy's hidden layers")] = (256, 256)
     critic_layers: Annotated[Layers, about("widths of the critic's hidden layers")] = (256, 256)

@@ -175,11 +175,7 @@ class StressPlan:
 
 
 def plan_trials(
-    causes: Sequence[Cause],
-    tested: Entrant,
-    against: Entrant,
-    chaser: Entrant,
-    matches: tuple[int, int],
+    causes: Sequence[Cause], tested: Entrant, against: Entrant, chaser: Entrant, matches: tuple[int, int]
 ) -> tuple[Trial, ...]:
     """Return the trials of all causes, with the controls that they are compared with.
 

@@ -22,20 +22,16 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         help="folder of a training run; or policy folders of one run, the newest last",
     )  # fmt: skip
     parser.add_argument(
-        "--newest",
-        type=int,
-        default=7,
-        metavar="N",
+        "--newest", type=int, default=7, metavar="N",
         help="average the N newest checkpoints of the run (default: %(default)s)",
-    )
+    )  # fmt: skip
     parser.add_argument(
         "--out", type=output_files.folder_name, required=True, metavar="DIR", help="policy folder to write"
     )
     parser.add_argument(
-        "--selection",
-        choices=SELECTIONS,
+        "--selection", choices=SELECTIONS,
         help="sample actions, or play the most likely one (default: as the newest checkpoint)",
-    )
+    )  # fmt: skip
     parser.add_argument(
         "--allow-modules", nargs="+", action="extend", default=[], metavar="MODULE",
         help="Python modules of yours that policy folders may import from: the newest is loaded first, to "

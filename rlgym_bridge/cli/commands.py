@@ -23,9 +23,7 @@ GROUPS: Final = {
         "import": "make a policy folder of a bot trained elsewhere",
         "convert": "translate match, bot and loadout files of RLBot v4",
     },
-    "give away": {
-        "package": "make a folder of a bot that RLBot and its botpack take",
-    },
+    "give away": {"package": "make a folder of a bot that RLBot and its botpack take"},
     "compare and check": {
         "inspect": "show what a recording holds, or export it",
         "compare": "measure where simulator and recorded game differ",
@@ -87,7 +85,7 @@ def explain_broken(error: ImportError) -> str | None:
     Args:
         error: What loading it raised.
     """
-    checks = import_module("rlgym_bridge.cli.machine_checks").check_machine()
+    checks = import_module("rlgym_bridge.cli.doctor").check_machine()
     wrong = [one for one in checks if one.state == "wrong"]
     wrong = [one for one in wrong if one.advice] or wrong  # the others follow from them
     told = [": ".join(filter(None, (one.name, one.found, one.advice))) for one in wrong]

@@ -64,16 +64,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         help="ticks that an action waits, from the state it was decided on to the first tick it drives: of "
         "both, or of A and of B (default: what the policy folders say)",
     )  # fmt: skip
-    choice = parser.add_mutually_exclusive_group()
-    for name, value, text in (
-        (
-            "--deterministic",
-            "argmax",
-            "always play the most likely action (default: what the policy folders say)",
-        ),
-        ("--sample", "sample", "sample actions (default: what the policy folders say)"),
-    ):
-        choice.add_argument(name, dest="selection", action="store_const", const=value, help=text)
+    shared.add_selection_options(parser)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -32,10 +32,9 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "all that play policy folders)",
     )  # fmt: skip
     parser.add_argument(
-        "--commanded",
-        action="store_true",
+        "--commanded", action="store_true",
         help="learn the actions that the policies chose, also where the game applied another",
-    )
+    )  # fmt: skip
     parser.add_argument(
         "--held-out", type=float, default=0.2, metavar="SHARE",
         help="share of the decisions to hold out as a test set, in blocks of two seconds (default: "
@@ -43,18 +42,13 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     _add_network_options(parser)
     parser.add_argument(
-        "--epochs",
-        type=float,
-        metavar="N",
+        "--epochs", type=float, metavar="N",
         help="passes over the decisions (default: 20, or as many as 1,000 gradient steps need, if more)",
-    )
+    )  # fmt: skip
     parser.add_argument(
-        "--learning-rate",
-        type=float,
-        default=1e-3,
-        metavar="RATE",
+        "--learning-rate", type=float, default=1e-3, metavar="RATE",
         help="learning rate of Adam (default: %(default)s)",
-    )
+    )  # fmt: skip
     parser.add_argument(
         "--seed", type=int, default=0, metavar="S", help="seed of network and batches (default: 0)"
     )

@@ -160,11 +160,9 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         help="sample draws actions as training did, argmax plays the likeliest (default: %(default)s)",
     )  # fmt: skip
     parser.add_argument(
-        "--tick-skip",
-        type=int,
-        metavar="TICKS",
+        "--tick-skip", type=int, metavar="TICKS",
         help="ticks of a decision (default: what the parser says, else 8)",
-    )
+    )  # fmt: skip
     parser.add_argument(
         "--activation", metavar="NAME",
         help=f"what stands between the layers: {', '.join(ACTIVATIONS)}; for a file that does not tell (a "

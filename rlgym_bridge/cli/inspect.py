@@ -120,10 +120,7 @@ def _print(console: Console, recording: Recording, found: dict[str, Any]) -> Non
     rows = "one row" if found["rows"] == 1 else f"{found['rows']:,} rows"
     ball = " and the ball" if found["rows_with_ball"] else ""
     table.add_row("holds", f"{blue} blue and {orange} orange cars{ball}, {rows}")
-    table.add_row(
-        "time",
-        f"{found['seconds']:,.1f} s in {_count_segments(found)}; clock: {found['clock']}",
-    )
+    table.add_row("time", f"{found['seconds']:,.1f} s in {_count_segments(found)}; clock: {found['clock']}")
     if recording.inputs is Inputs.NONE:
         table.add_row("inputs", "none")
     else:

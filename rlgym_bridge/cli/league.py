@@ -1,19 +1,19 @@
 """Let bots play each other over the match server, and print their ratings: `rlgym-bridge league`."""
 
 import argparse
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from rlgym_bridge.cli import options as shared
-from rlgym_bridge.cli import output_files
 from rlgym_bridge.cli.play_options import (
     add_contest_options,
     allowed_modules,
     check_contest_outputs,
     positive,
+    say_stopped,
     shown_progress,
+    write_results,
 )  # fmt: skip
 from rlgym_bridge.policy.files import MANIFEST_FILE, policy_path
 from rlgym_bridge.policy.load_player import CHASER
@@ -69,12 +69,7 @@ def run(options: argparse.Namespace) -> int:
         with shown_progress(options, options.jobs) as show:
             complete = play_missing(kept, matches, options.jobs, show)
         if not complete:
-            done = sum(key in kept.results for key, _ in matches)
-            print(
-                f"stopped: {done} of {len(matches)} matches are kept in {kept.path}; the same command goes "
-                "on with the others",
-                file=sys.stderr,
-            )
+            say_stopped(kept, f"{sum(key in kept.results for key, _ in matches)} of {len(matches)}")
         # A gauntlet in the folder of a whole league shows the other pairs, too.
         known = dict.fromkeys([*(key for key, _ in matches), *sorted(kept.results)])
         keys = [key for key in known if key in kept.results and key[2] < options.matches]
@@ -124,11 +119,6 @@ def _report(
         **summarise_league(standings, pairs, matches, remarks),
     }  # fmt: skip
     draw_league(standings, pairs, options.out / "league.png")
-    written = [
-        output_files.write_json(options.out / "league.json", result),
-        output_files.write(options.out / "league.txt", "\n".join(lines) + "\n"),
-        output_files.write_json(options.json, result),
-    ]
-    if not all(written):
+    if not write_results(options, _WORK, lines, result):
         return 2
     return 1 if any(one.forfeits for one in standings) else 0

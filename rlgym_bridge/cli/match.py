@@ -180,12 +180,10 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "Rocket League itself."
     )
     parser.add_argument(
-        "config",
-        nargs="?",
-        type=Path,
+        "config", nargs="?", type=Path,
         help="match file, RLBot v5 .toml or v4 .cfg (default: match.toml or rlbot.cfg in the current folder, "
         "or else the shipped bot against Chaser; with --blue, --follow or --orange a standard match)",
-    )
+    )  # fmt: skip
     _add_line_up_options(parser)
     add_server_option(parser)
     parser.add_argument(
@@ -207,15 +205,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "and view",
     )  # fmt: skip
     add_watch_options(parser)
-    choice = parser.add_mutually_exclusive_group()
-    choice.add_argument(
-        "--deterministic", dest="selection", action="store_const", const="argmax",
-        help="policies always take their most likely action",
-    )  # fmt: skip
-    choice.add_argument(
-        "--sample", dest="selection", action="store_const", const="sample",
-        help="policies sample their actions (default: what the policy folder says)",
-    )  # fmt: skip
+    shared.add_selection_options(parser)
     shared.add_output_options(parser)
 
 
@@ -227,18 +217,14 @@ def _add_line_up_options(parser: argparse.ArgumentParser) -> None:
     )
     blue = parser.add_mutually_exclusive_group()
     blue.add_argument(
-        "--blue",
-        nargs="+",
-        metavar="BOT",
+        "--blue", nargs="+", metavar="BOT",
         help=f"bots of the blue team, in place of the match file's. {bots}",
-    )
+    )  # fmt: skip
     blue.add_argument(
-        "--follow",
-        nargs="+",
-        metavar="RUN",
+        "--follow", nargs="+", metavar="RUN",
         help="the same, as training runs that may still train: each car plays its run's newest checkpoint, "
         "and takes a newer one at the next kickoff",
-    )
+    )  # fmt: skip
     parser.add_argument("--orange", nargs="+", metavar="BOT", help="the same for the orange team")
 
 

@@ -39,45 +39,35 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     )
     what = parser.add_mutually_exclusive_group()
     what.add_argument(
-        "--policy",
-        metavar="FOLDER",
+        "--policy", metavar="FOLDER",
         help="check the components of a policy folder or training run (default, without --env, --obs and "
         "--parser: the run of train.toml in this folder, if there is one)",
-    )
+    )  # fmt: skip
     what.add_argument(
-        "--env",
-        metavar="MODULE:FUNCTION",
+        "--env", metavar="MODULE:FUNCTION",
         help="check those of the RLGym environment that this function returns",
-    )
+    )  # fmt: skip
     what.add_argument("--obs", metavar="MODULE:CLASS", help=f"check an observation builder (else {_OBS})")
     parser.add_argument(
         "--parser", metavar="MODULE:CLASS", help=f"with this action parser (default: {_PARSER})"
     )
     parser.add_argument(
-        "--allow-modules",
-        nargs="+",
-        default=[],
-        metavar="M",
+        "--allow-modules", nargs="+", default=[], metavar="M",
         help="your own Python modules that the policy may import",
-    )
+    )  # fmt: skip
     parser.add_argument(
         "--team-size", type=int, choices=(1, 2, 3, 4),
         help="cars in a team (default: all team sizes of the policy or the environment, else 1)",
     )  # fmt: skip
     parser.add_argument(
-        "--ticks",
-        type=int,
-        default=6000,
-        metavar="N",
+        "--ticks", type=int, default=6000, metavar="N",
         help="ticks of play to compare, in each team size (default: %(default)s)",
-    )
+    )  # fmt: skip
     parser.add_argument("--seed", type=int, default=0, help="seed of the match (default: %(default)s)")
     parser.add_argument(
-        "--tick-skip",
-        type=int,
-        metavar="TICKS",
+        "--tick-skip", type=int, metavar="TICKS",
         help="ticks that an action lasts (default: what the policy or the parser says)",
-    )
+    )  # fmt: skip
     shared.add_output_options(parser)
 
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files
 from rlgym_bridge.policy.run_modules import run_modules
-from rlgym_bridge.training.contests.kept_matches import FILE, MatchKey, Progress, ServedResult
+from rlgym_bridge.training.contests.kept_matches import FILE, KeptMatches, MatchKey, Progress, ServedResult
 from rlgym_bridge.training.contests.served_match import LOGS
 from rlgym_bridge.training.processes import count_usable_cores
 from rlgym_bridge.user_input.arguments import count_of
@@ -109,6 +109,26 @@ def check_contest_outputs(options: argparse.Namespace, read: Sequence[Path]) -> 
     output_files.check_output_folder(options.out / LOGS, options.json)
 
 
+def say_stopped(kept: KeptMatches, done: str) -> None:
+    """Say that a command was stopped, how many matches are kept, and how to go on."""
+    print(
+        f"stopped: {done} matches are kept in {kept.path}; the same command goes on with the others",
+        file=sys.stderr,
+    )
+
+
+def write_results(
+    options: argparse.Namespace, name: str, lines: Sequence[str], result: Mapping[str, Any]
+) -> bool:
+    """Write the tables and the result of a command into its folder, and where `--json` says."""
+    written = [
+        output_files.write_json(options.out / f"{name}.json", result),
+        output_files.write(options.out / f"{name}.txt", "\n".join(lines) + "\n"),
+        output_files.write_json(options.json, result),
+    ]
+    return all(written)
+
+
 def allowed_modules(options: argparse.Namespace) -> tuple[str, ...]:
     """Return the modules that the user allows; they are looked for in the current folder, too."""
     if options.allow_modules:
@@ -178,29 +198,20 @@ def add_options(parser: argparse.ArgumentParser, matches: int, of: str) -> None:
         of: What they are, for the help.
     """
     parser.add_argument(
-        "--matches",
-        type=int,
-        default=matches,
-        metavar="N",
+        "--matches", type=int, default=matches, metavar="N",
         help=f"matches to play, {of} (default: {matches})",
-    )
+    )  # fmt: skip
     parser.add_argument(
-        "--seconds",
-        type=float,
-        default=SECONDS,
-        metavar="S",
+        "--seconds", type=float, default=SECONDS, metavar="S",
         help=f"game time of a match in seconds (default: {SECONDS:g})",
-    )
+    )  # fmt: skip
     parser.add_argument(
         "--seed", type=int, default=0, metavar="S", help="seed of kickoffs and sampled actions (default: 0)"
     )
     parser.add_argument(
-        "--processes",
-        type=int,
-        default=2,
-        metavar="N",
+        "--processes", type=int, default=2, metavar="N",
         help="processes that play at the same time (default: 2)",
-    )
+    )  # fmt: skip
     shared.add_simulator_option(parser)
     parser.add_argument(
         "--allow-modules", nargs="+", action="extend", default=[], metavar="MODULE",

@@ -1,13 +1,12 @@
 """Rate the checkpoints of a run, and print and draw the ratings: `rlgym-bridge ratings`."""
 
 import argparse
-import sys
 from pathlib import Path
 from typing import Any, Final
 
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files
-from rlgym_bridge.cli.play_options import add_options, how, shown_progress
+from rlgym_bridge.cli.play_options import add_options, how, say_stopped, shown_progress, write_results
 from rlgym_bridge.policy.files import policy_path
 from rlgym_bridge.project.this_project import run_named
 from rlgym_bridge.training.contests.kept_matches import FILE, KeptMatches, play_jobs
@@ -92,11 +91,7 @@ def run(options: argparse.Namespace) -> int:
             with shown_progress(options, options.processes) as show:
                 play_jobs(kept, jobs, options.processes, show)
         except KeyboardInterrupt:
-            print(
-                f"stopped: {len(kept.results)} matches are kept in {kept.path}; the same command goes on "
-                "with the others",
-                file=sys.stderr,
-            )
+            say_stopped(kept, str(len(kept.results)))
             return 1
         fix_anchors(book, anchors, kept)
         book.write(options.out / BOOK)
@@ -119,9 +114,4 @@ def _report(options: argparse.Namespace, book: RatingBook, kept: KeptMatches) ->
     shared.printer(options)("\n".join(lines))
     result = {**kept.settings, **summarise_ratings(rated, book.anchors)}
     draw_ratings(title, rated, book.anchors, options.out / "ratings.png")
-    written = [
-        output_files.write_json(options.out / "ratings.json", result),
-        output_files.write(options.out / "ratings.txt", "\n".join(lines) + "\n"),
-        output_files.write_json(options.json, result),
-    ]
-    return 0 if all(written) else 2
+    return 0 if write_results(options, _WORK, lines, result) else 2

@@ -20,12 +20,9 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "managers and bots connect to it as to RLBotServer."
     )
     parser.add_argument(
-        "port",
-        nargs="?",
-        type=shared.port,
-        default=23234,
+        "port", nargs="?", type=shared.port, default=23234,
         help="TCP port to listen on (default: %(default)s)",
-    )
+    )  # fmt: skip
     parser.add_argument(
         "--host", default="127.0.0.1",
         help="address to listen on (default: %(default)s, this machine only); where other machines can "

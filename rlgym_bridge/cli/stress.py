@@ -4,7 +4,6 @@ cause (latency, lost packets, another hitbox ...) for the tested bot alone -> it
 """
 
 import argparse
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,9 @@ from rlgym_bridge.cli.play_options import (
     check_contest_outputs,
     even,
     positive,
+    say_stopped,
     shown_progress,
+    write_results,
 )  # fmt: skip
 from rlgym_bridge.policy.files import MANIFEST_FILE, policy_path, read_files
 from rlgym_bridge.policy.load_player import CHASER
@@ -91,11 +92,7 @@ def run(options: argparse.Namespace) -> int:
             complete = False
         if not complete:
             _print_so_far(plan, kept, options)
-            print(
-                f"stopped: {len(kept.results)} matches are kept in {kept.path}; the same command goes on "
-                "with the others",
-                file=sys.stderr,
-            )
+            say_stopped(kept, str(len(kept.results)))
             return 1
         return _report(plan, kept, options)
 
@@ -166,11 +163,6 @@ def _report(plan: StressPlan, kept: KeptMatches, options: argparse.Namespace) ->
     shared.printer(options)("\n".join(lines))
     result = {**kept.settings, "causes": summarise_losses(losses)}
     draw_losses(plan.tested.name, losses, options.out / "stress.png")
-    written = [
-        output_files.write_json(options.out / "stress.json", result),
-        output_files.write(options.out / "stress.txt", "\n".join(lines) + "\n"),
-        output_files.write_json(options.json, result),
-    ]
-    if not all(written):
+    if not write_results(options, _WORK, lines, result):
         return 2
     return 1 if any(loss.forfeits for loss in losses) else 0

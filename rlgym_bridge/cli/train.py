@@ -49,11 +49,9 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "compare --fit` wrote",
     )  # fmt: skip
     parser.add_argument(
-        "--steps",
-        type=int,
-        metavar="N",
+        "--steps", type=int, metavar="N",
         help="agent steps to train, rounded up to whole iterations (default: what the settings say)",
-    )
+    )  # fmt: skip
     parser.add_argument(
         "--out", metavar="DIR",
         help="folder of the run (default: out of the settings; without that runs/ and the name of your env "

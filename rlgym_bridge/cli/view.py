@@ -37,17 +37,14 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", type=Path, metavar="FILE", help=".mcap, .replay, or a table with --columns")
     shared.add_columns_option(parser)
     parser.add_argument(
-        "--compare",
-        action="store_true",
+        "--compare", action="store_true",
         help="also show a simulator, put into the recorded state every second and driven with its inputs",
-    )
+    )  # fmt: skip
     shared.add_simulator_option(parser, None)
     parser.add_argument(
-        "--save",
-        type=Path,
-        metavar="FILE.rrd",
+        "--save", type=Path, metavar="FILE.rrd",
         help="write a file for Rerun and show nothing, unless --web or --window is given",
-    )
+    )  # fmt: skip
     add_viewer_options(parser)
     shared.add_output_options(parser)
 

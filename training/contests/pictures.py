@@ -149,10 +149,7 @@ def draw_losses(name: str, losses: Sequence[Loss], path: Path) -> None:
     axes.axvline(0, color="black", linewidth=0.8)
     axes.set_yticks(places, [_label_of(loss) for loss in shown], fontsize="small")
     axes.set_ylim(len(shown) - 0.4, -0.6)
-    axes.set(
-        xlabel="points of win rate lost, 95 % (grey: within noise)",
-        title=f"What costs {name} matches",
-    )
+    axes.set(xlabel="points of win rate lost, 95 % (grey: within noise)", title=f"What costs {name} matches")
     axes.grid(axis="x", alpha=0.3)
     figure.savefig(path, dpi=100)
     plt.close(figure)
