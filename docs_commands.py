@@ -6,6 +6,7 @@ mkdocs runs this file as a hook.
 import argparse
 import ast
 import re
+from functools import partial
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from mkdocs.structure.files import File, Files
 
 from rlgym_bridge.cli.commands import GROUPS, module_of
 from rlgym_bridge.dialect import POINTS
+from rlgym_bridge.training.settings import REWARDS, TrainingSettings, setting_helps
 
 ROOT = Path(__file__).parent
 FOLDER = "reference/commands"
@@ -52,6 +54,23 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
 def settings_block() -> str:
     """Return the file of all settings with their defaults."""
     return f"```toml\n{(ROOT / 'training' / 'config.toml').read_text(encoding='utf-8')}```"
+
+
+def rewards_table() -> str:
+    """Return the standard rewards: the setting that is each one's weight, its default and its meaning."""
+    helps = setting_helps()
+    lines = ["| setting | default | class | reward |", "|---|---|---|---|"]
+    for name, make in REWARDS.items():
+        default = getattr(TrainingSettings, name)
+        lines.append(f"| `{name}` | {default:g} | `{_call(make)}` | {_text(helps[name])} |")
+    return "\n".join(lines)
+
+
+def _call(make: Any) -> str:
+    """Return how a reward is made, such as `TouchReward(strength=True)`."""
+    if not isinstance(make, partial):
+        return str(make.__name__)
+    return f"{make.func.__name__}({', '.join(f'{name}={value}' for name, value in make.keywords.items())})"
 
 
 def dialect_table() -> str:
@@ -106,6 +125,7 @@ def _with_sets(node: ast.Assign) -> ast.Assign:
 MADE = {
     "settings": settings_block,
     "dialect": dialect_table,
+    "rewards": rewards_table,
     "fields: match": lambda: fields_table("MATCH_FIELDS"),
     "fields: car": lambda: fields_table("CAR_FIELDS"),
     "rooms": rooms_table,

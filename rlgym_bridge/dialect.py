@@ -21,8 +21,8 @@ from typing import Annotated, Any, Final, NamedTuple
 
 from msgspec import Meta
 
+from rlgym_bridge.user_input.arguments import nearest_key
 from rlgym_bridge.user_input.checking import check_values, expecting
-from rlgym_bridge.user_input.nearest_key import nearest_key
 from rlgym_bridge.user_input.text_files import read_toml
 
 

@@ -16,11 +16,9 @@ from typing import Annotated, Any, Final, NamedTuple
 
 from msgspec import Meta
 
-from rlgym_bridge.user_input.arguments import shorten_text, show_value
+from rlgym_bridge.user_input.arguments import nearest_key, shorten_text, show_value
 from rlgym_bridge.user_input.checking import check_values, expecting
-from rlgym_bridge.user_input.nearest_key import nearest_key
-from rlgym_bridge.user_input.text_files import read_toml
-from rlgym_bridge.user_input.toml_text import toml_line
+from rlgym_bridge.user_input.text_files import read_toml, toml_line
 
 CONSTANTS: Final = {
     "gravity": 650.0,  # uu/s^2, downwards

@@ -317,3 +317,14 @@ def _fill_car(
     row[torque : torque + 3] = car.flip_torque
     _fill_body(row, car.physics, *_CHASSIS)
     row[known : known + len(KNOWN_FIELDS)] = 1
+
+
+def car_of(cars: dict[Hashable, int], agent: Hashable) -> int:
+    """Return an agent's car by its place in the state.
+
+    Raises:
+        ValueError: The agent has no car.
+    """
+    if agent not in cars:
+        raise ValueError(f"agent {agent!r} has no car in the state, which has {list(cars)}")
+    return cars[agent]

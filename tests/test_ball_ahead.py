@@ -7,7 +7,7 @@ import pytest
 
 from rlgym_bridge import LookupTableAction, RelativeObs, TeamObs, VectorEnv, forecast_ball
 from rlgym_bridge.components.ball_ahead import SECONDS
-from rlgym_bridge.components.batching import observe
+from rlgym_bridge.components.batch_form import observe
 from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.packets.decoder import Decoder
 from rlgym_bridge.policy.folder import load_policy

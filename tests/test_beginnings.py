@@ -7,8 +7,7 @@ import pytest
 
 from rlgym_bridge.components.beginnings import BEGINNINGS, mix_beginnings
 from rlgym_bridge.components.mutators import BatchMutator, blank_state
-from rlgym_bridge.components.skill_base import SkillMutator
-from rlgym_bridge.components.skill_mutators import AerialMutator
+from rlgym_bridge.components.skill_mutators import AerialMutator, SkillMutator
 from rlgym_bridge.derived_fields import derive
 from rlgym_bridge.game import Phase
 from rlgym_bridge.sim.arena import make_arena

@@ -6,8 +6,7 @@ import pytest
 from rlgym_bridge.components.actions import LookupTableAction
 from rlgym_bridge.components.default_obs import DefaultObs
 from rlgym_bridge.components.spec import Components
-from rlgym_bridge.policy.fingerprint import fingerprint
-from rlgym_bridge.policy.fingerprint_states import probe_states
+from rlgym_bridge.policy.fingerprint import fingerprint, probe_states
 
 
 def test_fingerprint_states_show_all_and_never_change():

@@ -14,10 +14,9 @@ from rlgym_tools.rocket_league.obs_builders.relative_default_obs import Relative
 
 import rlgym_bridge
 from rlgym_bridge.components.actions import LookupTableAction, RepeatAction
-from rlgym_bridge.components.batch_form import works_in_batches
-from rlgym_bridge.components.batching import control_rows, observe
+from rlgym_bridge.components.batch_form import control_rows, observe, works_in_batches
 from rlgym_bridge.components.default_obs import DefaultObs
-from rlgym_bridge.policy.fingerprint_states import probe_states
+from rlgym_bridge.policy.fingerprint import probe_states
 from rlgym_bridge.policy.folder import ComponentSpec, Normalisation, PolicyMismatch, load_policy, save_policy
 from rlgym_bridge.policy.numpy_network import NetworkPolicy
 from rlgym_bridge.rlgym_state import to_rlgym
@@ -25,6 +24,7 @@ from tests.support.policy_folders import (
     COUNTING_ENV,
     KINDS,
     OBS_1V1,
+    edit,
     make_module,
     observations,
     random_weights,
@@ -65,7 +65,7 @@ def test_the_manifest_has_the_keys_that_other_programs_read(tmp_path):
     data = json.loads((tmp_path / "policy.json").read_text())
     assert list(data) == [
         "format", "obs", "parser", "env", "tick_skip", "action_delay", "input_latency", "distribution",
-        "selection", "seed", "obs_size", "obs_names", "obs_normalisation", "team_sizes", "hitbox", "probe",
+        "selection", "seed", "obs_size", "obs_names", "obs_normalisation", "team_sizes", "hitbox",
         "versions", "training", "weights_sha256",
     ]  # fmt: skip
     assert data["parser"] == {
@@ -73,6 +73,15 @@ def test_the_manifest_has_the_keys_that_other_programs_read(tmp_path):
         "args": {"repeats": 8},
         "nested": {"class": "rlgym_bridge:LookupTableAction", "args": {}, "nested": None},
     }
+
+
+def test_the_manifest_is_short_and_older_ones_are_read_too(tmp_path):
+    saved = save(tmp_path)
+    assert (tmp_path / "policy.json").stat().st_size < 8_000 < (tmp_path / "fingerprint.json").stat().st_size
+    older = json.loads((tmp_path / "fingerprint.json").read_text())
+    (tmp_path / "fingerprint.json").unlink()
+    edit(tmp_path, probe=older)
+    assert load_policy(tmp_path).manifest == saved
 
 
 def test_each_match_gets_components_of_its_own(tmp_path):
@@ -106,7 +115,9 @@ def test_saving_over_a_policy_replaces_all_of_it(tmp_path):
     save(tmp_path, seed=1)
     save(tmp_path, seed=2, weights=random_weights(OBS_1V1, 90, seed=5))
     assert load_policy(tmp_path).manifest.seed == 2
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["policy.json", "weights.safetensors"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "fingerprint.json", "policy.json", "weights.safetensors",
+    ]  # fmt: skip
 
 
 def test_a_failed_save_leaves_the_old_policy_playable(tmp_path, monkeypatch):
@@ -119,7 +130,7 @@ def test_a_failed_save_leaves_the_old_policy_playable(tmp_path, monkeypatch):
     with pytest.raises(OSError, match="disk full"):
         save(tmp_path, seed=2)
     assert load_policy(tmp_path).manifest.seed == 1
-    assert len(list(tmp_path.iterdir())) == 2
+    assert len(list(tmp_path.iterdir())) == 3
 
 
 def test_transposed_or_double_weights_are_saved_as_meant(tmp_path):
@@ -239,7 +250,6 @@ def test_an_environment_gives_components_tick_skip_and_delay(tmp_path, monkeypat
         "policy/folder",
         "policy/files",
         "policy/fingerprint",
-        "policy/fingerprint_states",
     ],
 )
 def test_playing_needs_no_torch_pickle_or_world(name):

@@ -149,7 +149,7 @@ def test_arguments_the_component_does_not_take_are_refused(tmp_path):
 # --- refused: the files are not what they should be --------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["policy.json", "weights.safetensors"])
+@pytest.mark.parametrize("name", ["policy.json", "fingerprint.json", "weights.safetensors"])
 def test_a_missing_file_is_named(tmp_path, name):
     save(tmp_path)
     (tmp_path / name).unlink()
@@ -180,7 +180,7 @@ def test_a_pipe_in_place_of_a_file_is_named(tmp_path, name, problem):
 
 
 @pytest.mark.skipif(not Path("/dev/zero").exists(), reason="devices of POSIX have names")
-@pytest.mark.parametrize("name", ["policy.json", "weights.safetensors"])
+@pytest.mark.parametrize("name", ["policy.json", "fingerprint.json", "weights.safetensors"])
 @pytest.mark.parametrize("device", ["/dev/zero", "/dev/tty", "/dev/random"])
 def test_a_link_to_a_device_in_place_of_a_file_is_not_read(tmp_path, name, device):
     save(tmp_path)
@@ -249,8 +249,28 @@ def test_weights_of_another_save_are_refused(tmp_path):
     with pytest.raises(
         PolicyMismatch,
         match=rf"weights\.safetensors \({size:,} bytes\) is not the file that "
-        r"policy\.json was saved with: .* Copy both files again from one save, or take another checkpoint",
+        r"policy\.json was saved with: .* Copy all files again from one save, or take another checkpoint",
     ):
+        load_policy(tmp_path / "a")
+
+
+@pytest.mark.parametrize("text", ["", "[1]", "{", '{"observations": [[1]]}', '{"controls": 2}'])
+def test_a_garbled_fingerprint_is_refused(tmp_path, text):
+    save(tmp_path)
+    (tmp_path / "fingerprint.json").write_text(text)
+    with pytest.raises(ValueError, match=r"fingerprint\.json (is|holds) .*"):
+        load_policy(tmp_path)
+
+
+def test_a_fingerprint_of_another_policy_is_refused(tmp_path):
+    save(tmp_path / "a")
+    save(
+        tmp_path / "b",
+        obs=spec(DefaultObs, zero_padding=1, pos_coef=0.5),
+        weights=random_weights(OBS_1V1, 90),
+    )
+    (tmp_path / "a" / "fingerprint.json").write_bytes((tmp_path / "b" / "fingerprint.json").read_bytes())
+    with pytest.raises(PolicyMismatch, match="elements of the observation changed"):
         load_policy(tmp_path / "a")
 
 

@@ -195,8 +195,8 @@ def test_a_space_that_is_neither_is_refused(space: Any) -> None:
 
 
 def test_numbers_beyond_the_stick_reach_a_parser_clipped(here: Path) -> None:
-    from rlgym_bridge.components.batching import control_rows
-    from rlgym_bridge.policy.fingerprint_states import probe_states
+    from rlgym_bridge.components.batch_form import control_rows
+    from rlgym_bridge.policy.fingerprint import probe_states
 
     names = ("rlgym_bridge:DefaultObs", "published_parts:ContinuousAction")
     parser = component_factory(*map(ComponentSpec, names), None, None)().parser

@@ -46,29 +46,13 @@ from rlgym_bridge.rlgym_state import from_rlgym, to_rlgym
 from rlgym_bridge.sim.arena import make_arena
 from rlgym_bridge.sim.arena_reader import ArenaReader, read_arena, write_arena
 from rlgym_bridge.state import MatchState
+from rlgym_bridge.training.settings import REWARDS
 from tests.support.states import mirrored, random_state
 
 # Before any test makes RLGym's engine: it puts up with loaded meshes, `make_arena` does not.
 
 TEAM_SIZES = [(1, 1), (2, 2), (3, 3), (1, 0), (0, 1), (1, 3), (4, 2)]
-EACH: dict[str, BatchReward] = {
-    "goal": GoalReward(),
-    "touch": TouchReward(),
-    "touch strength": TouchReward(strength=True),
-    "player to ball": VelocityPlayerToBallReward(),
-    "ball to goal": VelocityBallToGoalReward(),
-    "face ball": FaceBallReward(),
-    "boost kept": BoostKeptReward(),
-    "boost picked up": BoostPickedUpReward(),
-    "save": SaveReward(),
-    "demolition": DemolitionReward(),
-    "air touch": AirTouchReward(),
-    "in air": InAirReward(),
-    "fly to ball": FlyToBallReward(),
-    "speed": SpeedReward(),
-    "kickoff speed": KickoffSpeedReward(),
-    "mate distance": MateDistanceReward(),
-}
+EACH: dict[str, BatchReward] = {name: make() for name, make in REWARDS.items()}
 EACH["sum"] = WeightedSum([(reward, i - 4.5) for i, reward in enumerate(EACH.values())])
 EACH["team sum"] = WeightedSum([(GoalReward(), 3), (TouchReward(), 1)], team_spirit=0.3, zero_sum=True)
 
@@ -210,15 +194,15 @@ def test_the_dict_form_answers_for_the_agents_asked(reward):
 @pytest.mark.parametrize(
     "name",
     [
-        "player to ball",
-        "face ball",
-        "boost kept",
-        "boost picked up",
-        "in air",
-        "fly to ball",
-        "mate distance",
+        "velocity_to_ball",
+        "face_ball",
+        "boost_kept",
+        "boost_picked_up",
+        "in_air",
+        "fly_to_ball",
+        "mate_distance",
         "speed",
-        "kickoff speed",
+        "kickoff_speed",
     ],
 )
 def test_a_demolished_car_gets_nothing_for_how_it_lies_there(name):

@@ -7,8 +7,7 @@ from rlgym.api import ActionParser, ObsBuilder
 from rlgym.rocket_league.action_parsers import LookupTableAction, RepeatAction
 from rlgym.rocket_league.obs_builders import DefaultObs
 
-from rlgym_bridge.components.signatures import KINDS, check_signatures
-from rlgym_bridge.components.spec import Components
+from rlgym_bridge.components.spec import KINDS, Components, check_signatures
 
 
 class OldParser(ActionParser[Any, Any, Any, Any, Any]):

@@ -69,7 +69,7 @@ def average(folders: Sequence[Path], out: Path, selection: str | None = None) ->
         training=notes | {"average_of": [folder.name for folder in folders]},
         weights_sha256=hashlib.sha256(data).hexdigest(),
     )
-    write_files(out, data, changed.to_json())
+    write_files(out, data, changed)
     copy_carried(folders[-1], out)
     return changed
 

@@ -16,28 +16,11 @@ from rlgym_bridge.components.conditions import (
 )
 from rlgym_bridge.components.mutators import KickoffMutator, RandomStateMutator, WeightedMutator
 from rlgym_bridge.components.relative_obs import RelativeObs
-from rlgym_bridge.components.rewards import (
-    AirTouchReward,
-    BoostKeptReward,
-    BoostPickedUpReward,
-    DemolitionReward,
-    FaceBallReward,
-    FlyToBallReward,
-    GoalReward,
-    InAirReward,
-    KickoffSpeedReward,
-    MateDistanceReward,
-    SaveReward,
-    SpeedReward,
-    TouchReward,
-    VelocityBallToGoalReward,
-    VelocityPlayerToBallReward,
-    WeightedSum,
-)
+from rlgym_bridge.components.rewards import WeightedSum
 from rlgym_bridge.components.spec import ComponentSpec
 from rlgym_bridge.components.team_obs import TeamObs
 from rlgym_bridge.policy.shape import ATTENTION
-from rlgym_bridge.training.settings import TrainingSettings
+from rlgym_bridge.training.settings import REWARDS, TrainingSettings
 
 __all__ = ["conditions", "mutator", "obs", "parser", "reward"]
 
@@ -60,26 +43,10 @@ def parser(settings: TrainingSettings) -> ComponentSpec:
 
 def reward(settings: TrainingSettings) -> Any:
     """Return what is rewarded: an RLGym reward function."""
-    weighted = [
-        (GoalReward(), settings.goal),
-        (TouchReward(), settings.touch),
-        (TouchReward(strength=True), settings.touch_strength),
-        (AirTouchReward(), settings.air_touch),
-        (FlyToBallReward(), settings.fly_to_ball),
-        (SaveReward(), settings.save),
-        (DemolitionReward(), settings.demolition),
-        (VelocityPlayerToBallReward(), settings.velocity_to_ball),
-        (VelocityBallToGoalReward(), settings.velocity_ball_to_goal),
-        (SpeedReward(), settings.speed),
-        (KickoffSpeedReward(), settings.kickoff_speed),
-        (FaceBallReward(), settings.face_ball),
-        (InAirReward(), settings.in_air),
-        (BoostKeptReward(), settings.boost_kept),
-        (BoostPickedUpReward(), settings.boost_picked_up),
-        (MateDistanceReward(), settings.mate_distance),
-    ]
+    weights = {name: getattr(settings, name) for name in REWARDS}
     # What counts nothing is not computed.
-    return WeightedSum([pair for pair in weighted if pair[1]], settings.team_spirit, settings.zero_sum)
+    weighted = [(REWARDS[name](), weight) for name, weight in weights.items() if weight]
+    return WeightedSum(weighted, settings.team_spirit, settings.zero_sum)
 
 
 def conditions(settings: TrainingSettings) -> tuple[Any, Any]:

@@ -26,9 +26,9 @@ from rlgym_bridge.sim.simulator import SimulatorError, check_simulator
 from rlgym_bridge.sim.vector_env import VectorEnv, warn_match_by_match, without_warnings
 from rlgym_bridge.training import components as standard
 from rlgym_bridge.training.setting_values import name_sizes
-from rlgym_bridge.training.settings import SettingsError, TrainingSettings
+from rlgym_bridge.training.settings import REWARDS, SettingsError, TrainingSettings
 from rlgym_bridge.user_input.arguments import show_value
-from rlgym_bridge.user_input.toml_text import toml_value
+from rlgym_bridge.user_input.text_files import toml_value
 from rlgym_bridge.user_input.user_modules import import_user_module
 
 FUNCTIONS: Final = ("obs", "parser", "reward", "conditions", "mutator")
@@ -36,14 +36,10 @@ FUNCTIONS: Final = ("obs", "parser", "reward", "conditions", "mutator")
 
 
 _READ_BY: Final = {
-    "reward": (
-        "goal", "touch", "touch_strength", "air_touch", "fly_to_ball", "save", "demolition",
-        "velocity_to_ball", "velocity_ball_to_goal", "speed", "kickoff_speed", "face_ball", "in_air",
-        "boost_kept", "boost_picked_up", "mate_distance", "team_spirit", "zero_sum",
-    ),
+    "reward": (*REWARDS, "team_spirit", "zero_sum"),
     "conditions": ("no_touch_seconds", "episode_seconds"),
     "mutator": ("kickoff_share", "beginnings"),
-}  # fmt: skip
+}
 """Settings that nobody reads but the functions of a module, by the standard one that does."""
 
 LIVE: Final = (

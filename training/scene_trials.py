@@ -12,7 +12,7 @@ import numpy as np
 
 from rlgym_bridge.components.mutators import blank_state
 from rlgym_bridge.components.player_spec import PlayerSpec
-from rlgym_bridge.components.skill_base import SkillMutator
+from rlgym_bridge.components.skill_mutators import SkillMutator
 from rlgym_bridge.derived_fields import derive
 from rlgym_bridge.game import TICK_SKIP, TICKS_PER_SECOND, Phase
 from rlgym_bridge.policy.load_player import CHARGER, CHASER, load_player
@@ -29,7 +29,7 @@ from rlgym_bridge.training.scenes import (
     StandingDriver,
     scripted_player,
 )
-from rlgym_bridge.user_input.nearest_key import check_names
+from rlgym_bridge.user_input.arguments import check_names
 
 _OPPONENT_DELAY: Final = 1  # ticks, Chaser's own
 _SEEDS: Final = 1000  # of scenes, for each seed that is given

@@ -6,13 +6,32 @@ holds all keys with their defaults.
 
 import dataclasses
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_type_hints
+from typing import Annotated, Any, Final, Literal, get_type_hints
 
 from msgspec import Meta
 
+from rlgym_bridge.components.reward_base import BatchReward
+from rlgym_bridge.components.rewards import (
+    AirTouchReward,
+    BoostKeptReward,
+    BoostPickedUpReward,
+    DemolitionReward,
+    FaceBallReward,
+    FlyToBallReward,
+    GoalReward,
+    InAirReward,
+    KickoffSpeedReward,
+    MateDistanceReward,
+    SaveReward,
+    SpeedReward,
+    TouchReward,
+    VelocityBallToGoalReward,
+    VelocityPlayerToBallReward,
+)
 from rlgym_bridge.game import HITBOX_NAMES
 from rlgym_bridge.policy.activations import ACTIVATIONS
 from rlgym_bridge.policy.manifest import MOST_TICKS
@@ -27,11 +46,9 @@ from rlgym_bridge.training.setting_values import (
     check_own,
     count_matches,
 )
-from rlgym_bridge.user_input.arguments import shorten_text, show_value
+from rlgym_bridge.user_input.arguments import nearest_key, shorten_text, show_value
 from rlgym_bridge.user_input.checking import VAST, check_values, expecting, one_of
-from rlgym_bridge.user_input.nearest_key import nearest_key
-from rlgym_bridge.user_input.text_files import explain_unreadable, read_toml
-from rlgym_bridge.user_input.toml_text import toml_line, toml_value
+from rlgym_bridge.user_input.text_files import explain_unreadable, read_toml, toml_line, toml_value
 
 MOST_NUMBER = 1e30
 FORMER_NAMES = {"training.components": "rlgym_bridge.training.components"}
@@ -52,6 +69,11 @@ Own = bool | int | float | str
 def about(text: str) -> Meta:
     """Return a note for `Annotated`: the help text of a setting."""
     return Meta(description=text)
+
+
+def pays(reward: Callable[[], BatchReward], text: str) -> Meta:
+    """Return a note for `Annotated`: the reward that a setting is the weight of, and its help text."""
+    return Meta(description=text, extra={"reward": reward})
 
 
 class SettingsError(ValueError):
@@ -223,24 +245,47 @@ class TrainingSettings:
     ] = 1_000_000
     keep_checkpoints: Annotated[Positive, about("newest checkpoints to keep")] = 10
 
-    goal: Annotated[Number, about("reward for a goal, minus for one conceded")] = 10.0
-    touch: Annotated[Number, about("for a step with a touch")] = 2.0
-    touch_strength: Annotated[Number, about("for the ball's change of velocity at a touch / 6000 uu/s")] = 2.0
-    air_touch: Annotated[Number, about("for a touch high up")] = 0.0
-    fly_to_ball: Annotated[Number, about("each step, for flying towards a high ball / 2300 uu/s")] = 0.0
-    save: Annotated[Number, about("for a save")] = 0.0
-    demolition: Annotated[Number, about("for a demolition, minus for being demolished")] = 0.0
-    velocity_to_ball: Annotated[Number, about("each step, for speed towards the ball / 2300 uu/s")] = 0.1
-    velocity_ball_to_goal: Annotated[
-        Number, about("each step, for the ball's speed towards the goal / 6000 uu/s")
+    goal: Annotated[Number, pays(GoalReward, "reward for a goal, minus for one conceded")] = 10.0
+    touch: Annotated[Number, pays(TouchReward, "for a step with a touch")] = 2.0
+    touch_strength: Annotated[
+        Number,
+        pays(partial(TouchReward, strength=True), "for the ball's change of velocity at a touch / 6000 uu/s"),
+    ] = 2.0
+    air_touch: Annotated[Number, pays(AirTouchReward, "for a touch high up")] = 0.0
+    fly_to_ball: Annotated[
+        Number, pays(FlyToBallReward, "each step, for flying towards a high ball / 2300 uu/s")
+    ] = 0.0
+    save: Annotated[Number, pays(SaveReward, "for a save")] = 0.0
+    demolition: Annotated[Number, pays(DemolitionReward, "for a demolition, minus for being demolished")] = (
+        0.0
+    )
+    velocity_to_ball: Annotated[
+        Number, pays(VelocityPlayerToBallReward, "each step, for speed towards the ball / 2300 uu/s")
     ] = 0.1
-    speed: Annotated[Number, about("each step, for a car's speed in any direction / 2300 uu/s")] = 0.0
-    kickoff_speed: Annotated[Number, about("at kickoffs, for squared speed to the ball / 2300 uu/s")] = 0.0
-    face_ball: Annotated[Number, about("each step, for the cosine of the angle between nose and ball")] = 0.0
-    in_air: Annotated[Number, about("each step off the ground; a little keeps a young policy jumping")] = 0.0
-    boost_kept: Annotated[Number, about("each step, for the square root of boost / 100")] = 0.0
-    boost_picked_up: Annotated[Number, about("for the gain of the square root of boost / 100")] = 0.0
-    mate_distance: Annotated[Number, about("each step, for distance to the nearest mate / 2000 uu")] = 0.0
+    velocity_ball_to_goal: Annotated[
+        Number, pays(VelocityBallToGoalReward, "each step, for the ball's speed towards the goal / 6000 uu/s")
+    ] = 0.1
+    speed: Annotated[
+        Number, pays(SpeedReward, "each step, for a car's speed in any direction / 2300 uu/s")
+    ] = 0.0
+    kickoff_speed: Annotated[
+        Number, pays(KickoffSpeedReward, "at kickoffs, for squared speed to the ball / 2300 uu/s")
+    ] = 0.0
+    face_ball: Annotated[
+        Number, pays(FaceBallReward, "each step, for the cosine of the angle between nose and ball")
+    ] = 0.0
+    in_air: Annotated[
+        Number, pays(InAirReward, "each step off the ground; a little keeps a young policy jumping")
+    ] = 0.0
+    boost_kept: Annotated[Number, pays(BoostKeptReward, "each step, for the square root of boost / 100")] = (
+        0.0
+    )
+    boost_picked_up: Annotated[
+        Number, pays(BoostPickedUpReward, "for the gain of the square root of boost / 100")
+    ] = 0.0
+    mate_distance: Annotated[
+        Number, pays(MateDistanceReward, "each step, for distance to the nearest mate / 2000 uu")
+    ] = 0.0
     team_spirit: Annotated[Share, about("0: rewards are a car's own; 1: the mean of its team")] = 0.0
     zero_sum: Annotated[bool, about("take off the mean of the opponents' rewards")] = False
 
@@ -336,6 +381,15 @@ class TrainingSettings:
     def _matches_by_size(self) -> list[int]:
         """Return how many matches of a collector have each of several team sizes."""
         return count_matches([size[2] for size in self.team_sizes], self.matches)
+
+
+REWARDS: Final[Mapping[str, Callable[[], BatchReward]]] = {
+    name: extra["reward"]
+    for name, kind in get_type_hints(TrainingSettings, include_extras=True).items()
+    for note in kind.__metadata__
+    if isinstance(note, Meta) and "reward" in (extra := note.extra or {})
+}
+"""The standard rewards, each to be called without arguments, by the names of their weights."""
 
 
 def with_present_names(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -487,7 +541,7 @@ def make_settings(
 def settings_as_toml(settings: TrainingSettings) -> str:
     """Return the text of a file with these settings, each with its help."""
     lines = []
-    helps = _helps()
+    helps = setting_helps()
     for field in dataclasses.fields(settings):
         value = getattr(settings, field.name)
         if field.name in ("physics", "obs_noise", "beginnings", "rivals", "my"):
@@ -501,7 +555,7 @@ def settings_as_toml(settings: TrainingSettings) -> str:
     return "\n".join(lines).strip() + "\n"
 
 
-def _helps() -> dict[str, str]:
+def setting_helps() -> dict[str, str]:
     """Return the help text of every setting."""
     types = get_type_hints(TrainingSettings, include_extras=True)
     return {

@@ -19,7 +19,6 @@ from typing import Any, NoReturn
 from rlgym_bridge.cli.commands import COMMANDS, REMOVED, explain_broken, explain_missing, module_of, overview
 from rlgym_bridge.components.user_errors import describe_error, is_ours
 from rlgym_bridge.errors import Failure
-from rlgym_bridge.user_input.nearest_key import nearest_key
 from rlgym_bridge.user_input.text_files import escape_controls
 
 _MOST_LETTERS = 4000  # of an error's message
@@ -45,6 +44,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"error: the command {name} is gone: {REMOVED[name]}", file=sys.stderr)
         return 2
     if name not in COMMANDS:
+        from rlgym_bridge.user_input.arguments import nearest_key  # late: --help needs no numpy
+
         near = nearest_key(name, COMMANDS, 0.6)
         hint = f"did you mean {near}? " if near else ""
         print(

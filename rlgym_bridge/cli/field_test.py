@@ -59,8 +59,7 @@ from rlgym_bridge.trials.input_latency import TimingReport
 from rlgym_bridge.trials.measured_match import running_server
 from rlgym_bridge.trials.nameless import hide_personal
 from rlgym_bridge.trials.scene_list import all_scenes
-from rlgym_bridge.user_input.arguments import count_of
-from rlgym_bridge.user_input.nearest_key import check_names
+from rlgym_bridge.user_input.arguments import check_names, count_of
 from rlgym_bridge.user_input.text_files import escape_controls, parse_json, read_text
 
 STATUS: Final = (

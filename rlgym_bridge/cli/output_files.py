@@ -11,14 +11,21 @@ from pathlib import Path
 from typing import IO, Any, Final
 
 from rlgym_bridge.policy.carried_modules import check_place
-from rlgym_bridge.policy.files import CHECKPOINTS, LATEST, MANIFEST_FILE, WEIGHTS_FILE, run_of
+from rlgym_bridge.policy.files import (
+    CHECKPOINTS,
+    FINGERPRINT_FILE,
+    LATEST,
+    MANIFEST_FILE,
+    WEIGHTS_FILE,
+    run_of,
+)
 from rlgym_bridge.policy.run_modules import RUN_FILE
 from rlgym_bridge.server import ConfigError
 
-_KEPT: Final = re.compile(
-    "|".join(map(re.escape, (MANIFEST_FILE, WEIGHTS_FILE, LATEST, RUN_FILE, "training.pt", "training.lock")))
-    + r"|progress(\.\d+)?\.csv"
-)
+_NAMES: Final = (
+    MANIFEST_FILE, FINGERPRINT_FILE, WEIGHTS_FILE, LATEST, RUN_FILE, "training.pt", "training.lock",
+)  # fmt: skip
+_KEPT: Final = re.compile("|".join(map(re.escape, _NAMES)) + r"|progress(\.\d+)?\.csv")
 """Files of policy folders and training runs, by name; no result replaces one that is there."""
 
 

@@ -40,7 +40,7 @@ from rlgym_bridge.training.stress import (
     served_matches,
     simulated_jobs,
 )
-from rlgym_bridge.user_input.nearest_key import check_names
+from rlgym_bridge.user_input.arguments import check_names
 
 _WORK = "stress"
 

@@ -4,7 +4,7 @@ from typing import Final
 
 from rlgym_bridge.compare.comparison_result import Comparison, Size
 from rlgym_bridge.physics import CONSTANTS, Spread, physics_as_toml
-from rlgym_bridge.user_input.toml_text import toml_line, toml_value
+from rlgym_bridge.user_input.text_files import toml_line, toml_value
 
 _WIDEST: Final = 0.1  # half of an interval beyond which a fit tells nothing worth training over
 

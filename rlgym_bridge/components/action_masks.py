@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from rlgym_bridge.components.actions import action_space
-from rlgym_bridge.components.given_arrays import describe_array
+from rlgym_bridge.components.batch_form import describe_array
 from rlgym_bridge.components.user_errors import locate_method
 from rlgym_bridge.state import MatchState
 

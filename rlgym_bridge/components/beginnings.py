@@ -15,8 +15,7 @@ from rlgym_bridge.components.skill_mutators import (
     ShotMutator,
     WallMutator,
 )
-from rlgym_bridge.user_input.arguments import shorten_text, show_value
-from rlgym_bridge.user_input.nearest_key import nearest_key
+from rlgym_bridge.user_input.arguments import nearest_key, shorten_text, show_value
 
 BEGINNINGS: Final[Mapping[str, BatchMutator]] = {
     "kickoff": KickoffMutator(),

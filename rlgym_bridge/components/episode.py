@@ -21,8 +21,7 @@ import numpy as np
 from rlgym.rocket_league.api import GameState
 
 from rlgym_bridge.components.action_masks import act_within, find_masks
-from rlgym_bridge.components.batch_form import works_in_batches
-from rlgym_bridge.components.batching import control_rows, observe
+from rlgym_bridge.components.batch_form import control_rows, observe, works_in_batches
 from rlgym_bridge.components.player_spec import PlayerSpec
 from rlgym_bridge.components.reward_base import ask_reward, reward_between
 from rlgym_bridge.components.spec import Components

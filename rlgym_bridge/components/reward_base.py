@@ -12,12 +12,17 @@ from rlgym.api import RewardFunction
 from rlgym.rocket_league.api import GameState
 from rlgym.rocket_league.reward_functions import CombinedReward
 
-from rlgym_bridge.components.batch_base import car_of
-from rlgym_bridge.components.batch_form import foreign_part, open_parts, refuse_foreign, works_in_batches
-from rlgym_bridge.components.given_arrays import describe_array, is_number_array
+from rlgym_bridge.components.batch_form import (
+    describe_array,
+    foreign_part,
+    is_number_array,
+    open_parts,
+    refuse_foreign,
+    works_in_batches,
+)
 from rlgym_bridge.components.native_form import with_native_form
 from rlgym_bridge.components.user_errors import locate_function, locate_method
-from rlgym_bridge.rlgym_state import cars_by_agent, from_rlgym
+from rlgym_bridge.rlgym_state import car_of, cars_by_agent, from_rlgym
 from rlgym_bridge.state import Layout, MatchState
 from rlgym_bridge.user_input.arguments import check_list, check_number, show_value
 

@@ -6,33 +6,26 @@ Every class is an RLGym `RewardFunction`; its dict form and its batch form are o
 speed and facing count nothing while it is demolished.
 """
 
+from functools import cache
 from typing import Final
 
 import numpy as np
 
-from rlgym_bridge.components.air_rewards import AirTouchReward, FlyToBallReward, InAirReward
-from rlgym_bridge.components.kickoff_reward import KickoffSpeedReward
 from rlgym_bridge.components.native_form import with_native_form
 from rlgym_bridge.components.reward_base import BatchReward, WeightedSum, name_of_bad
-from rlgym_bridge.components.reward_terms import (
-    aim_at_ball,
-    boost_root,
-    find_alive,
-    find_distances,
-    find_touches,
-    flies_into_goals,
-    make_units,
-    project,
-    side_signs,
-    spread_by_team,
-)
 from rlgym_bridge.game import (
+    BACK_WALL_Y,
     BALL_MAX_SPEED,
+    BALL_RADIUS,
+    BALL_REST_Z,
     CAR_MAX_SPEED,
+    CEILING_Z,
     GOAL_BACK_Y,
     GOAL_CENTRE_Z,
+    GOAL_HEIGHT,
+    GOAL_WIDTH,
 )
-from rlgym_bridge.state import MatchState
+from rlgym_bridge.state import Layout, MatchState
 from rlgym_bridge.user_input.arguments import check_number
 
 __all__ = [
@@ -262,3 +255,163 @@ class MateDistanceReward(BatchReward):
         nearest = distances.min(2)
         rewards: np.ndarray = np.where(np.isinf(nearest), 0.0, np.minimum(nearest / self.far, 1.0))
         return rewards.astype(np.float32)
+
+
+_FULL_BOOST: Final = 100.0
+_OWN_GOAL_SIGNS: Final = np.array([-1.0, 1.0], np.float32)  # of y: blue's goal, orange's goal
+
+
+@cache
+def side_signs(layout: Layout) -> np.ndarray:
+    """Return 1 for blue's cars, -1 for orange's, `(cars,)`."""
+    return np.repeat(np.array([1.0, -1.0], np.float32), (layout.blue, layout.orange))
+
+
+def spread_by_team(numbers: np.ndarray, layout: Layout) -> np.ndarray:
+    """Return the number of each car's team, `(N, cars)`, from blue's and orange's, `(N, 2)`."""
+    return np.repeat(numbers, (layout.blue, layout.orange), axis=1)
+
+
+def find_touches(state: MatchState) -> np.ndarray:
+    """Return 1 for cars that touched the ball in the step, else 0, `(N, cars)` float32."""
+    touched: np.ndarray = (state.car_ball_touches > 0).astype(np.float32)
+    return touched
+
+
+def find_alive(state: MatchState) -> np.ndarray:
+    """Return 1 for cars that are not demolished, else 0, `(N, cars)`."""
+    return np.subtract(1, state.car_is_demoed)
+
+
+def boost_root(state: MatchState) -> np.ndarray:
+    """Return the square root of boost / 100, `(N, cars)`."""
+    # The simulator may burn a tick's boost from a nearly empty tank.
+    root: np.ndarray = np.sqrt(np.maximum(state.car_boost_amount, 0.0) / _FULL_BOOST)
+    return root
+
+
+def aim_at_ball(state: MatchState) -> np.ndarray:
+    """Return unit vectors from cars to the ball, `(N, cars, 3)`."""
+    return make_units(state.ball_position[:, None] - state.car_position)
+
+
+def find_distances(state: MatchState) -> np.ndarray:
+    """Return the distances between cars in uu, `(N, cars, cars)`."""
+    gaps = state.car_position[:, :, None] - state.car_position[:, None]
+    distances: np.ndarray = np.sqrt(project(gaps, gaps))
+    return distances
+
+
+def make_units(vectors: np.ndarray) -> np.ndarray:
+    """Return vectors `(..., 3)` of length 1; a zero vector stays."""
+    length = np.sqrt(project(vectors, vectors))[..., None]
+    units: np.ndarray = vectors / np.where(length == 0, 1.0, length)
+    return units
+
+
+def project(vectors: np.ndarray, directions: np.ndarray) -> np.ndarray:
+    """Return the lengths of vectors along unit vectors, `(..., 3)` each: `(...)`."""
+    products: np.ndarray = np.einsum("...i,...i->...", vectors, directions)
+    return products
+
+
+def flies_into_goals(position: np.ndarray, velocity: np.ndarray, seconds: float) -> np.ndarray:
+    """Return whether balls fly into a goal if they go on straight, without gravity and bounces.
+
+    Args:
+        position: `(N, 3)` uu, of the balls.
+        velocity: `(N, 3)` uu/s.
+        seconds: Within which they reach the goal line, above 0.
+
+    Returns:
+        `(N, 2)` bool: into blue's goal, into orange's.
+    """
+    x, y, z = position.T[:, :, None]
+    speed_x, speed_y, speed_z = velocity.T[:, :, None]
+    closing = speed_y * _OWN_GOAL_SIGNS
+    distance = np.maximum(BACK_WALL_Y - y * _OWN_GOAL_SIGNS, 0.0)  # 0 for a ball past the line
+    soon = (closing > 0) & (distance <= closing * seconds)
+    left = distance / np.where(soon, closing, np.inf)  # s until the line
+    between = np.abs(x + speed_x * left) <= GOAL_WIDTH / 2 - BALL_RADIUS
+    flies: np.ndarray = soon & between & (z + speed_z * left <= GOAL_HEIGHT - BALL_RADIUS)
+    return flies
+
+
+_STILL = 1.0  # uu, uu/s: the ball of a kickoff lies on the centre spot, and nothing else does for a step
+
+
+class KickoffSpeedReward(BatchReward):
+    """The signed square of a car's speed towards the ball of a kickoff, as a share of 2300 uu/s: -1 to 1.
+
+    0 once the ball has moved. It is squared because speeds themselves add up to the way to the ball, which is
+    the same for a slow car.
+    """
+
+    @with_native_form
+    def reward_batch(
+        self, before: MatchState, after: MatchState, terminated: np.ndarray, truncated: np.ndarray
+    ) -> np.ndarray:
+        """Return -1 to 1 for every car, `(N, cars)`."""
+        rewards = np.zeros(after.car_is_demoed.shape, np.float32)
+        off_centre = np.abs(after.ball_position[:, :2]).max(1)
+        still = (off_centre < _STILL) & (np.abs(after.ball_linear_velocity).max(1) < _STILL)
+        if still.any():
+            speeds = project(after.car_linear_velocity, aim_at_ball(after)) * find_alive(after)
+            rewards[still] = (speeds * np.abs(speeds))[still] / CAR_MAX_SPEED**2
+        return rewards
+
+
+class AirTouchReward(BatchReward):
+    """The ball's height after a step with a touch: 0 for a ball on the floor, 1 under the ceiling."""
+
+    @with_native_form
+    def reward_batch(
+        self, before: MatchState, after: MatchState, terminated: np.ndarray, truncated: np.ndarray
+    ) -> np.ndarray:
+        """Return 0 to 1 for every car, `(N, cars)`."""
+        height = (after.ball_position[:, 2:] - BALL_REST_Z) / (CEILING_Z - BALL_RADIUS - BALL_REST_Z)
+        rewards: np.ndarray = find_touches(after) * np.clip(height, 0.0, 1.0)
+        return rewards
+
+
+class FlyToBallReward(BatchReward):
+    """A flying car's speed towards a high ball, as a share of 2300 uu/s: more the higher the car is.
+
+    The share is multiplied by the car's height over the ball's, 1 at most. It is 0 for a car that has three
+    wheels down or flies away from the ball, and for a ball that is not high.
+
+    Args:
+        lowest: Height above which a ball is high, uu.
+
+    Raises:
+        ValueError: `lowest` is not between the ball's radius and the ceiling.
+    """
+
+    def __init__(self, lowest: float = 300.0) -> None:
+        super().__init__()
+        check_number("lowest", lowest, BALL_RADIUS, CEILING_Z, unit="uu")
+        self.lowest = lowest
+
+    @with_native_form
+    def reward_batch(
+        self, before: MatchState, after: MatchState, terminated: np.ndarray, truncated: np.ndarray
+    ) -> np.ndarray:
+        """Return 0 to 1 for every car, `(N, cars)`."""
+        ball = after.ball_position[:, 2:]
+        flying = (1 - after.car_on_ground) * find_alive(after) * (ball > self.lowest)
+        speeds = np.maximum(project(after.car_linear_velocity, aim_at_ball(after)), 0.0)
+        climbed = np.clip(after.car_position[..., 2] / np.maximum(ball, BALL_RADIUS), 0.0, 1.0)
+        rewards: np.ndarray = flying * climbed * (speeds / CAR_MAX_SPEED)
+        return rewards
+
+
+class InAirReward(BatchReward):
+    """1 while fewer than three wheels touch anything, 0 otherwise and while demolished."""
+
+    @with_native_form
+    def reward_batch(
+        self, before: MatchState, after: MatchState, terminated: np.ndarray, truncated: np.ndarray
+    ) -> np.ndarray:
+        """Return 0 or 1 for every car, `(N, cars)`."""
+        rewards: np.ndarray = (1 - after.car_on_ground) * find_alive(after)
+        return rewards

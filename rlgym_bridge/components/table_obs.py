@@ -11,10 +11,9 @@ import numpy as np
 from rlgym.api import ObsBuilder
 from rlgym.rocket_league.api import GameState
 
-from rlgym_bridge.components.batch_base import car_of
-from rlgym_bridge.components.given_arrays import describe_array, is_number_array
+from rlgym_bridge.components.batch_form import describe_array, is_number_array
 from rlgym_bridge.components.user_errors import locate_function
-from rlgym_bridge.rlgym_state import cars_by_agent, from_rlgym
+from rlgym_bridge.rlgym_state import car_of, cars_by_agent, from_rlgym
 from rlgym_bridge.state import Layout, MatchState, layout_of
 from rlgym_bridge.user_input.arguments import check_number, check_whole
 

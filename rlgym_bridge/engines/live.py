@@ -30,7 +30,6 @@ from rlgym_bridge.engines.base import BaseEngine, rows_of_actions
 from rlgym_bridge.engines.desired_state import DesiredMatch, desired_part
 from rlgym_bridge.engines.live_state_setting import LeftOut, can_be_set, shows, state_message
 from rlgym_bridge.engines.match_stream import LiveEngineError, MatchStream
-from rlgym_bridge.engines.step_span import StepSpan
 from rlgym_bridge.game import TICK_SKIP, TICKS_PER_SECOND
 from rlgym_bridge.live.agent import server_address
 from rlgym_bridge.rlgym_state import checked_state, to_rlgym
@@ -43,6 +42,46 @@ _LOG = logging.getLogger(__name__)
 _SET_TICKS: Final = 120  # in which a state that was asked for has to show
 _WAIT_TICKS: Final = 60 * TICKS_PER_SECOND  # for a goal's replay, a countdown, a respawn
 _WARN_SECONDS: Final = 1.0  # between two warnings of gaps
+
+
+class StepSpan:
+    """The ticks of one step, each with the row that answers its packet.
+
+    Args:
+        first: Frame that row 0 is meant to answer.
+        ticks: Rows of the step.
+
+    Attributes:
+        first: As given, moved on by pauses.
+        ticks: As given.
+        sent: Packets that were answered with a row.
+        is_over: Whether the last row has been sent.
+    """
+
+    def __init__(self, first: int, ticks: int) -> None:
+        self.first, self.ticks = first, ticks
+        self.sent = 0
+        self.is_over = False
+        self._begin = first
+
+    def pause(self, ticks: int) -> None:
+        """Leave out ticks in which the game was not in play."""
+        self.first += ticks
+        self._begin += ticks
+
+    def begins_late(self, frame: int) -> bool:
+        """Tell whether all rows would come too late for a frame; the step then begins with it."""
+        late = not self.sent and frame - self.first >= self.ticks
+        if late:
+            self._begin = frame
+        return late
+
+    def row(self, frame: int) -> int:
+        """Return the index of the row that answers a frame."""
+        self.sent += 1
+        tick = frame - self._begin
+        self.is_over = tick >= self.ticks - 1
+        return min(tick, self.ticks - 1)
 
 
 class LiveEngine(BaseEngine):

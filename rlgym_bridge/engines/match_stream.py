@@ -13,8 +13,7 @@ from rlgym_bridge.client.own_players import agents_of
 from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.errors import Failure
 from rlgym_bridge.game import BALL_RADIUS, BLUE, GOAL_THRESHOLD_Y, ORANGE, PLAYING_PHASES, Phase
-from rlgym_bridge.packets.decoder import Decoder
-from rlgym_bridge.packets.inputs import player_input
+from rlgym_bridge.packets.decoder import Decoder, player_input
 from rlgym_bridge.state import MatchState
 
 _BEHIND: Final = 8  # packets at once: with more than that the server may hold others back

@@ -1,4 +1,4 @@
-"""Play the newest checkpoint of a training run, and take newer ones at kickoffs."""
+"""Play the newest checkpoint of a training run, and take newer ones that fit at kickoffs."""
 
 import logging
 from collections.abc import Callable
@@ -7,10 +7,10 @@ from pathlib import Path
 from rlbot import flat
 
 from rlgym_bridge.components.player_spec import PlayerSpec
-from rlgym_bridge.game import Phase
-from rlgym_bridge.live.match_sizes import misfit
+from rlgym_bridge.game import BLUE, ORANGE, Phase
 from rlgym_bridge.live.player import LivePlayer
 from rlgym_bridge.policy.files import chosen_checkpoint, newest_checkpoint, run_of
+from rlgym_bridge.policy.shape import explain_misfit
 
 _LOG = logging.getLogger("rlgym_bridge.agent")
 
@@ -76,3 +76,19 @@ class FollowedRun:
         self.spec = spec
         self.taken.append(newest.name)
         _LOG.info("plays %s from this kickoff on", newest)
+
+
+def team_sizes(config: flat.MatchConfiguration | None) -> tuple[int, int] | None:
+    """Return how many cars blue and orange have; None where the configuration does not say it."""
+    teams = [] if config is None else [player.team for player in config.player_configurations]
+    return (teams.count(BLUE), teams.count(ORANGE)) if teams else None
+
+
+def misfit(spec: PlayerSpec, config: flat.MatchConfiguration | None) -> str | None:
+    """Return why a player cannot play the team sizes of a match.
+
+    Returns:
+        A clause that follows the player's name. None where it can play them, or where they are unknown.
+    """
+    sizes = team_sizes(config)
+    return None if spec.team_sizes is None or sizes is None else explain_misfit(spec.team_sizes, sizes, "BOT")

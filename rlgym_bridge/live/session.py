@@ -6,22 +6,23 @@ for each car, for the newest packet. Where earlier decisions fix the answer, it 
 
 import gc
 import logging
+import os
 from collections.abc import Callable
+from typing import Final
 
 from rlbot import flat
 from rlbot.interface import SocketRelay
 
+from rlgym_bridge.components.episode import StepReport
 from rlgym_bridge.components.player_spec import PlayerSpec
 from rlgym_bridge.dialect import OWN_SERVER, DialectFile
 from rlgym_bridge.game import PLAYING_PHASES
-from rlgym_bridge.live import overlay
 from rlgym_bridge.live.agent_recorder import AgentRecorder
 from rlgym_bridge.live.agent_report import AgentReport
-from rlgym_bridge.live.followed_run import FollowedRun
-from rlgym_bridge.live.match_sizes import misfit, team_sizes
+from rlgym_bridge.live.followed_run import FollowedRun, misfit, team_sizes
 from rlgym_bridge.live.overrides import Override
 from rlgym_bridge.live.player import LivePlayer
-from rlgym_bridge.packets.inputs import player_input
+from rlgym_bridge.packets.decoder import player_input
 from rlgym_bridge.user_input.message_limits import check_from_server
 
 _LOG = logging.getLogger("rlgym_bridge.agent")
@@ -78,7 +79,7 @@ class BotSession:
         self._playing = True
         self._goodbye = False
         self._sent: dict[int, tuple[bytes, bytes]] = {}
-        self._overlay: str | None = "" if overlay.is_on() else None  # the text drawn; None draws nothing
+        self._overlay: str | None = "" if is_overlay_on() else None  # the text drawn; None draws nothing
         self._handlers: dict[type, Callable[..., None]] = {
             flat.GamePacket: self._on_packet,
             flat.FieldInfo: self._on_field,
@@ -312,10 +313,10 @@ class BotSession:
 
     def _draw(self, player: LivePlayer) -> None:
         """Draw what conditions and rewards said, if it has changed."""
-        text = overlay.describe_step(player.episode.report)
+        text = describe_step(player.episode.report)
         if text != self._overlay:
             self._overlay = text
-            self._relay.send_bytes(overlay.draw_message(text))
+            self._relay.send_bytes(draw_message(text))
 
     def _collect_garbage(self, playing: bool) -> None:
         """Collect garbage when play stops, never during play."""
@@ -328,3 +329,32 @@ class BotSession:
             gc.enable()
             gc.collect()
             self._report.write()
+
+
+OVERLAY_VARIABLE: Final = "RLGYM_BRIDGE_OVERLAY"
+"""Name of the environment variable; any value but 0 and the empty one turns the overlay on."""
+
+_GROUP: Final = 71  # RLBot distinguishes a connection's groups of messages by number
+_X, _Y, _SCALE = 0.02, 0.3, 1.0  # of the screen's width and height; 20 pixels a line
+_WHITE, _SHADE = flat.Color(255, 255, 255, 255), flat.Color(0, 0, 0, 128)
+
+
+def is_overlay_on() -> bool:
+    """Tell whether the environment turns the overlay on."""
+    return os.environ.get(OVERLAY_VARIABLE, "") not in ("", "0")
+
+
+def describe_step(report: StepReport) -> str:
+    """Return a line for each car: the latest step's reward, the episode's so far, and whether it ended."""
+    lines = []
+    for agent, reward in report.rewards.items():
+        line = f"{agent}: {reward:+.3f}, {report.returns.get(agent, 0.0):+.2f} since kickoff"
+        ends = (("terminated", report.terminated), ("truncated", report.truncated))
+        lines.append(line + "".join(f", {name}" for name, flags in ends if flags.get(agent)))
+    return "\n".join(lines)
+
+
+def draw_message(text: str) -> bytes:
+    """Return the packed message that draws a text."""
+    drawn = flat.String2D(text, _X, _Y, _SCALE, _WHITE, _SHADE, flat.TextHAlign.Left, flat.TextVAlign.Top)
+    return flat.InterfacePacket(flat.RenderGroup([flat.RenderMessage(drawn)], _GROUP)).pack()

@@ -1,4 +1,4 @@
-"""Decode RLBot packets into a `MatchState`.
+"""Decode RLBot packets into a `MatchState`, and encode control rows as player inputs.
 
 What the packet carries is copied. What it does not carry is counted (`packets/cars.py`, `packets/pads.py`)
 or, where RocketSim is installed, read from a simulation that follows the match (`sim/state_estimator.py`).
@@ -8,6 +8,7 @@ and restarted frame numbers are expected.
 
 import logging
 import struct
+from collections.abc import Sequence
 from contextlib import suppress
 from operator import attrgetter
 
@@ -27,10 +28,9 @@ from rlgym_bridge.game import (
     PLAYING_PHASES,
     Phase,
 )
-from rlgym_bridge.packets.cars import CarCounters
+from rlgym_bridge.packets.cars import CarCounters, matrix
 from rlgym_bridge.packets.dialect_detector import DialectDetector
 from rlgym_bridge.packets.pads import PadTimers
-from rlgym_bridge.packets.rotation import matrix
 from rlgym_bridge.sim.state_estimator import StateEstimator
 from rlgym_bridge.state import MATCH_FORMAT, MatchState, layout_of
 
@@ -322,3 +322,17 @@ def _hitbox_of(player: flat.PlayerInfo) -> int:
             player.name, box.length, box.width, box.height, HITBOXES[best].name, gaps[best],
         )  # fmt: skip
     return best
+
+
+def player_input(index: int, row: Sequence[float]) -> flat.PlayerInput:
+    """Return a control row as the input of a car.
+
+    Args:
+        index: Index of the car in the packet.
+        row: Eight numbers in the order of `game.CONTROL_NAMES`, -1..1; a button is pressed above 0.
+    """
+    throttle, steer, pitch, yaw, roll, jump, boost, handbrake = row
+    controls = flat.ControllerState(
+        throttle, steer, pitch, yaw, roll, jump > 0, boost > 0, handbrake > 0, False
+    )
+    return flat.PlayerInput(index, controls)

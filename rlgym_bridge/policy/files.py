@@ -13,6 +13,7 @@ from rlgym_bridge.user_input.durable_files import make_folder, write_durably
 from rlgym_bridge.user_input.text_files import read_bytes, read_text
 
 MANIFEST_FILE: Final = "policy.json"
+FINGERPRINT_FILE: Final = "fingerprint.json"
 WEIGHTS_FILE: Final = "weights.safetensors"
 MOST_WEIGHTS_BYTES: Final = 1 << 29
 """Largest file of weights that is read: 134 million numbers; the shipped bot has a thousandth of them."""
@@ -164,30 +165,35 @@ def run_of(given: str | Path) -> Path | None:
     return None
 
 
-def write_files(folder: Path, data: bytes, text: str) -> None:
-    """Put both files in place; a reader between the two sees a checksum that does not fit, and waits."""
+def policy_files(manifest: Manifest, data: bytes) -> dict[str, bytes]:
+    """Return the content of each file of a policy folder by its name, in the order to write them."""
+    texts = {FINGERPRINT_FILE: manifest.fingerprint_json(), MANIFEST_FILE: manifest.to_json()}
+    return {WEIGHTS_FILE: data} | {name: text.encode() for name, text in texts.items()}
+
+
+def write_files(folder: Path, data: bytes, manifest: Manifest) -> None:
+    """Put all files in place; a reader between two of them sees a checksum that does not fit, and waits."""
     make_folder(folder)
-    write_durably(folder, {WEIGHTS_FILE: data, MANIFEST_FILE: text.encode()})
+    write_durably(folder, policy_files(manifest, data))
 
 
 def read_files(folder: Path) -> tuple[Manifest, bytes]:
-    """Return manifest and weights that belong together.
+    """Return manifest, with its fingerprint, and weights that belong together.
 
     Raises:
         FileNotFoundError: A file is missing.
         PolicyMismatch: The weights are not those that the manifest records.
-        ValueError: `policy.json` is unreadable or a key does not fit.
+        ValueError: `policy.json` or `fingerprint.json` is unreadable, or a key does not fit.
     """
     for attempt in range(3):
         if not folder.is_dir():
             raise FileNotFoundError(f"{folder} is no folder; {EXPECTED}")
         for name in (MANIFEST_FILE, WEIGHTS_FILE):
-            if not (folder / name).exists():
-                raise FileNotFoundError(
-                    f"{folder / name} is missing; a policy folder holds {MANIFEST_FILE} and {WEIGHTS_FILE}"
-                    f"{explain_project(folder)}"
-                )
+            _check_there(folder / name)
         manifest = Manifest.from_json(read_text(folder / MANIFEST_FILE), str(folder / MANIFEST_FILE))
+        if not manifest.probe:  # older folders have it in the manifest
+            _check_there(file := folder / FINGERPRINT_FILE)
+            manifest = manifest.with_fingerprint(read_text(file), str(file))
         data = read_bytes(folder / WEIGHTS_FILE, MOST_WEIGHTS_BYTES, "weights")
         checksum = hashlib.sha256(data).hexdigest()
         if checksum == manifest.weights_sha256:
@@ -196,7 +202,15 @@ def read_files(folder: Path) -> tuple[Manifest, bytes]:
             time.sleep(0.05)  # a trainer may be between the two files
     raise PolicyMismatch(
         f"{folder / WEIGHTS_FILE} ({len(data):,} bytes) is not the file that {MANIFEST_FILE} was saved with: "
-        "it was changed, damaged or copied from another save. Copy both files again from one save, or take "
+        "it was changed, damaged or copied from another save. Copy all files again from one save, or take "
         f"another checkpoint (SHA-256 {checksum[:12]}..., weights_sha256 in {MANIFEST_FILE} is "
         f"{manifest.weights_sha256[:12]}...)"
     )
+
+
+def _check_there(file: Path) -> None:
+    if not file.exists():
+        raise FileNotFoundError(
+            f"{file} is missing; a policy folder holds {MANIFEST_FILE}, {FINGERPRINT_FILE} and {WEIGHTS_FILE}"
+            f"{explain_project(file.parent)}"
+        )

@@ -1,4 +1,4 @@
-"""Save and load a policy folder: `weights.safetensors` beside `policy.json`.
+"""Save and load a policy folder: `weights.safetensors`, `policy.json` and `fingerprint.json`.
 
     save_policy -> folder -> load_policy -> policy, and the very components it was trained with
 
@@ -107,7 +107,7 @@ def save_policy(
         network: One of `shape.NETWORKS`, or `"module:Class"` of torch, whose module goes along.
 
     Returns:
-        The manifest, as it was written to `policy.json`.
+        The manifest, as it was written to `policy.json` and `fingerprint.json`.
 
     Raises:
         ValueError: The parts do not fit each other, or a component cannot be made by name.
@@ -129,7 +129,7 @@ def save_policy(
     if told := "; ".join(differences(manifest, built, components)):
         raise PolicyMismatch(f"what is to be saved does not fit: {told}. {_remedy(manifest, built)}")
     _network(manifest, data, built, "what is to be saved", None)
-    write_files(Path(folder), data, manifest.to_json())
+    write_files(Path(folder), data, manifest)
     write_carried(Path(folder), read_own_sources([*modules, *manifest.modules]))
     return manifest
 
@@ -190,7 +190,7 @@ def load_policy(
     """Read a policy folder and make sure that it plays here as it was trained.
 
     Args:
-        folder: Holds `policy.json` and `weights.safetensors`.
+        folder: Holds `policy.json`, `fingerprint.json` and `weights.safetensors`.
         allow_modules: Modules that its components may be imported from, besides the components of
             `spec.TRUSTED`; `carried:NAME` means the copy that the folder carries.
         selection: `"sample"` or `"argmax"` in place of the manifest's.

@@ -4,13 +4,52 @@ from collections.abc import Sequence
 from copy import copy
 from pathlib import Path
 
+import numpy as np
+
 from rlgym_bridge.chaser import Charger, Chaser
 from rlgym_bridge.clock import Timing
 from rlgym_bridge.components.actions import LookupTableAction, RepeatAction
 from rlgym_bridge.components.player_spec import PlayerSpec
 from rlgym_bridge.components.spec import Components
 from rlgym_bridge.policy.folder import load_policy
-from rlgym_bridge.policy.random_policy import RandomPolicy
+from rlgym_bridge.state import MatchState
+
+ACTIONS = 90  # of LookupTableAction
+
+
+class RandomPolicy:
+    """Chooses one of the 90 actions of `LookupTableAction` at random; equal seeds play the same.
+
+    Each action is as likely as every other, so it plays as an untrained policy does.
+    """
+
+    def __init__(self) -> None:
+        self._resets = 0
+        self.reset(())
+
+    def reset(self, cars: Sequence[int], seed: int | None = None) -> None:
+        """Begin an episode.
+
+        Args:
+            cars: Places in the state of the cars that it plays.
+            seed: Of the actions; None counts the resets.
+        """
+        self._cars = len(cars)
+        self._resets += 1
+        self._random = np.random.default_rng(self._resets if seed is None else seed)
+
+    def act(self, obs: np.ndarray | None, state: MatchState) -> np.ndarray:
+        """Choose an action for each of its cars.
+
+        Args:
+            obs: Ignored.
+            state: N matches.
+
+        Returns:
+            `(N, cars)` int64, actions 0..89.
+        """
+        return self._random.integers(ACTIONS, size=(state.matches, self._cars))
+
 
 CHASER = "chaser"
 """Name of the hand-written policy, in place of a folder."""

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields, replace
 from itertools import chain
 from reprlib import repr as shorten
 from typing import Annotated, Any, Final, Literal
@@ -83,7 +83,10 @@ _LEFT_OUT: Final = {
     "mirror": False,
     "forecast": 0,
     "network": PERCEPTRON,
-}  # keys that are not written with these values
+}
+"""Keys that are not written with these values."""
+
+_LINE: Final = 100  # letters of a list's line
 
 
 @dataclass(frozen=True)
@@ -106,8 +109,6 @@ class Manifest:
         obs_normalisation: Mean, standard deviation and clip, or None.
         team_sizes: (blue, orange) of the matches it was trained for.
         hitbox: Name of the car's hitbox, of `game.HITBOX_NAMES`.
-        probe: What the components made of the states and actions of `fingerprint.py`: `observations` and
-            `controls`, each a list of rows; and `masks` where it was trained with action masks.
         versions: Version of each package it was saved with.
         training: Notes of the trainer, any JSON values.
         weights_sha256: Of `weights.safetensors`, hexadecimal.
@@ -115,6 +116,9 @@ class Manifest:
         mirror: Whether the network knows one half of the field alone, see `symmetry.py`. Left out if not.
         forecast: Ticks of input latency that the bot looks ahead over in a match, or `"auto"`. Left out if 0.
         network: One of `shape.NETWORKS`, or `"module:Class"` of the user. Left out for a perceptron.
+        probe: What the components made of the states and actions of `fingerprint.py`: `observations` and
+            `controls`, each a list of rows; and `masks` where it was trained with action masks. It lies in
+            `fingerprint.json`; older folders have it among these keys. Empty where nobody has read it.
     """
 
     format: int
@@ -146,11 +150,6 @@ class Manifest:
         expecting("a list of up to 24 pairs [blue, orange], 0 to 4 cars each and one at least"),
     ]
     hitbox: Annotated[str, one_of(*HITBOX_NAMES)]
-    probe: Annotated[
-        Mapping[Literal["observations", "controls", "masks"], Sequence[Sequence[_Finite]]],
-        Meta(min_length=2),
-        expecting('{"observations": rows of numbers, "controls": rows of numbers}, or with "masks", too'),
-    ]
     versions: Annotated[Mapping[str, str], expecting("an object of package versions")]
     training: Annotated[Mapping[str, Any], expecting("an object")]
     weights_sha256: Annotated[str, Meta(pattern=r"\A[0-9a-f]{64}\Z"), expecting("64 hexadecimal digits")]
@@ -163,6 +162,11 @@ class Manifest:
     network: Annotated[
         Annotated[str, Meta(pattern="^([a-z]+|[^:]+:[^:]+)$")], expecting("a network's name or module:Class")
     ] = PERCEPTRON
+    probe: Annotated[
+        Mapping[Literal["observations", "controls", "masks"], Sequence[Sequence[_Finite]]],
+        Meta(min_length=2),
+        expecting('{"observations": rows of numbers, "controls": rows of numbers}, or with "masks", too'),
+    ] = field(default_factory=dict)
 
     @property
     def modules(self) -> tuple[str, ...]:
@@ -177,12 +181,13 @@ class Manifest:
         return "gaussian" if self.distribution.endswith("gaussian") else self.distribution
 
     def to_json(self) -> str:
-        """Return the text of `policy.json`.
+        """Return the text of `policy.json`, without the fingerprint.
 
         Raises:
             ValueError: A value is not what its key holds; `training` is no JSON value.
         """
-        data: dict[str, Any] = {item.name: getattr(self, item.name) for item in fields(self)}
+        names = [item.name for item in fields(self) if item.name != "probe"]
+        data: dict[str, Any] = {name: getattr(self, name) for name in names}
         for key in ("obs", "parser"):
             data[key] = None if data[key] is None else data[key].to_json()
         for key, usual in _LEFT_OUT.items():
@@ -191,11 +196,40 @@ class Manifest:
         if self.obs_normalisation is not None:
             data["obs_normalisation"] = msgspec.structs.asdict(self.obs_normalisation)
         try:
-            text = json.dumps(data, indent=1, allow_nan=False)
+            text = _layout(json.loads(json.dumps(data, allow_nan=False))) + "\n"
         except (TypeError, ValueError) as error:
             raise ValueError(f"the manifest holds something JSON cannot: {error}") from error
         Manifest.from_json(text, "the manifest to be saved")
         return text
+
+    def fingerprint_json(self) -> str:
+        """Return the text of `fingerprint.json`, a line for each row of numbers.
+
+        Raises:
+            ValueError: A row has something else than finite numbers.
+        """
+        kinds = []
+        for kind, rows in self.probe.items():
+            lines = ",\n".join(json.dumps(row, allow_nan=False, separators=(",", ":")) for row in rows)
+            kinds.append(f'"{kind}": [\n{lines}\n]')
+        text = "{" + ",\n".join(kinds) + "}\n"
+        self.with_fingerprint(text, "the fingerprint to be saved")
+        return text
+
+    def with_fingerprint(self, text: str, source: str) -> "Manifest":
+        """Return a copy with the fingerprint of a text.
+
+        Args:
+            text: The text of `fingerprint.json`.
+            source: Where it comes from, for messages.
+
+        Raises:
+            ValueError: It is no JSON, or holds something else than rows of numbers.
+        """
+        found = check_values(
+            {"probe": _parse(text, source)}, Manifest, lambda _, problem: ValueError(f"{source} {problem}")
+        )
+        return replace(self, **found)
 
     def differing(self, other: "Manifest") -> str | None:
         """Return the first key in which another policy sees or does something else; None where none does."""
@@ -214,6 +248,7 @@ class Manifest:
                 wrong type.
         """
         data = _parse(text, source)
+        _check_keys(data, source)
         checked = check_values(data, cls, lambda key, problem: ValueError(f"{source}: {key} {problem}"))
         manifest = cls(**checked)
         _check_together(manifest, source)
@@ -229,6 +264,10 @@ def _parse(text: str, source: str) -> dict[str, Any]:
         raise ValueError(
             f"{source} holds {shorten(data)}, expected an object with the keys of a policy manifest"
         )
+    return data
+
+
+def _check_keys(data: Mapping[str, Any], source: str) -> None:
     if data.get("format") != FORMAT or isinstance(data["format"], bool):
         raise ValueError(
             f"{source}: format is {shorten(data.get('format'))}, this checkout reads format {FORMAT}; "
@@ -236,12 +275,28 @@ def _parse(text: str, source: str) -> dict[str, Any]:
         )
     names = [item.name for item in fields(Manifest)]
     for words, keys in (
-        ("lacks", [name for name in names if name not in data and name not in _LEFT_OUT]),
+        ("lacks", [name for name in names if name not in (*data, *_LEFT_OUT, "probe")]),
         ("has unknown", [key for key in data if key not in names]),
     ):
         if keys:
             raise ValueError(f"{source} {words} {', '.join(keys)}; its keys are {', '.join(names)}")
-    return data
+
+
+def _layout(value: Any, indent: str = "") -> str:
+    """Return JSON with a line for each key, and for as many items of a list as it holds."""
+    deeper = indent + " "
+    if isinstance(value, dict) and value:
+        lines = [f"{deeper}{json.dumps(key)}: {_layout(item, deeper)}" for key, item in value.items()]
+        return "{\n" + ",\n".join(lines) + f"\n{indent}}}"
+    whole = json.dumps(value)
+    if not isinstance(value, list) or len(whole) <= _LINE:
+        return whole
+    lines = [""]
+    for item in map(json.dumps, value):
+        if lines[-1] and len(lines[-1]) + len(item) > _LINE:
+            lines.append("")
+        lines[-1] += f"{' ' if lines[-1] else deeper}{item},"
+    return "[\n" + "\n".join(lines).removesuffix(",") + f"\n{indent}]"
 
 
 def _check_together(manifest: Manifest, source: str) -> None:

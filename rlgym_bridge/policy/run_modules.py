@@ -17,8 +17,7 @@ from rlgym_bridge.policy.carried_modules import CARRIED
 from rlgym_bridge.policy.files import MANIFEST_FILE, run_of
 from rlgym_bridge.user_input.durable_files import write_durably
 from rlgym_bridge.user_input.own_modules import trace_own_files
-from rlgym_bridge.user_input.text_files import read_toml
-from rlgym_bridge.user_input.toml_text import toml_line
+from rlgym_bridge.user_input.text_files import read_toml, toml_line
 from rlgym_bridge.user_input.user_modules import add_module_folders, names_no_modules
 
 RUN_FILE: Final = "run.toml"

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from rlgym_bridge.user_input.arguments import shorten_text
-from rlgym_bridge.user_input.toml_text import toml_line
+from rlgym_bridge.user_input.text_files import toml_line
 
 SIZE_TAGS: Final = ("1v1", "teamplay")
 """Tags that say which team sizes a bot plays; all others are about modes and style [RLBot wiki]."""

@@ -13,7 +13,7 @@ from rlgym_bridge.game import BODY_OF_HITBOX
 from rlgym_bridge.policy.manifest import Manifest
 from rlgym_bridge.project.bot_description import SIZE_TAGS, bot_toml, identifier, show_team_sizes, size_tags
 from rlgym_bridge.user_input.own_modules import OwnModules
-from rlgym_bridge.user_input.toml_text import toml_line
+from rlgym_bridge.user_input.text_files import toml_line
 
 TEMPLATE: Final = Path(__file__).with_name("packaged")
 

@@ -1,19 +1,24 @@
 """Package a policy as a bot for others: a folder that RLBot's window and its botpack take."""
 
 import base64
+import colorsys
 import hashlib
 import io
+import struct
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import metadata
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
+
 from rlgym_bridge.components.spec import TRUSTED
 from rlgym_bridge.policy.carried_modules import use_carried
-from rlgym_bridge.policy.files import MANIFEST_FILE, WEIGHTS_FILE, read_files
+from rlgym_bridge.policy.files import policy_files, read_files
 from rlgym_bridge.policy.manifest import Manifest
 from rlgym_bridge.project.bot_description import ProjectError, agent_id_of, check_name
 from rlgym_bridge.project.bot_texts import (
@@ -27,7 +32,6 @@ from rlgym_bridge.project.bot_texts import (
     write_requirements,
 )
 from rlgym_bridge.project.first_start import start_once
-from rlgym_bridge.project.logo import draw_logo
 from rlgym_bridge.user_input.own_modules import OwnModules, find_own_modules, imported_by
 from rlgym_bridge.user_input.text_files import read_bytes, read_text, read_toml
 from rlgym_bridge.user_input.user_modules import add_module_folders, is_installed
@@ -140,10 +144,10 @@ def make_bot(plan: PackagePlan) -> PackagedBot:
         "requirements.txt": write_requirements(own, wheel_name),
         "bob.toml": write_bob_toml(name),
         ".gitignore": fill_template("gitignore", words),
-        f"policy/{MANIFEST_FILE}": manifest.to_json(),
     } | {file: fill_template(file, words) for file in (_LICENSE, "README.md", "bot.spec")}
     files = {path: text.encode() for path, text in texts.items()}
-    files |= {f"policy/{WEIGHTS_FILE}": weights, "logo.png": draw_logo(name)} | wheel
+    files |= {f"policy/{file}": content for file, content in policy_files(manifest, weights).items()}
+    files |= {"logo.png": draw_logo(name)} | wheel
     files |= _files_of_project(plan.project, settings)
     more = {
         path: read_bytes(file, _MOST_BYTES, "a file of the bot")
@@ -328,3 +332,38 @@ def _path_here(file: Path) -> str:
     if not file.resolve().is_relative_to(here):
         raise ProjectError(f"--include {file}: it is not in {here}, expected a file there")
     return file.resolve().relative_to(here).as_posix()
+
+
+_HEIGHT, _WIDTH = 300, 400  # pixels, as RLBot's window shows logos
+_BLOCK: Final = 50  # pixels
+_ROWS, _COLUMNS = 4, 3  # blocks drawn by chance; the columns are mirrored
+_MARGIN: Final = 50  # pixels
+
+
+def draw_logo(name: str) -> bytes:
+    """Return a PNG of 400 x 300 pixels. Equal names have equal logos."""
+    digest = hashlib.sha256(name.encode()).digest()
+    hue = digest[0] / 256
+    ground, ink = (
+        np.array([round(255 * part) for part in colorsys.hls_to_rgb(turn % 1, light, 0.6)], np.uint8)
+        for turn, light in ((hue, 0.22), (hue + 0.45 + digest[1] / 2560, 0.66))
+    )
+    bits = np.unpackbits(np.frombuffer(digest[2:4], np.uint8))[: _ROWS * _COLUMNS].reshape(_ROWS, _COLUMNS)
+    half = bits.astype(bool)
+    half[0, -1] = half[-1, -1] = True  # never empty
+    blocks = np.concatenate([half, half[:, ::-1]], axis=1).repeat(_BLOCK, 0).repeat(_BLOCK, 1)
+    picture = np.broadcast_to(ground, (_HEIGHT, _WIDTH, 3)).copy()
+    picture[_MARGIN : _HEIGHT - _MARGIN, _MARGIN : _WIDTH - _MARGIN][blocks] = ink
+    return _png(picture)
+
+
+def _png(picture: np.ndarray) -> bytes:
+    """Return a picture, `(height, width, 3)` uint8 from 0 to 255, as a PNG."""
+    height, width, _ = picture.shape
+    rows = np.concatenate([np.zeros((height, 1), np.uint8), picture.reshape(height, -1)], axis=1)
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)  # 8 bits of red, green and blue
+    chunks = ((b"IHDR", header), (b"IDAT", zlib.compress(rows.tobytes(), 9)), (b"IEND", b""))
+    return b"\x89PNG\r\n\x1a\n" + b"".join(
+        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        for kind, data in chunks
+    )

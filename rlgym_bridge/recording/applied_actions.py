@@ -12,9 +12,8 @@ from typing import Any, Final
 import numpy as np
 
 from rlgym_bridge.components.actions import action_space
-from rlgym_bridge.components.batch_form import works_in_batches
-from rlgym_bridge.components.batching import control_rows
-from rlgym_bridge.policy.fingerprint_states import probe_states
+from rlgym_bridge.components.batch_form import control_rows, works_in_batches
+from rlgym_bridge.policy.fingerprint import probe_states
 from rlgym_bridge.rlgym_state import to_rlgym
 
 _ENUMERATED: Final = 4096  # of a space with more actions, those that were chosen are looked through

@@ -5,16 +5,17 @@ import logging
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from rlgym.api import RewardFunction
 
+from rlgym_bridge.clock import GAP_TICKS
 from rlgym_bridge.components.actions import action_space
 from rlgym_bridge.components.spec import component_factory
+from rlgym_bridge.game import PLAYING_PHASES
 from rlgym_bridge.policy.manifest import Manifest
 from rlgym_bridge.recording.applied_actions import ActionFinder, applied_actions
-from rlgym_bridge.recording.episodes import by_episode, segments_of_play
 from rlgym_bridge.recording.mcap.agent_track import AgentTrack
 from rlgym_bridge.recording.mcap.channels import Decision
 from rlgym_bridge.recording.mcap.match_recording import MatchRecording
@@ -280,3 +281,64 @@ def _since(recording: MatchRecording, before: int, row: int) -> MatchState:
     state = MatchState(layout.blue, layout.orange, 1, recording.state.buffer[row : row + 1].copy())
     state.car_ball_touches[0] = recording.state.car_ball_touches[before + 1 : row + 1].sum(0)
     return state
+
+
+_GAP_DECISIONS: Final = 4  # in a row that lost packets may make a bot miss, and it is still the same episode
+_GAP_LEAST: Final = 12  # ticks that they may
+
+
+def segments_of_play(recording: MatchRecording) -> tuple[np.ndarray, np.ndarray]:
+    """Return the ticks at which play begins and ends: `(n,)` int64 each.
+
+    Raises:
+        RecordingError: Frames begin anew.
+    """
+    playing = np.isin(recording.state.phase, [int(phase) for phase in PLAYING_PHASES])
+    steps = np.diff(recording.tick, prepend=recording.tick[:1])
+    if (steps < 0).any():
+        raise RecordingError(
+            f"the frames of {recording.source} begin anew at row {int(np.argmax(steps < 0))}: it holds more "
+            "than one match, expected a recording of each"
+        )
+    broken = steps > GAP_TICKS
+    begins = playing & (np.diff(playing, prepend=False) | broken)
+    starts = recording.tick[begins]
+    last = np.r_[playing[1:] & ~begins[1:], False]  # play goes on in the next row
+    return starts, recording.tick[playing & ~last]
+
+
+def by_episode(
+    decisions: Sequence[Decision], starts: np.ndarray, stops: np.ndarray, tick_skip: int
+) -> dict[tuple[int, int], list[Decision]]:
+    """Return the decisions of each segment of play, divided where decisions are missing.
+
+    The last decision of a segment may come one tick after it. A new part begins with an override, when a bot
+    joins again or changes cars, and where many packets were lost.
+
+    Args:
+        decisions: Decisions of one bot, in order.
+        starts: First ticks of the segments of play, `(segments,)`, see `segments_of_play`.
+        stops: Last ticks of the segments, `(segments,)`.
+        tick_skip: Ticks that a decision lasts.
+
+    Returns:
+        Decisions by the number of the segment and the number of the part.
+    """
+    found: dict[tuple[int, int], list[Decision]] = {}
+    number, part = -1, 0
+    for one in decisions:
+        here = int(np.searchsorted(starts, one.frame, side="right")) - 1
+        if here < 0 or one.frame > stops[here] + GAP_TICKS:
+            continue
+        if here != number:
+            number, part = here, 0
+        before = found.get((number, part), [])
+        if before and (
+            not before[-1].actions.shape[1]
+            or not 0 < one.frame - before[-1].frame <= max(_GAP_DECISIONS * tick_skip, _GAP_LEAST)
+            or one.seats.tolist() != before[0].seats.tolist()
+            or one.obs.shape != before[0].obs.shape
+        ):
+            part += 1
+        found.setdefault((number, part), []).append(one)
+    return found

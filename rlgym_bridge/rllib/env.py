@@ -12,7 +12,7 @@ from ray.rllib.env.vector.vector_multi_agent_env import VectorMultiAgentEnv
 from rlgym_bridge.components.actions import action_space
 from rlgym_bridge.components.spec import component_factory
 from rlgym_bridge.sim.vector_env import VectorEnv
-from rlgym_bridge.user_input.nearest_key import nearest_key
+from rlgym_bridge.user_input.arguments import nearest_key
 
 _KEYS: Final = [name for name in inspect.signature(VectorEnv).parameters if name != "matches"]
 

@@ -12,9 +12,15 @@ from rlgym_bridge.components.actions import (
     MultiDiscreteAction,
     RepeatAction,
 )
-from rlgym_bridge.components.batch_form import every_part, foreign_leaves, works_in_batches
+from rlgym_bridge.components.batch_form import (
+    check_observations,
+    describe_array,
+    every_part,
+    foreign_leaves,
+    is_number_array,
+    works_in_batches,
+)
 from rlgym_bridge.components.beginnings import BEGINNINGS
-from rlgym_bridge.components.given_arrays import check_observations, describe_array, is_number_array
 from rlgym_bridge.components.mutators import WeightedMutator, blank_state
 from rlgym_bridge.components.reward_base import checked_shape, name_of_bad, name_parts, split_rewards
 from rlgym_bridge.components.spec import Components

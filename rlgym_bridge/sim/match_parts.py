@@ -15,7 +15,6 @@ import numpy as np
 from rlgym.api import DoneCondition
 from rlgym.rocket_league.api import GameState
 
-from rlgym_bridge.components.batch_base import car_of
 from rlgym_bridge.components.batch_form import join_columns, open_parts, works_in_batches
 from rlgym_bridge.components.episode import ComponentCalls
 from rlgym_bridge.components.mutator_base import apply_mutator
@@ -29,7 +28,7 @@ from rlgym_bridge.components.spec import Components
 from rlgym_bridge.components.user_errors import locate_method
 from rlgym_bridge.controls import checked_plan
 from rlgym_bridge.game import HITBOXES
-from rlgym_bridge.rlgym_state import base_state, from_rlgym
+from rlgym_bridge.rlgym_state import base_state, car_of, from_rlgym
 from rlgym_bridge.sim.batch_parts import (
     BatchParts,
     Judgement,

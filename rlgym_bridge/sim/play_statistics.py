@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from rlgym_bridge.components.reward_terms import (
+from rlgym_bridge.components.rewards import (
     find_alive,
     flies_into_goals,
     project,

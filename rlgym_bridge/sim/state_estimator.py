@@ -43,7 +43,7 @@ _COUNTED: Final = (
     ("has_double_jumped", 1, 0.5), ("is_supersonic", 1, 0.5),
 )  # fmt: skip
 """Fields that are compared: name, count of numbers, and the difference that rounding makes, in the field's
-unit. A packet's angles cost up to 3e-4 of a rotation's element; see packets/rotation.py."""
+unit. A packet's angles cost up to 3e-4 of a rotation's element; see packets/cars.py."""
 
 _BODY_SIZE: Final = sum(count for _, count, _ in _BODY)
 _ROTATION: Final = slice(3, 12)  # of a body

@@ -9,8 +9,7 @@ from typing import Final
 import numpy as np
 
 from rlgym_bridge.state import MatchState
-from rlgym_bridge.user_input.arguments import shorten_text, show_value
-from rlgym_bridge.user_input.nearest_key import nearest_key
+from rlgym_bridge.user_input.arguments import nearest_key, shorten_text, show_value
 
 NOISY_FIELDS: Final = {
     "ball_position": (1000.0, "uu"),

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from rlgym_bridge.dialect import POINTS
-from rlgym_bridge.user_input.toml_text import toml_line
+from rlgym_bridge.user_input.text_files import toml_line
 
 Sentence = Annotated[str, Meta(max_length=2000)]
 Name = Annotated[str, Meta(max_length=100)]

@@ -23,8 +23,7 @@ from rlgym_bridge.components.episode import ComponentCalls
 from rlgym_bridge.components.spec import Components
 from rlgym_bridge.controls import checked_rows
 from rlgym_bridge.game import CONTROL_NAMES, HITBOX_OF_BODY, PLAYING_PHASES, TICKS_PER_SECOND
-from rlgym_bridge.packets.decoder import Decoder
-from rlgym_bridge.packets.inputs import player_input
+from rlgym_bridge.packets.decoder import Decoder, player_input
 from rlgym_bridge.policy.fingerprint import same_draws
 from rlgym_bridge.server.game.match_physics import Physics
 from rlgym_bridge.server.game.packer import field_info

@@ -1,7 +1,8 @@
-"""Checks of arguments that users give to constructors, with errors that say what was expected."""
+"""Checks of arguments and names that users give, with errors that say what was expected."""
 
-from collections.abc import Collection
-from typing import Any
+from collections.abc import Collection, Iterable
+from difflib import get_close_matches
+from typing import Any, Final
 
 import numpy as np
 
@@ -103,3 +104,38 @@ def _of(unit: str) -> str:
 
 def _range(least: float, most: float | None) -> str:
     return f"{least:g} or more" if most is None else f"{least:g} to {most:g}"
+
+
+_MOST_OF_NAME: Final = 200  # letters of a name in a message
+_ALIKE: Final = 0.6  # similarity from 0 to 1 below which no name is suggested
+
+
+def nearest_key(name: str, known: Iterable[str], least: float = 0.0) -> str | None:
+    """Return the known key that is spelt most like a name.
+
+    Args:
+        name: The unknown key.
+        known: The keys there are.
+        least: Similarity from 0 to 1 below which none is meant.
+    """
+    return next(iter(get_close_matches(str(name), [*known], 1, least)), None)
+
+
+def check_names(option: str, names: Iterable[str], known: Collection[str]) -> None:
+    """Check that an option names what there is.
+
+    Args:
+        option: Its name, for the error: "--parts".
+        names: What the user gave.
+        known: The names there are.
+
+    Raises:
+        ValueError: A name is unknown; the message has the nearest one.
+    """
+    for name in names:
+        if name not in known:
+            near = nearest_key(name, known, _ALIKE)
+            hint = f"did you mean {near}? " if near else ""
+            raise ValueError(
+                f"{option} has {str(name)[:_MOST_OF_NAME]!r}, {hint}expected some of {', '.join(known)}"
+            )

@@ -1,13 +1,18 @@
-"""Read files that users and clients name; whatever is in one, only OSError and ValueError are raised."""
+"""Read files that users and clients name, and write TOML with comments.
+
+Whatever is in a file that is read, only OSError and ValueError are raised.
+"""
 
 import json
 import os
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
+
+import tomli_w
 
 MOST_CHARACTERS: Final = 4 << 20
 """Longest file that is read; files of settings have a thousandth of this."""
@@ -210,3 +215,28 @@ def _list_values(value: Any) -> list[Any]:
     if isinstance(value, dict):
         return list(value.values())
     return value if isinstance(value, list) else []
+
+
+def toml_line(key: str, value: Any, comment: str = "", width: int = 0) -> str:
+    """Return one line of TOML, `key = value`, tables and lists in it included.
+
+    Args:
+        key: Quoted where it has to be.
+        value: What TOML can hold.
+        comment: Stands after it, where there is one.
+        width: Characters before the comment, at least.
+    """
+    name = tomli_w.dumps({key: 0}).rpartition(" = ")[0]
+    line = f"{name} = {toml_value(value)}"
+    return f"{line:{width}} # {comment}" if comment else line
+
+
+def toml_value(value: Any) -> str:
+    """Return a value as TOML on one line, digits of whole numbers in threes."""
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(toml_line(name, item) for name, item in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(toml_value, value)) + "]"
+    if type(value) is int:
+        return f"{value:_}"
+    return tomli_w.dumps({"value": value}).removeprefix("value = ").removesuffix("\n")

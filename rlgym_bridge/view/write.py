@@ -1,19 +1,21 @@
-"""Write a recording as a file for Rerun."""
+"""Write a recording as a file for Rerun, with what RocketSim simulates beside it."""
 
 from pathlib import Path
+from typing import Final
 from uuid import uuid4
 
+import numpy as np
 import rerun as rr
 
-from rlgym_bridge.compare.simulated_ghosts import ghosts
+from rlgym_bridge.compare.simulated_ghosts import Ghosts, ghosts
+from rlgym_bridge.game import BALL_RADIUS
 from rlgym_bridge.recording.mcap.match_recording import MatchRecording
 from rlgym_bridge.recording.recording import Recording
 from rlgym_bridge.view.blueprint import blueprint
-from rlgym_bridge.view.ghosts import log_ghosts
 from rlgym_bridge.view.log_drawings import log_drawings
-from rlgym_bridge.view.scene import log_ball, log_car, log_field, log_pads
-from rlgym_bridge.view.time_series import log_curves
-from rlgym_bridge.view.times import APPLICATION, Times, rising
+from rlgym_bridge.view.scene import BALL_COLOR, boxes, log_ball, log_car, log_field, log_moving, log_pads
+from rlgym_bridge.view.time_series import car_color, log_curves, log_smooth
+from rlgym_bridge.view.times import APPLICATION, Times, drawn, rising, updates
 
 
 def write_rrd(recording: Recording, path: Path, compare: bool = False, simulator: str | None = None) -> None:
@@ -62,3 +64,31 @@ def log_recording(stream: rr.RecordingStream, recording: Recording) -> None:
     log_curves(stream, recording, times)
     if isinstance(recording, MatchRecording):
         log_drawings(stream, recording, times)
+
+
+_GHOST: Final = (235, 235, 235)
+_LINE: Final = rr.Radius.ui_points(0.6)
+
+
+def log_ghosts(stream: rr.RecordingStream, recording: Recording, times: Times, ghosts: Ghosts) -> None:
+    """Log ghosts below /match/ghosts and their distances below /distance."""
+    state = recording.state
+    color: tuple[int, ...]
+    shape: rr.Boxes3D | rr.Ellipsoids3D
+    for column, name in enumerate((*state.agents, "ball")):
+        shown = ghosts.there[:, column]
+        there = drawn(recording, shown)
+        if name == "ball":
+            halves, color = np.full((1, 3), BALL_RADIUS), BALL_COLOR
+            shape = rr.Ellipsoids3D.from_fields(colors=_GHOST, line_radii=_LINE, fill_mode="majorwireframe")
+        else:
+            halves, centers = boxes(int(state.car_hitbox[0, column]))
+            color = car_color(recording, column)
+            shape = rr.Boxes3D.from_fields(
+                centers=centers, colors=_GHOST, radii=_LINE, fill_mode="majorwireframe"
+            )
+        log_moving(
+            stream, f"/match/ghosts/{name}", times, updates(shown, there),
+            ghosts.position[:, column], ghosts.rotation[:, column], shape, halves,
+        )  # fmt: skip
+        log_smooth(stream, f"/distance/{name}", times, shown, there, ghosts.distance[:, column], color)

@@ -13,7 +13,7 @@ from typing import Any, Final
 import psutil
 
 from rlgym_bridge.policy.files import MANIFEST_FILE, WEIGHTS_FILE
-from rlgym_bridge.user_input.toml_text import toml_value
+from rlgym_bridge.user_input.text_files import toml_value
 from tests.support.processes import child
 
 CANDIDATES: Final[dict[str, dict[str, Any]]] = {

@@ -20,7 +20,7 @@ from typing import Any, Final
 import torch
 
 from rlgym_bridge.training.processes import count_usable_cores
-from rlgym_bridge.user_input.toml_text import toml_value
+from rlgym_bridge.user_input.text_files import toml_value
 from tests.support.processes import run_to_end
 
 COLLECTORS: Final = (1, 2, 4, 8, 14)

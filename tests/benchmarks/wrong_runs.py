@@ -10,7 +10,7 @@ from typing import Any, Final
 import matplotlib
 import numpy as np
 
-from rlgym_bridge.user_input.toml_text import toml_line
+from rlgym_bridge.user_input.text_files import toml_line
 from tests.benchmarks.learning_curves import read_table
 from tests.support.processes import run_to_end
 

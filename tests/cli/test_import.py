@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from rlgym_bridge.cli import main
-from rlgym_bridge.components.batching import observe
+from rlgym_bridge.components.batch_form import observe
 from rlgym_bridge.components.mutators import RandomStateMutator, blank_state
 from rlgym_bridge.derived_fields import derive
 from rlgym_bridge.policy.folder import load_policy

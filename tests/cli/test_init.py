@@ -15,7 +15,7 @@ from rlbot.config import load_match_config
 
 import rlgym_bridge
 from rlgym_bridge.cli import main
-from rlgym_bridge.components import advanced_obs, air_rewards, conditions, kickoff_reward, rewards
+from rlgym_bridge.components import advanced_obs, conditions, rewards
 from rlgym_bridge.components.conditions import BatchCondition
 from rlgym_bridge.components.reward_base import BatchReward
 from rlgym_bridge.components.table_obs import TableObs
@@ -187,9 +187,7 @@ def test_a_project_of_before_trains_and_plays(
     assert "mybot" in run_command(tmp_path, f"match --blue {bot} --orange chaser {SHORT}")
 
 
-@pytest.mark.parametrize(
-    "room", [rlgym_bridge, advanced_obs, air_rewards, conditions, kickoff_reward, rewards]
-)
+@pytest.mark.parametrize("room", [rlgym_bridge, advanced_obs, conditions, rewards])
 def test_every_component_has_a_reads_that_a_subclass_may_extend(room: ModuleType) -> None:
     found = [
         one

@@ -163,7 +163,9 @@ def test_no_result_replaces_a_file_that_was_named(
     assert Path("map.toml").read_text() == "rate = 60\n"
 
 
-@pytest.mark.parametrize("name", ["policy.json", "weights.safetensors", "progress.csv", "training.pt"])
+@pytest.mark.parametrize(
+    "name", ["policy.json", "fingerprint.json", "weights.safetensors", "progress.csv", "training.pt"]
+)
 def test_no_result_replaces_a_file_of_a_policy_or_run(name: str, tmp_path: Path) -> None:
     (tmp_path / name).write_text("kept")
     (tmp_path / "link").symlink_to(name)

@@ -33,7 +33,8 @@ from tests.support.simulators import needs_native
 
 FILES = {
     ".gitignore", "LICENSE", "README.md", "bob.toml", "bot.py", "bot.spec", "bot.toml", "loadout.toml",
-    "logo.png", "policy/policy.json", "policy/weights.safetensors", "requirements.txt",
+    "logo.png", "policy/fingerprint.json", "policy/policy.json", "policy/weights.safetensors",
+    "requirements.txt",
 }  # fmt: skip
 FILES |= pack_wheel("rocketsim_batch").keys()  # none where it is not installed
 

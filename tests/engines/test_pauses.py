@@ -12,7 +12,7 @@ from rlgym.api import RLGym, StateMutator
 from rlgym.rocket_league.done_conditions import NoTouchTimeoutCondition as RLGymsTimeout
 from rlgym.rocket_league.state_mutators import FixedTeamSizeMutator, MutatorSequence
 
-from rlgym_bridge.client import connection
+from rlgym_bridge.client import agent_connections
 from rlgym_bridge.client.own_players import match_of
 from rlgym_bridge.components.actions import LookupTableAction, RepeatAction
 from rlgym_bridge.components.conditions import (
@@ -119,7 +119,7 @@ def test_in_real_time_a_step_after_a_pause_says_what_it_missed(
 
 
 def test_in_real_time_a_step_after_a_pause_shows_the_present(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection, "_CHUNK", 1 << 15)
+    monkeypatch.setattr(agent_connections, "_CHUNK", 1 << 15)
     newest = [0]
 
     def note(data: bytes) -> None:

@@ -206,6 +206,10 @@ TARGETS: Final = [
     FuzzTarget("script", of_file("s.toml", read_script), _one(
         '[settings]\nagent_id = "a/b"\nname = "S"\nrun_command = "x"\n'
     )),
+    FuzzTarget(
+        "fingerprint", _read_policy("fingerprint.json"),
+        lambda: [(_policy() / "fingerprint.json").read_bytes()],
+    ),
     FuzzTarget("policy", _read_policy("policy.json"), lambda: [(_policy() / "policy.json").read_bytes()]),
     FuzzTarget("weights", _read_weights, lambda: [(_policy() / "weights.safetensors").read_bytes()]),
     FuzzTarget("checkpoint", of_file("a.pt", lambda path: read_checkpoint(path, "relu")), _scripts),

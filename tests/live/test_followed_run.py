@@ -15,8 +15,7 @@ from rlgym_bridge.components.player_spec import PlayerSpec
 from rlgym_bridge.game import Phase
 from rlgym_bridge.live.agent import Agent
 from rlgym_bridge.live.faults import Faults
-from rlgym_bridge.live.followed_run import FollowedRun
-from rlgym_bridge.live.match_sizes import misfit
+from rlgym_bridge.live.followed_run import FollowedRun, misfit
 from rlgym_bridge.live.player import LivePlayer
 from rlgym_bridge.server.game.packer import field_info
 from tests.support.made_packets import at

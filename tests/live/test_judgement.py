@@ -15,11 +15,10 @@ from rlgym_bridge.components.episode import StepReport
 from rlgym_bridge.components.player_spec import PlayerSpec
 from rlgym_bridge.components.spec import Components
 from rlgym_bridge.game import Phase
-from rlgym_bridge.live import overlay
 from rlgym_bridge.live.agent_report import AgentReport
 from rlgym_bridge.live.faults import Faults
 from rlgym_bridge.live.player import LivePlayer
-from rlgym_bridge.live.session import BotSession
+from rlgym_bridge.live.session import OVERLAY_VARIABLE, BotSession, describe_step, draw_message
 from rlgym_bridge.server.game.packer import field_info
 from tests.support.made_packets import at, player
 from tests.support.players_by_hand import CONFIG, Always, brain
@@ -98,10 +97,10 @@ def test_a_renderer_is_shown_every_decision_and_closed() -> None:
 
 def test_the_overlay_says_rewards_and_how_the_episode_ended() -> None:
     report = StepReport({"blue-0": 0.25, "blue-1": -1.0}, {"blue-0": 3.0}, {"blue-0": True}, {})
-    assert overlay.describe_step(report) == (
+    assert describe_step(report) == (
         "blue-0: +0.250, +3.00 since kickoff, terminated\nblue-1: -1.000, +0.00 since kickoff"
     )
-    sent = flat.InterfacePacket.unpack(overlay.draw_message("hello")).message
+    sent = flat.InterfacePacket.unpack(draw_message("hello")).message
     assert isinstance(sent, flat.RenderGroup)
     assert [one.variety.text for one in sent.render_messages] == ["hello"]
 
@@ -110,9 +109,9 @@ def test_the_overlay_says_rewards_and_how_the_episode_ended() -> None:
 def test_the_overlay_is_drawn_on_request_and_change(
     value: str | None, drawn: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delenv(overlay.OVERLAY_VARIABLE, raising=False)
+    monkeypatch.delenv(OVERLAY_VARIABLE, raising=False)
     if value is not None:
-        monkeypatch.setenv(overlay.OVERLAY_VARIABLE, value)
+        monkeypatch.setenv(OVERLAY_VARIABLE, value)
     session = BotSession(
         ("127.0.0.1", 1), brain(Always()), AgentReport("me", Faults(logging.getLogger("tests")))
     )

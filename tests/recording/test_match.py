@@ -18,7 +18,7 @@ from rlbot import flat
 
 from rlgym_bridge.cli import main
 from rlgym_bridge.cli.inspect import summary
-from rlgym_bridge.components.batching import observe
+from rlgym_bridge.components.batch_form import observe
 from rlgym_bridge.game import PLAYING_PHASES
 from rlgym_bridge.packets.decoder import Decoder
 from rlgym_bridge.policy.folder import load_policy, save_policy

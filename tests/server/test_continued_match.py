@@ -6,9 +6,8 @@ import pytest
 from rlbot import flat
 
 from rlgym_bridge.game import Phase
-from rlgym_bridge.server.game.continued_match import kept_cars
 from rlgym_bridge.server.game.roster import seat_players
-from rlgym_bridge.server.game.simulated_match import Match
+from rlgym_bridge.server.game.simulated_match import Match, kept_cars
 from tests.support.serving import serve, start, wait_for
 from tests.support.short_waits import shorten_farewell
 from tests.support.stepped_match import (

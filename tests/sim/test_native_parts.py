@@ -13,7 +13,7 @@ import pytest
 
 from rlgym_bridge.components.actions import LookupTableAction, RepeatAction
 from rlgym_bridge.components.advanced_obs import AdvancedObs
-from rlgym_bridge.components.batching import observe
+from rlgym_bridge.components.batch_form import observe
 from rlgym_bridge.components.beginnings import BEGINNINGS, mix_beginnings
 from rlgym_bridge.components.conditions import (
     AllCondition,

@@ -7,7 +7,7 @@ import pytest
 from rlgym_bridge.game import Phase
 from rlgym_bridge.server import bot_account
 from rlgym_bridge.server.game import referee
-from rlgym_bridge.server.net import farewells, pace
+from rlgym_bridge.server.net import clients, pace
 from tests.packet_checker import phases
 
 COUNTDOWN_TICKS: Final = 60
@@ -21,7 +21,7 @@ def shorten_countdown(patch: pytest.MonkeyPatch) -> None:
 
 def shorten_farewell(patch: pytest.MonkeyPatch) -> None:
     """Let clients that do not close their connection after a goodbye hold nobody up."""
-    patch.setattr(farewells, "_FAREWELL_SECONDS", 0.2)
+    patch.setattr(clients, "_FAREWELL_SECONDS", 0.2)
 
 
 def shorten_answer_wait(patch: pytest.MonkeyPatch, seconds: float = 0.3) -> None:

@@ -14,7 +14,7 @@ from rlgym_bridge.server import Impairments
 from rlgym_bridge.training.contests.entrant import read_entrants
 from rlgym_bridge.training.contests.kept_matches import FILE
 from rlgym_bridge.training.contests.served_match import ServedBot, ServedMatch, play_served
-from rlgym_bridge.user_input.toml_text import toml_line
+from rlgym_bridge.user_input.text_files import toml_line
 from tests.support.policy_folders import network_folder
 from tests.support.processes import child
 

@@ -84,7 +84,7 @@ def test_a_run_writes_what_the_single_machine_writes(tmp_path: Path) -> None:
     assert summary.steps == other.steps == 4 * STEPS
     for folder in ("run", "other"):
         names = {path.name for path in (tmp_path / folder / "checkpoints" / str(4 * STEPS)).iterdir()}
-        assert names == {"policy.json", "weights.safetensors", STATE_FILE, "own_modules"}
+        assert names == {"policy.json", "fingerprint.json", "weights.safetensors", STATE_FILE, "own_modules"}
         for name in COLUMNS:
             values = column(tmp_path / folder, name)
             assert len(values) == 4

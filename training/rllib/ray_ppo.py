@@ -35,7 +35,7 @@ from rlgym_bridge.training.runs.run import Iteration, ReadAgain, Summary, run
 from rlgym_bridge.training.selfplay.rivals import newest_rivals
 from rlgym_bridge.training.selfplay.snapshots import tensors_of
 from rlgym_bridge.training.settings import SettingsError, TrainingSettings
-from rlgym_bridge.user_input.toml_text import toml_value
+from rlgym_bridge.user_input.text_files import toml_value
 
 _PATIENCE: Final = 60.0  # s without any env runner
 _PAUSE: Final = 1.0  # s

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from rlgym_bridge.game import CONTROL_NAMES, HITBOX_NAMES
 from rlgym_bridge.state import CAR_FIELDS
-from rlgym_bridge.user_input.nearest_key import nearest_key
+from rlgym_bridge.user_input.arguments import nearest_key
 
 _ROTATIONS: Final = {"euler": 3, "quaternion": 4, "matrix": 9}
 BALL_KEYS: Final = ("position", "velocity", "angular_velocity", "forward_speed", *_ROTATIONS, "half_turn")

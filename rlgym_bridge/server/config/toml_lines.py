@@ -7,8 +7,7 @@ from typing import Final
 
 from rlgym_bridge.server.client_log import client_log
 from rlgym_bridge.server.server_errors import ConfigError
-from rlgym_bridge.user_input.arguments import shorten_text
-from rlgym_bridge.user_input.nearest_key import nearest_key
+from rlgym_bridge.user_input.arguments import nearest_key, shorten_text
 from rlgym_bridge.user_input.text_files import explain_unreadable, read_text
 
 _log = client_log(__name__)

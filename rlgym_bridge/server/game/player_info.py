@@ -1,21 +1,26 @@
 """Build the part of a packet about one car. Sources are named as in `packer.py`."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from rlbot import flat
 
-from rlgym_bridge.dialect import Dialect
-from rlgym_bridge.game import FLIP_TORQUE_SECONDS, HITBOXES, TICK_SECONDS, TICKS_PER_SECOND
+from rlgym_bridge.dialect import POINTS, Dialect
+from rlgym_bridge.game import (
+    DODGE_DEADLINE_SECONDS,
+    FLIP_TORQUE_SECONDS,
+    HITBOXES,
+    TICK_SECONDS,
+    TICKS_PER_SECOND,
+)
 from rlgym_bridge.server.game.body_numbers import CAR
-from rlgym_bridge.server.game.dodge import dodge_timeout_of
 from rlgym_bridge.server.game.roster import AgentSeat
 from rlgym_bridge.sim.euler_angles import angles_of
 
 _TORQUE, _WHEELS = CAR["flip_torque"], CAR["wheels_with_contact"]
 _BOOST, _RESPAWN, _FLIP_TIME = CAR["boost_amount"], CAR["demo_respawn_timer"], CAR["flip_time"]
 _IS_DEMOED, _IS_SUPERSONIC, _IS_ON_GROUND = CAR["is_demoed"], CAR["is_supersonic"], CAR["on_ground"]
-_IS_JUMPING = CAR["is_jumping"]
+_IS_JUMPING, _JUMP_TIME, _SINCE_JUMP = CAR["is_jumping"], CAR["jump_time"], CAR["air_time_since_jump"]
 _HAS_JUMPED, _HAS_FLIPPED, _HAS_DOUBLE_JUMPED = (
     CAR["has_jumped"], CAR["has_flipped"], CAR["has_double_jumped"]
 )  # fmt: skip
@@ -191,3 +196,56 @@ def _air_state_of_four(car: Sequence[float], double_jumping: bool) -> flat.AirSt
     """Do the same, where a car is on the ground with all its wheels only; RocketSim asks for three."""
     named = _air_state(car, double_jumping)
     return _IN_AIR if named == _ON_GROUND and not all(car[_WHEELS : _WHEELS + 4]) else named
+
+
+DodgeTimeout = Callable[[Sequence[float]], float]
+
+
+_POINTS = ("dodge_timeout", "dodge_timeout_jumping", "dodge_timeout_used", "dodge_timeout_expired")
+
+
+def dodge_timeout_of(dialect: Dialect) -> DodgeTimeout:
+    """Return the formula of a dialect, for one car: to be called with its numbers in every packet.
+
+    Args:
+        dialect: With a value for every point.
+    """
+    if all(dialect[name] == POINTS[name].values[0] for name in _POINTS):
+        return _dodge_timeout
+    return _DodgeTimeout(dialect)
+
+
+def _dodge_timeout(car: Sequence[float]) -> float:
+    """Return the seconds in which a dodge is still possible, -1 where it is not or not timed."""
+    if (
+        car[_IS_ON_GROUND] or car[_IS_JUMPING] or not car[_HAS_JUMPED]
+        or car[_HAS_DOUBLE_JUMPED] or car[_HAS_FLIPPED]
+    ):  # fmt: skip
+        return -1.0
+    left = DODGE_DEADLINE_SECONDS - car[_SINCE_JUMP]
+    return left if left > 0.0 else -1.0
+
+
+class _DodgeTimeout:
+    """All other readings; with the standard values it is `_dodge_timeout`."""
+
+    __slots__ = ("_adds_hold", "_counts_on", "_expired", "_full", "_hold")
+
+    def __init__(self, dialect: Dialect) -> None:
+        self._adds_hold = dialect["dodge_timeout"] == "plus_hold"
+        self._full = dialect["dodge_timeout_jumping"] == "full"
+        self._counts_on = dialect["dodge_timeout_used"] == "counting"
+        self._expired = 0.0 if dialect["dodge_timeout_expired"] == "zero" else -1.0
+        self._hold = 0.0  # seconds for which the latest jump has pushed
+
+    def __call__(self, car: Sequence[float]) -> float:
+        if car[_IS_JUMPING]:
+            if self._adds_hold:  # RocketSim's `jump_time` goes on after the jump: only now it is the hold
+                self._hold = car[_JUMP_TIME]
+            return DODGE_DEADLINE_SECONDS + self._hold if self._full else -1.0
+        if car[_IS_ON_GROUND] or not car[_HAS_JUMPED]:
+            return -1.0
+        if not self._counts_on and (car[_HAS_DOUBLE_JUMPED] or car[_HAS_FLIPPED]):
+            return -1.0
+        left = DODGE_DEADLINE_SECONDS + self._hold - car[_SINCE_JUMP]
+        return left if left > 0.0 else self._expired

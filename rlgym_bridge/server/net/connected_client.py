@@ -9,8 +9,8 @@ from rlbot import flat
 from rlgym_bridge.server.bot_account import ScriptAccount
 from rlgym_bridge.server.client_log import client_log
 from rlgym_bridge.server.game.roster import SCRIPT_TEAM, AgentSeat
+from rlgym_bridge.server.net.client_limits import TimeBudget
 from rlgym_bridge.server.net.socket_events import SocketEvents
-from rlgym_bridge.server.net.time_budget import TimeBudget
 from rlgym_bridge.server.net.wire import ClientLink
 from rlgym_bridge.user_input.arguments import show_value
 

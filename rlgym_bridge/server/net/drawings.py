@@ -12,7 +12,7 @@ from rlbot import flat
 from rlgym_bridge.recording.mcap.channels import DRAWN
 from rlgym_bridge.server.framing import framed
 from rlgym_bridge.server.game.roster import SCRIPT_TEAM
-from rlgym_bridge.server.net.allowance import CLIENTS_TOGETHER, Allowance
+from rlgym_bridge.server.net.client_limits import CLIENTS_TOGETHER, Allowance
 from rlgym_bridge.server.net.connected_client import Client, Handler
 from rlgym_bridge.user_input.message_limits import group_of
 

@@ -14,22 +14,21 @@ from rlgym_bridge.game import PLAYING_PHASES, Phase
 from rlgym_bridge.server.bot_account import BotAccount
 from rlgym_bridge.server.config.bot_files import check_texts
 from rlgym_bridge.server.framing import framed
-from rlgym_bridge.server.game.continued_match import kept_cars
 from rlgym_bridge.server.game.match_mutators import name_of
 from rlgym_bridge.server.game.roster import seat_players, warn_of_shared_ids
 from rlgym_bridge.server.game.rules import check_rules, course_of, physics_of, warn_of_rules
-from rlgym_bridge.server.game.simulated_match import Match
-from rlgym_bridge.server.net.bot_outcome import bot_result
+from rlgym_bridge.server.game.simulated_match import Match, kept_cars
 from rlgym_bridge.server.net.connected_client import Client
 from rlgym_bridge.server.net.host_settings import HostSettings
 from rlgym_bridge.server.net.impairments import Lines, SlowInputs
+from rlgym_bridge.server.net.launch import BotProcess
 from rlgym_bridge.server.net.loadouts import Loadouts
 from rlgym_bridge.server.net.lobby import Lobby
 from rlgym_bridge.server.net.match_processes import MatchProcesses
 from rlgym_bridge.server.net.match_recorder import MatchRecorder
 from rlgym_bridge.server.net.pace import AHEAD_SECONDS, Lockstep, RealTime, fine_timer, short_collections
 from rlgym_bridge.server.repeatability import REAL_TIME, Deviation, Repeatability
-from rlgym_bridge.server.result import MatchResult, MatchStatus
+from rlgym_bridge.server.result import BotResult, MatchResult, MatchStatus
 from rlgym_bridge.server.server_errors import MatchCalledOff
 from rlgym_bridge.sim.simulator import DeadMatches, simulator_for
 
@@ -283,3 +282,42 @@ class HostedMatch:
             unrepeatable=unrepeatable,
             bots=tuple(bots),
         )
+
+
+def bot_result(account: BotAccount, match: Match, process: BotProcess | None, crashed: bool) -> BotResult:
+    """Return the result of a car.
+
+    Args:
+        account: Of its bot's answers.
+        match: The match.
+        process: The bot's process, whose end was noted; None where it was started by hand.
+        crashed: Whether it left before the match ended.
+    """
+    seat, scores = account.seat, match.scores
+    p50, p99 = account.reply_ms(50.0, 99.0)
+    return BotResult(
+        name=seat.name,
+        team=seat.team,
+        index=seat.index,
+        agent_id=seat.agent_id,
+        connected=not crashed,
+        crashed=crashed,
+        exit_code=process.early_exit_code if process else None,
+        log_path=str(process.log_path) if process else None,
+        log_tail=process.log_tail if process and crashed else "",
+        exceptions=process.exceptions if process else 0,
+        touches=scores.touches[seat.index],
+        goals=scores.goals[seat.index],
+        demolitions=scores.demolitions[seat.index],
+        bumps=scores.bumps[seat.index],
+        boost_used=match.simulation.boost_used[seat.index],
+        replies=account.replies,
+        late=account.late,
+        unanswered=max(0, account.late_in_play - account.extra),
+        reply_p50_ms=p50,
+        reply_p99_ms=p99,
+        invalid_inputs=account.invalid,
+        dropped_messages=account.dropped,
+        was_told_to_end=process.was_told_to_end if process else False,
+        foreign_ids=tuple(process.foreign_ids) if process else (),
+    )

@@ -10,7 +10,7 @@ from rlgym_bridge.game import HITBOX_OF_BODY, HITBOXES
 from rlgym_bridge.server.client_log import client_log
 from rlgym_bridge.server.game.roster import Roster
 from rlgym_bridge.server.net.admission import Admission
-from rlgym_bridge.server.net.allowance import Allowance
+from rlgym_bridge.server.net.client_limits import Allowance
 from rlgym_bridge.server.net.connected_client import Client, Handler, after_settings
 
 _log = client_log(__name__)

@@ -9,7 +9,7 @@ from rlbot import flat
 from rlgym_bridge.server.client_log import client_log
 from rlgym_bridge.server.framing import MAX_PAYLOAD, framed
 from rlgym_bridge.server.game.roster import SCRIPT_TEAM
-from rlgym_bridge.server.net.allowance import CLIENTS_TOGETHER, Allowance
+from rlgym_bridge.server.net.client_limits import CLIENTS_TOGETHER, Allowance
 from rlgym_bridge.server.net.connected_client import Client, Handler, after_settings
 from rlgym_bridge.user_input.arguments import shorten_text
 
