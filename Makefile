@@ -98,12 +98,12 @@ fuzz: $(TESTS) $(SIMULATOR)
 FIRST ?= 1
 LAST ?= 120
 planted: $(TESTS) $(SIMULATOR)
-	$(BIN)/python -m tests.support.planted $(FIRST) $(LAST)
-	$(BIN)/python -m tests.support.false_alarms $(FIRST) $(LAST)
+	$(BIN)/python -m tools.planted $(FIRST) $(LAST)
+	$(BIN)/python -m tools.false_alarms $(FIRST) $(LAST)
 
 # what the release workflow does, but publish: builds, checks, installs from the wheel, plays
 release-check: $(TESTS)
-	$(BIN)/python -m tests.support.release_check
+	$(BIN)/python -m tools.release_check
 
 bench: $(TESTS) $(SIMULATOR)
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.benchmarks.bench

@@ -1,10 +1,10 @@
-"""Hold what CONTRIBUTING.md asks of the code; `python -m tests.support.house` lists what falls short."""
+"""Hold what CONTRIBUTING.md asks of the code; `python -m tools.house` lists what falls short."""
 
 import re
 from pathlib import Path
 from typing import Final
 
-from tests.support import house
+from tools import house
 
 CHECKOUT: Final = Path(__file__).parents[1]
 SOURCES: Final = house.read_sources(CHECKOUT)

@@ -75,7 +75,7 @@ def test_the_manifest_has_the_keys_that_other_programs_read(tmp_path):
     }
 
 
-def test_the_manifest_is_short_and_older_ones_are_read_too(tmp_path):
+def test_the_fingerprint_lies_beside_the_manifest_or_in_it(tmp_path):
     saved = save(tmp_path)
     assert (tmp_path / "policy.json").stat().st_size < 8_000 < (tmp_path / "fingerprint.json").stat().st_size
     older = json.loads((tmp_path / "fingerprint.json").read_text())

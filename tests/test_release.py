@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.clean_folder import ROOT, CleanFolder, copy_sources
-from tests.support.release_check import check_version, release_check
+from tools.release_check import check_version, release_check
 
 
 def test_the_version_stands_in_one_place_and_in_the_changelog() -> None:

@@ -400,7 +400,9 @@ class CarCounters(CarTimers):
         if self._pose is not None and ticks == 1:
             wheels = floor_contact(self._pose, hitbox)
             # The packet's air state takes precedence, except while a jump pushes: it says nothing then.
-            if wheels is not None and (air_state == JUMPING or (sum(wheels) >= 3) == grounded):
+            if wheels is not None and (
+                air_state == JUMPING or (sum(wheels) >= self._detector.wheels_on_ground) == grounded
+            ):
                 self._wheels = wheels
                 return
         lifting = air_state == JUMPING and self._jump_ticks <= _WHEELS_TOUCH_TICKS

@@ -26,6 +26,7 @@ from rlgym_bridge.game import (
     GRAVITY,
     HITBOXES,
     PLAYING_PHASES,
+    TICK_SECONDS,
     Phase,
 )
 from rlgym_bridge.packets.cars import CarCounters, matrix
@@ -38,6 +39,7 @@ ESTIMATES = ("wheels_with_contact", "is_autoflipping", "bump_victim")
 """Those of `state.KNOWN_FIELDS` that counting can only estimate, or cannot tell at all."""
 
 _LOG = logging.getLogger(__name__)
+_UNTOUCHED = 1.0  # uu from the centre spot
 _HALF = 1 << 31  # packets count frames in 32 bits, the state in 31 and a sign
 _MOST_HITBOXES = 64  # lengths remembered; NaN never equals itself and would add up
 _HITBOX_TOLERANCE = 0.5  # uu in any dimension; the two nearest boxes differ by 0.91 in length
@@ -101,6 +103,7 @@ class Decoder:
         self._hitboxes: dict[float, int] = {}
         self._frame: int | None = None
         self._phase = -1
+        self._clock = self._shown_clock = -1.0  # of `_count_clock`
         self._ball: tuple[float, ...] = _BALL_AT_REST
         self._consumption = _boost_consumption(config)
         self._target = memoryview(b"")
@@ -148,11 +151,17 @@ class Decoder:
         assert state is not None  # made by _assign_cars
         if balls:
             self._ball = _ball_values(balls[0].physics)
+        # Some servers show no ball from a goal on, not even in the goal.
+        scored = abs(self._ball[1]) > GOAL_THRESHOLD_Y or (not balls and phase == Phase.GOAL_SCORED)
+        if self.detector.waits_for_touch and phase == self._phase + 1 == Phase.ACTIVE:
+            phase -= max(map(abs, self._ball[:2])) < _UNTOUCHED
+        if self.detector.whole_seconds:
+            clock = self._count_clock(clock, ticks, phase == Phase.ACTIVE and not overtime)
         scores = list(map(_SCORE, teams)) or [0, 0]
         target = self._target
         _PACK(
             target, 0, frame if frame < _HALF else frame - 2 * _HALF, phase, clock, overtime,
-            scores[0], scores[-1], abs(self._ball[1]) > GOAL_THRESHOLD_Y,
+            scores[0], scores[-1], scored,
             -gravity / GRAVITY, self._consumption, DODGE_DEADZONE, len(balls) > 0,
             *self._ball, *self._pads.update(pads, ticks),
         )  # fmt: skip
@@ -177,6 +186,14 @@ class Decoder:
         if self._simulates:
             self._refine(state, phase, ticks, at_rest, touched)
         return state
+
+    def _count_clock(self, shown: float, ticks: int, runs: bool) -> float:
+        """Return the seconds that are left, from whole ones rounded up: exact once they have changed."""
+        if shown != self._shown_clock:
+            self._clock, self._shown_clock = shown, shown
+        elif runs:
+            self._clock = max(self._clock - ticks * TICK_SECONDS, shown - 1.0)
+        return self._clock
 
     def _refine(self, state: MatchState, phase: int, ticks: int, at_rest: bool, touched: list[int]) -> None:
         """Fill in what the simulation knows."""

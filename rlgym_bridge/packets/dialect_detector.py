@@ -11,8 +11,11 @@ _FIELDS = {
     "dodge_timeout": ("air_time_since_jump", "has_flip", "can_flip"),
     "demolished_place": ("position", "rotation", "linear_velocity", "angular_velocity"),
 }
-"""The points of the dialect that matter to the decoder, and the fields of `MatchState` they change. Packets
-are decoded in the same way whatever the values of the other points."""
+"""The points of the dialect that packets show by themselves, and the fields of `MatchState` they change.
+
+`on_ground`, `kickoff_ends` and `clock` count only where a file says them. In play the others change nothing:
+packets are decoded in the same way whatever their values.
+"""
 
 _VALUES = {
     "elapsed": ("pad_timer", "elapsed", "remaining"),
@@ -32,6 +35,9 @@ class DialectDetector:
         elapsed: Pad timers count up from the pickup; None while unknown.
         adds_hold: `dodge_timeout` includes the time that the jump was held; None while unknown.
         at_origin: A demolished car is shown at the origin; None while unknown.
+        wheels_on_ground: Wheels that touch where a packet says `OnGround`, at least.
+        waits_for_touch: Phase Kickoff may end before the first touch, which ends it in the state.
+        whole_seconds: The clock in packets is rounded up.
         undecided: Names of the attributes that packets may still decide, or contradict.
     """
 
@@ -40,6 +46,9 @@ class DialectDetector:
         self.elapsed = _is(given.get("pad_timer"), "elapsed")
         self.adds_hold = _is(given.get("dodge_timeout"), "plus_hold")
         self.at_origin = _is(given.get("demolished_place"), "origin")
+        self.wheels_on_ground = 4 if given.get("on_ground") == "four_wheels" else 3
+        self.waits_for_touch = given.get("kickoff_ends") == "after_two_seconds"
+        self.whole_seconds = given.get("clock") == "whole"
         self.undecided = set(_VALUES)
         self._given = {name for name, (point, _, _) in _VALUES.items() if point in given}
 

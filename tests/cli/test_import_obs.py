@@ -11,10 +11,10 @@ from torch import nn
 from rlgym_bridge import AdvancedObs
 from rlgym_bridge.cli import main
 from rlgym_bridge.policy.folder import load_policy
-from tests.support.bring_a_bot import bring_a_bot
 from tests.support.foreign_checkpoints import libtorch_archive, save_ppo
 from tests.support.policy_folders import make_module
 from tests.support.states import random_state
+from tools.bring_a_bot import bring_a_bot
 
 V1 = ["--obs", "rlgym_bridge:AdvancedObs", "--action-delay", "7", "--out", "bot", "-q"]
 PADDED = ["--obs-args", '{"zero_padding": 3, "has_jump": true}', "--team-size", "1", "2", "3"]

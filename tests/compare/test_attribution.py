@@ -7,11 +7,11 @@ import pytest
 
 from rlgym_bridge.compare.comparison import compare_recordings
 from rlgym_bridge.compare.comparison_result import Comparison
-from tests.support.false_alarms import alarms
 from tests.support.fault_matches import KINDS, Planted, clean, plant
 from tests.support.fault_scenes import Form
-from tests.support.planted import outcomes
 from tests.support.simulators import needs_native
+from tools.false_alarms import alarms
+from tools.planted import outcomes
 
 pytestmark = needs_native
 

@@ -13,8 +13,8 @@ from rlgym_bridge.state import MatchState
 from tests.support import fault_matches
 from tests.support.fault_matches import KINDS, KINDS_ASIDE, Planted, clean, plant
 from tests.support.fault_scenes import SCENES, Form
-from tests.support.planted import interval, table
 from tests.support.simulators import needs_native
+from tools.planted import interval, table
 
 pytestmark = needs_native
 

@@ -8,9 +8,9 @@ import pytest
 from rlgym_bridge.recording.open import open_recording
 from rlgym_bridge.sim.simulator import ROCKETSIM2, ROCKETSIM3, SIMULATORS
 from tests.support.captures import Capture, measure_capture, summarise
-from tests.support.flight_years import date_of, measure_flights
-from tests.support.physics_plots import draw_errors, draw_exactness, draw_years
 from tests.support.real_data import real
+from tools.flight_years import date_of, measure_flights
+from tools.physics_plots import draw_errors, draw_exactness, draw_years
 
 
 def median(name: str, tmp_path: Path, simulator: str, situation: str, horizon: int, every: int = 12) -> float:

@@ -9,7 +9,7 @@ from tests.support.documentation import PAGES, ROOT, prose
 
 TO_COME = {"bot/dialect.toml"}
 """Files that users make."""
-ROOMS = ("rlgym_bridge", "training", "tests", "bot", "docs")
+ROOMS = ("rlgym_bridge", "training", "tests", "tools", "bot", "docs")
 pages = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 
 
@@ -48,7 +48,7 @@ def test_paths_modules_and_tests_in_prose_exist(page: Path) -> None:
     for word in re.findall(r"`([\w./-]+)`", page.read_text(encoding="utf-8")):
         if word.startswith(tuple(f"{room}/" for room in ROOMS)) and "NUMBER" not in word:
             assert word in TO_COME or (ROOT / word).exists(), word
-        elif re.fullmatch(r"(rlgym_bridge|training|tests)(\.\w+)+", word) and not word.endswith(".py"):
+        elif re.fullmatch(r"(rlgym_bridge|training|tests|tools)(\.\w+)+", word) and not word.endswith(".py"):
             assert is_module(word) or is_name(word), word
 
 

@@ -3,8 +3,8 @@
 import pytest
 
 from tests.support.rlgym_members import CHECKS, members
-from tests.support.rlgym_table import FILE, rows, text
 from tests.support.rlgym_worlds import WORLDS, world_of
+from tools.rlgym_table import FILE, rows, text
 
 
 @pytest.mark.parametrize("world", WORLDS)
@@ -22,5 +22,5 @@ def test_every_public_member_of_rlgym_has_a_check(member: str) -> None:
 def test_the_table_in_the_docs_is_the_one_that_the_checks_give() -> None:
     described = FILE.read_text(encoding="utf-8")
     for row in rows(None):
-        assert row.partition(" | ")[0] in described, f"{row} is missing: python -m tests.support.rlgym_table"
+        assert row.partition(" | ")[0] in described, f"{row} is missing: python -m tools.rlgym_table"
     assert text(None).splitlines()[0] == described.splitlines()[0]

@@ -41,10 +41,10 @@ from rlgym_bridge.recording.mcap.mcap_writer import RecordingError
 from rlgym_bridge.recording.mutator import RecordedStateMutator
 from rlgym_bridge.recording.open import open_recording
 from rlgym_bridge.state import MatchState
-from tests.support.determinism import first_difference
 from tests.support.policy_folders import OBS_1V1, make_module, random_weights
 from tests.support.processes import child
 from tests.support.recorded_matches import CHASER_AND_POLICY, POLICY, chaser_and_policy, record
+from tools.determinism import first_difference
 
 
 @pytest.fixture(scope="module")

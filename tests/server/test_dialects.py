@@ -3,13 +3,16 @@
 import random
 from functools import cache
 
+import numpy as np
 import pytest
 from rlbot import flat
 
 from rlgym_bridge.dialect import POINTS, Dialect
-from rlgym_bridge.game import PLAYING_PHASES, Phase
+from rlgym_bridge.game import PLAYING_PHASES, TICK_SECONDS, Phase
+from rlgym_bridge.packets.decoder import Decoder
 from rlgym_bridge.server import MatchServer
 from rlgym_bridge.server.game.match_physics import DEMOLITIONS_ON_CONTACT, Physics
+from rlgym_bridge.server.game.packer import field_info
 from rlgym_bridge.server.game.referee import Course, Referee
 from rlgym_bridge.server.game.simulated_match import Match
 from rlgym_bridge.sim.euler_angles import rotation_of
@@ -150,6 +153,25 @@ def test_a_point_changes_its_own_field_and_nothing_else(
             changed += 1
             assert without(ours, name) == without(standard, name)
     assert changed > 0
+
+
+@pytest.mark.parametrize(("name", "value"), CHOICES)
+def test_a_told_dialect_changes_nothing_that_is_decoded(name: str, value: str, played_in: str) -> None:
+    usual, whole = Decoder(field_info(), shadow=False), name in SEEN_LATE
+    ours = Decoder(field_info(), shadow=False, dialect=Dialect({name: value}))
+    standard = [flat.GamePacket.unpack(packet) for packet in standard_play(played_in)]
+    seen = set()
+    for packet, other in zip(play(Dialect({name: value}), whole), standard, strict=whole):
+        state, expected = ours.update(packet), usual.update(other)
+        phase = int(expected.phase[0])
+        if phase in (*PLAYING_PHASES, Phase.GOAL_SCORED):
+            seen.add(phase)
+            assert int(state.phase[0]) == phase
+            assert state.clock[0] == pytest.approx(expected.clock[0], abs=2.5 * TICK_SECONDS)
+            assert state.goal_scored[0] >= expected.goal_scored[0]
+            np.testing.assert_allclose(state.pad_timer, expected.pad_timer, atol=1e-4)
+            np.testing.assert_allclose(state.car_position, expected.car_position, atol=1e-3)
+    assert len(seen) == (3 if whole else 2)
 
 
 def test_a_dialect_of_standard_values_changes_nothing(played_in: str) -> None:

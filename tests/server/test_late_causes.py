@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from rlgym_bridge.game import TICK_SECONDS
-from tests.support.late_causes import MACHINE, OURS, samples_of, watched_ticks
 from tests.support.processes import child, run_to_end
-from tests.support.real_time import RealTimeRow, measure_round, table_lines
 from tests.support.thread_watch import ThreadSample
+from tools.late_causes import MACHINE, OURS, samples_of, watched_ticks
+from tools.real_time import RealTimeRow, measure_round, table_lines
 
 needs_linux = pytest.mark.skipif(sys.platform != "linux", reason="the tools need Linux")
 AT, OWN, PREEMPTED, BLOCKED, COLLECTING, IMPORTS, LOGGED = 0, 1, 3, 4, 5, 7, 8

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rlgym_bridge.training.evaluate import Evaluation, evaluate
-from tests.support.two_worlds import over_the_server, rates, ratios
+from tools.two_worlds import over_the_server, rates, ratios
 
 
 def matches(counts: list[tuple[int, int, int, int]], minutes: float = 1.0) -> Evaluation:

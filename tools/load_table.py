@@ -1,4 +1,4 @@
-"""Measure how late and how large a match server gets under load: `python -m tests.support.load_table`.
+"""Measure how late and how large a match server gets under load: `python -m tools.load_table`.
 
 Chaser plays itself in real time on a server in a process of its own, an observer counts packets, and other
 processes load the server. Every case ends by itself.
@@ -24,8 +24,8 @@ from rlgym_bridge.game import Phase
 from tests.support.loaded_server import LATE_MS, LoadedServer, chaser_match, lateness_ms, loaded_server
 from tests.support.loads import LOADS
 from tests.support.memory_use import MemoryUse
-from tests.support.memory_watch import MemoryWatch, watch_match, watch_training
 from tests.support.processes import child, guard
+from tools.memory_watch import MemoryWatch, watch_match, watch_training
 
 _BOTS: Final = "8 bots"
 _IN_A_ROW: Final = "ten matches"

@@ -1,4 +1,4 @@
-"""Measure how late a match in real time is, against a bare timer: `python -m tests.support.real_time`.
+"""Measure how late a match in real time is, against a bare timer: `python -m tools.real_time`.
 
 A bot plays itself on a server in a process of its own. In the same seconds a bare timer sleeps as the
 server's clock does and does nothing else; in the seconds after it, bare processes echo packets. For each late
@@ -19,9 +19,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from tests.support.late_causes import MACHINE, OURS, samples_of, watched_ticks
 from tests.support.loaded_server import LATE_MS
 from tests.support.processes import child, guard, run_to_end
+from tools.late_causes import MACHINE, OURS, samples_of, watched_ticks
 
 _FIRST_SECONDS: Final = 1.0  # of a match, which are left out: its bots have just begun
 _SPARE_SECONDS: Final = 180.0  # of a run, beside what is measured: its processes start and end

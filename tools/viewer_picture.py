@@ -1,10 +1,10 @@
-"""Makes docs/pictures/view.png: `python -m tests.support.viewer_picture RECORDING.mcap SECONDS OUT.png`.
+"""Makes docs/pictures/view.png: `python -m tools.viewer_picture RECORDING.mcap SECONDS OUT.png`.
 
 The picture in the documentation is of a match between the bots that come along, 13.1 s after its start:
 
     rlgym-bridge match --blue chaser --orange bot/policy --pace lockstep --seconds 20 --max-overtime 0 \
         --record match.mcap
-    python -m tests.support.viewer_picture match.mcap 13.1 docs/pictures/view.png
+    python -m tools.viewer_picture match.mcap 13.1 docs/pictures/view.png
 """
 
 import argparse

@@ -1,6 +1,6 @@
 """Play equal matches in lockstep again and again, and compare their packets and recordings.
 
-`python -m tests.support.determinism [CASE...] [--repeats N] [--seconds S] [--busy]` prints a row for each
+`python -m tools.determinism [CASE...] [--repeats N] [--seconds S] [--busy]` prints a row for each
 case. A match that differs has to name a reason in its result. With `--busy` every match but the first of a
 case runs beside busy processes, twice as many as there are cores.
 """
@@ -29,7 +29,7 @@ from rlgym_bridge.recording.mcap.mcap_reader import Contents, read_contents
 from rlgym_bridge.server import Impairments, MatchServer
 from tests.support.processes import child, run_to_end
 
-POLICY: Final = str(Path(__file__).parents[2] / "bot" / "policy")
+POLICY: Final = str(Path(__file__).parents[1] / "bot" / "policy")
 _SEED: Final = 3
 _PERFECT: Final = Impairments()
 _MATCH_SECONDS: Final = 900.0  # a match that takes longer is stopped

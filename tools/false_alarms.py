@@ -1,11 +1,11 @@
-"""Count what `compare` claims of clean matches and tables: `python -m tests.support.false_alarms 1 20`."""
+"""Count what `compare` claims of clean matches and tables: `python -m tools.false_alarms 1 20`."""
 
 import sys
 from collections.abc import Iterator, Sequence
 
 from rlgym_bridge.compare.comparison import compare_recordings
 from tests.support.fault_matches import clean
-from tests.support.planted import interval
+from tools.planted import interval
 
 
 def alarms(first: int, last: int) -> Iterator[tuple[str, list[str]]]:

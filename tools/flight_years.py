@@ -1,6 +1,6 @@
 """Measure how far RocketSim is off a ball in the air after a second, by the time of the recording.
 
-    python -m tests.support.flight_years match.replay ... --table 2026 MAP.toml capture.csv ... --json FILE
+    python -m tools.flight_years match.replay ... --table 2026 MAP.toml capture.csv ... --json FILE
 
 Replays say when they were recorded; of tables this has to be given. Recordings do not belong to this project.
 For each replay and each set of tables the median and 90th percentile of the position error are written in uu,

@@ -1,4 +1,4 @@
-"""`python -m tests.support.rlgym_table`: check all of `rlgym.api`, and write docs/measured/rlgym.md."""
+"""`python -m tools.rlgym_table`: check all of `rlgym.api`, and write docs/measured/rlgym.md."""
 
 import datetime
 import platform
@@ -11,7 +11,7 @@ from pathlib import Path
 from tests.support.rlgym_members import CHECKS, members
 from tests.support.rlgym_worlds import WORLDS, world_of
 
-FILE = Path(__file__).parents[2] / "docs" / "measured" / "rlgym.md"
+FILE = Path(__file__).parents[1] / "docs" / "measured" / "rlgym.md"
 Results = Mapping[tuple[str, str], bool]
 
 
@@ -33,7 +33,7 @@ def text(results: Results | None) -> str:
     lines = [
         "# RLGym's API over the simulator, over a match, and with RLGym's own engine",
         "",
-        f"Made by `python -m tests.support.rlgym_table` on {datetime.date.today().isoformat()} "
+        f"Made by `python -m tools.rlgym_table` on {datetime.date.today().isoformat()} "
         f"with {versions}, Python {platform.python_version()}.",
         "",
         "Every public member of `rlgym.api`, checked in an environment over `SimEngine`, over `LiveEngine` "

@@ -1,4 +1,4 @@
-"""Every fault on the way to every client: `python -m tests.support.fault_matrix [FAULT...] [--json FILE]`.
+"""Every fault on the way to every client: `python -m tools.fault_matrix [FAULT...] [--json FILE]`.
 
 A match in lockstep goes on tick by tick. A fault begins in play; answers from then on are judged.
 """

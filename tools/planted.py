@@ -1,4 +1,4 @@
-"""Plant faults by seeds and print what `compare` says of them: `python -m tests.support.planted 1 20`.
+"""Plant faults by seeds and print what `compare` says of them: `python -m tools.planted 1 20`.
 
 Names of kinds behind the two numbers have each seed plant these in turn; `aside` stands for all kinds of
 `KINDS_ASIDE`.

@@ -1,4 +1,4 @@
-"""Count what CONTRIBUTING.md asks of the code: `python -m tests.support.house [CHECKOUT]`.
+"""Count what CONTRIBUTING.md asks of the code: `python -m tools.house [CHECKOUT]`.
 
 Prints the numbers of a checkout (this one when none is named), and what falls short of them.
 """
@@ -157,7 +157,7 @@ def find_array_functions(sources: Sequence[Source]) -> list[ArrayFunction]:
 
 def main(arguments: Sequence[str]) -> None:
     """Print the numbers of a checkout and what falls short."""
-    checkout = Path(arguments[0]) if arguments else Path(__file__).parents[2]
+    checkout = Path(arguments[0]) if arguments else Path(__file__).parents[1]
     sources = read_sources(checkout)
     functions = find_array_functions(sources)
     shapes = sum(function.states_shape for function in functions)

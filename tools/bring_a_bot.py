@@ -1,4 +1,4 @@
-"""Bring a bot of rlgym-ppo from a clean environment: `python -m tests.support.bring_a_bot`.
+"""Bring a bot of rlgym-ppo from a clean environment: `python -m tools.bring_a_bot`.
 
     wheel -> environment -> a checkpoint as rlgym-ppo writes one -> import -> parity -> match
 

@@ -1,8 +1,8 @@
 """Draw how both simulators follow captures of the game.
 
     python -m tests.support.captures FOLDER --json captures.json
-    python -m tests.support.flight_years match.replay ... --json years.json
-    python -m tests.support.physics_plots captures.json years.json docs/pictures
+    python -m tools.flight_years match.replay ... --json years.json
+    python -m tools.physics_plots captures.json years.json docs/pictures
 
 The first two commands measure captures and other recordings of one's own, see `capture_files` and
 `flight_years`; the last writes physics-exact.svg, physics-error.svg and physics-years.svg from their numbers.
@@ -149,7 +149,7 @@ def main() -> None:
     """Run it from the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("numbers", type=Path, help="what tests.support.captures --json wrote")
-    parser.add_argument("years", type=Path, help="what tests.support.flight_years --json wrote")
+    parser.add_argument("years", type=Path, help="what tools.flight_years --json wrote")
     parser.add_argument("folder", type=Path, help="where the plots are written")
     options = parser.parse_args()
     summaries = json.loads(options.numbers.read_text())

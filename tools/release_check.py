@@ -1,4 +1,4 @@
-"""Do what the release workflow does, but publish: `python -m tests.support.release_check`.
+"""Do what the release workflow does, but publish: `python -m tools.release_check`.
 
     copy of the checkout -> sdist, wheel -> twine's check -> an empty environment with the wheel -> a match
     native/ -> its wheel for Linux, where cargo is there -> the same environment -> RocketSim 3 loads

@@ -1,4 +1,4 @@
-"""Compare a policy on the match server and in training: `python -m tests.support.two_worlds A B MATCHES`.
+"""Compare a policy on the match server and in training: `python -m tools.two_worlds A B MATCHES`.
 
     A against B, half from each side -+-> batch arenas, as in training
                                       +-> match server in lockstep: TCP, a process for each bot

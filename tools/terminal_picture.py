@@ -1,11 +1,11 @@
-"""Draws what a command printed: `python -m tests.support.terminal_picture TYPESCRIPT OUT.svg`.
+"""Draws what a command printed: `python -m tools.terminal_picture TYPESCRIPT OUT.svg`.
 
 The pictures in the documentation are of these commands, run in a terminal of 100 columns (`stty cols 100`):
 
     script -qc "rlgym-bridge match rlbot.cfg --pace lockstep" match.txt
     script -qc "rlgym-bridge train --out runs/mine" train.txt
-    python -m tests.support.terminal_picture match.txt docs/pictures/match.svg
-    python -m tests.support.terminal_picture train.txt docs/pictures/training.svg
+    python -m tools.terminal_picture match.txt docs/pictures/match.svg
+    python -m tools.terminal_picture train.txt docs/pictures/training.svg
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Package the shipped bot from a clean environment and play it: `python -m tests.support.package_and_play`.
+"""Package the shipped bot from a clean environment and play it: `python -m tools.package_and_play`.
 
     wheel -> environment -> package -> the folder's own environment, of its requirements.txt -> match
                                     -> PyInstaller -> a folder as the botpack has it -> match

@@ -1,4 +1,4 @@
-"""Follow docs/start/first-bot.md from a clean environment: `python -m tests.support.first_bot`.
+"""Follow docs/start/first-bot.md from a clean environment: `python -m tools.first_bot`.
 
     wheel -> environment, with the extra `train` -> the commands of the page, as they stand there
 
@@ -21,7 +21,7 @@ PAGE: Final = "docs/start/first-bot.md"
 ENOUGH: Final = 0.8
 """Share of the matches that the bot has to win."""
 
-_OURS: Final = "tests/support/first_bot.py"  # named above the blocks that are followed
+_OURS: Final = "tools/first_bot.py"  # named above the blocks that are followed
 _RESULT: Final = re.compile(r"won (\d+), drawn (\d+), lost (\d+)")
 _LONGEST: Final = 3600.0  # s of one command: others may use the machine, too
 
