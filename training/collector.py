@@ -27,7 +27,7 @@ from rlgym_bridge.components.user_errors import explain_error
 from rlgym_bridge.errors import Failure
 from rlgym_bridge.policy.numpy_network import NetworkPolicy
 from rlgym_bridge.policy.shape import PolicyShape
-from rlgym_bridge.sim.part_times import PartTimes
+from rlgym_bridge.sim.simulator import PartTimes
 from rlgym_bridge.sim.vector_env import without_warnings
 from rlgym_bridge.training.processes import ENDING, count_usable_cores
 from rlgym_bridge.training.selfplay.matches import MixedMatches

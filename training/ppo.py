@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rlgym_bridge.sim.part_times import PartTimes
+from rlgym_bridge.sim.simulator import PartTimes
 from rlgym_bridge.training.collector import Collectors
 from rlgym_bridge.training.gradients import add_up
 from rlgym_bridge.training.learner import ACTIONS, ARENAS, ORDER, Diverged, PPOLearner

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from rlgym_bridge.sim.part_times import PartTimes
-from rlgym_bridge.sim.simulator import ROCKETSIM2
+from rlgym_bridge.sim.simulator import ROCKETSIM2, PartTimes
 from rlgym_bridge.training.processes import count_usable_cores
 from rlgym_bridge.training.runs.iteration_times import IterationTimes, mean_times
 from rlgym_bridge.training.runs.progress import COLUMNS, Progress

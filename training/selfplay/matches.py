@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rlgym_bridge.components.action_masks import find_masks
-from rlgym_bridge.sim.part_times import PartTimes
 from rlgym_bridge.sim.play_statistics import PlayStatistics
+from rlgym_bridge.sim.simulator import PartTimes
 from rlgym_bridge.sim.vector_env import Step, VectorEnv
 from rlgym_bridge.state import layout_of
 from rlgym_bridge.training.environment import Task
