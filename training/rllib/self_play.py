@@ -1,4 +1,4 @@
-"""RLlib's PPO learner with the details of the single-machine one."""
+"""Play and learn with RLlib in the way of the single machine: its env runner, and its PPO learner."""
 
 import logging
 import time
@@ -18,6 +18,10 @@ from rlgym_bridge.training.learner import ADAM_EPS, Diverged
 from rlgym_bridge.training.returns import RunningScale
 from rlgym_bridge.training.selfplay.matches import SelfPlayMatches
 from rlgym_bridge.training.selfplay.rivals import cars_of_sides, rival_sides, snapshot_sides
+
+MAIN: Final = "main"
+SNAPSHOT: Final = "snapshot"
+"""Modules: the policy in training, and the older version that it meets in this iteration."""
 
 _RLLIBS: Final = {
     "policy_loss": ("policy_loss", 1.0),
@@ -133,11 +137,6 @@ class SelfPlayLearner(PPOTorchLearner):
 
     def _note(self, name: str, value: Any) -> None:
         self._noted.setdefault(name, []).append(float(value))
-
-
-MAIN: Final = "main"
-SNAPSHOT: Final = "snapshot"
-"""Modules: the policy in training, and the older version that it meets in this iteration."""
 
 
 _FULL: Final = 2**40  # steps
