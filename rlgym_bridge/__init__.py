@@ -31,12 +31,10 @@ if TYPE_CHECKING:  # what type checkers and editors see
     )
     from rlgym_bridge.components.advanced_obs import AdvancedObs
     from rlgym_bridge.components.ball_ahead import forecast_ball
-    from rlgym_bridge.components.default_obs import DefaultObs
+    from rlgym_bridge.components.default_obs import DefaultObs, add_number
     from rlgym_bridge.components.player_spec import PlayerSpec, Policy
-    from rlgym_bridge.components.relative_obs import RelativeObs
+    from rlgym_bridge.components.relative_obs import RelativeObs, TeamObs
     from rlgym_bridge.components.spec import ComponentSpec
-    from rlgym_bridge.components.table_obs import add_number
-    from rlgym_bridge.components.team_obs import TeamObs
     from rlgym_bridge.engines.live import LiveEngine
     from rlgym_bridge.engines.sim import SimEngine
     from rlgym_bridge.live.play import play
@@ -62,9 +60,9 @@ _HOMES: Final = {
     "RelativeObs": "components.relative_obs",
     "RepeatAction": "components.actions",
     "SimEngine": "engines.sim",
-    "TeamObs": "components.team_obs",
+    "TeamObs": "components.relative_obs",
     "VectorEnv": "sim.vector_env",
-    "add_number": "components.table_obs",
+    "add_number": "components.default_obs",
     "compare_recordings": "compare.comparison",
     "forecast_ball": "components.ball_ahead",
     "load_policy": "policy.folder",

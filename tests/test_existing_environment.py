@@ -256,7 +256,7 @@ def test_an_engine_of_ones_own_is_said_to_be_left_out(
     torch.jit.script(nn.Sequential(nn.Linear(SEEN, 8), nn.ReLU(), nn.Linear(8, 90))).save("script.pt")
     words = {
         "parity": ["--env", "other_env:of_two", "--ticks", "100"],
-        "import": ["script.pt", "--env", "other_env:of_two", "--out", "bot"],
+        "import": ["script.pt", "--activation", "relu", "--env", "other_env:of_two", "--out", "bot"],
         "train": ["mine.toml"],  # mirror does not go with foreign components: it ends before it trains
     }
     bridge([command, *words[command]])
@@ -272,7 +272,10 @@ def test_the_command_that_import_prints_plays_the_bot(
     env: str, here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     torch.jit.script(nn.Sequential(nn.Linear(SEEN, 8), nn.ReLU(), nn.Linear(8, 90))).save("script.pt")
-    assert bridge(["import", "script.pt", "--env", f"other_env:{env}", "--out", "bot"]) == 0
+    assert (
+        bridge(["import", "script.pt", "--activation", "relu", "--env", f"other_env:{env}", "--out", "bot"])
+        == 0
+    )
     printed = capsys.readouterr().out.splitlines()[-1].split()
     assert printed[:2] == ["rlgym-bridge", "match"]
     short = ["--pace", "lockstep", "--seconds", "1", "--max-overtime", "0", "-q", "--json", "match.json"]

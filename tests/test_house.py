@@ -18,8 +18,25 @@ LONG_FUNCTIONS: Final = {
 LEAST_SHARE_OF_SHAPES: Final = 0.95
 
 
+CYCLES: Final = {
+    frozenset(
+        {"policy.numpy_network", "policy.torch_network"}
+    ): "a class of torch is loaded where one is named",
+    frozenset({"sim.rocketsim2", "sim.rocketsim3", "sim.simulator"}): "one of two simulators is loaded",
+    frozenset(
+        {"compare.comparison_result", "compare.gaps", "compare.sentences"}
+    ): "a result makes its sentences",
+}
+"""Modules of `rlgym_bridge` that may import each other, each group with its why."""
+
+
 def test_a_module_name_belongs_to_one_file_of_a_room() -> None:
     assert not house.find_reused_files(SOURCES)
+
+
+def test_modules_import_in_one_direction() -> None:
+    allowed = {frozenset(f"rlgym_bridge.{name}" for name in cycle) for cycle in CYCLES}
+    assert house.find_cycles(SOURCES) <= allowed
 
 
 def test_a_class_name_belongs_to_one_class() -> None:

@@ -9,8 +9,7 @@ from rlgym_bridge.components.actions import LookupTableAction, RepeatAction
 from rlgym_bridge.components.advanced_obs import AdvancedObs
 from rlgym_bridge.components.default_obs import DefaultObs
 from rlgym_bridge.components.mutators import KickoffMutator, blank_state
-from rlgym_bridge.components.relative_obs import RelativeObs
-from rlgym_bridge.components.team_obs import TeamObs
+from rlgym_bridge.components.relative_obs import RelativeObs, TeamObs
 from rlgym_bridge.derived_fields import derive
 from rlgym_bridge.game import CONTROL_NAMES
 from rlgym_bridge.policy.folder import load_policy, save_policy

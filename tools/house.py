@@ -8,7 +8,7 @@ import re
 import statistics
 import sys
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -76,14 +76,60 @@ def read_sources(checkout: Path, folders: Sequence[str] = _MEASURED) -> list[Sou
 
 
 def find_reused_files(sources: Sequence[Source]) -> dict[str, list[str]]:
-    """Return the module names that several files of a room have, each with those files."""
+    """Return the module names that several files of a room have, as `room/name`, each with those files."""
     paths = defaultdict(list)
     for source in sources:
-        top, *below = source.path.parts[:-1] or ("",)
-        if top in _NAMED and source.path.stem not in _UNNAMED:
-            room = below[0] if top == "rlgym_bridge" and below else top
-            paths[f"{room}: {source.path.stem}"].append(str(source.path))
+        package, *folders = source.path.parts[:-1]
+        if package in _NAMED and source.path.stem not in _UNNAMED:
+            room = folders[0] if package == "rlgym_bridge" and folders else package
+            paths[f"{room}/{source.path.stem}"].append(str(source.path))
     return {name: files for name, files in paths.items() if len(files) > 1}
+
+
+def find_cycles(sources: Sequence[Source]) -> set[frozenset[str]]:
+    """Return the groups of modules that import each other, over others too, wherever an import stands.
+
+    An import inside a function or under `TYPE_CHECKING` counts as any other does. The package's own
+    `__init__`, which loads its names when they are asked for, does not count.
+    """
+    modules = {_module_name(source.path): source for source in sources if source.path.parts[0] in _NAMED}
+    del modules["rlgym_bridge"]
+    imported = {name: _imported(source.tree) & modules.keys() - {name} for name, source in modules.items()}
+    reached = {name: _reach(name, imported) for name in modules}
+    return {
+        frozenset(other for other in reached[name] if name in reached[other])
+        for name in modules
+        if name in reached[name]
+    }
+
+
+def _module_name(path: Path) -> str:
+    parts = path.with_suffix("").parts
+    full = ".".join(parts if parts[0] == "rlgym_bridge" else ("rlgym_bridge", *parts))
+    return full.removesuffix(".__init__")
+
+
+def _imported(tree: ast.Module) -> set[str]:
+    """Return the full names that a module imports, of modules and of what is in them."""
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
+    return found
+
+
+def _reach(name: str, imported: Mapping[str, set[str]]) -> set[str]:
+    """Return the modules that one imports, directly or over others."""
+    found: set[str] = set()
+    waiting = [*imported[name]]
+    while waiting:
+        one = waiting.pop()
+        if one not in found:
+            found.add(one)
+            waiting += imported[one]
+    return found
 
 
 def find_reused_classes(sources: Sequence[Source]) -> dict[str, list[str]]:

@@ -15,10 +15,9 @@ from rlgym_bridge.components.conditions import (
     TimeoutCondition,
 )
 from rlgym_bridge.components.mutators import KickoffMutator, RandomStateMutator, WeightedMutator
-from rlgym_bridge.components.relative_obs import RelativeObs
+from rlgym_bridge.components.relative_obs import RelativeObs, TeamObs
 from rlgym_bridge.components.rewards import WeightedSum
 from rlgym_bridge.components.spec import ComponentSpec
-from rlgym_bridge.components.team_obs import TeamObs
 from rlgym_bridge.policy.shape import ATTENTION
 from rlgym_bridge.training.settings import REWARDS, TrainingSettings
 

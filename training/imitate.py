@@ -15,10 +15,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from rlgym_bridge.policy.activations import ACTIVATIONS
 from rlgym_bridge.policy.files import MANIFEST_FILE
 from rlgym_bridge.policy.folder import save_policy
 from rlgym_bridge.policy.manifest import Manifest
+from rlgym_bridge.policy.numpy_layers import ACTIVATIONS
 from rlgym_bridge.policy.numpy_network import NetworkPolicy
 from rlgym_bridge.recording.car_episodes import Played, played
 from rlgym_bridge.recording.mcap.match_recording import read_match
@@ -242,7 +242,7 @@ def imitate(
         held_out: Share that is not learned from: two seconds here and there, the same of all cars of a match
             and of all its recordings.
         layers: Widths of the hidden layers.
-        activation: One of `policy.activations.ACTIVATIONS`, between the layers.
+        activation: One of `policy.numpy_layers.ACTIVATIONS`, between the layers.
         layer_norm: Whether layer normalisation stands before each activation.
         epochs: How often each decision is learned from; None: 20 times, or as often as 1,000 gradient steps
             take.

@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from rlgym_bridge.components.action_masks import act_within, find_masks
-from rlgym_bridge.components.batch_form import observe, works_in_batches
+from rlgym_bridge.components.batch_form import act_within, find_masks, observe, works_in_batches
 from rlgym_bridge.components.episode import Episode
 from rlgym_bridge.components.mutators import KickoffMutator, blank_state
 from rlgym_bridge.components.player_spec import PlayerSpec

@@ -33,8 +33,8 @@ from rlgym_bridge.components.rewards import (
     VelocityPlayerToBallReward,
 )
 from rlgym_bridge.game import HITBOX_NAMES
-from rlgym_bridge.policy.activations import ACTIVATIONS
 from rlgym_bridge.policy.manifest import MOST_TICKS
+from rlgym_bridge.policy.numpy_layers import ACTIVATIONS
 from rlgym_bridge.policy.shape import NETWORKS, PERCEPTRON
 from rlgym_bridge.sim.simulator import DEFAULT_SIMULATOR, ROCKETSIM2, SIMULATORS
 from rlgym_bridge.training.setting_values import (

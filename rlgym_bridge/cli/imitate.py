@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files
-from rlgym_bridge.policy.activations import ACTIVATIONS
+from rlgym_bridge.policy.numpy_layers import ACTIVATIONS
 from rlgym_bridge.policy.run_modules import RUN_FILE, run_modules
 from rlgym_bridge.training.imitate import Imitation, imitate
 from rlgym_bridge.user_input.user_modules import add_module_folders

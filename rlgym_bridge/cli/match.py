@@ -24,8 +24,8 @@ from rlgym_bridge.cli.view import add_watch_options, watched
 from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.live.agent import SEED_VARIABLE
 from rlgym_bridge.live.agent_recorder import RECORD_VARIABLE
-from rlgym_bridge.live.agent_report import REPORT_VARIABLE
 from rlgym_bridge.live.play import SELECTION_VARIABLE
+from rlgym_bridge.live.session import REPORT_VARIABLE
 from rlgym_bridge.matches.bot_report import find_refusal, find_troubles, read_bot_report, with_followed
 from rlgym_bridge.matches.lineup import (
     empty_match,

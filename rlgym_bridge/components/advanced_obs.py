@@ -12,8 +12,8 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from rlgym_bridge.components.default_obs import FORWARD, TURNED, UP, TableObs
 from rlgym_bridge.components.native_form import with_native_form
-from rlgym_bridge.components.table_obs import FORWARD, TURNED, UP, TableObs
 from rlgym_bridge.game import CONTROL_NAMES, PAD_COUNT
 from rlgym_bridge.state import Layout, MatchState
 

@@ -20,8 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from rlgym.rocket_league.api import GameState
 
-from rlgym_bridge.components.action_masks import act_within, find_masks
-from rlgym_bridge.components.batch_form import control_rows, observe, works_in_batches
+from rlgym_bridge.components.batch_form import act_within, control_rows, find_masks, observe, works_in_batches
 from rlgym_bridge.components.player_spec import PlayerSpec
 from rlgym_bridge.components.reward_base import ask_reward, reward_between
 from rlgym_bridge.components.spec import Components

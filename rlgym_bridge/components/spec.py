@@ -31,9 +31,13 @@ from rlgym.rocket_league.reward_functions import CombinedReward
 from rlgym.rocket_league.state_mutators import MutatorSequence
 
 import rlgym_bridge
-from rlgym_bridge.components.rlgym_ppo_stand_in import rlgym_ppo_importable
 from rlgym_bridge.components.user_errors import describe_error, locate_class, locate_function, locate_import
-from rlgym_bridge.user_input.user_modules import explain_not_found, import_user_module, is_installed
+from rlgym_bridge.user_input.user_modules import (
+    explain_not_found,
+    import_user_module,
+    is_installed,
+    rlgym_ppo_importable,
+)
 
 TRUSTED: Final = ("rlgym_bridge", "rlgym", "rlgym_tools")
 """Packages that have components which any policy folder may name."""

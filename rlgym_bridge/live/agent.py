@@ -14,11 +14,10 @@ from rlbot.interface import RLBOT_SERVER_IP, RLBOT_SERVER_PORT
 from rlgym_bridge.components.player_spec import PlayerSpec
 from rlgym_bridge.dialect import DialectFile
 from rlgym_bridge.live.agent_recorder import begin_recording
-from rlgym_bridge.live.agent_report import AgentReport
 from rlgym_bridge.live.faults import Faults
 from rlgym_bridge.live.followed_run import FollowedRun
 from rlgym_bridge.live.overrides import Override
-from rlgym_bridge.live.session import BotSession, Refused
+from rlgym_bridge.live.session import AgentReport, BotSession, Refused
 
 _LOG = logging.getLogger("rlgym_bridge.agent")
 CONNECT_SECONDS = 120.0

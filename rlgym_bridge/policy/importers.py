@@ -2,9 +2,9 @@
 
     find_checkpoint -> read_checkpoint -> ForeignNetwork, which `save_policy` takes
 
-Layer sizes are read off the tensors. No code of a file runs: torch loads weights only, and the code of a
-script is followed without running it. What a file cannot tell is asked for: the activation of a
-`state_dict`, and the scaling of observations where the trainer's notes are missing.
+Layer sizes are read off the tensors. No code of a file runs: torch loads weights only, and of a script only
+the tensors are read. What a file cannot tell is asked for: the activation of a `state_dict` or a script, and
+the scaling of observations where the trainer's notes are missing.
 """
 
 import logging
@@ -17,10 +17,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from rlgym_bridge.policy.activations import ACTIVATIONS
 from rlgym_bridge.policy.files import MANIFEST_FILE
+from rlgym_bridge.policy.numpy_layers import ACTIVATIONS
 from rlgym_bridge.policy.torchscript_archive import is_script_archive, read_archive, read_state_dict
-from rlgym_bridge.policy.torchscript_layers import RefusedScript, script_layers
 from rlgym_bridge.user_input.extras import explain_install
 from rlgym_bridge.user_input.text_files import parse_json, read_text
 
@@ -179,20 +178,14 @@ def read_checkpoint(
     if activation not in (None, *ACTIVATIONS):
         raise ValueError(f"the activation is {activation}, expected one of {', '.join(ACTIVATIONS)}")
     file = find_checkpoint(path)
-    tensors, end, read = (_script_tensors if is_script_archive(file) else _saved_tensors)(file)
-    if None not in (read, activation) and read != activation:
-        raise ValueError(
-            f"{file} computes {read} between its layers, and the activation given is {activation}: leave out "
-            "--activation, which the file tells"
-        )
-    chosen = read or activation or "relu"
+    tensors = (_script_tensors if is_script_archive(file) else _saved_tensors)(file)
+    chosen, end = activation or "relu", None
     head = file.with_name(GIGA_HEAD)
     if file.name == GIGA_POLICY and head.is_file():
-        tensors = _joined(_script_tensors(head)[0], tensors)
+        tensors = _joined(_script_tensors(head), tensors)
     pair = file.name == LEARN_PAIR.name
     if names or pair:
-        tensors, read_end = _select(tensors, names or {}, file)
-        end = end or read_end
+        tensors, end = _select(tensors, names or {}, file)
     weights = _layers(tensors, file)
     if file.name == CPP_PPO_POLICY:
         return ForeignNetwork(file, "RLGymPPO_CPP", weights, None, None, end, chosen)
@@ -296,12 +289,12 @@ def _joined(head: Mapping[str, np.ndarray], tail: Mapping[str, np.ndarray]) -> d
     return joined
 
 
-def _saved_tensors(file: Path) -> tuple[dict[str, np.ndarray], None, None]:
-    """Return the tensors of a `state_dict` by name, and None twice: it tells neither end nor activation."""
+def _saved_tensors(file: Path) -> dict[str, np.ndarray]:
+    """Return the tensors of a `state_dict` by name."""
     try:
         import torch
     except ImportError:
-        return _tensors_without_torch(file), None, None
+        return _tensors_without_torch(file)
     try:
         state: Any = torch.load(file, map_location="cpu", weights_only=True)
     except Exception as error:  # torch raises what it likes over a file that is none of its own
@@ -318,7 +311,7 @@ def _saved_tensors(file: Path) -> tuple[dict[str, np.ndarray], None, None]:
         if not plain or one.numel() * one.element_size() > one.untyped_storage().nbytes():
             raise ValueError(f"{file} has a tensor {name} of {one.dtype}, expected plain real numbers")
     plain = {str(name): one.detach().resolve_conj().resolve_neg() for name, one in state.items()}
-    return _finite({name: one.to(torch.float32).numpy() for name, one in plain.items()}, file), None, None
+    return _finite({name: one.to(torch.float32).numpy() for name, one in plain.items()}, file)
 
 
 def _tensors_without_torch(file: Path) -> dict[str, np.ndarray]:
@@ -333,26 +326,15 @@ def _tensors_without_torch(file: Path) -> dict[str, np.ndarray]:
     return _real(tensors, file)
 
 
-def _script_tensors(file: Path) -> tuple[dict[str, np.ndarray], str | None, str | None]:
-    """Return the tensors of a script's layers, what comes behind the last one, and what between them.
-
-    An archive of libtorch, as C++ trainers write them, has no code: tensors by name, and None twice.
-    """
+def _script_tensors(file: Path) -> dict[str, np.ndarray]:
+    """Return the tensors of an archive of TorchScript or libtorch by name."""
     try:
-        archive = read_archive(file)
-        computed = script_layers(archive)
-    except RefusedScript as error:
-        known = ", ".join(ACTIVATIONS)
-        raise ValueError(
-            f"{file} {error}; expected linear layers with one of {known} between them, layer "
-            "normalisation before each or none, and softmax, log_softmax or tanh behind them at most"
-        ) from error
-    except Exception as error:  # what zipfile, pickle and ast raise over a file that is broken
+        tensors = read_archive(file)
+    except Exception as error:  # what zipfile and pickle raise over a file that is broken
         raise ValueError(
             f"{file} cannot be read without running code from it: {_line(error)}; expected TorchScript"
         ) from error
-    tensors, end, activation = (archive.tensors(), None, None) if computed is None else computed
-    return _real(tensors, file), end, activation
+    return _real(tensors, file)
 
 
 def _real(tensors: Mapping[str, np.ndarray], file: Path) -> dict[str, np.ndarray]:

@@ -13,7 +13,7 @@ from msgspec import Meta
 from rlgym_bridge.components.player_spec import MOST_FORECAST
 from rlgym_bridge.components.spec import ComponentSpec
 from rlgym_bridge.game import HITBOX_NAMES
-from rlgym_bridge.policy.activations import ACTIVATIONS
+from rlgym_bridge.policy.numpy_layers import ACTIVATIONS
 from rlgym_bridge.policy.shape import PERCEPTRON
 from rlgym_bridge.user_input.checking import check_values, expecting, one_of
 from rlgym_bridge.user_input.text_files import parse_json

@@ -16,9 +16,8 @@ from typing import Any, Final, Protocol
 import numpy as np
 
 from rlgym_bridge.components.spec import import_named
-from rlgym_bridge.policy.activations import ACTIVATIONS
 from rlgym_bridge.policy.manifest import DISTRIBUTIONS, SELECTIONS, Normalisation
-from rlgym_bridge.policy.numpy_layers import AttentionNetwork, GruNetwork, Network, check_tensor
+from rlgym_bridge.policy.numpy_layers import ACTIVATIONS, AttentionNetwork, GruNetwork, Network, check_tensor
 from rlgym_bridge.policy.shape import ATTENTION, GRU, PERCEPTRON, PlayerPlaces
 from rlgym_bridge.policy.symmetry import Mirror
 from rlgym_bridge.state import MatchState

@@ -14,7 +14,7 @@ from torch.nn import functional
 
 from rlgym_bridge.components.spec import import_named
 from rlgym_bridge.components.user_errors import describe_error
-from rlgym_bridge.policy.activations import LEAKY_SLOPE, NORM_EPS
+from rlgym_bridge.policy.numpy_layers import LEAKY_SLOPE, NORM_EPS
 from rlgym_bridge.policy.numpy_network import LOG_STD_RANGE
 from rlgym_bridge.policy.shape import (
     ATTENTION,

@@ -1,11 +1,10 @@
 """Read archives of TorchScript and libtorch without running any code of them.
 
-    zip -> pickles, with objects that only hold attributes -> Archive: modules, tensors, code as a syntax tree
+    zip -> pickle, with objects that only hold attributes -> tensors by name
 
 `torch.jit.load` runs the `__setstate__` methods of a file, so it is not used here.
 """
 
-import ast
 import io
 import math
 import pickle
@@ -13,7 +12,6 @@ import pickletools
 import zipfile
 from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
@@ -57,44 +55,6 @@ class ScriptObject:
         self.attributes = state
 
 
-@dataclass(frozen=True)
-class Archive:
-    """The content of an archive.
-
-    Attributes:
-        root: The module that was saved.
-        constants: What its code calls `CONSTANTS.c0`, `CONSTANTS.c1` and so on.
-        code: Classes and functions by full name, as syntax trees. libtorch's classes have no methods.
-    """
-
-    root: ScriptObject
-    constants: tuple[Any, ...]
-    code: dict[str, ast.ClassDef | ast.FunctionDef]
-
-    def method(self, kind: str, name: str) -> ast.FunctionDef | None:
-        """Return a method of a class, or None where it has none of that name."""
-        body = getattr(self.code.get(kind), "body", ())
-        found = [one for one in body if isinstance(one, ast.FunctionDef) and one.name == name]
-        return found[-1] if found else None
-
-    def tensors(self) -> dict[str, np.ndarray]:
-        """Return the tensors of the module and its submodules by dotted name, as a `state_dict` has them.
-
-        They are numpy arrays of any shape and dtype; `script_layers` knows which are layers.
-        """
-        found: dict[str, np.ndarray] = {}
-        waiting, seen = [("", self.root)], {id(self.root)}
-        while waiting:
-            prefix, module = waiting.pop()
-            for name, value in module.attributes.items():
-                if isinstance(value, np.ndarray):
-                    found[f"{prefix}{name}"] = value
-                elif isinstance(value, ScriptObject) and id(value) not in seen:
-                    seen.add(id(value))
-                    waiting.append((f"{prefix}{name}.", value))
-        return found
-
-
 def is_script_archive(file: Path) -> bool:
     """Return whether a file is an archive of TorchScript or libtorch, rather than one of `torch.save`.
 
@@ -126,38 +86,39 @@ def is_script_archive(file: Path) -> bool:
     return any(one.filename.partition("/")[2] == "constants.pkl" for one in entries)
 
 
-def read_archive(file: Path) -> Archive:
-    """Read the modules, tensors and code of an archive; nothing of it runs.
+def read_archive(file: Path) -> dict[str, np.ndarray]:
+    """Read the tensors of an archive by dotted name, as a `state_dict` has them; nothing of it runs.
 
     Args:
         file: `is_script_archive` is true of it.
 
+    Returns:
+        Arrays of any shape and dtype.
+
     Raises:
         ValueError: It names classes that no such archive needs, tensors that lie outside their storage, or
             methods that run at loading.
-        Exception: What `zipfile`, `pickle` and `ast` raise over a file that is broken.
+        Exception: What `zipfile` and `pickle` raise over a file that is broken.
     """
     with zipfile.ZipFile(file) as archive:
         entries = _entries(archive)
-
-        def unpickle(name: str) -> Any:
-            storages = {
-                one.removeprefix(f"{name}/"): archive.read(full)
-                for one, full in entries.items()
-                if one.startswith(f"{name}/")
-            }
-            content = archive.read(entries[f"{name}.pkl"])
-            _check_pickle(content)
-            return _Unpickler(content, storages).load()
-
-        code: dict[str, ast.ClassDef | ast.FunctionDef] = {}
         for name, full in entries.items():
             if name.startswith(_CODE) and name.endswith(".py"):
-                code |= _definitions(name, archive.read(full).decode("utf-8"))
-        root, constants = unpickle("data"), unpickle("constants")
-    if not isinstance(root, ScriptObject) or not isinstance(constants, tuple):
+                _check_code(name, archive.read(full).decode("utf-8"))
+        root = _unpickle(archive, entries)
+    if not isinstance(root, ScriptObject):
         raise ValueError(f"its data is {type(root).__name__}, expected a module")
-    return Archive(root, constants, code)
+    found: dict[str, np.ndarray] = {}
+    waiting, seen = [("", root)], {id(root)}
+    while waiting:
+        prefix, module = waiting.pop()
+        for name, value in module.attributes.items():
+            if isinstance(value, np.ndarray):
+                found[f"{prefix}{name}"] = value
+            elif isinstance(value, ScriptObject) and id(value) not in seen:
+                seen.add(id(value))
+                waiting.append((f"{prefix}{name}.", value))
+    return found
 
 
 def read_state_dict(file: Path) -> dict[str, np.ndarray]:
@@ -168,18 +129,22 @@ def read_state_dict(file: Path) -> dict[str, np.ndarray]:
         Exception: What `zipfile` and `pickle` raise over a file that is broken or older than torch's zips.
     """
     with zipfile.ZipFile(file) as archive:
-        entries = _entries(archive)
-        storages = {
-            name.removeprefix("data/"): archive.read(full)
-            for name, full in entries.items()
-            if name.startswith("data/")
-        }
-        content = archive.read(entries["data.pkl"])
-    _check_pickle(content)
-    found = _Unpickler(content, storages).load()
+        found = _unpickle(archive, _entries(archive))
     if not isinstance(found, Mapping) or not all(isinstance(one, np.ndarray) for one in found.values()):
         raise ValueError(f"it holds {type(found).__name__}, expected tensors by name")
     return {str(name): tensor for name, tensor in found.items()}
+
+
+def _unpickle(archive: zipfile.ZipFile, entries: Mapping[str, str]) -> Any:
+    """Return what `data.pkl` holds, with the tensors below `data/`."""
+    storages = {
+        name.removeprefix("data/"): archive.read(full)
+        for name, full in entries.items()
+        if name.startswith("data/")
+    }
+    content = archive.read(entries["data.pkl"])
+    _check_pickle(content)
+    return _Unpickler(content, storages).load()
 
 
 def _entries(archive: zipfile.ZipFile) -> dict[str, str]:
@@ -196,30 +161,16 @@ def _entries(archive: zipfile.ZipFile) -> dict[str, str]:
     return {name.partition("/")[2]: name for name in names}
 
 
-def _definitions(name: str, text: str) -> dict[str, ast.ClassDef | ast.FunctionDef]:
-    """Return the classes and functions of a file of code: TorchScript is written in Python's syntax.
+def _check_code(name: str, text: str) -> None:
+    """Make sure that the tensors of a file are those that its code computes with.
 
     Raises:
         ValueError: A class has a method that runs at loading, or around every call.
     """
-    module = name.removeprefix(_CODE).removesuffix(".py").replace("/", ".")
-    found: dict[str, ast.ClassDef | ast.FunctionDef] = {}
-    if not text.isascii() or set(text) & set("\r\f\v\0"):
-        raise ValueError(
-            f"{name} has characters that end a line for some readers, expected what torch writes"
-        )
-    for one in ast.parse(text).body:
-        if not isinstance(one, (ast.ClassDef, ast.FunctionDef)):
-            continue
-        found[f"{module}.{one.name}"] = one
-        for node in one.body:
-            if isinstance(node, ast.FunctionDef) and node.name == "__setstate__":
-                raise ValueError(
-                    f"{module}.{one.name} has a method __setstate__, which would run when the file is loaded"
-                )
-            if isinstance(node, ast.Assign) and "hooks__" in ast.unparse(node.targets[0]):
-                raise ValueError(f"{module}.{one.name} has hooks, which run beside its forward")
-    return found
+    if "__setstate__" in text:
+        raise ValueError(f"{name} has a method __setstate__, which would run when the file is loaded")
+    if "hooks__ = " in text:
+        raise ValueError(f"{name} has hooks, which run beside its forward")
 
 
 def _check_pickle(content: bytes) -> None:

@@ -13,7 +13,7 @@ from ray.rllib.core.rl_module.apis import InferenceOnlyAPI, ValueFunctionAPI
 from ray.rllib.core.rl_module.torch import TorchRLModule
 from torch import Tensor
 
-from rlgym_bridge.policy.activations import ACTIVATIONS
+from rlgym_bridge.policy.numpy_layers import ACTIVATIONS
 from rlgym_bridge.policy.numpy_network import LOG_STD_RANGE
 from rlgym_bridge.policy.shape import PolicyShape
 from rlgym_bridge.policy.torch_network import Critic, PolicyNetwork
@@ -25,7 +25,7 @@ class PolicyModule(TorchRLModule, ValueFunctionAPI, InferenceOnlyAPI):
     `model_config` may hold `policy_layers` and `critic_layers`, widths of hidden layers, (256, 256) each when
     not given; and `obs_clip`: then observations are normalised by the buffers `obs_mean` and `obs_std`, which
     whoever trains has to set, and clipped to plus and minus this. `activation` is one of
-    `policy.activations.ACTIVATIONS`, and `layer_norm` says whether layer normalisation stands before each.
+    `policy.numpy_layers.ACTIVATIONS`, and `layer_norm` says whether layer normalisation stands before each.
 
     Attributes:
         shape: Of the policy.

@@ -82,7 +82,7 @@ def clone(
         epochs: Mean number of times that each step is learned from.
         learning_rate: Learning rate of Adam.
         seed: Seed of network and batches.
-        activation: One of `policy.activations.ACTIVATIONS`, between the layers.
+        activation: One of `policy.numpy_layers.ACTIVATIONS`, between the layers.
         layer_norm: Whether layer normalisation stands before each activation.
 
     Returns:

@@ -5,7 +5,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from rlgym_bridge.components.action_masks import find_masks
 from rlgym_bridge.components.actions import (
     ContinuousAction,
     LookupTableAction,
@@ -16,6 +15,7 @@ from rlgym_bridge.components.batch_form import (
     check_observations,
     describe_array,
     every_part,
+    find_masks,
     foreign_leaves,
     is_number_array,
     works_in_batches,

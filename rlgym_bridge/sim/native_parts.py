@@ -25,9 +25,14 @@ from rlgym_bridge.components.conditions import (
 from rlgym_bridge.components.default_obs import DefaultObs
 from rlgym_bridge.components.native_form import FORMS
 from rlgym_bridge.components.relative_obs import (
+    BLOCK,
     DIRECTIONS,
+    HEAD,
+    OTHERS,
+    SEEN,
     RelativeObs,
     Surroundings,
+    TeamObs,
     find_surroundings,
     order_vectors,
 )
@@ -49,7 +54,6 @@ from rlgym_bridge.components.rewards import (
     VelocityBallToGoalReward,
     VelocityPlayerToBallReward,
 )
-from rlgym_bridge.components.team_obs import BLOCK, HEAD, OTHERS, SEEN, TeamObs
 from rlgym_bridge.game import MOST_TEAM_SIZE
 from rlgym_bridge.sim.simulator import ROCKETSIM3, is_installed
 from rlgym_bridge.state import Layout, MatchState

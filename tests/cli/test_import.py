@@ -101,7 +101,9 @@ def test_an_imported_bot_plays_a_match(kind: str, here: Path) -> None:
 
 def test_what_a_checkpoint_does_not_tell_is_unknown(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     torch.jit.script(network(90)).save(str(here / "script.pt"))
-    assert main(["import", "script.pt", "--env", "my_env:discrete", "--out", "bot"]) == 0
+    assert (
+        main(["import", "script.pt", "--env", "my_env:discrete", "--out", "bot", "--activation", "relu"]) == 0
+    )
     said = re.sub(" +", " ", capsys.readouterr().out)
     assert "standardised no\n" in said and "steps unknown\n" in said
 
@@ -114,8 +116,8 @@ def test_rlgym_learns_checkpoint_and_torchscript_are_read_too(here: Path) -> Non
     learner.mkdir(parents=True)
     torch.save(holder.state_dict(), learner / "actor.pt")
     torch.jit.script(model).save(str(here / "script.pt"))
-    for source in ("learn", "script.pt"):
-        assert main(["import", source, "--env", "my_env:discrete", "--out", "bot", "-q"]) == 0
+    for source in (["learn"], ["script.pt", "--activation", "relu"]):
+        assert main(["import", *source, "--env", "my_env:discrete", "--out", "bot", "-q"]) == 0
         weights = load_policy(here / "bot", allow_modules=("my_env",)).policy
         np.testing.assert_array_equal(weights.network.layers[0][0], model[0].weight.detach().numpy().T)
 

@@ -17,8 +17,8 @@ import rlgym_bridge
 from rlgym_bridge.cli import main
 from rlgym_bridge.components import advanced_obs, conditions, rewards
 from rlgym_bridge.components.conditions import BatchCondition
+from rlgym_bridge.components.default_obs import TableObs
 from rlgym_bridge.components.reward_base import BatchReward
-from rlgym_bridge.components.table_obs import TableObs
 from rlgym_bridge.policy.run_modules import write_run_modules
 from rlgym_bridge.project.new_project import TEMPLATE
 from rlgym_bridge.server import read_match_file

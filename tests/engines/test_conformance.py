@@ -20,7 +20,7 @@ from rlgym_tools.rocket_league.action_parsers.queued_action import QueuedAction
 from rlgym_tools.rocket_league.obs_builders.relative_default_obs import RelativeDefaultObs
 
 from rlgym_bridge import conditions, mutators, rewards
-from rlgym_bridge.components import actions, relative_obs, team_obs
+from rlgym_bridge.components import actions, relative_obs
 from rlgym_bridge.components import default_obs as observations
 from rlgym_bridge.components.actions import action_space
 from rlgym_bridge.controls import checked_rows
@@ -30,7 +30,7 @@ from tests.support.rlgym_worlds import Env, engine_of
 COMPONENTS = {
     "our DefaultObs": lambda: observations.DefaultObs(),
     "our RelativeObs": lambda: relative_obs.RelativeObs(zero_padding=None),
-    "our TeamObs": lambda: team_obs.TeamObs(),
+    "our TeamObs": lambda: relative_obs.TeamObs(),
     "RLGym's DefaultObs": lambda: obs_builders.DefaultObs(),
     "rlgym-tools' RelativeDefaultObs": lambda: RelativeDefaultObs(),
     "our LookupTableAction": lambda: actions.RepeatAction(actions.LookupTableAction(), 8),

@@ -25,7 +25,7 @@ from rlgym_bridge.components.conditions import (
 from rlgym_bridge.components.default_obs import DefaultObs
 from rlgym_bridge.components.mutators import BatchMutator
 from rlgym_bridge.components.native_form import FORMS
-from rlgym_bridge.components.relative_obs import RelativeObs
+from rlgym_bridge.components.relative_obs import RelativeObs, TeamObs
 from rlgym_bridge.components.reward_base import BatchReward
 from rlgym_bridge.components.rewards import (
     AirTouchReward,
@@ -46,7 +46,6 @@ from rlgym_bridge.components.rewards import (
     WeightedSum,
 )
 from rlgym_bridge.components.spec import Components
-from rlgym_bridge.components.team_obs import TeamObs
 from rlgym_bridge.sim import native_parts
 from rlgym_bridge.sim.simulator import ROCKETSIM3
 from rlgym_bridge.sim.vector_env import VectorEnv

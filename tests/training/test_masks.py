@@ -11,19 +11,19 @@ import numpy as np
 import pytest
 import torch
 
-from rlgym_bridge.components.action_masks import find_masks
 from rlgym_bridge.components.actions import (
     ContinuousAction,
     LookupTableAction,
     MultiDiscreteAction,
     RepeatAction,
 )
+from rlgym_bridge.components.batch_form import find_masks
 from rlgym_bridge.components.default_obs import DefaultObs
 from rlgym_bridge.components.episode import Episode
 from rlgym_bridge.components.mutators import KickoffMutator
 from rlgym_bridge.components.player_spec import PlayerSpec
+from rlgym_bridge.components.relative_obs import TeamObs
 from rlgym_bridge.components.spec import Components
-from rlgym_bridge.components.team_obs import TeamObs
 from rlgym_bridge.policy.folder import load_policy, save_policy
 from rlgym_bridge.policy.manifest import PolicyMismatch
 from rlgym_bridge.policy.numpy_network import NetworkPolicy

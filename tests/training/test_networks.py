@@ -13,10 +13,9 @@ from rlgym_bridge.components.actions import (
     RepeatAction,
 )
 from rlgym_bridge.components.default_obs import DefaultObs
-from rlgym_bridge.policy.activations import ACTIVATIONS
 from rlgym_bridge.policy.folder import ComponentSpec, load_policy, save_policy
 from rlgym_bridge.policy.manifest import Normalisation
-from rlgym_bridge.policy.numpy_layers import Network
+from rlgym_bridge.policy.numpy_layers import ACTIVATIONS, Network
 from rlgym_bridge.policy.numpy_network import NetworkPolicy
 from rlgym_bridge.policy.shape import PolicyShape
 from rlgym_bridge.policy.torch_network import PolicyNetwork

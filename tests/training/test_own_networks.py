@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from rlgym_bridge.components.team_obs import TeamObs
+from rlgym_bridge.components.relative_obs import TeamObs
 from rlgym_bridge.policy.carried_modules import carried_names
 from rlgym_bridge.policy.folder import load_policy
 from rlgym_bridge.policy.shape import PlayerPlaces, PolicyShape

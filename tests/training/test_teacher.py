@@ -13,7 +13,7 @@ from torch.distributions import Categorical, kl_divergence
 
 from rlgym_bridge.components.actions import LookupTableAction, RepeatAction
 from rlgym_bridge.components.default_obs import DefaultObs
-from rlgym_bridge.components.team_obs import TeamObs
+from rlgym_bridge.components.relative_obs import TeamObs
 from rlgym_bridge.policy.folder import load_policy
 from rlgym_bridge.training.environment import Task
 from rlgym_bridge.training.ppo import main

@@ -28,8 +28,8 @@ from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.errors import Failure
 from rlgym_bridge.game import BLUE, ORANGE
 from rlgym_bridge.live.agent import SEED_VARIABLE
-from rlgym_bridge.live.agent_report import REPORT_VARIABLE
 from rlgym_bridge.live.play import SELECTION_VARIABLE
+from rlgym_bridge.live.session import REPORT_VARIABLE
 from rlgym_bridge.matches.bot_report import BotReport, find_troubles, read_bot_report
 from rlgym_bridge.matches.lineup import empty_match, first_of_process, with_environment, with_line_up
 from rlgym_bridge.server import BotResult, Impairments, MatchCalledOff, MatchResult, MatchServer

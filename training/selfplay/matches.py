@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rlgym_bridge.components.action_masks import find_masks
+from rlgym_bridge.components.batch_form import find_masks
 from rlgym_bridge.sim.play_statistics import PlayStatistics
 from rlgym_bridge.sim.simulator import PartTimes
 from rlgym_bridge.sim.vector_env import Step, VectorEnv

@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from rlgym_bridge.components.action_masks import act_within, find_masks
-from rlgym_bridge.components.batch_form import observe, works_in_batches
+from rlgym_bridge.components.batch_form import act_within, find_masks, observe, works_in_batches
 from rlgym_bridge.components.player_spec import PlayerSpec
 from rlgym_bridge.components.spec import TRUSTED, UntrustedModuleError
 from rlgym_bridge.policy.files import MANIFEST_FILE, policy_path

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rlgym_bridge.components.action_masks import find_masks
-from rlgym_bridge.components.batch_form import observe, works_in_batches
+from rlgym_bridge.components.batch_form import find_masks, observe, works_in_batches
 from rlgym_bridge.components.episode import ComponentCalls
 from rlgym_bridge.game import HITBOX_NAMES
 from rlgym_bridge.policy.files import policy_path
