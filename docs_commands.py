@@ -11,13 +11,12 @@ import shutil
 import subprocess
 import sys
 from html import escape
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from rlgym_bridge.cli.commands import GROUPS, Command
+from rlgym_bridge.cli.commands import GROUPS, module_of
 from rlgym_bridge.dialect import POINTS
 from rlgym_bridge.training.components import reward
 from rlgym_bridge.training.settings import check_settings
@@ -189,7 +188,7 @@ def index_page() -> str:
              "`rlgym-bridge COMMAND --help` prints what these pages show.", ""]  # fmt: skip
     for title, group in GROUPS.items():
         lines += [f"## {title.capitalize()}", "", "| command | purpose |", "|---|---|"]
-        lines += [f"| [`{name}`]({name}.md) | {command.help} |" for name, command in group.items()]
+        lines += [f"| [`{name}`]({name}.md) | {text} |" for name, text in group.items()]
         lines.append("")
     lines += [
         "Exit status of every command: 0 fine, 1 a failure was found, 2 bad usage or input. "
@@ -200,12 +199,12 @@ def index_page() -> str:
     return "\n".join(lines)
 
 
-def command_page(name: str, command: Command) -> str:
+def command_page(name: str, text: str) -> str:
     """Return the page of one command as Markdown: usage, groups of options, defaults, exit status."""
-    module: Any = import_module(command.module)
+    module = module_of(name)
     parser = argparse.ArgumentParser(prog=f"rlgym-bridge {name}")
     module.add_to(parser)
-    lines = [f"# {name}", "", _text(parser.description or command.help), ""]
+    lines = [f"# {name}", "", _text(parser.description or text), ""]
     usage = re.sub(r"\s+", " ", parser.format_usage()).removeprefix("usage: ")
     lines += ["```text", *_wrapped(usage), "```", ""]
     for group in parser._action_groups:

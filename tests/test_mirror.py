@@ -17,11 +17,11 @@ from rlgym_bridge.policy.numpy_network import NetworkPolicy
 from rlgym_bridge.policy.symmetry import Mirror
 from rlgym_bridge.project.template.my_parts import MyObs
 from rlgym_bridge.sim.rocketsim2 import RocketSim2
-from rlgym_bridge.training.collected_steps import CollectedSteps
+from rlgym_bridge.training.collector import rollout_layout
 from rlgym_bridge.training.ppo import main
+from rlgym_bridge.training.rollouts import CollectedSteps
 from rlgym_bridge.training.runs.checkpoints import Checkpoints
 from rlgym_bridge.training.settings import SettingsError, check_settings
-from rlgym_bridge.training.shared import rollout_layout
 from tests.support.policy_folders import random_weights, spec
 from tests.support.small_learners import learner_of
 from tests.support.states import left_for_right, random_state

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from rlgym_bridge.cli.shipped import find_shipped_folder
+from rlgym_bridge.matches.lineup import find_shipped_folder
 from tests.support.processes import run_to_end
 
 ROOT = Path(__file__).parents[1]
@@ -83,8 +83,7 @@ def test_an_installed_wheel_plays_the_shipped_bot(installed: Path, tmp_path: Pat
     ("words", "package", "extra"),
     [
         ("train", "torch", "train"),
-        ("ratings run", "openskill", "train"),
-        ("curves run", "matplotlib", "train"),
+        ("ratings run", "matplotlib", "train"),
     ],
 )
 def test_an_extra_that_is_missing_is_named_with_its_pip_line(words: str, package: str, extra: str) -> None:

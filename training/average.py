@@ -5,6 +5,7 @@ weights leaves many of these out (Polyak and Juditsky, 1992; Izmailov et al., 20
 Training goes on from the checkpoints themselves, not from the mean.
 """
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +16,7 @@ import safetensors.numpy
 from rlgym_bridge.policy.carried_modules import copy_carried
 from rlgym_bridge.policy.files import MANIFEST_FILE, read_files, write_files
 from rlgym_bridge.policy.manifest import Manifest
-from rlgym_bridge.training.runs.policy_tensors import pack_tensors
+from rlgym_bridge.training.runs.checkpoints import STATE_CHECKSUM
 
 
 def average(folders: Sequence[Path], out: Path, selection: str | None = None) -> Manifest:
@@ -57,11 +58,20 @@ def average(folders: Sequence[Path], out: Path, selection: str | None = None) ->
         name: np.mean([one[name] for one in tensors], axis=0, dtype=np.float64).astype(np.float32)
         for name in tensors[-1]
     }
-    changed = replace(newest, selection=selection or newest.selection)
-    data, manifest = pack_tensors(changed, mean, {"average_of": [folder.name for folder in folders]})
-    write_files(out, data, manifest)
+    for name, tensor in mean.items():
+        if not np.isfinite(tensor).all():
+            raise ValueError(f"the mean of {name} has other numbers than finite ones of float32")
+    data = safetensors.numpy.save(mean)
+    notes = {name: note for name, note in newest.training.items() if name != STATE_CHECKSUM}
+    changed = replace(
+        newest,
+        selection=selection or newest.selection,
+        training=notes | {"average_of": [folder.name for folder in folders]},
+        weights_sha256=hashlib.sha256(data).hexdigest(),
+    )
+    write_files(out, data, changed)
     copy_carried(folders[-1], out)
-    return manifest
+    return changed
 
 
 if __name__ == "__main__":

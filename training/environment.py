@@ -25,8 +25,8 @@ from rlgym_bridge.sim.batch_parts import foreign_parts
 from rlgym_bridge.sim.simulator import SimulatorError, check_simulator
 from rlgym_bridge.sim.vector_env import VectorEnv, warn_match_by_match, without_warnings
 from rlgym_bridge.training import components as standard
+from rlgym_bridge.training.setting_values import name_sizes
 from rlgym_bridge.training.settings import REWARDS, SettingsError, TrainingSettings
-from rlgym_bridge.training.team_sizes import name_sizes
 from rlgym_bridge.user_input.arguments import show_value
 from rlgym_bridge.user_input.text_files import toml_value
 from rlgym_bridge.user_input.user_modules import import_user_module

@@ -3,6 +3,7 @@
 Half of the matches are played from each side. A win is more goals, a draw half a win.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -11,9 +12,9 @@ import numpy as np
 
 from rlgym_bridge.server.game.rules import LONGEST_SECONDS
 from rlgym_bridge.sim.simulator import DEFAULT_SIMULATOR
-from rlgym_bridge.training.intervals import share_interval
-from rlgym_bridge.training.play_pool import open_pool
+from rlgym_bridge.training.elo import CONFIDENCE_Z
 from rlgym_bridge.training.policy_matches import MatchTotals, check_players, play_matches, team_size_of
+from rlgym_bridge.training.processes import open_pool
 
 MATCHES: Final = 200
 """Matches when nothing is said."""
@@ -21,6 +22,35 @@ MATCHES: Final = 200
 _LEAST_SECONDS = 1.0  # shorter ones end before a step
 _MOST_MATCHES = 1_000_000
 _AT_ONCE = 25  # matches of a job
+
+
+def share_interval(share: float, count: int) -> tuple[float, float]:
+    """Return the bounds of a share (Wilson's interval).
+
+    Args:
+        share: What was found, 0..1.
+        count: In how many trials, 1 or more.
+    """
+    z = CONFIDENCE_Z
+    middle = (share + z * z / (2 * count)) / (1 + z * z / count)
+    reach = z / (1 + z * z / count) * math.sqrt(share * (1 - share) / count + z * z / (4 * count * count))
+    return max(0.0, middle - reach), min(1.0, middle + reach)
+
+
+def median_interval(values: np.ndarray) -> tuple[float, float, float]:
+    """Return the median of some values and its bounds: two of the values, by their ranks.
+
+    No shape of the distribution is assumed. With fewer than six values, the bounds are the extremes.
+
+    Args:
+        values: `(n,)`, one at least; infinity where a time was not reached.
+    """
+    ordered, count = np.sort(values), len(values)
+    reach = CONFIDENCE_Z * math.sqrt(count) / 2
+    low, high = math.floor(count / 2 - reach), math.ceil(count / 2 + reach)
+    middle = ordered[[(count - 1) // 2, count // 2]]
+    median = middle[0] if middle[0] == middle[1] else middle.mean()
+    return float(median), float(ordered[max(low, 1) - 1]), float(ordered[min(high + 1, count) - 1])
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,394 @@
-"""Run `rlgym-bridge imitate` as `python -m training.imitate RECORDING...`."""
+"""Clone the behaviour of recorded bots with RLlib: `rlgym-bridge imitate`.
+
+recordings -> episodes -> the applied actions in place of the commanded ones -> Parquet -> behaviour cloning
+-> policy folder, and its accuracy on decisions that were held out
+"""
+
+import dataclasses
+import math
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from rlgym_bridge.policy.files import MANIFEST_FILE
+from rlgym_bridge.policy.folder import save_policy
+from rlgym_bridge.policy.manifest import Manifest
+from rlgym_bridge.policy.numpy_layers import ACTIVATIONS
+from rlgym_bridge.policy.numpy_network import NetworkPolicy
+from rlgym_bridge.recording.car_episodes import Played, played
+from rlgym_bridge.recording.mcap.match_recording import read_match
+from rlgym_bridge.training.returns import scaled
+
+_PROCESSORS: Final = 3
+"""Tasks that Ray keeps at work to read and learn at the same time."""
+
+_SEEDS: Final = 2**32  # that NumPy takes
+_EPOCHS: Final = 20
+_UPDATES: Final = 1000  # gradient steps at least, where nobody says how many
+
+
+_BLOCK: Final = 240  # ticks; two seconds here and there are held out, to be like what is learned
+
+
+@dataclass(frozen=True)
+class CloningData:
+    """Decisions of recorded bots.
+
+    Attributes:
+        cars: Episodes of cars.
+        manifest: Manifest of the policy that the cars have in common.
+        pieces: Episodes of RLlib to learn from, without the decisions that are held out.
+        learned: `obs`, `chosen`, `applied` and `differs` of the decisions learned from, as `Played` has them.
+        held_out: The same of those held out. Both leave out decisions whose applied action is not recorded.
+    """
+
+    cars: list[Played]
+    manifest: Manifest
+    pieces: list[Any]
+    learned: dict[str, np.ndarray]
+    held_out: dict[str, np.ndarray]
+
+
+def read_cloning_data(
+    files: Sequence[str | Path],
+    *,
+    bots: Sequence[str] | None,
+    commanded: bool,
+    held_out: float,
+    allow_modules: Sequence[str],
+    say: Callable[[str], object],
+) -> CloningData:
+    """Read recordings and divide them; the arguments are those of `imitate`.
+
+    Raises:
+        ImportError: Ray is missing.
+        OSError, RecordingError: A file cannot be read.
+        ValueError: Recorded policies do not fit each other, or there is too little to learn from.
+    """
+    from rlgym_bridge.rllib.correct_actions import correct_applied_actions
+    from rlgym_bridge.rllib.recorded_episodes import applied_of, episode_of
+
+    episodes = []
+    for file in files:
+        say(f"reading {file}")
+        if Path(file).suffix == ".replay":
+            raise ValueError(
+                f"{file} is a replay, which holds neither pitch, yaw and roll of its players nor decisions "
+                "to learn: expected a recording of ours (match --record); RecordedStateMutator begins "
+                "episodes in states of replays"
+            )
+        episodes += played(read_match(file), bots=bots, allow_modules=allow_modules)
+    cars = [car for together in episodes for car in together]
+    manifest = _common(cars)
+    pieces: list[Any] = []
+    aside: list[np.ndarray] = []
+    for number, together in enumerate(episodes):
+        episode = episode_of(together, str(number))
+        if not commanded:
+            correct_applied_actions(episode, applied_of(episode))
+        for car in together:
+            own = episode.agent_episodes[car.agent]
+            if manifest.obs_normalisation is not None:
+                own.set_observations(new_data=list(scaled(car.obs, manifest.obs_normalisation)))
+            known = np.ones_like(car.told) if commanded else car.told
+            aside.append(choose_held_out(car.frames[:-1], held_out))
+            pieces += [own[segment] for segment in _segments(known & ~aside[-1])]
+    if not any(mask.any() for mask in aside):
+        raise ValueError(
+            f"held_out is {held_out}, which holds nothing out of recordings as short as these; expected "
+            "more, or longer recordings"
+        )
+    learned, tried = _collect(cars, [~mask for mask in aside]), _collect(cars, aside)
+    if not pieces or not (commanded or len(tried["applied"])):
+        raise ValueError(
+            "the recordings tell of too few decisions what the game applied: some are learned from, others "
+            "held out. Record more matches, or learn what the policies chose (--commanded)"
+        )
+    return CloningData(cars, manifest, pieces, learned, tried)
+
+
+def choose_held_out(frames: np.ndarray, share: float) -> np.ndarray:
+    """Choose the decisions that are held out.
+
+    Args:
+        frames: Ticks of a match, `(n,)` int64.
+        share: Share to hold out, 0 to 1.
+
+    Returns:
+        `(n,)` bool.
+    """
+    block = frames // _BLOCK
+    aside: np.ndarray = np.floor((block + 1) * share) > np.floor(block * share)
+    return aside
+
+
+def _segments(flags: np.ndarray) -> Iterator[slice]:
+    """Yield where flags `(n,)` are set without a gap."""
+    edges = np.flatnonzero(np.diff(flags, prepend=False, append=False)).tolist()
+    yield from (slice(begin, end) for begin, end in pairwise(edges) if flags[begin])
+
+
+def _collect(cars: Sequence[Played], rows: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
+    """Return the chosen decisions of each car whose applied action is recorded.
+
+    Returns:
+        `obs`, `chosen`, `applied` and `differs` as `Played` has them, all cars' together.
+    """
+    at = [np.flatnonzero(some & car.told) for car, some in zip(cars, rows, strict=True)]
+    return {
+        name: np.concatenate([getattr(car, name)[some] for car, some in zip(cars, at, strict=True)])
+        for name in ("obs", "chosen", "applied", "differs")
+    }
+
+
+def _common(cars: Sequence[Played]) -> Manifest:
+    """Return the manifest of the first car's policy, if the others' see and do the same.
+
+    Raises:
+        ValueError: They do not.
+    """
+    if not cars:
+        raise ValueError("the recordings hold no two decisions in a row to learn from")
+    first = cars[0]
+    for car in cars:
+        name = first.policy.differing(car.policy)
+        if name is None and first.policy.obs_normalisation != car.policy.obs_normalisation:
+            name = "obs_normalisation"
+        if name is not None:
+            ours, theirs = getattr(first.policy, name), getattr(car.policy, name)
+            raise ValueError(
+                f"{name} of {first.bot} is {_short(ours)} and that of {car.bot} {_short(theirs)}: one "
+                "policy cannot learn from both; name those to imitate with --bot"
+            )
+    return first.policy
+
+
+def _short(value: Any) -> str:
+    text = str(value)
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+@dataclass(frozen=True)
+class Imitation:
+    """The result of an imitation.
+
+    Attributes:
+        bots: Agent ids of those imitated.
+        steps: Decisions learned from.
+        differing: Those of them for which the game applied another action than was commanded.
+        corrected: Whether what was applied was learned, and not what was commanded.
+        held_out: Decisions that were not learned from, to try the policy on.
+        held_out_differing: Those of them for which the game applied another action than was commanded.
+        untold: Decisions for which the recording does not tell what the game applied. They are not among
+            those held out, nor, where what was applied is learned, among those learned from.
+        epochs: How often each decision was learned from.
+        accuracy_learned: Share of the decisions learned from in which the policy's likeliest action is what
+            the game applied; nan for actions of real numbers, as the next four.
+        accuracy: The same of the held-out decisions.
+        accuracy_there: The same of the differing ones; nan without any.
+        accuracy_commanded: Share in which it is the action that was commanded.
+        commonest: Share in which the action applied most often in what was learned would have been right.
+        error: For actions of real numbers, the mean absolute difference from what the game applied; else nan.
+    """
+
+    bots: list[str]
+    steps: int
+    differing: int
+    corrected: bool
+    held_out: int
+    held_out_differing: int
+    untold: int
+    epochs: float
+    accuracy_learned: float
+    accuracy: float
+    accuracy_there: float
+    accuracy_commanded: float
+    commonest: float
+    error: float
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the attributes; None for nan."""
+        return {name: None if value != value else value for name, value in dataclasses.asdict(self).items()}
+
+
+def imitate(
+    files: Sequence[str | Path],
+    out: str | Path,
+    *,
+    bots: Sequence[str] | None = None,
+    commanded: bool = False,
+    held_out: float = 0.2,
+    layers: Sequence[int] = (256, 256),
+    activation: str = "relu",
+    layer_norm: bool = False,
+    epochs: float | None = None,
+    learning_rate: float = 1e-3,
+    seed: int = 0,
+    allow_modules: Sequence[str] = (),
+    say: Callable[[str], object] = lambda line: None,
+) -> Imitation:
+    """Clone what bots did in recorded matches.
+
+    Args:
+        files: Recordings of ours.
+        out: Policy folder to write; it sees and does what the recorded policies did.
+        bots: Agent ids of those to imitate; None: all that have observations.
+        commanded: Learn the actions that the policies chose, whatever the game applied.
+        held_out: Share that is not learned from: two seconds here and there, the same of all cars of a match
+            and of all its recordings.
+        layers: Widths of the hidden layers.
+        activation: One of `policy.numpy_layers.ACTIVATIONS`, between the layers.
+        layer_norm: Whether layer normalisation stands before each activation.
+        epochs: How often each decision is learned from; None: 20 times, or as often as 1,000 gradient steps
+            take.
+        learning_rate: Of Adam.
+        seed: Of network and batches.
+        allow_modules: Modules that the recorded policies may name components of.
+        say: Told what is done next, in a line.
+
+    Raises:
+        ImportError: Ray is missing.
+        OSError, RecordingError: A file cannot be read, or `out` cannot be written.
+        ValueError: Recorded policies do not fit each other, or there is too little to learn from.
+    """
+    _check_arguments(held_out, epochs, learning_rate, seed, layers, activation)
+    _check_out(Path(out))
+    # Imported late, so that --help takes no time; the first says what to install, and to Ray what to report.
+    import rlgym_bridge.training.rllib  # noqa: F401
+    from rlgym_bridge.rllib.offline import BATCH, clone, write_episodes
+    from rlgym_bridge.training.rllib.cluster import cluster
+
+    data = read_cloning_data(
+        files, bots=bots, commanded=commanded, held_out=held_out, allow_modules=allow_modules, say=say
+    )
+    with tempfile.TemporaryDirectory() as folder, cluster(processors=_PROCESSORS, silent=True):
+        steps = write_episodes(data.pieces, Path(folder, "episodes.parquet"))
+        if epochs is None:
+            epochs = max(_EPOCHS, math.ceil(_UPDATES * BATCH / steps))
+        say(f"learning from {steps:,} decisions, {epochs:g} times from each")
+        weights = clone(
+            folder, data.pieces[0], steps, layers=layers, epochs=epochs, learning_rate=learning_rate,
+            seed=seed, activation=activation, layer_norm=layer_norm,
+        )  # fmt: skip
+    policy = NetworkPolicy(
+        weights, *data.cars[0].space, "argmax", normalisation=data.manifest.obs_normalisation,
+        activation=activation,
+    )  # fmt: skip
+    result = _describe_result(data, policy, steps, not commanded, epochs)
+    notes = {"imitates": [Path(file).name for file in files], **result.to_json()}
+    _save(out, weights, data.manifest, notes, activation)
+    return result
+
+
+def _describe_result(
+    data: CloningData, policy: NetworkPolicy, steps: int, corrected: bool, epochs: float
+) -> Imitation:
+    return Imitation(
+        sorted({car.bot for car in data.cars}),
+        steps,
+        int(data.learned["differs"].sum()),
+        corrected,
+        len(data.held_out["applied"]),
+        int(data.held_out["differs"].sum()),
+        sum(int((~car.told).sum()) for car in data.cars),
+        epochs,
+        **_scores(policy, data.learned, data.held_out),
+    )
+
+
+def _save(
+    out: str | Path, weights: Mapping[str, np.ndarray], manifest: Manifest, training: dict[str, Any],
+    activation: str,
+) -> None:  # fmt: skip
+    """Save weights with the components and timing of the recorded policy."""
+    save_policy(
+        out,
+        weights,
+        distribution=manifest.action_kind,
+        team_sizes=manifest.team_sizes,
+        obs=manifest.obs,
+        parser=manifest.parser,
+        env=manifest.env,
+        tick_skip=manifest.tick_skip,
+        action_delay=manifest.action_delay,
+        input_latency=manifest.input_latency,
+        selection=manifest.selection,
+        obs_normalisation=manifest.obs_normalisation,
+        hitbox=manifest.hitbox,
+        training=training,
+        activation=activation,
+    )
+
+
+def _check_arguments(
+    held_out: float, epochs: float | None, learning_rate: float, seed: int, layers: Sequence[int],
+    activation: str,
+) -> None:  # fmt: skip
+    if not 0 < held_out < 1:
+        raise ValueError(f"held_out is {held_out}, expected a share above 0 and below 1")
+    for name, value in (("epochs", epochs), ("learning_rate", learning_rate)):
+        if value is not None and not 0 < value < math.inf:
+            raise ValueError(f"{name} is {value}, expected more than 0")
+    if not 0 <= seed < _SEEDS:
+        raise ValueError(f"seed is {seed}, expected 0 to {_SEEDS - 1}")
+    if not layers or min(layers) < 1:
+        raise ValueError(f"layers are {list(layers)}, expected widths of 1 or more")
+    if activation not in ACTIVATIONS:
+        raise ValueError(f"activation is {activation!r}, expected one of {', '.join(ACTIVATIONS)}")
+
+
+def _check_out(folder: Path) -> None:
+    """Make sure that a policy folder can be written; better known now than after an hour.
+
+    Raises:
+        OSError: It cannot be.
+        ValueError: A policy is there, or a file.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"{folder} is a file, expected a folder to write the policy to (--out)")
+    if Path(folder, MANIFEST_FILE).exists():
+        raise ValueError(f"{folder} holds a policy already, which stays: name another folder with --out")
+    folder = folder.resolve()
+    new = [one for one in (folder, *folder.parents) if not one.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    for one in new:
+        one.rmdir()
+
+
+def _scores(
+    policy: NetworkPolicy, learned: Mapping[str, np.ndarray], tried: Mapping[str, np.ndarray]
+) -> dict[str, float]:
+    """Return how a policy does on what it learned and on what was held out, by the names of `Imitation`."""
+    names = ("accuracy_learned", "accuracy", "accuracy_there", "accuracy_commanded", "commonest", "error")
+    found = dict.fromkeys(names, math.nan)
+    if not len(tried["obs"]):
+        return found
+    does = policy.act(tried["obs"][:, None])[:, 0]
+    if does.dtype.kind == "f":
+        return found | {"error": float(np.abs(does - tried["applied"]).mean())}
+    fits = _same(does, tried["applied"])
+    found["accuracy"] = float(fits.mean())
+    found["accuracy_commanded"] = float(_same(does, tried["chosen"]).mean())
+    if tried["differs"].any():
+        found["accuracy_there"] = float(fits[tried["differs"]].mean())
+    if len(learned["applied"]):
+        again = policy.act(learned["obs"][:, None])[:, 0]
+        found["accuracy_learned"] = float(_same(again, learned["applied"]).mean())
+        actions, counts = np.unique(learned["applied"], axis=0, return_counts=True)
+        found["commonest"] = float(_same(actions[counts.argmax()], tried["applied"]).mean())
+    return found
+
+
+def _same(some: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Return which actions are the same, `(n,)` bool."""
+    found: np.ndarray = (some == others).reshape(len(others), -1).all(1)
+    return found
+
 
 if __name__ == "__main__":
     from rlgym_bridge.cli import run_module

@@ -12,26 +12,37 @@ import torch
 from torch import Tensor, nn
 
 from rlgym_bridge.components.user_errors import describe_error
+from rlgym_bridge.errors import Failure
+from rlgym_bridge.game import HITBOX_NAMES
+from rlgym_bridge.policy.fingerprint import Fingerprint, fingerprint
 from rlgym_bridge.policy.manifest import Normalisation
-from rlgym_bridge.policy.shape import PolicyShape
+from rlgym_bridge.policy.shape import ATTENTION, PolicyShape
+from rlgym_bridge.policy.symmetry import Mirror
+from rlgym_bridge.policy.torch_network import ActingNetwork, ValueNetwork, make_networks
 from rlgym_bridge.sim.simulator import ROCKETSIM2, simulator_for
-from rlgym_bridge.training.backpropagation import Backpropagation
 from rlgym_bridge.training.environment import Task
-from rlgym_bridge.training.learner_setup import choose_device, mirror_of, networks_of, probe_components
-from rlgym_bridge.training.recorded_steps import RecordedSteps
+from rlgym_bridge.training.gradients import Backpropagation, RecordedSteps
+from rlgym_bridge.training.processes import count_usable_cores
 from rlgym_bridge.training.returns import RunningScale, scaled
-from rlgym_bridge.training.runs.checkpoints import Checkpoints
-from rlgym_bridge.training.runs.policy_output import describe_changes, recorded_settings, write_policy
-from rlgym_bridge.training.runs.policy_tensors import STATE_CHECKSUM
-from rlgym_bridge.training.runs.restore import STATE_FILE, load_start, load_state, pack_state
-from rlgym_bridge.training.selfplay.policy_rows import pack
-from rlgym_bridge.training.selfplay.rivals import check_rivals
-from rlgym_bridge.training.selfplay.sides import learned_cars
-from rlgym_bridge.training.selfplay.snapshots import Snapshots
+from rlgym_bridge.training.runs.checkpoints import (
+    STATE_CHECKSUM,
+    STATE_FILE,
+    Checkpoints,
+    load_start,
+    load_state,
+    pack_state,
+    write_policy,
+)
+from rlgym_bridge.training.selfplay.rivals import check_rivals, learned_cars
+from rlgym_bridge.training.selfplay.snapshots import Snapshots, pack
 from rlgym_bridge.training.selfplay.teacher import check_teacher
-from rlgym_bridge.training.settings import SettingsError, TrainingSettings
-from rlgym_bridge.training.team_sizes import name_sizes
-from rlgym_bridge.training.usable_cores import count_usable_cores
+from rlgym_bridge.training.setting_values import name_sizes
+from rlgym_bridge.training.settings import (
+    SettingsError,
+    TrainingSettings,
+    describe_changes,
+    recorded_settings,
+)
 from rlgym_bridge.user_input.arguments import count_of
 from rlgym_bridge.user_input.durable_files import write_durably
 from rlgym_bridge.user_input.own_modules import read_own_sources
@@ -54,7 +65,7 @@ ARENAS, ACTIONS, OLDER, ORDER, POOL = range(5)
 Found = TypeVar("Found")
 
 
-class Diverged(RuntimeError):
+class Diverged(Failure):
     """A number that must be finite is not."""
 
 
@@ -317,7 +328,8 @@ class PPOLearner:
             "optimizer": self._optimizer_state(),
             "scale": _as_tensors(self.scale),
             "return_scale": _as_tensors(self.return_scale),
-            **self.snapshots.state(),
+            **(kept := self.snapshots.state()),
+            "snapshots": torch.from_numpy(kept["snapshots"]),
         }
 
         data = pack_state(state)
@@ -421,3 +433,92 @@ def _from_tensors(state: tuple[int, Tensor, Tensor]) -> RunningScale:
     """Return the scale that a checkpoint holds, see `_as_tensors`."""
     count, mean, spread = state
     return RunningScale(count, mean.numpy(), spread.numpy())
+
+
+def probe_components(settings: TrainingSettings, task: Task) -> Fingerprint:
+    """Build a run's components, and return what they make of known states.
+
+    Raises:
+        SettingsError: They fail, or hold a row for other ticks than the settings say.
+    """
+    try:
+        task.check()
+        parts = task.obs_and_parser()
+        built = fingerprint(parts, settings.sizes, HITBOX_NAMES.index(settings.hitbox))
+    except SettingsError:
+        raise
+    except (Exception, SystemExit) as error:  # whatever one's own components may raise
+        raise SettingsError(f"the components of {task.name} do not fit: {describe_error(error)}") from error
+    if built.ticks not in (None, settings.tick_skip):
+        raise SettingsError(
+            f"tick_skip is {settings.tick_skip}, and the parser of {task.name} gives {built.ticks} ticks an "
+            f"action; expected the same: tick_skip = {built.ticks}"
+        )
+    if built.ticks is None and parts.tick_skip not in (None, settings.tick_skip):
+        raise SettingsError(
+            f"tick_skip is {settings.tick_skip}, and the engine of {task.name} holds a row for "
+            f"{parts.tick_skip} ticks; expected the same: tick_skip = {parts.tick_skip}"
+        )
+    return built
+
+
+def mirror_of(settings: TrainingSettings, built: Fingerprint) -> Mirror | None:
+    """Return the mirrored forms of observation and actions, where the settings want them.
+
+    Raises:
+        SettingsError: The observation or the parser does not have any.
+    """
+    if not settings.mirror:
+        return None
+    try:
+        return built.mirror()
+    except ValueError as error:
+        raise SettingsError(f"mirror is true: {error}. Change that, or set mirror = false") from error
+
+
+def networks_of(
+    settings: TrainingSettings, shape: PolicyShape, device: torch.device
+) -> tuple[PolicyShape, ActingNetwork, ValueNetwork]:
+    """Return a run's networks, on their device, and the shape of the policy with all that they hold.
+
+    Raises:
+        SettingsError: The observation does not suit them, or a class of the user does not fit.
+    """
+    if shape.network == ATTENTION and settings.normalise_obs:
+        raise SettingsError(
+            'network is "attention" and normalise_obs true, which hides whether a car is there; expected '
+            "normalise_obs = false: TeamObs scales its numbers itself"
+        )
+    try:
+        shape, policy, critic = make_networks(shape, settings.critic_layers)
+    except ValueError as error:
+        raise SettingsError(str(error)) from error
+    if not policy.state_size and not critic.state_size:
+        return shape, policy.to(device), critic.to(device)
+    if settings.rollout_steps % settings.sequence_length:
+        raise SettingsError(
+            f"rollout_steps is {settings.rollout_steps} and sequence_length {settings.sequence_length}, "
+            "expected a multiple of it for a network with memory"
+        )
+    if settings.mirror:
+        raise SettingsError(
+            f'mirror is true and network "{settings.network}", whose memory has no mirrored form; expected '
+            "mirror = false, or a network without memory"
+        )
+    return shape, policy.to(device), critic.to(device)
+
+
+def choose_device(settings: TrainingSettings) -> torch.device:
+    """Return the device of the networks: a GPU where there is one, unless the settings say otherwise.
+
+    Raises:
+        SettingsError: It is not there.
+    """
+    there = torch.cuda.is_available()
+    if settings.device == "cuda" and not there:
+        built = f"made for CUDA {torch.version.cuda}" if torch.version.cuda else "made without CUDA"
+        raise SettingsError(
+            f'device is "cuda", and torch {torch.__version__} ({built}) finds no CUDA device here; '
+            'expected "auto" or "cpu", or a machine with an NVIDIA GPU, its driver, and a torch made for CUDA'
+        )
+    return torch.device("cuda" if there and settings.device != "cpu" else "cpu")

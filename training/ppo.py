@@ -17,16 +17,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rlgym_bridge.sim.part_times import PartTimes
-from rlgym_bridge.training.backpropagation import add_up
-from rlgym_bridge.training.collected_steps import CollectedSteps
+from rlgym_bridge.sim.simulator import PartTimes
 from rlgym_bridge.training.collector import Collectors
+from rlgym_bridge.training.gradients import add_up
 from rlgym_bridge.training.learner import ACTIONS, ARENAS, ORDER, Diverged, PPOLearner
 from rlgym_bridge.training.returns import estimate_advantages
+from rlgym_bridge.training.rollouts import CollectedSteps, SequencePieces, by_piece, judge_steps
 from rlgym_bridge.training.runs.checkpoints import has_checkpoint
 from rlgym_bridge.training.runs.iteration_times import IterationTimes
 from rlgym_bridge.training.runs.run import Iteration, ReadAgain, Summary, run
-from rlgym_bridge.training.sequences import SequencePieces, by_piece, judge_steps
 from rlgym_bridge.training.settings import TrainingSettings
 
 SUMMED: Final = ("policy_loss", "value_loss", "entropy", "uniform_divergence", "kl", "clip_fraction")

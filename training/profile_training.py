@@ -6,6 +6,7 @@ from typing import Any
 
 from rlgym_bridge.training.learner import PPOLearner
 from rlgym_bridge.training.ppo import Local
+from rlgym_bridge.training.processes import count_usable_cores
 from rlgym_bridge.training.runs.iteration_times import (
     COLLECTOR_PARTS,
     LEARNER_PARTS,
@@ -14,7 +15,6 @@ from rlgym_bridge.training.runs.iteration_times import (
 )
 from rlgym_bridge.training.runs.run import load_newest
 from rlgym_bridge.training.settings import SettingsError, TrainingSettings
-from rlgym_bridge.training.usable_cores import count_usable_cores
 from rlgym_bridge.user_input.arguments import count_of
 from rlgym_bridge.user_input.checking import VAST
 

@@ -1,10 +1,15 @@
-"""The settings of a training run: every key with its type, its limits and its meaning."""
+"""The settings of a training run: every key with its type, its limits and its meaning; and their files.
+
+A file is flat TOML, which needs only the keys that differ from the defaults. `config.toml` beside this module
+holds all keys with their defaults.
+"""
 
 import dataclasses
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Annotated, Any, Final, Literal, get_type_hints
 
 from msgspec import Meta
@@ -31,13 +36,19 @@ from rlgym_bridge.game import HITBOX_NAMES
 from rlgym_bridge.policy.manifest import MOST_TICKS
 from rlgym_bridge.policy.numpy_layers import ACTIVATIONS
 from rlgym_bridge.policy.shape import NETWORKS, PERCEPTRON
-from rlgym_bridge.sim.simulator import DEFAULT_SIMULATOR, SIMULATORS
-from rlgym_bridge.training.network_limits import Layers, check_layers
-from rlgym_bridge.training.settings_tables import DEFAULTS, PARSERS, check_own
-from rlgym_bridge.training.team_sizes import count_matches
+from rlgym_bridge.sim.simulator import DEFAULT_SIMULATOR, ROCKETSIM2, SIMULATORS
+from rlgym_bridge.training.setting_values import (
+    DEFAULTS,
+    PARSERS,
+    Layers,
+    as_lists,
+    check_layers,
+    check_own,
+    count_matches,
+)
 from rlgym_bridge.user_input.arguments import nearest_key, shorten_text, show_value
 from rlgym_bridge.user_input.checking import VAST, check_values, expecting, one_of
-from rlgym_bridge.user_input.text_files import toml_value
+from rlgym_bridge.user_input.text_files import explain_unreadable, read_toml, toml_line, toml_value
 
 MOST_NUMBER = 1e30
 FORMER_NAMES = {"training.components": "rlgym_bridge.training.components"}
@@ -178,8 +189,7 @@ class TrainingSettings:
     ] = 40
 
     network: Annotated[
-        str,
-        about("of policy and critic: perceptron, attention, gru (with memory), or module:Class of yours"),
+        str, about("of policy and critic: perceptron, attention, gru (with memory), or module:Class of yours")
     ] = PERCEPTRON
     policy_layers: Annotated[Layers, about("widths of the policy's hidden layers")] = (256, 256)
     critic_layers: Annotated[Layers, about("widths of the critic's hidden layers")] = (256, 256)
@@ -390,6 +400,24 @@ def with_present_names(values: Mapping[str, Any]) -> dict[str, Any]:
     return present
 
 
+def recorded_settings(settings: TrainingSettings) -> dict[str, Any]:
+    """Return the settings as TOML has them: tuples as lists."""
+    return {name: as_lists(value) for name, value in dataclasses.asdict(settings).items()}
+
+
+def describe_changes(before: Mapping[str, Any], settings: TrainingSettings) -> dict[str, str]:
+    """Return settings that were others before, by name: `0.5 -> 0.3`.
+
+    Args:
+        before: As `recorded_settings`; those that did not exist then had their defaults.
+        settings: The present ones.
+    """
+    unsaid = {"simulator": ROCKETSIM2}  # runs of before this setting had no other
+    then = recorded_settings(TrainingSettings()) | unsaid | with_present_names(before)
+    now = recorded_settings(settings)
+    return {name: f"{then[name]} -> {now[name]}" for name in now if then[name] != now[name]}
+
+
 def check_settings(values: Mapping[str, Any]) -> TrainingSettings:
     """Return settings from values as TOML gives them.
 
@@ -439,3 +467,100 @@ def default_out(settings: TrainingSettings) -> str:
         return TrainingSettings.out
     name = settings.env.replace(":", "-") or settings.components
     return f"runs/{re.sub(r'[^-.0-9A-Z_a-z]', '_', name).strip('.') or 'own'}"
+
+
+_GROUPS = {
+    "out": "the run",
+    "team_sizes": "the match",
+    "collectors": "playing; a batch is collectors * matches * rollout_steps * cars, less the opponents' cars",
+    "network": "networks",
+    "gamma": "learning",
+    "checkpoint_every": "checkpoints",
+    "goal": "rewards, each times its weight; see rlgym_bridge/components/rewards.py",
+    "no_touch_seconds": "how episodes end and begin, besides goals",
+}
+"""Headings in a settings file, by the key that they stand before."""
+
+
+def load_settings(*paths: Path, **changes: Any) -> TrainingSettings:
+    """Read TOML files of settings.
+
+    Args:
+        paths: One or more; what stands in a later one counts, in tables key by key. Keys that they lack
+            have their defaults.
+        changes: Settings in place of the files'.
+
+    Raises:
+        SettingsError: A file is unreadable; a key is unknown; a value is of the wrong type or out of range.
+    """
+    return make_settings(read_settings(*paths), paths, changes)
+
+
+def read_settings(*paths: Path) -> dict[str, Any]:
+    """Return the values of TOML files by name, unchecked; what stands in a later file counts.
+
+    Raises:
+        SettingsError: A file is unreadable.
+    """
+    values: dict[str, Any] = {}
+    for path in paths:
+        try:
+            read = read_toml(path)
+        except (OSError, ValueError) as error:
+            raise SettingsError(explain_unreadable(error)) from error
+        for name, value in read.items():
+            tables = isinstance(value, dict) and isinstance(values.get(name), dict)
+            values[name] = values[name] | value if tables else value
+    return values
+
+
+def make_settings(
+    values: Mapping[str, Any], paths: Sequence[Path], changes: Mapping[str, Any]
+) -> TrainingSettings:
+    """Return settings from the values of files.
+
+    Args:
+        values: As `read_settings` returns them.
+        paths: The files, for messages.
+        changes: Settings in place of the files'.
+
+    Raises:
+        SettingsError: As `load_settings`.
+    """
+    files = ", ".join(map(str, paths))
+    try:
+        settings = check_settings({name: value for name, value in values.items() if name not in changes})
+    except SettingsError as error:
+        raise SettingsError(f"{files}: {error}") from error
+    try:
+        return check_settings({**values, **changes}) if changes else settings
+    except SettingsError as error:
+        raise SettingsError(f"{error} (given in place of what {files} says)") from error
+
+
+def settings_as_toml(settings: TrainingSettings) -> str:
+    """Return the text of a file with these settings, each with its help."""
+    lines = []
+    helps = setting_helps()
+    for field in dataclasses.fields(settings):
+        value = getattr(settings, field.name)
+        if field.name in ("physics", "obs_noise", "beginnings", "rivals", "my"):
+            lines.append(f"\n# [{field.name}]: {helps[field.name]}")
+            if value:
+                lines += [f"[{field.name}]", *(toml_line(name, item) for name, item in value.items())]
+            continue
+        if field.name in _GROUPS:
+            lines.append(f"\n# {_GROUPS[field.name]}")
+        lines.append(toml_line(field.name, value, helps[field.name], 37))
+    return "\n".join(lines).strip() + "\n"
+
+
+def setting_helps() -> dict[str, str]:
+    """Return the help text of every setting."""
+    types = get_type_hints(TrainingSettings, include_extras=True)
+    return {
+        name: note.description
+        for name, kind in types.items()
+        for note in kind.__metadata__
+        if isinstance(note, Meta) and note.description
+    }

@@ -14,12 +14,11 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from importlib import import_module
 from typing import Any, NoReturn
 
-from rlgym_bridge.cli.commands import COMMANDS, MODULES, explain_broken, explain_missing, overview
+from rlgym_bridge.cli.commands import COMMANDS, REMOVED, explain_broken, explain_missing, module_of, overview
 from rlgym_bridge.components.user_errors import describe_error, is_ours
-from rlgym_bridge.user_input.arguments import nearest_key
+from rlgym_bridge.errors import Failure
 from rlgym_bridge.user_input.text_files import escape_controls
 
 _MOST_LETTERS = 4000  # of an error's message
@@ -41,7 +40,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(overview(), file=sys.stdout if words else sys.stderr, flush=True)
         return 0 if words else 2
     name = words[0]
+    if name in REMOVED:
+        print(f"error: the command {name} is gone: {REMOVED[name]}", file=sys.stderr)
+        return 2
     if name not in COMMANDS:
+        from rlgym_bridge.user_input.arguments import nearest_key  # late: --help needs no numpy
+
         near = nearest_key(name, COMMANDS, 0.6)
         hint = f"did you mean {near}? " if near else ""
         print(
@@ -116,7 +120,7 @@ def run_command(name: str, arguments: Sequence[str] | None = None, program: str 
         if isinstance(stream, io.TextIOWrapper):  # names of bots may have what a redirected output lacks
             stream.reconfigure(errors="backslashreplace")
     try:
-        command: Any = import_module(MODULES[name])
+        command = module_of(name)
         parser = argparse.ArgumentParser(prog=program)
         command.add_to(parser)
         status = f"exit status: {getattr(command, 'STATUS', _STATUS)}"
@@ -156,7 +160,7 @@ def _shorten(text: str) -> str:
 
 
 def _guarded(command: Any, options: argparse.Namespace) -> int:
-    """Run a command; 1 where something broke that was in order, 2 for what the user or a user's code did."""
+    """Run a command; 1 for a `Failure`, 2 for other errors: what the user or a user's code did."""
     try:
         return int(command.run(options))
     except KeyboardInterrupt:
@@ -168,4 +172,4 @@ def _guarded(command: Any, options: argparse.Namespace) -> int:
         plain = str(error).strip() if ours and not isinstance(error, OSError) else describe_error(error)
         text = missing or plain
         print(f"error: {escape_controls(_shorten(text + notes))}", file=sys.stderr)
-        return 1 if ours and isinstance(error, RuntimeError) else 2
+        return 1 if isinstance(error, Failure) else 2

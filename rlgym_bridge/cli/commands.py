@@ -1,114 +1,69 @@
-"""List the commands of `rlgym-bridge`, grouped by purpose, with the module of each."""
+"""List the commands of `rlgym-bridge`, grouped by purpose, and find the module of each."""
 
 from importlib import import_module
-from typing import Final, NamedTuple
+from typing import Any, Final
 
 from rlgym_bridge.user_input.extras import explain_install
 
-
-class Command(NamedTuple):
-    """A command: the module with its `add_to` and `run`, and what `--help` says of it."""
-
-    module: str
-    help: str
-
-
-GROUPS: Final[dict[str, dict[str, Command]]] = {
+GROUPS: Final = {
     "play": {
-        "match": Command(
-            "rlgym_bridge.cli.match_command", "play a match between bots, with or without the game"
-        ),
-        "server": Command(
-            "rlgym_bridge.cli.server_command", "run a match server that bots connect to as to RLBotServer"
-        ),
-        "view": Command("rlgym_bridge.cli.view_command", "show a recorded match in the Rerun viewer"),
+        "match": "play a match between bots, with or without the game",
+        "server": "run a match server that bots connect to as to RLBotServer",
+        "view": "show a recorded match in the Rerun viewer",
     },
     "train": {
-        "init": Command(
-            "rlgym_bridge.cli.init_command", "begin a bot of your own: a folder with all it needs"
-        ),
-        "train": Command("rlgym_bridge.cli.train_command", "train a bot by self-play in RocketSim"),
-        "evaluate": Command(
-            "rlgym_bridge.cli.evaluate_command",
-            "let two policies play and say which is better, with an interval",
-        ),
-        "ratings": Command(
-            "rlgym_bridge.cli.ratings_command", "rate the checkpoints of a training run on one scale"
-        ),
-        "average": Command(
-            "rlgym_bridge.cli.average_command", "average the newest checkpoints of a run into one policy"
-        ),
-        "curves": Command("rlgym_bridge.cli.curves_command", "plot the learning curves of training runs"),
-        "imitate": Command("rlgym_bridge.cli.imitate_command", "train a policy to imitate recorded matches"),
+        "init": "begin a bot of your own: a folder with all it needs",
+        "train": "train a bot by self-play in RocketSim",
+        "evaluate": "let two policies play and say which is better, with an interval",
+        "ratings": "rate the checkpoints of a training run on one scale",
+        "average": "average the newest checkpoints of a run into one policy",
+        "imitate": "train a policy to imitate recorded matches",
     },
     "bring a bot": {
-        "import": Command(
-            "rlgym_bridge.cli.import_command", "make a policy folder of a bot trained elsewhere"
-        ),
-        "convert": Command(
-            "rlgym_bridge.cli.convert_command", "translate match, bot and loadout files of RLBot v4"
-        ),
+        "import": "make a policy folder of a bot trained elsewhere",
+        "convert": "translate match, bot and loadout files of RLBot v4",
     },
-    "give away": {
-        "package": Command(
-            "rlgym_bridge.cli.package_command", "make a folder of a bot that RLBot and its botpack take"
-        ),
-    },
+    "give away": {"package": "make a folder of a bot that RLBot and its botpack take"},
     "compare and check": {
-        "inspect": Command("rlgym_bridge.cli.inspect_command", "show what a recording holds, or export it"),
-        "compare": Command(
-            "rlgym_bridge.cli.compare_command", "measure where simulator and recorded game differ"
-        ),
-        "parity": Command(
-            "rlgym_bridge.cli.parity_command",
-            "check that a bot sees and does the same in simulator and match",
-        ),
-        "league": Command(
-            "rlgym_bridge.cli.league_command", "let bots play each other without the game, and rate them"
-        ),
-        "stress": Command(
-            "rlgym_bridge.cli.stress_command", "say what will cost a bot most matches in the real game"
-        ),
-        "check": Command(
-            "rlgym_bridge.cli.check_command", "try a bot as RLBot would start it, and say what breaks"
-        ),
-        "sim-vs-server": Command(
-            "rlgym_bridge.cli.sim_vs_server_command",
-            "check that a policy plays on the match server as it did in training",
-        ),
-        "doctor": Command(
-            "rlgym_bridge.cli.doctor_command",
-            "check whether this machine has what is needed, and say what to do",
-        ),
-        "timing": Command("rlgym_bridge.cli.timing_command", "measure input latency and packet loss"),
-        "probe": Command(
-            "rlgym_bridge.cli.probe_command",
-            "find out how a server behaves where RLBot's documents are unclear",
-        ),
-        "field-test": Command(
-            "rlgym_bridge.cli.field_test_command",
-            "measure the real game in one go and pack it into a file, or read such a file",
-        ),
+        "inspect": "show what a recording holds, or export it",
+        "compare": "measure where simulator and recorded game differ",
+        "parity": "check that a bot sees and does the same in simulator and match",
+        "league": "let bots play each other without the game, and rate them",
+        "stress": "say what will cost a bot most matches in the real game",
+        "check": "try a bot as RLBot would start it, and say what breaks",
+        "doctor": "check whether this machine has what is needed, and say what to do",
+        "timing": "measure input latency and packet loss",
+        "probe": "find out how a server behaves where RLBot's documents are unclear",
+        "field-test": "measure the real game in one go and pack it into a file, or read such a file",
     },
 }
-"""Groups of commands, in the order in which `--help` shows them."""
+"""Groups of commands with the help of each, in the order in which `--help` shows them."""
 
-COMMANDS: Final = {name: command for group in GROUPS.values() for name, command in group.items()}
+COMMANDS: Final = {name: text for group in GROUPS.values() for name, text in group.items()}
 
-MODULES: Final = {name: command.module for name, command in COMMANDS.items()} | {
-    "sharpen": "rlgym_bridge.cli.sharpen_command",
-    "forget-inputs": "rlgym_bridge.cli.forget_inputs_command",
+REMOVED: Final = {
+    "curves": "tensorboard --logdir RUN shows the curves of a run, and RUN/progress.csv has their numbers",
+    "forget-inputs": "a new run whose observation leaves the inputs out learns without them",
+    "sharpen": 'a policy plays its most likely actions with "selection": "argmax" in policy.json',
+    "sim-vs-server": "parity checks that a bot sees and does the same in training and in a match, evaluate "
+    "and league measure how it plays in either",
 }
-"""Modules of the commands by name; those of runs that are retouched by hand have no place in `--help`."""
+"""Commands of earlier versions, and what to use instead."""
 
 
 _EXTRAS: Final = {
-    "train": ("torch", "tensorboard", "openskill", "matplotlib"),
+    "train": ("torch", "tensorboard", "matplotlib"),
     "view": ("rerun", "rerun_sdk", "pyarrow"),
     "rllib": ("ray", "gymnasium", "msgpack_numpy"),
     "replay": ("subtr_actor",),
 }
 """Packages that each extra installs, by the names that are imported."""
+
+
+def module_of(name: str) -> Any:
+    """Return the module of a command, which has `add_to`, its options, and `run`."""
+    module = {"import": "import_bot"}.get(name, name.replace("-", "_"))
+    return import_module(f"rlgym_bridge.cli.{module}")
 
 
 def explain_missing(package: str | None) -> str | None:
@@ -130,7 +85,7 @@ def explain_broken(error: ImportError) -> str | None:
     Args:
         error: What loading it raised.
     """
-    checks = import_module("rlgym_bridge.cli.machine_checks").check_machine()
+    checks = import_module("rlgym_bridge.cli.doctor").check_machine()
     wrong = [one for one in checks if one.state == "wrong"]
     wrong = [one for one in wrong if one.advice] or wrong  # the others follow from them
     told = [": ".join(filter(None, (one.name, one.found, one.advice))) for one in wrong]
@@ -148,7 +103,7 @@ def overview() -> str:
     width = max(map(len, COMMANDS)) + 2
     for title, group in GROUPS.items():
         lines += ["", f"{title}:"]
-        lines += [f"  {name:{width}}{command.help}" for name, command in group.items()]
+        lines += [f"  {name:{width}}{text}" for name, text in group.items()]
     lines += [
         "",
         "rlgym-bridge COMMAND --help shows its options, their units and defaults.",

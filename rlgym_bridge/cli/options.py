@@ -45,45 +45,31 @@ def seed(text: str) -> int:
 def add_match_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that say how a match is played."""
     parser.add_argument(
-        "--pace",
-        choices=("realtime", "lockstep"),
-        default="realtime",
+        "--pace", choices=("realtime", "lockstep"), default="realtime",
         help="realtime: 120 ticks a second; lockstep: as fast as the bots answer (default: %(default)s)",
-    )
+    )  # fmt: skip
     parser.add_argument(
-        "--seconds",
-        type=seconds,
-        metavar="N",
+        "--seconds", type=seconds, metavar="N",
         help="length of the match in seconds of game time; in the real game it is stopped after so long in "
         "play (default: what the match file says)",
-    )
+    )  # fmt: skip
     parser.add_argument(
-        "--max-overtime",
-        type=seconds,
-        default=300.0,
-        metavar="N",
+        "--max-overtime", type=seconds, default=300.0, metavar="N",
         help="end overtime as a draw after N seconds of game time (default: %(default)g)",
-    )
+    )  # fmt: skip
     parser.add_argument(
-        "--max-hang",
-        type=seconds,
-        default=60.0,
-        metavar="N",
+        "--max-hang", type=seconds, default=60.0, metavar="N",
         help="when the clock has run out, wait at most N seconds of game time for the ball to meet the floor "
         "(default: %(default)g)",
-    )
+    )  # fmt: skip
     parser.add_argument(
-        "--allow-idle",
-        action="store_true",
+        "--allow-idle", action="store_true",
         help="let the cars of humans and Psyonix bots stand idle (default: refuse such a match)",
-    )
+    )  # fmt: skip
     parser.add_argument(
-        "--seed",
-        type=seed,
-        default=0,
-        metavar="S",
+        "--seed", type=seed, default=0, metavar="S",
         help="seed of kickoffs, respawns and sampled actions (default: 0)",
-    )
+    )  # fmt: skip
     parser.add_argument(
         "-v", "--verbose", action="store_true", help="also print whole commands of bots, and who leaves"
     )
@@ -97,36 +83,37 @@ def add_impairment_options(parser: argparse.ArgumentParser) -> None:
         "simulated by the embedded server, reproducible by the seed, except jitter (default: none)",
     )
     group.add_argument(
-        "--latency",
-        type=int,
-        default=0,
-        metavar="TICKS",
+        "--latency", type=int, default=0, metavar="TICKS",
         help="apply every input this many ticks late (120 ticks are a second)",
-    )
+    )  # fmt: skip
     group.add_argument(
-        "--jitter",
-        type=float,
-        default=0.0,
-        metavar="MS",
+        "--jitter", type=float, default=0.0, metavar="MS",
         help="send packets up to this many milliseconds late, in order; realtime pace only",
-    )
+    )  # fmt: skip
     group.add_argument(
-        "--drop",
-        type=float,
-        default=0.0,
-        metavar="PERCENT",
+        "--drop", type=float, default=0.0, metavar="PERCENT",
         help="lose this share of the packets, for each client separately",
-    )
+    )  # fmt: skip
     group.add_argument(
         "--burst", type=int, default=0, metavar="N", help="hold packets back and send them N at a time"
     )
     group.add_argument(
-        "--fps",
-        type=int,
-        default=0,
-        metavar="N",
+        "--fps", type=int, default=0, metavar="N",
         help="send packets as a game that renders N frames a second does, at most 120",
-    )
+    )  # fmt: skip
+
+
+def add_selection_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say how policies choose their actions; `selection` is None without them."""
+    choice = parser.add_mutually_exclusive_group()
+    for name, selection, text in (
+        ("--deterministic", "argmax", "policies always take their most likely action"),
+        ("--sample", "sample", "policies sample their actions"),
+    ):
+        choice.add_argument(
+            name, dest="selection", action="store_const", const=selection,
+            help=f"{text} (default: what the policy folders say)",
+        )  # fmt: skip
 
 
 def add_physics_option(parser: argparse.ArgumentParser) -> None:
@@ -182,14 +169,11 @@ def impairments_of(options: argparse.Namespace) -> Impairments:
 def add_dialect_option(parser: argparse.ArgumentParser) -> None:
     """Add the option that sets the packets' dialect, and list its points at the end of the help text."""
     parser.add_argument(
-        "--dialect",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
+        "--dialect", action="append", default=[], metavar="NAME=VALUE",
         help="choose the behaviour of packets on a point that RLBot's documents leave open; see below; "
         "may be "
         "repeated",
-    )
+    )  # fmt: skip
     lines = ["dialect points with their values (the first is the default) and meanings:"]
     for name, point in POINTS.items():
         lines += [f"  {name}={'|'.join(point.values)}"]
@@ -214,11 +198,9 @@ def dialect_of(options: argparse.Namespace) -> Dialect:
 def add_columns_option(parser: argparse.ArgumentParser) -> None:
     """Add the option that names the column map of a table."""
     parser.add_argument(
-        "--columns",
-        type=Path,
-        metavar="MAP.toml",
+        "--columns", type=Path, metavar="MAP.toml",
         help="which columns of a table hold what; for examples see docs/columns",
-    )
+    )  # fmt: skip
 
 
 def add_output_options(parser: argparse.ArgumentParser) -> None:
@@ -236,3 +218,36 @@ def printer(options: argparse.Namespace) -> Callable[[str], None]:
     """Return a function that prints a line unchanged, or nothing with `--quiet`."""
     console = console_of(options)
     return lambda line: console.print(line, markup=False, soft_wrap=True)
+
+
+def add_server_option(parser: argparse.ArgumentParser) -> None:
+    """Add the option that names the server."""
+    parser.add_argument(
+        "--server", choices=("sim", "rlbot"), default="sim",
+        help="sim: the embedded match server; rlbot: an RLBotServer with the real game (default: "
+        "%(default)s)",
+    )  # fmt: skip
+
+
+def add_embedded_options(parser: argparse.ArgumentParser) -> None:
+    """Add the latency and the pace of the embedded server."""
+    parser.add_argument(
+        "--latency", type=int, default=0, metavar="TICKS",
+        help="have the embedded server apply every input this many ticks late (default: %(default)s)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--pace", choices=("realtime", "lockstep"), default="lockstep",
+        help="pace of the embedded server (default: %(default)s)",
+    )  # fmt: skip
+
+
+def latency_of(options: argparse.Namespace) -> Impairments:
+    """Return what `--latency` asks of the embedded server.
+
+    Raises:
+        ConfigError: It is no number of ticks that inputs can be late by.
+    """
+    try:
+        return Impairments(latency=options.latency)
+    except ValueError as error:
+        raise ConfigError(f"--{error}") from error

@@ -1,13 +1,189 @@
-"""Define the options of the commands that let policies play."""
+"""Define the options of the commands that let policies and bots play, and show how far their matches are."""
 
 import argparse
 import itertools
+import math
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
 from rlgym_bridge.cli import options as shared
+from rlgym_bridge.cli import output_files
 from rlgym_bridge.policy.run_modules import run_modules
+from rlgym_bridge.training.contests.kept_matches import FILE, KeptMatches, MatchKey, Progress, ServedResult
+from rlgym_bridge.training.contests.served_match import LOGS
+from rlgym_bridge.training.processes import count_usable_cores
+from rlgym_bridge.user_input.arguments import count_of
 from rlgym_bridge.user_input.user_modules import add_module_folders
+
+_MOST_MATCHES = 10_000  # of a pair or a cause: an interval of 2 % then
+_MOST_SECONDS = 100.0  # from which on minutes are told
+_NEWS_SHARE = 0.1  # of the matches, after which a line is printed where no terminal shows each
+
+
+def positive(text: str) -> int:
+    """Return a whole number above 0, for argparse."""
+    number = _whole(text)
+    if number is None or number < 1:
+        raise argparse.ArgumentTypeError(f"{text}, expected a whole number, 1 or more")
+    return number
+
+
+def _whole(text: str) -> int | None:
+    try:
+        return int(text)
+    except ValueError:
+        return None
+
+
+def even(text: str) -> int:
+    """Return a number of matches, for argparse: half of the matches are played from each side."""
+    number = _whole(text)
+    if number is None or not 2 <= number <= _MOST_MATCHES or number % 2:
+        raise argparse.ArgumentTypeError(
+            f"{text}, expected an even number from 2 to {_MOST_MATCHES:,}, half of it for each side"
+        )
+    return number
+
+
+def match_seconds(text: str) -> float:
+    """Return the length of a match, for argparse."""
+    value = shared.seconds(text)
+    if not value:
+        raise argparse.ArgumentTypeError(f"{text}, expected more than 0")
+    return value
+
+
+def add_contest_options(parser: argparse.ArgumentParser, matches: int, of: str, out: str) -> None:
+    """Add the options.
+
+    Args:
+        parser: Of the command.
+        matches: How many when nothing is said.
+        of: What they are, for the help.
+        out: The folder for results when nothing is said.
+    """
+    parser.add_argument(
+        "--matches", type=even, default=matches, metavar="N",
+        help=f"matches, {of}, half from each side (default: %(default)s)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--seconds", type=match_seconds, default=60.0, metavar="S",
+        help="game time of a match in seconds; a match that is level then is drawn (default: %(default)g)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--seed", type=shared.seed, default=0, metavar="S",
+        help="seed of kickoffs, respawns and sampled actions (default: 0)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--jobs", type=positive, default=count_usable_cores(), metavar="N",
+        help="matches to play at the same time (default: one for each usable core)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--allow-modules", nargs="+", default=[], metavar="MODULE",
+        help="your own Python modules that policy folders may import their components from",
+    )  # fmt: skip
+    parser.add_argument(
+        "--out", type=output_files.folder_name, default=Path(out), metavar="DIR",
+        help="folder for results; finished matches are kept there, and the same command goes on with the "
+        "others (default: %(default)s)",
+    )  # fmt: skip
+    shared.add_output_options(parser)
+
+
+def check_contest_outputs(options: argparse.Namespace, read: Sequence[Path]) -> None:
+    """Check before the matches that results and logs can be written.
+
+    Args:
+        options: Of the command.
+        read: Files and folders that are read, which no output may replace.
+
+    Raises:
+        ConfigError: An output would replace what is read, or cannot be written.
+    """
+    output_files.check_outputs(options.json, inputs=[*read, options.out / FILE])
+    output_files.check_output_folder(options.out, options.json, read)
+    output_files.check_output_folder(options.out / LOGS, options.json)
+
+
+def say_stopped(kept: KeptMatches, done: str) -> None:
+    """Say that a command was stopped, how many matches are kept, and how to go on."""
+    print(
+        f"stopped: {done} matches are kept in {kept.path}; the same command goes on with the others",
+        file=sys.stderr,
+    )
+
+
+def write_results(
+    options: argparse.Namespace, name: str, lines: Sequence[str], result: Mapping[str, Any]
+) -> bool:
+    """Write the tables and the result of a command into its folder, and where `--json` says."""
+    written = [
+        output_files.write_json(options.out / f"{name}.json", result),
+        output_files.write(options.out / f"{name}.txt", "\n".join(lines) + "\n"),
+        output_files.write_json(options.json, result),
+    ]
+    return all(written)
+
+
+def allowed_modules(options: argparse.Namespace) -> tuple[str, ...]:
+    """Return the modules that the user allows; they are looked for in the current folder, too."""
+    if options.allow_modules:
+        add_module_folders(Path.cwd())
+    return tuple(options.allow_modules)
+
+
+@contextmanager
+def shown_progress(options: argparse.Namespace, jobs: int) -> Iterator[Progress]:
+    """Yield a function that shows finished matches: on one line of a terminal, else now and then.
+
+    It also says how long the others take, once as many have ended as are played at the same time.
+
+    Args:
+        options: Of the command.
+        jobs: Matches that are played at the same time.
+    """
+    terminal = sys.stderr.isatty() and not options.quiet
+    clear = "\r" if terminal else ""
+    say = shared.printer(options)
+    told: set[tuple[str, str]] = set()
+    began, played, shares = time.monotonic(), 0, -1
+
+    def show(done: int, count: int, ended: Mapping[MatchKey, ServedResult]) -> None:
+        nonlocal played, shares
+        played += len(ended)
+        known = played >= min(jobs, count - done + played)
+        line = f"{done} of {count} matches"
+        if known and done < count:
+            line += f", about {_time_text((time.monotonic() - began) / played * (count - done))} left"
+        share = math.floor(done / count / _NEWS_SHARE)
+        if terminal:
+            sys.stderr.write(f"\r{line[:79]:79}")
+            sys.stderr.flush()
+        elif known and share > shares:
+            shares = share
+            say(line)
+        for key, result in ended.items():
+            if any(result.forfeits) and (key[0], key[1]) not in told:
+                told.add((key[0], key[1]))
+                say(f"{clear}match {key[2]} of {key[0]} against {key[1]} was forfeited")
+
+    try:
+        yield show
+    finally:
+        if terminal:
+            sys.stderr.write("\r" + " " * 79 + "\r")
+
+
+def _time_text(seconds: float) -> str:
+    """Return a time in words, rounded up."""
+    if seconds < _MOST_SECONDS:
+        return count_of(math.ceil(seconds), "second")
+    return count_of(math.ceil(seconds / 60), "minute")
+
 
 SECONDS: Final = 60.0
 """Game time of a match when nothing is said, s."""
@@ -22,29 +198,20 @@ def add_options(parser: argparse.ArgumentParser, matches: int, of: str) -> None:
         of: What they are, for the help.
     """
     parser.add_argument(
-        "--matches",
-        type=int,
-        default=matches,
-        metavar="N",
+        "--matches", type=int, default=matches, metavar="N",
         help=f"matches to play, {of} (default: {matches})",
-    )
+    )  # fmt: skip
     parser.add_argument(
-        "--seconds",
-        type=float,
-        default=SECONDS,
-        metavar="S",
+        "--seconds", type=float, default=SECONDS, metavar="S",
         help=f"game time of a match in seconds (default: {SECONDS:g})",
-    )
+    )  # fmt: skip
     parser.add_argument(
         "--seed", type=int, default=0, metavar="S", help="seed of kickoffs and sampled actions (default: 0)"
     )
     parser.add_argument(
-        "--processes",
-        type=int,
-        default=2,
-        metavar="N",
+        "--processes", type=int, default=2, metavar="N",
         help="processes that play at the same time (default: 2)",
-    )
+    )  # fmt: skip
     shared.add_simulator_option(parser)
     parser.add_argument(
         "--allow-modules", nargs="+", action="extend", default=[], metavar="MODULE",

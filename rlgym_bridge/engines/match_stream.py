@@ -11,6 +11,7 @@ from rlbot import flat
 from rlgym_bridge.client.agent_connections import AgentConnections
 from rlgym_bridge.client.own_players import agents_of
 from rlgym_bridge.dialect import Dialect
+from rlgym_bridge.errors import Failure
 from rlgym_bridge.game import BALL_RADIUS, BLUE, GOAL_THRESHOLD_Y, ORANGE, PLAYING_PHASES, Phase
 from rlgym_bridge.packets.decoder import Decoder, player_input
 from rlgym_bridge.state import MatchState
@@ -20,7 +21,7 @@ _QUIET_SECONDS: Final = 0.004  # half a tick without a packet: none is held back
 _CATCH_UP_SECONDS: Final = 5.0  # at most, with a server that is faster than we read
 
 
-class LiveEngineError(RuntimeError):
+class LiveEngineError(Failure):
     """An error for a match that does not go on as it has to; the message says why."""
 
 

@@ -8,6 +8,7 @@ import zlib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Final
 
 from rlbot import flat
 
@@ -20,11 +21,11 @@ from rlgym_bridge.policy.files import (
     read_files,
     run_of,
 )
-from rlgym_bridge.policy.load_player import BUILT_IN
+from rlgym_bridge.policy.load_player import BUILT_IN, CHASER
 from rlgym_bridge.policy.manifest import Manifest
 from rlgym_bridge.policy.run_modules import run_modules
 from rlgym_bridge.policy.shape import explain_misfit, show_players
-from rlgym_bridge.server import ConfigError
+from rlgym_bridge.server import ConfigError, read_match_file
 from rlgym_bridge.server.config.bot_files import read_bot
 from rlgym_bridge.server.game.roster import move_human_last
 from rlgym_bridge.user_input.text_files import explain_unreadable, read_toml
@@ -235,3 +236,40 @@ def _game_player(bot: str, team: int) -> flat.PlayerConfiguration:
     if skill not in skills:
         raise ConfigError(f"BOT {bot!r} has skill {skill!r}, expected one of {', '.join(skills)}")
     return flat.PlayerConfiguration(flat.PsyonixBot("", None, skills[skill]), team)
+
+
+MATCH_FILE: Final = "rlbot.cfg"
+_PACKAGE: Final = Path(__file__).parents[1]
+
+
+def find_shipped_folder() -> Path:
+    """Return the folder with the match file and the shipped bot: in an installed package, or a checkout's.
+
+    Raises:
+        ConfigError: There is neither.
+    """
+    for folder in (_PACKAGE / "shipped", _PACKAGE.parent):
+        if (folder / MATCH_FILE).is_file() and (folder / "bot" / "policy").is_dir():
+            return folder
+    raise ConfigError(
+        f"there is no {MATCH_FILE} in {Path.cwd()} and no shipped bot in {_PACKAGE}; name a match file, or "
+        "give --blue and --orange"
+    )
+
+
+def read_shipped_match() -> flat.MatchConfiguration:
+    """Return the match of the shipped bot against Chaser, both started by this Python.
+
+    Raises:
+        ConfigError: The shipped files are missing or damaged.
+    """
+    folder = find_shipped_folder()
+    match = read_match_file(folder / MATCH_FILE)
+    for player, policy in zip(
+        match.player_configurations, (str(folder / "bot" / "policy"), CHASER), strict=True
+    ):
+        if not isinstance(player.variety, flat.CustomBot):
+            raise ConfigError(f"{folder / MATCH_FILE} has a player that is no bot, expected two bots")
+        player.variety.run_command = command_of(policy)
+        player.variety.root_dir = str(Path.cwd())
+    return match

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from rlgym_bridge.errors import Failure
+
 
 class ConfigError(ValueError):
     """A match cannot be played as described: unreadable, unknown, inconsistent or unsupported."""
@@ -37,7 +39,7 @@ class AbsentBot:
     strangers: tuple[str, ...]
 
 
-class MatchCalledOff(RuntimeError):
+class MatchCalledOff(Failure):
     """A match could not begin because a bot never connected or got ready, or its simulator failed.
 
     Attributes:

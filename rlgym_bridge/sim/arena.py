@@ -11,6 +11,7 @@ from functools import cache
 
 import RocketSim as rsim
 
+from rlgym_bridge.errors import Failure
 from rlgym_bridge.game import BLUE, MOST_TEAM_SIZE, ORANGE
 from rlgym_bridge.user_input.extras import meshes_folder
 
@@ -72,7 +73,7 @@ def make_arena(
             return arena, place_cars(arena, teams, hitboxes)
         except _OrderError:
             continue
-    raise RuntimeError(
+    raise Failure(
         f"RocketSim did not give {len(teams)} cars the pinned order in {_ARENA_TRIES} arenas; "
         f"please report this with your RocketSim version and operating system"
     )

@@ -15,8 +15,7 @@ from rlgym_bridge.game import BLUE, GOAL_THRESHOLD_Y, ORANGE, TICKS_PER_SECOND
 from rlgym_bridge.sim.arena import make_arena, set_mutators
 from rlgym_bridge.sim.arena_reader import ArenaReader, control_of, write_arena
 from rlgym_bridge.sim.game_modes import mode_number
-from rlgym_bridge.sim.part_times import PartTimes
-from rlgym_bridge.sim.simulator import EVENT, NEVER, EventKind, SimulatorError
+from rlgym_bridge.sim.simulator import EVENT, NEVER, EventKind, PartTimes, SimulatorError
 from rlgym_bridge.state import MatchState, layout_of
 
 GAME_BOOST_AIR: Final = 991.667 / 1058.333

@@ -13,8 +13,7 @@ import numpy as np
 import rocketsim_batch
 
 from rlgym_bridge.game import PAD_POSITIONS
-from rlgym_bridge.sim.part_times import PartTimes
-from rlgym_bridge.sim.simulator import DeadMatches
+from rlgym_bridge.sim.simulator import DeadMatches, PartTimes
 from rlgym_bridge.state import CAR_FIELDS, MATCH_FIELDS, MatchState, layout_of
 from rlgym_bridge.user_input.arguments import check_whole
 from rlgym_bridge.user_input.extras import load_native, meshes_folder

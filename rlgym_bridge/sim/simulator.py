@@ -8,13 +8,15 @@ still import either package.
 """
 
 import importlib.util
+import time
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from enum import IntEnum
 from typing import Final, Protocol
 
 import numpy as np
 
-from rlgym_bridge.sim.part_times import PartTimes
+from rlgym_bridge.errors import Failure
 from rlgym_bridge.state import MatchState
 from rlgym_bridge.user_input.arguments import show_value
 from rlgym_bridge.user_input.extras import explain_native
@@ -75,7 +77,7 @@ class SimulatorError(ValueError):
     """A simulator is not installed, is not known, or cannot do what was asked of it."""
 
 
-class DeadMatches(RuntimeError):
+class DeadMatches(Failure):
     """Matches failed inside the simulator: each is dead until `put` makes it anew, the others went on.
 
     Args:
@@ -89,6 +91,28 @@ class DeadMatches(RuntimeError):
     def __init__(self, text: str, numbers: Sequence[int]) -> None:
         super().__init__(text)
         self.numbers = list(numbers)
+
+
+class PartTimes:
+    """Seconds that the parts of some steps took.
+
+    Attributes:
+        seconds: Sums by the name of the part.
+    """
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = defaultdict(float)
+        self._since = time.perf_counter()
+
+    def begin(self) -> None:
+        """Begin a part now; what was before belongs to none."""
+        self._since = time.perf_counter()
+
+    def end(self, part: str) -> None:
+        """Count the time since the last call for a part, and begin the next one."""
+        now = time.perf_counter()
+        self.seconds[part] += now - self._since
+        self._since = now
 
 
 class Simulator(Protocol):

@@ -25,11 +25,11 @@ import numpy as np
 import torch
 
 from rlgym_bridge.training import profile_training as profiling
-from rlgym_bridge.training.collected_steps import CollectedSteps
+from rlgym_bridge.training.collector import rollout_layout
 from rlgym_bridge.training.learner import PPOLearner
 from rlgym_bridge.training.ppo import batch_of, improve, main
+from rlgym_bridge.training.rollouts import CollectedSteps
 from rlgym_bridge.training.settings import TrainingSettings, check_settings
-from rlgym_bridge.training.shared import rollout_layout
 from tests.support.processes import run_to_end
 
 _LARGE: Final = {"minibatch": 32_768}

@@ -11,12 +11,12 @@ import time
 
 import numpy as np
 
-from rlgym_bridge.training.collected_steps import CollectedSteps
+from rlgym_bridge.training.collector import rollout_layout
 from rlgym_bridge.training.learner import PPOLearner
 from rlgym_bridge.training.ppo import batch_of, improve
+from rlgym_bridge.training.processes import count_usable_cores
+from rlgym_bridge.training.rollouts import CollectedSteps
 from rlgym_bridge.training.settings import check_settings
-from rlgym_bridge.training.shared import rollout_layout
-from rlgym_bridge.training.usable_cores import count_usable_cores
 
 
 def main() -> None:

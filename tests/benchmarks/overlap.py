@@ -14,8 +14,7 @@ from pathlib import Path
 from rlgym_bridge.training.learner import PPOLearner
 from rlgym_bridge.training.ppo import Local
 from rlgym_bridge.training.ppo import main as train
-from rlgym_bridge.training.settings import TrainingSettings, check_settings
-from rlgym_bridge.training.settings_file import load_settings
+from rlgym_bridge.training.settings import TrainingSettings, check_settings, load_settings
 from tests.support.training_runs import column
 
 _GAME = {

@@ -14,8 +14,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from rlgym_bridge.training.settings import TrainingSettings
-from rlgym_bridge.training.settings_file import settings_as_toml
+from rlgym_bridge.training.settings import TrainingSettings, settings_as_toml
 from tests.benchmarks.runner import Skipped, compared
 from tests.support.processes import run_to_end
 

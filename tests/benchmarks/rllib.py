@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from rlgym_bridge.training.settings_file import settings_as_toml
+from rlgym_bridge.training.settings import settings_as_toml
 from tests.benchmarks.ppo import BATCH, settings_of, speed_of
 from tests.benchmarks.runner import compared
 from tests.support.processes import run_to_end

@@ -19,7 +19,7 @@ from typing import Any, Final
 
 import torch
 
-from rlgym_bridge.training.usable_cores import count_usable_cores
+from rlgym_bridge.training.processes import count_usable_cores
 from rlgym_bridge.user_input.text_files import toml_value
 from tests.support.processes import run_to_end
 

@@ -10,8 +10,8 @@ from typing import Any, Final
 import matplotlib
 import numpy as np
 
-from rlgym_bridge.training.runs.progress_table import read_tables
 from rlgym_bridge.user_input.text_files import toml_line
+from tests.benchmarks.learning_curves import read_table
 from tests.support.processes import run_to_end
 
 matplotlib.use("Agg")
@@ -55,7 +55,7 @@ def draw(folder: Path, picture: Path) -> None:
     """Draw the curves of all runs in a folder."""
     figure, axes = plt.subplots(2, 3, figsize=(12, 6), layout="constrained")
     for name in RUNS:
-        table = read_tables(folder / name.replace(" ", "_"), ("steps", *COLUMNS))
+        table = read_table(folder / name.replace(" ", "_"))
         parts = np.array_split(np.arange(len(table["steps"])), _POINTS)
         steps = [table["steps"][part[-1]] / 1e6 for part in parts]
         for place, column in zip(axes.flat, COLUMNS, strict=True):

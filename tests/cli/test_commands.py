@@ -9,22 +9,25 @@ import pytest
 from rich.table import Table
 
 from rlgym_bridge.cli import main, run_command
-from rlgym_bridge.cli.commands import COMMANDS, GROUPS
+from rlgym_bridge.cli.commands import COMMANDS, GROUPS, REMOVED
 from rlgym_bridge.cli.options import console_of
+from rlgym_bridge.errors import Failure
+from rlgym_bridge.server import ConfigError, MatchCalledOff, ServerError
+from rlgym_bridge.sim.simulator import DeadMatches
 from tests.support.processes import run_to_end
 
-TRAINING = {"train": "training", "sim-vs-server": "training.sim_vs_server"} | {
+TRAINING = {"train": "training"} | {
     name: f"training.{name}"
-    for name in ("evaluate", "ratings", "average", "curves", "imitate", "league", "stress")
-} | {"sharpen": "training.runs.sharpen", "forget-inputs": "training.runs.forget_inputs"}  # fmt: skip
-"""Commands that `python -m` runs in a clone, too; the last two have no other name."""
+    for name in ("evaluate", "ratings", "average", "imitate", "league", "stress")
+}  # fmt: skip
+"""Commands that `python -m` runs in a clone, too."""
 
 MISSING = {
     "match": ["nowhere.toml"], "view": ["nowhere.mcap"], "train": ["nowhere.toml"],
     "evaluate": ["nowhere", "chaser"], "ratings": ["nowhere"], "average": ["nowhere", "--out", "mean"],
-    "curves": ["nowhere"], "imitate": ["nowhere.mcap"], "import": ["nowhere", "--env", "a:b", "--out", "c"],
+    "imitate": ["nowhere.mcap"], "import": ["nowhere", "--env", "a:b", "--out", "c"],
     "inspect": ["nowhere.mcap"], "compare": ["nowhere.mcap"], "parity": ["--policy", "nowhere"],
-    "sim-vs-server": ["nowhere", "chaser"], "package": ["nowhere", "--name", "a", "--author", "b"],
+    "package": ["nowhere", "--name", "a", "--author", "b"],
     "league": ["nowhere", "chaser"], "stress": ["nowhere"],
     "check": ["nowhere"],
 }  # fmt: skip
@@ -38,8 +41,8 @@ def test_help_lists_all_commands_by_what_people_want(
     said = capsys.readouterr().out
     for title, group in GROUPS.items():
         assert f"\n{title}:\n" in said
-        for name, command in group.items():
-            assert f"  {name} " in said and command.help in said
+        for name, text in group.items():
+            assert f"  {name} " in said and text in said
 
 
 def test_no_command_shows_the_help_and_is_bad_usage(capsys: pytest.CaptureFixture[str]) -> None:
@@ -51,6 +54,12 @@ def test_a_mistyped_command_is_named_with_the_nearest(capsys: pytest.CaptureFixt
     assert main(["mach"]) == 2
     said = capsys.readouterr().err
     assert said.startswith("error: there is no command 'mach', did you mean match? expected one of match, ")
+
+
+@pytest.mark.parametrize("name", REMOVED)
+def test_a_removed_command_says_what_to_use(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert name not in COMMANDS and main([name, "runs/mine"]) == 2
+    assert capsys.readouterr().err == f"error: the command {name} is gone: {REMOVED[name]}\n"
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -93,9 +102,30 @@ def test_ctrl_c_ends_any_command_with_a_word_and_status_1(
         error.add_note("half of it is done")
         raise error
 
-    monkeypatch.setattr("rlgym_bridge.cli.inspect_command.run", interrupted)
+    monkeypatch.setattr("rlgym_bridge.cli.inspect.run", interrupted)
     assert run_command("inspect", ["match.mcap"]) == 1
     assert capsys.readouterr().err == "stopped: half of it is done\n"
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (Failure("it was killed"), 1), (MatchCalledOff("nobody came"), 1), (DeadMatches("two died", [1]), 1),
+        (ConfigError("no such bot"), 2), (ServerError("no port"), 2), (RuntimeError("of a user"), 2),
+        (KeyError("of a user"), 2), (OSError("no disk"), 2),
+    ],
+    ids=lambda value: type(value).__name__,
+)  # fmt: skip
+def test_the_class_of_an_error_decides_the_status(
+    error: Exception, status: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(_: object) -> int:
+        raise error
+
+    monkeypatch.setattr("rlgym_bridge.cli.inspect.run", broken)
+    assert run_command("inspect", ["match.mcap"]) == status
+    said = capsys.readouterr().err
+    assert said.startswith("error: ") and str(error) in said and said.count("\n") == 1
 
 
 def test_the_help_needs_nothing_that_is_heavy() -> None:

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from rlgym_bridge.cli import machine_checks, main
-from rlgym_bridge.cli.machine_checks import Check, check_machine
+from rlgym_bridge.cli import doctor, main
+from rlgym_bridge.cli.doctor import Check, check_machine
 from tests.support.processes import run_to_end
 
 
@@ -54,9 +54,9 @@ def test_versions_that_do_not_fit_are_wrong(
 def test_parts_that_are_not_installed_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("torch", "rerun", "ray", "subtr_actor"):
         monkeypatch.setitem(sys.modules, name, None)
-    real = machine_checks.find_spec
+    real = doctor.find_spec
     hidden = {"torch", "rerun", "ray", "subtr_actor"}
-    monkeypatch.setattr(machine_checks, "find_spec", lambda name: None if name in hidden else real(name))
+    monkeypatch.setattr(doctor, "find_spec", lambda name: None if name in hidden else real(name))
     found = checks()
     for extra in ("train", "view", "replay", "rllib"):
         assert found[f"extra {extra}"].state == "missing" and "pip install" in found[f"extra {extra}"].advice

@@ -33,7 +33,7 @@ FILES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("command", ["stress", "ratings", "curves", "parity", "evaluate", "league"])
+@pytest.mark.parametrize("command", ["stress", "ratings", "parity", "evaluate", "league"])
 def test_commands_take_the_run_of_this_folder(
     command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -102,7 +102,7 @@ def test_a_folder_that_cannot_be_written_is_named(capsys) -> None:
 
 
 def test_the_settings_of_the_template_have_no_unknown_keys() -> None:
-    from rlgym_bridge.training.settings_file import load_settings
+    from rlgym_bridge.training.settings import load_settings
 
     assert load_settings(TEMPLATE / "train.toml").components == "my_parts"
 
@@ -311,7 +311,7 @@ def test_train_without_settings_asks_before_it_trains_for_hours(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("sys.stdin", SimpleNamespace(isatty=lambda: terminal))
     monkeypatch.setattr("builtins.input", reply)
-    monkeypatch.setattr("rlgym_bridge.cli.train_command._engine", lambda _: train)
+    monkeypatch.setattr("rlgym_bridge.cli.train._engine", lambda _: train)
     assert main(["train", *words]) == (2 if asked else 1)
     told = capsys.readouterr().err
     assert bool(questions) is asked and ("it trains" in told) is not asked

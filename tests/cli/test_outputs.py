@@ -36,7 +36,7 @@ def found_nothing() -> ProbeReport:
 def test_a_result_that_cannot_be_written_is_shown(
     option: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("rlgym_bridge.cli.probe_command._ask", lambda *_: (found_nothing(), "a server", True))
+    monkeypatch.setattr("rlgym_bridge.cli.probe._ask", lambda *_: (found_nothing(), "a server", True))
     assert main(["probe", option, str(FULL)]) == 2
     said = capsys.readouterr()
     assert "/dev/full: No space left on device" in said.err
@@ -56,9 +56,7 @@ def test_a_match_with_unwritable_json_shows_its_result(tmp_path: Path) -> None:
 
 
 @posix
-def test_an_unwritable_log_is_named_and_no_server_blamed(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_an_unwritable_log_is_named_and_no_server_blamed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["probe", "-q", "--log", str(FULL)]) == 2
     said = capsys.readouterr().err
     assert "/dev/full" in said and "No space left on device" in said and "went away" not in said

@@ -40,7 +40,7 @@ def played(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Serve], str]]:
         return f"{ip}:{port}"
 
     monkeypatch.setattr("rlgym_bridge.trials.measured_match.START_SECONDS", 0.5)
-    monkeypatch.setattr("rlgym_bridge.cli.real_match.START_SECONDS", 0.5)
+    monkeypatch.setattr("rlgym_bridge.matches.real_match.START_SECONDS", 0.5)
     yield start
     for one in open_ones:
         one.close()
@@ -158,7 +158,7 @@ def test_another_server_is_not_taken_for_this_projects_own(
 def test_the_own_server_is_known_and_says_what_it_does_not_play(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for module in ("cli.real_match", "trials.measured_match"):
+    for module in ("matches.real_match", "trials.measured_match"):
         monkeypatch.setattr(f"rlgym_bridge.{module}.OWN_SECONDS", 0.5)
     with match_server() as port:
         assert is_own_server(("127.0.0.1", port))

@@ -8,7 +8,7 @@ import pytest
 from rlbot import flat
 
 from rlgym_bridge.cli import main
-from rlgym_bridge.cli.timing_command import advice
+from rlgym_bridge.cli.timing import advice
 from rlgym_bridge.trials.input_latency import Exchange, judge_session, number_of, numbered
 
 

@@ -9,7 +9,7 @@ import pytest
 from rlgym_bridge.cli import main
 from rlgym_bridge.compare.fitted_settings import fit_as_toml, fitted_constants
 from rlgym_bridge.physics import CONSTANTS, Spread, parse_physics, read_physics
-from rlgym_bridge.training.settings_file import load_settings
+from rlgym_bridge.training.settings import load_settings
 from tests.support.made_comparisons import comparison, size
 from tests.support.recorded_matches import record
 

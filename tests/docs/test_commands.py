@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from rlgym_bridge.cli.commands import COMMANDS
+from rlgym_bridge.cli.commands import module_of
 from tests.support.documentation import PAGES, ROOT, Block, blocks, command_lines, prose
 
 COMMAND_BLOCKS = blocks("sh", "bat", "")
@@ -23,7 +23,7 @@ TARGETS = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MUL
 
 
 def parser_of(name: str) -> argparse.ArgumentParser:
-    module: Any = import_module(COMMANDS[name].module)
+    module = module_of(name)
     parser = argparse.ArgumentParser(prog=f"rlgym-bridge {name}", exit_on_error=False)
     module.add_to(parser)
     return parser

@@ -22,9 +22,7 @@ SHORT = "--seconds 5 --matches 2 --processes 1"
     [
         f"evaluate runs/mine chaser {SHORT}",
         f"evaluate chaser runs/mine/checkpoints/latest {SHORT}",
-        f"sim-vs-server runs/mine chaser {SHORT}",
         f"ratings runs/mine --most 2 {SHORT}",
-        "curves runs/mine",
         "average runs/mine --out average",
         "parity --policy runs/mine --ticks 2000",
     ],

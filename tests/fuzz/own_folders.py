@@ -12,7 +12,7 @@ from typing import Final
 from rlgym_bridge.policy.run_modules import run_modules
 from rlgym_bridge.project.new_project import new_project
 from rlgym_bridge.server import ConfigError, read_match_file
-from rlgym_bridge.training.runs.progress_table import mend_table, read_tables
+from rlgym_bridge.training.runs.curve_files import mend_table
 
 ROOT: Final = Path(__file__).parents[2]
 
@@ -64,10 +64,9 @@ def read_run(data: bytes) -> object:
 
 
 def resume(path: Path) -> object:
-    """Have the table of a training run mended and read; what is put aside does not pile up."""
+    """Have the table of a training run mended; what is put aside does not pile up."""
     try:
-        mend_table(path, ("steps", "rating"), 2)
-        return read_tables(path.parent, ("steps", "rating"))
+        return mend_table(path, ("steps", "rating"), 2)
     finally:
         for older in path.parent.glob("progress.*.csv"):
             older.unlink()

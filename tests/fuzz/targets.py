@@ -26,7 +26,7 @@ from rlgym_bridge.server.config.convert_v4 import convert
 from rlgym_bridge.server.config.match_file import read_match_file
 from rlgym_bridge.server.config.toml_lines import Source
 from rlgym_bridge.server.game.packer import field_info
-from rlgym_bridge.training.settings_file import load_settings
+from rlgym_bridge.training.settings import load_settings
 from rlgym_bridge.trials.diagnostic_pack import open_field_pack
 from rlgym_bridge.trials.diagnostic_report import read_field_test
 from tests.fuzz.heard_messages import draw, drawn_seeds, hear, heard_seeds

@@ -17,7 +17,7 @@ from mcap.writer import Writer
 from rlbot import flat
 
 from rlgym_bridge.cli import main
-from rlgym_bridge.cli.inspect_command import summary
+from rlgym_bridge.cli.inspect import summary
 from rlgym_bridge.components.batch_form import observe
 from rlgym_bridge.game import PLAYING_PHASES
 from rlgym_bridge.packets.decoder import Decoder

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from rlbot import flat
 
-from rlgym_bridge.cli import server_command
+from rlgym_bridge.cli import server as server_command
 from rlgym_bridge.server import MatchServer
 from rlgym_bridge.server.framing import framed
 from rlgym_bridge.server.game.roster import seat_players

@@ -29,7 +29,7 @@ def test_thrust_is_a_constant_of_the_match() -> None:
     "command",
     [["match", "--blue", "chaser"], ["match", "--server", "rlbot"], ["server"], ["field-test"],
      ["league", "chaser", "random"], ["evaluate", "chaser", "random"], ["ratings", "runs/x"],
-     ["sim-vs-server", "chaser", "random"], ["compare", "match.mcap"], ["view", "match.mcap"]],
+     ["compare", "match.mcap"], ["view", "match.mcap"]],
     ids=lambda command: " ".join(command[:2]),
 )  # fmt: skip
 @pytest.mark.parametrize("rules", ["game", "default", "fast"])

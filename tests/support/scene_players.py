@@ -4,7 +4,7 @@ import numpy as np
 
 from rlgym_bridge.game import BALL_RADIUS
 from rlgym_bridge.state import MatchState
-from rlgym_bridge.training.scene_drivers import StandingDriver
+from rlgym_bridge.training.scenes import StandingDriver
 
 THROTTLE, STEER, PITCH, YAW, ROLL, JUMP, BOOST = range(7)
 FLIGHTS = np.arange(0.3, 3.0, 0.05)  # s, among which a flight to the ball is chosen

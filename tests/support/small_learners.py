@@ -9,11 +9,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rlgym_bridge.training.collected_steps import CollectedSteps
+from rlgym_bridge.training.collector import rollout_layout
+from rlgym_bridge.training.gradients import RecordedSteps
 from rlgym_bridge.training.learner import PPOLearner
-from rlgym_bridge.training.recorded_steps import RecordedSteps
+from rlgym_bridge.training.rollouts import CollectedSteps
 from rlgym_bridge.training.settings import check_settings
-from rlgym_bridge.training.shared import rollout_layout
 from tests.support.training_runs import SMALL
 
 

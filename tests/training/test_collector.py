@@ -7,10 +7,9 @@ import pytest
 
 from rlgym_bridge.policy.numpy_layers import Network
 from rlgym_bridge.policy.shape import PolicyShape
-from rlgym_bridge.training.collector import _Collector, rollout_layout
+from rlgym_bridge.training.collector import SharedArrays, _Collector, rollout_layout
 from rlgym_bridge.training.learner import PPOLearner
 from rlgym_bridge.training.settings import check_settings
-from rlgym_bridge.training.shared import SharedArrays
 
 
 def test_a_step_takes_one_product_of_all_cars_a_layer(monkeypatch: pytest.MonkeyPatch) -> None:

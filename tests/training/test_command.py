@@ -158,12 +158,7 @@ def test_no_run_is_trained_into_a_policy_folder(tmp_path: Path, capsys: pytest.C
 )
 @pytest.mark.parametrize("resume", [False, True])
 def test_what_lies_in_a_run_s_place_is_named_before_the_start(
-    resume: bool,
-    name: str,
-    is_folder: bool,
-    message: str,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    resume: bool, name: str, is_folder: bool, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "run"
     place = out / name

@@ -182,7 +182,7 @@ def test_the_last_good_checkpoint_is_a_whole_one(
 
 def report(progress: Progress, steps: int) -> None:
     counts = {"episode_reward": 0.0, "finished_cars": 0.0}
-    progress.report(steps, 1, counts, dict.fromkeys(COLUMNS[COLUMNS.index("rating") :], 1.0))
+    progress.report(steps, 1, counts, dict.fromkeys(COLUMNS[COLUMNS.index("elo") :], 1.0))
 
 
 def board_steps(out: Path) -> list[int]:

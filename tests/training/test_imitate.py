@@ -18,9 +18,7 @@ from rlgym_bridge.policy.shape import PolicyShape
 from rlgym_bridge.policy.torch_network import PolicyNetwork
 from rlgym_bridge.recording.car_episodes import played
 from rlgym_bridge.recording.mcap.match_recording import read_match
-from rlgym_bridge.training import cloning_data
-from rlgym_bridge.training.behaviour_cloning import imitate
-from rlgym_bridge.training.cloning_data import choose_held_out
+from rlgym_bridge.training.imitate import CloningData, choose_held_out, imitate, read_cloning_data
 from tests.benchmarks.imitation import retimed
 from tests.support.processes import run_to_end
 from tests.support.recorded_matches import POLICY, once_a_run, record, two_policies
@@ -243,7 +241,9 @@ def test_unknown_decisions_are_neither_learned_nor_tried(
         (car for [car] in played(read_match(match), bots=[bot(match, 0)])), key=lambda car: len(car.told)
     )
     silent = np.arange(len(car.told)) % 10 < 3
-    monkeypatch.setattr(cloning_data, "played", lambda *_, **__: [[replace(car, told=~silent)]])
+    monkeypatch.setattr(
+        "rlgym_bridge.training.imitate.played", lambda *_, **__: [[replace(car, told=~silent)]]
+    )
     aside = car.frames[:-1] // 240 % 5 == 4
     assert aside.any()
     for commanded in (False, True):
@@ -258,7 +258,7 @@ def test_unknown_decisions_are_neither_learned_nor_tried(
 def test_where_nothing_is_known_commands_can_be_learned(match: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     [car] = next(iter(played(read_match(match), bots=[bot(match, 0)])))
     unknown = replace(car, told=np.zeros_like(car.told))
-    monkeypatch.setattr(cloning_data, "played", lambda *_, **__: [[unknown]])
+    monkeypatch.setattr("rlgym_bridge.training.imitate.played", lambda *_, **__: [[unknown]])
     with pytest.raises(ValueError, match=r"tell of too few decisions what the game applied .* --commanded"):
         divided(match, commanded=False)
     data = divided(match, commanded=True)
@@ -266,7 +266,7 @@ def test_where_nothing_is_known_commands_can_be_learned(match: Path, monkeypatch
     assert sum(map(len, data.pieces)) == (car.frames[:-1] // 240 % 5 != 4).sum()
 
 
-def divided(match: Path, commanded: bool) -> cloning_data.CloningData:
-    return cloning_data.read_cloning_data(
+def divided(match: Path, commanded: bool) -> CloningData:
+    return read_cloning_data(
         [match], bots=None, commanded=commanded, held_out=0.2, allow_modules=(), say=lambda line: None
     )

@@ -6,13 +6,12 @@ from typing import Any
 
 import pytest
 
-from rlgym_bridge.sim.part_times import PartTimes
-from rlgym_bridge.sim.simulator import ROCKETSIM2
+from rlgym_bridge.sim.simulator import ROCKETSIM2, PartTimes
+from rlgym_bridge.training.processes import count_usable_cores
 from rlgym_bridge.training.runs.iteration_times import IterationTimes, mean_times
 from rlgym_bridge.training.runs.progress import COLUMNS, Progress
 from rlgym_bridge.training.selfplay.matches import SelfPlayMatches
 from rlgym_bridge.training.settings import check_settings
-from rlgym_bridge.training.usable_cores import count_usable_cores
 from tests.support.training_runs import SMALL
 
 PARTS = {"physics": 5.0, "reading": 1.0, "inference": 2.0}
@@ -105,7 +104,7 @@ def test_lines_of_progress_fit_and_say_what_holds_back_once(
 ) -> None:
     monkeypatch.setattr("rlgym_bridge.training.runs.progress._LINE_SECONDS", 0.0)
     settings = check_settings(SMALL | {"out": str(tmp_path), "steps": 400_000_000})
-    stats = dict.fromkeys(COLUMNS[COLUMNS.index("rating") :], 25.3)
+    stats = dict.fromkeys(COLUMNS[COLUMNS.index("elo") :], 25.3)
     counts = {"episode_reward": 0.0, "finished_cars": 0.0, "touches": 52, "car_minutes": 10, "goals": 12}
     with Progress(settings, 0, quiet=False) as progress:
         for steps in (123_456_789, 133_456_789):
@@ -113,7 +112,7 @@ def test_lines_of_progress_fit_and_say_what_holds_back_once(
     first, held, second = capsys.readouterr().err.splitlines()
     for line, steps in ((first, "123,456,789"), (second, "133,456,789")):
         assert len(line) <= 110 and line.startswith(f"{steps} of 400,000,000 steps, ")
-        assert re.search(r"/s, touches/car-min 5.20, goals/min 2.40, rating 25.30, \d+:\d\d:\d\d left$", line)
+        assert re.search(r"/s, touches/car-min 5.20, goals/min 2.40, Elo 25.30, \d+:\d\d:\d\d left$", line)
     assert held == f"held back: {times().name_bottleneck()}"
 
 
@@ -125,14 +124,14 @@ def test_without_older_versions_no_rating_is_shown(
     rivals: dict[str, float], shown: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     settings = check_settings(SMALL | {"out": str(tmp_path), "snapshot_share": 0.0, "rivals": rivals})
-    stats = dict.fromkeys(COLUMNS[COLUMNS.index("rating") :], 25.3)
+    stats = dict.fromkeys(COLUMNS[COLUMNS.index("elo") :], 25.3)
     counts = {"episode_reward": 0.0, "finished_cars": 0.0, "touches": 52, "car_minutes": 10, "goals": 12}
     counts |= {"goals_against_rival/random": 3, "rival/random_goals": 1}
     with Progress(settings, 0, quiet=False) as progress:
         progress._next_line = 0.0
         progress.report(100, 1, counts | {"game_minutes": 5.0}, stats)
     line = capsys.readouterr().err
-    assert re.search(shown, line) and "rating" not in line
+    assert re.search(shown, line) and "Elo" not in line
 
 
 @pytest.mark.parametrize(

@@ -8,13 +8,12 @@ import numpy as np
 import pytest
 import torch
 
-from rlgym_bridge.training.collected_steps import CollectedSteps
 from rlgym_bridge.training.learner import PPOLearner
 from rlgym_bridge.training.ppo import batch_of, clip_value_loss, gradients_of, improve, main
-from rlgym_bridge.training.runs.checkpoints import Checkpoints
-from rlgym_bridge.training.runs.restore import STATE_FILE
+from rlgym_bridge.training.rollouts import CollectedSteps
+from rlgym_bridge.training.runs.checkpoints import STATE_FILE, Checkpoints
 from rlgym_bridge.training.settings import SettingsError, TrainingSettings, check_settings
-from tests.support.small_learners import collected_by, learner_of
+from tests.support.small_learners import collected_by, learner_of, played_by
 from tests.support.training_runs import SMALL, column, forget_checksum
 
 BATCH = 8 * 14
@@ -176,3 +175,21 @@ def test_standardised_returns_stay_what_they_were(tmp_path: Path) -> None:
     other = learner_of(tmp_path / "other", False, standardize_returns=True)
     with pytest.raises(SettingsError, match="standardize_returns was False and is True now"):
         other.load(folder)
+
+
+LOST = 41
+"""The action that the policy has lost: its probability is below 1e-20."""
+
+
+@pytest.mark.parametrize(("weight", "comes_back"), [("uniform", True), ("entropy", False)])
+def test_only_the_uniform_policy_brings_an_action_back(weight: str, comes_back: bool, tmp_path: Path) -> None:
+    only = {"entropy_coefficient": 0.0, "uniform_coefficient": 0.0, f"{weight}_coefficient": 0.1}
+    learner = learner_of(tmp_path, asynchronous=False, learning_rate=0.01, **only)
+    bias = learner.policy.layers[-1].bias
+    with torch.no_grad():
+        bias[LOST] = -50.0
+    collected = collected_by(learner)
+    collected.actions[collected.actions == LOST] = 0
+    for _ in range(20):
+        improve(learner, batch_of(learner, played_by(learner, collected)))
+    assert (bias[LOST].item() > -49.0) == comes_back

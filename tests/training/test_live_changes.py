@@ -10,9 +10,8 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 
 from rlgym_bridge.cli import run_command
 from rlgym_bridge.training import ppo
-from rlgym_bridge.training.curves import draw, read_curve
 from rlgym_bridge.training.ppo import main
-from rlgym_bridge.training.runs.progress_table import add_changes, forget_changes, read_changes
+from rlgym_bridge.training.runs.curve_files import add_changes, forget_changes, read_changes
 from rlgym_bridge.training.settings import SettingsError, TrainingSettings, check_settings
 from tests.support.policy_folders import make_module
 from tests.support.training_runs import SMALL, column
@@ -77,10 +76,6 @@ def test_a_change_is_said_kept_and_marked(tmp_path: Path, capsys: pytest.Capture
     board.Reload()
     (event,) = board.Tensors("changed/text_summary")
     assert event.step == 4 * BATCH and event.tensor_proto.string_val == [b"speed 1.0 -> 2.0"]
-    curve = read_curve(tmp_path)
-    assert curve.changes == [(4 * BATCH, "speed 1.0 -> 2.0")]
-    draw([curve, curve], tmp_path / "curves.svg")
-    assert (tmp_path / "curves.svg").read_text().count("speed 1.0 -&gt; 2.0") == 2 * 3
 
 
 def test_what_a_resumed_run_changes_is_kept_too(tmp_path: Path) -> None:

@@ -29,12 +29,11 @@ from rlgym_bridge.policy.manifest import PolicyMismatch
 from rlgym_bridge.policy.numpy_network import NetworkPolicy
 from rlgym_bridge.policy.symmetry import Mirror
 from rlgym_bridge.sim.vector_env import VectorEnv
-from rlgym_bridge.training.collector import _Collector
+from rlgym_bridge.training.collector import SharedArrays, _Collector, rollout_layout
 from rlgym_bridge.training.evaluate import evaluate
 from rlgym_bridge.training.learner import PPOLearner
 from rlgym_bridge.training.ppo import batch_of, gradients_of, main
 from rlgym_bridge.training.settings import SettingsError
-from rlgym_bridge.training.shared import SharedArrays, rollout_layout
 from tests.support.policy_folders import edit, random_weights, spec
 from tests.support.small_learners import collected_by, learner_of
 from tests.support.states import random_state

@@ -14,15 +14,14 @@ from rlgym_bridge.policy.folder import load_policy
 from rlgym_bridge.policy.load_player import load_player
 from rlgym_bridge.policy.shape import PolicyShape
 from rlgym_bridge.policy.torch_network import make_networks
-from rlgym_bridge.training.collected_steps import CollectedSteps
-from rlgym_bridge.training.collector import _Collector
+from rlgym_bridge.training.collector import SharedArrays, _Collector, rollout_layout
 from rlgym_bridge.training.evaluate import evaluate
 from rlgym_bridge.training.learner import PPOLearner
 from rlgym_bridge.training.ppo import batch_of, gradients_of, main
+from rlgym_bridge.training.rollouts import CollectedSteps
 from rlgym_bridge.training.runs.checkpoints import Checkpoints
-from rlgym_bridge.training.selfplay.policy_rows import pack, unpack
+from rlgym_bridge.training.selfplay.snapshots import pack, unpack
 from rlgym_bridge.training.settings import SettingsError, check_settings
-from rlgym_bridge.training.shared import SharedArrays, rollout_layout
 from tests.support.policy_folders import make_module
 from tests.support.small_learners import learner_of
 from tests.support.states import random_state

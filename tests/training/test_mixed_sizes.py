@@ -14,10 +14,9 @@ from rlgym_bridge.training.evaluate import evaluate
 from rlgym_bridge.training.learner import PPOLearner
 from rlgym_bridge.training.ppo import main
 from rlgym_bridge.training.runs.checkpoints import Checkpoints
-from rlgym_bridge.training.selfplay.mixed_matches import MixedMatches
-from rlgym_bridge.training.selfplay.sides import learned_cars, name_car, snapshot_cars
-from rlgym_bridge.training.settings import SettingsError, TrainingSettings, check_settings
-from rlgym_bridge.training.settings_file import settings_as_toml
+from rlgym_bridge.training.selfplay.matches import MixedMatches
+from rlgym_bridge.training.selfplay.rivals import learned_cars, name_car, snapshot_cars
+from rlgym_bridge.training.settings import SettingsError, TrainingSettings, check_settings, settings_as_toml
 from tests.support.policy_folders import make_module, save
 from tests.support.training_runs import SMALL
 

@@ -20,7 +20,7 @@ from rlgym_bridge.policy.numpy_network import NetworkPolicy
 from rlgym_bridge.policy.shape import PolicyShape
 from rlgym_bridge.policy.torch_network import PolicyNetwork
 from rlgym_bridge.training.returns import scaled
-from rlgym_bridge.training.selfplay.policy_rows import pack, unpack
+from rlgym_bridge.training.selfplay.snapshots import pack, unpack
 
 OBS = 92
 SHAPES = {

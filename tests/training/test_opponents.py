@@ -13,8 +13,7 @@ from rlgym_bridge.training.environment import Task
 from rlgym_bridge.training.learner import PPOLearner
 from rlgym_bridge.training.ppo import main
 from rlgym_bridge.training.runs.progress import COLUMNS, Progress
-from rlgym_bridge.training.selfplay.rivals import Rival, newest_rivals
-from rlgym_bridge.training.selfplay.sides import learned_cars, rival_sides
+from rlgym_bridge.training.selfplay.rivals import Rival, learned_cars, newest_rivals, rival_sides
 from rlgym_bridge.training.settings import SettingsError, TrainingSettings, check_settings
 from tests.support.policy_folders import OBS_1V1, random_weights, save
 from tests.support.training_runs import SMALL, column

@@ -12,13 +12,12 @@ import torch
 
 from rlgym_bridge.policy.shape import PolicyShape
 from rlgym_bridge.training import ppo
-from rlgym_bridge.training.collected_steps import CollectedSteps
-from rlgym_bridge.training.collector import _Collector
+from rlgym_bridge.training.collector import SharedArrays, _Collector, rollout_layout
 from rlgym_bridge.training.learner import PPOLearner
+from rlgym_bridge.training.rollouts import CollectedSteps
+from rlgym_bridge.training.runs.checkpoints import STATE_FILE
 from rlgym_bridge.training.runs.iteration_times import IterationTimes
-from rlgym_bridge.training.runs.restore import STATE_FILE
 from rlgym_bridge.training.settings import SettingsError, TrainingSettings, check_settings
-from rlgym_bridge.training.shared import SharedArrays, rollout_layout
 from tests.support.mark_game import MARKS
 from tests.support.small_learners import collected_by, played_by
 from tests.support.training_runs import SMALL, column, stand_in

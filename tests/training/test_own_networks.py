@@ -19,7 +19,7 @@ from rlgym_bridge.training.evaluate import evaluate
 from rlgym_bridge.training.learner import PPOLearner
 from rlgym_bridge.training.ppo import main
 from rlgym_bridge.training.runs.checkpoints import Checkpoints
-from rlgym_bridge.training.selfplay.policy_rows import unpack
+from rlgym_bridge.training.selfplay.snapshots import unpack
 from rlgym_bridge.training.settings import SettingsError, check_settings
 from tests.support.policy_folders import make_module
 from tests.support.small_learners import learner_of

@@ -11,18 +11,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 
 from rlgym_bridge.policy.files import chosen_checkpoint, read_files
 from rlgym_bridge.policy.run_modules import RUN_FILE, write_run_modules
 from rlgym_bridge.training.contests.kept_matches import KeptMatches
-from rlgym_bridge.training.contests.rating_book import RatingBook
 from rlgym_bridge.training.learner import PPOLearner
 from rlgym_bridge.training.ppo import main
-from rlgym_bridge.training.runs.checkpoints import Checkpoints
-from rlgym_bridge.training.runs.forget_inputs import forget_inputs
-from rlgym_bridge.training.runs.progress_table import mend_table
-from rlgym_bridge.training.runs.restore import read_checkpoint
+from rlgym_bridge.training.ratings import RatingBook
+from rlgym_bridge.training.runs.checkpoints import Checkpoints, read_checkpoint
+from rlgym_bridge.training.runs.curve_files import mend_table
 from rlgym_bridge.training.runs.run import load_newest
 from rlgym_bridge.training.settings import TrainingSettings, check_settings
 from tests.support.power_cut import Calls, Tree, write_tree
@@ -178,31 +175,6 @@ def test_the_simulation_finds_what_is_not_synced(
             return True
 
     assert any(map(is_lost, different(calls.states)))
-
-
-def standard(run: Path) -> TrainingSettings:
-    return settings(run, components="rlgym_bridge.training.components", snapshots=1, team_sizes=(2, 2))
-
-
-def test_a_power_cut_leaves_the_old_or_the_new_policy(
-    disk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    learner = PPOLearner(standard(disk / "run"))
-    learner.save(Checkpoints(disk / "run", 1))
-    before = learner.policy.arrays()["layers.0.weight"]
-    with monkeypatch.context() as recorded:
-        calls = Calls(disk, recorded)
-        assert forget_inputs(disk / "run", ["ally-"])
-    calls.check_recorded()
-    after = read_checkpoint(disk / "run" / "checkpoints" / "0")[1]["policy"]["layers.0.weight"]
-    seen = set()
-    for tree in different(calls.states):
-        assert resumed(tree, tmp_path / "crash", standard) == 0
-        state = read_checkpoint(tmp_path / "crash" / "run" / "checkpoints" / "0")[1]
-        weight = state["policy"]["layers.0.weight"]
-        assert torch.equal(weight, torch.from_numpy(before)) or torch.equal(weight, after)
-        seen.add(torch.equal(weight, after))
-    assert seen == {False, True}
 
 
 WRITERS: dict[str, Callable[[Path], Any]] = {

@@ -17,11 +17,10 @@ from rlgym_bridge.training.collector import CollectorDied, Collectors
 from rlgym_bridge.training.environment import Task
 from rlgym_bridge.training.learner import Diverged, PPOLearner
 from rlgym_bridge.training.ppo import main
-from rlgym_bridge.training.runs.checkpoints import Checkpoints
-from rlgym_bridge.training.runs.lock import Locked
+from rlgym_bridge.training.processes import Locked
+from rlgym_bridge.training.runs.checkpoints import STATE_FILE, Checkpoints
 from rlgym_bridge.training.runs.progress import COLUMNS
-from rlgym_bridge.training.runs.restore import STATE_FILE
-from rlgym_bridge.training.selfplay.sides import cars_of_sides, snapshot_sides
+from rlgym_bridge.training.selfplay.rivals import cars_of_sides, snapshot_sides
 from rlgym_bridge.training.settings import SettingsError, TrainingSettings, check_settings
 from tests.support.policy_folders import make_module
 from tests.support.training_runs import SMALL, column, forget_checksum, stand_in
@@ -402,7 +401,7 @@ def test_goals_against_snapshots_make_the_rating(tmp_path: Path) -> None:
     # In the stand-in blue scores every goal, and the rivals are orange and blue in turn.
     out = tmp_path / "run"
     main(settings(out, steps=20 * BATCH, matches=8, snapshot_share=0.25), quiet=True)
-    assert len(set(column(out, "rating"))) > 5
+    assert len(set(column(out, "elo"))) > 5
     with Collectors(
         settings(out, snapshot_share=1.0, rollout_steps=100), PPOLearner(settings(out)).shape
     ) as both:

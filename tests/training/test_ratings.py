@@ -9,21 +9,23 @@ from typing import Any
 import pytest
 
 from rlgym_bridge.cli import run_command
-from rlgym_bridge.training.contests.elo import rate_by_scores
-from rlgym_bridge.training.contests.kept_matches import FILE, MatchKey
-from rlgym_bridge.training.contests.rated_checkpoints import (
+from rlgym_bridge.training.contests.kept_matches import FILE, MatchKey, ServedResult
+from rlgym_bridge.training.elo import rate_by_scores, rate_together
+from rlgym_bridge.training.ratings import (
+    BOOK,
+    Anchor,
+    RatingBook,
     describe_ratings,
     rate_checkpoints,
+    spread_evenly,
     summarise_ratings,
 )
-from rlgym_bridge.training.contests.rating_book import BOOK, Anchor, RatingBook, spread_evenly
-from rlgym_bridge.training.contests.served_match import ServedResult
 from tests.support.policy_folders import OBS_1V1, random_weights, save
 
 
 @pytest.fixture(autouse=True)
 def threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rlgym_bridge.training.contests.simulated_jobs.open_pool", ThreadPoolExecutor)
+    monkeypatch.setattr("rlgym_bridge.training.contests.kept_matches.open_pool", ThreadPoolExecutor)
 
 
 def save_checkpoint(run: Path, steps: int) -> None:
@@ -65,6 +67,16 @@ def test_intervals_shrink_with_matches_and_stay_finite() -> None:
     assert few == pytest.approx(2 * many) and few == pytest.approx(34.7, abs=0.1)
     lost = rate_by_scores([(1000, 0.0, 100)])
     assert -100 < lost.rating < 100 and lost.interval[1] - lost.interval[0] > 500
+
+
+def test_a_league_is_rated_whatever_the_order_of_its_matches() -> None:
+    outcomes = [("A", "B", 1)] * 300 + [("B", "A", 2)] * 100 + [("B", "C", 0)] * 400
+    a, b, c, nobody = rate_together("ABCD", outcomes)
+    assert a.rating - b.rating == pytest.approx(190.8, abs=2) and b.rating == pytest.approx(c.rating, abs=2)
+    assert sum(one.rating for one in (a, b, c, nobody)) == pytest.approx(4000)
+    assert a.deviation < 150 < nobody.deviation < 400
+    again = rate_together("ABCD", outcomes[::-1])
+    assert [one.rating for one in again] == pytest.approx([one.rating for one in (a, b, c, nobody)])
 
 
 def test_checkpoints_are_rated_with_the_noise_of_copies() -> None:

@@ -65,7 +65,7 @@ def test_play_is_shown_for_both_sides(tmp_path: Path, capsys: pytest.CaptureFixt
 
 def report(progress: Progress, steps: int, **counts: float) -> None:
     given = {"episode_reward": 0.0, "finished_cars": 0.0, **counts}
-    progress.report(steps, 1, given, dict.fromkeys(COLUMNS[COLUMNS.index("rating") :], 1.0))
+    progress.report(steps, 1, given, dict.fromkeys(COLUMNS[COLUMNS.index("elo") :], 1.0))
 
 
 def own(value: float) -> dict[str, float]:

@@ -20,10 +20,9 @@ from rlgym_bridge.training.learner import PPOLearner
 from rlgym_bridge.training.ppo import main as train_here
 from rlgym_bridge.training.rllib.cluster import cluster
 from rlgym_bridge.training.rllib.ray_ppo import OnCluster, main
-from rlgym_bridge.training.rllib.self_play_runner import MAIN, SNAPSHOT
-from rlgym_bridge.training.runs.checkpoints import Checkpoints
+from rlgym_bridge.training.rllib.self_play import MAIN, SNAPSHOT
+from rlgym_bridge.training.runs.checkpoints import STATE_FILE, Checkpoints
 from rlgym_bridge.training.runs.progress import COLUMNS
-from rlgym_bridge.training.runs.restore import STATE_FILE
 from rlgym_bridge.training.settings import SettingsError, TrainingSettings, check_settings
 from tests.support.policy_folders import edit
 from tests.support.processes import run_to_end
@@ -56,19 +55,10 @@ def weights_of(checkpoint: Path | None) -> dict[str, torch.Tensor]:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("parser", "guessing", "known"),
-    [
-        ("LookupTableAction", 0.25, 0.9),
-        ("MultiDiscreteAction", 0.45, 0.8),
-        ("ContinuousAction", 0.5, 0.8),
-    ],
+    [("LookupTableAction", 0.25, 0.9), ("MultiDiscreteAction", 0.45, 0.8), ("ContinuousAction", 0.5, 0.8)],
 )
 def test_every_kind_of_action_learns_a_game_with_known_returns(
-    parser: str,
-    guessing: float,
-    known: float,
-    tmp_path: Path,
-    modules: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    parser: str, guessing: float, known: float, tmp_path: Path, modules: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = (
         f"def parser(settings): return ComponentSpec.of(RepeatAction, ComponentSpec.of({parser}), repeats=8)"
@@ -253,11 +243,7 @@ def test_an_address_where_there_is_no_cluster_is_named(tmp_path: Path) -> None:
             "run",
         ]
         environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
-        done = run_to_end(
-            command,
-            cwd=tmp_path,
-            env=environment,
-        )
+        done = run_to_end(command, cwd=tmp_path, env=environment)
     assert done.returncode == 2
     assert f'no Ray cluster can be joined at "{address}"' in done.stderr
     assert "Traceback" not in done.stderr

@@ -10,11 +10,9 @@ import pytest
 from rlgym_bridge.cli import run_command
 from rlgym_bridge.components.player_spec import PlayerSpec
 from rlgym_bridge.policy.load_player import load_player
-from rlgym_bridge.training.intervals import median_interval, share_interval
-from rlgym_bridge.training.scene_drivers import StandingDriver, scripted_player
-from rlgym_bridge.training.scene_report import parse_scenes
-from rlgym_bridge.training.scene_trials import SceneResult, play_scenes
-from rlgym_bridge.training.scenes import SCENES
+from rlgym_bridge.training.evaluate import median_interval, share_interval
+from rlgym_bridge.training.scene_trials import SceneResult, parse_scenes, play_scenes
+from rlgym_bridge.training.scenes import SCENES, StandingDriver, scripted_player
 from tests.support.scene_players import Carrying, Flying, Jumping
 
 KICKOFFS = [name for name in SCENES if name.startswith("kickoff")]
@@ -77,7 +75,7 @@ def test_the_interval_of_a_median_holds_it_in_19_of_20_samples() -> None:
 def test_the_command_prints_a_table_and_writes_json(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rlgym_bridge.training.scene_report.open_pool", ThreadPoolExecutor)  # at once
+    monkeypatch.setattr("rlgym_bridge.training.scene_trials.open_pool", ThreadPoolExecutor)  # at once
     result = tmp_path / "scenes.json"
     arguments = ["standing", "--scenes", "shot,recovery", "--trials", "2", "--json", str(result)]
     assert run_command("evaluate", arguments) == 0
@@ -103,7 +101,7 @@ def test_the_command_prints_a_table_and_writes_json(
 def test_what_scenes_cannot_be_played_with_is_named(
     arguments: list[str], message: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rlgym_bridge.training.scene_report.open_pool", ThreadPoolExecutor)
+    monkeypatch.setattr("rlgym_bridge.training.scene_trials.open_pool", ThreadPoolExecutor)
     assert run_command("evaluate", ["standing", *arguments, "--scenes", "shot"]) == 2
     assert message in capsys.readouterr().err
 

@@ -9,9 +9,15 @@ import pytest
 from rlgym_bridge import training
 from rlgym_bridge.sim.simulator import ROCKETSIM2, ROCKETSIM3
 from rlgym_bridge.training.environment import Task
-from rlgym_bridge.training.runs.policy_output import describe_changes, recorded_settings
-from rlgym_bridge.training.settings import SettingsError, TrainingSettings, check_settings
-from rlgym_bridge.training.settings_file import load_settings, settings_as_toml
+from rlgym_bridge.training.settings import (
+    SettingsError,
+    TrainingSettings,
+    check_settings,
+    describe_changes,
+    load_settings,
+    recorded_settings,
+    settings_as_toml,
+)
 
 DEFAULTS = Path(training.__file__).with_name("config.toml")
 
@@ -50,11 +56,7 @@ def test_what_is_printed_reads_back_as_the_same_settings() -> None:
         ("epochs", 2.0, r"epochs is 2.0, expected a whole number, 1 or more"),
         ("epochs", True, r"epochs is true, expected a whole number"),
         ("zero_sum", 1, r"zero_sum is 1, expected true or false"),
-        (
-            "policy_layers",
-            [256, 0],
-            r"policy_layers is \[256, 0\], expected a list of whole numbers",
-        ),
+        ("policy_layers", [256, 0], r"policy_layers is \[256, 0\], expected a list of whole numbers"),
         ("policy_layers", 256, r"policy_layers is 256, expected a list"),
         (
             "obs_noise",

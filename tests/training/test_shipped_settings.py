@@ -10,9 +10,8 @@ from rlgym_bridge import training
 from rlgym_bridge.policy.load_player import load_player
 from rlgym_bridge.training.components import reward
 from rlgym_bridge.training.ppo import main
-from rlgym_bridge.training.selfplay.mixed_matches import MixedMatches
-from rlgym_bridge.training.settings import TrainingSettings
-from rlgym_bridge.training.settings_file import load_settings
+from rlgym_bridge.training.selfplay.matches import MixedMatches
+from rlgym_bridge.training.settings import TrainingSettings, load_settings
 
 FIRST = Path(training.__file__).with_name("shipped.toml")
 LATER = sorted(FIRST.with_suffix("").glob("[0-9]*.toml"), key=lambda path: int(path.name.partition("-")[0]))

@@ -12,12 +12,16 @@ from rlgym_bridge.cli import run_command
 from rlgym_bridge.policy.folder import load_policy
 from rlgym_bridge.sim.simulator import ROCKETSIM2, ROCKETSIM3, DeadMatches
 from rlgym_bridge.training.ppo import Local, main
-from rlgym_bridge.training.runs.checkpoints import Checkpoints
-from rlgym_bridge.training.runs.policy_output import describe_changes, recorded_settings
-from rlgym_bridge.training.runs.restore import STATE_FILE, simulator_of_run
+from rlgym_bridge.training.runs.checkpoints import STATE_FILE, Checkpoints, simulator_of_run
 from rlgym_bridge.training.runs.run import Iteration, run
-from rlgym_bridge.training.settings import SettingsError, TrainingSettings, check_settings
-from rlgym_bridge.training.settings_file import settings_as_toml
+from rlgym_bridge.training.settings import (
+    SettingsError,
+    TrainingSettings,
+    check_settings,
+    describe_changes,
+    recorded_settings,
+    settings_as_toml,
+)
 from tests.support.simulators import needs_native
 from tests.support.training_runs import SMALL, forget_checksum
 

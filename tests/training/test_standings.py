@@ -7,9 +7,8 @@ import pytest
 from rlgym_bridge.cli import main
 from rlgym_bridge.server import ConfigError
 from rlgym_bridge.training.contests.entrant import read_entrants
-from rlgym_bridge.training.contests.kept_matches import FILE, KeptMatches
-from rlgym_bridge.training.contests.served_match import ServedResult
-from rlgym_bridge.training.contests.standings import pairs_of, rank, seen_by_first
+from rlgym_bridge.training.contests.kept_matches import FILE, KeptMatches, ServedResult, seen_by_first
+from rlgym_bridge.training.league import pairs_of, rank
 from tests.support.policy_folders import save
 
 SETTINGS = {"seconds": 60.0, "entries": [{"name": "A", "path": "a"}, {"name": "B", "path": "b"}]}
@@ -109,7 +108,7 @@ def test_who_wins_more_is_rated_higher() -> None:
             seen_by_first(("B", "C", number), result(1, 1)),
         ]
         matches += [seen_by_first(("C", "C", number), result(1, 0))]
-    best, middle, last = rank(["A", "B", "C"], matches, seed=0)
+    best, middle, last = rank(["A", "B", "C"], matches)
     assert [one.name for one in (best, middle, last)] == ["B", "C", "A"]
     assert best.rating.interval[0] > last.rating.interval[1]
     assert best.against_itself is None and middle.against_itself is not None

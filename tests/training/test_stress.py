@@ -11,17 +11,17 @@ from rlgym_bridge.dialect import POINTS
 from rlgym_bridge.policy.files import read_files
 from rlgym_bridge.server import Impairments
 from rlgym_bridge.training.contests.entrant import read_entrants
-from rlgym_bridge.training.contests.kept_matches import FILE, MatchKey
-from rlgym_bridge.training.contests.served_match import ServedResult
-from rlgym_bridge.training.contests.stress_causes import GROUPS, list_causes
-from rlgym_bridge.training.contests.stress_plan import (
+from rlgym_bridge.training.contests.kept_matches import FILE, MatchKey, ServedResult
+from rlgym_bridge.training.contests.stress_results import describe_losses, estimate_win_rate, losses_of
+from rlgym_bridge.training.stress import (
+    GROUPS,
     SIMULATOR,
     StressPlan,
+    list_causes,
     plan_trials,
     served_matches,
     simulated_jobs,
 )
-from rlgym_bridge.training.contests.stress_results import describe_losses, estimate_win_rate, losses_of
 from tests.support.policy_folders import network_folder, save
 
 
@@ -185,7 +185,6 @@ def test_a_stress_test_plays_every_cause_and_goes_on(
             "ENTRY is missing, expected two or more policy folders, training runs or bots: there is",
         ),
         (["ratings"], "RUN is missing, expected the folder of a training run: there is no train.toml here"),
-        (["curves"], "RUN is missing, expected the folder of a training run: there is no train.toml here"),
         (["stress", "chaser"], "POLICY is 'chaser', expected a policy folder"),
         (["stress", "mine", "--out", "mine"], "--out mine is read and would be replaced"),
         (["stress", "mine", "--against", "nowhere"], "BOT 'nowhere' is no file or folder"),

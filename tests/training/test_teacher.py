@@ -95,11 +95,7 @@ def test_another_table_is_translated_row_by_row(tmp_path: Path, monkeypatch: pyt
 @pytest.mark.parametrize(
     ("saved", "changes", "message"),
     [
-        (
-            {"distribution": "gaussian"},
-            {},
-            "whose actions are gaussian over .8,., and this run's",
-        ),
+        ({"distribution": "gaussian"}, {}, "whose actions are gaussian over .8,., and this run's"),
         ({}, {"tick_skip": 4}, "which decides every 8 ticks, and tick_skip is 4"),
         ({}, {"team_sizes": [2, 2]}, "which was trained for 1v1, this match is 2v2"),
         ({}, {"teacher": "chaser"}, "chaser is no folder"),

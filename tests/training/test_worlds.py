@@ -1,14 +1,12 @@
 """The same policy in batch arenas and over the match server."""
 
-import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from rlgym_bridge.cli import run_command
-from rlgym_bridge.training.evaluate import Evaluation
-from rlgym_bridge.training.sim_vs_server import rates, ratios
+from rlgym_bridge.training.evaluate import Evaluation, evaluate
+from tools.two_worlds import over_the_server, rates, ratios
 
 
 def matches(counts: list[tuple[int, int, int, int]], minutes: float = 1.0) -> Evaluation:
@@ -33,19 +31,13 @@ def test_equal_worlds_have_ratios_of_one() -> None:
 
 
 @pytest.mark.slow
-def test_the_command_plays_in_both_worlds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    result = tmp_path / "result.json"
-    assert (
-        run_command(
-            "sim-vs-server", ["chaser", "chaser", "--matches", "2", "--seconds", "10", "--json", str(result)]
-        )
-        == 0
-    )
-    found = json.loads(result.read_text())["a_minute"]
-    assert found["touches of A"]["training"] > 0 and found["touches of A"]["server"] > 0
-    assert "over the server" in capsys.readouterr().out
+def test_a_car_touches_the_ball_as_often_in_both_worlds() -> None:
+    training = evaluate("chaser", "chaser", 8, seconds=30.0, team_size=1)
+    server = over_the_server("chaser", "chaser", 8, seconds=30.0)
+    found, _ = ratios(server, training)
+    assert (training.touches.sum() > 40) and np.all((found[2:] > 0.6) & (found[2:] < 1.7)), found
 
 
-def test_bad_input_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_command("sim-vs-server", [str(tmp_path / "none"), "chaser", "--matches", "2"]) == 2
-    assert "none" in capsys.readouterr().err
+def test_a_match_that_fails_names_its_seed(tmp_path: Path) -> None:
+    with pytest.raises(RuntimeError, match=r"the match with seed 0 ended with 2: error: .*none"):
+        over_the_server(str(tmp_path / "none"), "chaser", 2, processes=1)

@@ -1,30 +1,124 @@
-"""Keep the results of matches in a file, one line each, so that an interrupted command goes on with them.
+"""Play matches and keep each result as a line of a file, so that an interrupted command goes on with them.
 
 {"settings": {...}}                                                    the first line
 {"match": ["Bridge", "Chaser", 3], "goals": [2, 0], ...}               every other
+
+Matches in RocketSim are played here, many at once in several processes; those over the match server in
+`served_match.py`.
 """
 
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import asdict
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, wait
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
+import numpy as np
 
+from rlgym_bridge.game import TICKS_PER_SECOND
 from rlgym_bridge.server import ConfigError
 from rlgym_bridge.sim.simulator import ROCKETSIM2
-from rlgym_bridge.training.contests.served_match import ServedResult
+from rlgym_bridge.training.evaluate import Evaluation
+from rlgym_bridge.training.policy_matches import play_matches
+from rlgym_bridge.training.processes import open_pool
 from rlgym_bridge.user_input.arguments import show_value
 from rlgym_bridge.user_input.durable_files import write_durably
+from rlgym_bridge.user_input.stop_signals import stopped_by_signals
 from rlgym_bridge.user_input.text_files import parse_json, read_text
+
+MatchKey = tuple[str, str, int]
+"""Two names (of entries; of a cause and its opponent), and the number of their match."""
+
+
+@dataclass(frozen=True)
+class ServedResult:
+    """The result of a match.
+
+    Attributes:
+        goals: Of blue and of orange.
+        touches: Of all cars of blue and of orange.
+        ticks: Of the match; 0 where it did not begin.
+        course: Some number that is equal where matches went alike.
+        forfeits: Why blue and why orange forfeit; empty for a team that does not.
+        remarks: What went wrong with bots that do not forfeit.
+        stopped: It was ended before its time, and counts for nothing.
+    """
+
+    goals: tuple[int, int] = (0, 0)
+    touches: tuple[int, int] = (0, 0)
+    ticks: int = 0
+    course: float = 0.0
+    forfeits: tuple[str, str] = ("", "")
+    remarks: tuple[str, ...] = ()
+    stopped: bool = False
+
+
+@dataclass(frozen=True)
+class LeagueMatch:
+    """A match as seen by the entry that is named first.
+
+    Attributes:
+        names: The two entries.
+        goals, touches: Of the first and of the second.
+        lead: Above 0 where the first won, below 0 where it lost; a forfeit counts, goals do not then.
+        ticks: Of the match.
+        course: See `ServedResult`.
+        forfeits: Why the first and why the second forfeit; empty for one that does not.
+    """
+
+    names: tuple[str, str]
+    goals: tuple[int, int]
+    touches: tuple[int, int]
+    lead: int
+    ticks: int
+    course: float
+    forfeits: tuple[str, str]
+
+
+def is_swapped(number: int) -> bool:
+    """Tell whether the entry that is named first plays orange in a match of this number."""
+    return number % 2 == 1
+
+
+def seen_by_first(key: MatchKey, result: ServedResult) -> LeagueMatch:
+    """Return a match from the view of the entry that its key names first."""
+    goals, touches, forfeits = result.goals, result.touches, result.forfeits
+    if is_swapped(key[2]):
+        goals, touches, forfeits = goals[::-1], touches[::-1], forfeits[::-1]
+    lead = goals[0] - goals[1]
+    if any(forfeits):
+        lead = bool(forfeits[1]) - bool(forfeits[0])
+    return LeagueMatch((key[0], key[1]), goals, touches, lead, result.ticks, result.course, forfeits)
+
+
+def evaluation_of(matches: Sequence[LeagueMatch], first: str) -> Evaluation | None:
+    """Return matches as an evaluation of one of the two entries; None where there are none.
+
+    A forfeit counts as one goal for the other.
+    """
+    if not matches:
+        return None
+    leads = np.array([one.lead if one.names[0] == first else -one.lead for one in matches], np.int64)
+    goals = np.array(
+        [one.goals if one.names[0] == first else one.goals[::-1] for one in matches], np.int64
+    ).reshape(-1, 2)
+    forfeited = np.array([any(one.forfeits) for one in matches])
+    goals[forfeited] = np.stack([leads > 0, leads < 0], 1)[forfeited]
+    touches = np.array([one.touches if one.names[0] == first else one.touches[::-1] for one in matches])
+    return Evaluation(goals, touches, np.array([one.ticks / 120 / 60 for one in matches]))
+
+
+def count_different(matches: Iterable[LeagueMatch]) -> int:
+    """Count matches that are no repetition of another one."""
+    return len({(one.goals, one.touches, one.ticks, one.course) for one in matches})
+
 
 FILE: Final = "matches.jsonl"
 
 _MOST_LETTERS: Final = 1 << 28  # of the file: a forfeit quotes up to 8 KiB of a log
-
-MatchKey = tuple[str, str, int]
-"""Two names (of entries; of a cause and its opponent), and the number of their match."""
 
 Progress = Callable[[int, int, Mapping[MatchKey, ServedResult]], None]
 """Called after matches with the number of results, that of matches, and what has just ended."""
@@ -116,3 +210,81 @@ def _differ(kept: Any, given: Any) -> str:
         name = next(name for name in [*given, *kept] if kept.get(name) != given.get(name))
         return f"has {name} {show_value(kept.get(name))} there and {show_value(given.get(name))} here"
     return f"is {show_value(kept)} there and {show_value(given)} here"
+
+
+_AT_ONCE: Final = 25  # matches of a job; seeds follow from it
+_LOOK_SECONDS: Final = 0.2  # between two looks whether to stop
+
+
+@dataclass(frozen=True)
+class SimulatedJob:
+    """Some matches of two players in RocketSim, all from one side.
+
+    Attributes:
+        keys: Names of the matches.
+        players: Paths of blue's and orange's policies.
+        arguments: Keyword arguments of `play_matches`.
+    """
+
+    keys: list[MatchKey]
+    players: tuple[str, str]
+    arguments: dict[str, Any]
+
+    def play(self) -> dict[MatchKey, ServedResult]:
+        """Play the matches, in any process."""
+        found = play_matches(*self.players, len(self.keys), **self.arguments)
+        cars = found.touches.shape[1] // 2
+        touches = found.touches.reshape(len(self.keys), 2, cars).sum(2).tolist()
+        ticks = round(found.minutes * 60 * TICKS_PER_SECOND)
+        return {
+            key: ServedResult(tuple(goals), tuple(its), ticks, course)
+            for key, goals, its, course in zip(
+                self.keys, found.goals.tolist(), touches, found.courses.tolist(), strict=True
+            )
+        }
+
+
+def cut_keys(keys: Sequence[MatchKey], seed: int) -> Iterator[tuple[list[MatchKey], bool, int]]:
+    """Divide the matches of two players into jobs.
+
+    Yields:
+        Keys of a job; whether the player that is named first plays orange; the seed of the job.
+    """
+    for swapped in (False, True):
+        its = [key for key in keys if is_swapped(key[2]) == swapped]
+        for first in range(0, len(its), _AT_ONCE):
+            own = 1_000_003 * seed + 10 * first + 5 * swapped  # as `evaluate` has them
+            yield its[first : first + _AT_ONCE], swapped, own
+
+
+def play_jobs(kept: KeptMatches, jobs: Sequence[SimulatedJob], processes: int, show: Progress) -> None:
+    """Play the jobs that are not kept yet, and keep each as soon as it has ended.
+
+    Args:
+        kept: Results so far; new ones are added.
+        jobs: All jobs.
+        processes: At once.
+        show: Called after each job.
+
+    Raises:
+        KeyboardInterrupt: Ctrl-C or another program ended it.
+        ValueError: Players cannot play each other.
+        Failure: A process was killed.
+        OSError: A result cannot be written.
+    """
+    left = [job for job in jobs if not all(key in kept.results for key in job.keys)]
+    count = sum(len(job.keys) for job in jobs)
+    done = count - sum(len(job.keys) for job in left)
+    if not left:
+        return
+    stopping = threading.Event()
+    with stopped_by_signals(stopping.set), open_pool(min(processes, len(left))) as pool:
+        waiting = {pool.submit(job.play) for job in left}
+        while waiting:
+            ended, waiting = wait(waiting, _LOOK_SECONDS, FIRST_COMPLETED)
+            for played in [future.result() for future in ended]:
+                kept.add(played)
+                done += len(played)
+                show(done, count, played)
+            if stopping.is_set():
+                raise KeyboardInterrupt  # which ends the processes

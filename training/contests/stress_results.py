@@ -7,13 +7,16 @@ from typing import Any, Final
 
 import numpy as np
 
-from rlgym_bridge.training.contests.kept_matches import MatchKey
-from rlgym_bridge.training.contests.served_match import ServedResult
-from rlgym_bridge.training.contests.standings import count_different, evaluation_of, seen_by_first
-from rlgym_bridge.training.contests.stress_causes import CONTROL
-from rlgym_bridge.training.contests.stress_plan import StressPlan, Trial
+from rlgym_bridge.training.contests.kept_matches import (
+    MatchKey,
+    ServedResult,
+    count_different,
+    evaluation_of,
+    seen_by_first,
+)
+from rlgym_bridge.training.elo import CONFIDENCE_Z
+from rlgym_bridge.training.stress import CONTROL, StressPlan, Trial
 
-_CONFIDENCE_Z: Final = 1.96  # of a normal distribution, 95 % within
 _MOSTLY_DRAWN: Final = 0.9  # share of matches above which bots are called too weak
 _WIDE: Final = 15.0  # points to either side from which on an interval is named wide
 
@@ -101,7 +104,7 @@ def estimate_win_rate(leads: np.ndarray, different: int) -> Estimate:
     """
     scores = (np.sign(leads) + 1) / 2
     spread = float(np.std(np.append(scores, (0.0, 1.0))))
-    return Estimate(float(scores.mean()), _CONFIDENCE_Z * spread / math.sqrt(max(1, different)))
+    return Estimate(float(scores.mean()), CONFIDENCE_Z * spread / math.sqrt(max(1, different)))
 
 
 def losses_of(plan: StressPlan, results: Mapping[MatchKey, ServedResult]) -> list[Loss]:
@@ -141,7 +144,7 @@ def _played(trial: Trial, plan: StressPlan, results: Mapping[MatchKey, ServedRes
     assert found is not None  # a trial has two matches at least
     different = count_different(matches)
     per_minute = found.leads / (plan.seconds / 60)
-    reach = _CONFIDENCE_Z * float(per_minute.std()) / math.sqrt(max(1, different))
+    reach = CONFIDENCE_Z * float(per_minute.std()) / math.sqrt(max(1, different))
     return _Played(
         found.results, different, estimate_win_rate(found.leads, different),
         Estimate(float(per_minute.mean()), reach), sum(any(one.forfeits) for one in matches),

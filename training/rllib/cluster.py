@@ -11,8 +11,8 @@ from typing import Any, Final
 import ray
 from ray.job_config import JobConfig
 
+from rlgym_bridge.training.processes import count_usable_cores
 from rlgym_bridge.training.settings import SettingsError
-from rlgym_bridge.training.usable_cores import count_usable_cores
 
 _OBJECTS: Final = 512 << 20
 """Bytes of shared memory for the objects of a cluster of our own: a batch has a few MB."""

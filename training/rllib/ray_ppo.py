@@ -27,15 +27,14 @@ from rlgym_bridge.rllib.match_runner import COUNTS
 from rlgym_bridge.rllib.module import PolicyModule
 from rlgym_bridge.training.collector import CollectorDied
 from rlgym_bridge.training.learner import Diverged, PPOLearner
+from rlgym_bridge.training.processes import count_usable_cores
 from rlgym_bridge.training.returns import RunningScale
 from rlgym_bridge.training.rllib.cluster import cluster
-from rlgym_bridge.training.rllib.self_play_learner import SelfPlayLearner
-from rlgym_bridge.training.rllib.self_play_runner import MAIN, SNAPSHOT, SelfPlayRunner
+from rlgym_bridge.training.rllib.self_play import MAIN, SNAPSHOT, SelfPlayLearner, SelfPlayRunner
 from rlgym_bridge.training.runs.run import Iteration, ReadAgain, Summary, run
-from rlgym_bridge.training.selfplay.policy_rows import tensors_of
 from rlgym_bridge.training.selfplay.rivals import newest_rivals
+from rlgym_bridge.training.selfplay.snapshots import tensors_of
 from rlgym_bridge.training.settings import SettingsError, TrainingSettings
-from rlgym_bridge.training.usable_cores import count_usable_cores
 from rlgym_bridge.user_input.text_files import toml_value
 
 _PATIENCE: Final = 60.0  # s without any env runner
@@ -315,7 +314,7 @@ def _nobody_asks(agent: str, episode: Any, **more: Any) -> str:
 
 
 def _module_state(learner: PPOLearner, row: np.ndarray) -> dict[str, np.ndarray]:
-    """Return the state of a PolicyModule, less its critic, that plays a policy of `selfplay.policy_rows`."""
+    """Return the state of a PolicyModule, less its critic, that plays a policy of `selfplay.snapshots`."""
     tensors = tensors_of(learner.shape, row)
     scale = {name: tensors.pop(name) for name in ("obs_mean", "obs_std")}
     state = {f"policy.{name}": tensor for name, tensor in tensors.items()}

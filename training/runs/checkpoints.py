@@ -1,19 +1,47 @@
-"""Checkpoints: `<out>/checkpoints/<steps>/`, each a policy folder with the state of the training beside it.
+"""Write and load checkpoints: `<out>/checkpoints/<steps>/`, policy folders with the training's state.
 
 A checkpoint is written under another name and then renamed, so that one that is there is whole; the file
 `latest` beside them names the newest. Everything is on the disk before an older one is deleted, so that a
 power cut takes at most the checkpoint that is being written.
 """
 
+import hashlib
+import io
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from pickle import UnpicklingError
+from typing import Any, Final
 
-from rlgym_bridge.policy.files import CHECKPOINTS, LATEST, all_checkpoints
-from rlgym_bridge.training.settings import TrainingSettings
+import numpy as np
+import safetensors.torch
+import torch
+from torch import Tensor
+
+from rlgym_bridge.policy.carried_modules import explain_copies
+from rlgym_bridge.policy.files import (
+    CHECKPOINTS,
+    LATEST,
+    MANIFEST_FILE,
+    all_checkpoints,
+    checkpoints_to_try,
+    policy_path,
+    read_files,
+)
+from rlgym_bridge.policy.fingerprint import Fingerprint
+from rlgym_bridge.policy.folder import save_policy
+from rlgym_bridge.policy.manifest import Manifest, Normalisation
+from rlgym_bridge.policy.mismatch import differences
+from rlgym_bridge.policy.shape import PERCEPTRON, PolicyShape
+from rlgym_bridge.sim.simulator import ROCKETSIM2
+from rlgym_bridge.training.environment import Task
+from rlgym_bridge.training.setting_values import as_lists
+from rlgym_bridge.training.settings import SettingsError, TrainingSettings, recorded_settings
 from rlgym_bridge.user_input.durable_files import make_folder, sync_folder, write_durably
+from rlgym_bridge.user_input.text_files import check_file
 
 
 def has_checkpoint(settings: TrainingSettings, before: int, after: int) -> bool:
@@ -105,3 +133,266 @@ class Checkpoints:
                 shutil.rmtree(left, ignore_errors=True)
             else:
                 left.unlink(missing_ok=True)
+
+
+STATE_FILE: Final = "training.pt"
+STATE_CHECKSUM: Final = "state_sha256"
+"""Note of `policy.json` in a checkpoint: SHA-256 of the learner's state beside it, hexadecimal."""
+
+STATE: Final = (
+    "steps", "settings", "policy", "critic", "optimizer", "scale", "snapshots", "offered", "ratings",
+)  # fmt: skip
+
+
+class DamagedCheckpoint(SettingsError):
+    """A checkpoint lacks a file, or one of them is not as it was written."""
+
+
+_SINCE: Final = {
+    "activation": "relu",
+    "layer_norm": False,
+    "standardize_returns": False,
+    "network": PERCEPTRON,
+}
+"""Settings that a run cannot change, with what checkpoints of before they were there were made with."""
+
+
+def load_state(folder: Path, settings: TrainingSettings, built: Fingerprint, task: Task) -> dict[str, Any]:
+    """Return the state that a checkpoint holds, if it belongs to what is to be trained.
+
+    Args:
+        folder: The checkpoint.
+        settings: Of the run that goes on.
+        built: What its components make of the probe.
+        task: Its components.
+
+    Raises:
+        DamagedCheckpoint: It is damaged, or a file is missing.
+        SettingsError: It was trained with another observation, parser or networks.
+    """
+    manifest, state = read_checkpoint(folder)
+    found = differences(manifest, built, task.obs_and_parser())
+    before, now = state["settings"], asdict(settings)
+    found += [
+        f"{name} was {before.get(name)} and is {as_lists(now[name])} now"
+        for name, kept in (("policy_layers", list), ("critic_layers", list), ("team_sizes", _without_shares))
+        if kept(before.get(name, ())) != kept(as_lists(now[name]))
+    ]
+    found += [
+        f"{name} was {before.get(name)} and is {now[name]} now"
+        for name in ("normalise_obs", "snapshots")
+        if before.get(name) != now[name]
+    ]
+    # Checkpoints of before these settings had no others.
+    found += [
+        f"{name} was {before.get(name, default)} and is {now[name]} now"
+        for name, default in _SINCE.items()
+        if before.get(name, default) != now[name]
+    ]
+    if before.get("mirror") and not settings.mirror:  # true may follow false: one half is as it was
+        found.append("mirror was true and is false now")
+    if found:
+        raise SettingsError(
+            f"the checkpoint {folder} does not fit what is to be trained: {'; '.join(found)}. Use the code "
+            "and the settings that it was trained with, or train anew in another folder (out)"
+            f"{explain_copies(folder)}"
+        )
+    return state
+
+
+def read_checkpoint(folder: Path) -> tuple[Manifest, dict[str, Any]]:
+    """Return the manifest and the state that a checkpoint holds, whatever it is of.
+
+    Args:
+        folder: The checkpoint.
+
+    Raises:
+        DamagedCheckpoint: It is damaged, or a file is missing.
+        SettingsError: Another version wrote it.
+    """
+    try:
+        manifest, _ = read_files(folder)
+    except (OSError, ValueError) as error:
+        raise DamagedCheckpoint(f"the checkpoint {folder} cannot be read: {error}") from error
+    path = folder / STATE_FILE
+    try:
+        check_file(path, "the state of a training run")
+        with path.open("rb") as file:
+            checksum = hashlib.file_digest(file, "sha256").hexdigest()
+            # Checkpoints of earlier versions record none.
+            recorded = str(manifest.training.get(STATE_CHECKSUM, checksum))
+            if checksum != recorded:
+                raise ValueError(
+                    f"{STATE_FILE} ({path.stat().st_size:,} bytes) is not the file that {MANIFEST_FILE} was "
+                    "saved with: it was changed, damaged or copied from another save. Copy the whole "
+                    f"checkpoint again, or go on from another one (SHA-256 {checksum[:12]}..., "
+                    f"{STATE_CHECKSUM} in {MANIFEST_FILE} is {recorded[:12]}...)"
+                )
+            file.seek(0)
+            state: dict[str, Any] = torch.load(file, map_location="cpu", weights_only=True)
+    except UnpicklingError as error:  # whose message advises to load such files without a check
+        raise DamagedCheckpoint(
+            f"the checkpoint {folder} cannot be read: {STATE_FILE} is damaged, or holds more than numbers, "
+            "expected one that training wrote"
+        ) from error
+    except Exception as error:  # torch has many ways to say that a file is damaged
+        why = str(error) or "it is cut off"
+        kind = "" if isinstance(error, OSError) or type(error) is ValueError else f"{type(error).__name__}: "
+        raise DamagedCheckpoint(f"the checkpoint {folder} cannot be read: {kind}{why}") from error
+    missing = [name for name in STATE if name not in state] if isinstance(state, dict) else list(STATE)
+    if missing:
+        raise SettingsError(
+            f"the checkpoint {folder} lacks {', '.join(missing)} in {STATE_FILE}: another version wrote it; "
+            "train anew in another folder (out)"
+        )
+    return manifest, state
+
+
+def pack_state(state: Mapping[str, Any]) -> bytes:
+    """Return what `STATE_FILE` holds; torch itself does not name a full disk."""
+    data = io.BytesIO()
+    torch.save(dict(state), data)
+    return data.getvalue()
+
+
+def whole_checkpoint(run: Path) -> Path | None:
+    """Return the newest checkpoint of a run of which all files are whole; None where there is none.
+
+    Raises:
+        ValueError: `latest` names no checkpoint.
+    """
+    for folder in checkpoints_to_try(run):
+        with suppress(SettingsError):
+            read_checkpoint(folder)
+            return folder
+    return None
+
+
+def simulator_of_run(run: Path) -> str | None:
+    """Return the simulator that a run had by its newest readable checkpoint; None where there is none.
+
+    Raises:
+        ValueError: `latest` names no checkpoint.
+    """
+    for folder in checkpoints_to_try(run):
+        with suppress(OSError, ValueError):
+            manifest, _ = read_files(folder)
+            settings: Mapping[str, Any] = manifest.training.get("settings", {})
+            return str(settings.get("simulator", ROCKETSIM2))
+    return None
+
+
+def load_start(
+    settings: TrainingSettings, built: Fingerprint, task: Task, shape: PolicyShape
+) -> tuple[dict[str, Tensor], Normalisation | None]:
+    """Return weights and normalisation of the policy in `settings.start_from`, if it can be trained on.
+
+    Args:
+        settings: Of the run that begins.
+        built: What its components make of the probe.
+        task: Its components.
+        shape: Of its policy.
+
+    Raises:
+        SettingsError: The folder is unreadable; the policy sees or does something else than is to be trained,
+            has other layers, or is normalised where this one is not.
+    """
+    given = f'start_from is "{settings.start_from}"'
+    try:
+        manifest, data = read_files(Path(policy_path(settings.start_from)))
+        weights = safetensors.torch.load(data)
+    except Exception as error:  # safetensors has an error of its own beside those of files
+        raise SettingsError(f"{given}, which cannot be read: {error}") from error
+    found = differences(manifest, built, task.obs_and_parser())
+    # Without what a row of a policy holds besides weights.
+    expected = {name: size for name, size in shape.tensors.items() if not name.startswith("obs_")}
+    there = {name: tuple(tensor.shape) for name, tensor in weights.items()}
+    layer_norm = any(name.startswith("norms.") for name in there)
+    if manifest.network != shape.network:
+        found.append(f"its network is {manifest.network}, this run's {shape.network}")
+    elif layer_norm != shape.layer_norm:
+        found.append(f"its layer_norm is {layer_norm}, this run's {shape.layer_norm}")
+    elif shape.is_own and there != expected:
+        found.append(f"its tensors of {shape.network} differ from those of the class")
+    elif _layers(there) != _layers(expected) or (there != expected and not found):
+        found.append(f"its layers are {_layers(there)}, this run's {_layers(expected)} (policy_layers)")
+    if manifest.activation != shape.activation:
+        found.append(f"its activation is {manifest.activation}, this run's {shape.activation}")
+    if manifest.distribution != shape.distribution:
+        found.append(f"its distribution is {manifest.distribution}, this run's {shape.distribution}")
+    if manifest.mirror and shape.mirror is None:
+        found.append("it knows one half of the field alone, this run's does not (mirror = true)")
+    scaling = manifest.obs_normalisation
+    clip = None if scaling is None else scaling.clip
+    if clip is None and shape.obs_clip is not None:
+        found.append("its observations are not normalised, this run's are (normalise_obs = false)")
+    elif clip != shape.obs_clip:
+        found.append(
+            f"its observations are normalised and clipped to {clip}, this run's "
+            + ("are not" if shape.obs_clip is None else f"are clipped to {shape.obs_clip}")
+            + f" (normalise_obs = true, obs_clip = {clip})"
+        )
+    if found:
+        raise SettingsError(
+            f"{given}, which does not fit what is to be trained: {'; '.join(found)}. Give the files of "
+            "settings that it was trained with, too"
+        )
+    return weights, scaling
+
+
+def _without_shares(team_sizes: Sequence[Any]) -> list[list[int]]:
+    """Return cars of blue and orange in matches of each size; their shares may change."""
+    mixed = bool(team_sizes) and isinstance(team_sizes[0], Sequence)
+    return [list(size[:2]) for size in (team_sizes if mixed else [team_sizes])]
+
+
+def _layers(shapes: dict[str, tuple[int, ...]]) -> list[int]:
+    """Return the widths of the layers' outputs."""
+    biases = [name for name in shapes if name.startswith("layers.") and name.endswith("bias")]
+    return [shapes[name][0] for name in sorted(biases, key=lambda name: (len(name), name))]
+
+
+def write_policy(
+    folder: Path,
+    settings: TrainingSettings,
+    task: Task,
+    own_delay: int | None,
+    weights: Mapping[str, np.ndarray],
+    shape: PolicyShape,
+    scaling: Normalisation | None,
+    notes: Mapping[str, Any],
+) -> None:
+    """Write a policy that plays in matches as it was trained.
+
+    Args:
+        folder: Where; it is there.
+        settings: Of the run.
+        task: Names the components.
+        own_delay: Action delay of its environment in ticks, if that has one.
+        weights: Arrays float32 by name, as `save_policy` takes them.
+        shape: Of the network.
+        scaling: Of observations; None without.
+        notes: JSON object with what `policy.json` says of the training beside the settings.
+    """
+    low, high = settings.action_delay
+    recorded = recorded_settings(settings)
+    del recorded["out"]  # a place on this machine, which is nobody else's business
+    save_policy(
+        folder,
+        weights,
+        distribution=shape.distribution,
+        team_sizes=settings.sizes,
+        **task.named(),
+        tick_skip=settings.tick_skip,
+        # A bot plays with one delay: its environment's, or what it meets, and no sooner than inputs act.
+        action_delay=max((low + high) // 2, settings.input_latency) if own_delay is None else own_delay,
+        input_latency=settings.input_latency,
+        seed=settings.seed,
+        obs_normalisation=scaling,
+        hitbox=settings.hitbox,
+        training={**notes, "settings": recorded},
+        activation=shape.activation,
+        mirror=shape.mirror is not None,
+        network=shape.network,
+        modules=task.modules(),
+    )

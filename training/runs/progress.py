@@ -1,15 +1,11 @@
 """Show and log the progress of a run: terminal, `progress.csv` and TensorBoard."""
 
 import csv
-import io
-import itertools
 import math
-import os
 import re
-import socket
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -19,27 +15,18 @@ from rich.live import Live
 from rich.table import Table
 
 from rlgym_bridge.sim.play_statistics import means_of
-from rlgym_bridge.training.runs.iteration_times import IterationTimes, mean_times
-from rlgym_bridge.training.runs.progress_table import (
+from rlgym_bridge.training.runs.curve_files import (
     CHANGES_FILE,
+    Board,
+    WandbRun,
     add_changes,
     forget_changes,
     mend_table,
 )
-from rlgym_bridge.training.runs.wandb_run import WandbRun
+from rlgym_bridge.training.runs.iteration_times import IterationTimes, mean_times
 from rlgym_bridge.training.selfplay.matches import goals_label
 from rlgym_bridge.training.settings import TrainingSettings
-from rlgym_bridge.user_input.extras import explain_install
 from rlgym_bridge.user_input.plain_console import PlainConsole
-
-try:
-    from tensorboard.compat.proto.event_pb2 import Event, SessionLog
-    from tensorboard.compat.proto.summary_pb2 import Summary, SummaryMetadata
-    from tensorboard.compat.proto.tensor_pb2 import TensorProto
-    from tensorboard.compat.proto.types_pb2 import DT_STRING
-    from tensorboard.summary.writer.record_writer import RecordWriter
-except ImportError as missing:
-    raise ImportError(f"training needs tensorboard: {explain_install('train')}") from missing
 
 _LINE_SECONDS: Final = 10.0  # between lines where there is no terminal
 _SHARES: Final = "reward_share/"  # columns of the parts of the reward
@@ -47,13 +34,13 @@ _LIVE_ITERATIONS: Final = 10  # that a terminal's table shows the means of
 
 COLUMNS: Final = (
     "steps", "seconds", "steps_per_second", "touches_per_car_minute", "goals_per_minute", "episode_reward",
-    "episodes", "rating", "entropy", "uniform_divergence", "policy_loss", "value_loss", "kl",
+    "episodes", "elo", "entropy", "uniform_divergence", "policy_loss", "value_loss", "kl",
     "clip_fraction", "explained_variance", "policy_gradient", "critic_gradient", "learning_rate",
     "collect_seconds", "learn_seconds",
 )  # fmt: skip
 """Of progress.csv, one line an iteration. Times are wall-clock seconds, minutes are game time; `seconds`
 counts from the start or the resume. `episode_reward` is the mean over the cars that finished an episode, nan
-where none did. Touches are those of all cars, snapshots included. `rating` is that of `selfplay/ladder.py`.
+where none did. Touches are those of all cars, snapshots included. `elo` is that of `selfplay/snapshots.py`.
 `uniform_divergence` is KL(uniform || policy) in nats: it grows as unlikely actions are lost, which the
 entropy does not show. Behind these each rival has a column `rival_goal_share/NAME`: the policy's share of
 the goals in matches against it, nan where none fell. Then come those of `play_statistics.means_of`, and what
@@ -63,7 +50,7 @@ a tag of TensorBoard cannot have."""
 _SHOWN: Final = {
     "steps": "agent steps", "steps_per_second": "agent steps/s",
     "touches_per_car_minute": "touches/car-minute", "goals_per_minute": "goals/minute",
-    "episode_reward": "episode reward", "rating": "rating (untrained: 25)", "entropy": "entropy, nats",
+    "episode_reward": "episode reward", "elo": "Elo (untrained: 0)", "entropy": "entropy, nats",
 }  # fmt: skip
 
 
@@ -90,7 +77,7 @@ class Progress:
         self._path, self._failed = out / "progress.csv", False  # to write its latest line
         self._open_table(steps, tuple(self._rivals))
         forget_changes(out, steps)
-        self._board = _Board(out / "tensorboard", steps, self._tell)
+        self._board = Board(out / "tensorboard", steps, self._tell)
         self._console = PlainConsole(file=sys.stderr, quiet=quiet, markup=False)
         self._wandb = WandbRun(settings, steps, quiet, self._console.print) if settings.wandb else None
         self._live = Live(console=self._console, auto_refresh=False) if self._console.is_terminal else None
@@ -239,14 +226,14 @@ class Progress:
     def _means(self) -> dict[str, float]:
         """Return the latest row with the means of the recent ones in place of its numbers."""
         latest = dict(self._recent[-1])
-        for name in latest.keys() - {"steps", "seconds", "rating"}:
+        for name in latest.keys() - {"steps", "seconds", "elo"}:
             known = [row[name] for row in self._recent if not math.isnan(row.get(name, math.nan))]
             latest[name] = sum(known) / len(known) if known else math.nan
         return latest
 
     def _line(self, row: Mapping[str, float]) -> str:
         """Return what people need of a row, on a line that fits; the rest is in `progress.csv`."""
-        rated = f"rating {_short(row['rating'])}, "
+        rated = f"Elo {_short(row['elo'])}, "
         if not self._settings.snapshot_share:  # then the rating stands still
             most = max(self._rivals, key=lambda name: self._settings.rivals[self._rivals[name]], default=None)
             rated = "" if most is None else f"{self._shown[most]} {_short(row[most])}, "
@@ -350,96 +337,6 @@ class Progress:
             f"{path} cannot be written: {why}; training goes on, and the file lacks these steps",
             soft_wrap=True,
         )
-
-
-class _Board:
-    """Writes scalars for TensorBoard; no failure to write ends training.
-
-    Each iteration is on the disk at once. Where the file was deleted meanwhile, another one begins.
-
-    Args:
-        folder: Of the files; made where it is not there.
-        steps: Agent steps trained already: TensorBoard forgets what an earlier file has beyond them.
-        tell: Called with the file and the error, once for each row of failures.
-
-    Raises:
-        OSError: The first file cannot be made.
-    """
-
-    def __init__(self, folder: Path, steps: int, tell: Callable[[Path, OSError], None]) -> None:
-        self._folder, self._tell, self._failed = folder, tell, False
-        self._begin(steps)
-
-    def _begin(self, steps: int) -> None:
-        """Begin a file; its name and its first events are those that TensorBoard expects."""
-        self._folder.mkdir(parents=True, exist_ok=True)
-        stem = f"events.out.tfevents.{int(time.time()):010d}.{socket.gethostname()}.{os.getpid()}"
-        places = (self._folder / f"{stem}.{number}" for number in itertools.count())
-        self._path = next(path for path in places if not path.exists())
-        self._file = self._path.open("wb", buffering=0)
-        now, version = time.time(), "brain.Event:2"
-        events = [Event(wall_time=now, file_version=version)]
-        if steps:
-            start = SessionLog(status=SessionLog.START)
-            events += [
-                Event(wall_time=now, step=steps + 1, file_version=version),
-                Event(wall_time=now, step=steps + 1, session_log=start),
-            ]
-        try:
-            self._write(events)
-        except OSError:
-            self.close()
-            self._path.unlink(missing_ok=True)
-            raise
-
-    def add(self, scalars: Mapping[str, float], steps: int) -> None:
-        """Write an iteration.
-
-        Args:
-            scalars: Numbers by tag.
-            steps: Agent steps trained so far.
-        """
-        self._add([Summary.Value(tag=name, simple_value=value) for name, value in scalars.items()], steps)
-
-    def note(self, tag: str, text: str, steps: int) -> None:
-        """Write a text, which TensorBoard shows beside the curves."""
-        content = TensorProto(dtype=DT_STRING, string_val=[text.encode()])
-        content.tensor_shape.dim.add().size = 1
-        kind = SummaryMetadata(plugin_data=SummaryMetadata.PluginData(plugin_name="text"))
-        self._add([Summary.Value(tag=f"{tag}/text_summary", tensor=content, metadata=kind)], steps)
-
-    def _add(self, values: Sequence[Any], steps: int) -> None:
-        event = Event(wall_time=time.time(), step=steps, summary=Summary(value=values))
-        try:
-            if not self._path.exists():
-                self.close()
-                self._begin(0)
-            self._write([event])
-            self._failed = False
-        except OSError as error:
-            if not self._failed:
-                self._tell(self._path, error)
-            self._failed = True
-
-    def _write(self, events: Sequence[Event]) -> None:
-        """Write events whole, or none of them: TensorBoard reads no further than a damaged one."""
-        data = io.BytesIO()
-        writer = RecordWriter(data)
-        for event in events:
-            writer.write(event.SerializeToString())
-        left, size = data.getbuffer(), self._file.tell()
-        try:
-            while left:
-                left = left[self._file.write(left) :]
-        except OSError:
-            self._file.truncate(size)
-            self._file.seek(size)
-            raise
-
-    def close(self) -> None:
-        """Close the file."""
-        with suppress(OSError):
-            self._file.close()
 
 
 def say_nothing_left(settings: TrainingSettings, steps: int, quiet: bool) -> None:

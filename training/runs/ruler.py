@@ -24,12 +24,18 @@ from rlgym_bridge.policy.files import read_files
 from rlgym_bridge.policy.load_player import CHARGER, CHASER, RANDOM
 from rlgym_bridge.training.contests.entrant import Entrant, read_entrants
 from rlgym_bridge.training.contests.kept_matches import FILE, KeptMatches
-from rlgym_bridge.training.contests.rated_checkpoints import RatedCheckpoint, rate_checkpoints
-from rlgym_bridge.training.contests.rating_book import BOOK, RatingBook, player_of
-from rlgym_bridge.training.ratings import fix_anchors, jobs_of, pairs_of
-from rlgym_bridge.training.runs.lock import Locked
-from rlgym_bridge.training.runs.restore import STATE_FILE
-from rlgym_bridge.training.runs.stopping import ENDING
+from rlgym_bridge.training.processes import ENDING, Locked
+from rlgym_bridge.training.ratings import (
+    BOOK,
+    RatedCheckpoint,
+    RatingBook,
+    fix_anchors,
+    jobs_of,
+    pairs_of,
+    player_of,
+    rate_checkpoints,
+)
+from rlgym_bridge.training.runs.checkpoints import STATE_FILE
 from rlgym_bridge.training.settings import SettingsError, TrainingSettings
 from rlgym_bridge.user_input.durable_files import write_durably
 

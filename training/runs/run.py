@@ -25,16 +25,18 @@ from rlgym_bridge.sim.simulator import DeadMatches
 from rlgym_bridge.sim.vector_env import MOST_DEAD
 from rlgym_bridge.training.environment import LIVE
 from rlgym_bridge.training.learner import PPOLearner
-from rlgym_bridge.training.runs.checkpoints import Checkpoints, has_checkpoint
+from rlgym_bridge.training.processes import Locked, StopAsked
+from rlgym_bridge.training.runs.checkpoints import Checkpoints, DamagedCheckpoint, has_checkpoint
+from rlgym_bridge.training.runs.curve_files import import_wandb
 from rlgym_bridge.training.runs.iteration_times import IterationTimes
-from rlgym_bridge.training.runs.lock import Locked
-from rlgym_bridge.training.runs.policy_output import describe_changes, recorded_settings
 from rlgym_bridge.training.runs.progress import Progress, say_nothing_left
-from rlgym_bridge.training.runs.restore import DamagedCheckpoint
-from rlgym_bridge.training.runs.stopping import StopAsked
-from rlgym_bridge.training.runs.wandb_run import import_wandb
 from rlgym_bridge.training.selfplay.rivals import newest_rivals
-from rlgym_bridge.training.settings import SettingsError, TrainingSettings
+from rlgym_bridge.training.settings import (
+    SettingsError,
+    TrainingSettings,
+    describe_changes,
+    recorded_settings,
+)
 
 ReadAgain = Callable[[], TrainingSettings]
 """Reads the files of settings of a run as they are now; raises SettingsError."""
@@ -255,9 +257,9 @@ def _iterate(
     older = learner.draw_older()
     done = engine.iterate(older)
     goals = int(done.counts["goals_against_snapshot"]), int(done.counts["snapshot_goals"])
-    learner.snapshots.ladder.count(older, *goals, seed=learner.steps)
+    learner.snapshots.count(older, *goals, seed=learner.steps)
     learner.steps += done.steps
-    stats = {**done.stats, "rating": learner.snapshots.ladder.rating}
+    stats = {**done.stats, "elo": learner.snapshots.rating}
     ruler.look()
     return done, progress.report(learner.steps, done.steps, done.counts, stats, done.times)
 

@@ -1,48 +1,89 @@
-"""Older versions of the policy to play against."""
+"""Older versions of the policy to play against, each one row of numbers, which can lie in shared memory.
 
+    tensors and normalisation -> pack -> row -> unpack -> NetworkPolicy, which plays with numpy
+
+Nothing here needs torch: a collector starts quickly, stays small, and plays with the very code that plays
+in a match.
+"""
+
+import math
 from collections.abc import Mapping
-from typing import Any
+from random import Random
+from typing import Any, Final
 
 import numpy as np
-import torch
 
-from rlgym_bridge.training.selfplay.ladder import Ladder
+from rlgym_bridge.policy.manifest import Normalisation
+from rlgym_bridge.policy.numpy_network import NetworkPolicy, network_builder
+from rlgym_bridge.policy.shape import PolicyShape
+from rlgym_bridge.training.elo import SCALE, expect_score, update_rating
+
+_EVEN_SHARE: Final = 0.2
+_LEAST_NEAR: Final = 1e-9  # where the policy is far above all snapshots
+_FORMER_START: Final = 25.0  # the untrained policy on the scale of earlier checkpoints, openskill's
+_FORMER_POINT: Final = SCALE / math.log(10) / (math.sqrt(2) * 25 / 6)  # Elo points of one there
 
 
 class Snapshots:
     """Some of all versions that there were, each of them as likely to be here as any other.
 
+    Each keeps the rating that the policy had when it was made. So the scale stays where the 0 points of the
+    untrained policy put it.
+
     Args:
         most: How many are kept.
-        first: The untrained policy, as a row of `rlgym_bridge.training.selfplay.policy_rows`.
+        first: The untrained policy, as a row that `pack` makes.
 
     Attributes:
         rows: The policies.
-        ladder: How strong they and the policy in training are.
+        rating: Elo points of the policy in training; 0 for the untrained one.
+        ratings: Those of `rows`.
     """
 
     def __init__(self, most: int, first: np.ndarray) -> None:
         self._most, self._offered = most, 1
-        self.rows = [first]
-        self.ladder = Ladder()
+        self.rows, self.ratings, self.rating = [first], [0.0], 0.0
         self._drawn: tuple[int, int] | None = None  # agent steps, and the snapshot drawn for them
 
     def offer(self, policy: np.ndarray, random: np.random.Generator) -> None:
         """Add a version to the opponent pool, perhaps in place of another [reservoir sampling, Vitter 1985].
 
         Args:
-            policy: Its weights as a row, `(numbers,)` float32; see `selfplay/policy_rows.py`.
+            policy: Its weights as a row, `(numbers,)` float32; see `pack`.
             random: Draws the place.
         """
         self._offered += 1
-        if len(self.rows) < self._most:
-            self.rows.append(policy)
-            self.ladder.keep(len(self.rows) - 1)
-            return
-        place = int(random.integers(self._offered))
-        if place < len(self.rows):
-            self.rows[place] = policy
-            self.ladder.keep(place)
+        place = len(self.rows) if len(self.rows) < self._most else int(random.integers(self._offered))
+        if place < self._most:
+            self.rows[place : place + 1], self.ratings[place : place + 1] = [policy], [self.rating]
+
+    def count(self, snapshot: int, won: int, lost: int, seed: int) -> None:
+        """Rate the policy by the goals of an iteration, each of which counts as a match won.
+
+        Args:
+            snapshot: Played against, from 0.
+            won: Goals of the policy.
+            lost: Goals of the snapshot.
+            seed: Of their order: a rating trusts what comes last most.
+        """
+        goals = [1] * won + [0] * lost
+        Random(seed).shuffle(goals)
+        for goal in goals:
+            self.rating = update_rating(self.rating, self.ratings[snapshot], goal)
+
+    def weigh_by_rating(self) -> np.ndarray:
+        """Return how likely each snapshot is to be met where near ratings are met more often.
+
+        The share of a snapshot grows with p (1 - p), where p is the policy's chance of the next goal by their
+        ratings. A fifth is spread evenly, so that no version is forgotten.
+
+        Returns:
+            `(snapshots,)` shares that make 1.
+        """
+        chances = expect_score(self.rating - np.array(self.ratings))
+        near = chances * (1 - chances) + _LEAST_NEAR
+        shares: np.ndarray = (1 - _EVEN_SHARE) * near / near.sum() + _EVEN_SHARE / len(near)
+        return shares
 
     def draw(self, steps: int, random: np.random.Generator, by_rating: bool) -> int:
         """Draw the snapshot that an iteration meets; asked again for it, return the same one.
@@ -52,25 +93,82 @@ class Snapshots:
         Args:
             steps: Agent steps at the iteration's beginning.
             random: Draws it.
-            by_rating: Whether near ratings are met more often, see `Ladder.weigh_by_rating`.
+            by_rating: Whether near ratings are met more often, see `weigh_by_rating`.
         """
         if self._drawn is None or self._drawn[0] != steps:
             count = len(self.rows)
-            shares = self.ladder.weigh_by_rating() if by_rating else None
-            number = random.integers(count) if shares is None else random.choice(count, p=shares)
+            number = random.choice(count, p=self.weigh_by_rating()) if by_rating else random.integers(count)
             self._drawn = steps, int(number)
         return self._drawn[1]
 
     def state(self) -> dict[str, Any]:
         """Return what a checkpoint keeps."""
-        return {
-            "snapshots": torch.from_numpy(np.stack(self.rows)),
-            "offered": self._offered,
-            "ratings": [list(mark) for mark in self.ladder.marks],
-        }
+        rows = np.stack(self.rows)
+        return {"snapshots": rows, "offered": self._offered, "ratings": [self.rating, *self.ratings]}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on with what a checkpoint kept."""
+        """Go on with what a checkpoint kept; those of earlier versions have a mean and a deviation each."""
         self.rows, self._offered = list(state["snapshots"].numpy()), state["offered"]
-        self.ladder.restore(state["ratings"])
+        self.rating, *self.ratings = (
+            (one[0] - _FORMER_START) * _FORMER_POINT if isinstance(one, list | tuple) else one
+            for one in state["ratings"]
+        )
         self._drawn = None
+
+
+def pack(shape: PolicyShape, weights: Mapping[str, np.ndarray], scaling: Normalisation | None) -> np.ndarray:
+    """Return a policy as a row of numbers, float32.
+
+    Args:
+        shape: Of the policy.
+        weights: Its tensors, named as in `rlgym_bridge.policy.numpy_layers`.
+        scaling: Of its observations; None for none.
+    """
+    mean, std = (
+        (np.zeros(shape.obs_size), np.ones(shape.obs_size))
+        if scaling is None
+        else (scaling.mean, scaling.std)
+    )
+    tensors = {**weights, "obs_mean": mean, "obs_std": std}
+    return np.concatenate([np.ravel(tensors[name]) for name in shape.tensors], dtype=np.float32)
+
+
+def tensors_of(shape: PolicyShape, row: np.ndarray) -> dict[str, np.ndarray]:
+    """Return what a row `(numbers,)` holds by the names of `shape.tensors`: views of it."""
+    tensors, start = {}, 0
+    for name, size in shape.tensors.items():
+        tensors[name] = row[start : start + math.prod(size)].reshape(size)
+        start += math.prod(size)
+    return tensors
+
+
+def weights_and_scaling(
+    shape: PolicyShape, row: np.ndarray
+) -> tuple[dict[str, np.ndarray], Normalisation | None]:
+    """Return the weights of a row `(numbers,)`, views of it, and the scaling of observations."""
+    tensors = tensors_of(shape, row)
+    mean, std = tensors.pop("obs_mean"), tensors.pop("obs_std")
+    if shape.obs_clip is None:
+        return tensors, None
+    return tensors, Normalisation(tuple(mean.tolist()), tuple(std.tolist()), shape.obs_clip)
+
+
+def unpack(shape: PolicyShape, row: np.ndarray, seed: tuple[int, ...]) -> NetworkPolicy:
+    """Return the policy of a row; it samples, from a random stream that `seed` begins.
+
+    Args:
+        shape: Of the policy.
+        row: `(numbers,)` float32; copied.
+        seed: Whole numbers, 0 or more.
+
+    Raises:
+        ValueError: A weight is not finite.
+    """
+    tensors, scaling = weights_and_scaling(shape, row)
+    policy = NetworkPolicy(
+        tensors, shape.distribution, shape.sizes, normalisation=scaling, activation=shape.activation,
+        mirror=shape.mirror, masked=shape.masked,
+        build=network_builder(shape.network, shape.names, (shape.obs_size, shape.outputs), shape.activation),
+    )  # fmt: skip
+    policy.reset(seed)
+    return policy

@@ -1,0 +1,64 @@
+"""Average a run's newest checkpoints: `rlgym-bridge average`."""
+
+import argparse
+from pathlib import Path
+
+from rlgym_bridge.cli import options as shared
+from rlgym_bridge.cli import output_files
+from rlgym_bridge.policy.files import all_checkpoints
+from rlgym_bridge.policy.folder import load_policy
+from rlgym_bridge.policy.manifest import SELECTIONS
+from rlgym_bridge.policy.run_modules import run_modules
+from rlgym_bridge.training.average import average
+from rlgym_bridge.user_input.arguments import count_of
+from rlgym_bridge.user_input.user_modules import add_module_folders
+
+
+def add_to(parser: argparse.ArgumentParser) -> None:
+    """Add the description and the options of the command."""
+    parser.description = "Average the weights of a training run's newest checkpoints into one policy folder."
+    parser.add_argument(
+        "folders", metavar="RUN", type=Path, nargs="+",
+        help="folder of a training run; or policy folders of one run, the newest last",
+    )  # fmt: skip
+    parser.add_argument(
+        "--newest", type=int, default=7, metavar="N",
+        help="average the N newest checkpoints of the run (default: %(default)s)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--out", type=output_files.folder_name, required=True, metavar="DIR", help="policy folder to write"
+    )
+    parser.add_argument(
+        "--selection", choices=SELECTIONS,
+        help="sample actions, or play the most likely one (default: as the newest checkpoint)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--allow-modules", nargs="+", action="extend", default=[], metavar="MODULE",
+        help="Python modules of yours that policy folders may import from: the newest is loaded first, to "
+        "see that it plays here. Without this option nothing is imported",
+    )  # fmt: skip
+    shared.add_output_options(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command."""
+    say = shared.printer(options)
+    output_files.check_outputs(options.json)
+    output_files.check_output_folder(options.out, options.json, options.folders)
+    folders = options.folders
+    if len(folders) == 1:
+        every = all_checkpoints(folders[0])
+        folders = every[max(0, len(every) - max(0, options.newest)) :]
+        if len(folders) < 2:
+            raise ValueError(
+                f"{options.folders[0]} has {count_of(len(every), 'checkpoint')}, and --newest is "
+                f"{options.newest}, expected two or more of both: a run saves a checkpoint every "
+                "checkpoint_every agent steps, and at Ctrl-C"
+            )
+    if options.allow_modules:
+        add_module_folders(Path.cwd())
+        load_policy(folders[-1], [*options.allow_modules, *run_modules(folders[-1], options.allow_modules)])
+    average(folders, options.out, options.selection)
+    names = [folder.name for folder in folders]
+    say(f"{options.out}: the mean of {', '.join(names)}")
+    return 0 if output_files.write_json(options.json, {"out": str(options.out), "average_of": names}) else 2

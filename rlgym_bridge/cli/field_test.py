@@ -1,0 +1,465 @@
+"""Measure a server in one go and pack what it did, or read such a pack: `rlgym-bridge field-test`."""
+
+import argparse
+import logging
+import platform
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from importlib.metadata import version
+from itertools import groupby
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final, Literal
+
+import msgspec
+from rich.console import Console
+from rich.markup import escape
+from rich.status import Status
+from rich.table import Table
+
+from rlgym_bridge.cli import match as match_command
+from rlgym_bridge.cli import options as shared
+from rlgym_bridge.cli import output_files
+from rlgym_bridge.cli.options import add_embedded_options, add_server_option, latency_of
+from rlgym_bridge.cli.probe import findings_table
+from rlgym_bridge.client.agent_connections import is_own_server
+from rlgym_bridge.compare.comparison_result import Comparison
+from rlgym_bridge.compare.sentences import short, told_untried
+from rlgym_bridge.components.user_errors import describe_error
+from rlgym_bridge.dialect import Dialect
+from rlgym_bridge.game import TICKS_PER_SECOND
+from rlgym_bridge.matches.lineup import find_shipped_folder
+from rlgym_bridge.policy.load_player import CHASER
+from rlgym_bridge.server import ConfigError, MatchServer
+from rlgym_bridge.trials.diagnostic_pack import (
+    FORMAT,
+    PARTS,
+    AboutPack,
+    MatchPart,
+    PartOutcome,
+    open_field_pack,
+    write_field_pack,
+)
+from rlgym_bridge.trials.diagnostic_report import (
+    SCENE_HORIZONS,
+    SIMULATOR_NAMES,
+    FieldReport,
+    KindError,
+    compare_pack,
+    conclude_field_test,
+    parts_left_out,
+    read_field_test,
+)
+from rlgym_bridge.trials.diagnostic_test import MOST_NOTE, FieldTest
+from rlgym_bridge.trials.findings import TIMING, ProbeReport
+from rlgym_bridge.trials.input_latency import TimingReport
+from rlgym_bridge.trials.measured_match import running_server
+from rlgym_bridge.trials.nameless import hide_personal
+from rlgym_bridge.trials.scene_list import all_scenes
+from rlgym_bridge.user_input.arguments import check_names, count_of
+from rlgym_bridge.user_input.text_files import escape_controls, parse_json, read_text
+
+STATUS: Final = (
+    "0 all parts are done (with --read: and could be read), 1 a part failed, was stopped, or cannot be read, "
+    "2 bad usage or input, or no server"
+)
+_OUT: Final = Path("field-test.zip")
+_PACKAGES: Final = ("rlgym-bridge", "rlbot", "rlbot-flatbuffers", "rocketsim", "rlgym-rocket-league", "numpy")
+_MEGABYTE: Final = 1_000_000  # bytes from which a size is given in MB
+
+
+def add_to(parser: argparse.ArgumentParser) -> None:
+    """Add the description and the options of the command."""
+    parser.description = (
+        "Measure a server in one go: its dialect, its timing, a hundred scripted scenes, and a short match "
+        "of the shipped bot. All goes into one zip file, without anything personal. In the real game it "
+        "takes about seven minutes. --read makes a report of such a file."
+    )
+    add_server_option(parser)
+    parser.add_argument(
+        "--out", type=Path, default=_OUT, metavar="FILE",
+        help="new zip file to write (default: %(default)s)",
+    )  # fmt: skip
+    parser.add_argument("--read", type=Path, metavar="FILE", help="read FILE and print a report of it")
+    parser.add_argument(
+        "--html", type=Path, metavar="FILE",
+        help="with --read: also compare its recordings as `compare` does, and write that report (a minute)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--parts", nargs="+", default=list(PARTS), metavar="PART",
+        help=f"parts to play, of {', '.join(PARTS)} (default: all)",
+    )  # fmt: skip
+    kinds = _kinds()
+    parser.add_argument(
+        "--scenes", nargs="+", metavar="KIND",
+        help=f"kinds of scenes to play, of {', '.join(kinds)} (default: all)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--seconds", type=shared.seconds, default=30.0, metavar="S",
+        help="game time of the match in seconds (default: %(default)g)",
+    )  # fmt: skip
+    add_embedded_options(parser)
+    shared.add_simulator_option(parser, default=None)
+    shared.add_dialect_option(parser)
+    shared.add_output_options(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Make a pack, or read one."""
+    return _read(options) if options.read is not None else _make(options)
+
+
+def _read(options: argparse.Namespace) -> int:
+    console = shared.console_of(options)
+    output_files.check_outputs(options.json, options.html, inputs=[options.read])
+    with (
+        open_field_pack(options.read) as pack,
+        shared.console_of(options, stderr=True).status("reading ...") as status,
+    ):
+        progress = partial(_show, status)
+        found = read_field_test(pack, progress)
+        page = None
+        if options.html is not None:
+            from rlgym_bridge.compare.report import report as html_report
+
+            note = f"This field test was {SERVERS[found.about.server]}."
+            page = html_report(compare_pack(pack, progress), note)
+    written = output_files.write_json(
+        options.json, found.as_json() | {"conclusion": conclude_field_test(found)}
+    )
+    if options.html is not None and page is not None:
+        written &= output_files.write(options.html, page)
+    print_field_report(console, found)
+    return 2 if not written else 0 if found.whole else 1
+
+
+def _make(options: argparse.Namespace) -> int:
+    console = shared.console_of(options)
+    _check(options)
+    dialect = shared.dialect_of(options)
+    real = options.server == "rlbot" and not is_own_server(
+        running_server()
+    )  # what is missing is said at once
+    with (
+        TemporaryDirectory(prefix="rlgym-bridge-", ignore_cleanup_errors=True) as folder,
+        _without_server_news(),
+    ):
+        kinds = options.scenes or _kinds()
+        scenes = tuple(scene for scene in all_scenes() if scene.kind in kinds)
+        test = FieldTest(
+            Path(folder), scenes, float(options.seconds), partial(_embedded, options, dialect),
+            partial(_play_match, options, dialect),
+        )  # fmt: skip
+        _announce(options, console, test, real)
+        began = time.perf_counter()
+        outcomes = _play_all(options, console, test)
+        recordings = test.copy_recordings(outcomes)
+        day = time.strftime("%Y-%m-%d", time.gmtime())
+        server: Literal["rlbot", "sim"] = "rlbot" if real else "sim"
+        about = AboutPack(FORMAT, day, server, _versions(), {
+            "pace": options.pace if options.server == "sim" else None, "match_seconds": options.seconds,
+            "seconds": round(time.perf_counter() - began, 1),
+        }, outcomes)  # fmt: skip
+        with output_files.naming(options.out):
+            write_field_pack(options.out, about, test.results, recordings)
+        size = options.out.stat().st_size
+    done = all(one.state == "done" for one in outcomes)
+    result = {"pack": str(options.out), "bytes": size, "parts": msgspec.to_builtins(outcomes)}
+    written = output_files.write_json(options.json, result)
+    console.print(
+        f"written to {escape(str(options.out))} ({_size_text(size)}); "
+        f"`rlgym-bridge field-test --read {escape(str(options.out))}` shows what is in it",
+        soft_wrap=True,
+    )
+    if real:
+        console.print(
+            f"please give {escape(str(options.out))} to whoever gave you this project", soft_wrap=True
+        )
+    return 2 if not written else 0 if done else 1
+
+
+def _embedded(options: argparse.Namespace, dialect: Dialect) -> MatchServer | None:
+    """Return the embedded server as the options have it; None where they name RLBotServer."""
+    if options.server == "rlbot":
+        return None
+    return MatchServer(
+        pace=options.pace, impairments=latency_of(options), dialect=dialect, simulator=options.simulator
+    )
+
+
+def _size_text(size: int) -> str:
+    """Return the size of a file in words."""
+    return f"{size / 1e6:.1f} MB" if size >= _MEGABYTE else f"{size / 1e3:.1f} kB"
+
+
+def _kinds() -> list[str]:
+    """Return the kinds of scenes, in their order."""
+    return list(dict.fromkeys(scene.kind for scene in all_scenes()))
+
+
+@contextmanager
+def _without_server_news() -> Iterator[None]:
+    """Log warnings of the embedded server alone: who joins and leaves is no news."""
+    log = logging.getLogger("rlgym_bridge.server")
+    before = log.level
+    log.setLevel(logging.WARNING)
+    try:
+        yield
+    finally:
+        log.setLevel(before)
+
+
+def _check(options: argparse.Namespace) -> None:
+    """Raise `ConfigError` or `ValueError` for options that do not fit together."""
+    output_files.check_outputs(options.json, options.out)
+    check_names("--parts", options.parts, PARTS)
+    check_names("--scenes", options.scenes or (), _kinds())
+    if options.scenes and "scenes" not in options.parts:
+        raise ConfigError(f"--scenes goes with the part scenes, and --parts has {', '.join(options.parts)}")
+    if options.html is not None:
+        raise ConfigError("--html goes with --read FILE, expected none where a pack is made")
+    if options.out.suffix != ".zip":
+        raise ConfigError(f"--out is {options.out}, expected a file whose name ends with .zip")
+    if options.out.exists():
+        raise ConfigError(f"--out is {options.out}, which is there already; expected a new file")
+    if not options.seconds:
+        raise ConfigError("--seconds is 0, expected more, or leave out the match by --parts")
+    latency_of(options)
+    changed = (
+        options.dialect or options.latency or options.simulator is not None or options.pace != "lockstep"
+    )
+    if options.server == "rlbot" and changed:
+        raise ConfigError(
+            "--dialect, --latency, --simulator and --pace tell the embedded server what to do, expected none "
+            "of them with --server rlbot: the real game cannot be changed"
+        )
+
+
+def _announce(options: argparse.Namespace, console: Console, test: FieldTest, real: bool) -> None:
+    names = [name for name in PARTS if name in options.parts]
+    seconds = sum(map(test.seconds, names))
+    how_long = f"{seconds:.0f} seconds of play" if seconds < 60 else f"{seconds / 60:.1f} minutes of play"
+    if options.server == "rlbot" and not real:
+        console.print(
+            "[yellow]note:[/] this is the project's own match server in RLBotServer's place: a rehearsal, "
+            "which says nothing about the real game",
+            soft_wrap=True,
+        )
+    if real:
+        how_long += f", and the game loads {len(names)} matches"
+    elif options.server == "sim" and options.pace == "lockstep":
+        how_long += ", as fast as this computer simulates it"
+    console.print(f"this takes {how_long}; Ctrl-C ends it and keeps what there is", soft_wrap=True)
+
+
+def _play_all(options: argparse.Namespace, console: Console, test: FieldTest) -> list[PartOutcome]:
+    """Play the parts one after another; where one fails the next ones are played, until Ctrl-C."""
+    outcomes = {name: PartOutcome(name, "not begun") for name in PARTS if name in options.parts}
+    try:
+        for name in outcomes:
+            outcomes[name] = PartOutcome(name, "stopped")
+            outcomes[name] = _play_part(name, shared.console_of(options, stderr=True), test)
+            _print_outcome(console, outcomes[name])
+    except KeyboardInterrupt:
+        for outcome in outcomes.values():
+            if outcome.state == "stopped":
+                _print_outcome(console, outcome)
+    return list(outcomes.values())
+
+
+def _play_part(name: str, console: Console, test: FieldTest) -> PartOutcome:
+    began = time.perf_counter()
+    state: Literal["done", "failed"] = "done"
+    note = ""
+    with console.status(f"{name}: {test.seconds(name):.0f} s of play ...") as status:
+        test.progress = partial(_show, status)
+        try:
+            test.play(name)
+        except Exception as error:  # whatever a server does: the next part may go well
+            said = describe_error(error)
+            print(f"error: {name}: {escape_controls(said)}", file=sys.stderr)  # whole, unlike in the pack
+            state, note = "failed", hide_personal(said)[:MOST_NOTE]
+    return PartOutcome(name, state, round(time.perf_counter() - began, 1), note)
+
+
+def _print_outcome(console: Console, outcome: PartOutcome) -> None:
+    said = f"[red]{outcome.state}[/]: {escape(outcome.note)}" if outcome.note else outcome.state
+    console.print(f"{outcome.name}: {said} ({outcome.seconds:.0f} s)", soft_wrap=True)
+
+
+def _show(status: Status, doing: str) -> None:
+    status.update(f"{doing} ...")
+
+
+def _versions() -> dict[str, str]:
+    system = {"python": platform.python_version(), "system": platform.system(), "machine": platform.machine()}
+    return {name: version(name) for name in _PACKAGES} | system
+
+
+def _play_match(options: argparse.Namespace, dialect: Dialect, recording: Path) -> MatchPart:
+    """Play the shipped bot against Chaser with `match`, and record it."""
+    result = recording.with_suffix(".json")
+    words = [
+        "--server", options.server, "--blue", str(find_shipped_folder() / "bot" / "policy"),
+        "--orange", CHASER, "--seconds", f"{options.seconds:g}", "--quiet",
+        "--record", str(recording), "--json", str(result),
+    ]  # fmt: skip
+    if options.server == "sim":
+        words += ["--pace", options.pace, "--latency", str(options.latency), "--max-overtime", "0"]
+        words += [] if options.simulator is None else ["--simulator", options.simulator]
+        words += [word for point in dialect for word in ("--dialect", point)]
+    parser = argparse.ArgumentParser()
+    match_command.add_to(parser)
+    match_command.run(parser.parse_args(words))
+    told = parse_json(read_text(result))
+    touches, unanswered = ([bot[name] for bot in told["bots"]] for name in ("touches", "missed"))
+    return MatchPart(tuple(told["score"]), told["playing_ticks"], told["ended_by"], touches, unanswered)
+
+
+_BODIES = {"other": "struck car"}  # names of bodies that do not speak for themselves
+SERVERS = {
+    "rlbot": "made on RLBotServer with the real game, unless another simulator took its place",
+    "sim": "made on this project's own match server: it says nothing about the real game",
+}
+"""Words for the server of a field test, by `AboutPack.server`."""
+
+_WIDTH = 124  # letters: where a terminal or a pipe says that it has fewer, numbers would be cut
+
+
+def print_field_report(console: Console, found: FieldReport) -> None:
+    """Print what the pack is, what was measured, and what is missing."""
+    about = found.about
+    console.width = max(console.width, _WIDTH)
+    console.print(f"{SERVERS[about.server]}, {escape(about.made)}", soft_wrap=True)
+    console.print(f"[bold]{escape(' '.join(conclude_field_test(found)))}[/]\n", soft_wrap=True)
+    versions = ", ".join(f"{name} {text}" for name, text in about.versions.items())
+    console.print(escape(versions), soft_wrap=True)
+    for part in about.parts:
+        if part.state != "done" or part.note:
+            said = f": {part.note}" if part.note else ""
+            console.print(f"[red]{escape(part.name)} {part.state}[/]{escape(said)}", soft_wrap=True)
+    if left := parts_left_out(found):
+        console.print(f"left out by --parts: {', '.join(left)}", soft_wrap=True)
+    if (probe := found.parts.get("probe")) is not None:
+        _print_dialect(console, probe)
+    _print_timing(console, found)
+    if (match := found.parts.get("match")) is not None:
+        _print_match(console, match, found)
+    if found.difference is not None:
+        _print_difference(console, found.difference)
+    if found.errors:
+        _print_scenes(console, found)
+    for note in found.notes:
+        console.print(f"[yellow]note:[/] {escape(note)}", soft_wrap=True)
+
+
+def _print_dialect(console: Console, probe: ProbeReport) -> None:
+    console.print("\n[bold]dialect[/]")
+    console.print(findings_table(probe, [point for point in probe.evidence if point not in TIMING]))
+    for fact in probe.facts:
+        if fact.value is not None and fact.differs:
+            said = f"{fact.name}: {fact.value:.4g}, by RocketSim {fact.expected:.4g} {fact.unit}"
+            console.print(f"[red]differs[/] {escape(said)}", soft_wrap=True)
+    for note in probe.notes:
+        console.print(f"[yellow]note:[/] {escape(note)}", soft_wrap=True)
+
+
+def _print_timing(console: Console, found: FieldReport) -> None:
+    probe: ProbeReport | None = found.parts.get("probe")
+    timing: TimingReport | None = found.parts.get("timing")
+    console.print("\n[bold]timing[/]")
+    if probe is not None:
+        rate = probe.timing.packets_per_second
+        console.print(f"input latency, by the probe: {_ticks(probe.timing.input_latency)}")
+        console.print(f"packets in a second of game: {'not told' if rate is None else f'{rate:g}'}")
+    if timing is not None:
+        told = _ticks(timing.input_latency_ticks)
+        counts = ", ".join(
+            f"{count:,} acted {name} {'tick' if name == '1' else 'ticks'} late"
+            for name, count in timing.latencies.items()
+        )
+        console.print(f"input latency, by numbered inputs: {told} ({escape(counts)})", soft_wrap=True)
+        spread = ", ".join(
+            f"{name} {value:.2f}" for name, value in timing.interval_ms.items() if value is not None
+        )
+        console.print(f"between packets, ms: {escape(spread)}; {count_of(timing.lost_ticks, 'tick')} lost")
+    if found.lag_ticks:
+        console.print(
+            f"[red]inputs that packets show as applied act {count_of(found.lag_ticks, 'tick')} later[/]"
+        )
+
+
+def _ticks(latency: int | None) -> str:
+    return "not told" if latency is None else count_of(latency, "tick")
+
+
+def _print_match(console: Console, match: MatchPart, found: FieldReport) -> None:
+    seconds = match.playing_ticks / TICKS_PER_SECOND
+    lost = ", ".join("-" if count is None else f"{count:,}" for count in match.unanswered)
+    asked = found.about.settings.get("match_seconds")
+    longer = isinstance(asked, int | float) and seconds > asked + 1 and found.about.server == "sim"
+    why = f" ({asked:g} s by the clock, which stands until the first touch after a kickoff, and the last \
+flight of the ball)"
+    console.print(
+        f"match: the shipped bot (blue) {match.score[0]} : {match.score[1]} Chaser (orange) in "
+        f"{seconds:.0f} s of play{why if longer else ''}; of the two bots in this order: touches "
+        f"{', '.join(map(str, match.touches))}; packets without an answer {lost}",
+        soft_wrap=True,
+    )
+
+
+def _print_difference(console: Console, difference: Comparison) -> None:
+    told = [gap.text for gap in difference.gaps] + [told_untried(one) for one in difference.untried]
+    if told:
+        console.print("\n[bold]what differs in the scenes, and what explains it[/]")
+    for text in told:
+        console.print(escape(text), soft_wrap=True)
+    for text in difference.unjudged:
+        console.print(f"not judged: {escape(text)}", soft_wrap=True)
+
+
+def _print_scenes(console: Console, found: FieldReport) -> None:
+    played = count_of(len(found.parts["scenes"].played), "scene")
+    console.print(
+        f"\n[bold]how far the simulators are off[/], uu, in {found.scenes} of {played} that were played"
+    )
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("\nscenes", no_wrap=True)
+    for simulator in found.errors:
+        above = SIMULATOR_NAMES[simulator]
+        for ticks in SCENE_HORIZONS:
+            table.add_column(f"{above}\n{ticks / TICKS_PER_SECOND:g} s", justify="right", no_wrap=True)
+            above = ""
+        table.add_column("\nworst", justify="right", no_wrap=True)
+        table.add_column("\nbeyond", justify="right", no_wrap=True)
+    for (kind, body), group in groupby(
+        sorted(found.kinds, key=_place_of(found)), lambda one: (one.kind, one.body)
+    ):
+        rows = {(one.simulator, one.horizon_ticks): one for one in group}
+        cells = []
+        for simulator in found.errors:
+            own = [row for (name, _), row in rows.items() if name == simulator]
+            cells += [
+                short(rows[simulator, ticks].error) if (simulator, ticks) in rows else "-"
+                for ticks in SCENE_HORIZONS
+            ]
+            cells += [short(max(row.worst for row in own)), str(max(row.beyond for row in own))]
+        many = max(row.scenes for row in rows.values())
+        table.add_row(escape(f"{kind}, {_BODIES.get(body, body)} ({many})"), *cells)
+    console.print(table)
+    console.print(
+        "Medians over the scenes of a kind (their number in brackets) 0.5, 1 and 2 s after the first "
+        "controls, in uu (1 uu is 1 cm); worst is the largest of all. Beyond: in so many scenes the body is "
+        "off by more than the recording leaves open. A struck car is the one that is bumped into. --json has "
+        "each scene.",
+        soft_wrap=True,
+    )
+
+
+def _place_of(found: FieldReport) -> Callable[[KindError], int]:
+    """Return what sorts rows so that those of a kind and body come together, in the order of the scenes."""
+    order = list(dict.fromkeys((one.kind, one.body) for one in found.kinds))
+    return lambda one: order.index((one.kind, one.body))

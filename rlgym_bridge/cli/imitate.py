@@ -1,0 +1,134 @@
+"""Train a policy to imitate recorded matches: `rlgym-bridge imitate`."""
+
+import argparse
+import itertools
+from collections.abc import Callable
+from pathlib import Path
+
+from rlgym_bridge.cli import options as shared
+from rlgym_bridge.cli import output_files
+from rlgym_bridge.policy.numpy_layers import ACTIVATIONS
+from rlgym_bridge.policy.run_modules import RUN_FILE, run_modules
+from rlgym_bridge.training.imitate import Imitation, imitate
+from rlgym_bridge.user_input.user_modules import add_module_folders
+
+
+def add_to(parser: argparse.ArgumentParser) -> None:
+    """Add the description and the options of the command."""
+    parser.description = (
+        "Train a policy to imitate the bots of recorded matches (behaviour cloning): in each state it learns "
+        "the action that the game applied for them."
+    )
+    parser.add_argument(
+        "files", nargs="+", metavar="RECORDING", help="recorded by rlgym-bridge match --record (.mcap)"
+    )
+    parser.add_argument(
+        "--out", type=output_files.folder_name, default=Path("runs/imitation"), metavar="DIR",
+        help="policy folder to write (default: %(default)s)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--bot", action="append", metavar="ID",
+        help="agent id of a bot to imitate, as `rlgym-bridge inspect` shows it; may be repeated (default: "
+        "all that play policy folders)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--commanded", action="store_true",
+        help="learn the actions that the policies chose, also where the game applied another",
+    )  # fmt: skip
+    parser.add_argument(
+        "--held-out", type=float, default=0.2, metavar="SHARE",
+        help="share of the decisions to hold out as a test set, in blocks of two seconds (default: "
+        "%(default)s)",
+    )  # fmt: skip
+    _add_network_options(parser)
+    parser.add_argument(
+        "--epochs", type=float, metavar="N",
+        help="passes over the decisions (default: 20, or as many as 1,000 gradient steps need, if more)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--learning-rate", type=float, default=1e-3, metavar="RATE",
+        help="learning rate of Adam (default: %(default)s)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--seed", type=int, default=0, metavar="S", help="seed of network and batches (default: 0)"
+    )
+    parser.add_argument(
+        "--run", action="append", default=[], metavar="RUN",
+        help="training run of a recorded bot, whose modules it may import; may be repeated",
+    )  # fmt: skip
+    parser.add_argument(
+        "--allow-modules", nargs="+", action="extend", default=[], metavar="MODULE",
+        help="Python modules of yours that recorded policies may import from",
+    )  # fmt: skip
+    shared.add_output_options(parser)
+
+
+def _add_network_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the network."""
+    parser.add_argument(
+        "--layers", type=int, nargs="+", default=[256, 256], metavar="N",
+        help="widths of the hidden layers (default: 256 256)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--activation", choices=tuple(ACTIVATIONS), default="relu",
+        help="between the layers (default: relu)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--layer-norm", action="store_true", help="layer normalisation before each activation"
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command."""
+    say = shared.printer(options)
+    output_files.check_outputs(options.json, inputs=map(Path, options.files))
+    output_files.check_output_folder(options.out, options.json)
+    names = (
+        "commanded", "held_out", "layers", "activation", "layer_norm", "epochs", "learning_rate", "seed",
+    )  # fmt: skip
+    how = {name: getattr(options, name) for name in names}
+    if options.allow_modules:
+        add_module_folders(Path.cwd())
+    how["allow_modules"] = [*options.allow_modules, *itertools.chain(*map(_modules_of, options.run))]
+    found = imitate(options.files, options.out, bots=options.bot, say=say, **how)
+    written = output_files.write_json(options.json, found.to_json())
+    _tell(options.out, found, say)
+    return 0 if written else 2
+
+
+def _modules_of(run: str) -> tuple[str, ...]:
+    modules = run_modules(run)
+    if not modules:
+        raise ValueError(
+            f"--run {run} is no folder of a training run with a {RUN_FILE}, expected one; or name the "
+            "modules of the recorded policies with --allow-modules"
+        )
+    return modules
+
+
+def _tell(out: Path, found: Imitation, say: Callable[[str], None]) -> None:
+    learned = "which it learned" if found.corrected else "and it learned what was commanded"
+    say(f"{out}: learned from {found.steps:,} decisions of {', '.join(found.bots)}")
+    if found.differing:
+        say(f"for {found.differing:,} of them the game applied another action than commanded, {learned}")
+    elif found.held_out:
+        say("for all of them the game applied the action that was commanded")
+    if found.untold:
+        out_of = "left out" if found.corrected else "not tried"
+        say(f"for {found.untold:,} the recording does not tell what was applied; they are {out_of}")
+    if not found.held_out:
+        say("not tried: of no decision that was held out the recording tells what the game applied")
+        return
+    if found.error == found.error:  # not nan
+        say(f"on {found.held_out:,} others its actions are {found.error:.3f} off what the game applied")
+        return
+    say(
+        f"it does what the game applied in {found.accuracy_learned:.1%} of them, and in {found.accuracy:.1%} "
+        f"of {found.held_out:,} others"
+    )
+    say(
+        f"(of the others what was commanded in {found.accuracy_commanded:.1%}; the commonest action alone "
+        f"would be right in {found.commonest:.1%})"
+    )
+    if not found.accuracy > found.commonest:
+        say("that is no better than doing the same all the time: record more matches")

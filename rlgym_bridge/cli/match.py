@@ -1,0 +1,411 @@
+"""Play a match and print who won and how fast the bots answered: `rlgym-bridge match`."""
+
+import argparse
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from dataclasses import asdict
+from importlib.metadata import version
+from pathlib import Path
+from typing import Final
+
+from rich.console import Console
+from rich.markup import escape
+from rlbot import flat
+from rlbot.config import load_match_config
+
+from rlgym_bridge.cli import options as shared
+from rlgym_bridge.cli import output_files
+from rlgym_bridge.cli.options import add_server_option
+from rlgym_bridge.cli.outcome import print_result, progress_line, summarise
+from rlgym_bridge.cli.view import add_watch_options, watched
+from rlgym_bridge.dialect import Dialect
+from rlgym_bridge.live.agent import SEED_VARIABLE
+from rlgym_bridge.live.agent_recorder import RECORD_VARIABLE
+from rlgym_bridge.live.play import SELECTION_VARIABLE
+from rlgym_bridge.live.session import REPORT_VARIABLE
+from rlgym_bridge.matches.bot_report import find_refusal, find_troubles, read_bot_report, with_followed
+from rlgym_bridge.matches.lineup import (
+    empty_match,
+    first_of_process,
+    read_shipped_match,
+    with_environment,
+    with_line_up,
+)  # fmt: skip
+from rlgym_bridge.matches.real_match import play_real_match
+from rlgym_bridge.physics import Spread
+from rlgym_bridge.project.this_project import match_file
+from rlgym_bridge.recording.mcap.drawable import state_message
+from rlgym_bridge.recording.mcap.mcap_reader import MAGIC
+from rlgym_bridge.recording.mcap.mcap_writer import Recorder, RecordingError, parts_of
+from rlgym_bridge.recording.mcap.merge import bot_file, bot_files, left_over, merge
+from rlgym_bridge.server import (
+    ConfigError,
+    Impairments,
+    MatchCalledOff,
+    MatchResult,
+    MatchServer,
+    MatchStatus,
+    ServerError,
+    read_match_file,
+)  # fmt: skip
+from rlgym_bridge.server.config.bot_files import catch_rlbot_errors, parsed
+from rlgym_bridge.server.config.toml_lines import Source
+from rlgym_bridge.server.game.match_mutators import name_of
+from rlgym_bridge.sim.simulator import simulator_for
+from rlgym_bridge.user_input.arguments import count_of
+from rlgym_bridge.user_input.stop_signals import stopped_by_signals
+
+_BOT: Final = Path("bot.toml")
+
+
+_WAIT_SECONDS: Final = 10.0  # for bots to write what is left when their match is over
+_POLL_SECONDS: Final = 0.1
+_PACKAGES: Final = ("rlbot", "rocketsim", "rlgym-rocket-league", "numpy")
+
+
+class RecordedMatch:
+    """The recording of a match: its file, and until it is over one for each bot beside it.
+
+    Args:
+        file: The recording; None where there is to be none.
+
+    Attributes:
+        file: The recording, links followed.
+        failed: Why it is not whole; None where it is, as far as is known.
+
+    Raises:
+        ConfigError: The file is no `.mcap`, is there already, or an earlier match left something beside it.
+    """
+
+    def __init__(self, file: Path | None) -> None:
+        self.file = None if file is None else file.resolve()  # a link to a file yet to be made stays
+        self.failed: str | None = None
+        self._recorder: Recorder | None = None
+        if self.file is None:
+            return
+        if self.file.suffix != ".mcap":
+            raise ConfigError(f"--record is {file}, expected a file whose name ends with .mcap")
+        if self.file.exists():
+            raise ConfigError(f"--record is {file}, which is there already; expected a new file")
+        output_files.check_outputs(self.file)
+        if parts := left_over(self.file):
+            raise ConfigError(
+                f"--record is {file}, but beside it lie {', '.join(one.name for one in parts)}, left by a "
+                "match that was killed: move or remove them (each .mcap is a recording by itself), or record "
+                "to another file"
+            )
+
+    def environment(self, player: int) -> dict[str, str]:
+        """Return the environment variables that make a bot's process record."""
+        return {} if self.file is None else {RECORD_VARIABLE: str(bot_file(self.file, player))}
+
+    def recorder(
+        self,
+        options: argparse.Namespace,
+        mode: str,
+        impairments: Impairments,
+        dialect: Dialect,
+        constants: Mapping[str, Spread],
+    ) -> Recorder | None:
+        """Begin the server's file.
+
+        Raises:
+            ConfigError: It cannot be made.
+        """
+        if self.file is None:
+            return None
+        about = {
+            "by": "server", "pace": options.pace, "seed": options.seed, "world": asdict(impairments),
+            "dialect": [f"{name}={value}" for name, value in dialect.complete().items()],
+            "physics": {name: one.value for name, one in constants.items()},
+            "simulator": options.simulator or simulator_for(mode)[0],
+            "versions": {name: version(name) for name in _PACKAGES},
+        }  # fmt: skip
+        try:
+            self._recorder = Recorder(self.file, about, prepare=state_message)
+        except RecordingError as error:
+            raise ConfigError(str(error)) from error
+        return self._recorder
+
+    def finish(self) -> None:
+        """Merge all files into one; of a match that never began nothing is left."""
+        if self.file is None:
+            return
+        if self._recorder is not None:
+            self._recorder.close()
+            self.failed = self._recorder.failed
+            if self.failed is None and self._recorder.dropped:
+                missing = count_of(self._recorder.dropped, "message")
+                self.failed = f"{missing} could not be written in time and are missing"
+            if self._recorder.is_empty:
+                for file in (self.file, *bot_files(self.file)):
+                    file.unlink(missing_ok=True)
+                self.file = None
+                return
+        else:  # bots that another server started
+            _wait_until_written(self.file)
+        try:
+            notes = merge(self.file, bot_files(self.file))
+        except OSError as error:
+            self.failed = f"the bots' recordings stay beside it: {error}"
+            notes = [f"{self.file}: {self.failed}"]
+        for note in notes:
+            print(f"warning: {note}", file=sys.stderr)
+
+
+def _wait_until_written(file: Path) -> None:
+    """Wait until the bots' recordings beside a file have their end, or the time is up."""
+    deadline = time.monotonic() + _WAIT_SECONDS
+    while time.monotonic() < deadline:
+        files = [part for one in bot_files(file) for part in (one, *parts_of(one))]
+        if all(map(_has_end, files)):
+            return
+        time.sleep(_POLL_SECONDS)
+
+
+def _has_end(file: Path) -> bool:
+    """Tell whether a recording ends as MCAP files do."""
+    with file.open("rb") as stream:
+        stream.seek(max(file.stat().st_size - len(MAGIC), len(MAGIC)))  # it begins in the same way
+        return stream.read() == MAGIC
+
+
+def add_to(parser: argparse.ArgumentParser) -> None:
+    """Add the description and the options of the command."""
+    parser.description = (
+        "Play a match between RLBot v5 bots, on the embedded match server (RocketSim, no game needed) or in "
+        "Rocket League itself."
+    )
+    parser.add_argument(
+        "config", nargs="?", type=Path,
+        help="match file, RLBot v5 .toml or v4 .cfg (default: match.toml or rlbot.cfg in the current folder, "
+        "or else the shipped bot against Chaser; with --blue, --follow or --orange a standard match)",
+    )  # fmt: skip
+    _add_line_up_options(parser)
+    add_server_option(parser)
+    parser.add_argument(
+        "--allow-modules", nargs="+", default=[], metavar="MODULE",
+        help="your own Python modules that a BOT's policy folder may import its components from",
+    )  # fmt: skip
+    parser.add_argument(
+        "--allow-clients", action="store_true",
+        help="let every program that connects drive cars and stop the match (default: the bots that the "
+        "match starts; for bots started by hand, programs of this user)",
+    )  # fmt: skip
+    shared.add_match_options(parser)
+    shared.add_physics_option(parser)
+    shared.add_simulator_option(parser, default=None)
+    shared.add_dialect_option(parser)
+    parser.add_argument(
+        "--record", type=Path, metavar="FILE",
+        help="record packets, inputs and decisions to FILE (.mcap), for the commands inspect, compare "
+        "and view",
+    )  # fmt: skip
+    add_watch_options(parser)
+    shared.add_selection_options(parser)
+    shared.add_output_options(parser)
+
+
+def _add_line_up_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say which bots play."""
+    bots = (
+        "BOT is a policy folder, a training run, a bot.toml, chaser, charger or random; with --server rlbot "
+        "or --allow-idle also human or psyonix:SKILL (beginner, rookie, pro, allstar)"
+    )
+    blue = parser.add_mutually_exclusive_group()
+    blue.add_argument(
+        "--blue", nargs="+", metavar="BOT",
+        help=f"bots of the blue team, in place of the match file's. {bots}",
+    )  # fmt: skip
+    blue.add_argument(
+        "--follow", nargs="+", metavar="RUN",
+        help="the same, as training runs that may still train: each car plays its run's newest checkpoint, "
+        "and takes a newer one at the next kickoff",
+    )  # fmt: skip
+    parser.add_argument("--orange", nargs="+", metavar="BOT", help="the same for the orange team")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Play the match and print how it went."""
+    if options.allow_modules and not (options.blue or options.orange or options.follow):
+        raise ConfigError(
+            f"--allow-modules is {' '.join(options.allow_modules)}, expected policies or runs with it, such "
+            "as --blue runs/mine; a bot.toml's program names its modules itself (allow_modules in bot.py)"
+        )
+    console = shared.console_of(options)
+    read = [options.config or match_file(), options.physics, *_bot_files(options)]
+    output_files.check_outputs(options.json, inputs=read)
+    output_files.check_different(options.json, options.record)
+    real_game = options.server == "rlbot"
+    impairments = shared.impairments_of(options)
+    if real_game:
+        _refuse_in_real_game(options, impairments)
+    constants = shared.physics_of(options)
+    dialect = _dialect_of(options)
+    configuration = with_line_up(
+        _match_of(options), options.blue or options.follow, options.orange,
+        real_game or options.allow_idle, options.allow_modules, follow=options.follow is not None,
+    )  # fmt: skip
+    with tempfile.TemporaryDirectory(prefix="rlgym-bridge-", ignore_cleanup_errors=True) as folder:
+        players = range(len(configuration.player_configurations))
+        reports = [Path(folder) / f"{i}.json" for i in players]
+        recorded = RecordedMatch(options.record)
+        with_environment(
+            configuration, [_environment(options, reports[i]) | recorded.environment(i) for i in players]
+        )
+        try:
+            if real_game:
+                result = play_real_match(
+                    configuration, console, lambda: find_refusal(configuration, reports), options.seconds
+                )
+            else:
+                mode = name_of(configuration.game_mode)
+                recorder = recorded.recorder(options, mode, impairments, dialect, constants)
+                result = _play(configuration, options, impairments, dialect, constants, console, recorder)
+        except (MatchCalledOff, ServerError) as error:
+            if (refused := find_refusal(configuration, reports)) is not None:
+                raise ConfigError(f"the match was called off: {refused}") from error
+            raise
+        finally:
+            recorded.finish()
+        by_process = [read_bot_report(path) for path in reports]
+        told = [by_process[first] for first in first_of_process(configuration)]
+    result = with_followed(result, told)
+    written = output_files.write_json(options.json, summarise(result, told, recorded.file))
+    print_result(console, result, told)
+    _print_end(options, result, recorded, console)
+    if not written:
+        return 2
+    troubled = recorded.failed is not None or any(
+        bot.crashed or told[bot.index].faults or find_troubles(bot, told[bot.index]) for bot in result.bots
+    )
+    return 1 if troubled or result.ended_by == "stopped" else 0
+
+
+def _refuse_in_real_game(options: argparse.Namespace, impairments: Impairments) -> None:
+    """Raise `ConfigError` for options that change the simulated match alone."""
+    if impairments != Impairments():
+        raise ConfigError(
+            "--latency, --jitter, --drop, --burst and --fps are simulated by the embedded server, expected "
+            "none of them with --server rlbot: the real game cannot be changed"
+        )
+    if options.physics is not None or options.simulator is not None:
+        raise ConfigError(
+            "--physics and --simulator change the simulated match, expected neither with --server rlbot: the "
+            "real game has its own physics"
+        )
+    if options.watch:
+        raise ConfigError(
+            "--watch shows simulated matches, expected none with --server rlbot: the game shows it"
+        )
+    if (options.max_overtime, options.max_hang) != (300.0, 60.0):
+        raise ConfigError(
+            "--max-overtime and --max-hang end matches of the embedded server, expected neither with "
+            "--server rlbot: there --seconds or the match file says how long is played"
+        )
+
+
+def _print_end(
+    options: argparse.Namespace, result: MatchResult, recorded: RecordedMatch, console: Console
+) -> None:
+    """Print what came of the recording, and whether the match was stopped."""
+    if recorded.failed is not None:
+        print(f"error: {options.record} is not a whole recording: {recorded.failed}", file=sys.stderr)
+    elif recorded.file is not None:
+        console.print(f"recorded to {escape(str(options.record))}", soft_wrap=True)
+    if result.ended_by == "stopped":
+        print("stopped", file=sys.stderr)
+
+
+def _bot_files(options: argparse.Namespace) -> list[Path]:
+    """Return what `--blue`, `--follow` and `--orange` name, files or not."""
+    given = (options.blue, options.follow, options.orange)
+    return [Path(bot) for bots in given for bot in bots or ()]
+
+
+def _match_of(options: argparse.Namespace) -> flat.MatchConfiguration:
+    path = options.config
+    if path is None:
+        if _bot_files(options):
+            return empty_match()
+        path = match_file()
+        if path is None:
+            bot = "; --blue bot.toml --orange chaser plays the bot of this folder" if _BOT.is_file() else ""
+            shared.printer(options)(f"no match.toml here: the shipped bot against Chaser{bot}")
+            return read_shipped_match()
+        shared.printer(options)(f"match: {path} of this folder")
+    if options.server == "rlbot" and path.suffix == ".toml":
+        parsed(Source(path))
+        with catch_rlbot_errors(path):
+            return load_match_config(path)  # rlbot's own reader: humans and Psyonix bots may play
+    return read_match_file(path, bool(_bot_files(options)), options.allow_idle)
+
+
+def _dialect_of(options: argparse.Namespace) -> Dialect:
+    if options.dialect and options.server == "rlbot":
+        raise ConfigError(
+            "--dialect changes the packets of the embedded server, but --server rlbot plays in the real "
+            "game, "
+            "whose packets cannot be changed: leave out one of the two"
+        )
+    return shared.dialect_of(options)
+
+
+def _environment(options: argparse.Namespace, report: Path) -> dict[str, str]:
+    variables = {REPORT_VARIABLE: str(report), SEED_VARIABLE: str(options.seed)}
+    if options.selection:
+        variables[SELECTION_VARIABLE] = options.selection
+    return variables
+
+
+def _play(
+    configuration: flat.MatchConfiguration,
+    options: argparse.Namespace,
+    impairments: Impairments,
+    dialect: Dialect,
+    constants: Mapping[str, Spread],
+    console: Console,
+    recorder: Recorder | None = None,
+) -> MatchResult:
+    log_dir = Path("logs")
+    shown = console.is_terminal and not options.quiet
+    said: tuple[object, ...] = ()
+
+    def show(status: MatchStatus) -> None:
+        nonlocal said
+        # A bare write: whatever takes milliseconds here makes the next tick late.
+        if shown:
+            sys.stdout.write("\r" + progress_line(status).ljust(79))
+            sys.stdout.flush()
+        elif not options.quiet and said != (news := (status.score, status.overtime)):
+            said = news
+            print(progress_line(status), flush=True)
+
+    with (
+        watched(options) as watch,
+        MatchServer(
+            pace=options.pace,
+            seed=options.seed,
+            seconds=options.seconds,
+            max_overtime=options.max_overtime,
+            max_hang=options.max_hang,
+            allow_idle=options.allow_idle,
+            on_progress=show,
+            recorder=recorder,
+            watch=watch,
+            log_dir=log_dir / str(os.getpid()),
+            impairments=impairments,
+            dialect=dialect,
+            constants=constants,
+            simulator=options.simulator,
+            allow_clients=options.allow_clients,
+        ) as server,
+        stopped_by_signals(server.stop),
+    ):
+        result = server.play(configuration)
+    if shown:
+        sys.stdout.write("\r" + " " * 79 + "\r")
+    return result

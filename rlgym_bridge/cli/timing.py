@@ -1,0 +1,100 @@
+"""Measure input latency and packet loss, and say which settings fit: `rlgym-bridge timing`."""
+
+import argparse
+from typing import Final
+
+from rich.console import Console
+from rich.table import Table
+
+from rlgym_bridge.cli import options as shared
+from rlgym_bridge.cli import output_files
+from rlgym_bridge.cli.options import add_server_option
+from rlgym_bridge.client.own_players import match_of, with_own_ids
+from rlgym_bridge.server import MatchServer
+from rlgym_bridge.trials.input_latency import TimingReport, measure_timing
+from rlgym_bridge.trials.measured_match import measured_match
+
+STATUS: Final = "0 measured, 1 the latency could not be measured, 2 bad usage or no server"
+
+
+def add_to(parser: argparse.ArgumentParser) -> None:
+    """Add the description and the options of the command."""
+    parser.description = (
+        "Measure how many ticks late inputs act and how packets arrive. One car plays with numbered inputs; "
+        "the packets show when each of them took effect. Settings for training and play follow from that."
+    )
+    add_server_option(parser)
+    parser.add_argument(
+        "--seconds", type=shared.seconds, default=20.0, metavar="S",
+        help="seconds of game time to play (default: %(default)s)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--pace", choices=("realtime", "lockstep"), default="realtime",
+        help="pace of the embedded server (default: %(default)s)",
+    )  # fmt: skip
+    shared.add_impairment_options(parser)
+    shared.add_output_options(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Play, and print what was measured."""
+    console = shared.console_of(options)
+    output_files.check_outputs(options.json)
+    if not options.seconds:
+        raise ValueError("--seconds is 0, expected more: inputs have to act while they are measured")
+    timing = _measure(options)
+    _print(console, timing)
+    if not output_files.write_json(options.json, timing.as_json()):
+        return 2
+    return 0 if timing.input_latency_ticks is not None else 1
+
+
+def _measure(options: argparse.Namespace) -> TimingReport:
+    match = with_own_ids(match_of(1, 1))
+    embedded = None
+    if options.server == "sim":
+        embedded = MatchServer(pace=options.pace, impairments=shared.impairments_of(options))
+    with measured_match(match, embedded) as server:
+        return measure_timing(server.address, match, server.patience, options.seconds)
+
+
+def _print(console: Console, timing: TimingReport) -> None:
+    table = Table(box=None, pad_edge=False, show_header=False)
+    for column in ("", "", ""):
+        table.add_column(column, overflow="fold")
+    latency = timing.input_latency_ticks
+    told = " or ".join(map(str, (latency, *timing.also_fits)))
+    counts = ", ".join(f"{ticks}: {count:,}" for ticks, count in timing.latencies.items())
+    table.add_row("input latency", "not told" if latency is None else f"{told} ticks", counts)
+    for what, times, note in (
+        ("reply", timing.reply_ms, ": of this command, without a bot"),
+        ("between packets", timing.interval_ms, ""),
+    ):
+        shown = {name: "-" if value is None else f"{value:.2f}" for name, value in times.items()}
+        rest = ", ".join(f"{name} {text}" for name, text in shown.items() if name != "p50")
+        table.add_row(what, f"{shown['p50']} ms", rest + note)
+    table.add_row("lost", f"{timing.lost_ticks:,} ticks", f"of {timing.packets:,} packets")
+    console.print(table)
+    for line in advice(timing):
+        console.print(line)
+
+
+def advice(timing: TimingReport) -> list[str]:
+    """Return what to set, in sentences."""
+    lines = []
+    latency, delay = timing.input_latency_ticks, timing.action_delay
+    if latency is not None and delay is not None:
+        lines.append(
+            f"policy.json: input_latency = {latency}; training: action_delay = [{delay[0]}, {delay[1]}]"
+        )
+        if latency > 1:
+            late = "1 tick" if latency == 2 else f"{latency - 1} ticks"
+            lines.append(f"A policy trained with action_delay = 1 acts {late} later than in training.")
+    if timing.also_fits:
+        lines.append("Packets leave out the ticks that would tell which it is; `rlgym-bridge probe` can.")
+    if timing.frame_rate is not None:
+        lines.append(
+            f"The game seems to render {timing.frame_rate:.0f} frames a second, so that packets leave out "
+            "ticks: cap it at 120 or 240."
+        )
+    return lines

@@ -1,0 +1,264 @@
+"""Copy the steps that are learned from out of the collectors' arrays, and cut them into pieces for memory.
+
+    (K, T, L, ...) -> pieces of `length` steps -> (P * length, ...), piece by piece -> unroll -> outputs
+
+K collectors play T steps of L cars; P = K * T / length * L pieces. Networks with memory are trained through
+time, each piece from the state that it began with. Gradients end where a piece begins.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from rlgym_bridge.policy.symmetry import Mirror
+from rlgym_bridge.policy.torch_network import ActingNetwork, SteppingNetwork, ValueNetwork
+from rlgym_bridge.training.learner import Diverged, PPOLearner
+from rlgym_bridge.training.selfplay.rivals import name_car
+from rlgym_bridge.training.settings import TrainingSettings
+
+MEMORY: Final = ("starts", "states")
+"""Arrays of a policy with memory."""
+
+
+@dataclass(frozen=True)
+class CollectedSteps:
+    """The steps of one iteration: of K collectors T steps of L cars that are learned from.
+
+    With `mirror` observations, actions and masks are those that the network saw and chose.
+
+    Attributes:
+        obs: `(K, T + 1, L, S)` float32; the last step's are what follows.
+        actions: `(K, T, L)` or `(K, T, L, k)`.
+        log_probs: `(K, T, L)` float32, of the actions when they were drawn.
+        rewards: `(K, T, L)` float32.
+        terminated: `(K, T, L)` bool.
+        truncated: `(K, T, L)` bool.
+        final_obs: `(n, S)` float32, of the n truncated ones in order.
+        masks: `(K, T, L, choices)` bool, what was allowed; None where nothing was forbidden.
+        teacher: `(K, T, L, choices)` float32, how likely the teacher is to choose each; None without one.
+        starts: `(K, T, L)` bool, whether an episode begins with a step; None for a policy without memory.
+        states: `(K, T / sequence_length, L, numbers)` float32, its memory before each piece, or None.
+    """
+
+    obs: np.ndarray
+    actions: np.ndarray
+    log_probs: np.ndarray
+    rewards: np.ndarray
+    terminated: np.ndarray
+    truncated: np.ndarray
+    final_obs: np.ndarray
+    masks: np.ndarray | None = None
+    teacher: np.ndarray | None = None
+    starts: np.ndarray | None = None
+    states: np.ndarray | None = None
+
+    @classmethod
+    def of(cls, learner: PPOLearner, rollouts: Any) -> "CollectedSteps":
+        """Copy what is learned from.
+
+        Args:
+            learner: Knows which cars these are.
+            rollouts: Arrays by name, see `rlgym_bridge.training.collector.rollout_layout`; only read.
+
+        Raises:
+            Diverged: A reward is not finite.
+        """
+        learned = learner.learned  # (C,) bool
+        _check_rewards(learner.settings, rollouts["rewards"])
+        cut = rollouts["truncated"] & learned  # (K, T, C) bool
+        obs, actions, final_obs, masks, teacher = _as_shown(
+            learner.shape.mirror,
+            rollouts["obs"][:, :, learned],
+            rollouts["actions"][:, :, learned],
+            rollouts["final_obs"][cut],
+            rollouts["masks"][:, :, learned] if learner.shape.masked else None,
+            rollouts["teacher"][:, :, learned] if learner.teacher_weight() else None,
+        )
+        return cls(
+            obs=obs,
+            actions=actions,
+            log_probs=rollouts["log_probs"][:, :, learned],
+            rewards=rollouts["rewards"][:, :, learned],
+            terminated=rollouts["terminated"][:, :, learned],
+            truncated=cut[:, :, learned],
+            final_obs=final_obs,
+            masks=masks,
+            teacher=teacher,
+            **{name: rollouts[name][:, :, learned] for name in MEMORY if learner.shape.state_size},
+        )
+
+    @property
+    def count(self) -> int:
+        """Agent steps."""
+        return self.rewards.size
+
+
+def _as_shown(
+    mirror: Mirror | None, obs: np.ndarray, actions: np.ndarray, final_obs: np.ndarray,
+    masks: np.ndarray | None, teacher: np.ndarray | None,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray | None, np.ndarray | None]:  # fmt: skip
+    """Return all of them as the network sees and chooses, see `CollectedSteps`."""
+    if mirror is None:
+        return obs, actions, final_obs, masks, teacher
+    where = mirror.applies(obs)  # (K, T + 1, L) bool
+    chosen = where[:, :-1]
+    return (
+        mirror.show(obs, where),
+        mirror.exchange(actions, chosen),
+        mirror.show(final_obs, mirror.applies(final_obs)),
+        None if masks is None else mirror.exchange_masks(masks, chosen),
+        None if teacher is None else mirror.exchange_masks(teacher, chosen),
+    )
+
+
+def _check_rewards(settings: TrainingSettings, rewards: np.ndarray) -> None:
+    """Raise Diverged unless all of `(K, T, C)` are finite."""
+    wrong = np.argwhere(~np.isfinite(rewards))
+    if len(wrong):
+        collector, step, car = (int(i) for i in wrong[0])
+        raise Diverged(
+            f"the reward of {name_car(settings, car)} of collector {collector} is "
+            f"{rewards[collector, step, car]} at step {step} of the rollout, expected a finite number"
+        )
+
+
+@dataclass(frozen=True)
+class SequencePieces:
+    """Starts and states that networks with memory need beside the steps of a batch.
+
+    Attributes:
+        starts: `(P, length)` bool, whether an episode begins with a step.
+        states: `(P, numbers)` float32, the policy's memory before each piece.
+        critic_states: `(P, numbers)` float32, the critic's.
+    """
+
+    starts: Tensor
+    states: Tensor
+    critic_states: Tensor
+
+    @property
+    def length(self) -> int:
+        """Steps of a piece."""
+        return self.starts.shape[1]
+
+    def rows(self, part: Tensor) -> Tensor:
+        """Return the steps `(n * length,)` int64 of some pieces `(n,)`."""
+        steps = torch.arange(self.length, device=part.device)
+        return (part[:, None] * self.length + steps).flatten()
+
+    def act(self, network: ActingNetwork, shown: Tensor, part: Tensor) -> Tensor:
+        """Return a policy's outputs `(n * length, outputs)` for observations `(n * length, S)` of pieces."""
+        return self._unroll(network, shown, part, self.states)
+
+    def values(self, network: ValueNetwork, shown: Tensor, part: Tensor) -> Tensor:
+        """Return a critic's values `(n * length,)` float32 for observations `(n * length, S)` of pieces."""
+        return self._unroll(network, shown, part, self.critic_states)[:, 0].float()
+
+    def _unroll(self, network: SteppingNetwork, shown: Tensor, part: Tensor, states: Tensor) -> Tensor:
+        obs, starts, state = shown.unflatten(0, (-1, self.length)), self.starts[part], states[part]
+        found = []
+        for step in range(self.length):
+            outputs, state = advance(network, obs[:, step], state, starts[:, step])
+            found.append(outputs)
+        return torch.stack(found, 1).flatten(0, 1)
+
+
+def advance(
+    network: SteppingNetwork, obs: Tensor, state: Tensor, starts: Tensor
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """Take one step of a network with memory, which is empty where an episode begins.
+
+    Args:
+        network: The network.
+        obs: `(rows, S)` float32.
+        state: `(rows, numbers)` float32, its memory.
+        starts: `(rows,)` bool.
+
+    Returns:
+        Its outputs `(rows, outputs)` and its memory after the step.
+    """
+    return network.step(obs, state * ~starts[:, None], starts)
+
+
+def by_piece(array: np.ndarray, length: int) -> np.ndarray:
+    """Return `(P * length, ...)`, piece by piece, of `(K, T, L, ...)`."""
+    collectors, steps, cars = array.shape[:3]
+    apart = array.reshape(collectors, steps // length, length, cars, *array.shape[3:])
+    return np.ascontiguousarray(apart.swapaxes(2, 3)).reshape(-1, *array.shape[3:])
+
+
+@dataclass(frozen=True)
+class JudgedSteps:
+    """A critic's values of a rollout, as it goes through time.
+
+    Attributes:
+        values: `(K, T + 1, L)` float32.
+        final_values: `(n,)` float32, of the last observations of truncated episodes, in order.
+        states: `(P, numbers)` float32, its memory before each piece.
+        memory: `(K * L, numbers)` float32, its memory at the end.
+    """
+
+    values: np.ndarray
+    final_values: np.ndarray
+    states: Tensor
+    memory: Tensor
+
+
+def judge_steps(
+    critic: ValueNetwork, collected: Any, shown: tuple[Tensor, Tensor], memory: Tensor | None, length: int,
+    in_parts: Callable[[Callable[[Tensor], Any], Tensor], list[Any]],
+) -> JudgedSteps:  # fmt: skip
+    """Let a critic with memory judge all steps of a rollout.
+
+    Args:
+        critic: The critic.
+        collected: The `CollectedSteps`.
+        shown: Observations `(K, T + 1, L, S)` and final observations `(n, S)` as the critic sees them.
+        memory: Its memory at the end of the rollout before, `(K * L, numbers)`; None where matches begin.
+        length: Steps of a piece.
+        in_parts: Calls a function with parts of rows, see `PPOLearner.in_parts`.
+    """
+    obs, final_obs = shown
+    collectors, steps, cars = collected.rewards.shape
+    count, device = collectors * cars, obs.device
+    ended = collected.terminated | collected.truncated
+    starts = np.concatenate((collected.starts, ended[:, -1:]), 1)  # (K, T + 1, L)
+    places = np.full(ended.shape, -1)
+    places[collected.truncated] = np.arange(len(final_obs))
+
+    def by_car(array: np.ndarray) -> Tensor:
+        return torch.from_numpy(array.swapaxes(0, 1).reshape(len(array[0]), count)).to(device)
+
+    begins, cut = by_car(starts), by_car(places)  # (T + 1, K * L), (T, K * L)
+    every = obs.transpose(0, 1).flatten(1, 2)  # (T + 1, K * L, S)
+    before = torch.zeros(count, critic.state_size, device=device) if memory is None else memory
+
+    @torch.no_grad()
+    def judge(part: Tensor) -> tuple[Tensor, Tensor, list[tuple[Tensor, Tensor]], Tensor]:
+        state, values, kept, finals = before[part], [], [], []
+        for step in range(steps + 1):
+            if step % length == 0 and step < steps:
+                kept.append(state)
+            found, after = advance(critic, every[step, part], state, begins[step, part])
+            values.append(found[:, 0].float())
+            if step < steps:
+                state = after
+                rows = torch.nonzero(cut[step, part] >= 0)[:, 0]
+                which = cut[step, part][rows]
+                outcome, _ = critic.step(final_obs[which], state[rows], which < 0)
+                finals.append((which, outcome[:, 0].float()))
+        return torch.stack(values), torch.stack(kept), finals, state
+
+    parts = in_parts(judge, torch.arange(count, device=device))
+    values = torch.cat([one[0] for one in parts], 1).unflatten(1, (collectors, cars)).transpose(0, 1)
+    kept = torch.cat([one[1] for one in parts], 1)  # (T / length, K * L, numbers)
+    states = kept.unflatten(1, (collectors, cars)).transpose(0, 1).flatten(0, 2)
+    final_values = np.zeros(len(final_obs), np.float32)
+    for one in parts:
+        for which, outcome in one[2]:
+            final_values[which.cpu().numpy()] = outcome.cpu().numpy()
+    return JudgedSteps(values.cpu().numpy(), final_values, states, torch.cat([one[3] for one in parts]))
