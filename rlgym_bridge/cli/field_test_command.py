@@ -21,6 +21,7 @@ from rich.status import Status
 from rlgym_bridge.cli import match_command, output_files
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli.field_test_report import SERVERS, print_field_report
+from rlgym_bridge.cli.machine_checks import check_game
 from rlgym_bridge.cli.server_options import add_embedded_options, add_server_option, latency_of
 from rlgym_bridge.cli.shipped import find_shipped_folder
 from rlgym_bridge.client.agent_connections import is_own_server
@@ -232,6 +233,11 @@ def _announce(options: argparse.Namespace, console: Console, test: FieldTest, re
             soft_wrap=True,
         )
     if real:
+        for one in check_game():
+            if one.advice:
+                console.print(
+                    f"[yellow]note:[/] {escape(f'{one.name}: {one.found}; {one.advice}')}", soft_wrap=True
+                )
         how_long += f", and the game loads {len(names)} matches"
     elif options.server == "sim" and options.pace == "lockstep":
         how_long += ", as fast as this computer simulates it"
