@@ -9,6 +9,7 @@ import os
 import platform
 import re
 import socket
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -26,6 +27,13 @@ SERVER_PORT: Final = 23234
 
 _PYTHONS: Final = ((3, 11), (3, 12))
 _CONNECT_SECONDS: Final = 0.5
+_ANSWER_SECONDS: Final = 10.0  # in which a program says its version
+_CORE: Final = 16
+"""Release candidate of RLBot core from which every launcher starts the game without Easy Anti-Cheat.
+
+Steam's does from 15 on, Legendary's and Heroic's from 16 on [RLBot core, pull requests 172 and 174].
+"""
+
 _NEEDED: Final = (
     "numpy", "rlgym", "RocketSim", "rlbot", "mcap", "safetensors", "threadpoolctl", "rich", "msgspec",
     "tomli_w", "psutil",
@@ -64,6 +72,12 @@ def check_machine() -> Iterator[Check]:
     yield from map(_extra, _EXTRAS)
     yield _guarded(_torch)
     yield _guarded(_server)
+    yield from check_game()
+
+
+def check_game() -> Iterator[Check]:
+    """Look at RLBotServer's version and at how the game was started: either may keep bots out."""
+    yield _guarded(_core)
     yield _guarded(_game)
 
 
@@ -232,6 +246,33 @@ def _server() -> Check:
         return Check("RLBotServer", "note", f"not running; {installed or 'not found'}", advice)
 
 
+def _core() -> Check:
+    """Ask the RLBotServer that runs, or the installed one, for its version."""
+    files = [str(one["exe"]) for one in _running("rlbotserver") if one["exe"]]
+    file = next((one for one in files if "rlbotserver" in Path(one).name.lower()), "") or _installed_server()
+    name = "RLBot core"
+    if not file:
+        return Check(name, "note", "no RLBotServer to ask for its version")
+    try:
+        said = subprocess.run(
+            [file, "--version"], stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8",
+            errors="replace", timeout=_ANSWER_SECONDS, check=False,
+        ).stdout  # fmt: skip
+    except (OSError, subprocess.SubprocessError) as error:
+        return Check(name, "note", f"{file} did not say its version: {error}")
+    version = re.match(r"RLBotServer v(\S+)", said)
+    if version is None:
+        return Check(name, "note", f"{file} --version says {said[:40]!r}, expected RLBotServer v...")
+    candidate = re.fullmatch(r"5\.0\.0-rc\.?(\d+)", version[1])
+    if "beta" in version[1] or (candidate is not None and int(candidate[1]) < _CORE):
+        advice = (
+            f"open RLBot's launcher, which updates it: before rc.{_CORE} it starts the game with "
+            "Easy Anti-Cheat from some launchers"
+        )
+        return Check(name, "wrong", f"{version[1]}, {file}", advice)
+    return Check(name, "fine", f"{version[1]}, {file}")
+
+
 def _installed_server() -> str:
     """Return where RLBot's installer puts its server; empty where it is not."""
     folders = [os.environ.get(one) for one in ("LOCALAPPDATA", "XDG_DATA_HOME")]
@@ -243,20 +284,33 @@ def _installed_server() -> str:
 
 
 def _game() -> Check:
-    running = _process("rocketleague")
-    return Check("Rocket League", "fine" if running else "note", running or "not running")
+    """Look whether the game runs, and whether it was started for bots."""
+    running = _running("rocketleague")
+    found = _process("rocketleague")
+    words = [str(word).lower() for one in running for word in (one["name"], *(one["cmdline"] or ()))]
+    if any("rocketleague_eac" in word for word in words):
+        found += ", with Easy Anti-Cheat"
+    elif any(one["cmdline"] for one in running) and not any("-rlbot" in word for word in words):
+        found += ", without -rlbot"
+    else:
+        return Check("Rocket League", "fine" if running else "note", found or "not running")
+    return Check("Rocket League", "note", found, "close it before a match with bots: RLBot starts it anew")
 
 
 def _process(name: str) -> str:
     """Return the name and number of a running program; empty where there is none."""
+    running = _running(name)
+    return f"{running[0]['name']} runs as process {running[0]['pid']}" if running else ""
+
+
+def _running(name: str) -> list[dict[str, Any]]:
+    """Return name, pid, exe and cmdline of the running programs whose names begin so; exe may be None."""
     if not _is_there("psutil"):
-        return ""
+        return []
     import psutil
 
-    for one in psutil.process_iter(["name", "pid"]):
-        if re.sub(r"[^a-z]", "", str(one.info["name"]).lower()).startswith(name):
-            return f"{one.info['name']} runs as process {one.info['pid']}"
-    return ""
+    every = (one.info for one in psutil.process_iter(["name", "pid", "exe", "cmdline"]))
+    return [one for one in every if re.sub(r"[^a-z]", "", str(one["name"]).lower()).startswith(name)]
 
 
 STATUS: Final = "0 nothing is wrong, 1 something is, 2 bad usage or input"

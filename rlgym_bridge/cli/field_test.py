@@ -23,6 +23,7 @@ from rich.table import Table
 from rlgym_bridge.cli import match as match_command
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files
+from rlgym_bridge.cli.doctor import check_game
 from rlgym_bridge.cli.options import add_embedded_options, add_server_option, latency_of
 from rlgym_bridge.cli.probe import findings_table
 from rlgym_bridge.client.agent_connections import is_own_server
@@ -249,6 +250,11 @@ def _announce(options: argparse.Namespace, console: Console, test: FieldTest, re
             soft_wrap=True,
         )
     if real:
+        for one in check_game():
+            if one.advice:
+                console.print(
+                    f"[yellow]note:[/] {escape(f'{one.name}: {one.found}; {one.advice}')}", soft_wrap=True
+                )
         how_long += f", and the game loads {len(names)} matches"
     elif options.server == "sim" and options.pace == "lockstep":
         how_long += ", as fast as this computer simulates it"

@@ -92,7 +92,7 @@ def play_real_match(
     except TimeoutError as error:
         raise ServerError(
             f"the RLBotServer at {ip}:{port} sent no packet for {START_SECONDS:g} s: is Rocket League "
-            f"installed, and does no window of its launcher wait for an answer?"
+            f"installed? Does its launcher wait? `rlgym-bridge doctor` says how the game started"
         ) from error
     except (EOFError, OSError) as error:
         raise ServerError(

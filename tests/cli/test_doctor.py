@@ -7,12 +7,15 @@ import types
 from importlib import metadata
 from importlib.machinery import ModuleSpec
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from rlgym_bridge.cli import doctor, main
 from rlgym_bridge.cli.doctor import Check, check_machine
+from rlgym_bridge.cli.field_test import _announce
 from tests.support.processes import run_to_end
 
 
@@ -128,6 +131,74 @@ def test_a_server_that_listens_is_found(monkeypatch: pytest.MonkeyPatch) -> None
         monkeypatch.setenv("RLBOT_SERVER_PORT", str(listener.getsockname()[1]))
         found = checks()["RLBotServer"]
     assert found.state == "fine" and "something listens on 127.0.0.1" in found.found
+
+
+def installed_server(monkeypatch: pytest.MonkeyPatch, folder: Path, says: str) -> str:
+    """Install a program in RLBotServer's place that prints a text and ends; return its path."""
+    file = folder / "RLBot5" / "bin" / "RLBotServer"
+    file.parent.mkdir(parents=True)
+    file.write_text(
+        f"#!{sys.executable}\nimport sys\nprint({says!r} if sys.argv[1:] == ['--version'] else '')"
+    )
+    file.chmod(0o755)
+    monkeypatch.delenv("LOCALAPPDATA", raising=False)
+    monkeypatch.setenv("XDG_DATA_HOME", str(folder))
+    return str(file)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="starts a file with a shebang")
+@pytest.mark.parametrize(
+    ("says", "state", "told"),
+    [
+        ("RLBotServer v5.0.0-rc.16\nBridge 0.9.2", "fine", "5.0.0-rc.16"),
+        ("RLBotServer v5.0.0-rc17", "fine", "5.0.0-rc17"),
+        ("RLBotServer v5.0.0", "fine", "5.0.0"),
+        ("RLBotServer v5.1.0-rc.2", "fine", "5.1.0-rc.2"),
+        ("RLBotServer v5.0.0-rc.15", "wrong", "5.0.0-rc.15"),
+        ("RLBotServer v5.beta.7.10", "wrong", "5.beta.7.10"),
+        ("Usage: something else", "note", "'Usage: something else"),
+    ],
+)
+def test_an_rlbot_that_is_too_old_is_wrong(
+    says: str, state: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = installed_server(monkeypatch, tmp_path, says)
+    found = checks()["RLBot core"]
+    assert found.state == state and told in found.found and file in found.found
+    assert ("RLBot's launcher" in found.advice) == (state == "wrong")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="starts a file with a shebang")
+def test_an_rlbot_that_does_not_start_is_a_note(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Path(installed_server(monkeypatch, tmp_path, "")).write_bytes(b"no program")
+    found = checks()["RLBot core"]
+    assert found.state == "note" and "did not say its version" in found.found
+
+
+@pytest.mark.parametrize(
+    ("name", "command", "state", "told"),
+    [
+        ("RocketLeague.exe", ["C:\\RocketLeague.exe", "-rlbot", "-nomovie"], "fine", "as process 7"),
+        ("RocketLeague.exe", None, "fine", "as process 7"),
+        ("RocketLeague.exe", ["RocketLeague_EAC.exe", "-rlbot"], "note", "with Easy Anti-Cheat"),
+        ("RocketLeague_EAC.exe", None, "note", "with Easy Anti-Cheat"),
+        ("RocketLeague.exe", ["C:\\RocketLeague.exe"], "note", "without -rlbot"),
+    ],
+    ids=["by RLBot", "unreadable", "EAC as an argument", "EAC as a name", "by its player"],
+)
+def test_a_game_that_rlbot_did_not_start_is_to_be_closed(
+    name: str, command: list[str] | None, state: str, told: str, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    one = SimpleNamespace(info={"name": name, "pid": 7, "exe": None, "cmdline": command})
+    monkeypatch.setattr("psutil.process_iter", lambda names: [one])
+    found = checks()["Rocket League"]
+    assert found.state == state and told in found.found
+    assert ("close it" in found.advice) == (state == "note")
+    options: Any = SimpleNamespace(parts=["probe"], server="rlbot")
+    test: Any = SimpleNamespace(seconds=lambda part: 110.0)
+    _announce(options, Console(width=300), test, real=True)  # what `field-test` prints before it begins
+    assert (told in capsys.readouterr().out) == (state == "note")
 
 
 @pytest.mark.parametrize("port", ["abc", "-1", "99999999"])

@@ -93,3 +93,12 @@ def test_each_word_of_the_glossary_stands_there_once() -> None:
     said = (ROOT / "docs" / "design" / "glossary.md").read_text(encoding="utf-8")
     words = re.findall(r"^([^|\n]+) \| ", said, re.MULTILINE)[1:]
     assert len(words) > 15 and len(set(words)) == len(words) and words == sorted(words, key=str.lower)
+
+
+def test_twenty_questions_have_a_thread_and_a_short_answer() -> None:
+    page = (ROOT / "docs" / "start" / "questions.md").read_text(encoding="utf-8")
+    asked = re.findall(r"^\*\*\[.+\]\((\S+)\)\*\*\n((?:.+\n)+)", page, re.MULTILINE)
+    assert len(asked) == 20 == len({thread for thread, _ in asked}) and len(page.split()) <= 900
+    for thread, answer in asked:
+        assert re.fullmatch(r"https://github\.com/[\w-]+/[\w-]+/(issues|pull)/\d+", thread), thread
+        assert len(answer.split()) <= 40, answer
