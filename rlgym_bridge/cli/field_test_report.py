@@ -8,8 +8,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from rlgym_bridge.cli.probe_command import findings_table
-from rlgym_bridge.compare.comparison_result import Comparison
-from rlgym_bridge.compare.sentences import short, told_untried
+from rlgym_bridge.compare.comparison_result import Comparison, short
+from rlgym_bridge.compare.sentences import told_untried
 from rlgym_bridge.game import TICKS_PER_SECOND
 from rlgym_bridge.trials.diagnostic_pack import MatchPart
 from rlgym_bridge.trials.diagnostic_report import (

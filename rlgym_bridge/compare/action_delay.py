@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -109,16 +108,15 @@ def latencies(recording: MatchRecording, sent: InputTrack, car: int) -> tuple[np
         usually, nothing is said.
     """
     mine = sent.row == car
-    newest = dict(zip(sent.frame[mine].tolist(), sent.controls[mine], strict=True))
+    frame_of, last = np.unique(sent.frame[mine][::-1], return_index=True)
+    newest = sent.controls[mine][::-1][last]
+    changed = np.flatnonzero(np.abs(np.diff(newest, axis=0)).max(1, initial=0.0) >= _SAME) + 1
     applied = recording.state.car_controls[:, car]
     follows = np.diff(recording.segment, prepend=-1) == 0
     follows &= np.diff(recording.tick, prepend=recording.tick[:1]) <= _step(recording)
     frames: list[int] = []
     found: list[np.ndarray] = []  # ticks after which the car began to do what each of them says
-    for before, frame in pairwise(sorted(newest)):
-        wanted = newest[frame]
-        if _same(wanted, newest[before]):
-            continue
+    for frame, wanted in zip(frame_of[changed].tolist(), newest[changed], strict=True):
         first = max(1, int(np.searchsorted(recording.tick, frame, side="right")))
         end = int(np.searchsorted(recording.tick, frame + _MOST, side="right"))
         broken = np.flatnonzero(~follows[first:end])  # what no packet shows may be when it first acted
@@ -190,7 +188,3 @@ def _spread(parts: Sequence[np.ndarray]) -> float:
     if not len(around):
         return 0.0
     return float(np.sqrt((around.clip(*np.percentile(around, (1, 99))) ** 2).mean()))
-
-
-def _same(one: np.ndarray, other: np.ndarray) -> bool:
-    return bool(np.abs(one - other).max() < _SAME)

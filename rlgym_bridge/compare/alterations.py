@@ -16,6 +16,7 @@ from rlgym_bridge.compare.timed_recording import TimedRecording
 from rlgym_bridge.compare.tracks import BALL, POSITION, ROTATION, SPIN, VELOCITY, Drive, Track
 from rlgym_bridge.compare.windows import Window
 from rlgym_bridge.game import CONTROL_NAMES, TICK_SECONDS
+from rlgym_bridge.sim.simulator import ROCKETSIM3, simulator_for
 
 INPUTS, TIME, CONSTANT, OFFSET, PHYSICS = "inputs", "time", "constant", "offset", "physics"
 
@@ -29,6 +30,8 @@ _STICK: Final = 1 / 127  # RocketSim 3 rounds sticks to such steps
 _LAGS: Final = (1.0, 2.0, 3.0, 4.0, -1.0, -2.0, -3.0, -4.0)  # ticks beside the other inputs
 
 OLD_SIMULATOR: Final = "RocketSim 2.2.1"
+NEW_SIMULATOR: Final = "RocketSim 3"
+"""Names of physics that are tried: those of the simulator that is not compared."""
 
 Change = Callable[[np.ndarray, float], np.ndarray]
 Lookup = Callable[[int, np.ndarray], np.ndarray]
@@ -223,10 +226,13 @@ def _altered(
 # --- the catalogue --------------------------------------------------------------------------------
 
 
-def catalogue(scene: TimedRecording) -> list[Alteration]:
-    """Return all alterations that can be asked of a recording."""
+def catalogue(scene: TimedRecording, simulator: str = ROCKETSIM3) -> list[Alteration]:
+    """Return all alterations that can be asked of a recording by a simulator."""
     soccar = scene.recording.mode == "Soccar"  # RocketSim 2.2.1 makes a sphere of a puck that is changed
     found = [one for one in _constants() if soccar or one.mutator not in ("ball_radius", "ball_mass")]
+    other = OLD_SIMULATOR if simulator == ROCKETSIM3 else NEW_SIMULATOR
+    if other == OLD_SIMULATOR or simulator_for(scene.recording.mode)[0] == ROCKETSIM3:
+        found.append(Alteration(other, PHYSICS, touches=("ball", "cars", "meetings")))
     found += _offsets(scene)
     found.append(
         Alteration("clock", TIME, None, (0.9, 1.1), "times", 1.0, 0.004, touches=("ball", "cars", "meetings"))
@@ -289,7 +295,6 @@ def _offsets(scene: TimedRecording) -> list[Alteration]:
             Alteration(f"positions of {name} late", TIME, body, (-4.0, 4.0), "ticks", 0.0, 0.5, touches=every)
         )
     found.append(Alteration("mirrored axis", OFFSET, None, touches=every))
-    found.append(Alteration(OLD_SIMULATOR, PHYSICS, None, touches=every))
     return found
 
 

@@ -1,16 +1,26 @@
 """The result of a comparison: what was fitted, measured and found."""
 
 import enum
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from rlgym_bridge.compare.action_delay import ActionDelay
-from rlgym_bridge.compare.clock_fit import ClockFit
+from rlgym_bridge.compare.clock_fit import ClockFit, OffsetFit
 from rlgym_bridge.compare.input_lag import SURE, LagFit
-from rlgym_bridge.compare.state_age import OffsetFit
+from rlgym_bridge.user_input.arguments import count_of
+
+SECOND: Final = 120
+"""Ticks."""
+
+_LEAST: Final = 0.01  # uu: less is not printed with its digits
+_IN_TIME: Final = {
+    "clock": "its clock", "input latency": "late inputs", "tick offset": "states older than their frames",
+}  # fmt: skip
+_NAMES: Final = {"rocketsim3": "RocketSim 3", "rocketsim2": "RocketSim 2.2.1"}
 
 
 class GapVerdict(enum.Enum):
@@ -319,12 +329,15 @@ class Comparison:
         """True if no window could be judged."""
         return not any(fit.windows for fit in self.fits)
 
+    @property
+    def explanation(self) -> str:
+        """The sentences that it begins with, as one text; see `begin_with`."""
+        return " ".join(begin_with(self))
+
     def as_json(self) -> dict[str, Any]:
         """Return it as JSON's types; see the docstrings of the parts for units."""
-        from rlgym_bridge.compare.sentences import explain_difference
-
         return {
-            "explanation": explain_difference(self),
+            "explanation": self.explanation,
             "simulator": self.simulator,
             "mechanisms": [_plain(each) | {"certain": each.certain} for each in self.causes],
             "untried": [_plain(each) for each in self.untried],
@@ -366,3 +379,95 @@ def _plain(part: Any) -> Any:
     if isinstance(part, float):
         return round(part, 6) if np.isfinite(part) else None
     return part
+
+
+# --- the sentences that it begins with --------------------------------------------------------------
+
+
+def begin_with(found: Comparison) -> list[str]:
+    """Return the sentences that a comparison begins with: what differs, what was measured, whose it is."""
+    tellers = (_tell_difference, _tell_measured, _tell_recorder)
+    return [sentence for sentence in (tell(found) for tell in tellers) if sentence]
+
+
+def name_simulator(found: Comparison) -> str:
+    """Return the name of the simulator that was compared."""
+    return _NAMES[found.simulator]
+
+
+def _tell_difference(found: Comparison) -> str:
+    name = name_simulator(found)
+    timing = [gap.name for gap in found.gaps if gap.kind is GapVerdict.TIMING]
+    causes = [cause for cause in found.causes if not (cause.kind == "time" and cause.name in _IN_TIME)]
+    sure = [
+        f"the physics, which are those of {cause.phrase}" if cause.kind == "physics" else cause.phrase
+        for cause in causes
+        if cause.certain
+    ]
+    either = [f"one of these, which it does not tell apart: {' or '.join([c.phrase, *c.alike])}"
+              for c in causes if not c.certain]  # fmt: skip
+    parts = list(dict.fromkeys([*sure, *either]))
+    if found.untried:
+        places = list(dict.fromkeys(name for one in found.untried for name in one.situations))
+        parts.append(f"something that is not tried here ({', '.join(places)})")
+    late = list(dict.fromkeys(_IN_TIME.get(one, one) for one in timing))
+    also = f" The recorded time differs as well: {', '.join(late)}." if late else ""
+    if parts:
+        return f"Recording and {name} differ by {'; '.join(parts)}.{also}"
+    if late:
+        return f"No gap of physics was found; the recorded time differs: {', '.join(late)}."
+    return "No gap was found."
+
+
+def _tell_measured(found: Comparison) -> str:
+    windows = sum(fit.windows for fit in found.fits)
+    seconds = sum(fit.seconds for fit in found.fits)
+    small = smallest_gap(found)
+    shown = f" A gap of {small} would have shown." if small and found.agrees else ""
+    files = count_of(len(found.fits), "recording")
+    return f"Measured: {count_of(windows, 'window')} of {seconds:,.0f} s together, in {files}.{shown}"
+
+
+def smallest_gap(found: Comparison) -> str:
+    """Return how small a gap of each body would have shown, in words; "" where nothing was judged."""
+    told = []
+    for body, who in (("ball", "the ball"), ("car", "a car")):
+        rows = [row for row in found.situations if row.name.startswith(body) and row.horizon_ticks <= SECOND]
+        if rows:
+            last = max(row.horizon_ticks for row in rows)
+            bound = min(row.tolerance for row in rows if row.horizon_ticks == last)
+            told.append(f"{short(bound)} uu of {who} after {in_time(last)}")
+    return listed(told)
+
+
+def _tell_recorder(found: Comparison) -> str:
+    own = [fit.source for fit in found.fits if fit.own]
+    if not own:
+        return ""
+    which = (
+        "The recording is" if len(found.fits) == 1 else f"{listed(own)} {'is' if len(own) == 1 else 'are'}"
+    )
+    return f"{which} of the match server, which plays in RocketSim: nothing here measures Rocket League."
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return names as a list in a sentence: `pitch, yaw and roll`."""
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def short(error: float) -> str:
+    """Return an error in uu with two decimals, fewer if it is large; less than 0.01 as such."""
+    return (
+        "-"
+        if math.isnan(error)
+        else "<0.01"
+        if error < _LEAST
+        else f"{error:.2f}"
+        if error < 10
+        else f"{error:.0f}"
+    )
+
+
+def in_time(ticks: int) -> str:
+    """Return a horizon in ticks as a time: `a second`, `60 ticks (0.5 s)`."""
+    return "a second" if ticks == SECOND else f"{count_of(ticks, 'tick')} ({ticks / SECOND:.2g} s)"

@@ -13,6 +13,7 @@ import numpy as np
 
 from rlgym_bridge.compare.alterations import TIME, Alteration
 from rlgym_bridge.compare.detection import sizes_of
+from rlgym_bridge.compare.noise import Draw, measure_noise
 from rlgym_bridge.compare.timed_recording import TimedRecording
 from rlgym_bridge.compare.tracks import BALL, TRIAL
 from rlgym_bridge.compare.window_simulation import Bench, recorded, residuals, simulate
@@ -33,6 +34,9 @@ _TELLING: Final = 0.3  # of the log of the error: windows that vary less with th
 _LEAST: Final = 6  # telling windows needed
 _CHANGE: Final = 8.0  # of the log of errors: what a change of the lag has to save over all windows
 _DOUBT: Final = 1.5  # of the same: what one window can weigh, which may have been a contact
+_AT_ROWS: Final = np.log(3.0)  # by how much better windows fit whose inputs change at rows alone [measured]
+_DRAWN: Final = 3  # draws of changes between rows, to compare with
+_CLEARLY: Final = 0.67  # of the error without a lag: what an unsure lag has to fit better by
 _CERTAIN: Final = 0.95  # share of resampled windows, of a piece that has another lag than the one before
 
 SURE: Final = 0.9
@@ -67,6 +71,8 @@ class LagFit:
         curve: Typical error in uu/s for each lag scanned, with `_ARM` for turning; of the pieces that have
             the lag `ticks`.
         pieces: More than one where the lag changes for good; empty where nothing tells.
+        early: Ticks from when inputs change to the row that shows it, where that is always as long.
+        at_rows: Whether it is: then nothing is open between rows.
     """
 
     ticks: int
@@ -74,6 +80,8 @@ class LagFit:
     windows: int
     curve: dict[int, float]
     pieces: tuple[Piece, ...] = ()
+    early: int = 0
+    at_rows: bool = False
 
     @property
     def fitted(self) -> bool:
@@ -81,11 +89,11 @@ class LagFit:
         return bool(self.curve)
 
     def of_rows(self, rows: int) -> np.ndarray:
-        """Return the lag of each of so many rows, `(rows,)` float64 ticks."""
+        """Return the lag of each of so many rows less `early`, `(rows,)` float64 ticks."""
         if not self.pieces:
             return np.full(rows, float(self.ticks))
         piece = np.searchsorted([one.row for one in self.pieces], np.arange(rows), side="right") - 1
-        return np.asarray(np.array([one.ticks for one in self.pieces], float)[piece.clip(0)])
+        return np.asarray(np.array([one.ticks for one in self.pieces], float)[piece.clip(0)] - self.early)
 
 
 def fit_lag(
@@ -135,14 +143,31 @@ def fit_common_lag(scene: TimedRecording, bench: Bench) -> LagFit:
         bench: The simulators.
     """
     errors = _Errors(scene, WINDOWS, bench)
-    together = _fit(scene, errors)
+    fit = _fit(scene, errors)
     cars = [body for body in scene.bodies if body != BALL]
-    if not scene.driven or len(cars) < 2 or isinstance(scene.recording, MatchRecording):
-        return together  # what a match of ours holds was applied, to all cars alike
-    own = [fit for fit in (_fit(scene, errors, car=car) for car in cars) if fit.sure >= SURE]
-    if len({fit.ticks for fit in own}) < 2:
-        return together
-    return min(own, key=lambda fit: abs(fit.ticks))
+    # What a match of ours holds was applied, to all cars alike.
+    if scene.driven and len(cars) > 1 and not isinstance(scene.recording, MatchRecording):
+        own = [fit for fit in (_fit(scene, errors, car=car) for car in cars) if fit.sure >= SURE]
+        fit = min(own, key=lambda fit: abs(fit.ticks)) if len({fit.ticks for fit in own}) > 1 else fit
+    if fit.fitted and fit.sure < SURE and fit.curve[fit.ticks] + _SMALL > _CLEARLY * (fit.curve[0] + _SMALL):
+        begins = tuple(piece._replace(ticks=0) for piece in fit.pieces[:1])
+        return replace(fit, ticks=0, pieces=begins)  # none fits: something else is wrong with the inputs
+    return _aligned(scene, errors, fit) if fit.fitted and scene.unseen else fit
+
+
+def _aligned(scene: TimedRecording, errors: "_Errors", fit: LagFit) -> LagFit:
+    """Find out whether all inputs change equally long before the rows that show it.
+
+    Then windows fit far better with that than with changes drawn between rows.
+    """
+    early = range(scene.unseen + 1)
+    _, each = errors.of([fit.ticks - one for one in early], None)
+    best = int(np.median(each, axis=0).argmin())
+    noise = measure_noise(scene)
+    drawn = np.mean([errors.drawn(fit.ticks, Draw(noise, seed)) for seed in range(_DRAWN)], axis=0)
+    if np.median(drawn - each[:, best]) < _AT_ROWS:
+        return fit
+    return replace(fit, early=early[best], at_rows=True)
 
 
 def _best(scene: TimedRecording, rows: np.ndarray, lags: list[int], errors: np.ndarray) -> LagFit:
@@ -231,15 +256,19 @@ class _Errors:
         """Return where windows of a car, or of all, begin, and the logs of their errors `(windows, lags)`."""
         if not self._windows:
             return np.zeros(0, int), np.zeros((0, len(lags)))
-        late = Alteration("input latency", TIME, values=(0.0,), unit="ticks", lagged=8)
-        real = recorded(self._windows)
         for lag in lags:
             if lag not in self._known:
-                ours = simulate(self._windows, [(late, float(lag))], bench=self._bench).values
-                self._known[lag] = _error(self._windows, residuals(real, ours)[:, 0, 0])
+                self._known[lag] = self.drawn(lag, None)
         own = [place for place, one in enumerate(self._windows) if car is None or one.bodies[0] == car]
         rows = np.array([self._windows[place].row for place in own], int)
         return rows, np.stack([self._known[lag][own] for lag in lags], axis=1)
+
+    def drawn(self, lag: int, draw: Draw | None) -> np.ndarray:
+        """Return the logs of the errors of all windows with a lag and perhaps a draw, `(windows,)`."""
+        late = Alteration("input latency", TIME, values=(0.0,), unit="ticks", lagged=8)
+        draws = [draw] * len(self._windows) if draw is not None else []
+        ours = simulate(self._windows, [(late, float(lag))], bench=self._bench, draws=draws).values
+        return _error(self._windows, residuals(recorded(self._windows), ours)[:, 0, 0])
 
 
 def _error(windows: Sequence[Window], off: np.ndarray) -> np.ndarray:

@@ -58,6 +58,7 @@ class Noise:
         sticks: Half of the last digit of each car's sticks.
         slack: Ticks from most rows to the next of which nothing is known.
         held: Ticks for which the recorder holds inputs.
+        known: Ticks before each row in which its inputs did not change.
         drawn: Inputs that were drawn already.
     """
 
@@ -65,6 +66,7 @@ class Noise:
     sticks: dict[int, float]
     slack: int
     held: int = 1
+    known: int = 0
     drawn: dict[tuple[int, int, int], Drive] = field(default_factory=dict)
 
     def describe(self) -> str:
@@ -145,7 +147,9 @@ class Draw:
         key = (id(drive.rows), self.seed, car)
         if key not in self.noise.drawn:
             late = (self.noise.slack + 1) // 2
-            self.noise.drawn[key] = drive.drawn(self._random(2 + car), self.noise.held, late)
+            self.noise.drawn[key] = drive.drawn(
+                self._random(2 + car), self.noise.held, late, self.noise.known
+            )
         return self.noise.drawn[key]
 
     def elsewhere(self, values: np.ndarray) -> np.ndarray:
@@ -202,9 +206,9 @@ def measure_noise(scene: TimedRecording) -> Noise:
     for car in (body for body in scene.bodies if body != BALL):
         rows = recording.state.car_controls[:, car][:, _STICKS]
         sticks[car] = 0.0 if exact or not scene.driven else _stick_rounding(rows)
-    slack = scene.unseen if recording.inputs is not Inputs.NONE else 0
-    held = 1 if exact or not scene.driven else _held_ticks(scene)
-    return Noise(bodies, sticks, slack, held)
+    slack = 0 if scene.at_rows or recording.inputs is Inputs.NONE else scene.unseen
+    held = 1 if exact or scene.at_rows or not scene.driven else _held_ticks(scene)
+    return Noise(bodies, sticks, slack, held, scene.unseen if scene.at_rows else 0)
 
 
 def _held_ticks(scene: TimedRecording) -> int:

@@ -6,12 +6,20 @@ from html import escape
 from itertools import groupby
 from typing import Any, Final
 
-from rlgym_bridge.compare.comparison_result import Comparison, Fit, Gap, GapVerdict, Situation, Size, Untried
-from rlgym_bridge.compare.gaps import listed
+from rlgym_bridge.compare.comparison_result import (
+    Comparison,
+    Fit,
+    Gap,
+    GapVerdict,
+    Situation,
+    Size,
+    Untried,
+    begin_with,
+    listed,
+    name_simulator,
+)
 from rlgym_bridge.compare.plots import BOUND, COLOURS, MEDIAN, OTHER, WORST, bars, curves
 from rlgym_bridge.compare.sentences import (
-    begin_with,
-    name_simulator,
     said_once,
     short_verdict,
     sources_to_show,

@@ -8,8 +8,7 @@ import numpy as np
 
 from rlgym_bridge.compare.clock_fit import fit_timeline
 from rlgym_bridge.compare.input_lag import fit_lag
-from rlgym_bridge.compare.playable import check_playable
-from rlgym_bridge.compare.timed_recording import TimedRecording
+from rlgym_bridge.compare.timed_recording import TimedRecording, check_playable
 from rlgym_bridge.compare.tracks import POSITION, ROTATION, Track
 from rlgym_bridge.compare.window_simulation import Bench, simulate
 from rlgym_bridge.compare.windows import Window, cars_of, lead_of, starts

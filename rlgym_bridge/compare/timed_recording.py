@@ -29,6 +29,7 @@ from rlgym_bridge.game import (
 )
 from rlgym_bridge.recording.mcap.match_recording import MatchRecording
 from rlgym_bridge.recording.recording import Inputs, Recording, TimeBase
+from rlgym_bridge.sim.game_modes import mode_number
 
 _OLDEST: Final = 8  # ticks: two bodies of a replay are of different ages, 4 at most
 _CAR_REACH: Final = 100.0  # uu from a car's origin to its farthest corner and a little, an Octane's 93
@@ -56,13 +57,13 @@ class TimedRecording:
         recording: The recording.
         timeline: When its rows were.
         lag: Ticks by which its inputs act late, for all rows or `(rows,)`.
-        number: Which recording of those compared.
+        at_rows: Whether inputs change at rows alone, as `lag` has them: then nothing is open between rows.
     """
 
     recording: Recording
     timeline: Timeline
     lag: float | np.ndarray = 0.0
-    number: int = 0
+    at_rows: bool = False
 
     def __post_init__(self) -> None:
         """Work out what every measurement needs."""
@@ -77,18 +78,16 @@ class TimedRecording:
         self._heights: dict[int, float] = {}
         self._spins: dict[int, bool] = {}
         self._unknown: dict[int, np.ndarray] = {}
+        self._since: dict[int, np.ndarray] = {}
+        steps = np.diff(self.timeline.inputs)[np.diff(self.recording.segment) == 0]
+        self.unseen = max(round(float(np.median(steps))) - 1, 0) if len(steps) else 0
+        """Ticks from most rows to the next of which nothing is known."""
         self._drives: dict[int, Drive] = {}  # a table of many rows has large ones: the rows are shared
 
     @property
     def driven(self) -> bool:
         """True if there are inputs, so that cars can be simulated."""
         return self.recording.inputs is not Inputs.NONE and bool(self.recording.inputs_recorded.any())
-
-    @property
-    def unseen(self) -> int:
-        """Ticks from most rows to the next of which nothing is known."""
-        steps = np.diff(self.timeline.inputs)[np.diff(self.recording.segment) == 0]
-        return max(round(float(np.median(steps))) - 1, 0) if len(steps) else 0
 
     def moves(self, body: int) -> bool:
         """Tell whether a body can be simulated: a ball, or a car with inputs.
@@ -189,17 +188,14 @@ class TimedRecording:
         low = (amount < _LAST_BOOST) & (self.recording.state.car_controls[:, car, _BOOST] > 0)
         if not amount.any() or not low.any():
             return np.zeros(len(times), bool)
-        latest = np.maximum.accumulate(np.where(low, np.arange(len(times)), -1))
-        ago = np.where(latest >= 0, times - times[latest.clip(0)], np.inf)
-        return np.asarray(ago < _BOOST_LASTS)
+        return np.asarray(_ago(low, times) < _BOOST_LASTS)
 
     def _burns_unseen(self, car: int) -> np.ndarray:
         """Return `(rows,)` bool: where a tank sinks while no row shows boost: it was pressed between rows."""
         amount = self.recording.state.car_boost_amount[:, car]
         times = self.timeline.inputs
         pressed = self.recording.state.car_controls[:, car, _BOOST] > 0
-        latest = np.maximum.accumulate(np.where(pressed, np.arange(len(times)), -1))
-        ago = np.where(latest >= 0, times - times[latest.clip(0)], np.inf) - self.lag
+        ago = _ago(pressed, times) - self.lag
         sinks = (np.diff(amount, prepend=amount[:1]) < 0) & (ago > _BOOST_LASTS + _LATEST_BURN + self.unseen)
         after = np.append(times[sinks], np.inf)  # what is left is rounded, and sinks some ticks later
         later = after[np.searchsorted(after, times)] - times
@@ -238,11 +234,16 @@ class TimedRecording:
 
     def since_jump(self, car: int) -> np.ndarray:
         """Return `(rows,)` ticks since a car last pressed or let go of jump, as far as is known."""
-        pressed = self.recording.state.car_controls[:, car, _JUMP] > 0
-        times = self.timeline.inputs
-        latest = np.maximum.accumulate(np.where(pressed, np.arange(len(times)), -1))
-        ago = np.where(latest >= 0, times - times[latest], np.inf)
-        return np.asarray(np.maximum(ago - self.lag, 0.0))
+        if car not in self._since:
+            ago = _ago(self.presses(car), self.timeline.inputs) - self.lag
+            self._since[car] = np.asarray(np.maximum(ago, 0.0))
+        return self._since[car]
+
+
+def _ago(there: np.ndarray, times: np.ndarray) -> np.ndarray:
+    """Return for each row how many ticks ago `there` was last true, `(rows,)`; infinity for never."""
+    latest = np.maximum.accumulate(np.where(there, np.arange(len(times)), -1))
+    return np.where(latest >= 0, times - times[latest.clip(0)], np.inf)
 
 
 def near_others(recording: Recording) -> np.ndarray:
@@ -286,3 +287,24 @@ def _last_shown(there: np.ndarray) -> np.ndarray:
     latest = np.maximum.accumulate(rows) if len(rows) else rows
     first = int(np.argmax(there)) if there.any() else 0
     return np.where(latest < 0, first, latest)
+
+
+def check_playable(recording: Recording) -> None:
+    """Make sure that RocketSim plays a recorded match by the match's own rules.
+
+    Raises:
+        ValueError: The match has another game mode, arena or ball, or mutators that change the physics; the
+            message says which, and what to do.
+    """
+    try:
+        mode_number(recording.mode)
+    except ValueError as error:
+        raise ValueError(
+            f"{recording.source} is a match of {recording.mode}, which RocketSim cannot play here: {error}. "
+            "`inspect` and `view` read it; compare a match of a mode named"
+        ) from None
+    if recording.mutators:
+        raise ValueError(
+            f"{recording.source} was played with {', '.join(recording.mutators)}, expected none of these: "
+            "each would count as a gap of physics. `inspect` and `view` read it; compare a match without"
+        )

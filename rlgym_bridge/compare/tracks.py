@@ -33,6 +33,7 @@ LONGEST_STEP: Final = 12.5
 """Ticks: over longer ones a path bends too much."""
 
 _BOOST: Final = CONTROL_NAMES.index("boost")
+_ALL_ALIKE: Final = 0.25  # share of the draws in which all inputs change equally soon after rows
 _JUST_BEFORE: Final = 1e-6  # ticks: a row that is due counts as seen
 
 
@@ -210,21 +211,25 @@ class Drive:
         other._time(times, lag)
         return other
 
-    def drawn(self, random: np.random.Generator, held: int, late: int) -> "Drive":
+    def drawn(self, random: np.random.Generator, held: int, late: int, known: int = 0) -> "Drive":
         """Return the same inputs, each control of which changes at any tick since the row before it.
+
+        In a quarter of the draws all controls change equally soon after all rows, as some recorders have it.
 
         Args:
             random: Draws the ticks.
             held: Ticks for which a recorder holds inputs; 1 if it does not.
             late: Ticks by which the lag may be too small: changes that it is fitted to come before rows.
+            known: Ticks before each row in which nothing changes.
         """
         other = copy(self)
         gaps = np.ones(len(self._times))
         for segment in self._segments.values():
             gaps[segment.start + 1 : segment.stop] = np.round(np.diff(self._acts[segment]))
-        gaps = np.maximum(gaps, held)
+        gaps = np.maximum(gaps - known, held)
         if (gaps > 1).any():
-            drawn = np.floor(random.random((len(gaps), 8)) * (gaps + late)[:, None]) - late
+            share = random.random((len(gaps), 8)) if random.random() >= _ALL_ALIKE else random.random((1, 1))
+            drawn = np.floor(share * (gaps + late)[:, None]) - late
             other._early = np.where(gaps[:, None] > 1, drawn, 0).astype(np.int16)
             other._held = held
         return other

@@ -27,12 +27,12 @@ from rlgym_bridge.compare.tracks import (
 )
 from rlgym_bridge.compare.windows import Window, kink_of
 from rlgym_bridge.game import GRAVITY, TICK_SECONDS
-from rlgym_bridge.sim.simulator import ROCKETSIM2, ROCKETSIM3, Simulator, make_simulator
+from rlgym_bridge.sim.simulator import ROCKETSIM2, ROCKETSIM3, Simulator, make_simulator, simulator_for
 from rlgym_bridge.state import MatchState
 
 _EVERY: Final = {ROCKETSIM3: 8.0, ROCKETSIM2: 4.0}
 """Ticks; a simulation stays within a hundredth of a uu of what it follows."""
-_CHUNK: Final = {ROCKETSIM3: 400, ROCKETSIM2: 24}  # matches played at a time: bounded memory
+_CHUNK: Final = {ROCKETSIM3: 400, ROCKETSIM2: 8}  # matches played at a time: bounded memory, few arenas
 _FULL_TANK: Final = 100.0
 _SETTLED: Final = 24.0  # ticks after which a car that was elsewhere drives as if it had not been
 _AWAY: Final = (0.0, 0.0, 5000.0)  # uu: where a ball that takes no part lies asleep
@@ -84,6 +84,21 @@ class Bench:
     def __init__(self, simulator: str = ROCKETSIM3, *, thrust: bool = True) -> None:
         self.simulator, self._thrust = simulator, thrust
         self._made: dict[tuple[int, int, int, str], Simulator] = {}
+        self._other: Bench | None = None
+
+    @property
+    def other(self) -> "Bench":
+        """The other simulator."""
+        if self._other is None:
+            self._other = Bench(ROCKETSIM2 if self.simulator == ROCKETSIM3 else ROCKETSIM3)
+        return self._other
+
+    def of_draws(self, mode: str) -> "Bench":
+        """Return what draws are simulated by in a mode: RocketSim 3 if it can, which is far quicker.
+
+        How far the draws of a window are apart follows from the file.
+        """
+        return self.other if self.simulator != simulator_for(mode)[0] else self
 
     def of(self, matches: int, blue: int, orange: int, mode: str) -> tuple[Simulator, int]:
         """Return a simulator with so many matches or more, and how many it has."""
