@@ -22,22 +22,17 @@ _LEAST: Final = 8  # inputs of a segment of play that tell its latency
 
 @dataclass(frozen=True)
 class ActionDelay:
-    """The action delay of a recording, in ticks.
+    """The action delay of a recording, in ticks."""
 
-    Attributes:
-        low, high: Range over segments of play, for training's `action_delay`: the soonest that an action can
-            act after the state it was decided on, 1 at least. A bot whose own delay is longer waits longer.
-            Where rows leave ticks out, `high` is by so many more than was seen.
-        noise: Standard deviation of single decisions within a segment, for training's `action_delay_noise`.
-        input_latency: From the packet an input answers to the first tick it drives, of most inputs.
-        inputs: How many told it.
-    """
-
+    # low, high: range over segments of play, for training's `action_delay`: the soonest that an action
+    # can act after the state it was decided on, 1 at least. A bot whose own delay is longer waits
+    # longer. Where rows leave ticks out, `high` is by so many more than was seen
     low: int
     high: int
+    # standard deviation of single decisions within a segment, for training's `action_delay_noise`
     noise: float
-    input_latency: int
-    inputs: int
+    input_latency: int  # from the packet an input answers to the first tick it drives, of most inputs
+    inputs: int  # how many told it
 
 
 class _Segment(NamedTuple):
@@ -54,10 +49,6 @@ def action_delay(recording: Recording, lag: LagFit | None = None) -> ActionDelay
     decisions tell how long they wait for the next input where packets come in bursts. In other recordings the
     simulation is driven with each lag and the one that fits is taken; that tells of no noise, and of a range
     where the lag changes or rows leave ticks out.
-
-    Args:
-        recording: From `open_recording`.
-        lag: Its lag, where it is fitted already.
 
     Returns:
         The delay; None where inputs do not tell: none recorded, applied ones alone, too few that change,
@@ -96,11 +87,6 @@ def _together(segments: Sequence[_Segment], unseen: int) -> ActionDelay | None:
 
 def latencies(recording: MatchRecording, sent: InputTrack, car: int) -> tuple[np.ndarray, np.ndarray]:
     """Return when a car's inputs changed, and how late each change acted.
-
-    Args:
-        recording: What was applied.
-        sent: What was sent.
-        car: The car's row.
 
     Returns:
         `(n,)` int64 frames that the changed inputs answered, and `(n,)` int64 ticks from there to the first

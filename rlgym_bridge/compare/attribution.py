@@ -57,61 +57,35 @@ _Intervals = dict[tuple[str, int | None], tuple[float, float, int]]
 
 @dataclass(frozen=True)
 class Explained:
-    """An alteration with what it explains.
+    """An alteration with what it explains."""
 
-    Attributes:
-        alteration: The alteration.
-        value: Its parameter.
-        low, high: Its interval: where all windows that it explains stay within their bounds.
-        share: Of the windows beyond bounds, those that it explains.
-        windows: How many these are.
-        alike: Phrases of alterations that are not told apart from it.
-        explained: Indices of these windows in the sample.
-        borne: Whether it is borne out.
-    """
-
-    alteration: Alteration
-    value: float
-    low: float
+    alteration: Alteration  # the alteration
+    value: float  # its parameter
+    low: float  # low, high: its interval: where all windows that it explains stay within their bounds
     high: float
-    share: float
-    windows: int
-    alike: tuple[str, ...] = ()
-    explained: frozenset[int] = frozenset()
-    borne: bool = False
+    share: float  # of the windows beyond bounds, those that it explains
+    windows: int  # how many these are
+    alike: tuple[str, ...] = ()  # phrases of alterations that are not told apart from it
+    explained: frozenset[int] = frozenset()  # indices of these windows in the sample
+    borne: bool = False  # whether it is borne out
 
 
 @dataclass
 class Attribution:
-    """The explanation of the windows of a recording that are beyond their bounds.
+    """The explanation of the windows of a recording that are beyond their bounds."""
 
-    Attributes:
-        causes: The alterations that are borne out, the most important first.
-        left: Indices of judged windows that stay beyond bounds with all of them.
-        flagged: How many windows were beyond bounds, of those that were tried.
-        nearest: Phrase of the alteration that explains most of what is left, "" for none.
-        nearest_share: Which share of it that is.
-        intervals: Where windows stay within their bounds, for each alteration with a linear parameter that
-            they tell of, by its key: low, high, and how many tell.
-    """
-
-    causes: list[Explained]
-    left: list[int]
-    flagged: int
-    nearest: str = ""
-    nearest_share: float = 0.0
+    causes: list[Explained]  # the alterations that are borne out, the most important first
+    left: list[int]  # indices of judged windows that stay beyond bounds with all of them
+    flagged: int  # how many windows were beyond bounds, of those that were tried
+    nearest: str = ""  # phrase of the alteration that explains most of what is left, "" for none
+    nearest_share: float = 0.0  # which share of it that is
+    # where windows stay within their bounds, for each alteration with a linear parameter that they tell
+    # of, by its key: low, high, and how many tell
     intervals: _Intervals = field(default_factory=dict)
 
 
 def attribute(judged: Judged, noise: Noise, catalogue: Sequence[Alteration], bench: Bench) -> Attribution:
-    """Find what explains the windows of a recording that are beyond their bounds.
-
-    Args:
-        judged: Its windows.
-        noise: What the recording leaves open.
-        catalogue: The alterations to try.
-        bench: The simulators.
-    """
+    """Find what explains the windows of a recording that are beyond their bounds."""
     sample = _Sample(judged, noise, bench)
     search = _Search(sample, catalogue)
     found = Attribution([], [], int(judged.beyond.sum()))
@@ -362,7 +336,7 @@ class _Search:
         borne = (
             within[acts].mean() >= _BORNE and share >= _COVERED
             and len(explained) >= max(_FEWEST, min(_LEAST, len(flagged)))
-            and before[explained].max(initial=0.0) > _PLAIN
+            and (before[explained].max(initial=0.0) > _PLAIN or one.name == NEW_SIMULATOR)
             and (not one.grain or abs(value - one.neutral) > 1.5 * one.grain)
             and not (one.step == 0 and np.ptp(fits) > 0.03 and held_out)
         )  # fmt: skip
@@ -473,15 +447,17 @@ def _intersect(here: np.ndarray, slope: np.ndarray, one: Alteration, value: floa
 
 def _intervals(sample: _Sample, catalogue: Sequence[Alteration], applied: Applied) -> _Intervals:
     """Return `Attribution.intervals`, with what is borne out applied."""
-    within = sample.every[sample.ratios(applied, sample.every) <= _WITHIN].tolist()
+    within = sample.every[sample.ratios(applied, sample.every) <= _WITHIN]
+    base = sample.off(applied, within) if len(within) else np.empty(0)
     found = {}
     for one in catalogue:
-        own = np.array([n for n in within if one.can_change(sample.windows[n])], int)
-        if not one.step or not len(own):
+        can = np.array([one.can_change(sample.windows[number]) for number in within.tolist()], bool)
+        if not one.step or not can.any():
             continue
         value = next((value for other, value in applied if other.key == one.key), one.neutral)
-        others = tuple(pair for pair in applied if pair[0].key != one.key)
-        here, tried = (sample.off((*others, (one, at)), own) for at in (value, value + one.step))
+        kept = [(one, at + one.step) if other.key == one.key else (other, at) for other, at in applied]
+        changed = kept if value != one.neutral else [*kept, (one, value + one.step)]
+        here, tried = base[can], sample.off(changed, within[can])
         moved = _largest(tried - here)
         telling = (moved > 1e-6) & (moved < _MOST)
         if telling.any():

@@ -31,55 +31,33 @@ _TOGETHER: Final = 16  # steps of such a clock that are measured together
 
 @dataclass(frozen=True)
 class ClockFit:
-    """The fitted scale of the recording's clock.
+    """The fitted scale of the recording's clock."""
 
-    Attributes:
-        scale: Seconds of the game in a second of the recording, median over segments.
-        error: Standard error of `scale`; infinite where nothing moves enough to tell.
-        samples: Steps of a body that it rests on.
-        spread: Largest difference between the scales of two segments.
-        on_ticks: Whether rows turned out to be whole ticks apart.
-        wavers: Whether it is off from row to row, as one that was rounded is.
-    """
-
-    scale: float
-    error: float
-    samples: int
-    spread: float = 0.0
-    on_ticks: bool = True
-    wavers: bool = False
+    scale: float  # seconds of the game in a second of the recording, median over segments
+    error: float  # standard error of `scale`; infinite where nothing moves enough to tell
+    samples: int  # steps of a body that it rests on
+    spread: float = 0.0  # largest difference between the scales of two segments
+    on_ticks: bool = True  # whether rows turned out to be whole ticks apart
+    wavers: bool = False  # whether it is off from row to row, as one that was rounded is
 
 
 @dataclass(frozen=True)
 class OffsetFit:
-    """The ages of the states in a replay's frames.
+    """The ages of the states in a replay's frames."""
 
-    Attributes:
-        ticks: Ticks before the frame's time, median over all bodies shown; 0 where rows say their tick.
-        share: Of the steps, how many are explained to a tenth of a tick.
-        ages: How many states were 0, 1, ... 4 ticks old.
-    """
-
-    ticks: int = 0
-    share: float = 1.0
-    ages: tuple[int, ...] = ()
+    ticks: int = 0  # ticks before the frame's time, median over all bodies shown; 0 where rows say their tick
+    share: float = 1.0  # of the steps, how many are explained to a tenth of a tick
+    ages: tuple[int, ...] = ()  # how many states were 0, 1, ... 4 ticks old
 
 
 @dataclass(frozen=True)
 class Timeline:
-    """The times of the rows, in ticks.
+    """The times of the rows, in ticks."""
 
-    Attributes:
-        times: `(rows, cars + 1)` float64 ticks, of each car and last of the ball.
-        inputs: `(rows,)` float64 ticks, when the controls of each row were there.
-        clock: The fit of the clock.
-        offset: The fit of the ages.
-    """
-
-    times: np.ndarray
-    inputs: np.ndarray
-    clock: ClockFit
-    offset: OffsetFit
+    times: np.ndarray  # `(rows, cars + 1)` float64 ticks, of each car and last of the ball
+    inputs: np.ndarray  # `(rows,)` float64 ticks, when the controls of each row were there
+    clock: ClockFit  # the fit of the clock
+    offset: OffsetFit  # the fit of the ages
 
 
 def fit_timeline(recording: Recording) -> Timeline:
@@ -293,7 +271,8 @@ def _ages(recording: Recording, body: int, frames: np.ndarray) -> tuple[np.ndarr
         cost = np.minimum(off, _DOUBT) + _AGEING * np.abs(ages[:, None] - ages[None, :])
         cost[long] = 0.0
         cost[apart < 1] = np.inf
-        path = _cheapest(cost)
+        middle = np.abs(ages - OLDEST // 2) * 1e-9  # of equal ones the middle: only differences count
+        path = cheapest(cost, middle)
         late[rows] = path
         steps = np.arange(len(cost))
         telling = (speed > SLOW) & ~long
@@ -302,18 +281,19 @@ def _ages(recording: Recording, body: int, frames: np.ndarray) -> tuple[np.ndarr
     return late, np.concatenate([*explained, np.empty(0)])
 
 
-def _cheapest(cost: np.ndarray) -> np.ndarray:
+def cheapest(cost: np.ndarray, first: np.ndarray) -> np.ndarray:
     """Return the cheapest way through `(steps, before, after)` costs, `(steps + 1,)` indices.
 
-    Of equal ones the middle: only differences of ages count.
+    Args:
+        cost: Of each step.
+        first: `(before,)`, what it costs to begin.
     """
-    middle = np.abs(np.arange(cost.shape[1]) - cost.shape[1] // 2) * 1e-9
-    total, back = middle, []
+    total, back = first, []
     for step in cost:
         ways = total[:, None] + step
         back.append(ways.argmin(0))
         total = ways.min(0)
-    path = [int(np.argmin(total + middle))]
+    path = [int(np.argmin(total))]
     for way in reversed(back):
         path.append(int(way[path[-1]]))
     return np.array(path[::-1])

@@ -49,29 +49,20 @@ _FEW: Final = 12
 _DRAWS_OF_FEW: Final = 256
 _WIDER: Final = 2.5
 """Multiple of the largest difference between draws that a window may be off."""
-_STRONGER, _WIDER_AGAIN = (
-    3.0,
-    1.25,
-)  # multiple of the noise in the second draws, and of their largest difference
+_STRONGER, _WIDER_AGAIN = 3.0, 1.25
+"""Multiple of the noise in the second draws, and of their largest difference."""
 
 
 @dataclass
 class Judged:
-    """Windows with their residuals and bounds: `(n, ends, bodies, ...)`, nan where a window lacks it.
+    """Windows with their residuals and bounds: `(n, ends, bodies, ...)`, nan where a window lacks it."""
 
-    Attributes:
-        windows: The windows.
-        off: `(..., 12)` recorded minus simulated, as `simulation.residuals`.
-        bounds: `(..., 4)` of the sizes of position (uu), velocity (uu/s), rotation (rad) and spin (rad/s).
-        names: `(...)` situations, "" where a window lacks it.
-        simulated: The simulated ends.
-    """
-
-    windows: list[Window]
-    off: np.ndarray
+    windows: list[Window]  # the windows
+    off: np.ndarray  # `(..., 12)` recorded minus simulated, as `simulation.residuals`
+    # `(..., 4)` of the sizes of position (uu), velocity (uu/s), rotation (rad) and spin (rad/s)
     bounds: np.ndarray
-    names: np.ndarray
-    simulated: Simulated
+    names: np.ndarray  # `(...)` situations, "" where a window lacks it
+    simulated: Simulated  # the simulated ends
 
     @property
     def sizes(self) -> np.ndarray:
@@ -109,13 +100,7 @@ def ratios_of(off: np.ndarray, bounds: np.ndarray) -> np.ndarray:
 
 
 def judge_windows(windows: Sequence[Window], noise: Noise, bench: Bench) -> Judged:
-    """Simulate windows of one recording and find their bounds.
-
-    Args:
-        windows: The windows.
-        noise: What the recording leaves open.
-        bench: The simulators.
-    """
+    """Simulate windows of one recording and find their bounds."""
     windows = list(windows)
     base = simulate(windows, bench=bench)
     real = recorded(windows)

@@ -25,7 +25,7 @@ from rlgym_bridge.compare.comparison_result import (
 from rlgym_bridge.compare.detection import Judged
 from rlgym_bridge.compare.input_lag import SURE
 from rlgym_bridge.compare.timed_recording import TimedRecording
-from rlgym_bridge.compare.tracks import BALL, POSITION, TRIAL, body_motion, knows_spin
+from rlgym_bridge.compare.tracks import BALL, POSITION, TRIAL, body_motion
 from rlgym_bridge.game import CONTROL_NAMES
 from rlgym_bridge.recording.mcap.match_recording import MatchRecording
 from rlgym_bridge.recording.recording import Inputs, Recording, TimeBase
@@ -34,9 +34,7 @@ from rlgym_bridge.user_input.arguments import count_of
 _SHOWN: Final = 4  # recordings that are shown whether they agree or not
 _CLOCK_STEP: Final = 0.001  # %: the least that is printed of a clock that is right
 _CLOCK_SCALE: Final = 0.0002  # a clock's error that is worth a sentence: 2 uu in 10,000
-_CLOCKS_RUN: Final = (
-    0.02  # beyond which a clock is a poor explanation; real ones were within 0.0022 [measured]
-)
+_CLOCKS_RUN: Final = 0.02  # beyond which a clock explains poorly; real ones were within 0.0022 [measured]
 _WAVERS: Final = 0.01  # share of rows nearer than usual from which on a frame rate wavers
 _LOST_LEAST: Final = 3  # rows; one or two may be a recorder's beginning
 _BOOST: Final = CONTROL_NAMES.index("boost")
@@ -149,12 +147,7 @@ def said_once(texts: Sequence[str], sources: Sequence[str]) -> list[str]:
 
 
 def timing_gaps(fit: Fit, scene: TimedRecording) -> list[Gap]:
-    """Return what is wrong with the time of a recording.
-
-    Args:
-        fit: Its fitted time.
-        scene: The recording.
-    """
+    """Return what is wrong with the time of a recording."""
     gaps = [*_clock_gap(fit), *_age_gap(fit), *_lag_gap(fit, scene), *_packet_gap(scene.recording)]
     lost, rows = lost_rows(scene)
     if lost >= _LOST_LEAST:
@@ -276,12 +269,7 @@ def lost_rows(scene: TimedRecording) -> tuple[int, int]:
 
 
 def gaps_of(causes: Sequence[NamedCause], verdicts: Mapping[str, GapVerdict]) -> list[Gap]:
-    """Return the causes as gaps.
-
-    Args:
-        causes: Of a recording.
-        verdicts: What each kind is put down to.
-    """
+    """Return the causes as gaps."""
     gaps = []
     for one in causes:
         whose = f" of car {one.cars[0]}" if one.kind == "inputs" and len(one.cars) == 1 else ""
@@ -301,17 +289,13 @@ def gaps_of(causes: Sequence[NamedCause], verdicts: Mapping[str, GapVerdict]) ->
 
 
 def note_recording(scene: TimedRecording) -> list[str]:
-    """Return sentences on what a recording does not hold.
-
-    Args:
-        scene: The recording, with its fitted time.
-    """
+    """Return sentences on what a recording does not hold."""
     recording = scene.recording
     notes = [f"{recording.source}: {note}" for note in recording.notes]
     cars = [body for body in scene.bodies if body != BALL]
     if scene.timeline.clock.wavers:
         notes.append(f"the clock of {recording.source} wavers from row to row: fast bodies tell the time")
-    if is_spinless(scene):
+    if scene.spinless:
         notes.append(f"{recording.source} does not hold how the ball spins: bounces may differ")
     if scene.driven:
         burning = recording.state.car_controls[:, cars, _BOOST].any()
@@ -322,13 +306,7 @@ def note_recording(scene: TimedRecording) -> list[str]:
 
 
 def unjudged(scene: TimedRecording, fit: Fit, judged: Judged) -> list[str]:
-    """Return sentences on what could not be judged in a recording, and which data would tell.
-
-    Args:
-        scene: The recording.
-        fit: Its fitted time.
-        judged: Its windows.
-    """
+    """Return sentences on what could not be judged in a recording, and which data would tell."""
     source, found, recording = fit.source, [], scene.recording
     cars = [body for body in scene.bodies if body != BALL]
     if cars and not scene.driven:
@@ -361,17 +339,6 @@ def unjudged(scene: TimedRecording, fit: Fit, judged: Judged) -> list[str]:
             f"{listed(wide)}; states and inputs of every tick would show more"
         )
     return found
-
-
-def is_spinless(scene: TimedRecording) -> bool:
-    """Tell whether nothing says how the ball spins: neither its spin nor its orientation."""
-    if BALL not in scene.bodies or knows_spin(scene.recording, BALL):
-        return False
-    shown = scene.recording.ball_shown
-    state = scene.recording.state
-    if not np.ptp(state.ball_position[shown], axis=0).any():
-        return False  # at rest it does not spin
-    return not np.ptp(state.ball_rotation[shown], axis=0).any()
 
 
 def _mixed_up(scene: TimedRecording, car: int) -> str:

@@ -21,21 +21,13 @@ _LEAD: Final = 180.0  # ticks followed where nobody knows what a car remembers: 
 
 @dataclass
 class Ghosts:
-    """Simulated bodies beside recorded ones: cars in the order of the state, the ball last.
+    """Simulated bodies beside recorded ones: cars in the order of the state, the ball last."""
 
-    Attributes:
-        position: `(rows, cars + 1, 3)` uu.
-        rotation: `(rows, cars + 1, 3, 3)`, columns forward, right, up.
-        distance: `(rows, cars + 1)` uu from the recorded body.
-        there: `(rows, cars + 1)` bool, whether the row has a ghost; the rest is 0 where it has none.
-        lag: Ticks by which the recorded inputs act late, as fitted.
-    """
-
-    position: np.ndarray
-    rotation: np.ndarray
-    distance: np.ndarray
-    there: np.ndarray
-    lag: int
+    position: np.ndarray  # `(rows, cars + 1, 3)` uu
+    rotation: np.ndarray  # `(rows, cars + 1, 3, 3)`, columns forward, right, up
+    distance: np.ndarray  # `(rows, cars + 1)` uu from the recorded body
+    there: np.ndarray  # `(rows, cars + 1)` bool, whether the row has a ghost; the rest is 0 where it has none
+    lag: int  # ticks by which the recorded inputs act late, as fitted
 
 
 def ghosts(recording: Recording, window: float = TICKS_PER_SECOND, simulator: str | None = None) -> Ghosts:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Final
 
 import numpy as np
@@ -35,10 +36,8 @@ _OLDEST: Final = 8  # ticks: two bodies of a replay are of different ages, 4 at 
 _CAR_REACH: Final = 100.0  # uu from a car's origin to its farthest corner and a little, an Octane's 93
 _ROLLS: Final = 15.0  # uu/s upwards, of a car on its wheels; the game of 2018 shows 8.3
 _ROLLING_ROWS: Final = 30
-_ABOVE, _HIGHEST = (
-    3.0,
-    90.0,
-)  # uu above a car's usual height that still count; usual heights beyond are no floor
+_ABOVE, _HIGHEST = 3.0, 90.0
+"""uu above a car's usual height that still count; usual heights beyond are no floor."""
 _SLEEPS: Final = 60.0  # uu/s
 _LOW: Final = 100.0  # uu, height of a ball that rolls
 _LAST_BOOST: Final = 4.0  # of 100: 12 ticks burn 3.3
@@ -51,28 +50,19 @@ _JUMP: Final = CONTROL_NAMES.index("jump")
 
 @dataclass
 class TimedRecording:
-    """A recording with its times, ready to be simulated.
+    """A recording with its times, ready to be simulated."""
 
-    Attributes:
-        recording: The recording.
-        timeline: When its rows were.
-        lag: Ticks by which its inputs act late, for all rows or `(rows,)`.
-        at_rows: Whether inputs change at rows alone, as `lag` has them: then nothing is open between rows.
-    """
-
-    recording: Recording
-    timeline: Timeline
-    lag: float | np.ndarray = 0.0
+    recording: Recording  # the recording
+    timeline: Timeline  # when its rows were
+    lag: float | np.ndarray = 0.0  # ticks by which its inputs act late, for all rows or `(rows,)`
+    # whether inputs change at rows alone, as `lag` has them: then nothing is open between rows
     at_rows: bool = False
 
     def __post_init__(self) -> None:
         """Work out what every measurement needs."""
         self.near = near_others(self.recording)
-        self.bodies = [
-            body
-            for body in (*range(self.recording.state.layout.cars), BALL)
-            if shown(self.recording, body).any()
-        ]
+        every = (*range(self.recording.state.layout.cars), BALL)
+        self.bodies = [body for body in every if shown(self.recording, body).any()]
         self.gravity = float(np.median(self.recording.state.gravity)) if len(self.recording.tick) else 0.0
         self._tracks: dict[tuple[int, ...], list[Track]] = {}
         self._heights: dict[int, float] = {}
@@ -213,31 +203,29 @@ class TimedRecording:
         tracks = [track for track in self.tracks(bodies) if len(track.times) > TRIAL]
         return max((float(track.times[-1] - track.times[0]) for track in tracks), default=0.0)
 
-    def drive(
-        self, body: int, lag: float | np.ndarray | None = None, times: np.ndarray | None = None
-    ) -> Drive | None:
-        """Return the inputs of a body.
-
-        Args:
-            body: A car, or `BALL`, which has none.
-            lag: Ticks by which they act late; the scene's own where it is None.
-            times: `(rows,)` when they were there; the timeline's own where it is None.
-        """
+    def drive(self, body: int) -> Drive | None:
+        """Return the inputs of a body as they act with `lag`; None for the ball."""
         if body == BALL or not self.driven:
             return None
-        if body not in self._drives:
+        if body not in self._drives or self._drives[body].lag is not self.lag:
             self._drives[body] = Drive(self.recording, body, self.timeline.inputs, self.lag)
-        if lag is None and times is None:
-            return self._drives[body]
-        times = self.timeline.inputs if times is None else times
-        return self._drives[body].delayed(times, self.lag if lag is None else lag)
+        return self._drives[body]
 
-    def since_jump(self, car: int) -> np.ndarray:
-        """Return `(rows,)` ticks since a car last pressed or let go of jump, as far as is known."""
+    def since_jump(self, car: int, row: int) -> float:
+        """Return how many ticks before a row a car last pressed or let go of jump, as far as is known."""
         if car not in self._since:
-            ago = _ago(self.presses(car), self.timeline.inputs) - self.lag
-            self._since[car] = np.asarray(np.maximum(ago, 0.0))
-        return self._since[car]
+            self._since[car] = _ago(self.presses(car), self.timeline.inputs)
+        lag = self.lag if isinstance(self.lag, float) else self.lag[row]
+        return max(float(self._since[car][row] - lag), 0.0)
+
+    @property
+    def spinless(self) -> bool:
+        """True if nothing says how the ball spins: neither its spin nor its orientation."""
+        if BALL not in self.bodies or self.knows_spin(BALL):
+            return False
+        there, state = self.recording.ball_shown, self.recording.state
+        moves = np.ptp(state.ball_position[there], axis=0).any()  # at rest it does not spin
+        return bool(moves) and not np.ptp(state.ball_rotation[there], axis=0).any()
 
 
 def _ago(there: np.ndarray, times: np.ndarray) -> np.ndarray:
@@ -249,36 +237,28 @@ def _ago(there: np.ndarray, times: np.ndarray) -> np.ndarray:
 def near_others(recording: Recording) -> np.ndarray:
     """Return `(rows, cars + 1)` bool: where a body is so near to a car (or the ball) that they may touch."""
     cars = recording.state.layout.cars
-    rows = np.arange(len(recording.tick))
-    near = np.zeros((len(rows), cars + 1), bool)
-    ever = [_ever_shown(recording, column, cars) for column in range(cars + 1)]
-    if sum(ever) < 2:  # nobody is there to be near to
+    bodies = (*range(cars), BALL)
+    near = np.zeros((len(recording.tick), cars + 1), bool)
+    ever = [place for place, body in enumerate(bodies) if shown(recording, body).any()]
+    if len(ever) < 2:  # nobody is there to be near to
         return near
-    last = [_last_shown(shown(recording, body)) for body in (*range(cars), BALL)]
-    motion = [body_motion(recording, body, at) for body, at in zip((*range(cars), BALL), last, strict=True)]
+    last = [_last_shown(shown(recording, body)) for body in bodies]
+    motion = [body_motion(recording, body, at) for body, at in zip(bodies, last, strict=True)]
     gap = np.minimum(np.diff(recording.tick, append=recording.tick[-1:] + 1).clip(1), TICKS_PER_SECOND)
     if recording.clock is TimeBase.FRAMES:
         gap = gap + _OLDEST
-    there = np.ones((len(rows), cars + 1), bool)
+    there = np.ones(near.shape, bool)
     there[:, :cars] = recording.car_present & ~(recording.state.car_is_demoed > 0)
-    for one in range(cars):
-        for other in range(one + 1, cars + 1):
-            if not (ever[one] and ever[other]):
-                continue
-            apart = np.linalg.norm(motion[one][:, POSITION] - motion[other][:, POSITION], axis=1)
-            closing = np.linalg.norm(motion[one][:, VELOCITY] - motion[other][:, VELOCITY], axis=1)
-            stale = np.abs(last[one] - last[other]) * gap
-            reach = _CAR_REACH + (BALL_RADIUS if other == cars else _CAR_REACH)
-            close = apart < reach + closing * TICK_SECONDS * (gap + stale)
-            close &= there[:, one] & there[:, other]
-            near[:, one] |= close
-            near[:, other] |= close
+    for one, other in combinations(ever, 2):
+        off = motion[one] - motion[other]
+        apart, closing = (np.linalg.norm(off[:, part], axis=1) for part in (POSITION, VELOCITY))
+        stale = np.abs(last[one] - last[other]) * gap
+        reach = _CAR_REACH + (BALL_RADIUS if other == cars else _CAR_REACH)
+        close = apart < reach + closing * TICK_SECONDS * (gap + stale)
+        close &= there[:, one] & there[:, other]
+        near[:, one] |= close
+        near[:, other] |= close
     return near
-
-
-def _ever_shown(recording: Recording, column: int, cars: int) -> bool:
-    """Tell whether a recording ever shows a body, named by its column: cars, then the ball."""
-    return bool(shown(recording, BALL if column == cars else column).any())
 
 
 def _last_shown(there: np.ndarray) -> np.ndarray:

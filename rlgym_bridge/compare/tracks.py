@@ -39,19 +39,12 @@ _JUST_BEFORE: Final = 1e-6  # ticks: a row that is due counts as seen
 
 @dataclass(frozen=True)
 class Track:
-    """Some bodies through one segment, at moments that show all of them.
+    """Some bodies through one segment, at moments that show all of them."""
 
-    Attributes:
-        bodies: Rows of the cars, and `BALL`.
-        rows: `(n,)` rows of the recording.
-        times: `(n,)` float64 ticks, rising; whole numbers where the clock allows it.
-        values: `(n, bodies, 18)` float64, see `BODY_SIZE`.
-    """
-
-    bodies: tuple[int, ...]
-    rows: np.ndarray
-    times: np.ndarray
-    values: np.ndarray
+    bodies: tuple[int, ...]  # rows of the cars, and `BALL`
+    rows: np.ndarray  # `(n,)` rows of the recording
+    times: np.ndarray  # `(n,)` float64 ticks, rising; whole numbers where the clock allows it
+    values: np.ndarray  # `(n, bodies, 18)` float64, see `BODY_SIZE`
 
     def nearest(self, time: np.ndarray) -> np.ndarray:
         """Return which moments lie nearest to times, as indices."""
@@ -191,25 +184,10 @@ class Drive:
         self._of_row = recording.segment
         self._early: np.ndarray | None = None
         self._held = 1
-        self._time(times, lag)
-
-    def _time(self, times: np.ndarray, lag: float | np.ndarray) -> None:
-        """Set when rows were there and when they act."""
-        self._times, self._acts = times, times + lag
+        self.lag, self._times, self._acts = lag, times, times + lag
         for segment in self._segments.values():
             # Where the lag falls, the newest row that is due counts.
             self._acts[segment] = np.maximum.accumulate(self._acts[segment])
-
-    def delayed(self, times: np.ndarray, lag: float | np.ndarray) -> "Drive":
-        """Return the same inputs with other times and another lag; the rows are shared.
-
-        Args:
-            times: `(rows,)` ticks of the rows.
-            lag: As for the class.
-        """
-        other = copy(self)
-        other._time(times, lag)
-        return other
 
     def drawn(self, random: np.random.Generator, held: int, late: int, known: int = 0) -> "Drive":
         """Return the same inputs, each control of which changes at any tick since the row before it.
