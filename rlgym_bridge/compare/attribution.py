@@ -37,6 +37,7 @@ _CLEAR: Final = 3.0  # multiples of a bound from which on an end tells enough
 _LONGEST: Final = 60  # ticks of windows that are not beyond their bounds
 _MOST: Final = 1e3  # multiples of a bound beyond which a window counts no more
 _BENDS: Final = 6  # times that a linear parameter is fitted again around the last
+_LOOKS, _HELPS = 2, 0.02  # bends after which it has to have helped, and by how much of the loss
 _WITHIN: Final = 1.3  # multiples of a bound within which a window counts as explained: alterations add noise
 _BORNE: Final = 0.85  # share of the windows in which a cause acts, held out, that it has to explain
 _COVERED: Final = 0.3  # share of the windows beyond bounds that a cause has to explain
@@ -175,9 +176,12 @@ class _Sample:
 
     def loss(self, applied: Applied, which: np.ndarray) -> float:
         """Return the mean of the bounded losses of some windows."""
-        if not len(which):
-            return 0.0
-        return float(np.log1p(np.minimum(self.ratios(applied, which), _MOST) ** 2).mean())
+        return _loss(self.off(applied, which)) if len(which) else 0.0
+
+
+def _loss(off: np.ndarray) -> float:
+    """Return the mean of the bounded losses of residuals `(n, bodies, 12)` as multiples of bounds."""
+    return float(np.log1p(np.minimum(_largest(off), _MOST) ** 2).mean())
 
 
 def _largest(off: np.ndarray) -> np.ndarray:
@@ -271,7 +275,8 @@ class _Search:
 
         tried = {value: loss(value) for value in (self._bend(one, own, start) if one.step else one.values)}
         best = min(tried, key=tried.__getitem__)
-        step = 0.02 if one.unit == "of 1" else 0.0  # between the values that are tried
+        between = one.unit == "of 1" and tried[best] < sample.loss(self.applied, own) - _HELPS
+        step = 0.02 if between else 0.0  # between the values that are tried
         while step > 0.004:
             tried |= {value: loss(value) for value in (best - step, best + step)}
             best, step = min(tried, key=tried.__getitem__), step / 2
@@ -291,12 +296,14 @@ class _Search:
         found = [*found]
         for value in starts:
             last, before = one.neutral, base
-            for _ in range(_BENDS):
+            for bend in range(_BENDS):
                 tried = self._sample.off(self._with(one, value), which)
                 amount = _fit_amount(tried, (before - tried) / (value - last))
                 last, before = value, tried
                 value = float(np.clip(value + amount, low, high))
                 found.append(value)
+                if bend == _LOOKS and _loss(tried) > _loss(base) - _HELPS:
+                    break
                 if abs(value - last) < 1e-3 * abs(last - one.neutral) or abs(value - one.neutral) < 1e-9:
                     break
         return found

@@ -128,7 +128,7 @@ def fit_common_lag(scene: TimedRecording, bench: Bench) -> LagFit:
     if fit.fitted and fit.sure < SURE and fit.curve[fit.ticks] + _SMALL > _CLEARLY * (fit.curve[0] + _SMALL):
         begins = tuple(piece._replace(ticks=0) for piece in fit.pieces[:1])
         return replace(fit, ticks=0, pieces=begins)  # none fits: something else is wrong with the inputs
-    return _aligned(scene, errors, fit) if fit.fitted and scene.unseen else fit
+    return _aligned(scene, errors, fit) if fit.fitted and 0 < scene.unseen <= _MOST else fit
 
 
 def _aligned(scene: TimedRecording, errors: "_Errors", fit: LagFit) -> LagFit:

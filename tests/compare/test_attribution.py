@@ -64,9 +64,8 @@ def test_a_button_that_sticks_now_and_then_is_named() -> None:
     assert cause.name == "handbrake stuck" and cause.cars == [0] and np.isnan(cause.value)
 
 
-@pytest.mark.parametrize(
-    ("kind", "seed"), [("second jump", 8), slow("wind on the ball", 7), slow("drag on cars", 5)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("kind", "seed"), [("second jump", 8), ("wind on the ball", 7), ("drag on cars", 5)])
 def test_what_nothing_describes_is_said_to_be_untried(kind: str, seed: int) -> None:
     planted, found = tried(seed, kind, _ONE)
     assert planted.outcome(found)[0] == "untried"
@@ -88,6 +87,7 @@ def test_every_parameter_has_an_interval_where_nothing_is_found() -> None:
     assert sizes["clock"].high - sizes["clock"].low < 0.002
 
 
+@pytest.mark.slow
 def test_late_inputs_are_the_time_and_no_constant() -> None:
     late = clean(2, Form(table=True, cars=1, sent=True, lag=3)).recording
     found = compare_recordings(late, windows=24)

@@ -53,8 +53,7 @@ def claimed(found: Comparison) -> list[str]:
 # --- clocks ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("rate", [120, 60, 30])
-@pytest.mark.parametrize("fast", [_LOBOT, 0.003, -0.003, 0.0])
+@pytest.mark.parametrize(("rate", "fast"), [(120, _LOBOT), (60, 0.003), (30, -0.003), (60, 0.0)])
 def test_a_clock_is_told_by_how_bodies_move(fast: float, rate: int) -> None:
     recording = table(3, rate=rate, fast=fast)
     timeline = fit_timeline(recording)
@@ -76,7 +75,7 @@ def test_a_wavering_clock_is_told_by_what_moves(waver: str) -> None:
     assert (steps == 1).mean() > 0.95 and steps.max() <= 2
 
 
-@pytest.mark.parametrize("kind", ["gravity", "drag on cars", "ball drag"])
+@pytest.mark.parametrize("kind", ["gravity", "drag on cars"])
 def test_a_gap_of_the_physics_is_not_taken_for_one_of_the_clock(kind: str) -> None:
     recording = plant(4, kind, Form(table=True)).recording
     assert fit_timeline(recording).clock.scale == pytest.approx(1, abs=2e-6)
@@ -94,7 +93,7 @@ def test_a_wrong_row_time_is_the_clock_and_no_gravity() -> None:
 # --- rows and frames -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("lost", [0.01, 0.05])
+@pytest.mark.parametrize("lost", [pytest.param(0.01, marks=pytest.mark.slow), 0.05])
 def test_rows_that_are_lost_are_counted_and_blame_nothing(lost: float) -> None:
     recording = clean(2, Form(table=True, cars=1, lost=lost)).recording
     found = compared(recording)
@@ -126,7 +125,7 @@ def test_a_replay_has_a_tick_offset_and_a_ball_alone() -> None:
 # --- late inputs -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("lag", [0, 1, 3, 5])
+@pytest.mark.parametrize("lag", [0, 3])
 def test_the_lag_of_what_was_sent_is_found(lag: int) -> None:
     fit = lag_of(table(3, sent=True, lag=lag))
     assert (fit.ticks, [piece.ticks for piece in fit.pieces]) == (lag, [lag]) and fit.sure > 0.9
