@@ -63,7 +63,8 @@ def action_delay(recording: Recording, lag: LagFit | None = None) -> ActionDelay
     if lag.sure < SURE:
         return None
     every = [max(1, piece.ticks) for piece in lag.pieces]
-    return ActionDelay(min(every), max(every) + scene.unseen, 0.0, max(0, lag.ticks), lag.windows)
+    unseen = 0 if lag.at_rows else scene.unseen
+    return ActionDelay(min(every), max(every) + unseen, 0.0, max(0, lag.ticks), lag.windows)
 
 
 def _together(segments: Sequence[_Segment], unseen: int) -> ActionDelay | None:

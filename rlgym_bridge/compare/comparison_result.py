@@ -146,7 +146,7 @@ class Fit:
     lag: LagFit  # how late its inputs act; if they are what the game applied, how much later than that
     delay: ActionDelay | None  # how late actions act; None if inputs do not tell
     applied: bool  # whether its inputs are what the game applied
-    unseen: int  # ticks between its rows of which nothing is known
+    unseen: int  # ticks between its rows of which nothing is known; 0 where inputs change at rows alone
     driven: bool = True  # whether it has inputs that drive cars
     noise: str = ""  # digits and noise of its states and inputs, as a sentence
     windows: int = 0  # windows that were judged

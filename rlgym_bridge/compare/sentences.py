@@ -190,13 +190,13 @@ def _lag_gap(fit: Fit, scene: TimedRecording) -> list[Gap]:
     ticks = [piece.ticks for piece in lag.pieces]
     applied = scene.recording.inputs is Inputs.APPLIED
     said = ", although they are called applied" if applied else ""
-    more = f", or up to {scene.unseen} more, as rows leave ticks out" if scene.unseen else ""
+    more = f", or up to {fit.unseen} more, as rows leave ticks out" if fit.unseen else ""
     changes = "".join(f", {piece.ticks} from {piece.seconds:.1f} s on" for piece in lag.pieces[1:])
     early = lag.ticks < 0
     late = f"{count_of(abs(lag.ticks), 'tick')} {'early' if early else 'late'}"
     gaps.append(Gap(
         GapVerdict.TIMING, "input latency", fit.source, lag.ticks, min(ticks),
-        max(ticks) + scene.unseen, "ticks",
+        max(ticks) + fit.unseen, "ticks",
         f"inputs of {fit.source} act {late}{changes}{more}{said}{suggest_convention(lag.ticks)}",
     ))  # fmt: skip
     return gaps

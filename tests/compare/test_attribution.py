@@ -37,6 +37,7 @@ def slow(*values: object) -> object:
         slow("lag of one control", 6, _ONE, None), slow("ball too high", 2, _ONE, None),
         slow("boost in the air", 3, _ONE, 0.9412), slow("car too high", 2, _ONE, None),
         slow("mirrored axis", 5, _ONE, None),
+        slow("jump push", 40, Form(True, 40, "6 digits"), None),
         slow("cars swapped", 3, Form(), None), slow("swapped", 5, _ONE, None),
     ],
 )  # fmt: skip

@@ -11,7 +11,8 @@ from rlgym_bridge.compare.action_delay import ActionDelay, action_delay
 from rlgym_bridge.compare.clock_fit import fit_timeline
 from rlgym_bridge.compare.comparison import compare_recordings
 from rlgym_bridge.compare.comparison_result import Comparison, GapVerdict
-from rlgym_bridge.compare.input_lag import LagFit, fit_lag
+from rlgym_bridge.compare.input_lag import LagFit, fit_common_lag, fit_lag
+from rlgym_bridge.compare.noise import measure_noise
 from rlgym_bridge.compare.tracks import Drive
 from rlgym_bridge.recording.mcap.match_recording import read_match
 from rlgym_bridge.recording.open import open_recording
@@ -145,6 +146,25 @@ def test_a_lag_is_found_beside_a_clock_and_a_missing_control() -> None:
     recording = without(table(3, sent=True, lag=3, rate=60, fast=0.003), "handbrake")
     assert lag_of(recording).ticks == 3
     assert lag_of(as_replay(match())).windows == 0
+
+
+@pytest.mark.parametrize(
+    ("form", "early"),
+    [(Form(True, 30, cars=1), 3), (Form(True, 60, sent=True, lag=2, cars=1), 0),
+     (Form(True, 40, held=False, cars=1), None)],
+)  # fmt: skip
+def test_inputs_that_change_at_rows_alone_leave_nothing_open(form: Form, early: int | None) -> None:
+    recording = clean(3, form).recording
+    scene = scene_of(recording)
+    fit = fit_common_lag(scene, bench())
+    assert (fit.ticks, fit.at_rows) == (form.lag, early is not None) and fit.early == (early or 0)
+    timed = replace(scene, lag=fit.of_rows(len(recording.tick)), at_rows=fit.at_rows)
+    assert measure_noise(timed).slack == (0 if fit.at_rows else scene.unseen)
+
+
+def test_a_lag_that_fits_no_better_than_none_is_none() -> None:
+    swapped = plant(3, "cars swapped", Form()).recording
+    assert fit_common_lag(scene_of(swapped), bench()).ticks == 0
 
 
 def _changing(early: int, late: int, row: int) -> Recording:
