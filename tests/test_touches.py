@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 from rlbot import flat
 
-from rlgym_bridge.compare.play_features import pieces_of
+from rlgym_bridge.compare.two_sets import pieces_of
 from rlgym_bridge.game import TICKS_PER_SECOND, Phase
 from rlgym_bridge.matches.real_match import _Watch
 from rlgym_bridge.recording.mcap.match_recording import MatchRecording

@@ -14,15 +14,19 @@ from rich.table import Table
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files
 from rlgym_bridge.compare.comparison import WINDOWS, compare_recordings
-from rlgym_bridge.compare.comparison_result import Comparison, GapVerdict, RefusedFile, Situation
+from rlgym_bridge.compare.comparison_result import (
+    Comparison,
+    GapVerdict,
+    RefusedFile,
+    Situation,
+    name_simulator,
+    short,
+)
 from rlgym_bridge.compare.fitted_settings import fit_as_toml
 from rlgym_bridge.compare.report import report, report_against
 from rlgym_bridge.compare.sentences import (
-    explain_difference,
-    name_simulator,
     row_to_tell,
     said_once,
-    short,
     short_verdict,
     sources_to_show,
     told_fit,
@@ -205,7 +209,7 @@ def _against(options: argparse.Namespace, console: Console) -> int:
 
 def _print(console: Console, found: Comparison) -> None:
     """Print the sentences, what differs, what could not be judged, the errors, and how they were found."""
-    console.print(f"[bold]{escape(explain_difference(found))}[/]", soft_wrap=True)
+    console.print(f"[bold]{escape(found.explanation)}[/]", soft_wrap=True)
     _print_refused(console, found.refused)
     sources = [fit.source for fit in found.fits]
     for kind in GapVerdict:

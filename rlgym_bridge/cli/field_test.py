@@ -27,8 +27,8 @@ from rlgym_bridge.cli.doctor import check_game
 from rlgym_bridge.cli.options import add_embedded_options, add_server_option, latency_of
 from rlgym_bridge.cli.probe import findings_table
 from rlgym_bridge.client.agent_connections import is_own_server
-from rlgym_bridge.compare.comparison_result import Comparison
-from rlgym_bridge.compare.sentences import short, told_untried
+from rlgym_bridge.compare.comparison_result import Comparison, short
+from rlgym_bridge.compare.sentences import told_untried
 from rlgym_bridge.components.user_errors import describe_error
 from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.game import TICKS_PER_SECOND

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -23,22 +22,17 @@ _LEAST: Final = 8  # inputs of a segment of play that tell its latency
 
 @dataclass(frozen=True)
 class ActionDelay:
-    """The action delay of a recording, in ticks.
+    """The action delay of a recording, in ticks."""
 
-    Attributes:
-        low, high: Range over segments of play, for training's `action_delay`: the soonest that an action can
-            act after the state it was decided on, 1 at least. A bot whose own delay is longer waits longer.
-            Where rows leave ticks out, `high` is by so many more than was seen.
-        noise: Standard deviation of single decisions within a segment, for training's `action_delay_noise`.
-        input_latency: From the packet an input answers to the first tick it drives, of most inputs.
-        inputs: How many told it.
-    """
-
+    # low, high: range over segments of play, for training's `action_delay`: the soonest that an action
+    # can act after the state it was decided on, 1 at least. A bot whose own delay is longer waits
+    # longer. Where rows leave ticks out, `high` is by so many more than was seen
     low: int
     high: int
+    # standard deviation of single decisions within a segment, for training's `action_delay_noise`
     noise: float
-    input_latency: int
-    inputs: int
+    input_latency: int  # from the packet an input answers to the first tick it drives, of most inputs
+    inputs: int  # how many told it
 
 
 class _Segment(NamedTuple):
@@ -56,10 +50,6 @@ def action_delay(recording: Recording, lag: LagFit | None = None) -> ActionDelay
     simulation is driven with each lag and the one that fits is taken; that tells of no noise, and of a range
     where the lag changes or rows leave ticks out.
 
-    Args:
-        recording: From `open_recording`.
-        lag: Its lag, where it is fitted already.
-
     Returns:
         The delay; None where inputs do not tell: none recorded, applied ones alone, too few that change,
         half a second late or more, or no lag that fits clearly better than others.
@@ -73,7 +63,8 @@ def action_delay(recording: Recording, lag: LagFit | None = None) -> ActionDelay
     if lag.sure < SURE:
         return None
     every = [max(1, piece.ticks) for piece in lag.pieces]
-    return ActionDelay(min(every), max(every) + scene.unseen, 0.0, max(0, lag.ticks), lag.windows)
+    unseen = 0 if lag.at_rows else scene.unseen
+    return ActionDelay(min(every), max(every) + unseen, 0.0, max(0, lag.ticks), lag.windows)
 
 
 def _together(segments: Sequence[_Segment], unseen: int) -> ActionDelay | None:
@@ -98,27 +89,21 @@ def _together(segments: Sequence[_Segment], unseen: int) -> ActionDelay | None:
 def latencies(recording: MatchRecording, sent: InputTrack, car: int) -> tuple[np.ndarray, np.ndarray]:
     """Return when a car's inputs changed, and how late each change acted.
 
-    Args:
-        recording: What was applied.
-        sent: What was sent.
-        car: The car's row.
-
     Returns:
         `(n,)` int64 frames that the changed inputs answered, and `(n,)` int64 ticks from there to the first
         tick driven: the least that it can be where packets leave out ticks. Where they leave out more than
         usually, nothing is said.
     """
     mine = sent.row == car
-    newest = dict(zip(sent.frame[mine].tolist(), sent.controls[mine], strict=True))
+    frame_of, last = np.unique(sent.frame[mine][::-1], return_index=True)
+    newest = sent.controls[mine][::-1][last]
+    changed = np.flatnonzero(np.abs(np.diff(newest, axis=0)).max(1, initial=0.0) >= _SAME) + 1
     applied = recording.state.car_controls[:, car]
     follows = np.diff(recording.segment, prepend=-1) == 0
     follows &= np.diff(recording.tick, prepend=recording.tick[:1]) <= _step(recording)
     frames: list[int] = []
     found: list[np.ndarray] = []  # ticks after which the car began to do what each of them says
-    for before, frame in pairwise(sorted(newest)):
-        wanted = newest[frame]
-        if _same(wanted, newest[before]):
-            continue
+    for frame, wanted in zip(frame_of[changed].tolist(), newest[changed], strict=True):
         first = max(1, int(np.searchsorted(recording.tick, frame, side="right")))
         end = int(np.searchsorted(recording.tick, frame + _MOST, side="right"))
         broken = np.flatnonzero(~follows[first:end])  # what no packet shows may be when it first acted
@@ -190,7 +175,3 @@ def _spread(parts: Sequence[np.ndarray]) -> float:
     if not len(around):
         return 0.0
     return float(np.sqrt((around.clip(*np.percentile(around, (1, 99))) ** 2).mean()))
-
-
-def _same(one: np.ndarray, other: np.ndarray) -> bool:
-    return bool(np.abs(one - other).max() < _SAME)

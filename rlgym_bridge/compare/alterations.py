@@ -16,19 +16,20 @@ from rlgym_bridge.compare.timed_recording import TimedRecording
 from rlgym_bridge.compare.tracks import BALL, POSITION, ROTATION, SPIN, VELOCITY, Drive, Track
 from rlgym_bridge.compare.windows import Window
 from rlgym_bridge.game import CONTROL_NAMES, TICK_SECONDS
+from rlgym_bridge.sim.simulator import ROCKETSIM3, simulator_for
 
 INPUTS, TIME, CONSTANT, OFFSET, PHYSICS = "inputs", "time", "constant", "offset", "physics"
 
 _AXES: Final = ("throttle", "steer", "pitch", "yaw", "roll")
 _BUTTONS: Final = ("jump", "boost", "handbrake")
 _DEAD_ZONES: Final = (0.03, 0.05, 0.08, 0.1, 0.12, 0.15, 0.2, 0.25, 0.3)
-_HEIGHTS: Final = tuple(
-    sign * size for size in (1.0, 3.0, 5.0, 8.0, 12.0, 18.0, 30.0) for sign in (1.0, -1.0)
-)
+_HEIGHTS: Final = tuple(s * size for size in (1.0, 3.0, 5.0, 8.0, 12.0, 18.0, 30.0) for s in (1.0, -1.0))
 _STICK: Final = 1 / 127  # RocketSim 3 rounds sticks to such steps
 _LAGS: Final = (1.0, 2.0, 3.0, 4.0, -1.0, -2.0, -3.0, -4.0)  # ticks beside the other inputs
 
 OLD_SIMULATOR: Final = "RocketSim 2.2.1"
+NEW_SIMULATOR: Final = "RocketSim 3"
+"""Names of physics that are tried: those of the simulator that is not compared."""
 
 Change = Callable[[np.ndarray, float], np.ndarray]
 Lookup = Callable[[int, np.ndarray], np.ndarray]
@@ -36,43 +37,26 @@ Lookup = Callable[[int, np.ndarray], np.ndarray]
 
 @dataclass(frozen=True)
 class Alteration:
-    """A way in which a recording can come to differ from its simulation.
+    """A way in which a recording can come to differ from its simulation."""
 
-    Attributes:
-        name: A phrase such as "gain of throttle".
-        kind: What it changes: `INPUTS`, `TIME`, `CONSTANT`, `OFFSET` or `PHYSICS`.
-        car: Whose inputs it changes, or the body whose states; None for the world.
-        values: Parameters to try. Of a linear one the least and the most.
-        unit: Of the parameter; "" without one.
-        neutral: The parameter that changes nothing.
-        step: Change of a linear parameter that shows its effect; 0 where only `values` are tried.
-        change: Takes control vectors `(ticks, 8)` and the parameter, returns vectors; None for none.
-        lagged: Column of the control that acts the parameter's ticks later, -1 for none, 8 for all.
-        other: The car whose inputs the car gets.
-        mutator: Constant of the simulator that is multiplied by the parameter.
-        constant: Its name in the settings (`physics.CONSTANTS`); "" where they have none.
-        touches: Bodies that it can change: "ball", "cars" or "meetings".
-        starts: Parameters to begin a fit from; none for a step to both sides.
-        grain: The least difference of the parameter that a simulator resolves; 0 for any.
-        stuck: Column of the control that keeps its value for a while, or a button that is pressed, in some
-            windows from one moment to another: see `span`; -1 for none.
-    """
-
-    name: str
-    kind: str
-    car: int | None = None
-    values: tuple[float, ...] = (1.0,)
-    unit: str = ""
-    neutral: float = 0.0
-    step: float = 0.0
+    name: str  # a phrase such as "gain of throttle"
+    kind: str  # what it changes: `INPUTS`, `TIME`, `CONSTANT`, `OFFSET` or `PHYSICS`
+    car: int | None = None  # whose inputs it changes, or the body whose states; None for the world
+    values: tuple[float, ...] = (1.0,)  # parameters to try. Of a linear one the least and the most
+    unit: str = ""  # of the parameter; "" without one
+    neutral: float = 0.0  # the parameter that changes nothing
+    step: float = 0.0  # change of a linear parameter that shows its effect; 0 where only `values` are tried
+    # takes control vectors `(ticks, 8)` and the parameter, returns vectors; None for none
     change: Change | None = field(default=None, compare=False)
-    lagged: int = -1
-    other: int | None = None
-    mutator: str = ""
-    constant: str = ""
-    touches: tuple[str, ...] = ("cars", "meetings")
-    starts: tuple[float, ...] = ()
-    grain: float = 0.0
+    lagged: int = -1  # column of the control that acts the parameter's ticks later, -1 for none, 8 for all
+    other: int | None = None  # the car whose inputs the car gets
+    mutator: str = ""  # constant of the simulator that is multiplied by the parameter
+    constant: str = ""  # its name in the settings (`physics.CONSTANTS`); "" where they have none
+    touches: tuple[str, ...] = ("cars", "meetings")  # bodies that it can change: "ball", "cars" or "meetings"
+    starts: tuple[float, ...] = ()  # parameters to begin a fit from; none for a step to both sides
+    grain: float = 0.0  # the least difference of the parameter that a simulator resolves; 0 for any
+    # column of the control that keeps its value for a while, or a button that is pressed, in some
+    # windows from one moment to another: see `span`; -1 for none
     stuck: int = -1
 
     @property
@@ -223,14 +207,14 @@ def _altered(
 # --- the catalogue --------------------------------------------------------------------------------
 
 
-def catalogue(scene: TimedRecording) -> list[Alteration]:
-    """Return all alterations that can be asked of a recording."""
+def catalogue(scene: TimedRecording, simulator: str = ROCKETSIM3) -> list[Alteration]:
+    """Return all alterations that can be asked of a recording by a simulator."""
     soccar = scene.recording.mode == "Soccar"  # RocketSim 2.2.1 makes a sphere of a puck that is changed
     found = [one for one in _constants() if soccar or one.mutator not in ("ball_radius", "ball_mass")]
+    other = OLD_SIMULATOR if simulator == ROCKETSIM3 else NEW_SIMULATOR
+    if other == OLD_SIMULATOR or simulator_for(scene.recording.mode)[0] == ROCKETSIM3:
+        found.append(Alteration(other, PHYSICS, touches=("ball", "cars", "meetings")))
     found += _offsets(scene)
-    found.append(
-        Alteration("clock", TIME, None, (0.9, 1.1), "times", 1.0, 0.004, touches=("ball", "cars", "meetings"))
-    )
     cars = [body for body in scene.bodies if body != BALL] if scene.driven else []
     for car in cars:
         found += _inputs(scene, car)
@@ -272,24 +256,14 @@ def _offsets(scene: TimedRecording) -> list[Alteration]:
     every = ("ball", "cars", "meetings")
     for body in scene.bodies:
         name = "the ball" if body == BALL else f"car {body}"
-        found.append(
-            Alteration(
-                f"height of {name}",
-                OFFSET,
-                body,
-                (-60.0, 60.0),
-                "uu",
-                0.0,
-                1.0,
-                touches=every,
-                starts=_HEIGHTS,
-            )
-        )
-        found.append(
-            Alteration(f"positions of {name} late", TIME, body, (-4.0, 4.0), "ticks", 0.0, 0.5, touches=every)
-        )
-    found.append(Alteration("mirrored axis", OFFSET, None, touches=every))
-    found.append(Alteration(OLD_SIMULATOR, PHYSICS, None, touches=every))
+        found += [
+            Alteration(f"height of {name}", OFFSET, body, (-60.0, 60.0), "uu", 0.0, 1.0, touches=every,
+                       starts=_HEIGHTS),
+            Alteration(f"positions of {name} late", TIME, body, (-4.0, 4.0), "ticks", 0.0, 0.5,
+                       touches=every),
+        ]  # fmt: skip
+    found.append(Alteration("mirrored axis", OFFSET, touches=every))
+    found.append(Alteration("clock", TIME, None, (0.9, 1.1), "times", 1.0, 0.004, touches=every))
     return found
 
 

@@ -7,7 +7,7 @@ it. If none does, the cause is something that is not tried here.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
 
@@ -15,6 +15,7 @@ import numpy as np
 
 from rlgym_bridge.compare.alterations import (
     INPUTS,
+    NEW_SIMULATOR,
     OFFSET,
     PHYSICS,
     TIME,
@@ -28,7 +29,6 @@ from rlgym_bridge.compare.noise import Noise
 from rlgym_bridge.compare.window_simulation import Bench, apart, recorded, simulate
 from rlgym_bridge.compare.windows import HORIZONS, Window, thinned
 from rlgym_bridge.game import CONTROL_NAMES
-from rlgym_bridge.sim.simulator import ROCKETSIM2
 
 _FLAGGED, _QUIET = 48, 32  # windows beyond their bounds, and others, that every alteration is fitted to
 _SCREENED: Final = 16  # windows on which all alterations are tried first
@@ -37,90 +37,100 @@ _CLEAR: Final = 3.0  # multiples of a bound from which on an end tells enough
 _LONGEST: Final = 60  # ticks of windows that are not beyond their bounds
 _MOST: Final = 1e3  # multiples of a bound beyond which a window counts no more
 _BENDS: Final = 6  # times that a linear parameter is fitted again around the last
+_LOOKS, _HELPS = 2, 0.02  # bends after which it has to have helped, and by how much of the loss
 _WITHIN: Final = 1.3  # multiples of a bound within which a window counts as explained: alterations add noise
 _BORNE: Final = 0.85  # share of the windows in which a cause acts, held out, that it has to explain
 _COVERED: Final = 0.3  # share of the windows beyond bounds that a cause has to explain
 _ALIKE: Final = 0.9  # share of what the best explains, from which on another is not told apart
-_LEAST: Final = 3  # windows that a cause has to explain, if so many are beyond bounds
-_FEWEST: Final = 2  # the same in a short file: one window may come near by chance
-_PLAIN: Final = (
-    2.0  # multiples of a bound that one of them has to be off: what is hardly beyond may be chance
-)
+_LEAST, _FEWEST = 3, 2
+"""Windows that a cause has to explain, if so many are beyond bounds; and in short files."""
+_PLAIN: Final = 2.0  # multiples of a bound that one of them is off: what is hardly beyond may be chance
 _LEFT: Final = 0.1  # share of windows that stay beyond their bounds, and are no finding of their own
 _ROUNDS: Final = 3
-_STUCK_SHARE: Final = 0.65  # share of short windows that a stuck button has to explain
-_STUCK_STICK: Final = 0.7  # the same of a stick, which another fault of it comes near to
+_STUCK_SHARE, _STUCK_STICK = 0.65, 0.7
+"""Shares of short windows that a stuck button and a stuck stick have to explain."""
 _STUCK: Final = 2  # controls that are tried as stuck
+_RANKS: Final = ("time", "offset", "inputs", "constant", "physics")
+"""Which of equal alterations is named first: time before inputs before constants."""
+
+_Intervals = dict[tuple[str, int | None], tuple[float, float, int]]
 
 
 @dataclass(frozen=True)
 class Explained:
-    """An alteration with what it explains.
+    """An alteration with what it explains."""
 
-    Attributes:
-        alteration: The alteration.
-        value: Its parameter.
-        low, high: Its interval: where all windows that it explains stay within their bounds.
-        share: Of the windows beyond bounds, those that it explains.
-        windows: How many these are.
-        alike: Phrases of alterations that are not told apart from it.
-        explained: Indices of these windows in the sample.
-    """
-
-    alteration: Alteration
-    value: float
-    low: float
+    alteration: Alteration  # the alteration
+    value: float  # its parameter
+    low: float  # low, high: its interval: where all windows that it explains stay within their bounds
     high: float
-    share: float
-    windows: int
-    alike: tuple[str, ...] = ()
-    explained: frozenset[int] = frozenset()
+    share: float  # of the windows beyond bounds, those that it explains
+    windows: int  # how many these are
+    alike: tuple[str, ...] = ()  # phrases of alterations that are not told apart from it
+    explained: frozenset[int] = frozenset()  # indices of these windows in the sample
+    borne: bool = False  # whether it is borne out
 
 
 @dataclass
 class Attribution:
-    """The explanation of the windows of a recording that are beyond their bounds.
+    """The explanation of the windows of a recording that are beyond their bounds."""
 
-    Attributes:
-        causes: The alterations that are borne out, the most important first.
-        left: Indices of judged windows that stay beyond bounds with all of them.
-        flagged: How many windows were beyond bounds, of those that were tried.
-        nearest: Phrase of the alteration that explains most of what is left, "" for none.
-        nearest_share: Which share of it that is.
-    """
+    causes: list[Explained]  # the alterations that are borne out, the most important first
+    left: list[int]  # indices of judged windows that stay beyond bounds with all of them
+    flagged: int  # how many windows were beyond bounds, of those that were tried
+    nearest: str = ""  # phrase of the alteration that explains most of what is left, "" for none
+    nearest_share: float = 0.0  # which share of it that is
+    # where windows stay within their bounds, for each alteration with a linear parameter that they tell
+    # of, by its key: low, high, and how many tell
+    intervals: _Intervals = field(default_factory=dict)
 
-    causes: list[Explained]
-    left: list[int]
-    flagged: int
-    nearest: str = ""
-    nearest_share: float = 0.0
+
+def attribute(judged: Judged, noise: Noise, catalogue: Sequence[Alteration], bench: Bench) -> Attribution:
+    """Find what explains the windows of a recording that are beyond their bounds."""
+    sample = _Sample(judged, noise, bench)
+    search = _Search(sample, catalogue)
+    found = Attribution([], [], int(judged.beyond.sum()))
+    first = left = search.beyond()
+    for _ in range(_ROUNDS):
+        if len(left) <= _LEFT * len(first):
+            break
+        best = search.best(left)
+        if best is None:
+            break
+        if not best.borne:
+            found.nearest, found.nearest_share = best.alteration.phrase(best.value), best.share
+            break
+        found.causes.append(best)
+        if best.alteration.sometimes:  # in each window from other ticks on: nothing can be added to it
+            left = np.setdiff1d(left, sorted(best.explained))
+            break
+        search.applied = (*search.applied, (best.alteration, best.value))
+        left = search.beyond()
+    if len(left) > _LEFT * len(first):
+        found.left = [sample.numbers[one] for one in left.tolist()]
+    found.intervals = _intervals(sample, catalogue, [(one.alteration, one.value) for one in found.causes])
+    return found
 
 
 class _Sample:
     """Windows with one end each, which alterations are fitted to."""
 
     def __init__(self, judged: Judged, noise: Noise, bench: Bench) -> None:
-        self._noise = noise
-        ratios = judged.ratios.max(2)
-        beyond = judged.beyond
+        self._noise, self._bench = noise, bench
+        ratios, beyond = judged.ratios.max(2), judged.beyond
         self.numbers = [*_spread(judged, np.flatnonzero(beyond), _FLAGGED)]
         flagged = len(self.numbers)
         self.numbers += _spread(judged, np.flatnonzero(~beyond), _QUIET)
         self.windows: list[Window] = []
-        bodies = judged.bounds.shape[2]
-        self.bounds = np.full((len(self.numbers), bodies, 4), np.nan)
+        self.bounds = np.full((len(self.numbers), judged.bounds.shape[2], 4), np.nan)
         for place, number in enumerate(self.numbers):
-            window, own = judged.windows[number], ratios[number]
-            end = _telling_end(window, own, place < flagged)
+            window = judged.windows[number]
+            end = _telling_end(window, ratios[number], place < flagged)
             self.windows.append(replace(window, ends=(window.ends[end],), horizons=(window.horizons[end],)))
             self.bounds[place] = judged.bounds[number, end]
         self.stretches = np.array([window.stretch for window in self.windows])
-        self._bench = bench
-        self._old: Bench | None = None
+        self.every = np.arange(len(self.windows))
         self._known: dict[tuple[object, ...], np.ndarray] = {}
-
-    def __len__(self) -> int:
-        return len(self.windows)
 
     def off(self, applied: Applied, which: np.ndarray) -> np.ndarray:
         """Return residuals of some windows with alterations, `(n, bodies, 12)`, as multiples of bounds."""
@@ -135,16 +145,11 @@ class _Sample:
         return self._known[key]
 
     def _bench_of(self, applied: Applied) -> Bench:
-        if not any(one.kind == PHYSICS for one, _ in applied):
-            return self._bench
-        if self._old is None:
-            self._old = Bench(ROCKETSIM2)
-        return self._old
+        return self._bench.other if any(one.kind == PHYSICS for one, _ in applied) else self._bench
 
     def ratios(self, applied: Applied, which: np.ndarray) -> np.ndarray:
         """Return the largest ratio of each of some windows, `(n,)`."""
-        scaled = self.off(applied, which)
-        return np.asarray(ratios_of(scaled, np.ones((*scaled.shape[:-1], 4))).max(1))
+        return _largest(self.off(applied, which))
 
     def ratios_drawn(self, applied: Applied, which: np.ndarray) -> np.ndarray:
         """Return the largest ratios with the bounds that windows have with alterations applied, `(n,)`.
@@ -171,9 +176,17 @@ class _Sample:
 
     def loss(self, applied: Applied, which: np.ndarray) -> float:
         """Return the mean of the bounded losses of some windows."""
-        return (
-            float(np.log1p(np.minimum(self.ratios(applied, which), _MOST) ** 2).mean()) if len(which) else 0.0
-        )
+        return _loss(self.off(applied, which)) if len(which) else 0.0
+
+
+def _loss(off: np.ndarray) -> float:
+    """Return the mean of the bounded losses of residuals `(n, bodies, 12)` as multiples of bounds."""
+    return float(np.log1p(np.minimum(_largest(off), _MOST) ** 2).mean())
+
+
+def _largest(off: np.ndarray) -> np.ndarray:
+    """Return the largest ratio of windows `(n,)`, of residuals `(n, bodies, 12)` as multiples of bounds."""
+    return np.asarray(ratios_of(off, np.ones((*off.shape[:-1], 4))).max(1))
 
 
 def _telling_end(window: Window, ratios: np.ndarray, flagged: bool) -> int:
@@ -182,8 +195,7 @@ def _telling_end(window: Window, ratios: np.ndarray, flagged: bool) -> int:
     if flagged:
         clear = [end for end in ends if ratios[end] > _CLEAR]
         return clear[0] if clear else int(ratios[: len(window.ends)].argmax())
-    fits = [end for end in ends if HORIZONS[window.horizons[end]] <= _LONGEST]
-    return fits[-1] if fits else 0
+    return max((end for end in ends if HORIZONS[window.horizons[end]] <= _LONGEST), default=0)
 
 
 def _spread(judged: Judged, numbers: np.ndarray, most: int) -> list[int]:
@@ -198,86 +210,54 @@ def _spread(judged: Judged, numbers: np.ndarray, most: int) -> list[int]:
     return sorted([*chosen, *rest])
 
 
-def attribute(judged: Judged, noise: Noise, catalogue: Sequence[Alteration], bench: Bench) -> Attribution:
-    """Find what explains the windows of a recording that are beyond their bounds.
-
-    Args:
-        judged: Its windows.
-        noise: What the recording leaves open.
-        catalogue: The alterations to try.
-        bench: The simulators.
-    """
-    sample = _Sample(judged, noise, bench)
-    search = _Search(sample, catalogue)
-    found = Attribution([], [], int(judged.beyond.sum()))
-    left = search.first
-    for _ in range(_ROUNDS):
-        if len(left) <= _LEFT * len(search.first):
-            break
-        best = search.best(left)
-        if best is None or isinstance(best, tuple):
-            if isinstance(best, tuple):
-                found.nearest, found.nearest_share = best
-            break
-        found.causes.append(best)
-        if best.alteration.sometimes:  # in each window from other ticks on: nothing can be added to it
-            left = np.setdiff1d(left, sorted(best.explained))
-            break
-        search.applied = (*search.applied, (best.alteration, best.value))
-        left = search.beyond()
-    if len(left) > _LEFT * len(search.first):
-        found.left = [sample.numbers[one] for one in left.tolist()]
-    return found
-
-
 class _Search:
     """A forward selection over alterations."""
 
     def __init__(self, sample: _Sample, catalogue: Sequence[Alteration]) -> None:
         self._sample, self._catalogue = sample, list(catalogue)
         self.applied: Applied = ()
-        self._every = np.arange(len(sample))
-        self.first = self.beyond()
 
     def beyond(self) -> np.ndarray:
         """Return which windows of the sample are beyond their bounds with what is applied, as indices."""
+        every = self._sample.every
         if not self.applied:
-            return np.flatnonzero(self._sample.ratios((), self._every) > 1.0)
-        return np.flatnonzero(self._sample.ratios_drawn(self.applied, self._every) > _WITHIN)
+            return np.flatnonzero(self._sample.ratios((), every) > 1.0)
+        return np.flatnonzero(self._sample.ratios_drawn(self.applied, every) > _WITHIN)
 
-    def best(self, flagged: np.ndarray) -> Explained | tuple[str, float] | None:
-        """Return the alteration that explains most; if none is borne out, the nearest and its share."""
-        sample = self._sample
-        some = np.array(thinned(flagged.tolist(), _SCREENED), int)
+    def best(self, flagged: np.ndarray) -> Explained | None:
+        """Return the alteration that explains most; the nearest, if none is borne out; None for none.
+
+        Where RocketSim 2.2.1 is compared, RocketSim 3 is asked before all others: it is the newer one.
+        """
         taken = {one.key for one, _ in self.applied}
         candidates = [one for one in self._catalogue if one.key not in taken]
-        always = [one for one in candidates if not one.sometimes]
-        screened = sorted(
-            ((self._try(one, some)[1], place) for place, one in enumerate(always)),
-            key=lambda pair: pair[0],
-        )
-        before = sample.loss(self.applied, some)
-        picked = [always[place] for loss, place in screened[:_FITTED] if loss < before - 0.1]
-        judged = [self._judge(one, flagged) for one in picked]
-        borne = [one for one in judged if one is not None and one[1]]
-        if not borne:
+        newer = [one for one in candidates if one.name == NEW_SIMULATOR]
+        judged = [self._judge(one, flagged) for one in newer]
+        some = np.array(thinned(flagged.tolist(), _SCREENED), int)
+        if not any(one and one.borne for one in judged):
+            always = [one for one in candidates if not one.sometimes and one not in newer]
+            judged += [self._judge(one, flagged) for one in self._screen(always, some)]
+        if not any(one and one.borne for one in judged):
             judged += [self._judge_stuck(one, flagged) for one in self._likeliest_stuck(candidates, some)]
-            borne = [one for one in judged if one is not None and one[1]]
+        known = [one for one in judged if one is not None]
+        borne = [one for one in known if one.borne]
         if not borne:
-            known = [one for one in judged if one is not None]
-            if not known:
-                return None
-            nearest = max(known, key=lambda one: one[0].share)[0]
-            return nearest.alteration.phrase(nearest.value), nearest.share
-        some_of = [one[0] for one in borne]
-        best = max(some_of, key=lambda one: (round(one.share, 2), -_rank(one.alteration)))
+            return max(known, key=lambda one: one.share, default=None)
+        best = max(borne, key=lambda one: (round(one.share, 2), -_RANKS.index(one.alteration.kind)))
         alike = [
             one.alteration.phrase(one.value)
-            for one in some_of
+            for one in borne
             if one.alteration.name != best.alteration.name
             and len(one.explained & best.explained) >= _ALIKE * len(best.explained)
         ]
         return replace(best, alike=tuple(alike))
+
+    def _screen(self, candidates: Sequence[Alteration], some: np.ndarray) -> list[Alteration]:
+        """Return the candidates that bring some windows nearest."""
+        losses = [self._try(one, some)[1] for one in candidates]
+        enough = self._sample.loss(self.applied, some) - 0.1
+        order = sorted(range(len(losses)), key=losses.__getitem__)
+        return [candidates[place] for place in order[:_FITTED] if losses[place] < enough]
 
     def _with(self, one: Alteration, value: float) -> Applied:
         return (*self.applied, (one, value))
@@ -286,46 +266,47 @@ class _Search:
         """Return the parameter that fits some windows best, and its loss; `start` is a first guess."""
         sample = self._sample
         can = np.array([one.can_change(sample.windows[place]) for place in which.tolist()], bool)
-        base = sample.loss(self.applied, which)
         if not can.any():
-            return one.neutral, base
+            return one.neutral, sample.loss(self.applied, which)
         own = which[can]
-        values = self._bend(one, own, start) if one.step else list(one.values)
-        losses = [sample.loss(self._with(one, value), own) for value in values]
-        place = int(np.argmin(losses))
-        if one.unit == "of 1":  # between the values that are tried
-            step = 0.02
-            while step > 0.004:
-                near = [values[place] - step, values[place] + step]
-                values += near
-                losses += [sample.loss(self._with(one, value), own) for value in near]
-                place, step = int(np.argmin(losses)), step / 2
+
+        def loss(value: float) -> float:
+            return sample.loss(self._with(one, value), own)
+
+        tried = {value: loss(value) for value in (self._bend(one, own, start) if one.step else one.values)}
+        best = min(tried, key=tried.__getitem__)
+        between = one.unit == "of 1" and tried[best] < sample.loss(self.applied, own) - _HELPS
+        step = 0.02 if between else 0.0  # between the values that are tried
+        while step > 0.004:
+            tried |= {value: loss(value) for value in (best - step, best + step)}
+            best, step = min(tried, key=tried.__getitem__), step / 2
         rest = sample.loss(self.applied, which[~can])
-        return values[place], (losses[place] * can.sum() + rest * (~can).sum()) / len(which)
+        return best, (tried[best] * can.sum() + rest * (~can).sum()) / len(which)
 
     def _bend(self, one: Alteration, which: np.ndarray, start: float | None) -> list[float]:
         """Return values of a linear parameter, each fitted around the one before, from both sides."""
-        found = []
         low, high = min(one.values), max(one.values)
         base = self._sample.off(self.applied, which)
         both = one.change is not None or one.kind in (OFFSET, TIME)
-        starts = [one.neutral + sign * one.step for sign in ((1.0, -1.0) if both else (1.0,))]
-        if one.starts and start is None:  # what touches, or no more, bends too much
-            starts = [self._halve(one, which)]
-            found = [*starts]
+        starts, found = [one.neutral + sign * one.step for sign in ((1.0, -1.0) if both else (1.0,))], []
         if start is not None and start != one.neutral:
-            starts, found = [start], [start]
+            starts = found = [start]
+        elif one.starts and start is None:  # what touches, or no more, bends too much
+            starts = found = [self._halve(one, which)]
+        found = [*found]
         for value in starts:
             last, before = one.neutral, base
-            for _ in range(_BENDS):
+            for bend in range(_BENDS):
                 tried = self._sample.off(self._with(one, value), which)
                 amount = _fit_amount(tried, (before - tried) / (value - last))
                 last, before = value, tried
                 value = float(np.clip(value + amount, low, high))
                 found.append(value)
+                if bend == _LOOKS and _loss(tried) > _loss(base) - _HELPS:
+                    break
                 if abs(value - last) < 1e-3 * abs(last - one.neutral) or abs(value - one.neutral) < 1e-9:
                     break
-        return found or [one.neutral + one.step]
+        return found
 
     def _halve(self, one: Alteration, which: np.ndarray) -> float:
         """Return the parameter that fits best of those to begin from, and of some around it."""
@@ -338,107 +319,38 @@ class _Search:
             best, step = min(tried, key=tried.__getitem__), step / 2
         return best
 
-    def _judge(self, one: Alteration, flagged: np.ndarray) -> tuple[Explained, bool] | None:
+    def _judge(self, one: Alteration, flagged: np.ndarray) -> Explained | None:
         """Fit an alteration to one half of the stretches and judge it on the other, and the reverse."""
         sample = self._sample
         stretches = np.unique(sample.stretches[flagged])
-        before = sample.ratios(self.applied, self._every)
-        after = before.copy()
-        halves = [np.isin(sample.stretches, stretches[part::2]) for part in (0, 1)]
-        if len(stretches) < 4:
-            halves = [np.ones(len(sample), bool)] * 2
+        before = sample.ratios(self.applied, sample.every)
+        after, fits = before.copy(), []
         value, _ = self._try(one, flagged)
-        fits = []
-        for mine, other in ((halves[0], ~halves[0]), (~halves[0], halves[0])):
-            if len(stretches) < 4:
-                mine = other = np.ones(len(sample), bool)
-            own = flagged[mine[flagged]]
-            fitted, _ = self._try(one, own, value)
-            fits.append(fitted)
-            places = np.flatnonzero(other)
-            after[places] = sample.ratios_drawn(self._with(one, fitted), places)
-        whole = sample.ratios(self._with(one, value), self._every)
-        acts = self._acts(one, value)
-        explained = flagged[after[flagged] <= _WITHIN]
-        good = after <= np.maximum(_WITHIN, 1.02 * before)
-        within = after <= _WITHIN
-        acting = np.flatnonzero(acts)
-        if not len(acting):
+        acts = _largest(sample.off(self.applied, sample.every)
+                        - sample.off(self._with(one, value), sample.every)) > 0.5  # fmt: skip
+        if not acts.any():
             return None
+        mine = np.isin(sample.stretches, stretches[::2])
+        held_out = len(stretches) >= 4
+        for fitted_to, judged_on in ((mine, ~mine), (~mine, mine)) if held_out else ((mine | True,) * 2,):
+            fitted, _ = self._try(one, flagged[fitted_to[flagged]], value)
+            fits.append(fitted)
+            places = np.flatnonzero(judged_on)
+            after[places] = sample.ratios_drawn(self._with(one, fitted), places)
+        explained = flagged[after[flagged] <= _WITHIN]
+        within = (after <= _WITHIN) & (after <= np.maximum(_WITHIN, 1.02 * before))
         share = len(explained) / max(len(flagged), 1)
-        borne = float((within[acting] & good[acting]).mean()) >= _BORNE and share >= _COVERED
-        borne &= len(explained) >= max(_FEWEST, min(_LEAST, len(flagged)))
-        borne &= before[explained].max(initial=0.0) > _PLAIN
-        borne &= not one.grain or abs(value - one.neutral) > 1.5 * one.grain
-        if one.step == 0 and np.ptp(fits) > 0.03 and len(stretches) >= 4:
-            borne = False
-        low, high = self._interval(one, value, acting[whole[acting] <= _WITHIN])
-        return Explained(
-            one, value, low, high, share, len(explained), (), frozenset(explained.tolist())
-        ), borne
-
-    def _likeliest_stuck(self, candidates: Sequence[Alteration], some: np.ndarray) -> list[Alteration]:
-        """Return the stuck controls whose effect points where windows are off, however strong it was."""
-        base = self._sample.off(self.applied, some)
-        power = (np.nan_to_num(base) ** 2).sum((1, 2))
-        left = []
-        stuck = [one for one in candidates if one.sometimes]
-        for one in stuck:
-            shift = Alteration(f"shift of {one.name}", INPUTS, one.car, change=partial(_shifted, one.stuck))
-            effect = np.nan_to_num(base - self._sample.off(self._with(shift, 1.0), some))
-            along = (np.nan_to_num(base) * effect).sum((1, 2)) ** 2 / np.maximum(
-                (effect**2).sum((1, 2)), 1e-9
-            )
-            left.append(float(np.sqrt((1 - along / np.maximum(power, 1e-9)).clip(0)).mean()))
-        return [stuck[place] for place in np.argsort(left)[:_STUCK].tolist()]
-
-    def _judge_stuck(self, one: Alteration, flagged: np.ndarray) -> tuple[Explained, bool]:
-        """Look in each window for the span in which the control is stuck, first of all, then tick by tick.
-
-        Windows of half a second or less are asked: in longer ones it may stick and slide on.
-        """
-        sample = self._sample
-        lengths = np.array([HORIZONS[sample.windows[place].horizons[0]] for place in flagged.tolist()])
-        flagged, lengths = flagged[lengths <= _LONGEST], lengths[lengths <= _LONGEST]
-        if len(flagged) < _LEAST:
-            return Explained(one, 1.0, np.nan, np.nan, 0.0, 0), False
-        before = sample.ratios(self.applied, flagged)
-        best, chosen = before.copy(), np.full(len(flagged), np.nan)
-        for value in one.values:
-            begin, end = spanned(value)
-            places = np.flatnonzero((begin < lengths) & ((end < lengths) | (end == max(HORIZONS))))
-            self._keep_better(one, value, flagged, places, best, chosen)
-        for step in (5, 2, 1, 1):
-            for change in ((0, step), (0, -step), (step, 0), (-step, 0)):
-                for value in np.unique(chosen[np.isfinite(chosen)]).tolist():
-                    begin, end = (old + new for old, new in zip(spanned(value), change, strict=True))
-                    if begin < end:
-                        places = np.flatnonzero(chosen == value)
-                        self._keep_better(one, span(begin, end), flagged, places, best, chosen)
-        explained = flagged[(best <= _WITHIN) & (before > _WITHIN)]
-        share = float((best <= _WITHIN).mean())
-        least = _STUCK_SHARE if one.stuck >= CONTROL_NAMES.index("jump") else _STUCK_STICK
-        borne = share >= least and len(explained) >= _LEAST and before.max(initial=0.0) > _PLAIN
-        found = Explained(one, 1.0, np.nan, np.nan, share, len(explained), (), frozenset(explained.tolist()))
-        return found, borne
-
-    def _keep_better(
-        self, one: Alteration, value: float, flagged: np.ndarray, places: np.ndarray, best: np.ndarray,
-        chosen: np.ndarray,
-    ) -> None:  # fmt: skip
-        """Enter where a span brings windows nearer than those before."""
-        if not len(places):
-            return
-        ratios = self._sample.ratios(self._with(one, value), flagged[places])
-        nearer = ratios < best[places]
-        best[places[nearer]], chosen[places[nearer]] = ratios[nearer], value
-
-    def _acts(self, one: Alteration, value: float) -> np.ndarray:
-        """Return in which windows an alteration changes anything that could be seen, `(n,)` bool."""
-        base = self._sample.off(self.applied, self._every)
-        tried = self._sample.off(self._with(one, value), self._every)
-        change = ratios_of(base - tried, np.ones((*base.shape[:-1], 4))).max(1)
-        return np.asarray(change > 0.5)
+        borne = (
+            within[acts].mean() >= _BORNE and share >= _COVERED
+            and len(explained) >= max(_FEWEST, min(_LEAST, len(flagged)))
+            and (before[explained].max(initial=0.0) > _PLAIN or one.name == NEW_SIMULATOR)
+            and (not one.grain or abs(value - one.neutral) > 1.5 * one.grain)
+            and not (one.step == 0 and np.ptp(fits) > 0.03 and held_out)
+        )  # fmt: skip
+        whole = sample.ratios(self._with(one, value), sample.every)
+        low, high = self._interval(one, value, np.flatnonzero(acts & (whole <= _WITHIN)))
+        return Explained(one, value, low, high, share, len(explained), (), frozenset(explained.tolist()),
+                         bool(borne))  # fmt: skip
 
     def _interval(self, one: Alteration, value: float, which: np.ndarray) -> tuple[float, float]:
         """Return where windows stay within their bounds, by the linear effect of the parameter."""
@@ -446,22 +358,64 @@ class _Search:
             return (value, value) if one.unit else (np.nan, np.nan)
         if not len(which):
             return min(one.values), max(one.values)
-        return feasible(self._sample, one, value, self._with(one, value), self.applied, which)
+        away = one.neutral if value != one.neutral else one.neutral + one.step
+        here, there = (self._sample.off(self._with(one, at), which) for at in (value, away))
+        return _intersect(here, (here - there) / (value - away), one, value)
+
+    def _likeliest_stuck(self, candidates: Sequence[Alteration], some: np.ndarray) -> list[Alteration]:
+        """Return the stuck controls whose effect points where windows are off, however strong it was."""
+        base = np.nan_to_num(self._sample.off(self.applied, some))
+        power = np.maximum((base**2).sum((1, 2)), 1e-9)
+        left, stuck = [], [one for one in candidates if one.sometimes]
+        for one in stuck:
+            shift = Alteration(f"shift of {one.name}", INPUTS, one.car, change=partial(_shifted, one.stuck))
+            effect = base - np.nan_to_num(self._sample.off(self._with(shift, 1.0), some))
+            along = (base * effect).sum((1, 2)) ** 2 / np.maximum((effect**2).sum((1, 2)), 1e-9)
+            left.append(float(np.sqrt((1 - along / power).clip(0)).mean()))
+        return [stuck[place] for place in np.argsort(left)[:_STUCK].tolist()]
+
+    def _judge_stuck(self, one: Alteration, flagged: np.ndarray) -> Explained | None:
+        """Look in each window for the span in which the control is stuck, first of all, then tick by tick.
+
+        Windows of half a second or less are asked: in longer ones it may stick and slide on.
+        """
+        lengths = np.array([HORIZONS[self._sample.windows[at].horizons[0]] for at in flagged.tolist()])
+        flagged, lengths = flagged[lengths <= _LONGEST], lengths[lengths <= _LONGEST]
+        if len(flagged) < _LEAST:
+            return None
+        before = self._sample.ratios(self.applied, flagged)
+        best, chosen = before.copy(), np.full(len(flagged), np.nan)
+
+        def keep_better(value: float, places: np.ndarray) -> None:
+            if len(places):
+                ratios = self._sample.ratios(self._with(one, value), flagged[places])
+                nearer = ratios < best[places]
+                best[places[nearer]], chosen[places[nearer]] = ratios[nearer], value
+
+        for value in one.values:
+            begin, end = spanned(value)
+            inside = (begin < lengths) & ((end < lengths) | (end == max(HORIZONS)))
+            keep_better(value, np.flatnonzero(inside & (best > 1)))
+        for step in (5, 2, 1, 1):
+            for change in ((0, step), (0, -step), (step, 0), (-step, 0)):
+                for value in np.unique(chosen[np.isfinite(chosen)]).tolist():
+                    begin, end = (old + new for old, new in zip(spanned(value), change, strict=True))
+                    if begin < end:
+                        keep_better(span(begin, end), np.flatnonzero((chosen == value) & (best > 1)))
+        explained = flagged[(best <= _WITHIN) & (before > _WITHIN)]
+        share = float((best <= _WITHIN).mean())
+        least = _STUCK_SHARE if one.stuck >= CONTROL_NAMES.index("jump") else _STUCK_STICK
+        borne = share >= least and len(explained) >= _LEAST and before.max(initial=0.0) > _PLAIN
+        return Explained(one, 1.0, np.nan, np.nan, share, len(explained), (), frozenset(explained.tolist()),
+                         bool(borne))  # fmt: skip
 
 
 def _shifted(column: int, rows: np.ndarray, _: float) -> np.ndarray:
     """Return control vectors `(ticks, 8)` with a stick a third away, or a button the other way."""
-    changed = rows.copy()
+    changed, own = rows.copy(), rows[:, column]
     button = column >= CONTROL_NAMES.index("jump")
-    changed[:, column] = (
-        1 - rows[:, column] if button else rows[:, column] - np.copysign(0.35, rows[:, column])
-    )
+    changed[:, column] = 1 - own if button else own - np.copysign(0.35, own)
     return changed
-
-
-def _rank(one: Alteration) -> int:
-    """Return which of equal alterations is named first: time before inputs before constants."""
-    return ("time", "offset", "inputs", "constant", "physics").index(one.kind)
 
 
 def _fit_amount(base: np.ndarray, effect: np.ndarray) -> float:
@@ -471,94 +425,49 @@ def _fit_amount(base: np.ndarray, effect: np.ndarray) -> float:
         base: Residuals `(windows, bodies, 12)` as multiples of their bounds.
         effect: What a unit of the parameter takes from them.
     """
-    r, e = np.nan_to_num(base, posinf=0.0, neginf=0.0), np.nan_to_num(effect, posinf=0.0, neginf=0.0)
+    r, e = (np.nan_to_num(one, posinf=0.0, neginf=0.0) for one in (base, effect))
     power = (e * e).sum((1, 2))
     if not power.any():
         return 0.0
     own = np.where(power > 0, (r * e).sum((1, 2)) / np.maximum(power, 1e-30), 0.0)
     order = np.argsort(own)
-    weight = np.sqrt(power[order])
-    total = np.cumsum(weight)
+    total = np.cumsum(np.sqrt(power[order]))
     amount = float(own[order][np.searchsorted(total, total[-1] / 2)])  # the weighted median begins
     for _ in range(8):
-        left = ((r - amount * e) ** 2).sum((1, 2))
-        trust = 1.0 / (1.0 + left)
+        trust = 1.0 / (1.0 + ((r - amount * e) ** 2).sum((1, 2)))
         amount = float((trust * (r * e).sum((1, 2))).sum() / max((trust * power).sum(), 1e-30))
     return amount
 
 
-def feasible(
-    sample: _Sample, one: Alteration, value: float, applied: Applied, without: Applied, which: np.ndarray
-) -> tuple[float, float]:
-    """Return the interval of a parameter in which windows stay within their bounds.
-
-    Args:
-        sample: The windows.
-        one: The alteration.
-        value: Its parameter.
-        applied: All alterations, this one among them.
-        without: All others.
-        which: The windows, by their indices.
-    """
-    here = sample.off(applied, which)
-    step = one.step if abs(value - one.neutral) < 1e-9 else value - one.neutral
-    there = sample.off(
-        (*without, (one, one.neutral if value != one.neutral else one.neutral + one.step)), which
-    )
-    slope = (here - there) / step if value != one.neutral else (there - here) / one.step
-    return _intersect(here, slope, value, min(one.values), max(one.values))
-
-
-def _intersect(
-    here: np.ndarray, slope: np.ndarray, value: float, low: float, high: float
-) -> tuple[float, float]:
+def _intersect(here: np.ndarray, slope: np.ndarray, one: Alteration, value: float) -> tuple[float, float]:
     """Return the parameters at which each part's size stays at 1 or below, `here` being that at `value`."""
-    r = np.nan_to_num(here).reshape(-1, 3)
-    s = np.nan_to_num(slope).reshape(-1, 3)
-    a, b = (s * s).sum(1), (r * s).sum(1)
-    limit = np.maximum((r * r).sum(1) * 1.0001, 1.0)
-    c = (r * r).sum(1) - limit
+    low, high = min(one.values), max(one.values)
+    r, s = (np.nan_to_num(each).reshape(-1, 3) for each in (here, slope))
+    a, b, size = (s * s).sum(1), (r * s).sum(1), (r * r).sum(1)
     some = a > 1e-16
-    root = np.sqrt(np.maximum(b[some] ** 2 - a[some] * c[some], 0.0))
-    down, up = (-b[some] - root) / a[some], (-b[some] + root) / a[some]
     if not some.any():
         return low, high
-    return float(max(low, value + down.max())), float(min(high, value + up.min()))
+    a, b, c = a[some], b[some], (size - np.maximum(size * 1.0001, 1.0))[some]
+    root = np.sqrt(np.maximum(b**2 - a * c, 0.0))
+    return float(max(low, value + ((-b - root) / a).max())), float(min(high, value + ((-b + root) / a).min()))
 
 
-def intervals(
-    judged: Judged, noise: Noise, catalogue: Sequence[Alteration], applied: Applied, bench: Bench
-) -> dict[tuple[str, int | None], tuple[float, float, int]]:
-    """Return for each alteration with a linear parameter where all windows stay within their bounds.
-
-    Args:
-        judged: Windows of a recording.
-        noise: What the recording leaves open.
-        catalogue: The alterations.
-        applied: Those that are borne out.
-        bench: The simulators.
-
-    Returns:
-        Low, high and the number of windows that tell, by the alterations' keys; without those that no window
-        tells of.
-    """
-    sample = _Sample(judged, noise, bench)
-    every = np.arange(len(sample))
-    within = every[sample.ratios(applied, every) <= _WITHIN]
+def _intervals(sample: _Sample, catalogue: Sequence[Alteration], applied: Applied) -> _Intervals:
+    """Return `Attribution.intervals`, with what is borne out applied."""
+    within = sample.every[sample.ratios(applied, sample.every) <= _WITHIN]
+    base = sample.off(applied, within) if len(within) else np.empty(0)
     found = {}
     for one in catalogue:
-        own = np.array([n for n in within.tolist() if one.can_change(sample.windows[n])], int)
-        if not one.step or not len(own):
+        can = np.array([one.can_change(sample.windows[number]) for number in within.tolist()], bool)
+        if not one.step or not can.any():
             continue
         value = next((value for other, value in applied if other.key == one.key), one.neutral)
-        others = tuple(pair for pair in applied if pair[0].key != one.key)
-        now = (*others, (one, value))
-        tried = sample.off((*others, (one, value + one.step)), own)
-        here = sample.off(now, own)
-        slope = (tried - here) / one.step
-        moved = ratios_of(tried - here, np.ones((*here.shape[:-1], 4))).max(1)
+        kept = [(one, at + one.step) if other.key == one.key else (other, at) for other, at in applied]
+        changed = kept if value != one.neutral else [*kept, (one, value + one.step)]
+        here, tried = base[can], sample.off(changed, within[can])
+        moved = _largest(tried - here)
         telling = (moved > 1e-6) & (moved < _MOST)
         if telling.any():
-            low, high = _intersect(here[telling], slope[telling], value, min(one.values), max(one.values))
+            low, high = _intersect(here[telling], (tried - here)[telling] / one.step, one, value)
             found[one.key] = (low, high, int(telling.sum()))
     return found

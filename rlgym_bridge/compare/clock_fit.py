@@ -1,4 +1,4 @@
-"""Fit the time of each row of a recording, in ticks, and the scale of its clock.
+"""Fit the time of each row of a recording, in ticks: the scale of its clock, or the ages of its states.
 
 Positions tell the time: between two rows a body moves by its velocity times the time that went by. No
 constant of the physics is in that, so a gap in the physics cannot be taken for one of the clock.
@@ -10,11 +10,15 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from rlgym_bridge.compare.state_age import OffsetFit, fit_ages
 from rlgym_bridge.compare.tracks import BALL, LONGEST_STEP, SLOW, TRIAL, moves, shown
 from rlgym_bridge.game import TICK_SECONDS, TICKS_PER_SECOND
 from rlgym_bridge.recording.recording import Recording, TimeBase
 
+OLDEST: Final = 4
+"""Ticks by which a frame of a replay shows a state late, at most [real replays]."""
+
+_DOUBT: Final = 3.0  # uu, what one step can cost where nothing fits: it was a bounce
+_AGEING: Final = 1e-4  # uu per tick: where nothing else tells, a state is as old as the one before
 _KICK: Final = 40.0  # uu/s: a change of velocity beyond gravity's and boost's; something was hit
 _ON_TICKS: Final = 0.2  # ticks: rows this near to whole ticks apart are whole ticks apart
 _MOSTLY: Final = 0.9  # share of rows that has to be
@@ -27,40 +31,33 @@ _TOGETHER: Final = 16  # steps of such a clock that are measured together
 
 @dataclass(frozen=True)
 class ClockFit:
-    """The fitted scale of the recording's clock.
+    """The fitted scale of the recording's clock."""
 
-    Attributes:
-        scale: Seconds of the game in a second of the recording, median over segments.
-        error: Standard error of `scale`; infinite where nothing moves enough to tell.
-        samples: Steps of a body that it rests on.
-        spread: Largest difference between the scales of two segments.
-        on_ticks: Whether rows turned out to be whole ticks apart.
-        wavers: Whether it is off from row to row, as one that was rounded is.
-    """
+    scale: float  # seconds of the game in a second of the recording, median over segments
+    error: float  # standard error of `scale`; infinite where nothing moves enough to tell
+    samples: int  # steps of a body that it rests on
+    spread: float = 0.0  # largest difference between the scales of two segments
+    on_ticks: bool = True  # whether rows turned out to be whole ticks apart
+    wavers: bool = False  # whether it is off from row to row, as one that was rounded is
 
-    scale: float
-    error: float
-    samples: int
-    spread: float = 0.0
-    on_ticks: bool = True
-    wavers: bool = False
+
+@dataclass(frozen=True)
+class OffsetFit:
+    """The ages of the states in a replay's frames."""
+
+    ticks: int = 0  # ticks before the frame's time, median over all bodies shown; 0 where rows say their tick
+    share: float = 1.0  # of the steps, how many are explained to a tenth of a tick
+    ages: tuple[int, ...] = ()  # how many states were 0, 1, ... 4 ticks old
 
 
 @dataclass(frozen=True)
 class Timeline:
-    """The times of the rows, in ticks.
+    """The times of the rows, in ticks."""
 
-    Attributes:
-        times: `(rows, cars + 1)` float64 ticks, of each car and last of the ball.
-        inputs: `(rows,)` float64 ticks, when the controls of each row were there.
-        clock: The fit of the clock.
-        offset: The fit of the ages.
-    """
-
-    times: np.ndarray
-    inputs: np.ndarray
-    clock: ClockFit
-    offset: OffsetFit
+    times: np.ndarray  # `(rows, cars + 1)` float64 ticks, of each car and last of the ball
+    inputs: np.ndarray  # `(rows,)` float64 ticks, when the controls of each row were there
+    clock: ClockFit  # the fit of the clock
+    offset: OffsetFit  # the fit of the ages
 
 
 def fit_timeline(recording: Recording) -> Timeline:
@@ -73,7 +70,7 @@ def fit_timeline(recording: Recording) -> Timeline:
     if recording.clock is TimeBase.TICKS:
         clock = replace(_measure(recording, bodies, times * TICK_SECONDS)[0], wavers=False)  # it counts
         return Timeline(np.repeat(times[:, None], len(bodies), 1), times, clock, OffsetFit())
-    late, offset = fit_ages(recording, bodies, times)
+    late, offset = _fit_ages(recording, bodies, times)
     return Timeline(times[:, None] - late, times, ClockFit(1.0, np.inf, 0), offset)
 
 
@@ -224,3 +221,79 @@ def _slope(ways: _Ways) -> tuple[float, float]:
     off = found[kept] - slope * expected[kept]
     error = np.sqrt((off @ off) / max(kept.sum() - 1, 1) / (expected[kept] @ expected[kept]))
     return slope, float(error)
+
+
+def _fit_ages(
+    recording: Recording, bodies: Sequence[int], frames: np.ndarray
+) -> tuple[np.ndarray, OffsetFit]:
+    """Find out how old the states of a replay are.
+
+    Args:
+        recording: The replay.
+        bodies: Rows of the cars, and `BALL`.
+        frames: `(rows,)` float64 ticks, the time of each frame.
+
+    Returns:
+        `(rows, bodies)` float64 ticks before the frame's time, 0 where a body is not shown; and the fit.
+    """
+    every = [_ages(recording, body, frames) for body in bodies]
+    there = [late[shown(recording, body)] for body, (late, _) in zip(bodies, every, strict=True)]
+    counts = np.bincount(np.concatenate(there).astype(int), minlength=OLDEST + 1)
+    share = np.concatenate([explained for _, explained in every])
+    return np.stack([late for late, _ in every], 1), OffsetFit(
+        int(np.median(np.repeat(np.arange(len(counts)), counts))) if counts.sum() else 0,
+        float(share.mean()) if len(share) else 0.0,
+        tuple(counts.tolist()),
+    )
+
+
+def _ages(recording: Recording, body: int, frames: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Find the likeliest ages of what the frames show of a body, step by step over the whole segment.
+
+    Returns:
+        `(rows,)` ticks before the frame's time, 0 where the body is not shown; and for each step that tells
+        the time whether an age explains it to a tenth of a tick.
+    """
+    late, explained = np.zeros(len(frames)), []
+    ages = np.arange(OLDEST + 1)
+    for segment in recording.segments():
+        rows = np.flatnonzero(shown(recording, body, segment)) + segment.start
+        if len(rows) < 2:
+            continue
+        mean, moved, _ = moves(recording, body, rows)
+        # (steps, age before, age after): ticks that went by.
+        apart = np.diff(frames[rows])[:, None, None] + ages[:, None] - ages[None, :]
+        off = np.linalg.norm(
+            moved[:, None, None] - apart[..., None] * TICK_SECONDS * mean[:, None, None], axis=-1
+        )
+        speed = np.linalg.norm(mean, axis=1)
+        long = np.diff(frames[rows]) > LONGEST_STEP + OLDEST
+        cost = np.minimum(off, _DOUBT) + _AGEING * np.abs(ages[:, None] - ages[None, :])
+        cost[long] = 0.0
+        cost[apart < 1] = np.inf
+        middle = np.abs(ages - OLDEST // 2) * 1e-9  # of equal ones the middle: only differences count
+        path = cheapest(cost, middle)
+        late[rows] = path
+        steps = np.arange(len(cost))
+        telling = (speed > SLOW) & ~long
+        chosen = off[steps, path[:-1], path[1:]]
+        explained.append((chosen < 0.1 * speed * TICK_SECONDS)[telling])
+    return late, np.concatenate([*explained, np.empty(0)])
+
+
+def cheapest(cost: np.ndarray, first: np.ndarray) -> np.ndarray:
+    """Return the cheapest way through `(steps, before, after)` costs, `(steps + 1,)` indices.
+
+    Args:
+        cost: Of each step.
+        first: `(before,)`, what it costs to begin.
+    """
+    total, back = first, []
+    for step in cost:
+        ways = total[:, None] + step
+        back.append(ways.argmin(0))
+        total = ways.min(0)
+    path = [int(np.argmin(total))]
+    for way in reversed(back):
+        path.append(int(way[path[-1]]))
+    return np.array(path[::-1])

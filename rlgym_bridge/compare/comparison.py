@@ -13,7 +13,7 @@ import numpy as np
 
 from rlgym_bridge.compare.action_delay import action_delay
 from rlgym_bridge.compare.alterations import CONSTANT, INPUTS, OFFSET, PHYSICS, TIME, Alteration, catalogue
-from rlgym_bridge.compare.attribution import Attribution, Explained, attribute, intervals
+from rlgym_bridge.compare.attribution import Attribution, Explained, attribute
 from rlgym_bridge.compare.clock_fit import fit_timeline
 from rlgym_bridge.compare.comparison_result import (
     Comparison,
@@ -27,14 +27,12 @@ from rlgym_bridge.compare.comparison_result import (
     WorstWindow,
 )
 from rlgym_bridge.compare.detection import Judged, judge_windows, sizes_of
-from rlgym_bridge.compare.gaps import gaps_of, timing_gaps
-from rlgym_bridge.compare.input_lag import fit_common_lag
+from rlgym_bridge.compare.input_lag import LagFit, fit_common_lag
 from rlgym_bridge.compare.motion_check import check_motion
-from rlgym_bridge.compare.noise import Noise, measure_noise
-from rlgym_bridge.compare.playable import check_playable
-from rlgym_bridge.compare.timed_recording import TimedRecording
+from rlgym_bridge.compare.noise import measure_noise
+from rlgym_bridge.compare.sentences import gaps_of, note_recording, timing_gaps, unjudged
+from rlgym_bridge.compare.timed_recording import TimedRecording, check_playable
 from rlgym_bridge.compare.tracks import BALL
-from rlgym_bridge.compare.unjudged import note_recording, unjudged
 from rlgym_bridge.compare.window_simulation import Bench, apart, recorded, simulate
 from rlgym_bridge.compare.windows import HORIZONS, SITUATIONS, make_windows, thinned
 from rlgym_bridge.game import CONTROL_NAMES
@@ -45,7 +43,7 @@ from rlgym_bridge.sim.simulator import DEFAULT_SIMULATOR, ROCKETSIM2, check_simu
 WINDOWS: Final = 240
 """Windows of each body of a recording, at most."""
 
-_OTHER_WINDOWS: Final = 60  # windows of a recording that RocketSim 2.2.1 plays too
+_OTHER_WINDOWS: Final = 48  # windows of a recording that RocketSim 2.2.1 plays too
 _WORST: Final = 12
 _VERDICTS: Final = {
     INPUTS: GapVerdict.WRONG, TIME: GapVerdict.TIMING, CONSTANT: GapVerdict.PHYSICS,
@@ -84,6 +82,7 @@ def compare_recordings(
         check_simulator(simulator)
     found = Comparison(simulator or DEFAULT_SIMULATOR)
     benches: dict[str, Bench] = {}
+    as_rlgym = Bench(ROCKETSIM2, thrust=False)
     for number, recording in enumerate(recordings):
         name = simulator or simulator_for(recording.mode)[0]
         bench = benches.setdefault(name, Bench(name))
@@ -92,7 +91,7 @@ def compare_recordings(
                 raise ValueError(
                     f"{recording.source} was given twice, expected each recording once: it would count double"
                 )
-            _File(recording, windows, bench, number, progress).enter(found)
+            _compare(found, recording, windows, (bench, as_rlgym), progress)
         except ValueError as error:
             found.refused.append(RefusedFile(recording.source, str(error)))
     if not found.fits:
@@ -111,174 +110,142 @@ def _check(recordings: Sequence[Recording], windows: int) -> None:
         raise ValueError(f"windows is {windows!r}, expected a whole number, 1 or more")
 
 
-class _File:
-    """One recording on its way through a comparison."""
+def _compare(
+    found: Comparison,
+    recording: Recording,
+    most: int,
+    benches: tuple[Bench, Bench],
+    progress: Callable[[str], None],
+) -> None:
+    """Compare one recording by a simulator, and add all that is found; the second one is RLGym's."""
+    bench, as_rlgym = benches
+    check_playable(recording)
+    source = recording.source
+    progress(f"{source}: fitting the time and the input latency")
+    timeline = fit_timeline(recording)
+    check_motion(recording, timeline)
+    lag = fit_common_lag(TimedRecording(recording, timeline), bench)
+    scene = TimedRecording(recording, timeline, lag.of_rows(len(recording.tick)), lag.at_rows)
+    windows = make_windows(scene, most)
+    if not windows:
+        raise ValueError(f"{source}: nothing is shown for long enough to compare, expected a second or more")
+    noise = measure_noise(scene)
+    progress(f"{source}: simulating {len(windows):,} windows")
+    judged = judge_windows(windows, noise, bench)
+    tried = catalogue(scene, bench.simulator)
+    progress(f"{source}: trying {len(tried)} alterations")
+    explained = attribute(judged, noise, tried, bench)
+    fit = _fit(scene, lag, noise.describe(), judged)
+    causes = [_cause(source, one) for one in explained.causes]
+    untried = _untried(source, judged, explained) if explained.left else []
+    found.fits.append(fit)
+    found.causes += causes
+    found.untried += untried
+    found.gaps += timing_gaps(fit, scene) + gaps_of(causes, _VERDICTS)
+    found.sizes += _sizes(source, tried, explained)
+    differs = GapVerdict.UNTRIED if untried or not causes else _VERDICTS[causes[0].kind]
+    found.situations += _situations(source, judged, differs, _by_rocketsim2(judged, bench, as_rlgym))
+    found.worst += _worst(recording, judged)
+    found.notes += note_recording(scene)
+    found.unjudged += unjudged(scene, fit, judged)
 
-    def __init__(
-        self, recording: Recording, windows: int, bench: Bench, number: int, progress: Callable[[str], None]
-    ) -> None:
-        check_playable(recording)
-        self._recording, self._bench = recording, bench
-        source = recording.source
-        progress(f"{source}: fitting the time and the input latency")
-        timeline = fit_timeline(recording)
-        check_motion(recording, timeline)
-        scene = TimedRecording(recording, timeline, number=number)
-        self._lag = fit_common_lag(scene, bench)
-        lag = self._lag.of_rows(len(recording.tick))
-        self._scene = TimedRecording(recording, timeline, lag=lag, number=number)
-        chosen = make_windows(self._scene, windows)
-        if not chosen:
-            raise ValueError(
-                f"{source}: nothing is shown for long enough to compare, expected a second or more"
-            )
-        self._noise: Noise = measure_noise(self._scene)
-        progress(f"{source}: simulating {len(chosen):,} windows")
-        self._judged: Judged = judge_windows(chosen, self._noise, bench)
-        self._alterations: list[Alteration] = catalogue(self._scene)
-        progress(f"{source}: trying {len(self._alterations)} alterations")
-        self._causes: Attribution = attribute(self._judged, self._noise, self._alterations, bench)
 
-    def enter(self, found: Comparison) -> None:
-        """Add all that was found."""
-        scene, recording = self._scene, self._recording
-        judged = self._judged
-        lacking = [
-            name for column, name in enumerate(CONTROL_NAMES)
-            if recording.inputs is not Inputs.NONE and scene.driven
-            and not all(recording.inputs_recorded[car, column] for car in scene.bodies if car != BALL)
-        ]  # fmt: skip
-        seconds = sum(window.seconds(-1) for window in judged.windows)
-        fit = Fit(
-            recording.source, scene.timeline.clock, scene.timeline.offset, self._lag,
-            action_delay(recording, self._lag), recording.inputs is Inputs.APPLIED, scene.unseen,
-            scene.driven and scene.bodies != [BALL], self._noise.describe(), len(judged.windows), seconds,
-            isinstance(recording, MatchRecording) and bool(recording.rules or recording.simulator),
-            tuple(lacking),
-        )  # fmt: skip
-        found.fits.append(fit)
-        causes = [self._cause(one) for one in self._causes.causes]
-        found.causes += causes
-        untried = self._untried()
-        found.untried += untried
-        found.gaps += timing_gaps(fit, scene)
-        found.gaps += gaps_of(causes, _VERDICTS)
-        found.sizes += self._sizes()
-        found.situations += self._situations(causes, untried)
-        found.worst += self._worst()
-        found.notes += note_recording(scene)
-        found.unjudged += unjudged(scene, fit, judged)
+def _fit(scene: TimedRecording, lag: LagFit, noise: str, judged: Judged) -> Fit:
+    recording, cars = scene.recording, [body for body in scene.bodies if body != BALL]
+    lacking = [
+        name for column, name in enumerate(CONTROL_NAMES)
+        if scene.driven and not all(recording.inputs_recorded[car, column] for car in cars)
+    ]  # fmt: skip
+    return Fit(
+        recording.source, scene.timeline.clock, scene.timeline.offset, lag, action_delay(recording, lag),
+        recording.inputs is Inputs.APPLIED, 0 if lag.at_rows else scene.unseen, scene.driven and bool(cars),
+        noise, len(judged.windows), sum(window.seconds(-1) for window in judged.windows),
+        isinstance(recording, MatchRecording) and bool(recording.rules or recording.simulator),
+        tuple(lacking),
+    )  # fmt: skip
 
-    def _cause(self, one: Explained) -> NamedCause:
 
-        alteration = one.alteration
-        cars = [car for car in (alteration.car, alteration.other) if car is not None and car != BALL]
-        return NamedCause(
-            alteration.name, alteration.phrase(one.value), alteration.kind, self._recording.source, cars,
-            one.value if alteration.unit else float("nan"), one.low, one.high, alteration.unit, one.share,
-            one.windows, list(one.alike), alteration.constant,
-        )  # fmt: skip
+def _cause(source: str, one: Explained) -> NamedCause:
+    alteration = one.alteration
+    cars = [car for car in (alteration.car, alteration.other) if car is not None and car != BALL]
+    return NamedCause(
+        alteration.name, alteration.phrase(one.value), alteration.kind, source, cars,
+        one.value if alteration.unit else float("nan"), one.low, one.high, alteration.unit, one.share,
+        one.windows, list(one.alike), alteration.constant,
+    )  # fmt: skip
 
-    def _untried(self) -> list[Untried]:
-        left = self._causes.left
-        if not left:
-            return []
-        judged = self._judged
-        ratios, names = judged.ratios[left], judged.names[left]
-        situations = Counter(
-            names[place][ratios[place] > 1].tolist()[0]
-            for place in range(len(left))
-            if (ratios[place] > 1).any()
-        )
-        sizes = sizes_of(judged.off[left])[..., 0]
-        worst = np.unravel_index(int(np.nanargmax(np.where(ratios > 1, sizes, -1))), sizes.shape)
-        window = judged.windows[left[int(worst[0])]]
-        return [
-            Untried(
-                self._recording.source, [name for name, _ in situations.most_common()], len(left),
-                self._causes.flagged, float(sizes[worst]), HORIZONS[window.horizons[int(worst[1])]],
-                self._causes.nearest, self._causes.nearest_share,
-            )
-        ]  # fmt: skip
 
-    def _sizes(self) -> list[Size]:
-        applied = [(one.alteration, one.value) for one in self._causes.causes]
-        own = {one.alteration.key: one for one in self._causes.causes}
-        found = []
-        every = intervals(self._judged, self._noise, self._alterations, applied, self._bench)
-        for one in self._alterations:
-            if one.key not in every:
-                continue
-            low, high, windows = every[one.key]
+def _untried(source: str, judged: Judged, explained: Attribution) -> list[Untried]:
+    left = explained.left
+    ratios, names = judged.ratios[left], judged.names[left]
+    situations = Counter(str(own[beyond > 1][0]) for own, beyond in zip(names, ratios, strict=True)
+                         if (beyond > 1).any())  # fmt: skip
+    sizes = sizes_of(judged.off[left])[..., 0]
+    worst = np.unravel_index(int(np.nanargmax(np.where(ratios > 1, sizes, -1))), sizes.shape)
+    window = judged.windows[left[int(worst[0])]]
+    return [Untried(
+        source, [name for name, _ in situations.most_common()], len(left), explained.flagged,
+        float(sizes[worst]), HORIZONS[window.horizons[int(worst[1])]], explained.nearest,
+        explained.nearest_share,
+    )]  # fmt: skip
+
+
+def _sizes(source: str, tried: Sequence[Alteration], explained: Attribution) -> list[Size]:
+    own = {one.alteration.key: one for one in explained.causes}
+    found = []
+    for one in tried:
+        if one.key in explained.intervals:
+            low, high, windows = explained.intervals[one.key]
             cause = own.get(one.key)
-            value = one.neutral if cause is None else cause.value
             name = one.name if one.kind != INPUTS else f"{one.name} of car {one.car}"
-            found.append(
-                Size(name, self._recording.source, value, low, high, one.unit, windows,
-                     cause is not None and not cause.alike, one.constant)
-            )  # fmt: skip
+            value = one.neutral if cause is None else cause.value
+            gap = cause is not None and not cause.alike
+            found.append(Size(name, source, value, low, high, one.unit, windows, gap, one.constant))
+    return found
+
+
+def _situations(source: str, judged: Judged, differs: GapVerdict, others: np.ndarray) -> list[Situation]:
+    sizes, ratios, rows = judged.sizes, judged.ratios, []
+    for name in SITUATIONS:
+        for column, ticks in enumerate(HORIZONS):
+            here = (judged.names == name) & (judged.horizons == column)
+            if not here.any():
+                continue
+            beyond, other = int((ratios[here] > 1).sum()), others[here]
+            other = other[np.isfinite(other)]
+            p50, p90 = np.percentile(sizes[here][:, 0], (50, 90)).tolist()
+            velocity, angle, spin = np.median(sizes[here][:, 1:], axis=0).tolist()
+            rows.append(Situation(
+                source, name, ticks, int(here.sum()), beyond, p50, p90, float(sizes[here][:, 0].max()),
+                float(np.median(judged.bounds[here][:, 0])), velocity, angle, spin,
+                float(np.median(other)) if len(other) else float("nan"),
+                differs if beyond else GapVerdict.AGREES,
+            ))  # fmt: skip
+    return rows
+
+
+def _by_rocketsim2(judged: Judged, bench: Bench, as_rlgym: Bench) -> np.ndarray:
+    """Return position errors of RocketSim 2.2.1 on some windows, `(n, ends, bodies)` uu, else nan."""
+    found = np.full(judged.names.shape, np.nan)
+    if bench.simulator == ROCKETSIM2:
         return found
+    some = thinned([*range(len(judged.windows))], _OTHER_WINDOWS)
+    windows = [judged.windows[one] for one in some]
+    off = apart(windows, recorded(windows), simulate(windows, bench=as_rlgym).values)
+    found[some, : off.shape[1], : off.shape[2]] = sizes_of(off)[..., 0]
+    return found
 
-    def _situations(self, causes: Sequence[NamedCause], untried: Sequence[Untried]) -> list[Situation]:
-        judged = self._judged
-        sizes, ratios = judged.sizes, judged.ratios
-        others = self._by_rocketsim2()
-        differs = GapVerdict.UNTRIED if untried or not causes else _VERDICTS[causes[0].kind]
-        horizons = np.full(judged.names.shape, -1)
-        for number, window in enumerate(judged.windows):
-            horizons[number, : len(window.horizons)] = np.array(window.horizons)[:, None]
-        rows = []
-        for name in SITUATIONS:
-            for column, ticks in enumerate(HORIZONS):
-                here = (judged.names == name) & (horizons == column)
-                if not here.any():
-                    continue
-                beyond = int((ratios[here] > 1).sum())
-                other = others[here]
-                other = other[np.isfinite(other)]
-                p50, p90 = np.percentile(sizes[here][:, 0], (50, 90)).tolist()
-                velocity, angle, spin = np.median(sizes[here][:, 1:], axis=0).tolist()
-                rows.append(
-                    Situation(
-                        self._recording.source, name, ticks, int(here.sum()), beyond, p50, p90,
-                        float(sizes[here][:, 0].max()), float(np.median(judged.bounds[here][:, 0])),
-                        velocity, angle, spin,
-                        float(np.median(other)) if len(other) else float("nan"),
-                        differs if beyond else GapVerdict.AGREES,
-                    )
-                )  # fmt: skip
-        return rows
 
-    def _by_rocketsim2(self) -> np.ndarray:
-        """Return position errors of RocketSim 2.2.1 on some windows, `(n, ends, bodies)` uu, else nan."""
-        judged = self._judged
-        found = np.full(judged.names.shape, np.nan)
-        if self._bench.simulator == ROCKETSIM2:
-            return found
-        some = thinned([*range(len(judged.windows))], _OTHER_WINDOWS)
-        windows = [judged.windows[one] for one in some]
-        off = apart(
-            windows, recorded(windows), simulate(windows, bench=Bench(ROCKETSIM2, thrust=False)).values
-        )
-        sizes = sizes_of(off)[..., 0]
-        found[some, : sizes.shape[1], : sizes.shape[2]] = sizes
-        return found
-
-    def _worst(self) -> list[WorstWindow]:
-        judged, recording = self._judged, self._recording
-        ratios = judged.ratios
-        order = np.argsort(-ratios.max((1, 2)), kind="stable")[:_WORST]
-        rows = []
-        for number in order.tolist():
-            end, place = np.unravel_index(int(ratios[number].argmax()), ratios[number].shape)
-            window = judged.windows[number]
-            body = window.bodies[int(place)]
-            rows.append(
-                WorstWindow(
-                    recording.source, "ball" if body == BALL else recording.state.layout.agents[body],
-                    window.row, int(recording.tick[window.row]), float(recording.seconds[window.row]),
-                    str(judged.names[number, end, place]), HORIZONS[window.horizons[int(end)]],
-                    float(judged.sizes[number, end, place, 0]), float(ratios[number, end, place]),
-                )
-            )  # fmt: skip
-        return rows
+def _worst(recording: Recording, judged: Judged) -> list[WorstWindow]:
+    ratios, rows = judged.ratios, []
+    for number in np.argsort(-ratios.max((1, 2)), kind="stable")[:_WORST].tolist():
+        end, place = map(int, np.unravel_index(int(ratios[number].argmax()), ratios[number].shape))
+        window = judged.windows[number]
+        body = window.bodies[place]
+        rows.append(WorstWindow(
+            recording.source, "ball" if body == BALL else recording.state.layout.agents[body], window.row,
+            int(recording.tick[window.row]), float(recording.seconds[window.row]),
+            str(judged.names[number, end, place]), HORIZONS[window.horizons[end]],
+            float(judged.sizes[number, end, place, 0]), float(ratios[number, end, place]),
+        ))  # fmt: skip
+    return rows

@@ -49,29 +49,20 @@ _FEW: Final = 12
 _DRAWS_OF_FEW: Final = 256
 _WIDER: Final = 2.5
 """Multiple of the largest difference between draws that a window may be off."""
-_STRONGER, _WIDER_AGAIN = (
-    3.0,
-    1.25,
-)  # multiple of the noise in the second draws, and of their largest difference
+_STRONGER, _WIDER_AGAIN = 3.0, 1.25
+"""Multiple of the noise in the second draws, and of their largest difference."""
 
 
 @dataclass
 class Judged:
-    """Windows with their residuals and bounds: `(n, ends, bodies, ...)`, nan where a window lacks it.
+    """Windows with their residuals and bounds: `(n, ends, bodies, ...)`, nan where a window lacks it."""
 
-    Attributes:
-        windows: The windows.
-        off: `(..., 12)` recorded minus simulated, as `simulation.residuals`.
-        bounds: `(..., 4)` of the sizes of position (uu), velocity (uu/s), rotation (rad) and spin (rad/s).
-        names: `(...)` situations, "" where a window lacks it.
-        simulated: The simulated ends.
-    """
-
-    windows: list[Window]
-    off: np.ndarray
+    windows: list[Window]  # the windows
+    off: np.ndarray  # `(..., 12)` recorded minus simulated, as `simulation.residuals`
+    # `(..., 4)` of the sizes of position (uu), velocity (uu/s), rotation (rad) and spin (rad/s)
     bounds: np.ndarray
-    names: np.ndarray
-    simulated: Simulated
+    names: np.ndarray  # `(...)` situations, "" where a window lacks it
+    simulated: Simulated  # the simulated ends
 
     @property
     def sizes(self) -> np.ndarray:
@@ -82,6 +73,14 @@ class Judged:
     def ratios(self) -> np.ndarray:
         """The largest size of a residual as a multiple of its bound, `(n, ends, bodies)`; 0 where none is."""
         return ratios_of(self.off, self.bounds)
+
+    @property
+    def horizons(self) -> np.ndarray:
+        """Indices of `HORIZONS`, `(n, ends, bodies)`; -1 where a window lacks it."""
+        found = np.full(self.names.shape, -1)
+        for number, window in enumerate(self.windows):
+            found[number, : len(window.horizons)] = np.array(window.horizons)[:, None]
+        return found
 
     @property
     def beyond(self) -> np.ndarray:
@@ -101,13 +100,7 @@ def ratios_of(off: np.ndarray, bounds: np.ndarray) -> np.ndarray:
 
 
 def judge_windows(windows: Sequence[Window], noise: Noise, bench: Bench) -> Judged:
-    """Simulate windows of one recording and find their bounds.
-
-    Args:
-        windows: The windows.
-        noise: What the recording leaves open.
-        bench: The simulators.
-    """
+    """Simulate windows of one recording and find their bounds."""
     windows = list(windows)
     base = simulate(windows, bench=bench)
     real = recorded(windows)
@@ -149,43 +142,36 @@ def _judge_again(
 
 
 def _judge_earlier(
-    windows: Sequence[Window],
-    noise: Noise,
-    bench: Bench,
-    off: np.ndarray,
-    bounds: np.ndarray,
+    windows: Sequence[Window], noise: Noise, bench: Bench, off: np.ndarray, bounds: np.ndarray,
     again: np.ndarray,
-) -> None:
+) -> None:  # fmt: skip
     """Dismiss windows whose ends are within bounds if they start a little earlier.
 
     What differs goes on to differ then. But what a car or a ball touched just before a start is not recorded,
     and may decide where it goes.
     """
     ratios = ratios_of(off[again], bounds[again]).max(2)
-    earlier: list[Window] = []
-    owners: list[int] = []
-    for place, number in enumerate(again.tolist()):
-        if ratios[place].max() <= 1:
+    earlier: dict[tuple[int, int], Window] = {}
+    for own, number in zip(ratios, again.tolist(), strict=True):
+        window, times = windows[number], windows[number].track.times
+        if own.max() <= 1:
             continue
-        window = windows[number]
-        end = int(np.flatnonzero(ratios[place] > 1)[0])
+        end = int(np.flatnonzero(own > 1)[0])
         for ticks in _EARLIER:
-            start = int(np.searchsorted(window.track.times, window.track.times[window.start] - ticks - 0.01))
-            if 0 < start < window.start and (
-                not earlier or owners[-1] != number or earlier[-1].start != start
-            ):
-                earlier.append(
-                    replace(window, start=start, ends=(window.ends[end],), horizons=(window.horizons[end],),
-                            lead=window.lead + ticks)
-                )  # fmt: skip
-                owners.append(number)
+            start = int(np.searchsorted(times, times[window.start] - ticks - 0.01))
+            if 0 < start < window.start:
+                earlier.setdefault((number, start), replace(
+                    window, start=start, ends=(window.ends[end],), horizons=(window.horizons[end],),
+                    lead=window.lead + ticks,
+                ))  # fmt: skip
     if not earlier:
         return
-    base = simulate(earlier, bench=bench)
-    theirs = apart(earlier, recorded(earlier), base.values)
-    limits = _bounds(earlier, noise, bench, base, range(_DRAWS_EARLIER), _STRONGER, _WIDER_AGAIN)
-    within = np.array(owners)[(ratios_of(theirs, limits) <= 1).all((1, 2))]
-    gone = np.unique(within)
+    tried = [*earlier.values()]
+    base = simulate(tried, bench=bench)
+    theirs = apart(tried, recorded(tried), base.values)
+    limits = _bounds(tried, noise, bench, base, range(_DRAWS_EARLIER), _STRONGER, _WIDER_AGAIN)
+    owners = np.array([number for number, _ in earlier])
+    gone = np.unique(owners[(ratios_of(theirs, limits) <= 1).all((1, 2))])
     bounds[gone] = np.fmax(bounds[gone], _DISMISSED * sizes_of(off[gone]))
 
 
@@ -202,31 +188,38 @@ def _bounds(
 ) -> np.ndarray:  # fmt: skip
     """Return bounds `(n, ends, bodies, 4)` from draws of each window, by their seeds."""
     most = np.zeros((*base.values.shape[:3], 4))
+    drawing = bench.of_draws(windows[0].scene.recording.mode)
+    middle = base.values if drawing is bench else simulate(windows, applied, bench=drawing).values
     for seed in draws:
         others = strength > 1 and seed % 4 >= 2  # in half of the second draws all bodies are there
         each = [Draw(noise, seed, strength, others)] * len(windows)
-        drawn = simulate(windows, applied, bench=bench, draws=each)
-        most = np.fmax(most, sizes_of(residuals(drawn.values, base.values)))
+        drawn = simulate(windows, applied, bench=drawing, draws=each)
+        most = np.fmax(most, sizes_of(residuals(drawn.values, middle)))
         noise.drawn.clear()
     for number, window in enumerate(windows):
-        floor = _MEETING_FLOOR if window.meeting else _FLOOR
-        for end, column in enumerate(window.horizons):
-            grown = np.array([floor[part] for part in PARTS]) * (
-                0.5 + 0.5 * HORIZONS[column] / TICKS_PER_SECOND
-            )
-            for place, body in enumerate(window.bodies):
-                unseen = unseen_parts(window, body)
-                floors = (_BETWEEN_TICKS if window.scene.time_slack else 1.0) * grown
-                around = wider
-                blind = body != BALL or window.scene.unseen  # a ball's contacts of every tick are known
-                if body == BALL and not window.meeting and base.kicked[number, end, place]:
-                    floors = _BOUNCED * floors
-                if blind and not window.meeting and base.kicked[number, end, place]:
-                    floors, around = np.array([_HULL_FLOOR[part] for part in PARTS]), _HULL * wider
-                own = np.array([noise.bodies[body].of(part) for part in PARTS])
-                most[number, end, place] = around * most[number, end, place] + 3 * np.sqrt(3) * own + floors
+        for place, body in enumerate(window.bodies):
+            own = 3 * np.sqrt(3) * np.array([noise.bodies[body].of(part) for part in PARTS])
+            unseen = unseen_parts(window, body)
+            for end, column in enumerate(window.horizons):
+                floors, around = _floors(
+                    window, body, HORIZONS[column], bool(base.kicked[number, end, place])
+                )
+                most[number, end, place] = around * wider * most[number, end, place] + own + floors
                 most[number, end, place, unseen] = np.inf
     return most
+
+
+def _floors(window: Window, body: int, ticks: int, kicked: bool) -> tuple[np.ndarray, float]:
+    """Return errors after some ticks that are no gap, `(4,)`, and a multiple of the draws' differences."""
+    floor = _MEETING_FLOOR if window.meeting else _FLOOR
+    grown = np.array([floor[part] for part in PARTS]) * (0.5 + 0.5 * ticks / TICKS_PER_SECOND)
+    if window.scene.time_slack:
+        grown *= _BETWEEN_TICKS
+    if not kicked or window.meeting:
+        return grown, 1.0
+    if body != BALL or window.scene.unseen:  # a ball's contacts of every tick are known
+        return np.array([_HULL_FLOOR[part] for part in PARTS]), _HULL
+    return _BOUNCED * grown, 1.0
 
 
 def unseen_parts(window: Window, body: int) -> np.ndarray:

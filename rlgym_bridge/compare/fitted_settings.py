@@ -12,9 +12,6 @@ _WIDEST: Final = 0.1  # half of an interval beyond which a fit tells nothing wor
 def fitted_constants(found: Comparison) -> dict[str, Spread]:
     """Return RocketSim's constants as recordings show them.
 
-    Args:
-        found: The comparison.
-
     Returns:
         By the names of `physics.CONSTANTS`; without those that recordings do not tell of, to 10 % or better.
         The value is RocketSim's own unless a gap is found that is told apart from all others. The range is

@@ -12,11 +12,13 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from rlgym_bridge.compare.alterations import TIME, Alteration
+from rlgym_bridge.compare.clock_fit import cheapest
 from rlgym_bridge.compare.detection import sizes_of
+from rlgym_bridge.compare.noise import Draw, measure_noise
 from rlgym_bridge.compare.timed_recording import TimedRecording
 from rlgym_bridge.compare.tracks import BALL, TRIAL
 from rlgym_bridge.compare.window_simulation import Bench, recorded, residuals, simulate
-from rlgym_bridge.compare.windows import Window
+from rlgym_bridge.compare.windows import Window, thinned
 from rlgym_bridge.recording.mcap.match_recording import MatchRecording
 from rlgym_bridge.recording.recording import Inputs
 
@@ -33,6 +35,9 @@ _TELLING: Final = 0.3  # of the log of the error: windows that vary less with th
 _LEAST: Final = 6  # telling windows needed
 _CHANGE: Final = 8.0  # of the log of errors: what a change of the lag has to save over all windows
 _DOUBT: Final = 1.5  # of the same: what one window can weigh, which may have been a contact
+_AT_ROWS: Final = np.log(3.0)  # by how much better windows fit whose inputs change at rows alone [measured]
+_DRAWN: Final = 3  # draws of changes between rows, to compare with
+_CLEARLY: Final = 0.67  # of the error without a lag: what an unsure lag has to fit better by
 _CERTAIN: Final = 0.95  # share of resampled windows, of a piece that has another lag than the one before
 
 SURE: Final = 0.9
@@ -40,40 +45,31 @@ SURE: Final = 0.9
 
 
 class Piece(NamedTuple):
-    """A part of a recording in which inputs act equally late.
+    """A part of a recording in which inputs act equally late."""
 
-    Attributes:
-        row: Where it begins; it lasts to the next.
-        seconds: When that is, on the recording's clock.
-        ticks: The lag.
-    """
-
-    row: int
-    seconds: float
-    ticks: int
+    row: int  # where it begins; it lasts to the next
+    seconds: float  # when that is, on the recording's clock
+    ticks: int  # the lag
 
 
 @dataclass(frozen=True)
 class LagFit:
-    """The fitted input latency, in ticks.
+    """The fitted input latency, in ticks."""
 
-    Attributes:
-        ticks: With lag L the controls of a row drive the tick that begins L ticks after it; where a recording
-            holds applied inputs, L is how much later than that they act. Where it changes, that of most
-            windows.
-        sure: Share of resampled sets of windows that give the same lag, in the least sure piece; 0 where
-            nothing tells.
-        windows: Windows that tell lags apart.
-        curve: Typical error in uu/s for each lag scanned, with `_ARM` for turning; of the pieces that have
-            the lag `ticks`.
-        pieces: More than one where the lag changes for good; empty where nothing tells.
-    """
-
+    # with lag L the controls of a row drive the tick that begins L ticks after it; where a recording
+    # holds applied inputs, L is how much later than that they act. Where it changes, that of most
+    # windows
     ticks: int
+    # share of resampled sets of windows that give the same lag, in the least sure piece; 0 where
+    # nothing tells
     sure: float
-    windows: int
+    windows: int  # windows that tell lags apart
+    # typical error in uu/s for each lag scanned, with `_ARM` for turning; of the pieces that have the
+    # lag `ticks`
     curve: dict[int, float]
-    pieces: tuple[Piece, ...] = ()
+    pieces: tuple[Piece, ...] = ()  # more than one where the lag changes for good; empty where nothing tells
+    early: int = 0  # ticks from when inputs change to the row that shows it, where that is always as long
+    at_rows: bool = False  # whether it is: then nothing is open between rows
 
     @property
     def fitted(self) -> bool:
@@ -81,68 +77,73 @@ class LagFit:
         return bool(self.curve)
 
     def of_rows(self, rows: int) -> np.ndarray:
-        """Return the lag of each of so many rows, `(rows,)` float64 ticks."""
+        """Return the lag of each of so many rows less `early`, `(rows,)` float64 ticks."""
         if not self.pieces:
             return np.full(rows, float(self.ticks))
         piece = np.searchsorted([one.row for one in self.pieces], np.arange(rows), side="right") - 1
-        return np.asarray(np.array([one.ticks for one in self.pieces], float)[piece.clip(0)])
+        return np.asarray(np.array([one.ticks for one in self.pieces], float)[piece.clip(0)] - self.early)
 
 
-def fit_lag(
-    scene: TimedRecording, windows: int = WINDOWS, among: Sequence[int] | None = None, *,
-    bench: Bench | None = None,
-) -> LagFit:  # fmt: skip
+def fit_lag(scene: TimedRecording, windows: int = WINDOWS, *, bench: Bench | None = None) -> LagFit:
     """Find the lag of a recording's inputs.
 
     Args:
         scene: The recording.
         windows: Of each car, at most; in larger matches fewer, so that all of them are not more than of two.
-        among: Lags to try, in ticks and ascending; None for all that can be.
         bench: The simulators; those of RocketSim 3 where it is None.
     """
-    return _fit(scene, _Errors(scene, windows, bench or Bench()), among)
+    return _fit(scene, _Errors(scene, windows, bench or Bench()))
 
 
-def _fit(
-    scene: TimedRecording, errors_of: "_Errors", among: Sequence[int] | None = None, car: int | None = None
-) -> LagFit:
+def _fit(scene: TimedRecording, errors_of: "_Errors", car: int | None = None) -> LagFit:
     """Return the lag of a car's inputs, or of all cars'."""
     if not scene.driven:
         return LagFit(0, 0.0, 0, {})
-    first = -1 if scene.recording.inputs is Inputs.SENT else 0
-    lags = list(range(first, _MOST + 1)) if among is None else list(among)
+    lags = [*range(-1 if scene.recording.inputs is Inputs.SENT else 0, _MOST + 1)]
     rows, errors = errors_of.of(lags, car)
-    if among is None and len(errors):
+    if len(errors):
         seems = lags[int(errors.sum(0).argmin())]
         if seems >= _MOST - 1:
             lags += range(_MOST + 1, 2 * _MOST + 1)
         elif seems < 0:  # rows written before what they were decided on
-            lags = [*range(-_MOST, first), *lags]
+            lags = [*range(-_MOST, -1), *lags]
         rows, errors = errors_of.of(lags, car)
     fit = _best(scene, rows, lags, errors)
     doubtful = fit.sure < SURE or fit.ticks + scene.unseen >= 0  # changes come before their rows
-    if among is None and fit.ticks < 0 and doubtful:  # nobody sees what comes
-        later = [column for column, lag in enumerate(lags) if lag >= 0]
-        fit = replace(_best(scene, rows, lags[later[0] :], errors[:, later]), sure=fit.sure)
+    if fit.ticks < 0 and doubtful:  # nobody sees what comes
+        later = lags.index(0)
+        fit = replace(_best(scene, rows, lags[later:], errors[:, later:]), sure=fit.sure)
     return fit
 
 
 def fit_common_lag(scene: TimedRecording, bench: Bench) -> LagFit:
-    """Find the lag of a recording's inputs; if cars surely differ, that of the car whose inputs act soonest.
-
-    Args:
-        scene: The recording.
-        bench: The simulators.
-    """
+    """Find the lag of a recording's inputs; if cars surely differ, that of the car that acts soonest."""
     errors = _Errors(scene, WINDOWS, bench)
-    together = _fit(scene, errors)
+    fit = _fit(scene, errors)
     cars = [body for body in scene.bodies if body != BALL]
-    if not scene.driven or len(cars) < 2 or isinstance(scene.recording, MatchRecording):
-        return together  # what a match of ours holds was applied, to all cars alike
-    own = [fit for fit in (_fit(scene, errors, car=car) for car in cars) if fit.sure >= SURE]
-    if len({fit.ticks for fit in own}) < 2:
-        return together
-    return min(own, key=lambda fit: abs(fit.ticks))
+    # What a match of ours holds was applied, to all cars alike.
+    if scene.driven and len(cars) > 1 and not isinstance(scene.recording, MatchRecording):
+        own = [fit for fit in (_fit(scene, errors, car=car) for car in cars) if fit.sure >= SURE]
+        fit = min(own, key=lambda fit: abs(fit.ticks)) if len({fit.ticks for fit in own}) > 1 else fit
+    if fit.fitted and fit.sure < SURE and fit.curve[fit.ticks] + _SMALL > _CLEARLY * (fit.curve[0] + _SMALL):
+        begins = tuple(piece._replace(ticks=0) for piece in fit.pieces[:1])
+        return replace(fit, ticks=0, pieces=begins)  # none fits: something else is wrong with the inputs
+    return _aligned(scene, errors, fit) if fit.fitted and 0 < scene.unseen <= _MOST else fit
+
+
+def _aligned(scene: TimedRecording, errors: "_Errors", fit: LagFit) -> LagFit:
+    """Find out whether all inputs change equally long before the rows that show it.
+
+    Then windows fit far better with that than with changes drawn between rows.
+    """
+    early = range(scene.unseen + 1)
+    _, each = errors.of([fit.ticks - one for one in early], None)
+    best = int(np.median(each, axis=0).argmin())
+    noise = measure_noise(scene)
+    drawn = np.mean([errors.drawn(fit.ticks, Draw(noise, seed)) for seed in range(_DRAWN)], axis=0)
+    if np.median(drawn - each[:, best]) < _AT_ROWS:
+        return fit
+    return replace(fit, early=early[best], at_rows=True)
 
 
 def _best(scene: TimedRecording, rows: np.ndarray, lags: list[int], errors: np.ndarray) -> LagFit:
@@ -190,7 +191,8 @@ def _parts(errors: np.ndarray) -> list[slice]:
     cost = (errors - errors.min(1, keepdims=True)).clip(max=_DOUBT)
     change = _CHANGE
     while True:
-        path = _cheapest(cost, change)
+        changes = change * (1 - np.eye(cost.shape[1]))
+        path = cheapest(changes + cost[1:, None], cost[0])
         ends = [*(np.flatnonzero(np.diff(path)) + 1).tolist(), len(path)]
         parts = [slice(start, end) for start, end in pairwise([0, *ends])]
         if len(parts) == 1:
@@ -201,20 +203,6 @@ def _parts(errors: np.ndarray) -> list[slice]:
         ):
             return parts
         change *= 2
-
-
-def _cheapest(cost: np.ndarray, change: float) -> np.ndarray:
-    """Return the cheapest way through `(windows, lags)`, `(windows,)` columns, where changing costs."""
-    total, back = cost[0], []
-    for row in cost[1:]:
-        least = int(total.argmin())
-        changes = total > total[least] + change
-        back.append(np.where(changes, least, np.arange(len(total))))
-        total = np.where(changes, total[least] + change, total) + row
-    path = [int(total.argmin())]
-    for before in reversed(back):
-        path.append(int(before[path[-1]]))
-    return np.array(path[::-1])
 
 
 class _Errors:
@@ -231,15 +219,19 @@ class _Errors:
         """Return where windows of a car, or of all, begin, and the logs of their errors `(windows, lags)`."""
         if not self._windows:
             return np.zeros(0, int), np.zeros((0, len(lags)))
-        late = Alteration("input latency", TIME, values=(0.0,), unit="ticks", lagged=8)
-        real = recorded(self._windows)
         for lag in lags:
             if lag not in self._known:
-                ours = simulate(self._windows, [(late, float(lag))], bench=self._bench).values
-                self._known[lag] = _error(self._windows, residuals(real, ours)[:, 0, 0])
+                self._known[lag] = self.drawn(lag, None)
         own = [place for place, one in enumerate(self._windows) if car is None or one.bodies[0] == car]
         rows = np.array([self._windows[place].row for place in own], int)
         return rows, np.stack([self._known[lag][own] for lag in lags], axis=1)
+
+    def drawn(self, lag: int, draw: Draw | None) -> np.ndarray:
+        """Return the logs of the errors of all windows with a lag and perhaps a draw, `(windows,)`."""
+        late = Alteration("input latency", TIME, values=(0.0,), unit="ticks", lagged=8)
+        draws = [draw] * len(self._windows) if draw is not None else []
+        ours = simulate(self._windows, [(late, float(lag))], bench=self._bench, draws=draws).values
+        return _error(self._windows, residuals(recorded(self._windows), ours)[:, 0, 0])
 
 
 def _error(windows: Sequence[Window], off: np.ndarray) -> np.ndarray:
@@ -260,25 +252,20 @@ def _choose(scene: TimedRecording, body: int, windows: int) -> list[Window]:
     controls = scene.recording.state.car_controls[:, body]
     changes = np.concatenate([[False], (controls[1:] != controls[:-1]).any(1)])
     total = np.concatenate([[0], np.cumsum(changes)])
-    touched = np.concatenate([[0], np.cumsum(scene.near[:, body])])
-    unknown = np.concatenate([[0], np.cumsum(scene.unknown_inputs(body))])
+    blocked = np.concatenate([[0], np.cumsum(scene.near[:, body] | scene.unknown_inputs(body))])
     found = []
     for track in scene.tracks((body,)):
         ends = track.nearest(track.times + _AFTER)
-        after = track.times[ends] - track.times
-        middle = track.nearest(track.times + _AFTER / 2)
         trial = len(track.times) == TRIAL  # it begins where inputs do
-        if trial:
-            middle = ends
-        fits = (np.abs(after - _AFTER) < _AFTER / 5) & (trial | (np.arange(len(ends)) > 0))
+        middle = ends if trial else track.nearest(track.times + _AFTER / 2)
+        fits = np.abs(track.times[ends] - track.times - _AFTER) < _AFTER / 5
+        fits &= trial | (np.arange(len(ends)) > 0)
         # What is pressed late in a window shows little of when it acts.
         fits &= total[track.rows[middle]] > total[track.rows]
-        fits &= touched[track.rows[ends]] == touched[track.rows]
-        fits &= unknown[track.rows[ends]] == unknown[track.rows]
+        fits &= blocked[track.rows[ends]] == blocked[track.rows]
         last = -np.inf
         for start in np.flatnonzero(fits).tolist():
             if track.times[start] >= last + _AFTER / 2:
                 last = track.times[start]
                 found.append(Window(scene, track, start, (int(ends[start]),), (2,), _LEAD))
-    picks = np.linspace(0, len(found) - 1, min(len(found), windows)).astype(int)
-    return [found[pick] for pick in picks.tolist()]
+    return thinned(found, windows)

@@ -46,9 +46,7 @@ _TURNS_UNLIKE: Final = 0.5  # the same of a turn; real recordings have 0.01 to 0
 _TURNS: Final = 0.5  # rad/s from which on a car counts as turning
 _ROLLS: Final = 500.0  # uu/s: who drives so fast on four wheels mostly goes along the nose, slides apart
 _ALONG: Final = 0.8  # cosine; in real recordings it is above 0.99 in the median [measured]
-_UPRIGHT: Final = (
-    0.5  # z of the up axis of a car that is as low as on its wheels; on its roof it is 39 uu high
-)
+_UPRIGHT: Final = 0.5  # z of the up axis of a car as low as on its wheels; on its roof it is 39 uu high
 _NEARLY_ALL: Final = 0.9  # of the steps in which a body moves, without a velocity in any of them
 _FASTEST_SPIN: Final = 1.2 * CAR_MAX_ANGULAR_SPEED  # rad/s; a ball has 6 at most [RS]
 _FIELD: Final = 1.5 * np.array([SIDE_WALL_X, GOAL_BACK_Y, CEILING_Z])  # uu, with room for other maps

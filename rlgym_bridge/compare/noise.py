@@ -28,20 +28,18 @@ _REST: Final = 5  # ticks
 _CHANGES: Final = 16  # of sticks, that tell for how long inputs are held
 _PLACES: Final = 2  # where a body was before
 _FIELD: Final = ((-3500.0, -4500.0, 300.0), (3500.0, 4500.0, 1700.0))  # uu, lowest and highest of these
+_BALL_SPIN: Final = 6.0  # rad/s, the most
 _STICKS: Final = (0, 1, 2, 3, 4)
 
 
 @dataclass
 class BodyNoise:
-    """The exactness with which a recording holds a body.
+    """The exactness with which a recording holds a body."""
 
-    Attributes:
-        rounding: Half of the last digit of position (uu), velocity (uu/s) and spin (rad/s), and of the
-            rotation (rad).
-        deviation: Standard deviation of noise beyond that, of the same.
-    """
-
+    # half of the last digit of position (uu), velocity (uu/s) and spin (rad/s), and of the rotation
+    # (rad)
     rounding: dict[str, float] = field(default_factory=dict)
+    # standard deviation of noise beyond that, of the same
     deviation: dict[str, float] = field(default_factory=dict)
 
     def of(self, part: str) -> float:
@@ -51,21 +49,14 @@ class BodyNoise:
 
 @dataclass
 class Noise:
-    """The digits, noise and inputs that a recording leaves open.
+    """The digits, noise and inputs that a recording leaves open."""
 
-    Attributes:
-        bodies: By body.
-        sticks: Half of the last digit of each car's sticks.
-        slack: Ticks from most rows to the next of which nothing is known.
-        held: Ticks for which the recorder holds inputs.
-        drawn: Inputs that were drawn already.
-    """
-
-    bodies: dict[int, BodyNoise]
-    sticks: dict[int, float]
-    slack: int
-    held: int = 1
-    drawn: dict[tuple[int, int, int], Drive] = field(default_factory=dict)
+    bodies: dict[int, BodyNoise]  # by body
+    sticks: dict[int, float]  # half of the last digit of each car's sticks
+    slack: int  # ticks from most rows to the next of which nothing is known
+    held: int = 1  # ticks for which the recorder holds inputs
+    known: int = 0  # ticks before each row in which its inputs did not change
+    drawn: dict[tuple[int, int, int], Drive] = field(default_factory=dict)  # inputs that were drawn already
 
     def describe(self) -> str:
         """Return the noise as a sentence."""
@@ -85,18 +76,12 @@ class Noise:
 
 @dataclass(frozen=True)
 class Draw:
-    """One draw from what a recording leaves open.
+    """One draw from what a recording leaves open."""
 
-    Args:
-        noise: Of the recording.
-        seed: Of the draw.
-        strength: Multiple of the noise that is drawn.
-        others: Whether all other bodies are there too: of even seeds where they were, of odd ones anywhere.
-    """
-
-    noise: Noise
-    seed: int
-    strength: float = 1.0
+    noise: Noise  # of the recording
+    seed: int  # of the draw
+    strength: float = 1.0  # multiple of the noise that is drawn
+    # whether all other bodies are there too: of even seeds where they were, of odd ones anywhere
     others: bool = False
 
     def _random(self, what: int) -> np.random.Generator:
@@ -145,7 +130,9 @@ class Draw:
         key = (id(drive.rows), self.seed, car)
         if key not in self.noise.drawn:
             late = (self.noise.slack + 1) // 2
-            self.noise.drawn[key] = drive.drawn(self._random(2 + car), self.noise.held, late)
+            self.noise.drawn[key] = drive.drawn(
+                self._random(2 + car), self.noise.held, late, self.noise.known
+            )
         return self.noise.drawn[key]
 
     def elsewhere(self, values: np.ndarray) -> np.ndarray:
@@ -202,9 +189,9 @@ def measure_noise(scene: TimedRecording) -> Noise:
     for car in (body for body in scene.bodies if body != BALL):
         rows = recording.state.car_controls[:, car][:, _STICKS]
         sticks[car] = 0.0 if exact or not scene.driven else _stick_rounding(rows)
-    slack = scene.unseen if recording.inputs is not Inputs.NONE else 0
-    held = 1 if exact or not scene.driven else _held_ticks(scene)
-    return Noise(bodies, sticks, slack, held)
+    slack = 0 if scene.at_rows or recording.inputs is Inputs.NONE else scene.unseen
+    held = 1 if exact or scene.at_rows or not scene.driven else _held_ticks(scene)
+    return Noise(bodies, sticks, slack, held, scene.unseen if scene.at_rows else 0)
 
 
 def _held_ticks(scene: TimedRecording) -> int:
@@ -228,13 +215,13 @@ def _body_noise(scene: TimedRecording, body: int) -> BodyNoise:
     tracks = [track for track in scene.tracks((body,)) if len(track.times) > 2]
     tracks = tracks or scene.tracks((body,))
     values = np.concatenate([track.values[:, 0] for track in tracks])
-    replay = (
-        scene.recording.clock is TimeBase.FRAMES
-    )  # its rows are of uneven ticks, and of the game's own numbers
-    tracks = [] if replay else tracks
+    if scene.recording.clock is TimeBase.FRAMES:  # of uneven ticks, and of the game's own numbers
+        tracks = []
     for part, columns in _STATE_PARTS.items():
         noise.rounding[part] = rounding(values[:, columns])
         noise.deviation[part] = _beyond(noise.rounding[part], _deviation(tracks, columns))
+    if body == BALL and scene.spinless:
+        noise.rounding["spin"] = _BALL_SPIN  # any: bounces are as open
     noise.rounding["rotation"] = 1e-6
     noise.deviation["rotation"] = _beyond(1e-6, _deviation(tracks, ROTATION))
     return noise

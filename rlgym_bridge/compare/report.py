@@ -6,12 +6,20 @@ from html import escape
 from itertools import groupby
 from typing import Any, Final
 
-from rlgym_bridge.compare.comparison_result import Comparison, Fit, Gap, GapVerdict, Situation, Size, Untried
-from rlgym_bridge.compare.gaps import listed
+from rlgym_bridge.compare.comparison_result import (
+    Comparison,
+    Fit,
+    Gap,
+    GapVerdict,
+    Situation,
+    Size,
+    Untried,
+    begin_with,
+    listed,
+    name_simulator,
+)
 from rlgym_bridge.compare.plots import BOUND, COLOURS, MEDIAN, OTHER, WORST, bars, curves
 from rlgym_bridge.compare.sentences import (
-    begin_with,
-    name_simulator,
     said_once,
     short_verdict,
     sources_to_show,
@@ -131,12 +139,8 @@ def _links(found: Comparison, claim: Gap | Untried) -> dict[str, str]:
     fit = found.fits[number]
     if isinstance(claim, Gap) and claim.name == "tick offset":
         return {f"r{number}-ages": "ages"}
-    if (
-        isinstance(claim, Gap)
-        and claim.name == "input latency"
-        and fit.lag.curve
-        and claim.size == fit.lag.ticks
-    ):
+    late = isinstance(claim, Gap) and claim.name == "input latency" and claim.size == fit.lag.ticks
+    if late and fit.lag.curve:
         return {f"r{number}-lag": "errors by input latency"}
     worst = {f"r{number}-worst": "worst windows"} if _worst(found, fit) else {}
     return {f"r{number}-growth": "growth of errors"} | worst
@@ -177,14 +181,8 @@ def _situations(rows: Iterable[Situation]) -> str:
     heads = "situation|recording|ticks|verdict|windows|beyond|p50|p90|worst|bound|2.2.1|uu/s|rad|rad/s"
     lines = []
     for one in rows:
-        words = (
-            one.name,
-            one.source,
-            str(one.horizon_ticks),
-            short_verdict(one.verdict),
-            str(one.windows),
-            str(one.beyond),
-        )
+        counts = (str(one.windows), str(one.beyond))
+        words = (one.name, one.source, str(one.horizon_ticks), short_verdict(one.verdict), *counts)
         errors = (
             one.p50,
             one.p90,

@@ -1,95 +1,45 @@
-"""Describe a comparison in sentences."""
+"""Describe a comparison in sentences: what differs, what a recording leaves open, how it was fitted."""
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Final
 
-from rlgym_bridge.compare.comparison_result import Comparison, Fit, GapVerdict, Situation, Untried
-from rlgym_bridge.compare.gaps import listed
+import numpy as np
+
+from rlgym_bridge.compare.action_delay import ActionDelay
+from rlgym_bridge.compare.clock_fit import OLDEST
+from rlgym_bridge.compare.comparison_result import (
+    SECOND,
+    Comparison,
+    Fit,
+    Gap,
+    GapVerdict,
+    NamedCause,
+    Situation,
+    Untried,
+    in_time,
+    listed,
+    short,
+)
+from rlgym_bridge.compare.detection import Judged
 from rlgym_bridge.compare.input_lag import SURE
+from rlgym_bridge.compare.timed_recording import TimedRecording
+from rlgym_bridge.compare.tracks import BALL, POSITION, TRIAL, body_motion
+from rlgym_bridge.game import CONTROL_NAMES
+from rlgym_bridge.recording.mcap.match_recording import MatchRecording
+from rlgym_bridge.recording.recording import Inputs, Recording, TimeBase
 from rlgym_bridge.user_input.arguments import count_of
 
-_SECOND = 120
-_SHOWN = 4  # recordings that are shown whether they agree or not
-_LEAST = 0.01  # uu: less is not printed with its digits
-_CLOCK_STEP = 0.001  # %: the least that is printed of a clock that is right
-_IN_TIME = {
-    "clock": "its clock",
-    "input latency": "late inputs",
-    "tick offset": "states older than their frames",
-}
-_NAMES = {"rocketsim3": "RocketSim 3", "rocketsim2": "RocketSim 2.2.1"}
-
-
-def explain_difference(found: Comparison) -> str:
-    """Return the sentences that a comparison begins with, as one text; see `begin_with`."""
-    return " ".join(begin_with(found))
-
-
-def begin_with(found: Comparison) -> list[str]:
-    """Return the sentences that a comparison begins with: what differs, what was measured, whose it is."""
-    tellers = (_tell_difference, _tell_measured, _tell_recorder)
-    return [sentence for sentence in (tell(found) for tell in tellers) if sentence]
-
-
-def name_simulator(found: Comparison) -> str:
-    """Return the name of the simulator that was compared."""
-    return _NAMES[found.simulator]
-
-
-def _tell_difference(found: Comparison) -> str:
-    name = name_simulator(found)
-    timing = [gap.name for gap in found.gaps if gap.kind is GapVerdict.TIMING]
-    causes = [cause for cause in found.causes if not (cause.kind == "time" and cause.name in _IN_TIME)]
-    sure = [
-        f"the physics, which are those of {cause.phrase}" if cause.kind == "physics" else cause.phrase
-        for cause in causes
-        if cause.certain
-    ]
-    either = [f"one of these, which it does not tell apart: {' or '.join([c.phrase, *c.alike])}"
-              for c in causes if not c.certain]  # fmt: skip
-    parts = list(dict.fromkeys([*sure, *either]))
-    if found.untried:
-        places = list(dict.fromkeys(name for one in found.untried for name in one.situations))
-        parts.append(f"something that is not tried here ({', '.join(places)})")
-    late = list(dict.fromkeys(_IN_TIME.get(one, one) for one in timing))
-    also = f" The recorded time differs as well: {', '.join(late)}." if late else ""
-    if parts:
-        return f"Recording and {name} differ by {'; '.join(parts)}.{also}"
-    if late:
-        return f"No gap of physics was found; the recorded time differs: {', '.join(late)}."
-    return "No gap was found."
-
-
-def _tell_measured(found: Comparison) -> str:
-    windows = sum(fit.windows for fit in found.fits)
-    seconds = sum(fit.seconds for fit in found.fits)
-    small = smallest_gap(found)
-    shown = f" A gap of {small} would have shown." if small and found.agrees else ""
-    files = count_of(len(found.fits), "recording")
-    return f"Measured: {count_of(windows, 'window')} of {seconds:,.0f} s together, in {files}.{shown}"
-
-
-def smallest_gap(found: Comparison) -> str:
-    """Return how small a gap of each body would have shown, in words; "" where nothing was judged."""
-    told = []
-    for body, who in (("ball", "the ball"), ("car", "a car")):
-        rows = [row for row in found.situations if row.name.startswith(body) and row.horizon_ticks <= _SECOND]
-        if rows:
-            last = max(row.horizon_ticks for row in rows)
-            bound = min(row.tolerance for row in rows if row.horizon_ticks == last)
-            told.append(f"{short(bound)} uu of {who} after {in_time(last)}")
-    return listed(told)
-
-
-def _tell_recorder(found: Comparison) -> str:
-    own = [fit.source for fit in found.fits if fit.own]
-    if not own:
-        return ""
-    which = (
-        "The recording is" if len(found.fits) == 1 else f"{listed(own)} {'is' if len(own) == 1 else 'are'}"
-    )
-    return f"{which} of the match server, which plays in RocketSim: nothing here measures Rocket League."
+_SHOWN: Final = 4  # recordings that are shown whether they agree or not
+_CLOCK_STEP: Final = 0.001  # %: the least that is printed of a clock that is right
+_CLOCK_SCALE: Final = 0.0002  # a clock's error that is worth a sentence: 2 uu in 10,000
+_CLOCKS_RUN: Final = 0.02  # beyond which a clock explains poorly; real ones were within 0.0022 [measured]
+_WAVERS: Final = 0.01  # share of rows nearer than usual from which on a frame rate wavers
+_LOST_LEAST: Final = 3  # rows; one or two may be a recorder's beginning
+_BOOST: Final = CONTROL_NAMES.index("boost")
+_WIDE: Final = 10.0  # uu: a bound after half a second by which a situation shows next to nothing
+_HALF_SECOND: Final = 3  # index of 60 ticks in `HORIZONS`
 
 
 def told_untried(one: Untried) -> str:
@@ -157,7 +107,7 @@ def row_to_tell(rows: dict[int, Situation]) -> Situation:
     most = max(row.beyond for row in rows.values())
     if most:
         return next(row for _, row in sorted(rows.items()) if row.beyond == most)
-    return rows[max((at for at in rows if at <= _SECOND), default=max(rows))]
+    return rows[max((at for at in rows if at <= SECOND), default=max(rows))]
 
 
 def sources_to_show(found: Comparison) -> list[str]:
@@ -193,19 +143,228 @@ def said_once(texts: Sequence[str], sources: Sequence[str]) -> list[str]:
     return said
 
 
-def short(error: float) -> str:
-    """Return an error in uu with two decimals, fewer if it is large; less than 0.01 as such."""
+# --- what differs ---------------------------------------------------------------------------------
+
+
+def timing_gaps(fit: Fit, scene: TimedRecording) -> list[Gap]:
+    """Return what is wrong with the time of a recording."""
+    gaps = [*_clock_gap(fit), *_age_gap(fit), *_lag_gap(fit, scene), *_packet_gap(scene.recording)]
+    lost, rows = lost_rows(scene)
+    if lost >= _LOST_LEAST:
+        gaps.append(Gap(
+            GapVerdict.TIMING, "lost rows", fit.source, lost, lost, lost, "rows",
+            f"{fit.source} lacks {lost} of {rows + lost} rows between others: packets were lost, or not "
+            "written down",
+        ))  # fmt: skip
+    return gaps
+
+
+def _clock_gap(fit: Fit) -> list[Gap]:
+    clock = fit.clock
+    if abs(clock.scale - 1) <= max(_CLOCK_SCALE, 4 * clock.error):
+        return []
+    pace = f"{100 * abs(clock.scale - 1):.2f} % {'slow' if clock.scale > 1 else 'fast'}"
+    doubt = "; or its velocities are in another unit" if abs(clock.scale - 1) > _CLOCKS_RUN else ""
+    return [Gap(
+        GapVerdict.TIMING, "clock", fit.source, clock.scale, clock.scale - 2 * clock.error,
+        clock.scale + 2 * clock.error, "seconds of the game in a second of the recording",
+        f"the clock of {fit.source} runs {pace}{doubt}; the fitted one is used, so this is no physics gap",
+    )]  # fmt: skip
+
+
+def _age_gap(fit: Fit) -> list[Gap]:
+    if not any(fit.offset.ages[1:]):
+        return []
+    return [Gap(
+        GapVerdict.TIMING, "tick offset", fit.source, fit.offset.ticks, 0, OLDEST, "ticks",
+        f"frames of {fit.source} show states of up to {OLDEST} ticks before, {fit.offset.ticks} in the "
+        "median; the fitted ages are used, so this is no physics gap",
+    )]  # fmt: skip
+
+
+def _lag_gap(fit: Fit, scene: TimedRecording) -> list[Gap]:
+    gaps = [_latency_gap(fit.source, fit.late)] if fit.late else []
+    lag = fit.lag
+    if not any(piece.ticks for piece in lag.pieces) or lag.sure < SURE:
+        return gaps
+    ticks = [piece.ticks for piece in lag.pieces]
+    applied = scene.recording.inputs is Inputs.APPLIED
+    said = ", although they are called applied" if applied else ""
+    more = f", or up to {fit.unseen} more, as rows leave ticks out" if fit.unseen else ""
+    changes = "".join(f", {piece.ticks} from {piece.seconds:.1f} s on" for piece in lag.pieces[1:])
+    early = lag.ticks < 0
+    late = f"{count_of(abs(lag.ticks), 'tick')} {'early' if early else 'late'}"
+    gaps.append(Gap(
+        GapVerdict.TIMING, "input latency", fit.source, lag.ticks, min(ticks),
+        max(ticks) + fit.unseen, "ticks",
+        f"inputs of {fit.source} act {late}{changes}{more}{said}{suggest_convention(lag.ticks)}",
+    ))  # fmt: skip
+    return gaps
+
+
+def _latency_gap(source: str, delay: ActionDelay) -> Gap:
+    """Return that bots' inputs act late, told by what was sent and what was applied."""
+    late = delay.input_latency
+    spread = count_of(delay.low, "tick") if delay.low == delay.high else f"{delay.low} to {delay.high} ticks"
+    return Gap(
+        GapVerdict.TIMING, "input latency", source, late, late, late, "ticks",
+        f"what bots sent in {source} was applied {count_of(late, 'tick')} late ({delay.inputs:,} inputs): an "
+        f"action acts {spread} after the state it was decided on at the soonest; train with that delay "
+        "(--fit). What was applied drives the simulation, so this is no physics gap",
+    )  # fmt: skip
+
+
+def _packet_gap(recording: Recording) -> list[Gap]:
+    """Return that packets did not reach bots."""
+    if not isinstance(recording, MatchRecording):
+        return []
+    missed = [(track, recording.missed(track)) for track in recording.agents.values()]
+    most = max((count for _, count in missed), default=0)
+    if most < _LOST_LEAST:
+        return []
+    told = ", ".join(
+        f"{track.agent_id} lacks {count:,} of {count + len(track.frame):,} "
+        f"({100 * count / (count + len(track.frame)):.1f} %)"
+        for track, count in missed
+        if count
+    )
+    return [Gap(
+        GapVerdict.TIMING, "lost packets", recording.source, most, min(count for _, count in missed), most,
+        "packets",
+        f"packets of {recording.source} were lost on their way to bots, {told}: a decision waits for the "
+        "next one, and the game holds the last input until then. What was applied drives the simulation, so "
+        "this is no physics gap; training loses none, rlgym-bridge match --drop does",
+    )]  # fmt: skip
+
+
+def suggest_convention(ticks: int) -> str:
+    """Return what a negative lag in ticks suggests; nothing for others."""
+    if ticks >= 0:
+        return ""
     return (
-        "-"
-        if math.isnan(error)
-        else "<0.01"
-        if error < _LEAST
-        else f"{error:.2f}"
-        if error < 10
-        else f"{error:.0f}"
+        '; no input acts before it is there: is this what the game applied (inputs = "applied" in the map), '
+        f"or are rows of inputs {count_of(-ticks, 'tick')} late in the table?"
     )
 
 
-def in_time(ticks: int) -> str:
-    """Return a horizon in ticks as a time: `a second`, `60 ticks (0.5 s)`."""
-    return "a second" if ticks == _SECOND else f"{count_of(ticks, 'tick')} ({ticks / _SECOND:.2g} s)"
+def lost_rows(scene: TimedRecording) -> tuple[int, int]:
+    """Return how many rows are missing between others, and how many there are.
+
+    Frames that a renderer leaves out are not lost: rows have to be a whole number of their usual step apart,
+    and most of them one.
+    """
+    recording, times = scene.recording, scene.timeline.inputs
+    rows = len(recording.tick)
+    together = np.diff(recording.segment) == 0
+    steps = np.diff(times)[together]
+    if recording.clock is TimeBase.FRAMES or not scene.timeline.clock.on_ticks or not len(steps):
+        return 0, rows
+    usual = float(np.median(steps))
+    if (steps < usual).mean() > _WAVERS:
+        return 0, rows
+    # While nothing moves, rows that repeat the one before may have been left out.
+    places = np.stack([body_motion(recording, body, np.arange(rows))[:, POSITION] for body in scene.bodies])
+    moved = (np.abs(np.diff(places, axis=1)) > 0).any((0, 2))[together]
+    return int((np.round(steps / usual) - 1).clip(0)[moved].sum()), rows
+
+
+def gaps_of(causes: Sequence[NamedCause], verdicts: Mapping[str, GapVerdict]) -> list[Gap]:
+    """Return the causes as gaps."""
+    gaps = []
+    for one in causes:
+        whose = f" of car {one.cars[0]}" if one.kind == "inputs" and len(one.cars) == 1 else ""
+        span = (
+            "" if not np.isfinite(one.low) or one.low == one.high else f" ({one.low:.5g} to {one.high:.5g})"
+        )
+        others = f"; the data do not tell it apart from {listed(one.alike)}" if one.alike else ""
+        gaps.append(Gap(
+            verdicts[one.kind], one.name, one.source, one.value, one.low, one.high, one.unit,
+            f"{one.phrase}{whose} in {one.source}{span}: with it {100 * one.share:.0f} % of the windows "
+            f"beyond their bounds are within them ({count_of(one.windows, 'window')}){others}",
+        ))  # fmt: skip
+    return gaps
+
+
+# --- what is left open ----------------------------------------------------------------------------
+
+
+def note_recording(scene: TimedRecording) -> list[str]:
+    """Return sentences on what a recording does not hold."""
+    recording = scene.recording
+    notes = [f"{recording.source}: {note}" for note in recording.notes]
+    cars = [body for body in scene.bodies if body != BALL]
+    if scene.timeline.clock.wavers:
+        notes.append(f"the clock of {recording.source} wavers from row to row: fast bodies tell the time")
+    if scene.spinless:
+        notes.append(f"{recording.source} does not hold how the ball spins: bounces may differ")
+    if scene.driven:
+        burning = recording.state.car_controls[:, cars, _BOOST].any()
+        if burning and not recording.state.car_boost_amount[:, cars].any():
+            notes.append(f"{recording.source} does not hold how much boost there is: taken as enough")
+    notes += [_mixed_up(scene, car) for car in cars]
+    return [note for note in notes if note]
+
+
+def unjudged(scene: TimedRecording, fit: Fit, judged: Judged) -> list[str]:
+    """Return sentences on what could not be judged in a recording, and which data would tell."""
+    source, found, recording = fit.source, [], scene.recording
+    cars = [body for body in scene.bodies if body != BALL]
+    if cars and not scene.driven:
+        found.append(f"cars of {source}: it has no inputs; a recording of inputs and states would tell")
+    elif cars and recording.clock is TimeBase.FRAMES:
+        found.append(
+            f"cars of {source}: a replay's inputs come with its frames, some ticks off, and lack pitch, "
+            "yaw and roll; a recording of the inputs of every tick would tell"
+        )
+    elif fit.lacking:
+        share = np.mean([scene.unknown_inputs(car).mean() for car in cars])
+        found.append(
+            f"cars of {source} in {100 * share:.0f} % of the rows: {listed(list(fit.lacking))} could act "
+            "there and are not recorded; a recording of all eight controls would tell"
+        )
+    if fit.driven and not fit.lag.curve and fit.delay is None:
+        found.append(
+            f"how late inputs act in {source}: {count_of(fit.lag.windows, 'window')} could tell, 6 are "
+            "needed; none is assumed. More changes of inputs would tell"
+        )
+    wide = []
+    for name in dict.fromkeys(judged.names.ravel().tolist()):
+        here = (judged.names == name) & (judged.horizons == _HALF_SECOND)
+        bound = float(np.median(judged.bounds[here][:, 0])) if here.any() else 0.0
+        if name and bound > _WIDE:
+            wide.append(f"{name} ({bound:.0f} uu)")
+    if wide:
+        found.append(
+            f"small gaps in {source} after half a second: its digits, noise and inputs leave open "
+            f"{listed(wide)}; states and inputs of every tick would show more"
+        )
+    return found
+
+
+def _mixed_up(scene: TimedRecording, car: int) -> str:
+    """Return which columns of a table's controls a map could mix up unseen: never used, or always equal."""
+    recording = scene.recording
+    if isinstance(recording, MatchRecording) or recording.clock is TimeBase.FRAMES or not scene.driven:
+        return ""
+    if all(len(track.times) <= TRIAL for track in scene.tracks((car,))):
+        return ""  # what is held in trials is named by the map
+    groups = _groups(recording, car)
+    if not groups:
+        return ""
+    return (
+        f"if the map of {recording.source} mixed up {' or '.join(groups)} of car {car}, nothing would show it"
+    )
+
+
+def _groups(recording: Recording, car: int) -> list[str]:
+    columns = np.flatnonzero(recording.inputs_recorded[car]).tolist()
+    controls = recording.state.car_controls[:, car]
+    equal: dict[bytes, list[str]] = {}
+    for column in columns:
+        equal.setdefault(controls[:, column].tobytes(), []).append(CONTROL_NAMES[column])
+    zero = np.zeros(len(controls), controls.dtype).tobytes()
+    return [
+        f"{listed(names)} ({'0' if values == zero else 'equal'} in every row)"
+        for values, names in equal.items()
+        if len(names) > 1
+    ]

@@ -8,8 +8,7 @@ import numpy as np
 
 from rlgym_bridge.compare.clock_fit import fit_timeline
 from rlgym_bridge.compare.input_lag import fit_lag
-from rlgym_bridge.compare.playable import check_playable
-from rlgym_bridge.compare.timed_recording import TimedRecording
+from rlgym_bridge.compare.timed_recording import TimedRecording, check_playable
 from rlgym_bridge.compare.tracks import POSITION, ROTATION, Track
 from rlgym_bridge.compare.window_simulation import Bench, simulate
 from rlgym_bridge.compare.windows import Window, cars_of, lead_of, starts
@@ -22,21 +21,13 @@ _LEAD: Final = 180.0  # ticks followed where nobody knows what a car remembers: 
 
 @dataclass
 class Ghosts:
-    """Simulated bodies beside recorded ones: cars in the order of the state, the ball last.
+    """Simulated bodies beside recorded ones: cars in the order of the state, the ball last."""
 
-    Attributes:
-        position: `(rows, cars + 1, 3)` uu.
-        rotation: `(rows, cars + 1, 3, 3)`, columns forward, right, up.
-        distance: `(rows, cars + 1)` uu from the recorded body.
-        there: `(rows, cars + 1)` bool, whether the row has a ghost; the rest is 0 where it has none.
-        lag: Ticks by which the recorded inputs act late, as fitted.
-    """
-
-    position: np.ndarray
-    rotation: np.ndarray
-    distance: np.ndarray
-    there: np.ndarray
-    lag: int
+    position: np.ndarray  # `(rows, cars + 1, 3)` uu
+    rotation: np.ndarray  # `(rows, cars + 1, 3, 3)`, columns forward, right, up
+    distance: np.ndarray  # `(rows, cars + 1)` uu from the recorded body
+    there: np.ndarray  # `(rows, cars + 1)` bool, whether the row has a ghost; the rest is 0 where it has none
+    lag: int  # ticks by which the recorded inputs act late, as fitted
 
 
 def ghosts(recording: Recording, window: float = TICKS_PER_SECOND, simulator: str | None = None) -> Ghosts:

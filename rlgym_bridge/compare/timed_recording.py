@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Final
 
 import numpy as np
@@ -29,15 +30,14 @@ from rlgym_bridge.game import (
 )
 from rlgym_bridge.recording.mcap.match_recording import MatchRecording
 from rlgym_bridge.recording.recording import Inputs, Recording, TimeBase
+from rlgym_bridge.sim.game_modes import mode_number
 
 _OLDEST: Final = 8  # ticks: two bodies of a replay are of different ages, 4 at most
 _CAR_REACH: Final = 100.0  # uu from a car's origin to its farthest corner and a little, an Octane's 93
 _ROLLS: Final = 15.0  # uu/s upwards, of a car on its wheels; the game of 2018 shows 8.3
 _ROLLING_ROWS: Final = 30
-_ABOVE, _HIGHEST = (
-    3.0,
-    90.0,
-)  # uu above a car's usual height that still count; usual heights beyond are no floor
+_ABOVE, _HIGHEST = 3.0, 90.0
+"""uu above a car's usual height that still count; usual heights beyond are no floor."""
 _SLEEPS: Final = 60.0  # uu/s
 _LOW: Final = 100.0  # uu, height of a ball that rolls
 _LAST_BOOST: Final = 4.0  # of 100: 12 ticks burn 3.3
@@ -50,45 +50,34 @@ _JUMP: Final = CONTROL_NAMES.index("jump")
 
 @dataclass
 class TimedRecording:
-    """A recording with its times, ready to be simulated.
+    """A recording with its times, ready to be simulated."""
 
-    Attributes:
-        recording: The recording.
-        timeline: When its rows were.
-        lag: Ticks by which its inputs act late, for all rows or `(rows,)`.
-        number: Which recording of those compared.
-    """
-
-    recording: Recording
-    timeline: Timeline
-    lag: float | np.ndarray = 0.0
-    number: int = 0
+    recording: Recording  # the recording
+    timeline: Timeline  # when its rows were
+    lag: float | np.ndarray = 0.0  # ticks by which its inputs act late, for all rows or `(rows,)`
+    # whether inputs change at rows alone, as `lag` has them: then nothing is open between rows
+    at_rows: bool = False
 
     def __post_init__(self) -> None:
         """Work out what every measurement needs."""
         self.near = near_others(self.recording)
-        self.bodies = [
-            body
-            for body in (*range(self.recording.state.layout.cars), BALL)
-            if shown(self.recording, body).any()
-        ]
+        every = (*range(self.recording.state.layout.cars), BALL)
+        self.bodies = [body for body in every if shown(self.recording, body).any()]
         self.gravity = float(np.median(self.recording.state.gravity)) if len(self.recording.tick) else 0.0
         self._tracks: dict[tuple[int, ...], list[Track]] = {}
         self._heights: dict[int, float] = {}
         self._spins: dict[int, bool] = {}
         self._unknown: dict[int, np.ndarray] = {}
+        self._since: dict[int, np.ndarray] = {}
+        steps = np.diff(self.timeline.inputs)[np.diff(self.recording.segment) == 0]
+        self.unseen = max(round(float(np.median(steps))) - 1, 0) if len(steps) else 0
+        """Ticks from most rows to the next of which nothing is known."""
         self._drives: dict[int, Drive] = {}  # a table of many rows has large ones: the rows are shared
 
     @property
     def driven(self) -> bool:
         """True if there are inputs, so that cars can be simulated."""
         return self.recording.inputs is not Inputs.NONE and bool(self.recording.inputs_recorded.any())
-
-    @property
-    def unseen(self) -> int:
-        """Ticks from most rows to the next of which nothing is known."""
-        steps = np.diff(self.timeline.inputs)[np.diff(self.recording.segment) == 0]
-        return max(round(float(np.median(steps))) - 1, 0) if len(steps) else 0
 
     def moves(self, body: int) -> bool:
         """Tell whether a body can be simulated: a ball, or a car with inputs.
@@ -189,17 +178,14 @@ class TimedRecording:
         low = (amount < _LAST_BOOST) & (self.recording.state.car_controls[:, car, _BOOST] > 0)
         if not amount.any() or not low.any():
             return np.zeros(len(times), bool)
-        latest = np.maximum.accumulate(np.where(low, np.arange(len(times)), -1))
-        ago = np.where(latest >= 0, times - times[latest.clip(0)], np.inf)
-        return np.asarray(ago < _BOOST_LASTS)
+        return np.asarray(_ago(low, times) < _BOOST_LASTS)
 
     def _burns_unseen(self, car: int) -> np.ndarray:
         """Return `(rows,)` bool: where a tank sinks while no row shows boost: it was pressed between rows."""
         amount = self.recording.state.car_boost_amount[:, car]
         times = self.timeline.inputs
         pressed = self.recording.state.car_controls[:, car, _BOOST] > 0
-        latest = np.maximum.accumulate(np.where(pressed, np.arange(len(times)), -1))
-        ago = np.where(latest >= 0, times - times[latest.clip(0)], np.inf) - self.lag
+        ago = _ago(pressed, times) - self.lag
         sinks = (np.diff(amount, prepend=amount[:1]) < 0) & (ago > _BOOST_LASTS + _LATEST_BURN + self.unseen)
         after = np.append(times[sinks], np.inf)  # what is left is rounded, and sinks some ticks later
         later = after[np.searchsorted(after, times)] - times
@@ -217,67 +203,62 @@ class TimedRecording:
         tracks = [track for track in self.tracks(bodies) if len(track.times) > TRIAL]
         return max((float(track.times[-1] - track.times[0]) for track in tracks), default=0.0)
 
-    def drive(
-        self, body: int, lag: float | np.ndarray | None = None, times: np.ndarray | None = None
-    ) -> Drive | None:
-        """Return the inputs of a body.
-
-        Args:
-            body: A car, or `BALL`, which has none.
-            lag: Ticks by which they act late; the scene's own where it is None.
-            times: `(rows,)` when they were there; the timeline's own where it is None.
-        """
+    def drive(self, body: int) -> Drive | None:
+        """Return the inputs of a body as they act with `lag`; None for the ball."""
         if body == BALL or not self.driven:
             return None
-        if body not in self._drives:
+        if body not in self._drives or self._drives[body].lag is not self.lag:
             self._drives[body] = Drive(self.recording, body, self.timeline.inputs, self.lag)
-        if lag is None and times is None:
-            return self._drives[body]
-        times = self.timeline.inputs if times is None else times
-        return self._drives[body].delayed(times, self.lag if lag is None else lag)
+        return self._drives[body]
 
-    def since_jump(self, car: int) -> np.ndarray:
-        """Return `(rows,)` ticks since a car last pressed or let go of jump, as far as is known."""
-        pressed = self.recording.state.car_controls[:, car, _JUMP] > 0
-        times = self.timeline.inputs
-        latest = np.maximum.accumulate(np.where(pressed, np.arange(len(times)), -1))
-        ago = np.where(latest >= 0, times - times[latest], np.inf)
-        return np.asarray(np.maximum(ago - self.lag, 0.0))
+    def since_jump(self, car: int, row: int) -> float:
+        """Return how many ticks before a row a car last pressed or let go of jump, as far as is known."""
+        if car not in self._since:
+            self._since[car] = _ago(self.presses(car), self.timeline.inputs)
+        lag = self.lag if isinstance(self.lag, float) else self.lag[row]
+        return max(float(self._since[car][row] - lag), 0.0)
+
+    @property
+    def spinless(self) -> bool:
+        """True if nothing says how the ball spins: neither its spin nor its orientation."""
+        if BALL not in self.bodies or self.knows_spin(BALL):
+            return False
+        there, state = self.recording.ball_shown, self.recording.state
+        moves = np.ptp(state.ball_position[there], axis=0).any()  # at rest it does not spin
+        return bool(moves) and not np.ptp(state.ball_rotation[there], axis=0).any()
+
+
+def _ago(there: np.ndarray, times: np.ndarray) -> np.ndarray:
+    """Return for each row how many ticks ago `there` was last true, `(rows,)`; infinity for never."""
+    latest = np.maximum.accumulate(np.where(there, np.arange(len(times)), -1))
+    return np.where(latest >= 0, times - times[latest.clip(0)], np.inf)
 
 
 def near_others(recording: Recording) -> np.ndarray:
     """Return `(rows, cars + 1)` bool: where a body is so near to a car (or the ball) that they may touch."""
     cars = recording.state.layout.cars
-    rows = np.arange(len(recording.tick))
-    near = np.zeros((len(rows), cars + 1), bool)
-    ever = [_ever_shown(recording, column, cars) for column in range(cars + 1)]
-    if sum(ever) < 2:  # nobody is there to be near to
+    bodies = (*range(cars), BALL)
+    near = np.zeros((len(recording.tick), cars + 1), bool)
+    ever = [place for place, body in enumerate(bodies) if shown(recording, body).any()]
+    if len(ever) < 2:  # nobody is there to be near to
         return near
-    last = [_last_shown(shown(recording, body)) for body in (*range(cars), BALL)]
-    motion = [body_motion(recording, body, at) for body, at in zip((*range(cars), BALL), last, strict=True)]
+    last = [_last_shown(shown(recording, body)) for body in bodies]
+    motion = [body_motion(recording, body, at) for body, at in zip(bodies, last, strict=True)]
     gap = np.minimum(np.diff(recording.tick, append=recording.tick[-1:] + 1).clip(1), TICKS_PER_SECOND)
     if recording.clock is TimeBase.FRAMES:
         gap = gap + _OLDEST
-    there = np.ones((len(rows), cars + 1), bool)
+    there = np.ones(near.shape, bool)
     there[:, :cars] = recording.car_present & ~(recording.state.car_is_demoed > 0)
-    for one in range(cars):
-        for other in range(one + 1, cars + 1):
-            if not (ever[one] and ever[other]):
-                continue
-            apart = np.linalg.norm(motion[one][:, POSITION] - motion[other][:, POSITION], axis=1)
-            closing = np.linalg.norm(motion[one][:, VELOCITY] - motion[other][:, VELOCITY], axis=1)
-            stale = np.abs(last[one] - last[other]) * gap
-            reach = _CAR_REACH + (BALL_RADIUS if other == cars else _CAR_REACH)
-            close = apart < reach + closing * TICK_SECONDS * (gap + stale)
-            close &= there[:, one] & there[:, other]
-            near[:, one] |= close
-            near[:, other] |= close
+    for one, other in combinations(ever, 2):
+        off = motion[one] - motion[other]
+        apart, closing = (np.linalg.norm(off[:, part], axis=1) for part in (POSITION, VELOCITY))
+        stale = np.abs(last[one] - last[other]) * gap
+        reach = _CAR_REACH + (BALL_RADIUS if other == cars else _CAR_REACH)
+        close = apart < reach + closing * TICK_SECONDS * (gap + stale)
+        close &= there[:, one] & there[:, other]
+        near[:, one] |= close
+        near[:, other] |= close
     return near
-
-
-def _ever_shown(recording: Recording, column: int, cars: int) -> bool:
-    """Tell whether a recording ever shows a body, named by its column: cars, then the ball."""
-    return bool(shown(recording, BALL if column == cars else column).any())
 
 
 def _last_shown(there: np.ndarray) -> np.ndarray:
@@ -286,3 +267,24 @@ def _last_shown(there: np.ndarray) -> np.ndarray:
     latest = np.maximum.accumulate(rows) if len(rows) else rows
     first = int(np.argmax(there)) if there.any() else 0
     return np.where(latest < 0, first, latest)
+
+
+def check_playable(recording: Recording) -> None:
+    """Make sure that RocketSim plays a recorded match by the match's own rules.
+
+    Raises:
+        ValueError: The match has another game mode, arena or ball, or mutators that change the physics; the
+            message says which, and what to do.
+    """
+    try:
+        mode_number(recording.mode)
+    except ValueError as error:
+        raise ValueError(
+            f"{recording.source} is a match of {recording.mode}, which RocketSim cannot play here: {error}. "
+            "`inspect` and `view` read it; compare a match of a mode named"
+        ) from None
+    if recording.mutators:
+        raise ValueError(
+            f"{recording.source} was played with {', '.join(recording.mutators)}, expected none of these: "
+            "each would count as a gap of physics. `inspect` and `view` read it; compare a match without"
+        )

@@ -33,24 +33,18 @@ LONGEST_STEP: Final = 12.5
 """Ticks: over longer ones a path bends too much."""
 
 _BOOST: Final = CONTROL_NAMES.index("boost")
+_ALL_ALIKE: Final = 0.25  # share of the draws in which all inputs change equally soon after rows
 _JUST_BEFORE: Final = 1e-6  # ticks: a row that is due counts as seen
 
 
 @dataclass(frozen=True)
 class Track:
-    """Some bodies through one segment, at moments that show all of them.
+    """Some bodies through one segment, at moments that show all of them."""
 
-    Attributes:
-        bodies: Rows of the cars, and `BALL`.
-        rows: `(n,)` rows of the recording.
-        times: `(n,)` float64 ticks, rising; whole numbers where the clock allows it.
-        values: `(n, bodies, 18)` float64, see `BODY_SIZE`.
-    """
-
-    bodies: tuple[int, ...]
-    rows: np.ndarray
-    times: np.ndarray
-    values: np.ndarray
+    bodies: tuple[int, ...]  # rows of the cars, and `BALL`
+    rows: np.ndarray  # `(n,)` rows of the recording
+    times: np.ndarray  # `(n,)` float64 ticks, rising; whole numbers where the clock allows it
+    values: np.ndarray  # `(n, bodies, 18)` float64, see `BODY_SIZE`
 
     def nearest(self, time: np.ndarray) -> np.ndarray:
         """Return which moments lie nearest to times, as indices."""
@@ -190,41 +184,30 @@ class Drive:
         self._of_row = recording.segment
         self._early: np.ndarray | None = None
         self._held = 1
-        self._time(times, lag)
-
-    def _time(self, times: np.ndarray, lag: float | np.ndarray) -> None:
-        """Set when rows were there and when they act."""
-        self._times, self._acts = times, times + lag
+        self.lag, self._times, self._acts = lag, times, times + lag
         for segment in self._segments.values():
             # Where the lag falls, the newest row that is due counts.
             self._acts[segment] = np.maximum.accumulate(self._acts[segment])
 
-    def delayed(self, times: np.ndarray, lag: float | np.ndarray) -> "Drive":
-        """Return the same inputs with other times and another lag; the rows are shared.
-
-        Args:
-            times: `(rows,)` ticks of the rows.
-            lag: As for the class.
-        """
-        other = copy(self)
-        other._time(times, lag)
-        return other
-
-    def drawn(self, random: np.random.Generator, held: int, late: int) -> "Drive":
+    def drawn(self, random: np.random.Generator, held: int, late: int, known: int = 0) -> "Drive":
         """Return the same inputs, each control of which changes at any tick since the row before it.
+
+        In a quarter of the draws all controls change equally soon after all rows, as some recorders have it.
 
         Args:
             random: Draws the ticks.
             held: Ticks for which a recorder holds inputs; 1 if it does not.
             late: Ticks by which the lag may be too small: changes that it is fitted to come before rows.
+            known: Ticks before each row in which nothing changes.
         """
         other = copy(self)
         gaps = np.ones(len(self._times))
         for segment in self._segments.values():
             gaps[segment.start + 1 : segment.stop] = np.round(np.diff(self._acts[segment]))
-        gaps = np.maximum(gaps, held)
+        gaps = np.maximum(gaps - known, held)
         if (gaps > 1).any():
-            drawn = np.floor(random.random((len(gaps), 8)) * (gaps + late)[:, None]) - late
+            share = random.random((len(gaps), 8)) if random.random() >= _ALL_ALIKE else random.random((1, 1))
+            drawn = np.floor(share * (gaps + late)[:, None]) - late
             other._early = np.where(gaps[:, None] > 1, drawn, 0).astype(np.int16)
             other._held = held
         return other

@@ -7,14 +7,18 @@ max-T).
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 
-from rlgym_bridge.compare.play_features import Pieces, pieces_of
+from rlgym_bridge.compare.action_delay import latencies
+from rlgym_bridge.compare.comparison_result import plain
+from rlgym_bridge.game import CONTROL_NAMES, PLAYING_PHASES, TICKS_PER_SECOND
+from rlgym_bridge.recording.mcap.agent_track import AgentTrack, InputTrack
 from rlgym_bridge.recording.mcap.match_recording import MatchRecording
+from rlgym_bridge.sim.touches import is_new_touch
 
 LEVEL: Final = 0.01
 """Chance of any false alarm among all features."""
@@ -26,42 +30,49 @@ _CATEGORIES: Final = 200  # more different values are a distribution, not catego
 _TINY: Final = 1e-9
 
 
+PIECE_SECONDS: Final = 10.0
+"""Length of a piece: longer than a car's moves hang together, short enough that a match has many."""
+
+_LEAST_SECONDS: Final = 3.0  # shorter rests of play are left out
+_MINUTE: Final = 60.0
+_STICKS: Final = 5  # of the controls; the others are buttons
+_PRESSED: Final = 0.5
+
+
+@dataclass
+class Pieces:
+    """The features of some pieces of play."""
+
+    means: dict[str, np.ndarray]  # by name: `(pieces,)`, one number a piece
+    # by name: for each piece the values of a distribution, `(ticks or decisions,)`
+    samples: dict[str, list[np.ndarray]]
+    # by name: for each piece what a policy chose, numbers that are names and not amounts
+    actions: dict[str, list[np.ndarray]]
+
+
 @dataclass(frozen=True)
 class Difference:
-    """One feature in two sets of matches.
+    """One feature in two sets of matches."""
 
-    Attributes:
-        name: Of the feature.
-        here, there: Its mean in each.
-        low, high: Interval of `there - here` that holds it with 95 %, from resampled pieces.
-        distance: 0..1 between distributions: the largest difference of their cumulated shares (Kolmogorov
-            and Smirnov's), for actions half the sum of the shares' differences; of single numbers the
-            difference of the means in standard deviations of a piece.
-        chance: That any feature of equal sets is as far apart.
-        differs: Whether that is less than `LEVEL`.
-    """
-
-    name: str
-    here: float
+    name: str  # of the feature
+    here: float  # here, there: its mean in each
     there: float
-    low: float
+    low: float  # low, high: interval of `there - here` that holds it with 95 %, from resampled pieces
     high: float
+    # 0..1 between distributions: the largest difference of their cumulated shares (Kolmogorov and
+    # Smirnov's), for actions half the sum of the shares' differences; of single numbers the difference
+    # of the means in standard deviations of a piece
     distance: float
-    chance: float
-    differs: bool
+    chance: float  # that any feature of equal sets is as far apart
+    differs: bool  # whether that is less than `LEVEL`
 
 
 @dataclass
 class Against:
-    """Two sets of matches.
+    """Two sets of matches."""
 
-    Attributes:
-        pieces: Of play, in each.
-        differences: Every feature, the least likely first.
-    """
-
-    pieces: tuple[int, int]
-    differences: list[Difference]
+    pieces: tuple[int, int]  # of play, in each
+    differences: list[Difference]  # every feature, the least likely first
 
     @property
     def alike(self) -> bool:
@@ -74,19 +85,12 @@ class Against:
             "pieces": list(self.pieces),
             "level": LEVEL,
             "alike": self.alike,
-            "features": [
-                {name: _plain(value) for name, value in vars(one).items()} for one in self.differences
-            ],
+            "features": [plain(one) for one in self.differences],
         }
 
 
 def against(here: Sequence[MatchRecording], there: Sequence[MatchRecording], seed: int = 0) -> Against:
     """Compare two sets of matches of the same cars.
-
-    Args:
-        here: The matches of one set.
-        there: Those of the other.
-        seed: Of the random deals.
 
     Raises:
         ValueError: The sets have too few pieces of ten seconds to be sure of anything, or cars differ.
@@ -210,7 +214,124 @@ def _histograms(pieces: Sequence[np.ndarray], pooled: np.ndarray, action: bool) 
     return np.array([np.bincount(one, minlength=len(edges) + 1) for one in places], float)
 
 
-def _plain(value: Any) -> Any:
-    if isinstance(value, float):
-        return round(value, 6) if np.isfinite(value) else None
-    return bool(value) if isinstance(value, np.bool_) else value
+# --- features of pieces of play ---------------------------------------------------------------------
+
+
+def pieces_of(recording: MatchRecording) -> Pieces:
+    """Cut a match into pieces and describe each.
+
+    For each car touches, goals and boost per minute, the input latency, and as distributions: speed, height,
+    boost, controls, actions and observations of the policy, as far as they were recorded.
+    """
+    rows = list(_pieces(recording))
+    means: dict[str, list[float]] = {}
+    samples: dict[str, list[np.ndarray]] = {}
+    actions: dict[str, list[np.ndarray]] = {}
+    state = recording.state
+    score = state.score.astype(int)
+    seats = {row: track for track in recording.agents.values() for row in set(track.inputs.row.tolist())}
+    touches = _touches(recording)
+    latencies = {row: _latency(recording, track.inputs, row) for row, track in seats.items() if row >= 0}
+    for piece in rows:
+        minutes = (piece.stop - piece.start) / TICKS_PER_SECOND / _MINUTE
+        for team, name in enumerate(("blue", "orange")):
+            scored = score[min(piece.stop, len(score) - 1), team] - score[piece.start, team]
+            means.setdefault(f"{name} goals/min", []).append(scored / minutes)
+        for car, agent in enumerate(state.agents):
+            shown = recording.car_shown[piece, car]
+            speed = np.linalg.norm(state.car_linear_velocity[piece, car], axis=-1)
+            boost = state.car_boost_amount[piece, car]
+            values = {
+                "speed, uu/s": speed[shown],
+                "height, uu": state.car_position[piece, car, 2][shown],
+                "boost": boost[shown],
+                "distance to ball, uu": np.linalg.norm(
+                    state.ball_position[piece] - state.car_position[piece, car], axis=-1
+                )[shown],
+            }
+            for name, one in values.items():
+                samples.setdefault(f"{agent} {name}", []).append(one)
+            controls = state.car_controls[piece, car]
+            for number, control in enumerate(CONTROL_NAMES):
+                if number < _STICKS:
+                    samples.setdefault(f"{agent} {control}", []).append(controls[:, number])
+                else:
+                    pressed = float((controls[:, number] > _PRESSED).mean())
+                    means.setdefault(f"{agent} {control} held, share", []).append(pressed)
+            used = np.clip(-np.diff(boost), 0, None)
+            numbers = {
+                "touches/min": int(touches[piece, car].sum()) / minutes,
+                "in the air, share": float((state.car_on_ground[piece, car] < 1).mean()),
+                "boost used/min": float(used[used < 5].sum()) / minutes,
+            }
+            if car in latencies:
+                numbers["input latency, ticks"] = latencies[car]
+            for name, value in numbers.items():
+                means.setdefault(f"{agent} {name}", []).append(value)
+    for track in recording.agents.values():
+        _add_decisions(recording, track, rows, samples, actions)
+    return Pieces({name: np.array(one) for name, one in means.items()}, samples, actions)
+
+
+def _pieces(recording: MatchRecording) -> Iterator[slice]:
+    """Yield segments of play, cut into pieces."""
+    size, least = int(PIECE_SECONDS * TICKS_PER_SECOND), int(_LEAST_SECONDS * TICKS_PER_SECOND)
+    for play in _plays(recording):
+        for first in range(play.start, play.stop, size):
+            last = min(first + size, play.stop)
+            if last - first >= least:
+                yield slice(first, last)
+
+
+def _plays(recording: MatchRecording) -> list[slice]:
+    """Return the rows of each segment of play."""
+    playing = np.isin(recording.state.phase, [int(phase) for phase in PLAYING_PHASES])
+    ends = np.flatnonzero(np.diff(playing.astype(np.int8), prepend=0, append=0)).tolist()
+    return [slice(start, stop) for start, stop in zip(ends[::2], ends[1::2], strict=True)]
+
+
+def _touches(recording: MatchRecording) -> np.ndarray:
+    """Return in which rows of play each car began a touch, `(rows, cars)` bool."""
+    contacts = recording.state.car_ball_touches > 0
+    begun = np.zeros(contacts.shape, bool)
+    for play in _plays(recording):
+        for car in range(contacts.shape[1]):
+            rows = play.start + np.flatnonzero(contacts[play, car])
+            begun[rows[:1], car] = True
+            begun[rows[1:], car] = is_new_touch(np.diff(recording.tick[rows]))
+    return begun
+
+
+def _latency(recording: MatchRecording, sent: InputTrack, car: int) -> float:
+    """Return how many ticks after the next one most inputs act; NaN where inputs hardly change."""
+    _, late = latencies(recording, sent, car)
+    return float(np.bincount(late).argmax()) if len(late) else float("nan")
+
+
+def _add_decisions(
+    recording: MatchRecording,
+    track: AgentTrack,
+    rows: list[slice],
+    samples: dict[str, list[np.ndarray]],
+    actions: dict[str, list[np.ndarray]],
+) -> None:
+    """Add the distributions of what a policy saw and chose."""
+    if not track.decisions:
+        return
+    seats, shape = track.decisions[0].seats.tolist(), track.decisions[0].actions.shape
+    decisions = [one for one in track.decisions if one.seats.tolist() == seats and one.actions.shape == shape]
+    here = np.array([one.frame for one in decisions])
+    names = None if track.policy is None else track.policy.get("obs_names")
+    for place, seat in enumerate(seats):
+        agent = recording.state.agents[seat]
+        obs = np.array([one.obs[place] for one in decisions])
+        acted = np.array([one.actions[place] for one in decisions])
+        for piece in rows:
+            low, high = recording.tick[piece.start], recording.tick[piece.stop - 1]
+            chosen = (here >= low) & (here <= high)
+            for number in range(obs.shape[1]):
+                name = names[number] if names and number < len(names) else f"number {number}"
+                samples.setdefault(f"{agent} sees {name}", []).append(obs[chosen, number])
+            for number in range(acted.shape[1]):
+                name = "action" if acted.shape[1] == 1 else f"action {number}"
+                actions.setdefault(f"{agent} {name}", []).append(acted[chosen, number])

@@ -27,12 +27,12 @@ from rlgym_bridge.compare.tracks import (
 )
 from rlgym_bridge.compare.windows import Window, kink_of
 from rlgym_bridge.game import GRAVITY, TICK_SECONDS
-from rlgym_bridge.sim.simulator import ROCKETSIM2, ROCKETSIM3, Simulator, make_simulator
+from rlgym_bridge.sim.simulator import ROCKETSIM2, ROCKETSIM3, Simulator, make_simulator, simulator_for
 from rlgym_bridge.state import MatchState
 
 _EVERY: Final = {ROCKETSIM3: 8.0, ROCKETSIM2: 4.0}
 """Ticks; a simulation stays within a hundredth of a uu of what it follows."""
-_CHUNK: Final = {ROCKETSIM3: 400, ROCKETSIM2: 24}  # matches played at a time: bounded memory
+_CHUNK: Final = {ROCKETSIM3: 400, ROCKETSIM2: 8}  # matches played at a time: bounded memory, few arenas
 _FULL_TANK: Final = 100.0
 _SETTLED: Final = 24.0  # ticks after which a car that was elsewhere drives as if it had not been
 _AWAY: Final = (0.0, 0.0, 5000.0)  # uu: where a ball that takes no part lies asleep
@@ -46,19 +46,13 @@ _TO_STATE: Final = np.argsort(_FROM_STATE).tolist()
 
 @dataclass
 class Simulated:
-    """The simulated ends of some windows; what a window lacks is nan.
+    """The simulated ends of some windows; what a window lacks is nan."""
 
-    Attributes:
-        values: `(n, ends, bodies, 18)`, see `tracks.BODY_SIZE`.
-        wheels: `(n, ends, bodies, 2)` int, least and most wheels on something from the start to the end.
-        kicked: `(n, ends, bodies)` bool, whether the velocity has a kink by then.
-        jumped: `(n, bodies)` bool, whether a jump or dodge is in the car's memory at the start.
-    """
-
-    values: np.ndarray
+    values: np.ndarray  # `(n, ends, bodies, 18)`, see `tracks.BODY_SIZE`
+    # `(n, ends, bodies, 2)` int, least and most wheels on something from the start to the end
     wheels: np.ndarray
-    kicked: np.ndarray
-    jumped: np.ndarray
+    kicked: np.ndarray  # `(n, ends, bodies)` bool, whether the velocity has a kink by then
+    jumped: np.ndarray  # `(n, bodies)` bool, whether a jump or dodge is in the car's memory at the start
 
 
 @dataclass
@@ -84,6 +78,21 @@ class Bench:
     def __init__(self, simulator: str = ROCKETSIM3, *, thrust: bool = True) -> None:
         self.simulator, self._thrust = simulator, thrust
         self._made: dict[tuple[int, int, int, str], Simulator] = {}
+        self._other: Bench | None = None
+
+    @property
+    def other(self) -> "Bench":
+        """The other simulator."""
+        if self._other is None:
+            self._other = Bench(ROCKETSIM2 if self.simulator == ROCKETSIM3 else ROCKETSIM3)
+        return self._other
+
+    def of_draws(self, mode: str) -> "Bench":
+        """Return what draws are simulated by in a mode: RocketSim 3 if it can, which is far quicker.
+
+        How far the draws of a window are apart follows from the file.
+        """
+        return self.other if self.simulator != simulator_for(mode)[0] else self
 
     def of(self, matches: int, blue: int, orange: int, mode: str) -> tuple[Simulator, int]:
         """Return a simulator with so many matches or more, and how many it has."""
@@ -258,10 +267,8 @@ class _Chunk:
         state = simulator.state
         remembers = (state.car_has_jumped > 0) | (state.car_has_flipped > 0) | (state.car_is_jumping > 0)
         wheels = state.car_wheels_with_contact[: len(plans)].sum(-1)
-        free = [
-            plan.controls.shape[1] - int(played) for plan, played in zip(plans, self._played, strict=True)
-        ]
-        frames = self._advance(free)
+        total = np.array([plan.controls.shape[1] for plan in plans])
+        frames = self._advance((total - self._played).tolist())
         self._enter(found, numbers, windows, frames, wheels, remembers[: len(plans)])
 
     def _begin(self, windows: Sequence[Window], gravity: float) -> MatchState:
@@ -273,10 +280,8 @@ class _Chunk:
             theirs, row = recording.state.layout, desired.buffer[number]
             for place, body in enumerate(plan.bodies):
                 if body != BALL:
-                    own, first = (
-                        layout.car_start + place * layout.car_stride,
-                        theirs.car_start + body * theirs.car_stride,
-                    )
+                    own = layout.car_start + place * layout.car_stride
+                    first = theirs.car_start + body * theirs.car_stride
                     row[own : own + layout.car_stride] = plan.state[first : first + theirs.car_stride]
             rule = window.scene.gravity
             desired.gravity[number] = gravity * (rule if rule and abs(rule - 1) > _MUTATED_GRAVITY else 1.0)
@@ -284,9 +289,7 @@ class _Chunk:
             desired.dodge_deadzone[number] = own_zone or 0.5
         desired.car_boost_amount[:] = _FULL_TANK
         desired.car_demo_respawn_timer[:] = 0.0
-        np.maximum(
-            desired.car_autoflip_timer, 0.0, out=desired.car_autoflip_timer
-        )  # it counts a tick below 0
+        desired.car_autoflip_timer[:] = np.maximum(desired.car_autoflip_timer, 0.0)  # it counts a tick below
         desired.car_bump_victim[:] = -1
         desired.car_team[:, self._blue :] = 1.0
         desired.car_team[:, : self._blue] = 0.0
@@ -312,12 +315,11 @@ class _Chunk:
         desired.buffer[:] = self._simulator.state.buffer[which]
         for place, column in enumerate(self._columns):
             given = np.stack([self._plans[one].values[phase, place] for one in which])[:, _TO_STATE]
-            if place == self._cars and phase:  # a ball goes on turning: hardly any file holds how it lies
-                desired.buffer[:, [*range(column, column + 3), *range(column + 12, column + BODY_SIZE)]] = (
-                    given[:, [*range(3), *range(12, BODY_SIZE)]]
-                )
-            else:
-                desired.buffer[:, column : column + BODY_SIZE] = given
+            # A ball goes on turning: hardly any file holds how it lies.
+            some = (
+                [*range(3), *range(12, BODY_SIZE)] if place == self._cars and phase else [*range(BODY_SIZE)]
+            )
+            desired.buffer[:, [column + one for one in some]] = given[:, some]
         self._simulator.nudge(which, desired, self._ball, np.ones((len(which), self._cars), bool))
 
     def _advance(self, lengths: Sequence[int]) -> np.ndarray:
@@ -357,9 +359,8 @@ class _Chunk:
             touch = np.zeros((*ends.shape, 2), int)
             if place < self._cars:
                 first = layout.column("wheels_with_contact", car=place)
-                count = np.concatenate(
-                    [wheels[:, place, None], frames[:, :, first : first + 4].sum(-1)], axis=1
-                )
+                rolling = frames[:, :, first : first + 4].sum(-1)
+                count = np.concatenate([wheels[:, place, None], rolling], axis=1)
                 touch[..., 0] = np.minimum.accumulate(count, axis=1)[rows, last + 1]
                 touch[..., 1] = np.maximum.accumulate(count, axis=1)[rows, last + 1]
                 found.jumped[numbers, slot] = remembers[:, place]
@@ -410,17 +411,8 @@ def residuals(theirs: np.ndarray, ours: np.ndarray) -> np.ndarray:
     turn = theirs[..., ROTATION].reshape(*theirs.shape[:-1], 3, 3)
     other = ours[..., ROTATION].reshape(*ours.shape[:-1], 3, 3)
     step = turn @ np.swapaxes(other, -1, -2)
-    skew = (
-        np.stack(
-            [
-                step[..., 2, 1] - step[..., 1, 2],
-                step[..., 0, 2] - step[..., 2, 0],
-                step[..., 1, 0] - step[..., 0, 1],
-            ],
-            axis=-1,
-        )
-        / 2
-    )
+    across = step - np.swapaxes(step, -1, -2)
+    skew = np.stack([across[..., 2, 1], across[..., 0, 2], across[..., 1, 0]], axis=-1) / 2
     trace = np.trace(step, axis1=-2, axis2=-1)
     far = (trace < 1.0)[..., None]  # more than a right angle: the sine would fall again
     length = np.maximum(np.linalg.norm(skew, axis=-1, keepdims=True), 1e-12)

@@ -12,7 +12,14 @@ import numpy as np
 
 from rlgym_bridge.compare.timed_recording import TimedRecording
 from rlgym_bridge.compare.tracks import BALL, ROTATION, TRIAL, VELOCITY, Track, stands
-from rlgym_bridge.game import GRAVITY, STANDING_LEAST_UP, TICK_SECONDS, TICKS_PER_SECOND
+from rlgym_bridge.game import (
+    BACK_WALL_Y,
+    GRAVITY,
+    SIDE_WALL_X,
+    STANDING_LEAST_UP,
+    TICK_SECONDS,
+    TICKS_PER_SECOND,
+)
 from rlgym_bridge.recording.recording import TimeBase
 
 T = TypeVar("T")
@@ -54,35 +61,24 @@ _CLOSEST: Final = 4.0  # the same in a short one, whose windows overlap
 _SHORT: Final = 60  # windows of a body that a short recording gives too
 _MEETING_LEAD: Final = 6.0  # ticks before bodies come near: the window of a meeting starts there
 _MEETING_TICKS: Final = 36.0  # ticks of such a window: a hit shows at once, and a little off goes elsewhere
-_BOUNCE, _KICK = (
-    20.0,
-    60.0,
-)  # uu/s in a tick beyond gravity, of a ball and of a car (boost 9, a jump's push 12)
+_BOUNCE, _KICK = 20.0, 60.0
+"""uu/s in a tick beyond gravity, of a ball and of a car (boost 9, a jump's push 12)."""
+_RAMP, _CORNER = 400.0, 8064.0  # uu: what bends up before a wall; x + y of a corner's wall
 _LOW: Final = 100.0  # uu, height of a ball that lies or rolls
 _BESIDE, _NEXT_TO = 0.5, 0.1  # ticks, and share of a horizon, by which a row may lie beside it
 
 
 @dataclass(frozen=True, eq=False)
 class Window:
-    """A piece of a recording that is simulated on its own.
+    """A piece of a recording that is simulated on its own."""
 
-    Attributes:
-        scene: The recording.
-        track: Of its bodies, cars first, the ball last.
-        start: First moment, an index of the track.
-        ends: Moments that are compared, rising; each belongs to a horizon.
-        horizons: The horizons of the ends, as indices of `HORIZONS`.
-        lead: Ticks of the recording that the simulation follows before.
-        meeting: Whether its bodies meet; else there is one.
-    """
-
-    scene: TimedRecording = field(repr=False)
-    track: Track = field(repr=False)
-    start: int
-    ends: tuple[int, ...]
-    horizons: tuple[int, ...]
-    lead: float
-    meeting: bool = False
+    scene: TimedRecording = field(repr=False)  # the recording
+    track: Track = field(repr=False)  # of its bodies, cars first, the ball last
+    start: int  # first moment, an index of the track
+    ends: tuple[int, ...]  # moments that are compared, rising; each belongs to a horizon
+    horizons: tuple[int, ...]  # the horizons of the ends, as indices of `HORIZONS`
+    lead: float  # ticks of the recording that the simulation follows before
+    meeting: bool = False  # whether its bodies meet; else there is one
 
     @property
     def bodies(self) -> tuple[int, ...]:
@@ -107,12 +103,7 @@ class Window:
 
 
 def make_windows(scene: TimedRecording, most: int) -> list[Window]:
-    """Return all windows of a recording.
-
-    Args:
-        scene: The recording.
-        most: About how many of each body.
-    """
+    """Return all windows of a recording."""
     found = [
         window
         for body in scene.bodies
@@ -128,22 +119,37 @@ def _alone(scene: TimedRecording, body: int, most: int) -> Iterator[Window]:
     """Yield the windows of a body up to where it comes near to another."""
     tracks = scene.tracks((body,))
     every = _spacing(tracks, most)
-    met = np.concatenate([[0], np.cumsum(scene.near[:, body])])
-    unknown = np.concatenate([[0], np.cumsum(scene.unknown_inputs(body))])
+    blocked = np.concatenate([[0], np.cumsum(scene.near[:, body] | scene.unknown_inputs(body))])
     for track in tracks:
         for start in starts(track, every).tolist():
-            ends = targets(track, start)
-            first = track.rows[start]
-            usable = ends >= 0
-            for column in np.flatnonzero(usable).tolist():
-                last = track.rows[ends[column]] + 1
-                usable[column] = met[last] == met[first] and unknown[last] == unknown[first]
-            if usable.any():
-                kept = np.flatnonzero(usable).tolist()
-                lead = _BALL_LEAD if body == BALL else lead_of(scene, track, start, 0, ends[kept[-1]])
-                if lead is None:
-                    continue
-                yield Window(scene, track, start, tuple(ends[kept].tolist()), tuple(kept), lead)
+            if (window := _window_at(scene, track, start, blocked)) is not None:
+                yield window
+
+
+def _window_at(
+    scene: TimedRecording, track: Track, start: int, blocked: np.ndarray, meeting: bool = False
+) -> Window | None:
+    """Return the window of a track from a moment on; None where nothing is shown, or known, for long enough.
+
+    Args:
+        scene: The recording.
+        track: The track.
+        start: The moment.
+        blocked: `(rows + 1,)`, rises where no window may go on.
+        meeting: Whether it is one of bodies that meet.
+    """
+    ends = targets(track, start)
+    fits = (ends >= 0) & (blocked[track.rows[ends] + 1] == blocked[track.rows[start]])
+    kept = np.flatnonzero(fits & (np.array(HORIZONS) <= (_MEETING_TICKS if meeting else np.inf))).tolist()
+    if not kept:
+        return None
+    last = int(ends[kept[-1]])
+    leads = [lead_of(scene, track, start, place, last) for place in range(cars_of(track.bodies))]
+    known = [lead for lead in leads if lead is not None]
+    if len(known) < len(leads):
+        return None
+    lead = max(known, default=_BALL_LEAD)
+    return Window(scene, track, start, tuple(ends[kept].tolist()), tuple(kept), lead, meeting)
 
 
 def cars_of(bodies: Sequence[int]) -> int:
@@ -158,13 +164,6 @@ def lead_of(scene: TimedRecording, track: Track, start: int, place: int, end: in
     ticks more. None if the track does not go back to a floor on which it had rested, and jump is pressed:
     nobody knows whether the car has its dodge. None too in the beginning of a long track, since suspension,
     tyres and dodges that began before are not recorded.
-
-    Args:
-        scene: The recording.
-        track: Of the window.
-        start: First moment of the window.
-        place: Which body of the track.
-        end: Last moment of the window.
     """
     values = track.values[: start + 1, place]
     times, rows = track.times, track.rows
@@ -192,40 +191,24 @@ def lead_of(scene: TimedRecording, track: Track, start: int, place: int, end: in
 
 def _meetings(scene: TimedRecording, most: int) -> list[Window]:
     """Return windows in which bodies come near each other, those of all that are near at a time."""
-    found = []
-    near = scene.near
+    found, near, segment = [], scene.near, scene.recording.segment
     begins = np.flatnonzero(near.any(1) & ~np.concatenate([[False], near[:-1].any(1)]))
     for row in begins.tolist():
-        segment = scene.recording.segment
-        last = min(row + 12, len(near) - 1)
-        who = near[row : last + 1][segment[row : last + 1] == segment[row]].any(0)
-        cars = len(who) - 1
-        bodies = (*np.flatnonzero(who[:cars]).tolist(), *((BALL,) if who[cars] else ()))
-        if len(bodies) < 2:
-            continue
+        soon = slice(row, row + 13)
+        who = np.flatnonzero(near[soon][segment[soon] == segment[row]].any(0)).tolist()
+        bodies = tuple(BALL if body == near.shape[1] - 1 else body for body in who)
         unknown = np.logical_or.reduce([scene.unknown_inputs(body) for body in bodies])
-        if unknown[row : last + 1].any():
+        if len(bodies) < 2 or unknown[soon].any():
             continue
+        blocked = np.concatenate([[0], np.cumsum(unknown)])
         for track in scene.tracks(bodies):
             at = int(np.searchsorted(track.rows, row))
             if at >= len(track.rows) or track.rows[at] != row or at == 0:
                 continue
             start = int(np.searchsorted(track.times, track.times[at] - _MEETING_LEAD))
             start = max(min(start, at - 1), min(1, at - 1))
-            ends = targets(track, start)
-            fits = (ends >= 0) & (np.array(HORIZONS) <= _MEETING_TICKS)
-            for column in np.flatnonzero(fits).tolist():
-                fits[column] = not unknown[track.rows[start] : track.rows[ends[column]] + 1].any()
-            if fits.any():
-                kept = np.flatnonzero(fits).tolist()
-                leads = [
-                    lead_of(scene, track, start, place, ends[kept[-1]]) for place in range(cars_of(bodies))
-                ]
-                known = [lead for lead in leads if lead is not None]
-                if len(known) == len(leads):
-                    found.append(
-                        Window(scene, track, start, tuple(ends[kept].tolist()), tuple(kept), max(known), True)
-                    )
+            if (window := _window_at(scene, track, start, blocked, meeting=True)) is not None:
+                found.append(window)
     return thinned(found, most)
 
 
@@ -300,7 +283,7 @@ def name_situation(
         return BALL_BOUNCED if kicked or has_kink(values, apart, _BOUNCE) else BALL_AIR
     if window.meeting:
         return CAR_CONTACT
-    since = float(window.scene.since_jump(body)[window.row])
+    since = window.scene.since_jump(body, window.row)
     least, most = wheels
     if not stands(values[0]) and most < 3 and (jumped or since < _TIMER_TICKS) and since < 2 * _TIMER_TICKS:
         return CAR_JUMPED
@@ -309,7 +292,10 @@ def name_situation(
     if least >= 3:
         upright = (values[:, ROTATION][:, 8] > STANDING_LEAST_UP).all()
         low = (values[:, 2] < window.scene.standing_height(body)).all()
-        return CAR_GROUND if upright and low else CAR_WALL
+        across, along = np.abs(values[:, :2]).T
+        midfield = ((across < SIDE_WALL_X - _RAMP) & (along < BACK_WALL_Y - _RAMP)).all()
+        leaves = upright and midfield and (across + along < _CORNER - _RAMP).all()  # with wheels on it still
+        return CAR_GROUND if upright and low else CAR_LEAVES if leaves else CAR_WALL
     return CAR_LEAVES
 
 

@@ -10,13 +10,11 @@ import numpy as np
 
 from rlgym_bridge.compare.clock_fit import fit_timeline
 from rlgym_bridge.compare.comparison import compare_recordings
-from rlgym_bridge.compare.comparison_result import Comparison
+from rlgym_bridge.compare.comparison_result import Comparison, short
 from rlgym_bridge.compare.detection import judge_windows, ratios_of, sizes_of
 from rlgym_bridge.compare.input_lag import fit_lag
 from rlgym_bridge.compare.noise import measure_noise
-from rlgym_bridge.compare.playable import check_playable
-from rlgym_bridge.compare.sentences import explain_difference, short
-from rlgym_bridge.compare.timed_recording import TimedRecording
+from rlgym_bridge.compare.timed_recording import TimedRecording, check_playable
 from rlgym_bridge.compare.tracks import BALL, Track
 from rlgym_bridge.compare.window_simulation import Bench, recorded, residuals, simulate
 from rlgym_bridge.compare.windows import HORIZONS, Window, cars_of, lead_of, targets
@@ -353,7 +351,7 @@ def _lateness(found: FieldReport) -> str:
 
 
 def _difference(found: FieldReport) -> str:
-    return "" if found.difference is None else f"The scenes: {explain_difference(found.difference)}"
+    return "" if found.difference is None else f"The scenes: {found.difference.explanation}"
 
 
 def _errors(found: FieldReport) -> str:

@@ -35,7 +35,7 @@ def kick_once(match: int, tick: int, speed: float) -> Push:
     return push
 
 
-@pytest.mark.parametrize("digits", ["exact", "6 digits"])
+@pytest.mark.parametrize("digits", [pytest.param("exact", marks=pytest.mark.slow), "6 digits"])
 def test_one_kick_in_a_clean_recording_is_found(digits: str) -> None:
     form = Form(table=True, cars=1, digits=digits)
     plain, kicked = (judged(pushed("kick", kick_once(3, 200, speed), 2, form), 60) for speed in (0.0, 8.0))
@@ -104,6 +104,7 @@ def check_subsets(sources: tuple[str, ...], simulator: str, sets: int, seed: int
         assert found.agrees == all(not shown_alone(one, simulator)[0] for one in chosen)
 
 
+@pytest.mark.slow
 def test_a_gap_of_one_file_is_in_the_report_of_every_set() -> None:
     assert shown_alone("gravity seed 4", "rocketsim3")[0] and not shown_alone("clean seed 2", "rocketsim3")[0]
     check_subsets((PLANTED[0], PLANTED[4]), "rocketsim3", 1, 1)

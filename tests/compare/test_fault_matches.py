@@ -55,6 +55,7 @@ def unplayed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fault_matches, "make_recording", lambda *_: None)
 
 
+@pytest.mark.slow
 def test_equal_seeds_give_equal_recordings() -> None:
     one, two = (plant(3, "drag on cars", _TABLE).recording for _ in range(2))
     assert one.state.buffer.tobytes() == two.state.buffer.tobytes()
@@ -67,6 +68,7 @@ def test_a_clean_match_replays_to_the_digit() -> None:
     assert (cars < 0.02).mean() > 0.95 and (ball < 0.02).mean() > 0.98
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "body", "least"),
     [("gain", "car", 0.2), ("steer stuck", "car", 0.05), ("second jump", "either car", 0.06),
@@ -81,6 +83,7 @@ def test_a_planted_fault_shows_on_its_bodies(kind: str, body: str, least: float)
         assert (cars[:, 1] > 0.1).mean() < 0.5 * least + 0.06
 
 
+@pytest.mark.slow
 def test_players_drive_jump_dodge_and_hit() -> None:
     state = clean(1, Form()).recording.state
     begun = {
@@ -95,6 +98,7 @@ def test_players_drive_jump_dodge_and_hit() -> None:
     assert (grounded & (np.abs(state.car_rotation[:, 0, 2, 2]) < 0.3)).mean() > 0.02  # on walls
 
 
+@pytest.mark.slow
 def test_sent_inputs_are_the_applied_ones_before_they_act() -> None:
     applied, sent = (
         clean(2, Form(True, rate, sent=now)).recording for rate in (60,) for now in (False, True)
@@ -105,6 +109,7 @@ def test_sent_inputs_are_the_applied_ones_before_they_act() -> None:
     assert (applied.state.car_controls[1:][together] == sent.state.car_controls[:-1][together]).all()
 
 
+@pytest.mark.slow
 def test_lagging_inputs_act_so_many_ticks_later() -> None:
     planted = plant(5, "all inputs late", _TABLE)
     state, segment = planted.recording.state, planted.recording.segment
@@ -115,6 +120,7 @@ def test_lagging_inputs_act_so_many_ticks_later() -> None:
     assert Counter(int(one[0]) for one in later if len(one)).most_common(1)[0][0] == planted.form.lag > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rate", [120, 60, 40, 30])
 def test_a_table_has_the_rows_a_second_that_are_asked(rate: int) -> None:
     recording = clean(3, Form(True, rate, clock="ms")).recording
@@ -125,12 +131,14 @@ def test_a_table_has_the_rows_a_second_that_are_asked(rate: int) -> None:
     assert np.ptp(np.diff(recording.tick)[np.diff(recording.segment) == 0]) <= 1
 
 
+@pytest.mark.slow
 def test_a_table_hides_what_tables_do_not_have() -> None:
     state = clean(3, _TABLE).recording.state
     assert not state.car_handbrake.any() and not state.car_wheels_with_contact.any()
     assert state.car_boost_amount.any() and state.ball_known.all()
 
 
+@pytest.mark.slow
 def test_rows_are_lost_without_a_trace_in_the_times() -> None:
     recording = plant(1, "lost rows", _TABLE).recording
     inside = np.diff(recording.segment) == 0
@@ -140,6 +148,7 @@ def test_rows_are_lost_without_a_trace_in_the_times() -> None:
     assert ((moved / np.median(moved)) > 1.8).any()
 
 
+@pytest.mark.slow
 def test_inputs_held_for_two_ticks_change_every_second_row() -> None:
     recording = plant(1, "inputs held", _TABLE).recording
     changed = (np.diff(recording.state.car_controls, axis=0) != 0).any((1, 2)) & (
@@ -148,6 +157,7 @@ def test_inputs_held_for_two_ticks_change_every_second_row() -> None:
     assert changed.any() and len(set((recording.tick[1:][changed] % 2).tolist())) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("digits", "scale"), [("2 decimals", 100.0), ("integers", 100.0), ("6 digits", None)]
 )

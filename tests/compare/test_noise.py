@@ -1,14 +1,17 @@
 """Find out what a file leaves open: its digits, its noise, its sticks, and what happens between its rows."""
 
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
 
 from rlgym_bridge.compare.noise import Draw, rounding
+from rlgym_bridge.compare.sentences import note_recording
 from rlgym_bridge.compare.tracks import BALL, POSITION, ROTATION, VELOCITY
-from rlgym_bridge.recording.recording import Recording
-from tests.support.compared import noise_of, scene_of, windows_of
+from rlgym_bridge.compare.windows import BALL_BOUNCED, HORIZONS
+from rlgym_bridge.recording.recording import Inputs, Recording
+from tests.support.compared import judged, noise_of, scene_of, windows_of
 from tests.support.fault_matches import clean, plant
 from tests.support.fault_scenes import Form
 from tests.support.simulators import needs_native
@@ -16,6 +19,7 @@ from tests.support.simulators import needs_native
 pytestmark = needs_native
 
 
+@cache
 def table(**form: object) -> Recording:
     return clean(2, Form(table=True, **form)).recording  # type: ignore[arg-type]
 
@@ -120,6 +124,26 @@ def test_controls_change_apart_from_each_other_between_rows() -> None:
     sticks = now[:, :5] != ahead[:, :5]
     early = (drawn[..., :5] == ahead[:, :5]) & sticks
     assert (early.any(2) & ~(early | ~sticks).all(2)).any()  # one stick has changed and another has not yet
+
+
+def test_a_ball_whose_spin_is_not_recorded_bounces_as_openly() -> None:
+    known = clean(2, Form(table=True, cars=1)).recording
+    state = known.state.copy()
+    state.ball_angular_velocity[:] = 0
+    unknown = replace(known, state=state)
+    bounds = []
+    for recording in (known, unknown):
+        found = judged(ball_alone(recording), 40)
+        assert not found.beyond.any()
+        bounced = (found.names == BALL_BOUNCED) & (found.horizons == HORIZONS.index(60))
+        bounds.append(float(np.median(found.bounds[bounced][:, 0])))
+    assert bounds[1] > 10 * bounds[0]
+    assert any("does not hold how the ball spins" in one for one in note_recording(scene_of(unknown)))
+
+
+def ball_alone(recording: Recording) -> Recording:
+    """Return a recording of the ball alone."""
+    return replace(recording, inputs=Inputs.NONE, inputs_recorded=np.zeros((1, 8), bool))
 
 
 def test_how_a_ball_lies_is_open_where_a_file_does_not_say() -> None:

@@ -1,7 +1,9 @@
 """One file that cannot be compared does not keep the others from it."""
 
 import json
+from contextlib import redirect_stdout
 from functools import cache
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -76,8 +78,16 @@ def test_a_refused_file_is_named_once(tmp_path: Path, capsys: pytest.CaptureFixt
     assert line.count("text.csv") == 1 and "'zero', expected a number" in line
 
 
-def test_nothing_is_refused_where_all_is_well(tmp_path: Path) -> None:
-    status, found = compared(tmp_path, {"a.csv": flight(), "b.csv": flight(1)}, "-q")
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory: pytest.TempPathFactory) -> tuple[int, dict[str, Any], str]:
+    """Compare two flights; return the exit status, the result and what was shown."""
+    with redirect_stdout(StringIO()) as shown:
+        status, found = compared(tmp_path_factory.mktemp("pair"), {"a.csv": flight(), "b.csv": flight(1)})
+    return status, found, shown.getvalue()
+
+
+def test_nothing_is_refused_where_all_is_well(pair: tuple[int, dict[str, Any], str]) -> None:
+    status, found, _ = pair
     assert (status, found["refused"]) == (0, []) and len(found["fits"]) == 2
 
 
@@ -109,15 +119,17 @@ def test_what_is_being_done_is_said(tmp_path: Path) -> None:
     (tmp_path / "one.csv").write_text(flight())
     begun: list[str] = []
     compare_recordings(
-        open_recording(tmp_path / "one.csv", tmp_path / "map.toml"), windows=8, progress=begun.append
+        open_recording(tmp_path / "one.csv", tmp_path / "map.toml"),
+        windows=8,
+        simulator="rocketsim2",
+        progress=begun.append,
     )
     assert begun[0] == "one.csv: fitting the time and the input latency"
     assert all(doing.startswith("one.csv: ") for doing in begun) and len(begun) >= 3
 
 
-def test_the_other_simulator_is_named_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    status, found = compared(tmp_path, {"a.csv": flight()})
-    shown = capsys.readouterr().out
+def test_the_other_simulator_is_named_once(pair: tuple[int, dict[str, Any], str]) -> None:
+    status, found, shown = pair
     assert (status, found["simulator"]) == (0, "rocketsim2")
     assert "Median errors of RocketSim 2.2.1" in shown and " 2.2.1  windows" not in shown
     assert all(one["rocketsim2"] is None for one in found["situations"])
@@ -132,9 +144,8 @@ def test_of_many_files_those_that_agree_are_counted(
     assert status == 0 and "5 recordings agree" in shown and "ball in the air" not in shown
 
 
-def test_each_of_a_few_files_has_its_own_rows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    compared(tmp_path, {"a.csv": flight(), "b.csv": flight(1)})
-    lines = capsys.readouterr().out.splitlines()
+def test_each_of_a_few_files_has_its_own_rows(pair: tuple[int, dict[str, Any], str]) -> None:
+    lines = pair[2].splitlines()
     assert sum(line.startswith("ball in the air") for line in lines) == 2
     assert {"a.csv", "b.csv"} <= {line.strip() for line in lines}
 

@@ -4,11 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from rlgym_bridge.compare.comparison_result import GapVerdict
+from rlgym_bridge.compare.comparison_result import GapVerdict, begin_with
 from rlgym_bridge.compare.input_lag import LagFit
 from rlgym_bridge.compare.sentences import (
-    begin_with,
-    explain_difference,
     row_to_tell,
     said_once,
     sources_to_show,
@@ -58,7 +56,7 @@ def test_what_nothing_explains_is_said_to_be_untried() -> None:
     assert "9 windows of a.csv (car on a wall) stay beyond their bounds, up to 3.50 uu after 60 ticks" in (
         told_untried(found.untried[0])
     )
-    assert "would have shown" not in explain_difference(found)
+    assert "would have shown" not in found.explanation
 
 
 def test_gaps_of_timing_alone_are_no_gap_of_physics() -> None:
@@ -69,7 +67,7 @@ def test_gaps_of_timing_alone_are_no_gap_of_physics() -> None:
 
 def test_a_match_of_the_match_server_is_said_to_be_rocketsim() -> None:
     found = comparison(row("car in the air", 120, 0.0))
-    assert "match server" not in explain_difference(found)
+    assert "match server" not in found.explanation
     found.fits[0] = replace(found.fits[0], own=True)
     assert begin_with(found)[-1] == (
         "The recording is of the match server, which plays in RocketSim: nothing here measures Rocket League."

@@ -10,7 +10,7 @@ from rlgym_bridge.compare.detection import sizes_of
 from rlgym_bridge.compare.noise import Draw
 from rlgym_bridge.compare.tracks import BALL, POSITION, ROTATION
 from rlgym_bridge.compare.window_simulation import recorded, residuals, simulate
-from rlgym_bridge.compare.windows import BALL_AIR, SITUATIONS, Window
+from rlgym_bridge.compare.windows import BALL_AIR, CAR_WALL, SITUATIONS, Window
 from rlgym_bridge.recording.recording import Recording
 from rlgym_bridge.sim.simulator import ROCKETSIM2
 from tests.support.compared import bench, judged, noise_of, scene_of, windows_of
@@ -41,14 +41,25 @@ def ends(*applied: tuple[Alteration, float]) -> np.ndarray:
 
 
 @pytest.mark.parametrize(
-    "form", [Form(), Form(table=True), Form(table=True, rate=60, digits="6 digits")], ids=str
+    "form",
+    [
+        Form(),
+        pytest.param(Form(table=True), marks=pytest.mark.slow),
+        pytest.param(Form(table=True, rate=60, digits="6 digits"), marks=pytest.mark.slow),
+    ],
+    ids=str,
 )
 def test_a_match_of_ours_replays_within_its_bounds(form: Form) -> None:
-    found = judged(clean(2, form).recording, 60)
+    found = judged(clean(2, form).recording, 50)
     assert len(found.windows) > 100 and not found.beyond.any()
     known = {name for name in found.names.ravel().tolist() if name}
     assert known <= set(SITUATIONS) and len(known) >= 8
     assert np.isnan(found.off[found.names == ""]).all()
+    for number, end, place in np.argwhere(found.names == CAR_WALL).tolist():
+        window = found.windows[number]
+        path = window.track.values[window.start : window.ends[end] + 1, place]
+        flat = (path[:, ROTATION][:, 8] > 0.99).all()
+        assert not (flat and (np.abs(path[:, :2]) < 2500).all()), window  # a jump that has just begun
 
 
 def test_a_match_of_ours_replays_to_the_digit() -> None:

@@ -10,10 +10,12 @@ from rlgym_bridge.compare.tracks import BALL, POSITION, ROTATION, body_values
 from rlgym_bridge.compare.windows import CAR_GROUND, CAR_WALL, HORIZONS, Window, make_windows
 from rlgym_bridge.game import CONTROL_NAMES, STANDING_LEAST_UP, STANDING_MOST_Z
 from rlgym_bridge.recording.recording import Inputs, Recording, TimeBase
-from tests.support.compared import judged, scene_of, windows_of
+from rlgym_bridge.sim.simulator import ROCKETSIM3
+from tests.support.compared import scene_of, windows_of
 from tests.support.fault_matches import clean, plant
 from tests.support.fault_scenes import Form
 from tests.support.planted_gaps import rows_of
+from tests.support.simulated_windows import measure_windows
 from tests.support.simulators import needs_native
 
 pytestmark = needs_native
@@ -165,9 +167,9 @@ def test_a_press_that_lost_rows_may_hold_ends_a_window() -> None:
 
 
 def test_a_car_that_is_recorded_too_high_drives_on_the_ground() -> None:
-    found = judged(plant(2, "car too high", Form(table=True, cars=1)).recording)
-    driving = [one for one, window in enumerate(found.windows) if window.bodies == (0,)]
-    names = [found.names[one, 0, 0] for one in driving if found.windows[one].lead == 96]
+    scene = scene_of(plant(2, "car too high", Form(table=True, cars=1)).recording)
+    driving = [one.bodies == (0,) and one.lead == 96 for one in make_windows(scene, 60) if not one.meeting]
+    names = measure_windows(scene, 60, ROCKETSIM3).names[driving, 0]
     assert len(names) > 10 and CAR_GROUND in names and CAR_WALL not in names
 
 

@@ -84,7 +84,7 @@ def describe_recordings(recordings: Sequence[Recording], worlds: Sequence[str] =
     """
     found: dict[str, WindowErrors] = {}
     lags: dict[str, list[int]] = {}
-    scenes = [TimedRecording(one, fit_timeline(one), number=number) for number, one in enumerate(recordings)]
+    scenes = [TimedRecording(one, fit_timeline(one)) for one in recordings]
     for world in worlds:
         found[world], lags[world] = _measure(scenes, world)
     first = found[worlds[0]]

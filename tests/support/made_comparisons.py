@@ -1,6 +1,6 @@
 """Results of comparisons made by hand, to see what is said of them."""
 
-from rlgym_bridge.compare.clock_fit import ClockFit
+from rlgym_bridge.compare.clock_fit import ClockFit, OffsetFit
 from rlgym_bridge.compare.comparison_result import (
     Comparison,
     Fit,
@@ -12,7 +12,6 @@ from rlgym_bridge.compare.comparison_result import (
     Untried,
 )
 from rlgym_bridge.compare.input_lag import LagFit
-from rlgym_bridge.compare.state_age import OffsetFit
 
 SOURCE = "a.csv"
 NAN = float("nan")
