@@ -7,7 +7,7 @@ import { Panels } from "./panels.js";
 import { Recorded } from "./recording.js";
 import { Renderer } from "./renderer.js";
 
-const ASLEEP_MS = 500, RETRY_MS = [250, 500, 1000, 2000];
+const ASLEEP_MS = 500, RETRY_MS = [250, 500, 1000, 2000], REFUSED = [1008, 1009]; // closing codes
 
 // The server's frames and messages; it connects again when the connection is lost.
 class Connection {
@@ -15,115 +15,104 @@ class Connection {
     Object.assign(this, { receive, say, timeline: new Timeline(), failed: 0 });
     this.open();
   }
-
   open() {
-    const address = new URL("ws", location.href);
+    const address = Object.assign(new URL("ws", location.href), { search: location.search });
     address.protocol = address.protocol.replace("http", "ws");
-    address.search = location.search;
     this.socket = Object.assign(new WebSocket(address), { binaryType: "arraybuffer" });
-    this.socket.onmessage = ({ data }) => {
-      if (typeof data === "string") this.receive(JSON.parse(data));
-      else this.timeline.push(data, performance.now());
-    };
+    this.socket.onmessage = ({ data }) => (typeof data === "string" ? this.receive(JSON.parse(data)) : this.timeline.push(data, performance.now()));
     this.socket.onopen = () => ([this.failed] = [0, this.say("")]);
     this.socket.onclose = ({ code, reason }) => {
-      const refused = code === 1008 || code === 1009;
+      const refused = REFUSED.includes(code);
       this.say(refused ? `The match closed the connection: ${reason}` : "The match does not answer; trying again ...", "error", 0);
       this.timeline.clear();
       if (!refused) setTimeout(() => this.open(), RETRY_MS[Math.min(this.failed++, 3)]);
     };
   }
-
   send(message) {
     if (this.socket.readyState === WebSocket.OPEN) this.socket.send(JSON.stringify(message));
   }
-
   sample(now) {
     return this.timeline.sample(now);
+  }
+  forget() {
+    this.timeline.clear();
   }
 }
 
 class App {
   constructor() {
-    Object.assign(this, { canvas: byId("scene"), hud: new Hud(), camera: new Camera(), setup: null, frame: null, view: null, followed: null, ready: false, busy: 0, rate: 0, last: null });
+    Object.assign(this, { canvas: byId("scene"), hud: new Hud(), camera: new Camera(), setup: null, frame: null, view: null, followed: null });
+    Object.assign(this, { ready: false, busy: 0, rate: 60, last: null, counted: 0, sharpened: null }); // ms of JavaScript and pictures a second
     this.renderer = new Renderer(this.canvas);
-    this.input = new Input(this.canvas, (message) => this.send(message), () => this.camera.choose(this.camera.kind === "ball" ? "chase" : "ball"));
+    this.input = new Input(this.canvas, (message) => this.source.send(message), () => this.camera.choose(this.camera.kind === "ball" ? "chase" : "ball"));
     this.panels = new Panels(this);
-    const receive = (message) => this.receive(message);
-    this.source = window.RECORDING ? new Recorded(window.RECORDING, receive) : new Connection(receive, (...what) => this.hud.say(...what));
+    const receive = (message) => this.receive(message), text = window.RECORDING;
+    this.source = text ? new Recorded(text, receive) : new Connection(receive, (...what) => this.hud.say(...what));
     document.addEventListener("visibilitychange", () => document.hidden && this.sleep(0));
     requestAnimationFrame((now) => this.step(now));
   }
-
-  send(message) {
-    this.source.send(message);
+  command(what, value) {
+    this.source.send({ type: "command", do: what, value });
   }
-
   receive(message) {
-    const { type } = message;
+    const { type, text, level } = message;
     if (type === "setup") this.begin(message);
-    else if (type === "say") this.hud.say(message.text, message.level);
-    else if (type === "event" && message.text) this.hud.say(message.text);
+    else if (type === "say" || (type === "event" && text)) this.hud.say(text, level);
     else if (type === "stats") this.stats = message;
     else if (type === "mind") this.hud.mind(message, this.setup?.cars[message.car]?.name);
     else if (type === "curves") this.hud.curves(message);
   }
-
   begin(setup) {
     const seat = setup.seat ?? null, first = this.setup === null, taken = seat !== null && seat !== this.setup?.seat;
     [this.setup, this.ready, this.input.driving] = [setup, false, seat !== null];
-    this.renderer.setup(setup);
-    this.hud.setup(setup);
-    this.panels.setup(setup);
+    for (const part of [this.renderer, this.hud, this.panels]) part.setup(setup);
     document.body.className = setup.mode;
     document.title = setup.title ? `${setup.title} - rlgym-bridge` : "rlgym-bridge";
+    if (this.followed >= setup.cars.length) this.followed = null;
     if (taken) [this.camera.choose("ball"), this.follow(seat)];
     else if (first && setup.mode === "view" && setup.cars.length) this.follow(0);
   }
-
   follow(car) {
     if (this.followed === null && car !== null && !this.input.driving) this.camera.choose("chase");
     this.followed = car;
-    if (car !== null) this.send({ type: "command", do: "follow", value: car });
+    if (car !== null) this.command("follow", car);
   }
-
   // Asks the match to wait until this page draws again.
   sleep(seconds) {
-    if (!this.setup || !this.input.driving) return;
-    this.send({ type: "command", do: "stall", value: seconds });
+    if (!this.input.driving) return;
+    this.command("stall", seconds);
     this.ready = false;
   }
-
   step(now) {
     requestAnimationFrame((next) => this.step(next));
     const began = performance.now(), seconds = this.last === null ? 0 : (now - this.last) / 1000;
-    if (this.last !== null && now - this.last > ASLEEP_MS) [this.sleep(seconds), this.source.timeline?.clear()];
+    if (seconds * 1000 > ASLEEP_MS) [this.sleep(seconds), this.source.forget()];
     this.last = now;
-    const frame = this.setup && this.source.sample(now);
-    if (!frame || frame.cars.length !== this.setup.cars.length) return;
+    const frame = this.setup && this.source.sample(now), { kind } = this.camera;
+    if (frame?.cars.length !== this.setup?.cars.length || !frame) return;
     this.frame = frame;
-    this.input.tell(now, frame.tick);
-    const car = this.followed === null ? null : frame.cars[this.followed];
-    this.view = this.renderer.draw(frame, this.camera.update(frame, car, Math.min(seconds, 0.1)), now / 1000, this.followed);
-    this.hud.draw(frame, this.view, this.followed, this.camera.kind === "chase" || this.camera.kind === "ball" ? this.followed : null);
+    this.input.tick = frame.tick;
+    this.input.tell(now);
+    this.camera.update(frame, this.followed === null ? null : frame.cars[this.followed], Math.min(seconds, 0.1));
+    this.view = this.renderer.draw(frame, this.camera, now / 1000, this.followed);
+    this.hud.draw(frame, this.view, this.followed, kind === "chase" || kind === "ball");
     this.panels.draw(frame);
     this.input.drawn(frame, performance.now());
-    if (!this.ready) [this.ready] = [true, this.send({ type: "command", do: "ready" })];
+    if (!this.ready) [this.ready] = [true, this.command("ready")];
     this.busy += (performance.now() - began - this.busy) * 0.05;
-    this.rate += ((seconds ? 1 / seconds : 0) - this.rate) * 0.05;
-    this.numbers(now);
-    if (this.rate < 27 && now > (this.sharpened ?? now + 1) && this.renderer.scale > 0.5) // a slow machine: fewer points
-      [this.renderer.scale, this.sharpened] = [this.renderer.scale * 0.85, now + 1500];
-    this.sharpened ??= now + 3000;
+    if (seconds) this.rate += (1 / seconds - this.rate) * 0.05;
+    if (now - this.counted > 500) this.count(now);
   }
-
-  numbers(now) {
-    if (now - (this.counted ?? 0) < 500) return;
+  // Shows how fast all is, and draws fewer points where the machine is slow.
+  count(now) {
+    const { lag, driving } = this.input, ticks = this.stats?.ticks_s, slow = this.rate < 27 && now > (this.sharpened ?? now);
     this.counted = now;
-    const { lag } = this.input, { stats } = this, parts = [`${this.rate.toFixed(0)} fps`, `${this.busy.toFixed(1)} ms`];
-    if (stats?.ticks_s) parts.push(`${Math.round(stats.ticks_s)} ticks/s`);
-    if (lag && this.input.driving) parts.push(`input ${lag.ticks} ticks, ${lag.ms.toFixed(0)} ms`);
-    put("numbers", parts.join("  ·  "));
+    put("numbers", [
+      `${this.rate.toFixed(0)} fps`, `${this.busy.toFixed(1)} ms`, ...(ticks ? [`${Math.round(ticks)} ticks/s`] : []),
+      ...(lag && driving ? [`input ${lag.ticks} ticks, ${lag.ms.toFixed(0)} ms`] : []),
+    ].join("  ·  "));
+    if (slow) this.renderer.scale = Math.max(0.5, this.renderer.scale * 0.85);
+    if (slow || this.sharpened === null) this.sharpened = now + 2000;
   }
 }
 

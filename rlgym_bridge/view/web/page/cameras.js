@@ -10,16 +10,16 @@ export class Camera {
     [this.kind, this.pos, this.target, this.fov] = ["stands", [0, -7000, 2600], [0, 0, 200], 60];
     [this.yaw, this.pitch, this.zoom, this.heading, this.jump] = [0.6, 0.5, 5200, null, true];
   }
-
   choose(kind) {
     [this.kind, this.jump, this.heading] = [kind, true, null];
   }
-
   orbit(dx, dy) {
-    this.yaw -= dx * 0.006;
-    this.pitch = clamp(this.pitch + dy * 0.006, -0.1, 1.5);
+    if (this.kind !== "free") this.choose("free");
+    [this.yaw, this.pitch] = [this.yaw - dx * 0.006, clamp(this.pitch + dy * 0.006, -0.1, 1.5)];
   }
-
+  nearer(turned) {
+    this.zoom = clamp(this.zoom * Math.exp(turned * 0.001), 300, 12000);
+  }
   // Moves on by some seconds. `car` is the followed one, null where there is none.
   update(frame, car, seconds) {
     const kind = !car && (this.kind === "chase" || this.kind === "ball") ? "stands" : this.kind;
@@ -36,11 +36,9 @@ export class Camera {
     this.jump = false;
     return this;
   }
-
   set(pos, target, fov, part) {
     [this.pos, this.target, this.fov] = [lerp(this.pos, pos, part), lerp(this.target, target, part), fov];
   }
-
   behind(kind, car, ball, soft) {
     const [front, , up] = axes(car.quat), speed = norm(car.vel), grounded = car.flags & 1;
     const seen = minus(ball, add(car.pos, [0, 0, HEIGHT])), far = norm(seen);

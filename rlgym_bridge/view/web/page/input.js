@@ -10,94 +10,67 @@ export const LABELS = {
   forward: "Throttle, nose down", back: "Reverse, nose up", left: "Steer left", right: "Steer right", jump: "Jump, dodge",
   boost: "Boost", powerslide: "Powerslide, air roll", rollLeft: "Air roll left", rollRight: "Air roll right", ballCamera: "Ball camera",
 };
-const STORED = "rlgym-bridge-keys", DEAD_ZONE = 0.15, KEEP_ALIVE_MS = 90;
 const PAD = { jump: 0, boost: 1, powerslide: 2, ballCamera: 3, rollLeft: 4, rollRight: 5, back: 6, forward: 7 }; // "standard" pads
-
-export const nameOfKey = (code) => ({ Mouse0: "Left mouse", Mouse1: "Middle mouse", Mouse2: "Right mouse", ShiftLeft: "Left shift" })[code] ?? code.replace(/^(Key|Digit)/, "");
-
+const STORED = "rlgym-bridge-keys", DEAD_ZONE = 0.15, KEEP_ALIVE_MS = 90, LOST_MS = 2000;
+const NAMES = { Mouse0: "Left mouse", Mouse1: "Middle mouse", Mouse2: "Right mouse", ShiftLeft: "Left shift" };
+export const nameOfKey = (code) => NAMES[code] ?? code.replace(/^(Key|Digit)/, "");
 // Rescales a stick so that it begins at the dead zone's edge.
-export const outsideDeadZone = (value) => (Math.abs(value) < DEAD_ZONE ? 0 : clamp((Math.sign(value) * (Math.abs(value) - DEAD_ZONE)) / (1 - DEAD_ZONE), -1, 1));
+const stick = (value = 0) => Math.sign(value) * clamp((Math.abs(value) - DEAD_ZONE) / (1 - DEAD_ZONE), 0, 1);
 
 export class Input {
-  // `send` takes {seq, controls}; `press` takes the name of an action that is no control, such as ballCamera.
-  constructor(canvas, send, press) {
-    Object.assign(this, { send, press, held: new Set(), seq: 0, last: "", sent: 0, driving: false, padName: null, padBefore: false, waiting: new Map(), lag: null });
-    try {
-      this.keys = { ...DEFAULTS, ...JSON.parse(localStorage.getItem(STORED)) };
-    } catch {
-      this.keys = { ...DEFAULTS };
-    }
-    const typing = (event) => event.target.closest?.("dialog, input, select");
+  // `send` takes messages; `turnCamera` is called when the key of the ball camera is pressed.
+  constructor(canvas, send, turnCamera) {
+    Object.assign(this, { send, turnCamera, held: new Set(), seq: 0, last: "", sent: 0, driving: false, padName: null, padBefore: false });
+    [this.waiting, this.lag, this.keys] = [new Map(), null, { ...DEFAULTS, ...JSON.parse(localStorage.getItem(STORED) ?? "{}") }];
     const down = (code, event) => {
-      if (!this.driving || typing(event) || event.repeat) return;
+      if (!this.driving || event.repeat || event.target.closest?.("dialog, select")) return;
       if (Object.values(this.keys).includes(code)) event.preventDefault();
-      if (code === this.keys.ballCamera) this.press("ballCamera");
-      this.held.add(code);
-      this.tell(performance.now());
+      if (code === this.keys.ballCamera) this.turnCamera();
+      this.tell(performance.now(), this.held.add(code));
     };
-    const up = (code) => this.held.delete(code) && this.driving && this.tell(performance.now());
+    const up = (code) => this.held.delete(code) && this.tell(performance.now());
     addEventListener("keydown", (event) => down(event.code, event));
     addEventListener("keyup", (event) => up(event.code));
     canvas.addEventListener("mousedown", (event) => down(`Mouse${event.button}`, event));
     addEventListener("mouseup", (event) => up(`Mouse${event.button}`));
     canvas.addEventListener("contextmenu", (event) => event.preventDefault());
-    addEventListener("blur", () => this.release());
+    addEventListener("blur", () => this.tell(performance.now(), this.held.clear()));
   }
-
-  release() {
-    this.held.clear();
-    if (this.driving) this.tell(performance.now());
-  }
-
   bind(action, code) {
-    for (const other of Object.keys(this.keys)) if (this.keys[other] === code) this.keys[other] = this.keys[action];
+    for (const other in this.keys) if (this.keys[other] === code) this.keys[other] = this.keys[action];
     this.keys[action] = code;
     localStorage.setItem(STORED, JSON.stringify(this.keys));
   }
-
   useDefaults() {
     this.keys = { ...DEFAULTS };
     localStorage.removeItem(STORED);
   }
-
-  pad() {
-    const pad = [...(navigator.getGamepads?.() ?? [])].find((one) => one?.connected && one.buttons.length >= 8);
-    this.padName = pad?.id ?? null;
-    if (!pad) return null;
-    const value = (name) => pad.buttons[PAD[name]]?.value ?? 0, pressed = value("ballCamera") > 0.5;
-    if (pressed && !this.padBefore) this.press("ballCamera");
-    this.padBefore = pressed;
-    return { value, x: outsideDeadZone(pad.axes[0] ?? 0), y: outsideDeadZone(pad.axes[1] ?? 0) };
-  }
-
   // Returns throttle, steer, pitch, yaw, roll, jump, boost, handbrake.
   controls() {
-    const on = (action) => (this.held.has(this.keys[action]) ? 1 : 0), pad = this.pad(), padOn = (name) => (pad?.value(name) ?? 0);
-    const either = (name) => Math.max(on(name), padOn(name) > 0.5 ? 1 : 0), whole = (value) => Math.round(clamp(value, -1, 1) * 1000) / 1000;
-    const throttle = on("forward") - on("back") + padOn("forward") - padOn("back");
-    const steer = clamp(on("right") - on("left") + (pad?.x ?? 0), -1, 1), pitch = on("back") - on("forward") + (pad?.y ?? 0);
-    const slide = either("powerslide"), roll = slide ? steer : either("rollRight") - either("rollLeft");
-    return [throttle, steer, pitch, slide ? 0 : steer, roll, either("jump"), either("boost"), slide].map(whole);
+    const pad = [...(navigator.getGamepads?.() ?? [])].find((one) => one?.connected && one.buttons.length >= 8);
+    const on = (action) => Math.max(this.held.has(this.keys[action]) ? 1 : 0, pad?.buttons[PAD[action]]?.value ?? 0), press = (action) => (on(action) > 0.5 ? 1 : 0);
+    const turned = (pad?.buttons[PAD.ballCamera]?.value ?? 0) > 0.5;
+    if (turned && !this.padBefore) this.turnCamera();
+    [this.padName, this.padBefore] = [pad?.id ?? null, turned];
+    const throttle = on("forward") - on("back"), slide = press("powerslide"), held = (action) => (this.held.has(this.keys[action]) ? 1 : 0);
+    const steer = clamp(held("right") - held("left") + stick(pad?.axes[0]), -1, 1), pitch = held("back") - held("forward") + stick(pad?.axes[1]);
+    const roll = slide ? steer : press("rollRight") - press("rollLeft");
+    return [throttle, steer, pitch, slide ? 0 : steer, roll, press("jump"), press("boost"), slide].map((value) => Math.round(clamp(value, -1, 1) * 1000) / 1000);
   }
-
-  // Sends the controls when they change, and now and then while they do not.
-  tell(now, tick = this.tick) {
-    this.tick = tick;
+  // Sends the controls when they change, and now and then while they do not. `this.tick` is the tick that is shown.
+  tell(now) {
     if (!this.driving) return;
-    const controls = this.controls(), text = controls.join();
-    if (text === this.last && now - this.sent < KEEP_ALIVE_MS) return;
-    this.seq += 1;
-    if (text !== this.last) this.waiting.set(this.seq, { now, tick });
+    const controls = this.controls(), text = controls.join(), changed = text !== this.last;
+    if (!changed && now - this.sent < KEEP_ALIVE_MS) return;
     [this.last, this.sent] = [text, now];
-    this.send({ type: "input", seq: this.seq, controls });
+    this.send({ type: "input", seq: ++this.seq, controls });
+    if (changed) this.waiting.set(this.seq, { began: now, tick: this.tick });
   }
-
-  // Notes which input has acted in the frame that is drawn: how late, in ms and ticks.
-  drawn(frame, now) {
-    for (const [seq, { now: began, tick }] of this.waiting)
-      if (seq <= frame.inputSeq) {
-        this.lag = { ms: now - began, ticks: frame.tick - tick };
-        this.waiting.delete(seq);
-      } else if (now - began > 2000) this.waiting.delete(seq);
+  // Notes which inputs have acted in the frame that is drawn: how late, in ms and ticks.
+  drawn({ inputSeq, tick }, now) {
+    for (const [seq, sent] of this.waiting) {
+      if (seq <= inputSeq) this.lag = { ms: now - sent.began, ticks: tick - sent.tick };
+      if (seq <= inputSeq || now - sent.began > LOST_MS) this.waiting.delete(seq);
+    }
   }
 }
