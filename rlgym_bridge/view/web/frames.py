@@ -30,6 +30,7 @@ from rlgym_bridge.game import (
     TICKS_PER_SECOND,
     WHEELS,
 )
+from rlgym_bridge.recording.rotations import to_quaternions
 from rlgym_bridge.state import MatchState
 
 FRAME: Final = 1
@@ -113,7 +114,8 @@ def pack_frames(state: MatchState, heads: FrameHeads) -> np.ndarray:
         frames[name] = getattr(heads, name)
     ball, car = frames["ball"], frames["car"]
     ball["position"], ball["velocity"] = state.ball_position, state.ball_linear_velocity
-    turned = quaternions(np.concatenate([state.ball_rotation[:, None], state.car_rotation], 1))
+    turned = np.concatenate([state.ball_rotation[:, None], state.car_rotation], 1)
+    turned = to_quaternions(turned.reshape(-1, 3, 3)).reshape(state.matches, 1 + cars, 4)
     ball["spin"], ball["quaternion"] = state.ball_angular_velocity, turned[:, 0]
     ball["landing"] = heads.landing
     car["position"], car["quaternion"] = state.car_position, turned[:, 1:]
@@ -140,37 +142,6 @@ def car_flags(state: MatchState) -> np.ndarray:
     for number, bit in enumerate(bits):
         flags += (bit > 0) * np.uint32(1 << number)
     return flags
-
-
-def quaternions(rotations: np.ndarray) -> np.ndarray:
-    """Return quaternions (w, x, y, z) of rotation matrices.
-
-    Args:
-        rotations: `(..., 3, 3)`, columns forward, right, up.
-
-    Returns:
-        `(..., 4)` float32 of length 1.
-    """
-    flat = rotations.reshape(-1, 9).T
-    xx, xy, xz, yx, _, yz, zx, zy, _ = flat
-    squares = 1.0 + _SIGNS @ flat[::4]  # (4, n), four times w^2, x^2, y^2 and z^2
-    best = squares.argmax(0)
-    found = np.sqrt(np.maximum(squares, 0.0))
-    if (best == 0).all():  # the usual case
-        found[1:] = np.copysign(found[1:], (zy - yz, xz - zx, yx - xy))
-    else:
-        wx, wy, wz, xy, xz, yz = zy - yz, xz - zx, yx - xy, xy + yx, xz + zx, yz + zy
-        signs = np.array([[xx, wx, wy, wz], [wx, xx, xy, xz], [wy, xy, xx, yz], [wz, xz, yz, xx]])
-        signs = signs[best, :, np.arange(len(best))].T
-        signs[best, np.arange(len(best))] = 1.0
-        found = np.copysign(found, signs)
-    found /= np.sqrt((found * found).sum(0))
-    unit: np.ndarray = found.T.reshape(*rotations.shape[:-2], 4).astype(np.float32, copy=False)
-    return unit
-
-
-_SIGNS: Final = np.array([[1, 1, 1], [1, -1, -1], [-1, 1, -1], [-1, -1, 1]], np.float32)
-"""Of the diagonal in the squares of w, x, y and z."""
 
 
 def describe_car(name: str, team: int, hitbox: int, human: bool) -> dict[str, Any]:
@@ -209,15 +180,6 @@ def make_setup(mode: str, cars: list[dict[str, Any]], **more: Any) -> dict[str, 
     """
     return {
         "type": "setup", "mode": mode, "title": "", "phases": list(PHASES), "cars": cars,
-        "pads": describe_pads(), "seat": None, "length_s": None, "controls": DEFAULT_KEYS, "policies": [],
+        "pads": describe_pads(), "seat": None, "length_s": None, "policies": [],
         "drivers": [], "take_over": False, "rate": TICKS_PER_SECOND,
     } | more  # fmt: skip
-
-
-DEFAULT_KEYS: Final = {
-    "throttle_forward": "KeyW", "throttle_back": "KeyS", "steer_left": "KeyA", "steer_right": "KeyD",
-    "pitch_up": "KeyS", "pitch_down": "KeyW", "yaw_left": "KeyA", "yaw_right": "KeyD", "roll_left": "KeyQ",
-    "roll_right": "KeyE", "air_roll": "ShiftLeft", "jump": "Space", "boost": "ControlLeft",
-    "handbrake": "ShiftLeft", "ball_camera": "KeyC",
-}  # fmt: skip
-"""Keys of the page by the browser's names for them."""

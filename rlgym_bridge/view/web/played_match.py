@@ -72,6 +72,7 @@ class PlayedMatch:
     Attributes:
         stays: Whether a match that is over goes on until it is stopped.
         paused: Whether somebody has paused it.
+        leave: Called where a page goes back to the recording that the match began in; None without one.
     """
 
     def __init__(
@@ -89,6 +90,7 @@ class PlayedMatch:
         self.mode, self.stays, self.paused = mode, mode != "watch", first is not None
         self._first_names, self._load, self._policies = list(drivers), load, list(policies)
         self._serve, self._minute, self._folder, self._seed, self._first = serve, minute, folder, seed, first
+        self.leave: Callable[[], None] | None = None
         self._lock = threading.Lock()  # seats
         self._pages: PageServer | None = None
         self._humans: dict[int, Viewer | None] = {}  # of the cars that humans drive, by their place
@@ -406,6 +408,8 @@ class PlayedMatch:
                 viewer.ready = False
             case "follow":
                 viewer.follows = message.value if message.value >= 0 else None
+            case "give" if message.value < 0 and self.leave is not None:
+                self.leave()
             case "seek":
                 raise ValueError("seek in a match that is being played, expected rewind")
             case _:
