@@ -16,7 +16,18 @@ import numpy as np
 from rlbot import flat
 
 from rlgym_bridge.components.player_spec import PlayerSpec
-from rlgym_bridge.game import BALL_REST_Z, CEILING_Z, GOAL_BACK_Y, SIDE_WALL_X, TICKS_PER_SECOND, Phase
+from rlgym_bridge.game import (
+    BACK_WALL_Y,
+    BALL_RADIUS,
+    BALL_REST_Z,
+    CEILING_Z,
+    GOAL_BACK_Y,
+    GOAL_HEIGHT,
+    GOAL_WIDTH,
+    SIDE_WALL_X,
+    TICKS_PER_SECOND,
+    Phase,
+)
 from rlgym_bridge.packets.inputs import player_input
 from rlgym_bridge.server.game.roster import Roster
 from rlgym_bridge.server.game.simulated_match import Match, Moment
@@ -41,6 +52,7 @@ _REPLAY_BEFORE: Final = 3 * TICKS_PER_SECOND  # of a goal
 _REPLAY_AFTER: Final = TICKS_PER_SECOND // 2
 _LANDING_TICKS: Final = 4 * TICKS_PER_SECOND  # of the forecast
 _LANDING_EVERY: Final = 8  # ticks between two forecasts, and between two of their points is half of it
+_CAR_REST_Z, _CAR_APART = 17.0, 60.0  # uu, from the floor and from walls
 _ON_FLOOR_Z: Final = BALL_REST_Z + 8.0  # uu
 _BOUNCE_Z: Final = 300.0  # uu, below which a ball that turns upwards between two points has met the floor
 _STANDING_SECONDS: Final = 1.0 / 30.0  # between two frames of a match that stands still
@@ -167,6 +179,7 @@ class PlayedMatch:
         """Take up commands and inputs; return whether the match goes on."""
         while self._commands:
             self._obey(*self._commands.popleft())
+            self._next_standing = 0.0  # what it changed is shown at once
         if self.mode != "watch" and (self.paused or self.waits):
             self._stand_still()
             return False
@@ -299,20 +312,20 @@ class PlayedMatch:
         self._renew()
 
     def _put(self, put: Put) -> None:
-        x, y, z = put.pos
-        least = BALL_REST_Z if put.body == "ball" else 17.0
-        location = flat.Vector3Partial(
-            min(SIDE_WALL_X, max(-SIDE_WALL_X, x)), min(GOAL_BACK_Y, max(-GOAL_BACK_Y, y)),
-            min(CEILING_Z, max(least, z)),
-        )  # fmt: skip
+        (x, y, z), is_ball = put.pos, put.body == "ball"
+        least, apart = (BALL_REST_Z, BALL_RADIUS) if is_ball else (_CAR_REST_Z, _CAR_APART)
+        in_goal = abs(x) < 0.5 * GOAL_WIDTH - apart and z < GOAL_HEIGHT - apart
+        ends = (GOAL_BACK_Y if in_goal else BACK_WALL_Y) - apart
+        x, y = (min(end, max(-end, place)) for end, place in ((SIDE_WALL_X - apart, x), (ends, y)))
+        location = flat.Vector3Partial(x, y, min(CEILING_Z - apart, max(least, z)))
         body = flat.DesiredPhysics(
             location=location, velocity=flat.Vector3Partial(*put.vel),
             angular_velocity=flat.Vector3Partial(0.0, 0.0, 0.0),
         )  # fmt: skip
         desired = flat.DesiredGameState()
-        if put.body == "ball":
+        if is_ball:
             desired.ball_states = [flat.DesiredBallState(body)]
-        elif put.body < len(self._slots):
+        elif isinstance(put.body, int) and put.body < len(self._slots):
             cars = [flat.DesiredCarState() for _ in self._slots]
             cars[self._slots[put.body]] = flat.DesiredCarState(body)
             desired.car_states = cars

@@ -59,7 +59,7 @@ class RecordedFrames:
 
     def row_at(self, seconds: float) -> int:
         """Return the latest row that is not after a time."""
-        place = int(np.searchsorted(self.tick, seconds * TICKS_PER_SECOND, "right")) - 1
+        place = int(np.searchsorted(self.tick, seconds * TICKS_PER_SECOND + 1e-6, "right")) - 1
         return min(max(place, 0), len(self.tick) - 1)
 
     def setup(self, **more: Any) -> dict[str, Any]:
