@@ -186,7 +186,7 @@ def test_another_policy_takes_over() -> None:
         show.command(viewer, "take", {"car": 2, "driver": "chaser"})
 
 
-def test_a_driver_changes_seats_and_leaves_the_first_car_to_nobody() -> None:
+def test_a_driver_who_changes_cars_leaves_the_first_to_nobody() -> None:
     show = kicked_off(HUMAN, "chaser")
     viewer = show.open()
     show.step(2)
