@@ -97,7 +97,7 @@ ROOMS = {
     "engines": {"client", "components", "live", "packets", "sim"},
     "compare": {"recording", "sim"},
     "rllib": {"components", "policy", "recording", "sim"},
-    "view": {"compare", "packets", "recording", "sim"},
+    "view": {"compare", "components", "live", "packets", "policy", "recording", "server", "sim"},
     "project": {"components", "policy"},
     "trials": {
         "client", "compare", "components", "live", "packets", "policy", "recording", "server", "sim",

@@ -15,6 +15,9 @@ class Command(NamedTuple):
 
 GROUPS: Final[dict[str, dict[str, Command]]] = {
     "play": {
+        "play": Command(
+            "rlgym_bridge.cli.play_command", "play against your bot in the browser, without the game"
+        ),
         "match": Command(
             "rlgym_bridge.cli.match_command", "play a match between bots, with or without the game"
         ),
@@ -105,6 +108,7 @@ MODULES: Final = {name: command.module for name, command in COMMANDS.items()} | 
 _EXTRAS: Final = {
     "train": ("torch", "tensorboard", "openskill", "matplotlib"),
     "view": ("rerun", "rerun_sdk", "pyarrow"),
+    "play": ("aiohttp",),
     "rllib": ("ray", "gymnasium", "msgpack_numpy"),
     "replay": ("subtr_actor",),
 }

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from rlgym_bridge.cli import output_files
 from rlgym_bridge.dialect import Dialect
@@ -25,6 +25,24 @@ from rlgym_bridge.user_input.arguments import count_of
 _WAIT_SECONDS: Final = 10.0  # for bots to write what is left when their match is over
 _POLL_SECONDS: Final = 0.1
 _PACKAGES: Final = ("rlbot", "rocketsim", "rlgym-rocket-league", "numpy")
+
+
+def describe_match(
+    mode: str,
+    impairments: Impairments,
+    dialect: Dialect,
+    constants: Mapping[str, Spread],
+    simulator: str | None,
+    **more: Any,
+) -> dict[str, Any]:
+    """Return what a server's recording says of its match."""
+    return {
+        "by": "server", "world": asdict(impairments),
+        "dialect": [f"{name}={value}" for name, value in dialect.complete().items()],
+        "physics": {name: one.value for name, one in constants.items()},
+        "simulator": simulator or simulator_for(mode)[0],
+        "versions": {name: version(name) for name in _PACKAGES},
+    } | more  # fmt: skip
 
 
 class RecordedMatch:
@@ -78,13 +96,9 @@ class RecordedMatch:
         """
         if self.file is None:
             return None
-        about = {
-            "by": "server", "pace": options.pace, "seed": options.seed, "world": asdict(impairments),
-            "dialect": [f"{name}={value}" for name, value in dialect.complete().items()],
-            "physics": {name: one.value for name, one in constants.items()},
-            "simulator": options.simulator or simulator_for(mode)[0],
-            "versions": {name: version(name) for name in _PACKAGES},
-        }  # fmt: skip
+        about = describe_match(
+            mode, impairments, dialect, constants, options.simulator, pace=options.pace, seed=options.seed
+        )
         try:
             self._recorder = Recorder(self.file, about, prepare=state_message)
         except RecordingError as error:

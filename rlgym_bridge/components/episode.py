@@ -312,6 +312,15 @@ class Episode:
         """Names of the cars to play."""
         return self._calls.agents
 
+    @property
+    def parts(self) -> Components:
+        """The components."""
+        return self._calls.parts
+
+    def masks(self) -> np.ndarray | None:
+        """Return which actions each car may choose; see `ComponentCalls.masks`."""
+        return self._calls.masks()
+
     def reset(self, state: MatchState, cars: Sequence[int], seed: int | None = None) -> None:
         """Begin an episode on `state`, in the order of calls of `RLGym.reset`.
 

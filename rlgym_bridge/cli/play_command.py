@@ -1,0 +1,113 @@
+"""Play against bots, or with them, on a page in the browser: `rlgym-bridge play`."""
+
+import argparse
+import os
+from pathlib import Path
+from typing import Final
+
+from threadpoolctl import threadpool_limits
+
+from rlgym_bridge.cli import options as shared
+from rlgym_bridge.cli.record_match import describe_match
+from rlgym_bridge.cli.shipped import find_shipped_folder
+from rlgym_bridge.cli.web_page import NamedPolicies, add_page_options, check_installed, page_opener
+from rlgym_bridge.dialect import Dialect
+from rlgym_bridge.live.agent import SEED_VARIABLE
+from rlgym_bridge.matches.lineup import empty_match, with_drivers, with_environment
+from rlgym_bridge.server import ConfigError, Impairments, MatchServer
+from rlgym_bridge.user_input.stop_signals import stopped_by_signals
+
+STATUS: Final = "0 played until Ctrl-C, 2 the match cannot be played or shown"
+
+_HUMAN: Final = "human"
+_LONG: Final = 86_400.0  # s: no match ends because nobody plays on
+
+
+def add_to(parser: argparse.ArgumentParser) -> None:
+    """Add the description and the options of the command."""
+    parser.description = (
+        "Play against bots in the browser, in RocketSim and real time: no game is needed. The page shows the "
+        "keys; a gamepad works, too. Ctrl-C ends."
+    )
+    bot = "a policy folder, a training run, a bot.toml, chaser, charger or random"
+    parser.add_argument(
+        "bots", nargs="*", metavar="BOT",
+        help=f"your opponents, each {bot} (default: the shipped bot)",
+    )  # fmt: skip
+    parser.add_argument("--with", dest="mates", nargs="+", default=[], metavar="BOT", help="your teammates")
+    parser.add_argument(
+        "--team", choices=("blue", "orange"), default="blue", help="your team (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--blue", nargs="+", metavar="BOT",
+        help="all cars of the blue team in place of these; one BOT of a match may be human",
+    )  # fmt: skip
+    parser.add_argument("--orange", nargs="+", metavar="BOT", help="the same for the orange team")
+    parser.add_argument(
+        "--allow-modules", nargs="+", default=[], metavar="MODULE",
+        help="your own Python modules that a BOT's policy folder may import its components from",
+    )  # fmt: skip
+    parser.add_argument(
+        "--seconds", type=shared.seconds, default=300.0, metavar="N",
+        help="length of the match in seconds of game time (default: %(default)g)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--seed", type=shared.seed, default=0, metavar="S",
+        help="seed of kickoffs, respawns and sampled actions (default: 0)",
+    )  # fmt: skip
+    add_page_options(parser)
+    shared.add_physics_option(parser)
+    shared.add_simulator_option(parser, default=None)
+    parser.add_argument("-q", "--quiet", action="store_true", help="print nothing but errors")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Play until Ctrl-C."""
+    check_installed()
+    from rlgym_bridge.view.web.last_minute import LastMinute
+    from rlgym_bridge.view.web.played_match import HUMAN, PlayedMatch
+
+    blue, orange = _line_up(options)
+    match = empty_match()
+    match.skip_replays = False
+    drivers = with_drivers(match, blue, orange, options.allow_modules)
+    with_environment(match, [{SEED_VARIABLE: str(options.seed)}] * len(drivers))
+    policies = NamedPolicies((name for name in drivers if name not in (None, HUMAN)), options.allow_modules)
+    constants = shared.physics_of(options)
+    about = describe_match(
+        "Soccar", Impairments(), Dialect(), constants, options.simulator, pace="realtime", seed=options.seed
+    )
+    minute = LastMinute(about)
+    control = PlayedMatch(
+        "play", [name if name in (None, HUMAN) else policies.name_of(name) for name in drivers],
+        policies.load, policies.names, page_opener(options), minute, seed=options.seed,
+    )  # fmt: skip
+    with (
+        threadpool_limits(1),
+        MatchServer(
+            seed=options.seed, seconds=options.seconds, max_overtime=_LONG, max_kickoff=_LONG,
+            recorder=minute, log_dir=Path("logs") / str(os.getpid()), constants=constants,
+            simulator=options.simulator, control=control,
+        ) as server,
+        control,
+        stopped_by_signals(server.stop),
+    ):  # fmt: skip
+        server.play(match)
+    return 0
+
+
+def _line_up(options: argparse.Namespace) -> tuple[list[str], list[str]]:
+    """Return the BOTs of blue and of orange.
+
+    Raises:
+        ConfigError: Both ways to name them are used.
+    """
+    if options.blue or options.orange:
+        if options.bots or options.mates or options.team != "blue":
+            raise ConfigError(
+                "--blue and --orange name all cars, expected neither BOT nor --with nor --team beside them"
+            )
+        return options.blue or [_HUMAN], options.orange or [_HUMAN]
+    opponents = options.bots or [str(find_shipped_folder() / "bot" / "policy")]
+    mine = [_HUMAN, *options.mates]
+    return (mine, opponents) if options.team == "blue" else (opponents, mine)
