@@ -55,9 +55,9 @@ class App {
     this.source.send({ type: "command", do: what, value });
   }
   receive(message) {
-    const { type, text, level } = message;
+    const { type, text, level, event } = message;
     if (type === "setup") this.begin(message);
-    else if (type === "say" || (type === "event" && text)) this.hud.say(text, level);
+    else if (type === "say" || (type === "event" && text && event !== "kickoff")) this.hud.say(text, level);
     else if (type === "stats") this.stats = message;
     else if (type === "mind") this.hud.mind(message, this.setup?.cars[message.car]?.name);
     else if (type === "curves") this.hud.curves(message);
@@ -111,7 +111,7 @@ class App {
       `${this.rate.toFixed(0)} fps`, `${this.busy.toFixed(1)} ms`, ...(ticks ? [`${Math.round(ticks)} ticks/s`] : []),
       ...(lag && driving ? [`input ${lag.ticks} ticks, ${lag.ms.toFixed(0)} ms`] : []),
     ].join("  ·  "));
-    if (slow) this.renderer.scale = Math.max(0.5, this.renderer.scale * 0.85);
+    if (slow) this.renderer.scale = Math.max(0.6, this.renderer.scale * 0.88);
     if (slow || this.sharpened === null) this.sharpened = now + 2000;
   }
 }

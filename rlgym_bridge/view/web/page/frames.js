@@ -53,6 +53,7 @@ export class Timeline {
     const seconds = this.last === null ? 0 : (now - this.last) / 1000, { speed } = newest;
     const wanted = newest.time + clamp((now - this.came) / 1000, 0, 0.1) * speed - this.late * Math.max(speed, 0.25);
     this.last = now;
+    if (!speed) return whole(newest, (this.shown = newest.time)); // it stands still, and bodies may be put elsewhere
     this.shown = this.shown === null ? wanted : this.shown + seconds * speed;
     const off = wanted - this.shown;
     this.shown += Math.abs(off) > 0.3 ? off : off * Math.min(1, seconds * 6);
