@@ -42,7 +42,7 @@ class Connection {
 class App {
   constructor() {
     Object.assign(this, { canvas: byId("scene"), hud: new Hud(), camera: new Camera(), setup: null, frame: null, view: null, followed: null });
-    Object.assign(this, { ready: false, busy: 0, rate: 60, last: null, counted: 0, sharpened: null }); // ms of JavaScript and pictures a second
+    Object.assign(this, { ready: false, costs: [], busy: 0, rate: 60, last: null, counted: 0, sharpened: null }); // ms of JavaScript a picture
     this.renderer = new Renderer(this.canvas);
     this.input = new Input(this.canvas, (message) => this.source.send(message), () => this.camera.choose(this.camera.kind === "ball" ? "chase" : "ball"));
     this.panels = new Panels(this);
@@ -50,6 +50,9 @@ class App {
     this.source = text ? new Recorded(text, receive) : new Connection(receive, (...what) => this.hud.say(...what));
     document.addEventListener("visibilitychange", () => document.hidden && this.sleep(0));
     requestAnimationFrame((now) => this.step(now));
+  }
+  phase() {
+    return this.setup?.phases[this.frame?.phase];
   }
   command(what, value) {
     this.source.send({ type: "command", do: what, value });
@@ -99,18 +102,19 @@ class App {
     this.panels.draw(frame);
     this.input.drawn(frame, performance.now());
     if (!this.ready) [this.ready] = [true, this.command("ready")];
-    this.busy += (performance.now() - began - this.busy) * 0.05;
-    if (seconds) this.rate += (1 / seconds - this.rate) * 0.05;
-    if (now - this.counted > 500) this.count(now);
+    this.costs.push(performance.now() - began);
+    if (now - this.counted > 1000) this.count(now);
   }
   // Shows how fast all is, and draws fewer points where the machine is slow.
   count(now) {
-    const { lag, driving } = this.input, ticks = this.stats?.ticks_s, slow = this.rate < 27 && now > (this.sharpened ?? now);
-    this.counted = now;
+    const { lag, driving } = this.input, ticks = this.stats?.ticks_s;
+    [this.busy, this.rate] = [this.costs.sort((a, b) => a - b)[this.costs.length >> 1], (1000 * this.costs.length) / (now - this.counted)];
+    [this.counted, this.costs] = [now, []];
     put("numbers", [
       `${this.rate.toFixed(0)} fps`, `${this.busy.toFixed(1)} ms`, ...(ticks ? [`${Math.round(ticks)} ticks/s`] : []),
       ...(lag && driving ? [`input ${lag.ticks} ticks, ${lag.ms.toFixed(0)} ms`] : []),
     ].join("  ·  "));
+    const slow = this.rate < 27 && now > (this.sharpened ?? now);
     if (slow) this.renderer.scale = Math.max(0.6, this.renderer.scale * 0.88);
     if (slow || this.sharpened === null) this.sharpened = now + 2000;
   }
