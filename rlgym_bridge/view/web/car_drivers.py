@@ -108,7 +108,8 @@ def describe_mind(policy: Any, episode: Episode, sizes: tuple[int, int], car: in
     observed = None
     if observation is not None:
         numbers = observation[0, 0].tolist()
-        named = tuple(builder.names(*sizes, car)) if hasattr(builder, "names") else ()
+        names_of = getattr(builder, "names", None)
+        named = () if names_of is None else tuple(names_of(*sizes, car))
         words = named if len(named) == len(numbers) else range(len(numbers))
         observed = [[str(word), round(number, 4)] for word, number in zip(words, numbers, strict=True)]
     return {

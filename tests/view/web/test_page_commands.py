@@ -1,6 +1,7 @@
 """Commands that open the page, as processes, and a page that looks at them over loopback."""
 
 import asyncio
+import json
 import signal
 import subprocess
 import sys
@@ -57,8 +58,9 @@ def test_play_drives_a_car_against_a_policy_until_ctrl_c(tmp_path: Path) -> None
         frame = await link.frame(lambda frame: frame.input == 5 and frame.cars[0][10] < 20)
         assert frame.tick > start.tick and frame.cars[0][:2] != start.cars[0][:2]
 
-    code, errors = look_at("play", "chaser", work=work, cwd=tmp_path)
+    code, errors = look_at("play", "chaser", "--json", "x.json", work=work, cwd=tmp_path)
     assert code == 0 and "Traceback" not in errors
+    assert json.loads((tmp_path / "x.json").read_text())["ended_by"] == "stopped"
     assert not list(tmp_path.rglob("*.mcap"))
 
 
