@@ -4,9 +4,10 @@ import argparse
 import os
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from rich.console import Console
 from rich.markup import escape
@@ -21,6 +22,7 @@ from rlgym_bridge.cli.record_match import RecordedMatch
 from rlgym_bridge.cli.server_options import add_server_option
 from rlgym_bridge.cli.shipped import read_shipped_match
 from rlgym_bridge.cli.watching_match import add_watch_options, watched
+from rlgym_bridge.cli.web_page import NamedPolicies, add_page_options, check_installed, page_opener
 from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.live.agent import SEED_VARIABLE
 from rlgym_bridge.live.agent_report import REPORT_VARIABLE
@@ -49,6 +51,9 @@ from rlgym_bridge.server.config.bot_files import catch_rlbot_errors, parsed
 from rlgym_bridge.server.config.toml_lines import Source
 from rlgym_bridge.server.game.match_mutators import name_of
 from rlgym_bridge.user_input.stop_signals import stopped_by_signals
+
+if TYPE_CHECKING:
+    from rlgym_bridge.view.web.played_match import PlayedMatch
 
 _BOT: Final = Path("bot.toml")
 
@@ -86,7 +91,8 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         help="record packets, inputs and decisions to FILE (.mcap), for the commands inspect, compare "
         "and view",
     )  # fmt: skip
-    add_watch_options(parser)
+    add_watch_options(parser, "; without --watch: show it on the page of `play`, without Rerun")
+    add_page_options(parser)
     choice = parser.add_mutually_exclusive_group()
     choice.add_argument(
         "--deterministic", dest="selection", action="store_const", const="argmax",
@@ -191,15 +197,32 @@ def _refuse_in_real_game(options: argparse.Namespace, impairments: Impairments) 
             "--physics and --simulator change the simulated match, expected neither with --server rlbot: the "
             "real game has its own physics"
         )
-    if options.watch:
+    if options.watch or options.web:
         raise ConfigError(
-            "--watch shows simulated matches, expected none with --server rlbot: the game shows it"
+            "--watch and --web show simulated matches, expected none with --server rlbot: the game shows it"
         )
     if (options.max_overtime, options.max_hang) != (300.0, 60.0):
         raise ConfigError(
             "--max-overtime and --max-hang end matches of the embedded server, expected neither with "
             "--server rlbot: there --seconds or the match file says how long is played"
         )
+
+
+@contextmanager
+def _page_of(
+    options: argparse.Namespace, configuration: flat.MatchConfiguration
+) -> "Iterator[PlayedMatch | None]":
+    """Show a match on our own page until the block ends, where `--web` stands without `--watch`."""
+    if options.watch or not options.web:
+        yield None
+        return
+    check_installed()
+    from rlgym_bridge.view.web.played_match import PlayedMatch
+
+    policies = NamedPolicies(())
+    nobody = [None] * len(configuration.player_configurations)  # all bots have processes of their own
+    with PlayedMatch("watch", nobody, policies.load, (), page_opener(options)) as page:
+        yield page
 
 
 def _print_end(
@@ -279,7 +302,8 @@ def _play(
             print(progress_line(status), flush=True)
 
     with (
-        watched(options) as watch,
+        watched(options, has_page=True) as watch,
+        _page_of(options, configuration) as page,
         MatchServer(
             pace=options.pace,
             seed=options.seed,
@@ -290,6 +314,7 @@ def _play(
             on_progress=show,
             recorder=recorder,
             watch=watch,
+            control=page,
             log_dir=log_dir / str(os.getpid()),
             impairments=impairments,
             dialect=dialect,

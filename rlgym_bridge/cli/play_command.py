@@ -2,19 +2,26 @@
 
 import argparse
 import os
+import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from rlbot import flat
 from threadpoolctl import threadpool_limits
 
 from rlgym_bridge.cli import options as shared
+from rlgym_bridge.cli import output_files
+from rlgym_bridge.cli.outcome import summarise
 from rlgym_bridge.cli.record_match import describe_match
 from rlgym_bridge.cli.shipped import find_shipped_folder
 from rlgym_bridge.cli.web_page import NamedPolicies, add_page_options, check_installed, page_opener
 from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.live.agent import SEED_VARIABLE
+from rlgym_bridge.live.agent_report import REPORT_VARIABLE
+from rlgym_bridge.matches.bot_report import find_refusal, read_bot_report
 from rlgym_bridge.matches.lineup import empty_match, with_drivers, with_environment
-from rlgym_bridge.server import ConfigError, Impairments, MatchServer
+from rlgym_bridge.server import ConfigError, Impairments, MatchCalledOff, MatchResult, MatchServer
 from rlgym_bridge.user_input.stop_signals import stopped_by_signals
 
 STATUS: Final = "0 played until Ctrl-C, 2 the match cannot be played or shown"
@@ -58,28 +65,50 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     add_page_options(parser)
     shared.add_physics_option(parser)
     shared.add_simulator_option(parser, default=None)
-    parser.add_argument("-q", "--quiet", action="store_true", help="print nothing but errors")
+    shared.add_output_options(parser)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Play until Ctrl-C."""
+    """Play until Ctrl-C, and write the result where that is wanted."""
     check_installed()
-    from rlgym_bridge.view.web.last_minute import LastMinute
-    from rlgym_bridge.view.web.played_match import HUMAN, PlayedMatch
-
+    output_files.check_outputs(options.json, inputs=[options.physics])
     blue, orange = _line_up(options)
     match = empty_match()
     match.skip_replays = False
     drivers = with_drivers(match, blue, orange, options.allow_modules)
-    with_environment(match, [{SEED_VARIABLE: str(options.seed)}] * len(drivers))
-    policies = NamedPolicies((name for name in drivers if name not in (None, HUMAN)), options.allow_modules)
+    with tempfile.TemporaryDirectory(prefix="rlgym-bridge-", ignore_cleanup_errors=True) as folder:
+        reports = [Path(folder) / f"{i}.json" for i in range(len(drivers))]
+        seed = {SEED_VARIABLE: str(options.seed)}
+        with_environment(match, [seed | {REPORT_VARIABLE: str(report)} for report in reports])
+        try:
+            result = _play(options, match, drivers)
+        except MatchCalledOff as error:
+            if (refused := find_refusal(match, reports)) is not None:
+                raise ConfigError(f"the match was called off: {refused}") from error
+            raise
+        told = [read_bot_report(path) for path in reports]
+    if not output_files.write_json(options.json, summarise(result, told, None)):
+        return 2
+    blue_goals, orange_goals = result.score
+    shared.printer(options)(f"blue {blue_goals} : {orange_goals} orange")
+    return 0
+
+
+def _play(
+    options: argparse.Namespace, match: flat.MatchConfiguration, drivers: Sequence[str | None]
+) -> MatchResult:
+    """Play a match on the page until Ctrl-C; `drivers` is what `with_drivers` returned."""
+    from rlgym_bridge.view.web.last_minute import LastMinute
+    from rlgym_bridge.view.web.played_match import PlayedMatch
+
+    policies = NamedPolicies((one for one in drivers if one not in (None, _HUMAN)), options.allow_modules)
     constants = shared.physics_of(options)
     about = describe_match(
         "Soccar", Impairments(), Dialect(), constants, options.simulator, pace="realtime", seed=options.seed
     )
     minute = LastMinute(about)
     control = PlayedMatch(
-        "play", [name if name in (None, HUMAN) else policies.name_of(name) for name in drivers],
+        "play", [one if one in (None, _HUMAN) else policies.name_of(one) for one in drivers],
         policies.load, policies.names, page_opener(options), minute, seed=options.seed,
     )  # fmt: skip
     with (
@@ -92,8 +121,7 @@ def run(options: argparse.Namespace) -> int:
         control,
         stopped_by_signals(server.stop),
     ):  # fmt: skip
-        server.play(match)
-    return 0
+        return server.play(match)
 
 
 def _line_up(options: argparse.Namespace) -> tuple[list[str], list[str]]:

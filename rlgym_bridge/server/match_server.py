@@ -77,7 +77,8 @@ class MatchServer:
         allow_clients: Whether in `play` every client that connects may drive cars and give orders, not just
             those that the match has started; see `Admission`.
         allow_idle: Whether the cars of humans and Psyonix bots stand idle; else their matches are refused.
-        control: Drives cars in this process, pauses and rewinds; humans and Psyonix bots are allowed then.
+        control: Shows the match, or drives cars in this process, pauses and rewinds. Where it does more than
+            show it, humans and Psyonix bots are allowed.
 
     Attributes:
         host: Address it listens on.
@@ -130,7 +131,7 @@ class MatchServer:
             constants={} if constants is None else constants,
             thrust=thrust,
             simulator=simulator,
-            allow_idle=allow_idle or control is not None,
+            allow_idle=allow_idle or (control is not None and control.stays),
             control=control,
         )  # fmt: skip
         if not isinstance(host, str):

@@ -21,6 +21,7 @@ from rlgym_bridge.view.web.last_minute import LastMinute
 from rlgym_bridge.view.web.page_messages import read_message
 from rlgym_bridge.view.web.page_server import PageServer, Viewer
 from rlgym_bridge.view.web.played_match import PlayedMatch
+from tests.support.recorded_matches import POLICY
 
 HEAD = struct.Struct("<BBBBIfffHHIf")
 BALL = struct.Struct("<17f")
@@ -106,7 +107,9 @@ class SteppedShow:
         self._recorder = MatchRecorder(minute, self.match)
         self._recorder.begin(roster.configuration)
         pages = cast(PageServer, self.pages)
-        self.show = PlayedMatch(mode, drivers, load_player, BUILT_IN, lambda _: pages, minute, folder)
+        self.show = PlayedMatch(
+            mode, drivers, load_player, (*BUILT_IN, POLICY), lambda _: pages, minute, folder
+        )
         self.show.begin(self.match, roster, self.match.hold)
         self.inputs = 0
 

@@ -74,7 +74,8 @@ class HostedMatch:
         if settings.watch is not None and configuration.enable_rendering == flat.DebugRendering.OffByDefault:
             configuration.enable_rendering = flat.DebugRendering.OnByDefault  # somebody looks
         self._control = settings.control
-        self._roster = seat_players(configuration, settings.allow_idle, self._control is not None)
+        no_bots = self._control is not None and self._control.stays
+        self._roster = seat_players(configuration, settings.allow_idle, no_bots)
         warn_of_shared_ids(self._roster)
         self._lobby = lobby
         self._settings = settings

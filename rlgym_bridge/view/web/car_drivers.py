@@ -11,7 +11,7 @@ from rlbot import flat
 from rlgym_bridge.components.actions import LookupTableAction, RepeatAction
 from rlgym_bridge.components.episode import Episode
 from rlgym_bridge.components.player_spec import PlayerSpec, Policy
-from rlgym_bridge.game import CONTROL_NAMES
+from rlgym_bridge.game import BLUE, CONTROL_NAMES, ORANGE
 from rlgym_bridge.live.faults import Faults
 from rlgym_bridge.live.player import LivePlayer
 from rlgym_bridge.packets.inputs import player_input
@@ -20,6 +20,7 @@ from rlgym_bridge.server.game.packer import field_info
 from rlgym_bridge.server.game.roster import AgentSeat
 
 _BEST: Final = 5  # choices that the page is told of
+_BUTTONS: Final = ("jump", "boost", "handbrake")
 _LOG = logging.getLogger(__name__)
 
 OnMind = Callable[[Mapping[str, Any]], None]
@@ -41,6 +42,8 @@ class PolicyDriver:
     ) -> None:
         self.name, self._spec, self._seat = name, spec, seat
         self._configuration, self._seed = configuration, seed
+        teams = [player.team for player in configuration.player_configurations]
+        self._sizes = (teams.count(BLUE), teams.count(ORANGE))
         self.faults = Faults(_LOG)
         self._policy: Policy | None = None
         self._on_mind: OnMind | None = None
@@ -75,17 +78,19 @@ class PolicyDriver:
             (player_input(i, row.tolist()).controller_state for i, row in self._player.inputs()), None
         )
 
-    def _decided(self, frame: int, _: Sequence[int], episode: Episode, acted: bool) -> None:
+    def _decided(self, frame: int, cars: Sequence[int], episode: Episode, acted: bool) -> None:
         if self._on_mind is not None and acted:
-            self._on_mind(describe_mind(self._policy, episode))
+            self._on_mind(describe_mind(self._policy, episode, self._sizes, cars[0]))
 
 
-def describe_mind(policy: Any, episode: Episode) -> dict[str, Any]:
+def describe_mind(policy: Any, episode: Episode, sizes: tuple[int, int], car: int) -> dict[str, Any]:
     """Return what a policy saw and chose at its latest decision, for one car.
 
     Args:
         policy: The episode's.
         episode: After a decision.
+        sizes: Cars of blue and of orange.
+        car: Its place in the state.
 
     Returns:
         `action` and `names`, the numbers that it chose; `best`, pairs of a choice and its probability, the
@@ -103,8 +108,9 @@ def describe_mind(policy: Any, episode: Episode) -> dict[str, Any]:
     observed = None
     if observation is not None:
         numbers = observation[0, 0].tolist()
-        named = getattr(builder, "names", None)
-        words = named if isinstance(named, Sequence) and len(named) == len(numbers) else range(len(numbers))
+        names_of = getattr(builder, "names", None)
+        named = () if names_of is None else tuple(names_of(*sizes, car))
+        words = named if len(named) == len(numbers) else range(len(numbers))
         observed = [[str(word), round(number, 4)] for word, number in zip(words, numbers, strict=True)]
     return {
         "action": shown, "names": names, "best": _best(policy, episode, table), "value": None,
@@ -127,7 +133,7 @@ def _label(table: np.ndarray | None, number: int) -> str:
     if table is None or number >= len(table):
         return f"action {number}"
     words = [
-        name if value == 1.0 else f"{name} {value:+g}"
+        name if name in _BUTTONS else f"{name} {value:+g}"
         for name, value in zip(CONTROL_NAMES, table[number].tolist(), strict=True)
         if value
     ]

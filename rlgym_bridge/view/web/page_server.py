@@ -252,7 +252,7 @@ class PageServer:
                         await link.send_str(viewer.texts.popleft())
                     else:
                         await link.send_bytes(viewer.frames.popleft())
-            await link.close(code=WSCloseCode.GOING_AWAY, message=b"the match has ended")
+            await link.close(code=WSCloseCode.GOING_AWAY, message=b"it has ended")
 
     async def _hear(self, viewer: Viewer, link: web.WebSocketResponse) -> None:
         async for message in link:

@@ -7,6 +7,7 @@ from rlgym_bridge.game import GOAL_BACK_Y, TICKS_PER_SECOND, Phase
 from rlgym_bridge.recording.open import open_recording
 from rlgym_bridge.server.game.referee import Course
 from rlgym_bridge.view.web.played_match import HUMAN
+from tests.support.recorded_matches import POLICY
 from tests.support.web_pages import SteppedShow
 
 pytestmark = pytest.mark.odd_packets("pages put bodies elsewhere and rewind the match")
@@ -270,6 +271,17 @@ def test_a_page_that_follows_is_told_what_the_bot_saw_and_chose() -> None:
     show.step(20)
     mind = show.texts("mind")[-1]
     assert mind["car"] == 1 and dict(zip(mind["names"], mind["action"], strict=True))["throttle"] == 1.0
+
+
+def test_of_a_policy_the_likeliest_choices_are_told() -> None:
+    show = kicked_off(HUMAN, POLICY)
+    show.command(show.open(), "follow", 1)
+    show.step(40)
+    mind = show.texts("mind")[-1]
+    likely = [share for _, share in mind["best"]]
+    assert len(likely) == 5 and likely == sorted(likely, reverse=True) and 0.2 < sum(likely) <= 1.001
+    assert all("action" not in label for label, _ in mind["best"])
+    assert len(mind["observed"]) > 50 and not mind["observed"][0][0].isdigit()
 
 
 def test_pages_of_a_match_that_is_watched_change_nothing() -> None:
