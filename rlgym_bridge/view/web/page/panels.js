@@ -51,7 +51,7 @@ export class Panels {
     if (Number.isInteger(seat)) this.showHint();
   }
   showHint() {
-    const { keys } = this.app.input, row = ({ button, action }) => make("span", "", make("kbd", "", nameOfKey(keys[action])), button.parentNode.firstChild.data);
+    const { keys } = this.app.input, row = ({ button, action }) => make("span", "", make("kbd", "", nameOfKey(keys[action])), button.parentNode.firstChild.data.split(",")[0]);
     byId("keys-shown").replaceChildren(...ACTIONS.filter(({ action }) => !action.startsWith("roll")).map(row));
     clearTimeout(this.hint);
     this.hint = setTimeout(() => byId("keys-shown").replaceChildren(), 12000);
