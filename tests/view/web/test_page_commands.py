@@ -11,6 +11,9 @@ from typing import Any
 
 import pytest
 
+pytest.importorskip("aiohttp")
+
+
 from rlgym_bridge.cli import main
 from rlgym_bridge.game import Phase
 from tests.support.processes import child, run_to_end

@@ -5,8 +5,11 @@ import threading
 import time
 from collections.abc import Iterator
 
-import aiohttp
 import pytest
+
+pytest.importorskip("aiohttp")
+
+import aiohttp
 from rlbot import flat
 
 from rlgym_bridge.policy.load_player import BUILT_IN, load_player

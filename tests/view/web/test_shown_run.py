@@ -8,6 +8,9 @@ from queue import Queue
 
 import pytest
 
+pytest.importorskip("aiohttp")
+
+
 from rlgym_bridge.game import Phase
 from rlgym_bridge.view.web.shown_run import RunShow, main, read_curves
 from tests.support.recorded_matches import POLICY
