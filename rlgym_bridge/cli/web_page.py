@@ -1,12 +1,16 @@
 """Open the page in the browser, and name the policies that may drive a car on it."""
 
 import argparse
+import subprocess
+import sys
+import threading
 import webbrowser
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.components.player_spec import PlayerSpec
@@ -19,11 +23,14 @@ from rlgym_bridge.user_input.user_modules import add_module_folders
 if TYPE_CHECKING:
     from rlgym_bridge.view.web.page_server import PageServer, Show
 
-_MOST_CHECKPOINTS = 20  # of a run that are offered
+_MOST_CHECKPOINTS: Final = 20  # of a run that are offered
+_END_SECONDS: Final = 10.0
 
 
-def add_page_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say where the page is."""
+def add_page_options(parser: argparse.ArgumentParser, web: str = "") -> None:
+    """Add the options that say where the page is, and `--web`, if its help is given."""
+    if web:
+        parser.add_argument("--web", action="store_true", help=web)
     parser.add_argument(
         "--no-browser", action="store_true", help="print the page's address and open no browser"
     )
@@ -51,6 +58,53 @@ def page_opener(options: argparse.Namespace) -> "Callable[[Show], PageServer]":
         return pages
 
     return serve
+
+
+@contextmanager
+def shown_run(options: argparse.Namespace, run: Path) -> Iterator[None]:
+    """Show a training run on the page until the block ends, from its first checkpoint on.
+
+    A process of its own plays, so that training waits for nothing.
+    """
+    if not options.web:
+        yield
+        return
+    check_installed()
+    words = [sys.executable, "-P", "-m", "rlgym_bridge.view.web.shown_run", str(run), str(options.port)]
+    apart: dict[str, Any] = (  # Ctrl-C in a terminal is not for it
+        {"creationflags": getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)}
+        if sys.platform == "win32"
+        else {"start_new_session": True}
+    )
+    process = subprocess.Popen(
+        words if options.no_browser else [*words, "browser"],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, **apart,
+    )  # fmt: skip
+    say = shared.printer(options)
+    threading.Thread(target=_tell_address, args=(process, say), daemon=True).start()
+    try:
+        yield
+    finally:
+        assert process.stdin is not None
+        with suppress(OSError):
+            process.stdin.close()  # the process ends with it
+        try:
+            process.wait(_END_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def _tell_address(process: "subprocess.Popen[str]", say: Callable[[str], None]) -> None:
+    """Print where the run is shown, or why it is not."""
+    from rlgym_bridge.view.web import READY
+
+    assert process.stdout is not None
+    said = process.stdout.readline().strip()
+    if said.startswith(READY):
+        say(f"look at {said.removeprefix(READY)}")
+    elif said:
+        print(f"warning: --web shows nothing: {said}", file=sys.stderr)
 
 
 class NamedPolicies:

@@ -23,7 +23,7 @@ from rlgym.rocket_league.api import GameState
 from rlgym_bridge.components.action_masks import act_within, find_masks
 from rlgym_bridge.components.batch_form import works_in_batches
 from rlgym_bridge.components.batching import control_rows, observe
-from rlgym_bridge.components.player_spec import PlayerSpec
+from rlgym_bridge.components.player_spec import PlayerSpec, Policy
 from rlgym_bridge.components.reward_base import ask_reward, reward_between
 from rlgym_bridge.components.spec import Components
 from rlgym_bridge.components.user_errors import locate_method
@@ -311,6 +311,11 @@ class Episode:
     def agents(self) -> list[str]:
         """Names of the cars to play."""
         return self._calls.agents
+
+    @property
+    def policy(self) -> Policy:
+        """The policy."""
+        return self._policy
 
     @property
     def parts(self) -> Components:

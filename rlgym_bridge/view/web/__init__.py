@@ -2,3 +2,8 @@
 
 Nothing here is imported unless it is used; it needs the extra `play`.
 """
+
+from typing import Final
+
+READY: Final = "ready "
+"""The process of `shown_run` prints this and the page's address once it shows a run, else why it does not."""

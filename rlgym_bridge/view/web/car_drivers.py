@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -10,9 +9,10 @@ from rlbot import flat
 
 from rlgym_bridge.components.actions import LookupTableAction, RepeatAction
 from rlgym_bridge.components.episode import Episode
-from rlgym_bridge.components.player_spec import PlayerSpec, Policy
+from rlgym_bridge.components.player_spec import PlayerSpec
 from rlgym_bridge.game import BLUE, CONTROL_NAMES, ORANGE
 from rlgym_bridge.live.faults import Faults
+from rlgym_bridge.live.followed_run import FollowedRun
 from rlgym_bridge.live.player import LivePlayer
 from rlgym_bridge.packets.inputs import player_input
 from rlgym_bridge.policy.numpy_network import NetworkPolicy
@@ -35,35 +35,37 @@ class PolicyDriver:
         seat: Of the car.
         configuration: Of the match.
         seed: Of the policy's random numbers.
+        followed: The run whose newest checkpoint is taken at every countdown, in place of `spec`.
     """
 
     def __init__(
-        self, name: str, spec: PlayerSpec, seat: AgentSeat, configuration: flat.MatchConfiguration, seed: int
+        self,
+        name: str,
+        spec: PlayerSpec,
+        seat: AgentSeat,
+        configuration: flat.MatchConfiguration,
+        seed: int,
+        followed: FollowedRun | None = None,
     ) -> None:
-        self.name, self._spec, self._seat = name, spec, seat
+        self.name, self._spec, self._seat = name, spec if followed is None else followed.spec, seat
+        self.followed = followed
         self._configuration, self._seed = configuration, seed
         teams = [player.team for player in configuration.player_configurations]
         self._sizes = (teams.count(BLUE), teams.count(ORANGE))
         self.faults = Faults(_LOG)
-        self._policy: Policy | None = None
         self._on_mind: OnMind | None = None
         self._begin()
 
     def _begin(self) -> None:
-        spec = replace(self._spec, policy=self._make_policy)
         self._player = LivePlayer(
-            spec, field_info(), self._configuration, [self._seat.identifier], self.faults, seed=self._seed,
-            on_decision=self._decided,
+            self._spec, field_info(), self._configuration, [self._seat.identifier], self.faults,
+            seed=self._seed, on_decision=self._decided,
         )  # fmt: skip
-
-    def _make_policy(self) -> Policy:
-        self._policy = self._spec.policy()
-        return self._policy
 
     def renew(self) -> "PolicyDriver":
         """Return a driver that remembers nothing, for a match that was rewound."""
         self._player.close()
-        return PolicyDriver(self.name, self._spec, self._seat, self._configuration, self._seed)
+        return PolicyDriver(self.name, self._spec, self._seat, self._configuration, self._seed, self.followed)
 
     def answer(self, packet: flat.GamePacket, on_mind: OnMind | None = None) -> flat.ControllerState | None:
         """Return the controls that answer a packet; every packet is needed. None where the car is not there.
@@ -74,20 +76,22 @@ class PolicyDriver:
         """
         self._on_mind = on_mind
         self._player.see(packet)
+        if self.followed is not None:
+            self.followed.see(packet, self._player, self._configuration)
+            self._spec = self.followed.spec
         return next(
             (player_input(i, row.tolist()).controller_state for i, row in self._player.inputs()), None
         )
 
     def _decided(self, frame: int, cars: Sequence[int], episode: Episode, acted: bool) -> None:
         if self._on_mind is not None and acted:
-            self._on_mind(describe_mind(self._policy, episode, self._sizes, cars[0]))
+            self._on_mind(describe_mind(episode, self._sizes, cars[0]))
 
 
-def describe_mind(policy: Any, episode: Episode, sizes: tuple[int, int], car: int) -> dict[str, Any]:
+def describe_mind(episode: Episode, sizes: tuple[int, int], car: int) -> dict[str, Any]:
     """Return what a policy saw and chose at its latest decision, for one car.
 
     Args:
-        policy: The episode's.
         episode: After a decision.
         sizes: Cars of blue and of orange.
         car: Its place in the state.
@@ -113,16 +117,16 @@ def describe_mind(policy: Any, episode: Episode, sizes: tuple[int, int], car: in
         words = named if len(named) == len(numbers) else range(len(numbers))
         observed = [[str(word), round(number, 4)] for word, number in zip(words, numbers, strict=True)]
     return {
-        "action": shown, "names": names, "best": _best(policy, episode, table), "value": None,
+        "action": shown, "names": names, "best": _best(episode, table), "value": None,
         "observed": observed,
     }  # fmt: skip
 
 
-def _best(policy: Any, episode: Episode, table: np.ndarray | None) -> list[list[Any]]:
+def _best(episode: Episode, table: np.ndarray | None) -> list[list[Any]]:
     """Return the likeliest choices and their probabilities; none where the policy has no such."""
-    is_known = isinstance(policy, NetworkPolicy) and policy.distribution == "categorical"
-    if not is_known or policy.state_size:  # asking one with memory would change what it remembers
-        return []
+    policy = episode.policy
+    if not isinstance(policy, NetworkPolicy) or policy.distribution != "categorical" or policy.state_size:
+        return []  # asking one with memory would change what it remembers
     likely = policy.probabilities(episode.observation, episode.masks())[0, 0]
     order = np.argsort(-likely, kind="stable")[:_BEST].tolist()
     return [[_label(table, number), round(float(likely[number]), 4)] for number in order]

@@ -28,6 +28,7 @@ from rlgym_bridge.game import (
     TICKS_PER_SECOND,
     Phase,
 )
+from rlgym_bridge.live.followed_run import FollowedRun
 from rlgym_bridge.packets.inputs import player_input
 from rlgym_bridge.server.game.roster import Roster
 from rlgym_bridge.server.game.simulated_match import Match, Moment
@@ -70,7 +71,7 @@ class PlayedMatch:
     """A match that is shown on pages; a `MatchControl` for the server, and a `Show` for the pages.
 
     Args:
-        mode: "play", or "watch" for pages that only look.
+        mode: "play"; "view" where it goes on from a recording; "watch" or "train" for pages that only look.
         drivers: Of each car in the order of packets: `HUMAN`, the name of a policy that drives in this
             process, or None for a bot with a process of its own.
         load: Returns the player of a policy's name.
@@ -80,6 +81,7 @@ class PlayedMatch:
         folder: Where it is written.
         seed: Of the policies' random numbers.
         first: A moment to begin at, paused; None begins with a kickoff.
+        follow: Returns the run whose newest checkpoint drives a car that a policy drives; None for none.
 
     Attributes:
         stays: Whether a match that is over goes on until it is stopped.
@@ -98,10 +100,13 @@ class PlayedMatch:
         folder: Path = Path(),
         seed: int = 0,
         first: Moment | None = None,
+        follow: Callable[[], FollowedRun] | None = None,
     ) -> None:
         self.mode, self.stays, self.paused = mode, mode != "watch", first is not None
+        self._only_looks = mode in ("watch", "train")
         self._first_names, self._load, self._policies = list(drivers), load, list(policies)
         self._serve, self._minute, self._folder, self._seed, self._first = serve, minute, folder, seed, first
+        self._follow = follow
         self.leave: Callable[[], None] | None = None
         self._lock = threading.Lock()  # seats
         self._pages: PageServer | None = None
@@ -180,7 +185,7 @@ class PlayedMatch:
         while self._commands:
             self._obey(*self._commands.popleft())
             self._next_standing = 0.0  # what it changed is shown at once
-        if self.mode != "watch" and (self.paused or self.waits):
+        if self.stays and (self.paused or self.waits):
             self._stand_still()
             return False
         if self._phase == Phase.REPLAY and not self._replay:
@@ -273,6 +278,10 @@ class PlayedMatch:
         return tell
 
     # --- commands ----------------------------------------------------------------------------
+
+    def kick_off_soon(self) -> None:
+        """Go to the next kickoff before the next tick; any thread may call it."""
+        self._commands.append((Viewer(0), PageCommand("kickoff"), None))
 
     def _obey(self, viewer: Viewer, command: PageCommand, driver: PolicyDriver | None) -> None:
         value = command.value
@@ -389,7 +398,7 @@ class PlayedMatch:
         """Give a page a free seat, if there is one, and return its setup."""
         with self._lock:
             free = [place for place, who in sorted(self._humans.items()) if who is None]
-            if free and self.mode != "watch":
+            if free and not self._only_looks:
                 self._humans[free[0]], viewer.seat = viewer, free[0]
         return self._setup(viewer)
 
@@ -412,7 +421,7 @@ class PlayedMatch:
                 raise ValueError("an input of a page that drives no car")
             self._inputs[viewer] = (time.perf_counter(), message)
             return
-        if self.mode == "watch" and message.do not in _WATCHING:
+        if self._only_looks and message.do not in _WATCHING:
             raise ValueError(f"{message.do} in a match that is only watched")
         match message.do:
             case "ready":
@@ -448,7 +457,9 @@ class PlayedMatch:
         if name not in self._policies:
             raise ValueError(f"driver is {name!r}, expected human or one of {', '.join(self._policies)}")
         seat = self._roster.cars[self._slots[place]]
-        return PolicyDriver(name, self._load(name), seat, self._roster.configuration, self._seed)
+        followed = None if self._follow is None else self._follow()
+        spec = self._load(name) if followed is None else followed.spec
+        return PolicyDriver(name, spec, seat, self._roster.configuration, self._seed, followed)
 
     def _setup(self, viewer: Viewer) -> dict[str, Any]:
         seats = [self._roster.cars[slot] for slot in self._slots]
@@ -461,7 +472,7 @@ class PlayedMatch:
         ]
         return make_setup(
             self.mode, cars, seat=viewer.seat, policies=self._policies, drivers=drivers,
-            title=" - ".join(seat.name for seat in seats), take_over=self.mode != "watch",
+            title=" - ".join(seat.name for seat in seats), take_over=not self._only_looks,
         )  # fmt: skip
 
     def _driver_name(self, place: int, humans: set[int]) -> str:

@@ -11,6 +11,9 @@ from typing import Any
 
 import pytest
 
+pytest.importorskip("aiohttp")
+
+
 from rlgym_bridge.cli import main
 from rlgym_bridge.game import Phase
 from tests.support.processes import child, run_to_end
@@ -116,6 +119,26 @@ def test_a_match_is_watched_and_ends_by_itself(tmp_path: Path) -> None:
     words = ("match", "--blue", "chaser", "--orange", "random", "--web")
     code, errors = look_at(*words, work=work, cwd=tmp_path)
     assert code == 1 and "stopped" in errors and "Traceback" not in errors
+
+
+@pytest.mark.slow
+def test_a_run_is_watched_while_it_trains(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    (tmp_path / "x.toml").write_text(
+        "collectors = 1\nmatches = 4\nrollout_steps = 16\nthreads = 1\ncheckpoint_every = 256\n"
+    )
+
+    async def work(link: Link) -> None:
+        setup = await link.text("setup")
+        assert setup["mode"] == "train" and len(setup["cars"]) == 2 and setup["seat"] is None
+        await link.command("ready")
+        curves = await link.text("curves")
+        assert curves["columns"][0] == "steps" and len(curves["rows"][-1]) == len(curves["columns"])
+        await link.text("say")  # of a newer checkpoint
+        await link.frame(lambda frame: frame.phase == Phase.COUNTDOWN and frame.time > 1.0)
+
+    code, errors = look_at("train", "x.toml", "--out", "run", "--web", work=work, cwd=tmp_path)
+    assert code == 0 and "Traceback" not in errors
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,11 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable, Iterator
 
-import aiohttp
 import pytest
+
+pytest.importorskip("aiohttp")
+
+import aiohttp
 
 from rlgym_bridge.view.web.page_server import MOST_MESSAGES, MOST_PAGES, PageError, PageServer
 from tests.support.web_pages import EchoShow, Link, linked, socket_address

@@ -3,6 +3,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+pytest.importorskip("aiohttp")
+
+
 from rlgym_bridge.game import GOAL_BACK_Y, TICKS_PER_SECOND, Phase
 from rlgym_bridge.recording.open import open_recording
 from rlgym_bridge.server.game.referee import Course

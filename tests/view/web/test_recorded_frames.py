@@ -7,6 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+pytest.importorskip("aiohttp")
+
+
 from rlgym_bridge.cli import main
 from rlgym_bridge.recording.open import open_recording
 from rlgym_bridge.recording.rotations import from_quaternions, to_quaternions
