@@ -1,15 +1,19 @@
-"""Makes the documentation's pictures of the page: `python -m tests.support.page_pictures docs/pictures`.
+"""Makes the documentation's pictures of the page: `python -m tests.support.page_pictures docs/pictures RUN`.
 
-It writes play.jpg, watch.jpg and page-view.jpg. Each is of 1280 x 720 points and below 200 kB. A match of
-chasers is played, and one of the shipped policy against Chaser is recorded, so it takes a minute or two.
+It writes page-play.jpg, page-watch.jpg, page-view.jpg and page-train.jpg, of 1280 x 720 points and below
+200 kB each. Chasers play, the shipped policy plays Chaser for a recording, and RUN is the folder of a
+training run: it takes two minutes.
 """
 
 import sys
 import tempfile
+import threading
 from pathlib import Path
+from queue import Queue
 
 from playwright.sync_api import Browser, Page
 
+from rlgym_bridge.view.web.shown_run import RunShow
 from tests.support.page_browser import ask, command, open_page, opened_browser, shown_page, wait_until
 from tests.support.recorded_matches import CHASER_AND_POLICY, record
 
@@ -21,6 +25,7 @@ _SHARP = "window.addEventListener('load', () => setTimeout(() => (app.sharpened 
 def picture(page: Page, path: Path) -> None:
     """Write what a page shows, once it stands still and is sharp."""
     ask(page, "void (app.renderer.scale = 1)")
+    ask(page, "void (document.getElementById('numbers').hidden = true)")  # this machine's speed
     page.wait_for_timeout(1500)
     path.write_bytes(page.screenshot(type="jpeg", quality=_QUALITY))
     print(f"{path}: {path.stat().st_size / 1000:.0f} kB")
@@ -37,7 +42,7 @@ def play(browser: Browser, folder: Path) -> None:
         page.mouse.move(640, 300)
         page.mouse.down()
         wait_until(page, "app.frame.cars[app.followed].boost < 22")
-        picture(page, folder / "play.jpg")
+        picture(page, folder / "page-play.jpg")
 
 
 def watch(browser: Browser, folder: Path) -> None:
@@ -47,7 +52,7 @@ def watch(browser: Browser, folder: Path) -> None:
     with tempfile.TemporaryDirectory() as home, shown_page(Path(home), *options) as address:
         page = open_page(browser, address, _SHARP)
         wait_until(page, "app.frame.clock < 54 && app.phase() === 'active'")
-        picture(page, folder / "watch.jpg")
+        picture(page, folder / "page-watch.jpg")
 
 
 def view(browser: Browser, folder: Path) -> None:
@@ -64,7 +69,24 @@ def view(browser: Browser, folder: Path) -> None:
             picture(page, folder / "page-view.jpg")
 
 
+def train(browser: Browser, folder: Path, run: Path) -> None:
+    """Show a run's newest checkpoint against itself, beside the curves."""
+    opened: Queue[str] = Queue()
+    show = RunShow(run, 0)
+    threading.Thread(target=show.show, args=(opened.put,), daemon=True).start()
+    page = open_page(browser, opened.get(timeout=60), _SHARP)
+    ask(page, "app.follow(0)")
+    ask(page, "app.camera.choose('stands')")
+    wait_until(
+        page, "app.frame.clock < 296 && app.phase() === 'active' && !document.getElementById('mind').hidden"
+    )
+    picture(page, folder / "page-train.jpg")
+    show.stop()
+
+
 if __name__ == "__main__":
+    pictures, trained = Path(sys.argv[1]), Path(sys.argv[2])
     with opened_browser() as chromium:
         for make in (play, watch, view):
-            make(chromium, Path(sys.argv[1]))
+            make(chromium, pictures)
+        train(chromium, pictures, trained)

@@ -201,6 +201,7 @@ def test_one_file_shows_a_recording_without_a_server(browser, tmp_path: Path, tm
     length = ask(page, "app.setup.length_s")
     command(page, "seek", length)
     wait_until(page, f"app.frame.time === {length} && app.frame.flags & 1")
+    assert ask(page, "app.frame.tick === app.source.frames.at(-1).tick")
     page.click("#pause")
     wait_until(page, f"app.frame.time < {length / 2} && !(app.frame.flags & 1)")
     command(page, "speed", 0.25)

@@ -26,7 +26,7 @@ export class Camera {
     this.seen = car?.pos;
     const ball = frame.ball.pos, soft = (rate) => (this.jump ? 1 : 1 - Math.exp(-rate * seconds));
     if (kind === "chase" || kind === "ball") this.behind(kind, car, ball, soft);
-    else if (kind === "top") this.set([0, -60, 7600], [0, 0, 0], 88, soft(8));
+    else if (kind === "top") this.set([60, 0, 7900], [0, 0, 0], 88, soft(8)); // blue's goal on the left
     else if (kind === "free") {
       const centre = car ? car.pos : [0, 0, 300], flat = Math.cos(this.pitch) * this.zoom;
       this.set(add(centre, [-Math.cos(this.yaw) * flat, -Math.sin(this.yaw) * flat, Math.sin(this.pitch) * this.zoom + 60]), centre, 70, soft(14));

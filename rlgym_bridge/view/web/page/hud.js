@@ -92,7 +92,7 @@ export class Hud {
       Object.assign(draw, { lineWidth: 3, strokeStyle: "#69b7ff", lineJoin: "round" });
       for (const [x, y] of points) draw.lineTo(4 + ((x - left) / (right - left || 1)) * 488, 114 - ((y - low) / (high - low || 1)) * 108);
       draw.stroke();
-      return make("figure", "", make("figcaption", "", name), make("b", "", points.length ? Number(points.at(-1)[1].toPrecision(4)) : ""), canvas);
+      return make("figure", "", make("figcaption", "", name.replaceAll("_", " ")), make("b", "", points.length ? Number(points.at(-1)[1].toPrecision(4)) : ""), canvas);
     }));
   }
 }

@@ -45,6 +45,7 @@ export class Panels {
     show("driver", this.free);
     show("bar", true);
     byId("scrub").max = length || 1;
+    byId("speed").options[0].hidden = playing; // only recordings go faster
     options("follow", [["", "No car"], ...names]);
     const back = ["give", mode === "view" ? "Back to the recording" : "Give it back"];
     options("driver", [["", "Take over ..."], ["human", "Drive it myself"], back, ...policies.map((name) => [name, `Let ${name} drive`])]);

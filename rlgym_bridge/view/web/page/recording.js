@@ -53,12 +53,9 @@ export class Recorded {
     const seconds = this.last === null ? 0 : Math.min(0.1, (now - this.last) / 1000), { frames } = this;
     this.last = now;
     if (this.playing) this.time = Math.min(this.length, this.time + seconds * this.speed);
-    let [low, high] = [0, frames.length - 1];
-    while (high - low > 1) {
-      const middle = (low + high) >> 1;
-      [low, high] = frames[middle].time - frames[0].time <= this.time ? [middle, high] : [low, middle];
-    }
-    const [a, b] = [frames[low], frames[high]], part = (this.time + frames[0].time - a.time) / (b.time - a.time || 1);
+    const time = this.time + frames[0].time, after = Math.max(1, frames.findIndex((frame) => frame.time >= time - 1e-6));
+    const [a, b] = [frames[after - 1], frames[after] ?? frames[after - 1]];
+    const part = (time - a.time) / (b.time - a.time || 1);
     const paused = this.playing && this.time < this.length ? 0 : 1;
     return { ...between(a, b, Math.min(1, part)), flags: (b.flags & ~1) | paused, speed: this.speed, time: this.time };
   }

@@ -29,7 +29,7 @@ export class Renderer {
     gl.blendFuncSeparate(gl.SRC_ALPHA, gl.ONE_MINUS_SRC_ALPHA, gl.ONE, gl.ONE);
   }
   program(...names) {
-    const { gl } = this, program = gl.createProgram(), found = { program };
+    const { gl } = this, program = gl.createProgram();
     names.forEach((name, i) => {
       const shader = gl.createShader(i ? gl.FRAGMENT_SHADER : gl.VERTEX_SHADER);
       gl.shaderSource(shader, document.getElementById(name).textContent);
@@ -39,11 +39,7 @@ export class Renderer {
     });
     gl.linkProgram(program);
     if (!gl.getProgramParameter(program, gl.LINK_STATUS)) throw new Error(`${names}: ${gl.getProgramInfoLog(program)}`);
-    for (let i = gl.getProgramParameter(program, gl.ACTIVE_UNIFORMS) - 1; i >= 0; i--) {
-      const { name } = gl.getActiveUniform(program, i);
-      found[name] = gl.getUniformLocation(program, name);
-    }
-    return found;
+    return new Proxy({ program }, { get: (found, name) => (found[name] === undefined ? (found[name] = gl.getUniformLocation(program, name)) : found[name]) });
   }
   // Gives numbers to the vertex array that is bound, `stride` a corner, or a copy of the shape with a divisor of 1.
   fill(data, parts, stride, divisor = 0) {
@@ -72,14 +68,14 @@ export class Renderer {
   use(name, view) {
     const { gl } = this, p = (this.used = this.programs[name]), vectors = { eye: view.pos, fog: FOG, blue: BLUE, orange: ORANGE, stretch: [1, 1, 1] };
     gl.useProgram(p.program);
-    gl.uniformMatrix4fv(p.view ?? null, false, view.matrix);
-    for (const uniform in vectors) gl.uniform3fv(p[uniform] ?? null, vectors[uniform]);
+    gl.uniformMatrix4fv(p.view, false, view.matrix);
+    for (const uniform in vectors) gl.uniform3fv(p[uniform], vectors[uniform]);
     return p;
   }
   // Draws a shape in a mode of the program in use, placed where `model` says.
   shape({ array, count }, mode = PLAIN, model = EVERYWHERE) {
-    this.gl.uniform1i(this.used.mode ?? null, mode);
-    this.gl.uniformMatrix4fv(this.used.model ?? null, false, model);
+    this.gl.uniform1i(this.used.mode, mode);
+    this.gl.uniformMatrix4fv(this.used.model, false, model);
     this.gl.bindVertexArray(array);
     this.gl.drawArrays(this.gl.TRIANGLES, 0, count);
   }
