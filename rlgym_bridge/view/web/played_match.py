@@ -5,6 +5,7 @@ page thread: PageServer -> `open`, `take`, `close` -> inputs and commands, taken
 """
 
 import logging
+import sys
 import threading
 import time
 from collections import deque
@@ -58,6 +59,7 @@ _ON_FLOOR_Z: Final = BALL_REST_Z + 8.0  # uu
 _BOUNCE_Z: Final = 300.0  # uu, below which a ball that turns upwards between two points has met the floor
 _STANDING_SECONDS: Final = 1.0 / 30.0  # between two frames of a match that stands still
 _OLD_SECONDS: Final = 0.6  # from which on an input counts no more: the page sends one every 0.1 s
+_SWITCH_SECONDS: Final = 0.0005  # Python's own 0.005 is more than half a tick
 _NEUTRAL: Final = flat.ControllerState()
 _NO_LANDING: Final = (np.nan,) * 4
 _WATCHING: Final = frozenset({"follow", "ready", "stall"})  # what who only watches may ask for
@@ -126,11 +128,14 @@ class PlayedMatch:
         self._counts = _TickCounts()
 
     def __enter__(self) -> Self:
-        """Return the show itself."""
+        """Let the thread that plays have its turn soon, while pages keep another one busy."""
+        self._switched = sys.getswitchinterval()
+        sys.setswitchinterval(_SWITCH_SECONDS)
         return self
 
     def __exit__(self, *_: object) -> None:
         """Close its pages."""
+        sys.setswitchinterval(self._switched)
         if self._pages is not None:
             self._pages.close()
 
