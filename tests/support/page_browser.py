@@ -69,17 +69,19 @@ def command(page: Page, do: str, value: Any = None) -> None:
 
 
 @contextmanager
-def played_match(folder: Path, *options: str) -> Iterator[str]:
-    """Run `rlgym-bridge play`; give the page's address, and stop it by Ctrl-C."""
+def shown_page(folder: Path, *options: str) -> Iterator[str]:
+    """Run a command that shows a page, such as `play`; give the page's address, and stop it by Ctrl-C."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "rlgym_bridge.cli", "play", *options, "--no-browser"],
+        [sys.executable, "-m", "rlgym_bridge.cli", *options, "--no-browser"],
         cwd=folder, stdout=subprocess.PIPE, text=True,
     )  # fmt: skip
     try:
         assert process.stdout is not None
-        said = process.stdout.readline()
-        found = re.search(r"http://\S+", said)
-        assert found is not None, f"it said {said!r}, expected the page's address"
+        said = [next(process.stdout, "")]
+        while said[-1] and "http://" not in said[-1]:
+            said.append(next(process.stdout, ""))
+        found = re.search(r"http://\S+", said[-1])
+        assert found is not None, f"it said {said}, expected the page's address"
         yield found[0]
         process.send_signal(signal.SIGINT)
         process.wait(30)

@@ -18,7 +18,7 @@ from tests.support.page_browser import (
     find_chromium,
     open_page,
     opened_browser,
-    played_match,
+    shown_page,
     wait_until,
 )
 from tests.support.recorded_matches import chaser_and_policy
@@ -42,7 +42,7 @@ def browser():
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory):
-    with played_match(tmp_path_factory.mktemp("play"), "random", "--seconds", "3000") as found:
+    with shown_page(tmp_path_factory.mktemp("play"), "play", "random", "--seconds", "3000") as found:
         yield found
 
 

@@ -10,32 +10,27 @@ import { Renderer } from "./renderer.js";
 const ASLEEP_MS = 500, RETRY_MS = [250, 500, 1000, 2000], REFUSED = [1008, 1009]; // closing codes
 
 // The server's frames and messages; it connects again when the connection is lost.
-class Connection {
+class Connection extends Timeline {
   constructor(receive, say) {
-    Object.assign(this, { receive, say, timeline: new Timeline(), failed: 0 });
+    super();
+    Object.assign(this, { receive, say, failed: 0 });
     this.open();
   }
   open() {
     const address = Object.assign(new URL("ws", location.href), { search: location.search });
     address.protocol = address.protocol.replace("http", "ws");
     this.socket = Object.assign(new WebSocket(address), { binaryType: "arraybuffer" });
-    this.socket.onmessage = ({ data }) => (typeof data === "string" ? this.receive(JSON.parse(data)) : this.timeline.push(data, performance.now()));
+    this.socket.onmessage = ({ data }) => (typeof data === "string" ? this.receive(JSON.parse(data)) : this.push(data, performance.now()));
     this.socket.onopen = () => ([this.failed] = [0, this.say("")]);
     this.socket.onclose = ({ code, reason }) => {
       const refused = REFUSED.includes(code);
       this.say(refused ? `The match closed the connection: ${reason}` : "The match does not answer; trying again ...", "error", 0);
-      this.timeline.clear();
+      this.clear();
       if (!refused) setTimeout(() => this.open(), RETRY_MS[Math.min(this.failed++, 3)]);
     };
   }
   send(message) {
     if (this.socket.readyState === WebSocket.OPEN) this.socket.send(JSON.stringify(message));
-  }
-  sample(now) {
-    return this.timeline.sample(now);
-  }
-  forget() {
-    this.timeline.clear();
   }
 }
 
@@ -88,8 +83,9 @@ class App {
   }
   step(now) {
     requestAnimationFrame((next) => this.step(next));
+    this.counted ||= now;
     const began = performance.now(), seconds = this.last === null ? 0 : (now - this.last) / 1000;
-    if (seconds * 1000 > ASLEEP_MS) [this.sleep(seconds), this.source.forget()];
+    if (seconds * 1000 > ASLEEP_MS) [this.sleep(seconds), this.source.clear()];
     this.last = now;
     const frame = this.setup && this.source.sample(now), { kind } = this.camera;
     if (frame?.cars.length !== this.setup?.cars.length || !frame) return;

@@ -1,9 +1,8 @@
 // Where one looks from: behind a car as in the game, from the stands, from above, or freely.
 import { add, axes, clamp, dot, lerp, minus, norm, times, unit } from "./math.js";
 
-export const CAMERAS = { chase: "Car", ball: "Ball camera", stands: "From the stands", free: "Free (drag, wheel)", top: "From above" };
 const DISTANCE = 270, HEIGHT = 110, ANGLE = -3, FOV = 110, STIFFNESS = 0.5; // the game's menu; angle and FOV in degrees
-const SIDE = 4000, BACK = 5040, LOW = 24, HIGH = 1980, CORNERS = 7900;
+const SIDE = 4000, BACK = 5040, LOW = 24, HIGH = 1980, CORNERS = 7900, FAR = 900; // uu
 
 export class Camera {
   constructor() {
@@ -23,6 +22,8 @@ export class Camera {
   // Moves on by some seconds. `car` is the followed one, null where there is none.
   update(frame, car, seconds) {
     const kind = !car && (this.kind === "chase" || this.kind === "ball") ? "stands" : this.kind;
+    if (car && norm(minus(car.pos, this.seen ?? car.pos)) > FAR) this.choose(this.kind); // it was put elsewhere
+    this.seen = car?.pos;
     const ball = frame.ball.pos, soft = (rate) => (this.jump ? 1 : 1 - Math.exp(-rate * seconds));
     if (kind === "chase" || kind === "ball") this.behind(kind, car, ball, soft);
     else if (kind === "top") this.set([0, -60, 7600], [0, 0, 0], 88, soft(8));
@@ -34,7 +35,6 @@ export class Camera {
       this.set([5900, y - 900, 2250], [goal[0] * 0.6 - 500, ball[1] * 0.72, goal[2]], 68, soft(2.5));
     }
     this.jump = false;
-    return this;
   }
   set(pos, target, fov, part) {
     [this.pos, this.target, this.fov] = [lerp(this.pos, pos, part), lerp(this.target, target, part), fov];
@@ -46,8 +46,7 @@ export class Camera {
     if (kind === "chase" && grounded) along = unit(add(times(front, 0.7), along, 0.3));
     if (kind === "chase" && !grounded) along = unit([along[0], along[1], along[2] * 0.35]);
     if (kind === "ball") along = far > 1 ? times(seen, 1 / far) : front;
-    const rate = kind === "ball" ? 14 : 5 + 6 * STIFFNESS;
-    this.heading = this.heading ? unit(lerp(this.heading, along, soft(rate))) : along;
+    this.heading = this.heading ? unit(lerp(this.heading, along, soft(kind === "ball" ? 14 : 5 + 6 * STIFFNESS))) : along;
     const level = unit([this.heading[0], this.heading[1], clamp(this.heading[2], -0.55, 0.5)]);
     const back = DISTANCE * (1 + 0.28 * (1 - STIFFNESS) * clamp(speed / 2300, 0, 1));
     const rise = kind === "chase" && grounded && up[2] < 0.7 ? add([0, 0, HEIGHT * 0.5], up, HEIGHT * 0.5) : [0, 0, HEIGHT];

@@ -71,7 +71,7 @@ export class Hud {
   mind({ car, action, names, best, value, observed }, name) {
     const bar = (label, part, text, left, scale) => {
       const fill = make("i");
-      [fill.style.width, fill.style.left] = [`${Math.abs(part) * scale}%`, `${left}%`];
+      [fill.style.width, fill.style.left] = [`${Math.min(1, Math.abs(part)) * scale}%`, `${left}%`];
       return make("div", "bar", make("span", "", label), make("u", "", fill), make("em", "", text));
     };
     show("mind", true);

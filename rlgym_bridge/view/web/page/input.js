@@ -1,15 +1,9 @@
 // Keys, mouse buttons and gamepads as the game's eight controls.
 import { clamp } from "./math.js";
 
-// The game's defaults on a PC, by the browser's names of keys; Mouse0 is the left button, Mouse2 the right one.
-export const DEFAULTS = {
-  forward: "KeyW", back: "KeyS", left: "KeyA", right: "KeyD", jump: "Mouse2", boost: "Mouse0", powerslide: "ShiftLeft",
-  rollLeft: "KeyQ", rollRight: "KeyE", ballCamera: "Space",
-};
-export const LABELS = {
-  forward: "Throttle, nose down", back: "Reverse, nose up", left: "Steer left", right: "Steer right", jump: "Jump, dodge",
-  boost: "Boost", powerslide: "Powerslide, air roll", rollLeft: "Air roll left", rollRight: "Air roll right", ballCamera: "Ball camera",
-};
+// The buttons of the page of keys say which actions there are, and the game's default keys.
+export const ACTIONS = [...document.querySelectorAll("[data-action]")].map((button) => ({ button, action: button.dataset.action, key: button.dataset.default }));
+const DEFAULTS = Object.fromEntries(ACTIONS.map(({ action, key }) => [action, key]));
 const PAD = { jump: 0, boost: 1, powerslide: 2, ballCamera: 3, rollLeft: 4, rollRight: 5, back: 6, forward: 7 }; // "standard" pads
 const STORED = "rlgym-bridge-keys", DEAD_ZONE = 0.15, KEEP_ALIVE_MS = 90, LOST_MS = 2000;
 const NAMES = { Mouse0: "Left mouse", Mouse1: "Middle mouse", Mouse2: "Right mouse", ShiftLeft: "Left shift" };

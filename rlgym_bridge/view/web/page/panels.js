@@ -1,12 +1,10 @@
 // The bar at the bottom, the page of keys, and what the mouse does on the field.
-import { CAMERAS } from "./cameras.js";
 import { byId, make, minutes, put, show } from "./hud.js";
-import { LABELS, nameOfKey } from "./input.js";
+import { ACTIONS, nameOfKey } from "./input.js";
 import { add, clamp, dot, minus, sight } from "./math.js";
 
 const options = (id, pairs) => byId(id).replaceChildren(...pairs.map(([value, text]) => Object.assign(make("option", "", text), { value })));
 const HOTKEYS = { KeyP: "pause", KeyK: "kickoff", KeyR: "reset", F5: "save", F1: "help", Space: "pause" };
-const HINTS = ["forward", "back", "left", "right", "jump", "boost", "powerslide", "ballCamera"];
 
 // `app` has command, camera, input, follow(car), and what is shown: setup, frame, view, followed.
 export class Panels {
@@ -35,7 +33,7 @@ export class Panels {
     for (const part of document.querySelectorAll("#bar button, #bar select, #bar input")) // keys belong to the car again
       for (const event of ["click", "change"]) part.addEventListener(event, () => part.tagName === "SELECT" && event === "click" || part.blur());
     addEventListener("keydown", (event) => this.key(event));
-    options("camera", Object.entries(CAMERAS));
+    for (const { button, action } of ACTIONS) button.onclick = () => this.listen(button, action);
     this.mouse(app.canvas);
   }
   setup({ mode, cars, policies = [], length_s: length, take_over: may, seat, local }) {
@@ -53,34 +51,32 @@ export class Panels {
     if (Number.isInteger(seat)) this.showHint();
   }
   showHint() {
-    const row = (action) => make("span", "", make("kbd", "", nameOfKey(this.app.input.keys[action])), LABELS[action].split(",")[0]);
-    byId("keys-shown").replaceChildren(...HINTS.map(row));
+    const { keys } = this.app.input, row = ({ button, action }) => make("span", "", make("kbd", "", nameOfKey(keys[action])), button.parentNode.firstChild.data.split(",")[0]);
+    byId("keys-shown").replaceChildren(...ACTIONS.filter(({ action }) => !action.startsWith("roll")).map(row));
     clearTimeout(this.hint);
     this.hint = setTimeout(() => byId("keys-shown").replaceChildren(), 12000);
   }
   showKeys() {
-    const { input } = this.app;
-    put("pad", `Gamepad: ${input.padName ?? "none found. Press a button on it."}`);
-    byId("bindings").replaceChildren(...Object.entries(LABELS).map(([action, label]) => {
-      const button = make("button", "", nameOfKey(input.keys[action]));
-      button.onclick = () => {
-        button.textContent = "press ...";
-        const heard = new AbortController(), wait = { capture: true, signal: heard.signal };
-        const finish = (event, code) => {
-          event.preventDefault();
-          heard.abort();
-          if (code !== "Escape") input.bind(action, code);
-          this.showKeys();
-        };
-        addEventListener("keydown", (event) => finish(event, event.code), wait);
-        addEventListener("mousedown", (event) => finish(event, `Mouse${event.button}`), wait);
-      };
-      return make("label", "", label, button);
-    }));
+    const { keys, padName } = this.app.input;
+    put("pad", `Gamepad: ${padName ?? "none found. Press a button on it."}`);
+    for (const { button, action } of ACTIONS) button.textContent = nameOfKey(keys[action]);
     if (!byId("keys").open) byId("keys").showModal();
   }
+  // Waits for the new key of an action.
+  listen(button, action) {
+    const heard = new AbortController(), wait = { capture: true, signal: heard.signal };
+    const finish = (event, code) => {
+      event.preventDefault();
+      heard.abort();
+      if (code !== "Escape") this.app.input.bind(action, code);
+      this.showKeys();
+    };
+    button.textContent = "press ...";
+    addEventListener("keydown", (event) => finish(event, event.code), wait);
+    addEventListener("mousedown", (event) => finish(event, `Mouse${event.button}`), wait);
+  }
   key(event) {
-    const { app } = this, { code } = event, kinds = Object.keys(CAMERAS), car = Number(/^Digit([1-8])$/.exec(code)?.[1]) - 1;
+    const { app } = this, { code } = event, kinds = [...byId("camera").options].map(({ value }) => value), car = Number(/^Digit([1-8])$/.exec(code)?.[1]) - 1;
     const bound = app.input.driving && Object.values(app.input.keys).includes(code);
     if (!app.setup || bound || event.repeat || event.ctrlKey || event.metaKey || event.target.closest("dialog, select")) return;
     if (code in HOTKEYS && !byId(HOTKEYS[code]).hidden) [event.preventDefault(), byId(HOTKEYS[code]).click()];

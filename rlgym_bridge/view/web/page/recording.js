@@ -48,7 +48,7 @@ export class Recorded {
     if (what === "speed") this.speed = value;
     if (what === "seek") this.time = value;
   }
-  forget() {}
+  clear() {}
   sample(now) {
     const seconds = this.last === null ? 0 : Math.min(0.1, (now - this.last) / 1000), { frames } = this;
     this.last = now;

@@ -1,0 +1,70 @@
+"""Makes the documentation's pictures of the page: `python -m tests.support.page_pictures docs/pictures`.
+
+It writes play.jpg, watch.jpg and page-view.jpg. Each is of 1280 x 720 points and below 200 kB. A match of
+chasers is played, and one of the shipped policy against Chaser is recorded, so it takes a minute or two.
+"""
+
+import sys
+import tempfile
+from pathlib import Path
+
+from playwright.sync_api import Browser, Page
+
+from tests.support.page_browser import ask, command, open_page, opened_browser, shown_page, wait_until
+from tests.support.recorded_matches import CHASER_AND_POLICY, record
+
+_QUALITY = 86  # of a JPEG, in percent
+_SHARP = "window.addEventListener('load', () => setTimeout(() => (app.sharpened = Infinity)))"
+"""Keeps a slow machine from drawing fewer points."""
+
+
+def picture(page: Page, path: Path) -> None:
+    """Write what a page shows, once it stands still and is sharp."""
+    ask(page, "void (app.renderer.scale = 1)")
+    page.wait_for_timeout(1500)
+    path.write_bytes(page.screenshot(type="jpeg", quality=_QUALITY))
+    print(f"{path}: {path.stat().st_size / 1000:.0f} kB")
+
+
+def play(browser: Browser, folder: Path) -> None:
+    """Show a match of two against two that a human drives in, just after the kickoff."""
+    options = ("play", "chaser", "chaser", "--with", "chaser", "--seed", "4")
+    with tempfile.TemporaryDirectory() as home, shown_page(Path(home), *options) as address:
+        page = open_page(browser, address, _SHARP)
+        command(page, "speed", 0.25)  # so that a slow machine takes it in time
+        wait_until(page, "app.phase() === 'kickoff'")
+        page.keyboard.down("w")
+        page.mouse.move(640, 300)
+        page.mouse.down()
+        wait_until(page, "app.frame.cars[app.followed].boost < 22")
+        picture(page, folder / "play.jpg")
+
+
+def watch(browser: Browser, folder: Path) -> None:
+    """Show a match from the stands."""
+    teams = ("--blue", "chaser", "chaser", "--orange", "chaser", "chaser")
+    options = ("match", "--web", *teams, "--seconds", "60")
+    with tempfile.TemporaryDirectory() as home, shown_page(Path(home), *options) as address:
+        page = open_page(browser, address, _SHARP)
+        wait_until(page, "app.frame.clock < 54 && app.phase() === 'active'")
+        picture(page, folder / "watch.jpg")
+
+
+def view(browser: Browser, folder: Path) -> None:
+    """Show a recording, with what the policy saw and chose."""
+    with tempfile.TemporaryDirectory() as home:
+        recording = record(Path(home) / "match.mcap", **CHASER_AND_POLICY)
+        with shown_page(Path(home), "view", "--web", str(recording)) as address:
+            page = open_page(browser, address, _SHARP)
+            seat = ask(page, "app.setup.cars.findIndex(({ name }) => !/chaser/i.test(name))")
+            ask(page, f"app.follow({max(seat, 0)})")
+            command(page, "seek", 0.2 * ask(page, "app.setup.length_s"))
+            wait_until(page, "!document.getElementById('mind').hidden")
+            command(page, "pause")
+            picture(page, folder / "page-view.jpg")
+
+
+if __name__ == "__main__":
+    with opened_browser() as chromium:
+        for make in (play, watch, view):
+            make(chromium, Path(sys.argv[1]))
