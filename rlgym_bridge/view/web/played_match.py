@@ -123,7 +123,7 @@ class PlayedMatch:
         self._phase = Phase.COUNTDOWN
         self._changed = first is not None
         self._landing: Sequence[float] = _NO_LANDING
-        self._acted = 0  # number of the latest input that acted
+        self._acted: dict[Viewer, int] = {}  # number of the latest input of each page that acted
         self._next_standing = 0.0
         self._counts = _TickCounts()
 
@@ -203,8 +203,8 @@ class PlayedMatch:
             controls = _NEUTRAL
             if given is not None and now - since < _OLD_SECONDS:
                 controls = player_input(0, given.controls).controller_state
-                if given.seq != self._acted:
-                    self._acted = given.seq
+                if viewer is not None and given.seq != self._acted.get(viewer):
+                    self._acted[viewer] = given.seq
                     self._counts.input(now - since)
             self._hold(self._slots[place], controls)
         return True
@@ -231,10 +231,10 @@ class PlayedMatch:
         heads = FrameHeads(
             phase=referee.phase, flags=flags, tick=self._tick,
             speed=0.0 if standing else self._match.game_speed, clock=self._match.clock,
-            countdown=referee.countdown, score=referee.score, input=self._acted,
+            countdown=referee.countdown, score=referee.score, input=0,
             time=at / TICKS_PER_SECOND, landing=self._landing,
         )  # fmt: skip
-        self.pages.show_frame(pack_frames(state, heads).tobytes())
+        self.pages.show_frame(pack_frames(state, heads).tobytes(), self._acted)
 
     def _show_replay(self) -> None:
         """Show the next moment of the goal's last seconds."""
@@ -414,6 +414,7 @@ class PlayedMatch:
                 if who is viewer:
                     self._humans[place] = None
             self._inputs.pop(viewer, None)
+            self._acted.pop(viewer, None)
 
     def take(self, viewer: Viewer, message: PageInput | PageCommand) -> None:
         """Keep an input or a command for the next tick.
