@@ -16,8 +16,8 @@ from rlgym_bridge.cli import output_files
 from rlgym_bridge.cli.record_match import describe_match
 from rlgym_bridge.cli.web_page import NamedPolicies, add_page_options, check_installed, page_opener
 from rlgym_bridge.dialect import Dialect
-from rlgym_bridge.policy.files import policy_path
-from rlgym_bridge.policy.load_player import CHASER
+from rlgym_bridge.policy.files import policy_path, read_files
+from rlgym_bridge.policy.load_player import BUILT_IN, CHASER
 from rlgym_bridge.recording.open import open_recording
 from rlgym_bridge.recording.recording import Recording
 from rlgym_bridge.server import ConfigError, Impairments
@@ -49,7 +49,8 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--policy", metavar="BOT",
-        help="with --web: what drives the cars where you play on from a moment (default: chaser)",
+        help="with --web: what drives the cars where you play on from a moment (default: chaser). Of cars "
+        "that it drove in the recording, its likeliest choices are shown",
     )  # fmt: skip
     add_page_options(parser)
     parser.add_argument(
@@ -141,9 +142,11 @@ def _run_page(options: argparse.Namespace, console: Console) -> int:
         return 0
     from rlgym_bridge.view.web.shown_recording import ShownRecording
 
-    policies = NamedPolicies([policy_path(options.policy) if options.policy else CHASER])
+    policy = policy_path(options.policy or CHASER)
+    policies = NamedPolicies([policy])
+    weights = None if policy in BUILT_IN else read_files(Path(policy))[0].weights_sha256
     about = describe_match("Soccar", Impairments(), Dialect(), {}, None, pace="realtime", seed=0)
-    shown = ShownRecording(recording, policies.load, policies.names, page_opener(options), about)
+    shown = ShownRecording(recording, policies.load, policies.names, page_opener(options), about, weights)
     with stopped_by_signals(shown.stop):
         shown.run()
     return 0

@@ -2,7 +2,7 @@
 
 import json
 import struct
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -17,6 +17,7 @@ from rlgym_bridge.server.game.referee import Course
 from rlgym_bridge.server.game.roster import seat_players
 from rlgym_bridge.server.game.simulated_match import Match
 from rlgym_bridge.server.net.match_recorder import MatchRecorder
+from rlgym_bridge.view.web.frames import with_input
 from rlgym_bridge.view.web.last_minute import LastMinute
 from rlgym_bridge.view.web.page_messages import read_message
 from rlgym_bridge.view.web.page_server import PageServer, Viewer
@@ -67,9 +68,10 @@ class KeptPages:
         self.frames: list[Frame] = []
         self.told: list[dict[str, Any]] = []
 
-    def show_frame(self, frame: bytes) -> None:
-        """Keep a frame."""
-        self.frames.append(read_frame(frame))
+    def show_frame(self, frame: bytes, inputs: Mapping[Viewer, int] | None = None) -> None:
+        """Keep a frame as the latest page that drives gets it."""
+        numbers = list((inputs or {}).values())
+        self.frames.append(read_frame(with_input(frame, numbers[-1]) if numbers else frame))
 
     def tell(self, message: dict[str, Any], viewer: Viewer | None = None) -> None:
         """Keep a message, which has to be one in JSON."""

@@ -162,7 +162,7 @@ class HostedMatch:
         impairments, slow_inputs = self._settings.impairments, self._slow_inputs
         watch, control = self._watch, self._control
         ended_pace, current = RealTime(), pace
-        if control is not None:
+        if control is not None and lobby.orders.latest is None:
             assert lobby.take_input is not None  # set with the match
             control.begin(match, self._roster, lobby.take_input)
         stays = control is not None and control.stays

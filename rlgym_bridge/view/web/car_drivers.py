@@ -104,7 +104,7 @@ def describe_mind(episode: Episode, sizes: tuple[int, int], car: int) -> dict[st
     observation, actions = episode.observation, episode.actions
     chosen = np.zeros(0) if actions is None else np.ravel(actions[0, 0])
     parser, builder = episode.parts.parser, episode.parts.obs_builder
-    table = _table_of(parser)
+    table = table_of(parser)
     if table is not None and chosen.size == 1:
         shown, names = table[int(chosen[0])].tolist(), list(CONTROL_NAMES)
     else:
@@ -116,18 +116,27 @@ def describe_mind(episode: Episode, sizes: tuple[int, int], car: int) -> dict[st
         named = () if names_of is None else tuple(names_of(*sizes, car))
         words = named if len(named) == len(numbers) else range(len(numbers))
         observed = [[str(word), round(number, 4)] for word, number in zip(words, numbers, strict=True)]
-    return {
-        "action": shown, "names": names, "best": _best(episode, table), "value": None,
-        "observed": observed,
-    }  # fmt: skip
+    best = likeliest(episode.policy, observation, episode.masks(), table)
+    return {"action": shown, "names": names, "best": best, "value": None, "observed": observed}
 
 
-def _best(episode: Episode, table: np.ndarray | None) -> list[list[Any]]:
-    """Return the likeliest choices and their probabilities; none where the policy has no such."""
-    policy = episode.policy
+def likeliest(
+    policy: Any, observation: np.ndarray | None, masks: np.ndarray | None, table: np.ndarray | None
+) -> list[list[Any]]:
+    """Return the five likeliest choices of a policy and their probabilities; none where it has no such.
+
+    Args:
+        policy: Of one car.
+        observation: `(1, 1, size)`, as it was shown.
+        masks: `(1, 1, choices)`, or None.
+        table: `(choices, 8)` control vectors, which name the choices.
+    """
     if not isinstance(policy, NetworkPolicy) or policy.distribution != "categorical" or policy.state_size:
         return []  # asking one with memory would change what it remembers
-    likely = policy.probabilities(episode.observation, episode.masks())[0, 0]
+    try:
+        likely = policy.probabilities(observation, masks)[0, 0]
+    except ValueError:  # another policy's observation
+        return []
     order = np.argsort(-likely, kind="stable")[:_BEST].tolist()
     return [[_label(table, number), round(float(likely[number]), 4)] for number in order]
 
@@ -144,7 +153,7 @@ def _label(table: np.ndarray | None, number: int) -> str:
     return ", ".join(words) or "nothing"
 
 
-def _table_of(parser: Any) -> np.ndarray | None:
+def table_of(parser: Any) -> np.ndarray | None:
     """Return the control vectors `(choices, 8)` that a parser chooses from; None for other parsers."""
     inner = parser.parser if isinstance(parser, RepeatAction) else parser
     table = getattr(inner, "_table" if isinstance(inner, LookupTableAction) else "_lookup_table", None)

@@ -62,6 +62,9 @@ _CAR: Final = np.dtype([
 ])  # fmt: skip
 
 
+_INPUT_AT: Final = 24  # bytes of the head before the input's number
+
+
 @cache
 def frame_type(cars: int) -> np.dtype:
     """Return the numpy dtype of a frame with so many cars."""
@@ -125,6 +128,11 @@ def pack_frames(state: MatchState, heads: FrameHeads) -> np.ndarray:
     car["flags"] = car_flags(state)
     frames["pads"] = np.packbits(state.pad_timer <= 0.0, axis=-1, bitorder="little")
     return frames
+
+
+def with_input(frame: bytes, number: int) -> bytes:
+    """Return a packed frame that names another input as the latest that acted."""
+    return frame[:_INPUT_AT] + number.to_bytes(4, "little") + frame[_INPUT_AT + 4 :]
 
 
 def car_flags(state: MatchState) -> np.ndarray:

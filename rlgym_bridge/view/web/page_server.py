@@ -22,6 +22,7 @@ from typing import Any, Final, Protocol
 
 from aiohttp import WSCloseCode, WSMsgType, web
 
+from rlgym_bridge.view.web.frames import with_input
 from rlgym_bridge.view.web.page_messages import MOST_BYTES, PageCommand, PageInput, read_message
 
 _log = logging.getLogger(__name__)
@@ -132,12 +133,18 @@ class PageServer:
         """List the pages that are open."""
         return list(self._viewers)
 
-    def show_frame(self, frame: bytes) -> None:
-        """Send a frame to all pages; a slow one misses older frames."""
+    def show_frame(self, frame: bytes, inputs: Mapping[Viewer, int] | None = None) -> None:
+        """Send a frame to all pages; a slow one misses older frames.
+
+        Args:
+            frame: Packed, with 0 as the number of the latest input that acted.
+            inputs: That number, for the pages that drive.
+        """
         if not self._viewers:
             return
         for viewer in self.viewers:
-            viewer.frames.append(frame)
+            number = inputs.get(viewer, 0) if inputs else 0
+            viewer.frames.append(with_input(frame, number) if number else frame)
         self._wake()
 
     def tell(self, message: Mapping[str, Any], viewer: Viewer | None = None) -> None:

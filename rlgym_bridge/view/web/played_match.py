@@ -5,6 +5,7 @@ page thread: PageServer -> `open`, `take`, `close` -> inputs and commands, taken
 """
 
 import logging
+import sys
 import threading
 import time
 from collections import deque
@@ -58,6 +59,7 @@ _ON_FLOOR_Z: Final = BALL_REST_Z + 8.0  # uu
 _BOUNCE_Z: Final = 300.0  # uu, below which a ball that turns upwards between two points has met the floor
 _STANDING_SECONDS: Final = 1.0 / 30.0  # between two frames of a match that stands still
 _OLD_SECONDS: Final = 0.6  # from which on an input counts no more: the page sends one every 0.1 s
+_SWITCH_SECONDS: Final = 0.0005  # Python's own 0.005 is more than half a tick
 _NEUTRAL: Final = flat.ControllerState()
 _NO_LANDING: Final = (np.nan,) * 4
 _WATCHING: Final = frozenset({"follow", "ready", "stall"})  # what who only watches may ask for
@@ -121,16 +123,19 @@ class PlayedMatch:
         self._phase = Phase.COUNTDOWN
         self._changed = first is not None
         self._landing: Sequence[float] = _NO_LANDING
-        self._acted = 0  # number of the latest input that acted
+        self._acted: dict[Viewer, int] = {}  # number of the latest input of each page that acted
         self._next_standing = 0.0
         self._counts = _TickCounts()
 
     def __enter__(self) -> Self:
-        """Return the show itself."""
+        """Let the thread that plays have its turn soon, while pages keep another one busy."""
+        self._switched = sys.getswitchinterval()
+        sys.setswitchinterval(_SWITCH_SECONDS)
         return self
 
     def __exit__(self, *_: object) -> None:
         """Close its pages."""
+        sys.setswitchinterval(self._switched)
         if self._pages is not None:
             self._pages.close()
 
@@ -198,8 +203,8 @@ class PlayedMatch:
             controls = _NEUTRAL
             if given is not None and now - since < _OLD_SECONDS:
                 controls = player_input(0, given.controls).controller_state
-                if given.seq != self._acted:
-                    self._acted = given.seq
+                if viewer is not None and given.seq != self._acted.get(viewer):
+                    self._acted[viewer] = given.seq
                     self._counts.input(now - since)
             self._hold(self._slots[place], controls)
         return True
@@ -226,10 +231,10 @@ class PlayedMatch:
         heads = FrameHeads(
             phase=referee.phase, flags=flags, tick=self._tick,
             speed=0.0 if standing else self._match.game_speed, clock=self._match.clock,
-            countdown=referee.countdown, score=referee.score, input=self._acted,
+            countdown=referee.countdown, score=referee.score, input=0,
             time=at / TICKS_PER_SECOND, landing=self._landing,
         )  # fmt: skip
-        self.pages.show_frame(pack_frames(state, heads).tobytes())
+        self.pages.show_frame(pack_frames(state, heads).tobytes(), self._acted)
 
     def _show_replay(self) -> None:
         """Show the next moment of the goal's last seconds."""
@@ -409,6 +414,7 @@ class PlayedMatch:
                 if who is viewer:
                     self._humans[place] = None
             self._inputs.pop(viewer, None)
+            self._acted.pop(viewer, None)
 
     def take(self, viewer: Viewer, message: PageInput | PageCommand) -> None:
         """Keep an input or a command for the next tick.

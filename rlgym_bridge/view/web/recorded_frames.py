@@ -12,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from rlgym_bridge.game import TICKS_PER_SECOND, Phase
+from rlgym_bridge.recording.mcap.match_recording import MatchRecording
 from rlgym_bridge.recording.recording import Recording
 from rlgym_bridge.recording.rotations import to_quaternions
 from rlgym_bridge.state import MatchState
@@ -25,6 +26,7 @@ _HOLE_TICKS: Final = 2 * TICKS_PER_SECOND  # a longer step is shown as one tick
 _TURN: Final = 32767.0
 _PLACE: Final = 4.0  # steps in a uu
 _WORD: Final = 0xFFFF
+_LONGEST_NAME: Final = 40
 
 
 class RecordedFrames:
@@ -37,6 +39,7 @@ class RecordedFrames:
 
     Attributes:
         state: `MatchState`, a row for each moment.
+        names: Of the cars.
         tick: `(rows,)` int64, from 0, rising.
         phase: `(rows,)` `game.Phase`.
         frame_numbers: `(rows,)` int64, the recording's own ticks.
@@ -44,6 +47,9 @@ class RecordedFrames:
 
     def __init__(self, recording: Recording) -> None:
         self.source, self.frame_numbers = recording.source, recording.tick
+        named = recording.names if isinstance(recording, MatchRecording) else []
+        agents = list(recording.state.agents)
+        self.names = [name[:_LONGEST_NAME] for name in named] if len(named) == len(agents) else agents
         self.state = _filled(recording)
         steps = np.diff(recording.tick, prepend=recording.tick[:1] - 1)
         steps[(steps <= 0) | (steps > _HOLE_TICKS)] = 1
@@ -67,8 +73,8 @@ class RecordedFrames:
         state = self.state
         hitboxes = state.car_hitbox[0].astype(int).tolist()
         cars = [
-            describe_car(name, int(name.startswith("orange")), hitbox, human=False)
-            for name, hitbox in zip(state.agents, hitboxes, strict=True)
+            describe_car(name, int(number >= state.layout.blue), hitbox, human=False)
+            for number, (name, hitbox) in enumerate(zip(self.names, hitboxes, strict=True))
         ]
         return make_setup("view", cars, title=self.source, length_s=self.seconds) | more
 

@@ -17,6 +17,7 @@ from rlgym_bridge.components.player_spec import PlayerSpec
 from rlgym_bridge.game import (
     BODY_OF_HITBOX,
     BOOST_CONSUMPTION,
+    CONTROL_NAMES,
     DODGE_DEADZONE,
     HITBOXES,
     MOST_TEAM_SIZE,
@@ -29,6 +30,7 @@ from rlgym_bridge.recording.recording import Recording
 from rlgym_bridge.server import MatchServer
 from rlgym_bridge.server.game.simulated_match import Moment
 from rlgym_bridge.state import MatchState
+from rlgym_bridge.view.web.car_drivers import likeliest, table_of
 from rlgym_bridge.view.web.last_minute import LastMinute
 from rlgym_bridge.view.web.page_messages import PageCommand, PageInput
 from rlgym_bridge.view.web.page_server import PageServer, Viewer
@@ -52,6 +54,7 @@ class ShownRecording:
             nobody takes.
         serve: Returns the server of the pages.
         about: What the recording of a match says that is played on.
+        weights: `weights_sha256` of the first policy; cars that it drove show how likely its choices were.
 
     Raises:
         ValueError: The recording has no moment.
@@ -64,11 +67,14 @@ class ShownRecording:
         policies: Sequence[str],
         serve: "Callable[[ShownRecording], PageServer]",
         about: Mapping[str, Any],
+        weights: str | None = None,
     ) -> None:
         if not len(recording.tick):
             raise ValueError(f"{recording.source} has no moment to show")
         self._recorded = RecordedFrames(recording)
         self._load, self._policies, self._about = load, list(policies), about
+        self._known = _cars_of(recording, weights)
+        self._spec = load(policies[0])
         self._commands: deque[tuple[Viewer, PageCommand]] = deque()
         self._stopped = threading.Event()
         self._woken = threading.Event()
@@ -153,7 +159,8 @@ class ShownRecording:
             if place < 0 or self._told.get(viewer.number) == (car, numbers[place]):
                 continue
             self._told[viewer.number] = (car, numbers[place])
-            mind = _describe_decision(self._decisions[car][place], car)
+            spec = self._spec if car in self._known else None
+            mind = _describe_decision(self._decisions[car][place], car, spec)
             self._pages.tell({"type": "mind", "car": car, "tick": self._number, **mind}, viewer)
 
     def _play_on(self, viewer: Viewer, command: PageCommand) -> None:
@@ -186,7 +193,7 @@ class ShownRecording:
         try:
             with server:
                 if not self._stopped.is_set():
-                    server.play(match_like(state))
+                    server.play(match_like(state, self._recorded.names))
         finally:
             self._live = self._server = None
             self._at, self._paused = at, True
@@ -234,15 +241,15 @@ class ShownRecording:
                 self._woken.set()
 
 
-def match_like(state: MatchState) -> flat.MatchConfiguration:
+def match_like(state: MatchState, names: Sequence[str]) -> flat.MatchConfiguration:
     """Return a match with the cars of a state, which policies in this process drive."""
     bodies = [BODY_OF_HITBOX[HITBOXES[hitbox].name] for hitbox in state.car_hitbox[0].astype(int)]
     players = [
         flat.PlayerConfiguration(
             flat.PsyonixBot(name, flat.PlayerLoadout(car_id=body), flat.PsyonixSkill.Rookie),
-            int(name.startswith("orange")),
+            int(number >= state.layout.blue),
         )
-        for name, body in zip(state.agents, bodies, strict=True)
+        for number, (name, body) in enumerate(zip(names, bodies, strict=True))
     ]
     return flat.MatchConfiguration(
         auto_start_agents=True, wait_for_agents=True, game_map_upk="Stadium_P", player_configurations=players,
@@ -289,11 +296,34 @@ def _decisions_of(recording: Recording) -> dict[int, list[Decision]]:
     return {car: sorted(decisions, key=lambda one: one.frame) for car, decisions in found.items()}
 
 
-def _describe_decision(decision: Decision, car: int) -> dict[str, Any]:
-    """Return what a bot saw and chose for a car, as it recorded it."""
+def _cars_of(recording: Recording, weights: str | None) -> set[int]:
+    """Return the cars that a policy with these weights drove."""
+    if weights is None or not isinstance(recording, MatchRecording):
+        return set()
+    tracks = [
+        one for one in recording.agents.values() if one.policy and one.policy.get("weights_sha256") == weights
+    ]
+    return {car for one in tracks for decision in one.decisions for car in decision.seats.tolist()}
+
+
+def _describe_decision(decision: Decision, car: int, spec: PlayerSpec | None) -> dict[str, Any]:
+    """Return what a bot saw and chose for a car, as it recorded it.
+
+    Args:
+        decision: The bot's.
+        car: Its place in the state.
+        spec: The policy that decided; None where it is not at hand.
+    """
     place = decision.seats.tolist().index(car)
-    action, seen = decision.actions[place].tolist(), decision.obs[place].tolist()
+    action, seen = decision.actions[place], decision.obs[place]
+    parts = None if spec is None else spec.components()
+    table = None if parts is None or action.size != 1 else table_of(parts.parser)
+    is_known = table is not None and 0 <= action[0] < len(table)
+    shown = table[int(action[0])].tolist() if table is not None and is_known else action.tolist()
     return {
-        "action": action, "names": [f"action {number}" for number in range(len(action))], "best": [],
-        "value": None, "observed": [[str(number), round(one, 4)] for number, one in enumerate(seen)],
-    }  # fmt: skip
+        "action": shown,
+        "names": list(CONTROL_NAMES) if is_known else [f"action {number}" for number in range(len(shown))],
+        "best": [] if spec is None else likeliest(spec.policy(), seen[None, None], None, table),
+        "value": None,
+        "observed": [[str(number), round(one, 4)] for number, one in enumerate(seen.tolist())],
+    }

@@ -17,7 +17,7 @@ pytest.importorskip("aiohttp")
 from rlgym_bridge.cli import main
 from rlgym_bridge.game import Phase
 from tests.support.processes import child, run_to_end
-from tests.support.recorded_matches import chaser_and_policy
+from tests.support.recorded_matches import POLICY, chaser_and_policy
 from tests.support.web_pages import Link, linked
 
 SIGNALS = """import signal, sys
@@ -88,12 +88,16 @@ def test_a_recording_is_shown_and_played_on_from(
     async def work(link: Link) -> None:
         setup = await link.text("setup")
         assert setup["mode"] == "view" and setup["length_s"] > 6
+        assert [car["name"] for car in setup["cars"]] == ["Chaser", "Bridge"]
         await link.command("ready")
+        await link.command("follow", 1)
+        mind = await link.text("mind")
+        assert len(mind["best"]) == 5 and len(mind["action"]) == 8 and len(mind["observed"]) > 50
         await link.command("pause")
         await link.command("seek", 6.0)
         frame = await link.frame(lambda frame: frame.flags & 1 and frame.time == pytest.approx(6.0, abs=0.02))
         await link.command("take", {"car": 0, "driver": "human"})
-        assert (await link.text("setup"))["drivers"] == ["chaser", "chaser"]
+        assert (await link.text("setup"))["drivers"] == ["bot/policy", "bot/policy"]
         assert (await link.text("setup"))["seat"] == 0
         begun = await link.frame(lambda frame: frame.flags & CHANGED)
         assert begun.ball[:3] == pytest.approx(frame.ball[:3], abs=1.0)
@@ -105,7 +109,7 @@ def test_a_recording_is_shown_and_played_on_from(
         assert (await link.text("setup"))["length_s"] > 6
         await link.frame(lambda frame: not frame.flags & CHANGED)
 
-    code, errors = look_at("view", "--web", match, work=work, cwd=tmp_path)
+    code, errors = look_at("view", "--web", match, "--policy", POLICY, work=work, cwd=tmp_path)
     assert code == 0 and "Traceback" not in errors
 
 

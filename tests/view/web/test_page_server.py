@@ -8,6 +8,8 @@ pytest.importorskip("aiohttp")
 
 import aiohttp
 
+from rlgym_bridge.state import MatchState
+from rlgym_bridge.view.web.frames import FrameHeads, pack_frames
 from rlgym_bridge.view.web.page_server import MOST_MESSAGES, MOST_PAGES, PageError, PageServer
 from tests.support.web_pages import EchoShow, Link, linked, socket_address
 
@@ -170,6 +172,20 @@ def test_a_page_that_does_not_read_gets_the_newest_frames(show: EchoShow) -> Non
 
     came = asyncio.run(run())
     assert len(came) < len(frames) / 2 and came == sorted(came)
+
+
+def test_each_page_that_drives_is_told_of_its_own_input(show: EchoShow) -> None:
+    frame = pack_frames(MatchState(1, 1), FrameHeads(3, 0, 1, 1.0, 300, 0.0, (0, 0), 0, 0.0)).tobytes()
+
+    async def run() -> list[int]:
+        async with linked(show.server.address, 3) as links:
+            for link in links:
+                await link.text("setup")
+            first, second, _ = show.server.viewers
+            show.server.show_frame(frame, {first: 7, second: 2**32 - 1})
+            return [(await link.frame()).input for link in links]
+
+    assert asyncio.run(run()) == [7, 2**32 - 1, 0]
 
 
 def test_pages_are_told_goodbye(show: EchoShow) -> None:
