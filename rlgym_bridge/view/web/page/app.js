@@ -24,7 +24,7 @@ class Connection extends Timeline {
     this.socket.onopen = () => ([this.failed] = [0, this.say("")]);
     this.socket.onclose = ({ code, reason }) => {
       const refused = REFUSED.includes(code);
-      this.say(refused ? `The match closed the connection: ${reason}` : "The match does not answer; trying again ...", "error", 0);
+      this.say(refused ? `Closed: ${reason}` : `${reason || "The match does not answer"}; trying again ...`, "error", 0);
       this.clear();
       if (!refused) setTimeout(() => this.open(), RETRY_MS[Math.min(this.failed++, 3)]);
     };
@@ -43,6 +43,7 @@ class App {
     this.panels = new Panels(this);
     const receive = (message) => this.receive(message), text = window.RECORDING;
     this.source = text ? new Recorded(text, receive) : new Connection(receive, (...what) => this.hud.say(...what));
+    this.canvas.addEventListener("webglcontextlost", () => location.reload());
     document.addEventListener("visibilitychange", () => document.hidden && this.sleep(0));
     requestAnimationFrame((now) => this.step(now));
   }
@@ -90,7 +91,7 @@ class App {
     const frame = this.setup && this.source.sample(now), { kind } = this.camera;
     if (frame?.cars.length !== this.setup?.cars.length || !frame) return;
     this.frame = frame;
-    this.input.tick = frame.tick;
+    this.input.frames = this.source.frames;
     this.input.tell(now);
     this.camera.update(frame, this.followed === null ? null : frame.cars[this.followed], Math.min(seconds, 0.1));
     this.view = this.renderer.draw(frame, this.camera, now / 1000, this.followed);

@@ -39,7 +39,8 @@ export class Timeline {
     [this.frames, this.shown, this.last, this.late, this.came] = [[], null, null, 1.5 * TICK, null];
   }
   push(buffer, now) {
-    const view = new DataView(buffer), frame = { buffer, time: view.getFloat32(28, true), speed: view.getFloat32(8, true) };
+    const view = new DataView(buffer), whole = (at) => view.getUint32(at, true), real = (at) => view.getFloat32(at, true);
+    const frame = { buffer, tick: whole(4), speed: real(8), inputSeq: whole(24), time: real(28) };
     if (frame.time < (this.frames.at(-1)?.time ?? 0) - 1e-4) this.clear(); // rewound
     const gap = this.came === null ? 0 : (now - this.came) / 1000;
     if (gap && gap < 0.25) this.late = Math.max(mix(this.late, 1.5 * TICK, 0.01), Math.min(gap * 1.25, 0.12));

@@ -11,11 +11,20 @@ export const nameOfKey = (code) => NAMES[code] ?? code.replace(/^(Key|Digit)/, "
 // Rescales a stick so that it begins at the dead zone's edge.
 const stick = (value = 0) => Math.sign(value) * clamp((Math.abs(value) - DEAD_ZONE) / (1 - DEAD_ZONE), 0, 1);
 
+// Returns the keys that were changed; none where the browser keeps nothing for this page.
+function storedKeys() {
+  try {
+    return JSON.parse(localStorage.getItem(STORED));
+  } catch {
+    return {};
+  }
+}
+
 export class Input {
   // `send` takes messages; `turnCamera` is called when the key of the ball camera is pressed.
   constructor(canvas, send, turnCamera) {
-    Object.assign(this, { send, turnCamera, held: new Set(), seq: 0, last: "", sent: 0, driving: false, padName: null, padBefore: false });
-    [this.waiting, this.lag, this.keys] = [new Map(), null, { ...DEFAULTS, ...JSON.parse(localStorage.getItem(STORED) ?? "{}") }];
+    Object.assign(this, { send, turnCamera, held: new Set(), seq: 0, last: "", sent: 0, driving: false, padName: null, padBefore: false, frames: [] });
+    [this.waiting, this.lag, this.keys] = [new Map(), null, { ...DEFAULTS, ...storedKeys() }];
     const down = (code, event) => {
       if (!this.driving || event.repeat || event.target.closest?.("dialog, select")) return;
       if (Object.values(this.keys).includes(code)) event.preventDefault();
@@ -51,20 +60,21 @@ export class Input {
     const roll = slide ? steer : press("rollRight") - press("rollLeft");
     return [throttle, steer, pitch, slide ? 0 : steer, roll, press("jump"), press("boost"), slide].map((value) => Math.round(clamp(value, -1, 1) * 1000) / 1000);
   }
-  // Sends the controls when they change, and now and then while they do not. `this.tick` is the tick that is shown.
+  // Sends the controls when they change, and now and then while they do not.
   tell(now) {
     if (!this.driving) return;
     const controls = this.controls(), text = controls.join(), changed = text !== this.last;
     if (!changed && now - this.sent < KEEP_ALIVE_MS) return;
     [this.last, this.sent] = [text, now];
     this.send({ type: "input", seq: ++this.seq, controls });
-    if (changed) this.waiting.set(this.seq, { began: now, tick: this.tick });
+    if (changed) this.waiting.set(this.seq, { began: now, tick: this.frames.at(-1)?.tick });
   }
-  // Notes which inputs have acted in the frame that is drawn: how late, in ms and ticks.
-  drawn({ inputSeq, tick }, now) {
-    for (const [seq, sent] of this.waiting) {
-      if (seq <= inputSeq) this.lag = { ms: now - sent.began, ticks: tick - sent.tick };
-      if (seq <= inputSeq || now - sent.began > LOST_MS) this.waiting.delete(seq);
+  // Notes how late inputs are: ms until they are seen, and ticks from the newest frame to the one in which they act.
+  drawn(shown, now) {
+    for (const [seq, { began, tick }] of this.waiting) {
+      const acted = this.frames.find(({ inputSeq }) => inputSeq >= seq) ?? shown;
+      if (seq <= shown.inputSeq) this.lag = { ms: now - began, ticks: acted.tick - tick };
+      if (seq <= shown.inputSeq || now - began > LOST_MS) this.waiting.delete(seq);
     }
   }
 }
