@@ -21,10 +21,12 @@ from rlgym_bridge.game import (
     BACK_WALL_Y,
     BALL_RADIUS,
     BALL_REST_Z,
+    BLUE,
     CEILING_Z,
     GOAL_BACK_Y,
     GOAL_HEIGHT,
     GOAL_WIDTH,
+    ORANGE,
     SIDE_WALL_X,
     TICKS_PER_SECOND,
     Phase,
@@ -475,9 +477,10 @@ class PlayedMatch:
             describe_car(seat.name, seat.team, seat.hitbox, place in humans)
             for place, seat in enumerate(seats)
         ]
+        teams = (", ".join(seat.name for seat in seats if seat.team == team) for team in (BLUE, ORANGE))
         return make_setup(
             self.mode, cars, seat=viewer.seat, policies=self._policies, drivers=drivers,
-            title=" - ".join(seat.name for seat in seats), take_over=not self._only_looks,
+            title=" - ".join(teams), take_over=not self._only_looks,
         )  # fmt: skip
 
     def _driver_name(self, place: int, humans: set[int]) -> str:
