@@ -85,7 +85,12 @@ class PolicyDriver:
 
     def _decided(self, frame: int, cars: Sequence[int], episode: Episode, acted: bool) -> None:
         if self._on_mind is not None and acted:
-            self._on_mind(describe_mind(episode, self._sizes, cars[0]))
+            try:
+                mind = describe_mind(episode, self._sizes, cars[0])
+            except Exception as error:  # an own component may raise anything; its car drives on
+                self.faults.add("mind not told", str(error), error)
+            else:
+                self._on_mind(mind)
 
 
 def describe_mind(episode: Episode, sizes: tuple[int, int], car: int) -> dict[str, Any]:

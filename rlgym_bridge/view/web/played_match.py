@@ -189,7 +189,11 @@ class PlayedMatch:
     def act(self) -> bool:
         """Take up commands and inputs; return whether the match goes on."""
         while self._commands:
-            self._obey(*self._commands.popleft())
+            asker, command, driver = self._commands.popleft()
+            try:
+                self._obey(asker, command, driver)
+            except ValueError as error:  # the simulator does not take such a state
+                self.pages.say(f"{command.do}: {error}", "error", asker)
             self._next_standing = 0.0  # what it changed is shown at once
         if self.stays and (self.paused or self.waits):
             self._stand_still()

@@ -27,7 +27,7 @@ from rlgym_bridge.game import (
 from rlgym_bridge.recording.mcap.channels import Decision
 from rlgym_bridge.recording.mcap.match_recording import MatchRecording
 from rlgym_bridge.recording.recording import Recording
-from rlgym_bridge.server import MatchServer
+from rlgym_bridge.server import MatchCalledOff, MatchServer
 from rlgym_bridge.server.game.simulated_match import Moment
 from rlgym_bridge.sim.simulator import DEFAULT_SIMULATOR, make_simulator
 from rlgym_bridge.state import MatchState
@@ -200,6 +200,8 @@ class ShownRecording:
             with server:
                 if not self._stopped.is_set():
                     server.play(match_like(state, self._recorded.names))
+        except (MatchCalledOff, ValueError) as error:  # such as a state that no simulator takes
+            self._pages.say(f"nobody can play on from here: {error}", "error", viewer)
         finally:
             self._live = self._server = None
             self._at, self._paused = at, True

@@ -287,6 +287,15 @@ def test_of_a_policy_the_likeliest_choices_are_told() -> None:
     assert len(mind["observed"]) > 50 and not mind["observed"][0][0].isdigit()
 
 
+def test_a_component_that_names_nothing_does_not_stop_its_car(monkeypatch: pytest.MonkeyPatch) -> None:
+    show = kicked_off(HUMAN, POLICY)
+    show.command(show.open(), "follow", 1)
+    monkeypatch.setattr("rlgym_bridge.view.web.car_drivers.table_of", lambda _: 1 / 0)
+    show.step(40)
+    assert not show.texts("mind")
+    assert np.linalg.norm(show.pages.frames[-1].cars[1][7:10]) > 100
+
+
 def test_pages_of_a_match_that_is_watched_change_nothing() -> None:
     show = SteppedShow(None, None, mode="watch", course=Course(instant=True))
     assert show.step(3) == 3, "it waits for nobody"
