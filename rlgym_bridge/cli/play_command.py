@@ -3,7 +3,7 @@
 import argparse
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -21,6 +21,9 @@ from rlgym_bridge.live.agent import SEED_VARIABLE
 from rlgym_bridge.live.agent_report import REPORT_VARIABLE
 from rlgym_bridge.matches.bot_report import find_refusal, read_bot_report
 from rlgym_bridge.matches.lineup import empty_match, with_drivers, with_environment
+from rlgym_bridge.policy.files import MANIFEST_FILE, newest_checkpoint, policy_path, read_files
+from rlgym_bridge.policy.load_player import BUILT_IN
+from rlgym_bridge.project.this_project import run_folder
 from rlgym_bridge.server import ConfigError, Impairments, MatchCalledOff, MatchResult, MatchServer
 from rlgym_bridge.user_input.stop_signals import stopped_by_signals
 
@@ -39,7 +42,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     bot = "a policy folder, a training run, a bot.toml, chaser, charger or random"
     parser.add_argument(
         "bots", nargs="*", metavar="BOT",
-        help=f"your opponents, each {bot} (default: the shipped bot)",
+        help=f"your opponents, each {bot} (default: the run of train.toml here, else the shipped bot)",
     )  # fmt: skip
     parser.add_argument("--with", dest="mates", nargs="+", default=[], metavar="BOT", help="your teammates")
     parser.add_argument(
@@ -72,7 +75,7 @@ def run(options: argparse.Namespace) -> int:
     """Play until Ctrl-C, and write the result where that is wanted."""
     check_installed()
     output_files.check_outputs(options.json, inputs=[options.physics])
-    blue, orange = _line_up(options)
+    blue, orange = choose_cars(options)
     match = empty_match()
     match.skip_replays = False
     drivers = with_drivers(match, blue, orange, options.allow_modules)
@@ -124,8 +127,8 @@ def _play(
         return server.play(match)
 
 
-def _line_up(options: argparse.Namespace) -> tuple[list[str], list[str]]:
-    """Return the BOTs of blue and of orange.
+def choose_cars(options: argparse.Namespace) -> tuple[list[str], list[str]]:
+    """Return the BOTs of blue and of orange, as the options of `add_to` name them.
 
     Raises:
         ConfigError: Both ways to name them are used.
@@ -136,6 +139,28 @@ def _line_up(options: argparse.Namespace) -> tuple[list[str], list[str]]:
                 "--blue and --orange name all cars, expected neither BOT nor --with nor --team beside them"
             )
         return options.blue or [_HUMAN], options.orange or [_HUMAN]
-    opponents = options.bots or [str(find_shipped_folder() / "bot" / "policy")]
-    mine = [_HUMAN, *options.mates]
+    mates, opponents = options.mates, options.bots or [_own_bot(shared.printer(options))]
+    if len(opponents) == 1 and not mates:
+        mates, opponents = _fitting(opponents[0])
+    mine = [_HUMAN, *mates]
     return (mine, opponents) if options.team == "blue" else (opponents, mine)
+
+
+def _own_bot(say: Callable[[str], None]) -> str:
+    """Return the run that the settings of this folder train if it has a checkpoint, else the shipped bot."""
+    run = run_folder()
+    if run is not None and newest_checkpoint(Path(run)) is not None:
+        say(f"opponent: {run}, the run of this folder")
+        return run
+    say("opponent: the shipped bot")
+    return str(find_shipped_folder() / "bot" / "policy")
+
+
+def _fitting(bot: str) -> tuple[list[str], list[str]]:
+    """Return your teammates and opponents where a bot is named once: the smallest teams that it plays in."""
+    folder = Path(policy_path(bot))
+    if bot in BUILT_IN or not (folder / MANIFEST_FILE).is_file():
+        return [], [bot]
+    sizes = [size for size in read_files(folder)[0].team_sizes if all(size)] or [(1, 1)]
+    mine, others = min(sizes, key=sum)
+    return [bot] * (mine - 1), [bot] * others

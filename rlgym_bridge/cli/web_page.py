@@ -148,4 +148,6 @@ class NamedPolicies:
         """
         path = self._paths[name]
         modules = () if path in BUILT_IN else run_modules(path, self._allow)
+        if modules:
+            add_module_folders(Path.cwd())
         return load_player(path, (*self._allow, *modules))

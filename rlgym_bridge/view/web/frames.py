@@ -44,6 +44,9 @@ PHASES: Final = (
 )  # fmt: skip
 """Names of `game.Phase`'s numbers for the page."""
 
+NO_LANDING: Final = (np.nan,) * 4
+"""The landing of a ball that does not come down, or of which nobody knows."""
+
 _PAD_BYTES: Final = (PAD_COUNT + 7) // 8
 _WHEEL_RADII: Final = (12.5, 15.0)  # uu, of front and back wheels as they are drawn
 _STANDING_Z: Final = 17.0  # uu, height of a standing car
@@ -97,7 +100,7 @@ class FrameHeads:
     score: Any
     input: Any
     time: Any
-    landing: Any = (np.nan, np.nan, np.nan, np.nan)
+    landing: Any = NO_LANDING
 
 
 def pack_frames(state: MatchState, heads: FrameHeads) -> np.ndarray:

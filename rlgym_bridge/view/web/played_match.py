@@ -21,10 +21,12 @@ from rlgym_bridge.game import (
     BACK_WALL_Y,
     BALL_RADIUS,
     BALL_REST_Z,
+    BLUE,
     CEILING_Z,
     GOAL_BACK_Y,
     GOAL_HEIGHT,
     GOAL_WIDTH,
+    ORANGE,
     SIDE_WALL_X,
     TICKS_PER_SECOND,
     Phase,
@@ -37,7 +39,7 @@ from rlgym_bridge.sim.simulator import Simulator
 from rlgym_bridge.state import MatchState
 from rlgym_bridge.view.web import frames
 from rlgym_bridge.view.web.car_drivers import PolicyDriver
-from rlgym_bridge.view.web.frames import FrameHeads, describe_car, make_setup, pack_frames
+from rlgym_bridge.view.web.frames import NO_LANDING, FrameHeads, describe_car, make_setup, pack_frames
 from rlgym_bridge.view.web.last_minute import LastMinute
 from rlgym_bridge.view.web.page_messages import PageCommand, PageInput, Put, Take
 from rlgym_bridge.view.web.page_server import PageServer, Viewer
@@ -61,7 +63,6 @@ _STANDING_SECONDS: Final = 1.0 / 30.0  # between two frames of a match that stan
 _OLD_SECONDS: Final = 0.6  # from which on an input counts no more: the page sends one every 0.1 s
 _SWITCH_SECONDS: Final = 0.0005  # Python's own 0.005 is more than half a tick
 _NEUTRAL: Final = flat.ControllerState()
-_NO_LANDING: Final = (np.nan,) * 4
 _WATCHING: Final = frozenset({"follow", "ready", "stall"})  # what who only watches may ask for
 _EVENTS: Final = {
     "Goal": ("goal", "scores"), "OwnGoal": ("goal", "scores an own goal"), "Save": ("save", "saves"),
@@ -122,7 +123,7 @@ class PlayedMatch:
         self._replay: deque[tuple[int, Moment]] = deque()
         self._phase = Phase.COUNTDOWN
         self._changed = first is not None
-        self._landing: Sequence[float] = _NO_LANDING
+        self._landing: Sequence[float] = NO_LANDING
         self._acted: dict[Viewer, int] = {}  # number of the latest input of each page that acted
         self._next_standing = 0.0
         self._counts = _TickCounts()
@@ -241,7 +242,7 @@ class PlayedMatch:
         if not self._replay:
             return
         at, moment = self._replay.popleft()
-        self._landing = _NO_LANDING
+        self._landing = NO_LANDING
         layout = self._match.simulation.state.layout
         state = MatchState(layout.blue, layout.orange, buffer=moment.state[None])
         self._show(state, frames.GOAL_REPLAY, at)
@@ -346,13 +347,13 @@ class PlayedMatch:
         self._match.set_now(desired)
         self._changed = True
         self._tick += 1
-        self._landing = _NO_LANDING
+        self._landing = NO_LANDING
         self._moments.append((self._time, self._match.moment()))
 
     def _renew(self) -> None:
         """Let policies forget what they remember of a match that does not go on from there."""
         self._tick += 1
-        self._landing = _NO_LANDING
+        self._landing = NO_LANDING
         self._policy_drivers = {place: one.renew() for place, one in self._policy_drivers.items()}
 
     def _change_driver(self, viewer: Viewer, value: Take | int, driver: PolicyDriver | None) -> None:
@@ -476,9 +477,10 @@ class PlayedMatch:
             describe_car(seat.name, seat.team, seat.hitbox, place in humans)
             for place, seat in enumerate(seats)
         ]
+        teams = (", ".join(seat.name for seat in seats if seat.team == team) for team in (BLUE, ORANGE))
         return make_setup(
             self.mode, cars, seat=viewer.seat, policies=self._policies, drivers=drivers,
-            title=" - ".join(seat.name for seat in seats), take_over=not self._only_looks,
+            title=" - ".join(teams), take_over=not self._only_looks,
         )  # fmt: skip
 
     def _driver_name(self, place: int, humans: set[int]) -> str:
@@ -540,14 +542,14 @@ def find_landing(simulator: Simulator, state: MatchState) -> Sequence[float]:
     """
     z, speed = state.ball_position[0, 2], abs(state.ball_linear_velocity[0, 2])
     if z < _ON_FLOOR_Z and speed < 100.0:
-        return _NO_LANDING
+        return NO_LANDING
     every = _LANDING_EVERY // 2
     path = simulator.forecast_ball(0, _LANDING_TICKS, every)
     height, rises = path[:, 2], path[:, 5] > 0.0
     bounces = rises[1:] & ~rises[:-1] & (height[1:] < _BOUNCE_Z)
     low = np.flatnonzero(bounces | (height[1:] < _ON_FLOOR_Z)) + 1
     if not low.size:
-        return _NO_LANDING
+        return NO_LANDING
     first = int(low[0])
     x, y = path[first, :2].tolist()
     return (x, y, 0.0, (first + 1) * every / TICKS_PER_SECOND)

@@ -5,6 +5,7 @@ import json
 import re
 import struct
 import zlib
+from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final
@@ -17,7 +18,14 @@ from rlgym_bridge.recording.recording import Recording
 from rlgym_bridge.recording.rotations import to_quaternions
 from rlgym_bridge.state import MatchState
 from rlgym_bridge.view.web import frames
-from rlgym_bridge.view.web.frames import FrameHeads, car_flags, describe_car, make_setup, pack_frames
+from rlgym_bridge.view.web.frames import (
+    NO_LANDING,
+    FrameHeads,
+    car_flags,
+    describe_car,
+    make_setup,
+    pack_frames,
+)
 
 FRAMES_PER_SECOND: Final = 30
 """Of a single file."""
@@ -78,7 +86,9 @@ class RecordedFrames:
         ]
         return make_setup("view", cars, title=self.source, length_s=self.seconds) | more
 
-    def frame(self, row: int, speed: float, paused: bool, number: int) -> bytes:
+    def frame(
+        self, row: int, speed: float, paused: bool, number: int, landing: Sequence[float] = NO_LANDING
+    ) -> bytes:
         """Return a moment as a frame.
 
         Args:
@@ -86,13 +96,14 @@ class RecordedFrames:
             speed: Of the time that it is shown in.
             paused: Whether that stands still.
             number: Of the frame; rises.
+            landing: Of the ball, see `FrameHeads`.
         """
         state = self.state_of(row)
         flags = frames.PAUSED * paused | frames.OVERTIME * int(state.overtime[0] > 0)
         heads = FrameHeads(
             phase=self.phase[row], flags=flags, tick=number, speed=0.0 if paused else speed,
             clock=state.clock, countdown=self._countdown[row], score=state.score, input=0,
-            time=self.tick[row] / TICKS_PER_SECOND,
+            time=self.tick[row] / TICKS_PER_SECOND, landing=landing,
         )  # fmt: skip
         return pack_frames(state, heads).tobytes()
 

@@ -29,18 +29,21 @@ from rlgym_bridge.recording.mcap.match_recording import MatchRecording
 from rlgym_bridge.recording.recording import Recording
 from rlgym_bridge.server import MatchServer
 from rlgym_bridge.server.game.simulated_match import Moment
+from rlgym_bridge.sim.simulator import DEFAULT_SIMULATOR, make_simulator
 from rlgym_bridge.state import MatchState
 from rlgym_bridge.view.web.car_drivers import likeliest, table_of
+from rlgym_bridge.view.web.frames import NO_LANDING
 from rlgym_bridge.view.web.last_minute import LastMinute
 from rlgym_bridge.view.web.page_messages import PageCommand, PageInput
 from rlgym_bridge.view.web.page_server import PageServer, Viewer
-from rlgym_bridge.view.web.played_match import PlayedMatch
+from rlgym_bridge.view.web.played_match import PlayedMatch, find_landing
 from rlgym_bridge.view.web.recorded_frames import RecordedFrames
 
 _FRAME_SECONDS: Final = 1.0 / 60.0
 _STANDING_SECONDS: Final = 1.0 / 15.0
 _BEGINS_MATCH: Final = frozenset({"take", "put", "rewind"})
 _LONG: Final = 86_400.0  # s
+_LANDING_EVERY: Final = 8  # rows
 _SECONDS: Final = 300.0  # on the clock of a match that goes on from a recording without one
 
 
@@ -84,6 +87,7 @@ class ShownRecording:
         self._number = 0
         self._decisions = _decisions_of(recording)
         self._told: dict[int, tuple[int, int]] = {}  # of each page, car and frame of the latest mind
+        self._balls = _FallingBalls(recording.mode)
         layout = recording.state.layout
         self._can_play = max(layout.blue, layout.orange) <= MOST_TEAM_SIZE
         self._pages = serve(self)
@@ -126,7 +130,9 @@ class ShownRecording:
                 self._number += 1
                 row = self._recorded.row_at(self._at)
                 ended = self._at >= self._recorded.seconds
-                self._pages.show_frame(self._recorded.frame(row, self._speed, still or ended, self._number))
+                stands = still or ended
+                landing = self._balls.landing(self._recorded.state_of(row), row)
+                self._pages.show_frame(self._recorded.frame(row, self._speed, stands, self._number, landing))
                 self._tell_minds(row, viewers)
             self._woken.wait(_STANDING_SECONDS if still else _FRAME_SECONDS)
             self._woken.clear()
@@ -241,6 +247,30 @@ class ShownRecording:
                 self._woken.set()
 
 
+class _FallingBalls:
+    """Forecasts the balls of a recording.
+
+    Args:
+        mode: The game mode; only Soccar's ball is known.
+    """
+
+    def __init__(self, mode: str) -> None:
+        self._simulator = make_simulator(DEFAULT_SIMULATOR, 1, 0, 0) if mode == "Soccar" else None
+        self._latest: tuple[int, Sequence[float]] = (-_LANDING_EVERY, NO_LANDING)
+
+    def landing(self, state: MatchState, row: int) -> Sequence[float]:
+        """Return where the ball of a row lands, or of a row shortly before it; see `find_landing`."""
+        if self._simulator is None or 0 <= row - self._latest[0] < _LANDING_EVERY:
+            return self._latest[1]
+        ball = MatchState(0, 0, buffer=whole_state(state).buffer[:, : MatchState(0, 0).layout.size].copy())
+        try:
+            self._simulator.put([0], ball)
+        except ValueError:  # a number that no game has
+            return NO_LANDING
+        self._latest = (row, find_landing(self._simulator, ball))
+        return self._latest[1]
+
+
 def match_like(state: MatchState, names: Sequence[str]) -> flat.MatchConfiguration:
     """Return a match with the cars of a state, which policies in this process drive."""
     bodies = [BODY_OF_HITBOX[HITBOXES[hitbox].name] for hitbox in state.car_hitbox[0].astype(int)]
@@ -264,6 +294,18 @@ def moment_of(state: MatchState, phase: int) -> Moment:
         state: One match.
         phase: `game.Phase`; a match begins in play whatever it is.
     """
+    overtime = bool(state.overtime[0] > 0)
+    left = round(float(state.clock[0]) * TICKS_PER_SECOND)
+    referee = {
+        "phase": Phase.KICKOFF if phase == Phase.KICKOFF else Phase.ACTIVE,
+        "score": state.score[0].astype(int).tolist(), "overtime": overtime, "ended_by": None,
+        "clock": left if left or overtime else round(_SECONDS * TICKS_PER_SECOND),
+    }  # fmt: skip
+    return Moment(whole_state(state).buffer[0], referee)
+
+
+def whole_state(state: MatchState) -> MatchState:
+    """Return a copy of a recorded state in which what was not recorded is as usual."""
     layout = state.layout
     whole = MatchState(layout.blue, layout.orange, buffer=state.buffer.copy())
     usuals = {"gravity": 1.0, "boost_consumption": BOOST_CONSUMPTION, "dodge_deadzone": DODGE_DEADZONE}
@@ -275,14 +317,7 @@ def moment_of(state: MatchState, phase: int) -> Moment:
     whole.ball_known[:] = whole.car_known[:] = 1
     whole.car_player_id[:] = np.arange(layout.cars)
     whole.car_bump_victim[:] = -1
-    overtime = bool(state.overtime[0] > 0)
-    left = round(float(state.clock[0]) * TICKS_PER_SECOND)
-    referee = {
-        "phase": Phase.KICKOFF if phase == Phase.KICKOFF else Phase.ACTIVE,
-        "score": state.score[0].astype(int).tolist(), "overtime": overtime, "ended_by": None,
-        "clock": left if left or overtime else round(_SECONDS * TICKS_PER_SECOND),
-    }  # fmt: skip
-    return Moment(whole.buffer[0], referee)
+    return whole
 
 
 def _decisions_of(recording: Recording) -> dict[int, list[Decision]]:

@@ -1,7 +1,9 @@
 """Commands that open the page, as processes, and a page that looks at them over loopback."""
 
+import argparse
 import asyncio
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,15 +16,16 @@ import pytest
 pytest.importorskip("aiohttp")
 
 
-from rlgym_bridge.cli import main
+from rlgym_bridge.cli import main, play_command
 from rlgym_bridge.game import Phase
+from tests.support.policy_folders import network_folder
 from tests.support.processes import child, run_to_end
 from tests.support.recorded_matches import POLICY, chaser_and_policy
 from tests.support.web_pages import Link, linked
 
 SIGNALS = """import signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)
-from rlgym_bridge.cli import main
+from rlgym_bridge.cli import main, play_command
 sys.exit(main(sys.argv[1:]))"""
 
 WAITING, CHANGED = 8, 16
@@ -161,6 +164,33 @@ def test_a_match_that_cannot_be_played_is_told_in_a_line(
     assert main(["play", "--no-browser", *words]) == 2
     errors = capsys.readouterr().err
     assert said in errors and errors.startswith("error: ") and "Traceback" not in errors
+
+
+def chosen(*words: str) -> tuple[list[str], list[str]]:
+    parser = argparse.ArgumentParser()
+    play_command.add_to(parser)
+    return play_command.choose_cars(parser.parse_args(["--quiet", *words]))
+
+
+def test_the_words_of_play_choose_the_cars(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert chosen("chaser") == (["human"], ["chaser"])
+    assert chosen("chaser", "random", "--with", "charger") == (["human", "charger"], ["chaser", "random"])
+    assert chosen("chaser", "--team", "orange") == (["chaser"], ["human"])
+    assert chosen("--blue", "chaser", "--orange", "random") == (["chaser"], ["random"])
+    assert chosen("--orange", "chaser", "chaser") == (["human"], ["chaser", "chaser"])
+    monkeypatch.chdir(tmp_path)
+    mine, others = chosen()
+    assert mine == ["human"] and others[0].endswith("bot/policy")
+    network_folder(tmp_path / "R", team_size=2)
+    assert chosen("R") == (["human", "R"], ["R", "R"]), "teams that the policy was trained for"
+
+
+def test_in_a_bots_folder_its_run_is_played(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "train.toml").write_text('out = "runs/mine"\n')
+    assert chosen()[1][0].endswith("bot/policy"), "it has no checkpoint yet"
+    shutil.copytree(POLICY, tmp_path / "runs" / "mine" / "checkpoints" / "100")
+    assert chosen() == (["human"], ["runs/mine"])
 
 
 def test_without_aiohttp_it_says_what_to_install(
