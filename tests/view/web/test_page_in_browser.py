@@ -48,7 +48,7 @@ ROLLING = """async () => {
   }
   return seen;
 }"""  # noqa: E501
-"""Shows 60 times a second (uu) a ball of 1000 uu/s that is put 4000 uu back; frames come 6 ms early or late."""
+"""Shows, 60 times a second, a ball of 1000 uu/s that is put 4000 uu back; frames come 6 ms early or late."""
 
 
 @pytest.fixture(scope="module")
