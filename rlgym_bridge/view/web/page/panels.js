@@ -4,7 +4,7 @@ import { ACTIONS, nameOfKey } from "./input.js";
 import { add, clamp, dot, minus, sight } from "./math.js";
 
 const options = (id, pairs) => byId(id).replaceChildren(...pairs.map(([value, text]) => Object.assign(make("option", "", text), { value })));
-const HOTKEYS = { KeyP: "pause", KeyK: "kickoff", KeyR: "reset", F5: "save", F1: "help", Space: "pause" };
+const HOTKEYS = { KeyP: "pause", KeyK: "kickoff", KeyR: "reset", F9: "save", F1: "help", Space: "pause" };
 
 // `app` has command, camera, input, follow(car), and what is shown: setup, frame, view, followed.
 export class Panels {
