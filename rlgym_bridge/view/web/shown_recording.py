@@ -6,6 +6,7 @@ page thread: `open`, `take`, `close`
 
 import threading
 import time
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
@@ -86,10 +87,10 @@ class ShownRecording:
         self._at, self._speed, self._paused = 0.0, 1.0, False
         self._number = 0
         self._decisions = _decisions_of(recording)
-        self._told: dict[int, tuple[int, int]] = {}  # of each page, car and frame of the latest mind
+        self._told: dict[int, tuple[int, int]] = {}  # of each page, car and place of the latest decision
         self._balls = _FallingBalls(recording.mode)
         layout = recording.state.layout
-        self._can_play = max(layout.blue, layout.orange) <= MOST_TEAM_SIZE
+        self._can_play = layout.cars > 0 and max(layout.blue, layout.orange) <= MOST_TEAM_SIZE
         self._pages = serve(self)
 
     def stop(self) -> None:
@@ -160,13 +161,13 @@ class ShownRecording:
             car = viewer.follows
             if car is None or not self._decisions.get(car):
                 continue
-            numbers = [one.frame for one in self._decisions[car]]
-            place = int(np.searchsorted(numbers, frame, "right")) - 1
-            if place < 0 or self._told.get(viewer.number) == (car, numbers[place]):
+            decisions = self._decisions[car]
+            place = bisect_right(decisions, frame, key=lambda one: one.frame) - 1
+            if place < 0 or self._told.get(viewer.number) == (car, place):
                 continue
-            self._told[viewer.number] = (car, numbers[place])
+            self._told[viewer.number] = (car, place)
             spec = self._spec if car in self._known else None
-            mind = _describe_decision(self._decisions[car][place], car, spec)
+            mind = _describe_decision(decisions[place], car, spec)
             self._pages.tell({"type": "mind", "car": car, "tick": self._number, **mind}, viewer)
 
     def _play_on(self, viewer: Viewer, command: PageCommand) -> None:
@@ -243,7 +244,7 @@ class ShownRecording:
             case "save" | "kickoff" | "give":
                 raise ValueError(f"{message.do} while a recording is shown")
             case "take" | "put" | "rewind" if not self._can_play:
-                raise ValueError("this recording has more cars than a match: nobody can play on from it")
+                raise ValueError("this recording has no cars, or more than a match: nobody can play on from it")
             case _:
                 self._commands.append((viewer, message))
                 self._woken.set()
