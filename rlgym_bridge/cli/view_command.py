@@ -49,7 +49,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--policy", metavar="BOT",
-        help="with --web: what drives the cars where you play on from a moment (default: chaser). Of cars "
+        help="with --web: a policy that may drive cars where you play on from a moment (default: chaser). Of cars "
         "that it drove in the recording, its likeliest choices are shown",
     )  # fmt: skip
     add_page_options(parser)

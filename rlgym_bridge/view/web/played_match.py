@@ -49,6 +49,9 @@ _log = logging.getLogger(__name__)
 HUMAN: Final = "human"
 """The driver of a car that is whoever sits at a page."""
 
+RECORDED: Final = "recorded"
+"""The driver of a car that goes on by the inputs of a recording."""
+
 KEPT_TICKS: Final = 60 * TICKS_PER_SECOND
 """Ticks that a match can be rewound by."""
 
@@ -84,6 +87,7 @@ class PlayedMatch:
         folder: Where it is written.
         seed: Of the policies' random numbers.
         first: A moment to begin at, paused; None begins with a kickoff.
+        recorded: `(ticks, cars, 8)` controls from the first tick on, for cars whose driver is `RECORDED`.
         follow: Returns the run whose newest checkpoint drives a car that a policy drives; None for none.
 
     Attributes:
@@ -104,12 +108,14 @@ class PlayedMatch:
         seed: int = 0,
         first: Moment | None = None,
         follow: Callable[[], FollowedRun] | None = None,
+        recorded: np.ndarray | None = None,
     ) -> None:
         self.mode, self.stays, self.paused = mode, mode != "watch", first is not None
         self._only_looks = mode in ("watch", "train")
         self._first_names, self._load, self._policies = list(drivers), load, list(policies)
         self._serve, self._minute, self._folder, self._seed, self._first = serve, minute, folder, seed, first
-        self._follow = follow
+        self._follow, self._recorded = follow, recorded
+        self._by_recording: set[int] = set()  # cars
         self.leave: Callable[[], None] | None = None
         self._lock = threading.Lock()  # seats
         self._pages: PageServer | None = None
@@ -157,7 +163,9 @@ class PlayedMatch:
             for slot, name in enumerate(self._first_names):
                 self._humans.update({self._places[slot]: None} if name == HUMAN else {})
         for slot, name in enumerate(self._first_names):
-            if name not in (HUMAN, None):
+            if name == RECORDED:
+                self._by_recording.add(self._places[slot])
+            elif name not in (HUMAN, None):
                 self._policy_drivers[self._places[slot]] = self._driver(self._places[slot], str(name))
         if self._first is not None:
             match.restore(self._first)
@@ -173,6 +181,10 @@ class PlayedMatch:
             controls = driver.answer(packet, self._on_mind(place))
             if controls is not None:
                 self._hold(slot, controls)
+        if self._recorded is not None and self._time <= len(self._recorded):
+            for place in self._by_recording:
+                row = self._recorded[self._time - 1, place].tolist()
+                self._hold(self._slots[place], player_input(0, row).controller_state)
         self._tell_events()
         if match.referee.phase == Phase.REPLAY:
             self._show_replay()
@@ -365,7 +377,8 @@ class PlayedMatch:
         if not 0 <= place < len(self._slots):
             return
         first = self._first_names[self._slots[place]]
-        to_human = value.driver == HUMAN if isinstance(value, Take) else first == HUMAN
+        name = value.driver if isinstance(value, Take) else first
+        to_human = name == HUMAN
         with self._lock:
             left = self._humans.pop(place, None)
             if left is not None:
@@ -377,10 +390,11 @@ class PlayedMatch:
                         car: who for car, who in self._humans.items() if who or self._is_human(car)
                     }
                 self._humans[place], viewer.seat = viewer, place
-        before = self._policy_drivers.pop(place, None)
-        if before is not None and driver is None and not to_human:
-            self._policy_drivers[place] = before
-        if driver is not None:
+        self._policy_drivers.pop(place, None)
+        self._by_recording.discard(place)
+        if name == RECORDED:
+            self._by_recording.add(place)
+        elif driver is not None:
             self._policy_drivers[place] = driver
         self._changed = True
         self._hold(self._slots[place], _NEUTRAL)
@@ -450,14 +464,15 @@ class PlayedMatch:
 
     def _wanted_driver(self, message: PageCommand) -> PolicyDriver | None:
         """Load the policy that a command gives a car to; None for a human or a bot's own process."""
-        if message.do == "take" and message.value.driver != HUMAN:
-            return self._driver(self._checked(message.value.car), message.value.driver)
         if message.do == "take":
-            self._checked(message.value.car)
-        if message.do == "give":
-            name = self._first_names[self._slots[self._checked(message.value)]]
-            return None if name in (HUMAN, None) else self._driver(message.value, str(name))
-        return None
+            place, name = self._checked(message.value.car), message.value.driver
+        elif message.do == "give":
+            place = self._checked(message.value)
+            name = self._first_names[self._slots[place]]
+        else:
+            return None
+        of_recording = name == RECORDED and self._recorded is not None
+        return None if name in (HUMAN, None) or of_recording else self._driver(place, str(name))
 
     def _checked(self, place: int) -> int:
         if not 0 <= place < len(self._slots):
@@ -489,8 +504,8 @@ class PlayedMatch:
 
     def _driver_name(self, place: int, humans: set[int]) -> str:
         driver = self._policy_drivers.get(place)
-        if place in humans:
-            return HUMAN
+        if place in humans or place in self._by_recording:
+            return HUMAN if place in humans else RECORDED
         return self._roster.cars[self._slots[place]].name if driver is None else driver.name
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from rlgym_bridge.game import TICKS_PER_SECOND, Phase
 from rlgym_bridge.recording.mcap.match_recording import MatchRecording
-from rlgym_bridge.recording.recording import Recording
+from rlgym_bridge.recording.recording import Inputs, Recording, TimeBase
 from rlgym_bridge.recording.rotations import to_quaternions
 from rlgym_bridge.state import MatchState
 from rlgym_bridge.view.web import frames
@@ -59,6 +59,8 @@ class RecordedFrames:
         agents = list(recording.state.agents)
         self.names = [name[:_LONGEST_NAME] for name in named] if len(named) == len(agents) else agents
         self.state = _filled(recording)
+        applied = recording.inputs is Inputs.APPLIED and recording.clock is TimeBase.TICKS
+        self._has_inputs = applied and bool(recording.inputs_recorded.all())
         steps = np.diff(recording.tick, prepend=recording.tick[:1] - 1)
         steps[(steps <= 0) | (steps > _HOLE_TICKS)] = 1
         self.tick = np.cumsum(steps) - steps[0]
@@ -112,6 +114,14 @@ class RecordedFrames:
         layout = self.state.layout
         most = max(layout.blue, layout.orange)
         return MatchState(layout.blue, layout.orange, 1, self.state.buffer[row : row + 1], most=most)
+
+    def controls_from(self, row: int) -> np.ndarray | None:
+        """Return the recorded controls of the ticks after a moment, `(ticks, cars, 8)`; None without all."""
+        if not self._has_inputs:
+            return None
+        ticks = np.arange(self.tick[row] + 1, self.tick[-1] + 1)
+        rows = np.minimum(np.searchsorted(self.tick, ticks, "left"), len(self.tick) - 1)
+        return np.asarray(self.state.car_controls[rows])
 
     def pack(self) -> bytes:
         """Pack it for a single file, 30 frames a second.

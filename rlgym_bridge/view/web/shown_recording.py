@@ -37,7 +37,7 @@ from rlgym_bridge.view.web.frames import NO_LANDING
 from rlgym_bridge.view.web.last_minute import LastMinute
 from rlgym_bridge.view.web.page_messages import PageCommand, PageInput
 from rlgym_bridge.view.web.page_server import PageServer, Viewer
-from rlgym_bridge.view.web.played_match import PlayedMatch, find_landing
+from rlgym_bridge.view.web.played_match import RECORDED, PlayedMatch, find_landing
 from rlgym_bridge.view.web.recorded_frames import RecordedFrames
 
 _FRAME_SECONDS: Final = 1.0 / 60.0
@@ -54,8 +54,8 @@ class ShownRecording:
     Args:
         recording: With a moment at least.
         load: Returns the player of a policy's name.
-        policies: Names of policies that may drive cars where a page plays on; the first one drives those that
-            nobody takes.
+        policies: Names of policies that may drive cars where a page plays on. Cars that nobody takes go on by
+            their recorded inputs, or, where there are none, by the first policy.
         serve: Returns the server of the pages.
         about: What the recording of a match says that is played on.
         weights: `weights_sha256` of the first policy; cars that it drove show how likely its choices were.
@@ -178,7 +178,9 @@ class ShownRecording:
         row = self._recorded.row_at(at)
         state = self._recorded.state_of(row)
         layout = state.layout
-        names = [self._policies[0]] * layout.cars
+        controls = self._recorded.controls_from(row)
+        names = [self._policies[0] if controls is None else RECORDED] * layout.cars
+        drivers = self._policies if controls is None else [*self._policies, RECORDED]
         minute = LastMinute(self._about)
 
         def begin(live: PlayedMatch) -> PageServer:
@@ -190,8 +192,8 @@ class ShownRecording:
             return self._pages
 
         live = PlayedMatch(
-            "view", names, self._load, self._policies, begin, minute,
-            first=moment_of(state, int(self._recorded.phase[row])),
+            "view", names, self._load, drivers, begin, minute,
+            first=moment_of(state, int(self._recorded.phase[row])), recorded=controls,
         )  # fmt: skip
         server = MatchServer(
             max_overtime=_LONG, max_kickoff=_LONG, recorder=minute, control=live, seconds=_SECONDS
@@ -244,7 +246,7 @@ class ShownRecording:
             case "save" | "kickoff" | "give":
                 raise ValueError(f"{message.do} while a recording is shown")
             case "take" | "put" | "rewind" if not self._can_play:
-                raise ValueError("this recording has no cars, or more than a match: nobody can play on from it")
+                raise ValueError("this recording has no cars, or too many: nobody can play on from it")
             case _:
                 self._commands.append((viewer, message))
                 self._woken.set()

@@ -100,7 +100,7 @@ def test_a_recording_is_shown_and_played_on_from(
         await link.command("seek", 6.0)
         frame = await link.frame(lambda frame: frame.flags & 1 and frame.time == pytest.approx(6.0, abs=0.02))
         await link.command("take", {"car": 0, "driver": "human"})
-        assert (await link.text("setup"))["drivers"] == ["bot/policy", "bot/policy"]
+        assert (await link.text("setup"))["drivers"] == ["recorded", "recorded"]
         assert (await link.text("setup"))["seat"] == 0
         begun = await link.frame(lambda frame: frame.flags & CHANGED)
         assert begun.ball[:3] == pytest.approx(frame.ball[:3], abs=1.0)

@@ -178,6 +178,19 @@ def test_a_page_takes_a_car_from_a_policy_and_gives_it_back() -> None:
     assert show.pages.frames[-1].cars[1][12] == 1.0
 
 
+def test_a_car_that_is_given_back_to_its_process_is_left_to_it() -> None:
+    show = kicked_off(HUMAN, None)
+    viewer = show.open()
+    show.command(viewer, "take", {"car": 1, "driver": "chaser"})
+    show.step(30)
+    assert show.pages.frames[-1].cars[1][12] == 1.0
+    show.command(viewer, "give", 1)
+    show.step(5)
+    assert show.pages.frames[-1].cars[1][12] == 0.0
+    with pytest.raises(ValueError, match="driver is 'recorded'"):
+        show.command(viewer, "take", {"car": 1, "driver": "recorded"})
+
+
 def test_another_policy_takes_over() -> None:
     show = kicked_off(HUMAN, None)
     viewer = show.open()

@@ -11,12 +11,16 @@ pytest.importorskip("aiohttp")
 
 
 from rlgym_bridge.cli import main
+from rlgym_bridge.packets.inputs import player_input
 from rlgym_bridge.recording.open import open_recording
 from rlgym_bridge.recording.rotations import from_quaternions, to_quaternions
+from rlgym_bridge.server.game.simulated_match import Match
 from rlgym_bridge.state import MatchState
 from rlgym_bridge.view.web.frames import FrameHeads, car_flags, pack_frames
 from rlgym_bridge.view.web.recorded_frames import RecordedFrames
+from rlgym_bridge.view.web.shown_recording import moment_of
 from tests.support.recorded_matches import chaser_and_policy
+from tests.support.stepped_match import seats
 from tests.support.web_pages import read_frame
 
 FIRST_BODY, BODY, CAR = 5, 10, 12
@@ -122,6 +126,25 @@ def test_quaternions_of_neighbours_are_near_each_other(recorded: RecordedFrames)
     for first in (FIRST_BODY + 3, FIRST_BODY + BODY + 3):
         turns = columns[first : first + 4].T.astype(float)
         assert ((turns[1:] * turns[:-1]).sum(1) > 0).all()
+
+
+@pytest.mark.odd_packets("the match begins in a recorded moment")
+def test_recorded_inputs_take_a_match_where_the_recording_goes(recorded: RecordedFrames) -> None:
+    row = recorded.row_at(6.0)
+    controls = recorded.controls_from(row)
+    assert controls is not None and len(controls) == len(recorded.tick) - row - 1
+    match = Match(seats())
+    match.restore(moment_of(recorded.state_of(row), int(recorded.phase[row])))
+    for tick in range(60):
+        for car in range(2):
+            match.hold(car, player_input(car, controls[tick, car].tolist()).controller_state)
+        match.advance()
+    state = match.simulation.state
+    there = recorded.state_of(row + 60)
+    moved = np.linalg.norm(there.car_position - recorded.state_of(row).car_position, axis=-1)
+    assert moved.max() > 300
+    assert np.linalg.norm(state.car_position - there.car_position, axis=-1).max() < 5.0
+    assert np.linalg.norm(state.ball_position - there.ball_position) < 5.0
 
 
 def test_one_file_holds_page_and_match(
