@@ -49,8 +49,8 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--policy", metavar="BOT",
-        help="with --web: a policy that may drive cars where you play on from a moment (default: chaser). Of cars "
-        "that it drove in the recording, its likeliest choices are shown",
+        help="with --web: a policy that may drive cars where you play on from a moment (default: chaser). Of "
+        "cars that it drove in the recording, its likeliest choices are shown",
     )  # fmt: skip
     add_page_options(parser)
     parser.add_argument(
