@@ -15,7 +15,7 @@ from playwright.sync_api import Browser, Page
 
 from rlgym_bridge.view.web.shown_run import RunShow
 from tests.support.page_browser import ask, command, open_page, opened_browser, shown_page, wait_until
-from tests.support.recorded_matches import CHASER_AND_POLICY, record
+from tests.support.recorded_matches import CHASER_AND_POLICY, POLICY, record
 
 _QUALITY = 86  # of a JPEG, in percent
 _SHARP = "window.addEventListener('load', () => setTimeout(() => (app.sharpened = Infinity)))"
@@ -59,7 +59,7 @@ def view(browser: Browser, folder: Path) -> None:
     """Show a recording, with what the policy saw and chose."""
     with tempfile.TemporaryDirectory() as home:
         recording = record(Path(home) / "match.mcap", **CHASER_AND_POLICY)
-        with shown_page(Path(home), "view", "--web", str(recording)) as address:
+        with shown_page(Path(home), "view", "--web", str(recording), "--policy", str(POLICY)) as address:
             page = open_page(browser, address, _SHARP)
             seat = ask(page, "app.setup.cars.findIndex(({ name }) => !/chaser/i.test(name))")
             ask(page, f"app.follow({max(seat, 0)})")
