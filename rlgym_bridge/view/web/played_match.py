@@ -35,11 +35,11 @@ from rlgym_bridge.live.followed_run import FollowedRun
 from rlgym_bridge.packets.inputs import player_input
 from rlgym_bridge.server.game.roster import Roster
 from rlgym_bridge.server.game.simulated_match import Match, Moment
-from rlgym_bridge.sim.simulator import Simulator
 from rlgym_bridge.state import MatchState
 from rlgym_bridge.view.web import frames
 from rlgym_bridge.view.web.car_drivers import PolicyDriver
 from rlgym_bridge.view.web.frames import NO_LANDING, FrameHeads, describe_car, make_setup, pack_frames
+from rlgym_bridge.view.web.landing import find_landing
 from rlgym_bridge.view.web.last_minute import LastMinute
 from rlgym_bridge.view.web.page_messages import PageCommand, PageInput, Put, Take
 from rlgym_bridge.view.web.page_server import PageServer, Viewer
@@ -57,11 +57,8 @@ KEPT_TICKS: Final = 60 * TICKS_PER_SECOND
 
 _REPLAY_BEFORE: Final = 3 * TICKS_PER_SECOND  # of a goal
 _REPLAY_AFTER: Final = TICKS_PER_SECOND // 2
-_LANDING_TICKS: Final = 4 * TICKS_PER_SECOND  # of the forecast
-_LANDING_EVERY: Final = 8  # ticks between two forecasts, and between two of their points is half of it
+_LANDING_EVERY: Final = 8  # ticks between two forecasts
 _CAR_REST_Z, _CAR_APART = 17.0, 60.0  # uu, from the floor and from walls
-_ON_FLOOR_Z: Final = BALL_REST_Z + 8.0  # uu
-_BOUNCE_Z: Final = 300.0  # uu, below which a ball that turns upwards between two points has met the floor
 _STANDING_SECONDS: Final = 1.0 / 30.0  # between two frames of a match that stands still
 _OLD_SECONDS: Final = 0.6  # from which on an input counts no more: the page sends one every 0.1 s
 _SWITCH_SECONDS: Final = 0.0005  # Python's own 0.005 is more than half a tick
@@ -546,29 +543,3 @@ class _TickCounts:
         self.pause()
         self._since = self._last = now
         return told
-
-
-def find_landing(simulator: Simulator, state: MatchState) -> Sequence[float]:
-    """Return where the ball meets the floor next if nobody touches it.
-
-    Args:
-        simulator: Of one match.
-        state: Its state.
-
-    Returns:
-        x, y, z in uu and the seconds until then; NaN where the ball lies on the floor, or does not come down
-        within four seconds.
-    """
-    z, speed = state.ball_position[0, 2], abs(state.ball_linear_velocity[0, 2])
-    if z < _ON_FLOOR_Z and speed < 100.0:
-        return NO_LANDING
-    every = _LANDING_EVERY // 2
-    path = simulator.forecast_ball(0, _LANDING_TICKS, every)
-    height, rises = path[:, 2], path[:, 5] > 0.0
-    bounces = rises[1:] & ~rises[:-1] & (height[1:] < _BOUNCE_Z)
-    low = np.flatnonzero(bounces | (height[1:] < _ON_FLOOR_Z)) + 1
-    if not low.size:
-        return NO_LANDING
-    first = int(low[0])
-    x, y = path[first, :2].tolist()
-    return (x, y, 0.0, (first + 1) * every / TICKS_PER_SECOND)

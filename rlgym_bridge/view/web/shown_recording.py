@@ -34,10 +34,11 @@ from rlgym_bridge.sim.simulator import DEFAULT_SIMULATOR, make_simulator
 from rlgym_bridge.state import MatchState
 from rlgym_bridge.view.web.car_drivers import likeliest, table_of
 from rlgym_bridge.view.web.frames import NO_LANDING
+from rlgym_bridge.view.web.landing import find_landing
 from rlgym_bridge.view.web.last_minute import LastMinute
 from rlgym_bridge.view.web.page_messages import PageCommand, PageInput
 from rlgym_bridge.view.web.page_server import PageServer, Viewer
-from rlgym_bridge.view.web.played_match import RECORDED, PlayedMatch, find_landing
+from rlgym_bridge.view.web.played_match import RECORDED, PlayedMatch
 from rlgym_bridge.view.web.recorded_frames import RecordedFrames
 
 _FRAME_SECONDS: Final = 1.0 / 60.0

@@ -157,6 +157,7 @@ def test_a_page_that_does_not_read_gets_the_newest_frames(show: EchoShow) -> Non
     async def run() -> list[int]:
         async with aiohttp.ClientSession() as session:
             socket = await session.ws_connect(socket_address(show.server.address))
+            await socket.receive(timeout=10)  # the setup: from here on it is sent frames
             transport = socket._response.connection.transport  # type: ignore[union-attr]
             transport.pause_reading()
             for frame in frames:
