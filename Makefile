@@ -15,7 +15,7 @@ CARGO := $(shell cargo --version 2>&1 | \
 SIMULATOR := $(if $(CARGO),$(NATIVE),no-native)
 NO_CARGO := cargo 1.95 or later is not on the path: get Rust from https://rustup.rs, then enter: make native
 
-.PHONY: install native no-native match train test test-slow fuzz planted release-check bench parity physics docs check clean
+.PHONY: install native no-native match play train test test-slow fuzz planted release-check bench parity physics docs check clean
 
 # cargo's tests run the Python of .venv, and have to find its library
 CARGO_PYTHON = PYO3_PYTHON="$(CURDIR)/$(BIN)/python" \
@@ -66,7 +66,7 @@ $(TRAIN): pyproject.toml constraints.txt $(MADE)
 	touch $@
 
 $(TESTS): $(STAMP)
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev,train,view,replay,rllib]"
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev,train,view,play,replay,rllib]"
 	touch $@
 
 $(DOCS): $(STAMP)
@@ -76,6 +76,10 @@ $(DOCS): $(STAMP)
 match: $(STAMP) $(SIMULATOR)
 	mkdir -p logs
 	$(BIN)/rlgym-bridge match rlbot.cfg --pace lockstep --record logs/match-$$(date +%Y%m%d-%H%M%S).mcap
+
+play: $(STAMP) $(SIMULATOR)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[play]"
+	$(BIN)/rlgym-bridge play
 
 train: $(TRAIN) $(SIMULATOR)
 	$(BIN)/python -m training

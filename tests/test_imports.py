@@ -98,7 +98,7 @@ ROOMS = {
     "engines": {"client", "components", "live", "packets", "sim"},
     "compare": {"recording", "sim"},
     "rllib": {"components", "policy", "recording", "sim"},
-    "view": {"compare", "packets", "recording", "sim"},
+    "view": {"compare", "components", "live", "packets", "policy", "recording", "server", "sim"},
     "project": {"components", "policy"},
     "trials": {
         "client", "compare", "components", "live", "packets", "policy", "recording", "server", "sim",
@@ -215,9 +215,8 @@ def test_no_other_module_imports_a_simulator() -> None:
 
 
 NEEDS_AN_EXTRA = {
-    "training": ("train",), "training/rllib": ("rllib",), "rllib": ("rllib", "train"), "view": ("view",),
+    "training": ("train",), "training/rllib": ("rllib",), "rllib": ("rllib", "train"), "view": ("view",), "view/web": ("play",),
     "recording/replays": ("replay",), "policy/torch_network.py": ("train",),
-    "cli/curves_command.py": ("train",),
 }  # fmt: skip
 """Modules, or folders of them, that import what an extra brings as they are loaded."""
 

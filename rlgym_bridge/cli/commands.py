@@ -7,6 +7,7 @@ from rlgym_bridge.user_input.extras import explain_install
 
 GROUPS: Final = {
     "play": {
+        "play": "play against your bot in the browser, without the game",
         "match": "play a match between bots, with or without the game",
         "server": "run a match server that bots connect to as to RLBotServer",
         "view": "show a recorded match in the Rerun viewer",
@@ -54,6 +55,7 @@ REMOVED: Final = {
 _EXTRAS: Final = {
     "train": ("torch", "tensorboard", "matplotlib"),
     "view": ("rerun", "rerun_sdk", "pyarrow"),
+    "play": ("aiohttp",),
     "rllib": ("ray", "gymnasium", "msgpack_numpy"),
     "replay": ("subtr_actor",),
 }

@@ -5,11 +5,10 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
-from dataclasses import asdict
-from importlib.metadata import version
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from rich.console import Console
 from rich.markup import escape
@@ -19,8 +18,9 @@ from rlbot.config import load_match_config
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files
 from rlgym_bridge.cli.options import add_server_option
-from rlgym_bridge.cli.outcome import print_result, progress_line, summarise
+from rlgym_bridge.cli.outcome import describe_match, print_result, progress_line, summarise
 from rlgym_bridge.cli.view import add_watch_options, watched
+from rlgym_bridge.cli.web_page import NamedPolicies, add_page_options, check_installed, page_opener
 from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.live.agent import SEED_VARIABLE
 from rlgym_bridge.live.agent_recorder import RECORD_VARIABLE
@@ -54,16 +54,17 @@ from rlgym_bridge.server import (
 from rlgym_bridge.server.config.bot_files import catch_rlbot_errors, parsed
 from rlgym_bridge.server.config.toml_lines import Source
 from rlgym_bridge.server.game.match_mutators import name_of
-from rlgym_bridge.sim.simulator import simulator_for
 from rlgym_bridge.user_input.arguments import count_of
 from rlgym_bridge.user_input.stop_signals import stopped_by_signals
+
+if TYPE_CHECKING:
+    from rlgym_bridge.view.web.played_match import PlayedMatch
 
 _BOT: Final = Path("bot.toml")
 
 
 _WAIT_SECONDS: Final = 10.0  # for bots to write what is left when their match is over
 _POLL_SECONDS: Final = 0.1
-_PACKAGES: Final = ("rlbot", "rocketsim", "rlgym-rocket-league", "numpy")
 
 
 class RecordedMatch:
@@ -117,13 +118,9 @@ class RecordedMatch:
         """
         if self.file is None:
             return None
-        about = {
-            "by": "server", "pace": options.pace, "seed": options.seed, "world": asdict(impairments),
-            "dialect": [f"{name}={value}" for name, value in dialect.complete().items()],
-            "physics": {name: one.value for name, one in constants.items()},
-            "simulator": options.simulator or simulator_for(mode)[0],
-            "versions": {name: version(name) for name in _PACKAGES},
-        }  # fmt: skip
+        about = describe_match(
+            mode, impairments, dialect, constants, options.simulator, pace=options.pace, seed=options.seed
+        )
         try:
             self._recorder = Recorder(self.file, about, prepare=state_message)
         except RecordingError as error:
@@ -204,7 +201,8 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         help="record packets, inputs and decisions to FILE (.mcap), for the commands inspect, compare "
         "and view",
     )  # fmt: skip
-    add_watch_options(parser)
+    add_watch_options(parser, "; without --watch: show it on the page of `play`, without Rerun")
+    add_page_options(parser)
     shared.add_selection_options(parser)
     shared.add_output_options(parser)
 
@@ -297,15 +295,32 @@ def _refuse_in_real_game(options: argparse.Namespace, impairments: Impairments) 
             "--physics and --simulator change the simulated match, expected neither with --server rlbot: the "
             "real game has its own physics"
         )
-    if options.watch:
+    if options.watch or options.web:
         raise ConfigError(
-            "--watch shows simulated matches, expected none with --server rlbot: the game shows it"
+            "--watch and --web show simulated matches, expected none with --server rlbot: the game shows it"
         )
     if (options.max_overtime, options.max_hang) != (300.0, 60.0):
         raise ConfigError(
             "--max-overtime and --max-hang end matches of the embedded server, expected neither with "
             "--server rlbot: there --seconds or the match file says how long is played"
         )
+
+
+@contextmanager
+def _page_of(
+    options: argparse.Namespace, configuration: flat.MatchConfiguration
+) -> "Iterator[PlayedMatch | None]":
+    """Show a match on our own page until the block ends, where `--web` stands without `--watch`."""
+    if options.watch or not options.web:
+        yield None
+        return
+    check_installed()
+    from rlgym_bridge.view.web.played_match import PlayedMatch
+
+    policies = NamedPolicies(())
+    nobody = [None] * len(configuration.player_configurations)  # all bots have processes of their own
+    with PlayedMatch("watch", nobody, policies.load, (), page_opener(options)) as page:
+        yield page
 
 
 def _print_end(
@@ -385,7 +400,8 @@ def _play(
             print(progress_line(status), flush=True)
 
     with (
-        watched(options) as watch,
+        watched(options, has_page=True) as watch,
+        _page_of(options, configuration) as page,
         MatchServer(
             pace=options.pace,
             seed=options.seed,
@@ -396,6 +412,7 @@ def _play(
             on_progress=show,
             recorder=recorder,
             watch=watch,
+            control=page,
             log_dir=log_dir / str(os.getpid()),
             impairments=impairments,
             dialect=dialect,

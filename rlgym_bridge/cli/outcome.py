@@ -1,7 +1,10 @@
 """Print the result of a match, and return it as JSON."""
 
 import math
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import asdict
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Final
 
@@ -9,15 +12,45 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.game import Phase
 from rlgym_bridge.matches.bot_report import BotReport, ForecastCounts, ForecastErrors, find_troubles
-from rlgym_bridge.server import BotResult, MatchResult, MatchStatus
+from rlgym_bridge.physics import Spread
+from rlgym_bridge.server import BotResult, Impairments, MatchResult, MatchStatus
 from rlgym_bridge.server.repeatability import REAL_TIME
+from rlgym_bridge.sim.simulator import simulator_for
 
 _PHASES: Final = {
     Phase.COUNTDOWN: "countdown", Phase.KICKOFF: "kickoff", Phase.ACTIVE: "play",
     Phase.GOAL_SCORED: "goal", Phase.REPLAY: "replay", Phase.ENDED: "over",
 }  # fmt: skip
+
+
+_PACKAGES: Final = ("rlbot", "rocketsim", "rlgym-rocket-league", "numpy")
+
+
+def describe_match(
+    mode: str,
+    impairments: Impairments,
+    dialect: Dialect,
+    constants: Mapping[str, Spread],
+    simulator: str | None,
+    **more: Any,
+) -> dict[str, Any]:
+    """Return what a server's recording says of its match."""
+    return {
+        "by": "server", "world": asdict(impairments),
+        "dialect": [f"{name}={value}" for name, value in dialect.complete().items()],
+        "physics": {name: one.value for name, one in constants.items()},
+        "simulator": simulator or simulator_for(mode)[0],
+        "versions": dict(_versions()),
+    } | more  # fmt: skip
+
+
+def _versions() -> Iterator[tuple[str, str]]:
+    for name in _PACKAGES:
+        with suppress(PackageNotFoundError):  # rlgym-rocket-league is an extra
+            yield name, version(name)
 
 
 def summarise(result: MatchResult, told: list[BotReport], recording: Path | None) -> dict[str, Any]:

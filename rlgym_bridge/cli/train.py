@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files
+from rlgym_bridge.cli.web_page import add_page_options, shown_run
 from rlgym_bridge.errors import Failure
 from rlgym_bridge.game import TICK_SKIP
 from rlgym_bridge.matches.lineup import show_match_command
@@ -93,6 +94,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "--settings", action="store_true",
         help="only print all settings and end: modules and folders that they name are not looked for",
     )  # fmt: skip
+    add_page_options(parser, "show the newest checkpoint against itself, and the curves, in the browser")
     shared.add_output_options(parser)
 
 
@@ -108,7 +110,8 @@ def run(options: argparse.Namespace) -> int:
     if options.address is not None and options.engine != "rllib":
         raise ValueError(f"--address is {options.address}, expected --engine rllib with it")
     if options.profile is not None:
-        for name, given in (("--engine rllib", options.engine == "rllib"), ("--settings", options.settings)):
+        others = (("--engine rllib", options.engine == "rllib"), ("--settings", options.settings))
+        for name, given in (*others, ("--web", options.web)):
             if given:
                 raise ValueError(f"--profile and {name} are given, expected one of them")
     if options.settings and options.json is not None:
@@ -135,7 +138,8 @@ def run(options: argparse.Namespace) -> int:
     again = None if files == [DEFAULTS] else lambda: make_settings(read_settings(*files), files, changes)
     flags = options.resume, options.quiet, options.simulator is not None, options.rewards
     try:
-        summary = train(settings, *flags, again)
+        with shown_run(options, Path(settings.out)):
+            summary = train(settings, *flags, again)
     except KeyboardInterrupt as error:
         error.add_note("what was learned after the last checkpoint is lost")
         raise

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rlgym_bridge.components.batch_form import act_within, control_rows, find_masks, observe, works_in_batches
-from rlgym_bridge.components.player_spec import PlayerSpec
+from rlgym_bridge.components.player_spec import PlayerSpec, Policy
 from rlgym_bridge.components.reward_base import ask_reward, reward_between
 from rlgym_bridge.components.spec import Components
 from rlgym_bridge.components.user_errors import locate_method
@@ -309,6 +309,20 @@ class Episode:
     def agents(self) -> list[str]:
         """Names of the cars to play."""
         return self._calls.agents
+
+    @property
+    def policy(self) -> Policy:
+        """The policy."""
+        return self._policy
+
+    @property
+    def parts(self) -> Components:
+        """The components."""
+        return self._calls.parts
+
+    def masks(self) -> np.ndarray | None:
+        """Return which actions each car may choose; see `ComponentCalls.masks`."""
+        return self._calls.masks()
 
     def reset(self, state: MatchState, cars: Sequence[int], seed: int | None = None) -> None:
         """Begin an episode on `state`, in the order of calls of `RLGym.reset`.

@@ -94,6 +94,44 @@ def with_line_up(
     return match
 
 
+def with_drivers(
+    match: flat.MatchConfiguration,
+    blue: Sequence[str],
+    orange: Sequence[str],
+    allow_modules: Sequence[str] = (),
+) -> list[str | None]:
+    """Put bots into a match whose policies drive in the server's own process.
+
+    Args:
+        match: Its cars are replaced.
+        blue: BOT arguments, or `human`.
+        orange: The same for orange.
+        allow_modules: As `with_line_up` takes them.
+
+    Returns:
+        Of each car, in the order of packets, the policy that drives it: a folder or a name. `human` for a
+        human, None for a bot that has a process of its own.
+
+    Raises:
+        ConfigError: A BOT is nothing that can be played, or there are two humans.
+    """
+    bots = [policy_path(bot) for bot in (*blue, *orange)]
+    with_line_up(match, blue, orange, True, allow_modules)
+    teams = [BLUE] * len(blue) + [ORANGE] * len(orange)
+    players = [
+        _player(bot, team, True, (*allow_modules, *_modules(bot, allow_modules)))
+        for bot, team in zip(bots, teams, strict=True)
+    ]
+    drivers: dict[int, str | None] = {}
+    for player, bot in zip(players, bots, strict=True):
+        is_policy = bot in BUILT_IN or (Path(bot) / MANIFEST_FILE).is_file()
+        if is_policy and isinstance(own := player.variety, flat.CustomBot):  # a car that no process drives
+            player.variety = flat.PsyonixBot(own.name, own.loadout, flat.PsyonixSkill.Rookie)
+        drivers[id(player)] = bot if is_policy else "human" if bot == "human" else None
+    match.player_configurations = placed = move_human_last(players)
+    return [drivers[id(player)] for player in placed]
+
+
 def show_match_command(bot: str, team_sizes: Sequence[tuple[int, int]], more: str = "") -> str | None:
     """Return the command line that plays a bot against Chaser, in the smallest match that it was trained for.
 

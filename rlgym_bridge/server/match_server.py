@@ -19,6 +19,7 @@ from rlgym_bridge.server.net.host_settings import HostSettings
 from rlgym_bridge.server.net.hosted_match import HostedMatch
 from rlgym_bridge.server.net.impairments import Impairments
 from rlgym_bridge.server.net.lobby import Lobby
+from rlgym_bridge.server.net.match_control import MatchControl
 from rlgym_bridge.server.net.match_recorder import Sink
 from rlgym_bridge.server.net.orders import Order
 from rlgym_bridge.server.net.wire import is_this_machine, listen
@@ -76,6 +77,8 @@ class MatchServer:
         allow_clients: Whether in `play` every client that connects may drive cars and give orders, not just
             those that the match has started; see `Admission`.
         allow_idle: Whether the cars of humans and Psyonix bots stand idle; else their matches are refused.
+        control: Shows the match, or drives cars in this process, pauses and rewinds. Where it does more than
+            show it, humans and Psyonix bots are allowed.
 
     Attributes:
         host: Address it listens on.
@@ -106,7 +109,7 @@ class MatchServer:
         on_progress: Callable[[MatchStatus], None] | None = None,
         on_kickoff: OnKickoff | None = None,
         on_packet: Callable[[bytes], None] | None = None,
-        recorder: Recorder | None = None,
+        recorder: Sink | None = None,
         watch: Sink | None = None,
         log_dir: Path | None = None,
         impairments: Impairments | None = None,
@@ -116,6 +119,7 @@ class MatchServer:
         simulator: str | None = None,
         allow_clients: bool = False,
         allow_idle: bool = False,
+        control: MatchControl | None = None,
     ) -> None:
         """Check the settings and open the port."""
         self._settings = HostSettings(
@@ -127,14 +131,15 @@ class MatchServer:
             constants={} if constants is None else constants,
             thrust=thrust,
             simulator=simulator,
-            allow_idle=allow_idle,
+            allow_idle=allow_idle or (control is not None and control.stays),
+            control=control,
         )  # fmt: skip
         if not isinstance(host, str):
             raise ValueError(
                 f"host is {show_value(host)}, expected an address or a name, such as '127.0.0.1'"
             )
         check_whole("port", port, 0, 65535)
-        if recorder is not None and pace == "lockstep":
+        if isinstance(recorder, Recorder) and pace == "lockstep":
             recorder.patience = _DISK_SECONDS
         listener = listen(host, port)
         self.host = host

@@ -23,7 +23,7 @@ TRAINING = {"train": "training"} | {
 """Commands that `python -m` runs in a clone, too."""
 
 MISSING = {
-    "match": ["nowhere.toml"], "view": ["nowhere.mcap"], "train": ["nowhere.toml"],
+    "match": ["nowhere.toml"], "view": ["nowhere.mcap"], "play": ["nowhere"], "train": ["nowhere.toml"],
     "evaluate": ["nowhere", "chaser"], "ratings": ["nowhere"], "average": ["nowhere", "--out", "mean"],
     "imitate": ["nowhere.mcap"], "import": ["nowhere", "--env", "a:b", "--out", "c"],
     "inspect": ["nowhere.mcap"], "compare": ["nowhere.mcap"], "parity": ["--policy", "nowhere"],
@@ -53,7 +53,9 @@ def test_no_command_shows_the_help_and_is_bad_usage(capsys: pytest.CaptureFixtur
 def test_a_mistyped_command_is_named_with_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["mach"]) == 2
     said = capsys.readouterr().err
-    assert said.startswith("error: there is no command 'mach', did you mean match? expected one of match, ")
+    assert said.startswith(
+        "error: there is no command 'mach', did you mean match? expected one of play, match, "
+    )
 
 
 @pytest.mark.parametrize("name", REMOVED)

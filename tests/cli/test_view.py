@@ -63,7 +63,7 @@ def test_a_table_is_shown_too(tmp_path: Path) -> None:
 
 def test_the_browser_is_served_locally_until_ctrl_c(match: Path) -> None:
     with child(
-        [sys.executable, "-c", SIGNALS, "view", match, "--web"],
+        [sys.executable, "-c", SIGNALS, "view", match, "--rerun-page"],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=without_display(),
     ) as process:  # fmt: skip
         assert process.stdout is not None
@@ -91,7 +91,7 @@ def test_a_viewer_that_does_not_start_is_named(
     match: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(viewer, "program", lambda: Path(sys.executable))  # it knows no --bind
-    assert main(["view", str(match), "--web"]) == 2
+    assert main(["view", str(match), "--rerun-page"]) == 2
     assert "Rerun's viewer ended with exit code 2" in capsys.readouterr().err
 
 

@@ -1,7 +1,6 @@
 """Rerun's viewer in a Chromium without a window and without a graphics card."""
 
 import io
-import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,8 +12,8 @@ from PIL import Image
 from playwright.sync_api import Error, Page, sync_playwright
 
 from rlgym_bridge.view.viewer import browser_page
+from tests.support.page_browser import GL, find_chromium
 
-_GL: Final = ("--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--no-sandbox")
 _MORE_ATTACHMENTS: Final = """
 const asked = WebGL2RenderingContext.prototype.getParameter;
 WebGL2RenderingContext.prototype.getParameter = function (name) {
@@ -27,23 +26,11 @@ WebGL2RenderingContext.prototype.getParameter = function (name) {
 _ASK_SECONDS: Final = 1.0
 
 
-def chromium() -> str | None:
-    """Return the browser's program, None where there is none."""
-    return next(
-        (
-            found
-            for name in ("chromium", "chromium-browser", "google-chrome")
-            if (found := shutil.which(name))
-        ),
-        None,
-    )
-
-
 @contextmanager
 def viewer_page(path: Path, width: int, height: int) -> Iterator[Page]:
     """Open an `.rrd` file in a page of this size."""
     with browser_page(path) as (address, _), sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium(), args=list(_GL))
+        browser = playwright.chromium.launch(executable_path=find_chromium(), args=list(GL))
         try:
             page = browser.new_page(viewport={"width": width, "height": height})
             page.add_init_script(_MORE_ATTACHMENTS)
@@ -58,7 +45,7 @@ def viewer_page(path: Path, width: int, height: int) -> Iterator[Page]:
 def has_webgl() -> bool:
     """Tell whether the browser can draw."""
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium(), args=list(_GL))
+        browser = playwright.chromium.launch(executable_path=find_chromium(), args=list(GL))
         try:
             return bool(
                 browser.new_page().evaluate("!!document.createElement('canvas').getContext('webgl2')")

@@ -15,8 +15,9 @@ import rerun.blueprint as rrb  # noqa: E402
 from rlgym_bridge.view.camera import CAMERA_SIZE, project  # noqa: E402
 from rlgym_bridge.view.scene import BALL_COLOR  # noqa: E402
 from rlgym_bridge.view.write import log_recording  # noqa: E402
+from tests.support.page_browser import find_chromium  # noqa: E402
 from tests.support.view_scenes import BALL, made_up  # noqa: E402
-from tests.support.viewer_browser import chromium, has_webgl, like, viewer_page, wait_for  # noqa: E402
+from tests.support.viewer_browser import has_webgl, like, viewer_page, wait_for  # noqa: E402
 
 MARKS = np.array([(80.0, 60.0), (1520.0, 60.0), (80.0, 840.0)])
 MARK_COLOR = (0, 255, 60)
@@ -25,7 +26,7 @@ MARK_COLOR = (0, 255, 60)
 @pytest.fixture(scope="module")
 def drawn(tmp_path_factory):
     """The page's picture of a still scene through the camera, with marks at known pixels of its image."""
-    if chromium() is None or not has_webgl():
+    if find_chromium() is None or not has_webgl():
         pytest.skip("no chromium that draws WebGL 2")
     path = tmp_path_factory.mktemp("view") / "still.rrd"
     stream = rr.RecordingStream("rlgym_bridge_test", recording_id=uuid4())

@@ -84,8 +84,9 @@ def test_without_rerun_a_line_says_what_to_install(command, monkeypatch, capsys,
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--web"], "expected --watch, too"),
+        (["--window"], "expected --watch, too"),
         (["--watch", "--server", "rlbot"], "expected none with --server rlbot"),
+        (["--web", "--server", "rlbot"], "expected none with --server rlbot"),
     ],
 )
 def test_watching_where_it_cannot_be_is_refused(words, said, capsys, tmp_path, monkeypatch):

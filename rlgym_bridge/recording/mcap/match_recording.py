@@ -49,6 +49,7 @@ class MatchRecording(Recording):
         agents: What each agent recorded, by agent id.
         drawn: What clients drew, as `channels.DRAWN` describes it.
         rows_of: Rows in the state of the cars, by their index in packets.
+        names: Of the cars, in the order of the state, as the last packet has them.
     """
 
     about: dict[str, Any] = field(default_factory=dict)
@@ -57,6 +58,7 @@ class MatchRecording(Recording):
     agents: dict[str, AgentTrack] = field(default_factory=dict)
     drawn: list[Message] = field(default_factory=list)
     rows_of: dict[int, int] = field(default_factory=dict)
+    names: list[str] = field(default_factory=list)
 
     @property
     def played_ticks(self) -> int:
@@ -111,6 +113,7 @@ def read_match(path: str | Path, shadow: bool | None = None) -> MatchRecording:
     tick = np.array([one.frame for one in kept], np.int64)
     seats = [seatings[one] for one in chosen]
     rows_of = {index: row for row, index in enumerate(seats[-1])}
+    last = _message(kept[-1])
     playing = _in_play(state)
     known = state.ball_known > 0
     shown = state.car_is_demoed == 0
@@ -123,6 +126,7 @@ def read_match(path: str | Path, shadow: bool | None = None) -> MatchRecording:
         arrived=np.array([one.time for one in kept]) * SECOND,
         inputs_taken=read_inputs(contents.topics.get(INPUTS, []), rows_of),
         drawn=contents.topics.get(DRAWINGS, []), rows_of=rows_of,
+        names=[last.players[index].name for index in seats[-1]] if isinstance(last, flat.GamePacket) else [],
         mode=_mode(heads[1]), rules=str(contents.about.get("rules", "")),
         simulator=str(contents.about.get("simulator", "")),
     )  # fmt: skip

@@ -113,6 +113,12 @@ class Packer:
         for player in self._players:
             player.kickoff()
 
+    def restore(self) -> None:
+        """Show the pads as the simulation has them, after it was put back to an earlier state."""
+        self.kickoff()
+        timers = self._simulation.state.pad_timer[0]
+        self.pads_taken([pad for pad in self._place_of_pad if timers[pad] > 0.0])
+
     def take_over(self, earlier: "Packer", kept: Mapping[int, int]) -> None:
         """Go on with the pads and cars of another match; `kept` has slots here and there."""
         self._pads, self._away = list(earlier._pads), dict(earlier._away)

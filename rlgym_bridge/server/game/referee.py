@@ -141,6 +141,17 @@ class Referee:
         """Note that a client has put the ball somewhere: an untouched kickoff begins anew."""
         self._lain = 0
 
+    def kick_off_again(self) -> None:
+        """Go to the countdown of the next kickoff, whatever the phase."""
+        self.ended_by = None
+        self._enter(Phase.COUNTDOWN)
+
+    @property
+    def countdown(self) -> float:
+        """Return the seconds until the kickoff's GO; 0 in other phases."""
+        left = COUNTDOWN_TICKS - self._ticks if self.phase == Phase.COUNTDOWN else 0
+        return left / TICKS_PER_SECOND
+
     def end(self, reason: str) -> None:
         """End the match now, whatever its phase."""
         self.ended_by = reason

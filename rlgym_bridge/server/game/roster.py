@@ -118,13 +118,16 @@ def _places(players: Sequence[flat.PlayerConfiguration]) -> list[int]:
     return places
 
 
-def seat_players(configuration: flat.MatchConfiguration, allow_idle: bool = False) -> Roster:
+def seat_players(
+    configuration: flat.MatchConfiguration, allow_idle: bool = False, allow_no_bots: bool = False
+) -> Roster:
     """Give every bot and script of a match its seat, name and id.
 
     Args:
         configuration: A match. Its order of players, their ids and names, and the ids and names of its
             scripts are overwritten, as RLBot's core does: clients are sent what packets have.
         allow_idle: Whether humans and Psyonix bots have cars that stand idle.
+        allow_no_bots: Whether all cars may be such.
 
     Returns:
         The roster.
@@ -165,7 +168,8 @@ def seat_players(configuration: flat.MatchConfiguration, allow_idle: bool = Fals
     for team, size in zip(TEAM_NAMES, sizes, strict=True):
         if size > MOST_TEAM_SIZE:
             raise ConfigError(f"{team} has {size} cars, expected at most {MOST_TEAM_SIZE}")
-    if all(car.is_idle for car in cars) and not (cars and configuration.script_configurations):
+    idle = all(car.is_idle for car in cars)
+    if not cars or (idle and not allow_no_bots and not configuration.script_configurations):
         raise ConfigError(
             f"the match has no {'bots' if cars else 'cars'}, expected at least one bot of type rlbot"
         )

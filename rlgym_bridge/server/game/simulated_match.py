@@ -4,8 +4,11 @@ import math
 import random
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import replace
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from typing import Any
 
+import numpy as np
 from rlbot import flat
 
 from rlgym_bridge.dialect import Dialect
@@ -20,6 +23,7 @@ from rlgym_bridge.server.game.roster import AgentSeat
 from rlgym_bridge.server.game.scoreboard import Scoreboard
 from rlgym_bridge.server.game.simulation import OnKickoff, Simulation
 from rlgym_bridge.server.game.state_setting import is_usable, set_bodies
+from rlgym_bridge.state import MatchState
 
 _log = client_log(__name__)
 
@@ -30,6 +34,19 @@ _MOST_STATES = 8  # set in a tick: one takes 0.3 ms in 4v4, in RocketSim 2.2.1 0
 _KICKOFF_TICKS = 2 * TICKS_PER_SECOND  # [flatbuffers, `MatchPhase.Kickoff`]
 _SETTLE_TICKS = TICKS_PER_SECOND  # in which cars come to rest where there is no countdown
 _SLOWEST, _FASTEST = 0.01, 100.0  # of game speeds that are set
+
+
+@dataclass(frozen=True)
+class Moment:
+    """A tick of a match, to which it can be put back; see `Match.restore`.
+
+    Attributes:
+        state: `(size,)` float32, the simulator's `MatchState.buffer`.
+        referee: Values of the referee's attributes.
+    """
+
+    state: np.ndarray
+    referee: dict[str, Any]
 
 
 class Match:
@@ -170,6 +187,54 @@ class Match:
         self._desired.append(desired)
         return True
 
+    def moment(self) -> Moment:
+        """Return the present tick, as `restore` takes it."""
+        referee = vars(self.referee) | {"score": list(self.referee.score)}
+        return Moment(self.simulation.state.buffer[0].copy(), referee)
+
+    def restore(self, moment: Moment) -> None:
+        """Go on where the match was: bodies, pads, score, clock and phase. Frame numbers go on.
+
+        What the cars have counted on the scoreboard stays, and the simulator forgets what no state holds.
+
+        Args:
+            moment: Of this match, or of one with the same cars and course.
+        """
+        layout = self.simulation.state.layout
+        state = MatchState(layout.blue, layout.orange, buffer=moment.state[None].copy())
+        self.simulation.restore(state)
+        vars(self.referee).update(moment.referee | {"score": list(moment.referee["score"])})
+        self._packer.restore()
+        self._forget_prediction()
+
+    def set_now(self, desired: flat.DesiredGameState) -> bool:
+        """Set a state at once, while the match stands still; see `set_state`."""
+        if not is_usable(desired):
+            return False
+        self._set_desired(desired)
+        self._forget_prediction()
+        return True
+
+    def kick_off(self, anew: bool = False) -> None:
+        """Go to the countdown of the next kickoff at once.
+
+        Args:
+            anew: Whether the whole match begins again, without goals and with its whole time.
+        """
+        if anew:
+            lot, ticks = self.referee.lot, self.referee.kickoff_ticks
+            vars(self.referee).update(
+                deepcopy(vars(Referee(self.referee.course, kickoff_ticks=ticks, lot=lot)))
+            )
+        else:
+            self.referee.kick_off_again()
+        self._phase_changed(self.referee.phase)
+        self._forget_prediction()
+
+    def _forget_prediction(self) -> None:
+        if self._prediction is not None:
+            self._prediction.forget()
+
     def take_over(self, earlier: "Match", kept: Mapping[int, int]) -> None:
         """Go on where another match is, with its ball, its score and clock, and the cars that are kept.
 
@@ -195,8 +260,7 @@ class Match:
         simulation = self.simulation
         if info.world_gravity_z is not None:
             simulation.set_gravity(info.world_gravity_z or self._own.gravity_z)
-            if self._prediction is not None:
-                self._prediction.forget()
+            self._forget_prediction()
         if info.game_speed is None:
             return
         speed = info.game_speed or self._own.game_speed

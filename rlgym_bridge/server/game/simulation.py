@@ -294,6 +294,10 @@ class Simulation:
         self._goal_for = None
         self._read()
 
+    def restore(self, state: MatchState) -> None:
+        """Put the match back into an earlier state of its own."""
+        self._put(state)
+
     def take_over(self, earlier: "Simulation", kept: Mapping[int, int]) -> None:
         """Go on where another simulation is: its ball, pads, drawn spots, and the cars that are kept.
 

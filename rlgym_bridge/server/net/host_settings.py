@@ -7,10 +7,10 @@ from typing import Literal
 
 from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.physics import Spread
-from rlgym_bridge.recording.mcap.mcap_writer import Recorder
 from rlgym_bridge.server.game.rules import LONGEST_SECONDS
 from rlgym_bridge.server.game.simulation import OnKickoff
 from rlgym_bridge.server.net.impairments import Impairments
+from rlgym_bridge.server.net.match_control import MatchControl
 from rlgym_bridge.server.net.match_recorder import Sink
 from rlgym_bridge.server.result import MatchStatus
 from rlgym_bridge.sim.simulator import check_simulator
@@ -37,7 +37,7 @@ class HostSettings:
     on_progress: Callable[[MatchStatus], None] | None
     on_kickoff: OnKickoff | None
     on_packet: Callable[[bytes], None] | None
-    recorder: Recorder | None
+    recorder: Sink | None
     watch: Sink | None
     log_dir: Path | None
     impairments: Impairments
@@ -46,6 +46,7 @@ class HostSettings:
     thrust: bool
     simulator: str | None
     allow_idle: bool
+    control: MatchControl | None
 
     def __post_init__(self) -> None:
         """Check the values."""

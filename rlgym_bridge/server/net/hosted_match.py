@@ -24,6 +24,7 @@ from rlgym_bridge.server.net.impairments import Lines, SlowInputs
 from rlgym_bridge.server.net.launch import BotProcess
 from rlgym_bridge.server.net.loadouts import Loadouts
 from rlgym_bridge.server.net.lobby import Lobby
+from rlgym_bridge.server.net.match_control import MatchControl
 from rlgym_bridge.server.net.match_processes import MatchProcesses
 from rlgym_bridge.server.net.match_recorder import MatchRecorder
 from rlgym_bridge.server.net.pace import AHEAD_SECONDS, Lockstep, RealTime, fine_timer, short_collections
@@ -34,6 +35,7 @@ from rlgym_bridge.sim.simulator import DeadMatches, simulator_for
 
 _log = logging.getLogger(__name__)
 
+_STANDING_SECONDS: Final = 0.008  # between two questions whether a match that waits goes on
 _STATUS_SECONDS: Final = 0.25  # of wall time
 _STATUS_REPLIES: Final = 512  # a look at all of them would take milliseconds towards the end
 
@@ -70,7 +72,9 @@ class HostedMatch:
                 _log.warning("%s", why_other)
         if settings.watch is not None and configuration.enable_rendering == flat.DebugRendering.OffByDefault:
             configuration.enable_rendering = flat.DebugRendering.OnByDefault  # somebody looks
-        self._roster = seat_players(configuration, settings.allow_idle)
+        self._control = settings.control
+        no_bots = self._control is not None and self._control.stays
+        self._roster = seat_players(configuration, settings.allow_idle, no_bots)
         warn_of_shared_ids(self._roster)
         self._lobby = lobby
         self._settings = settings
@@ -155,9 +159,13 @@ class HostedMatch:
         match, lobby, pace = self._match, self._lobby, self._pace
         referee, on_packet = match.referee, self._settings.on_packet
         impairments, slow_inputs = self._settings.impairments, self._slow_inputs
-        watch = self._watch
+        watch, control = self._watch, self._control
         ended_pace, current = RealTime(), pace
-        driven = not forever and any(not account.seat.is_idle for account in lobby.accounts)
+        if control is not None and lobby.orders.latest is None:
+            assert lobby.take_input is not None  # set with the match
+            control.begin(match, self._roster, lobby.take_input)
+        stays = control is not None and control.stays
+        driven = not forever and not stays and any(not account.seat.is_idle for account in lobby.accounts)
         if self._recorder is not None:
             self._recorder.begin(self._roster.configuration)
         for account in lobby.accounts:
@@ -180,7 +188,9 @@ class HostedMatch:
                     self._recorder.packet(data[2:])
                 if data and watch is not None:
                     watch.packet(data[2:])
-                ended = referee.phase == Phase.ENDED
+                if control is not None:
+                    control.see(packet)
+                ended = referee.phase == Phase.ENDED and not stays
                 report = self._report if sent_at >= self._next_status[0] else None
                 current = ended_pace if ended and forever else pace
                 ahead = AHEAD_SECONDS if lobby.clients.wants_prediction else 0.0
@@ -190,6 +200,8 @@ class HostedMatch:
                     return
                 if slow_inputs is not None:
                     slow_inputs.arrive()
+                if control is not None:
+                    self._wait_for(control, current)
                 self._advance()
                 is_left = not any(one.ready for one in lobby.accounts)
                 if driven and is_left and not self._processes.has_restarted:
@@ -207,6 +219,12 @@ class HostedMatch:
             raise MatchCalledOff(
                 f"the match failed inside the simulator and cannot go on: {error}"
             ) from error
+
+    def _wait_for(self, control: MatchControl, pace: RealTime | Lockstep) -> None:
+        """Wait until the control lets the match go on, or somebody has an order."""
+        while not control.act() and self._lobby.orders.latest is None:
+            self._lobby.clients.pump(_STANDING_SECONDS)
+            pace.pause()
 
     def _hold_other(
         self, hold: Callable[[int, flat.ControllerState], bool], car: int, controls: flat.ControllerState

@@ -184,5 +184,9 @@ class Lockstep:
             if waited >= patience or lobby.has_skippers:
                 patience = lobby.patience
 
+    def pause(self) -> None:
+        """Forget the schedule of matches in which nobody is waited for."""
+        self._alone.pause()
+
     def hold(self, lobby: Lobby) -> None:
         """Return at once: a packet is sent as soon as there is one."""

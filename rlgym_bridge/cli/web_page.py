@@ -1,0 +1,153 @@
+"""Open the page in the browser, and name the policies that may drive a car on it."""
+
+import argparse
+import subprocess
+import sys
+import threading
+import webbrowser
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from rlgym_bridge.cli import options as shared
+from rlgym_bridge.components.player_spec import PlayerSpec
+from rlgym_bridge.policy.files import all_checkpoints, run_of, shorten_policy
+from rlgym_bridge.policy.load_player import BUILT_IN, load_player
+from rlgym_bridge.policy.run_modules import run_modules
+from rlgym_bridge.user_input.extras import explain_install
+from rlgym_bridge.user_input.user_modules import add_module_folders
+
+if TYPE_CHECKING:
+    from rlgym_bridge.view.web.page_server import PageServer, Show
+
+_MOST_CHECKPOINTS: Final = 20  # of a run that are offered
+_END_SECONDS: Final = 10.0
+
+
+def add_page_options(parser: argparse.ArgumentParser, web: str = "") -> None:
+    """Add the options that say where the page is, and `--web`, if its help is given."""
+    if web:
+        parser.add_argument("--web", action="store_true", help=web)
+    parser.add_argument(
+        "--no-browser", action="store_true", help="print the page's address and open no browser"
+    )
+    parser.add_argument(
+        "--port", type=shared.port, default=0, metavar="N",
+        help="port of the page on this machine (default: any free one)",
+    )  # fmt: skip
+
+
+def check_installed() -> None:
+    """Raise `ImportError` where the extra that serves the page is not installed."""
+    if find_spec("aiohttp") is None:
+        raise ImportError(f"the page in the browser needs aiohttp: {explain_install('play')}")
+
+
+def page_opener(options: argparse.Namespace) -> "Callable[[Show], PageServer]":
+    """Return what serves a show's page and opens the browser, as the options of `add_page_options` say."""
+    from rlgym_bridge.view.web.page_server import PageServer
+
+    def serve(show: "Show") -> PageServer:
+        pages = PageServer(show, options.port)
+        shared.printer(options)(f"look at {pages.address}\nCtrl-C ends")
+        if not options.no_browser:
+            webbrowser.open(pages.address)
+        return pages
+
+    return serve
+
+
+@contextmanager
+def shown_run(options: argparse.Namespace, run: Path) -> Iterator[None]:
+    """Show a training run on the page until the block ends, from its first checkpoint on.
+
+    A process of its own plays, so that training waits for nothing.
+    """
+    if not options.web:
+        yield
+        return
+    check_installed()
+    words = [sys.executable, "-P", "-m", "rlgym_bridge.view.web.shown_run", str(run), str(options.port)]
+    apart: dict[str, Any] = (  # Ctrl-C in a terminal is not for it
+        {"creationflags": getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)}
+        if sys.platform == "win32"
+        else {"start_new_session": True}
+    )
+    process = subprocess.Popen(
+        words if options.no_browser else [*words, "browser"],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, **apart,
+    )  # fmt: skip
+    say = shared.printer(options)
+    threading.Thread(target=_tell_address, args=(process, say), daemon=True).start()
+    try:
+        yield
+    finally:
+        assert process.stdin is not None
+        with suppress(OSError):
+            process.stdin.close()  # the process ends with it
+        try:
+            process.wait(_END_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def _tell_address(process: "subprocess.Popen[str]", say: Callable[[str], None]) -> None:
+    """Print where the run is shown, or why it is not."""
+    from rlgym_bridge.view.web import READY
+
+    assert process.stdout is not None
+    said = process.stdout.readline().strip()
+    if said.startswith(READY):
+        say(f"look at {said.removeprefix(READY)}")
+    elif said:
+        print(f"warning: --web shows nothing: {said}", file=sys.stderr)
+
+
+class NamedPolicies:
+    """Policies by the names that the page shows.
+
+    Args:
+        given: Paths of policy folders, or names as `load_player` takes them.
+        allow_modules: Modules of the user's own that folders may import.
+
+    Attributes:
+        names: Of all that may drive, those that were given first.
+    """
+
+    def __init__(self, given: Iterable[str], allow_modules: Sequence[str] = ()) -> None:
+        self._paths: dict[str, str] = {}
+        self._allow = tuple(allow_modules)
+        if allow_modules:
+            add_module_folders(Path.cwd())
+        given = list(dict.fromkeys(given))
+        runs = [run for run in map(run_of, given) if run is not None and run.is_dir()]
+        newest = [str(one) for run in runs for one in all_checkpoints(run)[-_MOST_CHECKPOINTS:][::-1]]
+        for path in dict.fromkeys((*given, *BUILT_IN, *newest)):
+            self._paths[self.name_of(path)] = path
+        self.load = cache(self._load)
+
+    @property
+    def names(self) -> list[str]:
+        """List the names."""
+        return list(self._paths)
+
+    @staticmethod
+    def name_of(path: str) -> str:
+        """Return what the page calls a policy."""
+        return path if path in BUILT_IN else shorten_policy(path)
+
+    def _load(self, name: str) -> PlayerSpec:
+        """Return a player.
+
+        Raises:
+            ValueError, OSError: As `load_player` raises them.
+        """
+        path = self._paths[name]
+        modules = () if path in BUILT_IN else run_modules(path, self._allow)
+        if modules:
+            add_module_folders(Path.cwd())
+        return load_player(path, (*self._allow, *modules))

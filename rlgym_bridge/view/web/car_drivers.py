@@ -1,0 +1,165 @@
+"""Let policies drive cars of a match in the server's process, as they do in one of their own."""
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+from rlbot import flat
+
+from rlgym_bridge.components.actions import LookupTableAction, RepeatAction
+from rlgym_bridge.components.episode import Episode
+from rlgym_bridge.components.player_spec import PlayerSpec
+from rlgym_bridge.game import BLUE, CONTROL_NAMES, ORANGE
+from rlgym_bridge.live.faults import Faults
+from rlgym_bridge.live.followed_run import FollowedRun
+from rlgym_bridge.live.player import LivePlayer
+from rlgym_bridge.packets.decoder import player_input
+from rlgym_bridge.policy.numpy_network import NetworkPolicy
+from rlgym_bridge.server.game.packer import field_info
+from rlgym_bridge.server.game.roster import AgentSeat
+
+_BEST: Final = 5  # choices that the page is told of
+_BUTTONS: Final = ("jump", "boost", "handbrake")
+_LOG = logging.getLogger(__name__)
+
+OnMind = Callable[[Mapping[str, Any]], None]
+
+
+class PolicyDriver:
+    """A policy that drives one car.
+
+    Args:
+        name: Shown on the page.
+        spec: The player.
+        seat: Of the car.
+        configuration: Of the match.
+        seed: Of the policy's random numbers.
+        followed: The run whose newest checkpoint is taken at every countdown, in place of `spec`.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        spec: PlayerSpec,
+        seat: AgentSeat,
+        configuration: flat.MatchConfiguration,
+        seed: int,
+        followed: FollowedRun | None = None,
+    ) -> None:
+        self.name, self._spec, self._seat = name, spec if followed is None else followed.spec, seat
+        self.followed = followed
+        self._configuration, self._seed = configuration, seed
+        teams = [player.team for player in configuration.player_configurations]
+        self._sizes = (teams.count(BLUE), teams.count(ORANGE))
+        self.faults = Faults(_LOG)
+        self._on_mind: OnMind | None = None
+        self._begin()
+
+    def _begin(self) -> None:
+        self._player = LivePlayer(
+            self._spec, field_info(), self._configuration, [self._seat.identifier], self.faults,
+            seed=self._seed, on_decision=self._decided,
+        )  # fmt: skip
+
+    def renew(self) -> "PolicyDriver":
+        """Return a driver that remembers nothing, for a match that was rewound."""
+        self._player.close()
+        return PolicyDriver(self.name, self._spec, self._seat, self._configuration, self._seed, self.followed)
+
+    def answer(self, packet: flat.GamePacket, on_mind: OnMind | None = None) -> flat.ControllerState | None:
+        """Return the controls that answer a packet; every packet is needed. None where the car is not there.
+
+        Args:
+            packet: Of the match.
+            on_mind: Called with what the policy saw and chose, where it decides.
+        """
+        self._on_mind = on_mind
+        self._player.see(packet)
+        if self.followed is not None:
+            self.followed.see(packet, self._player, self._configuration)
+            self._spec = self.followed.spec
+        return next(
+            (player_input(i, row.tolist()).controller_state for i, row in self._player.inputs()), None
+        )
+
+    def _decided(self, frame: int, cars: Sequence[int], episode: Episode, acted: bool) -> None:
+        if self._on_mind is not None and acted:
+            try:
+                mind = describe_mind(episode, self._sizes, cars[0])
+            except Exception as error:  # an own component may raise anything; its car drives on
+                self.faults.add("mind not told", str(error), error)
+            else:
+                self._on_mind(mind)
+
+
+def describe_mind(episode: Episode, sizes: tuple[int, int], car: int) -> dict[str, Any]:
+    """Return what a policy saw and chose at its latest decision, for one car.
+
+    Args:
+        episode: After a decision.
+        sizes: Cars of blue and of orange.
+        car: Its place in the state.
+
+    Returns:
+        `action` and `names`, the numbers that it chose; `best`, pairs of a choice and its probability, the
+        likeliest first; `value`, None where the policy has no estimate; `observed`, pairs of a name and a
+        number, None without an observation.
+    """
+    observation, actions = episode.observation, episode.actions
+    chosen = np.zeros(0) if actions is None else np.ravel(actions[0, 0])
+    parser, builder = episode.parts.parser, episode.parts.obs_builder
+    table = table_of(parser)
+    if table is not None and chosen.size == 1:
+        shown, names = table[int(chosen[0])].tolist(), list(CONTROL_NAMES)
+    else:
+        shown, names = chosen.tolist(), [f"action {number}" for number in range(chosen.size)]
+    observed = None
+    if observation is not None:
+        numbers = observation[0, 0].tolist()
+        names_of = getattr(builder, "names", None)
+        named = () if names_of is None else tuple(names_of(*sizes, car))
+        words = named if len(named) == len(numbers) else range(len(numbers))
+        observed = [[str(word), round(number, 4)] for word, number in zip(words, numbers, strict=True)]
+    best = likeliest(episode.policy, observation, episode.masks(), table)
+    return {"action": shown, "names": names, "best": best, "value": None, "observed": observed}
+
+
+def likeliest(
+    policy: Any, observation: np.ndarray | None, masks: np.ndarray | None, table: np.ndarray | None
+) -> list[list[Any]]:
+    """Return the five likeliest choices of a policy and their probabilities; none where it has no such.
+
+    Args:
+        policy: Of one car.
+        observation: `(1, 1, size)`, as it was shown.
+        masks: `(1, 1, choices)`, or None.
+        table: `(choices, 8)` control vectors, which name the choices.
+    """
+    if not isinstance(policy, NetworkPolicy) or policy.distribution != "categorical" or policy.state_size:
+        return []  # asking one with memory would change what it remembers
+    try:
+        likely = policy.probabilities(observation, masks)[0, 0]
+    except ValueError:  # another policy's observation
+        return []
+    order = np.argsort(-likely, kind="stable")[:_BEST].tolist()
+    return [[_label(table, number), round(float(likely[number]), 4)] for number in order]
+
+
+def _label(table: np.ndarray | None, number: int) -> str:
+    """Name a choice by the controls that it presses."""
+    if table is None or number >= len(table):
+        return f"action {number}"
+    words = [
+        name if name in _BUTTONS else f"{name} {value:+g}"
+        for name, value in zip(CONTROL_NAMES, table[number].tolist(), strict=True)
+        if value
+    ]
+    return ", ".join(words) or "nothing"
+
+
+def table_of(parser: Any) -> np.ndarray | None:
+    """Return the control vectors `(choices, 8)` that a parser chooses from; None for other parsers."""
+    inner = parser.parser if isinstance(parser, RepeatAction) else parser
+    table = getattr(inner, "_table" if isinstance(inner, LookupTableAction) else "_lookup_table", None)
+    return table if isinstance(table, np.ndarray) and table.ndim == 2 and table.shape[1] == 8 else None

@@ -1,0 +1,79 @@
+"""Messages that the page sends, checked before anybody acts on them."""
+
+from typing import Annotated, Any, Final, Literal
+
+import msgspec
+
+MOST_BYTES: Final = 2048
+"""Of a message."""
+
+_Number = Annotated[float, msgspec.Meta(ge=-1e4, le=1e4)]
+_Vector = Annotated[list[_Number], msgspec.Meta(min_length=3, max_length=3)]
+_Car = Annotated[int, msgspec.Meta(ge=0, le=7)]
+
+
+class PageInput(msgspec.Struct, frozen=True, tag_field="type", tag="input"):
+    """Controls of the keys or the gamepad: `game.CONTROL_NAMES`, -1..1, with a number that rises."""
+
+    seq: Annotated[int, msgspec.Meta(ge=0, lt=1 << 32)]
+    controls: Annotated[
+        list[Annotated[float, msgspec.Meta(ge=-1, le=1)]], msgspec.Meta(min_length=8, max_length=8)
+    ]
+
+
+Deed = Literal[
+    "pause", "resume", "speed", "reset", "kickoff", "save", "seek", "rewind", "take", "give", "put", "follow",
+    "ready", "stall",
+]  # fmt: skip
+
+
+class PageCommand(msgspec.Struct, frozen=True, tag_field="type", tag="command"):
+    """A wish of the page; `value` has the form that `VALUES` gives for `do`."""
+
+    do: Deed
+    value: Any = None
+
+
+class Take(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Another driver for a car: `human`, who is at this page, or a policy by its name."""
+
+    car: _Car
+    driver: Annotated[str, msgspec.Meta(max_length=200)]
+
+
+class Put(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Another place for a body: the ball or a car; uu and uu/s."""
+
+    body: Literal["ball"] | _Car
+    pos: _Vector
+    vel: _Vector = msgspec.field(default_factory=lambda: [0.0, 0.0, 0.0])
+
+
+VALUES: Final[dict[str, Any]] = {
+    "speed": Literal["1", "0.5", "0.25", "2", "4"],
+    "seek": Annotated[float, msgspec.Meta(ge=0, le=1e6)],
+    "rewind": Annotated[float, msgspec.Meta(ge=0, le=60)],
+    "take": Take,
+    "give": Annotated[int, msgspec.Meta(ge=-1, le=7)],
+    "put": Put,
+    "follow": Annotated[int, msgspec.Meta(ge=-1, le=7)],
+    "stall": Annotated[float, msgspec.Meta(ge=0, le=1e6)],
+}
+"""Form of the values; commands that are not named take none."""
+
+_DECODER: Final = msgspec.json.Decoder(PageInput | PageCommand)
+
+
+def read_message(text: str) -> PageInput | PageCommand:
+    """Return a message of the page; a command's value has the type that `VALUES` says.
+
+    Raises:
+        ValueError: It is no message, or not of this form; the text says what was expected.
+    """
+    message: PageInput | PageCommand = _DECODER.decode(text)
+    if isinstance(message, PageInput) or message.do not in VALUES:
+        return message
+    value = message.value
+    if message.do == "speed":
+        value = f"{value:g}" if isinstance(value, int | float) else value
+    return PageCommand(message.do, msgspec.convert(value, VALUES[message.do]))

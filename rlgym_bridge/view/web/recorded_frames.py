@@ -1,0 +1,262 @@
+"""Frames of a recording, for the page and for a file that holds both."""
+
+import base64
+import json
+import re
+import struct
+import zlib
+from collections.abc import Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from rlgym_bridge.game import TICKS_PER_SECOND, Phase
+from rlgym_bridge.recording.mcap.match_recording import MatchRecording
+from rlgym_bridge.recording.recording import Inputs, Recording, TimeBase
+from rlgym_bridge.rotations import to_quaternions
+from rlgym_bridge.state import MatchState
+from rlgym_bridge.view.web import frames
+from rlgym_bridge.view.web.frames import (
+    NO_LANDING,
+    FrameHeads,
+    car_flags,
+    describe_car,
+    make_setup,
+    pack_frames,
+)
+
+FRAMES_PER_SECOND: Final = 30
+"""Of a single file."""
+
+_HOLE_TICKS: Final = 2 * TICKS_PER_SECOND  # a longer step is shown as one tick
+_TURN: Final = 32767.0
+_PLACE: Final = 4.0  # steps in a uu
+_WORD: Final = 0xFFFF
+_LONGEST_NAME: Final = 40
+
+
+class RecordedFrames:
+    """The moments of a recording on one time line, without holes.
+
+    What a moment does not show stays where it was last.
+
+    Args:
+        recording: With a row at least.
+
+    Attributes:
+        state: `MatchState`, a row for each moment.
+        names: Of the cars.
+        tick: `(rows,)` int64, from 0, rising.
+        phase: `(rows,)` `game.Phase`.
+        frame_numbers: `(rows,)` int64, the recording's own ticks.
+    """
+
+    def __init__(self, recording: Recording) -> None:
+        self.source, self.frame_numbers = recording.source, recording.tick
+        named = recording.names if isinstance(recording, MatchRecording) else []
+        agents = list(recording.state.agents)
+        self.names = [name[:_LONGEST_NAME] for name in named] if len(named) == len(agents) else agents
+        self.state = _filled(recording)
+        applied = recording.inputs is Inputs.APPLIED and recording.clock is TimeBase.TICKS
+        self._has_inputs = applied and bool(recording.inputs_recorded.all())
+        steps = np.diff(recording.tick, prepend=recording.tick[:1] - 1)
+        steps[(steps <= 0) | (steps > _HOLE_TICKS)] = 1
+        self.tick = np.cumsum(steps) - steps[0]
+        phase = self.state.phase.astype(int)
+        self.phase = phase if phase.any() else np.full_like(phase, Phase.ACTIVE)
+        self._countdown = _time_left(self.tick, self.phase == Phase.COUNTDOWN)
+
+    @property
+    def seconds(self) -> float:
+        """Return its length."""
+        return float(self.tick[-1]) / TICKS_PER_SECOND
+
+    def row_at(self, seconds: float) -> int:
+        """Return the latest row that is not after a time."""
+        place = int(np.searchsorted(self.tick, seconds * TICKS_PER_SECOND + 1e-6, "right")) - 1
+        return min(max(place, 0), len(self.tick) - 1)
+
+    def setup(self, **more: Any) -> dict[str, Any]:
+        """Return the first message to a page; `more` has further keys."""
+        state = self.state
+        hitboxes = state.car_hitbox[0].astype(int).tolist()
+        cars = [
+            describe_car(name, int(number >= state.layout.blue), hitbox, human=False)
+            for number, (name, hitbox) in enumerate(zip(self.names, hitboxes, strict=True))
+        ]
+        return make_setup("view", cars, title=self.source, length_s=self.seconds) | more
+
+    def frame(
+        self, row: int, speed: float, paused: bool, number: int, landing: Sequence[float] = NO_LANDING
+    ) -> bytes:
+        """Return a moment as a frame.
+
+        Args:
+            row: The moment.
+            speed: Of the time that it is shown in.
+            paused: Whether that stands still.
+            number: Of the frame; rises.
+            landing: Of the ball, see `FrameHeads`.
+        """
+        state = self.state_of(row)
+        flags = frames.PAUSED * paused | frames.OVERTIME * int(state.overtime[0] > 0)
+        heads = FrameHeads(
+            phase=self.phase[row], flags=flags, tick=number, speed=0.0 if paused else speed,
+            clock=state.clock, countdown=self._countdown[row], score=state.score, input=0,
+            time=self.tick[row] / TICKS_PER_SECOND, landing=landing,
+        )  # fmt: skip
+        return pack_frames(state, heads).tobytes()
+
+    def state_of(self, row: int) -> MatchState:
+        """Return one moment; it shares its numbers with the recording."""
+        layout = self.state.layout
+        most = max(layout.blue, layout.orange)
+        return MatchState(layout.blue, layout.orange, 1, self.state.buffer[row : row + 1], most=most)
+
+    def controls_from(self, row: int) -> np.ndarray | None:
+        """Return the recorded controls of the ticks after a moment, `(ticks, cars, 8)`; None without all."""
+        if not self._has_inputs:
+            return None
+        ticks = np.arange(self.tick[row] + 1, self.tick[-1] + 1)
+        rows = np.minimum(np.searchsorted(self.tick, ticks, "left"), len(self.tick) - 1)
+        return np.asarray(self.state.car_controls[rows])
+
+    def pack(self) -> bytes:
+        """Pack it for a single file, 30 frames a second.
+
+        Returns:
+            u32 length of a setup as JSON, which has `frames` and `columns` beside a page's; the JSON; the
+            columns one after another, as `columns` makes them. Each is int16, little-endian, of differences
+            to the frame before.
+        """
+        count = int(self.tick[-1]) * FRAMES_PER_SECOND // TICKS_PER_SECOND + 1
+        step = TICKS_PER_SECOND // FRAMES_PER_SECOND
+        rows = np.searchsorted(self.tick, np.arange(count) * step, "right") - 1
+        columns = self.columns(rows)
+        setup = json.dumps(
+            self.setup(frames=len(rows), columns=len(columns), fps=FRAMES_PER_SECOND), separators=(",", ":")
+        ).encode()
+        differences = np.diff(columns.astype(np.int64), axis=1, prepend=0)
+        return struct.pack("<I", len(setup)) + setup + (differences & _WORD).astype("<u2").tobytes()
+
+    def columns(self, rows: np.ndarray) -> np.ndarray:
+        """Return numbers of some moments as a single file has them.
+
+        Args:
+            rows: `(n,)` moments.
+
+        Returns:
+            `(columns, n)` int64, 16 bits of each count: phase and flags; clock in 0.1 s; countdown in
+            0.01 s; goals; tick; of the ball place in 0.25 uu, quaternion in 1/32767, velocity in uu/s; of
+            each car the same, boost and flags, steer and throttle; pads in three words. Where two numbers
+            share a column the second is times 256.
+        """
+        layout = self.state.layout
+        most = max(layout.blue, layout.orange)
+        state = MatchState(layout.blue, layout.orange, len(rows), self.state.buffer[rows], most=most)
+        flags = frames.OVERTIME * (state.overtime > 0)
+        score = np.clip(state.score, 0, 255).astype(int)
+        parts: list[Any] = [
+            self.phase[rows] + 256 * flags.astype(int), np.clip(state.clock, 0, 3000) * 10,
+            self._countdown[rows] * 100, score[:, 0] + 256 * score[:, 1], self.tick[rows],
+        ]  # fmt: skip
+        parts += _body(state.ball_position, state.ball_rotation, state.ball_linear_velocity)
+        told = car_flags(state).astype(int)
+        for car in range(layout.cars):
+            parts += _body(
+                state.car_position[:, car], state.car_rotation[:, car], state.car_linear_velocity[:, car]
+            )
+            throttle, steer = (np.rint(state.car_controls[:, car, i] * 127).astype(int) for i in (0, 1))
+            boost = np.clip(state.car_boost_amount[:, car], 0, 100).astype(int)
+            parts += [boost + 256 * told[:, car], (steer & 255) + 256 * (throttle & 255)]
+        bits = np.packbits(state.pad_timer <= 0.0, axis=-1, bitorder="little")
+        bits = np.pad(bits, ((0, 0), (0, 6 - bits.shape[1]))).view("<u2")
+        parts += list(bits.T)
+        return np.array([np.rint(part).astype(np.int64) for part in parts])
+
+
+def _body(position: np.ndarray, rotation: np.ndarray, velocity: np.ndarray) -> list[np.ndarray]:
+    """Return the ten columns of a body."""
+    quaternions = to_quaternions(rotation)
+    steps = (quaternions[1:] * quaternions[:-1]).sum(1)  # q and -q turn alike: the nearer one is taken
+    quaternions[1:] *= np.cumprod(np.where(steps < 0, -1.0, 1.0))[:, None]
+    return [*np.clip(position * _PLACE, -_TURN, _TURN).T, *(quaternions * _TURN).T,
+            *np.clip(velocity, -_TURN, _TURN).T]  # fmt: skip
+
+
+def _filled(recording: Recording) -> MatchState:
+    """Return a recording's state, in which what a row does not show is as it was last."""
+    given = recording.state
+    most = max(given.layout.blue, given.layout.orange)
+    state = MatchState(given.layout.blue, given.layout.orange, given.matches, given.buffer.copy(), most=most)
+    rows = np.arange(state.matches)
+    if not recording.ball_shown.all():
+        last = _last(recording.ball_shown)
+        for name in ("position", "rotation", "linear_velocity", "angular_velocity"):
+            view = getattr(state, f"ball_{name}")
+            view[:] = view[last]
+    for car in range(state.layout.cars):
+        shown = recording.car_shown[:, car]
+        if shown.all():
+            continue
+        last = _last(shown)
+        for name in ("position", "rotation", "linear_velocity", "boost_amount"):
+            view = getattr(state, f"car_{name}")
+            view[rows, car] = view[last, car]
+        state.car_is_demoed[~recording.car_present[:, car], car] = 1
+    return state
+
+
+def _last(shown: np.ndarray) -> np.ndarray:
+    """Return for each row the latest one that is shown, else the first one that is."""
+    rows = np.maximum.accumulate(np.where(shown, np.arange(len(shown)), -1))
+    return np.where(rows < 0, np.argmax(shown), rows)
+
+
+def _time_left(tick: np.ndarray, waits: np.ndarray) -> np.ndarray:
+    """Return the seconds until each run of `waits` ends, 0 outside of one; `(rows,)`."""
+    ends = np.where(waits, len(tick) - 1, np.arange(len(tick)))
+    ends = np.minimum.accumulate(ends[::-1])[::-1]
+    return np.where(waits, (tick[ends] - tick) / TICKS_PER_SECOND, 0.0)
+
+
+def single_page(recorded: RecordedFrames) -> str:
+    """Return the page with a recording in it, as one HTML file that needs neither server nor internet."""
+    page = files(__package__).joinpath("page")
+    sources = {one.name: one.read_text(encoding="utf-8") for one in page.iterdir() if one.is_file()}
+    html = sources["index.html"]
+    packed = zlib.compressobj(9, zlib.DEFLATED, -15)
+    text = base64.b64encode(packed.compress(recorded.pack()) + packed.flush()).decode()
+    imports = {f"page/{name}": _as_url(sources[name]) for name in sources if name.endswith(".js")}
+    head = f'<script>window.RECORDING = "{text}"</script>\n'
+    head += f'<script type="importmap">{json.dumps({"imports": imports})}</script>'
+    styles = r'<link rel="stylesheet" href="/?page/([\w.-]+)">'
+    html = re.sub(styles, lambda found: f"<style>\n{sources[found[1]]}</style>", html)
+    html, replaced = re.subn(
+        r'<script type="module" src="/?page/([\w.-]+)"[^>]*></script>',
+        lambda found: f'{head}\n<script type="module">import "page/{found[1]}"</script>',
+        html,
+    )
+    if not replaced:
+        raise ValueError("the page's index.html has no module to begin with")
+    return html
+
+
+def _as_url(source: str) -> str:
+    """Return a module as a data URL that imports others by their names in the import map."""
+    source = re.sub(r'(from|import) "\./([\w.-]+)"', r'\1 "page/\2"', source)
+    return "data:text/javascript;charset=utf-8;base64," + base64.b64encode(source.encode()).decode()
+
+
+def write_single_page(recording: Recording, file: Path) -> int:
+    """Write a recording and the page into one file; return its bytes.
+
+    Raises:
+        ValueError: The recording has no moment.
+        OSError: The file cannot be written.
+    """
+    if not len(recording.tick):
+        raise ValueError(f"{recording.source} has no moment to show")
+    return file.write_bytes(single_page(RecordedFrames(recording)).encode())
