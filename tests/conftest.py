@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch: two workers share two cores
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # each process that a test starts would compile all anew
 
 from tests.support.processes import guard
 from tests.support.short_waits import lengthen_answer_wait
@@ -19,8 +20,9 @@ from tests.support.watched_matches import watching
 
 
 def pytest_sessionstart() -> None:
-    """Have all processes that tests start end with this one."""
+    """Have all processes that tests start end with this one, and keep what is compiled."""
     guard()
+    sys.dont_write_bytecode = False
 
 
 @pytest.hookimpl(wrapper=True)

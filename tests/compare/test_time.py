@@ -39,7 +39,7 @@ def table(seed: int = 4, **form: object) -> Recording:
 
 
 def compared(recording: Recording) -> Comparison:
-    return compare_recordings(recording, windows=24)
+    return compare_recordings(recording, windows=12)
 
 
 def lag_of(recording: Recording, windows: int = 40) -> LagFit:
@@ -94,7 +94,7 @@ def test_a_wrong_row_time_is_the_clock_and_no_gravity() -> None:
 # --- rows and frames -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("lost", [0.01, 0.05])
+@pytest.mark.parametrize("lost", [0.05, pytest.param(0.01, marks=pytest.mark.slow)])
 def test_rows_that_are_lost_are_counted_and_blame_nothing(lost: float) -> None:
     recording = clean(2, Form(table=True, cars=1, lost=lost)).recording
     found = compared(recording)
