@@ -19,7 +19,7 @@ from tests.support.field_tests import all_contents, make_pack, read_report
 USER = "Wilhelmina-Quux"
 
 
-KINDS = ("hit",)
+KINDS = ("hit", "boost in the air")
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +61,7 @@ def test_the_report_begins_with_a_conclusion(report: tuple[dict, str]) -> None:
     assert "RocketSim 3 differ by the physics, which are those of RocketSim 2.2.1." in conclusion
     assert "RocketSim 2.2.1 is off by <0.01 uu (median of" in conclusion
     ((beyond, scenes),) = re.findall(r"(\d+) of (\d+) scenes go beyond what the recording", conclusion)
-    assert int(scenes) >= 5 and int(beyond) >= 0.9 * int(scenes)
+    assert int(scenes) >= 10 and int(beyond) >= 0.9 * int(scenes)
     assert "Next: play it in the real game" in conclusion and "\nleft out by --parts: match" in said
 
 
@@ -139,14 +139,14 @@ def test_a_part_that_fails_is_named_and_the_next_is_played(
     def fail(*_: object) -> None:
         raise EOFError(f"{Path.home() / 'x'} on {platform.node()} went away")
 
-    monkeypatch.setattr("rlgym_bridge.trials.diagnostic_test.measure_timing", fail)
+    monkeypatch.setattr("rlgym_bridge.trials.diagnostic_test.Probe", fail)
     out = tmp_path / "pack.zip"
-    words = ["--parts", "timing", "scenes", "--scenes", "ball in the air", "-q", "--out", str(out)]
+    words = ["--parts", "probe", "timing", "-q", "--out", str(out)]
     assert main(["field-test", *words]) == 1
-    timing, scenes = read_report(out, status=1)["about"]["parts"]
-    assert (timing["state"], scenes["state"]) == ("failed", "done")
-    assert timing["note"].startswith("EOFError: <path> on <name> went away")
-    assert "timing failed: " in capsys.readouterr().out
+    probe, timing = read_report(out, status=1)["about"]["parts"]
+    assert (probe["state"], timing["state"]) == ("failed", "done")
+    assert probe["note"].startswith("EOFError: <path> on <name> went away")
+    assert "probe failed: " in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
