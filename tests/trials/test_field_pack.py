@@ -14,6 +14,7 @@ import pytest
 from rlgym_bridge.cli import main
 from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.sim.simulator import SIMULATORS
+from rlgym_bridge.trials import diagnostic_report
 from tests.support.field_tests import all_contents, make_pack, read_report
 
 USER = "Wilhelmina-Quux"
@@ -35,9 +36,10 @@ def pack(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def report(pack: Path) -> tuple[dict, str]:
-    """Return the pack's report as JSON and as it is printed."""
+    """Return the pack's report as JSON and as it is printed, of few windows."""
     said = io.StringIO()
-    with redirect_stdout(said):
+    with redirect_stdout(said), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(diagnostic_report, "_WINDOWS", 24)
         found = read_report(pack)
     return found, said.getvalue()
 
