@@ -314,7 +314,7 @@ def test_a_port_in_use_is_said_to_be_in_use(here: Here) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals to a process are POSIX's")
-@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", pytest.param("SIGHUP", marks=pytest.mark.slow)])
 def test_a_stopped_match_tells_its_score_and_ends_its_bots(
     name: str, tmp_path: Path, hangups_end_processes: None
 ) -> None:
@@ -444,8 +444,9 @@ def test_a_misfit_is_refused_with_the_way_to_play_it(
     assert advice is not None and advice[1] == {
         1: "--blue R --orange chaser", 2: "--blue R R --orange chaser chaser"
     }[trained]  # fmt: skip
-    short = ["--pace", "lockstep", "--seconds", "0.1", "--max-overtime", "0"]
-    assert here("match", *advice[1].split(), *short, cwd=tmp_path).returncode == 0
+    if trained == 1:  # one of the two is played
+        short = ["--pace", "lockstep", "--seconds", "0.1", "--max-overtime", "0"]
+        assert here("match", *advice[1].split(), *short, cwd=tmp_path).returncode == 0
 
 
 def test_a_report_without_faults_hides_no_traceback(tmp_path: Path, here: Here) -> None:

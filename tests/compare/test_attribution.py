@@ -95,7 +95,7 @@ def test_every_parameter_has_an_interval_where_nothing_is_found() -> None:
 
 def test_late_inputs_are_the_time_and_no_constant() -> None:
     late = clean(2, Form(table=True, cars=1, sent=True, lag=3)).recording
-    found = compare_recordings(late, windows=24)
+    found = compare_recordings(late, windows=12)
     assert found.input_latency_ticks == 3 and not found.causes and not found.untried
     assert [gap.name for gap in found.gaps] == ["input latency"]
 
