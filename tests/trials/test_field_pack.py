@@ -16,6 +16,7 @@ from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.sim.simulator import SIMULATORS
 from rlgym_bridge.trials import diagnostic_report
 from tests.support.field_tests import all_contents, make_pack, read_report
+from tests.support.simulators import needs_native
 
 USER = "Wilhelmina-Quux"
 
@@ -54,6 +55,7 @@ def test_the_report_names_the_dialect_and_the_latency(report: tuple[dict, str]) 
     assert "input latency, by the probe: 2 ticks" in said
 
 
+@needs_native
 def test_the_report_begins_with_a_conclusion(report: tuple[dict, str]) -> None:
     found, said = report
     conclusion = " ".join(found["conclusion"])
@@ -67,6 +69,7 @@ def test_the_report_begins_with_a_conclusion(report: tuple[dict, str]) -> None:
     assert "Next: play it in the real game" in conclusion and "\nleft out by --parts: match" in said
 
 
+@needs_native
 def test_the_report_says_how_far_the_simulators_are_off(report: tuple[dict, str]) -> None:
     found, said = report
     kinds = {name: [row for row in found["kinds"] if row["simulator"] == name] for name in SIMULATORS}
@@ -79,6 +82,7 @@ def test_the_report_says_how_far_the_simulators_are_off(report: tuple[dict, str]
     assert re.search(r"hit, ball \(6\) .* <0.01", said)
 
 
+@needs_native
 def test_the_report_names_what_explains_the_difference(report: tuple[dict, str]) -> None:
     found, said = report
     (cause,) = found["difference"]["mechanisms"]
