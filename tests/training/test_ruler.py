@@ -31,7 +31,7 @@ def rows_of(out: Path) -> list[dict[str, float]]:
 def test_a_run_is_rated_beside_training(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(ruler, "_SECONDS", 5.0)
+    monkeypatch.setattr(ruler, "_SECONDS", 15.0)
     save(tmp_path / "old")
     out, size = tmp_path / "run", 8 * 14
     changes = {"ruler_every": 2 * size, "checkpoint_every": 2 * size, "ruler": [str(tmp_path / "old")]}
@@ -44,7 +44,8 @@ def test_a_run_is_rated_beside_training(
     assert len(rates) == 4  # Chaser, Charger, the one that presses at random, and the folder
     said = capfd.readouterr().err
     assert f"rating of {newest.name}: {row['rating']:.0f}" in said
-    against = evaluate(str(newest), "chaser", 2, seconds=5.0, processes=1)
+    against = evaluate(str(newest), "chaser", 2, seconds=15.0, processes=1)
+    assert against.win_rate < 0.5
     assert row[rates[0]] == against.win_rate
     # Nothing is played twice: with the next checkpoint the first one keeps its rating.
     main(settings_of(out, steps=4 * size, **changes), resume=True, quiet=True)
