@@ -7,20 +7,26 @@ import signal
 import sys
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
+from functools import cache
+from importlib import metadata
 from pathlib import Path
 
 import pytest
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch: two workers share two cores
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # each process that a test starts would compile all anew
 
+from rlgym_bridge.project import package_bot
+from rlgym_bridge.project.package_bot import pack_wheel
 from tests.support.processes import guard
 from tests.support.short_waits import lengthen_answer_wait
 from tests.support.watched_matches import watching
 
 
 def pytest_sessionstart() -> None:
-    """Have all processes that tests start end with this one."""
+    """Have all processes that tests start end with this one, and keep what is compiled."""
     guard()
+    sys.dont_write_bytecode = False
 
 
 @pytest.hookimpl(wrapper=True)
@@ -38,6 +44,23 @@ def pytest_collection() -> Generator[None, object, object]:
         for name in ("freeze", "unfreeze"):
             setattr(gc, name, lambda: None)
         gc.enable()
+
+
+@pytest.fixture(autouse=True, scope="session")
+def wheels_are_packed_once() -> Iterator[None]:
+    """Keep the wheel that comes along with a packaged bot: to compress it takes most of the time."""
+    kept = cache(lambda name, place: pack_wheel(name))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(package_bot, "pack_wheel", lambda name: kept(name, place_of(name)))
+        yield
+
+
+def place_of(name: str) -> str:
+    """Return where a distribution is installed."""
+    try:
+        return str(metadata.distribution(name).locate_file(""))
+    except metadata.PackageNotFoundError:
+        return ""
 
 
 @pytest.fixture(autouse=True)

@@ -156,7 +156,7 @@ def test_a_module_that_cannot_be_read_is_not_carried(
 
 
 def test_a_run_goes_on_with_the_modules_that_it_carries(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     bot = (
         "from rlgym_bridge import ComponentSpec, DefaultObs\nSCALE = 0.5\nclass Scaled(DefaultObs):\n"
@@ -167,17 +167,16 @@ def test_a_run_goes_on_with_the_modules_that_it_carries(
     (tmp_path / "own_bot.py").write_text(bot)
     (tmp_path / "train.toml").write_text(f'components = "own_bot"\nout = "run"\ncheckpoint_every = 32\n{few}')
 
-    def train(*words: str, quiet: tuple[str, ...] = ("-q",)) -> str:
-        done = bridge(tmp_path, "train", *quiet, *words)
-        return done.stderr if quiet else done.stdout
-
     monkeypatch.chdir(tmp_path)
     assert main(["train", "-q", "--steps", "32"]) == 0
     (tmp_path / "own_bot.py").write_text(bot.replace("0.5", "0.25"))
-    refused = train("--steps", "64", "--resume")
+    del sys.modules["own_bot"]
+    assert main(["train", "-q", "--steps", "64", "--resume"]) == 2
+    refused = capsys.readouterr().err
     assert "does not fit what is to be trained: 92 elements" in refused
     assert refused.endswith("--allow-modules carried:own_bot\n")
-    said = train("--steps", "64", "--resume", "--allow-modules", "carried:own_bot", quiet=())
+    words = ["train", "--steps", "64", "--resume", "--allow-modules", "carried:own_bot"]
+    said = bridge(tmp_path, *words).stdout
     code = f"own_bot: the code is that of the run ({Path('run/checkpoints/32') / CARRIED_FOLDER})"
     assert f"{code}, not of your own modules of these names" in said.splitlines()
     assert "SCALE = 0.5" in (tmp_path / "run/checkpoints/64" / CARRIED_FOLDER / "own_bot.py").read_text()

@@ -269,15 +269,15 @@ def test_it_needs_neither_the_simulator_nor_the_game() -> None:
 
 
 def jumps_at_kickoffs(blue: Chaser, orange: Chaser) -> np.ndarray:
-    """Return how often the cars of 40 kickoffs jump before the ball is hit, `(2,)`."""
-    arenas, random = RocketSim2(40, 1, 1), np.random.default_rng(0)
-    state = blank_state(1, 1, 40)
+    """Return how often the cars of 20 kickoffs jump before the ball is hit, `(2,)`."""
+    arenas, random = RocketSim2(20, 1, 1), np.random.default_rng(0)
+    state = blank_state(1, 1, 20)
     KickoffMutator().apply_batch(state, random)
     derive(state)
-    arenas.put(range(40), state)
+    arenas.put(range(20), state)
     blue.reset([0])
     orange.reset([1])
-    jumped = np.zeros((40, 2), bool)
+    jumped = np.zeros((20, 2), bool)
     table = LookupTableAction.make_lookup_table()
     for _ in range(60):
         actions = np.concatenate([blue.act(None, arenas.state), orange.act(None, arenas.state)], 1)
@@ -289,8 +289,8 @@ def jumps_at_kickoffs(blue: Chaser, orange: Chaser) -> np.ndarray:
 
 def test_charger_drives_at_every_kickoff() -> None:
     jumps = jumps_at_kickoffs(Charger(), Charger())
-    assert jumps.max() <= 2, "cars that hit a ball at once, which then stays, lift each other"
-    assert jumps_at_kickoffs(Charger(), Chaser())[1] > 20
+    assert jumps.max() <= 1, "cars that hit a ball at once, which then stays, lift each other"
+    assert jumps_at_kickoffs(Charger(), Chaser())[1] > 10
 
 
 @pytest.mark.parametrize("spots", [[2, 3], [4]])

@@ -1,7 +1,6 @@
 """An RLGym environment that somebody has, with rlgym-tools' components, trains here and plays here."""
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +31,6 @@ from rlgym_bridge.training.settings import SettingsError, TrainingSettings, chec
 from tests.support.foreign_checkpoints import save_ppo
 from tests.support.players_by_hand import Always
 from tests.support.policy_folders import make_module, random_weights
-from tests.support.processes import run_to_end
 
 ENV = """
 from rlgym.api import RLGym
@@ -465,13 +463,15 @@ def test_a_bot_that_sees_the_scoreboard_trains_and_plays(game: Path, caplog: Any
     assert bridge(["parity", "--env", "game_env:build", "--ticks", "500", "-q"]) == 0
 
 
-def test_an_environments_run_has_its_own_folder(here: Path) -> None:
+def test_an_environments_run_has_its_own_folder(
+    here: Path, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
     (here / "mine.toml").write_text(
         'env = "other_env:of_two"\ncollectors = 2\nmatches = 2\nrollout_steps = 4\nsteps = 8\n'
     )
-    done = run_to_end([sys.executable, "-m", "rlgym_bridge.cli", "train", "mine.toml"], seconds=120)
-    assert done.returncode == 0, done.stderr
-    assert "no out in them: the run is runs/other_env-of_two" in done.stdout
+    assert bridge(["train", "mine.toml"]) == 0
+    said = capfd.readouterr()
+    assert "no out in them: the run is runs/other_env-of_two" in said.out
     assert (here / "runs" / "other_env-of_two" / "checkpoints").is_dir()
     assert not (here / "runs" / "1v1").exists()
-    assert done.stderr.count("called match by match") == 1
+    assert (said.err + caplog.text).count("called match by match") == 1

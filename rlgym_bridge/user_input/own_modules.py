@@ -244,6 +244,6 @@ def _files_at(place: Path) -> Iterator[Path]:
 
 def _requirements(names: Iterable[str]) -> tuple[str, ...]:
     """Return the lines of `requirements.txt` for installed modules, in the versions that are installed."""
-    packages = packages_distributions()
-    found = {package for name in names for package in packages.get(name, ())[:1]}
+    packages = packages_distributions() if (wanted := set(names)) else {}  # it reads all that is installed
+    found = {package for name in wanted for package in packages.get(name, ())[:1]}
     return tuple(f"{package}=={version(package)}" for package in sorted(found))

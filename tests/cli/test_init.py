@@ -26,7 +26,7 @@ from tests.support.documentation_folders import FEW, run_command
 from tests.support.policy_folders import save
 from tests.support.states import random_state
 
-SHORT = "--pace lockstep --seconds 2 --max-overtime 0"
+SHORT = "--pace lockstep --seconds 0.5 --max-overtime 0"
 FILES = {
     ".gitignore", "README.md", "bot.py", "bot.toml", "chaser.bot.toml", "match.toml", "my_parts.py",
     "train.toml",
@@ -134,13 +134,13 @@ def test_from_there_commands_run_without_options(
         text = file.read()
         file.seek(0)
         file.write(FEW + text.replace("steps = 3_000_000", "# steps"))
-    said = run_command(folder, "train")
+    monkeypatch.chdir(folder)
+    said = said_by("train")
     assert "settings: train.toml" in said and "next: rlgym-bridge evaluate runs/mine" in said
     assert "1v1 of my_parts: 114 numbers" in said
-    monkeypatch.chdir(folder)
     said = said_by("evaluate --matches 2 --seconds 5 --processes 1")
     assert "runs/mine" in said and "against chaser, 2 matches" in said
-    said = run_command(folder, f"match {SHORT}")
+    said = said_by(f"match {SHORT}")
     assert "mybot" in said and "Chaser" in said and "match: match.toml of this folder" in said
     said = said_by("parity --policy runs/mine --ticks 300")
     assert re.search(

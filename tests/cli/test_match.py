@@ -257,16 +257,16 @@ def test_a_match_tells_how_often_a_forecast_was_wrong(tmp_path: Path, here: Here
     shutil.copytree(ROOT / "bot" / "policy", tmp_path / "mine" / "policy")
     settings = (ROOT / "bot" / "bot.toml").read_text().replace("[settings]", "[settings]\nforecast = 'auto'")
     (tmp_path / "mine" / "bot.toml").write_text(settings)
-    words = ["--orange", "chaser", "--pace", "lockstep", "--seconds", "2", "--max-overtime", "0"]
+    words = ["--orange", "chaser", "--pace", "lockstep", "--max-overtime", "0", "--seconds"]
     done = here(
-        "match", "--blue", "mine/bot.toml", *words, "--latency", "6", "--json", "out.json", cwd=tmp_path
-    )
+        "match", "--blue", "mine/bot.toml", *words, "1", "--latency", "6", "--json", "out.json", cwd=tmp_path,
+    )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Bridge looks 4 ticks ahead (input latency 6, measured): " in done.stdout
     ours, theirs = (bot["forecast"] for bot in json.loads((tmp_path / "out.json").read_text())["bots"])
     assert theirs is None and ours["forecasts"] > 20 and ours["ball"]["checked"] > 20
     assert ours["ball"]["share_off"] <= 0.1 and ours["car"]["mean_error_uu"] < 5
-    done = here("match", "--blue", "chaser", *words, cwd=tmp_path, RLGYM_BRIDGE_FORECAST="8")
+    done = here("match", "--blue", "chaser", *words, "0.1", cwd=tmp_path, RLGYM_BRIDGE_FORECAST="8")
     assert "Chaser does not look ahead: no state estimator follows the match, expected " in done.stdout
 
 
@@ -314,7 +314,7 @@ def test_a_port_in_use_is_said_to_be_in_use(here: Here) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals to a process are POSIX's")
-@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", pytest.param("SIGHUP", marks=pytest.mark.slow)])
 def test_a_stopped_match_tells_its_score_and_ends_its_bots(
     name: str, tmp_path: Path, hangups_end_processes: None
 ) -> None:
@@ -399,29 +399,28 @@ def test_an_unwritable_output_is_refused_before_the_match(tmp_path: Path, here: 
     assert "started" not in done.stderr
 
 
-FOUR_AGAINST_FOUR = "".join(
+ONE_AGAINST_TWO = "".join(
     f'[[cars]]\nteam = "{team}"\nconfig_file = "{(ROOT / "bot" / name).as_posix()}"\n'
-    for team in ("blue", "orange")
-    for name in 3 * ["chaser.bot.toml"] + ["bot.toml"]
+    for team, name in [("blue", "bot.toml"), ("orange", "chaser.bot.toml"), ("orange", "chaser.bot.toml")]
 )
 
 
 @pytest.mark.parametrize("pace", ["lockstep", pytest.param("realtime", marks=pytest.mark.slow)])
 def test_a_bot_toml_that_does_not_fit_calls_the_match_off(pace: str, tmp_path: Path) -> None:
-    (tmp_path / "match.toml").write_text(FOUR_AGAINST_FOUR)
+    (tmp_path / "match.toml").write_text(ONE_AGAINST_TWO)
     done = bridge(
         "match", "match.toml", "--pace", pace, "--record", "match.mcap", "--json", "out.json", cwd=tmp_path
     )
     assert done.returncode == 2, done.stdout + done.stderr
     (error,) = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
-    assert "'Bridge' was trained for 1v1, 2v2, 3v3, this match is 4v4" in error
+    assert "'Bridge' was trained for 1v1, 2v2, 3v3, this match is 1v2" in error
     assert "Traceback" not in done.stderr and "0 : 0" not in done.stdout
     assert not (tmp_path / "out.json").exists()
     assert not list(tmp_path.glob("*.mcap"))
 
 
 def test_on_another_server_it_calls_the_match_off_as_well(tmp_path: Path, here: Here) -> None:
-    (tmp_path / "match.toml").write_text(FOUR_AGAINST_FOUR)
+    (tmp_path / "match.toml").write_text(ONE_AGAINST_TWO)
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = str(free.getsockname()[1])
     words = [sys.executable, "-m", "rlgym_bridge.cli", "server", port, "--pace", "lockstep"]
@@ -430,7 +429,7 @@ def test_on_another_server_it_calls_the_match_off_as_well(tmp_path: Path, here: 
         assert port in server.stdout.readline()
         done = here("match", "match.toml", "--server", "rlbot", cwd=tmp_path, RLBOT_SERVER_PORT=port)
     assert done.returncode == 2, done.stdout + done.stderr
-    assert "'Bridge' was trained for 1v1, 2v2, 3v3, this match is 4v4" in done.stderr
+    assert "'Bridge' was trained for 1v1, 2v2, 3v3, this match is 1v2" in done.stderr
 
 
 @pytest.mark.parametrize(("trained", "played"), [(1, 2), (2, 1)])
@@ -445,8 +444,9 @@ def test_a_misfit_is_refused_with_the_way_to_play_it(
     assert advice is not None and advice[1] == {
         1: "--blue R --orange chaser", 2: "--blue R R --orange chaser chaser"
     }[trained]  # fmt: skip
-    short = ["--pace", "lockstep", "--seconds", "1", "--max-overtime", "0"]
-    assert here("match", *advice[1].split(), *short, cwd=tmp_path).returncode == 0
+    if trained == 1:  # one of the two is played
+        short = ["--pace", "lockstep", "--seconds", "0.1", "--max-overtime", "0"]
+        assert here("match", *advice[1].split(), *short, cwd=tmp_path).returncode == 0
 
 
 def test_a_report_without_faults_hides_no_traceback(tmp_path: Path, here: Here) -> None:
@@ -477,11 +477,11 @@ def test_the_shipped_bot_plays_in_every_mode(
     (tmp_path / "match.toml").write_text(text)
     done = here(
         "match", "match.toml", "--blue", ROOT / "bot" / "policy", "--orange", "chaser", "--pace", "lockstep",
-        "--seconds", "3", "--max-overtime", "0", "--json", "out.json", "--record", "match.mcap", cwd=tmp_path,
+        "--seconds", "1", "--max-overtime", "0", "--json", "out.json", "--record", "match.mcap", cwd=tmp_path,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     result = json.loads((tmp_path / "out.json").read_text())
-    assert result["playing_ticks"] >= 3 * 120
+    assert result["playing_ticks"] >= 120
     for bot in result["bots"]:
         assert bot["replies"] == result["ticks"] and not (
             bot["exceptions"] or bot["missed"] or bot["crashed"]

@@ -162,7 +162,7 @@ class Inverse(DefaultObs):
 def test_what_float32_rounds_in_counting_is_no_difference(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    words = ("--obs", HERE + "Inverse", "--ticks", "2000")
+    words = ("--obs", HERE + "Inverse", "--ticks", "1000")
     monkeypatch.setattr(simulator, "DEFAULT_SIMULATOR", ROCKETSIM2)  # RocketSim 3 sums up no rounding
     monkeypatch.setattr(state_estimator, "DEFAULT_SIMULATOR", ROCKETSIM2)
     assert names_of(tmp_path, *words) == []

@@ -52,6 +52,13 @@ def test_a_capture_of_the_game_shows_no_gap(name: str) -> None:
     assert str(found.as_json()["explanation"]).startswith("No gap was found.")
 
 
+def test_a_ride_on_the_wall_says_how_far_off_rocketsim_2_is() -> None:
+    rows = [row for row in compared("wall_ride").situations if row.name == CAR_WALL]
+    (told,) = (row for row in rows if row.horizon_ticks == 12)
+    assert told.p50 < 0.05 and told.rocketsim2 > 0.5 > told.tolerance
+
+
+@pytest.mark.slow
 def test_a_ride_on_the_wall_is_beyond_bounds_in_rocketsim_2() -> None:
     found = compared("wall_ride", "rocketsim2")
     assert not found.agrees and found.simulator == "rocketsim2"
@@ -59,7 +66,7 @@ def test_a_ride_on_the_wall_is_beyond_bounds_in_rocketsim_2() -> None:
     assert wall[0].beyond > 0 and wall[0].p50 > 0.5 > wall[0].tolerance
     newer = [row for row in compared("wall_ride").situations if row.name == CAR_WALL]
     (told,) = (row for row in newer if row.horizon_ticks == 12)
-    assert told.p50 < 0.05 and told.rocketsim2 == pytest.approx(wall[0].p50, rel=0.2)
+    assert told.rocketsim2 == pytest.approx(wall[0].p50, rel=0.2)
 
 
 @pytest.mark.slow

@@ -9,6 +9,7 @@ from rlgym_bridge.recording.open import open_recording
 from rlgym_bridge.sim.simulator import ROCKETSIM2, ROCKETSIM3, SIMULATORS
 from tests.support.captures import Capture, measure_capture, summarise
 from tests.support.real_data import real
+from tests.support.simulators import needs_native
 from tools.flight_years import date_of, measure_flights
 from tools.physics_plots import draw_errors, draw_exactness, draw_years
 
@@ -19,11 +20,13 @@ def median(name: str, tmp_path: Path, simulator: str, situation: str, horizon: i
     return float(found["errors"][situation][horizon]["p50"])
 
 
+@needs_native
 def test_a_powerslide_is_followed_for_a_second(tmp_path: Path) -> None:
     assert median("probe_powerslide", tmp_path, ROCKETSIM3, "car in a powerslide", 120, 24) < 0.1
     assert median("probe_powerslide", tmp_path, ROCKETSIM2, "car in a powerslide", 120, 24) > 3
 
 
+@needs_native
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "situation", "most"),
@@ -44,6 +47,7 @@ def test_captures_are_followed_to_the_printed_digits(
     assert median(name, tmp_path, ROCKETSIM3, situation, 120) < most
 
 
+@needs_native
 @pytest.mark.slow
 def test_a_bump_is_followed_for_half_a_second(tmp_path: Path) -> None:
     assert median("bumpr_900", tmp_path, ROCKETSIM3, "car through a bump", 60, 4) < 0.05
@@ -62,6 +66,7 @@ def test_plots_hold_all_that_was_measured() -> None:
         assert xml.fromstring(text).tag.endswith("svg")
 
 
+@needs_native
 def test_a_replay_of_autumn_2018_has_the_cut() -> None:
     replay = real("replays/1_AERIAL.replay")
     pytest.importorskip("subtr_actor")

@@ -7,6 +7,7 @@ from rlgym_bridge.compare.simulated_ghosts import ghosts
 from rlgym_bridge.recording.recording import Inputs
 from rlgym_bridge.sim.simulator import ROCKETSIM2
 from tests.support.planted_gaps import as_replay, heavier, play, rows_of
+from tests.support.simulators import needs_native
 
 SECONDS = 5.0
 
@@ -25,6 +26,7 @@ def test_ghosts_of_the_simulator_itself_lie_on_the_bodies() -> None:
     )  # fmt: skip
 
 
+@needs_native
 def test_ghosts_of_another_simulator_part_from_the_bodies() -> None:
     recording = play(1, SECONDS)
     own, other = (ghosts(recording, simulator=name) for name in (ROCKETSIM2, None))

@@ -49,9 +49,9 @@ _COUNTED = {
 @needs_native
 @pytest.mark.parametrize("size", [1, pytest.param(3, marks=pytest.mark.slow)])
 def test_all_that_packets_carry_of_rocketsim_3_is_what_it_has(size: int) -> None:
-    found = run(2500, size, seed=2, readers=("counting",), simulator=ROCKETSIM3)
+    found = run(1600, size, seed=2, readers=("counting",), simulator=ROCKETSIM3)
     assert found.counts["goals"] and found.counts["demolitions"] and found.counts["pad pickups"] > 3
-    assert found.readers["counting"].tallies["car.position"].samples >= 2 * size * 2500
+    assert found.readers["counting"].tallies["car.position"].samples >= 2 * size * 1600
     assert set(found.readers["counting"].wrong()) <= _COUNTED
 
 
@@ -92,9 +92,8 @@ def test_where_two_things_meet_in_a_tick_what_is_known_is_right(
 _HARD = ("pad_timer", "dodge_timeout", "demolished_place", "on_ground")  # those that touch what is compared
 
 
-@pytest.mark.parametrize("point", _HARD)
-def test_in_every_dialect_known_values_survive_lost_packets(point: str) -> None:
-    dialect = Dialect({point: POINTS[point].values[1]})
+def test_in_the_hardest_dialect_known_values_survive_losses() -> None:
+    dialect = Dialect({point: POINTS[point].values[1] for point in _HARD})
     assert not run(600, seed=2, dialect=dialect, loss=Loss(0.05)).readers["shadow"].wrong()
 
 

@@ -15,6 +15,7 @@ from rlgym_bridge.recording.mcap.mcap_writer import RecordingError
 from rlgym_bridge.rllib import applied_of, correct_applied_actions, episodes_from_recording
 from tests.benchmarks.imitation import retimed
 from tests.support.recorded_matches import POLICY, once_a_run, record, two_policies
+from tests.support.simulators import needs_native
 
 TABLE = LookupTableAction().parse_batch(np.arange(90)[None])[0, :, 0]
 
@@ -56,6 +57,7 @@ def test_both_cars_are_agents_with_what_their_bots_saw(clean: MatchRecording) ->
             assert episode.action_space[agent].n == 90
 
 
+@needs_native  # the recorded match has its goal in RocketSim 3
 def test_a_goal_terminates_and_the_matchs_end_truncates(clean: MatchRecording) -> None:
     episodes = episodes_from_recording(clean, GoalReward)
     ends = [(one.is_terminated, one.is_truncated) for one in episodes]
@@ -260,6 +262,7 @@ def test_a_reward_in_place_of_its_factory_is_refused(clean: MatchRecording) -> N
         episodes_from_recording(clean, GoalReward())
 
 
+@needs_native  # the recorded match has its goal in RocketSim 3
 def test_a_goal_ends_episodes_of_many_choices_too(clean: MatchRecording) -> None:
     changed = copy.deepcopy(clean)
     for track in changed.agents.values():

@@ -17,7 +17,7 @@ from rlgym_bridge.server.game.packer import field_info
 from rlgym_bridge.server.game.referee import Course, Referee
 from rlgym_bridge.server.game.simulated_match import Match
 from rlgym_bridge.sim.simulator import ROCKETSIM3
-from tests.support.simulators import TICK_IN_3
+from tests.support.simulators import TICK_IN_3, usual
 from tests.support.stepped_match import (
     as_received,
     car_of,
@@ -34,7 +34,7 @@ from tests.support.stepped_match import (
     to_phase,
 )
 
-pytestmark = pytest.mark.usefixtures("played_in")
+pytestmark = [pytest.mark.usefixtures("played_in"), usual]
 
 CHOICES = [(name, value) for name, point in POINTS.items() for value in point.values[1:]]
 AIR = flat.AirState

@@ -19,6 +19,16 @@ def _has_native() -> bool:
 needs_native: Final = pytest.mark.skipif(
     not _has_native(), reason="rocketsim_batch is not installed: make native"
 )
+usual: Final = pytest.mark.parametrize(
+    "played_in",
+    [
+        pytest.param(ROCKETSIM2, marks=pytest.mark.slow if _has_native() else ()),
+        pytest.param(ROCKETSIM3, marks=needs_native),
+    ],
+    indirect=True,
+)
+"""Plays in the simulator that is usual here, and slowly in the other: for what physics do not change."""
+
 both: Final = pytest.mark.parametrize(
     "name", [ROCKETSIM2, pytest.param(ROCKETSIM3, marks=needs_native)], ids=list(SIMULATORS)
 )

@@ -225,13 +225,15 @@ def make_env(settings, matches):
     [(SLOW, "[[1, 1, 0.5], [2, 2, 0.5]]"), (SLOW_MATCHES, "[1, 1]")],
     ids=["components", "own matches"],
 )
-def test_what_makes_matches_slow_is_said_once_a_run(text: str, sizes: str, tmp_path: Path) -> None:
+def test_what_makes_matches_slow_is_said_once_a_run(
+    text: str, sizes: str, tmp_path: Path, capfd: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
+) -> None:  # fmt: skip
     (tmp_path / "slow_parts.py").write_text(text)
     few = "collectors = 2\nmatches = 2\nrollout_steps = 4\nsteps = 8\nthreads = 1\n"
     file = config(tmp_path, f'components = "slow_parts"\nteam_sizes = {sizes}\n{few}')
-    done = run(file, "--out", tmp_path / "run")
-    assert done.returncode == 0, done.stderr
+    assert run_command("train", [str(file), "--out", str(tmp_path / "run")]) == 0
     slow = (
         "GoalReward of rlgym (in batches: rlgym_bridge.rewards.GoalReward): no batch form, so called match by"
     )
-    assert " ".join(done.stderr.split()).count(slow) == 1
+    assert " ".join(f"{caplog.text} {capfd.readouterr().err}".split()).count(slow) == 1

@@ -141,14 +141,15 @@ def test_a_power_cut_after_going_back_leaves_present_training(
     assert {resumed(tree, tmp_path / "crash") for tree in calls.states[-1]} == {20}
 
 
+@pytest.mark.parametrize("every", [pytest.param(1, marks=pytest.mark.slow), 3])
 def test_a_crashed_run_saves_its_next_checkpoint(
-    disk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    every: int, disk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     save_at(disk / "run", 1, 10)
     with monkeypatch.context() as recorded:
         calls = Calls(disk, recorded)
         save_at(disk / "run", 1, 20)
-    for tree in different(calls.states):
+    for tree in different(calls.states)[::every]:
         resumed(tree, tmp_path / "crash")
         learner = learner_of(settings, tmp_path / "crash" / "run")  # it goes on from there, if anywhere
         learner.steps = 30

@@ -28,7 +28,10 @@ def rows_of(out: Path) -> list[dict[str, float]]:
         return [{name: float(value) for name, value in row.items()} for row in csv.DictReader(file)]
 
 
-def test_a_run_is_rated_beside_training(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_run_is_rated_beside_training(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(ruler, "_SECONDS", 15.0)
     save(tmp_path / "old")
     out, size = tmp_path / "run", 8 * 14
     changes = {"ruler_every": 2 * size, "checkpoint_every": 2 * size, "ruler": [str(tmp_path / "old")]}
@@ -41,7 +44,8 @@ def test_a_run_is_rated_beside_training(tmp_path: Path, capfd: pytest.CaptureFix
     assert len(rates) == 4  # Chaser, Charger, the one that presses at random, and the folder
     said = capfd.readouterr().err
     assert f"rating of {newest.name}: {row['rating']:.0f}" in said
-    against = evaluate(str(newest), "chaser", 2, seconds=60.0, processes=1)
+    against = evaluate(str(newest), "chaser", 2, seconds=15.0, processes=1)
+    assert against.win_rate < 0.5
     assert row[rates[0]] == against.win_rate
     # Nothing is played twice: with the next checkpoint the first one keeps its rating.
     main(settings_of(out, steps=4 * size, **changes), resume=True, quiet=True)
@@ -49,8 +53,7 @@ def test_a_run_is_rated_beside_training(tmp_path: Path, capfd: pytest.CaptureFix
     assert len(again) == 2 and again[0] == row
 
 
-def test_opponents_have_the_same_ratings_in_each_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ruler, "_SECONDS", 5.0)
+def test_opponents_have_the_same_ratings_in_each_run(tmp_path: Path) -> None:
     books = []
     for number in (1, 2):
         learner = learner_of(tmp_path / str(number), False, seed=number, **STANDARD)
@@ -58,7 +61,7 @@ def test_opponents_have_the_same_ratings_in_each_run(tmp_path: Path, monkeypatch
         folder = learner.save(Checkpoints(tmp_path / str(number), 1))
         settings = settings_of(tmp_path / str(number), ruler_every=1)
         one = Ruler(settings, [])
-        job = ruler._Job(8, folder, one._anchors, one._folder, 2, 1, settings.simulator, ())
+        job = ruler._Job(8, folder, one._anchors, one._folder, 2, 1, settings.simulator, (), 5.0)
         assert ruler._rate(job)["rating"] < 1000  # a beginner is below Chaser
         books.append(ruler.RatingBook.read(one._folder / ruler.BOOK).anchors)
     assert books[0] == books[1]

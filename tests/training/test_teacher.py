@@ -140,15 +140,15 @@ def test_a_run_comes_near_its_teacher_and_resumes(network: str, tmp_path: Path) 
     save(tmp_path / "old", obs=spec(TeamObs), weights=weights)
     size = 8 * 14
     changes = SMALL | STANDARD | {
-        "teacher": str(tmp_path / "old"), "teacher_steps": 50 * size, "learning_rate": 3e-3, "minibatch": 28,
-        "entropy_coefficient": 0.0, "epochs": 4, "steps": 40 * size, "checkpoint_every": 20 * size,
+        "teacher": str(tmp_path / "old"), "teacher_steps": 25 * size, "learning_rate": 6e-3, "minibatch": 28,
+        "entropy_coefficient": 0.0, "epochs": 4, "steps": 16 * size, "checkpoint_every": 8 * size,
         "network": network, "sequence_length": 4, "mirror": network == "perceptron",
     }  # fmt: skip
     settings = check_settings(changes | {"teacher_coefficient": 5.0})
     whole = main(replace(settings, out=str(tmp_path / "whole")), quiet=True).checkpoint
     found = column(tmp_path / "whole", "teacher_kl")
     assert found[-1] < 0.7 * found[0]
-    shutil.copytree(whole.with_name(str(20 * size)), tmp_path / "resumed" / "checkpoints" / str(20 * size))
+    shutil.copytree(whole.with_name(str(8 * size)), tmp_path / "resumed" / "checkpoints" / str(8 * size))
     faded = replace(settings, out=str(tmp_path / "resumed"))
     resumed = main(faded, resume=True, quiet=True).checkpoint
     assert (resumed / "weights.safetensors").read_bytes() == (whole / "weights.safetensors").read_bytes()

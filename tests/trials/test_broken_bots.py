@@ -9,6 +9,7 @@ import pytest
 
 from rlgym_bridge.cli import main
 from tests.support.broken_bots import make_bot
+from tests.support.policy_folders import network_folder
 
 BOT = Path(__file__).parents[2] / "bot"
 BUSY = {"in time", "answers"}
@@ -99,11 +100,12 @@ def test_tags_that_promise_too_much_are_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_our_own_policy_for_duels_is_not_for_teams(tmp_path: Path) -> None:
-    shutil.copytree(BOT, tmp_path / "bot")
+def test_a_policy_for_duels_is_not_for_teams(tmp_path: Path) -> None:
     file = tmp_path / "bot" / "bot.toml"
-    text = file.read_text(encoding="utf-8").replace('tags = ["1v1"]', 'tags = ["1v1", "teamplay"]')
-    file.write_text(text, encoding="utf-8")
+    shutil.copytree(BOT, file.parent)
+    shutil.rmtree(file.parent / "policy")
+    network_folder(file.parent / "policy", team_size=1)
+    assert 'tags = ["1v1", "teamplay"]' in file.read_text(encoding="utf-8")
     found = check(file, tmp_path / "out.json", 1, "-q")
     assert failures(found) - BUSY == {"tags"}
     seen = found["tags"]["seen"]

@@ -14,7 +14,9 @@ import pytest
 from rlgym_bridge.cli import main
 from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.sim.simulator import SIMULATORS
+from rlgym_bridge.trials import diagnostic_report
 from tests.support.field_tests import all_contents, make_pack, read_report
+from tests.support.simulators import needs_native
 
 USER = "Wilhelmina-Quux"
 
@@ -35,9 +37,10 @@ def pack(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def report(pack: Path) -> tuple[dict, str]:
-    """Return the pack's report as JSON and as it is printed."""
+    """Return the pack's report as JSON and as it is printed, of few windows."""
     said = io.StringIO()
-    with redirect_stdout(said):
+    with redirect_stdout(said), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(diagnostic_report, "_WINDOWS", 24)
         found = read_report(pack)
     return found, said.getvalue()
 
@@ -52,6 +55,7 @@ def test_the_report_names_the_dialect_and_the_latency(report: tuple[dict, str]) 
     assert "input latency, by the probe: 2 ticks" in said
 
 
+@needs_native
 def test_the_report_begins_with_a_conclusion(report: tuple[dict, str]) -> None:
     found, said = report
     conclusion = " ".join(found["conclusion"])
@@ -65,6 +69,7 @@ def test_the_report_begins_with_a_conclusion(report: tuple[dict, str]) -> None:
     assert "Next: play it in the real game" in conclusion and "\nleft out by --parts: match" in said
 
 
+@needs_native
 def test_the_report_says_how_far_the_simulators_are_off(report: tuple[dict, str]) -> None:
     found, said = report
     kinds = {name: [row for row in found["kinds"] if row["simulator"] == name] for name in SIMULATORS}
@@ -77,6 +82,7 @@ def test_the_report_says_how_far_the_simulators_are_off(report: tuple[dict, str]
     assert re.search(r"hit, ball \(6\) .* <0.01", said)
 
 
+@needs_native
 def test_the_report_names_what_explains_the_difference(report: tuple[dict, str]) -> None:
     found, said = report
     (cause,) = found["difference"]["mechanisms"]
@@ -139,14 +145,14 @@ def test_a_part_that_fails_is_named_and_the_next_is_played(
     def fail(*_: object) -> None:
         raise EOFError(f"{Path.home() / 'x'} on {platform.node()} went away")
 
-    monkeypatch.setattr("rlgym_bridge.trials.diagnostic_test.measure_timing", fail)
+    monkeypatch.setattr("rlgym_bridge.trials.diagnostic_test.Probe", fail)
     out = tmp_path / "pack.zip"
-    words = ["--parts", "timing", "scenes", "--scenes", "landing", "-q", "--out", str(out)]
+    words = ["--parts", "probe", "timing", "-q", "--out", str(out)]
     assert main(["field-test", *words]) == 1
-    timing, scenes = read_report(out, status=1)["about"]["parts"]
-    assert (timing["state"], scenes["state"]) == ("failed", "done")
-    assert timing["note"].startswith("EOFError: <path> on <name> went away")
-    assert "timing failed: " in capsys.readouterr().out
+    probe, timing = read_report(out, status=1)["about"]["parts"]
+    assert (probe["state"], timing["state"]) == ("failed", "done")
+    assert probe["note"].startswith("EOFError: <path> on <name> went away")
+    assert "probe failed: " in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

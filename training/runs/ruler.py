@@ -71,6 +71,7 @@ class _Job:
     team_size: int
     simulator: str
     modules: tuple[str, ...]
+    seconds: float
 
 
 class Ruler:
@@ -114,7 +115,7 @@ class Ruler:
         settings = self._settings
         job = _Job(
             int(checkpoint.name), copy, self._anchors, self._folder, settings.ruler_matches, self._size,
-            settings.simulator, self._modules,
+            settings.simulator, self._modules, _SECONDS,
         )  # fmt: skip
         context = multiprocessing.get_context("spawn")
         self._answer, theirs = context.Pipe(duplex=False)
@@ -170,7 +171,7 @@ def _rate(job: _Job) -> dict[str, float]:
     manifest, _ = read_files(job.checkpoint)
     entrant = Entrant(str(job.steps), str(job.checkpoint), None, manifest.weights_sha256)
     shared: dict[str, Any] = {
-        "seconds": _SECONDS,
+        "seconds": job.seconds,
         "seed": _SEED,
         "team_size": job.team_size,
         "simulator": job.simulator,
