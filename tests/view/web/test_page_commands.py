@@ -16,7 +16,7 @@ import pytest
 pytest.importorskip("aiohttp")
 
 
-from rlgym_bridge.cli import main, play_command
+from rlgym_bridge.cli import main, play
 from rlgym_bridge.game import Phase
 from tests.support.policy_folders import network_folder
 from tests.support.processes import child, run_to_end
@@ -25,7 +25,7 @@ from tests.support.web_pages import Link, linked
 
 SIGNALS = """import signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)
-from rlgym_bridge.cli import main, play_command
+from rlgym_bridge.cli import main, play
 sys.exit(main(sys.argv[1:]))"""
 
 WAITING, CHANGED = 8, 16
@@ -168,8 +168,8 @@ def test_a_match_that_cannot_be_played_is_told_in_a_line(
 
 def chosen(*words: str) -> tuple[list[str], list[str]]:
     parser = argparse.ArgumentParser()
-    play_command.add_to(parser)
-    return play_command.choose_cars(parser.parse_args(["--quiet", *words]))
+    play.add_to(parser)
+    return play.choose_cars(parser.parse_args(["--quiet", *words]))
 
 
 def test_the_words_of_play_choose_the_cars(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
