@@ -30,7 +30,7 @@ from rlgym_bridge.view.web.page_server import PageServer
 from rlgym_bridge.view.web.played_match import PlayedMatch
 
 _SHOWN: Final = (
-    "rating", "touches_per_car_minute", "goals_per_minute", "episode_reward", "entropy", "value_loss",
+    "elo", "touches_per_car_minute", "goals_per_minute", "episode_reward", "entropy", "value_loss",
     "explained_variance", "steps_per_second",
 )  # fmt: skip
 _ROWS: Final = 400  # of a table that pages are told

@@ -45,7 +45,7 @@ def address(run: Path) -> Iterator[str]:
 
 def test_curves_are_those_of_the_table(run: Path) -> None:
     assert read_curves(run) == {
-        "type": "curves", "columns": ["steps", "rating", "goals_per_minute", "entropy"],
+        "type": "curves", "columns": ["steps", "elo", "goals_per_minute", "entropy"],
         "rows": [[100, 25, 0.5, 4.4], [200, None, None, 4.2]],
     }  # fmt: skip
 
