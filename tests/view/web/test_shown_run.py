@@ -16,7 +16,7 @@ from rlgym_bridge.view.web.shown_run import RunShow, main, read_curves
 from tests.support.recorded_matches import POLICY
 from tests.support.web_pages import linked
 
-HEAD = "steps,seconds,rating,goals_per_minute,entropy\n"
+HEAD = "steps,seconds,elo,goals_per_minute,entropy\n"
 
 
 def checkpoint(run: Path, name: str) -> None:
