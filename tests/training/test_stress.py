@@ -23,6 +23,7 @@ from rlgym_bridge.training.stress import (
     simulated_jobs,
 )
 from tests.support.policy_folders import network_folder, save
+from tests.support.simulators import needs_native
 
 
 def result(blue: int, orange: int, ticks: int = 3600) -> ServedResult:
@@ -42,6 +43,7 @@ def plan_of(folder: Path, groups: list[str], against: str = "", matches: int = 4
     )  # fmt: skip
 
 
+@needs_native  # the cause "physics" takes the other simulator
 def test_every_dialect_point_and_impairment_has_a_cause(tmp_path: Path) -> None:
     plan = plan_of(tmp_path, list(GROUPS))
     points = {name for trial in plan.trials for name in trial.cause.dialect}
