@@ -18,12 +18,11 @@ import yaml
 
 from rlgym_bridge.cli.commands import GROUPS, module_of
 from rlgym_bridge.dialect import POINTS
-from rlgym_bridge.training.components import reward
-from rlgym_bridge.training.settings import check_settings
+from rlgym_bridge.training.settings import REWARDS
 
 ROOT = Path(__file__).parent
 FOLDER = "reference/commands"
-REWARDS = "Rewards"
+REWARD_GROUP = "Rewards"
 TABLES = "Tables"
 """Titles of two groups of settings."""
 
@@ -83,21 +82,12 @@ def settings_tables() -> str:
 def rewards_table() -> str:
     """Return the rewards that have a weight in the settings: class, what it pays, range and default."""
     lines = ["| weight | class | pays | range | default |", "|---|---|---|---|---|"]
-    for name, value, note in _groups_of_settings()[REWARDS]:
-        if (made := reward_of_weight(name)) is not None:
+    for name, value, note in _groups_of_settings()[REWARD_GROUP]:
+        if name in REWARDS:  # not a switch, such as zero_sum
+            made = REWARDS[name]()
             kind, values = type(made).__name__, range_of_reward(made)
             lines.append(f"| `{name}` | `{kind}` | {_text(note)} | {values} | `{value}` |")
     return "\n".join(lines)
-
-
-def reward_of_weight(name: str) -> Any | None:
-    """Return the reward that a setting weighs; None where the setting is no weight, such as `zero_sum`."""
-    pays_nothing = {key: 0.0 for key, *_ in _groups_of_settings()[REWARDS]} | {"zero_sum": False}
-    try:
-        (made,) = reward(check_settings({**pays_nothing, name: 1.0})).parts
-    except ValueError:  # a switch, or a sum without rewards
-        return None
-    return made
 
 
 def range_of_reward(made: Any) -> str:

@@ -11,8 +11,6 @@ from typing import Final
 import numpy as np
 
 _STEEP: Final = 0.99  # sine of the pitch from which its float32 no longer tells it to 1e-6
-_SIGNS: Final = np.array([[1, 1, 1], [1, -1, -1], [-1, 1, -1], [-1, -1, 1]])
-"""Of a matrix's diagonal in the squares of its quaternion's w, x, y and z."""
 
 
 def from_euler(angles: np.ndarray) -> np.ndarray:
@@ -52,22 +50,20 @@ def to_quaternions(matrices: np.ndarray) -> np.ndarray:
 
     Where a matrix is 0, as that of a body whose rotation is not known, nothing is turned.
     """
-    turns = matrices.reshape(-1, 9).T.astype(float)
-    if not (known := turns.any(0)).all():
-        turns[:, ~known] = np.eye(3).reshape(9, 1)
-    xx, xy, xz, yx, _, yz, zx, zy, _ = turns
-    squares = 1.0 + _SIGNS @ turns[::4]  # four times those of w, x, y and z
-    best, every = squares.argmax(0), np.arange(len(matrices))
-    found = np.sqrt(np.maximum(squares, 0.0))
-    w, (x, y, z) = np.ones_like(xx), (zy - yz, xz - zx, yx - xy)
-    if best.any():  # the longest number is the most exact: the others have their signs relative to it
-        sums = (xy + yx, xz + zx, yz + zy)
-        signs = [[w, x, y, z], [x, w, sums[0], sums[1]], [y, sums[0], w, sums[2]], [z, sums[1], sums[2], w]]
-        found = np.copysign(found, np.array(signs)[best, :, every].T)
-    else:  # nearly always, and three times as fast
-        found[1:] = np.copysign(found[1:], (x, y, z))
-    found /= np.sqrt((found * found).sum(0))
-    return np.ascontiguousarray(found.T)
+    unknown = ~matrices.any((1, 2))
+    m = np.where(unknown[:, None, None], np.eye(3), matrices).astype(float)
+    x, y, z = m[:, 0, 0], m[:, 1, 1], m[:, 2, 2]
+    sums = {(one, other): m[:, one, other] + m[:, other, one] for one, other in ((0, 1), (0, 2), (1, 2))}
+    gaps = {(one, other): m[:, one, other] - m[:, other, one] for one, other in ((2, 1), (0, 2), (1, 0))}
+    # Each row is the quaternion times four of its own diagonal element: the longest is the most exact.
+    products = np.stack([
+        np.stack([1 + x + y + z, gaps[2, 1], gaps[0, 2], gaps[1, 0]], -1),
+        np.stack([gaps[2, 1], 1 + x - y - z, sums[0, 1], sums[0, 2]], -1),
+        np.stack([gaps[0, 2], sums[0, 1], 1 - x + y - z, sums[1, 2]], -1),
+        np.stack([gaps[1, 0], sums[0, 2], sums[1, 2], 1 - x - y + z], -1),
+    ])  # fmt: skip
+    best = products[np.argmax(products[range(4), :, range(4)], axis=0), np.arange(len(m))]
+    return np.asarray(best / np.linalg.norm(best, axis=1, keepdims=True))
 
 
 def rotation_of(pitch: float, yaw: float, roll: float) -> tuple[float, ...]:

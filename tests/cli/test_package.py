@@ -154,7 +154,7 @@ def test_packages_that_own_modules_import_are_required(own_parts: Path) -> None:
     (own_parts / "more" / "__init__.py").write_text("import rlgym_tools, json, numpy\n")
     lines = text_of(made(own_parts / "trained", modules=["parts"]), "requirements.txt").splitlines()
     names = [line.partition("==")[0] for line in lines[1:] if not line.startswith("./")]
-    assert names == ["rlgym-bridge", "rlbot", "rlgym_tools"]
+    assert names == ["rlgym-bridge[rlgym]", "rlbot", "rlgym_tools"]
 
 
 WHEEL_NAME = "rocketsim_batch-9.8-cp310-abi3-win_amd64.macosx_11_0_arm64.whl"

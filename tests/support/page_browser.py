@@ -12,6 +12,8 @@ from typing import Any, Final
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from tests.support.processes import child
+
 WIDTH, HEIGHT = 1280, 720
 GL: Final = ("--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--no-sandbox")
 _NAMES: Final = ("chromium", "chromium-browser", "google-chrome")
@@ -71,11 +73,8 @@ def command(page: Page, do: str, value: Any = None) -> None:
 @contextmanager
 def shown_page(folder: Path, *options: str) -> Iterator[str]:
     """Run a command that shows a page, such as `play`; give the page's address, and stop it by Ctrl-C."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "rlgym_bridge.cli", *options, "--no-browser"],
-        cwd=folder, stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    try:
+    words = [sys.executable, "-m", "rlgym_bridge.cli", *options, "--no-browser"]
+    with child(words, cwd=folder, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         said = [next(process.stdout, "")]
         while said[-1] and "http://" not in said[-1]:
@@ -85,6 +84,3 @@ def shown_page(folder: Path, *options: str) -> Iterator[str]:
         yield found[0]
         process.send_signal(signal.SIGINT)
         process.wait(30)
-    finally:
-        process.kill()
-        process.wait()
