@@ -117,7 +117,7 @@ def imitate(
     # Imported late, so that --help takes no time; the first says what to install, and to Ray what to report.
     import rlgym_bridge.training.rllib  # noqa: F401
     from rlgym_bridge.rllib.offline import BATCH, clone, write_episodes
-    from rlgym_bridge.training.rllib.cluster import cluster
+    from rlgym_bridge.training.ray_cluster import cluster
 
     data = read_cloning_data(
         files, bots=bots, commanded=commanded, held_out=held_out, allow_modules=allow_modules, say=say

@@ -105,7 +105,8 @@ MODULES: Final = {name: command.module for name, command in COMMANDS.items()} | 
 _EXTRAS: Final = {
     "train": ("torch", "tensorboard", "openskill", "matplotlib"),
     "view": ("rerun", "rerun_sdk", "pyarrow"),
-    "rllib": ("ray", "gymnasium", "msgpack_numpy"),
+    "ray": ("ray",),
+    "rllib": ("gymnasium", "msgpack_numpy"),
     "replay": ("subtr_actor",),
 }
 """Packages that each extra installs, by the names that are imported."""

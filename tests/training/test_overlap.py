@@ -13,7 +13,7 @@ import torch
 from rlgym_bridge.policy.shape import PolicyShape
 from rlgym_bridge.training import ppo
 from rlgym_bridge.training.collected_steps import CollectedSteps
-from rlgym_bridge.training.collector import _Collector
+from rlgym_bridge.training.collector import Collector
 from rlgym_bridge.training.learner import PPOLearner
 from rlgym_bridge.training.runs.iteration_times import IterationTimes
 from rlgym_bridge.training.runs.restore import STATE_FILE
@@ -116,7 +116,7 @@ def test_collectors_tell_how_likely_their_actions_were(
     learner.take_in(np.random.default_rng(0).normal(1, 3, (100, MARKS)))
     arrays = SharedArrays(rollout_layout(settings, 1, learner.shape))
     arrays["policies"][:] = learner.packed()
-    collector = _Collector(settings, learner.shape, 0, arrays)
+    collector = Collector(settings, learner.shape, 0, arrays)
     collector.restart(0)
     collector.collect(((0,), 1, False))
     collected = CollectedSteps.of(learner, arrays)

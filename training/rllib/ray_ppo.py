@@ -27,8 +27,8 @@ from rlgym_bridge.rllib.match_runner import COUNTS
 from rlgym_bridge.rllib.module import PolicyModule
 from rlgym_bridge.training.collector import CollectorDied
 from rlgym_bridge.training.learner import Diverged, PPOLearner
+from rlgym_bridge.training.ray_cluster import cluster
 from rlgym_bridge.training.returns import RunningScale
-from rlgym_bridge.training.rllib.cluster import cluster
 from rlgym_bridge.training.rllib.self_play_learner import SelfPlayLearner
 from rlgym_bridge.training.rllib.self_play_runner import MAIN, SNAPSHOT, SelfPlayRunner
 from rlgym_bridge.training.runs.run import Iteration, ReadAgain, Summary, run
