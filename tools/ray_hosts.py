@@ -77,7 +77,7 @@ class Host:
         own = {"HOME": "/tmp", "RAY_USAGE_STATS_ENABLED": "0", "RAY_TMPDIR": "/tmp"}
         with (self.folder / log).open("ab") as file:
             return subprocess.Popen(
-                self.command(*words), stdout=file, stderr=file, cwd=ROOT, start_new_session=True,
+                self.command(*words), stdout=file, stderr=file, cwd=ROOT,
                 env=os.environ | own | environment, preexec_fn=_die_with_parent,
             )  # fmt: skip
 

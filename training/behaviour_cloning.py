@@ -87,11 +87,13 @@ def imitate(
     seed: int = 0,
     allow_modules: Sequence[str] = (),
     say: Callable[[str], object] = lambda line: None,
+    like: str | Path | None = None,
+    replicar: str = "",
 ) -> Imitation:
-    """Clone what bots did in recorded matches.
+    """Clone what bots did in recorded matches, or people in replays.
 
     Args:
-        files: Recordings of ours.
+        files: Recordings of ours, replays (`.replay`), or files that replicar made of them (`.parquet`).
         out: Policy folder to write; it sees and does what the recorded policies did.
         bots: Agent ids of those to imitate; None: all that have observations.
         commanded: Learn the actions that the policies chose, whatever the game applied.
@@ -106,6 +108,8 @@ def imitate(
         seed: Of network and batches.
         allow_modules: Modules that the recorded policies may name components of.
         say: Told what is done next, in a line.
+        like: Policy folder or training run whose observations, actions and timing the clone of a replay gets.
+        replicar: Python that has replicar, to convert replays; "": this one.
 
     Raises:
         ImportError: Ray is missing.
@@ -120,8 +124,9 @@ def imitate(
     from rlgym_bridge.training.ray_cluster import cluster
 
     data = read_cloning_data(
-        files, bots=bots, commanded=commanded, held_out=held_out, allow_modules=allow_modules, say=say
-    )
+        files, bots=bots, commanded=commanded, held_out=held_out, allow_modules=allow_modules, say=say,
+        like=like, replicar=replicar,
+    )  # fmt: skip
     with tempfile.TemporaryDirectory() as folder, cluster(processors=_PROCESSORS, silent=True):
         steps = write_episodes(data.pieces, Path(folder, "episodes.parquet"))
         if epochs is None:

@@ -4,17 +4,25 @@ recordings -> episodes -> the applied actions in place of the commanded ones -> 
                                                                              -> decisions that are held out
 """
 
+import sys
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
+from rlgym_bridge.policy.files import policy_path
+from rlgym_bridge.policy.folder import load_policy
 from rlgym_bridge.policy.manifest import Manifest
 from rlgym_bridge.recording.car_episodes import Played, played
 from rlgym_bridge.recording.mcap.match_recording import read_match
+from rlgym_bridge.recording.replays.replay_episodes import played_like
+from rlgym_bridge.recording.replays.replicar_recording import convert_replay, read_replicar
+from rlgym_bridge.sim.arena import meshes_folder
 from rlgym_bridge.training.returns import scaled
 
 _BLOCK: Final = 240  # ticks; two seconds here and there are held out, to be like what is learned
@@ -47,6 +55,8 @@ def read_cloning_data(
     held_out: float,
     allow_modules: Sequence[str],
     say: Callable[[str], object],
+    like: str | Path | None = None,
+    replicar: str = "",
 ) -> CloningData:
     """Read recordings and divide them; the arguments are those of `imitate`.
 
@@ -58,16 +68,13 @@ def read_cloning_data(
     from rlgym_bridge.rllib.correct_actions import correct_applied_actions
     from rlgym_bridge.rllib.recorded_episodes import applied_of, episode_of
 
-    episodes = []
-    for file in files:
+    episodes: list[list[Played]] = []
+    for file in map(Path, files):
         say(f"reading {file}")
-        if Path(file).suffix == ".replay":
-            raise ValueError(
-                f"{file} is a replay, which holds neither pitch, yaw and roll of its players nor decisions "
-                "to learn: expected a recording of ours (match --record); RecordedStateMutator begins "
-                "episodes in states of replays"
-            )
-        episodes += played(read_match(file), bots=bots, allow_modules=allow_modules)
+        if file.suffix in (".replay", ".parquet"):
+            episodes += _played_by_people(file, bots, allow_modules, like, replicar)
+        else:
+            episodes += played(read_match(file), bots=bots, allow_modules=allow_modules)
     cars = [car for together in episodes for car in together]
     manifest = _common(cars)
     pieces: list[Any] = []
@@ -95,6 +102,34 @@ def read_cloning_data(
             "held out. Record more matches, or learn what the policies chose (--commanded)"
         )
     return CloningData(cars, manifest, pieces, learned, tried)
+
+
+def _played_by_people(
+    file: Path, bots: Sequence[str] | None, allow_modules: Sequence[str], like: str | Path | None, python: str
+) -> list[list[Played]]:
+    """Return the episodes of a replay, or of a file of replicar.
+
+    Raises:
+        ValueError: There is no policy to play like, or nothing that converts replays.
+    """
+    if like is None:
+        raise ValueError(
+            f"{file} holds no observations and no actions of a policy, expected --like POLICY: a policy "
+            "folder, or a training run, whose observations and actions the clone gets"
+        )
+    policy = load_policy(policy_path(str(like)), allow_modules)
+    if file.suffix == ".parquet":
+        return played_like(read_replicar(file), policy, bots)
+    if not python and find_spec("replicar_native") is None:
+        raise ValueError(
+            f"{file} is a replay, which holds neither pitch, yaw and roll nor jumps of its players, and "
+            "replicar, which finds them, is not here: expected --replicar PYTHON, a Python 3.12 or later "
+            'with `pip install "replicar[convert]"`, or the .parquet that replicar made of it'
+        )
+    with tempfile.TemporaryDirectory() as folder:
+        converted = Path(folder, f"{file.stem}.parquet")
+        convert_replay(file, converted, python or sys.executable, meshes_folder())
+        return played_like(read_replicar(converted), policy, bots)
 
 
 def choose_held_out(frames: np.ndarray, share: float) -> np.ndarray:
