@@ -45,14 +45,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         help="share of the decisions to hold out as a test set, in blocks of two seconds (default: "
         "%(default)s)",
     )  # fmt: skip
-    parser.add_argument(
-        "--like", metavar="POLICY",
-        help="for replays: policy folder or training run whose observations and actions the clone gets",
-    )  # fmt: skip
-    parser.add_argument(
-        "--replicar", default="", metavar="PYTHON",
-        help="for replays: a Python 3.12 or later that has replicar, which infers the inputs (default: this)",
-    )  # fmt: skip
+    _add_replay_options(parser)
     _add_network_options(parser)
     parser.add_argument(
         "--epochs",
@@ -79,6 +72,18 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         help="Python modules of yours that recorded policies may import from",
     )  # fmt: skip
     shared.add_output_options(parser)
+
+
+def _add_replay_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options for replays."""
+    parser.add_argument(
+        "--like", metavar="POLICY",
+        help="for replays: policy folder or training run whose observations and actions the clone gets",
+    )  # fmt: skip
+    parser.add_argument(
+        "--replicar", default="", metavar="PYTHON",
+        help="for replays: a Python 3.12 or later that has replicar, which infers the inputs (default: this)",
+    )  # fmt: skip
 
 
 def _add_network_options(parser: argparse.ArgumentParser) -> None:
@@ -130,7 +135,8 @@ def _tell(out: Path, found: Imitation, say: Callable[[str], None], people: bool)
         say(f"{out}: learned from {found.steps:,} decisions of {', '.join(found.bots)}")
         say(
             f"it does what people did in {found.accuracy_learned:.1%} of them, and in {found.accuracy:.1%} "
-            f"of {found.held_out:,} others (the commonest action alone would be right in {found.commonest:.1%})"
+            f"of {found.held_out:,} others (the commonest action alone would be right in "
+            f"{found.commonest:.1%})"
         )
         return
     learned = "which it learned" if found.corrected else "and it learned what was commanded"

@@ -8,6 +8,7 @@ import pytest
 
 pytest.importorskip("pyarrow")
 
+from rlgym_bridge.cli import run_command
 from rlgym_bridge.components.actions import LookupTableAction
 from rlgym_bridge.policy.folder import load_policy
 from rlgym_bridge.recording.open import open_recording
@@ -109,6 +110,13 @@ def test_other_files_are_refused(
     file = write_replicar(tmp_path / "match.parquet", match, **header)
     with pytest.raises(ValueError, match=message):
         open_recording(file)
+
+
+def test_compare_wants_states_of_the_game(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "match.parquet"
+    file.touch()
+    assert run_command("compare", [str(file)]) == 2
+    assert "holds states that replicar made with RocketSim" in capsys.readouterr().err
 
 
 def test_what_is_no_parquet_is_refused(tmp_path: Path) -> None:
