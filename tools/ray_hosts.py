@@ -30,6 +30,9 @@ ROOT: Final = Path(__file__).parents[1]
 RAY: Final = (sys.executable, "-m", "ray.scripts.scripts")
 BRIDGE: Final = (sys.executable, "-m", "rlgym_bridge.cli")
 SETTINGS: Final = 'simulator = "rocketsim3"\nthreads = 1\ncheckpoint_every = 500_000\n'
+PORTS: Final = {"--node-manager-port": 6380, "--object-manager-port": 6381, "--min-worker-port": 10002,
+                "--max-worker-port": 10999}  # fmt: skip
+"""Ports that a firewall between the hosts would have to open, beside 6379 of the head."""
 _DIE_WITH_PARENT: Final = (1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 _KEEP: Final = "mount --bind {folder} /tmp && mount -t tmpfs tmpfs /dev/shm && exec sleep infinity"
 
@@ -67,9 +70,9 @@ class Host:
         """Run a command in the host to its end; return what it prints."""
         return subprocess.run(self.command(*words), check=True, stdout=subprocess.PIPE, text=True).stdout
 
-    def ip(self, *words: str) -> str:
-        """Run `ip` in the host's network alone, where the numbers of processes are those of this machine."""
-        command = ["nsenter", "-t", str(self.pid), "--net", "--", "ip", *words]
+    def network(self, *words: str) -> str:
+        """Run a command in the host's network alone: processes have the numbers of this machine."""
+        command = ["nsenter", "-t", str(self.pid), "--net", "--", *words]
         return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
 
     def start(self, *words: str, log: str, **environment: str) -> "subprocess.Popen[bytes]":
@@ -109,8 +112,8 @@ class Network:
         self._folder, self._processors, self._open = folder, processors, ExitStack()
         self._secret = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
         self._switch = self._open.enter_context(Host(0, folder / "switch"))
-        self._switch.ip("link", "add", "bridge", "type", "bridge")
-        self._switch.ip("link", "set", "bridge", "up")
+        self._switch.network("ip", "link", "add", "bridge", "type", "bridge")
+        self._switch.network("ip", "link", "set", "bridge", "up")
         self.hosts: list[Host] = []
 
     def add(self) -> Host:
@@ -120,16 +123,24 @@ class Network:
         self.hosts.append(host)
         port = f"port{number}"
         peer = ["peer", "name", "eth0", "netns", str(host.pid)]
-        self._switch.ip("link", "add", port, "type", "veth", *peer)
-        self._switch.ip("link", "set", port, "master", "bridge", "up")
-        host.ip("address", "add", f"{host.address}/24", "dev", "eth0")
+        self._switch.network("ip", "link", "add", port, "type", "veth", *peer)
+        self._switch.network("ip", "link", "set", port, "master", "bridge", "up")
+        host.network("ip", "address", "add", f"{host.address}/24", "dev", "eth0")
         for device in ("lo", "eth0"):
-            host.ip("link", "set", device, "up")
+            host.network("ip", "link", "set", device, "up")
         first = self.hosts[0].address
         role = ["--head", "--port", "6379", "--include-dashboard", "false", "--num-cpus", "0"]
         if number > 1:
             role = ["--address", f"{first}:6379", "--num-cpus", str(self._processors)]
-        common = ["--node-ip-address", host.address, "--object-store-memory", str(256 << 20), "--block"]
+        ports = [str(one) for pair in PORTS.items() for one in pair]
+        common = [
+            *ports,
+            "--node-ip-address",
+            host.address,
+            "--object-store-memory",
+            str(256 << 20),
+            "--block",
+        ]
         host.start(*RAY, "start", *role, *common, log="ray.log", **self._secret)
         return host
 
@@ -140,7 +151,7 @@ class Network:
 
     def bytes_of_ports(self) -> dict[str, tuple[int, int]]:
         """Return the bytes that each host has sent and received."""
-        found: list[dict[str, Any]] = json.loads(self._switch.ip("-s", "-j", "link"))
+        found: list[dict[str, Any]] = json.loads(self._switch.network("ip", "-s", "-j", "link"))
         ports = [one for one in found if one["ifname"].startswith("port")]
         return {
             f"10.77.0.{one['ifname'].removeprefix('port')}": (

@@ -1,12 +1,15 @@
 """Actors of a cluster play whatever dies, and nobody learns from what is too old; no cluster here."""
 
 import logging
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 pytest.importorskip("ray")
 
@@ -240,6 +243,32 @@ def test_a_rollout_from_afar_is_what_one_here_would_be(share: float, tmp_path: P
     cut = here["truncated"] & cars
     assert np.array_equal(collectors.arrays["final_obs"][cut], here["final_obs"][cut])
     assert len(arrays["final_obs"]) == cut.sum()  # no more is sent
+
+
+def test_a_critics_memory_goes_with_the_actor_whose_cars_it_knows() -> None:
+    batches = iter([[(0, 1), (1, 1)], [(1, 2), (0, 2)], [(0, 4), (1, 3)], [(2, 1), (1, 4)]])
+    engine = OnRay.__new__(OnRay)
+    made: Any = SimpleNamespace(rows=[])
+
+    def finish() -> Counter[str]:
+        made.rows = next(batches)
+        return Counter()
+
+    made.finish = finish
+    learner: Any = SimpleNamespace(critic_memory=None, learned=np.array([True, False, True]))
+    engine._learner, engine._collectors, engine._remembered, engine.count = learner, made, {}, 2
+    before = []
+    for number in range(4):
+        engine._finish()
+        before.append(None if learner.critic_memory is None else learner.critic_memory[:, 0].tolist())
+        learner.critic_memory = 10 * number + torch.arange(1.0, 5)[:, None]  # two cars of each row
+        engine._keep_memory()
+    assert before == [
+        None,
+        [3, 4, 1, 2],  # the rows are those of the actors in another order
+        [0, 0, 11, 12],  # a rollout of actor 0 was dropped between
+        [0, 0, 23, 24],  # actor 2 is new
+    ]
 
 
 def test_playing_on_without_any_age_is_refused(tmp_path: Path) -> None:
