@@ -3,8 +3,8 @@
     switch: a bridge  --- veth --- host 1: head, learner --- host 2: worker --- host 3: worker --- host 4 ...
 
 Each host has a network, processes, `/tmp` and `/dev/shm` of its own. Nothing of them has a name outside, and
-no packet leaves them: with their first processes everything is gone, whatever ends this program. It needs
-Linux, root, and iproute2 and util-linux.
+no packet leaves them: with their first processes everything is gone, whatever ends this program; after a
+kill -9 a folder in `/var/tmp` stays. It needs Linux, root, and iproute2 and util-linux.
 """
 
 import argparse
