@@ -66,7 +66,7 @@ $(TRAIN): pyproject.toml constraints.txt $(MADE)
 	touch $@
 
 $(TESTS): $(STAMP)
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev,train,view,play,replay,rllib]"
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev,train,view,play,replay,ray,rllib]"
 	touch $@
 
 $(DOCS): $(STAMP)

@@ -215,8 +215,8 @@ def test_no_other_module_imports_a_simulator() -> None:
 
 
 NEEDS_AN_EXTRA = {
-    "training": ("train",), "training/rllib": ("rllib",), "rllib": ("rllib", "train"), "view": ("view",),
-    "view/web": ("play",),
+    "training": ("train",), "training/rllib": ("rllib",), "training/ray_": ("ray",),
+    "rllib": ("rllib", "train"), "view": ("view",), "view/web": ("play",),
     "recording/replays": ("replay",), "policy/torch_network.py": ("train",),
 }  # fmt: skip
 """Modules, or folders of them, that import what an extra brings as they are loaded."""

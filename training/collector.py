@@ -148,7 +148,7 @@ class Collectors:
     Attributes:
         count: Processes.
         arrays: What they share; see `rollout_layout`.
-        seconds: Of each collector, what its parts took in the latest `collect`, see `_Collector.seconds`.
+        seconds: Of each collector, what its parts took in the latest `collect`, see `Collector.seconds`.
 
     Raises:
         CollectorDied: A collector could not make its matches.
@@ -296,7 +296,7 @@ def _work(
     try:
         # All collectors make the same matches: a warning about them is told by the first one.
         with without_warnings() if index else nullcontext():
-            collector = _Collector(settings, policy, index, arrays)
+            collector = Collector(settings, policy, index, arrays)
         while True:
             try:
                 what, argument = pipe.recv()
@@ -310,8 +310,15 @@ def _work(
         arrays.close()
 
 
-class _Collector:
+class Collector:
     """One collector's matches and its rows of the shared arrays.
+
+    Args:
+        settings: Of the run.
+        policy: Shape of the policies.
+        index: Of the collector; its actions are drawn by seed and index.
+        arrays: By name, see `shared.rollout_layout`.
+        row: Of the arrays' leading axis; None: `index`.
 
     Attributes:
         seconds: Of the latest rollout: `total` and `cpu`, wall-clock and processor time of all; `inference`;
@@ -319,13 +326,12 @@ class _Collector:
     """
 
     def __init__(
-        self, settings: TrainingSettings, policy: PolicyShape, index: int, arrays: SharedArrays
+        self, settings: TrainingSettings, policy: PolicyShape, index: int, arrays: Any, row: int | None = None
     ) -> None:
         self._shape, self._index = policy, index
         self._policies = arrays["policies"]
-        self._rows = {
-            key: arrays[key][index] for key in rollout_layout(settings, 1, policy) if key != "policies"
-        }
+        names = (name for name in rollout_layout(settings, 1, policy) if name != "policies")
+        self._rows = {name: arrays[name][index if row is None else row] for name in names}
         self._env = MixedMatches(settings, policy.obs_size, policy.masked)
         self._learned = learned_cars(settings)
         self._obs = np.empty(0, np.float32)  # (cars, size) of all matches, after a restart

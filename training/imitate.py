@@ -6,23 +6,28 @@ recordings -> episodes -> the applied actions in place of the commanded ones -> 
 
 import dataclasses
 import math
+import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
-from rlgym_bridge.policy.files import MANIFEST_FILE
-from rlgym_bridge.policy.folder import save_policy
+from rlgym_bridge.policy.files import MANIFEST_FILE, policy_path
+from rlgym_bridge.policy.folder import load_policy, save_policy
 from rlgym_bridge.policy.manifest import Manifest
 from rlgym_bridge.policy.numpy_layers import ACTIVATIONS
 from rlgym_bridge.policy.numpy_network import NetworkPolicy
 from rlgym_bridge.recording.car_episodes import Played, played
 from rlgym_bridge.recording.mcap.match_recording import read_match
+from rlgym_bridge.recording.replays.replay_episodes import played_like
+from rlgym_bridge.recording.replays.replicar_recording import convert_replay, read_replicar
 from rlgym_bridge.training.returns import scaled
+from rlgym_bridge.user_input.extras import meshes_folder
 
 _PROCESSORS: Final = 3
 """Tasks that Ray keeps at work to read and learn at the same time."""
@@ -62,6 +67,8 @@ def read_cloning_data(
     held_out: float,
     allow_modules: Sequence[str],
     say: Callable[[str], object],
+    like: str | Path | None = None,
+    replicar: str = "",
 ) -> CloningData:
     """Read recordings and divide them; the arguments are those of `imitate`.
 
@@ -73,16 +80,13 @@ def read_cloning_data(
     from rlgym_bridge.rllib.correct_actions import correct_applied_actions
     from rlgym_bridge.rllib.recorded_episodes import applied_of, episode_of
 
-    episodes = []
-    for file in files:
+    episodes: list[list[Played]] = []
+    for file in map(Path, files):
         say(f"reading {file}")
-        if Path(file).suffix == ".replay":
-            raise ValueError(
-                f"{file} is a replay, which holds neither pitch, yaw and roll of its players nor decisions "
-                "to learn: expected a recording of ours (match --record); RecordedStateMutator begins "
-                "episodes in states of replays"
-            )
-        episodes += played(read_match(file), bots=bots, allow_modules=allow_modules)
+        if file.suffix in (".replay", ".parquet"):
+            episodes += _played_by_people(file, bots, allow_modules, like, replicar)
+        else:
+            episodes += played(read_match(file), bots=bots, allow_modules=allow_modules)
     cars = [car for together in episodes for car in together]
     manifest = _common(cars)
     pieces: list[Any] = []
@@ -110,6 +114,34 @@ def read_cloning_data(
             "held out. Record more matches, or learn what the policies chose (--commanded)"
         )
     return CloningData(cars, manifest, pieces, learned, tried)
+
+
+def _played_by_people(
+    file: Path, bots: Sequence[str] | None, allow_modules: Sequence[str], like: str | Path | None, python: str
+) -> list[list[Played]]:
+    """Return the episodes of a replay, or of a file of replicar.
+
+    Raises:
+        ValueError: There is no policy to play like, or nothing that converts replays.
+    """
+    if like is None:
+        raise ValueError(
+            f"{file} holds no observations and no actions of a policy, expected --like POLICY: a policy "
+            "folder, or a training run, whose observations and actions the clone gets"
+        )
+    policy = load_policy(policy_path(str(like)), allow_modules)
+    if file.suffix == ".parquet":
+        return played_like(read_replicar(file), policy, bots)
+    if not python and find_spec("replicar_native") is None:
+        raise ValueError(
+            f"{file} is a replay, which holds neither pitch, yaw and roll nor jumps of its players, and "
+            "replicar, which finds them, is not here: expected --replicar PYTHON, a Python 3.12 or later "
+            'with `pip install "replicar[convert]"`, or the .parquet that replicar made of it'
+        )
+    with tempfile.TemporaryDirectory() as folder:
+        converted = Path(folder, f"{file.stem}.parquet")
+        convert_replay(file, converted, python or sys.executable, meshes_folder())
+        return played_like(read_replicar(converted), policy, bots)
 
 
 def choose_held_out(frames: np.ndarray, share: float) -> np.ndarray:
@@ -231,11 +263,13 @@ def imitate(
     seed: int = 0,
     allow_modules: Sequence[str] = (),
     say: Callable[[str], object] = lambda line: None,
+    like: str | Path | None = None,
+    replicar: str = "",
 ) -> Imitation:
-    """Clone what bots did in recorded matches.
+    """Clone what bots did in recorded matches, or people in replays.
 
     Args:
-        files: Recordings of ours.
+        files: Recordings of ours, replays (`.replay`), or files that replicar made of them (`.parquet`).
         out: Policy folder to write; it sees and does what the recorded policies did.
         bots: Agent ids of those to imitate; None: all that have observations.
         commanded: Learn the actions that the policies chose, whatever the game applied.
@@ -250,6 +284,8 @@ def imitate(
         seed: Of network and batches.
         allow_modules: Modules that the recorded policies may name components of.
         say: Told what is done next, in a line.
+        like: Policy folder or training run whose observations, actions and timing the clone of a replay gets.
+        replicar: Python that has replicar, to convert replays; "": this one.
 
     Raises:
         ImportError: Ray is missing.
@@ -261,11 +297,12 @@ def imitate(
     # Imported late, so that --help takes no time; the first says what to install, and to Ray what to report.
     import rlgym_bridge.training.rllib  # noqa: F401
     from rlgym_bridge.rllib.offline import BATCH, clone, write_episodes
-    from rlgym_bridge.training.rllib.cluster import cluster
+    from rlgym_bridge.training.ray_cluster import cluster
 
     data = read_cloning_data(
-        files, bots=bots, commanded=commanded, held_out=held_out, allow_modules=allow_modules, say=say
-    )
+        files, bots=bots, commanded=commanded, held_out=held_out, allow_modules=allow_modules, say=say,
+        like=like, replicar=replicar,
+    )  # fmt: skip
     with tempfile.TemporaryDirectory() as folder, cluster(processors=_PROCESSORS, silent=True):
         steps = write_episodes(data.pieces, Path(folder, "episodes.parquet"))
         if epochs is None:

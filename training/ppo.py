@@ -7,6 +7,7 @@ of an observation; B = K * T * L agent steps of a batch.
 """
 
 import time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -53,14 +54,15 @@ class Local:
 
     Args:
         learner: What learns.
+        collectors: Play elsewhere, and have the methods and attributes of `Collectors`.
 
     Attributes:
         count: Collectors.
     """
 
-    def __init__(self, learner: PPOLearner) -> None:
+    def __init__(self, learner: PPOLearner, collectors: Any = None) -> None:
         self._learner = learner
-        self._collectors = Collectors(learner.settings, learner.shape)
+        self._collectors: Any = collectors or Collectors(learner.settings, learner.shape)
         self.count = self._collectors.count
         self._playing = False  # between `_begin` and the end of that batch
 
@@ -100,8 +102,7 @@ class Local:
         started = time.perf_counter()
         if not self._playing:
             self._begin(learner.steps, older)
-        counts = self._collectors.finish()
-        self._playing = False
+        counts = self._finish()
         waited = time.perf_counter()
 
         # Learn.
@@ -128,6 +129,12 @@ class Local:
         teach = learner.teacher_weight(steps) > 0
         self._collectors.begin((learner.settings.seed, steps, ACTIONS), 1 + older, teach)
         self._playing = True
+
+    def _finish(self) -> Counter[str]:
+        """Wait for the batch; return what was counted in it."""
+        self._playing = False
+        counts: Counter[str] = self._collectors.finish()
+        return counts
 
     def _begin_next(self, steps: int) -> None:
         """Begin the next batch, unless a checkpoint or the end of the run comes first.

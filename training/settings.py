@@ -170,6 +170,9 @@ class TrainingSettings:
         about("play on while learning, with a policy one update older; auto: true where a GPU learns"),
         expecting('true, false or "auto"'),
     ] = "auto"
+    ray_max_age: Annotated[
+        Count, about("with --ray: updates by which a batch may be older than the policy that learns from it")
+    ] = 2
     snapshot_share: Annotated[Share, about("share of matches against an older version of the policy")] = 0.2
     snapshot_choice: Annotated[
         str, one_of("even", "rating"), about("older versions met: all as often, or near ratings more often")

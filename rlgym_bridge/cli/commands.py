@@ -56,7 +56,8 @@ _EXTRAS: Final = {
     "train": ("torch", "tensorboard", "matplotlib"),
     "view": ("rerun", "rerun_sdk", "pyarrow"),
     "play": ("aiohttp",),
-    "rllib": ("ray", "gymnasium", "msgpack_numpy"),
+    "ray": ("ray",),
+    "rllib": ("gymnasium", "msgpack_numpy"),
     "replay": ("subtr_actor",),
 }
 """Packages that each extra installs, by the names that are imported."""

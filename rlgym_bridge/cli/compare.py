@@ -36,6 +36,7 @@ from rlgym_bridge.compare.two_sets import LEVEL, against
 from rlgym_bridge.compare.windows import HORIZONS
 from rlgym_bridge.recording.mcap.match_recording import read_match
 from rlgym_bridge.recording.open import open_recording
+from rlgym_bridge.recording.recording import Recording
 from rlgym_bridge.user_input.arguments import count_of
 
 T = TypeVar("T")
@@ -102,7 +103,7 @@ def run(options: argparse.Namespace) -> int:
     if options.against is not None:
         return _against(options, console)
     with shared.console_of(options, stderr=True).status("reading ..."):
-        recordings, unread = _read(options.files, lambda file: open_recording(file, options.columns))
+        recordings, unread = _read(options.files, lambda file: _open(file, options.columns))
     try:
         with shared.console_of(options, stderr=True).status("beginning ...") as status:
             found = compare_recordings(
@@ -126,6 +127,15 @@ def run(options: argparse.Namespace) -> int:
     if not written or found.refused or (found.tells_nothing):
         return 2
     return 0 if found.agrees else 1
+
+
+def _open(file: Path, columns: Path | None) -> Recording:
+    """Open a recording, unless a simulator has made its states."""
+    if file.suffix == ".parquet":
+        raise ValueError(
+            f"{file} holds states that replicar made with RocketSim, expected the game's own: its .replay"
+        )
+    return open_recording(file, columns)
 
 
 def _read(files: Sequence[Path], read: Callable[[Path], T]) -> tuple[list[T], list[RefusedFile]]:

@@ -44,7 +44,8 @@ _EXTRAS: Final = {
     "train": ("train bots", ("torch", "tensorboard", "matplotlib")),
     "view": ("look at recordings and matches", ("rerun", "pyarrow")),
     "replay": ("read .replay files", ("subtr_actor",)),
-    "rllib": ("train on a Ray cluster", ("ray", "msgpack_numpy")),
+    "ray": ("train on several machines", ("ray",)),
+    "rllib": ("train with RLlib", ("ray", "msgpack_numpy")),
 }
 
 

@@ -20,7 +20,11 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "the action that the game applied for them."
     )
     parser.add_argument(
-        "files", nargs="+", metavar="RECORDING", help="recorded by rlgym-bridge match --record (.mcap)"
+        "files",
+        nargs="+",
+        metavar="RECORDING",
+        help="recorded by rlgym-bridge match --record (.mcap); or of people: replays (.replay), or "
+        "files that replicar made of them (.parquet)",
     )
     parser.add_argument(
         "--out", type=output_files.folder_name, default=Path("runs/imitation"), metavar="DIR",
@@ -40,6 +44,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         help="share of the decisions to hold out as a test set, in blocks of two seconds (default: "
         "%(default)s)",
     )  # fmt: skip
+    _add_replay_options(parser)
     _add_network_options(parser)
     parser.add_argument(
         "--epochs", type=float, metavar="N",
@@ -61,6 +66,18 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         help="Python modules of yours that recorded policies may import from",
     )  # fmt: skip
     shared.add_output_options(parser)
+
+
+def _add_replay_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options for replays."""
+    parser.add_argument(
+        "--like", metavar="POLICY",
+        help="for replays: policy folder or training run whose observations and actions the clone gets",
+    )  # fmt: skip
+    parser.add_argument(
+        "--replicar", default="", metavar="PYTHON",
+        help="for replays: a Python 3.12 or later that has replicar, which infers the inputs (default: this)",
+    )  # fmt: skip
 
 
 def _add_network_options(parser: argparse.ArgumentParser) -> None:
@@ -85,6 +102,7 @@ def run(options: argparse.Namespace) -> int:
     output_files.check_output_folder(options.out, options.json)
     names = (
         "commanded", "held_out", "layers", "activation", "layer_norm", "epochs", "learning_rate", "seed",
+        "like", "replicar",
     )  # fmt: skip
     how = {name: getattr(options, name) for name in names}
     if options.allow_modules:
@@ -92,7 +110,7 @@ def run(options: argparse.Namespace) -> int:
     how["allow_modules"] = [*options.allow_modules, *itertools.chain(*map(_modules_of, options.run))]
     found = imitate(options.files, options.out, bots=options.bot, say=say, **how)
     written = output_files.write_json(options.json, found.to_json())
-    _tell(options.out, found, say)
+    _tell(options.out, found, say, options.like is not None)
     return 0 if written else 2
 
 
@@ -106,7 +124,15 @@ def _modules_of(run: str) -> tuple[str, ...]:
     return modules
 
 
-def _tell(out: Path, found: Imitation, say: Callable[[str], None]) -> None:
+def _tell(out: Path, found: Imitation, say: Callable[[str], None], people: bool) -> None:
+    if people and found.held_out and found.error != found.error:
+        say(f"{out}: learned from {found.steps:,} decisions of {', '.join(found.bots)}")
+        say(
+            f"it does what people did in {found.accuracy_learned:.1%} of them, and in {found.accuracy:.1%} "
+            f"of {found.held_out:,} others (the commonest action alone would be right in "
+            f"{found.commonest:.1%})"
+        )
+        return
     learned = "which it learned" if found.corrected else "and it learned what was commanded"
     say(f"{out}: learned from {found.steps:,} decisions of {', '.join(found.bots)}")
     if found.differing:

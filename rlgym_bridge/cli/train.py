@@ -82,6 +82,17 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         help="only train N iterations, print how long their parts take, and end; nothing is written into the "
         f"run. With --resume its newest policy plays (default: {PROFILED})",
     )  # fmt: skip
+    _add_cluster_options(parser)
+    parser.add_argument(
+        "--settings", action="store_true",
+        help="only print all settings and end: modules and folders that they name are not looked for",
+    )  # fmt: skip
+    add_page_options(parser, "show the newest checkpoint against itself, and the curves, in the browser")
+    shared.add_output_options(parser)
+
+
+def _add_cluster_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say where matches are played."""
     parser.add_argument(
         "--engine", choices=("local", "rllib"), default="local",
         help="local: processes on this machine; rllib: Ray RLlib, also on a cluster (default: local)",
@@ -91,11 +102,10 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         help="Ray cluster to train on, host:port or auto (default: a new one on this machine)",
     )  # fmt: skip
     parser.add_argument(
-        "--settings", action="store_true",
-        help="only print all settings and end: modules and folders that they name are not looked for",
+        "--ray", metavar="ADDRESS",
+        help="play on all machines of this Ray cluster, host:port, or auto for the one that this machine is "
+        "part of; learn here",
     )  # fmt: skip
-    add_page_options(parser, "show the newest checkpoint against itself, and the curves, in the browser")
-    shared.add_output_options(parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -109,9 +119,14 @@ def run(options: argparse.Namespace) -> int:
     }
     if options.address is not None and options.engine != "rllib":
         raise ValueError(f"--address is {options.address}, expected --engine rllib with it")
+    if options.ray is not None and options.engine != "local":
+        raise ValueError(f"--ray is {options.ray} and --engine {options.engine}, expected one of them")
     if options.profile is not None:
-        others = (("--engine rllib", options.engine == "rllib"), ("--settings", options.settings))
-        for name, given in (*others, ("--web", options.web)):
+        others = (
+            ("--engine rllib", options.engine == "rllib"), ("--ray", options.ray is not None),
+            ("--settings", options.settings), ("--web", options.web),
+        )  # fmt: skip
+        for name, given in others:
             if given:
                 raise ValueError(f"--profile and {name} are given, expected one of them")
     if options.settings and options.json is not None:
@@ -317,6 +332,10 @@ def _what_is_left(settings: TrainingSettings) -> str:
 
 def _engine(options: argparse.Namespace) -> Callable[..., Any]:
     """Return what trains."""
+    if options.ray is not None:
+        from rlgym_bridge.training.ray_collectors import main as train_on_ray
+
+        return partial(train_on_ray, address=options.ray)
     if options.engine == "local":
         from rlgym_bridge.training.ppo import main as train_here
 

@@ -84,6 +84,10 @@ class ActionFinder:
         numbers: np.ndarray = found[back.reshape(-1)]
         return numbers
 
+    def mean_controls(self) -> np.ndarray:
+        """Return the controls that each action makes, `(candidates, 8)`: means over its ticks."""
+        return np.stack([rows.mean(0) for rows in self._made])
+
     def makes(self, number: int, controls: np.ndarray) -> np.ndarray:
         """Return on which of some ticks, controls `(ticks, 8)`, an action may have been applied: bool."""
         if not self.steady:

@@ -115,6 +115,10 @@ def _packaged_meshes() -> Path | None:
 
 def _torch_hint(extras: Sequence[str]) -> str:
     """Say how to get torch without gigabytes of CUDA's libraries, which pip's own brings on Linux."""
-    if sys.platform != "linux" or not {"train", "rllib"} & set(extras) or find_spec("torch") is not None:
+    if (
+        sys.platform != "linux"
+        or not {"train", "ray", "rllib"} & set(extras)
+        or find_spec("torch") is not None
+    ):
         return ""
     return f"; before that `{_CPU_TORCH}` takes torch's CPU build, without it CUDA comes, several GB"

@@ -61,7 +61,7 @@ def test_parts_that_are_not_installed_are_named(monkeypatch: pytest.MonkeyPatch)
     hidden = {"torch", "rerun", "ray", "subtr_actor"}
     monkeypatch.setattr(doctor, "find_spec", lambda name: None if name in hidden else real(name))
     found = checks()
-    for extra in ("train", "view", "replay", "rllib"):
+    for extra in ("train", "view", "replay", "ray", "rllib"):
         assert found[f"extra {extra}"].state == "missing" and "pip install" in found[f"extra {extra}"].advice
     assert not any(one.state == "wrong" for one in found.values())
 

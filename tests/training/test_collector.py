@@ -7,7 +7,7 @@ import pytest
 
 from rlgym_bridge.policy.numpy_layers import Network
 from rlgym_bridge.policy.shape import PolicyShape
-from rlgym_bridge.training.collector import SharedArrays, _Collector, rollout_layout
+from rlgym_bridge.training.collector import Collector, SharedArrays, rollout_layout
 from rlgym_bridge.training.learner import PPOLearner
 from rlgym_bridge.training.settings import check_settings
 
@@ -28,7 +28,7 @@ def test_a_step_takes_one_product_of_all_cars_a_layer(monkeypatch: pytest.Monkey
     call = Network.__call__
     monkeypatch.setattr(Network, "__call__", count)
     try:
-        collector = _Collector(settings, shape, 0, arrays)
+        collector = Collector(settings, shape, 0, arrays)
         collector.restart(0)
         collector.collect(((0,), 1, False))
     finally:

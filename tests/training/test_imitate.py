@@ -20,8 +20,10 @@ from rlgym_bridge.recording.car_episodes import played
 from rlgym_bridge.recording.mcap.match_recording import read_match
 from rlgym_bridge.training.imitate import CloningData, choose_held_out, imitate, read_cloning_data
 from tests.benchmarks.imitation import retimed
+from tests.support.made_replicar import simulated, write_replicar
 from tests.support.processes import run_to_end
 from tests.support.recorded_matches import POLICY, once_a_run, record, two_policies
+from tests.support.simulators import needs_native
 
 
 @pytest.fixture(scope="module")
@@ -270,3 +272,33 @@ def divided(match: Path, commanded: bool) -> CloningData:
     return read_cloning_data(
         [match], bots=None, commanded=commanded, held_out=0.2, allow_modules=(), say=lambda line: None
     )
+
+
+def test_replays_need_a_policy_to_play_like(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "match.replay"
+    file.write_bytes(b"replay")
+    assert run_command("imitate", [str(file), "--out", str(tmp_path / "clone")]) == 2
+    assert "expected --like POLICY" in capsys.readouterr().err
+
+
+def test_replays_need_a_python_with_replicar(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.modules[read_cloning_data.__module__], "find_spec", lambda name: None)
+    file = tmp_path / "match.replay"
+    file.write_bytes(b"replay")
+    assert run_command("imitate", [str(file), "--like", POLICY, "--out", str(tmp_path / "clone")]) == 2
+    assert "expected --replicar PYTHON, a Python 3.12 or later" in capsys.readouterr().err
+
+
+@needs_native
+@pytest.mark.slow
+def test_a_clone_of_people_is_a_policy_like_the_given_one(tmp_path: Path) -> None:
+    held = np.random.default_rng(0).choice([-1, 0, 1], (2, 150, 8)) * [1, 1, 1, 1, 1, 0, 0, 0]
+    file = write_replicar(tmp_path / "match.parquet", simulated(np.repeat(held, 8, axis=1)))
+    out, result = tmp_path / "clone", tmp_path / "result.json"
+    words = ["--like", POLICY, "--epochs", "1", "--layers", "8", "--out", str(out), "--json", str(result)]
+    assert run_command("imitate", [str(file), *words]) == 0
+    assert json.loads(result.read_text())["bots"] == ["blue-0", "orange-0"]
+    like, clone = load_policy(POLICY).manifest, load_policy(out).manifest
+    assert (clone.obs, clone.parser, clone.tick_skip) == (like.obs, like.parser, like.tick_skip)

@@ -29,7 +29,7 @@ from rlgym_bridge.policy.manifest import PolicyMismatch
 from rlgym_bridge.policy.numpy_network import NetworkPolicy
 from rlgym_bridge.policy.symmetry import Mirror
 from rlgym_bridge.sim.vector_env import VectorEnv
-from rlgym_bridge.training.collector import SharedArrays, _Collector, rollout_layout
+from rlgym_bridge.training.collector import Collector, SharedArrays, rollout_layout
 from rlgym_bridge.training.evaluate import evaluate
 from rlgym_bridge.training.learner import PPOLearner
 from rlgym_bridge.training.ppo import batch_of, gradients_of, main
@@ -212,7 +212,7 @@ def collected_rows(learner: PPOLearner) -> dict[str, np.ndarray]:
     layout = rollout_layout(learner.settings, 1, learner.shape)
     arrays = SharedArrays(layout)
     arrays["policies"][0] = arrays["policies"][1] = learner.packed()
-    collector = _Collector(learner.settings, learner.shape, 0, arrays)
+    collector = Collector(learner.settings, learner.shape, 0, arrays)
     collector.restart(5)
     collector.collect(((0, 0), 1, False))
     rows = {name: arrays[name].copy() for name in ("actions", "masks", "obs", "log_probs")}

@@ -14,7 +14,7 @@ from rlgym_bridge.policy.folder import load_policy
 from rlgym_bridge.policy.load_player import load_player
 from rlgym_bridge.policy.shape import PolicyShape
 from rlgym_bridge.policy.torch_network import make_networks
-from rlgym_bridge.training.collector import SharedArrays, _Collector, rollout_layout
+from rlgym_bridge.training.collector import Collector, SharedArrays, rollout_layout
 from rlgym_bridge.training.evaluate import evaluate
 from rlgym_bridge.training.learner import PPOLearner
 from rlgym_bridge.training.ppo import batch_of, gradients_of, main
@@ -71,7 +71,7 @@ def collect(learner: PPOLearner, rollouts: int) -> list[dict[str, np.ndarray]]:
     """Return what some rollouts, one after another, leave in the shared arrays."""
     arrays = SharedArrays(rollout_layout(learner.settings, 1, learner.shape))
     arrays["policies"][0] = arrays["policies"][1] = learner.packed()
-    collector = _Collector(learner.settings, learner.shape, 0, arrays)
+    collector = Collector(learner.settings, learner.shape, 0, arrays)
     collector.restart(5)
     found = []
     for number in range(rollouts):

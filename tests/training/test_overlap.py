@@ -12,7 +12,7 @@ import torch
 
 from rlgym_bridge.policy.shape import PolicyShape
 from rlgym_bridge.training import ppo
-from rlgym_bridge.training.collector import SharedArrays, _Collector, rollout_layout
+from rlgym_bridge.training.collector import Collector, SharedArrays, rollout_layout
 from rlgym_bridge.training.learner import PPOLearner
 from rlgym_bridge.training.rollouts import CollectedSteps
 from rlgym_bridge.training.runs.checkpoints import STATE_FILE
@@ -115,7 +115,7 @@ def test_collectors_tell_how_likely_their_actions_were(
     learner.take_in(np.random.default_rng(0).normal(1, 3, (100, MARKS)))
     arrays = SharedArrays(rollout_layout(settings, 1, learner.shape))
     arrays["policies"][:] = learner.packed()
-    collector = _Collector(settings, learner.shape, 0, arrays)
+    collector = Collector(settings, learner.shape, 0, arrays)
     collector.restart(0)
     collector.collect(((0,), 1, False))
     collected = CollectedSteps.of(learner, arrays)

@@ -18,7 +18,7 @@ from rlgym_bridge.policy.folder import load_policy
 from rlgym_bridge.training.collector import CollectorDied
 from rlgym_bridge.training.learner import PPOLearner
 from rlgym_bridge.training.ppo import main as train_here
-from rlgym_bridge.training.rllib.cluster import cluster
+from rlgym_bridge.training.ray_cluster import cluster
 from rlgym_bridge.training.rllib.ray_ppo import OnCluster, main
 from rlgym_bridge.training.rllib.self_play import MAIN, SNAPSHOT
 from rlgym_bridge.training.runs.checkpoints import STATE_FILE, Checkpoints

@@ -1,12 +1,17 @@
 """A Ray cluster: one that is there, or one of this machine alone that ends with what needed it."""
 
 import logging
+import os
+import signal
 import socket
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
+
+os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # Ray asks before it is imported whether to report
 
 import ray
 from ray.job_config import JobConfig
@@ -39,9 +44,14 @@ def cluster(address: str | None = None, processors: int = 0, silent: bool = Fals
     logging.getLogger("ray.data").setLevel(logging.ERROR)  # it tells of its progress
     own = not ray.is_initialized()
     if own:
+        here = threading.current_thread() is threading.main_thread()
+        handler = signal.getsignal(signal.SIGTERM)
         _begin(address, processors, silent)
+        if here:  # Ray puts its own in place, which ends the process without a checkpoint
+            signal.signal(signal.SIGTERM, handler)
     try:
-        ray.data.DataContext.get_current().enable_progress_bars = False
+        if (data := sys.modules.get("ray.data")) is not None:  # RLlib brings it
+            data.DataContext.get_current().enable_progress_bars = False
         yield int(ray.cluster_resources().get("CPU", 1))
     finally:
         if own:
