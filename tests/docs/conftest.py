@@ -16,5 +16,5 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def own(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a trained bot with modules of its own, after `rlgym-bridge train my.toml --out runs/mine`."""
+    """The folder of a trained bot with modules of its own, trained with `--out runs/mine`."""
     return trained_folder(tmp_path_factory.mktemp("own"))

@@ -69,8 +69,9 @@ def test_pages_fetch_nothing_from_elsewhere(site: Path) -> None:
 @pytest.mark.slow
 def test_what_the_code_knows_stands_in_the_pages(site: Path) -> None:
     expected = {
-        "reference/units.html": "ball_known", "reference/dialect.html": "pad_timer", "design/map.html": "imports from",
-        "train/settings.html": "gae_lambda", "reference/api.html": "compare_recordings",
+        "reference/units.html": "ball_known", "reference/dialect.html": "pad_timer",
+        "design/map.html": "imports from", "train/settings.html": "gae_lambda",
+        "reference/api.html": "compare_recordings",
         "train/rewards.html": "KickoffSpeedReward",
     }  # fmt: skip
     for page, word in expected.items():

@@ -4,7 +4,6 @@ import argparse
 import re
 import shlex
 import tomllib
-from importlib import import_module
 from typing import Any
 
 import pytest
@@ -69,7 +68,9 @@ def test_commands_in_prose_and_their_options_exist(page: Any) -> None:
         if words[:1] == ["rlgym-bridge"] and len(words) > 1 and words[1] != "COMMAND":
             known = parser_of(words[1])._option_string_actions
             assert {word for word in words if word.startswith("-")} <= set(known), line
-        elif words[0] in ("make", "pytest") or words[:2] == ["python", "-m"] or words[:2] == ["pip", "install"]:
+        elif (
+            words[0] in ("make", "pytest") or words[:2] == ["python", "-m"] or words[:2] == ["pip", "install"]
+        ):
             check(line)
 
 

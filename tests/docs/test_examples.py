@@ -11,8 +11,8 @@ import pytest
 
 from rlgym_bridge import load_policy, open_recording
 from rlgym_bridge.game import Phase
-from tests.support.documentation_folders import run_command, run_program
 from tests.support.documentation import ROOT, blocks
+from tests.support.documentation_folders import run_command, run_program
 from tests.support.recorded_matches import record
 from tests.support.stepped_match import go_on, kicked_off, place_of
 
@@ -40,7 +40,10 @@ def test_the_state_setting_message_sets_ball_and_car() -> None:
     assert go_on(match, 30).balls[0].physics.location.z < 990
 
 
-@pytest.mark.parametrize(("seed", "from_behind"), [(BEHIND_THE_BALL, True), pytest.param(BESIDE_THE_BALL, False, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("seed", "from_behind"),
+    [(BEHIND_THE_BALL, True), pytest.param(BESIDE_THE_BALL, False, marks=pytest.mark.slow)],
+)
 def test_the_override_drives_the_kickoffs_it_names(seed: int, from_behind: bool, tmp_path: Path) -> None:
     shutil.copytree(ROOT / "bot", tmp_path / "bot")
     (tmp_path / "bot" / "bot.py").write_text(example("def kickoff"), encoding="utf-8")
@@ -66,7 +69,9 @@ def test_recorded_episodes_are_read(tmp_path: Path) -> None:
     record(tmp_path / "match.mcap", seconds=5)
     (tmp_path / "example.py").write_text(example("in episodes_from_recording"))
     lines = run_program(tmp_path, "example.py").splitlines()
-    episodes = [line.split() for line in lines if re.fullmatch(r"match.mcap-\d+ \d+ -?[\d.]+ (True|False)", line)]
+    episodes = [
+        line.split() for line in lines if re.fullmatch(r"match.mcap-\d+ \d+ -?[\d.]+ (True|False)", line)
+    ]
     assert episodes and any(float(words[2]) for words in episodes)
 
 

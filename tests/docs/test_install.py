@@ -118,9 +118,7 @@ if [ "$2" = venv ]; then mkdir -p "$3/bin" && cp "$0" "$3/bin/python"; fi
 
 
 @pytest.mark.parametrize("python", ["python3.10", "python3.13", "no-such-python"])
-def test_make_refuses_a_wrong_python_and_leaves_nothing(
-    make: Make, python: str, tmp_path: Path
-) -> None:
+def test_make_refuses_a_wrong_python_and_leaves_nothing(make: Make, python: str, tmp_path: Path) -> None:
     refused = make("install", f"PYTHON={python}")
     assert refused.returncode and not refused.stdout
     line, _ = refused.stderr.splitlines()  # make's own says that it ends
@@ -169,9 +167,7 @@ def test_make_without_cargo_says_what_it_does_without(make: Make, cargo: str | N
 
 
 @pytest.mark.parametrize("cargo", ["1.95.0", "1.100.2-nightly", "2.0.0"])
-def test_make_builds_native_once_for_the_same_sources(
-    make: Make, cargo: str, tmp_path: Path
-) -> None:
+def test_make_builds_native_once_for_the_same_sources(make: Make, cargo: str, tmp_path: Path) -> None:
     build = "-m pip install --quiet --force-reinstall --no-deps ./native"
     first = make("install", cargo=cargo)
     assert build in first.stdout and not first.stderr
@@ -213,7 +209,10 @@ def test_without_the_module_its_tests_are_skipped_by_name(tmp_path: Path) -> Non
 def test_two_pages_name_the_command_that_installs_rocketsim_3() -> None:
     for page in ("README.md", "docs/start/windows.md"):
         assert "pip install ./native" in (ROOT / page).read_text(), page
-    assert tomllib.loads((ROOT / "native/pyproject.toml").read_text())["build-system"]["build-backend"] == "maturin"
+    assert (
+        tomllib.loads((ROOT / "native/pyproject.toml").read_text())["build-system"]["build-backend"]
+        == "maturin"
+    )
 
 
 def test_every_place_names_the_same_rust_and_maturin() -> None:

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.documentation_folders import run_command, run_program
 from tests.support.documentation import Block, blocks, command_lines
+from tests.support.documentation_folders import run_command, run_program
 from tests.support.rlgym_worlds import serving
 
 QUICK = ("docs/train/settings.md",)
@@ -60,4 +60,6 @@ def test_the_python_of_a_page_runs_as_one_program(page: str, reader: Path, tmp_p
 def test_python_that_does_not_run_says_why() -> None:
     kinds = {"", "run", "fixture", "tested", "slow", "file", "not run"}
     assert not [block.name for block in PYTHON if block.kind not in kinds]
-    assert not [block.name for block in PYTHON if block.kind in ("not run", "slow", "file") and not block.detail]
+    assert not [
+        block.name for block in PYTHON if block.kind in ("not run", "slow", "file") and not block.detail
+    ]
