@@ -354,6 +354,7 @@ def _save(
         tick_skip=manifest.tick_skip,
         action_delay=manifest.action_delay,
         input_latency=manifest.input_latency,
+        forecast=manifest.forecast,
         selection=manifest.selection,
         obs_normalisation=manifest.obs_normalisation,
         hitbox=manifest.hitbox,

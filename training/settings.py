@@ -14,6 +14,7 @@ from typing import Annotated, Any, Final, Literal, get_type_hints
 
 from msgspec import Meta
 
+from rlgym_bridge.components.player_spec import MOST_FORECAST
 from rlgym_bridge.components.reward_base import BatchReward
 from rlgym_bridge.components.rewards import (
     AirTouchReward,
@@ -149,6 +150,14 @@ class TrainingSettings:
             "ticks by which matches apply the bot's inputs late, as `timing` measures it; goes into "
             "policy.json, so that the bot sends them that much earlier"
         ),
+    ] = 0
+    forecast: Annotated[
+        Annotated[int, Meta(ge=0, le=MOST_FORECAST)] | Literal["auto"],
+        about(
+            "ticks of input latency that the bot looks ahead over in matches, or auto: as it is measured; "
+            "0: none; goes into policy.json"
+        ),
+        expecting(f'"auto" or whole ticks from 0 (off) to {MOST_FORECAST}'),
     ] = 0
     hitbox: Annotated[str, one_of(*HITBOX_NAMES), about("of all cars, and of the bot in matches")] = "octane"
     hitboxes: Annotated[

@@ -33,7 +33,8 @@ class MatchEnv(MultiAgentEnv):
             has to be importable in RLlib's processes.
 
     Raises:
-        ValueError: A key is unknown, `components` is missing, or a value is not what `VectorEnv` takes.
+        ValueError: A key is unknown, `components` is missing, a value is not what `VectorEnv` takes, or the
+            components have action masks.
     """
 
     def __init__(self, config: Mapping[str, Any] | None = None) -> None:
@@ -189,9 +190,17 @@ def spaces(env: Any, obs: np.ndarray) -> tuple[gym.Space[Any], gym.Space[Any]]:
     """Return an agent's observation and action space.
 
     Args:
-        env: The matches, a `VectorEnv` or what has its `parser` and `agents`.
+        env: The matches, a `VectorEnv` or what has its `parser`, `masks` and `agents`.
         obs: `(matches, cars, size)`, what it shows.
+
+    Raises:
+        ValueError: There are action masks: RLlib would draw what they forbid.
     """
+    if env.masks() is not None:
+        raise ValueError(
+            "parser or shared info have action masks, which the environments for RLlib do not pass on; "
+            "expected components without, or training without RLlib"
+        )
     seen = gym.spaces.Box(-np.inf, np.inf, obs.shape[2:])
     return seen, action_space_of(*action_space(env.parser.get_action_space(env.agents[0])))
 

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 from rlgym_bridge.sim.simulator import ROCKETSIM3
+from tests.benchmarks.ball_to_come import packet_with_ball_ahead
 from tests.benchmarks.env import (
     env_vs,
     mixed_vs_rlgym,
@@ -32,6 +33,8 @@ BENCHMARKS: dict[str, Benchmark] = {
     "live_vs_compat_1v1": Benchmark(lambda: live_vs_compat(1, _ROUNDS)),
     "live_vs_compat_3v3": Benchmark(lambda: live_vs_compat(3, _ROUNDS)),
     "live_shadow_vs_compat_1v1": Benchmark(lambda: live_vs_compat(1, _ROUNDS, shadow=True)),
+    "packet_ball_ahead_vs_without_1v1": Benchmark(lambda: packet_with_ball_ahead(1, _ROUNDS)),
+    "packet_ball_ahead_vs_without_3v3": Benchmark(lambda: packet_with_ball_ahead(3, _ROUNDS)),
     "server_lockstep_1v1": Benchmark(lambda: server_lockstep(1, _ROUNDS)),
     "server_lockstep_3v3": Benchmark(lambda: server_lockstep(3, 3)),
     "live_engine_1v1": Benchmark(lambda: live_engine(_ROUNDS)),

@@ -20,6 +20,7 @@ from tests.support.processes import run_to_end
 
 _ROOT = Path(__file__).parents[2]
 _PEER = _ROOT / ".venv" / "peer"
+PEER_PYTHON = _PEER / "bin" / "python"
 _PACKAGES = (
     "rlgym-learn==1.0.5",
     "rlgym-learn-algos==0.2.6",
@@ -50,7 +51,7 @@ def ppo_vs_rlgym_learn(rounds: int) -> dict[str, Any]:
     Raises:
         Skipped: The peer cannot be installed, or does not run here.
     """
-    _install()
+    install_peer()
     ours, theirs = [], []
     for turn in range(rounds):
         with tempfile.TemporaryDirectory() as folder:
@@ -106,7 +107,7 @@ def _theirs(folder: Path, seed: int) -> float:
     empty.mkdir()
     (empty / "wandb.py").touch()
     script = Path(__file__).with_name("rlgym_learn_peer.py")
-    words = _run([str(_python()), str(script), str(file), str(log)], folder, empty)
+    words = _run([str(PEER_PYTHON), str(script), str(file), str(log)], folder, empty)
     rows = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
     if len(rows) < _WARM_UP + _THEIRS:  # it says what went wrong, and ends as if nothing had
         raise RuntimeError(f"rlgym-learn ended after {len(rows)} iterations:\n{words}")
@@ -149,11 +150,7 @@ def _run(command: list[str], folder: Path, packages: Path) -> str:
     return said
 
 
-def _python() -> Path:
-    return _PEER / "bin" / "python"
-
-
-def _install() -> None:
+def install_peer() -> None:
     """Make the peer's environment, unless it is there with these packages.
 
     Raises:
@@ -167,7 +164,7 @@ def _install() -> None:
         return
     print(f"making {_PEER.relative_to(_ROOT)} for rlgym-learn", flush=True)
     env = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    pip = [str(_python()), "-m", "pip", "install", "--quiet", "--constraint", str(constraints)]
+    pip = [str(PEER_PYTHON), "-m", "pip", "install", "--quiet", "--constraint", str(constraints)]
     for command in ([sys.executable, "-m", "venv", "--clear", str(_PEER)], [*pip, *_PACKAGES]):
         try:
             run_to_end(command, env=env, check=True, seconds=_INSTALL_SECONDS)

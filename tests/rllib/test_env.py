@@ -148,6 +148,10 @@ def test_an_rlgym_by_name_gives_components_and_delay(
         ({"components": "nowhere_at_all:make"}, "nowhere_at_all .*cannot be imported"),
         ({"components": "tests.rllib.test_env:nobody"}, "has no nobody"),
         ({"components": "tests.support.rllib_matches:parts"}, "parts returned Components, expected an RLGym"),
+        (
+            config_of(parser=RepeatAction(LookupTableAction(masked=True), 8)),
+            "have action masks, which the environments for RLlib do not pass on; expected components without",
+        ),
     ],
 )
 def test_a_config_that_does_not_fit_is_refused(config: dict[str, Any] | None, message: str) -> None:

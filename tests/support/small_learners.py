@@ -1,6 +1,7 @@
-"""Make small learners, and steps for them to learn from that nobody played."""
+"""Make small learners, steps for them to learn from that nobody played, and runs that are resumed."""
 
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,11 +10,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from rlgym_bridge.policy.files import WEIGHTS_FILE
 from rlgym_bridge.training.collector import rollout_layout
 from rlgym_bridge.training.gradients import RecordedSteps
 from rlgym_bridge.training.learner import PPOLearner
+from rlgym_bridge.training.ppo import main
 from rlgym_bridge.training.rollouts import CollectedSteps
-from rlgym_bridge.training.settings import check_settings
+from rlgym_bridge.training.runs.checkpoints import STATE_FILE
+from rlgym_bridge.training.settings import TrainingSettings, check_settings
 from tests.support.training_runs import SMALL
 
 
@@ -58,3 +62,35 @@ def record_by_repeating(step: Callable[[], Tensor]) -> tuple[Callable[[], None],
         result.copy_(step())
 
     return run, result
+
+
+def train_in_two_ways(settings: TrainingSettings, folder: Path) -> tuple[Path, Path]:
+    """Train at one go, and once more from the first checkpoint on; return both last checkpoints."""
+    whole = main(replace(settings, out=str(folder / "whole")), quiet=True).checkpoint
+    first = folder / "resumed" / "checkpoints" / str(settings.checkpoint_every)
+    shutil.copytree(whole.with_name(first.name), first)
+    resumed = main(replace(settings, out=str(folder / "resumed")), resume=True, quiet=True).checkpoint
+    assert resumed.name == whole.name != first.name
+    return whole, resumed
+
+
+def assert_same_learners(one: Path, other: Path) -> None:
+    """Compare all that two checkpoints hold: weights, optimizer, scales, older versions, ratings."""
+    assert (one / WEIGHTS_FILE).read_bytes() == (other / WEIGHTS_FILE).read_bytes()
+    states = [torch.load(folder / STATE_FILE, weights_only=True) for folder in (one, other)]
+    for state in states:
+        del state["settings"]["out"]
+    first, second = (dict(_leaves(state)) for state in states)
+    assert first.keys() == second.keys() and len(first) > 20
+    for place, value in first.items():
+        same = torch.equal(value, second[place]) if isinstance(value, Tensor) else value == second[place]
+        assert same, place
+
+
+def _leaves(value: Any, place: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
+    """Yield all values of nested dicts, lists and tuples with where they are."""
+    if isinstance(value, dict | list | tuple):
+        for key, item in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from _leaves(item, (*place, key))
+    else:
+        yield place, value

@@ -8,9 +8,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from rlgym_bridge.training.ppo import main
 from rlgym_bridge.training.runs.curve_files import mend_table
+from rlgym_bridge.training.runs.progress import Progress
 from rlgym_bridge.training.settings import SettingsError, TrainingSettings, check_settings
 from tests.support.training_runs import SMALL, column
 
@@ -120,6 +122,21 @@ def test_a_run_and_its_resumption_are_one_run_there(tmp_path: Path, monkeypatch:
     assert first["config"]["matches"] == 8 and "out" not in first["config"]
     main(settings(tmp_path / "another"), quiet=True)
     assert service.begun[2]["id"] != first["id"]
+
+
+def test_a_rating_of_the_ruler_is_there_as_in_tensorboard(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service = Service()
+    monkeypatch.setitem(sys.modules, "wandb", service)  # type: ignore[arg-type]
+    row = {"rating": 700.0, "low": 600.0, "high": 800.0, "win_rate/chaser": 0.25}
+    with Progress(settings(tmp_path), 0, quiet=True) as progress:
+        progress.show_rating((BATCH, row))
+    (sent,) = service.sent
+    assert sent == {f"ruler/{name}": value for name, value in row.items()} | {"steps": BATCH}
+    board = EventAccumulator(str(tmp_path / "tensorboard")).Reload()
+    shown = {name: [(one.step, one.value) for one in board.Scalars(name)] for name in board.Tags()["scalars"]}
+    assert shown == {f"ruler/{name}": [(BATCH, value)] for name, value in row.items()}
 
 
 def test_curves_are_kept_offline_by_the_package_itself(

@@ -208,21 +208,26 @@ def test_a_mirrored_policy_keeps_to_mirrored_masks() -> None:
         policy.act(obs)
 
 
-def collected_rows(learner: PPOLearner) -> dict[str, np.ndarray]:
+def collected_rows(learner: PPOLearner, renewed: bool = False) -> dict[str, np.ndarray]:
     layout = rollout_layout(learner.settings, 1, learner.shape)
     arrays = SharedArrays(layout)
     arrays["policies"][0] = arrays["policies"][1] = learner.packed()
     collector = Collector(learner.settings, learner.shape, 0, arrays)
     collector.restart(5)
+    if renewed:  # as where a person changes a reward while a run goes on
+        collector.collect(((0, 0), 1, False))
+        arrays["masks"][:] = False
+        collector.renew(replace(learner.settings, goal=3.0))
+        collector.restart(5)
     collector.collect(((0, 0), 1, False))
     rows = {name: arrays[name].copy() for name in ("actions", "masks", "obs", "log_probs")}
     arrays.close()
     return rows
 
 
-@pytest.mark.parametrize("rlgym", [False, True])
+@pytest.mark.parametrize(("rlgym", "renewed"), [(False, False), (True, False), (False, True), (True, True)])
 def test_collected_actions_keep_to_the_masks(
-    rlgym: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    rlgym: bool, renewed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = MASKED
     if rlgym:  # RLGym's form: a builder without batch form fills the shared info
@@ -238,7 +243,7 @@ def parser(settings): return ComponentSpec.of(RepeatAction, ComponentSpec.of(Loo
     learner = learner_of(
         tmp_path / "run", False, components=name, rollout_steps=32, team_sizes=[1, 1], kickoff_share=0.0
     )
-    rows = collected_rows(learner)
+    rows = collected_rows(learner, renewed)
     allowed = np.take_along_axis(rows["masks"], rows["actions"][..., None], 3)
     assert allowed.all() and not rows["masks"].all()
     seen, actions, masks = (torch.from_numpy(rows[name]) for name in ("obs", "actions", "masks"))

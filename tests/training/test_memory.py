@@ -17,7 +17,7 @@ from rlgym_bridge.policy.torch_network import make_networks
 from rlgym_bridge.training.collector import Collector, SharedArrays, rollout_layout
 from rlgym_bridge.training.evaluate import evaluate
 from rlgym_bridge.training.learner import PPOLearner
-from rlgym_bridge.training.ppo import batch_of, gradients_of, main
+from rlgym_bridge.training.ppo import batch_of, gradients_of, improve, main
 from rlgym_bridge.training.rollouts import CollectedSteps
 from rlgym_bridge.training.runs.checkpoints import Checkpoints
 from rlgym_bridge.training.selfplay.snapshots import pack, unpack
@@ -155,6 +155,34 @@ def test_a_truncated_episode_is_worth_what_its_memory_says(tmp_path: Path) -> No
     target = batch.returns.reshape(-1, 4)[:, 1]
     torch.testing.assert_close(target, learner.settings.gamma * outcome[:, 0], atol=1e-5, rtol=1e-4)
     assert (value[:, 0] - outcome[:, 0]).abs().max() > 1e-3
+
+
+def test_a_memory_learns_within_value_clip_and_up_to_target_kl(tmp_path: Path) -> None:
+    def learner_with(**changes: Any) -> PPOLearner:
+        given = {"network": "gru", "sequence_length": 4, "learning_rate": 0.01}
+        return learner_of(tmp_path, False, **given | {"epochs": 4, "minibatch": 56} | changes)
+
+    rows = collect(learner_with(), 1)[0]
+    gradients, moved = [], []
+    for clip in (0.0, 1e6, 0.01):
+        learner = learner_with(value_clip=clip)
+        batch = batch_of(learner, CollectedSteps.of(learner, rows))
+        assert batch.pieces is not None
+        every = torch.arange(len(batch.pieces.starts))
+        gradients.append(gradients_of(learner, batch, every, len(batch.rows))[0])
+        improve(learner, batch)
+        with torch.no_grad():
+            values = batch.pieces.values(learner.critic, batch.shown[batch.rows], every)
+        moved.append(float((values - batch.values).abs().mean()))
+    for one, other in zip(*gradients[:2], strict=True):  # a wide clip changes nothing
+        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-7)
+    assert moved[0] == pytest.approx(moved[1]) and moved[2] < 0.5 * moved[0]
+    stats = []
+    for most in (1e6, 0.02):
+        learner = learner_with(target_kl=most)
+        stats.append(improve(learner, batch_of(learner, CollectedSteps.of(learner, rows))))
+    assert stats[0]["epochs_taken"] == 4 and stats[1]["epochs_taken"] < 4
+    assert stats[1]["kl"] < 0.5 * stats[0]["kl"]
 
 
 def test_only_a_memory_learns_a_game_of_the_mark_before(

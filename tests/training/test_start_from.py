@@ -7,7 +7,10 @@ import numpy as np
 import pytest
 import safetensors.numpy
 
+from rlgym_bridge.clock import Timing
+from rlgym_bridge.live.forecaster import Forecaster
 from rlgym_bridge.policy.files import WEIGHTS_FILE, newest_checkpoint, read_files
+from rlgym_bridge.policy.load_player import load_player
 from rlgym_bridge.training.learner import PPOLearner
 from rlgym_bridge.training.ppo import main
 from rlgym_bridge.training.runs.checkpoints import Checkpoints
@@ -70,6 +73,21 @@ def test_at_first_only_the_critic_learns(tmp_path: Path) -> None:
 def test_a_policy_plays_no_sooner_than_its_inputs_act(tmp_path: Path) -> None:
     late = settings(tmp_path, action_delay=[1, 2], input_latency=2)
     assert read_files(PPOLearner(late).save(Checkpoints(tmp_path, 1)))[0].action_delay == 2
+
+
+def test_a_bot_of_the_run_looks_ahead_as_the_settings_say(tmp_path: Path) -> None:
+    late = settings(tmp_path, action_delay=[1, 2], input_latency=8, forecast="auto")
+    players = [
+        load_player(PPOLearner(one).save(Checkpoints(tmp_path, 1)), allow_modules=[SMALL["components"]])
+        for one in (late, settings(tmp_path, action_delay=[1, 2], input_latency=8))
+    ]
+    assert [player.forecast for player in players] == ["auto", 0]
+    # Its delay stays that of training, and the forecast goes over the other 7 ticks.
+    assert [player.timing for player in players] == [Timing(1, 8), Timing(8, 8)]
+    assert Forecaster("auto", players[0].timing, 1).ticks == 7
+    for wrong in (61, -1, "on", True):
+        with pytest.raises(SettingsError, match=r'forecast is .*, expected "auto" or whole ticks from 0'):
+            settings(tmp_path, forecast=wrong)
 
 
 def test_older_versions_to_play_against_are_of_that_policy(tmp_path: Path) -> None:

@@ -374,7 +374,11 @@ def write_policy(
         scaling: Of observations; None without.
         notes: JSON object with what `policy.json` says of the training beside the settings.
     """
-    low, high = settings.action_delay
+    # A bot plays with one delay: its environment's, or what it meets, and no sooner than inputs act. A
+    # forecast goes over what they act later than in training, so that then it keeps the delay of training.
+    delay = sum(settings.action_delay) // 2 if own_delay is None else own_delay
+    if own_delay is None and not settings.forecast:
+        delay = max(delay, settings.input_latency)
     recorded = recorded_settings(settings)
     del recorded["out"]  # a place on this machine, which is nobody else's business
     save_policy(
@@ -384,9 +388,9 @@ def write_policy(
         team_sizes=settings.sizes,
         **task.named(),
         tick_skip=settings.tick_skip,
-        # A bot plays with one delay: its environment's, or what it meets, and no sooner than inputs act.
-        action_delay=max((low + high) // 2, settings.input_latency) if own_delay is None else own_delay,
+        action_delay=delay,
         input_latency=settings.input_latency,
+        forecast=settings.forecast,
         seed=settings.seed,
         obs_normalisation=scaling,
         hitbox=settings.hitbox,

@@ -170,9 +170,7 @@ class Progress:
                 scalars[f"time_share/{name}"] = seconds / times.total
                 scalars[f"time_seconds/{name}"] = seconds
             self._times.append(times)
-        self._board.add(scalars, steps)
-        if self._wandb is not None:
-            self._wandb.add(scalars, steps)
+        self._add_curves(scalars, steps)
         self._recent.append(row)
         self._show(now)
         return row
@@ -189,7 +187,13 @@ class Progress:
         steps, row = found
         bounds = f"{row['low']:.0f} to {row['high']:.0f}"
         self._console.print(f"rating of {steps:,}: {row['rating']:.0f} ({bounds}; Chaser has 1000)")
-        self._board.add({f"ruler/{name}": value for name, value in row.items()}, steps)
+        self._add_curves({f"ruler/{name}": value for name, value in row.items()}, steps)
+
+    def _add_curves(self, scalars: Mapping[str, float], steps: int) -> None:
+        """Add numbers by name to the curves of TensorBoard, and to those of wandb if there are any."""
+        self._board.add(scalars, steps)
+        if self._wandb is not None:
+            self._wandb.add(scalars, steps)
 
     def not_saved(self, error: OSError) -> None:
         """Say that a checkpoint cannot be written, and that training goes on."""
