@@ -418,7 +418,7 @@ def recorded_settings(settings: TrainingSettings) -> dict[str, Any]:
 
 
 def describe_changes(before: Mapping[str, Any], settings: TrainingSettings) -> dict[str, str]:
-    """Return settings that were others before, by name: `0.5 -> 0.3`.
+    """Return settings that were others before, by name: `0.5 -> 0.3`; of a table its keys that differ.
 
     Args:
         before: As `recorded_settings`; those that did not exist then had their defaults.
@@ -427,7 +427,14 @@ def describe_changes(before: Mapping[str, Any], settings: TrainingSettings) -> d
     unsaid = {"simulator": ROCKETSIM2}  # runs of before this setting had no other
     then = recorded_settings(TrainingSettings()) | unsaid | with_present_names(before)
     now = recorded_settings(settings)
-    return {name: f"{then[name]} -> {now[name]}" for name in now if then[name] != now[name]}
+    return {name: _change(then[name], now[name]) for name in now if then[name] != now[name]}
+
+
+def _change(then: Any, now: Any) -> str:
+    if not (isinstance(then, dict) and isinstance(now, dict)):
+        return f"{then} -> {now}"
+    keys = [key for key in {**then, **now} if then.get(key) != now.get(key)]
+    return ", ".join(f"{key} {then.get(key, 'none')} -> {now.get(key, 'none')}" for key in keys)
 
 
 def check_settings(values: Mapping[str, Any]) -> TrainingSettings:

@@ -125,7 +125,9 @@ def run_command(name: str, arguments: Sequence[str] | None = None, program: str 
         command.add_to(parser)
         status = f"exit status: {getattr(command, 'STATUS', _STATUS)}"
         parser.epilog = status if parser.epilog is None else f"{parser.epilog}\n\n{status}"
-        options = parser.parse_args(arguments)
+        options, unknown = parser.parse_known_args(arguments)
+        if unknown:
+            parser.error(_explain_unknown(unknown, parser))
         handler = logging.StreamHandler(sys.stderr)
         handler.setFormatter(_LogFormat("%(levelname)s %(name)s: %(message)s"))
         logging.basicConfig(level=logging.WARNING, handlers=[handler])
@@ -142,6 +144,16 @@ def run_command(name: str, arguments: Sequence[str] | None = None, program: str 
     except KeyboardInterrupt as error:
         print(": ".join(["stopped", *getattr(error, "__notes__", ())]), file=sys.stderr)
         return 1
+
+
+def _explain_unknown(words: Sequence[str], parser: argparse.ArgumentParser) -> str:
+    """Return what is wrong with words that a command does not know, with the options they may mean."""
+    from rlgym_bridge.user_input.arguments import nearest_key  # late: --help needs no numpy
+
+    known = [flag for flag in parser._option_string_actions if flag.startswith("--")]  # no public way to them
+    near = [nearest_key(word.partition("=")[0], known, 0.6) for word in words if word.startswith("--")]
+    meant = ", ".join(dict.fromkeys(one for one in near if one))
+    return f"unrecognized arguments: {' '.join(words)}" + (f", did you mean {meant}?" if meant else "")
 
 
 class _LogFormat(logging.Formatter):

@@ -10,7 +10,7 @@ GROUPS: Final = {
         "play": "play against your bot in the browser, without the game",
         "match": "play a match between bots, with or without the game",
         "server": "run a match server that bots connect to as to RLBotServer",
-        "view": "show a recorded match in the Rerun viewer",
+        "view": "show a recorded match, in Rerun or in the browser",
     },
     "train": {
         "init": "begin a bot of your own: a folder with all it needs",

@@ -221,7 +221,9 @@ def _check_commands(bot: BotFile) -> BotVerdict:
     missing = [key for key, command in commands.items() if not command]
     remedies = []
     if local:
-        remedies.append("it will not start elsewhere: use paths relative to the folder, or python")
+        remedies.append(
+            "it will not start elsewhere: use relative paths or python, as `rlgym-bridge package` does"
+        )
     if missing:
         remedies.append("RLBot starts it with Wine, or not at all: add the command")
     seen = "; ".join([*local, *(f"no {key}" for key in missing)])

@@ -58,6 +58,22 @@ def test_a_mistyped_command_is_named_with_the_nearest(capsys: pytest.CaptureFixt
     )
 
 
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (["--latnecy=3", "--sedes", "4"], "--latnecy=3 --sedes, did you mean --latency, --seed?\n"),
+        (["--zzz"], "--zzz\n"),
+        (["one.toml", "two.toml"], "two.toml\n"),
+    ],
+)
+def test_a_mistyped_option_is_named_with_the_nearest(
+    words: list[str], hint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(["match", *words])
+    assert capsys.readouterr().err.endswith(f"error: unrecognized arguments: {hint}")
+
+
 @pytest.mark.parametrize("name", REMOVED)
 def test_a_removed_command_says_what_to_use(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert name not in COMMANDS and main([name, "runs/mine"]) == 2

@@ -139,6 +139,12 @@ def test_a_setting_newer_than_a_checkpoint_did_not_change() -> None:
     assert describe_changes(before | {"goal": 3.0}, TrainingSettings()) == {"goal": "3.0 -> 10.0"}
 
 
+def test_of_a_table_only_the_keys_that_differ_are_named() -> None:
+    before = recorded_settings(replace(TrainingSettings(), my={"aim": 10.0, "old": 1, "kept": 2}))
+    now = replace(TrainingSettings(), my={"aim": 5.0, "kept": 2, "new": 0.1})
+    assert describe_changes(before, now) == {"my": "aim 10.0 -> 5.0, old 1 -> none, new none -> 0.1"}
+
+
 def test_the_former_name_of_our_components_is_understood() -> None:
     assert check_settings({"components": "training.components"}) == TrainingSettings()
     settings = replace(TrainingSettings(), simulator=ROCKETSIM2)  # as all runs of then

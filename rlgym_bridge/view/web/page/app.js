@@ -109,7 +109,7 @@ class App {
     [this.counted, this.costs] = [now, []];
     put("numbers", [
       `${this.rate.toFixed(0)} fps`, `${this.busy.toFixed(1)} ms`, ...(ticks ? [`${Math.round(ticks)} ticks/s`] : []),
-      ...(lag && driving ? [`input ${lag.ticks} ticks, ${lag.ms.toFixed(0)} ms`] : []),
+      ...(lag && driving ? [`input ${lag.ticks} tick${lag.ticks === 1 ? '' : 's'}, ${lag.ms.toFixed(0)} ms`] : []),
     ].join("  ·  "));
     const slow = this.rate < 27 && now > (this.sharpened ?? now);
     if (slow) this.renderer.scale = Math.max(0.6, this.renderer.scale * 0.88);
