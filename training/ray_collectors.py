@@ -424,6 +424,8 @@ class RayNodes:
 
 def _reason(error: BaseException) -> str:
     """Return the part of Ray's message that says why an actor has gone."""
+    if isinstance(error, ray.exceptions.ActorUnavailableError):
+        return "its node does not answer"
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     told = next((line for line in lines if "exit detail:" in line or "node" in line.lower()), lines[0])
     return told.partition("exit detail:")[2].strip().partition(". ")[0] or told.partition(". ")[0]

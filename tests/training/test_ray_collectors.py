@@ -244,7 +244,7 @@ def test_a_rollout_from_afar_is_what_one_here_would_be(share: float, tmp_path: P
     assert len(arrays["final_obs"]) == cut.sum()  # no more is sent
 
 
-def test_a_critics_memory_goes_with_its_actor() -> None:
+def test_a_critics_memory_goes_with_the_actor() -> None:
     batches = iter([[(0, 1), (1, 1)], [(1, 2), (0, 2)], [(0, 4), (1, 3)], [(2, 1), (1, 4)]])
     engine = OnRay.__new__(OnRay)
     made: Any = SimpleNamespace(rows=[])
