@@ -29,6 +29,12 @@ from rlgym_bridge.training.settings import SettingsError, TrainingSettings, chec
 from tests.support.training_runs import SMALL
 
 
+@pytest.fixture(autouse=True)
+def same_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Go back to the current folder after a test: a collector on another machine goes to its own."""
+    monkeypatch.chdir(Path.cwd())
+
+
 class Made:
     """Nodes without Ray: orders are done in the order in which they were given, but for those of the slow."""
 
