@@ -8,7 +8,6 @@ gets in: the server checks the headers Host and Origin.
 """
 
 import asyncio
-import json
 import logging
 import secrets
 import socket
@@ -20,8 +19,10 @@ from contextlib import suppress
 from importlib.resources import files
 from typing import Any, Final, Protocol
 
+import msgspec
 from aiohttp import WSCloseCode, WSMsgType, web
 
+from rlgym_bridge.components.user_errors import describe_error
 from rlgym_bridge.view.web.frames import with_input
 from rlgym_bridge.view.web.page_messages import MOST_BYTES, PageCommand, PageInput, read_message
 
@@ -88,7 +89,7 @@ class Show(Protocol):
         """Take a page that has come; return the setup for it."""
 
     def take(self, viewer: Viewer, message: PageInput | PageCommand) -> None:
-        """Take a message of a page."""
+        """Take a message of a page; what it raises is told to the page."""
 
     def close(self, viewer: Viewer) -> None:
         """Take leave of a page that has gone."""
@@ -124,7 +125,10 @@ class PageServer:
         self._started = threading.Event()
         self._thread = threading.Thread(target=self._run, name="page", daemon=True)
         self._thread.start()
-        self._started.wait(_START_SECONDS)
+        if not self._started.wait(_START_SECONDS):
+            raise PageError(
+                f"port {self.port} of {HOST} serves no page after {_START_SECONDS:g} s; try again"
+            )
 
     # --- from any thread ---------------------------------------------------------------------
 
@@ -148,8 +152,8 @@ class PageServer:
         self._wake()
 
     def tell(self, message: Mapping[str, Any], viewer: Viewer | None = None) -> None:
-        """Send a message to one page, or to all."""
-        text = json.dumps(message)
+        """Send a message to one page, or to all; numbers that are not finite become null."""
+        text = _as_text(message)
         for one in self.viewers if viewer is None else (viewer,):
             one.texts.append(text)
         self._wake()
@@ -237,7 +241,7 @@ class PageServer:
             raw.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BYTES)
         self._numbers += 1
         viewer = Viewer(self._numbers)
-        viewer.texts.append(json.dumps(self._show.open(viewer)))
+        viewer.texts.append(_as_text(self._show.open(viewer)))
         self._viewers.append(viewer)
         viewer.wanted.set()
         sender = asyncio.create_task(self._send(viewer, link))
@@ -273,7 +277,6 @@ class PageServer:
                 if message.type != WSMsgType.TEXT:
                     raise ValueError("a message of bytes, expected JSON as text")
                 checked = read_message(message.data)
-                self._show.take(viewer, checked)
             except ValueError as error:
                 viewer.malformed += 1
                 if viewer.malformed >= _MALFORMED:
@@ -281,6 +284,16 @@ class PageServer:
                     await link.close(code=WSCloseCode.POLICY_VIOLATION, message=why.encode())
                     return
                 self.say(f"not understood: {error}", "error", viewer)
+                continue
+            try:
+                self._show.take(viewer, checked)
+            except (Exception, SystemExit) as error:  # a policy's own modules may raise anything
+                self.say(f"not done: {describe_error(error)}", "error", viewer)
+
+
+def _as_text(message: Mapping[str, Any]) -> str:
+    """Return a message as JSON, which has no numbers that are not finite: null stands for them."""
+    return msgspec.json.encode(message).decode()
 
 
 def _listen(port: int) -> socket.socket:
@@ -291,6 +304,7 @@ def _listen(port: int) -> socket.socket:
         else:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((HOST, port))
+        listener.listen()  # two programs may bind a port that nobody listens on
     except OSError as error:
         listener.close()
         raise PageError(f"port {port} of {HOST} cannot be used: {error.strerror}; try another one") from error
