@@ -81,7 +81,8 @@ def shown_run(options: argparse.Namespace, run: Path) -> Iterator[None]:
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, **apart,
     )  # fmt: skip
     say = shared.printer(options)
-    threading.Thread(target=_tell_address, args=(process, say), daemon=True).start()
+    teller = threading.Thread(target=_tell_address, args=(process, say), daemon=True)
+    teller.start()
     try:
         yield
     finally:
@@ -93,17 +94,20 @@ def shown_run(options: argparse.Namespace, run: Path) -> Iterator[None]:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+        teller.join(_END_SECONDS)
 
 
 def _tell_address(process: "subprocess.Popen[str]", say: Callable[[str], None]) -> None:
-    """Print where the run is shown, or why it is not."""
+    """Print where the run is shown, or why it is not; other lines are prints of the user's own components."""
     from rlgym_bridge.view.web import READY
 
     assert process.stdout is not None
-    said = process.stdout.readline().strip()
-    if said.startswith(READY):
-        say(f"look at {said.removeprefix(READY)}")
-    elif said:
+    said = ""
+    for line in process.stdout:  # to the end: a full pipe would stop the process
+        said = line.strip()
+        if said.startswith(READY):
+            say(f"look at {said.removeprefix(READY)}")
+    if process.wait() == 2:
         print(f"warning: --web shows nothing: {said}", file=sys.stderr)
 
 
