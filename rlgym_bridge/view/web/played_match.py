@@ -179,6 +179,8 @@ class PlayedMatch:
             controls = driver.answer(packet, self._on_mind(place))
             if controls is not None:
                 self._hold(slot, controls)
+            if (fault := driver.new_fault()) is not None:
+                self.pages.say(f"{driver.name}: {fault}", "error")
         if self._recorded is not None and self._time <= len(self._recorded):
             for place in self._by_recording:
                 row = self._recorded[self._time - 1, place].tolist()

@@ -8,6 +8,7 @@ pytest.importorskip("aiohttp")
 
 
 from rlgym_bridge.game import GOAL_BACK_Y, TICKS_PER_SECOND, Phase
+from rlgym_bridge.live.player import LivePlayer
 from rlgym_bridge.recording.open import open_recording
 from rlgym_bridge.server.game.referee import Course
 from rlgym_bridge.view.web.car_drivers import PolicyDriver
@@ -224,6 +225,16 @@ def test_a_car_that_is_not_there_is_refused(do: str) -> None:
     value = {"body": 2, "pos": [0, 0, 100]} if do == "put" else 2
     with pytest.raises(ValueError, match="car is 2, expected 0 to 1"):
         show.command(viewer, do, value)
+
+
+def test_of_a_policy_that_fails_pages_are_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(LivePlayer, "_see", Mock(side_effect=KeyError("of its own")))
+    show = kicked_off(HUMAN, "chaser")
+    show.open()
+    assert show.step(20) == 20
+    assert [one["text"] for one in show.texts("say")] == [
+        "chaser: packet failed: neutral controls: 'of its own'"
+    ]
 
 
 def test_a_policy_that_cannot_begin_anew_ends_no_match(monkeypatch: pytest.MonkeyPatch) -> None:
