@@ -38,7 +38,7 @@ class Take(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Another driver for a car: `human`, who is at this page, or a policy by its name."""
 
     car: _Car
-    driver: Annotated[str, msgspec.Meta(max_length=200)]
+    driver: Annotated[str, msgspec.Meta(max_length=1000)]
 
 
 class Put(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
