@@ -21,6 +21,7 @@ from typing import Any, Final, Protocol
 
 import msgspec
 from aiohttp import WSCloseCode, WSMsgType, web
+from aiohttp.http import HttpProcessingError
 
 from rlgym_bridge.components.user_errors import describe_error
 from rlgym_bridge.view.web.frames import with_input
@@ -179,18 +180,17 @@ class PageServer:
             viewer.wanted.set()
 
     def _run(self) -> None:
-        asyncio.set_event_loop(self._loop)
-        try:
-            self._loop.run_until_complete(self._serve())
-        finally:
-            self._loop.close()
+        with asyncio.Runner(loop_factory=lambda: self._loop) as runner:  # ends tasks of idle connections
+            runner.run(self._serve())
 
     async def _serve(self) -> None:
         app = web.Application(client_max_size=MOST_BYTES)
         app.router.add_get("/", self._index)
         app.router.add_get("/page/{name}", self._file)
         app.router.add_get("/ws", self._page)
-        runner = web.AppRunner(app, access_log=None, handle_signals=False, shutdown_timeout=1.0)
+        runner = web.AppRunner(
+            app, access_log=None, handle_signals=False, shutdown_timeout=1.0, logger=_without_clients_errors()
+        )
         await runner.setup()
         await web.SockSite(runner, self._socket).start()
         self._started.set()
@@ -225,7 +225,7 @@ class PageServer:
         self._check_host(request)
         origin = request.headers.get("Origin")  # browsers always send it
         if origin is not None and origin not in {f"http://{host}" for host in self._hosts}:
-            raise web.HTTPForbidden(text=f"Origin {origin[:100]} is another site\n", headers=_HEADERS)
+            raise web.HTTPForbidden(text=f"Origin {origin[:100]!a} is another site\n", headers=_HEADERS)
         self._check_token(request)
         link = web.WebSocketResponse(
             heartbeat=_HEARTBEAT_SECONDS, max_msg_size=MOST_BYTES, compress=False, writer_limit=1
@@ -289,6 +289,17 @@ class PageServer:
                 self._show.take(viewer, checked)
             except (Exception, SystemExit) as error:  # a policy's own modules may raise anything
                 self.say(f"not done: {describe_error(error)}", "error", viewer)
+
+
+def _without_clients_errors() -> logging.Logger:
+    """Return a logger for aiohttp that is silent about requests that are no HTTP: they got a 400."""
+
+    def keep(record: logging.LogRecord) -> bool:
+        return not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError))
+
+    quiet = logging.getLogger(f"{__name__}.requests")
+    quiet.filters[:] = [keep]
+    return quiet
 
 
 def _as_text(message: Mapping[str, Any]) -> str:

@@ -1,5 +1,6 @@
 import asyncio
 import json
+import socket
 from collections.abc import Awaitable, Callable, Iterator
 from unittest.mock import Mock
 
@@ -59,6 +60,27 @@ def test_without_the_token_there_is_no_page_and_no_match(show: EchoShow, token: 
 def test_a_page_of_another_site_is_refused(show: EchoShow, origin: str) -> None:
     given = origin.format(port=show.server.port)
     assert asyncio.run(refused(show.server.address, Origin=given)) == 403 and show.opened == 0
+
+
+@pytest.mark.parametrize(
+    ("request_bytes", "status"),
+    [
+        (b"\x16\x03\x01 no HTTP\r\n\r\n", b" 400 "),
+        (b"GET / HTTP/1.1\r\n\r\n", b" 400 "),
+        (b"GET /%s HTTP/1.1\r\nHost: {host}\r\n\r\n" % (b"a" * 9000), b" 400 "),
+        (b"GET /ws HTTP/1.1\r\nHost: {host}\r\nOrigin: \xff\xfe\r\n\r\n", b" 403 "),
+    ],
+    ids=["no HTTP", "no host", "long address", "origin of no text"],
+)
+def test_a_request_of_any_form_is_answered_and_not_logged(
+    show: EchoShow, request_bytes: bytes, status: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    idle = socket.create_connection(("127.0.0.1", show.server.port))
+    with idle, socket.create_connection(("127.0.0.1", show.server.port), timeout=10) as link:
+        link.sendall(request_bytes.replace(b"{host}", f"127.0.0.1:{show.server.port}".encode()))
+        assert status in link.recv(100)
+        show.server.close()
+    assert not caplog.records
 
 
 def test_a_name_that_leads_here_is_refused(show: EchoShow) -> None:
