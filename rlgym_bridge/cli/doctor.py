@@ -43,6 +43,7 @@ _NEEDED: Final = (
 _EXTRAS: Final = {
     "train": ("train bots", ("torch", "tensorboard", "matplotlib")),
     "view": ("look at recordings and matches", ("rerun", "pyarrow")),
+    "play": ("play and watch in the browser", ("aiohttp",)),
     "replay": ("read .replay files", ("subtr_actor",)),
     "ray": ("train on several machines", ("ray",)),
     "rllib": ("train with RLlib", ("ray", "msgpack_numpy")),
@@ -169,9 +170,12 @@ def _rocketsim3() -> Check:
 
     try:
         make_simulator(ROCKETSIM3, 1, 1, 1)
+        meshes = meshes_folder()
     except Exception as error:
-        return Check("RocketSim 3", "wrong", f"{found}, but: {error}", explain_native())
-    return Check("RocketSim 3", "fine", f"{found}{fits}, meshes in {meshes_folder()}")
+        # where the meshes are missing it says itself what to do
+        advice = "" if isinstance(error, FileNotFoundError) else explain_native()
+        return Check("RocketSim 3", "wrong", f"{found}, but: {error}", advice)
+    return Check("RocketSim 3", "fine", f"{found}{fits}, meshes in {meshes}")
 
 
 def _shipped_bot() -> Check:

@@ -121,6 +121,8 @@ def _check_together(options: argparse.Namespace) -> None:
         raise ConfigError("--out is the file of --html, expected --html, too")
     if options.policy is not None and not options.web:
         raise ConfigError("--policy plays on from a recording on the page, expected --web, too")
+    if options.port and not options.web:
+        raise ConfigError(f"--port {options.port} is of the page, expected --web, too")
 
 
 def _run_page(options: argparse.Namespace, console: Console) -> int:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from rlgym_bridge.view.web.page_server import PageServer, Show
 
 _MOST_CHECKPOINTS: Final = 20  # of a run that are offered
+_OTHER_DRIVERS: Final = ("human", "recorded")  # names that are no policy's
 _END_SECONDS: Final = 10.0
 
 
@@ -81,7 +82,8 @@ def shown_run(options: argparse.Namespace, run: Path) -> Iterator[None]:
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, **apart,
     )  # fmt: skip
     say = shared.printer(options)
-    threading.Thread(target=_tell_address, args=(process, say), daemon=True).start()
+    teller = threading.Thread(target=_tell_address, args=(process, say), daemon=True)
+    teller.start()
     try:
         yield
     finally:
@@ -93,17 +95,20 @@ def shown_run(options: argparse.Namespace, run: Path) -> Iterator[None]:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+        teller.join(_END_SECONDS)
 
 
 def _tell_address(process: "subprocess.Popen[str]", say: Callable[[str], None]) -> None:
-    """Print where the run is shown, or why it is not."""
+    """Print where the run is shown, or why it is not; other lines are prints of the user's own components."""
     from rlgym_bridge.view.web import READY
 
     assert process.stdout is not None
-    said = process.stdout.readline().strip()
-    if said.startswith(READY):
-        say(f"look at {said.removeprefix(READY)}")
-    elif said:
+    said = ""
+    for line in process.stdout:  # to the end: a full pipe would stop the process
+        said = line.strip()
+        if said.startswith(READY):
+            say(f"look at {said.removeprefix(READY)}")
+    if process.wait() == 2:
         print(f"warning: --web shows nothing: {said}", file=sys.stderr)
 
 
@@ -127,7 +132,10 @@ class NamedPolicies:
         runs = [run for run in map(run_of, given) if run is not None and run.is_dir()]
         newest = [str(one) for run in runs for one in all_checkpoints(run)[-_MOST_CHECKPOINTS:][::-1]]
         for path in dict.fromkeys((*given, *BUILT_IN, *newest)):
-            self._paths[self.name_of(path)] = path
+            short = path if path in BUILT_IN else shorten_policy(path)
+            is_taken = path not in BUILT_IN and short in {*BUILT_IN, *_OTHER_DRIVERS, *self._paths}
+            self._paths[path if is_taken else short] = path
+        self._names = {path: name for name, path in self._paths.items()}
         self.load = cache(self._load)
 
     @property
@@ -135,10 +143,9 @@ class NamedPolicies:
         """List the names."""
         return list(self._paths)
 
-    @staticmethod
-    def name_of(path: str) -> str:
-        """Return what the page calls a policy."""
-        return path if path in BUILT_IN else shorten_policy(path)
+    def name_of(self, path: str) -> str:
+        """Return what the page calls a policy; no two have one name."""
+        return self._names[path]
 
     def _load(self, name: str) -> PlayerSpec:
         """Return a player.

@@ -39,12 +39,14 @@ from rlgym_bridge.game import CONTROL_NAMES
 from rlgym_bridge.recording.mcap.match_recording import MatchRecording
 from rlgym_bridge.recording.recording import Inputs, Recording
 from rlgym_bridge.sim.simulator import DEFAULT_SIMULATOR, ROCKETSIM2, check_simulator, simulator_for
+from rlgym_bridge.user_input.arguments import count_of
 
 WINDOWS: Final = 240
 """Windows of each body of a recording, at most."""
 
 _OTHER_WINDOWS: Final = 48  # windows of a recording that RocketSim 2.2.1 plays too
 _WORST: Final = 12
+_LEAST_SECONDS: Final = 1.0  # of a recording's windows together: less judges nothing
 _VERDICTS: Final = {
     INPUTS: GapVerdict.WRONG, TIME: GapVerdict.TIMING, CONSTANT: GapVerdict.PHYSICS,
     PHYSICS: GapVerdict.PHYSICS, OFFSET: GapVerdict.OFFSET,
@@ -127,8 +129,12 @@ def _compare(
     lag = fit_common_lag(TimedRecording(recording, timeline), bench)
     scene = TimedRecording(recording, timeline, lag.of_rows(len(recording.tick)), lag.at_rows)
     windows = make_windows(scene, most)
-    if not windows:
-        raise ValueError(f"{source}: nothing is shown for long enough to compare, expected a second or more")
+    seconds = sum(window.seconds(-1) for window in windows)
+    if seconds < _LEAST_SECONDS:
+        raise ValueError(
+            f"{source}: of {count_of(len(recording.tick), 'row')} {seconds:.2g} s can be compared, expected "
+            f"{_LEAST_SECONDS:g} s or more in which a body moves and its inputs are known"
+        )
     noise = measure_noise(scene)
     progress(f"{source}: simulating {len(windows):,} windows")
     judged = judge_windows(windows, noise, bench)

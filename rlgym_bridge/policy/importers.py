@@ -289,6 +289,11 @@ def _joined(head: Mapping[str, np.ndarray], tail: Mapping[str, np.ndarray]) -> d
     return joined
 
 
+def _sized(file: Path) -> str:
+    """Name a file with its size, which tells of one that is empty or cut."""
+    return f"{file} ({file.stat().st_size:,} bytes)"
+
+
 def _saved_tensors(file: Path) -> dict[str, np.ndarray]:
     """Return the tensors of a `state_dict` by name."""
     try:
@@ -299,8 +304,8 @@ def _saved_tensors(file: Path) -> dict[str, np.ndarray]:
         state: Any = torch.load(file, map_location="cpu", weights_only=True)
     except Exception as error:  # torch raises what it likes over a file that is none of its own
         raise ValueError(
-            f"{file} cannot be read by torch without running code from it: {_line(error)}; expected a "
-            "state_dict or TorchScript"
+            f"{_sized(file)} cannot be read by torch without running code from it: {_line(error)}; expected "
+            "a state_dict or TorchScript"
         ) from error
     if not isinstance(state, Mapping) or not all(isinstance(one, torch.Tensor) for one in state.values()):
         raise ValueError(f"{file} holds {type(state).__name__}, expected a state_dict of tensors by name")
@@ -320,8 +325,8 @@ def _tensors_without_torch(file: Path) -> dict[str, np.ndarray]:
         tensors = read_state_dict(file)
     except Exception as error:  # what zipfile and pickle raise over a file that is none of torch's
         raise ValueError(
-            f"{file} cannot be read without torch: {_line(error)}; expected a state_dict. To read it with "
-            f"torch: {explain_install('train')}"
+            f"{_sized(file)} cannot be read without torch: {_line(error)}; expected a state_dict. To read it "
+            f"with torch: {explain_install('train')}"
         ) from error
     return _real(tensors, file)
 
@@ -332,7 +337,8 @@ def _script_tensors(file: Path) -> dict[str, np.ndarray]:
         tensors = read_archive(file)
     except Exception as error:  # what zipfile and pickle raise over a file that is broken
         raise ValueError(
-            f"{file} cannot be read without running code from it: {_line(error)}; expected TorchScript"
+            f"{_sized(file)} cannot be read without running code from it: {_line(error)}; expected "
+            "TorchScript"
         ) from error
     return _real(tensors, file)
 

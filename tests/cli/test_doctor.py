@@ -16,6 +16,7 @@ from rich.console import Console
 from rlgym_bridge.cli import doctor, main
 from rlgym_bridge.cli.doctor import Check, check_machine
 from rlgym_bridge.cli.field_test import _announce
+from rlgym_bridge.user_input.extras import MESHES_VARIABLE
 from tests.support.processes import run_to_end
 
 
@@ -55,13 +56,13 @@ def test_versions_that_do_not_fit_are_wrong(
 
 
 def test_parts_that_are_not_installed_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("torch", "rerun", "ray", "subtr_actor"):
+    hidden = {"torch", "rerun", "ray", "subtr_actor", "aiohttp"}
+    for name in hidden:
         monkeypatch.setitem(sys.modules, name, None)
     real = doctor.find_spec
-    hidden = {"torch", "rerun", "ray", "subtr_actor"}
     monkeypatch.setattr(doctor, "find_spec", lambda name: None if name in hidden else real(name))
     found = checks()
-    for extra in ("train", "view", "replay", "ray", "rllib"):
+    for extra in ("train", "view", "play", "replay", "ray", "rllib"):
         assert found[f"extra {extra}"].state == "missing" and "pip install" in found[f"extra {extra}"].advice
     assert not any(one.state == "wrong" for one in found.values())
 
@@ -114,6 +115,15 @@ def test_a_stale_build_of_rocketsim_3_is_wrong(
     found = checks()["RocketSim 3"]
     assert found.state == "wrong" and told in found.found and "make native" in found.advice
     assert main(["doctor", "-q"]) == 1
+
+
+def test_where_the_meshes_are_missing_no_build_is_advised(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(MESHES_VARIABLE, str(tmp_path))
+    found = checks()["RocketSim 3"]
+    assert found.state == "wrong" and "let RLGYM_BRIDGE_MESHES name a folder" in found.found
+    assert not found.advice
 
 
 def test_without_a_checkout_rocketsim_3_comes_from_a_wheel(

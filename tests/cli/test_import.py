@@ -251,7 +251,7 @@ class Harmful:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "cannot be read by torch without running code"),
+        (b"", r"\(0 bytes\) cannot be read by torch without running code"),
         (Harmful(), "cannot be read by torch without running code"),
         ([1, 2], "holds list, expected a state_dict"),
         (

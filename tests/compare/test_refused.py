@@ -98,7 +98,7 @@ def test_where_none_is_left_the_command_fails_with_each_reason(
     status, found = compared(tmp_path, files)
     message = capsys.readouterr().err
     assert status == 2 and not found
-    assert "short.csv: nothing is shown for long enough" in message
+    assert "short.csv: of 1 row 0 s can be compared, expected 1 s or more" in message
     assert "has 3 columns (0 to 2), expected a column 3" in message
 
 
@@ -167,9 +167,21 @@ def test_what_differs_comes_before_the_numbers(tmp_path: Path, capsys: pytest.Ca
     assert places == sorted(places)
 
 
-def test_what_is_too_short_to_judge_is_no_agreement(tmp_path: Path) -> None:
-    status, _ = compared(tmp_path, {"few.csv": flight().splitlines()[0] + "\n"})
+@pytest.mark.parametrize("rows", [1, 2, 5])
+def test_what_is_too_short_to_judge_is_no_agreement(
+    rows: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status, _ = compared(tmp_path, {"few.csv": "\n".join(flight().splitlines()[:rows]) + "\n"})
     assert status == 2
+    assert "can be compared, expected 1 s or more" in capsys.readouterr().err
+
+
+def test_of_a_clock_that_stands_nothing_is_compared(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = "\n".join("1.0," + line.partition(",")[2] for line in flight().splitlines())
+    assert compared(tmp_path, {"still.csv": rows + "\n"})[0] == 2
+    assert "of 1 row 0 s can be compared" in capsys.readouterr().err
 
 
 def test_an_endless_name_in_a_message_is_shortened(

@@ -53,6 +53,7 @@ class PolicyDriver:
         teams = [player.team for player in configuration.player_configurations]
         self._sizes = (teams.count(BLUE), teams.count(ORANGE))
         self.faults = Faults(_LOG)
+        self._told_faults = 0  # kinds
         self._on_mind: OnMind | None = None
         self._begin()
 
@@ -66,6 +67,11 @@ class PolicyDriver:
         """Return a driver that remembers nothing, for a match that was rewound."""
         self._player.close()
         return PolicyDriver(self.name, self._spec, self._seat, self._configuration, self._seed, self.followed)
+
+    def new_fault(self) -> str | None:
+        """Return the latest fault of the policy where it is the first of its kind."""
+        kinds, self._told_faults = self._told_faults, len(self.faults.counts)
+        return self.faults.latest if self._told_faults > kinds else None
 
     def answer(self, packet: flat.GamePacket, on_mind: OnMind | None = None) -> flat.ControllerState | None:
         """Return the controls that answer a packet; every packet is needed. None where the car is not there.

@@ -38,7 +38,7 @@ class Take(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Another driver for a car: `human`, who is at this page, or a policy by its name."""
 
     car: _Car
-    driver: Annotated[str, msgspec.Meta(max_length=200)]
+    driver: Annotated[str, msgspec.Meta(max_length=1000)]
 
 
 class Put(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -49,8 +49,11 @@ class Put(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     vel: _Vector = msgspec.field(default_factory=lambda: [0.0, 0.0, 0.0])
 
 
+SPEEDS: Final = (0.25, 0.5, 1.0, 2.0, 4.0)
+"""Seconds of the game in a second."""
+
 VALUES: Final[dict[str, Any]] = {
-    "speed": Literal["1", "0.5", "0.25", "2", "4"],
+    "speed": float,
     "seek": Annotated[float, msgspec.Meta(ge=0, le=1e6)],
     "rewind": Annotated[float, msgspec.Meta(ge=0, le=60)],
     "take": Take,
@@ -70,10 +73,16 @@ def read_message(text: str) -> PageInput | PageCommand:
     Raises:
         ValueError: It is no message, or not of this form; the text says what was expected.
     """
-    message: PageInput | PageCommand = _DECODER.decode(text)
+    try:
+        message: PageInput | PageCommand = _DECODER.decode(text)
+    except RecursionError:
+        raise ValueError("brackets in brackets in brackets, expected at most a few") from None
     if isinstance(message, PageInput) or message.do not in VALUES:
         return message
-    value = message.value
-    if message.do == "speed":
-        value = f"{value:g}" if isinstance(value, int | float) else value
-    return PageCommand(message.do, msgspec.convert(value, VALUES[message.do]))
+    if message.do == "speed" and message.value not in SPEEDS:
+        known = ", ".join(f"{speed:g}" for speed in SPEEDS)
+        raise ValueError(f"speed is not one of {known}")
+    try:
+        return PageCommand(message.do, msgspec.convert(message.value, VALUES[message.do]))
+    except msgspec.ValidationError as error:
+        raise ValueError(f"value of {message.do}: {error}") from error

@@ -8,7 +8,6 @@ gets in: the server checks the headers Host and Origin.
 """
 
 import asyncio
-import json
 import logging
 import secrets
 import socket
@@ -20,8 +19,11 @@ from contextlib import suppress
 from importlib.resources import files
 from typing import Any, Final, Protocol
 
+import msgspec
 from aiohttp import WSCloseCode, WSMsgType, web
+from aiohttp.http import HttpProcessingError
 
+from rlgym_bridge.components.user_errors import describe_error
 from rlgym_bridge.view.web.frames import with_input
 from rlgym_bridge.view.web.page_messages import MOST_BYTES, PageCommand, PageInput, read_message
 
@@ -88,7 +90,7 @@ class Show(Protocol):
         """Take a page that has come; return the setup for it."""
 
     def take(self, viewer: Viewer, message: PageInput | PageCommand) -> None:
-        """Take a message of a page."""
+        """Take a message of a page; what it raises is told to the page."""
 
     def close(self, viewer: Viewer) -> None:
         """Take leave of a page that has gone."""
@@ -124,7 +126,10 @@ class PageServer:
         self._started = threading.Event()
         self._thread = threading.Thread(target=self._run, name="page", daemon=True)
         self._thread.start()
-        self._started.wait(_START_SECONDS)
+        if not self._started.wait(_START_SECONDS):
+            raise PageError(
+                f"port {self.port} of {HOST} serves no page after {_START_SECONDS:g} s; try again"
+            )
 
     # --- from any thread ---------------------------------------------------------------------
 
@@ -148,8 +153,8 @@ class PageServer:
         self._wake()
 
     def tell(self, message: Mapping[str, Any], viewer: Viewer | None = None) -> None:
-        """Send a message to one page, or to all."""
-        text = json.dumps(message)
+        """Send a message to one page, or to all; numbers that are not finite become null."""
+        text = _as_text(message)
         for one in self.viewers if viewer is None else (viewer,):
             one.texts.append(text)
         self._wake()
@@ -175,18 +180,17 @@ class PageServer:
             viewer.wanted.set()
 
     def _run(self) -> None:
-        asyncio.set_event_loop(self._loop)
-        try:
-            self._loop.run_until_complete(self._serve())
-        finally:
-            self._loop.close()
+        with asyncio.Runner(loop_factory=lambda: self._loop) as runner:  # ends tasks of idle connections
+            runner.run(self._serve())
 
     async def _serve(self) -> None:
         app = web.Application(client_max_size=MOST_BYTES)
         app.router.add_get("/", self._index)
         app.router.add_get("/page/{name}", self._file)
         app.router.add_get("/ws", self._page)
-        runner = web.AppRunner(app, access_log=None, handle_signals=False, shutdown_timeout=1.0)
+        runner = web.AppRunner(
+            app, access_log=None, handle_signals=False, shutdown_timeout=1.0, logger=_without_clients_errors()
+        )
         await runner.setup()
         await web.SockSite(runner, self._socket).start()
         self._started.set()
@@ -221,7 +225,7 @@ class PageServer:
         self._check_host(request)
         origin = request.headers.get("Origin")  # browsers always send it
         if origin is not None and origin not in {f"http://{host}" for host in self._hosts}:
-            raise web.HTTPForbidden(text=f"Origin {origin[:100]} is another site\n", headers=_HEADERS)
+            raise web.HTTPForbidden(text=f"Origin {origin[:100]!a} is another site\n", headers=_HEADERS)
         self._check_token(request)
         link = web.WebSocketResponse(
             heartbeat=_HEARTBEAT_SECONDS, max_msg_size=MOST_BYTES, compress=False, writer_limit=1
@@ -237,7 +241,7 @@ class PageServer:
             raw.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BYTES)
         self._numbers += 1
         viewer = Viewer(self._numbers)
-        viewer.texts.append(json.dumps(self._show.open(viewer)))
+        viewer.texts.append(_as_text(self._show.open(viewer)))
         self._viewers.append(viewer)
         viewer.wanted.set()
         sender = asyncio.create_task(self._send(viewer, link))
@@ -273,7 +277,6 @@ class PageServer:
                 if message.type != WSMsgType.TEXT:
                     raise ValueError("a message of bytes, expected JSON as text")
                 checked = read_message(message.data)
-                self._show.take(viewer, checked)
             except ValueError as error:
                 viewer.malformed += 1
                 if viewer.malformed >= _MALFORMED:
@@ -281,6 +284,27 @@ class PageServer:
                     await link.close(code=WSCloseCode.POLICY_VIOLATION, message=why.encode())
                     return
                 self.say(f"not understood: {error}", "error", viewer)
+                continue
+            try:
+                self._show.take(viewer, checked)
+            except (Exception, SystemExit) as error:  # a policy's own modules may raise anything
+                self.say(f"not done: {describe_error(error)}", "error", viewer)
+
+
+def _without_clients_errors() -> logging.Logger:
+    """Return a logger for aiohttp that is silent about requests that are no HTTP: they got a 400."""
+
+    def keep(record: logging.LogRecord) -> bool:
+        return not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError))
+
+    quiet = logging.getLogger(f"{__name__}.requests")
+    quiet.filters[:] = [keep]
+    return quiet
+
+
+def _as_text(message: Mapping[str, Any]) -> str:
+    """Return a message as JSON, which has no numbers that are not finite: null stands for them."""
+    return msgspec.json.encode(message).decode()
 
 
 def _listen(port: int) -> socket.socket:
@@ -291,6 +315,7 @@ def _listen(port: int) -> socket.socket:
         else:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((HOST, port))
+        listener.listen()  # two programs may bind a port that nobody listens on
     except OSError as error:
         listener.close()
         raise PageError(f"port {port} of {HOST} cannot be used: {error.strerror}; try another one") from error

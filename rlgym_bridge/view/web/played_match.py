@@ -17,6 +17,7 @@ import numpy as np
 from rlbot import flat
 
 from rlgym_bridge.components.player_spec import PlayerSpec
+from rlgym_bridge.components.user_errors import describe_error
 from rlgym_bridge.game import (
     BACK_WALL_Y,
     BALL_RADIUS,
@@ -178,6 +179,8 @@ class PlayedMatch:
             controls = driver.answer(packet, self._on_mind(place))
             if controls is not None:
                 self._hold(slot, controls)
+            if (fault := driver.new_fault()) is not None:
+                self.pages.say(f"{driver.name}: {fault}", "error")
         if self._recorded is not None and self._time <= len(self._recorded):
             for place in self._by_recording:
                 row = self._recorded[self._time - 1, place].tolist()
@@ -201,8 +204,8 @@ class PlayedMatch:
             asker, command, driver = self._commands.popleft()
             try:
                 self._obey(asker, command, driver)
-            except ValueError as error:  # the simulator does not take such a state
-                self.pages.say(f"{command.do}: {error}", "error", asker)
+            except (Exception, SystemExit) as error:  # of the simulator, or of a policy that begins anew
+                self.pages.say(f"{command.do}: {describe_error(error)}", "error", asker)
             self._next_standing = 0.0  # what it changed is shown at once
         if self.stays and (self.paused or self.waits):
             self._stand_still()
@@ -353,7 +356,7 @@ class PlayedMatch:
         desired = flat.DesiredGameState()
         if is_ball:
             desired.ball_states = [flat.DesiredBallState(body)]
-        elif isinstance(put.body, int) and put.body < len(self._slots):
+        elif isinstance(put.body, int):
             cars = [flat.DesiredCarState() for _ in self._slots]
             cars[self._slots[put.body]] = flat.DesiredCarState(body)
             desired.car_states = cars
@@ -377,6 +380,8 @@ class PlayedMatch:
         name = value.driver if isinstance(value, Take) else first
         to_human = name == HUMAN
         with self._lock:
+            if to_human and viewer not in self.pages.viewers:
+                return  # it has gone since it asked, and would keep the seat
             left = self._humans.pop(place, None)
             if left is not None:
                 left.seat = None
@@ -450,8 +455,11 @@ class PlayedMatch:
                 viewer.ready = True
             case "stall":
                 viewer.ready = False
+            case "put" if isinstance(message.value.body, int):
+                self._checked(message.value.body)
+                self._commands.append((viewer, message, None))
             case "follow":
-                viewer.follows = message.value if message.value >= 0 else None
+                viewer.follows = self._checked(message.value) if message.value >= 0 else None
             case "give" if message.value < 0 and self.leave is not None:
                 self.leave()
             case "seek":

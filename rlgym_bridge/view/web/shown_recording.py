@@ -15,6 +15,7 @@ import numpy as np
 from rlbot import flat
 
 from rlgym_bridge.components.player_spec import PlayerSpec
+from rlgym_bridge.components.user_errors import describe_error
 from rlgym_bridge.game import (
     BODY_OF_HITBOX,
     BOOST_CONSUMPTION,
@@ -28,7 +29,7 @@ from rlgym_bridge.game import (
 from rlgym_bridge.recording.mcap.channels import Decision
 from rlgym_bridge.recording.mcap.match_recording import MatchRecording
 from rlgym_bridge.recording.recording import Recording
-from rlgym_bridge.server import MatchCalledOff, MatchServer
+from rlgym_bridge.server import MatchServer
 from rlgym_bridge.server.game.simulated_match import Moment
 from rlgym_bridge.sim.simulator import DEFAULT_SIMULATOR, make_simulator
 from rlgym_bridge.state import MatchState
@@ -204,8 +205,8 @@ class ShownRecording:
             with server:
                 if not self._stopped.is_set():
                     server.play(match_like(state, self._recorded.names))
-        except (MatchCalledOff, ValueError) as error:  # such as a state that no simulator takes
-            self._pages.say(f"nobody can play on from here: {error}", "error", viewer)
+        except (Exception, SystemExit) as error:  # a state that no simulator takes, a policy's own modules
+            self._pages.say(f"nobody can play on from here: {describe_error(error)}", "error", viewer)
         finally:
             self._live = self._server = None
             self._at, self._paused = at, True

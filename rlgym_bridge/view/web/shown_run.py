@@ -19,6 +19,7 @@ from typing import Any, Final
 from rlbot import flat
 from threadpoolctl import threadpool_limits
 
+from rlgym_bridge.components.user_errors import describe_error
 from rlgym_bridge.live.followed_run import FollowedRun
 from rlgym_bridge.policy.files import newest_checkpoint
 from rlgym_bridge.policy.load_player import load_player
@@ -174,8 +175,8 @@ def main(words: Sequence[str]) -> int:
     threading.Thread(target=wait, daemon=True).start()
     try:
         show.show(opened)
-    except (OSError, ValueError, RuntimeError) as error:
-        print(error, flush=True)
+    except (Exception, SystemExit) as error:  # a run's own modules may raise anything
+        print(f"\n{describe_error(error)}", flush=True)
         return 2
     return 0
 

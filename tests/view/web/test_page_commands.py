@@ -17,7 +17,9 @@ pytest.importorskip("aiohttp")
 
 
 from rlgym_bridge.cli import main, play
+from rlgym_bridge.cli.web_page import NamedPolicies
 from rlgym_bridge.game import Phase
+from rlgym_bridge.policy.load_player import BUILT_IN
 from tests.support.policy_folders import network_folder
 from tests.support.processes import child, run_to_end
 from tests.support.recorded_matches import POLICY, chaser_and_policy
@@ -183,6 +185,17 @@ def test_the_words_of_play_choose_the_cars(tmp_path: Path, monkeypatch: pytest.M
     assert mine == ["human"] and others[0].endswith("bot/policy")
     network_folder(tmp_path / "R", team_size=2)
     assert chosen("R") == (["human", "R"], ["R", "R"]), "teams that the policy was trained for"
+
+
+def test_no_policy_has_the_name_of_another_driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    given = [str(tmp_path / folder) for folder in ("here/human", "here/chaser", "a/x/policy", "b/x/policy")]
+    for folder in given:
+        shutil.copytree(POLICY, folder)
+    policies = NamedPolicies(given)
+    assert [policies.name_of(folder) for folder in given] == [*given[:2], "x/policy", given[3]]
+    assert policies.names == [*given[:2], "x/policy", given[3], *BUILT_IN]
 
 
 def test_in_a_bots_folder_its_run_is_played(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,8 @@
 import asyncio
 import json
+import socket
 from collections.abc import Awaitable, Callable, Iterator
+from unittest.mock import Mock
 
 import pytest
 
@@ -60,6 +62,27 @@ def test_a_page_of_another_site_is_refused(show: EchoShow, origin: str) -> None:
     assert asyncio.run(refused(show.server.address, Origin=given)) == 403 and show.opened == 0
 
 
+@pytest.mark.parametrize(
+    ("request_bytes", "status"),
+    [
+        (b"\x16\x03\x01 no HTTP\r\n\r\n", b" 400 "),
+        (b"GET / HTTP/1.1\r\n\r\n", b" 400 "),
+        (b"GET /%s HTTP/1.1\r\nHost: {host}\r\n\r\n" % (b"a" * 9000), b" 400 "),
+        (b"GET /ws HTTP/1.1\r\nHost: {host}\r\nOrigin: \xff\xfe\r\n\r\n", b" 403 "),
+    ],
+    ids=["no HTTP", "no host", "long address", "origin of no text"],
+)
+def test_a_request_of_any_form_is_answered_and_not_logged(
+    show: EchoShow, request_bytes: bytes, status: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    idle = socket.create_connection(("127.0.0.1", show.server.port))
+    with idle, socket.create_connection(("127.0.0.1", show.server.port), timeout=10) as link:
+        link.sendall(request_bytes.replace(b"{host}", f"127.0.0.1:{show.server.port}".encode()))
+        assert status in link.recv(100)
+        show.server.close()
+    assert not caplog.records
+
+
 def test_a_name_that_leads_here_is_refused(show: EchoShow) -> None:
     host = f"rebound.example.com:{show.server.port}"
     assert asyncio.run(refused(show.server.address, Host=host)) == 403
@@ -98,6 +121,8 @@ MALFORMED = (
     '{"type":"command","do":"speed","value":9}',
     '{"type":"command","do":"follow","value":true}',
     "[" * 1500,
+    '{"type":"command","do":"speed","value":' + "[" * 1500,
+    '{"type":"command","do":"speed","value":1' + "0" * 400 + "}",
     '{"type":"command","do":"seek","value":1e999}',
 )
 
@@ -113,6 +138,35 @@ def test_the_third_malformed_message_ends_the_page(show: EchoShow, text: str) ->
         return await link.end()
 
     assert with_page(show, work) == (1008, "3 messages that were not understood") and show.taken == 0
+
+
+def test_what_a_show_refuses_is_told_and_ends_no_page(
+    show: EchoShow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    errors = [ValueError("an input too late"), KeyError("x"), SystemExit(3), RecursionError()]
+
+    async def work(link: Link) -> list[str]:
+        told = []
+        for error in errors:
+            monkeypatch.setattr(show, "take", Mock(side_effect=error))
+            await link.command("ready")
+            told.append((await link.text("say"))["text"])
+        monkeypatch.undo()
+        await link.command("ready")
+        assert "ready" in (await link.text("say"))["text"]
+        return told
+
+    told = with_page(show, work)
+    assert isinstance(told, list) and all(text.startswith("not done: ") for text in told)
+    assert "an input too late" in told[0] and "KeyError: 'x'" in told[1] and "sys.exit(3)" in told[2]
+
+
+def test_numbers_that_json_lacks_become_null(show: EchoShow) -> None:
+    async def work(link: Link) -> dict[str, object]:
+        show.server.tell({"type": "mind", "observed": [["speed", float("nan")], ["far", float("inf")]]})
+        return await link.text("mind")
+
+    assert with_page(show, work) == {"type": "mind", "observed": [["speed", None], ["far", None]]}
 
 
 def test_a_long_message_ends_the_page(show: EchoShow) -> None:

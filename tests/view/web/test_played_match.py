@@ -1,4 +1,5 @@
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -7,8 +8,10 @@ pytest.importorskip("aiohttp")
 
 
 from rlgym_bridge.game import GOAL_BACK_Y, TICKS_PER_SECOND, Phase
+from rlgym_bridge.live.player import LivePlayer
 from rlgym_bridge.recording.open import open_recording
 from rlgym_bridge.server.game.referee import Course
+from rlgym_bridge.view.web.car_drivers import PolicyDriver
 from rlgym_bridge.view.web.played_match import HUMAN
 from tests.support.recorded_matches import POLICY
 from tests.support.web_pages import SteppedShow
@@ -201,6 +204,49 @@ def test_another_policy_takes_over() -> None:
         show.command(viewer, "take", {"car": 0, "driver": "../../x"})
     with pytest.raises(ValueError, match="expected 0 to 1"):
         show.command(viewer, "take", {"car": 2, "driver": "chaser"})
+
+
+def test_a_page_that_has_gone_takes_no_car() -> None:
+    show = kicked_off(HUMAN, "chaser")
+    show.open()
+    gone = show.open()
+    show.command(gone, "take", {"car": 1, "driver": HUMAN})
+    show.pages.viewers.remove(gone)
+    show.show.close(gone)
+    show.step(3)
+    assert show.texts("setup")[-1]["drivers"] == [HUMAN, "chaser"]
+    assert show.open().seat is None, "its car is still the policy's"
+
+
+@pytest.mark.parametrize("do", ["put", "follow"])
+def test_a_car_that_is_not_there_is_refused(do: str) -> None:
+    show = kicked_off(HUMAN, "chaser")
+    viewer = show.open()
+    value = {"body": 2, "pos": [0, 0, 100]} if do == "put" else 2
+    with pytest.raises(ValueError, match="car is 2, expected 0 to 1"):
+        show.command(viewer, do, value)
+
+
+def test_of_a_policy_that_fails_pages_are_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(LivePlayer, "_see", Mock(side_effect=KeyError("of its own")))
+    show = kicked_off(HUMAN, "chaser")
+    show.open()
+    assert show.step(20) == 20
+    assert [one["text"] for one in show.texts("say")] == [
+        "chaser: packet failed: neutral controls: 'of its own'"
+    ]
+
+
+def test_a_policy_that_cannot_begin_anew_ends_no_match(monkeypatch: pytest.MonkeyPatch) -> None:
+    show = kicked_off(HUMAN, "chaser")
+    viewer = show.open()
+    show.step(5)
+    monkeypatch.setattr(PolicyDriver, "renew", Mock(side_effect=ZeroDivisionError("of its own")))
+    show.command(viewer, "rewind", 1)
+    show.step(1)
+    assert "rewind: ZeroDivisionError: of its own" in show.texts("say")[-1]["text"]
+    show.command(viewer, "resume")
+    assert show.step(5) == 5
 
 
 def test_a_driver_who_changes_cars_leaves_the_first_to_nobody() -> None:

@@ -191,6 +191,7 @@ def test_a_table_of_a_ball_is_shown_too(tmp_path: Path) -> None:
         (["--html", "--web"], "--html writes a file and shows nothing"),
         (["-o", "x.html"], "--out is the file of --html"),
         (["--policy", "chaser"], "--policy plays on from a recording on the page"),
+        (["--html", "--port", "8000"], "--port 8000 is of the page, expected --web, too"),
     ],
 )
 def test_options_that_exclude_each_other(

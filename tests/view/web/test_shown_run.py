@@ -1,16 +1,20 @@
 import asyncio
 import io
 import shutil
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 from queue import Queue
+from unittest.mock import Mock
 
 import pytest
 
 pytest.importorskip("aiohttp")
 
 
+from rlgym_bridge.cli.web_page import _tell_address
 from rlgym_bridge.game import Phase
 from rlgym_bridge.view.web.shown_run import RunShow, main, read_curves
 from tests.support.recorded_matches import POLICY
@@ -93,3 +97,26 @@ def test_a_run_that_cannot_be_shown_says_why(
     (tmp_path / "checkpoints" / "latest").write_text("100")
     assert main([str(tmp_path), "0"]) == 2
     assert "policy.json" in capsys.readouterr().out
+    monkeypatch.setattr(RunShow, "show", Mock(side_effect=ZeroDivisionError("of a component")))
+    assert main([str(tmp_path), "0"]) == 2
+    assert capsys.readouterr().out.endswith("ZeroDivisionError: of a component\n")
+
+
+@pytest.mark.parametrize(
+    ("ends", "told", "warned"),
+    [
+        ("print('ready http://x', flush=True)", ["look at http://x"], ""),
+        ("sys.exit(print('no checkpoint fits') or 2)", [], "--web shows nothing: no checkpoint fits"),
+    ],
+    ids=["shown", "not shown"],
+)
+def test_what_a_component_prints_is_neither_address_nor_error(
+    ends: str, told: list[str], warned: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    prints = "print('of a reward ' * 20_000, flush=True)"  # more than a pipe holds
+    said: list[str] = []
+    words = [sys.executable, "-c", f"import sys; {prints}; {ends}; {prints}"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
+        _tell_address(process, said.append)
+    assert said == told and process.returncode == (2 if warned else 0)
+    assert warned in capsys.readouterr().err

@@ -76,11 +76,11 @@ export class Hud {
     };
     show("mind", true);
     put("mind-of", name ?? car);
-    byId("action").replaceChildren(...action.map((part, i) => bar(names?.[i] ?? i, part, Number(part).toFixed(1), 50 + Math.min(0, 50 * part), 50)));
+    byId("action").replaceChildren(...action.map((part, i) => bar(names?.[i] ?? i, part, Number(part ?? NaN).toFixed(1), 50 + Math.min(0, 50 * part), 50)));
     byId("best").replaceChildren(...(best ?? []).map(([label, part]) => bar(label, part, `${Math.round(100 * part)} %`, 0, 100)));
     put("value", typeof value === "number" ? `Value ${value.toFixed(3)}` : "");
     if (byId("seen").open)
-      byId("observed").replaceChildren(...(observed ?? []).map(([label, number]) => make("tr", "", make("td", "", label), make("td", "", Number(number).toFixed(3)))));
+      byId("observed").replaceChildren(...(observed ?? []).map(([label, number]) => make("tr", "", make("td", "", label), make("td", "", Number(number ?? NaN).toFixed(3)))));
   }
   // Draws each column of a training run over the first one.
   curves({ columns, rows }) {
