@@ -17,6 +17,7 @@ pytest.importorskip("aiohttp")
 from rlgym_bridge.cli.web_page import _tell_address
 from rlgym_bridge.game import Phase
 from rlgym_bridge.view.web.shown_run import RunShow, main, read_curves
+from tests.support.processes import child
 from tests.support.recorded_matches import POLICY
 from tests.support.web_pages import linked
 
@@ -116,7 +117,7 @@ def test_what_a_component_prints_is_neither_address_nor_error(
     prints = "print('of a reward ' * 20_000, flush=True)"  # more than a pipe holds
     said: list[str] = []
     words = [sys.executable, "-c", f"import sys; {prints}; {ends}; {prints}"]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
+    with child(words, stdout=subprocess.PIPE, text=True) as process:
         _tell_address(process, said.append)
     assert said == told and process.returncode == (2 if warned else 0)
     assert warned in capsys.readouterr().err
