@@ -128,4 +128,4 @@ def test_a_state_dict_is_read_where_torch_is_not_installed(
     np.testing.assert_array_equal(bias, model[0].bias.detach().numpy())
     assert main(["import", "odd.pt", *WORDS, "--activation", "relu"]) == 2
     said = capsys.readouterr().err
-    assert "odd.pt cannot be read without torch: BadZipFile" in said and said.count("\n") == 1
+    assert "odd.pt (6 bytes) cannot be read without torch: BadZipFile" in said and said.count("\n") == 1

@@ -143,7 +143,7 @@ def test_a_clone_has_the_network_that_was_asked_for(
     clean: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from rlgym_bridge.rllib import offline
-    from rlgym_bridge.training.rllib import cluster
+    from rlgym_bridge.training import ray_cluster as cluster
 
     def clone_at_once(folder: str, example: Any, steps: int, **how: Any) -> dict[str, np.ndarray]:
         kind = how["activation"], how["layer_norm"]
