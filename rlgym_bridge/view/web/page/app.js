@@ -112,7 +112,7 @@ class App {
       ...(lag && driving ? [`input ${lag.ticks} tick${lag.ticks === 1 ? '' : 's'}, ${lag.ms.toFixed(0)} ms`] : []),
     ].join("  ·  "));
     const slow = this.rate < 27 && now > (this.sharpened ?? now);
-    if (slow) this.renderer.scale = Math.max(0.6, this.renderer.scale * 0.88);
+    if (slow) this.renderer.scale = Math.max(0.45, this.renderer.scale * 0.88);
     if (slow || this.sharpened === null) this.sharpened = now + 2000;
   }
 }
