@@ -67,7 +67,8 @@ export class Input {
     if (!changed && now - this.sent < KEEP_ALIVE_MS) return;
     [this.last, this.sent] = [text, now];
     this.send({ type: "input", seq: ++this.seq, controls });
-    if (changed) this.waiting.set(this.seq, { began: now, tick: this.frames.at(-1)?.tick });
+    const newest = this.frames.at(-1);  // while a match is paused or waits, nothing acts
+    if (changed && newest && !(newest.flags & 9)) this.waiting.set(this.seq, { began: now, tick: newest.tick });
   }
   // Notes how late inputs are: ms until they are seen, and ticks from the newest frame to the one in which they act.
   drawn(shown, now) {
