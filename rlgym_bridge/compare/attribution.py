@@ -51,7 +51,7 @@ _STUCK_SHARE, _STUCK_STICK = 0.65, 0.7
 """Shares of short windows that a stuck button and a stuck stick have to explain."""
 _STUCK: Final = 2  # controls that are tried as stuck
 _RANKS: Final = ("time", "offset", "inputs", "constant", "physics")
-"""Which of equal alterations is named first: time before inputs before constants."""
+"""Order in which equal alterations are named: time before inputs before constants."""
 
 _Intervals = dict[tuple[str, int | None], tuple[float, float, int]]
 

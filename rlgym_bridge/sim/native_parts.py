@@ -83,7 +83,7 @@ _TERMS: Final[Mapping[type, Callable[[Any], tuple[str, float]]]] = {
 
 _TIMED: Final[Mapping[type, str]] = {TimeoutCondition: "timeout", NoTouchTimeoutCondition: "no_touch"}
 _EVERY: Final = {np.logical_or: False, np.logical_and: True}
-"""Whether every part has to hold, by what joins the answers of conditions."""
+"""True where every part has to hold, by the function that joins the answers of conditions."""
 
 _NO_COLUMN: Final = -1  # for an `Observer`: the factor itself is shown
 _MOST_PLANS: Final = 16  # of a component
