@@ -31,7 +31,7 @@ def modules(room: str) -> list[Path]:
 def test_the_server_uses_nothing_of_the_decoder_but_constants(path: Path) -> None:
     ours = {name for name in imports(path) if name.startswith("rlgym_bridge.")}
     allowed = ("rlgym_bridge.server", "rlgym_bridge.game", "rlgym_bridge.physics", "rlgym_bridge.dialect",
-               "rlgym_bridge.errors", "rlgym_bridge.sim.touches", "rlgym_bridge.user_input",
+               "rlgym_bridge.user_input.failures", "rlgym_bridge.sim.touches", "rlgym_bridge.user_input",
                "rlgym_bridge.sim.simulator", "rlgym_bridge.rotations", "rlgym_bridge.state",
                "rlgym_bridge.derived_fields",
                "rlgym_bridge.recording.mcap.mcap_writer",
@@ -188,7 +188,7 @@ def test_every_room_inside_a_room_is_listed(outer: str) -> None:
 
 
 def test_few_modules_lie_beside_the_rooms() -> None:
-    assert len([path for path in ROOT.glob("*.py") if path.name != "__init__.py"]) <= 11
+    assert len([path for path in ROOT.glob("*.py") if path.name != "__init__.py"]) <= 10
 
 
 SIMULATORS = ("RocketSim", "rocketsim_batch")

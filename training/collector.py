@@ -24,7 +24,6 @@ from typing import Any, Final, Self, cast
 import numpy as np
 
 from rlgym_bridge.components.user_errors import explain_error
-from rlgym_bridge.errors import Failure
 from rlgym_bridge.policy.numpy_network import NetworkPolicy
 from rlgym_bridge.policy.shape import PolicyShape
 from rlgym_bridge.sim.simulator import PartTimes
@@ -34,6 +33,7 @@ from rlgym_bridge.training.selfplay.matches import MixedMatches
 from rlgym_bridge.training.selfplay.rivals import learned_cars, snapshot_cars
 from rlgym_bridge.training.selfplay.snapshots import unpack
 from rlgym_bridge.training.settings import SettingsError, TrainingSettings
+from rlgym_bridge.user_input.failures import Failure
 
 _STOP_SECONDS: Final = 5.0  # for a collector to finish its step and leave
 _TIMED_FIRST, _TIMED_EVERY = 4, 8  # steps of a rollout whose parts are timed: not the first, with cold caches

@@ -12,7 +12,6 @@ import torch
 from torch import Tensor, nn
 
 from rlgym_bridge.components.user_errors import describe_error
-from rlgym_bridge.errors import Failure
 from rlgym_bridge.game import HITBOX_NAMES
 from rlgym_bridge.policy.fingerprint import Fingerprint, fingerprint
 from rlgym_bridge.policy.manifest import Normalisation
@@ -45,6 +44,7 @@ from rlgym_bridge.training.settings import (
 )
 from rlgym_bridge.user_input.arguments import count_of
 from rlgym_bridge.user_input.durable_files import write_durably
+from rlgym_bridge.user_input.failures import Failure
 from rlgym_bridge.user_input.own_modules import read_own_sources
 
 PART: Final = 2048

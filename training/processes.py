@@ -18,9 +18,9 @@ from typing import Any, Final, Self
 
 from threadpoolctl import threadpool_limits
 
-from rlgym_bridge.errors import Failure
 from rlgym_bridge.training.settings import SettingsError
 from rlgym_bridge.user_input.durable_files import make_folder
+from rlgym_bridge.user_input.failures import Failure
 from rlgym_bridge.user_input.stop_signals import without_interrupts
 
 _CGROUPS: Final = Path("/sys/fs/cgroup")

@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 
 from rlgym_bridge.cli.commands import COMMANDS, REMOVED, explain_broken, explain_missing, module_of, overview
 from rlgym_bridge.components.user_errors import describe_error, is_ours
-from rlgym_bridge.errors import Failure
+from rlgym_bridge.user_input.failures import Failure
 from rlgym_bridge.user_input.text_files import escape_controls
 
 _MOST_LETTERS = 4000  # of an error's message

@@ -14,7 +14,6 @@ from typing import Any, Final
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files
 from rlgym_bridge.cli.web_page import add_page_options, shown_run
-from rlgym_bridge.errors import Failure
 from rlgym_bridge.game import TICK_SKIP
 from rlgym_bridge.matches.lineup import show_match_command
 from rlgym_bridge.policy.carried_modules import CARRIED, CARRIED_FOLDER, carried_names, use_carried
@@ -30,6 +29,7 @@ from rlgym_bridge.training.settings import (
     read_settings,
     settings_as_toml,
 )
+from rlgym_bridge.user_input.failures import Failure
 from rlgym_bridge.user_input.text_files import read_toml
 from rlgym_bridge.user_input.user_modules import add_module_folders
 

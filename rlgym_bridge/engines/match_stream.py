@@ -11,10 +11,10 @@ from rlbot import flat
 from rlgym_bridge.client.agent_connections import AgentConnections
 from rlgym_bridge.client.own_players import agents_of
 from rlgym_bridge.dialect import Dialect
-from rlgym_bridge.errors import Failure
 from rlgym_bridge.game import BALL_RADIUS, BLUE, GOAL_THRESHOLD_Y, ORANGE, PLAYING_PHASES, Phase
 from rlgym_bridge.packets.decoder import Decoder, player_input
 from rlgym_bridge.state import MatchState
+from rlgym_bridge.user_input.failures import Failure
 
 _BEHIND: Final = 8  # packets at once: with more than that the server may hold others back
 _QUIET_SECONDS: Final = 0.004  # half a tick without a packet: none is held back

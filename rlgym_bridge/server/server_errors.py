@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rlgym_bridge.errors import Failure
+from rlgym_bridge.user_input.failures import Failure
 
 
 class ConfigError(ValueError):

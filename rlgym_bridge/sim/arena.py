@@ -11,9 +11,9 @@ from functools import cache
 
 import RocketSim as rsim
 
-from rlgym_bridge.errors import Failure
 from rlgym_bridge.game import BLUE, MOST_TEAM_SIZE, ORANGE
 from rlgym_bridge.user_input.extras import meshes_folder
+from rlgym_bridge.user_input.failures import Failure
 
 _WAKING_SPEED = 100.0  # uu/s: any that is not 0
 _KICKOFF_SEED = 0  # any fixed seed

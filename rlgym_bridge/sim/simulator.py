@@ -16,10 +16,10 @@ from typing import Final, Protocol
 
 import numpy as np
 
-from rlgym_bridge.errors import Failure
 from rlgym_bridge.state import MatchState
 from rlgym_bridge.user_input.arguments import show_value
 from rlgym_bridge.user_input.extras import explain_native
+from rlgym_bridge.user_input.failures import Failure
 
 ROCKETSIM2: Final = "rocketsim2"
 ROCKETSIM3: Final = "rocketsim3"

@@ -11,9 +11,9 @@ from rich.table import Table
 from rlgym_bridge.cli import main, run_command
 from rlgym_bridge.cli.commands import COMMANDS, GROUPS, REMOVED
 from rlgym_bridge.cli.options import console_of
-from rlgym_bridge.errors import Failure
 from rlgym_bridge.server import ConfigError, MatchCalledOff, ServerError
 from rlgym_bridge.sim.simulator import DeadMatches
+from rlgym_bridge.user_input.failures import Failure
 from tests.support.processes import run_to_end
 
 TRAINING = {"train": "training"} | {

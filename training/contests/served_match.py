@@ -25,7 +25,6 @@ from rlbot import flat
 
 from rlgym_bridge.components.user_errors import explain_error
 from rlgym_bridge.dialect import Dialect
-from rlgym_bridge.errors import Failure
 from rlgym_bridge.game import BLUE, ORANGE
 from rlgym_bridge.live.agent import SEED_VARIABLE
 from rlgym_bridge.live.play import SELECTION_VARIABLE
@@ -35,6 +34,7 @@ from rlgym_bridge.matches.lineup import empty_match, first_of_process, with_envi
 from rlgym_bridge.server import BotResult, Impairments, MatchCalledOff, MatchResult, MatchServer
 from rlgym_bridge.training.contests.kept_matches import KeptMatches, MatchKey, ServedResult
 from rlgym_bridge.training.processes import ENDING
+from rlgym_bridge.user_input.failures import Failure
 from rlgym_bridge.user_input.stop_signals import stopped_by_signals
 
 LOGS: Final = "logs"
