@@ -26,9 +26,10 @@ __all__ = ["conditions", "mutator", "obs", "parser", "reward"]
 
 def obs(settings: TrainingSettings) -> ComponentSpec:
     """Return what a car sees; with several team sizes, or attention, it has room for the largest team."""
+    ahead: dict[str, Any] = {"ball_ahead": list(settings.ball_ahead)} if settings.ball_ahead else {}
     if len(settings.sizes) == 1 and settings.network != ATTENTION:
-        return ComponentSpec.of(RelativeObs, zero_padding=None)
-    return ComponentSpec.of(TeamObs, zero_padding=max(map(max, settings.sizes)))
+        return ComponentSpec.of(RelativeObs, zero_padding=None, **ahead)
+    return ComponentSpec.of(TeamObs, zero_padding=max(map(max, settings.sizes)), **ahead)
 
 
 def parser(settings: TrainingSettings) -> ComponentSpec:

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Final
 
 from msgspec import Meta
 
+from rlgym_bridge.components.ball_ahead import check_seconds
 from rlgym_bridge.components.beginnings import parse_beginnings
 from rlgym_bridge.game import MOST_TEAM_SIZE
 from rlgym_bridge.physics import parse_physics
@@ -146,6 +147,15 @@ def parse_rivals(table: object) -> dict[str, float]:
     return {name: float(share) for name, share in table.items() if share}
 
 
+def parse_ball_ahead(seconds: Any) -> tuple[float, ...]:
+    """Return times ahead; none of an empty list.
+
+    Raises:
+        ValueError: They are no rising seconds, or nothing here can forecast the ball.
+    """
+    return check_seconds("ball_ahead", seconds) if seconds not in ([], ()) else ()
+
+
 def _is_finite(value: Any) -> bool:
     """Tell whether a value is a number that JSON can hold."""
     return isinstance(value, float) and math.isfinite(value)
@@ -153,7 +163,7 @@ def _is_finite(value: Any) -> bool:
 
 PARSERS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "physics": check_physics, "obs_noise": parse_noise, "beginnings": parse_beginnings,
-    "team_sizes": parse_team_sizes, "rivals": parse_rivals,
+    "team_sizes": parse_team_sizes, "rivals": parse_rivals, "ball_ahead": parse_ball_ahead,
 }  # fmt: skip
 """Readers of the settings that are more than a number, a text or a list of them."""
 

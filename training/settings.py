@@ -211,6 +211,10 @@ class TrainingSettings:
     activation: Annotated[str, one_of(*ACTIVATIONS), about("between the layers of both networks")] = "relu"
     layer_norm: Annotated[bool, about("layer normalisation before each activation of both networks")] = False
     mirror: Annotated[bool, about("learn one half of the field alone, and play the other mirrored")] = False
+    ball_ahead: Annotated[
+        tuple[float, ...],
+        about("seconds ahead at which the policy sees the ball, such as [0.25, 0.5, 1, 2]; []: none"),
+    ] = ()
     normalise_obs: Annotated[bool, about("scale observations by their running mean and deviation")] = False
     obs_clip: Annotated[
         float, Meta(ge=0.1, le=MOST_NUMBER), about("scaled observations are clipped to plus and minus this")

@@ -17,14 +17,18 @@ from rlgym_bridge.user_input.text_files import toml_value
 from tests.support.processes import child
 
 CANDIDATES: Final[dict[str, dict[str, Any]]] = {
-    f"{obs} {layers}{' layer_norm' * layer_norm}": {
-        "obs": obs, "policy_layers": widths, "critic_layers": widths, "layer_norm": layer_norm,
+    f"{name}{', ball ahead' * ahead}": {
+        "network": network, "policy_layers": widths, "critic_layers": widths,
+        "ball_ahead": [0.25, 0.5, 1.0, 2.0] * ahead,
     }
-    for obs in ("DefaultObs", "RelativeObs", "TeamObs")
-    for layers, widths in (("2x256", [256, 256]), ("3x512", [512, 512, 512]))
-    for layer_norm in (False, True)
+    for name, network, widths in (
+        ("perceptron 2x256", "perceptron", [256, 256]),
+        ("perceptron 3x512", "perceptron", [512, 512, 512]),
+        ("attention 2x256", "attention", [256, 256]),
+    )
+    for ahead in (False, True)
 }  # fmt: skip
-"""Settings of each candidate; `obs` is a name of the public face."""
+"""Settings of each candidate; `ball_ahead` adds the ball to come to what it sees."""
 
 _TEAMS: Final = [[1, 1, 0.5], [2, 2, 0.3], [3, 3, 0.2]]
 _TO_START, _TO_STOP = 120.0, 60.0  # s, longest
@@ -88,7 +92,7 @@ def load_or_train(name: str, seed: int, folder: Path, seconds: float, changes: d
 
 
 def train(name: str, seed: int, folder: Path, seconds: float, changes: dict[str, Any]) -> TrainedRun:
-    """Train a candidate for some processor time in a process of its own.
+    """Train a candidate in a process of its own, for some processor time or to the steps in `changes`.
 
     Args:
         name: Of the candidate.
@@ -98,19 +102,15 @@ def train(name: str, seed: int, folder: Path, seconds: float, changes: dict[str,
         changes: Settings that differ from the defaults.
 
     Raises:
-        CalledProcessError: It failed.
+        CalledProcessError: It failed, or ended before its time without steps of its own.
         TimeoutExpired: It does not begin, does not stop, or gets less than a twelfth of a core.
     """
     folder.mkdir(parents=True)
-    candidate = dict(CANDIDATES[name])
-    own = {"obs": candidate.pop("obs")}
     settings = {
-        "components": "tests.benchmarks.candidate_parts", "team_sizes": _TEAMS, "seed": seed,
-        "out": str(folder / "run"), "steps": 10**12, "keep_checkpoints": 10**6,
-        **candidate, **changes,
+        "team_sizes": _TEAMS, "seed": seed, "out": str(folder / "run"), "steps": 10**12,
+        "keep_checkpoints": 10**6, **CANDIDATES[name], **changes,
     }  # fmt: skip
     lines = [f"{key} = {toml_value(value)}" for key, value in settings.items()]
-    lines += ["[my]", *(f"{key} = {toml_value(value)}" for key, value in own.items())]
     (folder / "settings.toml").write_text("\n".join(lines), encoding="utf-8")
     command = [sys.executable, "-m", "training", str(folder / "settings.toml"), "-q"]
     progress, output = folder / "run" / "progress.csv", folder / "output.txt"
@@ -133,7 +133,7 @@ def train(name: str, seed: int, folder: Path, seconds: float, changes: dict[str,
         was_running = process.poll() is None
         process.terminate()
         process.wait(_TO_STOP)
-        if not was_running or process.returncode:
+        if process.returncode or not (was_running or "steps" in changes):
             printed = output.read_text(encoding="utf-8")
             failure = CalledProcessError(process.returncode, command, printed)
             failure.add_note(f"{name}, seed {seed}, ended before its time; it said: {printed[-2000:]}")

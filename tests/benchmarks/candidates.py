@@ -1,13 +1,14 @@
 """Judge what the shipped bot may be trained with: `python -m tests.benchmarks.candidates [--seconds S]`.
 
-Trains each candidate, an observation and a network, on some seeds for equal processor time. What else runs
-on the machine so counts little. Plays the policies in each team size: after equal time, and after the most
-steps that all runs made. Prints medians over the seeds, with the least and the largest. With `--out` finished
-runs are kept, and the next command goes on after them.
+Trains each candidate, an observation and a network, on some seeds for equal processor time, or to equal steps
+with `--steps`. What else runs on the machine so counts little. Plays the policies in each team size: after
+equal time, and after the most steps that all runs made. Prints medians over the seeds, with the least and the
+largest. With `--out` finished runs are kept, and the next command goes on after them.
 """
 
 import argparse
 import json
+import math
 import statistics
 import sys
 import tempfile
@@ -123,6 +124,7 @@ def main() -> int:
     parser.add_argument(
         "--seconds", type=float, default=1200.0, help="processor time of each run (default: 1200)"
     )
+    parser.add_argument("--steps", type=int, help="agent steps of each run, however long they take")
     parser.add_argument("--seeds", type=int, default=3, help="runs of each candidate (default: 3)")
     parser.add_argument("--against", default="chaser", help=f"chaser, a policy folder, or {FIRST}")
     parser.add_argument("--matches", type=int, default=50, help="of each policy and size (default: 50)")
@@ -142,8 +144,12 @@ def main() -> int:
         for seed in range(options.seeds):
             for name in names:
                 changes = {"checkpoint_every": options.checkpoint_every}
+                if options.steps:
+                    changes["steps"] = options.steps
                 own = Path(folder, f"{name.replace(' ', '-')}-{seed}")
-                runs.append(load_or_train(name, seed, own, options.seconds, changes))
+                runs.append(
+                    load_or_train(name, seed, own, math.inf if options.steps else options.seconds, changes)
+                )
                 print(f"{name}, seed {seed}: {runs[-1].steps:,} steps", file=sys.stderr, flush=True)
         judgements = judge(runs, options.against, options.matches, options.match_seconds)
     print(f"goals a minute less those of {options.against}: median (least to largest) of the seeds")

@@ -127,6 +127,8 @@ def main(settings: dict[str, Any], log: Path) -> None:
 
         def validate_config(self, config_obj: Any) -> None: ...
 
+        def save_checkpoint(self, folder_path: str, file_name: str = "") -> None: ...
+
     torch.set_num_threads(settings["threads"])
     controller = PPOAgentController(
         lambda obs, actions, device: DiscreteFF(obs[1], actions[1], settings["policy_layers"], device),

@@ -34,18 +34,18 @@ def test_the_table_has_medians_and_spread_of_the_seeds() -> None:
 @pytest.mark.slow
 def test_a_run_that_fails_ends_the_comparison(tmp_path: Path) -> None:
     with pytest.raises(CalledProcessError) as caught:
-        train("TeamObs 2x256", 0, tmp_path / "run", 60.0, {"clip": -1})
-    assert "TeamObs 2x256, seed 0, ended before its time; it said: " in caught.value.__notes__[0]
+        train("perceptron 2x256", 0, tmp_path / "run", 60.0, {"clip": -1})
+    assert "perceptron 2x256, seed 0, ended before its time; it said: " in caught.value.__notes__[0]
     assert "clip" in caught.value.__notes__[0]
 
 
 @pytest.mark.slow
 def test_a_finished_run_is_not_trained_again(tmp_path: Path) -> None:
     changes = {"checkpoint_every": 1000, "matches": 8, "rollout_steps": 8, "minibatch": 64, "collectors": 1}
-    first = load_or_train("DefaultObs 2x256", 0, tmp_path / "run", 0.5, changes)
+    first = load_or_train("perceptron 2x256", 0, tmp_path / "run", 0.5, changes)
     newest = first.checkpoints[first.steps] / "weights.safetensors"
     written = newest.stat().st_mtime_ns
-    assert load_or_train("DefaultObs 2x256", 0, tmp_path / "run", 0.5, changes) == first
+    assert load_or_train("perceptron 2x256", 0, tmp_path / "run", 0.5, changes) == first
     assert newest.stat().st_mtime_ns == written
     with pytest.raises(ValueError, match=r"done\.json is of .*'seconds': 0\.5.*, expected .*'seconds': 9"):
-        load_or_train("DefaultObs 2x256", 0, tmp_path / "run", 9, changes)
+        load_or_train("perceptron 2x256", 0, tmp_path / "run", 9, changes)

@@ -74,6 +74,8 @@ def test_what_is_printed_reads_back_as_the_same_settings() -> None:
         ("hitboxes", "dominus", r'hitboxes is "dominus", expected "all", or a list of octane'),
         ("hitboxes", ["dominus"], r'hitbox is "octane", .* and hitboxes \["dominus"\]: expected it among'),
         ("hitbox", "octan", r'hitbox is "octan", expected one of octane'),
+        ("ball_ahead", [1.0, 0.5], r"ball_ahead is \[1.0, 0.5\], expected rising seconds"),
+        ("ball_ahead", "1", r"ball_ahead is '1', expected"),
         ("team_sizes", [1], r"team_sizes is \[1\], expected two"),
         ("team_sizes", [0, 0], r"expected one car"),
         ("team_sizes", [2, 0], r"set these to 0"),

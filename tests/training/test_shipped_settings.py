@@ -12,6 +12,7 @@ from rlgym_bridge.training.components import reward
 from rlgym_bridge.training.ppo import main
 from rlgym_bridge.training.selfplay.matches import MixedMatches
 from rlgym_bridge.training.settings import TrainingSettings, load_settings
+from tests.support.simulators import needs_native
 
 FIRST = Path(training.__file__).with_name("shipped.toml")
 LATER = sorted(FIRST.with_suffix("").glob("[0-9]*.toml"), key=lambda path: int(path.name.partition("-")[0]))
@@ -72,6 +73,15 @@ def test_the_exploiter_meets_the_shipped_bot() -> None:
     assert exploiter.out != last.out and exploiter.start_from == "bot/policy"
     same = [name for name in FIXED if name not in ("out", "snapshots")]
     assert [getattr(exploiter, name) for name in same] == [getattr(last, name) for name in same]
+
+
+@needs_native
+def test_the_next_bot_sees_the_ball_to_come_in_each_size() -> None:
+    settings = load_settings(FIRST, LATER[-1].with_name("next.toml"))
+    few = replace(settings, matches=6, rivals={"chaser": 0.2, "charger": 0.2})
+    matches = MixedMatches(few, 246)
+    cars = sum((blue + orange) * one.matches for one in few.by_size() for blue, orange in one.sizes)
+    assert matches.reset(0).shape == (cars, 222 + 4 * 6)
 
 
 @pytest.mark.slow
