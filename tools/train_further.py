@@ -1,0 +1,87 @@
+"""Train the next bot for some minutes from the checkpoint in `lab/bot` on, and put the newest one there.
+
+    python -m tools.train_further --minutes 8
+    python -m tools.train_further --minutes 8 --to OTHER_FOLDER more.toml
+
+The run is `runs/next`, with `training/shipped.toml` and `training/shipped/next.toml`. Further files of
+settings come after them, such as the next phase. Without a checkpoint it begins at 0 steps. It prints what
+belongs into `lab/shipped-bot-log.md`, which is written by hand.
+"""
+
+import argparse
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from rlgym_bridge.policy.files import CHECKPOINTS, all_checkpoints
+from tests.support.processes import child
+
+_ROOT: Final = Path(__file__).parents[1]
+_BOT: Final = _ROOT / "lab" / "bot"
+_RUN: Final = _ROOT / "runs" / "next"
+_SETTINGS: Final = (_ROOT / "training" / "shipped.toml", _ROOT / "training" / "shipped" / "next.toml")
+_TO_SAVE: Final = 120.0  # s that the last iteration and its checkpoint may take
+
+
+def newest(folder: Path) -> Path | None:
+    """Return the checkpoint with the most agent steps in a folder that holds some by their steps."""
+    found = [path for path in folder.glob("[0-9]*") if path.name.isdigit()]
+    return max(found, key=lambda path: int(path.name), default=None)
+
+
+def train(minutes: float, more: Sequence[Path]) -> Path:
+    """Train for some minutes, and return the newest checkpoint of the run.
+
+    Args:
+        minutes: From the start of the program on; its end takes some seconds more.
+        more: Files of settings that come after the bot's own.
+
+    Raises:
+        RuntimeError: Training ended by itself.
+    """
+    shutil.rmtree(_RUN, ignore_errors=True)
+    command: list[str | Path] = [sys.executable, "-m", "training", *_SETTINGS, *more, "--out", _RUN]
+    if (begun := newest(_BOT)) is not None:
+        shutil.copytree(begun, _RUN / CHECKPOINTS / begun.name)
+        command.append("--resume")
+    with child(command, cwd=_ROOT) as process:
+        try:
+            code = process.wait(60 * minutes)
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGINT)
+            process.wait(_TO_SAVE)
+        else:
+            raise RuntimeError(f"training ended by itself, with exit code {code}")
+    return max(all_checkpoints(_RUN), key=lambda path: int(path.name))
+
+
+def main(words: Sequence[str]) -> None:
+    """Train, put the checkpoint in place of the one before, and print what was done."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("more", nargs="*", type=Path, help="further files of settings")
+    parser.add_argument("--minutes", type=float, required=True, help="to train")
+    parser.add_argument("--to", type=Path, default=_BOT, help="folder for the checkpoint (default: lab/bot)")
+    options = parser.parse_args(words)
+    begun, start = newest(_BOT), time.monotonic()
+    reached = train(options.minutes, options.more)
+    for old in options.to.glob("[0-9]*"):
+        shutil.rmtree(old)
+    shutil.copytree(reached, options.to / reached.name)
+    size = sum(file.stat().st_size for file in reached.rglob("*") if file.is_file())
+    print(
+        f"from {int(begun.name) if begun else 0:,} to {int(reached.name):,} agent steps in "
+        f"{(time.monotonic() - start) / 60:.1f} minutes on {os.cpu_count()} cores; {size / 1e6:.1f} MB in "
+        f"{options.to / reached.name}"
+    )
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
