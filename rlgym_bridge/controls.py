@@ -14,19 +14,16 @@ class ControlsError(ValueError):
 
 
 def checked_rows(rows: object, hold: int, source: str) -> np.ndarray:
-    """Convert a parser's rows to `(ticks, 8)` float32, or raise with what is wrong with them.
+    """Convert a parser's rows to `(ticks, 8)` float32: five values in [-1, 1], the last three 0 or 1.
 
     Args:
         rows: The parser's rows for a car: `(8,)`, held for `hold` ticks, or `(ticks, 8)`.
         hold: The tick skip that a single row stands for.
         source: Name of the parser, for the message.
 
-    Returns:
-        `(ticks, 8)` float32, five values in [-1, 1], the last three 0 or 1.
-
     Raises:
-        ControlsError: Another shape, no rows, a non-finite number, a stick outside [-1, 1] or a button
-            that is neither 0 nor 1.
+        ControlsError: Another shape, no rows, a non-finite number, a stick outside [-1, 1] or a button that
+            is neither 0 nor 1.
     """
     try:
         array = np.array(rows, np.float32)  # a copy: a parser may reuse its own

@@ -7,7 +7,7 @@ from rlgym_compat.v1.physics_object import PhysicsObject
 from rlgym_compat.v1.player_data import PlayerData
 
 from rlgym_bridge import AdvancedObs
-from rlgym_bridge.rlgym_state import to_rlgym
+from rlgym_bridge.components.rlgym_state import to_rlgym
 from rlgym_bridge.state import MatchState
 from tests.support.states import TEAM_SIZES, random_state
 

@@ -8,11 +8,11 @@ import pytest
 from rlgym_bridge import LookupTableAction, RelativeObs, TeamObs, VectorEnv, forecast_ball
 from rlgym_bridge.components.ball_ahead import SECONDS
 from rlgym_bridge.components.batch_form import observe
+from rlgym_bridge.components.rlgym_state import to_rlgym
 from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.packets.decoder import Decoder
 from rlgym_bridge.policy.folder import load_policy
 from rlgym_bridge.policy.symmetry import Mirror
-from rlgym_bridge.rlgym_state import to_rlgym
 from rlgym_bridge.server.game.packer import field_info
 from rlgym_bridge.sim.simulator import ROCKETSIM3, make_simulator
 from rlgym_bridge.state import MatchState

@@ -20,9 +20,8 @@ from rlgym_bridge.components.conditions import (
     TimeoutCondition,
 )
 from rlgym_bridge.components.mutators import blank_state
-from rlgym_bridge.derived_fields import derive
-from rlgym_bridge.rlgym_state import to_rlgym
-from rlgym_bridge.state import MatchState
+from rlgym_bridge.components.rlgym_state import to_rlgym
+from rlgym_bridge.state import MatchState, derive
 
 AGENTS = ["blue-0", "orange-0"]
 

@@ -16,8 +16,8 @@ from rlgym.rocket_league.sim import RocketSimEngine
 from rlgym.rocket_league.state_mutators import FixedTeamSizeMutator, KickoffMutator, MutatorSequence
 
 from rlgym_bridge.components.default_obs import DefaultObs
+from rlgym_bridge.components.rlgym_state import from_rlgym, to_rlgym
 from rlgym_bridge.game import PAD_COUNT
-from rlgym_bridge.rlgym_state import from_rlgym, to_rlgym
 from rlgym_bridge.state import MatchState
 from tests.support.states import TEAM_SIZES, mirrored, random_state
 

@@ -16,10 +16,10 @@ import rlgym_bridge
 from rlgym_bridge.components.actions import LookupTableAction, RepeatAction
 from rlgym_bridge.components.batch_form import control_rows, observe, works_in_batches
 from rlgym_bridge.components.default_obs import DefaultObs
+from rlgym_bridge.components.rlgym_state import to_rlgym
 from rlgym_bridge.policy.fingerprint import probe_states
 from rlgym_bridge.policy.folder import ComponentSpec, Normalisation, PolicyMismatch, load_policy, save_policy
 from rlgym_bridge.policy.numpy_network import NetworkPolicy
-from rlgym_bridge.rlgym_state import to_rlgym
 from tests.support.policy_folders import (
     COUNTING_ENV,
     KINDS,

@@ -8,9 +8,9 @@ import pytest
 
 from rlgym_bridge.components.default_obs import DefaultObs
 from rlgym_bridge.components.relative_obs import RelativeObs
+from rlgym_bridge.components.rlgym_state import to_rlgym
 from rlgym_bridge.game import GOAL_BACK_Y, GOAL_CENTRE_Z
 from rlgym_bridge.policy.matrix_kernels import VARIABLE, processor_flags
-from rlgym_bridge.rlgym_state import to_rlgym
 from rlgym_bridge.state import MatchState
 from tests.support.processes import run_to_end
 from tests.support.states import TEAM_SIZES, random_state

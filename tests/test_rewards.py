@@ -41,11 +41,9 @@ from rlgym_bridge.components.rewards import (
     WeightedSum,
     name_of_bad,
 )
-from rlgym_bridge.derived_fields import derive
-from rlgym_bridge.rlgym_state import from_rlgym, to_rlgym
-from rlgym_bridge.sim.arena import make_arena
-from rlgym_bridge.sim.arena_reader import ArenaReader, read_arena, write_arena
-from rlgym_bridge.state import MatchState
+from rlgym_bridge.components.rlgym_state import from_rlgym, to_rlgym
+from rlgym_bridge.sim.arena import ArenaReader, make_arena, read_arena, write_arena
+from rlgym_bridge.state import MatchState, derive
 from rlgym_bridge.training.settings import REWARDS
 from tests.support.states import mirrored, random_state
 

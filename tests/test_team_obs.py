@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rlgym_bridge import RelativeObs, TeamObs
-from rlgym_bridge.rlgym_state import to_rlgym
+from rlgym_bridge.components.rlgym_state import to_rlgym
 from rlgym_bridge.state import MatchState
 from tests.support.states import TEAM_SIZES, random_state
 

@@ -1,7 +1,6 @@
-"""Write one car of a packet into a `MatchState`.
+"""Write one car of a packet into a `MatchState`: what packets carry is copied, the rest is counted.
 
-What packets carry is copied, the rest is counted tick by tick (`CarTimers`). The thresholds were measured in
-RocketSim tick by tick.
+The thresholds were measured in RocketSim tick by tick.
 """
 
 import struct
@@ -11,6 +10,7 @@ from operator import attrgetter
 import numpy as np
 from rlbot import flat
 
+from rlgym_bridge.dialect import DialectDetector
 from rlgym_bridge.game import (
     BOOST_MIN_SECONDS,
     BOOST_PER_SECOND,
@@ -24,7 +24,6 @@ from rlgym_bridge.game import (
     TICKS_PER_SECOND,
     WHEELS,
 )
-from rlgym_bridge.packets.dialect_detector import DialectDetector
 from rlgym_bridge.state import CAR_FORMAT
 
 ON_GROUND = int(flat.AirState.OnGround)
@@ -108,12 +107,7 @@ class CarTimers:
         self._supersonic_ticks += ticks
 
     def _count_boost(self, boost: float, pressed: bool, ticks: int, gap: bool) -> None:
-        """Count how long boost has been burning.
-
-        After a gap the boost left shows for how many ticks it burnt, if no pad was picked up. Otherwise it
-        may still burn from a press that no packet showed. The count is uncertain until the button has been
-        released for the shortest burn, or no boost is left.
-        """
+        """Count how long boost has been burning; uncertain until the shortest burn is over."""
         if gap and self._boost_doubt == 0 and not self._new and self._read_boost_used(boost, pressed, ticks):
             return
         # Without boost before the tick nothing burns, even if a pad is picked up on that tick.
@@ -235,16 +229,11 @@ _NOWHERE = (nan,) * 9
 
 
 def matrix(rotation: flat.Rotator) -> tuple[float, ...]:
-    """Return the nine numbers of a rotation matrix, row by row.
+    """Return the nine numbers of a rotation matrix, row by row, of RLBot's angles in radians.
 
-    Args:
-        rotation: Pitch (up positive), yaw (from +x towards +y) and roll (right side down positive)
-            in radians.
-
-    Returns:
-        Rows x, y, z of the columns forward, right, up, without unit. What float32 angles cost an element is
-        below 1e-6 where the server takes them as this project's does. It is up to 3e-4 within a degree of
-        vertical where each was taken by itself. NaN where an angle is infinite or NaN.
+    What float32 angles cost an element is below 1e-6 where the server takes them as this project's does, and
+    up to 3e-4 within a degree of vertical where each was taken by itself. NaN where an angle is infinite or
+    NaN.
     """
     pitch, yaw, roll = _ANGLES(rotation)
     try:
@@ -368,10 +357,7 @@ class CarCounters(CarTimers):
         )  # fmt: skip
 
     def _follow(self, here: tuple[float, float, float], boost: float, respawn: float, ticks: int) -> bool:
-        """Begin anew where the car is another or elsewhere; return whether its inputs have acted.
-
-        In RocketSim 3 a car that comes back from a demolition has none in that tick.
-        """
+        """Begin anew where the car is another or elsewhere; return whether its inputs have acted."""
         before = self._pose
         if self._demolished:
             self.rest()
@@ -388,10 +374,7 @@ class CarCounters(CarTimers):
         return self._detector.at_origin is True
 
     def _count_wheels(self, air_state: int, hitbox: int, ticks: int) -> None:
-        """Estimate which wheels touch: by geometry over the flat floor, else all or none by the air state.
-
-        A wheel may also touch another car or the ball, so this is never exact.
-        """
+        """Estimate which wheels touch: by geometry over the flat floor, else all or none by the air state."""
         if self._demolished:  # it has come back in the air
             self._wheels, self._wheels_known = _AIRBORNE, ticks == 1
             return
@@ -426,19 +409,16 @@ _MOUNTS = tuple(
 
 
 def floor_contact(pose: tuple[float, ...], hitbox: int) -> tuple[float, ...] | None:
-    """Return which wheels touch the flat floor in the tick after a pose.
+    """Return which wheels touch the flat floor in the tick after a pose, 0 or 1 each; or None.
 
     RocketSim casts a ray down from each wheel's mount at the start of a tick. Over the flat floor the ray's
-    length is simple geometry. In 30,000 car ticks of 2v2 play near the floor it gave every contact but those
-    on other cars (measured, RocketSim 2.2.1). On walls and ramps the air state is used instead.
+    length is simple geometry: in 30,000 car ticks of 2v2 play near the floor it gave every contact but those
+    on other cars (measured, RocketSim 2.2.1). None where the floor is not flat, or the car is not upright or
+    not near it.
 
     Args:
         pose: Position x, y, z in uu, then the rotation matrix row by row.
         hitbox: Index of the car's hitbox in `game.HITBOXES`.
-
-    Returns:
-        0 or 1 for front left, front right, back left, back right. None where the floor is not flat, or
-        the car is not upright or not near the floor.
     """
     x, y, z = pose[:3]
     up = pose[11]

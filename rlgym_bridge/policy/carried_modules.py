@@ -1,7 +1,5 @@
 """Copies of the user's own modules in a policy folder, so that an old policy plays with the code it had.
 
-    save_policy -> write_carried -> own_modules/ -> use_carried, where the user allows it by name
-
 Importing a copy runs code of whoever made the folder. So a copy is used only where the user gives its name,
 as `carried:my_parts` among the modules that he allows.
 """
@@ -36,11 +34,7 @@ _IN_USE: Final[dict[str, dict[str, bytes]]] = {}  # files of the copies that thi
 
 
 def write_carried(policy: Path, sources: Mapping[str, bytes]) -> None:
-    """Write copies of modules into a policy folder, in place of those that are there.
-
-    Args:
-        policy: The folder; it is there.
-        sources: Contents by path, as `read_own_sources` returns them.
+    """Write copies of modules, contents by path, into a policy folder, in place of former ones.
 
     Raises:
         ValueError: Something else than a folder is in the place of the copies.
@@ -63,11 +57,7 @@ def write_carried(policy: Path, sources: Mapping[str, bytes]) -> None:
 
 
 def check_place(policy: Path) -> None:
-    """Check that nothing else than a folder is in the place of a policy's copies; there may be nothing.
-
-    Raises:
-        ValueError: A file or a link is there.
-    """
+    """Raise ValueError where a file or a link is in the place of a policy's copies; there may be nothing."""
     folder = policy / CARRIED_FOLDER
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
         found = "a link" if folder.is_symlink() else "a file"
@@ -78,10 +68,6 @@ def check_place(policy: Path) -> None:
 
 def copy_carried(policy: Path, target: Path) -> None:
     """Copy the modules that a policy folder carries into another one; nothing of them is imported.
-
-    Args:
-        policy: The folder that carries them.
-        target: A folder of a policy made of that one; it is there.
 
     Raises:
         ValueError: A module is too large, or no file; or a place of copies is no folder.
@@ -110,7 +96,7 @@ def explain_copies(policy: Path, allow_modules: Sequence[str] = ()) -> str:
 
 
 def use_carried(policy: Path, allow_modules: Sequence[str]) -> tuple[str, ...]:
-    """Have Python import the copies that a user allowed by name, here and in processes that this one starts.
+    """Have Python import the copies that a user allowed, here and in processes started from here.
 
     Args:
         policy: The policy folder that carries them.

@@ -1,10 +1,7 @@
 """Read networks that other trainers have saved: rlgym-ppo, rlgym-learn, C++ trainers, TorchScript.
 
-    find_checkpoint -> read_checkpoint -> ForeignNetwork, which `save_policy` takes
-
-Layer sizes are read off the tensors. No code of a file runs: torch loads weights only, and of a script only
-the tensors are read. What a file cannot tell is asked for: the activation of a `state_dict` or a script, and
-the scaling of observations where the trainer's notes are missing.
+No code of a file runs: torch loads weights only, and of a script only the tensors are read. What a file
+cannot tell is asked for: the activation of a `state_dict` or a script, the scaling of observations.
 """
 
 import logging
@@ -113,10 +110,7 @@ def find_checkpoint(path: Path) -> Path:
 
 
 def _checkpoints(folder: Path, depth: int) -> Iterator[Path]:
-    """Yield the files of weights in a folder and those below it, the newest first.
-
-    A folder of a number that has no such file is yielded as it is: its checkpoint was not written to the end.
-    """
+    """Yield the files of weights in a folder and below it, the newest first."""
     name = next((name for name in _FILES if (folder / name).is_file()), None)
     if name is not None:
         yield folder / name
@@ -210,17 +204,7 @@ def read_checkpoint(
 def _select(
     tensors: Mapping[str, np.ndarray], names: Mapping[str, str], file: Path
 ) -> tuple[dict[str, np.ndarray], str | None]:
-    """Return the tensors of the actor alone, numbered as those of an `nn.Sequential`.
-
-    Args:
-        tensors: Of a whole `state_dict`. `_orig_mod`, which torch.compile puts into names, is left out.
-        names: See `read_checkpoint`.
-        file: For messages.
-
-    Returns:
-        The tensors, and "softplus" where means and standard deviations have layers of their own: these are
-        the last layer together. Else None.
-    """
+    """Return the actor's tensors, numbered as in `nn.Sequential`, and "softplus" for heads of their own."""
     plain = {
         ".".join(part for part in name.split(".") if part != "_orig_mod"): one
         for name, one in tensors.items()
@@ -366,10 +350,7 @@ def _finite(tensors: dict[str, np.ndarray], file: Path) -> dict[str, np.ndarray]
 
 
 def _layers(tensors: Mapping[str, np.ndarray], file: Path) -> dict[str, np.ndarray]:
-    """Name the tensors of an `nn.Sequential` as `numpy_layers.py` does; activations have none.
-
-    Numbers count the modules: what follows a linear layer at once stands before the activation.
-    """
+    """Name the tensors of an `nn.Sequential`, whose numbers count activations, as `numpy_layers.py` does."""
     found: dict[int, dict[str, np.ndarray]] = {}
     prefixes = set()
     for name, tensor in tensors.items():
@@ -454,11 +435,7 @@ def read_ppo_notes(file: Path, standardise: bool) -> tuple[tuple[float, float, f
 
 
 def _ppo_scale(stats: Any, file: Path) -> tuple[float, float, float] | None:
-    """Return how rlgym-ppo scales observations where `standardize_obs` is on.
-
-    It takes mean and deviation of the observation's first number for all of them (`obs_stats.mean[0]` of a
-    row of means), so that is what the network has learned from.
-    """
+    """Return how rlgym-ppo scales observations: by mean and deviation of their first number."""
     if stats is None:
         return None
     try:

@@ -1,7 +1,6 @@
 """Step matches in RocketSim 3, through the module `rocketsim_batch` of the folder `native/`.
 
-The module writes every field, the derived ones too, straight into the state's buffer; no number is copied or
-computed in Python.
+The module writes every field, the derived ones too, straight into the state's buffer.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,7 +13,7 @@ import rocketsim_batch
 
 from rlgym_bridge.game import PAD_POSITIONS
 from rlgym_bridge.sim.simulator import DeadMatches, PartTimes
-from rlgym_bridge.state import CAR_FIELDS, MATCH_FIELDS, MatchState, layout_of
+from rlgym_bridge.state import CAR_COLUMNS, MATCH_COLUMNS, MatchState, layout_of
 from rlgym_bridge.user_input.arguments import check_whole
 from rlgym_bridge.user_input.extras import load_native, meshes_folder
 
@@ -118,12 +117,7 @@ class RocketSim3:
         return np.asarray(frames[0])
 
     def forecast(self, matches: Sequence[int], rows: np.ndarray, ahead: MatchState) -> None:
-        """Play copies on by control vectors `(n, cars, ticks, 8)`; see `Simulator.forecast`.
-
-        Raises:
-            ValueError: There are not as many states as matches, or a control is no number from -1 to 1.
-            DeadMatches: A copy failed inside RocketSim.
-        """
+        """Play copies on by control vectors `(n, cars, ticks, 8)`; see `Simulator.forecast`."""
         with _naming_the_dead():
             self._matches.forecast(list(matches), np.ascontiguousarray(rows, np.float32), ahead.buffer)
 
@@ -170,16 +164,9 @@ def _layout(blue: int, orange: int) -> rocketsim_batch.Layout:
 
 
 def make_layout(blue: int, orange: int, pads: Sequence[int] | None = None) -> rocketsim_batch.Layout:
-    """Return where the fields of `MatchState` lie, for the module.
-
-    Args:
-        blue: Cars in the blue team.
-        orange: Cars in the orange team.
-        pads: RocketSim's number of each pad; None where no pad is read or written.
-    """
-    ours, one = layout_of(blue, orange), layout_of(1, 0)
+    """Return where the fields of `MatchState` lie; `pads` are RocketSim's numbers, None for unread ones."""
+    ours = layout_of(blue, orange)
     return rocketsim_batch.Layout(
         blue, orange, size=ours.size, car_start=ours.car_start, car_stride=ours.car_stride, pads=pads,
-        match_columns={field.name: ours.column(field.name) for field in MATCH_FIELDS},
-        car_columns={field.name: one.column(field.name, car=0) - one.car_start for field in CAR_FIELDS},
+        match_columns=MATCH_COLUMNS, car_columns=CAR_COLUMNS,
     )  # fmt: skip

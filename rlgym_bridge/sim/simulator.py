@@ -2,9 +2,7 @@
 
     rows (matches, cars, ticks, 8) -> Simulator.step -> state (a MatchState), events
 
-Two classes: `rocketsim3.RocketSim3`, on the module `rocketsim_batch` (folder `native/`), and
-`rocketsim2.RocketSim2`, on the package RocketSim 2.2.1. A test holds the list of the modules beside them that
-still import either package.
+Two classes: `rocketsim3.RocketSim3`, on `rocketsim_batch` (folder `native/`), and `rocketsim2.RocketSim2`.
 """
 
 import importlib.util
@@ -70,6 +68,15 @@ VALUES: Final = (
 and flags 0 or 1."""
 
 
+PLAYED_MODES: Final[Mapping[str, int]] = {"Soccar": 0, "Heatseeker": 2, "Snowday": 3}
+"""RocketSim's own numbers of the modes (`RocketSim.GameMode`), by the names of `flat.GameMode`."""
+
+_WHY_NOT: Final = {
+    "Hoops": "rlgym-rocket-league brings no collision meshes of its arena",
+    "Dropshot": "RocketSim 2.2.1 makes no arena of it",
+    "Rumble": "RocketSim has none of its items",
+}
+
 WHY_SOCCAR: Final = "RocketSim 3 plays Heatseeker and Snowday differently from the game"
 
 
@@ -78,15 +85,7 @@ class SimulatorError(ValueError):
 
 
 class DeadMatches(Failure):
-    """Matches failed inside the simulator: each is dead until `put` makes it anew, the others went on.
-
-    Args:
-        text: The message; it names the matches.
-        numbers: Of the matches.
-
-    Attributes:
-        numbers: As given.
-    """
+    """Matches failed inside the simulator: each is dead until `put` makes it anew, the others went on."""
 
     def __init__(self, text: str, numbers: Sequence[int]) -> None:
         super().__init__(text)
@@ -94,11 +93,7 @@ class DeadMatches(Failure):
 
 
 class PartTimes:
-    """Seconds that the parts of some steps took.
-
-    Attributes:
-        seconds: Sums by the name of the part.
-    """
+    """Seconds that the parts of some steps took: sums by the name of the part."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = defaultdict(float)
@@ -147,13 +142,9 @@ class Simulator(Protocol):
         """Put matches into new states, one of `desired` each; what is queued or remembered is forgotten."""
 
     def nudge(self, matches: Sequence[int], desired: MatchState, ball: bool, cars: np.ndarray) -> None:
-        """Set place, rotation and velocities of some bodies, and keep all that is remembered.
+        """Set the bodies of the ball and of the cars that `cars`, `(n, cars)` bool, names.
 
-        Args:
-            matches: Their numbers.
-            desired: A state of as many matches.
-            ball: Whether the ball moves.
-            cars: `(n, cars)` bool, those that move.
+        All that is remembered of them is kept. `desired` has a state for each of the matches.
         """
 
     def step(
@@ -228,11 +219,7 @@ DEFAULT_SIMULATOR: Final = ROCKETSIM3 if is_installed(ROCKETSIM3) else ROCKETSIM
 
 
 def check_simulator(name: object) -> str:
-    """Return the name of a simulator that is known and installed.
-
-    Raises:
-        SimulatorError: It is not; the message says what to do.
-    """
+    """Return the name of a known, installed simulator; raises SimulatorError, which says what to do."""
     if name not in SIMULATORS:
         raise SimulatorError(f"simulator is {show_value(name)}, expected {' or '.join(SIMULATORS)}")
     if name == ROCKETSIM3 and not is_installed(ROCKETSIM3):
@@ -243,15 +230,18 @@ def check_simulator(name: object) -> str:
     return str(name)
 
 
+def mode_number(mode: str) -> int:
+    """Return RocketSim's number of a mode; raises ValueError, which says why, if it does not play it."""
+    if mode not in PLAYED_MODES:
+        why = _WHY_NOT.get(mode, "RocketSim does not know it")
+        raise ValueError(f"mode is {mode}, expected one of {', '.join(PLAYED_MODES)}: {why}")
+    return PLAYED_MODES[mode]
+
+
 def simulator_for(mode: str) -> tuple[str, str]:
-    """Choose the simulator of a match that names none.
+    """Choose the simulator of a match that names none: RocketSim 3 where it plays the mode.
 
-    Args:
-        mode: Name of the game mode.
-
-    Returns:
-        RocketSim 3 where it plays the mode and is installed, else rocketsim2. And a sentence that says why it
-        is not RocketSim 3, empty where it is.
+    Besides the name there is a sentence that says why it is not RocketSim 3, empty where it is.
     """
     if mode != "Soccar":
         return ROCKETSIM2, f"{mode} is played in RocketSim 2.2.1: {WHY_SOCCAR}"

@@ -1,9 +1,5 @@
 """Step many matches together for training: the components of live play around a `Simulator`.
 
-    actions -> parser -> rows -> Simulator -> state -> conditions, rewards, obs -> Step
-                                             ^
-                              mutator -------+   where an episode has ended
-
 Calls, their order and what they see are `RLGym.step`'s and `RLGym.reset`'s, for all matches at once.
 """
 
@@ -224,20 +220,14 @@ class VectorEnv:
         return Step(obs, rewards, terminated, truncated, final_obs)
 
     def masks(self) -> np.ndarray | None:
-        """Return which actions each car may choose next, `(matches, cars, actions)` bool; None for all.
-
-        Raises:
-            ValueError: A mask does not fit the actions, or leaves a car none.
-        """
+        """Return which actions each car may choose next, `(matches, cars, actions)` bool; None for all."""
         return self._parts.masks(self.state)
 
     def take_counts(self) -> dict[str, float]:
         """Return counts of what happened since the last call, or the last reset.
 
-        Returns:
-            `episodes` that ended, `goals`, `touches` (as `TouchCounter` tells them),
-            `car_minutes` and `game_minutes` of game time, and `dead_matches`, those that died inside the
-            simulator.
+        They are `episodes` that ended, `goals`, `touches` (as `TouchCounter` tells them), `car_minutes` and
+        `game_minutes` of game time, and `dead_matches`, those that died inside the simulator.
         """
         counts, self._counts = self._counts, dict.fromkeys(self._counts, 0.0)
         return counts
@@ -252,11 +242,7 @@ class VectorEnv:
             statistics.count_metrics(self._parts.metrics(self.state))
 
     def _advance(self, rows: np.ndarray) -> list[int]:
-        """Step the simulator, and return the numbers of matches that died in it.
-
-        Raises:
-            DeadMatches: The third match has died.
-        """
+        """Step the simulator, and return the numbers of matches that died in it."""
         try:
             self._simulator.step(rows, self._delays_of_cars(), self.times)
         except DeadMatches as error:
@@ -339,8 +325,7 @@ def _parts_of(
 def warn_match_by_match(foreign: Iterable[type]) -> None:
     """Log which components make steps slower, because they have no batch form, and what is fast instead.
 
-    Args:
-        foreign: Classes of such components. Mutators among them are left out: they run once an episode.
+    Mutators among them are left out: they run once an episode.
     """
     slow = []
     for kind in dict.fromkeys(foreign):
@@ -375,10 +360,7 @@ def check_settings(
     delay_noise: float, own_delays: np.ndarray | None, hitbox: int | Sequence[int],
     constants: Mapping[str, Spread] | None, seed: int,
 ) -> tuple[tuple[int, int], tuple[int, int], tuple[int, ...]]:  # fmt: skip
-    """Check the settings of the same names that `VectorEnv` was given; `own_delays` is `(matches, cars)`.
-
-    Returns:
-        Cars of blue and orange, the least and most ticks of action delay, and the hitboxes.
+    """Check the settings of `VectorEnv`; return sizes, delays and hitboxes.
 
     Raises:
         ValueError: A setting is out of range; the message says what it is and what was expected.

@@ -9,14 +9,13 @@ import numpy as np
 import pytest
 from rlbot import flat
 
-from rlgym_bridge.derived_fields import derive
 from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.game import Phase
 from rlgym_bridge.packets.decoder import ESTIMATES, Decoder
 from rlgym_bridge.server.game.packer import field_info
 from rlgym_bridge.sim.simulator import ROCKETSIM2, ROCKETSIM3
 from rlgym_bridge.sim.state_estimator import StateEstimator
-from rlgym_bridge.state import KNOWN_FIELDS, MatchState
+from rlgym_bridge.state import KNOWN_FIELDS, MatchState, derive
 from tests.parity.scenes import Director, Stage, turtle
 from tests.parity.world import drive, make_match, through_bytes, with_fields
 from tests.support.followed_matches import as_decoded, make_player, play, record

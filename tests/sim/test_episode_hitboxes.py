@@ -7,7 +7,7 @@ import pytest
 
 from rlgym_bridge.components.conditions import TimeoutCondition
 from rlgym_bridge.components.mutators import SETTLED, KickoffMutator
-from rlgym_bridge.sim.episode_hitboxes import draw_hitboxes
+from rlgym_bridge.sim.batch_parts import draw_hitboxes
 from rlgym_bridge.sim.vector_env import VectorEnv
 from tests.support.vector_parts import components, play
 

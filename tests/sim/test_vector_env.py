@@ -1,6 +1,5 @@
 """Many matches stepped together: what RLGym's loop would give for each, and new episodes by themselves."""
 
-import logging
 import re
 from collections.abc import Callable
 from typing import Any
@@ -9,8 +8,6 @@ import numpy as np
 import pytest
 from rlgym.rocket_league.action_parsers import LookupTableAction as PeerLookup
 from rlgym.rocket_league.obs_builders import DefaultObs as PeerObs
-from rlgym.rocket_league.reward_functions import CombinedReward
-from rlgym.rocket_league.reward_functions import TouchReward as PeerTouch
 
 from rlgym_bridge.components.actions import LookupTableAction
 from rlgym_bridge.components.conditions import GoalCondition, TimeoutCondition
@@ -19,16 +16,15 @@ from rlgym_bridge.components.mutator_base import BatchMutator, WeightedMutator
 from rlgym_bridge.components.mutators import KickoffMutator, RandomStateMutator
 from rlgym_bridge.components.relative_obs import RelativeObs
 from rlgym_bridge.components.rewards import (
-    BatchReward,
     GoalReward,
     TouchReward,
     WeightedSum,
 )
-from rlgym_bridge.rlgym_state import to_rlgym
-from rlgym_bridge.sim.vector_env import Step, VectorEnv
+from rlgym_bridge.components.rlgym_state import to_rlgym
+from rlgym_bridge.sim.vector_env import VectorEnv
 from rlgym_bridge.state import MatchState
 from tests.support.states import ram
-from tests.support.vector_parts import BallAhead, components, peers, play
+from tests.support.vector_parts import BallAhead, components, play
 
 
 @pytest.mark.parametrize("parser", [LookupTableAction, PeerLookup])
@@ -69,22 +65,6 @@ def test_observations_are_rlgyms_with_demolished_cars_too(team_size: int) -> Non
         np.testing.assert_allclose(step.obs, expected(), atol=1e-5)
         wrecks += env.state.car_is_demoed.any()
     assert wrecks and ends
-
-
-def test_foreign_components_give_what_ours_give_but_slower(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    ours = VectorEnv(2, lambda: components(state_mutator=BallAhead()))
-    with caplog.at_level(logging.WARNING):
-        theirs = VectorEnv(2, peers)
-    assert "DefaultObs of rlgym (in batches: rlgym_bridge.DefaultObs), RepeatAction of" in caplog.text
-    np.testing.assert_allclose(ours.reset(), theirs.reset(), atol=1e-5)
-    goals = 0
-    for our, their in zip(play(ours, 150, forward=True), play(theirs, 150, forward=True), strict=True):
-        goals += our.terminated.sum()
-        for name in Step._fields:
-            np.testing.assert_allclose(getattr(our, name), getattr(their, name), atol=1e-5, err_msg=name)
-    assert goals
 
 
 class Halved(TouchReward):
@@ -153,25 +133,6 @@ def test_a_spoilt_observation_is_named_with_its_line(spoil: Any, message: str) -
     env = VectorEnv(3, lambda: components(obs_builder=SpoiltObs(spoil)))
     with pytest.raises(ValueError, match=rf"{message}.* \({re.escape(__file__)}, line \d+\)"):
         env.reset()
-
-
-def test_a_foreign_reward_goes_with_our_mutators() -> None:
-    env = VectorEnv(2, lambda: components(reward_fn=CombinedReward((PeerTouch(), 1.0))))
-    assert env.reset().shape[:2] == (2, 2)
-    assert env.step(np.zeros((2, 2), np.int64)).rewards.shape == (2, 2)
-
-
-def test_whatever_a_reward_says_it_reads_it_is_given_all() -> None:
-    class Mine(BatchReward):
-        def reward_batch(self, before: MatchState, *rest: Any) -> np.ndarray:
-            return np.abs(before.car_flip_torque).sum(-1)
-
-    for named in (None, (), ("frame",)):
-        Mine.reads = named
-        env = VectorEnv(1, lambda: components(reward_fn=WeightedSum([(Mine(), 1.0)])))
-        env.reset()
-        rewards = [env.step(np.full((1, 2), action)).rewards for action in range(90)]
-        assert np.any(rewards), named
 
 
 def test_goals_terminate_and_time_truncates() -> None:
@@ -250,20 +211,6 @@ def test_new_states_are_drawn_in_blocks_from_standard_mutators(monkeypatch: pyte
     env.reset()
     play(env, 20)
     assert own.matches == [3] * 21
-
-
-def test_states_that_were_drawn_before_a_seed_are_dropped() -> None:
-    def make() -> VectorEnv:
-        mutator = WeightedMutator([(KickoffMutator(), 0.5), (RandomStateMutator(), 0.5)])
-        return VectorEnv(4, lambda: components(state_mutator=mutator, truncation_cond=TimeoutCondition(0.3)))
-
-    used, fresh = make(), make()
-    used.reset(1)
-    play(used, 17)
-    began = used.reset(5)
-    assert began.tobytes() == fresh.reset(5).tobytes()
-    for one, other in zip(play(used, 60), play(fresh, 60), strict=True):
-        assert one.obs.tobytes() == other.obs.tobytes()
 
 
 def test_delays_are_drawn_for_each_episode() -> None:

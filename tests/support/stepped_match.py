@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from rlbot import flat
 
-from rlgym_bridge.derived_fields import derive
 from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.game import Phase
 from rlgym_bridge.rotations import angles_of, rotation_of
@@ -19,6 +18,7 @@ from rlgym_bridge.server.game.referee import Course
 from rlgym_bridge.server.game.roster import AgentSeat, seat_players
 from rlgym_bridge.server.game.simulated_match import Match
 from rlgym_bridge.server.game.simulation import OnKickoff
+from rlgym_bridge.state import derive
 
 HERE = Path(__file__).parent
 

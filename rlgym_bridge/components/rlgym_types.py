@@ -1,8 +1,7 @@
-"""Name RLGym's classes: its own, or stand-ins where `rlgym-rocket-league` is not installed.
+"""Name RLGym's classes: its own, or stand-ins where `rlgym-rocket-league` is missing.
 
-RLGym 2.0.1 pins numpy below 2. Where it is missing, components get `GameState`, `Car`, `PhysicsObject` and
-`GameConfig` of this module, with the same fields, properties and units. RLGym's own components take them too.
-Its wrappers, such as `CombinedReward`, exist then as names that nothing is an instance of.
+Stand-ins have the same fields, properties and units. RLGym's own components take them, too. Its wrappers,
+such as `CombinedReward`, exist then as names that nothing is an instance of.
 """
 
 from collections.abc import Hashable
@@ -51,9 +50,6 @@ class _PhysicsObject(_Record):
 
     The rotation is set in one form and read in all: `rotation_mtx` `(3, 3)` with the columns forward, right
     and up, `quaternion` `(4,)` in the order w, x, y, z, `euler_angles` `(3,)` pitch, yaw and roll in radians.
-
-    Raises:
-        ValueError: A rotation is read before one was set.
     """
 
     __slots__ = (
