@@ -93,15 +93,11 @@ class Clock:
         self._plans: list[tuple[int, Sequence[np.ndarray]]] = []  # (first tick driven, rows a car)
 
     def see(self, frame: int, phase: int) -> Event:
-        """Take in a packet, and return the next thing to do.
+        """Take in a packet, its frame and `game.Phase`, and return the next thing to do.
 
         A repeated frame needs nothing, unless its phase begins play. Where frame numbers break off again
-        within `GAP_TICKS` packets, the packet counts as the next tick: new episodes one after the other would
-        leave the car without control.
-
-        Args:
-            frame: Its physics tick.
-            phase: Its match phase (`game.Phase`).
+        within `GAP_TICKS` packets, the packet counts as the next tick: else the car would stay without
+        control.
         """
         last_frame, last_phase = self._frame, self._phase
         self._frame = frame
@@ -140,11 +136,7 @@ class Clock:
         self._plans = [(first + ticks, rows) for first, rows in self._plans]
 
     def restart(self) -> Event:
-        """Begin a new episode on the packet just seen; also what a user's override ends with.
-
-        Raises:
-            RuntimeError: No packet has been seen.
-        """
+        """Begin a new episode on the packet just seen; raises RuntimeError before the first."""
         if self._frame is None:
             raise RuntimeError("restart came before the first packet; call see first")
         self._plans.clear()
@@ -166,16 +158,8 @@ class Clock:
     def foresee(self, frame: int, phase: int) -> Sequence[np.ndarray] | None:
         """Return the row that will answer a packet before it is seen, where its state does not matter.
 
-        With an action delay above the input latency that is every packet of play but an episode's first: so
-        the answer can go out before any thinking is done.
-
-        Args:
-            frame: The packet's physics tick.
-            phase: Its match phase.
-
-        Returns:
-            For each car (8,) float32, what `row` gives once the packet was seen and decided on; None where
-            only the decision can tell.
+        It is what `row` gives later, `(8,)` float32 for each car; None where only the decision can tell. With
+        an action delay above the input latency that is so for the first packet of an episode alone.
         """
         if self._due is None or self._frame is None or self._paused or phase not in PLAYING_PHASES:
             return None

@@ -110,11 +110,7 @@ class _Timing:
 
 
 class Dialect(dict[str, str]):
-    """A value for some of `POINTS`, by name; `complete` has one for each.
-
-    Raises:
-        ValueError: A name or a value is not one of `POINTS`.
-    """
+    """A value for some of `POINTS`, by name; raises ValueError for any other name or value."""
 
     def __init__(self, values: Mapping[str, str] | None = None) -> None:
         super().__init__(values or {})
@@ -131,11 +127,7 @@ class Dialect(dict[str, str]):
 
     @classmethod
     def parse(cls, words: Iterable[str]) -> "Dialect":
-        """Return the variant of `NAME=VALUE` words, as of a command line.
-
-        Raises:
-            ValueError: A word has no `=`, names a point twice, or names no value of `POINTS`.
-        """
+        """Return the variant of `NAME=VALUE` words; raises ValueError for a wrong or repeated one."""
         values: dict[str, str] = {}
         for word in words:
             name, equals, value = word.partition("=")
@@ -194,12 +186,7 @@ class DialectFile:
 
     @classmethod
     def read(cls, path: Path) -> "DialectFile":
-        """Return what a file says.
-
-        Raises:
-            OSError: The file cannot be read.
-            ValueError: See `Dialect.read`, or the latency or the server is out of range.
-        """
+        """Return what a file says; raises OSError, or ValueError as `Dialect.read` does."""
         dialect, content = Dialect.read(path), _load(path)
         return cls(path, dialect, content.get("timing", {}).get("input_latency"), content.get("server"))
 

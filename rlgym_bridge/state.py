@@ -120,13 +120,7 @@ class Layout:
     def column(self, name: str, element: int = 0, car: int | None = None) -> int:
         """Return the column of one number of a field: of a car's if `car` is given, else of a match's.
 
-        Args:
-            name: Field name.
-            element: Number of the element within the field, counted in C order.
-            car: The car, from 0.
-
-        Raises:
-            KeyError: There is no such field.
+        `element` is counted in C order within the field. Raises KeyError where there is no such field.
         """
         if car is None:
             return MATCH_COLUMNS[name] + element

@@ -424,7 +424,7 @@ def test_a_touch_that_turns_a_shot_away_is_a_save():
         (((0, -5300, 300), (0, 900, 0)), (1, 0), [0, 0]),  # it was in and comes out
     ],
 )
-def test_a_save_is_a_defenders_touch_that_sends_a_shot_elsewhere(then, touches, expected):
+def test_a_save_is_a_touch_that_sends_a_shot_elsewhere(then, touches, expected):
     assert save_of(SHOT, then, touches) == expected
 
 

@@ -111,17 +111,9 @@ def see_ball_ahead(
     state: MatchState, cars: tuple[int, ...], seconds: tuple[float, ...], pos_coef: float,
     lin_vel_coef: float,
 ) -> np.ndarray:  # fmt: skip
-    """Return the ball to come as some cars see it: relative to them, in their own frame, scaled.
+    """Return the ball to come as some cars see it, relative to them, in their own frame, scaled.
 
-    Args:
-        state: N matches.
-        cars: Observing cars, by their place in the state.
-        seconds: Times ahead, as `check_seconds` returns them.
-        pos_coef: Factor of positions, 1/uu.
-        lin_vel_coef: Factor of velocities, s/uu.
-
-    Returns:
-        `(N, cars, times * 6)` float32: for each time position (forward, right, up), then velocity.
+    For each of `seconds` position (forward, right, up), then velocity: `(N, cars, times * 6)` float32.
     """
     moving, rotations = columns_of_cars(state.layout, cars)
     vectors = forecast_times(state, seconds)[:, None] - state.buffer.take(moving, 1)[:, :, None]

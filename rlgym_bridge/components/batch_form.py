@@ -166,13 +166,7 @@ def describe_array(given: object) -> str:
 
 
 def check_observations(builder: Any, given: Any, state: MatchState, cars: Sequence[int]) -> np.ndarray:
-    """Return what the `build_batch` of an observation builder gave, `(matches, cars, size)`, checked.
-
-    Args:
-        builder: The builder.
-        given: What it returned.
-        state: The state that it was given.
-        cars: Observing cars, by their place in the state.
+    """Return what a builder's `build_batch` gave for some cars, `(matches, cars, size)`.
 
     Raises:
         ValueError: It is no array of that shape, or has a number that is not finite.
@@ -211,16 +205,12 @@ def observe(
 ) -> np.ndarray:
     """Return the observations of some cars by any observation builder, `(matches, cars, size)` float32.
 
-    Args:
-        builder: Ours, which works on `state`; or another, which gets `game`, one match at a time.
-        cars: Observing cars, by their place in the state.
-        state: The state; N matches for a builder with a batch form, else one.
-        game: The same match for a third-party builder; made from `state` when None.
-        shared_info: The match's dict for a third-party builder; an empty one when None.
+    A builder without a batch form gets one match in RLGym's form: `game`, made from `state` when None, and
+    the dict `shared_info`.
 
     Raises:
-        ValueError: The builder refuses the match, or gives something else than vectors of one length; a
-            third-party one is given several matches.
+        ValueError: The builder refuses the match, gives something else than vectors of one length, or has no
+            batch form for several matches.
     """
     if works_in_batches(builder):
         return check_observations(builder, builder.build_batch(state, cars), state, cars)
@@ -262,20 +252,11 @@ def control_rows(
     game: GameState[Any] | None = None,
     shared_info: dict[str, Any] | None = None,
 ) -> list[np.ndarray]:
-    """Return the control vectors that any action parser makes of the actions of one match.
+    """Return the control vectors that any action parser makes of the actions of one match, for each car.
 
-    Args:
-        parser: Ours or another; another gets each agent's action as an array of shape (1,) or (k,), real
-            numbers clipped to -1..1, which is what RLGym's continuous actions are.
-        actions: `(1, cars)` or `(1, cars, k)`, as `Policy.act` gives them.
-        cars: Acting cars, by their place in the state.
-        state: One match.
-        game: As `observe` takes it.
-        shared_info: As `observe` takes it.
-
-    Returns:
-        For each car the parser's rows, unchecked: `(ticks, 8)` from ours, `(8,)` or `(ticks, 8)` from
-        another.
+    They are unchecked: `(ticks, 8)` from ours, `(8,)` or `(ticks, 8)` from another. That one gets each
+    agent's action as an array `(1,)` or `(k,)`, real numbers clipped to -1..1, as RLGym's continuous actions
+    are. `actions` are `(1, cars)` or `(1, cars, k)`; all else is as `observe` takes it.
 
     Raises:
         ValueError: An action is not in the action space; there are several matches; an agent has no rows.
@@ -316,13 +297,9 @@ def find_masks(
 ) -> np.ndarray | None:
     """Return which actions each car may choose on a state, `(matches, cars, actions)` bool; None for all.
 
-    Args:
-        parser: A parser that may have `masks(state)`, or a wrapper of one, such as `RepeatAction`. The method
-            returns `(matches, cars, actions)` bool, or None where all actions are allowed.
-        state: What the actions are chosen on.
-        shared_info: Of the match, where `state` is one match: `action_mask` holds for each agent as many
-            numbers as there are actions, 0 for those that it may not choose.
-        match: Number of the first match, for errors.
+    Masks come from a method `masks(state)` of the parser, or of one that it wraps, and from `action_mask` in
+    the shared info of a single match: for each agent a number for each action, 0 for never. `match` is the
+    number of the first match, for errors.
 
     Raises:
         ValueError: A mask has another shape, leaves a car no action, or is for actions that are no choices.

@@ -34,14 +34,9 @@ _MOST_PADDING: Final = 64  # cars in a team; no game has as many
 
 
 class ObsNumber(NamedTuple):
-    """A number of an observation: a column of the state, less another one where there is an origin.
+    """A number of an observation: a column of the state, less that of an `origin`, times `scale`.
 
-    Attributes:
-        name: Of the number.
-        column: Of the state.
-        scale: Factor.
-        origin: Column that is subtracted.
-        is_absent: Whether 1 is shown where the column is 0, and 0 elsewhere.
+    With `is_absent` it is 1 where the column is 0, and 0 elsewhere.
     """
 
     name: str
@@ -65,14 +60,11 @@ Builder = TypeVar("Builder", bound="TableObs")
 
 
 class TableObs(ObsBuilder[Any, np.ndarray, GameState[Any], tuple[str, int]]):
-    """An observation that shows columns of the state.
-
-    Args:
-        zero_padding: Cars in a full team; None for as many as there are.
-        factors: Of its numbers, by the names of their arguments.
+    """An observation that shows columns of the state; `factors` are its scales, by their names.
 
     Raises:
-        ValueError: `zero_padding` is no whole number from 1 to 64; a factor is no number.
+        ValueError: `zero_padding`, cars in a full team, is no whole number from 1 to 64; a factor is no
+            number.
     """
 
     def __init__(self, zero_padding: int | None, factors: Mapping[str, float]) -> None:

@@ -167,11 +167,7 @@ class ComponentCalls:
         return dict.fromkeys(self.agents, bool(condition.done_batch(self._state)[0]))
 
     def ask_condition(self, condition: Any) -> dict[Any, bool]:
-        """Return what a condition says about the latest step in RLGym's form, by agent.
-
-        Raises:
-            ValueError: It gave something else than a dict of flags.
-        """
+        """Return a condition's answer about the latest step by agent; raises ValueError for any other."""
         done: dict[Any, bool] = condition.is_done(self.agents, self.game, self.shared_info)
         if not isinstance(done, Mapping) or any(np.ndim(flag) or flag is None for flag in done.values()):
             raise ValueError(
@@ -287,14 +283,11 @@ class Episode:
     def decide(self, state: MatchState, refused: list[ControlsError] | None = None) -> list[np.ndarray]:
         """Choose actions on the newest observation; return each car's rows, `(ticks, 8)` float32.
 
-        Args:
-            state: The same match.
-            refused: Where it is given, a car for which the parser gave something that is no control vector
-                gets neutral ones, and the error is added to this list.
+        With a list `refused`, a car whose rows are no control vectors gets neutral ones, and the error is
+        added.
 
         Raises:
-            ControlsError: The parser gave something that is no control vector, for any car without `refused`,
-                for all cars with it.
+            ControlsError: Rows are no control vectors: any car's without `refused`, all cars' with it.
             ValueError: The rows of different cars differ in length.
         """
         actions = self.actions = act_within(self._policy, self.observation, state, self._calls.masks())

@@ -30,8 +30,7 @@ class Surroundings(NamedTuple):
     """The vectors that some cars see, as columns of `MatchState.buffer`.
 
     Attributes:
-        columns: `(cars, vectors, 3)` int, where each vector ends.
-        origins: `(cars, vectors, 3)` int, where it begins.
+        columns, origins: `(cars, vectors, 3)` int, where each vector ends and begins.
         goals: `(cars, 2, 3)` float32, uu: where vectors 1 and 2 end, which no column has.
         scales: `(cars, vectors, 1)` float32, 0 for cars that are not there.
         rotations: `(cars, 3, 3)` int, of the cars that look.

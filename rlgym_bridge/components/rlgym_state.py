@@ -114,11 +114,7 @@ def from_rlgym(games: GameState[Any] | Sequence[GameState[Any]]) -> MatchState:
 
 
 def checked_state(game: GameState[Any]) -> MatchState:
-    """Convert a state that mutators have made to a `MatchState` of one match.
-
-    Raises:
-        ValueError: A value is none that a match can have; see `odd_values`.
-    """
+    """Convert a state that mutators have made to one match; raises ValueError where `odd_values` has one."""
     for odd in odd_values(game):
         raise ValueError(odd)
     return from_rlgym(game)
@@ -307,11 +303,7 @@ def _fill_car(
 
 
 def car_of(cars: dict[Hashable, int], agent: Hashable) -> int:
-    """Return an agent's car by its place in the state.
-
-    Raises:
-        ValueError: The agent has no car.
-    """
+    """Return an agent's car by its place in the state; raises ValueError where it has none."""
     if agent not in cars:
         raise ValueError(f"agent {agent!r} has no car in the state, which has {list(cars)}")
     return cars[agent]

@@ -77,16 +77,10 @@ class SkillMutator(BatchMutator):
         turn_field(state, np.flatnonzero(acting >= state.layout.blue))
 
     def fill(self, state: MatchState, at: At, placed: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Set ball and acting car, with the acting car's own goal at -y.
+        """Set ball and acting cars `at`, whose own goal is at -y, in matches with a resting ball.
 
-        Args:
-            state: Matches whose ball rests in the centre.
-            at: The acting cars.
-            placed: `(matches, cars)` bool, the cars that are set; one more that is set here is marked in it.
-            rng: Generator of all that is random.
-
-        Returns:
-            `(2, matches)` uu: least and largest y of all other cars.
+        Return `(2, matches)` uu: least and largest y of all other cars. `placed` `(matches, cars)` bool are
+        the cars that are set; one more that is set here is marked in it.
         """
         raise NotImplementedError
 

@@ -226,11 +226,7 @@ def _from_env(name: str, function: Callable[[], Any]) -> Components:
 
 
 def environment(name: str) -> RLGym[Any, Any, Any, Any, Any, Any, Any, Any]:
-    """Return the environment that a trusted function, `"module:function"`, makes.
-
-    Raises:
-        ValueError: There is no such function, or it returns something else.
-    """
+    """Return the environment that a trusted function, `"module:function"`, makes; else raise ValueError."""
     return _build(name, _env_function(name, None))
 
 
@@ -338,11 +334,7 @@ def _explain_v1(found: Any) -> str:
 
 
 def import_named(path: str, allow: Sequence[str] | None) -> Any:
-    """Import a name of a module, `"module:Name"`; `allow` is as `component_factory` takes it.
-
-    Raises:
-        ValueError: It is not allowed, or there is none.
-    """
+    """Import `"module:Name"`, which `allow` permits as for `component_factory`; else raise ValueError."""
     module_name, _, name = path.partition(":")
     if not (name.isidentifier() and all(part.isidentifier() for part in module_name.split("."))):
         raise ValueError(f'"{path}" is no name of the form "package.module:Name"')

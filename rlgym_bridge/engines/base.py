@@ -20,14 +20,7 @@ _MOST_TICK_SKIP: Final = 60 * TICKS_PER_SECOND  # a minute for one action is a s
 class BaseEngine(TransitionEngine[Hashable, GameState[Any], np.ndarray]):
     """An RLGym `TransitionEngine` that shows its latest state.
 
-    Args:
-        tick_skip: Ticks for which a single row `(8,)` of a parser is held.
-
-    Attributes:
-        tick_skip: As given.
-
-    Raises:
-        ValueError: `tick_skip` is no whole number of ticks, 1 to 7,200.
+    A single row `(8,)` of a parser is held for `tick_skip` ticks; raises ValueError unless it is 1 to 7,200.
     """
 
     def __init__(self, tick_skip: int) -> None:
@@ -55,11 +48,7 @@ class BaseEngine(TransitionEngine[Hashable, GameState[Any], np.ndarray]):
 def rows_of_actions(actions: Mapping[Any, Any], agents: Sequence[Hashable], tick_skip: int) -> np.ndarray:
     """Return the checked control vectors of a step, `(agents, ticks, 8)` float32.
 
-    Args:
-        actions: Of an action parser, for each agent `(ticks, 8)`, or `(8,)`: a row that is held for
-            `tick_skip` ticks.
-        agents: Agents that the engine drives.
-        tick_skip: Ticks that a single row is held.
+    A row `(8,)` of an agent is held for `tick_skip` ticks.
 
     Raises:
         KeyError: An agent has no rows, or an unknown one has.
@@ -76,14 +65,9 @@ def rows_of_actions(actions: Mapping[Any, Any], agents: Sequence[Hashable], tick
 
 
 class DesiredBody(NamedTuple):
-    """The numbers of a ball or a car that can be set, all float32.
+    """The float32 numbers of a ball or a car that can be set: uu, rad (pitch, yaw, roll), uu/s, rad/s.
 
-    Attributes:
-        position: uu.
-        angles: Pitch, yaw, roll in rad, as RLBot's rotator has them.
-        velocity: uu/s.
-        spin: rad/s, world axes.
-        boost: 0..100, whole: RLBot's core cuts off the rest. 0 for the ball.
+    Boost, 0..100, is whole: RLBot's core cuts off the rest.
     """
 
     position: tuple[float, ...]

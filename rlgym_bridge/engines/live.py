@@ -59,11 +59,7 @@ _TOLERANCES: Final = {"boost_consumption": 2e-3, "ball_position": 1.0, "car_posi
 class StepSpan:
     """The ticks of one step, each with the row that answers its packet.
 
-    Attributes:
-        first: Frame that row 0 is meant to answer, moved on by pauses.
-        ticks: Rows of the step.
-        sent: Packets that were answered with a row.
-        is_over: Whether the last row has been sent.
+    `first` is the frame that row 0 is meant to answer, moved on by pauses; `sent` the packets answered.
     """
 
     def __init__(self, first: int, ticks: int) -> None:

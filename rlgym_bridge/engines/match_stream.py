@@ -136,11 +136,7 @@ class MatchStream:
         )
 
     def answer(self, rows: Sequence[np.ndarray]) -> None:
-        """Answer the newest packet with a row `(8,)` of each driven car, in the order of `cars`.
-
-        Raises:
-            EOFError, OSError: The server is gone.
-        """
+        """Answer the newest packet with a row `(8,)` of each driven car; raises EOFError, OSError."""
         inputs = []
         for car, row in zip(self.cars, rows, strict=True):
             index, key = self.packet_order[car], row.tobytes()

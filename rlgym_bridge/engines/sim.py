@@ -102,11 +102,7 @@ class SimEngine(BaseEngine):
         self._delay = bool(value.get("rlbot_delay", self._delay))
 
     def set_state(self, desired_state: GameState[Any], shared_info: dict[str, Any]) -> GameState[Any]:
-        """Begin an episode; return the state as it was set.
-
-        Raises:
-            ValueError: There are more than four cars in a team, or numbers that no match can have.
-        """
+        """Begin an episode; return the state as it was set; raises ValueError for an odd one."""
         match = checked_state(desired_state)
         sizes = match.layout.blue, match.layout.orange
         if self._simulator is None or self._simulator.state.layout is not match.layout:
@@ -121,12 +117,7 @@ class SimEngine(BaseEngine):
         return self._show()
 
     def step(self, actions: dict[Hashable, np.ndarray], shared_info: dict[str, Any]) -> GameState[Any]:
-        """Step the match, every car driven by its rows, up to a goal at most.
-
-        Args:
-            actions: For each agent `(ticks, 8)`, or `(8,)` held for `tick_skip` ticks; see
-                `game.CONTROL_NAMES`.
-            shared_info: Not read.
+        """Step the match, every car driven by its rows, `(ticks, 8)` or a held one, to a goal at most.
 
         Raises:
             KeyError, ValueError: See `rows_of_actions`.

@@ -36,9 +36,7 @@ _IN_USE: Final[dict[str, dict[str, bytes]]] = {}  # files of the copies that thi
 def write_carried(policy: Path, sources: Mapping[str, bytes]) -> None:
     """Write copies of modules, contents by path, into a policy folder, in place of former ones.
 
-    Raises:
-        ValueError: Something else than a folder is in the place of the copies.
-        OSError: One cannot be written.
+    Raises OSError where one cannot be written, ValueError where the place of the copies is no folder.
     """
     check_place(policy)
     folder, unfinished = policy / CARRIED_FOLDER, policy / f".{CARRIED_FOLDER}.{os.getpid()}.tmp"
@@ -69,9 +67,7 @@ def check_place(policy: Path) -> None:
 def copy_carried(policy: Path, target: Path) -> None:
     """Copy the modules that a policy folder carries into another one; nothing of them is imported.
 
-    Raises:
-        ValueError: A module is too large, or no file; or a place of copies is no folder.
-        OSError: One cannot be read or written.
+    Raises OSError where one cannot be copied, ValueError for a large module, no file or no folder.
     """
     check_place(policy)
     copies = (item for name in carried_names(policy) for item in _read_copy(policy, name))
@@ -98,13 +94,8 @@ def explain_copies(policy: Path, allow_modules: Sequence[str] = ()) -> str:
 def use_carried(policy: Path, allow_modules: Sequence[str]) -> tuple[str, ...]:
     """Have Python import the copies that a user allowed, here and in processes started from here.
 
-    Args:
-        policy: The policy folder that carries them.
-        allow_modules: Names of modules; `carried:NAME` means the policy's copy of a top-level module.
-
-    Returns:
-        The modules that may be imported: `allow_modules` without the prefixes, and without those copies that
-        this policy does not carry; another one in the match may.
+    Return the modules that may be imported: `allow_modules` with `carried:NAME` as `NAME`, but without copies
+    that this policy does not carry; another one in the match may.
 
     Raises:
         ValueError: `allow_modules` is a text; a name is that of an installed package; this process has

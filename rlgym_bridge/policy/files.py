@@ -57,12 +57,11 @@ def newest_checkpoint(run: Path) -> Path | None:
 def checkpoints_to_try(run: Path) -> list[Path]:
     """Return the checkpoints of a run in the order in which to look for a whole one; empty where none is.
 
-    The one that `latest` names comes first, then those with fewer steps, the nearest first. Those with more
-    steps, which someone left behind by going back, come last. Without `latest`, or where a power cut has
-    emptied it, the largest comes first.
+    First comes the one that `latest` names, then those with fewer steps, the nearest first, then those with
+    more, which someone left behind. Without `latest`, or where it is empty, the largest comes first.
 
     Raises:
-        ValueError: `latest` names no checkpoint, or is no text: who went back may have mistyped its number.
+        ValueError: `latest` names no checkpoint, or is no text.
     """
     for _ in range(_TRIES):
         written = os.path.lexists(run / CHECKPOINTS / LATEST)

@@ -103,12 +103,7 @@ def same_draws() -> Iterator[None]:
 
 @same_draws()
 def fingerprint(components: Components, team_sizes: Sequence[tuple[int, int]], hitbox: int) -> Fingerprint:
-    """Show the probe to the components, in the order of calls of `RLGym.reset` and `RLGym.step`.
-
-    Args:
-        components: Fresh ones; their state is used up.
-        team_sizes: (blue, orange) of each match to show.
-        hitbox: Number of the cars' hitbox.
+    """Show the probe to fresh components, in the order of calls of `RLGym.reset` and `RLGym.step`.
 
     Raises:
         ValueError: The builder refuses a match, gives numbers that are not finite, or sizes that differ from

@@ -81,11 +81,9 @@ class ForeignNetwork:
 
 
 def find_checkpoint(path: Path) -> Path:
-    """Return the file of a policy's weights.
+    """Return the file of a policy's weights: a file, or that of a checkpoint, or of a folder of them.
 
-    Args:
-        path: The file; the folder of a checkpoint; or one that holds checkpoints: of folders whose names are
-            numbers, or end with one, the largest is taken that is whole, and one that is alone.
+    Of checkpoints whose names end with a number the largest is taken that is whole.
 
     Raises:
         FileNotFoundError: There is nothing of the kind; the message says what was looked for.
@@ -412,11 +410,8 @@ def read_notes(file: Path) -> dict[str, Any]:
 def read_ppo_notes(file: Path, standardise: bool) -> tuple[tuple[float, float, float] | None, Any]:
     """Return how rlgym-ppo scales observations, and the steps trained.
 
-    It notes `obs_running_stats` exactly where `standardize_obs` is on, which is its default.
-
-    Raises:
-        ValueError: There are no notes, and nobody says that observations were taken as they are; or there
-            are, and they say something else.
+    It notes `obs_running_stats` exactly where `standardize_obs` is on, which is its default. Raises
+    ValueError where the notes, or the words of the user, do not say it.
     """
     books = read_notes(file)
     stats = books.get("obs_running_stats")

@@ -175,11 +175,7 @@ class Manifest:
         return "gaussian" if self.distribution.endswith("gaussian") else self.distribution
 
     def to_json(self) -> str:
-        """Return the text of `policy.json`, without the fingerprint.
-
-        Raises:
-            ValueError: A value is not what its key holds; `training` is no JSON value.
-        """
+        """Return the text of `policy.json`, without the fingerprint; raises ValueError for a wrong value."""
         names = [item.name for item in fields(self) if item.name != "probe"]
         data: dict[str, Any] = {name: getattr(self, name) for name in names}
         for key in ("obs", "parser"):
@@ -225,9 +221,8 @@ class Manifest:
     def from_json(cls, text: str, source: str) -> "Manifest":
         """Return the manifest of a `policy.json`'s text, every key checked; messages name `source`.
 
-        Raises:
-            ValueError: It is no JSON, of another format version, or a key is missing, unknown or of the wrong
-                type.
+        Raises ValueError for no JSON, another format, and a key that is missing, unknown or of the wrong
+        type.
         """
         data = _parse(text, source)
         _check_keys(data, source)

@@ -56,12 +56,8 @@ def network_builder(
 ) -> NetworkBuilder | None:  # fmt: skip
     """Return what makes a network that is no perceptron from its tensors; None for a perceptron.
 
-    Args:
-        network: One of `shape.NETWORKS`, or `module:Class` of a user, which needs torch.
-        names: Of an observation's numbers, or None.
-        sizes: Numbers of an observation, and of outputs.
-        activation: One of `numpy_layers.ACTIVATIONS`.
-        allow: Modules that may be imported; None for all.
+    `network` is one of `shape.NETWORKS`, or `module:Class` of a user, which needs torch and `allow`; `names`
+    are an observation's; `sizes` the numbers of an observation and of outputs.
 
     Raises:
         ValueError: A class may not be imported, torch is not installed, or the observation does not suit it.
@@ -160,14 +156,10 @@ class NetworkPolicy:
         self._rng_of_car: list[np.random.Generator] = []  # made by the first decision that needs them
 
     def reset(self, cars: Sequence[int], seed: int | None = None) -> None:
-        """Start the random stream of an episode anew.
+        """Start the random stream of an episode of `cars` anew.
 
-        It depends on the policy's seed, on `cars`, and on `seed` or else on how many resets there were,
-        so that one decision more or less in an episode does not change the next.
-
-        Args:
-            cars: Cars to play, by their place in the state.
-            seed: Of the episode.
+        It depends on the policy's seed, on `cars`, and on `seed` or else on how many resets there were, so
+        that one decision more or less in an episode does not change the next.
         """
         self._resets += 1
         episode = (0, self._resets) if seed is None else (1, seed % 2**64)

@@ -31,16 +31,11 @@ def write_run_modules(run: Path, modules: Sequence[str]) -> None:
 
 
 def run_modules(named: str | Path, allow_modules: Sequence[str] = ()) -> tuple[str, ...]:
-    """Return the modules that may be imported for a policy that a user names.
+    """Return the modules that may be imported for a policy or a run that a user names.
 
-    Args:
-        named: A run's folder, its `checkpoints` or `latest`, or one of its checkpoints; or anything else that
-            can be played.
-        allow_modules: Modules that the user allows himself, as `load_policy` takes them.
-
-    Returns:
-        Those modules of the run that the settings in the current folder name, or that modules named there
-        import; an environment's as `"module:function"`, too. None for a policy folder outside of a run.
+    These are `allow_modules` and those of the run that the settings in the current folder name, or that
+    modules named there import; an environment's as `"module:function"`, too. None for a policy folder outside
+    of a run.
 
     Raises:
         ValueError: The run's file is unreadable; or a module that it names lies in the run's own folder, in a

@@ -41,11 +41,7 @@ class PlayerPlaces:
 
     @classmethod
     def of(cls, names: Sequence[str] | None) -> "PlayerPlaces":
-        """Find the places in an observation by the names of its numbers, such as `enemy-0/there`.
-
-        Raises:
-            ValueError: There are none, or they differ.
-        """
+        """Find the places by numbers' names, such as `enemy-0/there`; raises ValueError for none."""
         places = [name.removesuffix("/there") for name in names or () if name.endswith("/there")]
         blocks = [
             [(i, name[len(place) :]) for i, name in enumerate(names or ()) if name.startswith(f"{place}/")]

@@ -160,11 +160,7 @@ class GruPerceptron(Perceptron):
 
 
 class OwnNetwork(SteppingNetwork):
-    """A network of the user's own, `module:Class`, called with its inputs and outputs.
-
-    Raises:
-        ValueError: It is no network, or gives something else than that.
-    """
+    """A network of the user's own, `module:Class`; raises ValueError unless it gives the outputs."""
 
     def __init__(self, path: str, kind: Any, inputs: int, outputs: int) -> None:
         super().__init__()
@@ -218,11 +214,7 @@ class OwnNetwork(SteppingNetwork):
 
 
 class OwnInference:
-    """A network of the user's own with trained weights, named `net.*`, as `numpy_layers.Network` is one.
-
-    Raises:
-        ValueError: The weights are not those of the class.
-    """
+    """A user's network with trained weights, `net.*`; raises ValueError for other weights."""
 
     def __init__(
         self, path: str, kind: Any, weights: Mapping[str, np.ndarray], inputs: int, outputs: int
@@ -422,11 +414,7 @@ class _OwnCritic(ValueNetwork, OwnNetwork):
 def make_networks(
     shape: PolicyShape, critic_layers: Sequence[int]
 ) -> tuple[PolicyShape, ActingNetwork, ValueNetwork]:
-    """Make the policy and the critic of a run, of the same kind, and the shape with the policy's weights.
-
-    Raises:
-        ValueError: The observation does not suit attention, or a network of a user does not fit.
-    """
+    """Make policy and critic of a run, of one kind, and the shape with the policy's weights."""
     kind = shape.activation, shape.layer_norm
     if shape.network == PERCEPTRON:
         return shape, PolicyNetwork(shape), Critic(shape.obs_size, critic_layers, *kind)

@@ -38,11 +38,7 @@ _ARENA_TRIES = 20
 
 @cache
 def init_meshes() -> None:
-    """Load the collision meshes, once per process; see `meshes_folder`.
-
-    Raises:
-        FileNotFoundError: The package or its meshes are not there.
-    """
+    """Load the collision meshes, once per process; raises FileNotFoundError where they are missing."""
     folder = meshes_folder()
     try:
         rsim.init(str(folder))
@@ -110,11 +106,8 @@ def place_cars(
 ) -> list[rsim.Car]:
     """Replace all cars by fresh ones, without the hidden state that used cars carry, and return these.
 
-    Car objects taken before are invalid afterwards. Ball and pads are left as RocketSim's kickoff has them.
-
-    Raises:
-        ValueError: As for `make_arena`.
-        RuntimeError: The order did not come up in this arena; `make_arena` gives a new one.
+    Older car objects are invalid afterwards. Ball and pads are left as RocketSim's kickoff has them. Raises
+    ValueError as `make_arena`, and RuntimeError where the order did not come up in this arena.
     """
     if hitboxes is None:
         hitboxes = [0] * len(teams)

@@ -28,8 +28,7 @@ _SHOT_SECONDS: Final = 2.0  # as far as `SaveReward` looks ahead
 class PlayStatistics:
     """Sums over the steps of all matches since the latest `take`.
 
-    Args:
-        opponents: `(matches, cars)` bool, cars that snapshots and rivals play; all others are the policy's.
+    `opponents` `(matches, cars)` bool are cars that others play; all others are the policy's.
     """
 
     def __init__(self, opponents: np.ndarray) -> None:
@@ -65,15 +64,10 @@ class PlayStatistics:
         self, before: MatchState, after: MatchState, contacts: np.ndarray, touches: np.ndarray,
         scored: np.ndarray, ticks: int,
     ) -> None:  # fmt: skip
-        """Take in a step from `before` to `after`, of some ticks.
+        """Take in a step of some ticks, from `before` to `after`.
 
-        Args:
-            before: All matches at its beginning.
-            after: And at its end.
-            contacts: `(matches, cars)` bool, cars that touched the ball.
-            touches: `(matches, cars)` bool, those of them that began a touch.
-            scored: `(matches,)` int8, who scored: 1 blue, -1 orange, 0 nobody.
-            ticks: Of the step.
+        `contacts` `(matches, cars)` bool touched the ball, `touches` began to; `scored` `(matches,)` int8 is
+        1 for blue, -1 for orange, else 0.
         """
         self._steps += 1
         self._ticks += ticks

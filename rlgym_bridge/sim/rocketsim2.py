@@ -30,23 +30,11 @@ _OF_BALL: Final = MATCH_COLUMNS["ball_position"]
 
 
 class RocketSim2:
-    """N matches of equal team sizes in RocketSim 2.2.1; see `Simulator`.
+    """N matches of equal team sizes in RocketSim 2.2.1; arguments and errors as of `make_simulator`.
 
     Equal seeds, states and control vectors give equal matches, to the bit: cars are taken off and put on
-    again at every `put`, and demolished cars come back where the seed says.
-
-    Args:
-        matches: N, 1 or more.
-        blue: Cars in the blue team, 0..4.
-        orange: Cars in the orange team.
-        mode: Name of the game mode: Soccar, Heatseeker or Snowday.
-        seed: Of the respawns.
-        thrust: Whether boost in the air pushes as in the real game with full throttle, by its constant
-            (1,058 uu/s^2 in place of 1,125 with full throttle); False leaves RocketSim as it is.
-
-    Raises:
-        ValueError: The number of matches or cars is out of range, or the mode is unknown.
-        FileNotFoundError: The collision meshes are not installed.
+    again at every `put`, and demolished cars come back where the seed says. With `thrust` boost in the air
+    pushes as in the real game with full throttle (1,058 uu/s^2 in place of 1,125).
     """
 
     def __init__(
@@ -82,11 +70,7 @@ class RocketSim2:
         one.factors, one.values = dict(factors), dict(values or {})
 
     def put(self, matches: Sequence[int], desired: MatchState) -> None:
-        """Put some matches into new states, with fresh cars; see `Simulator.put`.
-
-        Raises:
-            ValueError: There are not as many states as matches.
-        """
+        """Put some matches into new states, with fresh cars; raises ValueError for another number."""
         if desired.matches != len(matches):
             raise ValueError(f"{desired.matches} states for {len(matches)} matches, expected one each")
         for row, number in enumerate(matches):

@@ -22,22 +22,10 @@ _NAMES: Final = {"ball_world_restitution": "ball_bounciness"}
 
 
 class RocketSim3:
-    """N matches of equal team sizes in RocketSim 3; see `Simulator`.
+    """N matches of equal team sizes in RocketSim 3; arguments and errors as of `make_simulator`.
 
-    Equal seeds, states and control vectors give equal matches, to the bit: whatever the number of threads,
-    and whatever was played in them before.
-
-    Args:
-        matches: N, 1 or more.
-        blue: Cars in the blue team, 0..4.
-        orange: Cars in the orange team.
-        seed: Of the respawns.
-        threads: Threads that share the matches of a step.
-
-    Raises:
-        ValueError: The number of matches or cars is out of range.
-        FileNotFoundError: The collision meshes are not installed.
-        ImportError: The installed `rocketsim_batch` has another interface.
+    Equal seeds, states and control vectors give equal matches, to the bit, whatever was played in them before
+    and in however many threads. Raises ImportError for a `rocketsim_batch` of another interface.
     """
 
     def __init__(self, matches: int, blue: int, orange: int, *, seed: int = 0, threads: int = 1) -> None:

@@ -129,13 +129,8 @@ class Simulator(Protocol):
     ) -> None:
         """Set the physics of a match from its next `put` on; what is not named is the simulator's own.
 
-        Gravity and the use of boost are fields of the state that is put.
-
-        Args:
-            match: Its number.
-            factors: Multiples of the simulator's own constants, by the names of `physics.CONSTANTS`, or
-                `ball_radius` and `ball_mass`.
-            values: Mutators by the names of `VALUES`.
+        `factors` multiply constants, named as in `physics.CONSTANTS`, or `ball_radius` and `ball_mass`;
+        `values` are mutators by the names of `VALUES`. Gravity and the use of boost are fields of the state.
         """
 
     def put(self, matches: Sequence[int], desired: MatchState) -> None:
@@ -167,38 +162,23 @@ class Simulator(Protocol):
         """
 
     def play(self, rows: np.ndarray, lengths: Sequence[int]) -> np.ndarray:
-        """Play control vectors that act at once, and return every tick; nothing may wait to act.
+        """Return the untouched ball's way, `(ticks // every, 9)` float32: place, velocity, spin.
 
-        Args:
-            rows: `(matches, cars, ticks, 8)` float32, one a tick.
-            lengths: Ticks that each match plays, 0 to `ticks`.
-
-        Returns:
-            The states, `(matches, ticks, size)` float32 as `state.buffer` has them; what a match does not
-            play is nan.
-
-        Raises:
-            DeadMatches: Matches failed inside the simulator.
+        Return the states, `(matches, ticks, size)` float32 as `state.buffer` has them, nan beyond the
+        `lengths` that matches play. Raises DeadMatches where some failed inside the simulator.
         """
 
     def events(self) -> np.ndarray:
         """Return what happened in the latest step, by match and tick: `(events,)` of the dtype `EVENT`."""
 
     def forecast_ball(self, match: int, ticks: int, every: int = 1) -> np.ndarray:
-        """Return where the ball goes while nobody touches it.
-
-        Returns:
-            Float32 of shape `(ticks // every, 9)`: position (uu), velocity (uu/s) and spin (rad/s).
-        """
+        """Return where the untouched ball goes, `(ticks // every, 9)` float32: place, velocity, spin."""
 
     def forecast(self, matches: Sequence[int], rows: np.ndarray, ahead: MatchState) -> None:
-        """Play copies of some matches on, which stay as they are. RocketSim 3 only.
+        """Play copies of some matches on, by `rows` `(n, cars, ticks, 8)` float32 that act at once.
 
-        Args:
-            matches: Their numbers.
-            rows: `(n, cars, ticks, 8)` float32, one a tick, which act at once.
-            ahead: As many states; they come out as the copies are. Phase, clock, score and what else a
-                simulator never writes stay in them.
+        `ahead`, as many states, come out as the copies are. Phase, clock, score and what else a simulator
+        never writes stay in them.
 
         Raises:
             SimulatorError: It is RocketSim 2.2.1, whose matches cannot be copied to the bit.

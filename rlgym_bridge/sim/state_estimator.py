@@ -129,15 +129,11 @@ class StateEstimator:
     def refine(self, state: MatchState, ticks: int, at_rest: bool, wrecks_moved: bool = False) -> list[int]:
         """Fill in what is hidden, in place: wheels, auto-flips, bump victims, and what follows from them.
 
-        Args:
-            state: One match: what a packet carries, and what was counted.
-            ticks: Ticks since the last state; 0 for the same tick once more.
-            at_rest: Whether all cars have just been placed and none has moved.
-            wrecks_moved: Whether packets do not show the places of demolished cars: filled in too.
+        `state` has what a packet carries, `ticks` after the last one, 0 for the same tick once more.
+        `at_rest`: all cars have just been placed. `wrecks_moved`: packets do not show the places of
+        demolished cars.
 
-        Returns:
-            Ticks of ball contact of each car in a gap of several ticks, as simulated; empty where there was
-            no gap, or nothing was simulated.
+        Return each car's ticks of ball contact in a gap of several ticks, as simulated; empty for no gap.
         """
         if state is not self._state:
             self._look_at(state)
@@ -169,11 +165,8 @@ class StateEstimator:
     def forecast(self, rows: np.ndarray, ahead: MatchState) -> bool:
         """Step a copy of the followed match on, by `rows` `(1, cars, ticks, 8)` float32 that act at once.
 
-        `ahead` is equal to the state that was refined last; it comes out some ticks later. Phase, clock and
-        score stay.
-
-        Returns:
-            Whether the copy was stepped; False where no match is followed, or not by RocketSim 3.
+        `ahead`, equal to the state refined last, comes out some ticks later. Return False where no match is
+        followed, or not by RocketSim 3.
         """
         if not self._follows:
             return False

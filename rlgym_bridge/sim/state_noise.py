@@ -52,11 +52,7 @@ class StateNoise:
 
 
 def parse_noise(table: object) -> dict[str, float]:
-    """Return standard deviations from a table as TOML gives it.
-
-    Raises:
-        ValueError: It is no table; a field is unknown, or a deviation out of range.
-    """
+    """Return standard deviations from a table as TOML gives it; raises ValueError for anything else."""
     if not isinstance(table, Mapping):
         raise ValueError(
             f"obs_noise is {show_value(table)}, expected a table [obs_noise] of {', '.join(NOISY_FIELDS)}"

@@ -152,14 +152,9 @@ class VectorEnv:
         self._died = 0
 
     def reset(self, seed: int | None = None) -> np.ndarray:
-        """Begin new episodes in all matches.
+        """Begin new episodes in all matches; return observations `(matches, cars, size)` float32.
 
-        Args:
-            seed: Everything restarts from it; None goes on with the streams there are, at first with the
-                seed of the constructor.
-
-        Returns:
-            `(matches, cars, size)` float32.
+        Everything restarts from `seed`; None goes on with the streams there are, at first the constructor's.
         """
         if seed is not None:
             check_whole("seed", seed)
