@@ -13,7 +13,7 @@ from rlgym.rocket_league.sim import RocketSimEngine
 from rlgym.rocket_league.state_mutators import FixedTeamSizeMutator, MutatorSequence
 from rlgym.rocket_league.state_mutators import KickoffMutator as RLGymKickoffMutator
 
-from rlgym_bridge.components.batch_form import foreign_part
+from rlgym_bridge.components.batch_form import third_party_part
 from rlgym_bridge.components.beginnings import BEGINNINGS, mix_beginnings
 from rlgym_bridge.components.mutators import (
     SETTLED,
@@ -427,7 +427,7 @@ class Foreign(StateMutator):
 def test_a_foreign_mutator_works_in_rlgyms_form_alone():
     foreign = Foreign()
     mutator = WeightedMutator([(foreign, 1), (WeightedMutator([(KickoffMutator(), 1)]), 1)], seed=0)
-    assert foreign_part(mutator) is foreign
+    assert third_party_part(mutator) is foreign
     with pytest.raises(TypeError, match="WeightedMutator holds Foreign, which has no apply_batch"):
         filled(mutator)
     engine = RocketSimEngine()

@@ -169,22 +169,6 @@ def test_foreign_builders_and_parsers_are_saved_and_played(tmp_path, builder):
     assert [row.shape for row in rows] == [(4, 8)]
 
 
-@pytest.mark.parametrize("sizes", [(1, 1), (3, 2)])
-def test_one_call_observes_through_any_builder(sizes):
-    for state in probe_states(*sizes, 0):
-        seats = range(sum(sizes))
-        np.testing.assert_allclose(
-            observe(DefaultObs(), seats, state), observe(RLGymDefaultObs(), seats, state), rtol=0, atol=1e-6
-        )
-
-
-def test_one_call_parses_through_our_parsers_and_rlgyms_alike():
-    state, actions = probe_states(2, 2, 0)[0], np.array([[5, 80, 33]])
-    ours = control_rows(RepeatAction(LookupTableAction()), actions, [0, 2, 3], state)
-    theirs = control_rows(RepeatAction(RLGymLookupTableAction()), actions, [0, 2, 3], state)
-    np.testing.assert_array_equal(ours, theirs)
-
-
 def test_a_subclass_of_the_dict_form_alone_is_called_by_it():
     class Doubled(DefaultObs):
         def build_obs(self, agents, state, shared_info):

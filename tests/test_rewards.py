@@ -14,7 +14,7 @@ from rlgym.rocket_league.reward_functions import CombinedReward
 from rlgym.rocket_league.reward_functions import GoalReward as RLGymGoalReward
 from rlgym.rocket_league.reward_functions import TouchReward as RLGymTouchReward
 
-from rlgym_bridge.components.batch_form import foreign_part
+from rlgym_bridge.components.batch_form import third_party_part
 from rlgym_bridge.components.mutators import blank_state
 from rlgym_bridge.components.rewards import (
     AirTouchReward,
@@ -571,10 +571,10 @@ def test_a_team_without_opponents_keeps_its_rewards(blue, orange):
     np.testing.assert_array_equal(judge(reward, state, state), [[2, 2]])
 
 
-def test_a_foreign_part_works_in_the_dict_form_alone():
+def test_a_third_party_part_works_in_the_dict_form_alone():
     foreign, state = Foreign(), at(1, 1)
     reward = WeightedSum([(Given(1, 2), 1), (WeightedSum([(foreign, 3)]), 2)])
-    assert foreign_part(reward) is foreign
+    assert third_party_part(reward) is foreign
     with pytest.raises(
         TypeError, match=r"WeightedSum holds Foreign, which has no reward_batch .* get_rewards"
     ):
@@ -586,7 +586,7 @@ def test_a_foreign_part_works_in_the_dict_form_alone():
     assert foreign.asked == [["orange-0"], ["orange-0"]]
 
 
-def test_a_shared_foreign_part_is_asked_about_all_cars():
+def test_a_shared_third_party_part_is_asked_about_all_cars():
     foreign, game = Foreign(), to_rlgym(at(2, 2))
     reward = WeightedSum([(foreign, 1)], team_spirit=1, zero_sum=True)
     reward.reset(["blue-0"], game, {})
@@ -616,9 +616,9 @@ def test_overriding_the_dict_form_alone_ends_the_batch_form():
         def reward_batch(self, before, after, terminated, truncated):
             return super().reward_batch(before, after, terminated, truncated)
 
-    assert foreign_part(TouchReward()) is None and foreign_part(Both()) is None
+    assert third_party_part(TouchReward()) is None and third_party_part(Both()) is None
     mine = Mine()
-    assert foreign_part(mine) is mine
+    assert third_party_part(mine) is mine
     with pytest.raises(TypeError, match="WeightedSum holds Mine"):
         judge(WeightedSum([(mine, 1)]), at(), at())
 

@@ -30,10 +30,10 @@ _FORMS: Final = (
 
 def works_in_batches(component: object) -> bool:
     """Tell whether a component and all its parts have a batch form."""
-    return foreign_part(component) is None
+    return third_party_part(component) is None
 
 
-def foreign_part(component: object) -> Any | None:
+def third_party_part(component: object) -> Any | None:
     """Return a component's first part that works on RLGym's objects alone; None where all work in batches.
 
     A subclass of ours that overrides only RLGym's form counts, too: the batch form would bypass it.
@@ -44,9 +44,9 @@ def foreign_part(component: object) -> Any | None:
     if not _has_batch_form(kind):
         return component
     for part in _parts_of(component):
-        foreign = foreign_part(part)
-        if foreign is not None:
-            return foreign
+        third_party = third_party_part(part)
+        if third_party is not None:
+            return third_party
     return None
 
 
@@ -71,13 +71,13 @@ def name_twin(kind: type) -> str | None:
     return None if name is None else f"rlgym_bridge.{name}"
 
 
-def foreign_leaves(component: object) -> list[Any]:
+def third_party_leaves(component: object) -> list[Any]:
     """Return the parts of a component that have to be called match by match."""
     parts = open_parts(component)
     if parts:
-        return [leaf for part in parts for leaf in foreign_leaves(part)]
-    foreign = foreign_part(component)
-    return [] if foreign is None else [foreign]
+        return [leaf for part in parts for leaf in third_party_leaves(part)]
+    third_party = third_party_part(component)
+    return [] if third_party is None else [third_party]
 
 
 def open_parts(component: Any) -> Sequence[Any]:
@@ -120,11 +120,11 @@ def join_columns(component: Any, columns: Sequence[np.ndarray], layout: Layout) 
     return joined
 
 
-def refuse_foreign(whole: object, foreign: object | None, needed: str, instead: str) -> None:
-    """Raise TypeError, which names the part and what to call instead, unless `foreign` is None."""
-    if foreign is not None:
+def refuse_third_party(whole: object, third_party: object | None, needed: str, instead: str) -> None:
+    """Raise TypeError, which names the part and what to call instead, unless `third_party` is None."""
+    if third_party is not None:
         raise TypeError(
-            f"{type(whole).__name__} holds {type(foreign).__name__}, which has no {needed} of its own; "
+            f"{type(whole).__name__} holds {type(third_party).__name__}, which has no {needed} of its own; "
             f"use {instead}, one match at a time"
         )
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 from rlgym.api import DoneCondition
 
-from rlgym_bridge.components.batch_form import foreign_part, refuse_foreign
+from rlgym_bridge.components.batch_form import refuse_third_party, third_party_part
 from rlgym_bridge.components.native_form import with_native_form
 from rlgym_bridge.components.rlgym_state import from_rlgym
 from rlgym_bridge.components.rlgym_types import GameState
@@ -174,21 +174,21 @@ class _Joined(BatchCondition):
                     f"{name} holds {part!r}, expected RLGym conditions, one by one or as one list"
                 )
         self.parts: tuple[Any, ...] = parts
-        self._foreign = foreign_part(self)
-        self._one_by_one = self._foreign is not None or any(
+        self._third_party = third_party_part(self)
+        self._one_by_one = self._third_party is not None or any(
             type(part).is_done is not BatchCondition.is_done for part in self.parts
         )
 
     def reset_batch(self, state: MatchState, begun: np.ndarray) -> None:
         """Begin an episode in some matches, for all parts; `begun` is `(N,)` bool."""
-        refuse_foreign(self, self._foreign, "reset_batch and done_batch", "reset and is_done")
+        refuse_third_party(self, self._third_party, "reset_batch and done_batch", "reset and is_done")
         for part in self.parts:
             part.reset_batch(state, begun)
 
     @with_native_form
     def done_batch(self, state: MatchState) -> np.ndarray:
         """Tell which matches are over, `(N,)` bool; every part is called."""
-        refuse_foreign(self, self._foreign, "reset_batch and done_batch", "reset and is_done")
+        refuse_third_party(self, self._third_party, "reset_batch and done_batch", "reset and is_done")
         # No short cut: a part that is not called would miss a touch.
         done: np.ndarray = self.join.reduce([part.done_batch(state) for part in self.parts])
         return done
@@ -202,7 +202,7 @@ class _Joined(BatchCondition):
         self, agents: Sequence[Hashable], initial_state: GameState[Any], shared_info: dict[str, Any]
     ) -> None:
         """Begin an episode, for all parts."""
-        if self._foreign is None:
+        if self._third_party is None:
             super().reset(agents, initial_state, shared_info)
             return
         for part in self.parts:

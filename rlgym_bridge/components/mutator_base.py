@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from rlgym.api import StateMutator
 
-from rlgym_bridge.components.batch_form import foreign_part, refuse_foreign
+from rlgym_bridge.components.batch_form import refuse_third_party, third_party_part
 from rlgym_bridge.components.rlgym_state import (
     base_state,
     cars_by_agent,
@@ -131,11 +131,11 @@ class WeightedMutator(BatchMutator):
             )
         self.parts: tuple[Any, ...] = tuple(mutator for mutator, _ in mutators)
         self.shares = weights / weights.sum()
-        self._foreign = foreign_part(self)
+        self._third_party = third_party_part(self)
 
     def apply_batch(self, state: MatchState, rng: np.random.Generator) -> None:
         """Fill all matches of `state`; raises TypeError where a part has no batch form."""
-        refuse_foreign(self, self._foreign, "apply_batch", "apply")
+        refuse_third_party(self, self._third_party, "apply_batch", "apply")
         drawn = rng.choice(len(self.parts), state.matches, p=self.shares)
         for number, part in enumerate(self.parts):
             rows = np.flatnonzero(drawn == number)
@@ -146,7 +146,7 @@ class WeightedMutator(BatchMutator):
 
     def apply(self, state: GameState[Any], shared_info: dict[str, Any]) -> None:
         """Fill a game state by one of the mutators; one of others by its own generator."""
-        if self._foreign is None:
+        if self._third_party is None:
             super().apply(state, shared_info)
         else:
             self.parts[self._rng.choice(len(self.parts), p=self.shares)].apply(state, shared_info)

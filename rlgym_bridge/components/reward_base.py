@@ -12,10 +12,10 @@ from rlgym.api import RewardFunction
 
 from rlgym_bridge.components.batch_form import (
     describe_array,
-    foreign_part,
     is_number_array,
     open_parts,
-    refuse_foreign,
+    refuse_third_party,
+    third_party_part,
     works_in_batches,
 )
 from rlgym_bridge.components.native_form import with_native_form
@@ -165,7 +165,7 @@ class WeightedSum(BatchReward):
         )
         self.weights = tuple(float(weight) for _, weight in rewards)
         self.team_spirit, self.zero_sum = team_spirit, zero_sum
-        self.foreign = foreign_part(self)
+        self.foreign = third_party_part(self)
         self.last: Sequence[np.ndarray] = ()
 
     @with_native_form
@@ -173,7 +173,7 @@ class WeightedSum(BatchReward):
         self, before: MatchState, after: MatchState, terminated: np.ndarray, truncated: np.ndarray
     ) -> np.ndarray:
         """Return each car's sum, `(N, cars)` float32; raises TypeError if a part has no batch form."""
-        refuse_foreign(self, self.foreign, "reward_batch", "get_rewards")
+        refuse_third_party(self, self.foreign, "reward_batch", "get_rewards")
         columns = [
             checked_shape(part, part.reward_batch(before, after, terminated, truncated), after)
             for part in self.parts
@@ -183,10 +183,10 @@ class WeightedSum(BatchReward):
     def reset(
         self, agents: Sequence[Hashable], initial_state: GameState[Any], shared_info: dict[str, Any]
     ) -> None:
-        """Take the state that the first step starts from, and reset foreign parts."""
+        """Take the state that the first step starts from, and reset third-party parts."""
         super().reset(agents, initial_state, shared_info)
         for part in self.parts:
-            if foreign_part(part) is not None:
+            if third_party_part(part) is not None:
                 part.reset(self._asked(agents, initial_state), initial_state, shared_info)
 
     def get_rewards(
@@ -222,7 +222,7 @@ class WeightedSum(BatchReward):
         )
         columns: list[np.ndarray] = []
         for part in self.parts:
-            if foreign_part(part) is None:
+            if third_party_part(part) is None:
                 column = part.reward_batch(before, after, *(np.array([flag]) for flag in flags))
             else:
                 column = np.zeros((1, len(cars)), np.float32)

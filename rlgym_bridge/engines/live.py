@@ -27,11 +27,11 @@ from rlgym_bridge.components.conditions import GapCondition
 from rlgym_bridge.components.rlgym_state import checked_state, to_rlgym
 from rlgym_bridge.components.rlgym_types import GameState
 from rlgym_bridge.controls import NEUTRAL
-from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.engines.base import BaseEngine, DesiredBody, DesiredMatch, desired_part, rows_of_actions
 from rlgym_bridge.engines.match_stream import LiveEngineError, MatchStream
 from rlgym_bridge.game import TICK_SKIP, TICKS_PER_SECOND
 from rlgym_bridge.live.agent import server_address
+from rlgym_bridge.protocol_variant import ProtocolVariant
 from rlgym_bridge.state import CAR_FIELDS, MATCH_FIELDS, MatchState
 
 __all__ = ["LiveEngine", "LiveEngineError"]
@@ -124,7 +124,7 @@ class LiveEngine(BaseEngine):
         *,
         set_states: bool = True,
         patience: float = 60.0,
-        dialect: Dialect | None = None,
+        dialect: ProtocolVariant | None = None,
         shadow: bool | None = None,
         tick_skip: int = TICK_SKIP,
         truncate_on_gap: bool = False,

@@ -10,9 +10,9 @@ from rlbot import flat
 
 from rlgym_bridge.client.agent_connections import AgentConnections
 from rlgym_bridge.client.own_players import agents_of
-from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.game import BALL_RADIUS, BLUE, GOAL_THRESHOLD_Y, ORANGE, PLAYING_PHASES, Phase
 from rlgym_bridge.packets.decoder import Decoder, player_input
+from rlgym_bridge.protocol_variant import ProtocolVariant
 from rlgym_bridge.state import MatchState
 from rlgym_bridge.user_input.failures import Failure
 
@@ -46,7 +46,7 @@ class MatchStream:
         match: flat.MatchConfiguration,
         patience: float,
         shadow: bool | None = None,
-        dialect: Dialect | None = None,
+        dialect: ProtocolVariant | None = None,
     ) -> None:
         self._where, self._patience = f"{server[0]}:{server[1]}", patience
         self._connections = AgentConnections(server, agents_of(match), patience)

@@ -10,7 +10,6 @@ from operator import attrgetter
 import numpy as np
 from rlbot import flat
 
-from rlgym_bridge.dialect import DialectDetector
 from rlgym_bridge.game import (
     BOOST_MIN_SECONDS,
     BOOST_PER_SECOND,
@@ -24,6 +23,7 @@ from rlgym_bridge.game import (
     TICKS_PER_SECOND,
     WHEELS,
 )
+from rlgym_bridge.protocol_variant import VariantDetector
 from rlgym_bridge.state import CAR_FORMAT
 
 ON_GROUND = int(flat.AirState.OnGround)
@@ -59,7 +59,7 @@ class CarTimers:
         "_was_spent",
     )  # fmt: skip
 
-    def __init__(self, detector: DialectDetector, of_rocketsim3: bool) -> None:
+    def __init__(self, detector: VariantDetector, of_rocketsim3: bool) -> None:
         self._detector, self._of_rocketsim3 = detector, of_rocketsim3
         self._hand = 0.0  # the best guess
         self.forget()
@@ -272,7 +272,7 @@ class CarCounters(CarTimers):
         "_wheels_known", "touches",
     )  # fmt: skip
 
-    def __init__(self, detector: DialectDetector, of_rocketsim3: bool) -> None:
+    def __init__(self, detector: VariantDetector, of_rocketsim3: bool) -> None:
         super().__init__(detector, of_rocketsim3)
         self._dodged = True  # since the car was new; a packet's dodge before that is from its last life
         self.touches = 0  # since the last decision; the decoder clears it

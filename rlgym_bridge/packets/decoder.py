@@ -16,7 +16,6 @@ import numpy as np
 from rlbot import flat
 
 from rlgym_bridge.clock import GAP_TICKS
-from rlgym_bridge.dialect import Dialect, DialectDetector
 from rlgym_bridge.game import (
     BALL_REST_Z,
     BIG_PAD_SECONDS,
@@ -35,6 +34,7 @@ from rlgym_bridge.game import (
     Phase,
 )
 from rlgym_bridge.packets.cars import CarCounters, matrix
+from rlgym_bridge.protocol_variant import ProtocolVariant, VariantDetector
 from rlgym_bridge.sim.state_estimator import StateEstimator
 from rlgym_bridge.state import MATCH_FORMAT, MatchState, layout_of
 
@@ -50,7 +50,7 @@ class PadTimers:
     The first pickup shows which, or two packets of an inactive pad; until then the schema is believed.
     """
 
-    def __init__(self, field: flat.FieldInfo, detector: DialectDetector) -> None:
+    def __init__(self, field: flat.FieldInfo, detector: VariantDetector) -> None:
         self._detector = detector
         self._away: tuple[int, float] | None = None  # an inactive pad of the last packet, and its timer
         self._order = _match_pads(field)
@@ -192,10 +192,10 @@ class Decoder:
         field: flat.FieldInfo,
         config: flat.MatchConfiguration | None = None,
         shadow: bool | None = None,
-        dialect: Dialect | None = None,
+        dialect: ProtocolVariant | None = None,
         simulator: str | None = None,
     ) -> None:
-        self.detector = DialectDetector(dialect)
+        self.detector = VariantDetector(dialect)
         if shadow and not StateEstimator.is_installed():
             raise ImportError("a state estimator needs RocketSim: pip install rocketsim")
         self._has_estimator = StateEstimator.is_installed() if shadow is None else shadow

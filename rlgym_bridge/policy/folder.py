@@ -117,8 +117,8 @@ def save_policy(
         weights_sha256=hashlib.sha256(data := _as_safetensors(weights)).hexdigest(), activation=activation,
         network=network, forecast=forecast,
     )  # fmt: skip
-    if told := "; ".join(differences(manifest, built, components)):
-        raise PolicyMismatch(f"what is to be saved does not fit: {told}. {_remedy(manifest, built)}")
+    if said := "; ".join(differences(manifest, built, components)):
+        raise PolicyMismatch(f"what is to be saved does not fit: {said}. {_remedy(manifest, built)}")
     _network(manifest, data, built, "what is to be saved", None)
     write_files(Path(folder), data, manifest)
     write_carried(Path(folder), read_own_sources([*modules, *manifest.modules]))

@@ -38,7 +38,7 @@ _LAYER: Final = re.compile(r"(?:(?P<prefix>.*)\.)?(?P<number>0|[1-9]\d{0,3})\.(?
 
 
 @dataclass(frozen=True)
-class ForeignNetwork:
+class ImportedNetwork:
     """The network of another trainer's checkpoint.
 
     Attributes:
@@ -149,7 +149,7 @@ def read_checkpoint(
     activation: str | None = None,
     standardise: bool = True,
     names: Mapping[str, str] | None = None,
-) -> ForeignNetwork:
+) -> ImportedNetwork:
     """Read a policy's weights and the scaling of its observations.
 
     Args:
@@ -180,14 +180,14 @@ def read_checkpoint(
         tensors, end = _select(tensors, names or {}, file)
     weights = _layers(tensors, file)
     if file.name == CPP_PPO_POLICY:
-        return ForeignNetwork(file, "RLGymPPO_CPP", weights, None, None, end, chosen)
+        return ImportedNetwork(file, "RLGymPPO_CPP", weights, None, None, end, chosen)
     if file.name == PPO_POLICY:
         scale, steps = read_ppo_notes(file.with_name(PPO_BOOKS), standardise)
-        return ForeignNetwork(file, "rlgym-ppo", weights, scale, steps, activation=chosen)
+        return ImportedNetwork(file, "rlgym-ppo", weights, scale, steps, activation=chosen)
     if file.resolve().parts[-2:] in (LEARN_ACTOR.parts, LEARN_PAIR.parts):
         books = read_notes(file.resolve().parent.parent / "ppo_agent.json")
         steps = books.get("cumulative_timesteps")
-        return ForeignNetwork(file, "rlgym-learn", weights, None, steps, end, chosen)
+        return ImportedNetwork(file, "rlgym-learn", weights, None, steps, end, chosen)
     if end in (None, "softplus") and activation is None:
         raise ValueError(
             f"{file} holds tensors alone, which do not tell which activation stands between the layers, nor "
@@ -196,7 +196,7 @@ def read_checkpoint(
             f"{', '.join(name for name in ACTIVATIONS if name != 'relu')}"
         )
     trainer = "GigaLearnCPP" if file.name == GIGA_POLICY else "torch"
-    return ForeignNetwork(file, trainer, weights, None, None, end, chosen)
+    return ImportedNetwork(file, trainer, weights, None, None, end, chosen)
 
 
 def _select(

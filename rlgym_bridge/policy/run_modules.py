@@ -76,7 +76,7 @@ def _modules_of_project(folder: Path) -> list[str]:
         return []
     add_module_folders(folder)
     own: list[str] = []
-    with suppress(ValueError):  # a file that is no Python is told when it is imported
+    with suppress(ValueError):  # a file that is no Python fails when it is imported
         own = [
             path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
             for path in trace_own_files(name.partition(":")[0] for name in named)
@@ -90,7 +90,7 @@ def _named_in_settings(folder: Path) -> Iterator[str]:
         try:
             settings = read_toml(file)
         except (OSError, ValueError):
-            continue  # another program's, or broken: who trains with it is told
+            continue  # another program's, or broken: training with it fails
         for key in ("components", "env", "network"):
             value = settings.get(key)
             if isinstance(value, str) and value and (key != "network" or ":" in value):
@@ -114,7 +114,7 @@ def _place_with(run: Path, module: str) -> Path | None:
     try:
         spec = importlib.util.find_spec(module.partition(".")[0])
     except (ImportError, ValueError):
-        return None  # it will not be found, and told so
+        return None  # the import will say so
     if spec is None:
         return None
     run = run.resolve()

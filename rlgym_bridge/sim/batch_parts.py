@@ -16,8 +16,8 @@ from rlgym_bridge.components.batch_form import (
     describe_array,
     every_part,
     find_masks,
-    foreign_leaves,
     is_number_array,
+    third_party_leaves,
     works_in_batches,
 )
 from rlgym_bridge.components.beginnings import BEGINNINGS
@@ -214,12 +214,12 @@ def is_batch(components: Components) -> bool:
     return all_do and components.shared_info_provider is None
 
 
-def foreign_parts(components: Components) -> list[Any]:
+def third_party_parts(components: Components) -> list[Any]:
     """Return the parts without a batch form; a provider of shared info never has one."""
     parts = [getattr(components, kind) for kind in _KINDS]
-    foreign = [leaf for part in parts if part is not None for leaf in foreign_leaves(part)]
+    third_party = [leaf for part in parts if part is not None for leaf in third_party_leaves(part)]
     provider = components.shared_info_provider
-    return foreign if provider is None else [*foreign, provider]
+    return third_party if provider is None else [*third_party, provider]
 
 
 def draw_hitboxes(hitboxes: Sequence[int], shape: tuple[int, ...], random: np.random.Generator) -> np.ndarray:

@@ -252,7 +252,7 @@ class MatchParts:
     def _ask_rewards(
         self, every: Sequence[Any], flags: Sequence[np.ndarray], agents: Sequence[str]
     ) -> np.ndarray:  # fmt: skip
-        """Return the rewards of foreign components, one for each match, `(matches, cars)` float64."""
+        """Return the rewards of third-party components, one for each match, `(matches, cars)` float64."""
         given = []
         cars: dict[Hashable, int] = {agent: car for car, agent in enumerate(agents)}
         ended, cut = (rows.tolist() for rows in flags)
@@ -290,7 +290,7 @@ class MatchParts:
         return observations
 
     def _checked(self, game: GameState[Any], mutator: str, random: np.random.Generator) -> MatchState:
-        """Return what a foreign mutator made, with hitboxes of the setting."""
+        """Return what a third-party mutator made, with hitboxes of the setting."""
         drawn = draw_hitboxes(self._hitboxes, (1, len(game.cars)), random)[0].tolist()
         for car, hitbox in zip(game.cars.values(), drawn, strict=True):
             if car.hitbox_type not in (0, *self._hitboxes):

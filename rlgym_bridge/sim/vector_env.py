@@ -15,7 +15,7 @@ from rlgym_bridge.components.batch_form import name_twin
 from rlgym_bridge.components.spec import Components
 from rlgym_bridge.game import HITBOX_NAMES, MOST_TEAM_SIZE, TICKS_PER_SECOND
 from rlgym_bridge.physics import Spread
-from rlgym_bridge.sim.batch_parts import BatchParts, foreign_parts, is_batch
+from rlgym_bridge.sim.batch_parts import BatchParts, is_batch, third_party_parts
 from rlgym_bridge.sim.match_parts import MatchParts
 from rlgym_bridge.sim.native_parts import provide_native_forms
 from rlgym_bridge.sim.play_statistics import PlayStatistics
@@ -130,8 +130,8 @@ class VectorEnv:
             )
         self._parts = _parts_of(components, first, matches, sizes, tick_skip, hitboxes)
         self._noise = StateNoise(obs_noise or {})
-        if self._noise and (foreign := foreign_parts(first)):
-            names = ", ".join(type(part).__name__ for part in foreign)
+        if self._noise and (third_party := third_party_parts(first)):
+            names = ", ".join(type(part).__name__ for part in third_party)
             raise ValueError(
                 f"obs_noise is {obs_noise}, expected none where components have no batch form: {names}"
             )
@@ -309,21 +309,21 @@ def _parts_of(
     for name in ("obs_builder", "state_mutator"):
         if getattr(first, name) is None:
             raise ValueError(f"components have no {name}, expected one")
-    foreign = foreign_parts(first)
-    if foreign:
-        warn_match_by_match(map(type, foreign))
+    third_party = third_party_parts(first)
+    if third_party:
+        warn_match_by_match(map(type, third_party))
     elif is_batch(first):
         return BatchParts(first, sizes, tick_skip, hitboxes)
     return MatchParts([first, *(components() for _ in range(matches - 1))], sizes, tick_skip, hitboxes)
 
 
-def warn_match_by_match(foreign: Iterable[type]) -> None:
+def warn_match_by_match(third_party: Iterable[type]) -> None:
     """Log which components make steps slower, because they have no batch form, and what is fast instead.
 
     Mutators among them are left out: they run once an episode.
     """
     slow = []
-    for kind in dict.fromkeys(foreign):
+    for kind in dict.fromkeys(third_party):
         if not issubclass(kind, StateMutator):
             name = f"{kind.__name__} of {kind.__module__.partition('.')[0]}"
             twin = name_twin(kind)

@@ -7,12 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 from rlgym.rocket_league.action_parsers import LookupTableAction as PeerLookup
-from rlgym.rocket_league.obs_builders import DefaultObs as PeerObs
 
 from rlgym_bridge.components.actions import LookupTableAction
 from rlgym_bridge.components.conditions import GoalCondition, TimeoutCondition
 from rlgym_bridge.components.default_obs import DefaultObs
-from rlgym_bridge.components.mutator_base import BatchMutator, WeightedMutator
+from rlgym_bridge.components.mutator_base import WeightedMutator
 from rlgym_bridge.components.mutators import SETTLED, KickoffMutator, RandomStateMutator
 from rlgym_bridge.components.relative_obs import RelativeObs
 from rlgym_bridge.components.rewards import (
@@ -20,11 +19,9 @@ from rlgym_bridge.components.rewards import (
     TouchReward,
     WeightedSum,
 )
-from rlgym_bridge.components.rlgym_state import to_rlgym
 from rlgym_bridge.sim.batch_parts import draw_hitboxes
 from rlgym_bridge.sim.vector_env import VectorEnv
 from rlgym_bridge.state import MatchState
-from tests.support.states import ram
 from tests.support.vector_parts import BallAhead, components, play
 
 
@@ -36,36 +33,6 @@ def test_a_single_row_is_held_for_the_tick_skip(parser: Any, tick_skip: int | No
     began = env.state.frame.copy()
     play(env, 3, forward=True)
     assert (env.state.frame - began).tolist() == [3 * ticks] * 2
-
-
-@pytest.mark.parametrize("team_size", [1, 2])
-def test_observations_are_rlgyms_with_demolished_cars_too(team_size: int) -> None:
-    class Ram(BatchMutator):
-        def apply_batch(self, state: MatchState, rng: np.random.Generator) -> None:
-            KickoffMutator().apply_batch(state, rng)
-            ram(state, 0)
-
-    parts = components(state_mutator=Ram(), truncation_cond=TimeoutCondition(4))
-    env = VectorEnv(3, lambda: parts, (team_size, team_size))
-    peer = PeerObs(zero_padding=None)
-
-    def expected() -> np.ndarray:
-        every = []
-        for match in range(3):
-            game = to_rlgym(env.state, match)
-            seen = peer.build_obs(list(env.state.agents), game, {})
-            every.append([seen[agent] for agent in env.state.agents])
-        return np.array(every)
-
-    np.testing.assert_allclose(env.reset(), expected(), atol=1e-5)
-    wrecks = ends = 0
-    for step in play(env, 130, forward=True):
-        ends += len(step.final_obs)
-    for _ in range(130):
-        step = play(env, 1, forward=True)[0]
-        np.testing.assert_allclose(step.obs, expected(), atol=1e-5)
-        wrecks += env.state.car_is_demoed.any()
-    assert wrecks and ends
 
 
 class Halved(TouchReward):

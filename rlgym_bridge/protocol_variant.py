@@ -1,6 +1,6 @@
 """Name the points of the protocol that documents leave open or disagree on, and read a server's answers.
 
-A server speaks one `Dialect`; the match server takes it from `--dialect NAME=VALUE`. A bot settles
+A server speaks one `ProtocolVariant`; the match server takes it from `--dialect NAME=VALUE`. A bot settles
 each point from the packets themselves or reads it from a file, `dialect.toml`, which `rlgym-bridge probe
 --out` writes: a point that is not settled is not in it.
 
@@ -109,7 +109,7 @@ class _Timing:
     packets_per_second: Annotated[float, Meta(gt=0, le=1e30), expecting("a number above 0")]
 
 
-class Dialect(dict[str, str]):
+class ProtocolVariant(dict[str, str]):
     """A value for some of `POINTS`, by name; raises ValueError for any other name or value."""
 
     def __init__(self, values: Mapping[str, str] | None = None) -> None:
@@ -126,7 +126,7 @@ class Dialect(dict[str, str]):
                 )
 
     @classmethod
-    def parse(cls, words: Iterable[str]) -> "Dialect":
+    def parse(cls, words: Iterable[str]) -> "ProtocolVariant":
         """Return the variant of `NAME=VALUE` words; raises ValueError for a wrong or repeated one."""
         values: dict[str, str] = {}
         for word in words:
@@ -139,7 +139,7 @@ class Dialect(dict[str, str]):
         return cls(values)
 
     @classmethod
-    def read(cls, path: Path) -> "Dialect":
+    def read(cls, path: Path) -> "ProtocolVariant":
         """Return the `[dialect]` table of a `dialect.toml`.
 
         Raises:
@@ -157,9 +157,9 @@ class Dialect(dict[str, str]):
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from None
 
-    def complete(self) -> "Dialect":
+    def complete(self) -> "ProtocolVariant":
         """Return this with the first value for every point that it leaves open."""
-        return Dialect({name: point.values[0] for name, point in POINTS.items()} | self)
+        return ProtocolVariant({name: point.values[0] for name, point in POINTS.items()} | self)
 
     @property
     def open(self) -> tuple[str, ...]:
@@ -168,7 +168,7 @@ class Dialect(dict[str, str]):
 
 
 @dataclass(frozen=True)
-class DialectFile:
+class VariantFile:
     """The content of a `dialect.toml`.
 
     Attributes:
@@ -180,14 +180,14 @@ class DialectFile:
     """
 
     path: Path
-    dialect: Dialect
+    dialect: ProtocolVariant
     input_latency: int | None = None
     server: str | None = None
 
     @classmethod
-    def read(cls, path: Path) -> "DialectFile":
-        """Return what a file says; raises OSError, or ValueError as `Dialect.read` does."""
-        dialect, content = Dialect.read(path), _load(path)
+    def read(cls, path: Path) -> "VariantFile":
+        """Return what a file says; raises OSError, or ValueError as `ProtocolVariant.read` does."""
+        dialect, content = ProtocolVariant.read(path), _load(path)
         return cls(path, dialect, content.get("timing", {}).get("input_latency"), content.get("server"))
 
     def fits(self, own_server: bool) -> bool:
@@ -196,7 +196,7 @@ class DialectFile:
 
 
 def _load(path: Path) -> dict[str, Any]:
-    """Read a file and check its tables and `[timing]`; `Dialect` checks the points."""
+    """Read a file and check its tables and `[timing]`; `ProtocolVariant` checks the points."""
     content = read_toml(path)
     try:
         for name in content:
@@ -236,10 +236,10 @@ _OBSERVED = {
     "adds_hold": ("dodge_timeout", "plus_hold", "after_jump"),
     "at_origin": ("demolished_place", "origin", "kept"),
 }
-"""By attribute of `DialectDetector`: the point, and its values for True and for False."""
+"""By attribute of `VariantDetector`: the point, and its values for True and for False."""
 
 
-class DialectDetector:
+class VariantDetector:
     """The server's protocol variant as far as it is known, shared by the readers of a connection.
 
     Args:
@@ -255,8 +255,8 @@ class DialectDetector:
         undecided: Names of the attributes that packets may still decide, or contradict.
     """
 
-    def __init__(self, dialect: Dialect | None = None) -> None:
-        given = dialect or Dialect()
+    def __init__(self, dialect: ProtocolVariant | None = None) -> None:
+        given = dialect or ProtocolVariant()
         self.elapsed = _is(given.get("pad_timer"), "elapsed")
         self.adds_hold = _is(given.get("dodge_timeout"), "plus_hold")
         self.at_origin = _is(given.get("demolished_place"), "origin")
@@ -281,10 +281,10 @@ class DialectDetector:
             )  # fmt: skip
 
     @property
-    def dialect(self) -> Dialect:
+    def dialect(self) -> ProtocolVariant:
         """Return the values that are known."""
         values = ((point, getattr(self, name), yes, no) for name, (point, yes, no) in _OBSERVED.items())
-        return Dialect(
+        return ProtocolVariant(
             {point: yes if is_yes else no for point, is_yes, yes, no in values if is_yes is not None}
         )
 
