@@ -4,7 +4,7 @@ The thresholds were measured in RocketSim tick by tick.
 """
 
 import struct
-from math import cos, dist, nan, sin
+from math import dist, nan
 from operator import attrgetter
 
 import numpy as np
@@ -24,6 +24,7 @@ from rlgym_bridge.game import (
     WHEELS,
 )
 from rlgym_bridge.protocol_variant import VariantDetector
+from rlgym_bridge.rotations import rotation_of
 from rlgym_bridge.state import CAR_FORMAT
 
 ON_GROUND = int(flat.AirState.OnGround)
@@ -229,23 +230,15 @@ _NOWHERE = (nan,) * 9
 
 
 def matrix(rotation: flat.Rotator) -> tuple[float, ...]:
-    """Return the nine numbers of a rotation matrix, row by row, of RLBot's angles in radians.
+    """Return the nine numbers of a packet's rotation, row by row; NaN where an angle is infinite or NaN.
 
     What float32 angles cost an element is below 1e-6 where the server takes them as this project's does, and
-    up to 3e-4 within a degree of vertical where each was taken by itself. NaN where an angle is infinite or
-    NaN.
+    up to 3e-4 within a degree of vertical where each was taken by itself.
     """
-    pitch, yaw, roll = _ANGLES(rotation)
     try:
-        cp, sp, cy, sy, cr, sr = cos(pitch), sin(pitch), cos(yaw), sin(yaw), cos(roll), sin(roll)
+        return rotation_of(*_ANGLES(rotation))
     except ValueError:  # an angle is infinite
         return _NOWHERE
-    crsp, srsp = cr * sp, sr * sp
-    return (
-        cp * cy, cy * srsp - cr * sy, -cy * crsp - sr * sy,
-        cp * sy, sy * srsp + cr * cy, -sy * crsp + sr * cy,
-        sp, -cp * sr, cp * cr,
-    )  # fmt: skip
 
 
 _WHEELS_TOUCH_TICKS = 5  # a jumping car's wheels still touch for this many ticks [RocketSim 2.2.1, measured]

@@ -343,7 +343,7 @@ def test_team_sizes_that_no_match_has_are_refused(sizes: tuple[int, int]) -> Non
         ({"rlbot_delay": 8}, "rlbot_delay is 8, expected True or False; ticks of an action are tick_skip"),
         ({"seed": -1}, "seed is -1, expected a whole number, 0 or more"),
         ({"seed": "x"}, "seed is 'x', expected a whole number"),
-        ({"tick_skip": 10**12}, "tick_skip is 1000000000000, expected a whole number of ticks, 1 to 7,200"),
+        ({"tick_skip": 10**12}, "tick_skip is 1000000000000, expected a whole number of ticks, 1 to 7200"),
     ],
 )
 def test_a_sim_engine_names_an_argument_of_another_type(values, message):
