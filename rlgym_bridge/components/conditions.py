@@ -26,6 +26,9 @@ class BatchCondition(DoneCondition[Any, GameState[Any]]):
     An instance follows either one batch of matches or one RLGym environment.
     """
 
+    reads: tuple[str, ...] | None = ()
+    """Ignored; older classes of users name the fields here that they read, and extend it."""
+
     def reset_batch(self, state: MatchState, begun: np.ndarray) -> None:
         """Begin an episode in some of the matches as they were reset, `begun` `(N,)` bool."""
 

@@ -67,6 +67,9 @@ class TableObs(ObsBuilder[Any, np.ndarray, GameState[Any], tuple[str, int]]):
             number.
     """
 
+    reads: tuple[str, ...] | None = ()
+    """Ignored; older classes of users name the fields here that they read, and extend it."""
+
     def __init__(self, zero_padding: int | None, factors: Mapping[str, float]) -> None:
         super().__init__()
         if zero_padding is not None:

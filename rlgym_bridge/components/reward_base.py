@@ -38,6 +38,9 @@ class BatchReward(RewardFunction[Any, GameState[Any], float]):
 
     name: str = ""
 
+    reads: tuple[str, ...] | None = ()
+    """Ignored; older classes of users name the fields here that they read, and extend it."""
+
     _before: MatchState | None = None
 
     def reward_batch(

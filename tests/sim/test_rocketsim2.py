@@ -101,20 +101,25 @@ def test_rows_act_on_the_ticks_of_a_live_matchs_clock(delay: int, changing: bool
     np.testing.assert_array_equal(arenas.state.car_controls[0], np.array(row))
 
 
-def test_every_car_may_have_a_delay_of_its_own() -> None:
+@pytest.mark.parametrize(
+    "late", [[(3, 12)] * 5, [(n, n) for n in (3, 1, 5, 0, 8, 2)]], ids=["one for each car", "changing"]
+)
+def test_delays_cut_old_rows_or_hold_the_last(late: list[tuple[int, int]]) -> None:
     rng = np.random.default_rng(0)
-    late, steps = (3, 12), 5
-    rows = TABLE[rng.integers(90, size=(steps, 1, 2, 8))]
+    rows = TABLE[rng.integers(90, size=(len(late), 1, 2, 8))]  # another row every tick
     arenas, ticks = started(1, 1), started(1, 1)
-    drives = np.zeros((steps * 8 + 12, 2, 8), np.float32)
-    for step in range(steps):
-        arenas.step(rows[step], np.array([late]))
-        for car, first in enumerate(late):
-            drives[step * 8 + first :, car][:8] = rows[step, 0, car]
-    for drive in drives[: steps * 8]:
+    drives = np.zeros((len(late) * 8, 2, 8), np.float32)
+    for step, delays in enumerate(late):
+        arenas.step(rows[step], np.array([delays]))
+        for car, delay in enumerate(delays):
+            first = step * 8 + delay
+            drives[first:, car] = rows[step, 0, car, -1]  # held until something newer comes
+            drives[first : first + 8, car] = rows[step, 0, car, : max(0, len(drives) - first)]
+    for drive in drives:
         ticks.step(drive[None, :, None], [0])
     np.testing.assert_array_equal(arenas.state.car_position, ticks.state.car_position)
-    np.testing.assert_array_equal(arenas.state.car_controls[0], drives[steps * 8 - 1])
+    np.testing.assert_array_equal(arenas.state.car_rotation, ticks.state.car_rotation)
+    np.testing.assert_array_equal(arenas.state.car_controls[0], drives[-1])
 
 
 def test_rows_that_wait_are_gone_with_the_match_they_were_for() -> None:
@@ -170,21 +175,3 @@ def test_full_throttle_and_boost_push_with_the_games_thrust() -> None:
     speed = np.linalg.norm(arenas.state.car_linear_velocity[..., :2], axis=-1)
     np.testing.assert_allclose(speed[0], 0, atol=0.1)
     np.testing.assert_allclose(speed[1], 1058.33 * 8 / 120, rtol=2e-3)
-
-
-def test_changed_delays_cut_old_rows_or_hold_the_last() -> None:
-    rng = np.random.default_rng(0)
-    late, steps = (3, 1, 5, 0, 8, 2), 6
-    rows = TABLE[rng.integers(90, size=(steps, 1, 2, 8))]  # another row every tick
-    arenas, ticks = started(1, 1), started(1, 1)
-    drives = np.zeros((steps * 8, 2, 8), np.float32)
-    for step, delay in enumerate(late):
-        arenas.step(rows[step], [delay])
-        first = step * 8 + delay
-        drives[first:] = rows[step, 0, :, -1]  # held until something newer comes
-        acts = min(8, len(drives) - first)
-        drives[first : first + acts] = rows[step, 0, :, :acts].swapaxes(0, 1)
-    for drive in drives:
-        ticks.step(drive[None, :, None], [0])
-    np.testing.assert_array_equal(arenas.state.car_position, ticks.state.car_position)
-    np.testing.assert_array_equal(arenas.state.car_rotation, ticks.state.car_rotation)
