@@ -17,7 +17,7 @@ from typing import Any
 import yaml
 
 from rlgym_bridge.cli.commands import GROUPS, module_of
-from rlgym_bridge.dialect import POINTS
+from rlgym_bridge.protocol_variant import POINTS
 from rlgym_bridge.training.settings import REWARDS
 
 ROOT = Path(__file__).parent

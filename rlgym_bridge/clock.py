@@ -1,15 +1,12 @@
-"""Decide which control row is sent on which tick. Pure logic: frames and phases in, rows out.
+"""Decide which control vector is sent on which tick. Pure logic: frames and phases in, rows out.
 
-Training with RLGym's `rlbot_delay=True`: an action decided on the state of tick k drives the ticks
-k+1 -> k+2 ... k+T -> k+T+1, and k -> k+1 is still driven by the action before. In a match the input
-that answers packet N drives N+L -> N+L+1, L being the input latency. So the row for k+1 -> k+2 answers
-packet k+1-L:
+Training with RLGym's `rlbot_delay=True`: an action decided on the state of tick k drives the ticks k+1 -> k+2
+... k+T -> k+T+1, and k -> k+1 is still driven by the action before. In a match the input that answers packet
+N drives N+L -> N+L+1, L being the input latency. So the row for k+1 -> k+2 answers packet k+1-L:
 
     packet      k0    k0+1  ...  k0+T   k0+T+1        L = 0, action_delay = 1, T = rows decided
     decision    a0               a1
     sent        neutral a0 ...   a0     a1
-
-Time is counted in game ticks (120 a second); the wall clock plays no part.
 """
 
 from collections.abc import Sequence
@@ -96,16 +93,11 @@ class Clock:
         self._plans: list[tuple[int, Sequence[np.ndarray]]] = []  # (first tick driven, rows a car)
 
     def see(self, frame: int, phase: int) -> Event:
-        """Take in a packet.
+        """Take in a packet, its frame and `game.Phase`, and return the next thing to do.
 
-        Args:
-            frame: Its physics tick.
-            phase: Its match phase (`game.Phase`).
-
-        Returns:
-            The next thing to do. A repeated frame needs nothing, unless its phase begins play. Where frame
-            numbers break off again within `GAP_TICKS` packets, the packet counts as the next tick: new
-            episodes one after the other would leave the car without control.
+        A repeated frame needs nothing, unless its phase begins play. Where frame numbers break off again
+        within `GAP_TICKS` packets, the packet counts as the next tick: else the car would stay without
+        control.
         """
         last_frame, last_phase = self._frame, self._phase
         self._frame = frame
@@ -144,14 +136,7 @@ class Clock:
         self._plans = [(first + ticks, rows) for first, rows in self._plans]
 
     def restart(self) -> Event:
-        """Begin a new episode on the packet just seen; also what a user's override ends with.
-
-        Returns:
-            `Event.RESET`.
-
-        Raises:
-            RuntimeError: No packet has been seen.
-        """
+        """Begin a new episode on the packet just seen; raises RuntimeError before the first."""
         if self._frame is None:
             raise RuntimeError("restart came before the first packet; call see first")
         self._plans.clear()
@@ -159,12 +144,7 @@ class Clock:
         return Event.RESET
 
     def submit(self, rows: Sequence[np.ndarray]) -> None:
-        """Take the rows decided on the packet just seen.
-
-        Args:
-            rows: For each car `(ticks, 8)` float32, of the same number of ticks for all; the next
-                decision is due when they end.
-        """
+        """Take the rows decided on the packet just seen: for each car `(ticks, 8)` float32."""
         self._length = len(rows[0])
         self._due = self._grid + self._length
         self._plans.append((self._grid + self.timing.action_delay, rows))
@@ -178,16 +158,8 @@ class Clock:
     def foresee(self, frame: int, phase: int) -> Sequence[np.ndarray] | None:
         """Return the row that will answer a packet before it is seen, where its state does not matter.
 
-        With an action delay above the input latency that is every packet of play but an episode's first:
-        so the answer can go out before any thinking is done.
-
-        Args:
-            frame: The packet's physics tick.
-            phase: Its match phase.
-
-        Returns:
-            For each car (8,) float32, what `row` gives once the packet was seen and decided on; None
-            where only the decision can tell.
+        It is what `row` gives later, `(8,)` float32 for each car; None where only the decision can tell. With
+        an action delay above the input latency that is so for the first packet of an episode alone.
         """
         if self._due is None or self._frame is None or self._paused or phase not in PLAYING_PHASES:
             return None

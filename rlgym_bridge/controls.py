@@ -14,19 +14,13 @@ class ControlsError(ValueError):
 
 
 def checked_rows(rows: object, hold: int, source: str) -> np.ndarray:
-    """Convert a parser's rows to `(ticks, 8)` float32, or raise with what is wrong with them.
+    """Convert a parser's rows to `(ticks, 8)` float32: five values in [-1, 1], the last three 0 or 1.
 
-    Args:
-        rows: The parser's rows for a car: `(8,)`, held for `hold` ticks, or `(ticks, 8)`.
-        hold: The tick skip that a single row stands for.
-        source: Name of the parser, for the message.
-
-    Returns:
-        `(ticks, 8)` float32, five values in [-1, 1], the last three 0 or 1.
+    A single row `(8,)` is held for `hold` ticks; `source` names the parser in errors.
 
     Raises:
-        ControlsError: Another shape, no rows, a non-finite number, a stick outside [-1, 1] or a button
-            that is neither 0 nor 1.
+        ControlsError: Another shape, no rows, a non-finite number, a stick outside [-1, 1] or a button that
+            is neither 0 nor 1.
     """
     try:
         array = np.array(rows, np.float32)  # a copy: a parser may reuse its own
@@ -52,16 +46,10 @@ def checked_rows(rows: object, hold: int, source: str) -> np.ndarray:
 
 
 def checked_plan(rows: object, tick_skip: int | None, source: str) -> np.ndarray:
-    """Convert the rows of one decision to `(ticks, 8)` float32, and hold a single one for the tick skip.
+    """Convert the rows of one decision to `(ticks, 8)` float32; arguments and errors as of `checked_rows`.
 
-    Args:
-        rows: The parser's rows for a car: `(8,)` or `(ticks, 8)`.
-        tick_skip: Ticks that a single row lasts, `(8,)` or `(1, 8)`. None: `(8,)` is held for 8 ticks, and
-            `(1, 8)` lasts one tick, as in RLGym.
-        source: Name of the parser, for the message.
-
-    Raises:
-        ControlsError: As `checked_rows`.
+    A single row, `(8,)` or `(1, 8)`, lasts `tick_skip` ticks. Where that is None `(8,)` is held for 8 ticks,
+    and `(1, 8)` lasts one, as in RLGym.
     """
     plan = checked_rows(rows, TICK_SKIP if tick_skip is None else tick_skip, source)
     return plan if tick_skip is None or len(plan) > 1 else plan.repeat(tick_skip, axis=0)

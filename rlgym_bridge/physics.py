@@ -6,8 +6,7 @@ They stand in a TOML file, as multiples of RocketSim's own; `rlgym-bridge compar
     gravity = 1.01
     ball_drag = {value = 1.02, low = 1.00, high = 1.03}
 
-Matches are played with the values; training draws each episode's from low to high. What stands outside of the
-table is not read here: a file of `--fit` is a settings file of training too.
+Matches are played with the values; training draws each episode's from low to high.
 """
 
 from collections.abc import Mapping
@@ -46,12 +45,7 @@ _Multiple = Annotated[
 
 
 class Spread(NamedTuple):
-    """A constant, as a multiple of RocketSim's own.
-
-    Attributes:
-        value: The best guess.
-        low, high: Range to train over.
-    """
+    """A constant as a multiple of RocketSim's own: the best guess, and the range to train over."""
 
     value: _Multiple
     low: _Multiple

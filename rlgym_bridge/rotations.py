@@ -1,7 +1,6 @@
 """Convert Euler angles and quaternions to the rotation matrices of a state, and back.
 
 All matrices have the columns forward, right, up in world axes; right of +x is +y, as in the game.
-`rotation_of` and `angles_of` convert one rotation of nine numbers, row by row, without numpy.
 """
 
 import math
@@ -14,11 +13,9 @@ _STEEP: Final = 0.99  # sine of the pitch from which its float32 no longer tells
 
 
 def from_euler(angles: np.ndarray) -> np.ndarray:
-    """Return matrices `(rows, 3, 3)` of Euler angles.
+    """Return matrices `(rows, 3, 3)` of Euler angles `(rows, 3)` in radians.
 
-    Args:
-        angles: `(rows, 3)` in radians: pitch (nose up positive), yaw (from +x towards +y), roll (right side
-            down positive).
+    They are pitch (nose up positive), yaw (from +x towards +y) and roll (right side down positive).
     """
     (cp, cy, cr), (sp, sy, sr) = np.cos(angles).T, np.sin(angles).T
     rows = (
@@ -30,10 +27,7 @@ def from_euler(angles: np.ndarray) -> np.ndarray:
 
 
 def from_quaternions(quaternions: np.ndarray) -> np.ndarray:
-    """Return matrices `(rows, 3, 3)` of quaternions `(rows, 4)` in the order w, x, y, z, of any length.
-
-    Where a quaternion is 0 the matrix is too.
-    """
+    """Return matrices `(rows, 3, 3)` of quaternions `(rows, 4)`, w first, of any length; 0 gives 0."""
     lengths = np.linalg.norm(quaternions, axis=-1, keepdims=True)
     w, x, y, z = (quaternions / np.where(lengths > 0, lengths, 1)).T
     one = w * w + x * x + y * y + z * z
@@ -46,10 +40,7 @@ def from_quaternions(quaternions: np.ndarray) -> np.ndarray:
 
 
 def to_quaternions(matrices: np.ndarray) -> np.ndarray:
-    """Return quaternions `(rows, 4)` in the order w, x, y, z of matrices `(rows, 3, 3)`.
-
-    Where a matrix is 0, as that of a body whose rotation is not known, nothing is turned.
-    """
+    """Return quaternions `(rows, 4)`, w first, of matrices `(rows, 3, 3)`; a matrix of 0 turns nothing."""
     unknown = ~matrices.any((1, 2))
     m = np.where(unknown[:, None, None], np.eye(3), matrices).astype(float)
     x, y, z = m[:, 0, 0], m[:, 1, 1], m[:, 2, 2]
@@ -67,7 +58,7 @@ def to_quaternions(matrices: np.ndarray) -> np.ndarray:
 
 
 def rotation_of(pitch: float, yaw: float, roll: float) -> tuple[float, ...]:
-    """Return the rotation of RLBot's angles in radians."""
+    """Return the rotation of RLBot's angles in radians: nine numbers, row by row."""
     cp, sp = math.cos(pitch), math.sin(pitch)
     cy, sy = math.cos(yaw), math.sin(yaw)
     cr, sr = math.cos(roll), math.sin(roll)
@@ -79,7 +70,7 @@ def rotation_of(pitch: float, yaw: float, roll: float) -> tuple[float, ...]:
 
 
 def angles_of(numbers: Sequence[float], at: int = 0) -> tuple[float, float, float]:
-    """Return pitch, yaw and roll in radians of the rotation that begins at a place among numbers."""
+    """Return pitch, yaw and roll in radians of nine numbers row by row, from a place among others on."""
     rise = numbers[at + 6]
     if not -_STEEP < rise < _STEEP:
         return _steep_angles_of(*numbers[at : at + 7])
@@ -90,11 +81,7 @@ def angles_of(numbers: Sequence[float], at: int = 0) -> tuple[float, float, floa
 def _steep_angles_of(
     forward_x: float, right_x: float, up_x: float, forward_y: float, right_y: float, up_y: float, rise: float
 ) -> tuple[float, float, float]:
-    """Return the angles of a rotation near vertical, where yaw and roll turn about almost the same axis.
-
-    The few digits that float32 has there leave yaw uncertain. Roll is measured from that same yaw, so that
-    both together are as exact as elsewhere.
-    """
+    """Return the angles of a rotation near vertical; roll is measured from the uncertain yaw."""
     level = math.hypot(forward_x, forward_y)
     if level == 0.0:  # any yaw will do
         forward_x = 1.0

@@ -2,7 +2,7 @@ r"""One tick of N matches as named float32 arrays, which training and play share
 
     RLBot packet -> packets/decoder.py \
                                      MatchState -> observation -> policy
-    RocketSim    -> sim/arena_reader.py   /
+    RocketSim    -> sim/simulator.py      /
 
 Units are the game's own: uu (1 cm), uu/s, rad/s, seconds, boost 0..100. Blue defends -y. Nothing
 here is scaled, mirrored or sorted. Cars stand blue first, then orange, in the order of the source
@@ -16,7 +16,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from rlgym_bridge.game import MOST_TEAM_SIZE, PAD_COUNT
+from rlgym_bridge.game import (
+    DODGE_DEADLINE_SECONDS,
+    FLIP_TORQUE_SECONDS,
+    GOAL_THRESHOLD_Y,
+    MOST_TEAM_SIZE,
+    PAD_COUNT,
+)
 from rlgym_bridge.user_input.arguments import check_whole, show_value
 
 
@@ -107,25 +113,18 @@ class Layout:
     def __init__(self, blue: int, orange: int) -> None:
         self.blue, self.orange, self.cars = blue, orange, blue + orange
         self.agents = tuple(f"blue-{i}" for i in range(blue)) + tuple(f"orange-{i}" for i in range(orange))
-        self._match, self.car_start = _offsets(MATCH_FIELDS)
-        self._car, self.car_stride = _offsets(CAR_FIELDS)
+        self.car_start, self.car_stride = _offsets(MATCH_FIELDS)[1], _offsets(CAR_FIELDS)[1]
         self.size = self.car_start + self.cars * self.car_stride
         self.format = MATCH_FORMAT + self.cars * CAR_FORMAT[1:]
 
     def column(self, name: str, element: int = 0, car: int | None = None) -> int:
-        """Return the column of one number of a field.
+        """Return the column of one number of a field: of a car's if `car` is given, else of a match's.
 
-        Args:
-            name: Field name; of `CAR_FIELDS` where `car` is given, else of `MATCH_FIELDS`.
-            element: Number of the element within the field, counted in C order.
-            car: The car, from 0.
-
-        Raises:
-            KeyError: There is no such field.
+        `element` is counted in C order within the field. Raises KeyError where there is no such field.
         """
         if car is None:
-            return self._match[name][0] + element
-        return self.car_start + car * self.car_stride + self._car[name][0] + element
+            return MATCH_COLUMNS[name] + element
+        return self.car_start + car * self.car_stride + CAR_COLUMNS[name] + element
 
 
 def _offsets(fields: Sequence[Field]) -> tuple[dict[str, tuple[int, Field]], int]:
@@ -147,18 +146,18 @@ CAR_FORMAT: Final = "<" + _format(CAR_FIELDS)
 _MATCH_VIEWS: Final = _offsets(MATCH_FIELDS)[0]
 _CAR_VIEWS: Final = {f"car_{name}": place for name, place in _offsets(CAR_FIELDS)[0].items()}
 
+MATCH_COLUMNS: Final = {name: column for name, (column, _) in _MATCH_VIEWS.items()}
+CAR_COLUMNS: Final = {name: column for name, (column, _) in _offsets(CAR_FIELDS)[0].items()}
+"""Column of each field in a match's own part of the buffer, and in a car's part."""
+
 
 @cache
 def layout_of(blue: int, orange: int, most: int = MOST_TEAM_SIZE) -> Layout:
     """Return the (shared) layout for two team sizes.
 
-    Args:
-        blue: Cars in the blue team.
-        orange: Cars in the orange team.
-        most: Most cars in a team: a match has 4, and a recording may have more over its time.
-
     Raises:
-        ValueError: A team has fewer than 0 cars or more than `most`.
+        ValueError: A team has fewer than 0 cars or more than `most`: a match has 4, and a recording may have
+            more.
     """
     if not all(isinstance(size, int | np.integer) and 0 <= size <= most for size in (blue, orange)):
         raise ValueError(f"team sizes are {blue!r} and {orange!r}, expected 0 to {most} each")
@@ -171,12 +170,12 @@ def _layout(blue: int, orange: int) -> Layout:
 
 
 class MatchState:
-    r"""One tick of N matches: a contiguous float32 buffer `(matches, size)` with named views.
+    """One tick of N matches: a contiguous float32 buffer `(matches, size)` with named views.
 
     Every field of `MATCH_FIELDS` is an attribute of shape `(matches, *shape)`, and every field of
-    `CAR_FIELDS` an attribute `car_<name>` of shape `(matches, cars, *shape)`. All are float32 views
-    into `buffer` but `frame` and `car_player_id`, which are int32 views of the same bytes. Writing to
-    a view writes the state. The two tables and the page "Units" list all fields with shapes and units.
+    `CAR_FIELDS` an attribute `car_<name>` of shape `(matches, cars, *shape)`. All are float32 views into
+    `buffer` but `frame` and `car_player_id`, which are int32 views of the same bytes. Writing to a view
+    writes the state. The two tables and the page "Units" list all fields with shapes and units.
 
     Args:
         blue: Cars in the blue team, 0..4.
@@ -187,7 +186,7 @@ class MatchState:
 
     Raises:
         ValueError: A team has fewer than 0 cars or more than `most`, `matches` is no whole number of 0 or
-            more, or `buffer` is no array, has another shape or dtype, or is not contiguous.
+            more, or `buffer` is no array of that shape and dtype, or not contiguous.
     """
 
     frame: np.ndarray
@@ -266,11 +265,7 @@ class MatchState:
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> np.ndarray:
-            """Return the view of a field, made when it is first read: all 51 take 100 µs.
-
-            Raises:
-                AttributeError: There is no such field.
-            """
+            """Return the view of a field, made when it is first read: all 51 take 100 µs."""
             if name in _CAR_VIEWS:
                 (position, field), layout = _CAR_VIEWS[name], self.layout
                 cars = (self.matches, layout.cars, layout.car_stride)
@@ -298,3 +293,41 @@ class MatchState:
         """Return how pickle and `copy` make it anew: views of a copy show the copy's buffer."""
         blue, orange = self.layout.blue, self.layout.orange
         return MatchState, (blue, orange, self.matches, self.buffer, max(blue, orange, MOST_TEAM_SIZE))
+
+
+_FLIP_TORQUE, _DODGE_DEADLINE = np.float32(FLIP_TORQUE_SECONDS), np.float32(DODGE_DEADLINE_SECONDS)
+_FIRST, _LAST = CAR_COLUMNS["demo_respawn_timer"], CAR_COLUMNS["flip_time"]  # all that `derive` reads
+_RESULTS: Final = slice(CAR_COLUMNS["on_ground"], CAR_COLUMNS["can_flip"] + 1)
+_ROW: Final = {name: column - _FIRST for name, column in CAR_COLUMNS.items()}
+_WHEELS: Final = _ROW["wheels_with_contact"]
+
+
+def derive(state: MatchState) -> None:
+    """Fill the fields that follow from others, in place, for all matches at once.
+
+    The formulas are RLGym's properties of `Car` and `GameState`; `packets/cars.py` has them a second time for
+    single numbers, and a test holds the two equal.
+    """
+    np.greater(np.abs(state.ball_position[:, 1]), GOAL_THRESHOLD_Y, out=state.goal_scored)
+    layout = state.layout
+    cars = state.buffer[:, layout.car_start :].reshape(state.matches, layout.cars, layout.car_stride)
+    # A row for each column: arithmetic on neighbours in memory takes half the time, this copy included.
+    values = cars[..., _FIRST : _LAST + 1].reshape(-1, _LAST + 1 - _FIRST).T.copy()
+    results = np.empty((_RESULTS.stop - _RESULTS.start, values.shape[1]), bool)
+    on_ground, is_demoed, is_boosting, is_supersonic, is_flipping, has_flip, can_flip = results
+    wheels = values[_WHEELS] + values[_WHEELS + 1]
+    wheels += values[_WHEELS + 2]
+    wheels += values[_WHEELS + 3]
+    np.greater_equal(wheels, 3, out=on_ground)
+    np.greater(values[_ROW["demo_respawn_timer"]], 0, out=is_demoed)
+    np.greater(values[_ROW["boost_active_time"]], 0, out=is_boosting)
+    np.greater(values[_ROW["supersonic_time"]], 0, out=is_supersonic)
+    used = values[_ROW["has_flipped"]] > 0
+    # float32(0.65) is below 0.65, so <= is RLGym's < in double precision.
+    np.logical_and(used, values[_ROW["flip_time"]] <= _FLIP_TORQUE, out=is_flipping)
+    used |= values[_ROW["has_double_jumped"]] > 0
+    np.greater(values[_ROW["air_time_since_jump"]] < _DODGE_DEADLINE, used, out=has_flip)
+    held_down = values[_ROW["is_holding_jump"]] > 0
+    held_down |= on_ground
+    np.greater(has_flip, held_down, out=can_flip)
+    cars[..., _RESULTS] = results.T.reshape(*cars.shape[:2], len(results))

@@ -8,11 +8,11 @@ import pytest
 from rlgym_bridge import LookupTableAction, RelativeObs, TeamObs, VectorEnv, forecast_ball
 from rlgym_bridge.components.ball_ahead import SECONDS
 from rlgym_bridge.components.batch_form import observe
-from rlgym_bridge.dialect import Dialect
+from rlgym_bridge.components.rlgym_state import to_rlgym
 from rlgym_bridge.packets.decoder import Decoder
 from rlgym_bridge.policy.folder import load_policy
 from rlgym_bridge.policy.symmetry import Mirror
-from rlgym_bridge.rlgym_state import to_rlgym
+from rlgym_bridge.protocol_variant import ProtocolVariant
 from rlgym_bridge.server.game.packer import field_info
 from rlgym_bridge.sim.simulator import ROCKETSIM3, make_simulator
 from rlgym_bridge.state import MatchState
@@ -60,7 +60,7 @@ def test_it_is_where_the_ball_goes_in_rocketsim() -> None:
     "ticks", [800, pytest.param(20_000, marks=[pytest.mark.slow, pytest.mark.timeout(900)])]
 )
 def test_training_and_matches_see_the_same_bits(name: str, ticks: int) -> None:
-    match = make_match(2, 5, simulator=name, dialect=Dialect({"pad_timer": "remaining"}))
+    match = make_match(2, 5, simulator=name, dialect=ProtocolVariant({"pad_timer": "remaining"}))
     decoder, compared, moving = Decoder(field_info(), simulator=name), 0, 0
     for number, sent in enumerate(drive(match, 5, Director(match, 5))):
         state = decoder.update(through_bytes(sent))

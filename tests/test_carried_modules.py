@@ -224,29 +224,33 @@ def test_elsewhere_a_run_plays_with_the_copies_alone(policy: Path, tmp_path: Pat
     assert evaluate("--allow-modules", *CARRIED) == ""
 
 
-@pytest.mark.parametrize("words", [("average", "run")], ids=lambda words: words[0])
-def test_a_policy_made_of_others_carries_their_modules(
-    words: tuple[str, ...], policy: Path, tmp_path: Path
-) -> None:
+def test_a_policy_made_of_others_carries_their_modules(policy: Path, tmp_path: Path) -> None:
     for steps in ("8", "16"):
         shutil.copytree(policy, tmp_path / "run" / "checkpoints" / steps)
-    assert run_command(words[0], [*words[1:], "--out", "made", "-q"]) == 0
+    assert run_command("average", ["run", "--out", "made", "-q"]) == 0
     assert carried_names(tmp_path / "made") == carried_names(policy)
     assert (tmp_path / "made" / CARRIED_FOLDER / "own_scale.py").read_text() == "SCALE = 0.5\n"
     assert play(tmp_path / "made", *CARRIED) == "0.5"
 
 
-@pytest.mark.parametrize("words", [("average", "run")], ids=lambda words: words[0])
-def test_a_policy_is_made_of_others_only_with_modules_that_fit(
-    words: tuple[str, ...], policy: Path, tmp_path: Path
-) -> None:
+def test_a_policy_is_made_of_others_only_with_modules_that_fit(policy: Path, tmp_path: Path) -> None:
     for steps in ("8", "16"):
         shutil.copytree(policy, tmp_path / "run" / "checkpoints" / steps)
     program = "import sys; from rlgym_bridge.cli import run_command; "
     program += "sys.exit(run_command(sys.argv[1], sys.argv[2:]))"
 
     def make(*allowed: str) -> "subprocess.CompletedProcess[str]":
-        command = [sys.executable, "-c", program, *words, "--out", "made", "--allow-modules", *allowed]
+        command = [
+            sys.executable,
+            "-c",
+            program,
+            "average",
+            "run",
+            "--out",
+            "made",
+            "--allow-modules",
+            *allowed,
+        ]
         return run_to_end(command, cwd=tmp_path, seconds=120)
 
     refused = make("own_parts")  # whose scale has changed since
@@ -256,10 +260,9 @@ def test_a_policy_is_made_of_others_only_with_modules_that_fit(
     assert (tmp_path / "made" / "policy.json").is_file()
 
 
-@pytest.mark.parametrize("words", [("average", "run")], ids=lambda words: words[0])
 @pytest.mark.parametrize("kind", ["file", "link"])
 def test_what_is_no_folder_is_no_place_for_copies(
-    kind: str, words: tuple[str, ...], policy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    kind: str, policy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for steps in ("8", "16"):
         shutil.copytree(policy, tmp_path / "run" / "checkpoints" / steps)
@@ -271,7 +274,7 @@ def test_what_is_no_folder_is_no_place_for_copies(
         (tmp_path / "made" / CARRIED_FOLDER).symlink_to(policy)
     before = (tmp_path / "made" / "policy.json").read_bytes()
     said = f"{CARRIED_FOLDER} is a {kind}, expected a folder with copies of your modules, or nothing: move it"
-    assert run_command(words[0], [*words[1:], "--out", "made", "-q"]) == 2  # before anything is written
+    assert run_command("average", ["run", "--out", "made", "-q"]) == 2  # before anything is written
     assert said in capsys.readouterr().err
     assert (tmp_path / "made" / "policy.json").read_bytes() == before
     with pytest.raises(ValueError, match=said):
@@ -279,7 +282,7 @@ def test_what_is_no_folder_is_no_place_for_copies(
     assert use_carried(tmp_path / "made", ["own_parts"]) == ("own_parts",)  # needs no copies
     shutil.rmtree(tmp_path / "run" / "checkpoints" / "16")
     (tmp_path / "made").rename(tmp_path / "run" / "checkpoints" / "16")
-    assert run_command(words[0], [*words[1:], "--out", "new", "-q"]) == 2  # copies are not left out silently
+    assert run_command("average", ["run", "--out", "new", "-q"]) == 2  # copies are not left out silently
     assert said in capsys.readouterr().err
 
 

@@ -7,11 +7,10 @@ import RocketSim as rsim
 from rlgym_bridge.chaser import Charger, Chaser
 from rlgym_bridge.components.actions import LookupTableAction
 from rlgym_bridge.components.mutators import KickoffMutator, blank_state
-from rlgym_bridge.derived_fields import derive
 from rlgym_bridge.game import BLUE, ORANGE, PAD_POSITIONS
-from rlgym_bridge.sim.arena_reader import ArenaReader, read_arena
+from rlgym_bridge.sim.arena import ArenaReader, read_arena
 from rlgym_bridge.sim.rocketsim2 import RocketSim2
-from rlgym_bridge.state import MatchState
+from rlgym_bridge.state import MatchState, derive
 from tests.support.chaser_matches import TABLE, DriveAtBall, Match, StandStill, play_match
 from tests.support.processes import run_to_end
 

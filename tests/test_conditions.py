@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rlgym.api import DoneCondition
 from rlgym.rocket_league import done_conditions as rlgym_conditions
 
-from rlgym_bridge.components.batch_form import foreign_part
+from rlgym_bridge.components.batch_form import third_party_part
 from rlgym_bridge.components.conditions import (
     AllCondition,
     AnyCondition,
@@ -20,9 +20,8 @@ from rlgym_bridge.components.conditions import (
     TimeoutCondition,
 )
 from rlgym_bridge.components.mutators import blank_state
-from rlgym_bridge.derived_fields import derive
-from rlgym_bridge.rlgym_state import to_rlgym
-from rlgym_bridge.state import MatchState
+from rlgym_bridge.components.rlgym_state import to_rlgym
+from rlgym_bridge.state import MatchState, derive
 
 AGENTS = ["blue-0", "orange-0"]
 
@@ -173,7 +172,7 @@ def test_a_foreign_condition_may_tell_agents_apart():
     assert both.is_done(AGENTS, games[1], {}) == {"blue-0": False, "orange-0": False}
     assert either.is_done(AGENTS, games[2], {}) == {"blue-0": True, "orange-0": True}
     assert both.is_done(["orange-0"], games[2], {}) == {"orange-0": False}
-    assert foreign_part(either) is foreign
+    assert third_party_part(either) is foreign
     for call in (lambda: either.done_batch(states[0]), lambda: both.reset_batch(states[0], np.array([True]))):
         with pytest.raises(TypeError, match="holds BlueIsDone, which has no reset_batch and done_batch"):
             call()
@@ -189,8 +188,8 @@ def test_overriding_the_dict_form_alone_ends_the_batch_form():
             super().reset(agents, initial_state, shared_info)
 
     for condition in (Mine(), Resets(1)):
-        assert foreign_part(condition) is condition
-    assert all(foreign_part(ours) is None for ours, _ in pairs(1))
+        assert third_party_part(condition) is condition
+    assert all(third_party_part(ours) is None for ours, _ in pairs(1))
 
 
 # --- what is refused -------------------------------------------------------------------------------

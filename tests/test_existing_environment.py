@@ -150,14 +150,9 @@ def settings(here: Path, **changes: Any) -> TrainingSettings:
 
 
 @pytest.mark.slow
-def test_rlgym_tools_components_go_on_training(here: Path) -> None:
-    train(settings(here), quiet=True)
-    train(settings(here, steps=300), resume=True, quiet=True)
-
-
-@pytest.mark.slow
 def test_rlgym_tools_components_and_shared_info_train_and_play(here: Path) -> None:
-    checkpoint = train(settings(here), quiet=True).checkpoint
+    train(settings(here), quiet=True)
+    checkpoint = train(settings(here, steps=300), resume=True, quiet=True).checkpoint
     words = ["--blue", str(checkpoint), "--orange", "chaser"]
     assert bridge(["match", *words, "--pace", "lockstep", "--seconds", "1", "--max-overtime", "0", "-q"]) == 0
 

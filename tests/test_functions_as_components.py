@@ -9,8 +9,8 @@ from rlgym_bridge import ComponentSpec, RelativeObs, RepeatAction, TeamObs, Vect
 from rlgym_bridge.components.actions import LookupTableAction
 from rlgym_bridge.components.reward_base import WeightedSum
 from rlgym_bridge.components.rewards import SpeedReward, TouchReward
+from rlgym_bridge.components.rlgym_state import to_rlgym
 from rlgym_bridge.components.spec import component_factory
-from rlgym_bridge.rlgym_state import to_rlgym
 from rlgym_bridge.state import MatchState
 from tests.support.states import random_state
 from tests.support.vector_parts import components, play

@@ -10,13 +10,13 @@ from rlgym_bridge.components.advanced_obs import AdvancedObs
 from rlgym_bridge.components.default_obs import DefaultObs
 from rlgym_bridge.components.mutators import KickoffMutator, blank_state
 from rlgym_bridge.components.relative_obs import RelativeObs, TeamObs
-from rlgym_bridge.derived_fields import derive
 from rlgym_bridge.game import CONTROL_NAMES
 from rlgym_bridge.policy.folder import load_policy, save_policy
 from rlgym_bridge.policy.numpy_network import NetworkPolicy
 from rlgym_bridge.policy.symmetry import Mirror
 from rlgym_bridge.project.template.my_parts import MyObs
 from rlgym_bridge.sim.rocketsim2 import RocketSim2
+from rlgym_bridge.state import derive
 from rlgym_bridge.training.collector import rollout_layout
 from rlgym_bridge.training.ppo import main
 from rlgym_bridge.training.rollouts import CollectedSteps

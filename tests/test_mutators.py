@@ -1,4 +1,4 @@
-"""Beginnings of episodes: kickoffs as the game has them, random states that hold, and mixes of them."""
+"""Initial states: kickoffs as the game has them, random ones, those with a task, and mixes of them."""
 
 import math
 from typing import Any
@@ -13,7 +13,8 @@ from rlgym.rocket_league.sim import RocketSimEngine
 from rlgym.rocket_league.state_mutators import FixedTeamSizeMutator, MutatorSequence
 from rlgym.rocket_league.state_mutators import KickoffMutator as RLGymKickoffMutator
 
-from rlgym_bridge.components.batch_form import foreign_part
+from rlgym_bridge.components.batch_form import third_party_part
+from rlgym_bridge.components.beginnings import BEGINNINGS, mix_beginnings
 from rlgym_bridge.components.mutators import (
     SETTLED,
     BatchMutator,
@@ -22,24 +23,24 @@ from rlgym_bridge.components.mutators import (
     WeightedMutator,
     blank_state,
 )
-from rlgym_bridge.derived_fields import derive
+from rlgym_bridge.components.rlgym_state import from_rlgym
+from rlgym_bridge.components.skill_mutators import AerialMutator, SkillMutator
 from rlgym_bridge.game import HITBOXES, KICKOFF_BOOST, KICKOFF_SPAWNS, TICK_SECONDS, Phase
-from rlgym_bridge.rlgym_state import from_rlgym
-from rlgym_bridge.sim.arena import make_arena
-from rlgym_bridge.sim.arena_reader import ArenaReader, read_arena, write_arena
-from rlgym_bridge.state import MatchState
-from tests.support.states import mirrored
+from rlgym_bridge.sim.arena import ArenaReader, make_arena, read_arena, write_arena
+from rlgym_bridge.state import MatchState, derive
+from tests.support.states import after_a_tick, mirrored
 
 # Before any test makes RLGym's engine: it puts up with loaded meshes, `make_arena` does not.
 
 TURN = np.array([-1, -1, 1], np.float32)
 EACH: dict[str, BatchMutator] = {
-    "kickoff": KickoffMutator(),
-    "random": RandomStateMutator(),
+    **BEGINNINGS,
     "weighted": WeightedMutator([(KickoffMutator(), 1), (RandomStateMutator(), 2)]),
 }
+TASKS = {name: one for name, one in BEGINNINGS.items() if isinstance(one, SkillMutator)}
 
 every_mutator = pytest.mark.parametrize("mutator", EACH.values(), ids=EACH.keys())
+every_task = pytest.mark.parametrize("task", TASKS.values(), ids=TASKS.keys())
 
 
 def filled(
@@ -64,10 +65,13 @@ def spots_of(state: MatchState) -> np.ndarray:
 
 
 @every_mutator
-@pytest.mark.parametrize(("blue", "orange"), [(1, 1), (3, 3), (1, 3), (2, 0), (0, 1), (4, 4), (0, 0)])
-def test_states_are_whole_whatever_the_team_sizes(mutator, blue, orange):
-    state = filled(mutator, blue, orange, 50)
-    blank = blank_state(blue, orange, 50)
+@pytest.mark.parametrize(("blue", "orange"), [(1, 1), (2, 2), (3, 3), (4, 4), (1, 3), (2, 0), (0, 1), (0, 0)])
+def test_states_are_legal_in_all_team_sizes(mutator, blue, orange):
+    rng = np.random.default_rng(0)
+    state, blank = blank_state(blue, orange, 200), blank_state(blue, orange, 200)
+    state.car_hitbox[:] = blank.car_hitbox[:] = rng.integers(0, 6, state.car_hitbox.shape)
+    mutator.apply_batch(state, rng)
+    derive(state)
     assert np.isfinite(state.buffer).all()
     for name in (
         "car_team", "car_player_id", "car_hitbox", "car_known", "gravity", "boost_consumption",
@@ -80,11 +84,53 @@ def test_states_are_whole_whatever_the_team_sizes(mutator, blue, orange):
         axes.swapaxes(-1, -2) @ axes, np.broadcast_to(np.eye(3), axes.shape), atol=2e-6
     )
     np.testing.assert_allclose(np.linalg.det(axes), 1, atol=2e-6)
+    for who, radius, speed, spin in (("ball", 91.2, 6000, 6), ("car", 12, 2300.01, 5.501)):
+        x, y, z = np.moveaxis(np.abs(getattr(state, who + "_position")), -1, 0)
+        assert (x <= 4096 - radius).all() and (y <= 5120 - radius).all() and (x + y <= 8064 - radius).all()
+        assert (z >= radius).all() and (z <= 2044 - radius).all()
+        assert (np.linalg.norm(getattr(state, who + "_linear_velocity"), axis=-1) <= speed).all()
+        assert (np.linalg.norm(getattr(state, who + "_angular_velocity"), axis=-1) <= spin).all()
+    assert ((state.car_boost_amount >= 0) & (state.car_boost_amount <= 100)).all()
+    assert gaps_of(state).min() > 110  # a ball on a roof
+
+
+def gaps_of(state: MatchState) -> np.ndarray:
+    """Return the distances between the ball and all cars; those to themselves are infinite."""
+    things = np.concatenate((state.ball_position[:, None], state.car_position), axis=1)
+    gaps = np.linalg.norm(things[:, :, None] - things[:, None], axis=-1)
+    gaps[:, np.arange(gaps.shape[1]), np.arange(gaps.shape[1])] = np.inf
+    return gaps
+
+
+@pytest.mark.parametrize("name", ["anywhere", *TASKS])
+def test_states_hold_for_a_tick_of_rocketsim(name):
+    """Nothing jumps, spins up or touches anything."""
+    matches = 300 if name == "anywhere" else 40
+    state = blank_state(3, 3, matches)
+    state.car_hitbox[:] = np.arange(6 * matches).reshape(matches, 6) % 6
+    BEGINNINGS[name].apply_batch(state, np.random.default_rng(1))
+    derive(state)
+    later = after_a_tick(state)
+    assert np.isfinite(later.buffer).all()
+    np.testing.assert_array_equal(later.car_on_ground, state.car_on_ground)
+    assert (later.car_bump_victim < 0).all()
+    assert name == "dribble" or not later.car_ball_touches.any()
+    grounded = state.car_on_ground > 0
+    for field, change in (("car_linear", 6), ("ball_linear", 7), ("car_angular", 0.3)):
+        before, after = (getattr(one, field + "_velocity") for one in (state, later))
+        gap = np.linalg.norm(after - before, axis=-1)
+        assert gap.max() < change  # gravity 5.4 uu/s; a rolling ball's friction; damping of the spin
+        if name == "anywhere" and field.startswith("car"):
+            assert gap[grounded].max() < 0.01
+    for who in ("car", "ball"):
+        speed = np.linalg.norm(getattr(state, who + "_linear_velocity"), axis=-1)
+        moved = np.linalg.norm(getattr(later, who + "_position") - getattr(state, who + "_position"), axis=-1)
+        assert (moved - speed * TICK_SECONDS).max() < 0.06  # gravity: 0.045 uu
 
 
 @every_mutator
 def test_a_seed_gives_the_same_states_and_another_one_others(mutator):
-    one, two, other = (filled(mutator, seed=seed).buffer.tobytes() for seed in (5, 5, 6))
+    one, two, other = (filled(mutator, matches=20, seed=seed).buffer.tobytes() for seed in (5, 5, 6))
     assert one == two != other
 
 
@@ -257,9 +303,7 @@ def test_random_things_are_clear_of_walls_goals_and_each_other():
     assert state.ball_position[:, 2].min() >= 93.15 - 1e-4 and state.ball_position[:, 2].max() <= 1800
     height = state.car_position[..., 2]
     assert (height[state.car_on_ground == 0] >= 150).all() and height.max() <= 1800
-    gaps = np.linalg.norm(things[:, :, None] - things[:, None], axis=-1)
-    gaps[:, np.arange(9), np.arange(9)] = np.inf
-    assert gaps.min() > 200
+    assert gaps_of(state).min() > 200
 
 
 @pytest.mark.parametrize("hitbox", range(6), ids=[box.name for box in HITBOXES])
@@ -315,48 +359,6 @@ def test_slower_random_states_can_be_asked_for():
     assert not state.ball_linear_velocity.any()
 
 
-def check_that_states_hold(matches: int, seed: int) -> None:
-    """Step random states by a tick in RocketSim: nothing jumps, spins up or touches anything."""
-    arena, _ = make_arena([0, 0, 0, 1, 1, 1])
-    state = filled(RandomStateMutator(), 3, 3, matches, seed)
-    state.car_hitbox[:] = np.arange(matches * 6).reshape(matches, 6) % 6
-    RandomStateMutator().apply_batch(state, np.random.default_rng(seed))
-    derive(state)
-    later = MatchState(3, 3, matches)
-    for match in range(matches):
-        reader = ArenaReader(arena, write_arena(arena, state, match))
-        arena.step(1)
-        reader.read_into(later, match)
-    derive(later)
-    assert np.isfinite(later.buffer).all()
-    grounded = state.car_on_ground > 0
-    np.testing.assert_array_equal(later.car_on_ground > 0, grounded)
-    assert not later.car_ball_touches.any() and (later.car_bump_victim < 0).all()
-    for name, change in (
-        ("car_linear_velocity", 6),
-        ("ball_linear_velocity", 7),
-        ("car_angular_velocity", 0.3),
-    ):
-        gap = np.linalg.norm(getattr(later, name) - getattr(state, name), axis=-1)
-        assert gap.max() < change  # gravity 5.4 uu/s; a rolling ball's friction; damping of the spin
-        if name.startswith("car"):
-            assert gap[grounded].max() < 0.01
-    for who in ("car", "ball"):
-        speed = np.linalg.norm(getattr(state, who + "_linear_velocity"), axis=-1)
-        moved = np.linalg.norm(getattr(later, who + "_position") - getattr(state, who + "_position"), axis=-1)
-        assert (moved - speed * TICK_SECONDS).max() < 0.06  # gravity: 0.045 uu
-
-
-def test_random_states_hold_in_rocketsim():
-    check_that_states_hold(300, seed=1)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(2, 6))
-def test_thousands_of_random_states_hold_in_rocketsim(seed):
-    check_that_states_hold(2000, seed)
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -369,6 +371,36 @@ def test_thousands_of_random_states_hold_in_rocketsim(seed):
 def test_random_states_that_cannot_be_are_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
         RandomStateMutator(**arguments)
+
+
+# --- states with a task ----------------------------------------------------------------------------
+
+
+@every_task
+def test_orange_has_the_same_task_as_blue(task):
+    states = []
+    for acting in (0, 1):
+        state = blank_state(1, 1, 100)
+        task.begin(state, np.full(100, acting), np.random.default_rng(3))
+        states.append(state)
+    blue, orange = states[0], mirrored(states[1])
+    for field in ("ball_position", "ball_linear_velocity", "car_position", "car_rotation",
+                  "car_linear_velocity", "car_angular_velocity", "car_boost_amount"):  # fmt: skip
+        np.testing.assert_allclose(getattr(blue, field), getattr(orange, field), atol=1e-4, err_msg=field)
+
+
+def test_both_teams_have_tasks_equally_often():
+    state = filled(BEGINNINGS["save"], 3, 3, 4000)
+    assert (state.ball_linear_velocity[:, 1] < 0).mean() == pytest.approx(0.5, abs=0.03)
+    state = filled(BEGINNINGS["wall"], 3, 3, 4000)
+    on_wall = np.abs(state.car_position[..., 0]) > 4000
+    assert (on_wall.sum(1) == 1).all()
+    np.testing.assert_allclose(on_wall.mean(0), 1 / 6, atol=0.02)
+
+
+def test_heights_beyond_the_field_are_refused():
+    with pytest.raises(ValueError, match=r"highest is 1500, expected 300 to 1,?100 uu"):
+        AerialMutator(highest=1500)
 
 
 # --- mixes -----------------------------------------------------------------------------------------
@@ -395,7 +427,7 @@ class Foreign(StateMutator):
 def test_a_foreign_mutator_works_in_rlgyms_form_alone():
     foreign = Foreign()
     mutator = WeightedMutator([(foreign, 1), (WeightedMutator([(KickoffMutator(), 1)]), 1)], seed=0)
-    assert foreign_part(mutator) is foreign
+    assert third_party_part(mutator) is foreign
     with pytest.raises(TypeError, match="WeightedMutator holds Foreign, which has no apply_batch"):
         filled(mutator)
     engine = RocketSimEngine()
@@ -425,3 +457,32 @@ def test_a_foreign_mutator_works_in_rlgyms_form_alone():
 def test_mixes_of_nonsense_are_refused(mutators, error, message):
     with pytest.raises(error, match=message):
         WeightedMutator(mutators)
+
+
+def test_beginnings_are_drawn_by_their_shares():
+    mixed = mix_beginnings({"kickoff": 0.5, "save": 0.2, "recovery": 0.3, "shot": 0})
+    state = filled(mixed, 2, 2, 4000)
+    assert (state.phase == Phase.KICKOFF).mean() == pytest.approx(0.5, abs=0.03)
+    assert (np.abs(state.ball_linear_velocity[:, 1]) > 1000).mean() == pytest.approx(0.2, abs=0.02)
+    assert (state.car_on_ground == 0).any(1).mean() == pytest.approx(0.3, abs=0.03)
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ({"kickoff": 0.5}, r"the shares in \[beginnings\] are 0.5 together, expected 1"),
+        ({"kickoff": 0.5, "save": 0.6}, r"the shares in \[beginnings\] are 1.1 together"),
+        (
+            {"kickof": 1.0},
+            r"kickof in \[beginnings\] is unknown; the nearest is kickoff; expected",
+        ),
+        ({"kickoff": 1.5, "save": -0.5}, r"kickoff in \[beginnings\] is 1.5, expected a share, 0 to 1"),
+        ({"save": -0.5, "kickoff": 1.5}, r"save in \[beginnings\] is -0.5, expected a share, 0 to 1"),
+        ({"kickoff": True}, r"kickoff in \[beginnings\] is True, expected a share"),
+        ({"kickoff": math.nan}, r"kickoff in \[beginnings\] is nan, expected a share"),
+        ("kickoff", r"beginnings is 'kickoff', expected a table \[beginnings\] of kickoff, anywhere"),
+    ],
+)
+def test_shares_of_nonsense_are_refused(table, message):
+    with pytest.raises(ValueError, match=message):
+        mix_beginnings(table)

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from rlbot import flat
 
-from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.game import Phase
+from rlgym_bridge.protocol_variant import ProtocolVariant
 from rlgym_bridge.server.game.body_numbers import CAR
 from rlgym_bridge.server.game.packer import field_info
 from rlgym_bridge.server.game.simulated_match import Match
@@ -209,8 +209,8 @@ def test_pad_timers_are_read_by_the_dialect(played: Stream) -> None:
             if not pad.is_active:
                 big = field_info().boost_pads[number].is_full_boost
                 pad.timer = (10.0 if big else 4.0) - pad.timer
-    read(packets, dialect=Dialect({"pad_timer": "remaining"}).complete()).check()
-    read(packets, dialect=Dialect()).check()
+    read(packets, dialect=ProtocolVariant({"pad_timer": "remaining"}).complete()).check()
+    read(packets, dialect=ProtocolVariant()).check()
     assert "timer" in read(packets).violations[0]
 
 
@@ -220,9 +220,9 @@ def test_a_dialect_may_hide_the_ball_after_a_goal(played: Stream, untouched: Pac
     for packet in packets[20:]:
         packet.balls = []
     packets[-1].match_info.match_phase = flat.MatchPhase.Ended  # it stays away when the match ends
-    hidden = Dialect({"ball_after_goal": "hidden"}).complete()
+    hidden = ProtocolVariant({"ball_after_goal": "hidden"}).complete()
     read(packets, dialect=hidden).check()
-    read(packets, dialect=Dialect()).check()
+    read(packets, dialect=ProtocolVariant()).check()
     assert "balls" in read(packets).violations[0]
     assert "balls" in read(untouched[goal - 20 : goal + 20], dialect=hidden).violations[0]
 
@@ -234,8 +234,8 @@ def test_a_dialect_may_hold_frames_in_a_replay(played: Stream, untouched: Packet
         stood += phase_of(before) == phase_of(packet) == Phase.REPLAY
         packet.match_info.frame_num -= stood
         packet.match_info.seconds_elapsed = packet.match_info.frame_num / 120
-    read(packets, dialect=Dialect({"idle_frames": "repeated"}).complete()).check()
-    read(packets, dialect=Dialect()).check()
+    read(packets, dialect=ProtocolVariant({"idle_frames": "repeated"}).complete()).check()
+    read(packets, dialect=ProtocolVariant()).check()
     assert "frame_num" in read(packets).violations[0]
 
 
@@ -243,9 +243,9 @@ def test_a_clock_of_whole_seconds_is_read_by_the_dialect(played: Stream, untouch
     packets = played.packets(0, 1200)
     for packet in packets:
         packet.match_info.game_time_remaining = math.ceil(packet.match_info.game_time_remaining - 1e-5)
-    whole = Dialect({"clock": "whole"}).complete()
+    whole = ProtocolVariant({"clock": "whole"}).complete()
     read(packets, dialect=whole).check()
-    read(packets, dialect=Dialect()).check()
+    read(packets, dialect=ProtocolVariant()).check()
     assert "game_time_remaining" in read(packets).violations[0]
     assert "whole seconds" in read(untouched[:1200], dialect=whole).violations[0]
 
@@ -257,7 +257,7 @@ def test_a_clock_of_whole_seconds_is_read_by_the_dialect(played: Stream, untouch
     "path", sorted((Path(__file__).parent / "packet_checker").glob("*.py")), ids=lambda path: path.name
 )
 def test_the_checker_uses_neither_server_nor_decoder(path: Path) -> None:
-    allowed = ("rlgym_bridge.game", "rlgym_bridge.dialect", "tests.packet_checker")
+    allowed = ("rlgym_bridge.game", "rlgym_bridge.protocol_variant", "tests.packet_checker")
     ours = {name for name in imports(path) if name.startswith(("rlgym_bridge", "tests", "RocketSim"))}
     assert all(name.startswith(allowed) for name in ours), ours
 

@@ -9,18 +9,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rlgym.api import RewardFunction, RLGym
-from rlgym.rocket_league.action_parsers import LookupTableAction, RepeatAction
-from rlgym.rocket_league.done_conditions import GoalCondition, TimeoutCondition
-from rlgym.rocket_league.obs_builders import DefaultObs
+from rlgym.api import RewardFunction
 from rlgym.rocket_league.reward_functions import CombinedReward
 from rlgym.rocket_league.reward_functions import GoalReward as RLGymGoalReward
 from rlgym.rocket_league.reward_functions import TouchReward as RLGymTouchReward
-from rlgym.rocket_league.sim import RocketSimEngine
-from rlgym.rocket_league.state_mutators import FixedTeamSizeMutator, MutatorSequence
 
-from rlgym_bridge.components.batch_form import foreign_part
-from rlgym_bridge.components.mutators import KickoffMutator, blank_state
+from rlgym_bridge.components.batch_form import third_party_part
+from rlgym_bridge.components.mutators import blank_state
 from rlgym_bridge.components.rewards import (
     AirTouchReward,
     BatchReward,
@@ -41,11 +36,9 @@ from rlgym_bridge.components.rewards import (
     WeightedSum,
     name_of_bad,
 )
-from rlgym_bridge.derived_fields import derive
-from rlgym_bridge.rlgym_state import from_rlgym, to_rlgym
-from rlgym_bridge.sim.arena import make_arena
-from rlgym_bridge.sim.arena_reader import ArenaReader, read_arena, write_arena
-from rlgym_bridge.state import MatchState
+from rlgym_bridge.components.rlgym_state import to_rlgym
+from rlgym_bridge.sim.arena import ArenaReader, make_arena, read_arena, write_arena
+from rlgym_bridge.state import MatchState, derive
 from rlgym_bridge.training.settings import REWARDS
 from tests.support.states import mirrored, random_state
 
@@ -418,54 +411,42 @@ def test_a_touch_that_turns_a_shot_away_is_a_save():
 
 
 @pytest.mark.parametrize(
-    "then",
+    ("then", "touches", "expected"),
     [
-        ((0, -3200, 300), (2000, -1000, 0)),  # wide
-        ((0, -3200, 300), (0, -1000, 500)),  # over the bar
-        ((0, -3200, 300), (0, -100, 0)),  # too slow to count as a shot
-        ((0, -3200, 300), (0, 0, 0)),  # stopped
+        (((0, -3200, 300), (2000, -1000, 0)), (1, 0), [1, 0]),  # wide
+        (((0, -3200, 300), (0, -1000, 500)), (1, 0), [1, 0]),  # over the bar
+        (((0, -3200, 300), (0, -100, 0)), (1, 0), [1, 0]),  # too slow to count as a shot
+        (((0, -3200, 300), (0, 0, 0)), (1, 0), [1, 0]),  # stopped
+        (AWAY, (0, 0), [0, 0]),  # nobody touched it
+        (AWAY, (0, 1), [0, 0]),  # an opponent did
+        (((0, -3300, 300), (100, -1800, 0)), (1, 0), [0, 0]),  # it still flies in
+        (((0, -5300, 300), (0, -1800, 0)), (1, 0), [0, 0]),  # it is in
+        (((0, -5300, 300), (0, 900, 0)), (1, 0), [0, 0]),  # it was in and comes out
     ],
 )
-def test_a_ball_that_goes_elsewhere_after_the_touch_is_saved(then):
-    assert save_of(SHOT, then) == [1, 0]
+def test_a_save_is_a_touch_that_sends_a_shot_elsewhere(then, touches, expected):
+    assert save_of(SHOT, then, touches) == expected
 
 
 @pytest.mark.parametrize(
-    "shot",
+    ("shot", "seconds", "expected"),
     [
-        ((0, -3120, 300), (0, 2000, 0)),  # away from it
-        ((0, -3120, 300), (1000, -2000, 0)),  # 1000 uu beside the middle
-        ((0, -3120, 300), (810, -2000, 0)),  # would graze a post: 892.755 - 91.25 is 801.5
-        ((0, -3120, 300), (0, -2000, 260)),  # would graze the bar: 642.775 - 91.25 is 551.5
-        ((0, -1000, 93), (0, -2000, 0)),  # 2.06 s from the line
-        ((0, -3120, 300), (0, 0, 0)),  # lies still
+        (((0, -3120, 300), (0, 2000, 0)), 2, 0),  # away from the goal
+        (((0, -3120, 300), (1000, -2000, 0)), 2, 0),  # 1000 uu beside the middle
+        (((0, -3120, 300), (810, -2000, 0)), 2, 0),  # would graze a post: 892.755 - 91.25 is 801.5
+        (((0, -3120, 300), (800, -2000, 0)), 2, 1),
+        (((0, -3120, 300), (0, -2000, 260)), 2, 0),  # would graze the bar: 642.775 - 91.25 is 551.5
+        (((0, -3120, 300), (0, -2000, 250)), 2, 1),
+        (((0, -3120, 300), (0, -2000, -3000)), 2, 1),  # would bounce
+        (((0, -1000, 93), (0, -2000, 0)), 2, 0),  # 2.06 s from the line
+        (((0, -1000, 93), (0, -2000, 0)), 2.1, 1),
+        (((0, -1130, 93), (0, -2000, 0)), 2, 1),
+        (((0, -5200, 93), (0, -50, 0)), 2, 1),  # off the line, into the field
+        (((0, -3120, 300), (0, 0, 0)), 2, 0),  # lies still
     ],
 )
-def test_what_was_no_shot_is_no_save(shot):
-    assert save_of(shot, AWAY) == [0, 0]
-
-
-def test_shots_are_judged_up_to_the_edge_of_goal_and_time():
-    assert save_of(((0, -3120, 300), (800, -2000, 0)), AWAY) == [1, 0]
-    assert save_of(((0, -3120, 300), (0, -2000, 250)), AWAY) == [1, 0]
-    assert save_of(((0, -3120, 300), (0, -2000, -3000)), AWAY) == [1, 0]  # it would bounce
-    assert save_of(((0, -1130, 93), (0, -2000, 0)), AWAY) == [1, 0]
-    assert save_of(((0, -1000, 93), (0, -2000, 0)), AWAY, seconds=2.1) == [1, 0]
-    assert save_of(((0, -5200, 93), (0, -50, 0)), AWAY) == [1, 0]  # off the line, into the field
-
-
-@pytest.mark.parametrize(
-    ("then", "touches"),
-    [
-        (AWAY, (0, 0)),  # nobody touched it
-        (AWAY, (0, 1)),  # an opponent did
-        (((0, -3300, 300), (100, -1800, 0)), (1, 0)),  # it still flies in
-        (((0, -5300, 300), (0, -1800, 0)), (1, 0)),  # it is in
-        (((0, -5300, 300), (0, 900, 0)), (1, 0)),  # it was in and comes out
-    ],
-)
-def test_a_shot_not_turned_by_a_defender_is_no_save(then, touches):
-    assert save_of(SHOT, then, touches) == [0, 0]
+def test_shots_are_judged_up_to_the_edge_of_goal_and_time(shot, seconds, expected):
+    assert save_of(shot, AWAY, seconds=seconds) == [expected, 0]
 
 
 def test_a_save_needs_some_time_ahead():
@@ -590,10 +571,10 @@ def test_a_team_without_opponents_keeps_its_rewards(blue, orange):
     np.testing.assert_array_equal(judge(reward, state, state), [[2, 2]])
 
 
-def test_a_foreign_part_works_in_the_dict_form_alone():
+def test_a_third_party_part_works_in_the_dict_form_alone():
     foreign, state = Foreign(), at(1, 1)
     reward = WeightedSum([(Given(1, 2), 1), (WeightedSum([(foreign, 3)]), 2)])
-    assert foreign_part(reward) is foreign
+    assert third_party_part(reward) is foreign
     with pytest.raises(
         TypeError, match=r"WeightedSum holds Foreign, which has no reward_batch .* get_rewards"
     ):
@@ -605,7 +586,7 @@ def test_a_foreign_part_works_in_the_dict_form_alone():
     assert foreign.asked == [["orange-0"], ["orange-0"]]
 
 
-def test_a_shared_foreign_part_is_asked_about_all_cars():
+def test_a_shared_third_party_part_is_asked_about_all_cars():
     foreign, game = Foreign(), to_rlgym(at(2, 2))
     reward = WeightedSum([(foreign, 1)], team_spirit=1, zero_sum=True)
     reward.reset(["blue-0"], game, {})
@@ -635,9 +616,9 @@ def test_overriding_the_dict_form_alone_ends_the_batch_form():
         def reward_batch(self, before, after, terminated, truncated):
             return super().reward_batch(before, after, terminated, truncated)
 
-    assert foreign_part(TouchReward()) is None and foreign_part(Both()) is None
+    assert third_party_part(TouchReward()) is None and third_party_part(Both()) is None
     mine = Mine()
-    assert foreign_part(mine) is mine
+    assert third_party_part(mine) is mine
     with pytest.raises(TypeError, match="WeightedSum holds Mine"):
         judge(WeightedSum([(mine, 1)]), at(), at())
 
@@ -695,28 +676,3 @@ def test_nan_of_a_part_alone_or_of_the_sum_is_named_too():
     expected = "reward Broken (weight 0.25) gave nan for orange-0 in match 0"
     found = name_of_bad(mixed, numbers, state.agents)
     assert re.fullmatch(rf"{re.escape(expected)} \({re.escape(__file__)}, line \d+\)", found)
-
-
-# --- in RLGym --------------------------------------------------------------------------------------
-
-
-def test_every_reward_works_in_an_rlgym_environment():
-    table = LookupTableAction.make_lookup_table()
-    ahead = np.flatnonzero((table == (1, 0, 0, 0, 0, 0, 1, 0)).all(1))
-    env = RLGym(
-        MutatorSequence(FixedTeamSizeMutator(1, 1), KickoffMutator(seed=5)),
-        DefaultObs(None),
-        RepeatAction(LookupTableAction()),
-        WeightedSum([(reward, 1.0) for reward in EACH.values()]),
-        RocketSimEngine(),
-        GoalCondition(),
-        TimeoutCondition(2),
-    )
-    env.reset()
-    before, touches = from_rlgym(env.state), 0
-    for _ in range(40):
-        _, rewards, _, _ = env.step(dict.fromkeys(env.agents, ahead))
-        after = from_rlgym(env.state)
-        np.testing.assert_array_equal(list(rewards.values()), judge(env.reward_fn, before, after)[0])
-        before, touches = after, touches + after.car_ball_touches.sum()
-    assert touches > 0

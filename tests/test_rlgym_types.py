@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from rlgym.rocket_league import api, obs_builders, reward_functions
 
-from rlgym_bridge import rlgym_state, rlgym_types
+from rlgym_bridge.components import rlgym_state, rlgym_types
 from rlgym_bridge.user_input.extras import MESHES_VARIABLE, meshes_folder
 from tests.support.processes import run_to_end
 from tests.support.states import random_rotations, random_state
@@ -120,7 +120,7 @@ class Nose(RewardFunction):
         pass
 
     def get_rewards(self, agents, state, is_terminated, is_truncated, shared_info):
-        assert type(state).__module__ == "rlgym_bridge.rlgym_types", type(state)
+        assert type(state).__module__ == "rlgym_bridge.components.rlgym_types", type(state)
         return {agent: float(state.cars[agent].physics.forward[1]) for agent in agents}
 
 made = lambda: Components(

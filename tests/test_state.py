@@ -11,9 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rlgym.rocket_league.api import GameState
 
-from rlgym_bridge.derived_fields import derive
-from rlgym_bridge.rlgym_state import from_rlgym, to_rlgym
-from rlgym_bridge.state import CAR_FIELDS, MATCH_FIELDS, MatchState, layout_of
+from rlgym_bridge.components.rlgym_state import from_rlgym, to_rlgym
+from rlgym_bridge.state import CAR_FIELDS, MATCH_FIELDS, MatchState, derive, layout_of
 
 
 def random_state(seed: int, blue: int, orange: int, matches: int = 1) -> MatchState:

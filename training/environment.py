@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 from rlgym.api import DoneCondition, RewardFunction, StateMutator
 
-from rlgym_bridge.components.batch_form import foreign_part
+from rlgym_bridge.components.batch_form import third_party_part
 from rlgym_bridge.components.mutators import blank_state
 from rlgym_bridge.components.spec import TRUSTED, Components, ComponentSpec, component_factory
 from rlgym_bridge.components.user_errors import describe_error, locate_function
@@ -21,7 +21,7 @@ from rlgym_bridge.game import HITBOX_NAMES
 from rlgym_bridge.physics import parse_physics
 from rlgym_bridge.policy.environment_facts import EnvironmentFacts, read_environment
 from rlgym_bridge.policy.fingerprint import fingerprint
-from rlgym_bridge.sim.batch_parts import foreign_parts
+from rlgym_bridge.sim.batch_parts import third_party_parts
 from rlgym_bridge.sim.simulator import SimulatorError, check_simulator
 from rlgym_bridge.sim.vector_env import VectorEnv, warn_match_by_match, without_warnings
 from rlgym_bridge.training import components as standard
@@ -352,13 +352,13 @@ def _check_components(parts: Components, settings: TrainingSettings) -> list[typ
     Raises:
         SettingsError: `obs_noise` is set, and a component has no batch form.
     """
-    foreign = [type(part) for part in foreign_parts(parts)]
+    foreign = [type(part) for part in third_party_parts(parts)]
     if foreign and any(settings.obs_noise.values()):
         raise SettingsError(
             f"obs_noise is {toml_value(settings.obs_noise)}, expected none where components have no batch "
             f"form: {', '.join(kind.__name__ for kind in foreign)}"
         )
-    if parts.state_mutator is not None and foreign_part(parts.state_mutator) is None:
+    if parts.state_mutator is not None and third_party_part(parts.state_mutator) is None:
         mutator: Any = parts.state_mutator
         mutator.apply_batch(blank_state(*settings.sizes[0], 1), np.random.default_rng(settings.seed))
     return foreign

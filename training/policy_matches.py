@@ -16,7 +16,6 @@ from rlgym_bridge.components.episode import Episode
 from rlgym_bridge.components.mutators import KickoffMutator, blank_state
 from rlgym_bridge.components.player_spec import PlayerSpec
 from rlgym_bridge.controls import checked_rows
-from rlgym_bridge.derived_fields import derive
 from rlgym_bridge.game import HITBOX_NAMES, TICKS_PER_SECOND, Phase
 from rlgym_bridge.policy.files import read_files
 from rlgym_bridge.policy.load_player import BUILT_IN, load_player
@@ -24,7 +23,7 @@ from rlgym_bridge.policy.manifest import MOST_TICKS
 from rlgym_bridge.policy.numpy_network import NetworkPolicy
 from rlgym_bridge.sim.simulator import DEFAULT_SIMULATOR, Simulator, make_simulator
 from rlgym_bridge.sim.touches import TouchCounter
-from rlgym_bridge.state import MatchState
+from rlgym_bridge.state import MatchState, derive
 
 
 @dataclass

@@ -13,11 +13,10 @@ import numpy as np
 from rlgym_bridge.components.mutators import blank_state
 from rlgym_bridge.components.player_spec import PlayerSpec
 from rlgym_bridge.components.skill_mutators import SkillMutator
-from rlgym_bridge.derived_fields import derive
 from rlgym_bridge.game import TICK_SKIP, TICKS_PER_SECOND, Phase
 from rlgym_bridge.policy.load_player import CHARGER, CHASER, load_player
 from rlgym_bridge.sim.simulator import DEFAULT_SIMULATOR, Simulator, make_simulator
-from rlgym_bridge.state import MatchState
+from rlgym_bridge.state import MatchState, derive
 from rlgym_bridge.training.evaluate import median_interval, share_interval
 from rlgym_bridge.training.policy_matches import Side, check_players, make_side, team_size_of
 from rlgym_bridge.training.processes import open_pool

@@ -11,12 +11,12 @@ from typing import Any, Final
 
 import tomli_w
 
-from rlgym_bridge.dialect import POINTS
 from rlgym_bridge.game import BLUE, HITBOX_NAMES, HITBOX_OF_BODY, ORANGE
 from rlgym_bridge.live.play import DIALECT_VARIABLE
 from rlgym_bridge.policy.files import read_files
 from rlgym_bridge.policy.load_player import BUILT_IN, load_player
 from rlgym_bridge.policy.manifest import SELECTIONS, Manifest
+from rlgym_bridge.protocol_variant import POINTS
 from rlgym_bridge.server import Impairments
 from rlgym_bridge.sim.simulator import DEFAULT_SIMULATOR, SIMULATORS, is_installed
 from rlgym_bridge.training.contests.entrant import Entrant

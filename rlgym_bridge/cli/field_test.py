@@ -30,10 +30,10 @@ from rlgym_bridge.client.agent_connections import is_own_server
 from rlgym_bridge.compare.comparison_result import Comparison, short
 from rlgym_bridge.compare.sentences import told_untried
 from rlgym_bridge.components.user_errors import describe_error
-from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.game import TICKS_PER_SECOND
 from rlgym_bridge.matches.lineup import find_shipped_folder
 from rlgym_bridge.policy.load_player import CHASER
+from rlgym_bridge.protocol_variant import ProtocolVariant
 from rlgym_bridge.server import ConfigError, MatchServer
 from rlgym_bridge.trials.diagnostic_pack import (
     FORMAT,
@@ -182,7 +182,7 @@ def _make(options: argparse.Namespace) -> int:
     return 2 if not written else 0 if done else 1
 
 
-def _embedded(options: argparse.Namespace, dialect: Dialect) -> MatchServer | None:
+def _embedded(options: argparse.Namespace, dialect: ProtocolVariant) -> MatchServer | None:
     """Return the embedded server as the options have it; None where they name RLBotServer."""
     if options.server == "rlbot":
         return None
@@ -305,7 +305,7 @@ def _versions() -> dict[str, str]:
     return {name: version(name) for name in _PACKAGES} | system
 
 
-def _play_match(options: argparse.Namespace, dialect: Dialect, recording: Path) -> MatchPart:
+def _play_match(options: argparse.Namespace, dialect: ProtocolVariant, recording: Path) -> MatchPart:
     """Play the shipped bot against Chaser with `match`, and record it."""
     result = recording.with_suffix(".json")
     words = [

@@ -16,7 +16,7 @@ from rlgym_bridge.game import MOST_TEAM_SIZE, TICK_SKIP
 from rlgym_bridge.matches.lineup import show_match_command
 from rlgym_bridge.policy.environment_facts import EnvironmentFacts, read_environment
 from rlgym_bridge.policy.folder import save_policy
-from rlgym_bridge.policy.importers import MAPPED, ForeignNetwork, find_checkpoint, read_checkpoint
+from rlgym_bridge.policy.importers import MAPPED, ImportedNetwork, find_checkpoint, read_checkpoint
 from rlgym_bridge.policy.manifest import SELECTIONS, Normalisation
 from rlgym_bridge.policy.numpy_layers import ACTIVATIONS
 from rlgym_bridge.server import ConfigError
@@ -262,7 +262,7 @@ def _hitbox_of(facts: EnvironmentFacts) -> str:
 
 
 def _distribution(
-    network: ForeignNetwork, components: Components, teams: tuple[int, int], named: NamedComponents
+    network: ImportedNetwork, components: Components, teams: tuple[int, int], named: NamedComponents
 ) -> str:
     """Return what the outputs of a network mean, given what actions are."""
     question = "was it trained with " + ("this --env?" if named.env else "this --parser?")
@@ -296,7 +296,7 @@ def _names(given: Sequence[str]) -> dict[str, str]:
     return {part: name for part, _, name in pairs}
 
 
-def _ranges(text: str | None, distribution: str, network: ForeignNetwork) -> dict[str, np.ndarray]:
+def _ranges(text: str | None, distribution: str, network: ImportedNetwork) -> dict[str, np.ndarray]:
     """Return the tensor of the least and greatest number of each action, where the distribution has one."""
     if (distribution == "tanh_gaussian") != (text is not None):
         raise ConfigError(
@@ -326,7 +326,7 @@ def _list(sizes: Iterable[int]) -> str:
     return ", ".join(map(str, sizes))
 
 
-def _normalisation(network: ForeignNetwork) -> Normalisation:
+def _normalisation(network: ImportedNetwork) -> Normalisation:
     assert network.scale is not None  # checked by the caller
     mean, std, clip = network.scale
     return Normalisation((mean,) * network.inputs, (std,) * network.inputs, clip)

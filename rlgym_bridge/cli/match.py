@@ -21,7 +21,6 @@ from rlgym_bridge.cli.options import add_server_option
 from rlgym_bridge.cli.outcome import describe_match, print_result, progress_line, summarise
 from rlgym_bridge.cli.view import add_watch_options, watched
 from rlgym_bridge.cli.web_page import NamedPolicies, add_page_options, check_installed, page_opener
-from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.live.agent import SEED_VARIABLE
 from rlgym_bridge.live.agent_recorder import RECORD_VARIABLE
 from rlgym_bridge.live.play import SELECTION_VARIABLE
@@ -37,6 +36,7 @@ from rlgym_bridge.matches.lineup import (
 from rlgym_bridge.matches.real_match import play_real_match
 from rlgym_bridge.physics import Spread
 from rlgym_bridge.project.this_project import match_file
+from rlgym_bridge.protocol_variant import ProtocolVariant
 from rlgym_bridge.recording.mcap.drawable import state_message
 from rlgym_bridge.recording.mcap.mcap_reader import MAGIC
 from rlgym_bridge.recording.mcap.mcap_writer import Recorder, RecordingError, parts_of
@@ -108,7 +108,7 @@ class RecordedMatch:
         options: argparse.Namespace,
         mode: str,
         impairments: Impairments,
-        dialect: Dialect,
+        dialect: ProtocolVariant,
         constants: Mapping[str, Spread],
     ) -> Recorder | None:
         """Begin the server's file.
@@ -359,7 +359,7 @@ def _match_of(options: argparse.Namespace) -> flat.MatchConfiguration:
     return read_match_file(path, bool(_bot_files(options)), options.allow_idle)
 
 
-def _dialect_of(options: argparse.Namespace) -> Dialect:
+def _dialect_of(options: argparse.Namespace) -> ProtocolVariant:
     if options.dialect and options.server == "rlbot":
         raise ConfigError(
             "--dialect changes the packets of the embedded server, but --server rlbot plays in the real "
@@ -380,7 +380,7 @@ def _play(
     configuration: flat.MatchConfiguration,
     options: argparse.Namespace,
     impairments: Impairments,
-    dialect: Dialect,
+    dialect: ProtocolVariant,
     constants: Mapping[str, Spread],
     console: Console,
     recorder: Recorder | None = None,

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from rich.console import Console
 
-from rlgym_bridge.dialect import POINTS, Dialect
 from rlgym_bridge.physics import RULES_GONE, Spread, read_physics
+from rlgym_bridge.protocol_variant import POINTS, ProtocolVariant
 from rlgym_bridge.server import ConfigError, Impairments
 from rlgym_bridge.server.game.rules import LONGEST_SECONDS
 from rlgym_bridge.sim.simulator import DEFAULT_SIMULATOR, SIMULATORS
@@ -183,14 +183,14 @@ def add_dialect_option(parser: argparse.ArgumentParser) -> None:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
 
 
-def dialect_of(options: argparse.Namespace) -> Dialect:
+def dialect_of(options: argparse.Namespace) -> ProtocolVariant:
     """Return what `--dialect` says.
 
     Raises:
         ConfigError: There is no such point or value, or a point is given twice.
     """
     try:
-        return Dialect.parse(options.dialect)
+        return ProtocolVariant.parse(options.dialect)
     except ValueError as error:
         raise ConfigError(f"--dialect: {error}") from None
 

@@ -12,10 +12,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.game import Phase
 from rlgym_bridge.matches.bot_report import BotReport, ForecastCounts, ForecastErrors, find_troubles
 from rlgym_bridge.physics import Spread
+from rlgym_bridge.protocol_variant import ProtocolVariant
 from rlgym_bridge.server import BotResult, Impairments, MatchResult, MatchStatus
 from rlgym_bridge.server.repeatability import REAL_TIME
 from rlgym_bridge.sim.simulator import simulator_for
@@ -32,7 +32,7 @@ _PACKAGES: Final = ("rlbot", "rocketsim", "rlgym-rocket-league", "numpy")
 def describe_match(
     mode: str,
     impairments: Impairments,
-    dialect: Dialect,
+    dialect: ProtocolVariant,
     constants: Mapping[str, Spread],
     simulator: str | None,
     **more: Any,

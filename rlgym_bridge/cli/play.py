@@ -14,7 +14,6 @@ from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files
 from rlgym_bridge.cli.outcome import describe_match, summarise
 from rlgym_bridge.cli.web_page import NamedPolicies, add_page_options, check_installed, page_opener
-from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.live.agent import SEED_VARIABLE
 from rlgym_bridge.live.session import REPORT_VARIABLE
 from rlgym_bridge.matches.bot_report import find_refusal, read_bot_report
@@ -22,6 +21,7 @@ from rlgym_bridge.matches.lineup import empty_match, find_shipped_folder, with_d
 from rlgym_bridge.policy.files import MANIFEST_FILE, newest_checkpoint, policy_path, read_files
 from rlgym_bridge.policy.load_player import BUILT_IN
 from rlgym_bridge.project.this_project import run_folder
+from rlgym_bridge.protocol_variant import ProtocolVariant
 from rlgym_bridge.server import ConfigError, Impairments, MatchCalledOff, MatchResult, MatchServer
 from rlgym_bridge.user_input.stop_signals import stopped_by_signals
 
@@ -105,7 +105,13 @@ def _play(
     policies = NamedPolicies((one for one in drivers if one not in (None, _HUMAN)), options.allow_modules)
     constants = shared.physics_of(options)
     about = describe_match(
-        "Soccar", Impairments(), Dialect(), constants, options.simulator, pace="realtime", seed=options.seed
+        "Soccar",
+        Impairments(),
+        ProtocolVariant(),
+        constants,
+        options.simulator,
+        pace="realtime",
+        seed=options.seed,
     )
     minute = LastMinute(about)
     control = PlayedMatch(

@@ -16,9 +16,9 @@ from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files
 from rlgym_bridge.cli.outcome import describe_match
 from rlgym_bridge.cli.web_page import NamedPolicies, add_page_options, check_installed, page_opener
-from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.policy.files import policy_path, read_files
 from rlgym_bridge.policy.load_player import BUILT_IN, CHASER
+from rlgym_bridge.protocol_variant import ProtocolVariant
 from rlgym_bridge.recording.open import open_recording
 from rlgym_bridge.recording.recording import Recording
 from rlgym_bridge.server import ConfigError, Impairments
@@ -149,7 +149,7 @@ def _run_page(options: argparse.Namespace, console: Console) -> int:
     policy = policy_path(options.policy or CHASER)
     policies = NamedPolicies([policy])
     weights = None if policy in BUILT_IN else read_files(Path(policy))[0].weights_sha256
-    about = describe_match("Soccar", Impairments(), Dialect(), {}, None, pace="realtime", seed=0)
+    about = describe_match("Soccar", Impairments(), ProtocolVariant(), {}, None, pace="realtime", seed=0)
     shown = ShownRecording(recording, policies.load, policies.names, page_opener(options), about, weights)
     with stopped_by_signals(shown.stop):
         shown.run()

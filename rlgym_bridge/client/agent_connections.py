@@ -11,7 +11,7 @@ from typing import Final
 
 from rlbot import flat
 
-from rlgym_bridge.dialect import OWN_SERVER
+from rlgym_bridge.protocol_variant import OWN_SERVER
 from rlgym_bridge.user_input.message_limits import check_from_server
 
 _CHUNK: Final = 1 << 16

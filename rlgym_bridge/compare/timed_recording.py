@@ -30,7 +30,7 @@ from rlgym_bridge.game import (
 )
 from rlgym_bridge.recording.mcap.match_recording import MatchRecording
 from rlgym_bridge.recording.recording import Inputs, Recording, TimeBase
-from rlgym_bridge.sim.game_modes import mode_number
+from rlgym_bridge.sim.simulator import mode_number
 
 _OLDEST: Final = 8  # ticks: two bodies of a replay are of different ages, 4 at most
 _CAR_REACH: Final = 100.0  # uu from a car's origin to its farthest corner and a little, an Octane's 93

@@ -1,9 +1,6 @@
-"""Action parsers, which turn a policy's actions into control rows, for one match or for many at once.
+"""Action parsers, which turn a policy's actions into control vectors, for one match or for many at once.
 
-    actions (matches, cars[, numbers]) -> parse_batch -> rows (matches, cars, ticks, 8) float32
-
-Each parser is an RLGym `ActionParser`; its dict form and its batch form are one calculation. A control
-row holds `game.CONTROL_NAMES` in that order.
+actions (matches, cars[, numbers]) -> parse_batch -> rows (matches, cars, ticks, 8) float32
 """
 
 from collections.abc import Hashable, Mapping, Sequence
@@ -28,9 +25,9 @@ def action_space(space: Any) -> tuple[str, tuple[int, ...]]:
     """Return the distribution that fits an RLGym action space, and its sizes.
 
     Args:
-        space: A pair of name and size, as RLGym's parsers give: `("discrete", 90)`,
-            `("multi_discrete", (3, 2))`, `("continuous", 8)`; or of size and name, as an example in
-            RLGym's documentation has it: `(8.0, "continuous")`.
+        space: A pair of name and size, as RLGym's parsers give: `("discrete", 90)`, `("multi_discrete", (3,
+            2))`, `("continuous", 8)`; or of size and name, as in RLGym's documentation: `(8.0,
+            "continuous")`.
 
     Raises:
         ValueError: It is something else.
@@ -56,33 +53,11 @@ class _Parser(ActionParser[Any, np.ndarray, np.ndarray, Any, Any]):
     def parse_actions(
         self, actions: Mapping[Hashable, np.ndarray], state: object, shared_info: dict[str, Any]
     ) -> dict[Hashable, np.ndarray]:
-        """Return control rows for each agent.
-
-        Args:
-            actions: For each agent one action, or several on a leading axis of ticks.
-            state: Not read.
-            shared_info: Not read.
-
-        Returns:
-            For each agent `(8,)` float32, or `(ticks, 8)` where the action had an axis of ticks.
-
-        Raises:
-            ValueError: An action has another shape or type, or is not in the action space.
-        """
+        """Return each agent's control vectors: `(8,)` float32, or `(ticks, 8)` where the action has ticks."""
         return {agent: self._one(np.asarray(action), agent) for agent, action in actions.items()}
 
     def parse_batch(self, actions: np.ndarray) -> np.ndarray:
-        """Return control rows for every car of every match.
-
-        Args:
-            actions: `(matches, cars)` whole numbers for one choice a car, else `(matches, cars, k)`.
-
-        Returns:
-            `(matches, cars, 1, 8)` float32.
-
-        Raises:
-            ValueError: An action has another shape or type, or is not in the action space.
-        """
+        """Return control vectors `(matches, cars, 1, 8)` float32 of actions `(matches, cars[, k])`."""
         actions = np.asarray(actions)
         if actions.ndim != self._batch_axes or (self._batch_axes == 3 and actions.shape[2] != _WIDTH):
             expected = "(matches, cars)" if self._batch_axes == 2 else f"(matches, cars, {_WIDTH})"
@@ -150,17 +125,11 @@ class LookupTableAction(_Parser):
         self._masked, self._boosts, self._dodges = masked, pressed[:, 0], pressed[:, 1] & turned
 
     def masks(self, state: MatchState) -> np.ndarray | None:
-        """Return which rows each car may choose.
+        """Return which rows each car may choose, `(matches, cars, 90)` bool; None without `masked`.
 
         A car without boost may not choose a row that boosts. A car in the air without a dodge or double jump
         left may not choose a row that jumps with pitch, yaw or roll. Jumping without these stays allowed, for
         it turns over a car that lies on its roof.
-
-        Args:
-            state: The matches.
-
-        Returns:
-            `(matches, cars, 90)` bool; None unless it was made with `masked`.
         """
         if not self._masked:
             return None
@@ -281,10 +250,7 @@ class RepeatAction(ActionParser[Any, Any, np.ndarray, Any, Any]):
     def parse_actions(
         self, actions: Mapping[Hashable, Any], state: object, shared_info: dict[str, Any]
     ) -> dict[Hashable, np.ndarray]:
-        """Return each agent's row, repeated.
-
-        Returns:
-            For each agent `(repeats, 8)`, with the dtype of the wrapped parser.
+        """Return each agent's row, repeated: `(repeats, 8)`, with the dtype of the wrapped parser.
 
         Raises:
             ValueError: The wrapped parser gave an agent something other than one row of 8, or refused an
@@ -302,13 +268,7 @@ class RepeatAction(ActionParser[Any, Any, np.ndarray, Any, Any]):
         }
 
     def parse_batch(self, actions: np.ndarray) -> np.ndarray:
-        """Return control rows for every car of every match.
-
-        Args:
-            actions: As the wrapped parser takes them, `(matches, cars)` or `(matches, cars, k)`.
-
-        Returns:
-            `(matches, cars, repeats, 8)` float32.
+        """Return control vectors `(matches, cars, repeats, 8)` float32 of the wrapped parser's actions.
 
         Raises:
             TypeError: The wrapped parser has no `parse_batch`; its dict form, `parse_actions`, works.

@@ -1,57 +1,35 @@
 """The observations of RLGym v1 and rlgym-sim, with which most bots before 2024 were trained.
 
-MatchState.buffer -> take columns, less those of origins, times factors -> (matches, cars, size) float32
-
 The order of the numbers is that of RLGym v1's `AdvancedObs` and `DefaultObs` and of rlgym-tools'
 `AdvancedObsPadder` [AechPro/rocket-league-gym-sim, rlgym_sim/utils/obs_builders; RLGym/rlgym-tools, v1].
 """
 
 import math
-from collections.abc import Callable, Hashable, Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Hashable, Sequence
+from typing import Final
 
 import numpy as np
 
-from rlgym_bridge.components.default_obs import FORWARD, TURNED, UP, TableObs
+from rlgym_bridge.components.default_obs import (
+    FORWARD,
+    UP,
+    ObsNumber,
+    TableObs,
+    ball_numbers,
+    nothing,
+    pad_numbers,
+    vector,
+)
 from rlgym_bridge.components.native_form import with_native_form
 from rlgym_bridge.game import CONTROL_NAMES, PAD_COUNT
 from rlgym_bridge.state import Layout, MatchState
 
 _HEAD: Final = 9 + len(CONTROL_NAMES) + PAD_COUNT  # numbers of ball, previous action and pads
-_BALL: Final = ("position", "linear_velocity", "angular_velocity")
 _MOTION: Final = ("position", "linear_velocity")
 _FLAGS: Final = ("on_ground", "has_flip", "is_demoed")
 
 
-class _Number(NamedTuple):
-    """A number of an observation: a column less another one, times a factor.
-
-    Attributes:
-        name: Of the number.
-        column: Of the state.
-        origin: Column that is subtracted; None for none.
-        scale: Factor.
-        is_absent: Whether 1 is shown where the column is 0, and 0 elsewhere.
-    """
-
-    name: str
-    column: int
-    origin: int | None = None
-    scale: float = 1.0
-    is_absent: bool = False
-
-
-class _AdvancedTable(NamedTuple):
-    """The numbers of some cars, `(cars, size)` each: `relative` is 1 where an origin is subtracted."""
-
-    columns: np.ndarray
-    origins: np.ndarray
-    relative: np.ndarray
-    scales: np.ndarray
-    absent: np.ndarray
-
-
-class AdvancedObs(TableObs[_Number, _AdvancedTable]):
+class AdvancedObs(TableObs):
     """RLGym v1's observations: `AdvancedObs`, `AdvancedObsPadder` and `DefaultObs`.
 
     In this order: position, linear and angular velocity of the ball; the eight controls of the previous
@@ -80,8 +58,6 @@ class AdvancedObs(TableObs[_Number, _AdvancedTable]):
     Raises:
         ValueError: `zero_padding` is no whole number from 1 to 64; a factor is no number.
     """
-
-    """Attributes of `MatchState` that are read."""
 
     def __init__(
         self,
@@ -115,52 +91,33 @@ class AdvancedObs(TableObs[_Number, _AdvancedTable]):
         np.equal(shown, 0, out=observations, where=table.absent)
         return observations
 
-    def _table(self, rows: list[list[_Number]]) -> _AdvancedTable:
-        shape = (len(rows), len(rows[0]) if rows else 0)
-
-        def table(of: Callable[[_Number], Any], kind: type) -> np.ndarray:
-            return np.array([[of(number) for number in row] for row in rows], kind).reshape(shape)
-
-        return _AdvancedTable(
-            table(lambda number: number.column, np.intp),
-            table(lambda number: number.column if number.origin is None else number.origin, np.intp),
-            table(lambda number: number.origin is not None, np.float32),
-            table(lambda number: number.scale, np.float32),
-            table(lambda number: number.is_absent, np.bool_),
-        )
-
-    def _elements(self, layout: Layout, car: int) -> list[_Number]:
+    def _elements(self, layout: Layout, car: int) -> list[ObsNumber]:
         """Return the numbers that a car is shown, in order."""
         allies, enemies = self._padded_others(layout, car)
         is_turned = car >= layout.blue
-        numbers: list[_Number] = []
-        for name, scale in zip(_BALL, (self._pos, self._vel, self._ang), strict=True):
-            numbers += _vector(f"ball/{name}", layout.column(f"ball_{name}"), None, scale, is_turned)
+        numbers = ball_numbers(layout, (self._pos, self._vel, self._ang), is_turned)
         controls = layout.column("controls", car=car)
-        numbers += [_Number(f"previous/{name}", controls + i) for i, name in enumerate(CONTROL_NAMES)]
-        for pad in range(PAD_COUNT):
-            # Turning the field by 180 degrees maps pad i to pad 33 - i.
-            column = layout.column("pad_timer", PAD_COUNT - 1 - pad if is_turned else pad)
-            numbers.append(_Number(f"pad/{pad}", column, is_absent=True))
+        numbers += [ObsNumber(f"previous/{name}", controls + i) for i, name in enumerate(CONTROL_NAMES)]
+        numbers += pad_numbers(layout, is_turned, "", is_absent=True)
         numbers += self._car(layout, "self", car, None, is_turned)
         for group, others in (("ally", allies), ("enemy", enemies)):
             for place, other in enumerate(others):
                 who = f"{group}-{place}"
                 shown = self._car(layout, who, car if other is None else other, car, is_turned)
-                if other is None:  # zeros: a column that is always finite, times 0
-                    shown = [_Number(number.name, layout.column("phase"), scale=0.0) for number in shown]
+                if other is None:
+                    shown = [ObsNumber(number.name, *nothing(layout)) for number in shown]
                 numbers += shown
         return numbers
 
     def _car(
         self, layout: Layout, who: str, car: int, observer: int | None, is_turned: bool
-    ) -> list[_Number]:
+    ) -> list[ObsNumber]:
         """Return the numbers of a car; `observer` is the car that looks at another one."""
         place, velocity = (layout.column(name, car=car) for name in _MOTION)
-        numbers: list[_Number] = []
+        numbers: list[ObsNumber] = []
 
         def add(name: str, column: int, origin: int | None, scale: float, stride: int = 1) -> None:
-            numbers.extend(_vector(f"{who}/{name}", column, origin, scale, is_turned, stride))
+            numbers.extend(vector(f"{who}/{name}", column, scale, is_turned, stride, origin))
 
         if self.relative:
             add("ball_position", layout.column("ball_position"), place, self._pos)
@@ -170,11 +127,11 @@ class AdvancedObs(TableObs[_Number, _AdvancedTable]):
         add("up", layout.column("rotation", UP, car), None, 1.0, 3)
         add("linear_velocity", velocity, None, self._vel)
         add("angular_velocity", layout.column("angular_velocity", car=car), None, self._ang)
-        numbers.append(_Number(f"{who}/boost_amount", layout.column("boost_amount", car=car), scale=0.01))
-        numbers += [_Number(f"{who}/{name}", layout.column(name, car=car)) for name in _FLAGS]
+        numbers.append(ObsNumber(f"{who}/boost_amount", layout.column("boost_amount", car=car), scale=0.01))
+        numbers += [ObsNumber(f"{who}/{name}", layout.column(name, car=car)) for name in _FLAGS]
         if self.has_jump:
             column = layout.column("has_jumped", car=car)
-            numbers.append(_Number(f"{who}/has_jump", column, is_absent=True))
+            numbers.append(ObsNumber(f"{who}/has_jump", column, is_absent=True))
         if observer is not None and self.relative:
             for name, column, scale in zip(_MOTION, (place, velocity), (self._pos, self._vel), strict=True):
                 add(f"own_{name}", column, layout.column(name, car=observer), scale)
@@ -186,14 +143,3 @@ class AdvancedObs(TableObs[_Number, _AdvancedTable]):
         padding = self.zero_padding
         no_ally, no_enemy = (0, 0) if padding is None else (padding - 1 - len(allies), padding - len(enemies))
         return [*allies, *[None] * no_ally], [*enemies, *[None] * no_enemy]
-
-
-def _vector(
-    name: str, column: int, origin: int | None, scale: float, is_turned: bool, stride: int = 1
-) -> list[_Number]:
-    """Return x, y and z of a vector, from an origin if there is one."""
-    signs = TURNED if is_turned else (1.0, 1.0, 1.0)
-    return [
-        _Number(f"{name}/{axis}", column + i * stride, None if origin is None else origin + i, sign * scale)
-        for i, (axis, sign) in enumerate(zip("xyz", signs, strict=True))
-    ]

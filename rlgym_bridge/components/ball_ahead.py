@@ -1,9 +1,7 @@
 """Forecast the ball: where it will be if nobody touches it.
 
-MatchState.buffer -> gravity, place, velocity, spin of each ball -> `rocketsim_batch` -> (N, times, 6)
-
-The answer follows from these numbers alone, to the bit. So training, where they come from a simulator, and a
-match, where they come from packets, give the same.
+The answer follows from gravity, place, velocity and spin alone, to the bit: training and a match get the
+same.
 """
 
 import threading
@@ -15,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from rlgym_bridge.game import TICKS_PER_SECOND
-from rlgym_bridge.state import Layout, MatchState, layout_of
+from rlgym_bridge.state import CAR_COLUMNS, Layout, MatchState
 from rlgym_bridge.user_input.arguments import show_value
 from rlgym_bridge.user_input.extras import explain_native, load_native, meshes_folder
 
@@ -31,14 +29,10 @@ _own = (
 
 
 def check_seconds(name: str, seconds: Any) -> tuple[float, ...]:
-    """Return times ahead as a tuple.
-
-    Args:
-        name: Of the argument, for messages.
-        seconds: One time at least, each later than the one before, from a tick to 10 s.
+    """Return times ahead as a tuple: one at least, each later than the one before, from a tick to 10 s.
 
     Raises:
-        ValueError: It is something else, or the module `rocketsim_batch` is not installed.
+        ValueError: They are something else, or the module `rocketsim_batch` is not installed.
     """
     given = list(seconds) if isinstance(seconds, list | tuple) else []
     numbers = [one for one in given if isinstance(one, int | float) and not isinstance(one, bool)]
@@ -107,10 +101,7 @@ def _flights(seconds: tuple[float, ...]) -> Any:
 @lru_cache
 def columns_of_cars(layout: Layout, cars: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
     """Return the columns of cars' places and velocities, `(cars, 6)`, and of rotations, `(cars, 3, 3)`."""
-    one = layout_of(1, 0)
-    place, speed, rotation = (
-        one.column(name, car=0) - one.car_start for name in ("position", "linear_velocity", "rotation")
-    )
+    place, speed, rotation = (CAR_COLUMNS[name] for name in ("position", "linear_velocity", "rotation"))
     begins = np.array([layout.car_start + car * layout.car_stride for car in cars], np.intp)[:, None]
     moving = np.concatenate([begins + place + np.arange(3), begins + speed + np.arange(3)], 1)
     return moving, (begins + rotation + np.arange(9)).reshape(-1, 3, 3)
@@ -120,17 +111,9 @@ def see_ball_ahead(
     state: MatchState, cars: tuple[int, ...], seconds: tuple[float, ...], pos_coef: float,
     lin_vel_coef: float,
 ) -> np.ndarray:  # fmt: skip
-    """Return the ball to come as some cars see it: relative to them, in their own frame, scaled.
+    """Return the ball to come as some cars see it, relative to them, in their own frame, scaled.
 
-    Args:
-        state: N matches.
-        cars: Observing cars, by their place in the state.
-        seconds: Times ahead, as `check_seconds` returns them.
-        pos_coef: Factor of positions, 1/uu.
-        lin_vel_coef: Factor of velocities, s/uu.
-
-    Returns:
-        `(N, cars, times * 6)` float32: for each time position (forward, right, up), then velocity.
+    For each of `seconds` position (forward, right, up), then velocity: `(N, cars, times * 6)` float32.
     """
     moving, rotations = columns_of_cars(state.layout, cars)
     vectors = forecast_times(state, seconds)[:, None] - state.buffer.take(moving, 1)[:, :, None]

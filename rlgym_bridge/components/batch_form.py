@@ -13,9 +13,9 @@ import numpy as np
 from rlgym.api import ActionParser, DoneCondition, ObsBuilder, RewardFunction, StateMutator
 
 from rlgym_bridge.components.actions import RepeatAction, action_space
+from rlgym_bridge.components.rlgym_state import to_rlgym
+from rlgym_bridge.components.rlgym_types import AnyCondition, CombinedReward, GameState
 from rlgym_bridge.components.user_errors import locate_method
-from rlgym_bridge.rlgym_state import to_rlgym
-from rlgym_bridge.rlgym_types import AnyCondition, CombinedReward, GameState
 from rlgym_bridge.state import Layout, MatchState
 
 _FORMS: Final = (
@@ -30,28 +30,23 @@ _FORMS: Final = (
 
 def works_in_batches(component: object) -> bool:
     """Tell whether a component and all its parts have a batch form."""
-    return foreign_part(component) is None
+    return third_party_part(component) is None
 
 
-def foreign_part(component: object) -> Any | None:
-    """Return the first part of a component that works on RLGym's objects alone.
+def third_party_part(component: object) -> Any | None:
+    """Return a component's first part that works on RLGym's objects alone; None where all work in batches.
 
-    A subclass of ours that overrides only RLGym's form is foreign too: the batch form would bypass it.
-
-    Args:
-        component: Of any kind in RLGym but a provider of shared info. `RepeatAction` has a parser as its
-            part; rewards, conditions and mutators have theirs in the attribute `parts`.
-
-    Returns:
-        The component itself, or the first such of its parts; None where all work in batches.
+    A subclass of ours that overrides only RLGym's form counts, too: the batch form would bypass it.
+    `RepeatAction` has a parser as its part; rewards, conditions and mutators have theirs in the attribute
+    `parts`.
     """
     kind: Any = type(component)
     if not _has_batch_form(kind):
         return component
     for part in _parts_of(component):
-        foreign = foreign_part(part)
-        if foreign is not None:
-            return foreign
+        third_party = third_party_part(part)
+        if third_party is not None:
+            return third_party
     return None
 
 
@@ -76,28 +71,21 @@ def name_twin(kind: type) -> str | None:
     return None if name is None else f"rlgym_bridge.{name}"
 
 
-def foreign_leaves(component: object) -> list[Any]:
-    """Return everything in a component that works on RLGym's objects alone; [] where nothing does.
-
-    Sums and joined conditions that `open_parts` opens are looked into, so that only what has to be called
-    match by match is returned.
-    """
+def third_party_leaves(component: object) -> list[Any]:
+    """Return the parts of a component that have to be called match by match."""
     parts = open_parts(component)
     if parts:
-        return [leaf for part in parts for leaf in foreign_leaves(part)]
-    foreign = foreign_part(component)
-    return [] if foreign is None else [foreign]
+        return [leaf for part in parts for leaf in third_party_leaves(part)]
+    third_party = third_party_part(component)
+    return [] if third_party is None else [third_party]
 
 
 def open_parts(component: Any) -> Sequence[Any]:
-    """Return the parts of a sum or of joined conditions, each of which may be asked alone.
+    """Return the parts of a sum or of joined conditions that may be asked alone; () for all others.
 
-    `join_columns` makes their answers one. These are our own classes with a method of that name, and
-    RLGym's `CombinedReward` and `AnyCondition`.
-
-    Returns:
-        The parts; () for all others, and for subclasses with a `get_rewards`, `is_done` or `reset` of their
-        own.
+    `join_columns` makes their answers one. These are our own classes with a method of that name, and RLGym's
+    `CombinedReward` and `AnyCondition`, but no subclasses with a `get_rewards`, `is_done` or `reset` of their
+    own.
     """
     kind: Any = type(component)
     if kind is CombinedReward:
@@ -119,16 +107,7 @@ def every_part(component: Any) -> Iterator[Any]:
 
 
 def join_columns(component: Any, columns: Sequence[np.ndarray], layout: Layout) -> np.ndarray:
-    """Return what a component that `open_parts` opens makes of its parts' answers.
-
-    Args:
-        component: The component.
-        columns: Answers of its parts, each `(N, cars)`.
-        layout: Of the matches.
-
-    Returns:
-        `(N, cars)`, of rewards or of bools.
-    """
+    """Join the answers of a component's opened parts, `(N, cars)`, of rewards or bools."""
     if type(component) is AnyCondition:
         over: np.ndarray = np.logical_or.reduce(columns)
         return over
@@ -141,15 +120,11 @@ def join_columns(component: Any, columns: Sequence[np.ndarray], layout: Layout) 
     return joined
 
 
-def refuse_foreign(whole: object, foreign: object | None, needed: str, instead: str) -> None:
-    """Raise unless `foreign` is None.
-
-    Raises:
-        TypeError: Names the part that has no batch form, and what to call instead.
-    """
-    if foreign is not None:
+def refuse_third_party(whole: object, third_party: object | None, needed: str, instead: str) -> None:
+    """Raise TypeError, which names the part and what to call instead, unless `third_party` is None."""
+    if third_party is not None:
         raise TypeError(
-            f"{type(whole).__name__} holds {type(foreign).__name__}, which has no {needed} of its own; "
+            f"{type(whole).__name__} holds {type(third_party).__name__}, which has no {needed} of its own; "
             f"use {instead}, one match at a time"
         )
 
@@ -191,16 +166,7 @@ def describe_array(given: object) -> str:
 
 
 def check_observations(builder: Any, given: Any, state: MatchState, cars: Sequence[int]) -> np.ndarray:
-    """Check what the `build_batch` of an observation builder returned.
-
-    Args:
-        builder: The builder.
-        given: What it returned.
-        state: The state that it was given.
-        cars: Observing cars, by their place in the state.
-
-    Returns:
-        The same, `(matches, cars, size)`.
+    """Return what a builder's `build_batch` gave for some cars, `(matches, cars, size)`.
 
     Raises:
         ValueError: It is no array of that shape, or has a number that is not finite.
@@ -237,21 +203,14 @@ def observe(
     game: GameState[Any] | None = None,
     shared_info: dict[str, Any] | None = None,
 ) -> np.ndarray:
-    """Return the observations of some cars by any observation builder.
+    """Return the observations of some cars by any observation builder, `(matches, cars, size)` float32.
 
-    Args:
-        builder: Ours, which works on `state`; or another, which gets `game`, one match at a time.
-        cars: Observing cars, by their place in the state.
-        state: The state; N matches for a builder with a batch form, else one.
-        game: The same match for a foreign builder; made from `state` when None.
-        shared_info: The match's dict for a foreign builder; an empty one when None.
-
-    Returns:
-        `(matches, cars, size)` float32.
+    A builder without a batch form gets one match in RLGym's form: `game`, made from `state` when None, and
+    the dict `shared_info`.
 
     Raises:
-        ValueError: The builder refuses the match, or gives something else than such numbers; a foreign one
-            is given several matches, or gives something other than vectors of one length.
+        ValueError: The builder refuses the match, gives something else than vectors of one length, or has no
+            batch form for several matches.
     """
     if works_in_batches(builder):
         return check_observations(builder, builder.build_batch(state, cars), state, cars)
@@ -269,11 +228,7 @@ def observe(
 
 
 def _vector(builder: Any, agent: str, given: Any) -> np.ndarray:
-    """Return an agent's observation as float32.
-
-    Raises:
-        ValueError: It is no vector of numbers.
-    """
+    """Return an agent's observation as float32."""
     with suppress(ValueError, TypeError):  # no numbers, or lists of different lengths
         vector: np.ndarray = np.asarray(given, np.float32)
         if vector.ndim == 1:
@@ -297,20 +252,11 @@ def control_rows(
     game: GameState[Any] | None = None,
     shared_info: dict[str, Any] | None = None,
 ) -> list[np.ndarray]:
-    """Return the control rows that any action parser makes of the actions of one match.
+    """Return the control vectors that any action parser makes of the actions of one match, for each car.
 
-    Args:
-        parser: Ours or another; another gets each agent's action as an array of shape (1,) or (k,), real
-            numbers clipped to -1..1, which is what RLGym's continuous actions are.
-        actions: `(1, cars)` or `(1, cars, k)`, as `Policy.act` gives them.
-        cars: Acting cars, by their place in the state.
-        state: One match.
-        game: The same match for a foreign parser; made from `state` when None.
-        shared_info: The match's dict for a foreign parser; an empty one when None.
-
-    Returns:
-        For each car the parser's rows: `(ticks, 8)` from ours, `(8,)` or `(ticks, 8)` from another.
-        Only that each car has rows is checked.
+    They are unchecked: `(ticks, 8)` from ours, `(8,)` or `(ticks, 8)` from another. That one gets each
+    agent's action as an array `(1,)` or `(k,)`, real numbers clipped to -1..1, as RLGym's continuous actions
+    are. `actions` are `(1, cars)` or `(1, cars, k)`; all else is as `observe` takes it.
 
     Raises:
         ValueError: An action is not in the action space; there are several matches; an agent has no rows.
@@ -349,18 +295,11 @@ SHARED: Final = "action_mask"
 def find_masks(
     parser: Any, state: MatchState, shared_info: Mapping[str, Any] | None = None, match: int = 0
 ) -> np.ndarray | None:
-    """Return which actions each car may choose on a state.
+    """Return which actions each car may choose on a state, `(matches, cars, actions)` bool; None for all.
 
-    Args:
-        parser: A parser that may have `masks(state)`, or a wrapper of one, such as `RepeatAction`. The method
-            returns `(matches, cars, actions)` bool, or None where all actions are allowed.
-        state: What the actions are chosen on.
-        shared_info: Of the match, where `state` is one match: `action_mask` holds for each agent as many
-            numbers as there are actions, 0 for those that it may not choose.
-        match: Number of the first match, for errors.
-
-    Returns:
-        `(matches, cars, actions)` bool of all cars; None where nothing restricts them.
+    Masks come from a method `masks(state)` of the parser, or of one that it wraps, and from `action_mask` in
+    the shared info of a single match: for each agent a number for each action, 0 for never. `match` is the
+    number of the first match, for errors.
 
     Raises:
         ValueError: A mask has another shape, leaves a car no action, or is for actions that are no choices.
@@ -390,14 +329,7 @@ def find_masks(
 
 
 def act_within(policy: Any, obs: np.ndarray | None, state: MatchState, masks: np.ndarray | None) -> Any:
-    """Return a policy's actions, within masks where it takes any.
-
-    Args:
-        policy: A `Policy`. One with the attribute `takes_masks` is called `act(obs, state, masks)`.
-        obs: As `Policy.act` takes it.
-        state: As `Policy.act` takes it.
-        masks: `(matches, cars, actions)` bool of the cars that it plays, or None.
-    """
+    """Return a policy's actions, within masks `(matches, cars, actions)` bool where it has `takes_masks`."""
     if getattr(policy, "takes_masks", False):
         return policy.act(obs, state, masks)
     return policy.act(obs, state)

@@ -62,11 +62,7 @@ def parse_beginnings(table: object) -> dict[str, float]:
 
 
 def mix_beginnings(shares: Mapping[str, Any], seed: int | None = None) -> WeightedMutator:
-    """Return a mutator that draws each episode's beginning by shares.
-
-    Args:
-        shares: By the names of `BEGINNINGS`; they make 1 together.
-        seed: Of the generator that RLGym's form draws from.
+    """Return a mutator that draws each episode's beginning by shares, which make 1 together.
 
     Raises:
         ValueError: As `parse_beginnings`, or there is no share.

@@ -2,8 +2,7 @@
 
     MatchState (N matches) -> done_batch -> (N,) bool
 
-Every class is an RLGym `DoneCondition`, and answers as RLGym's class of the same name does. Time is
-counted in game ticks.
+Every class is an RLGym `DoneCondition`, and answers as RLGym's class of the same name does.
 """
 
 from collections.abc import Hashable, Sequence
@@ -12,11 +11,11 @@ from typing import Any, Final
 import numpy as np
 from rlgym.api import DoneCondition
 
-from rlgym_bridge.components.batch_form import foreign_part, refuse_foreign
+from rlgym_bridge.components.batch_form import refuse_third_party, third_party_part
 from rlgym_bridge.components.native_form import with_native_form
+from rlgym_bridge.components.rlgym_state import from_rlgym
+from rlgym_bridge.components.rlgym_types import GameState
 from rlgym_bridge.game import TICKS_PER_SECOND
-from rlgym_bridge.rlgym_state import from_rlgym
-from rlgym_bridge.rlgym_types import GameState
 from rlgym_bridge.state import Layout, MatchState
 from rlgym_bridge.user_input.arguments import check_number
 
@@ -28,25 +27,13 @@ class BatchCondition(DoneCondition[Any, GameState[Any]]):
     """
 
     reads: tuple[str, ...] | None = ()
-    """Ignored; it named the fields that a subclass reads."""
+    """Ignored; older classes of users name the fields here that they read, and extend it."""
 
     def reset_batch(self, state: MatchState, begun: np.ndarray) -> None:
-        """Begin an episode in some matches.
-
-        Args:
-            state: All N matches; those that begin are as they were reset.
-            begun: `(N,)` bool, the matches that begin.
-        """
+        """Begin an episode in some of the matches as they were reset, `begun` `(N,)` bool."""
 
     def done_batch(self, state: MatchState) -> np.ndarray:
-        """Tell which matches are over. Call it once a step, for it may remember the state.
-
-        Args:
-            state: N matches, derived fields filled.
-
-        Returns:
-            `(N,)` bool, a new array.
-        """
+        """Tell which matches are over, `(N,)` bool, a new array; call it once a step."""
         raise NotImplementedError
 
     def reset(
@@ -81,12 +68,7 @@ class GapCondition(BatchCondition):
 
     @classmethod
     def note(cls, shared_info: dict[str, Any], gap: bool) -> None:
-        """Record in the shared info whether a step was a gap; the engine calls it.
-
-        Args:
-            shared_info: The environment's.
-            gap: Whether the match went on without the learner.
-        """
+        """Record in the shared info whether the match went on without the learner; the engine calls it."""
         shared_info[cls._KEY] = gap
 
     def done_batch(self, state: MatchState) -> np.ndarray:
@@ -134,11 +116,7 @@ class TimedCondition(BatchCondition):
             self._since[begun] = state.frame[begun]
 
     def ticks_since(self, state: MatchState) -> np.ndarray:
-        """Return the `(N,)` int32 ticks themselves, to be read and written.
-
-        Raises:
-            RuntimeError: The matches were never begun.
-        """
+        """Return the `(N,)` int32 ticks themselves, to be read and written."""
         if self._since is None or len(self._since) != state.matches:
             raise RuntimeError(
                 f"{type(self).__name__} has {state.matches} matches that never began, expected reset before "
@@ -152,42 +130,20 @@ class TimedCondition(BatchCondition):
 
 
 class TimeoutCondition(TimedCondition):
-    """Over when the episode has lasted `timeout_seconds` of game time.
-
-    Args:
-        timeout_seconds: 0 or more; infinity for never.
-
-    Raises:
-        ValueError: It is negative or not a number.
-    """
+    """Over when the episode has lasted `timeout_seconds` of game time."""
 
     @with_native_form
     def done_batch(self, state: MatchState) -> np.ndarray:
-        """Tell in which matches the time has passed, `(N,)` bool.
-
-        Raises:
-            RuntimeError: The matches were never begun.
-        """
+        """Tell in which matches the time has passed, `(N,)` bool."""
         return self._is_over(state)
 
 
 class NoTouchTimeoutCondition(TimedCondition):
-    """Over when no car has touched the ball for `timeout_seconds` of game time.
-
-    Args:
-        timeout_seconds: 0 or more; infinity for never. On a step with a touch it is never over.
-
-    Raises:
-        ValueError: It is negative or not a number.
-    """
+    """Over when no car has touched the ball for `timeout_seconds` of game time."""
 
     @with_native_form
     def done_batch(self, state: MatchState) -> np.ndarray:
-        """Tell in which matches no car touched the ball for so long, `(N,)` bool, and remember the touches.
-
-        Raises:
-            RuntimeError: The matches were never begun.
-        """
+        """Tell in which matches no car touched the ball for so long, `(N,)` bool."""
         touched = (state.car_ball_touches > 0).any(1)
         np.copyto(self.ticks_since(state), state.frame, where=touched)
         over: np.ndarray = self._is_over(state) & ~touched
@@ -195,11 +151,7 @@ class NoTouchTimeoutCondition(TimedCondition):
 
 
 class _Joined(BatchCondition):
-    """Several conditions as one.
-
-    Args:
-        conditions: RLGym conditions, one by one or as one list. Those of others may be among them; then only
-            the dict form works.
+    """Several conditions as one, given one by one or as a list; in batches only if each has a batch form.
 
     Attributes:
         parts: The conditions.
@@ -225,43 +177,27 @@ class _Joined(BatchCondition):
                     f"{name} holds {part!r}, expected RLGym conditions, one by one or as one list"
                 )
         self.parts: tuple[Any, ...] = parts
-        self._foreign = foreign_part(self)
-        self._one_by_one = self._foreign is not None or any(
+        self._third_party = third_party_part(self)
+        self._one_by_one = self._third_party is not None or any(
             type(part).is_done is not BatchCondition.is_done for part in self.parts
         )
 
     def reset_batch(self, state: MatchState, begun: np.ndarray) -> None:
-        """Begin an episode in some matches, for all parts; `begun` is `(N,)` bool.
-
-        Raises:
-            TypeError: A part has no batch form; the message says which.
-        """
-        refuse_foreign(self, self._foreign, "reset_batch and done_batch", "reset and is_done")
+        """Begin an episode in some matches, for all parts; `begun` is `(N,)` bool."""
+        refuse_third_party(self, self._third_party, "reset_batch and done_batch", "reset and is_done")
         for part in self.parts:
             part.reset_batch(state, begun)
 
     @with_native_form
     def done_batch(self, state: MatchState) -> np.ndarray:
-        """Tell which matches are over, `(N,)` bool; every part is called.
-
-        Raises:
-            TypeError: A part has no batch form; the message says which.
-        """
-        refuse_foreign(self, self._foreign, "reset_batch and done_batch", "reset and is_done")
+        """Tell which matches are over, `(N,)` bool; every part is called."""
+        refuse_third_party(self, self._third_party, "reset_batch and done_batch", "reset and is_done")
         # No short cut: a part that is not called would miss a touch.
         done: np.ndarray = self.join.reduce([part.done_batch(state) for part in self.parts])
         return done
 
     def join_columns(self, columns: Sequence[np.ndarray], layout: Layout) -> np.ndarray:
-        """Return which episodes are over by the parts' answers, which somebody else asked for.
-
-        Args:
-            columns: Of each part, bool of one shape.
-            layout: Of the matches; not read.
-
-        Returns:
-            Bool of the same shape.
-        """
+        """Return which episodes are over by the answers that the parts have given, bool of one shape."""
         done: np.ndarray = self.join.reduce(columns)
         return done
 
@@ -269,7 +205,7 @@ class _Joined(BatchCondition):
         self, agents: Sequence[Hashable], initial_state: GameState[Any], shared_info: dict[str, Any]
     ) -> None:
         """Begin an episode, for all parts."""
-        if self._foreign is None:
+        if self._third_party is None:
             super().reset(agents, initial_state, shared_info)
             return
         for part in self.parts:

@@ -2,24 +2,23 @@
 
     MatchState.buffer (matches, columns) -> take columns -> times scale -> (matches, cars, size) float32
 
-Every number of `DefaultObs` is one column of the state times one constant, which for an orange car also
-turns the field by 180 degrees about z. So a whole batch is one take and one multiplication.
+The factor turns the field by 180 degrees about z for an orange car, too.
 """
 
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 from rlgym.api import ObsBuilder
 
 from rlgym_bridge.components.batch_form import describe_array, is_number_array
 from rlgym_bridge.components.native_form import with_native_form
+from rlgym_bridge.components.rlgym_state import car_of, cars_by_agent, from_rlgym
+from rlgym_bridge.components.rlgym_types import GameState
 from rlgym_bridge.components.user_errors import locate_function
 from rlgym_bridge.game import PAD_COUNT
-from rlgym_bridge.rlgym_state import car_of, cars_by_agent, from_rlgym
-from rlgym_bridge.rlgym_types import GameState
 from rlgym_bridge.state import Layout, MatchState, layout_of
 from rlgym_bridge.user_input.arguments import check_number, check_whole
 
@@ -34,32 +33,42 @@ _MOST_COEFFICIENT: Final = 1e30  # in float32 numbers stay finite
 _MOST_PADDING: Final = 64  # cars in a team; no game has as many
 
 
-class NamedNumber(Protocol):
-    """One number of an observation."""
+class ObsNumber(NamedTuple):
+    """A number of an observation: a column of the state, less that of an `origin`, times `scale`.
 
-    @property
-    def name(self) -> str:
-        """Name the number."""
+    With `is_absent` it is 1 where the column is 0, and 0 elsewhere.
+    """
+
+    name: str
+    column: int
+    scale: float = 1.0
+    origin: int | None = None
+    is_absent: bool = False
 
 
-Number = TypeVar("Number", bound=NamedNumber)
-Table = TypeVar("Table")
-Builder = TypeVar("Builder", bound="TableObs[Any, Any]")
+class ObsTable(NamedTuple):
+    """The numbers of some cars, `(cars, size)` each: `relative` is 1 where an origin is subtracted."""
+
+    columns: np.ndarray
+    scales: np.ndarray
+    origins: np.ndarray
+    relative: np.ndarray
+    absent: np.ndarray
 
 
-class TableObs(ObsBuilder[Any, np.ndarray, GameState[Any], tuple[str, int]], Generic[Number, Table]):
-    """An observation that shows columns of the state.
+Builder = TypeVar("Builder", bound="TableObs")
 
-    Args:
-        zero_padding: Cars in a full team; None for as many as there are.
-        factors: Of its numbers, by the names of their arguments.
+
+class TableObs(ObsBuilder[Any, np.ndarray, GameState[Any], tuple[str, int]]):
+    """An observation that shows columns of the state; `factors` are its scales, by their names.
 
     Raises:
-        ValueError: `zero_padding` is no whole number from 1 to 64; a factor is no number.
+        ValueError: `zero_padding`, cars in a full team, is no whole number from 1 to 64; a factor is no
+            number.
     """
 
     reads: tuple[str, ...] | None = ()
-    """Ignored; it named the fields that a subclass reads."""
+    """Ignored; older classes of users name the fields here that they read, and extend it."""
 
     def __init__(self, zero_padding: int | None, factors: Mapping[str, float]) -> None:
         super().__init__()
@@ -68,7 +77,7 @@ class TableObs(ObsBuilder[Any, np.ndarray, GameState[Any], tuple[str, int]], Gen
         for name, value in factors.items():
             check_number(name, value, -_MOST_COEFFICIENT, _MOST_COEFFICIENT)
         self.zero_padding = zero_padding
-        self._tables: dict[tuple[Layout, tuple[int, ...] | None], Table] = {}
+        self._tables: dict[tuple[Layout, tuple[int, ...] | None], ObsTable] = {}
         self._cars: int | None = None
 
     def reset(
@@ -80,15 +89,7 @@ class TableObs(ObsBuilder[Any, np.ndarray, GameState[Any], tuple[str, int]], Gen
     def build_obs(
         self, agents: Sequence[Hashable], state: GameState[Any], shared_info: dict[str, Any]
     ) -> dict[Hashable, np.ndarray]:
-        """Return each agent's observation.
-
-        Args:
-            agents: Agents of `state` that need one.
-            state: The game state.
-            shared_info: Not read.
-
-        Returns:
-            For each agent `(size,)` float32.
+        """Return each agent's observation, `(size,)` float32.
 
         Raises:
             ValueError: An agent has no car, or a team has more cars than `zero_padding`.
@@ -100,33 +101,22 @@ class TableObs(ObsBuilder[Any, np.ndarray, GameState[Any], tuple[str, int]], Gen
 
     @abstractmethod
     def build_batch(self, state: MatchState, cars: Sequence[int] | None = None) -> np.ndarray:
-        """Return the observations of some cars in every match.
+        """Return the observations of some cars in every match, `(N, cars, size)` float32, a new array.
 
         Args:
             state: N matches, derived fields filled.
             cars: Observing cars, by their place in the state; None for all.
-
-        Returns:
-            `(N, cars, size)` float32, a new array.
 
         Raises:
             ValueError: There is no such car, or a team has more cars than `zero_padding`.
         """
 
     def names(self, blue: int, orange: int, car: int = 0) -> tuple[str, ...]:
-        """Return the name of every number that a car is shown.
-
-        Raises:
-            ValueError: As `build_batch`.
-        """
+        """Return the name of every number that a car is shown; raises as `build_batch`."""
         return tuple(element.name for element in self._elements(layout_of(blue, orange), car))
 
     def size(self, blue: int, orange: int) -> int:
-        """Return how many numbers an observation has; the same for every car.
-
-        Raises:
-            ValueError: As `build_batch`; there is no car.
-        """
+        """Return how many numbers an observation has; the same for every car."""
         return len(self.names(blue, orange))
 
     @property
@@ -135,14 +125,25 @@ class TableObs(ObsBuilder[Any, np.ndarray, GameState[Any], tuple[str, int]], Gen
         return self._cars if self.zero_padding is None else 2 * self.zero_padding
 
     @abstractmethod
-    def _elements(self, layout: Layout, car: int) -> list[Number]:
+    def _elements(self, layout: Layout, car: int) -> list[ObsNumber]:
         """Return the numbers of one car's observation, in order."""
 
-    @abstractmethod
-    def _table(self, rows: list[list[Number]]) -> Table:
+    def _table(self, rows: list[list[ObsNumber]]) -> ObsTable:
         """Return the numbers of some cars as arrays."""
+        shape = (len(rows), len(rows[0]) if rows else 0)
 
-    def table_of(self, state: MatchState, cars: Sequence[int] | None) -> Table:
+        def array(of: Callable[[ObsNumber], Any], kind: type) -> np.ndarray:
+            return np.array([[of(number) for number in row] for row in rows], kind).reshape(shape)
+
+        return ObsTable(
+            array(lambda number: number.column, np.intp),
+            array(lambda number: number.scale, np.float32),
+            array(lambda number: number.column if number.origin is None else number.origin, np.intp),
+            array(lambda number: number.origin is not None, np.float32),
+            array(lambda number: number.is_absent, np.bool_),
+        )
+
+    def table_of(self, state: MatchState, cars: Sequence[int] | None) -> ObsTable:
         """Return the table of some cars, None for all, in matches like these."""
         layout, chosen = state.layout, None if cars is None else tuple(cars)
         table = self._tables.get((layout, chosen))
@@ -152,11 +153,7 @@ class TableObs(ObsBuilder[Any, np.ndarray, GameState[Any], tuple[str, int]], Gen
         return table
 
     def _other_cars(self, layout: Layout, car: int) -> tuple[list[int], list[int]]:
-        """Return a car's team mates and its opponents.
-
-        Raises:
-            ValueError: As `build_batch`.
-        """
+        """Return a car's team mates and its opponents."""
         if not 0 <= car < layout.cars:
             raise ValueError(
                 f"there is no car {car}, expected one of the {layout.cars} cars 0..{layout.cars - 1}"
@@ -215,31 +212,16 @@ def add_number(builder: type[Builder]) -> Callable[[Callable[[MatchState], np.nd
     return extend
 
 
-_AXES = "xyz"
-
 _SELF_FIELDS = (
     "is_holding_jump", "handbrake", "has_jumped", "is_jumping", "has_flipped", "is_flipping",
     "has_double_jumped", "can_flip", "air_time_since_jump",
 )  # fmt: skip
-_CAR_FLAGS = ("on_ground", "is_boosting", "is_supersonic")
+_CAR_FLAGS = ("demo_respawn_timer", "on_ground", "is_boosting", "is_supersonic")
+_CAR_SIZE: Final = 5 * 3 + 1 + len(_CAR_FLAGS)
+_HEAD: Final = 3 * 3 + PAD_COUNT + len(_SELF_FIELDS)  # numbers before the cars
 
 
-class Element(NamedTuple):
-    """One number of an observation: its name, its column of the state, and its factor."""
-
-    name: str
-    column: int
-    scale: float
-
-
-class _ObsTable(NamedTuple):
-    """Columns and factors of the observations of some cars, `(cars, size)` each."""
-
-    columns: np.ndarray
-    scales: np.ndarray
-
-
-class DefaultObs(TableObs[Element, _ObsTable]):
+class DefaultObs(TableObs):
     """RLGym's default observation, number by number, with a name for each.
 
     In this order: ball position, linear and angular velocity; 34 pad timers; nine numbers of the own car
@@ -282,7 +264,7 @@ class DefaultObs(TableObs[Element, _ObsTable]):
     def get_obs_space(self, agent: Hashable) -> tuple[str, int]:
         """Return `("real", size)`; the size is -1 while it depends on a match not seen yet, as RLGym's is."""
         places = self._places
-        return "real", -1 if places is None else len(_GLOBAL_NAMES) + places * len(_CAR_NAMES)
+        return "real", -1 if places is None else _HEAD + places * _CAR_SIZE
 
     @with_native_form
     def build_batch(self, state: MatchState, cars: Sequence[int] | None = None) -> np.ndarray:
@@ -292,18 +274,14 @@ class DefaultObs(TableObs[Element, _ObsTable]):
         observations *= table.scales
         return observations
 
-    def _table(self, rows: list[list[Element]]) -> _ObsTable:
-        shape = (len(rows), len(rows[0]) if rows else 0)
-        columns = np.array([[element.column for element in row] for row in rows], np.intp)
-        scales = np.array([[element.scale for element in row] for row in rows], np.float32)
-        return _ObsTable(columns.reshape(shape), scales.reshape(shape))
-
-    def _elements(self, layout: Layout, car: int) -> list[Element]:
+    def _elements(self, layout: Layout, car: int) -> list[ObsNumber]:
         """Return the elements of one car's observation, in order."""
         allies, enemies = self._other_cars(layout, car)
         turned = car >= layout.blue
-        elements = [*self._ball(layout, turned), *self._pads(layout, turned)]
-        elements += [Element("self/" + name, layout.column(name, car=car), 1.0) for name in _SELF_FIELDS]
+        scales = (self.pos_coef, self.lin_vel_coef, self.ang_vel_coef)
+        elements = ball_numbers(layout, scales, turned)
+        elements += pad_numbers(layout, turned, "/timer", self.pad_timer_coef)
+        elements += [ObsNumber("self/" + name, layout.column(name, car=car)) for name in _SELF_FIELDS]
         elements += self._car(layout, "self", car, turned)
         elements += self._group(layout, "ally", allies, 1, turned)
         elements += self._group(layout, "enemy", enemies, 0, turned)
@@ -311,56 +289,63 @@ class DefaultObs(TableObs[Element, _ObsTable]):
 
     def _group(
         self, layout: Layout, group: str, rows: list[int], taken: int, turned: bool
-    ) -> Iterator[Element]:
+    ) -> Iterator[ObsNumber]:
         """Yield the cars of a group, then zeros for its empty places; `taken` places are the own car's."""
         for place, row in enumerate(rows):
             yield from self._car(layout, f"{group}-{place}", row, turned)
         if self.zero_padding is not None:
             for place in range(len(rows), self.zero_padding - taken):
-                yield from _padding(layout, f"{group}-{place}")
+                for i in range(_CAR_SIZE):
+                    yield ObsNumber(f"{group}-{place}/padding/{i}", *nothing(layout))
 
-    def _ball(self, layout: Layout, turned: bool) -> Iterator[Element]:
-        for name, scale in (
-            ("position", self.pos_coef),
-            ("linear_velocity", self.lin_vel_coef),
-            ("angular_velocity", self.ang_vel_coef),
+    def _car(self, layout: Layout, who: str, row: int, turned: bool) -> list[ObsNumber]:
+        numbers = []
+        for name, field, scale, first, stride in (
+            ("position", "position", self.pos_coef, 0, 1),
+            ("forward", "rotation", 1.0, FORWARD, 3),
+            ("up", "rotation", 1.0, UP, 3),
+            ("linear_velocity", "linear_velocity", self.lin_vel_coef, 0, 1),
+            ("angular_velocity", "angular_velocity", self.ang_vel_coef, 0, 1),
         ):
-            yield from _vector(f"ball/{name}", layout.column(f"ball_{name}"), 1, scale, turned)
-
-    def _pads(self, layout: Layout, turned: bool) -> Iterator[Element]:
-        for pad in range(PAD_COUNT):
-            # Turning the field by 180 degrees maps pad i to pad 33 - i.
-            column = layout.column("pad_timer", PAD_COUNT - 1 - pad if turned else pad)
-            yield Element(f"pad/{pad}/timer", column, self.pad_timer_coef)
-
-    def _car(self, layout: Layout, who: str, row: int, turned: bool) -> Iterator[Element]:
-        def vector(
-            name: str, field: str, scale: float, element: int = 0, stride: int = 1
-        ) -> Iterator[Element]:
-            return _vector(f"{who}/{name}", layout.column(field, element, row), stride, scale, turned)
-
-        yield from vector("position", "position", self.pos_coef)
-        yield from vector("forward", "rotation", 1.0, FORWARD, 3)
-        yield from vector("up", "rotation", 1.0, UP, 3)
-        yield from vector("linear_velocity", "linear_velocity", self.lin_vel_coef)
-        yield from vector("angular_velocity", "angular_velocity", self.ang_vel_coef)
-        yield Element(f"{who}/boost_amount", layout.column("boost_amount", car=row), self.boost_coef)
-        for name in ("demo_respawn_timer", *_CAR_FLAGS):
-            yield Element(f"{who}/{name}", layout.column(name, car=row), 1.0)
+            numbers += vector(f"{who}/{name}", layout.column(field, first, row), scale, turned, stride)
+        numbers.append(
+            ObsNumber(f"{who}/boost_amount", layout.column("boost_amount", car=row), self.boost_coef)
+        )
+        return numbers + [ObsNumber(f"{who}/{name}", layout.column(name, car=row)) for name in _CAR_FLAGS]
 
 
-def _vector(name: str, column: int, stride: int, scale: float, turned: bool) -> Iterator[Element]:
+def vector(
+    name: str, column: int, scale: float, turned: bool, stride: int = 1, origin: int | None = None
+) -> list[ObsNumber]:
+    """Return x, y and z of a vector, from an origin if there is one."""
     signs = TURNED if turned else (1.0, 1.0, 1.0)
-    for i, (axis, sign) in enumerate(zip(_AXES, signs, strict=True)):
-        yield Element(f"{name}/{axis}", column + i * stride, sign * scale)
+    return [
+        ObsNumber(f"{name}/{axis}", column + i * stride, sign * scale, None if origin is None else origin + i)
+        for i, (axis, sign) in enumerate(zip("xyz", signs, strict=True))
+    ]
 
 
-def _padding(layout: Layout, who: str) -> Iterator[Element]:
-    """Yield zeros: any column that is always finite, times 0."""
-    for i in range(len(_CAR_NAMES)):
-        yield Element(f"{who}/padding/{i}", layout.column("phase"), 0.0)
+def ball_numbers(layout: Layout, scales: Sequence[float], turned: bool) -> list[ObsNumber]:
+    """Return the ball's position, linear and angular velocity."""
+    names = ("position", "linear_velocity", "angular_velocity")
+    return [
+        number
+        for name, scale in zip(names, scales, strict=True)
+        for number in vector(f"ball/{name}", layout.column(f"ball_{name}"), scale, turned)
+    ]
 
 
-_FULL = [element.name for element in DefaultObs(None)._elements(layout_of(1, 0), 0)]
-_CAR_NAMES = tuple(_FULL[_FULL.index("self/position/x") :])
-_GLOBAL_NAMES = tuple(_FULL[: _FULL.index("self/position/x")])
+def pad_numbers(
+    layout: Layout, turned: bool, suffix: str, scale: float = 1.0, is_absent: bool = False
+) -> list[ObsNumber]:
+    """Return the pads' timers; turning the field by 180 degrees maps pad i to pad 33 - i."""
+    columns = [layout.column("pad_timer", PAD_COUNT - 1 - pad if turned else pad) for pad in range(PAD_COUNT)]
+    return [
+        ObsNumber(f"pad/{pad}{suffix}", column, scale, is_absent=is_absent)
+        for pad, column in enumerate(columns)
+    ]
+
+
+def nothing(layout: Layout) -> tuple[int, float]:
+    """Return column and factor of a number that is 0: a column that is always finite, times 0."""
+    return layout.column("phase"), 0.0

@@ -6,10 +6,8 @@
     judge: termination.is_done, truncation.is_done, reward.get_rewards, renderer.render
     decide, when play goes on: policy.act, parser.parse_actions
 
-`ComponentCalls` is the one place that knows this order: live play, training, fingerprints and parity use it.
-Components of ours work on the `MatchState` itself; all others are given real
-`rlgym.rocket_league.api.GameState` objects. Where a match begins by itself, the mutator is applied to a base
-state that nobody plays: it may fill the shared info that the other components read.
+`ComponentCalls` is the one place that knows this order. Components of ours work on the `MatchState` itself;
+all others are given real `rlgym.rocket_league.api.GameState` objects.
 """
 
 import math
@@ -22,12 +20,12 @@ import numpy as np
 from rlgym_bridge.components.batch_form import act_within, control_rows, find_masks, observe, works_in_batches
 from rlgym_bridge.components.player_spec import PlayerSpec, Policy
 from rlgym_bridge.components.reward_base import ask_reward, reward_between
+from rlgym_bridge.components.rlgym_state import base_state, to_rlgym
+from rlgym_bridge.components.rlgym_types import GameState
 from rlgym_bridge.components.spec import Components
 from rlgym_bridge.components.user_errors import locate_method
 from rlgym_bridge.controls import NEUTRAL, ControlsError, checked_plan
 from rlgym_bridge.game import Phase
-from rlgym_bridge.rlgym_state import base_state, to_rlgym
-from rlgym_bridge.rlgym_types import GameState
 from rlgym_bridge.state import MatchState
 
 
@@ -51,7 +49,6 @@ class ComponentCalls:
             conditions and rewards among them.
 
     Attributes:
-        parts: As given.
         agents: Names of the cars that are played; empty before `reset`.
         shared_info: The dict that the components share.
     """
@@ -91,17 +88,10 @@ class ComponentCalls:
             self.shared_info = self._provider.create(self.shared_info)
 
     def begin(self, state: MatchState, cars: Sequence[int]) -> None:
-        """Begin an episode on a state that the mutator has not made, such as a match's kickoff.
+        """Begin an episode on one match that the mutator has not made, such as a kickoff.
 
         The mutator still runs, on a state that is thrown away, because it may fill the shared info. Clock and
         score in the scoreboard of rlgym-tools are the match's own, where the state reports them.
-
-        Args:
-            state: One match, as the episode begins.
-            cars: Cars to play, by their place in the state.
-
-        Raises:
-            Exception: Whatever a component raises.
         """
         self.renew_shared_info()
         mutator = self.parts.state_mutator
@@ -112,12 +102,7 @@ class ComponentCalls:
         self.reset(state, cars)
 
     def reset(self, state: MatchState, cars: Sequence[int]) -> None:
-        """Reset the components, once the mutator has run.
-
-        Args:
-            state: One match, as the episode begins.
-            cars: Cars to play, by their place in the state.
-        """
+        """Reset the components, once the mutator has run, on one match, for cars by their places."""
         self._cars, self.agents = cars, [state.agents[car] for car in cars]
         self._state, self._game = state, None
         if self._provider is not None:
@@ -136,11 +121,7 @@ class ComponentCalls:
             self.shared_info = self._provider.step(self.agents, self.game, self.shared_info)
 
     def observe(self) -> np.ndarray | None:
-        """Return `(1, cars, size)` float32 observations; None without an observation builder.
-
-        Raises:
-            Exception: Whatever the builder raises.
-        """
+        """Return `(1, cars, size)` float32 observations; None without an observation builder."""
         builder = self.parts.obs_builder
         if builder is None:
             return None
@@ -149,38 +130,19 @@ class ComponentCalls:
         return observe(builder, self._cars, self._state, game, self.shared_info)
 
     def masks(self, match: int = 0) -> np.ndarray | None:
-        """Return which actions each car may choose, `(1, cars, actions)` bool; None for all.
-
-        Args:
-            match: Number of the match, for errors.
-
-        Raises:
-            ValueError: A mask does not fit the actions, or leaves a car none; see `find_masks`.
-            Exception: Whatever the parser raises.
-        """
+        """Return which actions each car may choose, `(1, cars, actions)` bool; None for all."""
         assert self._state is not None  # set by reset
         masks = find_masks(self.parts.parser, self._state, self.shared_info, match)
         return None if masks is None else masks[:, list(self._cars)]
 
     def parse(self, actions: np.ndarray) -> list[np.ndarray]:
-        """Return the parser's rows for each car, unchecked: `(8,)` or `(ticks, 8)`.
-
-        Args:
-            actions: `(1, cars)` or `(1, cars, k)`, as `Policy.act` returns them.
-
-        Raises:
-            Exception: Whatever the parser raises.
-        """
+        """Return the parser's rows for each car, unchecked: `(8,)` or `(ticks, 8)`."""
         game = None if self._parser_is_ours else self.game
         assert self._state is not None  # set by reset
         return control_rows(self.parts.parser, actions, self._cars, self._state, game, self.shared_info)
 
     def judge(self) -> StepJudgement:
-        """Ask conditions and rewards about the latest step.
-
-        Raises:
-            Exception: Whatever they raise.
-        """
+        """Ask conditions and rewards about the latest step."""
         parts, agents = self.parts, self.agents
         ends, cuts, reward = parts.termination_cond, parts.truncation_cond, parts.reward_fn
         terminated, truncated = (
@@ -205,12 +167,7 @@ class ComponentCalls:
         return dict.fromkeys(self.agents, bool(condition.done_batch(self._state)[0]))
 
     def ask_condition(self, condition: Any) -> dict[Any, bool]:
-        """Return what a condition says about the latest step in RLGym's form, by agent.
-
-        Raises:
-            ValueError: It gave something else than a dict of flags.
-            Exception: Whatever it raises.
-        """
+        """Return a condition's answer about the latest step by agent; raises ValueError for any other."""
         done: dict[Any, bool] = condition.is_done(self.agents, self.game, self.shared_info)
         if not isinstance(done, Mapping) or any(np.ndim(flag) or flag is None for flag in done.values()):
             raise ValueError(
@@ -222,12 +179,7 @@ class ComponentCalls:
     def ask_reward(
         self, reward: Any, terminated: Mapping[Any, bool], truncated: Mapping[Any, bool]
     ) -> Mapping[Any, Any]:
-        """Return what a reward gives for the latest step in RLGym's form; the flags are the conditions'.
-
-        Raises:
-            ValueError: It gave something else than a number for each agent.
-            Exception: Whatever it raises.
-        """
+        """Return what a reward gives for the latest step in RLGym's form; the flags are the conditions'."""
         return ask_reward(reward, self.agents, self.game, terminated, truncated, self.shared_info)
 
     def render(self) -> None:
@@ -242,13 +194,7 @@ class ComponentCalls:
 
 
 def _show_match(shared_info: dict[str, Any], state: MatchState, begins: bool) -> None:
-    """Put a match's clock and score into the scoreboard of rlgym-tools, which mutators fill in training.
-
-    Args:
-        shared_info: Of the match; unchanged without a scoreboard.
-        state: The match; without clock, overtime and score it reports nothing, and the scoreboard stays.
-        begins: Whether the mutator runs next: it is told of a kickoff, for which it sets a timer.
-    """
+    """Put a match's reported clock and score into the scoreboard of rlgym-tools, if there is one."""
     board = shared_info.get("scoreboard")
     fields = board if isinstance(board, dict) else getattr(type(board), "__dataclass_fields__", {})
     reported = state.clock[0] or state.overtime[0] or state.score[0].any()
@@ -287,9 +233,6 @@ class StepReport:
 class Episode:
     """A policy and its components in one match, episode after episode.
 
-    Args:
-        player_spec: Its factories are called once each, here.
-
     Attributes:
         report: Answers of conditions and rewards about the last step.
         observation: `(1, cars, size)` float32, the policy's input; None where it reads the state alone.
@@ -325,13 +268,7 @@ class Episode:
         return self._calls.masks()
 
     def reset(self, state: MatchState, cars: Sequence[int], seed: int | None = None) -> None:
-        """Begin an episode on `state`, in the order of calls of `RLGym.reset`.
-
-        Args:
-            state: One match.
-            cars: Cars to play, by their place in the state.
-            seed: Passed on to the policy.
-        """
+        """Begin an episode on one match, for cars by their places in the state; the policy gets the seed."""
         self._cars = len(cars)
         self.report = StepReport()
         self._calls.begin(state, cars)
@@ -344,21 +281,14 @@ class Episode:
         self.observation = self._calls.observe()
 
     def decide(self, state: MatchState, refused: list[ControlsError] | None = None) -> list[np.ndarray]:
-        """Choose actions on the observation of `reset` or `step`.
+        """Choose actions on the newest observation; return each car's rows, `(ticks, 8)` float32.
 
-        Args:
-            state: The same match.
-            refused: Where it is given, a car for which the parser gave something that is no control row gets
-                neutral ones, and the error is added to this list.
-
-        Returns:
-            For each car its control rows, (ticks, 8) float32.
+        With a list `refused`, a car whose rows are no control vectors gets neutral ones, and the error is
+        added.
 
         Raises:
-            ControlsError: The parser gave something that is no control row, for any car without `refused`,
-                for all cars with it.
+            ControlsError: Rows are no control vectors: any car's without `refused`, all cars' with it.
             ValueError: The rows of different cars differ in length.
-            Exception: Whatever the policy or a foreign parser raises.
         """
         actions = self.actions = act_within(self._policy, self.observation, state, self._calls.masks())
         if actions.shape[:2] != (1, self._cars):
@@ -390,11 +320,7 @@ class Episode:
         return rows
 
     def judge(self) -> None:
-        """Ask conditions and rewards about the latest step, and show its end to the renderer.
-
-        Raises:
-            Exception: Whatever they raise.
-        """
+        """Ask conditions and rewards about the latest step, and show its end to the renderer."""
         verdict, returns = self._calls.judge(), self.report.returns
         for agent, reward in verdict.rewards.items():
             returns[agent] = returns.get(agent, 0.0) + float(reward)

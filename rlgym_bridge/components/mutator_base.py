@@ -6,9 +6,17 @@ from typing import Any
 import numpy as np
 from rlgym.api import StateMutator
 
-from rlgym_bridge.components.batch_form import foreign_part, refuse_foreign
+from rlgym_bridge.components.batch_form import refuse_third_party, third_party_part
+from rlgym_bridge.components.rlgym_state import (
+    base_state,
+    cars_by_agent,
+    from_rlgym,
+    odd_structure,
+    odd_values,
+    to_rlgym,
+)
+from rlgym_bridge.components.rlgym_types import GameState, MutatorSequence
 from rlgym_bridge.components.user_errors import describe_error, is_of_user, is_ours, locate_method
-from rlgym_bridge.derived_fields import derive
 from rlgym_bridge.game import (
     BALL_REST_Z,
     BOOST_CONSUMPTION,
@@ -17,30 +25,15 @@ from rlgym_bridge.game import (
     ORANGE,
     Phase,
 )
-from rlgym_bridge.rlgym_state import (
-    base_state,
-    cars_by_agent,
-    from_rlgym,
-    odd_structure,
-    odd_values,
-    to_rlgym,
-)
-from rlgym_bridge.rlgym_types import GameState, MutatorSequence
-from rlgym_bridge.state import MatchState
+from rlgym_bridge.state import MatchState, derive
 from rlgym_bridge.user_input.arguments import check_list, check_seed, show_value
 
 
 def blank_state(blue: int, orange: int, matches: int, hitbox: int = 0) -> MatchState:
     """Return matches for a mutator to fill: all is set but the places of the cars.
 
-    The ball lies in the centre, all pads are there, the cars are whole, without boost, not turned, and all
-    at the origin. The phase is Active. `derive` has not run.
-
-    Args:
-        blue: Cars in the blue team, 0..4.
-        orange: Cars in the orange team, 0..4.
-        matches: Number of matches N.
-        hitbox: Number of every car's hitbox (`game.HITBOXES`).
+    The ball lies in the centre, all pads are there, the cars are whole, without boost, not turned, and all at
+    the origin. The phase is Active. `derive` has not run.
 
     Raises:
         ValueError: A team size or the hitbox does not exist.
@@ -92,12 +85,7 @@ class BatchMutator(StateMutator[GameState[Any]]):
         raise NotImplementedError
 
     def apply(self, state: GameState[Any], shared_info: dict[str, Any]) -> None:
-        """Fill a game state that has its cars; its `ball` and the objects in `cars` are replaced.
-
-        Args:
-            state: The game state.
-            shared_info: Not read.
-        """
+        """Fill a game state that has its cars; its `ball` and the objects in `cars` are replaced."""
         match = from_rlgym(state)
         # RLGym's base state has a ball without a place, and new cars have none either.
         blank = blank_state(match.layout.blue, match.layout.orange, 1).buffer
@@ -143,15 +131,11 @@ class WeightedMutator(BatchMutator):
             )
         self.parts: tuple[Any, ...] = tuple(mutator for mutator, _ in mutators)
         self.shares = weights / weights.sum()
-        self._foreign = foreign_part(self)
+        self._third_party = third_party_part(self)
 
     def apply_batch(self, state: MatchState, rng: np.random.Generator) -> None:
-        """Fill all matches of `state`.
-
-        Raises:
-            TypeError: A part has no batch form; the message says which.
-        """
-        refuse_foreign(self, self._foreign, "apply_batch", "apply")
+        """Fill all matches of `state`; raises TypeError where a part has no batch form."""
+        refuse_third_party(self, self._third_party, "apply_batch", "apply")
         drawn = rng.choice(len(self.parts), state.matches, p=self.shares)
         for number, part in enumerate(self.parts):
             rows = np.flatnonzero(drawn == number)
@@ -162,23 +146,17 @@ class WeightedMutator(BatchMutator):
 
     def apply(self, state: GameState[Any], shared_info: dict[str, Any]) -> None:
         """Fill a game state by one of the mutators; one of others by its own generator."""
-        if self._foreign is None:
+        if self._third_party is None:
             super().apply(state, shared_info)
         else:
             self.parts[self._rng.choice(len(self.parts), p=self.shares)].apply(state, shared_info)
 
 
 def apply_mutator(mutator: StateMutator[Any], game: GameState[Any], shared_info: dict[str, Any]) -> None:
-    """Apply a mutator of RLGym's form, and name the part of a sequence that leaves what no match has.
-
-    Args:
-        mutator: Any; the parts of RLGym's `MutatorSequence` are applied one by one, as it does itself.
-        game: As `base_state` makes it.
-        shared_info: Of the episode.
+    """Apply a mutator of RLGym's form, and name the part of a `MutatorSequence` that spoils a match.
 
     Raises:
         ValueError: A value is none that a match can have, or a mutator of an installed package failed.
-        Exception: Whatever a mutator of the user's raises.
     """
     for part in _sequence_of(mutator):
         try:
@@ -201,13 +179,7 @@ def _sequence_of(mutator: Any) -> tuple[Any, ...]:
 
 
 def _blame(mutator: Any, odd: str, shared_info: dict[str, Any]) -> str:
-    """Name the mutator that set an odd value: of a sequence the part whose turn brought it, in another draw.
-
-    Args:
-        mutator: Made a state with the value.
-        odd: The value, as `odd_values` describes it.
-        shared_info: Of the match, which ends here.
-    """
+    """Name the mutator, of a sequence the part, that set an odd value."""
     parts = _sequence_of(mutator)
     game, before, guilty = base_state(), True, mutator
     for number, part in enumerate((None, *parts)):

@@ -1,8 +1,6 @@
 """Mutators that begin episodes at kickoffs, random states, or a mix, for one match or for many at once.
 
-    blank_state -> apply_batch(state, generator) -> derive -> the arenas
-
-Every class is an RLGym `StateMutator` that works on cars made before it, by RLGym's `FixedTeamSizeMutator`.
+blank_state -> apply_batch(state, generator) -> derive -> the arenas
 """
 
 import math
@@ -235,15 +233,7 @@ def level_directions(directions: np.ndarray) -> np.ndarray:
 
 
 def draw_places(grounded: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Return random centres that are clear of the field's walls and of each other.
-
-    Args:
-        grounded: `(N, things)` bool: on the ground, its height 0 here.
-        rng: Where they are drawn from.
-
-    Returns:
-        `(N, things, 3)` uu.
-    """
+    """Return random centres `(N, things, 3)` uu, clear of walls and each other; height 0 where `grounded`."""
     places = np.empty((*grounded.shape, 3))
     for thing in range(grounded.shape[1]):
         missing = np.arange(len(grounded))

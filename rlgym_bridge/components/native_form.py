@@ -1,9 +1,6 @@
 """Let batch methods of standard components use a compiled form, where one is provided.
 
-    RelativeObs.build_batch -> FORMS["RelativeObs.build_batch"] -> observations
-                            -> the numpy formula below `with_native_form`, where there is none
-
-Both give the same bits. A subclass that changes what the formula is made of is computed in numpy.
+Both forms give the same bits. A subclass that changes what the formula is made of is computed in numpy.
 """
 
 from collections.abc import Callable
@@ -45,10 +42,7 @@ def with_native_form(method: Method) -> Method:
 
 @cache
 def _keeps_formula(kind: Any, ask: Callable[..., Any]) -> bool:
-    """Tell whether a class has all methods that the formula of a class above it is made of.
-
-    One with an equality of its own has none: what is compiled is kept by the component itself.
-    """
+    """Tell whether a class has all methods that its formula is made of."""
     owner = next(base for base in kind.__mro__ if vars(base).get(ask.__name__) is ask)
     names = {
         name

@@ -19,11 +19,7 @@ Forecast = int | Literal["auto"]
 
 
 def check_forecast(value: object) -> Forecast:
-    """Return the setting `forecast`.
-
-    Raises:
-        ValueError: It is neither `"auto"` nor a whole number of ticks from 0 to 60.
-    """
+    """Return the setting `forecast`; raises ValueError unless it is `"auto"` or 0 to 60 ticks."""
     if value == "auto" or (isinstance(value, int) and value is not True and 0 <= value <= MOST_FORECAST):
         return value
     raise ValueError(

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from rlgym_bridge.components.ball_ahead import ball_ahead_names, check_seconds, see_ball_ahead
-from rlgym_bridge.components.default_obs import DefaultObs, Element
+from rlgym_bridge.components.default_obs import DefaultObs, ObsNumber, nothing
 from rlgym_bridge.components.native_form import with_native_form
 from rlgym_bridge.game import GOAL_BACK_Y, GOAL_CENTRE_Z
 from rlgym_bridge.state import Layout, MatchState
@@ -30,8 +30,7 @@ class Surroundings(NamedTuple):
     """The vectors that some cars see, as columns of `MatchState.buffer`.
 
     Attributes:
-        columns: `(cars, vectors, 3)` int, where each vector ends.
-        origins: `(cars, vectors, 3)` int, where it begins.
+        columns, origins: `(cars, vectors, 3)` int, where each vector ends and begins.
         goals: `(cars, 2, 3)` float32, uu: where vectors 1 and 2 end, which no column has.
         scales: `(cars, vectors, 1)` float32, 0 for cars that are not there.
         rotations: `(cars, 3, 3)` int, of the cars that look.
@@ -114,15 +113,7 @@ def _numbers(others: int) -> int:
 def find_surroundings(
     layout: Layout, cars: tuple[int, ...], zero_padding: int | None, pos_coef: float, lin_vel_coef: float
 ) -> Surroundings:
-    """Find the columns of the vectors that some cars see.
-
-    Args:
-        layout: Of the state.
-        cars: Observing cars.
-        zero_padding: Cars in a full team; None for those that there are.
-        pos_coef: Factor of positions, 1/uu.
-        lin_vel_coef: Factor of velocities, s/uu.
-    """
+    """Find the columns of the vectors that some cars see; factors in 1/uu and s/uu."""
     groups = [_others(layout, car, zero_padding) for car in cars]
     others = np.array(groups, np.intp).reshape(len(cars), -1)
     there = others != _NOBODY
@@ -157,18 +148,11 @@ def find_surroundings(
 
 
 def look_from_cars(state: MatchState, around: Surroundings) -> tuple[np.ndarray, np.ndarray]:
-    """Return what some cars see, scaled, in the field's frame and in their own.
+    """Return what some cars see, scaled, in the field's frame and in theirs: `(N, cars, vectors, 3)` each.
 
     The vectors are the directions from the car to the ball and from the ball to the opponents' goal and to
     the own one, of length 1; the ball's position and velocity; position and velocity of each other car. All
     but the directions to the goals are relative to the observing car.
-
-    Args:
-        state: N matches.
-        around: Of the observing cars.
-
-    Returns:
-        `(N, cars, vectors, 3)` float32 each: x, y, z; forward, right, up.
     """
     vectors = state.buffer.take(around.columns, 1)
     vectors[:, :, 1:DIRECTIONS] = around.goals
@@ -301,20 +285,16 @@ class TeamObs(DefaultObs):
         ranks: np.ndarray = self._ranks - self._farthest * around.there
         return ranks
 
-    def _elements(self, layout: Layout, car: int) -> list[Element]:
+    def _elements(self, layout: Layout, car: int) -> list[ObsNumber]:
         """Return the elements of one car's observation, in order; what is filled in later is 0."""
         every = super()._elements(layout, car)
-        filler = layout.column("phase")  # always finite
-        elements = [*every[:HEAD], *(Element(name, filler, 0.0) for name in _SEEN_BALL)]
+        elements = [*every[:HEAD], *(ObsNumber(name, *nothing(layout)) for name in _SEEN_BALL)]
         for place in range(self._others):
             enemy = place - self._mates
             who = f"ally-{place}" if enemy < 0 else f"enemy-{enemy}"
             begin = HEAD + place * len(_SEEN_CAR)
-            block = [
-                Element("", filler, 0.0),
-                *every[begin : begin + len(_SEEN_CAR)],
-                *[Element("", filler, 0.0)] * len(SEEN),
-            ]
+            filler = ObsNumber("", *nothing(layout))
+            block = [filler, *every[begin : begin + len(_SEEN_CAR)], *[filler] * len(SEEN)]
             elements += [
                 element._replace(name=f"{who}/{name}") for name, element in zip(BLOCK, block, strict=True)
             ]

@@ -12,16 +12,16 @@ from rlgym.api import RewardFunction
 
 from rlgym_bridge.components.batch_form import (
     describe_array,
-    foreign_part,
     is_number_array,
     open_parts,
-    refuse_foreign,
+    refuse_third_party,
+    third_party_part,
     works_in_batches,
 )
 from rlgym_bridge.components.native_form import with_native_form
+from rlgym_bridge.components.rlgym_state import car_of, cars_by_agent, from_rlgym
+from rlgym_bridge.components.rlgym_types import CombinedReward, GameState
 from rlgym_bridge.components.user_errors import locate_function, locate_method
-from rlgym_bridge.rlgym_state import car_of, cars_by_agent, from_rlgym
-from rlgym_bridge.rlgym_types import CombinedReward, GameState
 from rlgym_bridge.state import Layout, MatchState
 from rlgym_bridge.user_input.arguments import check_list, check_number, show_value
 
@@ -39,7 +39,7 @@ class BatchReward(RewardFunction[Any, GameState[Any], float]):
     name: str = ""
 
     reads: tuple[str, ...] | None = ()
-    """Ignored; it named the fields that a subclass reads."""
+    """Ignored; older classes of users name the fields here that they read, and extend it."""
 
     _before: MatchState | None = None
 
@@ -73,14 +73,7 @@ class BatchReward(RewardFunction[Any, GameState[Any], float]):
         is_truncated: Mapping[Hashable, bool],
         shared_info: dict[str, Any],
     ) -> dict[Hashable, float]:
-        """Return the agents' rewards for the step that led to `state`.
-
-        Args:
-            agents: Agents of `state` that need one.
-            state: The game state.
-            is_terminated: Whether the match ended, for each agent; one True counts for the match.
-            is_truncated: Whether it was cut off, for each agent.
-            shared_info: Not read.
+        """Return the agents' rewards for the step that led to `state`; one True flag counts for the match.
 
         Raises:
             RuntimeError: `reset` was not called.
@@ -107,11 +100,7 @@ class BatchReward(RewardFunction[Any, GameState[Any], float]):
 
 
 class FunctionReward(BatchReward):
-    """A reward that is a plain function of two states; `WeightedSum` makes it of a function that it is given.
-
-    Args:
-        function: Takes the matches before the step and after it, and returns `(N, cars)` numbers.
-    """
+    """A reward that is a plain function of two states, which returns `(N, cars)` numbers."""
 
     def __init__(self, function: Callable[[MatchState, MatchState], np.ndarray]) -> None:
         super().__init__()
@@ -179,19 +168,15 @@ class WeightedSum(BatchReward):
         )
         self.weights = tuple(float(weight) for _, weight in rewards)
         self.team_spirit, self.zero_sum = team_spirit, zero_sum
-        self.foreign = foreign_part(self)
+        self.foreign = third_party_part(self)
         self.last: Sequence[np.ndarray] = ()
 
     @with_native_form
     def reward_batch(
         self, before: MatchState, after: MatchState, terminated: np.ndarray, truncated: np.ndarray
     ) -> np.ndarray:
-        """Return the sum for every car; arguments and shape as for any `BatchReward`.
-
-        Raises:
-            TypeError: A part has no batch form; the message says which.
-        """
-        refuse_foreign(self, self.foreign, "reward_batch", "get_rewards")
+        """Return each car's sum, `(N, cars)` float32; raises TypeError if a part has no batch form."""
+        refuse_third_party(self, self.foreign, "reward_batch", "get_rewards")
         columns = [
             checked_shape(part, part.reward_batch(before, after, terminated, truncated), after)
             for part in self.parts
@@ -201,10 +186,10 @@ class WeightedSum(BatchReward):
     def reset(
         self, agents: Sequence[Hashable], initial_state: GameState[Any], shared_info: dict[str, Any]
     ) -> None:
-        """Take the state that the first step starts from, and reset foreign parts."""
+        """Take the state that the first step starts from, and reset third-party parts."""
         super().reset(agents, initial_state, shared_info)
         for part in self.parts:
-            if foreign_part(part) is not None:
+            if third_party_part(part) is not None:
                 part.reset(self._asked(agents, initial_state), initial_state, shared_info)
 
     def get_rewards(
@@ -231,16 +216,7 @@ class WeightedSum(BatchReward):
         is_truncated: Mapping[Hashable, bool],
         shared_info: dict[str, Any],
     ) -> dict[Hashable, float]:
-        """Return the agents' sums for a step whose states are at hand: ours get these, others RLGym's.
-
-        Args:
-            agents: That need one.
-            between: One match at the last decision and now.
-            state: The latter in RLGym's form.
-            is_terminated: Whether the match ended, for each agent.
-            is_truncated: Whether it was cut off, for each agent.
-            shared_info: Of the match.
-        """
+        """Return the agents' sums: this package's parts get `between`, third-party ones RLGym's `state`."""
         (before, after), asked, cars = between, self._asked(agents, state), cars_by_agent(state)
         flags = [any(given.values()) for given in (is_terminated, is_truncated)]
         ended, cut = (
@@ -249,7 +225,7 @@ class WeightedSum(BatchReward):
         )
         columns: list[np.ndarray] = []
         for part in self.parts:
-            if foreign_part(part) is None:
+            if third_party_part(part) is None:
                 column = part.reward_batch(before, after, *(np.array([flag]) for flag in flags))
             else:
                 column = np.zeros((1, len(cars)), np.float32)
@@ -261,15 +237,7 @@ class WeightedSum(BatchReward):
         return {agent: float(total[car_of(cars, agent)]) for agent in agents}
 
     def join_columns(self, columns: Sequence[np.ndarray], layout: Layout) -> np.ndarray:
-        """Return the sum of the parts' rewards, which somebody else asked for.
-
-        Args:
-            columns: Of each part, `(N, cars)`.
-            layout: Of the matches.
-
-        Returns:
-            `(N, cars)` float32.
-        """
+        """Return the sum, `(N, cars)` float32, of rewards `(N, cars)` that the parts have given."""
         self.last = [np.asarray(column, np.float32) for column in columns]
         return self._sum(layout)
 
@@ -301,14 +269,9 @@ def _is_reward(given: object) -> bool:
 
 
 def split_rewards(reward: RewardFunction[Any, Any, Any], rewards: np.ndarray) -> list[np.ndarray]:
-    """Return what each part of a reward gave in its last call; sums within sums are opened.
+    """Return what each part of a reward gave in its last call, `(N, cars)` each, before its weight.
 
-    Args:
-        reward: What gave `rewards`; without parts it is its own part.
-        rewards: `(N, cars)`.
-
-    Returns:
-        Of each part `(N, cars)`, before its weight, in the order of `name_parts`.
+    Sums within sums are opened; a reward without parts is its own part. The order is that of `name_parts`.
     """
     if not isinstance(reward, WeightedSum) or len(reward.last) != len(reward.parts):
         return [rewards]
@@ -369,21 +332,11 @@ def ask_reward(
     """Return what any reward gives the agents for a step, in RLGym's form.
 
     The parts of RLGym's `CombinedReward` are asked one by one, and added up as it does, so that an error has
-    the name of the part.
-
-    Args:
-        reward: Any.
-        agents: That need a reward.
-        state: The match as it is now.
-        is_terminated: Whether it ended, for each agent.
-        is_truncated: Whether it was cut off, for each agent.
-        shared_info: Of the match.
-        between: The match at the last decision and now, where they are at hand: rewards of ours are given
-            these, without the way over RLGym's form.
+    the name of the part. Where `between`, the match at the last decision and now, is at hand, rewards of ours
+    are given these, without the way over RLGym's form.
 
     Raises:
         ValueError: A reward gives something else than a number for each agent; the message names it.
-        Exception: Whatever a reward raises.
     """
     arguments = (state, is_terminated, is_truncated, shared_info)
     if between is not None and works_in_batches(reward):
@@ -413,11 +366,7 @@ def ask_reward(
 
 
 def checked_shape(reward: RewardFunction[Any, Any, Any], given: Any, state: MatchState) -> np.ndarray:
-    """Check the shape and the kind of what a reward's `reward_batch` returned.
-
-    Raises:
-        ValueError: It is no array `(N, cars)` of numbers.
-    """
+    """Return what `reward_batch` gave; raises ValueError unless it is an array `(N, cars)` of numbers."""
     expected = (state.matches, state.layout.cars)
     if not is_number_array(given) or given.shape != expected:
         raise ValueError(
@@ -433,19 +382,10 @@ def name_of_bad(
     agents: Sequence[Hashable],
     first_match: int = 0,
 ) -> str | None:
-    """Name the reward that gave a number that is not finite, with its car and match.
+    """Name the reward, car and match of a number that is not finite; None where all are finite.
 
-    Costs one look over `rewards` while all is well. A `WeightedSum` keeps the numbers of its parts until its
-    next call, so that nothing is computed again.
-
-    Args:
-        reward: What gave `rewards`; in its last call, where it is a `WeightedSum`.
-        rewards: `(N, cars)`, as it gave them.
-        agents: Names of the cars, in the order of the state.
-        first_match: Number of the first match, where it is not 0.
-
-    Returns:
-        `reward TouchReward (weight 2) gave nan for blue-0 in match 3`; None where all numbers are finite.
+    Costs one look over `rewards` `(N, cars)` while all is well. A `WeightedSum` keeps the numbers of its
+    parts until its next call, so that nothing is computed again.
     """
     finite = np.isfinite(rewards)
     if finite.all():

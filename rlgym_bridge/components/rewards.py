@@ -2,8 +2,7 @@
 
     before, after (N matches each) -> reward_batch -> (N, cars) float32
 
-Every class is an RLGym `RewardFunction`; its dict form and its batch form are one calculation. A car's
-speed and facing count nothing while it is demolished.
+Every class is an RLGym `RewardFunction`. Speed and facing count nothing for a car that is demolished.
 """
 
 from functools import cache
@@ -316,15 +315,9 @@ def project(vectors: np.ndarray, directions: np.ndarray) -> np.ndarray:
 
 
 def flies_into_goals(position: np.ndarray, velocity: np.ndarray, seconds: float) -> np.ndarray:
-    """Return whether balls fly into a goal if they go on straight, without gravity and bounces.
+    """Return whether balls fly into blue's and orange's goal within `seconds`, straight on, `(N, 2)` bool.
 
-    Args:
-        position: `(N, 3)` uu, of the balls.
-        velocity: `(N, 3)` uu/s.
-        seconds: Within which they reach the goal line, above 0.
-
-    Returns:
-        `(N, 2)` bool: into blue's goal, into orange's.
+    `position` `(N, 3)` uu and `velocity` `(N, 3)` uu/s are the balls'; gravity and bounces do not count.
     """
     x, y, z = position.T[:, :, None]
     speed_x, speed_y, speed_z = velocity.T[:, :, None]

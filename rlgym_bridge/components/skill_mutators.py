@@ -65,13 +65,7 @@ class SkillMutator(BatchMutator):
         self.begin(state, acting, rng)
 
     def begin(self, state: MatchState, acting: np.ndarray, rng: np.random.Generator) -> None:
-        """Fill all matches of `state`, for given acting cars.
-
-        Args:
-            state: Matches as `blank_state` makes them.
-            acting: `(matches,)` int, the acting car of each.
-            rng: Generator of all that is random.
-        """
+        """Fill all matches of a blank `state`; `acting` `(matches,)` int are the acting cars."""
         rest_ball(state)
         state.phase[:] = Phase.ACTIVE
         state.pad_timer[:] = 0
@@ -83,16 +77,10 @@ class SkillMutator(BatchMutator):
         turn_field(state, np.flatnonzero(acting >= state.layout.blue))
 
     def fill(self, state: MatchState, at: At, placed: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Set ball and acting car, with the acting car's own goal at -y.
+        """Set ball and acting cars `at`, whose own goal is at -y, in matches with a resting ball.
 
-        Args:
-            state: Matches whose ball rests in the centre.
-            at: The acting cars.
-            placed: `(matches, cars)` bool, the cars that are set; one more that is set here is marked in it.
-            rng: Generator of all that is random.
-
-        Returns:
-            `(2, matches)` uu: least and largest y of all other cars.
+        Return `(2, matches)` uu: least and largest y of all other cars. `placed` `(matches, cars)` bool are
+        the cars that are set; one more that is set here is marked in it.
         """
         raise NotImplementedError
 
@@ -108,16 +96,7 @@ def turn_field(state: MatchState, matches: np.ndarray) -> None:
 def stand_cars(
     state: MatchState, at: At, place: np.ndarray, yaw: np.ndarray, speed: np.ndarray, boost: np.ndarray
 ) -> None:
-    """Put cars on their wheels, driving forwards.
-
-    Args:
-        state: Matches.
-        at: The cars, n of them.
-        place: `(n, 2)` uu, x and y.
-        yaw: `(n,)` rad.
-        speed: `(n,)` uu/s.
-        boost: `(n,)` 0..100.
-    """
+    """Put n cars on their wheels at `place` `(n, 2)` uu, driving forwards; rad, uu/s, boost 0..100."""
     height, _, pitch = SETTLED[state.car_hitbox[at].astype(np.intp)].T
     state.car_position[at] = np.column_stack((place, height))
     state.car_rotation[at] = make_rotations(pitch, yaw)
@@ -381,10 +360,7 @@ class CollisionMutator(SkillMutator):
 
 
 def _aim(start: np.ndarray, end: np.ndarray, seconds: np.ndarray) -> np.ndarray:
-    """Return velocities `(n, 3)` that take a ball from places to others, `(n, 3)`, in a time, `(n,)`.
-
-    Gravity and the ball's loss of speed are in it, bounces are not.
-    """
+    """Return velocities `(n, 3)` that take a ball from places to others, `(n, 3)`, in a time, `(n,)`."""
     reach = (1 - np.exp(-_BALL_DECAY * seconds)) / _BALL_DECAY  # uu for each uu/s
     fall = np.zeros_like(start)
     fall[:, 2] = GRAVITY * (seconds - reach) / _BALL_DECAY

@@ -1,8 +1,8 @@
 """Components that a file can name, those of an environment, and the check of their methods.
 
-A policy folder names its components. Without the user's word only component classes of this project, of
-RLGym and of rlgym-tools are made for it: no other module is imported, and no function is called. Ours are
-named by the package's public face, so that their modules may move.
+Without the user's word a policy folder gets only component classes of this project, of RLGym and of
+rlgym-tools: no other module is imported, and no function is called. Ours are named by the package's public
+face.
 """
 
 import inspect
@@ -27,8 +27,14 @@ from rlgym.api import (
 )  # fmt: skip
 
 import rlgym_bridge
+from rlgym_bridge.components.rlgym_types import (
+    AllCondition,
+    AnyCondition,
+    CombinedReward,
+    MutatorSequence,
+    RepeatAction,
+)
 from rlgym_bridge.components.user_errors import describe_error, locate_class, locate_function, locate_import
-from rlgym_bridge.rlgym_types import AllCondition, AnyCondition, CombinedReward, MutatorSequence, RepeatAction
 from rlgym_bridge.user_input.user_modules import (
     explain_not_found,
     import_user_module,
@@ -66,12 +72,7 @@ _FORMER_PATHS: Final = {
 
 
 class UntrustedModuleError(ValueError):
-    """A policy names a module that the caller did not allow to be imported.
-
-    Attributes:
-        problem: What the policy names, without advice.
-        allow: What allows it, if the user trusts it.
-    """
+    """A policy names a module that the caller did not allow; `allow` is what allows it."""
 
     def __init__(self, problem: str, allow: str = "", more: str = "") -> None:
         self.problem, self.allow = problem, allow
@@ -172,11 +173,7 @@ class Components:
     tick_skip: int | None = None
 
     def __post_init__(self) -> None:
-        """Make sure that RLGym's calls fit.
-
-        Raises:
-            TypeError: A method has an older signature; the message shows the right one.
-        """
+        """Raise TypeError where a method has an older signature; the message shows the right one."""
         for part in vars(self).values():
             check_signatures(part)
 
@@ -229,27 +226,12 @@ def _from_env(name: str, function: Callable[[], Any]) -> Components:
 
 
 def environment(name: str) -> RLGym[Any, Any, Any, Any, Any, Any, Any, Any]:
-    """Return the environment that a trusted function makes.
-
-    Args:
-        name: `"module:function"`.
-
-    Raises:
-        ValueError: There is no such function, or it returns something else.
-    """
+    """Return the environment that a trusted function, `"module:function"`, makes; else raise ValueError."""
     return _build(name, _env_function(name, None))
 
 
 def _env_function(name: str, allow: Sequence[str] | None) -> Callable[[], Any]:
-    """Return the function that makes an environment.
-
-    Args:
-        name: `"module:function"`.
-        allow: As `component_factory` takes it.
-
-    Raises:
-        ValueError: It is not allowed, there is none, or it is something else.
-    """
+    """Return the function that makes an environment."""
     module = name.partition(":")[0]
     if allow is not None and name not in allow and (is_installed(module) or _is_within(module, TRUSTED)):
         raise UntrustedModuleError(
@@ -270,15 +252,7 @@ def _env_function(name: str, allow: Sequence[str] | None) -> Callable[[], Any]:
 
 
 def _build(name: str, function: Callable[[], Any]) -> RLGym[Any, Any, Any, Any, Any, Any, Any, Any]:
-    """Return the RLGym that an environment function gives, or that is in the wrapper it gives.
-
-    Args:
-        name: Of the function, for the message.
-        function: May import rlgym-ppo's `RLGymV2GymWrapper` and return one; it has the RLGym as `rlgym_env`.
-
-    Raises:
-        ValueError: There is none, or a method of a component is missing or takes other arguments.
-    """
+    """Return the checked RLGym that an environment function gives, bare or in a wrapper."""
     with rlgym_ppo_importable():
         env = function()
     for one in (env, getattr(env, "rlgym_env", None), getattr(env, "env", None)):
@@ -360,15 +334,7 @@ def _explain_v1(found: Any) -> str:
 
 
 def import_named(path: str, allow: Sequence[str] | None) -> Any:
-    """Import a name of a module.
-
-    Args:
-        path: `"module:Name"`.
-        allow: As `component_factory` takes it.
-
-    Raises:
-        ValueError: It is not allowed, or there is none.
-    """
+    """Import `"module:Name"`, which `allow` permits as for `component_factory`; else raise ValueError."""
     module_name, _, name = path.partition(":")
     if not (name.isidentifier() and all(part.isidentifier() for part in module_name.split("."))):
         raise ValueError(f'"{path}" is no name of the form "package.module:Name"')
@@ -416,10 +382,7 @@ _NEVER_CALLED: Final = ("get_obs_space", "close")
 
 
 def check_signatures(component: Any) -> None:
-    """Check that a component and its parts can be called as RLGym 2 calls them.
-
-    Args:
-        component: Anything; None passes.
+    """Check that a component and its parts can be called as RLGym 2 calls them; None passes.
 
     Raises:
         TypeError: A method is missing or takes other arguments; the message shows the right signature.

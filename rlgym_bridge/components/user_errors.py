@@ -18,11 +18,7 @@ _MOST_FRAMES: Final = 6  # of a user's code, in an explained error
 
 
 def is_ours(error: BaseException) -> bool:
-    """Tell whether this project raised an error, so that its message needs no type or line.
-
-    Args:
-        error: Caught, with its traceback.
-    """
+    """Tell whether this project raised an error, so that its message needs no type or line."""
     here = _file_of(error).startswith(_OURS)
     plain = isinstance(error, (ValueError, OSError, ImportError, RuntimeError, EOFError))
     return here and (plain or type(error).__module__.partition(".")[0] == "rlgym_bridge")
@@ -38,11 +34,7 @@ def _file_of(error: BaseException) -> str:
 
 
 def describe_error(error: BaseException) -> str:
-    """Describe an error in a line: its message, its type where that adds something, and the user's own line.
-
-    Args:
-        error: Caught, with its traceback.
-    """
+    """Describe an error in a line: its message, its type if that says more, the user's own line."""
     text = str(error).strip().partition("\n")[0]
     own = _own_frames(error)
     if not own and isinstance(error, OSError) and error.filename is not None and error.strerror:
@@ -59,9 +51,7 @@ def describe_error(error: BaseException) -> str:
 def explain_error(error: BaseException) -> str:
     """Explain an error that ends a process, with the calls in the user's code where there are several.
 
-    Args:
-        error: Caught, with its traceback. Where neither a user's code nor a check of ours raised it, the
-            whole traceback is shown: that is a fault of this project.
+    The whole traceback is shown where neither a user's code nor a check of ours raised it: that is our fault.
     """
     text, own = describe_error(error), _own_frames(error)
     if not own and not is_ours(error):
@@ -71,12 +61,7 @@ def explain_error(error: BaseException) -> str:
 
 
 def locate_method(component: Any, name: str) -> str:
-    """Return where a user's class defines a method, as ` (my_parts.py, line 23)`; "" for one of this project.
-
-    Args:
-        component: An instance of the class.
-        name: Of the method.
-    """
+    """Return where a user's class defines a method, as ` (my_parts.py, line 23)`; else ""."""
     return locate_function(getattr(type(component), name, None))
 
 
@@ -104,14 +89,7 @@ def is_of_user(error: BaseException) -> bool:
 
 
 def locate_import(error: BaseException) -> tuple[str, str] | None:
-    """Return the user's module in which an import failed, and its line as ` (my_parts.py, line 3)`.
-
-    Args:
-        error: Caught, with its traceback.
-
-    Returns:
-        Both; None where no code of a user is in the traceback.
-    """
+    """Return the user's module in which an import failed, and its line; None for others."""
     own = _own_frames(error)
     return (Path(own[-1].filename).stem, f" ({own[-1].filename}, line {own[-1].lineno})") if own else None
 

@@ -1,15 +1,18 @@
-"""The part that both engines share: the state they show, and checks of the actions that RLGym gives."""
+"""The part that both engines share: the shown state, checks of actions, and what state setting can carry."""
 
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from rlgym.api import TransitionEngine
 
+from rlgym_bridge.components.rlgym_state import base_state
+from rlgym_bridge.components.rlgym_types import GameState
 from rlgym_bridge.controls import checked_rows
-from rlgym_bridge.game import BOOST_CONSUMPTION, DODGE_DEADZONE, TICKS_PER_SECOND
-from rlgym_bridge.rlgym_state import base_state
-from rlgym_bridge.rlgym_types import GameState
+from rlgym_bridge.game import BOOST_CONSUMPTION, DODGE_DEADZONE, GRAVITY, TICKS_PER_SECOND
+from rlgym_bridge.rotations import angles_of
+from rlgym_bridge.state import MatchState
+from rlgym_bridge.user_input.arguments import check_whole
 
 _MOST_TICK_SKIP: Final = 60 * TICKS_PER_SECOND  # a minute for one action is a slip
 
@@ -17,33 +20,17 @@ _MOST_TICK_SKIP: Final = 60 * TICKS_PER_SECOND  # a minute for one action is a s
 class BaseEngine(TransitionEngine[Hashable, GameState[Any], np.ndarray]):
     """An RLGym `TransitionEngine` that shows its latest state.
 
-    Args:
-        tick_skip: Ticks for which a single row `(8,)` of a parser is held.
-
-    Attributes:
-        tick_skip: As given.
-
-    Raises:
-        ValueError: `tick_skip` is no whole number of ticks, 1 to 7,200.
+    A single row `(8,)` of a parser is held for `tick_skip` ticks; raises ValueError unless it is 1 to 7,200.
     """
 
     def __init__(self, tick_skip: int) -> None:
-        if isinstance(tick_skip, bool) or not isinstance(tick_skip, int) or tick_skip < 1:
-            raise ValueError(f"tick_skip is {tick_skip!r}, expected a whole number of ticks, 1 or more")
-        if tick_skip > _MOST_TICK_SKIP:
-            raise ValueError(
-                f"tick_skip is {tick_skip}, expected {_MOST_TICK_SKIP:,} ticks (a minute of play) at most"
-            )
+        check_whole("tick_skip", tick_skip, 1, _MOST_TICK_SKIP, "ticks")
         self.tick_skip = tick_skip
         self._state: GameState[Any] | None = None
 
     @property
     def state(self) -> GameState[Any]:
-        """The state that the latest step ended with, all cars of the match in it.
-
-        Raises:
-            ValueError: There is none yet.
-        """
+        """The state that ended the latest step, with all cars; raises ValueError before the first."""
         if self._state is None:
             raise ValueError("there is no state yet, expected `set_state` or `RLGym.reset` first")
         return self._state
@@ -59,16 +46,9 @@ class BaseEngine(TransitionEngine[Hashable, GameState[Any], np.ndarray]):
 
 
 def rows_of_actions(actions: Mapping[Any, Any], agents: Sequence[Hashable], tick_skip: int) -> np.ndarray:
-    """Return the control rows of a step, checked.
+    """Return the checked control vectors of a step, `(agents, ticks, 8)` float32.
 
-    Args:
-        actions: Of an action parser, for each agent `(ticks, 8)`, or `(8,)`: a row that is held for
-            `tick_skip` ticks.
-        agents: Agents that the engine drives.
-        tick_skip: Ticks that a single row is held.
-
-    Returns:
-        `(agents, ticks, 8)` float32, in the order of `agents`.
+    A row `(8,)` of an agent is held for `tick_skip` ticks.
 
     Raises:
         KeyError: An agent has no rows, or an unknown one has.
@@ -82,3 +62,40 @@ def rows_of_actions(actions: Mapping[Any, Any], agents: Sequence[Hashable], tick
     if len(set(lengths.values())) > 1:
         raise ValueError(f"agents have rows for different numbers of ticks, expected the same: {lengths}")
     return np.stack(rows)
+
+
+class DesiredBody(NamedTuple):
+    """The float32 numbers of a ball or a car that can be set: uu, rad (pitch, yaw, roll), uu/s, rad/s.
+
+    Boost, 0..100, is whole: RLBot's core cuts off the rest.
+    """
+
+    position: tuple[float, ...]
+    angles: tuple[float, ...]
+    velocity: tuple[float, ...]
+    spin: tuple[float, ...]
+    boost: int
+
+
+class DesiredMatch(NamedTuple):
+    """All of a match that can be set: its ball, its cars in the order of the state, gravity in uu/s^2."""
+
+    ball: DesiredBody
+    cars: tuple[DesiredBody, ...]
+    gravity_z: float
+
+
+def desired_part(state: MatchState) -> DesiredMatch:
+    """Return the part of one match that can be set."""
+    names = ("position", "rotation", "linear_velocity", "angular_velocity")
+    ball = _body([getattr(state, f"ball_{name}")[0] for name in names], 0.0)
+    motions = zip(*(getattr(state, f"car_{name}")[0] for name in names), strict=True)
+    cars = map(_body, motions, state.car_boost_amount[0].tolist())
+    return DesiredMatch(ball, tuple(cars), float(np.float32(-GRAVITY * state.gravity[0])))
+
+
+def _body(motion: Sequence[np.ndarray], boost: float) -> DesiredBody:
+    position, rotation, velocity, spin = motion
+    angles = np.array(angles_of(rotation.ravel().tolist()), np.float32)
+    place, turn, speed, turning = (tuple(one.tolist()) for one in (position, angles, velocity, spin))
+    return DesiredBody(place, turn, speed, turning, int(min(100.0, max(0.0, boost))))

@@ -13,8 +13,9 @@ comes so late that none of its rows would act begins with the newest packet, and
 """
 
 import logging
+import math
 import time
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -23,17 +24,15 @@ from rlbot import flat
 from rlgym_bridge.client.agent_connections import start_match
 from rlgym_bridge.client.own_players import agents_of, match_of, with_own_ids
 from rlgym_bridge.components.conditions import GapCondition
+from rlgym_bridge.components.rlgym_state import checked_state, to_rlgym
+from rlgym_bridge.components.rlgym_types import GameState
 from rlgym_bridge.controls import NEUTRAL
-from rlgym_bridge.dialect import Dialect
-from rlgym_bridge.engines.base import BaseEngine, rows_of_actions
-from rlgym_bridge.engines.desired_state import DesiredMatch, desired_part
-from rlgym_bridge.engines.live_state_setting import LeftOut, can_be_set, shows, state_message
+from rlgym_bridge.engines.base import BaseEngine, DesiredBody, DesiredMatch, desired_part, rows_of_actions
 from rlgym_bridge.engines.match_stream import LiveEngineError, MatchStream
 from rlgym_bridge.game import TICK_SKIP, TICKS_PER_SECOND
 from rlgym_bridge.live.agent import server_address
-from rlgym_bridge.rlgym_state import checked_state, to_rlgym
-from rlgym_bridge.rlgym_types import GameState
-from rlgym_bridge.state import MatchState
+from rlgym_bridge.protocol_variant import ProtocolVariant
+from rlgym_bridge.state import CAR_FIELDS, MATCH_FIELDS, MatchState
 
 __all__ = ["LiveEngine", "LiveEngineError"]
 
@@ -43,19 +42,24 @@ _SET_TICKS: Final = 120  # in which a state that was asked for has to show
 _WAIT_TICKS: Final = 60 * TICKS_PER_SECOND  # for a goal's replay, a countdown, a respawn
 _WARN_SECONDS: Final = 1.0  # between two warnings of gaps
 
+_SET_SLACK: Final = 5.0  # uu, and two ticks of motion, off the place that was asked for
+
+_NOT_ASKED: Final = (
+    "frame", "phase", "clock", "overtime", "score", "goal_scored", "ball_known", "car_player_id", "car_known",
+    "car_controls", "car_ball_touches", "car_bump_victim", "car_autoflip_direction", "car_flip_torque",
+)  # fmt: skip
+_COMPARED: Final = tuple(
+    name
+    for name in (*(field.name for field in MATCH_FIELDS), *("car_" + field.name for field in CAR_FIELDS))
+    if name not in _NOT_ASKED
+)
+_TOLERANCES: Final = {"boost_consumption": 2e-3, "ball_position": 1.0, "car_position": 1.0}
+
 
 class StepSpan:
     """The ticks of one step, each with the row that answers its packet.
 
-    Args:
-        first: Frame that row 0 is meant to answer.
-        ticks: Rows of the step.
-
-    Attributes:
-        first: As given, moved on by pauses.
-        ticks: As given.
-        sent: Packets that were answered with a row.
-        is_over: Whether the last row has been sent.
+    `first` is the frame that row 0 is meant to answer, moved on by pauses; `sent` the packets answered.
     """
 
     def __init__(self, first: int, ticks: int) -> None:
@@ -120,7 +124,7 @@ class LiveEngine(BaseEngine):
         *,
         set_states: bool = True,
         patience: float = 60.0,
-        dialect: Dialect | None = None,
+        dialect: ProtocolVariant | None = None,
         shadow: bool | None = None,
         tick_skip: int = TICK_SKIP,
         truncate_on_gap: bool = False,
@@ -131,7 +135,7 @@ class LiveEngine(BaseEngine):
             raise ValueError("no car of the match is the engine's, expected a bot without a run command")
         self.lost_ticks = 0
         self._set_states, self._truncate_on_gap = set_states, truncate_on_gap
-        self._left_out = LeftOut()
+        self._left_out = _LeftOut()
         self._over = ""  # what has ended the episode
         self._next_warning = 0.0
         server = server_address() if server is None else server
@@ -165,13 +169,8 @@ class LiveEngine(BaseEngine):
     def set_state(self, desired_state: GameState[Any], shared_info: dict[str, Any]) -> GameState[Any]:
         """Begin an episode once the game is in play: after a goal, replay and countdown come first.
 
-        Args:
-            desired_state: As mutators leave it. A match sets places, turns and speeds, whole numbers of boost
-                and gravity; what else differs from the state that comes out is logged, once for each field.
-            shared_info: Records that there is no gap, for `GapCondition`.
-
-        Returns:
-            The state as the first packet shows it.
+        A match sets places, turns and speeds, whole numbers of boost and gravity; what else differs from the
+        state that comes out is logged, once for each field.
 
         Raises:
             ValueError: The state has other cars than the match, or numbers that no match can have.
@@ -199,16 +198,13 @@ class LiveEngine(BaseEngine):
 
         Rows whose ticks are past are left out. Where all would be, the step begins with the newest packet:
         its rows act, touches before it do not count, and the ticks before it are `lost_ticks`. A step that
-        spans twice its ticks or more is a gap, which is logged, once a second at most. While the
-        game is paused neutral rows are sent, and the step goes on afterwards.
+        spans twice its ticks or more is a gap, which is logged, once a second at most, and noted for
+        `GapCondition`. While the game is paused neutral rows are sent, and the step goes on afterwards.
 
         Args:
             actions: For each agent `(ticks, 8)`, or `(8,)` held for `tick_skip` ticks; see
                 `game.CONTROL_NAMES`.
-            shared_info: Records whether the step is a gap, for `GapCondition`.
-
-        Returns:
-            The state of the last packet. `ball_touches` are those of the step.
+            shared_info: Records whether the step is a gap.
 
         Raises:
             KeyError, ValueError: See `rows_of_actions`; or the episode has ended.
@@ -279,7 +275,7 @@ class LiveEngine(BaseEngine):
             state = self._idle()
             stream.check_goes_on()
             ready = stream.is_playing and not state.goal_scored[0]
-            if ready and (not self._set_states or can_be_set(state)):
+            if ready and (not self._set_states or _can_be_set(state)):
                 return
         raise LiveEngineError(
             f"the game was not in play for {_WAIT_TICKS // TICKS_PER_SECOND} s of game time, its phase is "
@@ -288,11 +284,11 @@ class LiveEngine(BaseEngine):
 
     def _set(self, asked: DesiredMatch) -> None:
         """Send a state until packets show it."""
-        message = state_message(asked, self._stream.packet_order)
+        message = _state_message(asked, self._stream.packet_order)
         for tick in range(_SET_TICKS):
             if tick % 10 == 0:
                 self._stream.send(message)
-            if shows(self._idle(), asked):
+            if _shows(self._idle(), asked):
                 return
         raise LiveEngineError(
             f"the game did not set the state within {_SET_TICKS} ticks, expected it in the next packet: does "
@@ -308,3 +304,68 @@ class LiveEngine(BaseEngine):
     def _show(self) -> GameState[Any]:
         self._state = to_rlgym(self._stream.state)
         return self._state
+
+
+def _state_message(asked: DesiredMatch, packet_order: Sequence[int]) -> flat.DesiredGameState:
+    """Return RLBot's message that sets a state; `packet_order` has the packet index of each of its cars."""
+    cars = {index: asked.cars[car] for car, index in enumerate(packet_order)}
+    return flat.DesiredGameState(
+        ball_states=[flat.DesiredBallState(_physics(asked.ball))],
+        car_states=[
+            flat.DesiredCarState(_physics(cars[index]), float(cars[index].boost)) for index in sorted(cars)
+        ],
+        match_info=flat.DesiredMatchInfo(world_gravity_z=asked.gravity_z),
+    )
+
+
+def _physics(body: DesiredBody) -> flat.DesiredPhysics:
+    return flat.DesiredPhysics(
+        flat.Vector3Partial(*body.position), flat.RotatorPartial(*body.angles),
+        flat.Vector3Partial(*body.velocity), flat.Vector3Partial(*body.spin),
+    )  # fmt: skip
+
+
+def _can_be_set(state: MatchState) -> bool:
+    """Tell whether a state can be set: no car is demolished, dodges, boosts, slides or bumps another."""
+    busy = (
+        state.car_is_demoed, state.car_is_flipping, state.car_is_autoflipping, state.car_handbrake,
+        state.car_is_boosting, state.car_bump_victim + 1,
+    )  # fmt: skip
+    return not any(flags.any() for flags in busy)
+
+
+def _shows(state: MatchState, asked: DesiredMatch) -> bool:
+    """Tell whether ball and cars are where they were asked to be, up to two ticks of motion."""
+    places = [(state.ball_position[0], asked.ball)]
+    places += [(state.car_position[0, number], car) for number, car in enumerate(asked.cars)]
+    return all(
+        math.dist(place.tolist(), body.position)
+        <= _SET_SLACK + 2 * math.hypot(*body.velocity) / TICKS_PER_SECOND
+        for place, body in places
+    )
+
+
+class _LeftOut:
+    """A log of what a match does not set, each field once; but not of the part of a percent of boost."""
+
+    def __init__(self) -> None:
+        self._logged: set[str] = set()
+
+    def log(self, asked: MatchState, shown: MatchState) -> None:
+        """Log the fields whose values differ from those asked for."""
+        for name in _COMPARED:
+            if name in self._logged:
+                continue
+            ours, theirs = getattr(asked, name), getattr(shown, name)
+            if name == "car_boost_amount":
+                ours = np.floor(ours)
+            different = ~np.isclose(ours, theirs, atol=_TOLERANCES.get(name, 1e-2))
+            if different.any():
+                self._logged.add(name)
+                at = tuple(np.argwhere(different)[0])
+                _LOG.warning(
+                    "a match does not set %s: asked for %g, it is %g",
+                    name,
+                    float(ours[at]),
+                    float(theirs[at]),
+                )

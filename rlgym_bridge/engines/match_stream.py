@@ -10,9 +10,9 @@ from rlbot import flat
 
 from rlgym_bridge.client.agent_connections import AgentConnections
 from rlgym_bridge.client.own_players import agents_of
-from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.game import BALL_RADIUS, BLUE, GOAL_THRESHOLD_Y, ORANGE, PLAYING_PHASES, Phase
 from rlgym_bridge.packets.decoder import Decoder, player_input
+from rlgym_bridge.protocol_variant import ProtocolVariant
 from rlgym_bridge.state import MatchState
 from rlgym_bridge.user_input.failures import Failure
 
@@ -26,21 +26,13 @@ class LiveEngineError(Failure):
 
 
 class MatchStream:
-    """The cars of a match that an engine drives.
-
-    Args:
-        server: Address and port.
-        match: The match, which has been started there. Its bots without a run command are driven.
-        patience: Seconds to wait for each connection, and for each packet.
-        shadow: See `Decoder`.
-        dialect: See `Decoder`.
+    """The cars of a match, started before, that an engine drives: its bots without a run command.
 
     Attributes:
         state: What the newest packet shows; one object, updated in place.
         frame: Frame number of that packet.
         phase: Its phase, see `game.Phase`.
         cars: The driven cars by their place in the state, in the order of the connections.
-        packet_order: Packet index of each car of the state.
         answered: Whether `receive` has answered the newest packet.
 
     Raises:
@@ -54,7 +46,7 @@ class MatchStream:
         match: flat.MatchConfiguration,
         patience: float,
         shadow: bool | None = None,
-        dialect: Dialect | None = None,
+        dialect: ProtocolVariant | None = None,
     ) -> None:
         self._where, self._patience = f"{server[0]}:{server[1]}", patience
         self._connections = AgentConnections(server, agents_of(match), patience)
@@ -94,15 +86,12 @@ class MatchStream:
     def receive(
         self, to_goal: bool = False, rows: Callable[[int], Sequence[np.ndarray]] | None = None
     ) -> MatchState:
-        """Take in all packets that there are, at least one, until none is left.
+        """Take in all packets that there are, at least one, until none is left; return `state`.
 
         Args:
             to_goal: Stop at a goal of this episode, and have the state show it.
             rows: Called with the frame of a packet that alone follows the last one in play. The rows that it
                 returns answer the packet before it is decoded: the server goes on meanwhile.
-
-        Returns:
-            `state`, as the newest packet has it.
 
         Raises:
             LiveEngineError: No packet came, or a car that is driven has left.
@@ -147,14 +136,7 @@ class MatchStream:
         )
 
     def answer(self, rows: Sequence[np.ndarray]) -> None:
-        """Answer the newest packet.
-
-        Args:
-            rows: `(8,)` of each driven car, in the order of `cars`.
-
-        Raises:
-            EOFError, OSError: The server is gone.
-        """
+        """Answer the newest packet with a row `(8,)` of each driven car; raises EOFError, OSError."""
         inputs = []
         for car, row in zip(self.cars, rows, strict=True):
             index, key = self.packet_order[car], row.tobytes()
@@ -165,19 +147,11 @@ class MatchStream:
         self._connections.answer(inputs)
 
     def send(self, message: object) -> None:
-        """Send a message besides.
-
-        Raises:
-            OSError: The server is gone.
-        """
+        """Send a message besides; raises OSError where the server is gone."""
         self._connections.send(message)
 
     def check_goes_on(self) -> None:
-        """Make sure that the match has not ended.
-
-        Raises:
-            LiveEngineError: It has.
-        """
+        """Raise LiveEngineError where the match has ended."""
         if self.phase != Phase.ENDED:
             return
         mutators = self._connections.match.mutators if self._connections.match is not None else None
@@ -207,11 +181,7 @@ class MatchStream:
             ) from error
 
     def _shows_goal(self) -> bool:
-        """Tell whether a goal has fallen since the episode began, and mark it in the state.
-
-        Where the packets of the goal were lost the score tells, and the ball is put behind the line that it
-        must have crossed: RLGym reads the scoring team off its place.
-        """
+        """Tell whether a goal has fallen since the episode began, and mark it in the state."""
         state = self.state
         more = [now - before for now, before in zip(state.score[0].tolist(), self._score, strict=True)]
         if self.phase == Phase.GOAL_SCORED:

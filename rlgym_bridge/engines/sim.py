@@ -1,10 +1,4 @@
-"""RLGym's `TransitionEngine` over RocketSim; `engines/live.py` has the same over a match.
-
-    RLGym(..., transition_engine=SimEngine())     # RocketSim
-    RLGym(..., transition_engine=LiveEngine())    # a match
-
-Actions, states and components are the same.
-"""
+"""RLGym's `TransitionEngine` over RocketSim; `engines/live.py` has the same over a match."""
 
 from collections.abc import Hashable
 from typing import Any, Final
@@ -12,9 +6,9 @@ from typing import Any, Final
 import numpy as np
 
 from rlgym_bridge.components.mutator_base import blank_state
-from rlgym_bridge.derived_fields import derive
-from rlgym_bridge.engines.base import BaseEngine, rows_of_actions
-from rlgym_bridge.engines.desired_state import DesiredBody, desired_part
+from rlgym_bridge.components.rlgym_state import cars_by_agent, checked_state, to_rlgym
+from rlgym_bridge.components.rlgym_types import GameState
+from rlgym_bridge.engines.base import BaseEngine, DesiredBody, desired_part, rows_of_actions
 from rlgym_bridge.game import (
     BALL_MAX_SPEED,
     GOAL_THRESHOLD_Y,
@@ -27,8 +21,6 @@ from rlgym_bridge.game import (
     TICK_SKIP,
     TICKS_PER_SECOND,
 )
-from rlgym_bridge.rlgym_state import cars_by_agent, checked_state, to_rlgym
-from rlgym_bridge.rlgym_types import GameState
 from rlgym_bridge.rotations import rotation_of
 from rlgym_bridge.sim.simulator import (
     DEFAULT_SIMULATOR,
@@ -36,7 +28,8 @@ from rlgym_bridge.sim.simulator import (
     check_simulator,
     make_simulator,
 )
-from rlgym_bridge.state import MatchState
+from rlgym_bridge.state import MatchState, derive
+from rlgym_bridge.user_input.arguments import check_whole
 
 _BALL_REACH: Final = BALL_MAX_SPEED / TICKS_PER_SECOND  # uu in a tick
 _GO_ON: Final = 1.0  # uu of slack
@@ -83,8 +76,7 @@ class SimEngine(BaseEngine):
             raise ValueError(
                 f"rlbot_delay is {rlbot_delay!r}, expected True or False; ticks of an action are tick_skip"
             )
-        if not isinstance(seed, int | np.integer) or seed < 0:
-            raise ValueError(f"seed is {seed!r}, expected a whole number, 0 or more")
+        check_whole("seed", seed)
         self._delay, self._as_in_a_match, self._seed = rlbot_delay, as_in_a_match, seed
         self._thrust, self._name = thrust, check_simulator(simulator)
         self._simulator: Simulator | None = None
@@ -110,18 +102,7 @@ class SimEngine(BaseEngine):
         self._delay = bool(value.get("rlbot_delay", self._delay))
 
     def set_state(self, desired_state: GameState[Any], shared_info: dict[str, Any]) -> GameState[Any]:
-        """Begin an episode.
-
-        Args:
-            desired_state: As mutators leave it.
-            shared_info: Not read.
-
-        Returns:
-            The state as it was set.
-
-        Raises:
-            ValueError: There are more than four cars in a team, or numbers that no match can have.
-        """
+        """Begin an episode; return the state as it was set; raises ValueError for an odd one."""
         match = checked_state(desired_state)
         sizes = match.layout.blue, match.layout.orange
         if self._simulator is None or self._simulator.state.layout is not match.layout:
@@ -130,22 +111,13 @@ class SimEngine(BaseEngine):
             match = _as_a_match_sets(match, self._simulator.state.car_is_supersonic)
         self._simulator.put([0], match)
         fast = match.car_is_supersonic > 0
-        self._simulator.state.car_supersonic_time[fast] = np.maximum(match.car_supersonic_time, TICK_SECONDS)[
-            fast
-        ]
+        times = np.maximum(match.car_supersonic_time, TICK_SECONDS)
+        self._simulator.state.car_supersonic_time[fast] = times[fast]
         self._agents = list(cars_by_agent(desired_state))
         return self._show()
 
     def step(self, actions: dict[Hashable, np.ndarray], shared_info: dict[str, Any]) -> GameState[Any]:
-        """Step the match, every car driven by its rows, up to a goal at most.
-
-        Args:
-            actions: For each agent `(ticks, 8)`, or `(8,)` held for `tick_skip` ticks; see
-                `game.CONTROL_NAMES`.
-            shared_info: Not read.
-
-        Returns:
-            The state after the last tick; `ball_touches` are those of the step.
+        """Step the match, every car driven by its rows, `(ticks, 8)` or a held one, to a goal at most.
 
         Raises:
             KeyError, ValueError: See `rows_of_actions`.
@@ -183,12 +155,7 @@ class SimEngine(BaseEngine):
 
 
 def _as_a_match_sets(asked: MatchState, was_supersonic: np.ndarray) -> MatchState:
-    """Return a state as coarsely as a match sets it; `server/game/state_setting.py` says why.
-
-    Args:
-        asked: The state.
-        was_supersonic: Flags `(1, cars)` of the cars before; such a car stays supersonic down to 2,100 uu/s.
-    """
+    """Return a state as coarsely as a match sets it; `server/game/state_setting.py` says why."""
     layout = asked.layout
     state = blank_state(layout.blue, layout.orange, 1)
     state.frame[:], state.car_hitbox[:] = asked.frame, asked.car_hitbox

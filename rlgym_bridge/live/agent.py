@@ -12,12 +12,12 @@ from pathlib import Path
 from rlbot.interface import RLBOT_SERVER_IP, RLBOT_SERVER_PORT
 
 from rlgym_bridge.components.player_spec import PlayerSpec
-from rlgym_bridge.dialect import DialectFile
 from rlgym_bridge.live.agent_recorder import begin_recording
 from rlgym_bridge.live.faults import Faults
 from rlgym_bridge.live.followed_run import FollowedRun
 from rlgym_bridge.live.overrides import Override
 from rlgym_bridge.live.session import AgentReport, BotSession, Refused
+from rlgym_bridge.protocol_variant import VariantFile
 
 _LOG = logging.getLogger("rlgym_bridge.agent")
 CONNECT_SECONDS = 120.0
@@ -56,7 +56,7 @@ class Agent:
         agent_id: str | None = None,
         override: Override | None = None,
         seed: int | None = None,
-        measured: DialectFile | None = None,
+        measured: VariantFile | None = None,
         policy: str | Path = "",
         record: str | Path | None = None,
         followed: FollowedRun | None = None,

@@ -13,12 +13,12 @@ from threadpoolctl import threadpool_limits
 
 from rlgym_bridge.components.player_spec import Forecast, PlayerSpec, check_forecast
 from rlgym_bridge.components.spec import UntrustedModuleError
-from rlgym_bridge.dialect import DialectFile
 from rlgym_bridge.live.agent import Agent
 from rlgym_bridge.live.followed_run import FollowedRun
 from rlgym_bridge.live.overrides import Override
 from rlgym_bridge.policy.files import policy_path
 from rlgym_bridge.policy.load_player import BUILT_IN, load_player
+from rlgym_bridge.protocol_variant import VariantFile
 from rlgym_bridge.user_input.arguments import show_value
 from rlgym_bridge.user_input.text_files import read_toml
 
@@ -81,7 +81,7 @@ def play(
     _limit_threads()
     try:
         file = _dialect_file(folder)
-        measured = None if file is None else DialectFile.read(file)
+        measured = None if file is None else VariantFile.read(file)
         forecast = _forecast_of(folder, agent_id)
         load = partial(_load, allow_modules, override is not None, forecast)
         followed = _followed(policy, load) if follow else None

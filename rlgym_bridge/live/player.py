@@ -10,12 +10,12 @@ from rlgym_bridge.clock import Clock, Event, Timing
 from rlgym_bridge.components.episode import Episode
 from rlgym_bridge.components.player_spec import MOST_FORECAST, PlayerSpec
 from rlgym_bridge.controls import NEUTRAL, ControlsError
-from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.game import TICK_SKIP, Phase
 from rlgym_bridge.live.faults import Faults
 from rlgym_bridge.live.forecaster import Forecaster
 from rlgym_bridge.live.overrides import Override, Overrides
 from rlgym_bridge.packets.decoder import Decoder
+from rlgym_bridge.protocol_variant import ProtocolVariant
 from rlgym_bridge.state import MatchState
 
 
@@ -57,7 +57,7 @@ class LivePlayer:
         faults: Faults,
         override: Override | None = None,
         seed: int | None = None,
-        dialect: Dialect | None = None,
+        dialect: ProtocolVariant | None = None,
         input_latency: int | None = None,
         on_decision: Callable[[int, Sequence[int], Episode, bool], None] | None = None,
     ) -> None:

@@ -19,7 +19,6 @@ from rlbot.interface import SocketRelay
 from rlgym_bridge.clock import GAP_TICKS
 from rlgym_bridge.components.episode import StepReport
 from rlgym_bridge.components.player_spec import PlayerSpec
-from rlgym_bridge.dialect import OWN_SERVER, DialectFile
 from rlgym_bridge.game import PLAYING_PHASES
 from rlgym_bridge.live.agent_recorder import AgentRecorder
 from rlgym_bridge.live.faults import Faults
@@ -28,6 +27,7 @@ from rlgym_bridge.live.forecaster import ForecastReport
 from rlgym_bridge.live.overrides import Override
 from rlgym_bridge.live.player import LivePlayer
 from rlgym_bridge.packets.decoder import player_input
+from rlgym_bridge.protocol_variant import OWN_SERVER, VariantFile
 from rlgym_bridge.user_input.message_limits import check_from_server
 
 REPORT_VARIABLE = "RLGYM_BRIDGE_REPORT"
@@ -116,7 +116,7 @@ class BotSession:
         report: AgentReport,
         override: Override | None = None,
         seed: int | None = None,
-        measured: DialectFile | None = None,
+        measured: VariantFile | None = None,
         recorder: AgentRecorder | None = None,
         followed: FollowedRun | None = None,
     ) -> None:
@@ -331,7 +331,7 @@ class BotSession:
             "forecast is %s: over the input latency less the action delay, %d", self._spec.forecast, delay
         )
 
-    def _use_measured(self) -> DialectFile | None:
+    def _use_measured(self) -> VariantFile | None:
         """Return the dialect file where it is for such a server as this one, and log what it sets."""
         measured = self._measured
         if measured is None:

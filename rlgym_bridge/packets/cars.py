@@ -1,11 +1,10 @@
-"""Write one car of a packet into a `MatchState`.
+"""Write one car of a packet into a `MatchState`: what packets carry is copied, the rest is counted.
 
-What packets carry is copied, the rest is counted tick by tick (`CarTimers`). The thresholds were measured in
-RocketSim tick by tick.
+The thresholds were measured in RocketSim tick by tick.
 """
 
 import struct
-from math import cos, dist, nan, sin
+from math import dist, nan
 from operator import attrgetter
 
 import numpy as np
@@ -24,7 +23,8 @@ from rlgym_bridge.game import (
     TICKS_PER_SECOND,
     WHEELS,
 )
-from rlgym_bridge.packets.dialect_detector import DialectDetector
+from rlgym_bridge.protocol_variant import VariantDetector
+from rlgym_bridge.rotations import rotation_of
 from rlgym_bridge.state import CAR_FORMAT
 
 ON_GROUND = int(flat.AirState.OnGround)
@@ -60,7 +60,7 @@ class CarTimers:
         "_was_spent",
     )  # fmt: skip
 
-    def __init__(self, detector: DialectDetector, of_rocketsim3: bool) -> None:
+    def __init__(self, detector: VariantDetector, of_rocketsim3: bool) -> None:
         self._detector, self._of_rocketsim3 = detector, of_rocketsim3
         self._hand = 0.0  # the best guess
         self.forget()
@@ -108,12 +108,7 @@ class CarTimers:
         self._supersonic_ticks += ticks
 
     def _count_boost(self, boost: float, pressed: bool, ticks: int, gap: bool) -> None:
-        """Count how long boost has been burning.
-
-        After a gap the boost left shows for how many ticks it burnt, if no pad was picked up. Otherwise it
-        may still burn from a press that no packet showed. The count is uncertain until the button has been
-        released for the shortest burn, or no boost is left.
-        """
+        """Count how long boost has been burning; uncertain until the shortest burn is over."""
         if gap and self._boost_doubt == 0 and not self._new and self._read_boost_used(boost, pressed, ticks):
             return
         # Without boost before the tick nothing burns, even if a pad is picked up on that tick.
@@ -235,28 +230,15 @@ _NOWHERE = (nan,) * 9
 
 
 def matrix(rotation: flat.Rotator) -> tuple[float, ...]:
-    """Return the nine numbers of a rotation matrix, row by row.
+    """Return the nine numbers of a packet's rotation, row by row; NaN where an angle is infinite or NaN.
 
-    Args:
-        rotation: Pitch (up positive), yaw (from +x towards +y) and roll (right side down positive)
-            in radians.
-
-    Returns:
-        Rows x, y, z of the columns forward, right, up, without unit. What float32 angles cost an element is
-        below 1e-6 where the server takes them as this project's does. It is up to 3e-4 within a degree of
-        vertical where each was taken by itself. NaN where an angle is infinite or NaN.
+    What float32 angles cost an element is below 1e-6 where the server takes them as this project's does, and
+    up to 3e-4 within a degree of vertical where each was taken by itself.
     """
-    pitch, yaw, roll = _ANGLES(rotation)
     try:
-        cp, sp, cy, sy, cr, sr = cos(pitch), sin(pitch), cos(yaw), sin(yaw), cos(roll), sin(roll)
+        return rotation_of(*_ANGLES(rotation))
     except ValueError:  # an angle is infinite
         return _NOWHERE
-    crsp, srsp = cr * sp, sr * sp
-    return (
-        cp * cy, cy * srsp - cr * sy, -cy * crsp - sr * sy,
-        cp * sy, sy * srsp + cr * cy, -sy * crsp + sr * cy,
-        sp, -cp * sr, cp * cr,
-    )  # fmt: skip
 
 
 _WHEELS_TOUCH_TICKS = 5  # a jumping car's wheels still touch for this many ticks [RocketSim 2.2.1, measured]
@@ -283,7 +265,7 @@ class CarCounters(CarTimers):
         "_wheels_known", "touches",
     )  # fmt: skip
 
-    def __init__(self, detector: DialectDetector, of_rocketsim3: bool) -> None:
+    def __init__(self, detector: VariantDetector, of_rocketsim3: bool) -> None:
         super().__init__(detector, of_rocketsim3)
         self._dodged = True  # since the car was new; a packet's dodge before that is from its last life
         self.touches = 0  # since the last decision; the decoder clears it
@@ -314,13 +296,8 @@ class CarCounters(CarTimers):
     ) -> None:
         """Update the counters from a packet's player and write the car, the fields of `state.CAR_FIELDS`.
 
-        Args:
-            target: The state's buffer as bytes; float32 values are written.
-            offset: Byte at which the car begins.
-            player: The car in this packet.
-            ticks: Ticks since the last packet; 0 for a repeated frame.
-            hitbox: Index of the car's hitbox in `game.HITBOXES`.
-            at_rest: Whether nothing has moved yet: countdown, and the first packet of a kickoff.
+        They go as float32 into `target`, the state's buffer as bytes, from `offset` on. `ticks` have passed
+        since the last packet, 0 for a repeated frame. `at_rest`: nothing has moved yet, as in a countdown.
         """
         # One call each into the flatbuffer's objects: attribute by attribute takes half as long again.
         (
@@ -368,10 +345,7 @@ class CarCounters(CarTimers):
         )  # fmt: skip
 
     def _follow(self, here: tuple[float, float, float], boost: float, respawn: float, ticks: int) -> bool:
-        """Begin anew where the car is another or elsewhere; return whether its inputs have acted.
-
-        In RocketSim 3 a car that comes back from a demolition has none in that tick.
-        """
+        """Begin anew where the car is another or elsewhere; return whether its inputs have acted."""
         before = self._pose
         if self._demolished:
             self.rest()
@@ -388,10 +362,7 @@ class CarCounters(CarTimers):
         return self._detector.at_origin is True
 
     def _count_wheels(self, air_state: int, hitbox: int, ticks: int) -> None:
-        """Estimate which wheels touch: by geometry over the flat floor, else all or none by the air state.
-
-        A wheel may also touch another car or the ball, so this is never exact.
-        """
+        """Estimate which wheels touch: by geometry over the flat floor, else all or none by the air state."""
         if self._demolished:  # it has come back in the air
             self._wheels, self._wheels_known = _AIRBORNE, ticks == 1
             return
@@ -426,19 +397,12 @@ _MOUNTS = tuple(
 
 
 def floor_contact(pose: tuple[float, ...], hitbox: int) -> tuple[float, ...] | None:
-    """Return which wheels touch the flat floor in the tick after a pose.
+    """Return which wheels touch the flat floor in the tick after a pose, 0 or 1 each; or None.
 
-    RocketSim casts a ray down from each wheel's mount at the start of a tick. Over the flat floor the ray's
-    length is simple geometry. In 30,000 car ticks of 2v2 play near the floor it gave every contact but those
-    on other cars (measured, RocketSim 2.2.1). On walls and ramps the air state is used instead.
-
-    Args:
-        pose: Position x, y, z in uu, then the rotation matrix row by row.
-        hitbox: Index of the car's hitbox in `game.HITBOXES`.
-
-    Returns:
-        0 or 1 for front left, front right, back left, back right. None where the floor is not flat, or
-        the car is not upright or not near the floor.
+    RocketSim casts a ray down from each wheel's mount at the start of a tick. Over the flat floor its length
+    is simple geometry: in 30,000 car ticks of 2v2 play it gave every contact but those on other cars
+    (measured, RocketSim 2.2.1). None where the floor is not flat, or the car not upright and near it. `pose`
+    is position x, y, z in uu, then the rotation matrix row by row.
     """
     x, y, z = pose[:3]
     up = pose[11]

@@ -1,9 +1,8 @@
-"""Decode RLBot packets into a `MatchState`, and encode control rows as player inputs.
+"""Decode RLBot packets into a `MatchState`, and encode control vectors as player inputs.
 
-What the packet carries is copied. What it does not carry is counted (here and in `packets/cars.py`)
-or, where RocketSim is installed, read from a simulation that follows the match (`sim/state_estimator.py`).
-`car_known` flags which of these values are exact. Every packet must be decoded, in order; repeated, lost
-and restarted frame numbers are expected.
+What the packet lacks is counted (`packets/cars.py`) or, where RocketSim is installed, read from a simulation
+that follows the match (`sim/state_estimator.py`). `car_known` flags which of these values are exact. Every
+packet must be decoded, in order; repeated, lost and restarted frame numbers are expected.
 """
 
 import logging
@@ -17,7 +16,6 @@ import numpy as np
 from rlbot import flat
 
 from rlgym_bridge.clock import GAP_TICKS
-from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.game import (
     BALL_REST_Z,
     BIG_PAD_SECONDS,
@@ -36,7 +34,7 @@ from rlgym_bridge.game import (
     Phase,
 )
 from rlgym_bridge.packets.cars import CarCounters, matrix
-from rlgym_bridge.packets.dialect_detector import DialectDetector
+from rlgym_bridge.protocol_variant import ProtocolVariant, VariantDetector
 from rlgym_bridge.sim.state_estimator import StateEstimator
 from rlgym_bridge.state import MATCH_FORMAT, MatchState, layout_of
 
@@ -46,20 +44,13 @@ _MATCH_DISTANCE = 100.0  # uu; pads lie at least 700 uu apart, maps differ by a 
 
 
 class PadTimers:
-    """Seconds until each of the 34 pads is active again, RLGym's order.
+    """Seconds until each of the 34 pads is active again, RLGym's order, 0 for active pads.
 
     The schema says that a pad's timer counts the seconds since pickup; some servers send the seconds left.
     The first pickup shows which, or two packets of an inactive pad; until then the schema is believed.
-
-    Args:
-        field: The match's field info; its pads may come in any order.
-        detector: What is known of the server's dialect; what packets show is added.
-
-    Attributes:
-        timers: Seconds until each pad is active again, 0 for active pads.
     """
 
-    def __init__(self, field: flat.FieldInfo, detector: DialectDetector) -> None:
+    def __init__(self, field: flat.FieldInfo, detector: VariantDetector) -> None:
         self._detector = detector
         self._away: tuple[int, float] | None = None  # an inactive pad of the last packet, and its timer
         self._order = _match_pads(field)
@@ -75,12 +66,7 @@ class PadTimers:
         self._fresh = True
 
     def update(self, states: Sequence[flat.BoostPadState], ticks: int) -> list[float]:
-        """Update the timers from one packet and return them.
-
-        Args:
-            states: The packet's pads, in the order of the field info.
-            ticks: Ticks since the last packet; 0 for a repeated frame.
-        """
+        """Update the timers from one packet's pads, some ticks after the last one, 0 for a repeated frame."""
         active = list(map(_IS_ACTIVE, states))
         if self._detector.elapsed is None:
             self._detect(states, active, ticks)
@@ -206,10 +192,10 @@ class Decoder:
         field: flat.FieldInfo,
         config: flat.MatchConfiguration | None = None,
         shadow: bool | None = None,
-        dialect: Dialect | None = None,
+        dialect: ProtocolVariant | None = None,
         simulator: str | None = None,
     ) -> None:
-        self.detector = DialectDetector(dialect)
+        self.detector = VariantDetector(dialect)
         if shadow and not StateEstimator.is_installed():
             raise ImportError("a state estimator needs RocketSim: pip install rocketsim")
         self._has_estimator = StateEstimator.is_installed() if shadow is None else shadow
@@ -237,25 +223,15 @@ class Decoder:
         self._car_start = self._car_bytes = 0
 
     def prepare(self, blue: int, orange: int) -> None:
-        """Make the simulation for a line-up before the first packet: an arena takes 40 ms and more.
-
-        Args:
-            blue: Cars of the blue team.
-            orange: Cars of the orange team.
-        """
+        """Make the simulation for a line-up before the first packet: an arena takes 40 ms and more."""
         if self._has_estimator and self._estimator is None:
             with suppress(ImportError, FileNotFoundError, RuntimeError, ValueError):  # the first packet tells
                 self._estimator = StateEstimator(blue, orange, self._mode, self._simulator)
 
     def update(self, packet: flat.GamePacket) -> MatchState:
-        """Take in one packet.
+        """Take in one packet, and return `state`, updated.
 
-        Args:
-            packet: The packet as the server sent it.
-
-        Returns:
-            `state`, updated. For a repeated frame number the counts stay, and what the packet carries is
-            copied again.
+        For a repeated frame number the counts stay, and what the packet carries is copied again.
 
         Raises:
             ValueError: The packet has more than four cars in a team.
@@ -375,14 +351,10 @@ class Decoder:
         return StateEstimator.explain_no_forecast(self._mode, self._simulator)
 
     def forecast(self, rows: np.ndarray) -> MatchState | None:
-        """Return the match as it will be some ticks after the newest packet.
+        """Return the match some ticks after the newest packet, by `rows` `(1, cars, ticks, 8)` to come.
 
-        Args:
-            rows: `(1, cars, ticks, 8)` float32, the controls of each tick to come.
-
-        Returns:
-            One match, the same object every time while the team sizes stay. Phase, clock, score, goal and
-            touches are those of the packet. None where the simulation does not follow the match.
+        It is the same object every time while the team sizes stay. Phase, clock, score, goal and touches are
+        those of the packet. None where the simulation does not follow the match.
         """
         state = self.state
         if state is None or self._estimator is None or not self._is_current:
@@ -469,12 +441,7 @@ def _hitbox_of(player: flat.PlayerInfo) -> int:
 
 
 def player_input(index: int, row: Sequence[float]) -> flat.PlayerInput:
-    """Return a control row as the input of a car.
-
-    Args:
-        index: Index of the car in the packet.
-        row: Eight numbers in the order of `game.CONTROL_NAMES`, -1..1; a button is pressed above 0.
-    """
+    """Return a control vector, eight numbers in -1..1, as the input of a packet's car."""
     throttle, steer, pitch, yaw, roll, jump, boost, handbrake = row
     controls = flat.ControllerState(
         throttle, steer, pitch, yaw, roll, jump > 0, boost > 0, handbrake > 0, False

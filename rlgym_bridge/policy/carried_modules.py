@@ -1,7 +1,5 @@
 """Copies of the user's own modules in a policy folder, so that an old policy plays with the code it had.
 
-    save_policy -> write_carried -> own_modules/ -> use_carried, where the user allows it by name
-
 Importing a copy runs code of whoever made the folder. So a copy is used only where the user gives its name,
 as `carried:my_parts` among the modules that he allows.
 """
@@ -36,15 +34,9 @@ _IN_USE: Final[dict[str, dict[str, bytes]]] = {}  # files of the copies that thi
 
 
 def write_carried(policy: Path, sources: Mapping[str, bytes]) -> None:
-    """Write copies of modules into a policy folder, in place of those that are there.
+    """Write copies of modules, contents by path, into a policy folder, in place of former ones.
 
-    Args:
-        policy: The folder; it is there.
-        sources: Contents by path, as `read_own_sources` returns them.
-
-    Raises:
-        ValueError: Something else than a folder is in the place of the copies.
-        OSError: One cannot be written.
+    Raises OSError where one cannot be written, ValueError where the place of the copies is no folder.
     """
     check_place(policy)
     folder, unfinished = policy / CARRIED_FOLDER, policy / f".{CARRIED_FOLDER}.{os.getpid()}.tmp"
@@ -63,11 +55,7 @@ def write_carried(policy: Path, sources: Mapping[str, bytes]) -> None:
 
 
 def check_place(policy: Path) -> None:
-    """Check that nothing else than a folder is in the place of a policy's copies; there may be nothing.
-
-    Raises:
-        ValueError: A file or a link is there.
-    """
+    """Raise ValueError where a file or a link is in the place of a policy's copies; there may be nothing."""
     folder = policy / CARRIED_FOLDER
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
         found = "a link" if folder.is_symlink() else "a file"
@@ -79,13 +67,7 @@ def check_place(policy: Path) -> None:
 def copy_carried(policy: Path, target: Path) -> None:
     """Copy the modules that a policy folder carries into another one; nothing of them is imported.
 
-    Args:
-        policy: The folder that carries them.
-        target: A folder of a policy made of that one; it is there.
-
-    Raises:
-        ValueError: A module is too large, or no file; or a place of copies is no folder.
-        OSError: One cannot be read or written.
+    Raises OSError where one cannot be copied, ValueError for a large module, no file or no folder.
     """
     check_place(policy)
     copies = (item for name in carried_names(policy) for item in _read_copy(policy, name))
@@ -110,15 +92,10 @@ def explain_copies(policy: Path, allow_modules: Sequence[str] = ()) -> str:
 
 
 def use_carried(policy: Path, allow_modules: Sequence[str]) -> tuple[str, ...]:
-    """Have Python import the copies that a user allowed by name, here and in processes that this one starts.
+    """Have Python import the copies that a user allowed, here and in processes started from here.
 
-    Args:
-        policy: The policy folder that carries them.
-        allow_modules: Names of modules; `carried:NAME` means the policy's copy of a top-level module.
-
-    Returns:
-        The modules that may be imported: `allow_modules` without the prefixes, and without those copies that
-        this policy does not carry; another one in the match may.
+    Return the modules that may be imported: `allow_modules` with `carried:NAME` as `NAME`, but without copies
+    that this policy does not carry; another one in the match may.
 
     Raises:
         ValueError: `allow_modules` is a text; a name is that of an installed package; this process has

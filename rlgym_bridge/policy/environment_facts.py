@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from rlgym_bridge.components.mutator_base import apply_mutator
+from rlgym_bridge.components.rlgym_state import base_state
 from rlgym_bridge.components.spec import environment, locate_environment
 from rlgym_bridge.components.user_errors import is_ours
 from rlgym_bridge.game import HITBOXES
-from rlgym_bridge.rlgym_state import base_state
 
 _DRAWS: Final = 16  # of states: mutators may draw team sizes and hitboxes
 
@@ -39,10 +39,7 @@ class EnvironmentFacts:
 
 
 def read_environment(name: str) -> EnvironmentFacts:
-    """Make an environment, and begin some episodes in it.
-
-    Args:
-        name: `"module:function"`.
+    """Make an environment, `"module:function"`, and begin some episodes in it.
 
     Raises:
         ValueError: There is no such function, it returns no RLGym, its episodes have no cars, or its mutator

@@ -47,10 +47,7 @@ def all_checkpoints(run: Path) -> list[Path]:
 
 
 def newest_checkpoint(run: Path) -> Path | None:
-    """Return the newest policy folder in the folder of a training run; None where there is none.
-
-    The file `checkpoints/latest` names it; without it the largest number is the newest.
-    """
+    """Return the checkpoint that `checkpoints/latest` of a run names, else that of the largest number."""
     found, named = all_checkpoints(run), _latest_name(run)
     if named is not None and (one := run / CHECKPOINTS / named) in found:
         return one
@@ -60,12 +57,11 @@ def newest_checkpoint(run: Path) -> Path | None:
 def checkpoints_to_try(run: Path) -> list[Path]:
     """Return the checkpoints of a run in the order in which to look for a whole one; empty where none is.
 
-    The one that `latest` names comes first, then those with fewer steps, the nearest first. Those with more
-    steps, which someone left behind by going back, come last. Without `latest`, or where a power cut has
-    emptied it, the largest comes first.
+    First comes the one that `latest` names, then those with fewer steps, the nearest first, then those with
+    more, which someone left behind. Without `latest`, or where it is empty, the largest comes first.
 
     Raises:
-        ValueError: `latest` names no checkpoint, or is no text: who went back may have mistyped its number.
+        ValueError: `latest` names no checkpoint, or is no text.
     """
     for _ in range(_TRIES):
         written = os.path.lexists(run / CHECKPOINTS / LATEST)
@@ -86,9 +82,6 @@ def chosen_checkpoint(run: Path) -> Path | None:
     """Return the newest checkpoint of a run whose policy is whole; None where the run has none.
 
     A damaged one is left out with a warning in the log. Where all are damaged the newest is returned.
-
-    Raises:
-        ValueError: As `checkpoints_to_try`.
     """
     for _ in range(_TRIES):
         found, damages = checkpoints_to_try(run), []
@@ -123,10 +116,7 @@ def _latest_name(run: Path) -> str | None:
 def policy_path(given: str) -> str:
     """Return the newest checkpoint where the folder of a run, its `checkpoints` or `latest` is given.
 
-    Anything else is returned as it is.
-
-    Raises:
-        ValueError: The run's `latest` names no checkpoint.
+    Anything else is returned as it is. Raises ValueError where the run's `latest` names no checkpoint.
     """
     run = None if (Path(given) / MANIFEST_FILE).is_file() else run_of(given)
     newest = None if run is None else chosen_checkpoint(run)
@@ -134,11 +124,7 @@ def policy_path(given: str) -> str:
 
 
 def shorten_policy(path: str) -> str:
-    """Return the path of a policy to read: from the current folder where it lies there, else its last parts.
-
-    Args:
-        path: As `policy_path` returns it; a checkpoint elsewhere is shown with the name of its run.
-    """
+    """Return a policy's path to read: from the current folder if it lies there, else its last parts."""
     folder, here = Path(path), Path.cwd()
     if not folder.anchor:
         return path
@@ -149,14 +135,7 @@ def shorten_policy(path: str) -> str:
 
 
 def run_of(given: str | Path) -> Path | None:
-    """Return the folder of the training run that a path belongs to.
-
-    Args:
-        given: A run's folder, its `checkpoints` or `latest`, or one of its checkpoints.
-
-    Returns:
-        None for anything else; a run has a checkpoint at least.
-    """
+    """Return the run that a path is of: its folder, `checkpoints`, `latest` or a checkpoint."""
     path = Path(given).absolute()
     for run in (path, path.parent, path.parent.parent):
         folder, found = run / CHECKPOINTS, all_checkpoints(run)

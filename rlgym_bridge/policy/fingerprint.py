@@ -1,7 +1,7 @@
 """Take the fingerprint of a policy's components: their numbers for a few fixed states and actions.
 
-It catches a builder that orders or scales its numbers differently without changing how many they are,
-and a parser whose actions changed meaning.
+It catches a builder that orders or scales its numbers differently, and a parser whose actions changed
+meaning.
 """
 
 import math
@@ -20,7 +20,6 @@ from rlgym_bridge.components.episode import ComponentCalls
 from rlgym_bridge.components.spec import Components
 from rlgym_bridge.components.user_errors import locate_method
 from rlgym_bridge.controls import checked_rows
-from rlgym_bridge.derived_fields import derive
 from rlgym_bridge.game import (
     BIG_PAD_SECONDS,
     BIG_PADS,
@@ -32,7 +31,8 @@ from rlgym_bridge.game import (
     Phase,
 )
 from rlgym_bridge.policy.symmetry import Mirror
-from rlgym_bridge.state import MatchState
+from rlgym_bridge.rotations import rotation_of
+from rlgym_bridge.state import MatchState, derive
 
 _MAX_ACTIONS: Final = 128  # of a long action table, this many rows are enough
 
@@ -77,11 +77,7 @@ class Fingerprint:
         return {"observations": self.observations, "controls": self.controls, **masks}
 
     def mirror(self) -> Mirror:
-        """Return the mirrored forms of observation and actions.
-
-        Raises:
-            ValueError: The numbers or the choices do not have any.
-        """
+        """Return the mirrored forms of observation and actions; raises ValueError where there are none."""
         kind, sizes = self.space
         if self.names[0] is None or kind != "categorical" or len(self.controls) != sizes[0]:
             raise ValueError(
@@ -107,12 +103,7 @@ def same_draws() -> Iterator[None]:
 
 @same_draws()
 def fingerprint(components: Components, team_sizes: Sequence[tuple[int, int]], hitbox: int) -> Fingerprint:
-    """Show the probe to the components, in the order of calls of `RLGym.reset` and `RLGym.step`.
-
-    Args:
-        components: Fresh ones; their state is used up.
-        team_sizes: (blue, orange) of each match to show.
-        hitbox: Number of the cars' hitbox.
+    """Show the probe to fresh components, in the order of calls of `RLGym.reset` and `RLGym.step`.
 
     Raises:
         ValueError: The builder refuses a match, gives numbers that are not finite, or sizes that differ from
@@ -247,13 +238,10 @@ _GOLDEN: Final = (math.sqrt(5) - 1) / 2  # its multiples, modulo 1, spread evenl
 
 
 def probe_states(blue: int, orange: int, hitbox: int) -> list[MatchState]:
-    """Return `PROBE_STATES` states that differ in every field, at no symmetric spot.
+    """Return `PROBE_STATES` states that differ in every field, at no symmetric spot, made by a formula.
 
-    A formula makes them, not a random generator, so that they are the same everywhere. Changing them makes
-    every saved policy unreadable: count `manifest.FORMAT` up with it.
-
-    From state to state the cars take turns at the situations below, so that each shows all of them and
-    no two flags are equal throughout. A third of the pads is taken.
+    Changing them makes every saved policy unreadable: count `manifest.FORMAT` up with it. From state to state
+    the cars take turns at the situations below, so that no two flags are equal throughout.
     """
     states = []
     for i in range(PROBE_STATES):
@@ -282,20 +270,19 @@ def _fill_match(state: MatchState, i: int, spread: Any) -> None:
     state.gravity[:], state.boost_consumption[:], state.dodge_deadzone[:] = 1, 1, DODGE_DEADZONE
     state.ball_known[:] = 1
     state.ball_position[:] = (*spread(-3500, 3500), *spread(-4500, 4500), *spread(150, 1800))
-    state.ball_rotation[:] = _rotation(*spread(-1.2, 1.2, 3))
+    state.ball_rotation[:] = np.reshape(rotation_of(*spread(-1.2, 1.2, 3)), (3, 3))
     state.ball_linear_velocity[:] = spread(-1500, 1500, 3)
     state.ball_angular_velocity[:] = spread(-5, 5, 3)
     for pad in range(PAD_COUNT):
         if (pad + i) % 3 == 0:
-            state.pad_timer[0, pad] = spread(0.1, BIG_PAD_SECONDS if pad in BIG_PADS else SMALL_PAD_SECONDS)[
-                0
-            ]
+            longest = BIG_PAD_SECONDS if pad in BIG_PADS else SMALL_PAD_SECONDS
+            state.pad_timer[0, pad] = spread(0.1, longest)[0]
 
 
 def _fill_car(state: MatchState, car: int, spread: Any) -> None:
     state.car_team[0, car] = 0 if car < state.layout.blue else ORANGE
     state.car_position[0, car] = (*spread(-3800, 3800), *spread(-4800, 4800), *spread(100, 1900))
-    state.car_rotation[0, car] = _rotation(*spread(-1.2, 1.2, 3))
+    state.car_rotation[0, car] = np.reshape(rotation_of(*spread(-1.2, 1.2, 3)), (3, 3))
     state.car_linear_velocity[0, car] = spread(-1100, 1100, 3)
     state.car_angular_velocity[0, car] = spread(-3, 3, 3)
     state.car_boost_amount[0, car] = spread(5, 95)[0]
@@ -307,7 +294,7 @@ def _fill_car(state: MatchState, car: int, spread: Any) -> None:
 def _drive(state: MatchState, car: int, spread: Any) -> None:
     """On the ground, boosting, supersonic, touching the ball and having bumped the car before it."""
     state.car_position[0, car, 2] = 17.0
-    state.car_rotation[0, car] = _rotation(0.0, spread(-3, 3)[0], 0.0)
+    state.car_rotation[0, car] = np.reshape(rotation_of(0.0, spread(-3, 3)[0], 0.0), (3, 3))
     state.car_linear_velocity[0, car, 2] = 0
     state.car_wheels_with_contact[0, car] = 1
     state.car_boost_active_time[0, car] = spread(0.1, 1.5)[0]
@@ -354,15 +341,3 @@ def _fall(state: MatchState, car: int, spread: Any) -> None:
 
 
 _SITUATIONS: Final = (_drive, _dodge, _demolish, _rise, _double_jump, _fall)
-
-
-def _rotation(pitch: float, yaw: float, roll: float) -> list[list[float]]:
-    """Return the matrix with columns forward, right, up of a car turned by these angles in radians."""
-    (sp, sy, sr), (cp, cy, cr) = (
-        [turn(angle) for angle in (pitch, yaw, roll)] for turn in (math.sin, math.cos)
-    )
-    return [
-        [cp * cy, cy * sp * sr - cr * sy, -cr * cy * sp - sr * sy],
-        [cp * sy, sy * sp * sr + cr * cy, -cr * sy * sp + sr * cy],
-        [sp, -cp * sr, cp * cr],
-    ]

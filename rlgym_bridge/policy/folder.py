@@ -1,9 +1,7 @@
 """Save and load a policy folder: `weights.safetensors`, `policy.json` and `fingerprint.json`.
 
-    save_policy -> folder -> load_policy -> policy, and the very components it was trained with
-
-Loading runs no code but that of trusted modules (nothing is unpickled), rebuilds the components, shows
-them the probe, and refuses the folder where anything differs from what was recorded.
+Loading runs no code but that of trusted modules (nothing is unpickled), rebuilds the components, shows them
+the probe, and refuses the folder where anything differs from what was recorded.
 """
 
 import hashlib
@@ -49,14 +47,7 @@ _PACKAGES: Final = ("rlgym_bridge", "rlgym-rocket-league", "rlgym-tools", "numpy
 
 @dataclass(frozen=True)
 class LoadedPolicy:
-    """A policy folder that fits this checkout.
-
-    Attributes:
-        folder: Where it lies.
-        manifest: Its manifest; `selection` is the one in use.
-        policy: The network; one instance holds one random stream.
-        components: Makes the components of one match.
-    """
+    """A policy folder that fits this checkout; `selection` of its manifest is the one in use."""
 
     folder: Path
     manifest: Manifest
@@ -126,8 +117,8 @@ def save_policy(
         weights_sha256=hashlib.sha256(data := _as_safetensors(weights)).hexdigest(), activation=activation,
         network=network, forecast=forecast,
     )  # fmt: skip
-    if told := "; ".join(differences(manifest, built, components)):
-        raise PolicyMismatch(f"what is to be saved does not fit: {told}. {_remedy(manifest, built)}")
+    if said := "; ".join(differences(manifest, built, components)):
+        raise PolicyMismatch(f"what is to be saved does not fit: {said}. {_remedy(manifest, built)}")
     _network(manifest, data, built, "what is to be saved", None)
     write_files(Path(folder), data, manifest)
     write_carried(Path(folder), read_own_sources([*modules, *manifest.modules]))
@@ -135,11 +126,7 @@ def save_policy(
 
 
 def _pairs(team_sizes: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-    """Return team sizes as pairs of whole numbers.
-
-    Raises:
-        ValueError: There are none, or they are no pairs.
-    """
+    """Return team sizes as pairs of whole numbers."""
     try:
         teams = tuple((index(blue), index(orange)) for blue, orange in team_sizes)
     except (TypeError, ValueError) as error:
@@ -246,11 +233,7 @@ def _versions() -> dict[str, str]:
 
 
 def _check_declared(manifest: Manifest, components: Components) -> None:
-    """Check the size that a builder declares, before it builds: one of a hostile folder may be vast.
-
-    Raises:
-        PolicyMismatch: It is another one than was recorded.
-    """
+    """Check the size that a builder declares, before it builds: one of a hostile folder may be vast."""
     try:
         _, declared = components.obs_builder.get_obs_space("blue-0")  # type: ignore[union-attr]
         known = bool(declared >= 0)  # a float, too: RLGym's builder takes its sizes as they are given

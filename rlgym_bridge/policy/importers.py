@@ -1,10 +1,7 @@
 """Read networks that other trainers have saved: rlgym-ppo, rlgym-learn, C++ trainers, TorchScript.
 
-    find_checkpoint -> read_checkpoint -> ForeignNetwork, which `save_policy` takes
-
-Layer sizes are read off the tensors. No code of a file runs: torch loads weights only, and of a script only
-the tensors are read. What a file cannot tell is asked for: the activation of a `state_dict` or a script, and
-the scaling of observations where the trainer's notes are missing.
+No code of a file runs: torch loads weights only, and of a script only the tensors are read. What a file
+cannot tell is asked for: the activation of a `state_dict` or a script, the scaling of observations.
 """
 
 import logging
@@ -41,7 +38,7 @@ _LAYER: Final = re.compile(r"(?:(?P<prefix>.*)\.)?(?P<number>0|[1-9]\d{0,3})\.(?
 
 
 @dataclass(frozen=True)
-class ForeignNetwork:
+class ImportedNetwork:
     """The network of another trainer's checkpoint.
 
     Attributes:
@@ -84,11 +81,9 @@ class ForeignNetwork:
 
 
 def find_checkpoint(path: Path) -> Path:
-    """Return the file of a policy's weights.
+    """Return the file of a policy's weights: a file, or that of a checkpoint, or of a folder of them.
 
-    Args:
-        path: The file; the folder of a checkpoint; or one that holds checkpoints: of folders whose names are
-            numbers, or end with one, the largest is taken that is whole, and one that is alone.
+    Of checkpoints whose names end with a number the largest is taken that is whole.
 
     Raises:
         FileNotFoundError: There is nothing of the kind; the message says what was looked for.
@@ -113,10 +108,7 @@ def find_checkpoint(path: Path) -> Path:
 
 
 def _checkpoints(folder: Path, depth: int) -> Iterator[Path]:
-    """Yield the files of weights in a folder and those below it, the newest first.
-
-    A folder of a number that has no such file is yielded as it is: its checkpoint was not written to the end.
-    """
+    """Yield the files of weights in a folder and below it, the newest first."""
     name = next((name for name in _FILES if (folder / name).is_file()), None)
     if name is not None:
         yield folder / name
@@ -157,7 +149,7 @@ def read_checkpoint(
     activation: str | None = None,
     standardise: bool = True,
     names: Mapping[str, str] | None = None,
-) -> ForeignNetwork:
+) -> ImportedNetwork:
     """Read a policy's weights and the scaling of its observations.
 
     Args:
@@ -188,14 +180,14 @@ def read_checkpoint(
         tensors, end = _select(tensors, names or {}, file)
     weights = _layers(tensors, file)
     if file.name == CPP_PPO_POLICY:
-        return ForeignNetwork(file, "RLGymPPO_CPP", weights, None, None, end, chosen)
+        return ImportedNetwork(file, "RLGymPPO_CPP", weights, None, None, end, chosen)
     if file.name == PPO_POLICY:
         scale, steps = read_ppo_notes(file.with_name(PPO_BOOKS), standardise)
-        return ForeignNetwork(file, "rlgym-ppo", weights, scale, steps, activation=chosen)
+        return ImportedNetwork(file, "rlgym-ppo", weights, scale, steps, activation=chosen)
     if file.resolve().parts[-2:] in (LEARN_ACTOR.parts, LEARN_PAIR.parts):
         books = read_notes(file.resolve().parent.parent / "ppo_agent.json")
         steps = books.get("cumulative_timesteps")
-        return ForeignNetwork(file, "rlgym-learn", weights, None, steps, end, chosen)
+        return ImportedNetwork(file, "rlgym-learn", weights, None, steps, end, chosen)
     if end in (None, "softplus") and activation is None:
         raise ValueError(
             f"{file} holds tensors alone, which do not tell which activation stands between the layers, nor "
@@ -204,23 +196,13 @@ def read_checkpoint(
             f"{', '.join(name for name in ACTIVATIONS if name != 'relu')}"
         )
     trainer = "GigaLearnCPP" if file.name == GIGA_POLICY else "torch"
-    return ForeignNetwork(file, trainer, weights, None, None, end, chosen)
+    return ImportedNetwork(file, trainer, weights, None, None, end, chosen)
 
 
 def _select(
     tensors: Mapping[str, np.ndarray], names: Mapping[str, str], file: Path
 ) -> tuple[dict[str, np.ndarray], str | None]:
-    """Return the tensors of the actor alone, numbered as those of an `nn.Sequential`.
-
-    Args:
-        tensors: Of a whole `state_dict`. `_orig_mod`, which torch.compile puts into names, is left out.
-        names: See `read_checkpoint`.
-        file: For messages.
-
-    Returns:
-        The tensors, and "softplus" where means and standard deviations have layers of their own: these are
-        the last layer together. Else None.
-    """
+    """Return the actor's tensors, numbered as in `nn.Sequential`, and "softplus" for heads of their own."""
     plain = {
         ".".join(part for part in name.split(".") if part != "_orig_mod"): one
         for name, one in tensors.items()
@@ -366,10 +348,7 @@ def _finite(tensors: dict[str, np.ndarray], file: Path) -> dict[str, np.ndarray]
 
 
 def _layers(tensors: Mapping[str, np.ndarray], file: Path) -> dict[str, np.ndarray]:
-    """Name the tensors of an `nn.Sequential` as `numpy_layers.py` does; activations have none.
-
-    Numbers count the modules: what follows a linear layer at once stands before the activation.
-    """
+    """Name the tensors of an `nn.Sequential`, whose numbers count activations, as `numpy_layers.py` does."""
     found: dict[int, dict[str, np.ndarray]] = {}
     prefixes = set()
     for name, tensor in tensors.items():
@@ -431,11 +410,8 @@ def read_notes(file: Path) -> dict[str, Any]:
 def read_ppo_notes(file: Path, standardise: bool) -> tuple[tuple[float, float, float] | None, Any]:
     """Return how rlgym-ppo scales observations, and the steps trained.
 
-    It notes `obs_running_stats` exactly where `standardize_obs` is on, which is its default.
-
-    Raises:
-        ValueError: There are no notes, and nobody says that observations were taken as they are; or there
-            are, and they say something else.
+    It notes `obs_running_stats` exactly where `standardize_obs` is on, which is its default. Raises
+    ValueError where the notes, or the words of the user, do not say it.
     """
     books = read_notes(file)
     stats = books.get("obs_running_stats")
@@ -454,11 +430,7 @@ def read_ppo_notes(file: Path, standardise: bool) -> tuple[tuple[float, float, f
 
 
 def _ppo_scale(stats: Any, file: Path) -> tuple[float, float, float] | None:
-    """Return how rlgym-ppo scales observations where `standardize_obs` is on.
-
-    It takes mean and deviation of the observation's first number for all of them (`obs_stats.mean[0]` of a
-    row of means), so that is what the network has learned from.
-    """
+    """Return how rlgym-ppo scales observations: by mean and deviation of their first number."""
     if stats is None:
         return None
     try:

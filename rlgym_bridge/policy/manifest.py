@@ -50,13 +50,7 @@ class PolicyMismatch(ValueError):
 
 
 class Normalisation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Observations are shown to the network as `clip((x - mean) / std, -clip, clip)`.
-
-    Attributes:
-        mean: One number for each of the observation's.
-        std: The same, above 0.
-        clip: Above 0.
-    """
+    """Observations are shown to the network as `clip((x - mean) / std, -clip, clip)`, number by number."""
 
     mean: tuple[_Finite, ...]
     std: tuple[_AboveZero, ...]
@@ -181,11 +175,7 @@ class Manifest:
         return "gaussian" if self.distribution.endswith("gaussian") else self.distribution
 
     def to_json(self) -> str:
-        """Return the text of `policy.json`, without the fingerprint.
-
-        Raises:
-            ValueError: A value is not what its key holds; `training` is no JSON value.
-        """
+        """Return the text of `policy.json`, without the fingerprint; raises ValueError for a wrong value."""
         names = [item.name for item in fields(self) if item.name != "probe"]
         data: dict[str, Any] = {name: getattr(self, name) for name in names}
         for key in ("obs", "parser"):
@@ -203,11 +193,7 @@ class Manifest:
         return text
 
     def fingerprint_json(self) -> str:
-        """Return the text of `fingerprint.json`, a line for each row of numbers.
-
-        Raises:
-            ValueError: A row has something else than finite numbers.
-        """
+        """Return the text of `fingerprint.json`, a line for each row of numbers."""
         kinds = []
         for kind, rows in self.probe.items():
             lines = ",\n".join(json.dumps(row, allow_nan=False, separators=(",", ":")) for row in rows)
@@ -217,11 +203,7 @@ class Manifest:
         return text
 
     def with_fingerprint(self, text: str, source: str) -> "Manifest":
-        """Return a copy with the fingerprint of a text.
-
-        Args:
-            text: The text of `fingerprint.json`.
-            source: Where it comes from, for messages.
+        """Return a copy with the fingerprint of a `fingerprint.json`'s text; messages name `source`.
 
         Raises:
             ValueError: It is no JSON, or holds something else than rows of numbers.
@@ -237,15 +219,10 @@ class Manifest:
 
     @classmethod
     def from_json(cls, text: str, source: str) -> "Manifest":
-        """Return the manifest of a text, every key checked.
+        """Return the manifest of a `policy.json`'s text, every key checked; messages name `source`.
 
-        Args:
-            text: The text of `policy.json`.
-            source: Where it comes from, for messages.
-
-        Raises:
-            ValueError: It is no JSON, of another format version, or a key is missing, unknown or of the
-                wrong type.
+        Raises ValueError for no JSON, another format, and a key that is missing, unknown or of the wrong
+        type.
         """
         data = _parse(text, source)
         _check_keys(data, source)

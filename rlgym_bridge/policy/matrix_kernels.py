@@ -1,8 +1,7 @@
 """Choose the kernels of numpy's matrix products by what the processor can do.
 
-numpy 1.26, the last that RLGym allows, brings OpenBLAS 0.3.23. That knows processors by their models. On one
-that is newer (Emerald Rapids, measured; by its sources also Intel's Core Ultra) it takes kernels of 2004, and
-a network of 2x256 costs four times as much.
+numpy 1.26, the last that RLGym allows, brings OpenBLAS 0.3.23. That knows processors by their models, and
+takes kernels of 2004 on newer ones (measured on Emerald Rapids): a network of 2x256 costs four times as much.
 """
 
 import os
@@ -28,11 +27,7 @@ def choose_kernels() -> None:
 
 
 def kernels_for(flags: set[str]) -> str | None:
-    """Return OpenBLAS's name for the best kernels that a processor can run; None leaves the choice to it.
-
-    Args:
-        flags: Instruction sets, by the names of Linux's /proc/cpuinfo.
-    """
+    """Return OpenBLAS's name for the best kernels that flags of /proc/cpuinfo allow, or None."""
     if flags >= _AVX512 | _AVX2:
         return "SKYLAKEX"
     return "HASWELL" if flags >= _AVX2 else None

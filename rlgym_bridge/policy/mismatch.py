@@ -18,13 +18,7 @@ _SHOWN: Final = 5
 
 
 def differences(manifest: Manifest, built: Fingerprint, components: Components) -> list[str]:
-    """Return a sentence for each difference; nothing where the policy fits.
-
-    Args:
-        manifest: What was recorded.
-        built: Fingerprint of the components here.
-        components: The components.
-    """
+    """Return a sentence for each difference of what was recorded and what is here."""
     found = _observations(manifest, built) + _controls(manifest, built) + _masks(manifest, built)
     found += _timing(manifest, built, components)
     if built.space[0] != manifest.action_kind:
@@ -36,12 +30,7 @@ def differences(manifest: Manifest, built: Fingerprint, components: Components) 
 
 
 def changed_own(manifest: Manifest, built: Fingerprint) -> list[str]:
-    """Return the names of components that differ and are the user's own.
-
-    Args:
-        manifest: What was recorded.
-        built: Fingerprint of the components here.
-    """
+    """Return the names of components that differ and are the user's own."""
     sides = ((manifest.obs, _observations), (manifest.parser, _controls), (manifest.parser, _masks))
     changed = [spec for spec, compare in sides if spec is not None and compare(manifest, built)]
     names = [] if manifest.env is None else [manifest.env]

@@ -1,8 +1,8 @@
 """The layers of a perceptron in numpy, and attention over players, or a memory, before one.
 
 Weights are named `layers.0.weight` (out, in), `layers.0.bias` (out,), `layers.1.weight` ..., with an
-activation between layers and nothing after the last. Where every layer but the last has `norms.0.weight`
-(out,) and `norms.0.bias` (out,), layer normalisation stands before each activation.
+activation between layers and nothing after the last. Where every layer but the last has `norms.0.weight` and
+`norms.0.bias` (out,), layer normalisation stands before each activation.
 """
 
 import math
@@ -68,13 +68,7 @@ ACTIVATIONS: Final[Mapping[str, Callable[[np.ndarray], None]]] = {
 
 
 def normalise_layer(values: np.ndarray, weight: np.ndarray, bias: np.ndarray) -> None:
-    """Give each row the mean 0 and the variance 1, times a weight, plus a bias, in place.
-
-    Args:
-        values: `(n,)` or `(rows, n)` float32.
-        weight: `(n,)` float32.
-        bias: `(n,)` float32.
-    """
+    """Give each row of `(n,)` or `(rows, n)` float32 the mean 0 and the variance 1, then scale and shift."""
     if values.ndim == 1:  # a live bot: numbers in place of arrays of one cost a third
         count = len(values)
         values -= np.add.reduce(values) / np.float32(count)
@@ -91,12 +85,7 @@ def normalise_layer(values: np.ndarray, weight: np.ndarray, bias: np.ndarray) ->
 
 
 class Network:
-    """A perceptron, float32.
-
-    Args:
-        weights: `layers.N.weight` (out, in) and `layers.N.bias` (out,), for N from 0 without a gap; and
-            `norms.N.weight` and `norms.N.bias` (out,) of all layers but the last, or of none.
-        activation: One of `ACTIVATIONS`, between the layers.
+    """A perceptron, float32, with one of `ACTIVATIONS` between the layers.
 
     Attributes:
         inputs, outputs: Numbers taken and given.
@@ -137,14 +126,7 @@ class Network:
         self.inputs, self.outputs = pairs[0][0].shape[1], pairs[-1][0].shape[0]
 
     def __call__(self, inputs: np.ndarray) -> np.ndarray:
-        """Return the outputs.
-
-        Args:
-            inputs: `(batch, inputs)` float32.
-
-        Returns:
-            `(batch, outputs)` float32; at batch 1 it is overwritten by the next call.
-        """
+        """Return outputs `(batch, outputs)` float32; at batch 1 the next call overwrites them."""
         last = len(self.layers) - 1
         if len(inputs) == 1:
             vector: np.ndarray = inputs[0]  # matrix times vector into memory at hand is half the time
@@ -166,16 +148,9 @@ class Network:
         return inputs
 
     def row_by_row(self, inputs: np.ndarray) -> np.ndarray:
-        """Return the outputs, each row's to the last bit as it would be alone.
+        """Return the outputs `(batch, outputs)`, each row's to the last bit as it would be alone.
 
-        A product of matrices adds in another order than a product of a vector and a matrix. For the rows of
-        one team it is hardly quicker.
-
-        Args:
-            inputs: `(batch, inputs)` float32.
-
-        Returns:
-            `(batch, outputs)` float32.
+        A product of matrices adds in another order than one of a vector and a matrix.
         """
         outputs = np.empty((len(inputs), self.outputs), np.float32)
         for i in range(len(inputs)):
@@ -186,16 +161,8 @@ class Network:
 class GruNetwork(Network):
     """A perceptron over the observation and a memory [gated recurrent unit, Cho et al. 2014], float32.
 
-    Args:
-        weights: Those of `Network`; `enter.weight` (width, inputs) and `enter.bias` (width,); and those of
-            torch's `GRUCell`, named `cell.*`.
-        activation: One of `ACTIVATIONS`.
-
-    Attributes:
-        state_size: Numbers remembered.
-
-    Raises:
-        ValueError: A tensor is missing, unknown, of the wrong shape, no floating point, or not finite.
+    Besides those of `Network` it has the weights `enter.weight` (width, inputs) and `enter.bias` (width,),
+    and those of torch's `GRUCell`, named `cell.*`. `state_size` numbers are remembered.
     """
 
     def __init__(self, weights: Mapping[str, np.ndarray], activation: str) -> None:
@@ -222,15 +189,9 @@ class GruNetwork(Network):
     def step(
         self, inputs: np.ndarray, state: np.ndarray, starts: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the outputs and the memory after a step.
+        """Return the outputs `(batch, outputs)` and the memory `(batch, state_size)` after a step.
 
-        Args:
-            inputs: `(batch, inputs)` float32.
-            state: `(batch, state_size)` float32, 0 where an episode begins.
-            starts: Not read.
-
-        Returns:
-            `(batch, outputs)` and `(batch, state_size)` float32.
+        The memory is 0 where an episode begins; `starts` is not read.
         """
         entered = inputs @ self._enter[0] + self._enter[1]
         self._activate(entered)
@@ -247,17 +208,10 @@ class AttentionNetwork(Network):
     """A perceptron over the own car and what it attends to of the others, float32.
 
     The numbers of each car become `ATTENTION_WIDTH` numbers. The own car attends to all cars that are there,
-    itself among them; the outcome stands beside its own numbers before the perceptron. So the order of the
-    cars of a team does not matter, nor how many there are.
-
-    Args:
-        weights: Those of `Network`, and `own`, `car`, `query`, `key`, `value` and `mix`, each `.weight`
-            (out, in) and `.bias` (out,); and `team` (2, width), of team mates and opponents.
-        activation: One of `ACTIVATIONS`.
-        places: Of the observation.
-
-    Raises:
-        ValueError: A tensor is missing, unknown, of the wrong shape, no floating point, or not finite.
+    itself among them; the outcome stands beside its own numbers before the perceptron. So neither the order
+    of the cars of a team matters, nor how many there are. Besides those of `Network` it has the weights
+    `own`, `car`, `query`, `key`, `value` and `mix`, each `.weight` (out, in) and `.bias` (out,), and `team`
+    (2, width), of team mates and opponents.
     """
 
     PARTS = ("own", "car", "query", "key", "value", "mix")

@@ -1,12 +1,10 @@
 """Play a trained policy in numpy alone: a perceptron, a distribution over its outputs, and the choice.
 
-    observations (matches, cars, size) -> normalise -> perceptron -> distribution -> actions
-
 Weights are named as in `numpy_layers.py`. A gaussian policy of k numbers either has a tensor `log_std` (k,)
-beside a last layer of k means, or a last layer of 2k: means, then logarithms of standard deviations.
-A bounded gaussian is rlgym-ppo's: tanh over a last layer of 2k, means, then what gives standard deviations.
-A tanh gaussian is rlgym-learn's: a last layer of 2k, means, then standard deviations before softplus. tanh of
-a sample is stretched to a tensor `action_ranges` (k, 2), least and greatest number of each.
+beside a last layer of k means, or a last layer of 2k: means, then logarithms of standard deviations. A
+bounded gaussian is rlgym-ppo's: tanh over a last layer of 2k, means, then what gives standard deviations. A
+tanh gaussian is rlgym-learn's: a last layer of 2k, means, then standard deviations before softplus. tanh of a
+sample is stretched to a tensor `action_ranges` (k, 2), least and greatest number of each.
 """
 
 import math
@@ -34,11 +32,7 @@ _MODE_PRECISION: Final = 1e-7
 
 
 class InferenceNetwork(Protocol):
-    """A network to play with.
-
-    Attributes:
-        inputs, outputs: Numbers taken and given.
-    """
+    """A network to play with; `inputs` and `outputs` are the numbers taken and given."""
 
     inputs: int
     outputs: int
@@ -62,12 +56,8 @@ def network_builder(
 ) -> NetworkBuilder | None:  # fmt: skip
     """Return what makes a network that is no perceptron from its tensors; None for a perceptron.
 
-    Args:
-        network: One of `shape.NETWORKS`, or `module:Class` of a user, which needs torch.
-        names: Of an observation's numbers, or None.
-        sizes: Numbers of an observation, and of outputs.
-        activation: One of `activations.ACTIVATIONS`.
-        allow: Modules that may be imported; None for all.
+    `network` is one of `shape.NETWORKS`, or `module:Class` of a user, which needs torch and `allow`; `names`
+    are an observation's; `sizes` the numbers of an observation and of outputs.
 
     Raises:
         ValueError: A class may not be imported, torch is not installed, or the observation does not suit it.
@@ -166,14 +156,10 @@ class NetworkPolicy:
         self._rng_of_car: list[np.random.Generator] = []  # made by the first decision that needs them
 
     def reset(self, cars: Sequence[int], seed: int | None = None) -> None:
-        """Start the random stream of an episode anew.
+        """Start the random stream of an episode of `cars` anew.
 
-        It depends on the policy's seed, on `cars`, and on `seed` or else on how many resets there were,
-        so that one decision more or less in an episode does not change the next.
-
-        Args:
-            cars: Cars to play, by their place in the state.
-            seed: Of the episode.
+        It depends on the policy's seed, on `cars`, and on `seed` or else on how many resets there were, so
+        that one decision more or less in an episode does not change the next.
         """
         self._resets += 1
         episode = (0, self._resets) if seed is None else (1, seed % 2**64)
@@ -211,14 +197,9 @@ class NetworkPolicy:
     def act_with_log_probs(
         self, obs: np.ndarray, masks: np.ndarray | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return an action for every observation as `act` does, and the logarithms of their probabilities.
+        """Return actions as `act` does, and their log probabilities, `(matches, cars)` float32.
 
-        Args:
-            obs: `(matches, cars, size)` float32.
-            masks: As `act` takes them; the probability is that among the allowed choices.
-
-        Returns:
-            The actions; and `(matches, cars)` float32, of densities for gaussian.
+        They are those among the allowed choices, and of densities for gaussian.
 
         Raises:
             ValueError: As `act` raises it; or the distribution is one that our trainer does not train.
@@ -244,14 +225,9 @@ class NetworkPolicy:
         return actions.reshape(shape), outputs, chosen
 
     def probabilities(self, obs: np.ndarray | None, masks: np.ndarray | None = None) -> np.ndarray:
-        """Return how likely each choice is, and remember as `act` does; nothing is drawn.
+        """Return each choice's probability, `(matches, cars, choices)` float32; remember as `act` does.
 
-        Args:
-            obs: As `act` takes them.
-            masks: As `act` takes them.
-
-        Returns:
-            `(matches, cars, choices)` float32; those of several decisions stand one after another.
+        Nothing is drawn. Those of several decisions stand one after another.
 
         Raises:
             ValueError: As `act` raises it, or the policy is a gaussian.
@@ -272,12 +248,7 @@ class NetworkPolicy:
     def _evaluate(
         self, obs: np.ndarray | None, masks: np.ndarray | None
     ) -> tuple[np.ndarray, np.ndarray | None, bool]:
-        """Return the network's outputs, -inf where masks forbid a choice.
-
-        Returns:
-            `(matches, cars, outputs)` float32; which rows are mirrored, `(matches * cars,)` bool, or
-            None; and whether each row was computed alone.
-        """
+        """Return outputs `(matches, cars, outputs)`, the mirrored rows, and whether each was alone."""
         mirrored = None
         if obs is None or obs.ndim != 3 or obs.shape[2] != self.obs_size:
             shape = None if obs is None else obs.shape
@@ -331,13 +302,7 @@ class NetworkPolicy:
         return found
 
     def _outputs(self, rows: np.ndarray, shape: tuple[int, int], apart: bool) -> np.ndarray:
-        """Return the network's outputs, and remember what it does.
-
-        Args:
-            rows: `(matches * cars, size)` float32.
-            shape: Matches and cars.
-            apart: Whether each row is computed alone.
-        """
+        """Return outputs for `(matches * cars, size)`, each row's alone if `apart`, and remember."""
         if not self.state_size:
             return self.network.row_by_row(rows) if apart else self.network(rows)
         if self.memory is None or self.fresh is None or self.memory.shape[:2] != shape:
@@ -444,16 +409,7 @@ class NetworkPolicy:
 
 
 def _tanh_mode(mean: np.ndarray, std: np.ndarray) -> np.ndarray:
-    """Return where tanh of a normal number is likeliest, before the tanh.
-
-    Args:
-        mean: Of the normal number, `(rows, k)` float32.
-        std: Its standard deviation, of the same shape. Where it is large there are two likeliest places; the
-            one on the mean's side is returned, for a mean of 0 the positive one.
-
-    Returns:
-        `(rows, k)` float32, the u of u = mean + 2 std^2 tanh(u).
-    """
+    """Return where tanh of a normal number is likeliest, before the tanh: u = mean + 2 std^2 tanh(u)."""
     centre, pull = np.abs(mean).astype(np.float64), 2 * std.astype(np.float64) ** 2
     place = centre + pull  # not below the solution; from there on Newton's method comes down to it
     for _ in range(_MODE_STEPS):
@@ -467,15 +423,7 @@ def _tanh_mode(mean: np.ndarray, std: np.ndarray) -> np.ndarray:
 
 
 def categorical(logits: np.ndarray, rng: np.random.Generator | None) -> np.ndarray:
-    """Pick one column in each row.
-
-    Args:
-        logits: `(rows, columns)` float32, -inf for a column that is never picked.
-        rng: Draws one uniform number a row; None picks the largest.
-
-    Returns:
-        `(rows,)` int64.
-    """
+    """Pick a column in each row of logits, -inf for never: `(rows,)` int64; the largest without rng."""
     picked: np.ndarray
     if rng is None:
         picked = logits.argmax(1)

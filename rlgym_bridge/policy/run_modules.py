@@ -1,9 +1,7 @@
 """Tell which modules may be imported for the policies of a training run that a user names.
 
-A policy folder names the modules of its builder and parser, and importing them runs code. Training writes
-into the folder of a run which modules its settings name, and anybody may have written that file. So those of
-them are allowed that the user's project names: the settings in the current folder. They are never looked for
-in the folder of a run or a policy.
+Training writes into a run which modules its settings name, and anybody may have written that file. So those
+are allowed that the settings in the current folder name. They are never looked for in a run or a policy.
 """
 
 import importlib.util
@@ -28,32 +26,21 @@ _ABOUT: Final = (
 
 
 def write_run_modules(run: Path, modules: Sequence[str]) -> None:
-    """Write into the folder of a run which modules its policies name.
-
-    Args:
-        run: The folder.
-        modules: Names of modules.
-    """
+    """Write into the folder of a run which modules its policies name."""
     write_durably(run, {RUN_FILE: f"{_ABOUT}{toml_line('modules', list(modules))}\n".encode()})
 
 
 def run_modules(named: str | Path, allow_modules: Sequence[str] = ()) -> tuple[str, ...]:
-    """Return the modules that may be imported for a policy that a user names.
+    """Return the modules that may be imported for a policy or a run that a user names.
 
-    Args:
-        named: A run's folder, its `checkpoints` or `latest`, or one of its checkpoints; or anything else that
-            can be played.
-        allow_modules: Modules that the user allows himself, as `load_policy` takes them.
-
-    Returns:
-        Those modules of the run that the settings in the current folder name, or that modules named there
-        import; an environment's as `"module:function"`, too. None for a policy folder outside of a run,
-        whatever else lies in it.
+    These are `allow_modules` and those of the run that the settings in the current folder name, or that
+    modules named there import; an environment's as `"module:function"`, too. None for a policy folder outside
+    of a run.
 
     Raises:
         ValueError: The run's file is unreadable; or a module that it names lies in the run's own folder, in a
             package that holds the run, or in a folder above it that is not searched, and the user does not
-            allow it himself.
+            allow it.
     """
     run = run_of(named)
     if run is None or os.path.lexists(run / MANIFEST_FILE) or not (run / RUN_FILE).is_file():
@@ -83,16 +70,13 @@ def run_modules(named: str | Path, allow_modules: Sequence[str] = ()) -> tuple[s
 
 
 def _modules_of_project(folder: Path) -> list[str]:
-    """Return the modules that the settings in a folder name, and the user's own that these import.
-
-    The search for modules includes the folder from then on, where there are any. Nothing is imported.
-    """
+    """Return the modules that the settings in a folder name, and the user's own that these import."""
     named = [] if names_no_modules(folder) else [*_named_in_settings(folder)]
     if not named:
         return []
     add_module_folders(folder)
     own: list[str] = []
-    with suppress(ValueError):  # a file that is no Python is told when it is imported
+    with suppress(ValueError):  # a file that is no Python fails when it is imported
         own = [
             path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
             for path in trace_own_files(name.partition(":")[0] for name in named)
@@ -106,7 +90,7 @@ def _named_in_settings(folder: Path) -> Iterator[str]:
         try:
             settings = read_toml(file)
         except (OSError, ValueError):
-            continue  # another program's, or broken: who trains with it is told
+            continue  # another program's, or broken: training with it fails
         for key in ("components", "env", "network"):
             value = settings.get(key)
             if isinstance(value, str) and value and (key != "network" or ":" in value):
@@ -126,14 +110,11 @@ def _project_of(run: Path, module: str) -> Path | None:
 
 
 def _place_with(run: Path, module: str) -> Path | None:
-    """Return where a module would be imported from if that lies in a run, or is a package around it.
-
-    Nothing is imported.
-    """
+    """Return where a module of a run, or a package around it, would be imported from; or None."""
     try:
         spec = importlib.util.find_spec(module.partition(".")[0])
     except (ImportError, ValueError):
-        return None  # it will not be found, and told so
+        return None  # the import will say so
     if spec is None:
         return None
     run = run.resolve()

@@ -41,11 +41,7 @@ class PlayerPlaces:
 
     @classmethod
     def of(cls, names: Sequence[str] | None) -> "PlayerPlaces":
-        """Find the places in an observation by the names of its numbers, such as `enemy-0/there`.
-
-        Raises:
-            ValueError: There are none, or they differ.
-        """
+        """Find the places by numbers' names, such as `enemy-0/there`; raises ValueError for none."""
         places = [name.removesuffix("/there") for name in names or () if name.endswith("/there")]
         blocks = [
             [(i, name[len(place) :]) for i, name in enumerate(names or ()) if name.startswith(f"{place}/")]
@@ -139,13 +135,10 @@ class PolicyShape:
 def explain_misfit(
     team_sizes: Sequence[tuple[int, int]], match: tuple[int, int], bot: str | None = None
 ) -> str | None:
-    """Explain why a policy cannot play a match of some team sizes; None where it can, on either side.
+    """Explain why a policy trained for `team_sizes` cannot play a match, (blue, orange); None where it can.
 
-    Args:
-        team_sizes: (blue, orange) of the matches it was trained for.
-        match: (blue, orange) of the match.
-        bot: Its name on a command line, for the options of `rlgym-bridge match` that play it; None leaves
-            them out.
+    `bot` is its name on a command line, for the options of `rlgym-bridge match` that play it; None leaves
+    them out.
     """
     if match in team_sizes or match[::-1] in team_sizes:
         return None
@@ -159,15 +152,7 @@ def explain_misfit(
 
 
 def show_players(bot: str, team_sizes: Sequence[tuple[int, int]]) -> str | None:
-    """Return the options of `rlgym-bridge match` that play a policy against Chaser.
-
-    Args:
-        bot: Its name on a command line.
-        team_sizes: (blue, orange) of the matches it was trained for; the smallest one is played.
-
-    Returns:
-        `--blue R R --orange chaser chaser`; None for a policy that was trained without opponents.
-    """
+    """Return the options of the smallest match it was trained for; None without opponents."""
     played = [size for size in team_sizes if all(size)]
     if not played:
         return None

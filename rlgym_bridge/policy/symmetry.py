@@ -1,7 +1,5 @@
 """Exchange left and right, so that a policy needs to learn one half of the field alone.
 
-observation of a car with x > 0 -> mirrored -> network -> action -> mirrored -> the game
-
 Field, physics, kickoffs and pads are the same when left and right are exchanged. So what is right in one
 state is right in the mirrored one, with steer, yaw and roll reversed.
 """
@@ -68,11 +66,7 @@ class Mirror:
 
 
 def _source(names: Sequence[str], name: str) -> int:
-    """Return the place of the number that a mirrored observation has in the place of a name's.
-
-    Raises:
-        ValueError: It is of a pad that is not there.
-    """
+    """Return the place of the number that a mirrored observation has in the place of a name's."""
     first, number, *rest = (*name.split("/"), "")
     if first != "pad":
         return names.index(name)
@@ -84,11 +78,7 @@ def _source(names: Sequence[str], name: str) -> int:
 
 
 def _sign(name: str) -> int:
-    """Return by what a number is multiplied when it is mirrored.
-
-    Raises:
-        ValueError: The name does not tell.
-    """
+    """Return by what a number is multiplied when it is mirrored."""
     *_, kind, part = ("", *name.split("/"))
     if part in ("x", "y", "z") and kind == "angular_velocity":  # an axial vector
         return 1 if part == "x" else -1
@@ -105,11 +95,7 @@ def _sign(name: str) -> int:
 
 
 def _choice(controls: np.ndarray, row: np.ndarray) -> int:
-    """Return the choice that gives a control row.
-
-    Raises:
-        ValueError: There is none.
-    """
+    """Return the choice that gives a control row."""
     found = np.flatnonzero((controls == row).all(1))
     if not len(found):
         raise ValueError(f"no choice of the action gives the controls {row.tolist()}, a mirrored choice")

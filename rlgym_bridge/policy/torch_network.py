@@ -48,24 +48,14 @@ _ACTIVATIONS: Final[Mapping[str, Callable[[Tensor], Tensor]]] = {
 
 
 class SteppingNetwork(nn.Module):
-    """A network that may remember something of each row from step to step.
-
-    Attributes:
-        state_size: Numbers that it remembers; 0 without memory.
-    """
+    """A network that may remember `state_size` numbers of each row from step to step; 0 without memory."""
 
     state_size: int = 0
 
     def step(self, inputs: Tensor, state: Tensor, starts: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the outputs and the memory after a step.
+        """Return the outputs `(rows, outputs)` and the memory `(rows, state_size)` after a step.
 
-        Args:
-            inputs: `(rows, inputs)` float32.
-            state: `(rows, state_size)` float32, 0 where an episode begins.
-            starts: `(rows,)` bool, whether an episode begins.
-
-        Returns:
-            `(rows, outputs)` and `(rows, state_size)` float32.
+        `state` is 0 where an episode begins, which `starts` `(rows,)` bool says.
         """
         return self(inputs), state
 
@@ -76,7 +66,7 @@ class Perceptron(SteppingNetwork):
     Args:
         widths: Of inputs, hidden layers and outputs.
         last_gain: Of the last layer's weights, whose rows are orthogonal, as all layers' are.
-        activation: Its name in `activations.ACTIVATIONS`.
+        activation: Its name in `numpy_layers.ACTIVATIONS`.
         layer_norm: Whether layer normalisation stands before each activation.
     """
 
@@ -107,16 +97,7 @@ class Perceptron(SteppingNetwork):
 
 
 class PlayerAttention(Perceptron):
-    """The network of `numpy_layers.AttentionNetwork`, to be trained.
-
-    Args:
-        places: Of the observation.
-        outputs: Numbers that it gives.
-        layers: Widths of the hidden layers of the perceptron after it.
-        last_gain: As `Perceptron` takes it.
-        activation: As `Perceptron` takes it.
-        layer_norm: As `Perceptron` takes it.
-    """
+    """The network of `numpy_layers.AttentionNetwork`, to be trained; a perceptron of `layers` follows."""
 
     common: Tensor
     blocks: Tensor
@@ -158,16 +139,7 @@ class PlayerAttention(Perceptron):
 
 
 class GruPerceptron(Perceptron):
-    """The network of `numpy_layers.GruNetwork`, to be trained.
-
-    Args:
-        inputs: Numbers of an observation.
-        outputs: Numbers that it gives.
-        layers: Widths of the hidden layers of the perceptron after the memory.
-        last_gain: As `Perceptron` takes it.
-        activation: As `Perceptron` takes it.
-        layer_norm: As `Perceptron` takes it.
-    """
+    """The network of `numpy_layers.GruNetwork`, to be trained; a perceptron of `layers` follows."""
 
     def __init__(
         self, inputs: int, outputs: int, layers: Sequence[int], last_gain: float, activation: str = "relu",
@@ -188,17 +160,7 @@ class GruPerceptron(Perceptron):
 
 
 class OwnNetwork(SteppingNetwork):
-    """A network of the user's own, whose tensors are named `net.*`.
-
-    Args:
-        path: `module:Class`.
-        kind: The class: called with the numbers of an observation and of outputs.
-        inputs: Numbers of an observation.
-        outputs: Numbers that it gives.
-
-    Raises:
-        ValueError: It is no network, or gives something else than that.
-    """
+    """A network of the user's own, `module:Class`; raises ValueError unless it gives the outputs."""
 
     def __init__(self, path: str, kind: Any, inputs: int, outputs: int) -> None:
         super().__init__()
@@ -252,22 +214,7 @@ class OwnNetwork(SteppingNetwork):
 
 
 class OwnInference:
-    """A network of the user's own with trained weights, as `numpy_layers.Network` is one.
-
-    Args:
-        path: `module:Class`.
-        kind: The class.
-        weights: Its tensors, named `net.*`.
-        inputs: Numbers of an observation.
-        outputs: Numbers that it gives.
-
-    Attributes:
-        inputs, outputs: As given.
-        state_size: Numbers remembered; 0 without memory.
-
-    Raises:
-        ValueError: The weights are not those of the class.
-    """
+    """A user's network with trained weights, `net.*`; raises ValueError for other weights."""
 
     def __init__(
         self, path: str, kind: Any, weights: Mapping[str, np.ndarray], inputs: int, outputs: int
@@ -305,13 +252,7 @@ class OwnInference:
 
 
 class ActingNetwork(SteppingNetwork):
-    """A network and a distribution of actions over its outputs.
-
-    A gaussian's deviations are parameters of their own, the same for all observations.
-
-    Attributes:
-        shape: Of the policy.
-    """
+    """A network and a distribution of actions over its outputs."""
 
     shape: PolicyShape
 
@@ -378,13 +319,10 @@ class ActingNetwork(SteppingNetwork):
         return Normal(means, self.log_std.clamp(*LOG_STD_RANGE).exp(), validate_args=False)
 
     def divergence_from_uniform(self, outputs: Tensor, masks: Tensor | None = None) -> Tensor:
-        """Return KL(uniform || policy) in nats, `(rows,)` float32; 0 for a gaussian.
+        """Return KL(uniform || policy) in nats, `(rows,)` float32, over allowed choices; 0 for a gaussian.
 
         It is the larger the less likely the unlikely actions are, which hardly count in the entropy.
-
-        Args:
-            outputs: `(rows, outputs)` float32 of the network, `FORBIDDEN` where masks say no.
-            masks: As `evaluate_actions` takes them; uniform is over the allowed choices.
+        `outputs` `(rows, outputs)` are `FORBIDDEN` where masks say no.
         """
         found = outputs.new_zeros(len(outputs))
         if self.shape.distribution == "gaussian":
@@ -403,10 +341,7 @@ class ActingNetwork(SteppingNetwork):
     def divergence_from(self, outputs: Tensor, targets: Tensor, masks: Tensor | None = None) -> Tensor:
         """Return KL(targets || policy) in nats, `(rows,)` float32, over the allowed choices.
 
-        Args:
-            outputs: `(rows, outputs)` of the network.
-            targets: `(rows, outputs)` float32, probabilities.
-            masks: As `evaluate_actions` takes them. A row whose targets are all forbidden counts 0.
+        `targets` are probabilities `(rows, outputs)`. A row whose targets are all forbidden counts 0.
         """
         outputs = outputs.float()
         if masks is not None:
@@ -426,11 +361,7 @@ class ActingNetwork(SteppingNetwork):
 
 
 class PolicyNetwork(ActingNetwork, Perceptron):
-    """A perceptron that acts.
-
-    Args:
-        shape: Of the policy.
-    """
+    """A perceptron that acts."""
 
     def __init__(self, shape: PolicyShape) -> None:
         widths = (shape.obs_size, *shape.layers, shape.outputs)
@@ -448,14 +379,7 @@ class ValueNetwork(SteppingNetwork):
 
 
 class Critic(ValueNetwork, Perceptron):
-    """A perceptron that estimates returns.
-
-    Args:
-        obs_size: Numbers in an observation.
-        layers: Widths of the hidden layers.
-        activation: As `Perceptron` takes it.
-        layer_norm: As `Perceptron` takes it.
-    """
+    """A perceptron that estimates returns."""
 
     def __init__(
         self, obs_size: int, layers: Sequence[int], activation: str = "relu", layer_norm: bool = False
@@ -490,18 +414,7 @@ class _OwnCritic(ValueNetwork, OwnNetwork):
 def make_networks(
     shape: PolicyShape, critic_layers: Sequence[int]
 ) -> tuple[PolicyShape, ActingNetwork, ValueNetwork]:
-    """Make the policy and the critic of a run, of the same kind.
-
-    Args:
-        shape: Of the policy, without the weights of a network that is no perceptron.
-        critic_layers: Widths of the critic's hidden layers.
-
-    Returns:
-        The shape with these weights, the policy and the critic.
-
-    Raises:
-        ValueError: The observation does not suit attention, or a network of a user does not fit.
-    """
+    """Make policy and critic of a run, of one kind, and the shape with the policy's weights."""
     kind = shape.activation, shape.layer_norm
     if shape.network == PERCEPTRON:
         return shape, PolicyNetwork(shape), Critic(shape.obs_size, critic_layers, *kind)

@@ -1,7 +1,5 @@
 """Read archives of TorchScript and libtorch without running any code of them.
 
-    zip -> pickle, with objects that only hold attributes -> tensors by name
-
 `torch.jit.load` runs the `__setstate__` methods of a file, so it is not used here.
 """
 
@@ -34,22 +32,13 @@ _DTYPES: Final = {
 
 
 class ScriptObject:
-    """The attributes of a module in a pickle, which does nothing.
-
-    Attributes:
-        kind: Its class, `__torch__.module.Name`.
-        attributes: Submodules, tensors and plain values by name.
-    """
+    """The attributes of a module of the class `kind` in a pickle, by name; it does nothing."""
 
     kind = ""
     attributes: Mapping[str, Any] = MappingProxyType({})
 
     def __setstate__(self, state: Any) -> None:
-        """Take the attributes.
-
-        Raises:
-            ValueError: It has something else than attributes: a `__setstate__` of its own would know what.
-        """
+        """Take the attributes; raises ValueError for anything else."""
         if not isinstance(state, dict):
             raise ValueError(f"{self.kind} holds {type(state).__name__}, expected its attributes by name")
         self.attributes = state
@@ -59,8 +48,7 @@ def is_script_archive(file: Path) -> bool:
     """Return whether a file is an archive of TorchScript or libtorch, rather than one of `torch.save`.
 
     Raises:
-        ValueError: It is a zip that would unpack to far more than its own size, or larger than
-            `MOST_WEIGHTS_BYTES`.
+        ValueError: It is too large, or a zip that would unpack to far more than its own size.
         OSError: It cannot be read.
     """
     check_size(file, MOST_WEIGHTS_BYTES, "a checkpoint")
@@ -88,12 +76,6 @@ def is_script_archive(file: Path) -> bool:
 
 def read_archive(file: Path) -> dict[str, np.ndarray]:
     """Read the tensors of an archive by dotted name, as a `state_dict` has them; nothing of it runs.
-
-    Args:
-        file: `is_script_archive` is true of it.
-
-    Returns:
-        Arrays of any shape and dtype.
 
     Raises:
         ValueError: It names classes that no such archive needs, tensors that lie outside their storage, or
@@ -148,12 +130,7 @@ def _unpickle(archive: zipfile.ZipFile, entries: Mapping[str, str]) -> Any:
 
 
 def _entries(archive: zipfile.ZipFile) -> dict[str, str]:
-    """Return the full names of a zip's entries by those below its one folder.
-
-    Raises:
-        ValueError: Readers could differ on which entry a name stands for: there are two folders, or names
-            that are equal, or equal but for their case.
-    """
+    """Return the full names of a zip's entries by those below its one folder."""
     names = archive.namelist()
     folders = {name.partition("/")[0] for name in names}
     if len(folders) != 1 or len({name.lower() for name in names}) != len(names):
@@ -162,11 +139,7 @@ def _entries(archive: zipfile.ZipFile) -> dict[str, str]:
 
 
 def _check_code(name: str, text: str) -> None:
-    """Make sure that the tensors of a file are those that its code computes with.
-
-    Raises:
-        ValueError: A class has a method that runs at loading, or around every call.
-    """
+    """Raise ValueError where a class has a method that runs at loading, or around every call."""
     if "__setstate__" in text:
         raise ValueError(f"{name} has a method __setstate__, which would run when the file is loaded")
     if "hooks__ = " in text:
@@ -174,12 +147,7 @@ def _check_code(name: str, text: str) -> None:
 
 
 def _check_pickle(content: bytes) -> None:
-    """Make sure that a pickle has only what torch writes, and reserves no more memory than it is long.
-
-    Raises:
-        ValueError: It has instructions of a newer protocol than torch's 2, or stores a value at a place that
-            a pickle of its length cannot need.
-    """
+    """Raise ValueError where a pickle has more than torch writes, or reserves more memory than it is long."""
     value: Any
     for code, value, _ in pickletools.genops(content):
         if code.proto > 2 or (code.name in ("PUT", "BINPUT", "LONG_BINPUT") and value > len(content)):
@@ -187,12 +155,7 @@ def _check_pickle(content: bytes) -> None:
 
 
 class _Unpickler(pickle.Unpickler):
-    """Unpickles tensors, plain values and `ScriptObject`; any other class is refused.
-
-    Args:
-        content: The pickle.
-        storages: Numbers of tensors by key, as bytes.
-    """
+    """Unpickles tensors, plain values and `ScriptObject`; any other class is refused."""
 
     def __init__(self, content: bytes, storages: Mapping[str, bytes]) -> None:
         super().__init__(io.BytesIO(content))
@@ -222,12 +185,7 @@ def _tensor(
     storage: np.ndarray, offset: Any, size: Any, stride: Any, grad: Any = False, hooks: Any = None,
     *metadata: Any,
 ) -> np.ndarray:  # fmt: skip
-    """Return a tensor's numbers.
-
-    Raises:
-        ValueError: It has numbers that its storage does not have, or some of them more than once; or a mark
-            that they are to be read otherwise, negated for example.
-    """
+    """Return a tensor's numbers; raises ValueError where its storage lacks some."""
     if any(metadata):
         raise ValueError(f"a tensor has the marks {metadata}, expected plain numbers")
     numbers = (offset, *size, *stride)

@@ -13,8 +13,8 @@ import numpy as np
 
 from rlgym_bridge.components.actions import action_space
 from rlgym_bridge.components.batch_form import control_rows, works_in_batches
+from rlgym_bridge.components.rlgym_state import to_rlgym
 from rlgym_bridge.policy.fingerprint import probe_states
-from rlgym_bridge.rlgym_state import to_rlgym
 
 _ENUMERATED: Final = 4096  # of a space with more actions, those that were chosen are looked through
 _SAME: Final = 0.02  # two rows of controls; a gamepad has steps of 1/127

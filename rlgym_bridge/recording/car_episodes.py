@@ -12,6 +12,7 @@ from rlgym.api import RewardFunction
 
 from rlgym_bridge.clock import GAP_TICKS
 from rlgym_bridge.components.actions import action_space
+from rlgym_bridge.components.rlgym_state import to_rlgym
 from rlgym_bridge.components.spec import component_factory
 from rlgym_bridge.game import PLAYING_PHASES
 from rlgym_bridge.policy.manifest import Manifest
@@ -20,7 +21,6 @@ from rlgym_bridge.recording.mcap.agent_track import AgentTrack
 from rlgym_bridge.recording.mcap.channels import Decision
 from rlgym_bridge.recording.mcap.match_recording import MatchRecording
 from rlgym_bridge.recording.mcap.mcap_writer import RecordingError
-from rlgym_bridge.rlgym_state import to_rlgym
 from rlgym_bridge.state import MatchState
 
 _LOG = logging.getLogger(__name__)

@@ -4,7 +4,7 @@ from typing import Final
 
 from rlbot import flat
 
-from rlgym_bridge.dialect import OWN_SERVER
+from rlgym_bridge.protocol_variant import OWN_SERVER
 from rlgym_bridge.server.client_log import client_log
 
 MAX_PAYLOAD: Final = 65535

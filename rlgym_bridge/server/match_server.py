@@ -7,8 +7,8 @@ from typing import Literal, Self
 
 from rlbot import flat
 
-from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.physics import Spread
+from rlgym_bridge.protocol_variant import ProtocolVariant
 from rlgym_bridge.recording.mcap.mcap_writer import Recorder
 from rlgym_bridge.server.client_log import client_log
 from rlgym_bridge.server.config.match_file import read_match_file
@@ -113,7 +113,7 @@ class MatchServer:
         watch: Sink | None = None,
         log_dir: Path | None = None,
         impairments: Impairments | None = None,
-        dialect: Dialect | None = None,
+        dialect: ProtocolVariant | None = None,
         constants: Mapping[str, Spread] | None = None,
         thrust: bool = True,
         simulator: str | None = None,
@@ -127,7 +127,7 @@ class MatchServer:
             max_hang=max_hang, connect_timeout=connect_timeout, on_progress=on_progress,
             on_kickoff=on_kickoff, on_packet=on_packet, recorder=recorder, watch=watch, log_dir=log_dir,
             impairments=Impairments() if impairments is None else impairments,
-            dialect=Dialect() if dialect is None else dialect,
+            dialect=ProtocolVariant() if dialect is None else dialect,
             constants={} if constants is None else constants,
             thrust=thrust,
             simulator=simulator,

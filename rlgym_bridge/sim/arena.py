@@ -1,17 +1,28 @@
-"""Make RocketSim arenas that repeat a match exactly.
+"""Make RocketSim arenas that repeat a match exactly, read them into a `MatchState`, and write them back."""
 
-RocketSim keeps its cars in a hash set of pointers, so the order in which it walks them depends on where
-the allocator put them; it matters where wheels stand on other cars. `place_cars` adds the cars until that
-order is the pinned one, the order that a hash set without collisions gives; a set that once held many
-cars keeps a large table, where collisions are rare.
-"""
-
+import struct
 from collections.abc import Mapping, Sequence
 from functools import cache
+from operator import attrgetter
 
+import numpy as np
 import RocketSim as rsim
 
-from rlgym_bridge.game import BLUE, MOST_TEAM_SIZE, ORANGE
+from rlgym_bridge.game import (
+    BLUE,
+    BOOST_PER_SECOND,
+    CONTROL_NAMES,
+    DODGE_DEADLINE_SECONDS,
+    DODGE_DEADZONE,
+    FLIP_TORQUE_SECONDS,
+    GOAL_THRESHOLD_Y,
+    GRAVITY,
+    MOST_TEAM_SIZE,
+    ORANGE,
+    RLGYM_BOOST_PER_SECOND,
+    Phase,
+)
+from rlgym_bridge.state import KNOWN_FIELDS, MatchState, layout_of
 from rlgym_bridge.user_input.extras import meshes_folder
 from rlgym_bridge.user_input.failures import Failure
 
@@ -27,11 +38,7 @@ _ARENA_TRIES = 20
 
 @cache
 def init_meshes() -> None:
-    """Load the collision meshes, once per process; see `meshes_folder`.
-
-    Raises:
-        FileNotFoundError: The package or its meshes are not there.
-    """
+    """Load the collision meshes, once per process; raises FileNotFoundError where they are missing."""
     folder = meshes_folder()
     try:
         rsim.init(str(folder))
@@ -43,29 +50,23 @@ def init_meshes() -> None:
 def make_arena(
     teams: Sequence[int], hitboxes: Sequence[int] | None = None, mode: int = rsim.GameMode.SOCCAR
 ) -> tuple[rsim.Arena, list[rsim.Car]]:
-    """Make an arena whose cars lie in the pinned internal order.
+    """Make an arena whose cars lie in the pinned internal order, and return it with its cars.
 
-    Two arenas made with the same arguments, given the same states and controls, go on alike to
-    the bit; in another process too.
+    RocketSim keeps its cars in a hash set of pointers, so the order in which it walks them depends on the
+    allocator; it matters where wheels stand on other cars. The pinned order is that of a set without
+    collisions. So two arenas made alike, given the same states and controls, go on alike to the bit, in
+    another process too.
 
     Args:
-        teams: Team of each car, 0 blue or 1 orange, at most 4 a team; blue and orange may be of
-            different sizes, or empty.
+        teams: Team of each car, 0 blue or 1 orange, at most 4 a team.
         hitboxes: Hitbox number 0..5 of each car (`game.HITBOXES`); all Octane when None.
-        mode: One of `RocketSim.GameMode`; the meshes at hand are those of standard soccar's arena, in
-            which Heatseeker and Snowday are played too.
-
-    Returns:
-        The arena, and its cars in the order of `teams`. The cars stand on kickoff spots, but a
-        caller who wants to repeat a match sets their state (`reset_kickoff` is skewed).
+        mode: One of `RocketSim.GameMode`; the meshes at hand are those of standard soccar's arena.
 
     Raises:
-        ValueError: A team is not 0 or 1, more than 4 cars are in a team, or `hitboxes` does not
-            fit `teams`.
-        RuntimeError: The pinned order did not come up in 20 arenas, or RocketSim cannot make an arena
-            of this mode.
+        ValueError: A team is not 0 or 1, more than 4 cars are in a team, or `hitboxes` does not fit `teams`.
+        RuntimeError: The pinned order did not come up in 20 arenas, or RocketSim cannot make an arena of this
+            mode.
     """
-    _check(teams, [0] * len(teams) if hitboxes is None else hitboxes)
     init_meshes()
     for _ in range(_ARENA_TRIES):
         arena = _warm_arena(mode)
@@ -80,14 +81,7 @@ def make_arena(
 
 
 def set_mutators(arena: rsim.Arena, config: rsim.MutatorConfig) -> None:
-    """Set an arena's mutators, the gravity of a ball at rest too.
-
-    RocketSim hands gravity on to moving bodies alone: a ball at rest would keep the old one for ever.
-
-    Args:
-        arena: The arena.
-        config: From its `get_mutator_config`.
-    """
+    """Set an arena's mutators, and the gravity of a ball at rest, too, which RocketSim leaves out."""
     if config.gravity.as_tuple() == arena.get_mutator_config().gravity.as_tuple():
         arena.set_mutator_config(config)
         return
@@ -99,12 +93,7 @@ def set_mutators(arena: rsim.Arena, config: rsim.MutatorConfig) -> None:
 
 
 def scale_constants(config: rsim.MutatorConfig, factors: Mapping[str, float]) -> None:
-    """Multiply constants of the physics.
-
-    Args:
-        config: Changed in place.
-        factors: By the names of `physics.CONSTANTS`.
-    """
+    """Multiply constants of the physics in place, by the names of `physics.CONSTANTS`."""
     for name, factor in factors.items():
         if name == "gravity":
             config.gravity = rsim.Vec(0.0, 0.0, config.gravity.z * factor)
@@ -115,27 +104,16 @@ def scale_constants(config: rsim.MutatorConfig, factors: Mapping[str, float]) ->
 def place_cars(
     arena: rsim.Arena, teams: Sequence[int], hitboxes: Sequence[int] | None = None
 ) -> list[rsim.Car]:
-    """Remove all cars and add fresh ones, without the hidden state that used cars carry.
+    """Replace all cars by fresh ones, without the hidden state that used cars carry, and return these.
 
-    Ball and pads are left as RocketSim's kickoff has them.
-
-    Args:
-        arena: The arena; car objects taken from it before are invalid afterwards.
-        teams: As for `make_arena`.
-        hitboxes: As for `make_arena`.
-
-    Returns:
-        The new cars in the order of `teams`.
-
-    Raises:
-        ValueError: As for `make_arena`.
-        RuntimeError: The order did not come up in this arena; `make_arena` gives a new one.
+    Older car objects are invalid afterwards. Ball and pads are left as RocketSim's kickoff has them. Raises
+    ValueError as `make_arena`, and RuntimeError where the order did not come up in this arena.
     """
     if hitboxes is None:
         hitboxes = [0] * len(teams)
     _check(teams, hitboxes)
     for attempt in range(_ORDER_TRIES):
-        cars = _fresh(arena, teams, hitboxes, spare=attempt)
+        cars = _fresh(arena, teams, hitboxes, attempt)
         if is_pinned(arena, cars):
             return cars
     raise _OrderError(
@@ -170,39 +148,23 @@ def _warm_arena(mode: int) -> rsim.Arena:
 
 
 def _remove_cars(arena: rsim.Arena) -> None:
-    """Remove all cars, last added first.
-
-    The collision engine hands freed handles out again last in, first out, and solves contacts in
-    their order. Removed in any other order, the next cars would get other handles and
-    collide a little differently (seen from the first contact on, in every second kickoff).
-    """
+    """Remove all cars, last added first: contacts are solved in the order of freed handles."""
     for car in sorted(arena.get_cars(), key=lambda car: -car.id):
         arena.remove_car(car)
 
 
-def _fresh(
-    arena: rsim.Arena, teams: Sequence[int], hitboxes: Sequence[int] | None = None, spare: int = 0
-) -> list[rsim.Car]:
+def _fresh(arena: rsim.Arena, teams: Sequence[int], hitboxes: Sequence[int], spare: int) -> list[rsim.Car]:
     """Replace all cars; blocks of memory held meanwhile move the new ones to other addresses."""
     _remove_cars(arena)
-    boxes = hitboxes if hitboxes is not None else [rsim.CarConfig.OCTANE] * len(teams)
     held, cars = [], []
-    for team, box in zip(teams, boxes, strict=True):
+    for team, box in zip(teams, hitboxes, strict=True):
         held += [bytearray(1024 * (1 + (spare + block) % 5)) for block in range(spare)]
         cars.append(arena.add_car(team, box))
     return cars
 
 
 def _walked_in_order(arena: rsim.Arena, cars: Sequence[rsim.Car], first: int) -> list[bool]:
-    """Tell for each pair of neighbours in `cars` whether RocketSim walks its second car after its first.
-
-    The two hover over one pad: of those who reach a pad in the same tick, the last one walked gets it.
-
-    Args:
-        arena: The arena; cars, ball and pads are moved, nothing touches anything.
-        cars: All cars of the arena.
-        first: Number of the first pair's first car, 0 or 1; then every second pair.
-    """
+    """Tell for each second pair of neighbours whether RocketSim walks its second car last."""
     places = [pad.get_pos() for pad in arena.get_boost_pads() if pad.is_big]
     ball = rsim.BallState()
     ball.pos = rsim.Vec(0, 0, _HIGH_UP)
@@ -228,7 +190,8 @@ def _walked_in_order(arena: rsim.Arena, cars: Sequence[rsim.Car], first: int) ->
 def _last_added_first() -> bool:
     """Measure which way this platform walks a set without collisions (GNU's library: last added first)."""
     arena = _warm_arena(rsim.GameMode.SOCCAR)
-    votes = [_walked_in_order(arena, _fresh(arena, [BLUE, BLUE], spare=spare), 0)[0] for spare in range(9)]
+    pairs = (_fresh(arena, [BLUE, BLUE], [0, 0], spare) for spare in range(9))
+    votes = [_walked_in_order(arena, pair, 0)[0] for pair in pairs]
     return votes.count(False) > votes.count(True)
 
 
@@ -238,3 +201,203 @@ def is_pinned(arena: rsim.Arena, cars: Sequence[rsim.Car]) -> bool:
     up = [after for first in pairs for after in _walked_in_order(arena, cars, first)]
     arena.reset_kickoff(_KICKOFF_SEED)
     return up == [not _last_added_first()] * len(up)
+
+
+_VECTORS = attrgetter("pos", "rot_mat", "vel", "ang_vel")
+_SCALARS = attrgetter(
+    "boost", "demo_respawn_timer", "wheels_with_contact", "supersonic_time", "time_spent_boosting",
+    "handbrake_val", "has_jumped", "last_controls", "is_jumping", "jump_time", "has_flipped",
+    "has_double_jumped", "air_time_since_jump", "flip_time", "flip_rel_torque",
+    "is_auto_flipping", "auto_flip_timer", "auto_flip_torque_scale", "car_contact_cooldown_timer",
+    "car_contact_id",
+)  # fmt: skip
+_CONTROLS = attrgetter(*CONTROL_NAMES)
+_KNOWN = (1.0,) * len(KNOWN_FIELDS)
+_FLIP_TORQUE = float(np.float32(FLIP_TORQUE_SECONDS))
+
+
+class ArenaReader:
+    """A reader of one arena that knows the order of its cars; after `place_cars` make a new one.
+
+    Args:
+        arena: The arena.
+        cars: Its cars in the order of the state: blue first, then orange.
+        hitboxes: Hitbox number of each car (RocketSim does not tell); all Octane when None.
+
+    Raises:
+        ValueError: The cars are not ordered blue first.
+    """
+
+    def __init__(
+        self, arena: rsim.Arena, cars: Sequence[rsim.Car], hitboxes: Sequence[int] | None = None
+    ) -> None:
+        teams = [int(car.team) for car in cars]
+        if teams != sorted(teams):
+            raise ValueError(f"cars have teams {teams}, expected blue (0) first, then orange (1)")
+        self.arena = arena
+        self.cars = list(cars)
+        self.blue, self.orange = teams.count(0), teams.count(1)
+        self._teams = teams
+        self._hitboxes = list(hitboxes) if hitboxes is not None else [0] * len(teams)
+        self._rows = {car.id: row for row, car in enumerate(cars)}
+        self._pack = struct.Struct(layout_of(self.blue, self.orange).format).pack_into
+
+    def read_into(self, state: MatchState, match: int = 0) -> None:
+        """Fill one match of `state`, derived fields included.
+
+        `frame` is the arena's tick count, the phase Active; clock, overtime and touches are 0.
+        """
+        values: list[float] = self._match_values()
+        for row in range(len(self.cars)):
+            values += self._car_values(row)
+        self._pack(state.buffer[match], 0, *values)
+
+    def _match_values(self) -> list[float]:
+        arena = self.arena
+        mutators = arena.get_mutator_config()
+        ball = arena.ball.get_state()
+        position, rotation, velocity, spin = _VECTORS(ball)
+        forward, right, up = rotation.forward, rotation.right, rotation.up
+        return [
+            arena.tick_count, Phase.ACTIVE, 0.0, 0.0, arena.blue_score, arena.orange_score,
+            abs(position.y) > GOAL_THRESHOLD_Y,
+            -mutators.gravity.z / GRAVITY,
+            mutators.boost_used_per_second / RLGYM_BOOST_PER_SECOND, DODGE_DEADZONE, 1.0,
+            position.x, position.y, position.z,
+            forward.x, right.x, up.x, forward.y, right.y, up.y, forward.z, right.z, up.z,
+            velocity.x, velocity.y, velocity.z, spin.x, spin.y, spin.z,
+            *[pad.get_state().cooldown for pad in arena.get_boost_pads()],
+        ]  # fmt: skip
+
+    def _car_values(self, row: int) -> tuple[float, ...]:
+        car = self.cars[row].get_state()
+        position, rotation, velocity, spin = _VECTORS(car)
+        forward, right, up = rotation.forward, rotation.right, rotation.up
+        (
+            boost, respawn, wheels, supersonic, boosting, handbrake, has_jumped, controls,
+            is_jumping, jump_time, has_flipped, has_double_jumped, air_time, flip_time, torque,
+            autoflipping, autoflip_timer, autoflip_direction, bump_cooldown, bumped,
+        ) = _SCALARS(car)  # fmt: skip
+        victim = self._rows.get(bumped, -1) if bump_cooldown > 0 else -1
+        # As `derive` has them, which is slower for the few cars of a match.
+        on_ground = sum(wheels) >= 3
+        has_flip = air_time < DODGE_DEADLINE_SECONDS and not (has_flipped or has_double_jumped)
+        derived = (
+            on_ground, respawn > 0, boosting > 0, supersonic > 0, has_flipped and flip_time <= _FLIP_TORQUE,
+            has_flip, has_flip and not (controls.jump or on_ground),
+        )  # fmt: skip
+        return (
+            row, self._teams[row], self._hitboxes[row], position.x, position.y, position.z,
+            forward.x, right.x, up.x, forward.y, right.y, up.y, forward.z, right.z, up.z,
+            velocity.x, velocity.y, velocity.z, spin.x, spin.y, spin.z,
+            boost, respawn, *wheels, supersonic, boosting, handbrake, has_jumped, controls.jump,
+            is_jumping, jump_time, has_flipped, has_double_jumped, air_time, flip_time,
+            torque.x, torque.y, torque.z, autoflipping, autoflip_timer, autoflip_direction,
+            victim, 0.0, *_CONTROLS(controls), *derived, *_KNOWN,
+        )  # fmt: skip
+
+
+def read_arena(reader: ArenaReader) -> MatchState:
+    """Return a new state of one match."""
+    state = MatchState(reader.blue, reader.orange)
+    reader.read_into(state)
+    return state
+
+
+def write_arena(
+    arena: rsim.Arena, state: MatchState, match: int = 0, config: rsim.MutatorConfig | None = None,
+    factors: Mapping[str, float] | None = None,
+) -> list[rsim.Car]:  # fmt: skip
+    """Put an arena into one match of `state`, with fresh cars in the pinned order, which are returned.
+
+    The calls and their order are those of RLGym's engine, so that both go on alike to the bit. It is not a
+    restore: wheel forces and contact caches are not in the state (about 26 uu off after one second of random
+    driving; exact where the cars stand still).
+
+    Args:
+        arena: The arena; its cars are replaced.
+        state: The state to set; cars take their `controls` on the first tick.
+        match: Number of the match.
+        config: Mutators to begin with; None takes the arena's.
+        factors: Multiples of its constants, see `scale_constants`.
+
+    Raises:
+        RuntimeError: The pinned car order did not come up; see `place_cars`.
+    """
+    mutators = arena.get_mutator_config() if config is None else config
+    mutators.gravity = rsim.Vec(0, 0, -GRAVITY * float(state.gravity[match]))
+    consumption = float(state.boost_consumption[match]) * RLGYM_BOOST_PER_SECOND
+    near_default = abs(consumption - BOOST_PER_SECOND) < 1e-4  # float32 in the state
+    mutators.boost_used_per_second = BOOST_PER_SECOND if near_default else consumption
+    scale_constants(mutators, factors or {})
+    set_mutators(arena, mutators)
+    teams = [int(team) for team in state.car_team[match]]
+    cars = place_cars(arena, teams, [int(box) for box in state.car_hitbox[match]])
+    ball = rsim.BallState()
+    ball.pos = rsim.Vec(*state.ball_position[match].tolist())
+    ball.vel = rsim.Vec(*state.ball_linear_velocity[match].tolist())
+    ball.ang_vel = rsim.Vec(*state.ball_angular_velocity[match].tolist())
+    ball.rot_mat = rsim.RotMat(*state.ball_rotation[match].T.ravel().tolist())
+    arena.ball.set_state(ball)
+    for row, car in enumerate(cars):
+        car.set_state(car_state(state, match, row, cars))
+        car.set_controls(control_of(state.car_controls[match, row].tolist()))
+    for pad, timer in zip(arena.get_boost_pads(), state.pad_timer[match].tolist(), strict=True):
+        pad_state = rsim.BoostPadState()
+        pad_state.cooldown = timer
+        pad_state.is_active = timer <= 0
+        pad.set_state(pad_state)
+    return cars
+
+
+def control_of(row: Sequence[float]) -> rsim.CarControls:
+    """Return a control row (8 numbers, `game.CONTROL_NAMES`) as RocketSim's controls."""
+    controls = rsim.CarControls()
+    controls.throttle, controls.steer, controls.pitch, controls.yaw, controls.roll = row[:5]
+    controls.jump, controls.boost, controls.handbrake = (value > 0 for value in row[5:])
+    return controls
+
+
+_WRITTEN = (
+    ("boost", "boost_amount"),
+    ("demo_respawn_timer", "demo_respawn_timer"),
+    ("supersonic_time", "supersonic_time"),
+    ("time_spent_boosting", "boost_active_time"),
+    ("handbrake_val", "handbrake"),
+    ("jump_time", "jump_time"),
+    ("air_time_since_jump", "air_time_since_jump"),
+    ("flip_time", "flip_time"),
+    ("auto_flip_timer", "autoflip_timer"),
+    ("auto_flip_torque_scale", "autoflip_direction"),
+)
+_WRITTEN_FLAGS = (
+    ("is_demoed", "is_demoed"),
+    ("is_on_ground", "on_ground"),
+    ("is_supersonic", "is_supersonic"),
+    ("has_jumped", "has_jumped"),
+    ("is_jumping", "is_jumping"),
+    ("has_flipped", "has_flipped"),
+    ("is_flipping", "is_flipping"),
+    ("has_double_jumped", "has_double_jumped"),
+    ("is_auto_flipping", "is_autoflipping"),
+)
+
+
+def car_state(state: MatchState, match: int, row: int, cars: Sequence[rsim.Car] = ()) -> rsim.CarState:
+    """Return one car of a state as RocketSim's; its bump victim only where the arena's `cars` are given."""
+    car = rsim.CarState()
+    car.pos = rsim.Vec(*state.car_position[match, row].tolist())
+    car.vel = rsim.Vec(*state.car_linear_velocity[match, row].tolist())
+    car.ang_vel = rsim.Vec(*state.car_angular_velocity[match, row].tolist())
+    car.rot_mat = rsim.RotMat(*state.car_rotation[match, row].T.ravel().tolist())
+    car.wheels_with_contact = tuple(wheel > 0 for wheel in state.car_wheels_with_contact[match, row].tolist())
+    for theirs, ours in _WRITTEN:
+        setattr(car, theirs, float(getattr(state, "car_" + ours)[match, row]))
+    for theirs, ours in _WRITTEN_FLAGS:
+        setattr(car, theirs, bool(getattr(state, "car_" + ours)[match, row] > 0))
+    car.flip_rel_torque = rsim.Vec(*state.car_flip_torque[match, row].tolist())
+    car.last_controls = control_of(state.car_controls[match, row].tolist())
+    victim = int(state.car_bump_victim[match, row])
+    if 0 <= victim < len(cars):
+        car.car_contact_id = cars[victim].id
+    return car

@@ -16,8 +16,8 @@ from rlgym_bridge.components.batch_form import (
     describe_array,
     every_part,
     find_masks,
-    foreign_leaves,
     is_number_array,
+    third_party_leaves,
     works_in_batches,
 )
 from rlgym_bridge.components.beginnings import BEGINNINGS
@@ -26,9 +26,7 @@ from rlgym_bridge.components.reward_base import checked_shape, name_of_bad, name
 from rlgym_bridge.components.spec import Components
 from rlgym_bridge.components.user_errors import locate_method
 from rlgym_bridge.controls import checked_rows
-from rlgym_bridge.derived_fields import derive
-from rlgym_bridge.sim.episode_hitboxes import draw_hitboxes
-from rlgym_bridge.state import MatchState, layout_of
+from rlgym_bridge.state import MatchState, derive, layout_of
 
 Judgement = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 """Observations `(matches, cars, size)`, terminated and truncated `(matches,)`, rewards `(matches, cars)`."""
@@ -45,14 +43,7 @@ _KINDS: Final = (
 
 
 class BatchParts:
-    """One set of components for all matches.
-
-    Args:
-        components: All with a batch form.
-        team_sizes: Cars of blue and orange.
-        tick_skip: See `VectorEnv`.
-        hitboxes: Of which each car's is drawn for each episode.
-    """
+    """One set of components, all with a batch form, for all matches; arguments as for `VectorEnv`."""
 
     def __init__(
         self, components: Components, team_sizes: tuple[int, int], tick_skip: int | None,
@@ -94,15 +85,9 @@ class BatchParts:
         return state
 
     def begin(self, state: MatchState, matches: np.ndarray, seen: MatchState) -> np.ndarray:
-        """Begin episodes in some matches.
+        """Begin episodes in some matches, `(n,)` int; return observations `(n, cars, size)` float32.
 
-        Args:
-            state: All matches.
-            matches: `(n,)` int, those that begin.
-            seen: What is observed: the state itself, or with noise.
-
-        Returns:
-            `(n, cars, size)` float32 observations.
+        `seen` is what is observed: the state itself, or with noise.
         """
         begun = np.zeros(state.matches, bool)
         begun[matches] = True
@@ -139,13 +124,7 @@ class BatchParts:
         return rows
 
     def judge(self, before: MatchState, after: MatchState, seen: MatchState) -> Judgement:
-        """Observe a step's end, and ask conditions and rewards about it.
-
-        Args:
-            before: All matches at the step's beginning.
-            after: And at its end.
-            seen: What is observed of that: the state itself, or with noise.
-        """
+        """Observe a step's end, `seen` with or without noise; ask conditions and rewards about the step."""
         obs = self.observe(seen)
         terminated, truncated = (
             np.zeros(after.matches, bool) if condition is None else ask_batch_condition(condition, after)
@@ -179,11 +158,7 @@ def measured_parts(components: Components) -> list[Any]:
 
 
 def ask_metrics(measured: Iterable[Any], state: MatchState) -> dict[str, Any]:
-    """Return what some components measure in a state, by name.
-
-    Args:
-        measured: Components with a method `metrics`.
-        state: N matches.
+    """Return what components with a method `metrics` measure in a state, by name.
 
     Raises:
         ValueError: One gives something else than a dict of numbers or arrays of them by name.
@@ -208,11 +183,7 @@ def ask_metrics(measured: Iterable[Any], state: MatchState) -> dict[str, Any]:
 
 
 def refuse_bad(reward: Any, rewards: np.ndarray, agents: Sequence[str]) -> None:
-    """Raise unless all rewards `(matches, cars)` are finite.
-
-    Raises:
-        ValueError: Names the reward that gave the number, with car and match.
-    """
+    """Raise ValueError, which names reward, car and match, unless all rewards are finite."""
     bad = name_of_bad(reward, rewards, agents)
     if bad is not None:
         raise ValueError(f"{bad}, expected a finite number")
@@ -243,9 +214,17 @@ def is_batch(components: Components) -> bool:
     return all_do and components.shared_info_provider is None
 
 
-def foreign_parts(components: Components) -> list[Any]:
+def third_party_parts(components: Components) -> list[Any]:
     """Return the parts without a batch form; a provider of shared info never has one."""
     parts = [getattr(components, kind) for kind in _KINDS]
-    foreign = [leaf for part in parts if part is not None for leaf in foreign_leaves(part)]
+    third_party = [leaf for part in parts if part is not None for leaf in third_party_leaves(part)]
     provider = components.shared_info_provider
-    return foreign if provider is None else [*foreign, provider]
+    return third_party if provider is None else [*third_party, provider]
+
+
+def draw_hitboxes(hitboxes: Sequence[int], shape: tuple[int, ...], random: np.random.Generator) -> np.ndarray:
+    """Draw a hitbox for each car, `(matches, cars)` int, every entry as likely; one alone draws no number."""
+    if len(set(hitboxes)) == 1:
+        return np.full(shape, hitboxes[0])
+    drawn: np.ndarray = random.choice(np.array(hitboxes), shape)
+    return drawn

@@ -1,10 +1,7 @@
 """Call components of which some have no batch form: those match by match, all others in batches.
 
-    ours ------------> all matches at once, on `MatchState`
-    all others ------> match by match, on RLGym's `GameState`, made once a step where one of them asks for it
-
 Sums of rewards and joined conditions are opened, so that their parts are called each in its own way. Within a
-match the calls of foreign components are in RLGym's order.
+match the calls of third-party components are in RLGym's order.
 """
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -23,36 +20,29 @@ from rlgym_bridge.components.reward_base import (
     split_rewards,
     weigh_parts,
 )
+from rlgym_bridge.components.rlgym_state import base_state, car_of, from_rlgym
+from rlgym_bridge.components.rlgym_types import GameState
 from rlgym_bridge.components.spec import Components
 from rlgym_bridge.components.user_errors import locate_method
 from rlgym_bridge.controls import checked_plan
 from rlgym_bridge.game import HITBOXES
-from rlgym_bridge.rlgym_state import base_state, car_of, from_rlgym
-from rlgym_bridge.rlgym_types import GameState
 from rlgym_bridge.sim.batch_parts import (
     BatchParts,
     Judgement,
     ask_batch_condition,
     ask_metrics,
+    draw_hitboxes,
     measured_parts,
     refuse_bad,
 )
-from rlgym_bridge.sim.episode_hitboxes import draw_hitboxes
 from rlgym_bridge.state import MatchState
 
 
 class _Node:
-    """A reward or a condition of all matches, with its parts where `open_parts` opens it.
+    """A reward or a condition of all matches, with nodes of its parts where `open_parts` opens it.
 
-    Args:
-        every: The component of each match. One that works in batches is called once for all: the first.
-
-    Attributes:
-        every: As given.
-        first: The first match's.
-        is_batch: Whether it works in batches.
-        parts: Nodes of its parts; [] for what is asked itself.
-        last: Of each of them `(N, cars)`, their latest answers.
+    `every` has the component of each match; one that works in batches is called once for all: the first.
+    `last` are the latest answers of its parts, `(N, cars)` each.
     """
 
     def __init__(self, every: Sequence[Any]) -> None:
@@ -70,13 +60,7 @@ class _Node:
         self, batch: Callable[[Any], np.ndarray], single: Callable[[Sequence[Any]], np.ndarray],
         after: MatchState,
     ) -> np.ndarray:  # fmt: skip
-        """Return the answers for a step, `(N, cars)`.
-
-        Args:
-            batch: Asks a component that works in batches.
-            single: Asks the components of all matches one by one.
-            after: All matches at the end of the step.
-        """
+        """Return a step's answers, `(N, cars)`: `batch` asks the first component, `single` all."""
         if self.is_batch:
             return batch(self.first)
         if not self.parts:
@@ -99,13 +83,9 @@ class _Node:
 
 
 class MatchParts:
-    """Components of which some work on RLGym's objects: each match has its own of those.
+    """Components of which some work on RLGym's objects: each match has its own of those; see `BatchParts`.
 
-    Args:
-        components: Of each match.
-        team_sizes: Cars of blue and orange; what the mutators make has to agree.
-        tick_skip: See `VectorEnv`.
-        hitboxes: Of which each car's is drawn for each episode, before the mutator runs.
+    A mutator has to agree with the team sizes. Hitboxes are drawn before it runs.
     """
 
     def __init__(
@@ -146,11 +126,7 @@ class MatchParts:
         self._ours.forget()
 
     def new_states(self, matches: np.ndarray, random: np.random.Generator) -> MatchState:
-        """Return states that begin episodes, one for each match.
-
-        Args:
-            matches: `(n,)` int, the matches that begin.
-            random: Generator of our mutators; foreign ones draw from their own.
+        """Return states that begin episodes, one for each of `matches`, `(n,)` int.
 
         Raises:
             ValueError: A mutator made cars of another hitbox, other team sizes, or a value that no match has.
@@ -169,16 +145,7 @@ class MatchParts:
         return MatchState(*self._sizes, len(made), np.concatenate(made))
 
     def begin(self, state: MatchState, matches: np.ndarray, seen: MatchState) -> np.ndarray:
-        """Begin the components' episodes in some matches.
-
-        Args:
-            state: All matches.
-            matches: `(n,)` int, those that begin.
-            seen: The same state: foreign components see no noise.
-
-        Returns:
-            `(n, cars, size)` float32 observations.
-        """
+        """Begin episodes in some matches, `(n,)` int; return `(n, cars, size)` float32 observations."""
         begun = np.zeros(state.matches, bool)
         begun[matches] = True
         for condition in self._batch_conditions:
@@ -194,9 +161,6 @@ class MatchParts:
     def masks(self, state: MatchState) -> np.ndarray | None:
         """Return which actions each car may choose, `(matches, cars, actions)` bool; None for all.
 
-        Args:
-            state: All matches.
-
         Raises:
             ValueError: Some matches have masks, and others none; or see `find_masks`.
         """
@@ -210,14 +174,7 @@ class MatchParts:
         return np.concatenate(given) if given else None
 
     def rows(self, actions: np.ndarray, state: MatchState) -> np.ndarray:
-        """Return the control rows of a step.
-
-        Args:
-            actions: `(matches, cars)` or `(matches, cars, k)`.
-            state: Not read: each match's components know their own.
-
-        Returns:
-            `(matches, cars, ticks, 8)` float32.
+        """Return a step's control vectors, `(matches, cars, ticks, 8)` float32; the state is not read.
 
         Raises:
             ValueError: Matches differ in the number of ticks: they go on together.
@@ -239,13 +196,7 @@ class MatchParts:
         return np.array(every, np.float32)
 
     def judge(self, before: MatchState, after: MatchState, seen: MatchState) -> Judgement:
-        """Observe a step's end, and ask conditions and rewards about it.
-
-        Args:
-            before: All matches at the step's beginning; foreign components keep what they need.
-            after: And at its end.
-            seen: The same state: foreign components see no noise.
-        """
+        """Observe a step's end, and ask conditions and rewards; third-party components see no noise."""
         if self._needs_games:
             for match, calls in enumerate(self._calls):
                 calls.step(_match_of(after, match))
@@ -274,10 +225,7 @@ class MatchParts:
         return [] if self._reward is None else self._reward.name()
 
     def metrics(self, state: MatchState) -> dict[str, Any]:
-        """Return what the components measure in a state of all matches, and numbers in the shared info.
-
-        Components without a batch form are given their own match alone.
-        """
+        """Return what components measure in a state, and the shared info's numbers."""
         found = ask_metrics(self._measured, state)
         several: dict[str, list[Any]] = {}
         for match, (calls, measured) in enumerate(zip(self._calls, self._measured_alone, strict=True)):
@@ -304,11 +252,7 @@ class MatchParts:
     def _ask_rewards(
         self, every: Sequence[Any], flags: Sequence[np.ndarray], agents: Sequence[str]
     ) -> np.ndarray:  # fmt: skip
-        """Return the rewards of foreign components, one for each match, `(matches, cars)` float64.
-
-        Raises:
-            ValueError: One of them gave no number for an agent; only a part of a sum may leave agents out.
-        """
+        """Return the rewards of third-party components, one for each match, `(matches, cars)` float64."""
         given = []
         cars: dict[Hashable, int] = {agent: car for car, agent in enumerate(agents)}
         ended, cut = (rows.tolist() for rows in flags)
@@ -346,11 +290,7 @@ class MatchParts:
         return observations
 
     def _checked(self, game: GameState[Any], mutator: str, random: np.random.Generator) -> MatchState:
-        """Return what a foreign mutator made, with hitboxes of the setting.
-
-        Raises:
-            ValueError: Cars have another hitbox, or the teams other sizes.
-        """
+        """Return what a third-party mutator made, with hitboxes of the setting."""
         drawn = draw_hitboxes(self._hitboxes, (1, len(game.cars)), random)[0].tolist()
         for car, hitbox in zip(game.cars.values(), drawn, strict=True):
             if car.hitbox_type not in (0, *self._hitboxes):

@@ -1,9 +1,5 @@
 """Provide compiled forms of standard components, on the module `rocketsim_batch`.
 
-    build_batch     DefaultObs, RelativeObs, TeamObs, AdvancedObs           -> rocketsim_batch.Observer
-    reward_batch    our rewards, and a WeightedSum that has some            -> rocketsim_batch.Rewards
-    done_batch      conditions of time, AnyCondition, AllCondition          -> rocketsim_batch.Conditions
-
 They give the bits of the numpy formulas, so that a match, which uses those, shows a policy what training did.
 """
 

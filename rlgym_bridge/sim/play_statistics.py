@@ -1,7 +1,4 @@
-"""Add up what cars do in many matches and what each reward gives them: the curves of a training.
-
-states, rewards of each step -> PlayStatistics -> sums by name, added over collectors -> means_of -> columns
-"""
+"""Add up what cars do in many matches and what each reward gives them: the curves of a training."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
@@ -18,7 +15,7 @@ from rlgym_bridge.game import TICKS_PER_SECOND
 from rlgym_bridge.state import MatchState
 
 SIDES: Final = ("policy", "opponents")
-"""Cars of the policy in training, and those of snapshots and rivals."""
+"""Cars of the policy in training, and those of snapshots and opponents."""
 
 LOOKED_AT_EVERY: Final = 8
 """Steps between two looks at what changes slowly, and between two calls of a component's `metrics`."""
@@ -31,8 +28,7 @@ _SHOT_SECONDS: Final = 2.0  # as far as `SaveReward` looks ahead
 class PlayStatistics:
     """Sums over the steps of all matches since the latest `take`.
 
-    Args:
-        opponents: `(matches, cars)` bool, cars that snapshots and rivals play; all others are the policy's.
+    `opponents` `(matches, cars)` bool are cars that others play; all others are the policy's.
     """
 
     def __init__(self, opponents: np.ndarray) -> None:
@@ -68,15 +64,10 @@ class PlayStatistics:
         self, before: MatchState, after: MatchState, contacts: np.ndarray, touches: np.ndarray,
         scored: np.ndarray, ticks: int,
     ) -> None:  # fmt: skip
-        """Take in a step.
+        """Take in a step of some ticks, from `before` to `after`.
 
-        Args:
-            before: All matches at its beginning.
-            after: And at its end.
-            contacts: `(matches, cars)` bool, cars that touched the ball.
-            touches: `(matches, cars)` bool, those of them that began a touch.
-            scored: `(matches,)` int8, who scored: 1 blue, -1 orange, 0 nobody.
-            ticks: Of the step.
+        `contacts` `(matches, cars)` bool touched the ball, `touches` began to; `scored` `(matches,)` int8 is
+        1 for blue, -1 for orange, else 0.
         """
         self._steps += 1
         self._ticks += ticks
@@ -109,11 +100,9 @@ class PlayStatistics:
     def count_rewards(
         self, given: Sequence[np.ndarray], name: Callable[[], Sequence[tuple[str, float]]]
     ) -> None:
-        """Take in what each part of a reward gave in a step.
+        """Take in what each part of a reward gave in a step, `(matches, cars)` each, before its weight.
 
-        Args:
-            given: Of each part `(matches, cars)`, before its weight; [] without a reward.
-            name: Returns names and weights of the parts, which stay the same until `take`.
+        `name` returns names and weights of the parts, which stay the same until `take`.
         """
         if not given:
             return
@@ -177,17 +166,13 @@ def _number_names(parts: Sequence[tuple[str, float]]) -> dict[str, float]:
 
 
 def means_of(sums: Mapping[str, float]) -> dict[str, float]:
-    """Return the columns of a training's table from sums as `PlayStatistics.take` returns them.
+    """Return the columns of a training's table from the sums of one or several statistics.
 
-    Args:
-        sums: Of one or of several; other names in it are passed over.
-
-    Returns:
-        Of each part of the reward its mean a step before its weight (`reward_raw/NAME`) and after it
-        (`reward/NAME`), and its share of the sizes of all (`reward_share/NAME`). For each of `SIDES` means of
-        boost (0..100), speed in uu/s and share of the time in the air, and events a car and minute. Mean
-        length of the episodes that ended in seconds, and which share of them was truncated. Own metrics. What
-        was not seen is nan, or missing.
+    Of each part of the reward there are its mean a step before its weight (`reward_raw/NAME`) and after it
+    (`reward/NAME`), and its share of the sizes of all (`reward_share/NAME`). For each of `SIDES` means of
+    boost (0..100), speed in uu/s and share of the time in the air, and events a car and minute. Mean length
+    of the episodes that ended in seconds, and which share of them was truncated. Own metrics. What was not
+    seen is nan, or missing.
     """
     means: dict[str, float] = {}
     sizes = sum(value for name, value in sums.items() if name.startswith("size/"))

@@ -1,7 +1,4 @@
-"""Step matches in RocketSim 2.2.1, the package `RocketSim`, which plays all modes.
-
-Python steps one arena after another, and reads each into the state.
-"""
+"""Step matches in RocketSim 2.2.1, the package `RocketSim`, which plays all modes, one by one."""
 
 import math
 import struct
@@ -12,11 +9,9 @@ import numpy as np
 import RocketSim as rsim
 
 from rlgym_bridge.game import BLUE, GOAL_THRESHOLD_Y, ORANGE, TICKS_PER_SECOND
-from rlgym_bridge.sim.arena import make_arena, set_mutators
-from rlgym_bridge.sim.arena_reader import ArenaReader, control_of, write_arena
-from rlgym_bridge.sim.game_modes import mode_number
-from rlgym_bridge.sim.simulator import EVENT, NEVER, EventKind, PartTimes, SimulatorError
-from rlgym_bridge.state import MatchState, layout_of
+from rlgym_bridge.sim.arena import ArenaReader, control_of, make_arena, set_mutators, write_arena
+from rlgym_bridge.sim.simulator import EVENT, NEVER, EventKind, PartTimes, SimulatorError, mode_number
+from rlgym_bridge.state import CAR_COLUMNS, MATCH_COLUMNS, MatchState
 
 GAME_BOOST_AIR: Final = 991.667 / 1058.333
 """Multiple of RocketSim's `boost_accel_air`, beside which throttle adds 66.67 uu/s^2."""
@@ -25,35 +20,21 @@ _MOST_CONTROLS: Final = 10_000  # control vectors remembered as RocketSim's obje
 _FLAGS: Final = frozenset({"unlimited_flips", "unlimited_double_jumps", "enable_team_demos"})
 _DEMO_MODES: Final = (rsim.DemoMode.NORMAL, rsim.DemoMode.ON_CONTACT, rsim.DemoMode.DISABLED)
 _KEPT: Final = [
-    layout_of(0, 0).column(name, element)
-    for name, element in [("phase", 0), ("clock", 0), ("overtime", 0), ("score", 0), ("score", 1),
-                          ("dodge_deadzone", 0)]
-]  # fmt: skip
+    *(MATCH_COLUMNS[name] for name in ("phase", "clock", "overtime", "score", "dodge_deadzone")),
+    MATCH_COLUMNS["score"] + 1,
+]
 """Columns of a match that stay as they were put."""
 
 _BODY_SIZE: Final = 18  # numbers of a body, which lie side by side
-_OF_BALL: Final = layout_of(0, 0).column("ball_position")
-_IN_CAR: Final = layout_of(1, 0).column("position", car=0) - layout_of(1, 0).car_start
+_OF_BALL: Final = MATCH_COLUMNS["ball_position"]
 
 
 class RocketSim2:
-    """N matches of equal team sizes in RocketSim 2.2.1; see `Simulator`.
+    """N matches of equal team sizes in RocketSim 2.2.1; arguments and errors as of `make_simulator`.
 
     Equal seeds, states and control vectors give equal matches, to the bit: cars are taken off and put on
-    again at every `put`, and demolished cars come back where the seed says.
-
-    Args:
-        matches: N, 1 or more.
-        blue: Cars in the blue team, 0..4.
-        orange: Cars in the orange team.
-        mode: Name of the game mode: Soccar, Heatseeker or Snowday.
-        seed: Of the respawns.
-        thrust: Whether boost in the air pushes as in the real game with full throttle, by its constant
-            (1,058 uu/s^2 in place of 1,125 with full throttle); False leaves RocketSim as it is.
-
-    Raises:
-        ValueError: The number of matches or cars is out of range, or the mode is unknown.
-        FileNotFoundError: The collision meshes are not installed.
+    again at every `put`, and demolished cars come back where the seed says. With `thrust` boost in the air
+    pushes as in the real game with full throttle (1,058 uu/s^2 in place of 1,125).
     """
 
     def __init__(
@@ -89,11 +70,7 @@ class RocketSim2:
         one.factors, one.values = dict(factors), dict(values or {})
 
     def put(self, matches: Sequence[int], desired: MatchState) -> None:
-        """Put some matches into new states, with fresh cars; see `Simulator.put`.
-
-        Raises:
-            ValueError: There are not as many states as matches.
-        """
+        """Put some matches into new states, with fresh cars; raises ValueError for another number."""
         if desired.matches != len(matches):
             raise ValueError(f"{desired.matches} states for {len(matches)} matches, expected one each")
         for row, number in enumerate(matches):
@@ -119,12 +96,9 @@ class RocketSim2:
         return own
 
     def nudge(self, matches: Sequence[int], desired: MatchState, ball: bool, cars: np.ndarray) -> None:
-        """Move the ball and the cars that `cars`, `(n, cars)` bool, names; see `Simulator.nudge`.
-
-        RocketSim 2.2.1 forgets the contacts of what it sets.
-        """
+        """Move the ball and the cars that `cars`, `(n, cars)` bool, names; contacts are forgotten."""
         layout = self.state.layout
-        firsts = range(layout.car_start + _IN_CAR, layout.size, layout.car_stride)
+        firsts = range(layout.car_start + CAR_COLUMNS["position"], layout.size, layout.car_stride)
         for row, match in enumerate(matches):
             one, given, shown = self._matches[match], desired.buffer[row], self.state.buffer[match]
             moved = [(one.reader.cars[car], firsts[car]) for car in np.flatnonzero(cars[row]).tolist()]
@@ -139,11 +113,8 @@ class RocketSim2:
     ) -> None:  # fmt: skip
         """Step all matches by control vectors `(matches, cars, ticks, 8)`; see `Simulator.step`.
 
-        As RLGym's engine with `rlbot_delay=True` where the delay is 1: the first tick is still driven by
-        the last step's last vector.
-
-        Raises:
-            ValueError: A delay is below 0 or no whole number.
+        As RLGym's engine with `rlbot_delay=True` where the delay is 1: the first tick is still driven by the
+        last step's last vector.
         """
         rows, late = np.asarray(rows, np.float32), self._late(delay)
         if late.any():
@@ -199,18 +170,11 @@ class RocketSim2:
         return np.frombuffer(packed, np.float32).reshape(-1, 9)
 
     def forecast(self, matches: Sequence[int], rows: np.ndarray, ahead: MatchState) -> None:
-        """Refuse to play copies on, whatever `rows`, `(n, cars, ticks, 8)`, are.
-
-        Raises:
-            SimulatorError: Always.
-        """
+        """Refuse, by `SimulatorError`, to play copies on, whatever `rows`, `(n, cars, ticks, 8)`, are."""
         raise SimulatorError("RocketSim 2.2.1 cannot copy a match to the bit; rocketsim3 forecasts matches")
 
     def events(self) -> np.ndarray:
-        """Return the events of the latest step, shape `(events,)`; see `Simulator.events`.
-
-        Landings and bounces lack.
-        """
+        """Return the latest step's events, shape `(events,)`, without landings and bounces."""
         return np.array(self._events, EVENT)
 
     def target_speed(self, match: int) -> float:
@@ -222,15 +186,7 @@ class RocketSim2:
     # --- stepping --------------------------------------------------------------------------------
 
     def _plan(self, rows: np.ndarray, late: np.ndarray) -> np.ndarray:
-        """Put new vectors behind those that wait, and return those of the next ticks.
-
-        Args:
-            rows: The new ones, `(matches, cars, ticks, 8)`.
-            late: Ticks, `(matches, cars)`, after which they act.
-
-        Returns:
-            `(matches, cars, ticks, 8)`.
-        """
+        """Put vectors behind those that wait, `late` ticks later; return those of the next ticks."""
         ticks = rows.shape[2]
         most = int(late.max(initial=0)) + ticks
         if most == ticks:  # they act at once, and nothing waits
@@ -249,13 +205,7 @@ class RocketSim2:
         return played
 
     def _play(self, match: "_Match", played: np.ndarray, back: Mapping[int, Sequence[int]]) -> None:
-        """Step one match.
-
-        Args:
-            match: The match.
-            played: `(cars, ticks, 8)` float32.
-            back: Cars that come back from a demolition, by the tick before which they do.
-        """
+        """Step one match by `(cars, ticks, 8)`; `back` has the cars that come back before a tick."""
         ticks = played.shape[1]
         ends = [ticks]
         if ticks > 1:
@@ -310,7 +260,7 @@ class _Match:
         self, number: int, arena: rsim.Arena, cars: Sequence[rsim.Car], events: list[tuple[Any, ...]]
     ) -> None:
         self.number, self.arena = number, arena
-        self.reader = ArenaReader(arena, cars, counts_touches=False)
+        self.reader = ArenaReader(arena, cars)
         self.factors: dict[str, float] = {}
         self.values: dict[str, float] = {}
         self.held = b""
@@ -326,10 +276,7 @@ class _Match:
     def put(
         self, factors: Mapping[str, float], desired: MatchState, row: int, shown: MatchState,
     ) -> None:  # fmt: skip
-        """Put the arena into a state; see `RocketSim2.put`.
-
-        A homing ball that is not moved keeps what it aims at.
-        """
+        """Put the arena into a state; a homing ball that is not moved keeps what it aims at."""
         ball = None
         if self._homing and _same_ball(desired, row, shown, self.number):
             ball = self.arena.ball.get_state()
@@ -337,9 +284,7 @@ class _Match:
         cars = write_arena(self.arena, desired, row, self._config(), factors)
         if ball is not None:
             self.arena.ball.set_state(ball)
-        self.reader = ArenaReader(
-            self.arena, cars, desired.car_hitbox[row].astype(int).tolist(), counts_touches=False
-        )
+        self.reader = ArenaReader(self.arena, cars, desired.car_hitbox[row].astype(int).tolist())
         self._listener.places.update((car.id, place) for place, car in enumerate(cars))
         self.held = desired.car_controls[row].tobytes()
         if not self.values.get("boost_pads_enabled", 1.0):
@@ -373,18 +318,9 @@ def _move(body: Any, numbers: Sequence[float]) -> None:
 
 
 class _Listener:
-    """Appends what happens in an arena to the events.
+    """Appends what happens in an arena to the events, rows of `EVENT`; `places` are the cars by their ids.
 
     It holds no arena: one that is held by its own callbacks would live for ever.
-
-    Args:
-        match: Number of the match.
-        pads: Numbers of the pads by their places.
-        events: Rows of `EVENT`.
-
-    Attributes:
-        places: Cars by their ids; the caller fills it.
-        began: Tick count of the arena as the step began.
     """
 
     def __init__(self, match: int, pads: Mapping[Any, int], events: list[tuple[Any, ...]]) -> None:
@@ -394,12 +330,7 @@ class _Listener:
         self._in_goal = -10  # tick in which the ball was last in a goal
 
     def listen(self, arena: rsim.Arena, credits: bool) -> None:
-        """Take the callbacks of an arena.
-
-        Args:
-            arena: The arena.
-            credits: Whether RocketSim tells of shots, saves and assists; it refuses to in Heatseeker.
-        """
+        """Take an arena's callbacks; Heatseeker refuses those of shots, saves and assists."""
         arena.set_ball_touch_callback(self._on_touch)
         arena.set_car_bump_callback(self._on_bump)
         arena.set_car_demo_callback(self._on_demolition)

@@ -1,7 +1,6 @@
 """Step matches in RocketSim 3, through the module `rocketsim_batch` of the folder `native/`.
 
-The module writes every field, the derived ones too, straight into the state's buffer; no number is copied or
-computed in Python.
+The module writes every field, the derived ones too, straight into the state's buffer.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,7 +13,7 @@ import rocketsim_batch
 
 from rlgym_bridge.game import PAD_POSITIONS
 from rlgym_bridge.sim.simulator import DeadMatches, PartTimes
-from rlgym_bridge.state import CAR_FIELDS, MATCH_FIELDS, MatchState, layout_of
+from rlgym_bridge.state import CAR_COLUMNS, MATCH_COLUMNS, MatchState, layout_of
 from rlgym_bridge.user_input.arguments import check_whole
 from rlgym_bridge.user_input.extras import load_native, meshes_folder
 
@@ -23,22 +22,10 @@ _NAMES: Final = {"ball_world_restitution": "ball_bounciness"}
 
 
 class RocketSim3:
-    """N matches of equal team sizes in RocketSim 3; see `Simulator`.
+    """N matches of equal team sizes in RocketSim 3; arguments and errors as of `make_simulator`.
 
-    Equal seeds, states and control vectors give equal matches, to the bit: whatever the number of threads,
-    and whatever was played in them before.
-
-    Args:
-        matches: N, 1 or more.
-        blue: Cars in the blue team, 0..4.
-        orange: Cars in the orange team.
-        seed: Of the respawns.
-        threads: Threads that share the matches of a step.
-
-    Raises:
-        ValueError: The number of matches or cars is out of range.
-        FileNotFoundError: The collision meshes are not installed.
-        ImportError: The installed `rocketsim_batch` has another interface.
+    Equal seeds, states and control vectors give equal matches, to the bit, whatever was played in them before
+    and in however many threads. Raises ImportError for a `rocketsim_batch` of another interface.
     """
 
     def __init__(self, matches: int, blue: int, orange: int, *, seed: int = 0, threads: int = 1) -> None:
@@ -118,12 +105,7 @@ class RocketSim3:
         return np.asarray(frames[0])
 
     def forecast(self, matches: Sequence[int], rows: np.ndarray, ahead: MatchState) -> None:
-        """Play copies on by control vectors `(n, cars, ticks, 8)`; see `Simulator.forecast`.
-
-        Raises:
-            ValueError: There are not as many states as matches, or a control is no number from -1 to 1.
-            DeadMatches: A copy failed inside RocketSim.
-        """
+        """Play copies on by control vectors `(n, cars, ticks, 8)`; see `Simulator.forecast`."""
         with _naming_the_dead():
             self._matches.forecast(list(matches), np.ascontiguousarray(rows, np.float32), ahead.buffer)
 
@@ -170,16 +152,9 @@ def _layout(blue: int, orange: int) -> rocketsim_batch.Layout:
 
 
 def make_layout(blue: int, orange: int, pads: Sequence[int] | None = None) -> rocketsim_batch.Layout:
-    """Return where the fields of `MatchState` lie, for the module.
-
-    Args:
-        blue: Cars in the blue team.
-        orange: Cars in the orange team.
-        pads: RocketSim's number of each pad; None where no pad is read or written.
-    """
-    ours, one = layout_of(blue, orange), layout_of(1, 0)
+    """Return where the fields of `MatchState` lie; `pads` are RocketSim's numbers, None for unread ones."""
+    ours = layout_of(blue, orange)
     return rocketsim_batch.Layout(
         blue, orange, size=ours.size, car_start=ours.car_start, car_stride=ours.car_stride, pads=pads,
-        match_columns={field.name: ours.column(field.name) for field in MATCH_FIELDS},
-        car_columns={field.name: one.column(field.name, car=0) - one.car_start for field in CAR_FIELDS},
+        match_columns=MATCH_COLUMNS, car_columns=CAR_COLUMNS,
     )  # fmt: skip

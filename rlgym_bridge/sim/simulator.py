@@ -2,9 +2,7 @@
 
     rows (matches, cars, ticks, 8) -> Simulator.step -> state (a MatchState), events
 
-Two classes: `rocketsim3.RocketSim3`, on the module `rocketsim_batch` (folder `native/`), and
-`rocketsim2.RocketSim2`, on the package RocketSim 2.2.1. A test holds the list of the modules beside them that
-still import either package.
+Two classes: `rocketsim3.RocketSim3`, on `rocketsim_batch` (folder `native/`), and `rocketsim2.RocketSim2`.
 """
 
 import importlib.util
@@ -70,6 +68,15 @@ VALUES: Final = (
 and flags 0 or 1."""
 
 
+PLAYED_MODES: Final[Mapping[str, int]] = {"Soccar": 0, "Heatseeker": 2, "Snowday": 3}
+"""RocketSim's own numbers of the modes (`RocketSim.GameMode`), by the names of `flat.GameMode`."""
+
+_WHY_NOT: Final = {
+    "Hoops": "rlgym-rocket-league brings no collision meshes of its arena",
+    "Dropshot": "RocketSim 2.2.1 makes no arena of it",
+    "Rumble": "RocketSim has none of its items",
+}
+
 WHY_SOCCAR: Final = "RocketSim 3 plays Heatseeker and Snowday differently from the game"
 
 
@@ -78,15 +85,7 @@ class SimulatorError(ValueError):
 
 
 class DeadMatches(Failure):
-    """Matches failed inside the simulator: each is dead until `put` makes it anew, the others went on.
-
-    Args:
-        text: The message; it names the matches.
-        numbers: Of the matches.
-
-    Attributes:
-        numbers: As given.
-    """
+    """Matches failed inside the simulator: each is dead until `put` makes it anew, the others went on."""
 
     def __init__(self, text: str, numbers: Sequence[int]) -> None:
         super().__init__(text)
@@ -94,11 +93,7 @@ class DeadMatches(Failure):
 
 
 class PartTimes:
-    """Seconds that the parts of some steps took.
-
-    Attributes:
-        seconds: Sums by the name of the part.
-    """
+    """Seconds that the parts of some steps took: sums by the name of the part."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = defaultdict(float)
@@ -134,26 +129,17 @@ class Simulator(Protocol):
     ) -> None:
         """Set the physics of a match from its next `put` on; what is not named is the simulator's own.
 
-        Gravity and the use of boost are fields of the state that is put.
-
-        Args:
-            match: Its number.
-            factors: Multiples of the simulator's own constants, by the names of `physics.CONSTANTS`, or
-                `ball_radius` and `ball_mass`.
-            values: Mutators by the names of `VALUES`.
+        `factors` multiply constants, named as in `physics.CONSTANTS`, or `ball_radius` and `ball_mass`;
+        `values` are mutators by the names of `VALUES`. Gravity and the use of boost are fields of the state.
         """
 
     def put(self, matches: Sequence[int], desired: MatchState) -> None:
         """Put matches into new states, one of `desired` each; what is queued or remembered is forgotten."""
 
     def nudge(self, matches: Sequence[int], desired: MatchState, ball: bool, cars: np.ndarray) -> None:
-        """Set place, rotation and velocities of some bodies, and keep all that is remembered.
+        """Set the bodies of the ball and of the cars that `cars`, `(n, cars)` bool, names.
 
-        Args:
-            matches: Their numbers.
-            desired: A state of as many matches.
-            ball: Whether the ball moves.
-            cars: `(n, cars)` bool, those that move.
+        All that is remembered of them is kept. `desired` has a state for each of the matches.
         """
 
     def step(
@@ -176,38 +162,23 @@ class Simulator(Protocol):
         """
 
     def play(self, rows: np.ndarray, lengths: Sequence[int]) -> np.ndarray:
-        """Play control vectors that act at once, and return every tick; nothing may wait to act.
+        """Return the untouched ball's way, `(ticks // every, 9)` float32: place, velocity, spin.
 
-        Args:
-            rows: `(matches, cars, ticks, 8)` float32, one a tick.
-            lengths: Ticks that each match plays, 0 to `ticks`.
-
-        Returns:
-            The states, `(matches, ticks, size)` float32 as `state.buffer` has them; what a match does not
-            play is nan.
-
-        Raises:
-            DeadMatches: Matches failed inside the simulator.
+        Return the states, `(matches, ticks, size)` float32 as `state.buffer` has them, nan beyond the
+        `lengths` that matches play. Raises DeadMatches where some failed inside the simulator.
         """
 
     def events(self) -> np.ndarray:
         """Return what happened in the latest step, by match and tick: `(events,)` of the dtype `EVENT`."""
 
     def forecast_ball(self, match: int, ticks: int, every: int = 1) -> np.ndarray:
-        """Return where the ball goes while nobody touches it.
-
-        Returns:
-            Float32 of shape `(ticks // every, 9)`: position (uu), velocity (uu/s) and spin (rad/s).
-        """
+        """Return where the untouched ball goes, `(ticks // every, 9)` float32: place, velocity, spin."""
 
     def forecast(self, matches: Sequence[int], rows: np.ndarray, ahead: MatchState) -> None:
-        """Play copies of some matches on, which stay as they are. RocketSim 3 only.
+        """Play copies of some matches on, by `rows` `(n, cars, ticks, 8)` float32 that act at once.
 
-        Args:
-            matches: Their numbers.
-            rows: `(n, cars, ticks, 8)` float32, one a tick, which act at once.
-            ahead: As many states; they come out as the copies are. Phase, clock, score and what else a
-                simulator never writes stay in them.
+        `ahead`, as many states, come out as the copies are. Phase, clock, score and what else a simulator
+        never writes stay in them.
 
         Raises:
             SimulatorError: It is RocketSim 2.2.1, whose matches cannot be copied to the bit.
@@ -228,11 +199,7 @@ DEFAULT_SIMULATOR: Final = ROCKETSIM3 if is_installed(ROCKETSIM3) else ROCKETSIM
 
 
 def check_simulator(name: object) -> str:
-    """Return the name of a simulator that is known and installed.
-
-    Raises:
-        SimulatorError: It is not; the message says what to do.
-    """
+    """Return the name of a known, installed simulator; raises SimulatorError, which says what to do."""
     if name not in SIMULATORS:
         raise SimulatorError(f"simulator is {show_value(name)}, expected {' or '.join(SIMULATORS)}")
     if name == ROCKETSIM3 and not is_installed(ROCKETSIM3):
@@ -243,15 +210,18 @@ def check_simulator(name: object) -> str:
     return str(name)
 
 
+def mode_number(mode: str) -> int:
+    """Return RocketSim's number of a mode; raises ValueError, which says why, if it does not play it."""
+    if mode not in PLAYED_MODES:
+        why = _WHY_NOT.get(mode, "RocketSim does not know it")
+        raise ValueError(f"mode is {mode}, expected one of {', '.join(PLAYED_MODES)}: {why}")
+    return PLAYED_MODES[mode]
+
+
 def simulator_for(mode: str) -> tuple[str, str]:
-    """Choose the simulator of a match that names none.
+    """Choose the simulator of a match that names none: RocketSim 3 where it plays the mode.
 
-    Args:
-        mode: Name of the game mode.
-
-    Returns:
-        RocketSim 3 where it plays the mode and is installed, else rocketsim2. And a sentence that says why it
-        is not RocketSim 3, empty where it is.
+    Besides the name there is a sentence that says why it is not RocketSim 3, empty where it is.
     """
     if mode != "Soccar":
         return ROCKETSIM2, f"{mode} is played in RocketSim 2.2.1: {WHY_SOCCAR}"

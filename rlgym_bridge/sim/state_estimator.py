@@ -1,10 +1,7 @@
 """Follow a match with a simulator, which knows what packets do not carry.
 
-    state of tick N (counted)  -> refine -> the same, with wheels, auto-flips and bumps of tick N
-
 The simulator holds the match as it was a tick ago. It is stepped with the inputs that the game applied, its
-hidden state is read, and what the packet shows elsewhere is put there. So it never drifts: an error lasts
-a tick.
+hidden state is read, and what the packet shows elsewhere is put there. So it never drifts.
 """
 
 import importlib.util
@@ -22,7 +19,7 @@ from rlgym_bridge.sim.simulator import (
     make_simulator,
     simulator_for,
 )
-from rlgym_bridge.state import KNOWN_FIELDS, MatchState, layout_of
+from rlgym_bridge.state import CAR_COLUMNS, KNOWN_FIELDS, MatchState
 
 _MOST_TICKS: Final = 24  # a longer gap is not bridged: inputs change every few ticks
 _CAR_LEAP: Final = 40.0  # uu a tick off the prediction: the car was put there (it drives 19 at 2,300 uu/s)
@@ -82,12 +79,7 @@ class StateEstimator:
 
     @staticmethod
     def choose_simulator(mode: str, name: str | None) -> str:
-        """Return the name of the simulator that follows a match.
-
-        Args:
-            mode: Name of the game mode.
-            name: The one that is wanted; None for the default.
-        """
+        """Return the name of the simulator that follows a match of a mode; None is the default."""
         name = DEFAULT_SIMULATOR if name is None else name
         if name == ROCKETSIM3 and (mode != "Soccar" or not is_installed(ROCKETSIM3)):
             return ROCKETSIM2
@@ -95,12 +87,7 @@ class StateEstimator:
 
     @staticmethod
     def explain_no_forecast(mode: str, name: str | None) -> str | None:
-        """Return a sentence that says why a match cannot be forecast; None where it can.
-
-        Args:
-            mode: Name of the game mode.
-            name: The simulator that is wanted; None for the default.
-        """
+        """Return a sentence that says why a match cannot be forecast; None where it can."""
         if StateEstimator.choose_simulator(mode, name) == ROCKETSIM3:
             return None
         return simulator_for(mode)[1] or f"the match is followed by {name}, expected {ROCKETSIM3}"
@@ -124,9 +111,6 @@ class StateEstimator:
     def follow(self, state: MatchState) -> None:
         """Take over the line-up of a state; the next state that is refined is the first one.
 
-        Args:
-            state: Any state with these cars.
-
         Raises:
             ValueError: A car is of no team.
             FileNotFoundError, RuntimeError: As for the constructor; the line-up before stays.
@@ -145,15 +129,11 @@ class StateEstimator:
     def refine(self, state: MatchState, ticks: int, at_rest: bool, wrecks_moved: bool = False) -> list[int]:
         """Fill in what is hidden, in place: wheels, auto-flips, bump victims, and what follows from them.
 
-        Args:
-            state: One match: what a packet carries, and what was counted.
-            ticks: Ticks since the last state; 0 for the same tick once more.
-            at_rest: Whether all cars have just been placed and none has moved.
-            wrecks_moved: Whether packets do not show the places of demolished cars: filled in too.
+        `state` has what a packet carries, `ticks` after the last one, 0 for the same tick once more.
+        `at_rest`: all cars have just been placed. `wrecks_moved`: packets do not show the places of
+        demolished cars.
 
-        Returns:
-            Ticks of ball contact of each car in a gap of several ticks, as simulated; empty where there was
-            no gap, or nothing was simulated.
+        Return each car's ticks of ball contact in a gap of several ticks, as simulated; empty for no gap.
         """
         if state is not self._state:
             self._look_at(state)
@@ -183,15 +163,10 @@ class StateEstimator:
         return []
 
     def forecast(self, rows: np.ndarray, ahead: MatchState) -> bool:
-        """Step a copy of the match that is followed on.
+        """Step a copy of the followed match on, by `rows` `(1, cars, ticks, 8)` float32 that act at once.
 
-        Args:
-            rows: `(1, cars, ticks, 8)` float32, the controls of each tick, which act at once.
-            ahead: One match, equal to the state that was refined last; it comes out some ticks later. Phase,
-                clock and score stay.
-
-        Returns:
-            Whether the copy was stepped; False where no match is followed, or not by RocketSim 3.
+        `ahead`, equal to the state refined last, comes out some ticks later. Return False where no match is
+        followed, or not by RocketSim 3.
         """
         if not self._follows:
             return False
@@ -234,14 +209,7 @@ class StateEstimator:
         return self._numbers.are_near() and wrecks.tobytes() == self._wrecks.tobytes()
 
     def _correct(self, state: MatchState, ticks: int, at_rest: bool, wrecks_moved: bool) -> None:
-        """Take over a state with which the simulation does not agree, or which does not follow from the last.
-
-        Args:
-            state: The state.
-            ticks: Ticks that were simulated; 0 for the same tick once more, -1 where it does not follow.
-            at_rest: As for `refine`.
-            wrecks_moved: As for `refine`.
-        """
+        """Take over a state that the simulation does not predict, or, with `ticks` -1, any."""
         simulated, wrecks = self._simulator.state, state.car_is_demoed[0] > 0
         new = (self._wrecks & ~wrecks & (ticks > 0)) | at_rest
         followed = np.full(len(wrecks), ticks >= 0)
@@ -310,13 +278,7 @@ class StateEstimator:
         self._waits = not self._known[:, ::2].all()
 
     def _place(self, state: MatchState, wrecks: np.ndarray, keeps: bool) -> bool:
-        """Put what the state has elsewhere there; return whether the whole match was put anew.
-
-        Args:
-            state: The state.
-            wrecks: `(cars,)` bool, the demolished cars: their bodies stay where they are simulated.
-            keeps: Whether what the simulator remembers still holds.
-        """
+        """Put what the state has elsewhere there; return whether the whole match was put anew."""
         numbers = self._numbers
         if not keeps:
             self._simulator.put([0], state)
@@ -340,9 +302,9 @@ class _HiddenFields:
     """The numbers of one match that packets do not carry, as views of a state."""
 
     def __init__(self, state: MatchState) -> None:
-        layout, one = state.layout, layout_of(1, 0)
+        layout = state.layout
         cars = state.buffer[0, layout.car_start :].reshape(layout.cars, layout.car_stride)
-        first, last = (one.column(name, car=0) - one.car_start for name in ("is_autoflipping", "bump_victim"))
+        first, last = CAR_COLUMNS["is_autoflipping"], CAR_COLUMNS["bump_victim"]
         self.autoflips, self.flips = cars[:, first : last + 1], cars[:, first]
         self.victims = cars[:, last]
         self.wheels, self.on_ground = state.car_wheels_with_contact[0], state.car_on_ground[0]
@@ -368,14 +330,9 @@ class _HiddenFields:
 class _ComparedNumbers:
     """The numbers of one match that packets show and the simulator foresees, side by side.
 
-    Args:
-        simulated: The simulator's state.
-        rounds: Whether the simulator rounds places and speeds by itself, so that small errors vanish.
-
-    Attributes:
-        rules_agree: `(3,)` bool, of the latest comparison.
-        bodies_agree: `(1 + cars, 18)` bool, the ball first; a rotation agrees as a whole.
-        counted_agree: `(cars, 7)` bool.
+    `rules_agree` `(3,)`, `bodies_agree` `(1 + cars, 18)`, the ball first, and `counted_agree` `(cars, 7)` are
+    bool, of the latest comparison; a rotation agrees as a whole. With `rounds` small errors vanish by
+    themselves.
     """
 
     def __init__(self, simulated: MatchState, rounds: bool) -> None:

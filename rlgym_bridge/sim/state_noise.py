@@ -1,7 +1,4 @@
-"""Add noise to what observations are built from.
-
-Physics, rewards and ends of episodes see the state as it is.
-"""
+"""Add noise to what observations are built from; all else sees the state as it is."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -27,9 +24,7 @@ class StateNoise:
     """Gaussian noise of some fields, drawn anew for each number at each look.
 
     A rotation is turned by an angle about each of the car's axes. All cars of a match see the same noise.
-
-    Args:
-        deviations: Standard deviations in units of the game, by the names of `NOISY_FIELDS`.
+    Standard deviations are in units of the game, by the names of `NOISY_FIELDS`.
 
     Raises:
         ValueError: A field is unknown, or a deviation out of range.
@@ -57,11 +52,7 @@ class StateNoise:
 
 
 def parse_noise(table: object) -> dict[str, float]:
-    """Return standard deviations from a table as TOML gives it.
-
-    Raises:
-        ValueError: It is no table; a field is unknown, or a deviation out of range.
-    """
+    """Return standard deviations from a table as TOML gives it; raises ValueError for anything else."""
     if not isinstance(table, Mapping):
         raise ValueError(
             f"obs_noise is {show_value(table)}, expected a table [obs_noise] of {', '.join(NOISY_FIELDS)}"

@@ -14,38 +14,21 @@ TOUCH_GAP_TICKS: Final = round(TOUCH_GAP_SECONDS * TICKS_PER_SECOND)
 
 
 def is_new_touch(since: Any) -> Any:
-    """Return whether a contact of a car with the ball is a new touch.
+    """Return whether a contact of a car with the ball is a new touch: bool, or an array of them.
 
-    Args:
-        since: Ticks since the same car's contact before, whether that one was a new touch or not; a number or
-            an array of them.
-
-    Returns:
-        bool, or an array of the same shape.
+    `since` are the ticks since the same car's contact before, whether that one was a new touch or not.
     """
     return since >= TOUCH_GAP_TICKS
 
 
 class TouchCounter:
-    """A counter that tells new touches from those that go on, see `is_new_touch`.
-
-    Args:
-        matches, cars: Shape of what is counted.
-    """
+    """A counter for `(matches, cars)` that tells new touches from those that go on, see `is_new_touch`."""
 
     def __init__(self, matches: int, cars: int) -> None:
         self._since = np.full((matches, cars), TOUCH_GAP_TICKS)
 
     def new(self, contacts: np.ndarray, ticks: int) -> np.ndarray:
-        """Return which cars began a touch in the latest step.
-
-        Args:
-            contacts: `(matches, cars)` bool, those that touched the ball in it.
-            ticks: Of the step.
-
-        Returns:
-            `(matches, cars)` bool.
-        """
+        """Return which cars began a touch in the latest step, `(matches, cars)` bool as `contacts`."""
         self._since += ticks
         begun: np.ndarray = contacts & is_new_touch(self._since)
         self._since[contacts] = 0

@@ -1,9 +1,5 @@
 """Step many matches together for training: the components of live play around a `Simulator`.
 
-    actions -> parser -> rows -> Simulator -> state -> conditions, rewards, obs -> Step
-                                             ^
-                              mutator -------+   where an episode has ended
-
 Calls, their order and what they see are `RLGym.step`'s and `RLGym.reset`'s, for all matches at once.
 """
 
@@ -19,7 +15,7 @@ from rlgym_bridge.components.batch_form import name_twin
 from rlgym_bridge.components.spec import Components
 from rlgym_bridge.game import HITBOX_NAMES, MOST_TEAM_SIZE, TICKS_PER_SECOND
 from rlgym_bridge.physics import Spread
-from rlgym_bridge.sim.batch_parts import BatchParts, foreign_parts, is_batch
+from rlgym_bridge.sim.batch_parts import BatchParts, is_batch, third_party_parts
 from rlgym_bridge.sim.match_parts import MatchParts
 from rlgym_bridge.sim.native_parts import provide_native_forms
 from rlgym_bridge.sim.play_statistics import PlayStatistics
@@ -134,8 +130,8 @@ class VectorEnv:
             )
         self._parts = _parts_of(components, first, matches, sizes, tick_skip, hitboxes)
         self._noise = StateNoise(obs_noise or {})
-        if self._noise and (foreign := foreign_parts(first)):
-            names = ", ".join(type(part).__name__ for part in foreign)
+        if self._noise and (third_party := third_party_parts(first)):
+            names = ", ".join(type(part).__name__ for part in third_party)
             raise ValueError(
                 f"obs_noise is {obs_noise}, expected none where components have no batch form: {names}"
             )
@@ -156,14 +152,9 @@ class VectorEnv:
         self._died = 0
 
     def reset(self, seed: int | None = None) -> np.ndarray:
-        """Begin new episodes in all matches.
+        """Begin new episodes in all matches; return observations `(matches, cars, size)` float32.
 
-        Args:
-            seed: Everything restarts from it; None goes on with the streams there are, at first with the
-                seed of the constructor.
-
-        Returns:
-            `(matches, cars, size)` float32.
+        Everything restarts from `seed`; None goes on with the streams there are, at first the constructor's.
         """
         if seed is not None:
             check_whole("seed", seed)
@@ -224,20 +215,14 @@ class VectorEnv:
         return Step(obs, rewards, terminated, truncated, final_obs)
 
     def masks(self) -> np.ndarray | None:
-        """Return which actions each car may choose next, `(matches, cars, actions)` bool; None for all.
-
-        Raises:
-            ValueError: A mask does not fit the actions, or leaves a car none.
-        """
+        """Return which actions each car may choose next, `(matches, cars, actions)` bool; None for all."""
         return self._parts.masks(self.state)
 
     def take_counts(self) -> dict[str, float]:
         """Return counts of what happened since the last call, or the last reset.
 
-        Returns:
-            `episodes` that ended, `goals`, `touches` (as `TouchCounter` tells them),
-            `car_minutes` and `game_minutes` of game time, and `dead_matches`, those that died inside the
-            simulator.
+        They are `episodes` that ended, `goals`, `touches` (as `TouchCounter` tells them), `car_minutes` and
+        `game_minutes` of game time, and `dead_matches`, those that died inside the simulator.
         """
         counts, self._counts = self._counts, dict.fromkeys(self._counts, 0.0)
         return counts
@@ -252,11 +237,7 @@ class VectorEnv:
             statistics.count_metrics(self._parts.metrics(self.state))
 
     def _advance(self, rows: np.ndarray) -> list[int]:
-        """Step the simulator, and return the numbers of matches that died in it.
-
-        Raises:
-            DeadMatches: The third match has died.
-        """
+        """Step the simulator, and return the numbers of matches that died in it."""
         try:
             self._simulator.step(rows, self._delays_of_cars(), self.times)
         except DeadMatches as error:
@@ -328,22 +309,21 @@ def _parts_of(
     for name in ("obs_builder", "state_mutator"):
         if getattr(first, name) is None:
             raise ValueError(f"components have no {name}, expected one")
-    foreign = foreign_parts(first)
-    if foreign:
-        warn_match_by_match(map(type, foreign))
+    third_party = third_party_parts(first)
+    if third_party:
+        warn_match_by_match(map(type, third_party))
     elif is_batch(first):
         return BatchParts(first, sizes, tick_skip, hitboxes)
     return MatchParts([first, *(components() for _ in range(matches - 1))], sizes, tick_skip, hitboxes)
 
 
-def warn_match_by_match(foreign: Iterable[type]) -> None:
+def warn_match_by_match(third_party: Iterable[type]) -> None:
     """Log which components make steps slower, because they have no batch form, and what is fast instead.
 
-    Args:
-        foreign: Classes of such components. Mutators among them are left out: they run once an episode.
+    Mutators among them are left out: they run once an episode.
     """
     slow = []
-    for kind in dict.fromkeys(foreign):
+    for kind in dict.fromkeys(third_party):
         if not issubclass(kind, StateMutator):
             name = f"{kind.__name__} of {kind.__module__.partition('.')[0]}"
             twin = name_twin(kind)
@@ -375,10 +355,7 @@ def check_settings(
     delay_noise: float, own_delays: np.ndarray | None, hitbox: int | Sequence[int],
     constants: Mapping[str, Spread] | None, seed: int,
 ) -> tuple[tuple[int, int], tuple[int, int], tuple[int, ...]]:  # fmt: skip
-    """Check the settings of the same names that `VectorEnv` was given; `own_delays` is `(matches, cars)`.
-
-    Returns:
-        Cars of blue and orange, the least and most ticks of action delay, and the hitboxes.
+    """Check the settings of `VectorEnv`; return sizes, delays and hitboxes.
 
     Raises:
         ValueError: A setting is out of range; the message says what it is and what was expected.

@@ -18,8 +18,8 @@ from rlgym_bridge.compare.timed_recording import TimedRecording, check_playable
 from rlgym_bridge.compare.tracks import BALL, Track
 from rlgym_bridge.compare.window_simulation import Bench, recorded, residuals, simulate
 from rlgym_bridge.compare.windows import HORIZONS, Window, cars_of, lead_of, targets
-from rlgym_bridge.dialect import POINTS
 from rlgym_bridge.game import TICKS_PER_SECOND
+from rlgym_bridge.protocol_variant import POINTS
 from rlgym_bridge.recording.mcap.match_recording import read_match
 from rlgym_bridge.recording.recording import Recording
 from rlgym_bridge.sim.simulator import DEFAULT_SIMULATOR, ROCKETSIM2, ROCKETSIM3, SIMULATORS, is_installed

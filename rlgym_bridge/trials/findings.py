@@ -10,7 +10,7 @@ from typing import Annotated, Any, Self
 import msgspec
 from msgspec import Meta, Struct
 
-from rlgym_bridge.dialect import POINTS
+from rlgym_bridge.protocol_variant import POINTS
 from rlgym_bridge.user_input.text_files import toml_line
 
 Sentence = Annotated[str, Meta(max_length=2000)]

@@ -21,7 +21,6 @@ from rlgym_bridge.components.batch_form import works_in_batches
 from rlgym_bridge.components.episode import ComponentCalls
 from rlgym_bridge.components.spec import Components
 from rlgym_bridge.controls import checked_rows
-from rlgym_bridge.derived_fields import derive
 from rlgym_bridge.game import CONTROL_NAMES, HITBOX_OF_BODY, PLAYING_PHASES, TICKS_PER_SECOND
 from rlgym_bridge.packets.decoder import Decoder, player_input
 from rlgym_bridge.policy.fingerprint import same_draws
@@ -30,8 +29,8 @@ from rlgym_bridge.server.game.packer import field_info
 from rlgym_bridge.server.game.referee import Course
 from rlgym_bridge.server.game.roster import seat_players
 from rlgym_bridge.server.game.simulated_match import Match
-from rlgym_bridge.sim.arena_reader import control_of
-from rlgym_bridge.state import CAR_FIELDS, MATCH_FIELDS, MatchState, layout_of
+from rlgym_bridge.sim.arena import control_of
+from rlgym_bridge.state import CAR_FIELDS, MATCH_FIELDS, MatchState, derive, layout_of
 
 TOLERANCE: Final = 1e-5
 """Greatest difference of a number, times its size where that is above 1: float32 has 7 digits."""

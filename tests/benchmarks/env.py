@@ -33,12 +33,11 @@ from rlgym_bridge.components.mutators import KickoffMutator, blank_state
 from rlgym_bridge.components.native_form import FORMS
 from rlgym_bridge.components.rewards import GoalReward, TouchReward, WeightedSum
 from rlgym_bridge.components.spec import Components
-from rlgym_bridge.derived_fields import derive
-from rlgym_bridge.sim.arena import make_arena
-from rlgym_bridge.sim.arena_reader import control_of
+from rlgym_bridge.sim.arena import control_of, make_arena
 from rlgym_bridge.sim.native_parts import provide_native_forms
 from rlgym_bridge.sim.simulator import ROCKETSIM2, ROCKETSIM3
 from rlgym_bridge.sim.vector_env import VectorEnv, without_warnings
+from rlgym_bridge.state import derive
 from tests.benchmarks.runner import compared
 
 _TICK_SKIP, _TIMEOUT = 8, 30.0

@@ -17,12 +17,11 @@ import numpy as np
 
 from rlgym_bridge.components.mutators import KickoffMutator, blank_state
 from rlgym_bridge.components.player_spec import PlayerSpec
-from rlgym_bridge.derived_fields import derive
 from rlgym_bridge.game import TICKS_PER_SECOND, Phase
 from rlgym_bridge.policy.load_player import load_player
 from rlgym_bridge.sim.simulator import ROCKETSIM3, EventKind, Simulator, make_simulator
 from rlgym_bridge.sim.touches import TouchCounter
-from rlgym_bridge.state import MatchState
+from rlgym_bridge.state import MatchState, derive
 from rlgym_bridge.training.evaluate import share_interval
 from rlgym_bridge.training.policy_matches import make_side
 

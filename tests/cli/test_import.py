@@ -14,11 +14,10 @@ from torch import nn
 from rlgym_bridge.cli import main
 from rlgym_bridge.components.batch_form import observe
 from rlgym_bridge.components.mutators import RandomStateMutator, blank_state
-from rlgym_bridge.derived_fields import derive
+from rlgym_bridge.components.rlgym_state import to_rlgym
 from rlgym_bridge.policy.folder import load_policy
 from rlgym_bridge.policy.importers import find_checkpoint
-from rlgym_bridge.rlgym_state import to_rlgym
-from rlgym_bridge.state import MatchState
+from rlgym_bridge.state import MatchState, derive
 from tests.support.foreign_checkpoints import OBS, OUTPUTS, network, save_ppo
 from tests.support.policy_folders import make_module
 

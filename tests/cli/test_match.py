@@ -16,8 +16,8 @@ import pytest
 
 from rlgym_bridge.cli import main
 from rlgym_bridge.cli.outcome import progress_line
-from rlgym_bridge.dialect import POINTS
 from rlgym_bridge.game import Phase
+from rlgym_bridge.protocol_variant import POINTS
 from rlgym_bridge.recording.mcap.match_recording import read_match
 from rlgym_bridge.server import MatchStatus
 from rlgym_bridge.sim.simulator import simulator_for

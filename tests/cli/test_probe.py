@@ -11,7 +11,7 @@ import pytest
 from rlbot import flat
 
 from rlgym_bridge.cli import main
-from rlgym_bridge.dialect import POINTS, Dialect, DialectFile
+from rlgym_bridge.protocol_variant import POINTS, ProtocolVariant, VariantFile
 from tests.support.processes import run_to_end
 from tests.support.servers import match_server
 
@@ -44,11 +44,11 @@ def test_the_probe_writes_what_the_server_was_told_to_speak(tmp_path: Path) -> N
         "--json", "found.json", cwd=tmp_path,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
-    standard = Dialect({"pad_timer": "remaining"}).complete()
-    assert Dialect.read(tmp_path / "found.toml") == standard
+    standard = ProtocolVariant({"pad_timer": "remaining"}).complete()
+    assert ProtocolVariant.read(tmp_path / "found.toml") == standard
     timing = tomllib.loads((tmp_path / "found.toml").read_text())["timing"]
     assert timing == {"input_latency": 2, "packets_per_second": 120.0}
-    assert DialectFile.read(tmp_path / "found.toml").server == "rlgym-bridge"
+    assert VariantFile.read(tmp_path / "found.toml").server == "rlgym-bridge"
     result = json.loads((tmp_path / "found.json").read_text())
     assert (result["dialect"], result["open"], result["timing"]) == (standard, {}, timing)
     assert not any(fact["differs"] for fact in result["facts"])
@@ -79,8 +79,8 @@ def test_the_probe_asks_a_server_that_takes_rlbotservers_place(tmp_path: Path) -
         done = probe(*words, cwd=tmp_path, RLBOT_SERVER_PORT=str(port))
         assert done.returncode == 0, done.stdout + done.stderr
         assert done.stdout == ""
-    settled = Dialect({"clock": "whole", "idle_frames": "repeated"}).complete()
-    assert Dialect.read(tmp_path / "dialect.toml") == settled
+    settled = ProtocolVariant({"clock": "whole", "idle_frames": "repeated"}).complete()
+    assert ProtocolVariant.read(tmp_path / "dialect.toml") == settled
     text = (tmp_path / "dialect.toml").read_text()
     assert "input_latency = 1 " in text and 'server = "rlgym-bridge"\n' in text
     assert text.startswith("# Measured by `rlgym-bridge probe` on this project's match server at 127.0.0.1:")

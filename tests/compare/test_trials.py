@@ -9,10 +9,10 @@ import pytest
 from rlgym_bridge.compare.comparison import compare_recordings
 from rlgym_bridge.compare.comparison_result import Comparison
 from rlgym_bridge.components.mutators import blank_state
-from rlgym_bridge.derived_fields import derive
 from rlgym_bridge.recording.open import open_recording
 from rlgym_bridge.recording.recording import Recording
 from rlgym_bridge.sim.simulator import ROCKETSIM3, make_simulator
+from rlgym_bridge.state import derive
 from tests.support.simulators import needs_native
 
 pytestmark = needs_native

@@ -25,7 +25,9 @@ from rlgym_bridge.components import default_obs as observations
 from rlgym_bridge.components.actions import action_space
 from rlgym_bridge.controls import checked_rows
 from rlgym_bridge.engines.sim import SimEngine
-from tests.support.rlgym_worlds import Env, engine_of
+from tests.support.rlgym_members import CHECKS, members
+from tests.support.rlgym_worlds import WORLDS, Env, engine_of, world_of
+from tools.rlgym_table import FILE, rows, text
 
 COMPONENTS = {
     "our DefaultObs": lambda: observations.DefaultObs(),
@@ -95,8 +97,8 @@ def conforms(component: Any, engine: TransitionEngine[Any, Any, Any]) -> None:
                 assert obs[agent].shape == (size,) and np.isfinite(obs[agent]).all()
             chosen = {agent: drawn() for agent in env.agents}
             parsed = env.action_parser.parse_actions(dict(chosen), env.state, env.shared_info)
-            for agent, rows in parsed.items():
-                checked_rows(rows, 8, f"the parser for {agent}")
+            for agent, vectors in parsed.items():
+                checked_rows(vectors, 8, f"the parser for {agent}")
             obs, given, *flags = env.step(chosen)
             assert all(np.isfinite(float(value)) for value in given.values())
             assert all(isinstance(flag, (bool, np.bool_)) for one in flags for flag in one.values())
@@ -125,3 +127,22 @@ def test_what_does_not_conform_is_found() -> None:
 
     with pytest.raises(AssertionError):
         conforms(Short(), SimEngine())
+
+
+@pytest.mark.parametrize("world", WORLDS)
+@pytest.mark.parametrize("check", dict.fromkeys(CHECKS.values()), ids=lambda check: check.__name__)
+def test_rlgyms_members_do_what_they_do_there(check, world: str) -> None:
+    with world_of(world) as one:
+        check(one)
+
+
+@pytest.mark.parametrize("member", members())
+def test_every_public_member_of_rlgym_has_a_check(member: str) -> None:
+    assert member in CHECKS, f"rlgym.api has {member}; no check in tests/support/rlgym_members.py names it"
+
+
+def test_the_table_in_the_docs_is_the_one_that_the_checks_give() -> None:
+    described = FILE.read_text(encoding="utf-8")
+    for row in rows(None):
+        assert row.partition(" | ")[0] in described, f"{row} is missing: python -m tools.rlgym_table"
+    assert text(None).splitlines()[0] == described.splitlines()[0]

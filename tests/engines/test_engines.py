@@ -23,12 +23,12 @@ from rlgym_bridge.components.conditions import (
 from rlgym_bridge.components.default_obs import DefaultObs
 from rlgym_bridge.components.mutators import KickoffMutator, RandomStateMutator
 from rlgym_bridge.components.rewards import GoalReward, TouchReward, VelocityPlayerToBallReward, WeightedSum
+from rlgym_bridge.components.rlgym_state import to_rlgym
 from rlgym_bridge.controls import ControlsError
 from rlgym_bridge.engines.live import LiveEngine, LiveEngineError
 from rlgym_bridge.engines.sim import SimEngine
 from rlgym_bridge.matches.lineup import with_line_up
 from rlgym_bridge.policy.load_player import CHASER
-from rlgym_bridge.rlgym_state import to_rlgym
 from rlgym_bridge.server import Impairments
 from rlgym_bridge.sim.simulator import ROCKETSIM2
 from tests.support.rlgym_script import train
@@ -292,46 +292,14 @@ def test_only_the_bots_that_nobody_starts_are_the_engines(server: tuple[str, int
         assert np.linalg.norm(env.state.cars["orange-0"].physics.linear_velocity) > 500
 
 
-class SetsOdd(KickoffMutator):
-    """Sets one number of a car or of the ball to something odd."""
+def test_a_state_that_no_match_can_have_is_refused_by_name(engine: TransitionEngine[Any, Any, Any]) -> None:
+    class Odd(KickoffMutator):
+        def apply(self, state: Any, shared_info: dict[str, Any]) -> None:
+            super().apply(state, shared_info)
+            state.ball.position = np.array([0, np.nan, 100], np.float32)
 
-    def __init__(self, what: str, value: Any) -> None:
-        super().__init__(seed=0)
-        self.what, self.value = what, value
-
-    def apply(self, state: Any, shared_info: dict[str, Any]) -> None:
-        super().apply(state, shared_info)
-        car = state.cars["orange-0"]
-        if self.what == "ball":
-            state.ball.position = np.array(self.value, np.float32)
-        elif self.what == "speed":
-            car.physics.linear_velocity = np.array(self.value, np.float32)
-        elif self.what == "gravity":
-            state.config.gravity = self.value
-        else:
-            setattr(car, self.what, self.value)
-
-
-@pytest.mark.parametrize(
-    ("what", "value", "message"),
-    [
-        (
-            "ball",
-            [0, np.nan, 100],
-            r"position of the ball is \[.*nan.*\], expected three numbers up to 10000",
-        ),
-        ("ball", [0, 1e9, 100], "position of the ball"),
-        ("speed", [0, np.inf, 0], "linear_velocity of orange-0"),
-        ("boost_amount", -50.0, "boost_amount of orange-0 is -50.0, expected 0 to 100"),
-        ("demo_respawn_timer", np.nan, "demo_respawn_timer of orange-0 is nan"),
-        ("gravity", np.nan, "gravity is nan"),
-    ],
-)
-def test_a_state_that_no_match_can_have_is_refused_by_name(
-    engine: TransitionEngine[Any, Any, Any], what: str, value: Any, message: str
-) -> None:
-    with pytest.raises(ValueError, match=message):
-        env_of(engine, SetsOdd(what, value)).reset()
+    with pytest.raises(ValueError, match=r"position of the ball is \[.*nan.*\], expected three numbers up"):
+        env_of(engine, Odd()).reset()
 
 
 def test_an_engine_that_was_closed_says_so(server: tuple[str, int]) -> None:
@@ -375,7 +343,7 @@ def test_team_sizes_that_no_match_has_are_refused(sizes: tuple[int, int]) -> Non
         ({"rlbot_delay": 8}, "rlbot_delay is 8, expected True or False; ticks of an action are tick_skip"),
         ({"seed": -1}, "seed is -1, expected a whole number, 0 or more"),
         ({"seed": "x"}, "seed is 'x', expected a whole number"),
-        ({"tick_skip": 10**12}, "tick_skip is 1000000000000, expected 7,200 ticks"),
+        ({"tick_skip": 10**12}, "tick_skip is 1000000000000, expected a whole number of ticks, 1 to 7200"),
     ],
 )
 def test_a_sim_engine_names_an_argument_of_another_type(values, message):

@@ -70,6 +70,13 @@ def step(env: Env, action: int = BOOST) -> tuple[int, Any]:
     return env.state.tick_count - before, said
 
 
+def frame_of(data: bytes) -> int:
+    """Return the frame number of a packet's bytes."""
+    packet = flat.CorePacket.unpack(data).message
+    assert isinstance(packet, flat.GamePacket)
+    return packet.match_info.frame_num
+
+
 def test_lockstep_waits_longer_for_a_learner_than_for_bots(monkeypatch: pytest.MonkeyPatch) -> None:
     shorten_answer_wait(monkeypatch)
     with playing() as (env, engine):
@@ -83,13 +90,7 @@ def test_a_lockstep_match_stands_still_in_a_pause(monkeypatch: pytest.MonkeyPatc
     shorten_answer_wait(monkeypatch)
     match = match_of(1, 1)
     frames: list[int] = []
-
-    def note(data: bytes) -> None:
-        packet = flat.CorePacket.unpack(data).message
-        assert isinstance(packet, flat.GamePacket)
-        frames.append(packet.match_info.frame_num)
-
-    with playing(match=match, server={"on_packet": note}) as (env, _):
+    with playing(match=match, server={"on_packet": lambda data: frames.append(frame_of(data))}) as (env, _):
         step(env)
         time.sleep(0.2)  # until the packet after the step is out
         sent = len(frames)
@@ -120,18 +121,12 @@ def test_in_real_time_a_step_after_a_pause_says_what_it_missed(
 
 def test_in_real_time_a_step_after_a_pause_shows_the_present(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(agent_connections, "_CHUNK", 1 << 15)
-    newest = [0]
-
-    def note(data: bytes) -> None:
-        packet = flat.CorePacket.unpack(data).message
-        assert isinstance(packet, flat.GamePacket)
-        newest[0] = packet.match_info.frame_num
-
-    with playing("realtime", server={"on_packet": note}) as (env, _):
+    frames: list[int] = []
+    with playing("realtime", server={"on_packet": lambda data: frames.append(frame_of(data))}) as (env, _):
         step(env)
         time.sleep(1.5)  # 180 packets: more than are read at once
         step(env)
-        assert newest[0] - env.state.tick_count <= 60
+        assert frames[-1] - env.state.tick_count <= 60
 
 
 def test_a_gap_ends_the_episode_where_that_is_asked_for() -> None:

@@ -12,8 +12,8 @@ from rlgym_bridge.components.conditions import GoalCondition, NoTouchTimeoutCond
 from rlgym_bridge.components.default_obs import DefaultObs
 from rlgym_bridge.components.mutators import KickoffMutator, blank_state
 from rlgym_bridge.components.rewards import GoalReward
+from rlgym_bridge.components.rlgym_state import to_rlgym
 from rlgym_bridge.engines.sim import SimEngine
-from rlgym_bridge.rlgym_state import to_rlgym
 from rlgym_bridge.sim.simulator import ROCKETSIM3, DeadMatches, SimulatorError
 from rlgym_bridge.sim.vector_env import VectorEnv
 from rlgym_bridge.state import MatchState

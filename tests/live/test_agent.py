@@ -14,12 +14,12 @@ import pytest
 from rlbot import flat
 
 from rlgym_bridge.components.actions import LookupTableAction
-from rlgym_bridge.dialect import Dialect, DialectFile
 from rlgym_bridge.game import Phase
 from rlgym_bridge.live import agent as live_agent
 from rlgym_bridge.live.agent import Agent
 from rlgym_bridge.live.play import play
 from rlgym_bridge.live.player import LivePlayer
+from rlgym_bridge.protocol_variant import ProtocolVariant, VariantFile
 from rlgym_bridge.server.framing import framed
 from rlgym_bridge.server.game.packer import field_info
 from rlgym_bridge.state import MatchState
@@ -356,7 +356,7 @@ def test_a_dialect_file_counts_on_the_kind_of_server_it_is_of(
     monkeypatch.setattr(
         "rlgym_bridge.live.session.LivePlayer", lambda *given: made.append(LivePlayer(*given)) or made[-1]
     )
-    file = DialectFile(Path("dialect.toml"), Dialect({"pad_timer": "remaining"}), 3, measured_on)
+    file = VariantFile(Path("dialect.toml"), ProtocolVariant({"pad_timer": "remaining"}), 3, measured_on)
     agent = Agent(brain(Always()), agent_id="tests/agent", measured=file)
     with ThreadPoolExecutor(1) as pool, server.listener:
         running = pool.submit(agent.run)

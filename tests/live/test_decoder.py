@@ -7,12 +7,11 @@ import numpy as np
 import pytest
 from rlbot import flat
 
-from rlgym_bridge.derived_fields import derive
 from rlgym_bridge.game import BIG_PADS, HITBOXES, PAD_POSITIONS
 from rlgym_bridge.packets.decoder import ESTIMATES, Decoder
 from rlgym_bridge.server.game.packer import field_info
 from rlgym_bridge.sim.simulator import ROCKETSIM2, ROCKETSIM3
-from rlgym_bridge.state import KNOWN_FIELDS
+from rlgym_bridge.state import KNOWN_FIELDS, derive
 from tests.parity.run import run
 from tests.parity.world import drive, make_match
 from tests.support.made_packets import packet, player

@@ -9,14 +9,13 @@ import numpy as np
 import pytest
 from rlbot import flat
 
-from rlgym_bridge.derived_fields import derive
-from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.game import Phase
 from rlgym_bridge.packets.decoder import ESTIMATES, Decoder
+from rlgym_bridge.protocol_variant import ProtocolVariant
 from rlgym_bridge.server.game.packer import field_info
 from rlgym_bridge.sim.simulator import ROCKETSIM2, ROCKETSIM3
 from rlgym_bridge.sim.state_estimator import StateEstimator
-from rlgym_bridge.state import KNOWN_FIELDS, MatchState
+from rlgym_bridge.state import KNOWN_FIELDS, MatchState, derive
 from tests.parity.scenes import Director, Stage, turtle
 from tests.parity.world import drive, make_match, through_bytes, with_fields
 from tests.support.followed_matches import as_decoded, make_player, play, record
@@ -98,7 +97,7 @@ def test_cars_are_the_same_in_any_order_of_players(shadow: bool) -> None:
 
 def test_pads_taken_before_are_right_from_the_second_packet() -> None:
     for value in ("elapsed", "remaining"):
-        match = make_match(1, 0, dialect=Dialect({"pad_timer": value}))
+        match = make_match(1, 0, dialect=ProtocolVariant({"pad_timer": value}))
         right, late = Decoder(field_info()), Decoder(field_info())
         packets = playing(match, ticks=900)
         joined = next(
@@ -134,7 +133,9 @@ def test_a_pad_taken_again_on_the_tick_it_came_back_counts_anew() -> None:
 
 
 def test_points_told_beforehand_are_not_in_doubt() -> None:
-    decoder = Decoder(field_info(), dialect=Dialect({"pad_timer": "remaining", "dodge_timeout": "plus_hold"}))
+    decoder = Decoder(
+        field_info(), dialect=ProtocolVariant({"pad_timer": "remaining", "dodge_timeout": "plus_hold"})
+    )
     assert set(decoder.detector.in_doubt) == {"demolished_place"}
     assert decoder.detector.dialect == {"pad_timer": "remaining", "dodge_timeout": "plus_hold"}
 
@@ -142,8 +143,12 @@ def test_points_told_beforehand_are_not_in_doubt() -> None:
 def test_a_given_dialect_stands_and_doubts_are_said_once(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    wrong = Dialect({"pad_timer": "remaining", "dodge_timeout": "plus_hold", "demolished_place": "origin"})
-    right = Dialect({"pad_timer": "elapsed", "dodge_timeout": "after_jump", "demolished_place": "kept"})
+    wrong = ProtocolVariant(
+        {"pad_timer": "remaining", "dodge_timeout": "plus_hold", "demolished_place": "origin"}
+    )
+    right = ProtocolVariant(
+        {"pad_timer": "elapsed", "dodge_timeout": "after_jump", "demolished_place": "kept"}
+    )
     match = make_match(1, 3)
     one, other = (Decoder(field_info(), shadow=False, dialect=told) for told in (wrong, right))
     for sent in drive(match, 3, Director(match, 3)):

@@ -4,8 +4,8 @@ from math import hypot
 
 from rlbot import flat
 
-from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.game import BALL_RADIUS, BALL_REST_Z, GOAL_THRESHOLD_Y, PLAYING_PHASES, Phase
+from rlgym_bridge.protocol_variant import ProtocolVariant
 from tests.packet_checker.cars import body, leap
 from tests.packet_checker.findings import Findings, Step, shown
 from tests.packet_checker.limits import BALL_MAX_TURN, SPEED_SLACK, Rules
@@ -16,7 +16,7 @@ _MIDDLE_SLACK = 1.0  # uu
 class Ball:
     """Follows the ball."""
 
-    def __init__(self, dialect: Dialect, rules: Rules) -> None:
+    def __init__(self, dialect: ProtocolVariant, rules: Rules) -> None:
         self._after_goal = dialect.get("ball_after_goal")
         self._max_speed = rules.ball_max_speed
         self._soccar = rules.soccar

@@ -4,8 +4,8 @@ from typing import Final
 
 from rlbot import flat
 
-from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.game import Phase
+from rlgym_bridge.protocol_variant import ProtocolVariant
 from tests.packet_checker.ball import Ball
 from tests.packet_checker.boost import Boost
 from tests.packet_checker.cars import Cars
@@ -33,7 +33,7 @@ class PacketChecker:
     def __init__(
         self,
         field: flat.FieldInfo | None = None,
-        dialect: Dialect | None = None,
+        dialect: ProtocolVariant | None = None,
         lossy: bool = False,
         rules: Rules | None = None,
     ) -> None:
@@ -46,7 +46,7 @@ class PacketChecker:
             lossy: See the class.
             rules: What mutators have changed; nothing when None.
         """
-        dialect = Dialect().complete() if dialect is None else dialect
+        dialect = ProtocolVariant().complete() if dialect is None else dialect
         rules = rules or Rules()
         self.lossy = lossy
         self._idle_frames = dialect.get("idle_frames")

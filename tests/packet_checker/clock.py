@@ -4,8 +4,8 @@ from math import ceil, isfinite
 
 from rlbot import flat
 
-from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.game import TICKS_PER_SECOND, Phase
+from rlgym_bridge.protocol_variant import ProtocolVariant
 from tests.packet_checker.findings import Findings, Step, shown
 from tests.packet_checker.phases import NAMES, Phases
 from tests.packet_checker.touches import Touches
@@ -17,7 +17,7 @@ _FLOAT32 = 1.2e-7  # relative
 class Clock:
     """Predicts the clock of every packet, as an interval in ticks, and compares."""
 
-    def __init__(self, dialect: Dialect, phases: Phases, touches: Touches) -> None:
+    def __init__(self, dialect: ProtocolVariant, phases: Phases, touches: Touches) -> None:
         self._form = dialect.get("clock")
         self._phases = phases
         self._touches = touches

@@ -4,8 +4,8 @@ from math import sqrt
 
 from rlbot import flat
 
-from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.game import TICKS_PER_SECOND
+from rlgym_bridge.protocol_variant import ProtocolVariant
 from tests.packet_checker.findings import Findings, Step, shown
 from tests.packet_checker.limits import BOOST_SLACK, TIMER_SLACK, Rules
 
@@ -13,7 +13,7 @@ from tests.packet_checker.limits import BOOST_SLACK, TIMER_SLACK, Rules
 class Demolitions:
     """Follows the demolished cars."""
 
-    def __init__(self, dialect: Dialect, rules: Rules) -> None:
+    def __init__(self, dialect: ProtocolVariant, rules: Rules) -> None:
         self._place = dialect.get("demolished_place")
         self._rules = rules
         self._period = round(rules.respawn_seconds * TICKS_PER_SECOND)

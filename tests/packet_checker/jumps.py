@@ -5,8 +5,8 @@ from typing import Final
 
 from rlbot import flat
 
-from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.game import DODGE_DEADLINE_SECONDS, TICK_SECONDS
+from rlgym_bridge.protocol_variant import ProtocolVariant
 from tests.packet_checker.findings import Findings, Step, shown
 from tests.packet_checker.limits import MAX_HOLD_SECONDS, TIMER_SLACK, UNIT_SLACK, Rules
 
@@ -30,7 +30,7 @@ _NAMES: Final = ("has_jumped", "has_double_jumped", "has_dodged")
 class Jumps:
     """Holds what a packet says of jumps against itself and the packet before."""
 
-    def __init__(self, dialect: Dialect, rules: Rules) -> None:
+    def __init__(self, dialect: ProtocolVariant, rules: Rules) -> None:
         self._flags_last = self._dodge_is_a_jump = rules.rocketsim3
         self._formula = dialect.get("dodge_timeout")
         self._jumping = dialect.get("dodge_timeout_jumping")

@@ -5,8 +5,8 @@ from math import hypot
 
 from rlbot import flat
 
-from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.game import BIG_PADS, PAD_POSITIONS, TICKS_PER_SECOND, Phase
+from rlgym_bridge.protocol_variant import ProtocolVariant
 from tests.packet_checker.findings import Findings, Step, shown
 from tests.packet_checker.limits import PAD_HEIGHT, PAD_REACH, PAD_SECONDS, PAD_TICKS, TIMER_SLACK, Rules
 
@@ -33,7 +33,7 @@ class Pads:
         taken: For each car that may have taken pads in this tick, whether each of them was big.
     """
 
-    def __init__(self, field: flat.FieldInfo | None, dialect: Dialect, rules: Rules) -> None:
+    def __init__(self, field: flat.FieldInfo | None, dialect: ProtocolVariant, rules: Rules) -> None:
         self._at_pickup = int(rules.rocketsim3)  # ticks on the timer
         if field is None:
             pads = sorted((y, x, number in BIG_PADS) for number, (x, y) in enumerate(PAD_POSITIONS))

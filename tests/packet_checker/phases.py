@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 from typing import Final
 
-from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.game import (
     COUNTDOWN_TICKS,
     GOAL_SCORED_TICKS,
     REPLAY_TICKS,
     Phase,
 )
+from rlgym_bridge.protocol_variant import ProtocolVariant
 from tests.packet_checker.findings import Findings, Step
 from tests.packet_checker.limits import KICKOFF_TICKS
 
@@ -42,7 +42,7 @@ class Phases:
         ticks: Packets since this phase began, frames where some were lost.
     """
 
-    def __init__(self, dialect: Dialect) -> None:
+    def __init__(self, dialect: ProtocolVariant) -> None:
         self.ticks = 0
         self._kickoff_ends = dialect.get("kickoff_ends")
         self._begun = False  # the beginning of this phase was seen

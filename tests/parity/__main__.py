@@ -5,7 +5,7 @@ import sys
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
-from rlgym_bridge.dialect import POINTS, Dialect
+from rlgym_bridge.protocol_variant import POINTS, ProtocolVariant
 from rlgym_bridge.sim.simulator import ROCKETSIM2, SIMULATORS, is_installed
 from tests.parity.report import NEEDED, heading, missing, section, summary
 from tests.parity.run import Loss, Run, run
@@ -33,7 +33,7 @@ def in_dialects(ticks: int, seed: int) -> dict[str, Run]:
     for name, point in POINTS.items():
         for value in point.values[1:]:
             words = f"{name}={value}"
-            runs[words] = run(ticks, 1, seed, dialect=Dialect.parse([words]), readers=_READERS)
+            runs[words] = run(ticks, 1, seed, dialect=ProtocolVariant.parse([words]), readers=_READERS)
     return runs
 
 

@@ -142,12 +142,9 @@ class Comparison:
 
     cars: int
     tallies: dict[str, Tally] = field(default_factory=dict)
-    _frames: list[int] = field(default_factory=list)
-    _theirs: list[list[float]] = field(default_factory=list)
-    _ours: list[list[float]] = field(default_factory=list)
-    _known: list[list[bool]] = field(default_factory=list)
-    _wrecks: list[list[bool]] = field(default_factory=list)
-    _edges: list[list[bool]] = field(default_factory=list)
+    _ticks: list[tuple[int, list[float], list[float], list[bool], list[bool], list[bool]]] = field(
+        default_factory=list
+    )
     _running: np.ndarray | None = None
 
     def add(
@@ -155,22 +152,17 @@ class Comparison:
         over_wreck: list[bool], at_edge: list[bool],
     ) -> None:  # fmt: skip
         """Add a tick: the engine's row, the reader's, what that knows; cars whose wheels are hard to tell."""
-        self._wrecks.append(over_wreck)
-        self._edges.append(at_edge)
-        self._frames.append(frame)
-        self._theirs.append(engine)
-        self._ours.append(reader)
-        self._known.append(known if known is not None else [True] * len(engine))
-        if len(self._frames) >= 2000:
+        sure = [True] * len(engine) if known is None else known
+        self._ticks.append((frame, engine, reader, sure, over_wreck, at_edge))
+        if len(self._ticks) >= 2000:
             self.finish()
 
     def finish(self) -> dict[str, Tally]:
         """Take in all that was added."""
-        if not self._frames:
+        if not self._ticks:
             return self.tallies
-        difference = np.abs(np.array(self._theirs) - np.array(self._ours))
-        known, start = np.array(self._known), 0
-        wrecks, edges, car = np.array(self._wrecks), np.array(self._edges), -1
+        frames, theirs, ours, known, wrecks, edges = map(np.array, zip(*self._ticks, strict=True))
+        difference, start, car = np.abs(theirs - ours), 0, -1
         fields = _fields(self.cars)
         if self._running is None:
             self._running = np.zeros(len(fields), int)
@@ -195,16 +187,11 @@ class Comparison:
             if wrong.any():
                 tally.worst = max(tally.worst, float(difference[wrong, part].max()))
                 if tally.first is None:
-                    tally.first = self._frames[int(wrong.argmax())]
+                    tally.first = int(frames[wrong.argmax()])
             for one in wrong.tolist():
                 self._running[number] = self._running[number] + 1 if one else 0
                 tally.longest = max(tally.longest, int(self._running[number]))
-        self._frames.clear()
-        self._theirs.clear()
-        self._ours.clear()
-        self._known.clear()
-        self._wrecks.clear()
-        self._edges.clear()
+        self._ticks.clear()
         return self.tallies
 
     def wrong(self) -> dict[str, Tally]:

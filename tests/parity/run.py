@@ -9,10 +9,10 @@ import numpy as np
 from rlbot import flat
 from rlgym.rocket_league.api import Car, GameState
 
-from rlgym_bridge.dialect import Dialect
+from rlgym_bridge.components.rlgym_state import to_rlgym
 from rlgym_bridge.game import BALL_RADIUS, PLAYING_PHASES, WHEELS, Phase
 from rlgym_bridge.packets.decoder import Decoder
-from rlgym_bridge.rlgym_state import to_rlgym
+from rlgym_bridge.protocol_variant import ProtocolVariant
 from rlgym_bridge.server.game.packer import field_info
 from rlgym_bridge.server.game.simulated_match import Match
 from rlgym_bridge.sim.simulator import ROCKETSIM2
@@ -75,7 +75,7 @@ def run(
     hitboxes: Sequence[int] = (),
     readers: Sequence[str] = ("shadow",),
     loss: Loss | None = None,
-    dialect: Dialect | None = None,
+    dialect: ProtocolVariant | None = None,
     simulator: str = ROCKETSIM2,
     into: Run | None = None,
 ) -> Run:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from rlbot import flat
 
-from rlgym_bridge.dialect import POINTS, Dialect
+from rlgym_bridge.protocol_variant import POINTS, ProtocolVariant
 from rlgym_bridge.server.game.packer import Packer
 from rlgym_bridge.sim.simulator import ROCKETSIM2, ROCKETSIM3
 from tests.parity.run import Loss, run
@@ -93,7 +93,7 @@ _HARD = ("pad_timer", "dodge_timeout", "demolished_place", "on_ground")  # those
 
 
 def test_in_the_hardest_dialect_known_values_survive_losses() -> None:
-    dialect = Dialect({point: POINTS[point].values[1] for point in _HARD})
+    dialect = ProtocolVariant({point: POINTS[point].values[1] for point in _HARD})
     assert not run(600, seed=2, dialect=dialect, loss=Loss(0.05)).readers["shadow"].wrong()
 
 
@@ -101,7 +101,7 @@ def test_in_the_hardest_dialect_known_values_survive_losses() -> None:
 @pytest.mark.parametrize("point", POINTS)
 @pytest.mark.parametrize("share", [0.0, 0.1])
 def test_in_every_dialect_what_is_known_is_right(point: str, share: float) -> None:
-    dialect = Dialect({point: POINTS[point].values[1]})
+    dialect = ProtocolVariant({point: POINTS[point].values[1]})
     assert not run(6000, seed=2, dialect=dialect, loss=Loss(share)).readers["shadow"].wrong()
 
 

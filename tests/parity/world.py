@@ -10,10 +10,10 @@ from rlgym.rocket_league.sim import RocketSimEngine
 
 from rlgym_bridge.chaser import Chaser
 from rlgym_bridge.components.actions import LookupTableAction
-from rlgym_bridge.dialect import Dialect
+from rlgym_bridge.components.rlgym_state import to_rlgym
 from rlgym_bridge.game import HITBOX_OF_BODY, PLAYING_PHASES, Phase
 from rlgym_bridge.packets.decoder import Decoder
-from rlgym_bridge.rlgym_state import to_rlgym
+from rlgym_bridge.protocol_variant import ProtocolVariant
 from rlgym_bridge.server.game.match_physics import Physics
 from rlgym_bridge.server.game.packer import field_info
 from rlgym_bridge.server.game.referee import Course
@@ -61,7 +61,7 @@ def make_match(
     seed: int,
     seconds: float = 1e6,
     hitboxes: Sequence[int] = (),
-    dialect: Dialect | None = None,
+    dialect: ProtocolVariant | None = None,
     thrust: bool = False,
     simulator: str = ROCKETSIM2,
 ) -> Match:

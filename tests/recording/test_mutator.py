@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from rlgym_bridge.components.mutators import blank_state
-from rlgym_bridge.derived_fields import derive
 from rlgym_bridge.engines.sim import SimEngine
 from rlgym_bridge.recording.mutator import RecordedStateMutator
+from rlgym_bridge.state import derive
 from tests.support.recorded_matches import chaser_and_policy
 
 

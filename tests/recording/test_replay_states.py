@@ -7,14 +7,13 @@ import numpy as np
 import pytest
 
 from rlgym_bridge.components.mutators import blank_state
-from rlgym_bridge.derived_fields import derive
 from rlgym_bridge.game import Phase
 from rlgym_bridge.recording import mutator as module
 from rlgym_bridge.recording.mutator import RecordedStateMutator
 from rlgym_bridge.recording.recording import Recording, TimeBase
 from rlgym_bridge.recording.replays.replay_states import states_of_replay
 from rlgym_bridge.sim.rocketsim2 import RocketSim2
-from rlgym_bridge.state import MatchState
+from rlgym_bridge.state import MatchState, derive
 from tests.support.real_data import real
 
 SPEED = 1200.0  # uu/s, 40 uu a frame of 4 ticks

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from rlbot import flat
 
-from rlgym_bridge.dialect import POINTS, Dialect
 from rlgym_bridge.game import PLAYING_PHASES, TICK_SECONDS, Phase
 from rlgym_bridge.packets.decoder import Decoder
+from rlgym_bridge.protocol_variant import POINTS, ProtocolVariant
 from rlgym_bridge.rotations import rotation_of
 from rlgym_bridge.server import MatchServer
 from rlgym_bridge.server.game.match_physics import DEMOLITIONS_ON_CONTACT, Physics
@@ -50,7 +50,7 @@ def but(one, **fields):
 GOAL = 520  # tick of the play in which the ball is put before the goal
 
 
-def play(dialect: Dialect | None, whole: bool = True) -> list[flat.GamePacket]:
+def play(dialect: ProtocolVariant | None, whole: bool = True) -> list[flat.GamePacket]:
     """Play what every point is about: late kickoff, jumps, dodges, demolitions, goal, replay, end.
 
     Args:
@@ -145,7 +145,7 @@ def test_a_point_changes_its_own_field_and_nothing_else(
     name: str, value: str, whole: bool, played_in: str
 ) -> None:
     usual = standard_play(played_in)
-    changed, packets = 0, play(Dialect({name: value}), whole)
+    changed, packets = 0, play(ProtocolVariant({name: value}), whole)
     assert len(packets) <= len(usual)
     for packet, standard in zip(packets, usual, strict=whole):
         ours = packet.pack()
@@ -158,10 +158,10 @@ def test_a_point_changes_its_own_field_and_nothing_else(
 @pytest.mark.parametrize(("name", "value"), CHOICES)
 def test_a_told_dialect_changes_nothing_that_is_decoded(name: str, value: str, played_in: str) -> None:
     usual, whole = Decoder(field_info(), shadow=False), name in SEEN_LATE
-    ours = Decoder(field_info(), shadow=False, dialect=Dialect({name: value}))
+    ours = Decoder(field_info(), shadow=False, dialect=ProtocolVariant({name: value}))
     standard = [flat.GamePacket.unpack(packet) for packet in standard_play(played_in)]
     seen = set()
-    for packet, other in zip(play(Dialect({name: value}), whole), standard, strict=whole):
+    for packet, other in zip(play(ProtocolVariant({name: value}), whole), standard, strict=whole):
         state, expected = ours.update(packet), usual.update(other)
         phase = int(expected.phase[0])
         if phase in (*PLAYING_PHASES, Phase.GOAL_SCORED):
@@ -175,7 +175,7 @@ def test_a_told_dialect_changes_nothing_that_is_decoded(name: str, value: str, p
 
 
 def test_a_dialect_of_standard_values_changes_nothing(played_in: str) -> None:
-    assert [packet.pack() for packet in play(Dialect().complete())] == standard_play(played_in)
+    assert [packet.pack() for packet in play(ProtocolVariant().complete())] == standard_play(played_in)
 
 
 # --- point by point -------------------------------------------------------------------------------
@@ -418,7 +418,7 @@ def test_the_server_speaks_the_dialect_it_is_given() -> None:
     packets: list[bytes] = []
     with MatchServer(
         pace="lockstep", seconds=2.0, max_overtime=0.0, on_packet=packets.append,
-        dialect=Dialect({"clock": "whole", "idle_frames": "repeated"}),
+        dialect=ProtocolVariant({"clock": "whole", "idle_frames": "repeated"}),
     ) as server:  # fmt: skip
         result = server.play(match_of(player(0), player(1)))
     infos = [flat.CorePacket.unpack(one).message.match_info for one in packets]
@@ -429,4 +429,4 @@ def test_the_server_speaks_the_dialect_it_is_given() -> None:
 
 def test_a_point_that_does_not_exist_is_refused() -> None:
     with pytest.raises(ValueError, match="dialect has no point 'clocks'; there are pad_timer"):
-        Match(seats(), dialect=Dialect({"clocks": "whole"}))
+        Match(seats(), dialect=ProtocolVariant({"clocks": "whole"}))

@@ -370,7 +370,7 @@ def test_two_chasers_play_to_the_end_in_an_imperfect_world(tmp_path, monkeypatch
     ("values", "message"),
     [
         ({"impairments": {"latency": 3}}, "impairments is .*, expected Impairments, or None"),
-        ({"dialect": "clock=whole"}, "dialect is 'clock=whole', expected Dialect, or None"),
+        ({"dialect": "clock=whole"}, "dialect is 'clock=whole', expected ProtocolVariant, or None"),
         ({"constants": 3}, "constants is 3, expected Mapping, or None"),
         ({"seed": -1}, "seed is -1, expected a whole number, 0 or more"),
         ({"seed": "x"}, "seed is 'x', expected a whole number, 0 or more"),

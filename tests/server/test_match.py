@@ -10,8 +10,8 @@ import pytest
 from rlbot import flat
 from rlgym.rocket_league.sim import RocketSimEngine
 
+from rlgym_bridge.components.rlgym_state import to_rlgym
 from rlgym_bridge.game import KICKOFF_SPAWNS, Phase
-from rlgym_bridge.rlgym_state import to_rlgym
 from rlgym_bridge.server.game.match_physics import DEMOLITIONS_ON_CONTACT, Physics
 from rlgym_bridge.server.game.referee import Course
 from rlgym_bridge.server.game.simulated_match import Match

@@ -25,8 +25,8 @@ from rlgym_bridge.server.game.referee import Course
 from rlgym_bridge.server.game.rules import check_rules, physics_of
 from rlgym_bridge.server.game.simulated_match import Match
 from rlgym_bridge.sim.arena import is_pinned, make_arena
-from rlgym_bridge.sim.game_modes import mode_number
 from rlgym_bridge.sim.rocketsim2 import RocketSim2
+from rlgym_bridge.sim.simulator import mode_number
 from tests.support.stepped_match import (
     as_received,
     ball_of,

@@ -8,9 +8,19 @@ import RocketSim as rsim
 from rlgym.rocket_league.sim import RocketSimEngine
 from rlgym.rocket_league.state_mutators import FixedTeamSizeMutator, KickoffMutator
 
-from rlgym_bridge.rlgym_state import from_rlgym, to_rlgym
-from rlgym_bridge.sim.arena import is_pinned, make_arena, place_cars
-from rlgym_bridge.sim.arena_reader import ArenaReader, read_arena, write_arena
+from rlgym_bridge.components.mutators import blank_state
+from rlgym_bridge.components.rlgym_state import from_rlgym, to_rlgym
+from rlgym_bridge.game import TICK_SECONDS
+from rlgym_bridge.sim.arena import (
+    ArenaReader,
+    is_pinned,
+    make_arena,
+    place_cars,
+    read_arena,
+    set_mutators,
+    write_arena,
+)
+from rlgym_bridge.state import derive
 from tests.support.processes import run_to_end
 from tests.support.reference_loop import FreshEngine
 from tests.support.states import hash_of_a_chase, kickoff
@@ -55,8 +65,7 @@ def test_rlgyms_engine_goes_on_alike_to_the_bit(team_size: int) -> None:
 
 def test_another_process_plays_the_same_match() -> None:
     code = (
-        "from rlgym_bridge.sim.arena import make_arena;"
-        "from rlgym_bridge.sim.arena_reader import write_arena;"
+        "from rlgym_bridge.sim.arena import make_arena, write_arena;"
         "from tests.support.states import hash_of_a_chase, kickoff; arena, _ = make_arena([]);"
         "print(hash_of_a_chase(arena, write_arena(arena, kickoff(2)), 600, seed=3))"
     )
@@ -80,12 +89,6 @@ def test_the_reader_sees_what_rlgyms_engine_sees() -> None:
     engine.set_state(game, {})
     cars = list(engine._cars.values())
     reader = ArenaReader(engine._arena, cars)
-
-    def both(arena: rsim.Arena, car: rsim.Car, data: object) -> None:
-        reader._on_touch(arena, car, data)
-        engine._touches[car.id] += 1
-
-    engine._arena.set_ball_touch_callback(both)
     rng = np.random.default_rng(0)
     rows = np.zeros((4, 8), np.float32)
     for tick in range(2000):
@@ -94,8 +97,7 @@ def test_the_reader_sees_what_rlgyms_engine_sees() -> None:
             rows[:, 5:] = rows[:, 5:] > 0
         theirs = from_rlgym(engine.step({name: rows[i : i + 1] for i, name in enumerate(engine._cars)}, {}))
         ours = read_arena(reader)
-        reader.clear_touches()
-        for name in ("frame", "phase", "car_controls"):  # RLGym has none of these
+        for name in ("frame", "phase", "car_controls", "car_ball_touches"):  # not RLGym's, or the simulator's
             getattr(theirs, name)[:] = getattr(ours, name)
         assert ours.buffer.tobytes() == theirs.buffer.tobytes(), tick
     del engine._arena
@@ -123,3 +125,42 @@ def test_wrong_line_ups_are_refused() -> None:
     arena, cars = make_arena([1, 0])
     with pytest.raises(ValueError, match=r"cars have teams \[1, 0\], expected blue"):
         ArenaReader(arena, cars)
+
+
+DRAG = 0.03 * 200  # uu/s^2 of the speed that it has after half a second, at most
+
+
+def fall(arena: rsim.Arena, ticks: int = 60) -> float:
+    """Return the ball's acceleration, uu/s^2 upwards."""
+    before = arena.ball.get_state().vel.z
+    for _ in range(ticks):
+        arena.step(1)
+    return (arena.ball.get_state().vel.z - before) / (ticks * TICK_SECONDS)
+
+
+@pytest.mark.parametrize("lies", [True, False])
+def test_a_resting_ball_falls_by_new_gravity_once_it_moves(lies: bool) -> None:
+    arena, _ = make_arena([0])
+    ball = arena.ball.get_state()
+    ball.pos, ball.vel = rsim.Vec(0, 0, 1000), rsim.Vec(0, 0, 0 if lies else 1)
+    arena.ball.set_state(ball)
+    config = arena.get_mutator_config()
+    config.gravity = rsim.Vec(0, 0, -325)
+    set_mutators(arena, config)
+    ball.vel = rsim.Vec(0, 0, 1)
+    arena.ball.set_state(ball)
+    assert fall(arena) == pytest.approx(-325, abs=DRAG)
+
+
+def test_a_state_of_other_gravity_falls_by_it() -> None:
+    arena, _ = make_arena([0, 1])
+    state = blank_state(1, 1, 1)
+    state.car_position[0] = [[2000, -3000, 17], [-2000, 3000, 17]]
+    for gravity in (0.5, 1.0, 1.6):
+        state.gravity[:] = gravity
+        state.ball_position[0] = (0, 0, 1500)
+        state.ball_linear_velocity[0] = (0, 0, 5)
+        derive(state)
+        write_arena(arena, state)
+        assert fall(arena) == pytest.approx(-650 * gravity, abs=2 * DRAG)
+        np.testing.assert_allclose(arena.get_mutator_config().gravity.z, -650 * gravity, rtol=1e-6)

@@ -24,7 +24,7 @@ from rlgym_bridge.components.rewards import (
     TouchReward,
     WeightedSum,
 )
-from rlgym_bridge.rlgym_state import to_rlgym
+from rlgym_bridge.components.rlgym_state import to_rlgym
 from rlgym_bridge.sim.vector_env import Step, VectorEnv
 from rlgym_bridge.state import MatchState
 from tests.support.vector_parts import BallAhead, components, play

@@ -2,17 +2,18 @@
 
 import numpy as np
 import pytest
+import RocketSim as rsim
 
-from rlgym_bridge.components.actions import LookupTableAction, RepeatAction
+from rlgym_bridge.components.actions import LookupTableAction
 from rlgym_bridge.components.conditions import TimeoutCondition
-from rlgym_bridge.components.default_obs import DefaultObs
 from rlgym_bridge.components.mutator_base import BatchMutator
 from rlgym_bridge.components.mutators import KickoffMutator
-from rlgym_bridge.components.spec import Components
 from rlgym_bridge.game import GRAVITY, TICK_SECONDS
 from rlgym_bridge.physics import CONSTANTS, Spread
+from rlgym_bridge.sim.arena import scale_constants
 from rlgym_bridge.sim.vector_env import VectorEnv
 from rlgym_bridge.state import MatchState
+from tests.support.vector_parts import components
 
 
 class BallUp(BatchMutator):
@@ -25,12 +26,7 @@ class BallUp(BatchMutator):
 
 
 def env(matches: int, seconds: float = 0.5, **options: object) -> VectorEnv:
-    parts = Components(
-        DefaultObs(zero_padding=None),
-        RepeatAction(LookupTableAction(), 8),
-        truncation_cond=TimeoutCondition(seconds),
-        state_mutator=BallUp(),
-    )
+    parts = components(truncation_cond=TimeoutCondition(seconds), state_mutator=BallUp())
     return VectorEnv(matches, lambda: parts, **options)  # type: ignore[arg-type]
 
 
@@ -62,10 +58,6 @@ def test_without_constants_matches_are_rocketsims() -> None:
 
 
 def test_every_constant_can_be_scaled() -> None:
-    import RocketSim as rsim
-
-    from rlgym_bridge.sim.arena import scale_constants
-
     for name, own in CONSTANTS.items():
         config = rsim.MutatorConfig()
         scale_constants(config, {name: 1.5})

@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 
 from rlgym_bridge.components.mutators import KickoffMutator, blank_state
-from rlgym_bridge.derived_fields import derive
 from rlgym_bridge.physics import CONSTANTS
 from rlgym_bridge.sim.simulator import ROCKETSIM2, ROCKETSIM3, DeadMatches, make_simulator
 from rlgym_bridge.sim.vector_env import VectorEnv
+from rlgym_bridge.state import derive
 from rlgym_bridge.training.environment import Task
 from rlgym_bridge.training.settings import TrainingSettings, check_settings
 from tests.support.processes import run_to_end
 from tests.support.simulators import needs_native
-from tests.support.vector_parts import BallAhead, components, peers, play
+from tests.support.vector_parts import BallAhead, components, play
 
 pytestmark = needs_native
 
@@ -50,14 +50,6 @@ def test_every_standard_component_plays(sizes: list[int]) -> None:
     assert counts["touches"] > 5
     assert counts["episodes"] > 5
     assert counts["dead_matches"] == 0
-
-
-def test_components_of_rlgym_play() -> None:
-    matches = VectorEnv(2, peers, simulator=ROCKETSIM3)
-    matches.reset(0)
-    steps = play(matches, 60, forward=True)
-    assert sum(step.rewards.sum() for step in steps) > 0  # blue follows a ball into the goal
-    assert any(step.terminated.any() for step in steps)
 
 
 def test_each_episode_draws_delays_hitboxes_and_constants() -> None:
@@ -93,17 +85,6 @@ def test_equal_seeds_give_equal_bits_in_two_processes() -> None:
     words = [run_to_end([sys.executable, "-c", _PLAY], check=True).stdout for _ in range(2)]
     assert len(words[0].strip()) == 64
     assert words[0] == words[1]
-
-
-def test_a_reset_with_a_seed_repeats_in_used_matches() -> None:
-    matches = env(8, action_delay=(0, 4))
-    shown = []
-    for _ in range(2):
-        matches.reset(3)
-        shown.append([step.obs for step in play(matches, 60, forward=True)])
-        matches.reset()  # another history in between
-        play(matches, 30, seed=1)
-    assert np.array_equal(shown[0], shown[1])
 
 
 def test_all_constants_but_boost_in_the_air_are_the_older_one_s() -> None:

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from rlgym_bridge.components.mutators import blank_state
-from rlgym_bridge.derived_fields import derive
 from rlgym_bridge.game import BLUE, CONTROL_NAMES
 from rlgym_bridge.sim import simulator as simulator_module
 from rlgym_bridge.sim.simulator import (
@@ -18,7 +17,7 @@ from rlgym_bridge.sim.simulator import (
     make_simulator,
     simulator_for,
 )
-from rlgym_bridge.state import MatchState
+from rlgym_bridge.state import MatchState, derive
 from rlgym_bridge.user_input.extras import explain_native
 from tests.support.simulators import both, needs_native
 

@@ -1,6 +1,5 @@
 """Many matches stepped together: what RLGym's loop would give for each, and new episodes by themselves."""
 
-import logging
 import re
 from collections.abc import Callable
 from typing import Any
@@ -8,27 +7,22 @@ from typing import Any
 import numpy as np
 import pytest
 from rlgym.rocket_league.action_parsers import LookupTableAction as PeerLookup
-from rlgym.rocket_league.obs_builders import DefaultObs as PeerObs
-from rlgym.rocket_league.reward_functions import CombinedReward
-from rlgym.rocket_league.reward_functions import TouchReward as PeerTouch
 
 from rlgym_bridge.components.actions import LookupTableAction
 from rlgym_bridge.components.conditions import GoalCondition, TimeoutCondition
 from rlgym_bridge.components.default_obs import DefaultObs
-from rlgym_bridge.components.mutator_base import BatchMutator, WeightedMutator
-from rlgym_bridge.components.mutators import KickoffMutator, RandomStateMutator
+from rlgym_bridge.components.mutator_base import WeightedMutator
+from rlgym_bridge.components.mutators import SETTLED, KickoffMutator, RandomStateMutator
 from rlgym_bridge.components.relative_obs import RelativeObs
 from rlgym_bridge.components.rewards import (
-    BatchReward,
     GoalReward,
     TouchReward,
     WeightedSum,
 )
-from rlgym_bridge.rlgym_state import to_rlgym
-from rlgym_bridge.sim.vector_env import Step, VectorEnv
+from rlgym_bridge.sim.batch_parts import draw_hitboxes
+from rlgym_bridge.sim.vector_env import VectorEnv
 from rlgym_bridge.state import MatchState
-from tests.support.states import ram
-from tests.support.vector_parts import BallAhead, components, peers, play
+from tests.support.vector_parts import BallAhead, components, play
 
 
 @pytest.mark.parametrize("parser", [LookupTableAction, PeerLookup])
@@ -39,52 +33,6 @@ def test_a_single_row_is_held_for_the_tick_skip(parser: Any, tick_skip: int | No
     began = env.state.frame.copy()
     play(env, 3, forward=True)
     assert (env.state.frame - began).tolist() == [3 * ticks] * 2
-
-
-@pytest.mark.parametrize("team_size", [1, 2])
-def test_observations_are_rlgyms_with_demolished_cars_too(team_size: int) -> None:
-    class Ram(BatchMutator):
-        def apply_batch(self, state: MatchState, rng: np.random.Generator) -> None:
-            KickoffMutator().apply_batch(state, rng)
-            ram(state, 0)
-
-    parts = components(state_mutator=Ram(), truncation_cond=TimeoutCondition(4))
-    env = VectorEnv(3, lambda: parts, (team_size, team_size))
-    peer = PeerObs(zero_padding=None)
-
-    def expected() -> np.ndarray:
-        every = []
-        for match in range(3):
-            game = to_rlgym(env.state, match)
-            seen = peer.build_obs(list(env.state.agents), game, {})
-            every.append([seen[agent] for agent in env.state.agents])
-        return np.array(every)
-
-    np.testing.assert_allclose(env.reset(), expected(), atol=1e-5)
-    wrecks = ends = 0
-    for step in play(env, 130, forward=True):
-        ends += len(step.final_obs)
-    for _ in range(130):
-        step = play(env, 1, forward=True)[0]
-        np.testing.assert_allclose(step.obs, expected(), atol=1e-5)
-        wrecks += env.state.car_is_demoed.any()
-    assert wrecks and ends
-
-
-def test_foreign_components_give_what_ours_give_but_slower(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    ours = VectorEnv(2, lambda: components(state_mutator=BallAhead()))
-    with caplog.at_level(logging.WARNING):
-        theirs = VectorEnv(2, peers)
-    assert "DefaultObs of rlgym (in batches: rlgym_bridge.DefaultObs), RepeatAction of" in caplog.text
-    np.testing.assert_allclose(ours.reset(), theirs.reset(), atol=1e-5)
-    goals = 0
-    for our, their in zip(play(ours, 150, forward=True), play(theirs, 150, forward=True), strict=True):
-        goals += our.terminated.sum()
-        for name in Step._fields:
-            np.testing.assert_allclose(getattr(our, name), getattr(their, name), atol=1e-5, err_msg=name)
-    assert goals
 
 
 class Halved(TouchReward):
@@ -153,25 +101,6 @@ def test_a_spoilt_observation_is_named_with_its_line(spoil: Any, message: str) -
     env = VectorEnv(3, lambda: components(obs_builder=SpoiltObs(spoil)))
     with pytest.raises(ValueError, match=rf"{message}.* \({re.escape(__file__)}, line \d+\)"):
         env.reset()
-
-
-def test_a_foreign_reward_goes_with_our_mutators() -> None:
-    env = VectorEnv(2, lambda: components(reward_fn=CombinedReward((PeerTouch(), 1.0))))
-    assert env.reset().shape[:2] == (2, 2)
-    assert env.step(np.zeros((2, 2), np.int64)).rewards.shape == (2, 2)
-
-
-def test_whatever_a_reward_says_it_reads_it_is_given_all() -> None:
-    class Mine(BatchReward):
-        def reward_batch(self, before: MatchState, *rest: Any) -> np.ndarray:
-            return np.abs(before.car_flip_torque).sum(-1)
-
-    for named in (None, (), ("frame",)):
-        Mine.reads = named
-        env = VectorEnv(1, lambda: components(reward_fn=WeightedSum([(Mine(), 1.0)])))
-        env.reset()
-        rewards = [env.step(np.full((1, 2), action)).rewards for action in range(90)]
-        assert np.any(rewards), named
 
 
 def test_goals_terminate_and_time_truncates() -> None:
@@ -252,20 +181,6 @@ def test_new_states_are_drawn_in_blocks_from_standard_mutators(monkeypatch: pyte
     assert own.matches == [3] * 21
 
 
-def test_states_that_were_drawn_before_a_seed_are_dropped() -> None:
-    def make() -> VectorEnv:
-        mutator = WeightedMutator([(KickoffMutator(), 0.5), (RandomStateMutator(), 0.5)])
-        return VectorEnv(4, lambda: components(state_mutator=mutator, truncation_cond=TimeoutCondition(0.3)))
-
-    used, fresh = make(), make()
-    used.reset(1)
-    play(used, 17)
-    began = used.reset(5)
-    assert began.tobytes() == fresh.reset(5).tobytes()
-    for one, other in zip(play(used, 60), play(fresh, 60), strict=True):
-        assert one.obs.tobytes() == other.obs.tobytes()
-
-
 def test_delays_are_drawn_for_each_episode() -> None:
     env = VectorEnv(8, lambda: components(truncation_cond=TimeoutCondition(0.5)), action_delay=(0, 2))
     env.reset()
@@ -310,3 +225,40 @@ def test_rows_that_change_from_tick_to_tick_are_played() -> None:
     env.reset()
     play(env, 3)
     assert (env.state.car_controls[..., 1] == -1).all()
+
+
+def test_cars_stand_as_their_drawn_hitboxes_do() -> None:
+    parts = components(state_mutator=KickoffMutator(), truncation_cond=TimeoutCondition(0.5))
+    env = VectorEnv(6, lambda: parts, hitbox=[0, 1, 2, 5])
+    env.reset(0)
+    seen = set()
+    neutral = np.full(
+        (6, 2), int(np.flatnonzero(~env.parser.parse_batch(np.arange(90)[:, None]).any((1, 2, 3)))[0])
+    )
+    for _ in range(2):
+        drawn = env.state.car_hitbox.astype(int).copy()
+        seen |= set(drawn.ravel().tolist())
+        for _ in range(6):
+            env.step(neutral)
+        np.testing.assert_array_equal(env.state.car_hitbox, drawn)
+        # A car of another hitbox than it was put for would drop or rise to its own height: 17.0 to 18.8 uu.
+        np.testing.assert_allclose(env.state.car_position[..., 2], SETTLED[drawn][..., 0], atol=0.02)
+        env.reset()
+    assert seen == {0, 1, 2, 5}
+
+
+@pytest.mark.parametrize("given", [[3], (3, 3)])
+def test_one_hitbox_in_a_list_is_that_hitbox_to_the_bit(given: Any) -> None:
+    parts = components(state_mutator=KickoffMutator(), truncation_cond=TimeoutCondition(0.2))
+    results = []
+    for hitbox in (3, given):
+        env = VectorEnv(2, lambda: parts, hitbox=hitbox)
+        results.append([env.reset(4), *(step.obs for step in play(env, 8, forward=True))])
+    for one, other in zip(*results, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_every_entry_is_drawn_as_often() -> None:
+    drawn = draw_hitboxes([0, 0, 4], (3000, 2), np.random.default_rng(0))
+    assert (drawn == 0).mean() == pytest.approx(2 / 3, abs=0.02)
+    assert set(np.unique(drawn)) == {0, 4}

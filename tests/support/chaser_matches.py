@@ -19,8 +19,7 @@ from rlgym_bridge.game import (
     TICKS_PER_SECOND,
     Phase,
 )
-from rlgym_bridge.sim.arena import make_arena, place_cars
-from rlgym_bridge.sim.arena_reader import ArenaReader, control_of, read_arenas
+from rlgym_bridge.sim.arena import ArenaReader, control_of, make_arena, place_cars
 from rlgym_bridge.sim.touches import TOUCH_GAP_TICKS, is_new_touch
 from rlgym_bridge.state import MatchState
 
@@ -124,6 +123,8 @@ class Match:
         self._last_touch = [-TOUCH_GAP_TICKS] * (2 * team_size)
         self.arena, self.cars = make_arena(self.teams)
         self.arena.set_goal_score_callback(self._on_goal)
+        self._touched: set[int] = set()
+        self.arena.set_ball_touch_callback(lambda arena, car, data: self._touched.add(car.id))
 
     def _on_goal(self, arena: rsim.Arena, team: int, data: object) -> None:
         if not self.scored:
@@ -160,18 +161,18 @@ class Match:
 
     def step(self) -> None:
         """Let both players decide on the state of now and play 8 ticks, the first with old inputs."""
-        read_arenas([self.reader], self.state)
+        self.reader.read_into(self.state)
         self.state.phase[:] = self.phase
         self._respawn()
         actions = [player.act(None, self.state)[0].tolist() for player in self.players]
-        self.reader.clear_touches()
+        self._touched.clear()
         self.arena.step(1)
         for car, action in zip(self.cars, actions[0] + actions[1], strict=True):
             car.set_controls(_CONTROLS[action])
         self.arena.step(TICK_SKIP - 1)
         self.ticks += TICK_SKIP
-        for row, touched in enumerate(self.reader._touches):
-            if touched:
+        for row, car in enumerate(self.cars):
+            if car.id in self._touched:
                 self.phase = Phase.ACTIVE
                 self.result.touches[row] += is_new_touch(self.ticks - self._last_touch[row])
                 self._last_touch[row] = self.ticks

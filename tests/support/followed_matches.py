@@ -7,9 +7,8 @@ import numpy as np
 
 from rlgym_bridge.chaser import Chaser
 from rlgym_bridge.components.actions import LookupTableAction
-from rlgym_bridge.derived_fields import derive
 from rlgym_bridge.sim.simulator import Simulator, make_simulator
-from rlgym_bridge.state import KNOWN_FIELDS, MatchState
+from rlgym_bridge.state import KNOWN_FIELDS, MatchState, derive
 from tests.support.states import kickoff, ram
 
 HIDDEN: Final = (

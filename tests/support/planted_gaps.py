@@ -8,12 +8,10 @@ import numpy as np
 import RocketSim as rsim
 
 from rlgym_bridge.chaser import Chaser
-from rlgym_bridge.derived_fields import derive
 from rlgym_bridge.game import CONTROL_NAMES, TICKS_PER_SECOND
 from rlgym_bridge.recording.recording import Inputs, Recording, TimeBase
-from rlgym_bridge.sim.arena import make_arena, place_cars
-from rlgym_bridge.sim.arena_reader import ArenaReader, control_of
-from rlgym_bridge.state import MatchState
+from rlgym_bridge.sim.arena import ArenaReader, control_of, make_arena, place_cars
+from rlgym_bridge.state import MatchState, derive
 from tests.support.chaser_matches import TABLE
 
 SCENE_SECONDS = 8  # then ball and cars are put elsewhere

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from rlgym_bridge.dialect import Dialect
+from rlgym_bridge.protocol_variant import ProtocolVariant
 from rlgym_bridge.server.game.packer import field_info
 from rlgym_bridge.server.game.simulated_match import Match
 from rlgym_bridge.server.net.impairments import Impairments, SlowInputs
@@ -16,7 +16,7 @@ MOST_TICKS = 180 * 120
 
 
 def ask(
-    dialect: Dialect | None = None,
+    dialect: ProtocolVariant | None = None,
     latency: int = 0,
     seed: int = 1,
     reaches: Callable[[int], bool] = lambda tick: True,

@@ -15,9 +15,9 @@ from rlgym.rocket_league.reward_functions import GoalReward
 from rlgym.rocket_league.sim import RocketSimEngine
 
 from rlgym_bridge.components.player_spec import Policy
+from rlgym_bridge.components.rlgym_state import from_rlgym, to_rlgym
 from rlgym_bridge.components.spec import Components
 from rlgym_bridge.game import BOOST_PER_SECOND, PLAYING_PHASES, RLGYM_BOOST_PER_SECOND, Phase
-from rlgym_bridge.rlgym_state import from_rlgym, to_rlgym
 from rlgym_bridge.server import MatchServer
 from rlgym_bridge.sim.arena import is_pinned
 from rlgym_bridge.sim.simulator import ROCKETSIM2

@@ -26,14 +26,14 @@ from rlgym_bridge.components.conditions import NoTouchTimeoutCondition
 from rlgym_bridge.components.default_obs import DefaultObs
 from rlgym_bridge.components.mutators import KickoffMutator
 from rlgym_bridge.components.rewards import TouchReward
-from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.engines.live import LiveEngine
 from rlgym_bridge.engines.sim import SimEngine
+from rlgym_bridge.protocol_variant import ProtocolVariant
 from rlgym_bridge.server import MatchServer
 
 Env = RLGym[Any, Any, Any, Any, Any, Any, Any, Any]
 WORLDS = ("simulator", "match server", "foreign")
-STANDARD = Dialect().complete()
+STANDARD = ProtocolVariant().complete()
 
 
 @contextmanager

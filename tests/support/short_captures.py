@@ -5,11 +5,9 @@ from collections.abc import Callable
 import numpy as np
 import RocketSim as rsim
 
-from rlgym_bridge.derived_fields import derive
 from rlgym_bridge.recording.recording import Inputs, Recording
-from rlgym_bridge.sim.arena import make_arena
-from rlgym_bridge.sim.arena_reader import ArenaReader, control_of
-from rlgym_bridge.state import MatchState
+from rlgym_bridge.sim.arena import ArenaReader, control_of, make_arena
+from rlgym_bridge.state import MatchState, derive
 
 _ROWS = 240  # two seconds
 

@@ -7,11 +7,10 @@ import RocketSim as rsim
 from rlgym.rocket_league.sim import RocketSimEngine
 from rlgym.rocket_league.state_mutators import FixedTeamSizeMutator, KickoffMutator
 
-from rlgym_bridge.derived_fields import derive
+from rlgym_bridge.components.rlgym_state import from_rlgym
 from rlgym_bridge.game import BIG_PADS, PAD_COUNT, PAD_POSITIONS
-from rlgym_bridge.rlgym_state import from_rlgym
-from rlgym_bridge.sim.arena_reader import control_of
-from rlgym_bridge.state import CAR_FIELDS, MatchState
+from rlgym_bridge.sim.arena import ArenaReader, control_of, make_arena, write_arena
+from rlgym_bridge.state import CAR_FIELDS, MatchState, derive
 
 
 def ram(state: MatchState, match: int) -> None:
@@ -121,6 +120,24 @@ def left_for_right(state: MatchState) -> MatchState:
     opposite = np.abs(pads[:, None] - pads * turn[:2]).sum(-1).argmin(0)
     other.pad_timer[:] = state.pad_timer[:, opposite]
     return other
+
+
+def after_a_tick(state: MatchState) -> MatchState:
+    """Return the matches a tick of RocketSim later; the first car has all touches of the ball."""
+    later, touches = MatchState(state.layout.blue, state.layout.orange, state.matches), [0] * state.matches
+    arena, _ = make_arena([])
+    for match in range(state.matches):
+        reader = ArenaReader(arena, write_arena(arena, state, match), state.car_hitbox[match].astype(int))
+
+        def count(*, match: int = match, **_: object) -> None:
+            touches[match] += 1
+
+        arena.set_ball_touch_callback(count)
+        arena.step(1)
+        reader.read_into(later, match)
+    later.car_ball_touches[:, 0] = touches
+    derive(later)
+    return later
 
 
 def hash_of_a_chase(arena: rsim.Arena, cars: list[rsim.Car], ticks: int, seed: int) -> str:

@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 from rlbot import flat
 
-from rlgym_bridge.derived_fields import derive
-from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.game import Phase
+from rlgym_bridge.protocol_variant import ProtocolVariant
 from rlgym_bridge.rotations import angles_of, rotation_of
 from rlgym_bridge.server.game.match_physics import Physics
 from rlgym_bridge.server.game.referee import Course
 from rlgym_bridge.server.game.roster import AgentSeat, seat_players
 from rlgym_bridge.server.game.simulated_match import Match
 from rlgym_bridge.server.game.simulation import OnKickoff
+from rlgym_bridge.state import derive
 
 HERE = Path(__file__).parent
 
@@ -71,7 +71,12 @@ def kicked_off(
     if simulator is not None:
         physics = replace(physics or Physics(), simulator=simulator)
     match = Match(
-        seats(team_size, bodies), course, physics, seed=seed, on_kickoff=on_kickoff, dialect=Dialect(dialect)
+        seats(team_size, bodies),
+        course,
+        physics,
+        seed=seed,
+        on_kickoff=on_kickoff,
+        dialect=ProtocolVariant(dialect),
     )
     match.packet()
     while match.referee.phase != Phase.KICKOFF:

@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary
 from pytest import MonkeyPatch
 from rlbot import flat
 
-from rlgym_bridge.dialect import Dialect
+from rlgym_bridge.protocol_variant import ProtocolVariant
 from rlgym_bridge.server.game.simulated_match import Match
 from rlgym_bridge.server.game.simulation import Simulation
 from rlgym_bridge.sim.simulator import ROCKETSIM3, simulator_for
@@ -32,11 +32,11 @@ class Watch:
         self.packets = 0
         self._checkers: list[PacketChecker] = []
         self._of: WeakKeyDictionary[Match, tuple[PacketChecker, int]] = WeakKeyDictionary()
-        self._dialects: WeakKeyDictionary[Match, Dialect] = WeakKeyDictionary()
+        self._dialects: WeakKeyDictionary[Match, ProtocolVariant] = WeakKeyDictionary()
 
-    def begins(self, match: Match, dialect: Dialect | None) -> None:
+    def begins(self, match: Match, dialect: ProtocolVariant | None) -> None:
         """Take note of what a match will speak; the first values of all points when None."""
-        self._dialects[match] = (dialect or Dialect()).complete()
+        self._dialects[match] = (dialect or ProtocolVariant()).complete()
 
     def see(self, match: Match, packet: flat.GamePacket) -> None:
         """Read the packet of a match, unless it is of a tick that was read before."""

@@ -11,8 +11,8 @@ import aiohttp
 import numpy as np
 from rlbot import flat
 
-from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.policy.load_player import BUILT_IN, load_player
+from rlgym_bridge.protocol_variant import ProtocolVariant
 from rlgym_bridge.server.game.referee import Course
 from rlgym_bridge.server.game.roster import seat_players
 from rlgym_bridge.server.game.simulated_match import Match
@@ -105,7 +105,9 @@ class SteppedShow:
         )
         self.match = Match(roster.cars, course)
         self.pages = KeptPages()
-        minute = LastMinute({"dialect": [f"{name}={value}" for name, value in Dialect().complete().items()]})
+        minute = LastMinute(
+            {"dialect": [f"{name}={value}" for name, value in ProtocolVariant().complete().items()]}
+        )
         self._recorder = MatchRecorder(minute, self.match)
         self._recorder.begin(roster.configuration)
         pages = cast(PageServer, self.pages)

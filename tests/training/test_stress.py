@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from rlgym_bridge.cli import main
-from rlgym_bridge.dialect import POINTS
 from rlgym_bridge.policy.files import read_files
+from rlgym_bridge.protocol_variant import POINTS
 from rlgym_bridge.server import Impairments
 from rlgym_bridge.training.contests.entrant import read_entrants
 from rlgym_bridge.training.contests.kept_matches import FILE, MatchKey, ServedResult

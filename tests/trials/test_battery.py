@@ -5,7 +5,7 @@ from itertools import combinations
 
 import pytest
 
-from rlgym_bridge.dialect import POINTS, Dialect
+from rlgym_bridge.protocol_variant import POINTS, ProtocolVariant
 from tests.support.probe_questions import ask
 from tests.support.simulators import needs_native
 
@@ -13,12 +13,12 @@ OTHERS = [(name, value) for name, point in POINTS.items() for value in point.val
 PAIRS = [pair for pair in combinations(OTHERS, 2) if pair[0][0] != pair[1][0]]
 
 
-def random_dialect(seed: int) -> Dialect:
+def random_dialect(seed: int) -> ProtocolVariant:
     generator = random.Random(seed)
-    return Dialect({name: generator.choice(point.values) for name, point in POINTS.items()})
+    return ProtocolVariant({name: generator.choice(point.values) for name, point in POINTS.items()})
 
 
-def names(dialect: Dialect, latency: int = 0, **more) -> None:
+def names(dialect: ProtocolVariant, latency: int = 0, **more) -> None:
     """Assert that the probe finds out a dialect and a latency."""
     report = ask(dialect, latency, **more)
     assert report.dialect == dialect.complete()
@@ -28,7 +28,7 @@ def names(dialect: Dialect, latency: int = 0, **more) -> None:
 
 
 def test_the_probe_names_the_standard_dialect() -> None:
-    names(Dialect())
+    names(ProtocolVariant())
 
 
 def at_least(quick: tuple[int, ...], number: int) -> list[object]:
@@ -38,7 +38,7 @@ def at_least(quick: tuple[int, ...], number: int) -> list[object]:
 
 @pytest.mark.parametrize("place", at_least((2,), len(OTHERS)))
 def test_the_probe_names_all_values_and_latencies_of_0_to_3(place: int) -> None:
-    names(Dialect(dict([OTHERS[place]])), latency=place % 4)
+    names(ProtocolVariant(dict([OTHERS[place]])), latency=place % 4)
 
 
 @pytest.mark.parametrize("seed", at_least((2,), 4))
@@ -47,13 +47,13 @@ def test_the_probe_names_whole_dialects(seed: int) -> None:
 
 
 def test_the_probe_names_a_dialect_of_differences_alone() -> None:
-    names(Dialect(dict(OTHERS)), latency=1)
+    names(ProtocolVariant(dict(OTHERS)), latency=1)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("one", "two"), PAIRS, ids=lambda choice: "=".join(choice))
 def test_the_probe_names_every_pair_of_values(one: tuple[str, str], two: tuple[str, str]) -> None:
-    names(Dialect(dict([one, two])))
+    names(ProtocolVariant(dict([one, two])))
 
 
 def test_a_latency_of_39_ticks_is_told() -> None:
@@ -72,7 +72,7 @@ def test_an_input_seconds_late_is_not_taken_for_a_later_one() -> None:
 @needs_native  # RocketSim 2.2.1 moves a car at rest one tick later than the game
 @pytest.mark.parametrize("latency", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_a_client_that_renders_every_other_frame_spoils_nothing(latency: int) -> None:
-    dialect = Dialect(dict(OTHERS[::2]))
+    dialect = ProtocolVariant(dict(OTHERS[::2]))
     report = ask(dialect, latency, reaches=lambda tick: tick % 2 == 0)
     assert report.dialect == dialect.complete()
     assert (report.timing.input_latency, report.timing.packets_per_second) == (latency, 60.0)

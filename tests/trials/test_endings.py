@@ -8,8 +8,8 @@ import pytest
 from rlbot import flat
 
 from rlgym_bridge.client.agent_connections import NoServer
-from rlgym_bridge.dialect import OWN_SERVER
 from rlgym_bridge.game import Phase
+from rlgym_bridge.protocol_variant import OWN_SERVER
 from rlgym_bridge.trials.findings import ProbeReport
 from rlgym_bridge.trials.probe import Probe
 from rlgym_bridge.trials.script_client import Players

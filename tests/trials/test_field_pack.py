@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from rlgym_bridge.cli import main
-from rlgym_bridge.dialect import Dialect
+from rlgym_bridge.protocol_variant import ProtocolVariant
 from rlgym_bridge.sim.simulator import SIMULATORS
 from rlgym_bridge.trials import diagnostic_report
 from tests.support.field_tests import all_contents, make_pack, read_report
@@ -47,7 +47,7 @@ def report(pack: Path) -> tuple[dict, str]:
 
 def test_the_report_names_the_dialect_and_the_latency(report: tuple[dict, str]) -> None:
     found, said = report
-    asked = Dialect({"pad_timer": "remaining", "demolished_place": "origin"}).complete()
+    asked = ProtocolVariant({"pad_timer": "remaining", "demolished_place": "origin"}).complete()
     assert (found["dialect"], found["open"]) == (asked, {})
     assert found["parts"]["probe"]["timing"] == {"input_latency": 2, "packets_per_second": 120.0}
     assert found["parts"]["timing"]["input_latency_ticks"] == 2

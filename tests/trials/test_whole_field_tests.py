@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from rlgym_bridge.cli import main
-from rlgym_bridge.dialect import POINTS, Dialect
+from rlgym_bridge.protocol_variant import POINTS, ProtocolVariant
 from rlgym_bridge.sim.simulator import ROCKETSIM2, ROCKETSIM3, SIMULATORS
 from tests.support.field_tests import ROOT, all_contents, make_pack, read_report
 from tests.support.processes import child
@@ -30,7 +30,7 @@ def test_the_report_names_every_dialect_and_the_simulator(
     words = ["--parts", "probe", "timing", "scenes", "--dialect", "=".join(other)]
     pack = make_pack(tmp_path, *words, "--simulator", simulator, "--latency", str(place % 4))
     found = read_report(pack)
-    assert found["dialect"] == Dialect(dict([other])).complete()
+    assert found["dialect"] == ProtocolVariant(dict([other])).complete()
     assert found["parts"]["timing"]["input_latency_ticks"] == place % 4
     difference = found["difference"]
     named = {one["name"] for one in difference["mechanisms"]} | {
@@ -45,7 +45,7 @@ def test_the_report_names_every_dialect_and_the_simulator(
 def test_a_whole_dialect_of_other_values_is_named(tmp_path: Path) -> None:
     words = [word for name, value in OTHERS for word in ("--dialect", f"{name}={value}")]
     found = read_report(make_pack(tmp_path, *words, "--simulator", ROCKETSIM3))
-    assert found["dialect"] == Dialect(dict(OTHERS)).complete()
+    assert found["dialect"] == ProtocolVariant(dict(OTHERS)).complete()
     assert found["difference"]["agrees"] and found["notes"] == []
     assert found["parts"]["match"]["playing_ticks"] >= 30 * 120 - 1
     own = [row for row in found["kinds"] if row["simulator"] == ROCKETSIM3]
@@ -60,7 +60,7 @@ def test_it_runs_on_a_server_in_rlbotservers_place(tmp_path: Path) -> None:
     assert (
         found["about"]["server"] == "sim"
     )  # nothing about the real game, whoever asks for it by --server rlbot
-    assert found["dialect"] == Dialect({"clock": "whole"}).complete()
+    assert found["dialect"] == ProtocolVariant({"clock": "whole"}).complete()
     assert found["parts"]["timing"]["input_latency_ticks"] == 1
     assert found["difference"]["agrees"]
     assert 5 * 120 <= found["parts"]["match"]["playing_ticks"] < 20 * 120
@@ -88,7 +88,7 @@ def test_ctrl_c_keeps_what_there_is(tmp_path: Path) -> None:
     found = read_report(pack, status=1)
     probe, scenes, match = (part["state"] for part in found["about"]["parts"])
     assert (probe, match) == ("done", "not begun") and scenes in ("stopped", "not begun")
-    assert found["dialect"] == Dialect().complete()
+    assert found["dialect"] == ProtocolVariant().complete()
 
 
 def test_the_page_of_a_pack_is_that_of_compare(tmp_path: Path) -> None:

@@ -24,13 +24,13 @@ from typing import Any, Final, Generic, Self, TypeVar, cast
 from rlbot import flat
 
 from rlgym_bridge.components.user_errors import explain_error
-from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.game import BLUE, ORANGE
 from rlgym_bridge.live.agent import SEED_VARIABLE
 from rlgym_bridge.live.play import SELECTION_VARIABLE
 from rlgym_bridge.live.session import REPORT_VARIABLE
 from rlgym_bridge.matches.bot_report import BotReport, find_troubles, read_bot_report
 from rlgym_bridge.matches.lineup import empty_match, first_of_process, with_environment, with_line_up
+from rlgym_bridge.protocol_variant import ProtocolVariant
 from rlgym_bridge.server import BotResult, Impairments, MatchCalledOff, MatchResult, MatchServer
 from rlgym_bridge.training.contests.kept_matches import KeptMatches, MatchKey, ServedResult
 from rlgym_bridge.training.processes import ENDING
@@ -131,7 +131,7 @@ def play_served(match: ServedMatch, begin: Callable[[MatchServer], None] = lambd
         with MatchServer(
             pace="lockstep", seed=match.seed, seconds=match.seconds, max_overtime=0.0,
             max_kickoff=match.seconds, log_dir=match.log_dir, impairments=match.impairments,
-            dialect=Dialect(match.dialect), simulator=match.simulator,
+            dialect=ProtocolVariant(match.dialect), simulator=match.simulator,
         ) as server:  # fmt: skip
             begin(server)
             try:

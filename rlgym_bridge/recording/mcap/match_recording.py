@@ -12,9 +12,9 @@ import numpy as np
 from rlbot import flat
 
 from rlgym_bridge.clock import GAP_TICKS
-from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.game import PLAYING_PHASES, TICKS_PER_SECOND
 from rlgym_bridge.packets.decoder import Decoder
+from rlgym_bridge.protocol_variant import ProtocolVariant
 from rlgym_bridge.recording.mcap.agent_track import SECOND, AgentTrack, InputTrack, read_agent, read_inputs
 from rlgym_bridge.recording.mcap.channels import (
     AGENTS,
@@ -203,15 +203,15 @@ def _decode(
     return states, seatings, kept, notes
 
 
-def _dialect(about: dict[str, Any], notes: list[str]) -> Dialect:
+def _dialect(about: dict[str, Any], notes: list[str]) -> ProtocolVariant:
     words = about.get("dialect", [])
     try:
         if not isinstance(words, list) or not all(isinstance(one, str) for one in words):
             raise ValueError(f"dialect is {json.dumps(words)[:80]}, expected a list of NAME=VALUE")
-        return Dialect.parse(words)
+        return ProtocolVariant.parse(words)
     except ValueError as error:
         notes.append(f"what the recorder said of the match cannot be read: {error}")
-        return Dialect()
+        return ProtocolVariant()
 
 
 def _possible(state: MatchState) -> np.ndarray:

@@ -9,7 +9,6 @@ from typing import Final
 import numpy as np
 
 from rlgym_bridge.components.mutators import SETTLED, blank_state
-from rlgym_bridge.derived_fields import derive
 from rlgym_bridge.game import (
     BACK_WALL_Y,
     BALL_RADIUS,
@@ -22,7 +21,7 @@ from rlgym_bridge.game import (
 )
 from rlgym_bridge.recording.recording import Recording
 from rlgym_bridge.recording.segments import BodyMotion, jumps
-from rlgym_bridge.state import MatchState
+from rlgym_bridge.state import MatchState, derive
 
 _MOST_AGE: Final = 8  # ticks, two frames: bodies that are further moved would miss a bounce
 _SLACK_SECONDS: Final = 5 * TICK_SECONDS  # a body's state is up to 4 ticks older than its frame

@@ -11,11 +11,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from rlgym_bridge.derived_fields import derive
 from rlgym_bridge.game import CONTROL_NAMES, HITBOX_NAMES, PAD_POSITIONS, TICKS_PER_SECOND, Phase
 from rlgym_bridge.recording.recording import Recording
 from rlgym_bridge.rotations import from_quaternions
-from rlgym_bridge.state import KNOWN_FIELDS, MatchState
+from rlgym_bridge.state import KNOWN_FIELDS, MatchState, derive
 from rlgym_bridge.user_input.extras import explain_install
 
 _FORMAT: Final = 1  # newest that is read

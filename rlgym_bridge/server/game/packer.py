@@ -11,7 +11,6 @@ from typing import Final
 
 from rlbot import flat
 
-from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.game import (
     BACK_WALL_Y,
     BIG_PAD_SECONDS,
@@ -27,6 +26,7 @@ from rlgym_bridge.game import (
     SMALL_PAD_Z,
     TICKS_PER_SECOND,
 )
+from rlgym_bridge.protocol_variant import ProtocolVariant
 from rlgym_bridge.server.game.player_info import Player, physics
 from rlgym_bridge.server.game.referee import Referee
 from rlgym_bridge.server.game.roster import AgentSeat
@@ -75,7 +75,7 @@ class Packer:
         referee: Referee,
         scores: Scoreboard,
         seats: list[AgentSeat],
-        dialect: Dialect | None = None,
+        dialect: ProtocolVariant | None = None,
     ) -> None:
         """Take the sources of a match.
 
@@ -86,7 +86,7 @@ class Packer:
             seats: Name, team and id of each slot.
             dialect: How to speak where documents disagree; the standard where it says nothing.
         """
-        dialect = (dialect or Dialect()).complete()
+        dialect = (dialect or ProtocolVariant()).complete()
         self._simulation = simulation
         self._referee = referee
         self._scores = scores

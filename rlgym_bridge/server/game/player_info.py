@@ -5,7 +5,6 @@ from typing import Final
 
 from rlbot import flat
 
-from rlgym_bridge.dialect import POINTS, Dialect
 from rlgym_bridge.game import (
     DODGE_DEADLINE_SECONDS,
     FLIP_TORQUE_SECONDS,
@@ -13,6 +12,7 @@ from rlgym_bridge.game import (
     TICK_SECONDS,
     TICKS_PER_SECOND,
 )
+from rlgym_bridge.protocol_variant import POINTS, ProtocolVariant
 from rlgym_bridge.rotations import angles_of
 from rlgym_bridge.server.game.body_numbers import CAR
 from rlgym_bridge.server.game.roster import AgentSeat
@@ -56,7 +56,7 @@ class Player:
                  "_double_jump_frame", "_had_double_jumped", "_last_input", "_offset", "_physics", "_seat",
                  "_touch")  # fmt: skip
 
-    def __init__(self, seat: AgentSeat, dialect: Dialect) -> None:
+    def __init__(self, seat: AgentSeat, dialect: ProtocolVariant) -> None:
         """Take who it is.
 
         Args:
@@ -204,7 +204,7 @@ DodgeTimeout = Callable[[Sequence[float]], float]
 _POINTS = ("dodge_timeout", "dodge_timeout_jumping", "dodge_timeout_used", "dodge_timeout_expired")
 
 
-def dodge_timeout_of(dialect: Dialect) -> DodgeTimeout:
+def dodge_timeout_of(dialect: ProtocolVariant) -> DodgeTimeout:
     """Return the formula of a dialect, for one car: to be called with its numbers in every packet.
 
     Args:
@@ -231,7 +231,7 @@ class _DodgeTimeout:
 
     __slots__ = ("_adds_hold", "_counts_on", "_expired", "_full", "_hold")
 
-    def __init__(self, dialect: Dialect) -> None:
+    def __init__(self, dialect: ProtocolVariant) -> None:
         self._adds_hold = dialect["dodge_timeout"] == "plus_hold"
         self._full = dialect["dodge_timeout_jumping"] == "full"
         self._counts_on = dialect["dodge_timeout_used"] == "counting"

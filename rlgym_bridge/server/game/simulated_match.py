@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from rlbot import flat
 
-from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.game import BLUE, ORANGE, TICKS_PER_SECOND, Phase
+from rlgym_bridge.protocol_variant import ProtocolVariant
 from rlgym_bridge.server.client_log import client_log
 from rlgym_bridge.server.game.ball_prediction import BallPrediction
 from rlgym_bridge.server.game.match_mutators import name_of
@@ -72,7 +72,7 @@ class Match:
         physics: Physics | None = None,
         seed: int = 0,
         on_kickoff: OnKickoff | None = None,
-        dialect: Dialect | None = None,
+        dialect: ProtocolVariant | None = None,
     ) -> None:
         """Place the cars for the first countdown.
 
@@ -85,7 +85,7 @@ class Match:
                 built; blue's cars come first, in packet order within a team.
             dialect: Values where documents of the protocol disagree; the default where it has none.
         """
-        dialect = (dialect or Dialect()).complete()
+        dialect = (dialect or ProtocolVariant()).complete()
         self.teams = teams = [seat.team for seat in seats]
         self.tick = 0
         self.playing_ticks = 0

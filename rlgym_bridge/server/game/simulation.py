@@ -12,7 +12,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from rlgym_bridge.derived_fields import derive
 from rlgym_bridge.game import (
     BLUE,
     DODGE_DEADZONE,
@@ -27,7 +26,7 @@ from rlgym_bridge.rotations import rotation_of
 from rlgym_bridge.server.game.body_numbers import BALL_NUMBERS, BALL_OFFSET, CAR, CAR_NUMBERS, car_offset
 from rlgym_bridge.server.game.match_physics import Physics
 from rlgym_bridge.sim.simulator import EventKind
-from rlgym_bridge.state import Layout, MatchState
+from rlgym_bridge.state import Layout, MatchState, derive
 
 
 @dataclass

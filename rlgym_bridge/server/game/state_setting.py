@@ -16,7 +16,6 @@ from typing import Final
 import numpy as np
 from rlbot import flat
 
-from rlgym_bridge.derived_fields import derive
 from rlgym_bridge.game import (
     STANDING_LEAST_UP,
     STANDING_MOST_Z,
@@ -25,7 +24,7 @@ from rlgym_bridge.game import (
 )
 from rlgym_bridge.rotations import angles_of, rotation_of
 from rlgym_bridge.server.game.simulation import Simulation
-from rlgym_bridge.state import MatchState
+from rlgym_bridge.state import MatchState, derive
 
 _LARGEST: Final = 1e6  # of any value; physics overflows float32 from much larger ones on
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.physics import Spread
+from rlgym_bridge.protocol_variant import ProtocolVariant
 from rlgym_bridge.server.game.rules import LONGEST_SECONDS
 from rlgym_bridge.server.game.simulation import OnKickoff
 from rlgym_bridge.server.net.impairments import Impairments
@@ -41,7 +41,7 @@ class HostSettings:
     watch: Sink | None
     log_dir: Path | None
     impairments: Impairments
-    dialect: Dialect
+    dialect: ProtocolVariant
     constants: Mapping[str, Spread]
     thrust: bool
     simulator: str | None
@@ -50,7 +50,11 @@ class HostSettings:
 
     def __post_init__(self) -> None:
         """Check the values."""
-        for name, kind in (("impairments", Impairments), ("dialect", Dialect), ("constants", Mapping)):
+        for name, kind in (
+            ("impairments", Impairments),
+            ("dialect", ProtocolVariant),
+            ("constants", Mapping),
+        ):
             if not isinstance(value := getattr(self, name), kind):
                 raise TypeError(f"{name} is {show_value(value)}, expected {kind.__name__}, or None")
         if self.simulator is not None:

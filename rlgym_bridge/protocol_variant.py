@@ -1,6 +1,6 @@
 """Name the points of the protocol that documents leave open or disagree on, and read a server's answers.
 
-A server speaks one `Dialect`; the match server takes it from `--dialect NAME=VALUE`. A bot settles
+A server speaks one `ProtocolVariant`; the match server takes it from `--dialect NAME=VALUE`. A bot settles
 each point from the packets themselves or reads it from a file, `dialect.toml`, which `rlgym-bridge probe
 --out` writes: a point that is not settled is not in it.
 
@@ -14,6 +14,7 @@ each point from the packets themselves or reads it from a file, `dialect.toml`, 
     packets_per_second = 120.0
 """
 
+import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,12 +28,7 @@ from rlgym_bridge.user_input.text_files import read_toml
 
 
 class Point(NamedTuple):
-    """One open point.
-
-    Attributes:
-        values: What it may be; the first is what the match server does when nothing is said.
-        meaning: A description for people.
-    """
+    """One open point: the values that it may have, the match server's usual one first, and a description."""
 
     values: tuple[str, ...]
     meaning: str
@@ -99,6 +95,7 @@ OTHER_SERVER: Final = "other"
 """Value of `server` in a file that was measured on any other server."""
 
 _KEYS: Final = ("server", "dialect", "timing")
+_LOG = logging.getLogger(__name__)
 
 
 class _Timing:
@@ -112,12 +109,8 @@ class _Timing:
     packets_per_second: Annotated[float, Meta(gt=0, le=1e30), expecting("a number above 0")]
 
 
-class Dialect(dict[str, str]):
-    """A value for some of `POINTS`, by name; `complete` has one for each.
-
-    Raises:
-        ValueError: A name or a value is not one of `POINTS`.
-    """
+class ProtocolVariant(dict[str, str]):
+    """A value for some of `POINTS`, by name; raises ValueError for any other name or value."""
 
     def __init__(self, values: Mapping[str, str] | None = None) -> None:
         super().__init__(values or {})
@@ -133,12 +126,8 @@ class Dialect(dict[str, str]):
                 )
 
     @classmethod
-    def parse(cls, words: Iterable[str]) -> "Dialect":
-        """Return the dialect of `NAME=VALUE` words, as of a command line.
-
-        Raises:
-            ValueError: A word has no `=`, names a point twice, or see `Dialect`.
-        """
+    def parse(cls, words: Iterable[str]) -> "ProtocolVariant":
+        """Return the variant of `NAME=VALUE` words; raises ValueError for a wrong or repeated one."""
         values: dict[str, str] = {}
         for word in words:
             name, equals, value = word.partition("=")
@@ -150,12 +139,13 @@ class Dialect(dict[str, str]):
         return cls(values)
 
     @classmethod
-    def read(cls, path: Path) -> "Dialect":
+    def read(cls, path: Path) -> "ProtocolVariant":
         """Return the `[dialect]` table of a `dialect.toml`.
 
         Raises:
             OSError: The file cannot be read.
-            ValueError: It is not TOML, has no such table or another one than `[timing]`, or see `Dialect`.
+            ValueError: It is not TOML, has no such table or another one than `[timing]`, or names no value of
+                `POINTS`.
         """
         table = _load(path).get("dialect")
         if not isinstance(table, dict):
@@ -167,9 +157,9 @@ class Dialect(dict[str, str]):
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from None
 
-    def complete(self) -> "Dialect":
+    def complete(self) -> "ProtocolVariant":
         """Return this with the first value for every point that it leaves open."""
-        return Dialect({name: point.values[0] for name, point in POINTS.items()} | self)
+        return ProtocolVariant({name: point.values[0] for name, point in POINTS.items()} | self)
 
     @property
     def open(self) -> tuple[str, ...]:
@@ -178,7 +168,7 @@ class Dialect(dict[str, str]):
 
 
 @dataclass(frozen=True)
-class DialectFile:
+class VariantFile:
     """The content of a `dialect.toml`.
 
     Attributes:
@@ -190,20 +180,14 @@ class DialectFile:
     """
 
     path: Path
-    dialect: Dialect
+    dialect: ProtocolVariant
     input_latency: int | None = None
     server: str | None = None
 
     @classmethod
-    def read(cls, path: Path) -> "DialectFile":
-        """Return what a file says.
-
-        Raises:
-            OSError: The file cannot be read.
-            ValueError: See `Dialect.read`, the latency is no whole number from 0 to `MOST_LATENCY`, or the
-                server is neither of the two.
-        """
-        dialect, content = Dialect.read(path), _load(path)
+    def read(cls, path: Path) -> "VariantFile":
+        """Return what a file says; raises OSError, or ValueError as `ProtocolVariant.read` does."""
+        dialect, content = ProtocolVariant.read(path), _load(path)
         return cls(path, dialect, content.get("timing", {}).get("input_latency"), content.get("server"))
 
     def fits(self, own_server: bool) -> bool:
@@ -212,7 +196,7 @@ class DialectFile:
 
 
 def _load(path: Path) -> dict[str, Any]:
-    """Read a file and check its tables and `[timing]`; `Dialect` checks the points."""
+    """Read a file and check its tables and `[timing]`; `ProtocolVariant` checks the points."""
     content = read_toml(path)
     try:
         for name in content:
@@ -234,3 +218,82 @@ def _load(path: Path) -> dict[str, Any]:
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
     return content
+
+
+_CHANGED_FIELDS = {
+    "pad_timer": ("pad_timer",),
+    "dodge_timeout": ("air_time_since_jump", "has_flip", "can_flip"),
+    "demolished_place": ("position", "rotation", "linear_velocity", "angular_velocity"),
+}
+"""The points of the dialect that packets show by themselves, and the fields of `MatchState` they change.
+
+`on_ground`, `kickoff_ends` and `clock` count only where a file says them. In play the others change nothing:
+packets are decoded in the same way whatever their values.
+"""
+
+_OBSERVED = {
+    "elapsed": ("pad_timer", "elapsed", "remaining"),
+    "adds_hold": ("dodge_timeout", "plus_hold", "after_jump"),
+    "at_origin": ("demolished_place", "origin", "kept"),
+}
+"""By attribute of `VariantDetector`: the point, and its values for True and for False."""
+
+
+class VariantDetector:
+    """The server's protocol variant as far as it is known, shared by the readers of a connection.
+
+    Args:
+        dialect: What is known beforehand. Packets do not overrule it: a contradiction is logged once.
+
+    Attributes:
+        elapsed: Pad timers count up from the pickup; None while unknown.
+        adds_hold: `dodge_timeout` includes the time that the jump was held; None while unknown.
+        at_origin: A demolished car is shown at the origin; None while unknown.
+        wheels_on_ground: Wheels that touch where a packet says `OnGround`, at least.
+        waits_for_touch: Phase Kickoff may end before the first touch, which ends it in the state.
+        whole_seconds: The clock in packets is rounded up.
+        undecided: Names of the attributes that packets may still decide, or contradict.
+    """
+
+    def __init__(self, dialect: ProtocolVariant | None = None) -> None:
+        given = dialect or ProtocolVariant()
+        self.elapsed = _is(given.get("pad_timer"), "elapsed")
+        self.adds_hold = _is(given.get("dodge_timeout"), "plus_hold")
+        self.at_origin = _is(given.get("demolished_place"), "origin")
+        self.wheels_on_ground = 4 if given.get("on_ground") == "four_wheels" else 3
+        self.waits_for_touch = given.get("kickoff_ends") == "after_two_seconds"
+        self.whole_seconds = given.get("clock") == "whole"
+        self.undecided = set(_OBSERVED)
+        self._given = {name for name, (point, _, _) in _OBSERVED.items() if point in given}
+
+    def observe(self, name: str, value: bool) -> None:
+        """Note what a packet shows about one of the attributes."""
+        if name not in self._given:
+            setattr(self, name, value)
+            self.undecided.discard(name)
+        elif value is not getattr(self, name) and name in self.undecided:
+            self.undecided.discard(name)
+            point, *values = _OBSERVED[name]
+            shown, given = values if value else reversed(values)
+            _LOG.warning(
+                "packets show %s=%s, but the given dialect says %s=%s, which is used: these may be wrong: %s",
+                point, shown, point, given, ", ".join(_CHANGED_FIELDS[point]),
+            )  # fmt: skip
+
+    @property
+    def dialect(self) -> ProtocolVariant:
+        """Return the values that are known."""
+        values = ((point, getattr(self, name), yes, no) for name, (point, yes, no) in _OBSERVED.items())
+        return ProtocolVariant(
+            {point: yes if is_yes else no for point, is_yes, yes, no in values if is_yes is not None}
+        )
+
+    @property
+    def in_doubt(self) -> dict[str, tuple[str, ...]]:
+        """Return the points that are still unknown, with the fields of `MatchState` that may be wrong."""
+        known = self.dialect
+        return {point: fields for point, fields in _CHANGED_FIELDS.items() if point not in known}
+
+
+def _is(value: str | None, meant: str) -> bool | None:
+    return None if value is None else value == meant

@@ -1,12 +1,12 @@
-"""Name RLGym's classes: its own, or stand-ins where `rlgym-rocket-league` is not installed.
+"""Name RLGym's classes: its own, or stand-ins where `rlgym-rocket-league` is missing.
 
-RLGym 2.0.1 pins numpy below 2. Where it is missing, components get `GameState`, `Car`, `PhysicsObject` and
-`GameConfig` of this module, with the same fields, properties and units. RLGym's own components take them too.
-Its wrappers, such as `CombinedReward`, exist then as names that nothing is an instance of.
+Stand-ins have the same fields, properties and units. RLGym's own components take them, too. Its wrappers,
+such as `CombinedReward`, exist then as names that nothing is an instance of.
 """
 
 from collections.abc import Hashable
-from typing import Final, Generic, TypeVar
+from dataclasses import dataclass
+from typing import Any, Final, Generic, TypeVar
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from rlgym_bridge.rotations import angles_of, from_euler, from_quaternions, to_q
 
 _Agent = TypeVar("_Agent", bound=Hashable)
 
+_UNSET: Final[Any] = None  # as in RLGym, fields are None until they are set
 _MIRRORED: Final = np.array([-1, -1, 1], np.float32)
 """A state seen from the other side is turned half around the z axis."""
 
@@ -22,50 +23,29 @@ _TORQUE_SECONDS: Final = 0.65  # s in which a dodge turns the car [RocketSim, FL
 _WHEELS_ON_GROUND: Final = 3  # wheels that touch, from which a car is on the ground [RocketSim, Car]
 
 
-class _Record:
-    """An object whose fields are all None until they are set."""
-
-    __slots__: tuple[str, ...] = ()
-
-    def __init__(self) -> None:
-        for name in self.__slots__:
-            setattr(self, name, None)
-
-    def __repr__(self) -> str:
-        fields = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.__slots__)
-        return f"{type(self).__name__}({fields})"
-
-
-class _GameConfig(_Record):
+@dataclass(slots=True, eq=False)
+class _GameConfig:
     """Constants of a match: gravity and boost consumption (times the game's), and the dodge's dead zone."""
 
-    __slots__ = ("boost_consumption", "dodge_deadzone", "gravity")
-
-    gravity: float
-    boost_consumption: float
-    dodge_deadzone: float
+    gravity: float = _UNSET
+    boost_consumption: float = _UNSET
+    dodge_deadzone: float = _UNSET
 
 
-class _PhysicsObject(_Record):
+@dataclass(slots=True, eq=False)
+class _PhysicsObject:
     """A body: position (uu), velocity (uu/s), spin (rad/s), each `(3,)`, and a rotation in three forms.
 
     The rotation is set in one form and read in all: `rotation_mtx` `(3, 3)` with the columns forward, right
     and up, `quaternion` `(4,)` in the order w, x, y, z, `euler_angles` `(3,)` pitch, yaw and roll in radians.
-
-    Raises:
-        ValueError: A rotation is read before one was set.
     """
 
-    __slots__ = (
-        "_euler_angles", "_quaternion", "_rotation_mtx", "angular_velocity", "linear_velocity", "position",
-    )  # fmt: skip
-
-    position: np.ndarray
-    linear_velocity: np.ndarray
-    angular_velocity: np.ndarray
-    _quaternion: np.ndarray | None
-    _rotation_mtx: np.ndarray | None
-    _euler_angles: np.ndarray | None
+    position: np.ndarray = _UNSET
+    linear_velocity: np.ndarray = _UNSET
+    angular_velocity: np.ndarray = _UNSET
+    _quaternion: np.ndarray | None = _UNSET
+    _rotation_mtx: np.ndarray | None = _UNSET
+    _euler_angles: np.ndarray | None = _UNSET
 
     def _set(self, **form: np.ndarray) -> None:
         self._quaternion = self._rotation_mtx = self._euler_angles = None
@@ -123,90 +103,49 @@ class _PhysicsObject(_Record):
     def euler_angles(self, angles: np.ndarray) -> None:
         self._set(_euler_angles=angles)
 
-    @property
-    def forward(self) -> np.ndarray:
-        return self.rotation_mtx[:, 0]
-
-    @property
-    def right(self) -> np.ndarray:
-        return self.rotation_mtx[:, 1]
-
-    @property
-    def left(self) -> np.ndarray:
-        return -self.rotation_mtx[:, 1]
-
-    @property
-    def up(self) -> np.ndarray:
-        return self.rotation_mtx[:, 2]
-
-    @property
-    def pitch(self) -> float:
-        return float(self.euler_angles[0])
-
-    @property
-    def yaw(self) -> float:
-        return float(self.euler_angles[1])
-
-    @property
-    def roll(self) -> float:
-        return float(self.euler_angles[2])
+    forward = property(lambda self: self.rotation_mtx[:, 0])
+    right = property(lambda self: self.rotation_mtx[:, 1])
+    left = property(lambda self: -self.rotation_mtx[:, 1])
+    up = property(lambda self: self.rotation_mtx[:, 2])
+    pitch = property(lambda self: float(self.euler_angles[0]))
+    yaw = property(lambda self: float(self.euler_angles[1]))
+    roll = property(lambda self: float(self.euler_angles[2]))
 
 
-class _Car(_Record, Generic[_Agent]):
+@dataclass(slots=True, eq=False)
+class _Car(Generic[_Agent]):
     """A car: team, boost (0 to 100), times in seconds, flags, and its body in `physics`."""
 
-    __slots__ = (
-        "_inverted_physics", "air_time_since_jump", "autoflip_direction", "autoflip_timer", "ball_touches",
-        "boost_active_time", "boost_amount", "bump_victim_id", "demo_respawn_timer", "flip_time",
-        "flip_torque", "handbrake", "has_double_jumped", "has_flipped", "has_jumped", "hitbox_type",
-        "is_autoflipping", "is_holding_jump", "is_jumping", "jump_time", "physics", "supersonic_time",
-        "team_num", "wheels_with_contact",
-    )  # fmt: skip
+    team_num: int = _UNSET
+    hitbox_type: int = _UNSET
+    ball_touches: int = _UNSET
+    bump_victim_id: _Agent | None = _UNSET
+    demo_respawn_timer: float = _UNSET
+    wheels_with_contact: tuple[bool, bool, bool, bool] = _UNSET
+    supersonic_time: float = _UNSET
+    boost_amount: float = _UNSET
+    boost_active_time: float = _UNSET
+    handbrake: float = _UNSET
+    is_jumping: bool = _UNSET
+    has_jumped: bool = _UNSET
+    is_holding_jump: bool = _UNSET
+    jump_time: float = _UNSET
+    has_flipped: bool = _UNSET
+    has_double_jumped: bool = _UNSET
+    air_time_since_jump: float = _UNSET
+    flip_time: float = _UNSET
+    flip_torque: np.ndarray = _UNSET
+    is_autoflipping: bool = _UNSET
+    autoflip_timer: float = _UNSET
+    autoflip_direction: float = _UNSET
+    physics: _PhysicsObject = _UNSET
+    _inverted_physics: _PhysicsObject | None = _UNSET
 
-    team_num: int
-    hitbox_type: int
-    ball_touches: int
-    bump_victim_id: _Agent | None
-    demo_respawn_timer: float
-    wheels_with_contact: tuple[bool, bool, bool, bool]
-    supersonic_time: float
-    boost_amount: float
-    boost_active_time: float
-    handbrake: float
-    is_jumping: bool
-    has_jumped: bool
-    is_holding_jump: bool
-    jump_time: float
-    has_flipped: bool
-    has_double_jumped: bool
-    air_time_since_jump: float
-    flip_time: float
-    flip_torque: np.ndarray
-    is_autoflipping: bool
-    autoflip_timer: float
-    autoflip_direction: float
-    physics: _PhysicsObject
-    _inverted_physics: _PhysicsObject | None
-
-    @property
-    def is_blue(self) -> bool:
-        return self.team_num == 0
-
-    @property
-    def is_orange(self) -> bool:
-        return self.team_num == 1
-
-    @property
-    def is_demoed(self) -> bool:
-        return self.demo_respawn_timer > 0
-
-    @property
-    def is_boosting(self) -> bool:
-        return self.boost_active_time > 0
-
-    @property
-    def is_supersonic(self) -> bool:
-        return self.supersonic_time > 0
+    is_blue = property(lambda self: self.team_num == 0)
+    is_orange = property(lambda self: self.team_num == 1)
+    is_demoed = property(lambda self: self.demo_respawn_timer > 0)
+    is_boosting = property(lambda self: self.boost_active_time > 0)
+    is_supersonic = property(lambda self: self.supersonic_time > 0)
 
     @property
     def on_ground(self) -> bool:
@@ -238,9 +177,7 @@ class _Car(_Record, Generic[_Agent]):
         if self.flip_time >= _TORQUE_SECONDS:
             self.flip_time = 0
 
-    @property
-    def had_car_contact(self) -> bool:
-        return self.bump_victim_id is not None
+    had_car_contact = property(lambda self: self.bump_victim_id is not None)
 
     @property
     def inverted_physics(self) -> _PhysicsObject:
@@ -249,22 +186,18 @@ class _Car(_Record, Generic[_Agent]):
         return self._inverted_physics
 
 
-class _GameState(_Record, Generic[_Agent]):
+@dataclass(slots=True, eq=False)
+class _GameState(Generic[_Agent]):
     """A tick of a match: ball, cars by agent, and the seconds until each boost pad is back, `(34,)`."""
 
-    __slots__ = (
-        "_inverted_ball", "_inverted_boost_pad_timers", "ball", "boost_pad_timers", "cars", "config",
-        "goal_scored", "tick_count",
-    )  # fmt: skip
-
-    tick_count: int
-    goal_scored: bool
-    config: _GameConfig
-    cars: dict[_Agent, _Car[_Agent]]
-    ball: _PhysicsObject
-    boost_pad_timers: np.ndarray
-    _inverted_ball: _PhysicsObject | None
-    _inverted_boost_pad_timers: np.ndarray | None
+    tick_count: int = _UNSET
+    goal_scored: bool = _UNSET
+    config: _GameConfig = _UNSET
+    cars: dict[_Agent, _Car[_Agent]] = _UNSET
+    ball: _PhysicsObject = _UNSET
+    boost_pad_timers: np.ndarray = _UNSET
+    _inverted_ball: _PhysicsObject | None = _UNSET
+    _inverted_boost_pad_timers: np.ndarray | None = _UNSET
 
     @property
     def scoring_team(self) -> int | None:

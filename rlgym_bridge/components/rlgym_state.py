@@ -5,10 +5,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from rlgym_bridge.derived_fields import derive
+from rlgym_bridge.components.rlgym_types import Car, GameConfig, GameState, PhysicsObject
 from rlgym_bridge.game import BLUE, HITBOXES, MOST_TEAM_SIZE, PAD_COUNT
-from rlgym_bridge.rlgym_types import Car, GameConfig, GameState, PhysicsObject
-from rlgym_bridge.state import CAR_FIELDS, KNOWN_FIELDS, MATCH_FIELDS, MatchState, layout_of
+from rlgym_bridge.state import CAR_COLUMNS, KNOWN_FIELDS, MATCH_COLUMNS, MatchState, derive
 from rlgym_bridge.user_input.arguments import show_value
 
 _FLOATS = (
@@ -22,18 +21,11 @@ _FLAGS = (
 
 _BODY: Final = ("position", "linear_velocity", "angular_velocity", "rotation")
 
-_LAYOUT: Final = layout_of(1, 0)
-_OF_MATCH: Final = {field.name: _LAYOUT.column(field.name) for field in MATCH_FIELDS}
-_OF_CAR: Final = {
-    field.name: _LAYOUT.column(field.name, car=0) - _LAYOUT.car_start for field in CAR_FIELDS
-}  # fmt: skip
-"""Column of each field in a match's part of the buffer, and in a car's part."""
+_FLOAT_COLUMNS: Final = tuple((name, CAR_COLUMNS[name]) for name in _FLOATS)
+_FLAG_COLUMNS: Final = tuple((name, CAR_COLUMNS[name]) for name in _FLAGS)
 
-_FLOAT_COLUMNS: Final = tuple((name, _OF_CAR[name]) for name in _FLOATS)
-_FLAG_COLUMNS: Final = tuple((name, _OF_CAR[name]) for name in _FLAGS)
-
-_BALL: Final = tuple(_OF_MATCH[f"ball_{name}"] for name in _BODY)
-_CHASSIS: Final = tuple(_OF_CAR[name] for name in _BODY)
+_BALL: Final = tuple(MATCH_COLUMNS[f"ball_{name}"] for name in _BODY)
+_CHASSIS: Final = tuple(CAR_COLUMNS[name] for name in _BODY)
 
 _MOST: Final = {"position": 1e4, "linear_velocity": 1e4, "angular_velocity": 100.0}
 """Of each number: the field is 12,000 uu long, nothing moves faster than 6,000 uu/s, turns than 6 rad/s."""
@@ -66,11 +58,10 @@ def to_rlgym(state: MatchState, match: int = 0, agents: Sequence[Hashable] | Non
         agents: Agent ids of the cars, in their order; `state.agents` (`blue-0` ...) when None.
 
     Returns:
-        A game state with dtypes as RLGym's engine gives them: float32 vectors and matrices, Python
-        floats and bools, `boost_pad_timers` (34,) float32 in seconds until the pad is back.
+        A game state with dtypes as RLGym's engine gives them: float32 vectors and matrices, Python floats and
+        bools, `boost_pad_timers` (34,) float32 in seconds until the pad is back.
 
     Raises:
-        IndexError: There is no such match.
         ValueError: `agents` does not name every car.
     """
     names = state.agents if agents is None else agents
@@ -80,13 +71,13 @@ def to_rlgym(state: MatchState, match: int = 0, agents: Sequence[Hashable] | Non
     values: list[float] = numbers.tolist()  # one call: reading numbers one by one takes ten times as long
     game: GameState[Any] = GameState()
     game.tick_count = int(state.frame[match])
-    game.goal_scored = bool(values[_OF_MATCH["goal_scored"]])
+    game.goal_scored = bool(values[MATCH_COLUMNS["goal_scored"]])
     game.config = GameConfig()
-    game.config.gravity = values[_OF_MATCH["gravity"]]
-    game.config.boost_consumption = values[_OF_MATCH["boost_consumption"]]
-    game.config.dodge_deadzone = values[_OF_MATCH["dodge_deadzone"]]
+    game.config.gravity = values[MATCH_COLUMNS["gravity"]]
+    game.config.boost_consumption = values[MATCH_COLUMNS["boost_consumption"]]
+    game.config.dodge_deadzone = values[MATCH_COLUMNS["dodge_deadzone"]]
     game.ball = _physics(numbers, *_BALL)
-    timers = _OF_MATCH["pad_timer"]
+    timers = MATCH_COLUMNS["pad_timer"]
     game.boost_pad_timers = numbers[timers : timers + PAD_COUNT]
     first, stride = state.layout.car_start, state.layout.car_stride
     game.cars = {
@@ -97,13 +88,10 @@ def to_rlgym(state: MatchState, match: int = 0, agents: Sequence[Hashable] | Non
 
 
 def from_rlgym(games: GameState[Any] | Sequence[GameState[Any]]) -> MatchState:
-    """Return RLGym game states as a `MatchState`.
+    """Return RLGym game states of equal team sizes as a `MatchState`.
 
-    Cars are ordered blue first, each team in the order of `GameState.cars`. What RLGym does not hold
-    is left 0 (phase, clock, score, applied controls but for the jump button); `known` is 1.
-
-    Args:
-        games: One game state, or several with equal team sizes.
+    Cars are ordered blue first, each team in the order of `GameState.cars`. What RLGym does not hold is left
+    0 (phase, clock, score, applied controls but for the jump button); `known` is 1.
 
     Raises:
         ValueError: There is no game state, or the team sizes differ.
@@ -126,21 +114,16 @@ def from_rlgym(games: GameState[Any] | Sequence[GameState[Any]]) -> MatchState:
 
 
 def checked_state(game: GameState[Any]) -> MatchState:
-    """Convert a state that mutators have made to a `MatchState` of one match.
-
-    Raises:
-        ValueError: A value is none that a match can have; see `odd_values`.
-    """
+    """Convert a state that mutators have made to one match; raises ValueError where `odd_values` has one."""
     for odd in odd_values(game):
         raise ValueError(odd)
     return from_rlgym(game)
 
 
 def odd_values(game: GameState[Any]) -> Iterator[str]:
-    """Yield the values of a state that no match can have, as `boost_amount of blue-0 is -20, expected ...`.
+    """Yield the values that no match has, as `boost_amount of blue-0 is -20, expected ...`.
 
-    Args:
-        game: As mutators leave it. A rotation may be missing.
+    A rotation may be missing, as mutators leave it.
     """
     yield from (" ".join(text.split()) for text in _odd_parts(game))  # arrays are written in lines
 
@@ -244,19 +227,19 @@ def _physics(
 def _car(numbers: np.ndarray, values: Sequence[float], names: Sequence[Hashable]) -> Car[Any]:
     """Return a car whose vectors are views of its part of a match's numbers; `values` are these as floats."""
     car: Car[Any] = Car()
-    car.team_num = int(values[_OF_CAR["team"]])
-    car.hitbox_type = int(values[_OF_CAR["hitbox"]])
-    car.ball_touches = int(values[_OF_CAR["ball_touches"]])
-    victim = int(values[_OF_CAR["bump_victim"]])
+    car.team_num = int(values[CAR_COLUMNS["team"]])
+    car.hitbox_type = int(values[CAR_COLUMNS["hitbox"]])
+    car.ball_touches = int(values[CAR_COLUMNS["ball_touches"]])
+    victim = int(values[CAR_COLUMNS["bump_victim"]])
     car.bump_victim_id = names[victim] if victim >= 0 else None
-    wheels = _OF_CAR["wheels_with_contact"]
+    wheels = CAR_COLUMNS["wheels_with_contact"]
     front_left, front_right, back_left, back_right = values[wheels : wheels + 4]
     car.wheels_with_contact = (bool(front_left), bool(front_right), bool(back_left), bool(back_right))
     for name, column in _FLOAT_COLUMNS:
         setattr(car, name, values[column])
     for name, column in _FLAG_COLUMNS:
         setattr(car, name, values[column] != 0)
-    torque = _OF_CAR["flip_torque"]
+    torque = CAR_COLUMNS["flip_torque"]
     car.flip_torque = numbers[torque : torque + 3]
     car.physics = _physics(numbers, *_CHASSIS)
     return car
@@ -270,12 +253,12 @@ def _team_sizes(game: GameState[Any]) -> tuple[int, int]:
 def _fill_match(state: MatchState, match: int, game: GameState[Any]) -> None:
     state.frame[match] = game.tick_count
     row = state.buffer[match]
-    row[_OF_MATCH["gravity"]] = game.config.gravity
-    row[_OF_MATCH["boost_consumption"]] = game.config.boost_consumption
-    row[_OF_MATCH["dodge_deadzone"]] = game.config.dodge_deadzone
-    row[_OF_MATCH["ball_known"]] = 1
+    row[MATCH_COLUMNS["gravity"]] = game.config.gravity
+    row[MATCH_COLUMNS["boost_consumption"]] = game.config.boost_consumption
+    row[MATCH_COLUMNS["dodge_deadzone"]] = game.config.dodge_deadzone
+    row[MATCH_COLUMNS["ball_known"]] = 1
     _fill_body(row, game.ball, *_BALL)
-    timers = _OF_MATCH["pad_timer"]
+    timers = MATCH_COLUMNS["pad_timer"]
     row[timers : timers + PAD_COUNT] = game.boost_pad_timers
 
 
@@ -301,18 +284,18 @@ def _fill_car(
     state: MatchState, match: int, place: int, car: Car[Any], places: Mapping[Hashable, int]
 ) -> None:  # fmt: skip
     values: list[Any] = [0.0] * state.layout.car_stride  # None becomes NaN below
-    values[_OF_CAR["team"]] = car.team_num
-    values[_OF_CAR["hitbox"]] = car.hitbox_type
-    values[_OF_CAR["ball_touches"]] = car.ball_touches or 0
-    values[_OF_CAR["bump_victim"]] = places.get(car.bump_victim_id, -1)
+    values[CAR_COLUMNS["team"]] = car.team_num
+    values[CAR_COLUMNS["hitbox"]] = car.hitbox_type
+    values[CAR_COLUMNS["ball_touches"]] = car.ball_touches or 0
+    values[CAR_COLUMNS["bump_victim"]] = places.get(car.bump_victim_id, -1)
     for name, column in (*_FLOAT_COLUMNS, *_FLAG_COLUMNS):
         values[column] = getattr(car, name)
-    values[_OF_CAR["controls"] + 5] = car.is_holding_jump
+    values[CAR_COLUMNS["controls"] + 5] = car.is_holding_jump
     start = state.layout.car_start + place * state.layout.car_stride
     row = state.buffer[match, start : start + state.layout.car_stride]
     row[:] = values
     state.car_player_id[match, place] = place
-    wheels, torque, known = (_OF_CAR[name] for name in ("wheels_with_contact", "flip_torque", "known"))
+    wheels, torque, known = (CAR_COLUMNS[name] for name in ("wheels_with_contact", "flip_torque", "known"))
     row[wheels : wheels + 4] = car.wheels_with_contact
     row[torque : torque + 3] = car.flip_torque
     _fill_body(row, car.physics, *_CHASSIS)
@@ -320,11 +303,7 @@ def _fill_car(
 
 
 def car_of(cars: dict[Hashable, int], agent: Hashable) -> int:
-    """Return an agent's car by its place in the state.
-
-    Raises:
-        ValueError: The agent has no car.
-    """
+    """Return an agent's car by its place in the state; raises ValueError where it has none."""
     if agent not in cars:
         raise ValueError(f"agent {agent!r} has no car in the state, which has {list(cars)}")
     return cars[agent]

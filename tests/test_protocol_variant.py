@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from rlgym_bridge.dialect import POINTS, Dialect, DialectFile
+from rlgym_bridge.protocol_variant import POINTS, ProtocolVariant, VariantFile
 
 
 def test_a_complete_dialect_has_first_values_where_not_given() -> None:
-    dialect = Dialect.parse(["pad_timer=remaining"])
+    dialect = ProtocolVariant.parse(["pad_timer=remaining"])
     assert dialect.open == tuple(name for name in POINTS if name != "pad_timer")
     complete = dialect.complete()
     assert not complete.open
@@ -26,7 +26,7 @@ def test_a_complete_dialect_has_first_values_where_not_given() -> None:
 )
 def test_unknown_points_are_refused_with_those_there_are(words: list[str], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        Dialect.parse(words)
+        ProtocolVariant.parse(words)
 
 
 @pytest.mark.parametrize(
@@ -64,30 +64,30 @@ def test_a_file_that_says_something_else_is_refused(tmp_path: Path, text: str, m
     path = tmp_path / "dialect.toml"
     path.write_text(text)
     with pytest.raises(ValueError, match=message) as error:
-        Dialect.read(path)
+        ProtocolVariant.read(path)
     assert str(path) in str(error.value)
     path.write_text("[dialect]\nclock = 'whole'\n")
-    assert Dialect.read(path) == {"clock": "whole"}
+    assert ProtocolVariant.read(path) == {"clock": "whole"}
 
 
 def test_a_byte_order_mark_is_read_and_utf_16_named(tmp_path: Path) -> None:
     path = tmp_path / "dialect.toml"
     path.write_text("[dialect]\nclock = 'whole'\n[timing]\ninput_latency = 2\n", encoding="utf-8-sig")
-    assert Dialect.read(path) == {"clock": "whole"} and DialectFile.read(path).input_latency == 2
+    assert ProtocolVariant.read(path) == {"clock": "whole"} and VariantFile.read(path).input_latency == 2
     path.write_text("[dialect]\nclock = 'whole'\n", encoding="utf-16")
     with pytest.raises(ValueError, match=r"dialect\.toml cannot be read: it is no UTF-8 text"):
-        Dialect.read(path)
+        ProtocolVariant.read(path)
 
 
 def test_a_file_may_say_how_late_inputs_act(tmp_path: Path) -> None:
     path = tmp_path / "dialect.toml"
     path.write_text("[dialect]\n[timing]\ninput_latency = 2\n")
-    assert DialectFile.read(path).input_latency == 2
+    assert VariantFile.read(path).input_latency == 2
     path.write_text("[dialect]\n")
-    assert DialectFile.read(path) == DialectFile(path, Dialect())
+    assert VariantFile.read(path) == VariantFile(path, ProtocolVariant())
     path.write_text("[dialect]\n[timing]\ninput_latency = 1.5\n")
     with pytest.raises(ValueError, match=r"input_latency is 1\.5, expected ticks, a whole number"):
-        DialectFile.read(path)
+        VariantFile.read(path)
 
 
 @pytest.mark.parametrize(
@@ -99,5 +99,5 @@ def test_a_file_is_for_the_servers_that_it_was_measured_on(
 ) -> None:
     path = tmp_path / "dialect.toml"
     path.write_text(f"{line}\n[dialect]\nclock = 'whole'\n")
-    file = DialectFile.read(path)
+    file = VariantFile.read(path)
     assert (file.fits(own_server=True), file.fits(own_server=False)) == (own, others)
