@@ -253,10 +253,7 @@ def number_of(controls: flat.ControllerState) -> int | None:
 
 
 def judge_session(session: Sequence[Sequence[Exchange]]) -> TimingReport:
-    """Tell what the exchanges of a session show.
-
-    Args:
-        session: Stretches of play, each without a break, in order.
+    """Judge the exchanges of a session: stretches of play, each without a break, in order.
 
     Raises:
         ValueError: There are fewer than two packets.

@@ -123,12 +123,7 @@ class _Names:
         return self._players.setdefault(player_id, len(self._players) + 1)
 
     def replace(self, what: str, content: bytes) -> bytes | None:
-        """Return a message without names; None where it is to be left out.
-
-        Args:
-            what: The last part of its topic.
-            content: The message.
-        """
+        """Return a message without names; None where it is to be left out."""
         if what in _NUMBERS:
             return content
         if what not in _FLAT:

@@ -7,7 +7,7 @@ import pytest
 
 from rlgym_bridge.compare.comparison import compare_recordings
 from rlgym_bridge.recording.recording import Recording
-from tests.support.made_replays import BALL, MATCH, MadeReplay, read_made
+from tests.support.made_replays import BALL, MadeReplay, read_made
 
 HOCKEY = ("Archetypes.GameEvent.GameEvent_Hockey", "Archetypes.Ball.Ball_Puck")
 KNOCKOUT = "Archetypes.KnockOut.GameEvent_Knockout"
@@ -116,10 +116,3 @@ def test_cars_of_knockout_drive_jump_and_boost() -> None:
     assert (found.state.car_controls[:, :, 6] == [0, 1]).all()
     with pytest.raises(ValueError, match="a match of Knockout, which RocketSim cannot play"):
         compare_recordings(found)
-
-
-def test_a_match_of_soccar_has_its_cars_and_one_ball() -> None:
-    replay = MadeReplay(MATCH, BALL)
-    _, car = replay.join(0, "somebody")
-    found = rolling(replay, 4, car)
-    assert found.mutators == [] and found.car_shown.all()

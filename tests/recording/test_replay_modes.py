@@ -6,31 +6,20 @@ import pytest
 
 from rlgym_bridge.compare.comparison import compare_recordings
 from rlgym_bridge.recording.recording import Recording
-from rlgym_bridge.recording.replays import replay_recording
 from rlgym_bridge.recording.replays.replay_recording import read_replay
-from tests.support.made_replays import BALL, MATCH, MadeReplay
+from tests.support.made_replays import BALL, MATCH, MadeReplay, read_made
 from tests.support.real_data import real
 
 GODBALL = "gameinfo_godball.GameInfo.gameinfo_godball:Archetype"
-SETTINGS = "TAGame.GameEvent_SoccarPrivate_TA:MatchSettings"
-
-
-@pytest.fixture(autouse=True)
-def parser(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    if "real" not in request.node.name:
-        monkeypatch.setattr(replay_recording, "_parse", lambda path: path)
 
 
 def read(*kinds: str, arena: str = "Stadium_P", **told: Any) -> Recording:
-    class Parsed(dict):  # type: ignore[type-arg]
-        name = "made.replay"
-
     replay = MadeReplay(*kinds, arena=arena)
     replay.join(0, "somebody")
     for name, value in told.items():
         replay.tell(3, f"TAGame.Any_TA:{name}", Value=value)
     replay.frame()
-    return read_replay(Parsed(replay.parsed()))  # type: ignore[arg-type]
+    return read_made(replay)
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,7 @@ from rlgym_bridge.client.agent_connections import NoServer
 from rlgym_bridge.dialect import OWN_SERVER
 from rlgym_bridge.game import Phase
 from rlgym_bridge.trials.findings import ProbeReport
-from rlgym_bridge.trials.probe import Probe
-from rlgym_bridge.trials.script_client import Players
+from rlgym_bridge.trials.probe import Players, Probe
 from tests.support.probe_packets import car, frame
 
 

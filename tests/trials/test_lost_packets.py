@@ -6,8 +6,7 @@ from contextlib import closing
 import pytest
 
 from rlgym_bridge.server import Impairments, MatchResult, MatchServer
-from rlgym_bridge.trials.probe import Probe
-from rlgym_bridge.trials.script_client import Players, match_of_two
+from rlgym_bridge.trials.probe import Players, Probe, match_of_two
 
 
 @pytest.mark.parametrize(

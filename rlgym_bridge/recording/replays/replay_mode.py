@@ -65,10 +65,7 @@ _WORD: Final = re.compile(r"\w{1,40}")
 
 
 class GameKind:
-    """The game that a replay shows, as far as its frames have told.
-
-    Args:
-        arena: The name of the arena; empty where the replay does not say it.
+    """The game that a replay shows, as far as its frames have told; its arena may be empty.
 
     Attributes:
         nonsense: Settings, for people, of which a value was told that no game has; it does not count.

@@ -13,10 +13,9 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from rlgym_bridge.game import BLUE, CONTROL_NAMES, TICKS_PER_SECOND
-from rlgym_bridge.recording.recording import Inputs, Recording, TimeBase
+from rlgym_bridge.recording.recording import Inputs, Recording, TimeBase, holes, jumps, motions_of
 from rlgym_bridge.recording.replays.replay_actors import Actors
 from rlgym_bridge.recording.replays.replay_mode import GameKind
-from rlgym_bridge.recording.segments import BodyMotion, holes, jumps
 from rlgym_bridge.rotations import from_quaternions
 from rlgym_bridge.state import MatchState
 from rlgym_bridge.user_input.extras import explain_install
@@ -107,11 +106,7 @@ def _parse(path: Path) -> dict[str, Any]:
 
 
 def _check(path: Path, content: bytes) -> None:
-    """Make sure that a replay is as the game wrote it: of wrong bits the parser makes other states.
-
-    Raises:
-        ValueError: One is not.
-    """
+    """Make sure that a replay is as the game wrote it: of wrong bits the parser makes other states."""
     at = 0
     for name in ("header", "body"):
         size, expected = _PART.unpack_from(content, at)
@@ -174,10 +169,7 @@ def _row(seconds: float, actors: Actors) -> _Row:
 
 
 def _numbers(body: Mapping[str, Any] | None) -> tuple[float, ...]:
-    """Return a rigid body's 13 numbers: position, quaternion, linear and angular velocity; 0 where unknown.
-
-    A sleeping body has no velocities. Angular velocities are told in hundredths of rad/s.
-    """
+    """Return a rigid body's 13 numbers; 0 where unknown. A sleeping body has no velocities."""
     if body is None:
         return (0.0,) * _BODY_NUMBERS
     at, turn = body["location"], body["rotation"]
@@ -212,14 +204,9 @@ def _recording(source: str, rows: Sequence[_Row], actors: Actors, teams: tuple[i
         state.car_controls[since:, car] = [row.controls[met] for row in after]
         _fill(state, "car", (slice(since, None), car), np.array([row.cars[met] for row in after]))
 
-    tracks = [BodyMotion(state.ball_position, state.ball_linear_velocity, ball_shown)]
-    tracks += [
-        BodyMotion(state.car_position[:, car], state.car_linear_velocity[:, car], car_shown[:, car])
-        for car in range(len(order))
-    ]
     cut = np.array([row.cut for row in rows])
     hole = holes(seconds) | (np.diff(tick, prepend=tick[:1] - 1) <= 0)
-    jump = jumps(seconds, tracks, _SLACK_SECONDS)
+    jump = jumps(seconds, motions_of(state, ball_shown, car_shown), _SLACK_SECONDS)
     counts = {
         "new segments at kickoffs, goals, demolitions, and where a car comes or goes": cut,
         "new segments after holes in the time": hole & ~cut,
