@@ -22,7 +22,10 @@ from rlbot import flat
 from rlgym_bridge.client.agent_connections import start_match
 from rlgym_bridge.game import TICK_SECONDS
 from rlgym_bridge.server import MatchServer
-from tests.support.fault_subjects import (
+from tests.support.raw_client import RawClient
+from tests.support.short_waits import shorten_answer_wait, shorten_countdown, shorten_farewell
+from tests.support.stream_faults import FAULTS, Cut, StreamFault
+from tools.fault_subjects import (
     OTHER,
     AgentSubject,
     EngineSubject,
@@ -35,10 +38,7 @@ from tests.support.fault_subjects import (
     Subject,
     match_for,
 )
-from tests.support.faulty_proxy import FaultyProxy, Hangs, OtherCar, is_playing
-from tests.support.raw_client import RawClient
-from tests.support.short_waits import shorten_answer_wait, shorten_countdown, shorten_farewell
-from tests.support.stream_faults import FAULTS, Cut, StreamFault
+from tools.faulty_proxy import FaultyProxy, Hangs, OtherCar, is_playing
 
 RECOVERY: Final = 120
 """Ticks after a fault in which a client has to play again."""

@@ -84,7 +84,7 @@ def measure_round(row: RealTimeRow, seconds: float, bot: str) -> None:
             timer_command = [*python, "tests.support.bare_timer", "wake", str(limit)]
             pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
             with child(timer_command, **pipes) as timer:
-                command = [*python, "tests.support.watched_server", str(folder / "server.json"), settings]
+                command = [*python, "tools.watched_server", str(folder / "server.json"), settings]
                 run_to_end(command, seconds=limit, check=True)
                 wakes = np.array(json.loads(timer.communicate(timeout=limit)[0]))
             _add_match(row, folder, wakes)

@@ -41,12 +41,7 @@ class Events:
 
 
 def find_events(track: Track, controls: np.ndarray) -> Events:
-    """Find what happens in a capture.
-
-    Args:
-        track: All bodies; the ball is the last.
-        controls: `(rows, cars, 8)`.
-    """
+    """Find what happens in a capture, by the track of all bodies and controls `(rows, cars, 8)`."""
     values, ticks, cars = track.values, track.times, len(track.bodies) - 1
     change = np.diff(values[:, :, VELOCITY], axis=0)
     fall = GRAVITY * TICK_SECONDS * np.diff(ticks)[:, None]

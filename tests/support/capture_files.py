@@ -32,12 +32,7 @@ File, tick of the press, controls."""
 
 
 def read_capture(path: Path, folder: Path) -> Recording:
-    """Read a capture, its times as whole ticks.
-
-    Args:
-        path: The table.
-        folder: Where the map of its columns is written.
-    """
+    """Read a capture, its times as whole ticks."""
     second = "c1_x" in path.read_text().split("\n", 1)[0]
     text = 'inputs = "sent"\nheader = true\n[time]\nseconds = "t"\n[ball]' + _BODY.format("ball_")
     for prefix in ("", "c1_")[: 1 + second]:

@@ -57,17 +57,7 @@ class Capture:
 
 
 def measure_capture(capture: Capture, simulator: str, every: int) -> tuple[Errors, dict[str, list[bool]]]:
-    """Simulate windows of a capture.
-
-    Args:
-        capture: The capture.
-        simulator: Name of the simulator.
-        every: Rows from one window to the next.
-
-    Returns:
-        Position errors in uu by situation and horizon; and whether next ticks' components are exact, by body
-        and quantity.
-    """
+    """Return errors in uu by situation and horizon, and whether components of next ticks are exact."""
     errors: Errors = defaultdict(lambda: defaultdict(list))
     exact: dict[str, list[bool]] = defaultdict(list)
     chosen = list(_windows(capture, every))

@@ -20,23 +20,14 @@ _MINUTES = 600.0  # s that an installation, a build or a command may take
 
 
 class CleanFolder:
-    """A folder outside of the checkout, in which programs run with nothing of this environment.
-
-    Attributes:
-        folder: It.
-        figures: Seconds and megabytes so far, by name.
-    """
+    """A folder outside of the checkout, in which programs run with nothing of this environment."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.figures: dict[str, float] = {}
 
     def run(self, *words: str | Path, cwd: Path | None = None, seconds: float = _MINUTES) -> str:
-        """Run a program to its end, which it has to reach within some seconds; return what it printed.
-
-        Raises:
-            subprocess.CalledProcessError: Its exit status is not 0.
-        """
+        """Run a program to its end, which it has to reach within some seconds; return what it printed."""
         kept = {
             name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "RLGYM_"))
         }

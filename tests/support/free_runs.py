@@ -29,14 +29,7 @@ _NOT_PRINTED: Final = 0.2  # of a step: a value of six digits may lack the offse
 
 @dataclass(frozen=True)
 class FreeRun:
-    """A capture, and what a simulator made of it.
-
-    Attributes:
-        free: Row from which it runs free.
-        ticks: `(rows,)` ticks since that row.
-        real: The capture, one match a row.
-        ours: The simulator's matches.
-    """
+    """A capture, and what a simulator made of it."""
 
     free: int
     ticks: np.ndarray

@@ -56,13 +56,7 @@ def chaser_match(team_size: int) -> flat.MatchConfiguration:
 
 
 class LoadedServer:
-    """A match server's process, and an observer connected to it.
-
-    Attributes:
-        pid: The process.
-        port: Where the server listens.
-        times: When each packet since the match began had been sent, by the server's clock [s].
-    """
+    """A match server's process, and an observer connected to it."""
 
     def __init__(self, process: "subprocess.Popen[str]") -> None:
         self._process = process
@@ -94,11 +88,7 @@ class LoadedServer:
         observer.socket.settimeout(_ANSWER_SECONDS)
 
     def watch_until(self, *phases: int) -> None:
-        """Read packets until one has one of these phases.
-
-        Raises:
-            TimeoutError: None has come for a minute.
-        """
+        """Read packets until one has one of these phases."""
         deadline = time.monotonic() + _PATIENCE
         while time.monotonic() < deadline:
             message = self._message()
@@ -142,12 +132,7 @@ class LoadedServer:
 
 @contextmanager
 def loaded_server(limit: float, **settings: Any) -> Iterator[LoadedServer]:
-    """Start a server in a process of its own, which is ended after a time whatever happens.
-
-    Args:
-        limit: Seconds after which it is ended: who waits for it then gets an error.
-        settings: Of `MatchServer`, numbers and texts.
-    """
+    """Start a server of these settings in a process of its own, ended after `limit` s whatever happens."""
     command = [sys.executable, "-m", "tests.support.loaded_server", json.dumps(settings)]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
     with child(command, text=True, **pipes) as process:

@@ -13,12 +13,7 @@ _TEAMS = ("Archetypes.Teams.Team0", "Archetypes.Teams.Team1")
 
 
 class MadeReplay:
-    """A replay of 30 frames a second that is written frame by frame.
-
-    Args:
-        kinds: Kinds of actors that are there from the first frame on.
-        arena: Name of the arena.
-    """
+    """A replay of 30 frames a second that is written frame by frame."""
 
     def __init__(self, *kinds: str, arena: str = "Stadium_P") -> None:
         self._arena = arena

@@ -30,12 +30,7 @@ class MemoryUse:
 
 
 def memory_of(pid: int) -> MemoryUse:
-    """Return what a process uses now.
-
-    Raises:
-        OSError: It has ended, or this is not Linux.
-        psutil.Error: It has ended.
-    """
+    """Return what a process uses now."""
     folder = Path("/proc") / str(pid)
     values = {}
     for line in (folder / "smaps_rollup").read_text().splitlines()[1:]:
@@ -57,15 +52,7 @@ def _is_alive(process: psutil.Process) -> bool:
 
 
 def growth_an_hour(minutes: Sequence[float], megabytes: Sequence[float]) -> float:
-    """Fit a line to the later half of the points.
-
-    Args:
-        minutes: Times of the points [min].
-        megabytes: Memory at these times [MB].
-
-    Returns:
-        The growth [MB an hour]; NaN with less than two points in the later half.
-    """
+    """Fit a line to the later half of the points; return its slope in MB an hour, NaN for too few."""
     first = (minutes[0] + minutes[-1]) / 2.0 if minutes else 0.0
     late = [(x, y) for x, y in zip(minutes, megabytes, strict=True) if x >= first]
     if len(late) < 2:

@@ -177,12 +177,6 @@ def timed(recording: Recording, fast: float = 0.0, rate: float = TICKS_PER_SECON
     return replace(part, seconds=seconds.astype(np.float32).astype(float), clock=TimeBase.SECONDS)
 
 
-def with_rows_lost(recording: Recording, share: float, seed: int = 0) -> Recording:
-    """Return a recording that lacks a share of its rows."""
-    kept = np.random.default_rng(seed).random(len(recording.tick)) >= share
-    return rows_of(recording, np.flatnonzero(kept))
-
-
 def without(recording: Recording, control: str, said: bool = False) -> Recording:
     """Return a recording that lacks a control, and perhaps says so."""
     column = CONTROL_NAMES.index(control)
@@ -221,11 +215,6 @@ def as_replay(recording: Recording, seed: int = 0) -> Recording:
 def heavier(mutators: rsim.MutatorConfig) -> None:
     """Plant gravity that is 1 % too strong."""
     mutators.gravity = rsim.Vec(0, 0, mutators.gravity.z * 1.01)
-
-
-def draggier(mutators: rsim.MutatorConfig) -> None:
-    """Plant ball drag that is 2 % too strong."""
-    mutators.ball_drag *= 1.02
 
 
 def weaker(mutators: rsim.MutatorConfig) -> None:

@@ -24,17 +24,7 @@ def ask(
     watch: Callable[[Match, Frame], None] = lambda match, frame: None,
     **more: int,
 ) -> ProbeReport:
-    """Let the probe play, and return its report.
-
-    Args:
-        dialect: What the match speaks.
-        latency: Ticks by which inputs act later.
-        seed: Of the match.
-        reaches: Tells of a tick whether its packet reaches the probe.
-        sets_state: Whether the match takes states.
-        watch: Shown every packet that the probe has seen, and the match.
-        more: Of `Probe`.
-    """
+    """Let the probe play, and return its report; `reaches` tells which ticks' packets reach the probe."""
     sitting = seats()
     match = Match(sitting, dialect=dialect, seed=seed)
     inputs = SlowInputs(match, Impairments(latency=latency))

@@ -24,14 +24,7 @@ class Cut(Exception):
 
 @dataclass(frozen=True)
 class StreamFault:
-    """A fault that lasts some ticks.
-
-    Attributes:
-        name: For the table.
-        ticks: How long it lasts.
-        spoil: What it does to the stream; None where it is done to a process or a file.
-        of_packets: It changes what packets say, which only a server sends.
-    """
+    """A fault that lasts some ticks; without `spoil` it is done to a process or a file."""
 
     name: str
     ticks: int
