@@ -113,7 +113,7 @@ bench: $(TESTS) $(SIMULATOR)
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tools.benchmarks.bench
 
 parity: $(STAMP)
-	$(BIN)/python -m tests.parity --write lab/parity.md
+	$(BIN)/python -m tools.parity --write lab/parity.md
 
 # needs recordings of the real game, which are no part of the project
 physics: $(TESTS)
