@@ -64,8 +64,6 @@ class Recording:
             and go.
         mode: The game mode, as `flat.GameMode` names it.
         mutators: What differs from the mode's rules and RocketSim cannot be told, for people.
-        ball_target_speed: `(rows,)` uu/s that Heatseeker's ball aims at, 0 where it was not told; empty where
-            it is never told.
         rules: Names of rules of the game that a match server of before corrected RocketSim 2.2.1 by; empty
             where it told none.
         simulator: Name of the simulator that a match server of this project played in; empty for others.
@@ -85,7 +83,6 @@ class Recording:
     car_present: np.ndarray = field(default_factory=lambda: np.empty((0, 0), bool))
     mode: str = "Soccar"
     mutators: list[str] = field(default_factory=list)
-    ball_target_speed: np.ndarray = field(default_factory=lambda: np.empty(0))
     rules: str = ""
     simulator: str = ""
 

@@ -42,7 +42,6 @@ class MatchWatch(SceneScript):
 
     Attributes:
         server: The server of the match; set before it is played.
-        packet: The latest packet.
         first_at: When the first packet came, on `time.perf_counter`'s clock; None before it.
         has_timed_out: Whether the match was stopped because its time was over.
     """
@@ -53,7 +52,6 @@ class MatchWatch(SceneScript):
         super().__init__((0, 0), math.inf)
         self.cars = tuple(cars)
         self.server: MatchServer
-        self.packet = flat.GamePacket()
         self.first_at: float | None = None
         self.has_timed_out = False
         self._plan, self._at_first = plan, at_first
@@ -70,7 +68,6 @@ class MatchWatch(SceneScript):
         message = flat.CorePacket.unpack(payload).message
         if not isinstance(message, flat.GamePacket):
             return
-        self.packet = message
         now = time.perf_counter()
         if self.first_at is None:
             self.first_at, self._until = now, now + self._plan.seconds

@@ -243,13 +243,13 @@ class ScenePlayer:
             self.sets_state = False
         return False
 
-    def stand(self, yaw: float = 0.0, spot: tuple[float, float] = SPOT, settle: int = 20) -> Play[bool]:
+    def stand(self, settle: int = 20) -> Play[bool]:
         """Place the first car on a spot, with everything else out of its way.
 
         It stays where it is if the server does not set states.
         """
         done = yield from self.put(
-            put((*spot, STANDING_Z), rotation=(0.0, yaw, 0.0)),
+            put((*SPOT, STANDING_Z)),
             put((*ASIDE, STANDING_Z), rotation=(0.0, 0.5 * math.pi, 0.0)),
             put(BALL_ASIDE),
         )

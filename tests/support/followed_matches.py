@@ -12,11 +12,6 @@ from rlgym_bridge.sim.simulator import Simulator, make_simulator
 from rlgym_bridge.state import KNOWN_FIELDS, MatchState
 from tests.support.states import kickoff, ram
 
-HIDDEN: Final = (
-    "wheels_with_contact", "on_ground", "can_flip", "is_autoflipping", "autoflip_timer", "autoflip_direction",
-    "bump_victim",
-)  # fmt: skip
-"""Fields that packets do not carry, with those that follow from them."""
 ESTIMATED: Final = ("wheels_with_contact", "is_autoflipping", "bump_victim")
 """Those of `KNOWN_FIELDS` that say whether the hidden fields are known."""
 

@@ -166,25 +166,12 @@ def sent(recording: Recording, lag: int) -> Recording:
     return replace(recording, state=state, inputs=Inputs.SENT)
 
 
-def timed(recording: Recording, fast: float = 0.0, rate: float = TICKS_PER_SECOND) -> Recording:
-    """Return a recording with a clock of its own, so much fast, at about `rate` rows a second.
-
-    Rows of 60 a second show every second tick.
-    """
-    rows = np.arange(0, len(recording.tick), round(TICKS_PER_SECOND / rate))
-    part = rows_of(recording, rows)
-    seconds = 17.0 + part.tick / TICKS_PER_SECOND * (1 + fast)
-    return replace(part, seconds=seconds.astype(np.float32).astype(float), clock=TimeBase.SECONDS)
-
-
-def without(recording: Recording, control: str, said: bool = False) -> Recording:
-    """Return a recording that lacks a control, and perhaps says so."""
+def without(recording: Recording, control: str) -> Recording:
+    """Return a recording that lacks a control, and does not say so."""
     column = CONTROL_NAMES.index(control)
     state = recording.state.copy()
     state.car_controls[..., column] = 0
-    recorded = recording.inputs_recorded.copy()
-    recorded[:, column] = not said
-    return replace(recording, state=state, inputs_recorded=recorded)
+    return replace(recording, state=state)
 
 
 def as_replay(recording: Recording, seed: int = 0) -> Recording:
@@ -215,9 +202,3 @@ def as_replay(recording: Recording, seed: int = 0) -> Recording:
 def heavier(mutators: rsim.MutatorConfig) -> None:
     """Plant gravity that is 1 % too strong."""
     mutators.gravity = rsim.Vec(0, 0, mutators.gravity.z * 1.01)
-
-
-def weaker(mutators: rsim.MutatorConfig) -> None:
-    """Plant boost that is 5 % too weak, on the ground and in the air."""
-    mutators.boost_accel_air *= 0.95
-    mutators.boost_accel_ground *= 0.95

@@ -92,7 +92,6 @@ class Actors:
         cars: One for each player and team, in the order of their first frame.
         ball: The ball's rigid body as last shown, or None. Of several balls it is the first, until that ends.
         ball_shown: Whether that was in this frame.
-        ball_target_speed: Speed in uu/s that Heatseeker's ball aims at, as last told; 0 where it was not.
         cut: Whether this frame does not follow on the one before: the match's phase changes, a car is
             demolished, or comes or goes.
         clock: Seconds on the clock.
@@ -113,7 +112,6 @@ class Actors:
         self._ball_counts: Counter[int] = Counter()  # frames by how many balls they show
         self.ball: Mapping[str, Any] | None = None
         self.ball_shown = self.cut = False
-        self.ball_target_speed = 0.0
         self.phase, self.clock = Phase.INACTIVE, 0
 
     def advance(self, frame: Mapping[str, Any]) -> None:
@@ -249,8 +247,6 @@ class Actors:
             self.clock = attribute["Int"]
         elif "Demolish" in name:
             self.cut = True
-        elif name == "TargetSpeed":
-            self.ball_target_speed = float(next(iter(attribute.values())) or 0.0)
         else:
             self.game.hear(name, attribute)
 

@@ -142,7 +142,6 @@ class _Row(NamedTuple):
     clock: int
     ball_shown: bool
     ball: tuple[float, ...]
-    target_speed: float
     shown: tuple[bool, ...]
     there: tuple[bool, ...]
     cars: tuple[tuple[float, ...], ...]
@@ -159,7 +158,6 @@ def _row(seconds: float, actors: Actors) -> _Row:
         actors.clock,
         actors.ball_shown,
         _numbers(actors.ball),
-        actors.ball_target_speed,
         tuple(car.shown for car in cars),
         tuple(car.there for car in cars),
         tuple(_numbers(car.body) for car in cars),
@@ -224,7 +222,6 @@ def _recording(source: str, rows: Sequence[_Row], actors: Actors, teams: tuple[i
         inputs=Inputs.APPLIED,
         inputs_recorded=np.tile([name in _RECORDED for name in CONTROL_NAMES], (len(order), 1)),
         car_present=car_present,
-        ball_target_speed=np.array([row.target_speed for row in rows]),
         mode=actors.game.mode,
         mutators=actors.game.mutators,
         notes=[
