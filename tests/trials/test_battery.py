@@ -1,13 +1,19 @@
 """The probe names what the match server was told to speak."""
 
 import random
+from collections import Counter
 from itertools import combinations
 
 import pytest
+from rlbot import flat
 
 from rlgym_bridge.dialect import POINTS, Dialect
+from rlgym_bridge.server.game.simulated_match import Match
+from rlgym_bridge.trials.jump_scenes import count_touching_wheels
+from rlgym_bridge.trials.scene_player import Frame
 from tests.support.probe_questions import ask
 from tests.support.simulators import needs_native
+from tests.support.stepped_match import car_of
 
 OTHERS = [(name, value) for name, point in POINTS.items() for value in point.values[1:]]
 PAIRS = [pair for pair in combinations(OTHERS, 2) if pair[0][0] != pair[1][0]]
@@ -114,3 +120,27 @@ def test_the_probe_ends_when_it_has_seen_too_many_packets() -> None:
     assert report.dialect["kickoff_ends"] == "at_touch"
     assert report.open["clock"] == "its scene was not reached"
     assert not report.settled
+
+
+def test_wheels_by_geometry_are_those_of_the_simulation() -> None:
+    counts: Counter[tuple[int, int]] = Counter()
+
+    def compare(match: Match, frame: Frame) -> None:
+        car = frame.car
+        place = car.physics.location
+        flat_floor = max(abs(place.x), abs(place.y)) < 3500.0 and place.z < 100.0
+        if (
+            not frame.playing
+            or not flat_floor
+            or car.air_state not in (flat.AirState.OnGround, flat.AirState.InAir)
+        ):
+            return
+        geometry = count_touching_wheels(car)
+        if geometry is not None:
+            counts[geometry, int(car_of(match, 0).wheels_with_contact.sum())] += 1
+
+    ask(watch=compare)
+    wrong = sum(count for (ours, theirs), count in counts.items() if ours != theirs)
+    assert sum(counts.values()) > 500 and counts[3, 3] > 10 and counts[2, 2] > 10
+    assert wrong <= 0.01 * sum(counts.values())
+    assert sum(count for (ours, theirs), count in counts.items() if ours == 3 != theirs) <= 1
