@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Final
 
 from rlgym_bridge.sim.simulator import ROCKETSIM3, check_simulator
-from tests.support.free_runs import capture_files, load_capture
+from tests.support.captures import load_capture
+from tests.support.free_runs import capture_files
 from tests.support.real_data import REAL_DATA
 from tools.physics.capture_tables import describe_captures
 from tools.physics.window_tables import CAPTURES, describe_windows

@@ -65,7 +65,7 @@ def _hits(captures: Sequence[Capture]) -> list[str]:
         "|---|---|" + "---|" * len(WORLDS),
     ]
     for capture in captures:
-        for tick in capture.events.hits.tolist():
+        for tick in capture.hits.tolist():
             row = int(np.searchsorted(capture.recording.tick, tick))
             cells = []
             for world in WORLDS:
