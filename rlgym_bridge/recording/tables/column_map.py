@@ -1,31 +1,4 @@
-"""A map of a table: which columns hold what, in a small TOML file.
-
-    inputs = "sent"                     # or "applied"; needed where there are controls
-    header = true                       # the first row names the columns; true where a name is used
-
-    [time]                              # one of the three
-    seconds = "t"
-    tick = 0
-    dt = 0.01639                        # s from row to row
-
-    [ball]                              # and any number of [[car]]
-    position = [1, 2, 3]                # columns by index from 0, or by name
-    velocity = { columns = [4, 5, 6], scale = 100 }
-    angular_velocity = [10, 11, 12]     # world axes
-    euler = [7, 8, 9]                   # pitch, yaw, roll; or quaternion = [w, x, y, z], or matrix = nine
-    half_turn = 32768                   # what stands for 180 degrees in `euler`; else radians
-
-    [[car]]
-    team = "blue"
-    hitbox = "octane"
-    forward_speed = 4                   # in place of velocity: along the nose
-    state = { on_ground = 16, boost_amount = 17 }       # names of `state.CAR_FIELDS`
-    controls = { throttle = 18, steer = { column = 19, scale = -1 } }
-
-A number is a column, `{ column = 6, scale = 2, add = 1 }`, or `{ value = 3 }`, which needs none. In JSON
-lines a column is a dotted path, such as `"cars[0].input.jump"`; see `docs/columns/json-lines.toml`. A table
-of trials has a table `[trial]` in place of `[time]`; see `table_recording.py`.
-"""
+"""Read a map of a table: a small TOML file that names the columns; `docs/columns/` has examples of all keys."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -87,7 +60,7 @@ class Body:
 
 @dataclass(frozen=True)
 class TrialColumns:
-    """One trial a row: how it begins, what is held, and how it ends; see `table_recording.py`."""
+    """One trial a row: how it begins, what is held, and how it ends."""
 
     ticks: Number
     held: Number
@@ -99,7 +72,7 @@ class TrialColumns:
 
 @dataclass(frozen=True)
 class ColumnMap:
-    """A map of a table; the module says what its parts mean.
+    """A map of a table.
 
     Attributes:
         time: `seconds`, `tick` or `dt`, and its number; None for trials.

@@ -1,29 +1,4 @@
-"""Read tables of numbers as recordings.
-
-table -> cells.py -------|
-                         |-> Recording
-map   -> column_map.py --|
-
-A table may have one trial in each row; each trial becomes a segment of its own:
-
-    [trial]
-    ticks = 2                           # from the start to the end
-    held = 3                            # rows with `while_held`, from the start on
-    always = { throttle = 1 }           # controls of all rows
-    while_held = { steer = 1 }          # in those rows, in place of what `always` says of them
-
-    [trial.start]                       # the car, as in [[car]]
-    position = [{ value = 0 }, { value = -3000 }, { value = 17.01 }]
-    velocity = [{ value = 0 }, 0, { value = 0 }]
-
-    [trial.end]                         # and in the last row
-    position = [5, { column = 6, add = -3000 }, { value = 17.01 }]
-
-The rows between start and end hold controls alone. Inputs that are sent act late: before the start there are
-then rows with the controls of `always`. What `start` or `end` does not give is 0. Trials of 0 ticks are left
-out. A `boost_amount` of `start` falls by what boosting burns. Given in `end` too, it changes evenly between
-the two: the same value in both is a tank that stays as full, as with unlimited boost.
-"""
+"""Read tables of numbers as recordings: rows are moments, or trials of which each becomes a segment."""
 
 from pathlib import Path
 from typing import Final
