@@ -1,8 +1,6 @@
 """Find the action that the game applied, from the controls that its packets show.
 
-A policy chooses on the state of tick k. In training its action then drives the ticks k+d -> k+d+1 and so on,
-d being the action delay, until the next one takes over. In a match inputs come late or are lost, and the game
-holds the last one: on those same ticks it may have applied an earlier action, which is what this finds.
+An action chosen on tick k drives the ticks from k + action delay on, unless inputs come late or are lost.
 """
 
 from collections.abc import Iterator, Sequence

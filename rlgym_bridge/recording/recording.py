@@ -1,9 +1,4 @@
-"""A recording of any source as arrays: a match, a table of numbers, or a replay.
-
-MCAP file -> mcap/    ->|
-CSV, JSON -> tables/  ->| Recording -> compare, inspect, view, training
-.replay   -> replays/ ->|
-"""
+"""A recording of any source as arrays: a match, a table of numbers, or a replay."""
 
 import enum
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,6 @@
 """Write a field test as one zip file, and read such files of others without trusting them.
 
-A pack is read member by member, by fixed names: whatever else is in it is never looked at. Nothing of it is
-unpickled or run, and recordings are unpacked into a temporary folder under names of ours.
+Nothing of a pack is unpickled or run; members are read by fixed names, and others are not looked at.
 """
 
 import json

@@ -1,7 +1,6 @@
 """Measure by how many ticks inputs act late, and how packets arrive.
 
-With latency L the input that answers packet N acts on the ticks from N + L to N + L + 1, so packet N + L + 1
-is the first to show it.
+With latency L packet N + L + 1 is the first to show the input that answers packet N.
 """
 
 import time

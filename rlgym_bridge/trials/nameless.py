@@ -1,7 +1,6 @@
 """Copy a recording without anything that tells who made it.
 
-Names of players, agent ids, commands, folders, environment variables, ids of players and the date are left
-out or replaced. Chat and drawings of bots are left out.
+Names, agent ids, commands, folders, player ids, the date, chat and drawings are left out or replaced.
 """
 
 import getpass

@@ -1,12 +1,6 @@
 """Check whether a bot sees and does the same in the simulator and in a match.
 
-    match in RocketSim -+-> state -------------------> builder -> observation -+- compared, number by number
-                        +-> packet -> bytes -> decoder -> builder -> observation
-
-    parser -> control vectors -+-> RocketSim's controls -+- compared
-                               +-> RLBot's input
-
-Both sides have components of their own, called in RLGym's order.
+Each side has components of its own, on the simulator's state or on what a decoder makes of its packet.
 """
 
 from collections.abc import Callable, Iterator, Sequence

@@ -1,8 +1,6 @@
-"""Play scenes on a server's packets, with two cars and a ball.
+"""Play scenes on a server's packets, with two cars and a ball; nothing here sends or receives.
 
-    packet - SceneScript.answer - Reply (inputs of two cars, a state to set) - server - packet
-
-The probe, scripted scenes and the matches that check a bot are scripts. Nothing here sends or receives.
+The probe, scripted scenes and the matches that check a bot are scripts.
 """
 
 import logging

@@ -1,9 +1,6 @@
-"""Writes a recording while a match goes on, without holding it up.
+"""Write a recording in a thread of its own while a match goes on, chunk by chunk.
 
-    tick thread -> bounded queue -> writer thread -> chunks -> file
-
-A chunk is on the disk as soon as it is full, so a process that is killed loses the last one at most. Whatever
-fails ends the recording with a warning, never the match.
+A killed process loses the last chunk at most. Whatever fails ends the recording with a warning.
 """
 
 import glob

@@ -1,8 +1,4 @@
-"""Follow the numbered actors of a replay: bodies, players and parts of cars.
-
-Players' ids and names serve to tell players apart while a replay is read, and are not kept. One who leaves
-and comes back has the same car.
-"""
+"""Follow the numbered actors of a replay: bodies, players and parts of cars; names are not kept."""
 
 import re
 from collections import Counter

@@ -1,8 +1,4 @@
-"""Read replays of the game: what its server told the clients, frame by frame.
-
-Nothing is filled in between: a body is shown where a frame has it. The parser is subtr-actor's, which reads
-what boxcars reads.
-"""
+"""Read replays of the game, frame by frame; a body is shown where a frame has it."""
 
 import struct
 import zlib

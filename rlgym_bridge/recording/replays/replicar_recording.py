@@ -1,7 +1,6 @@
-"""Read files of the package replicar: replays played again in RocketSim, with inputs that were inferred.
+"""Read Parquet files of replicar: replays played again in RocketSim, a row for each tick.
 
-A file is Parquet: a row for each tick in play, the states of ball and cars, and their controls. The game
-tells a replay's throttle and steer; pitch, yaw, roll and jumps are what replicar found to fit the states.
+The game tells throttle and steer; replicar inferred pitch, yaw, roll and jumps from the states.
 """
 
 import json

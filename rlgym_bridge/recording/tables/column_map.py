@@ -1,4 +1,4 @@
-"""Read a map of a table: a small TOML file that names the columns; `docs/columns/` has examples of all keys."""
+"""Read a map of a table: a TOML file that names the columns; `docs/columns/` has examples of all keys."""
 
 import math
 from collections.abc import Iterator, Mapping
