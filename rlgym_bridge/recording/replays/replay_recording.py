@@ -10,7 +10,7 @@ import numpy as np
 
 from rlgym_bridge.game import BLUE, CONTROL_NAMES, TICKS_PER_SECOND
 from rlgym_bridge.recording.recording import Inputs, Recording, TimeBase, holes, jumps, motions_of
-from rlgym_bridge.recording.replays.replay_actors import Actors
+from rlgym_bridge.recording.replays.replay_actors import Actors, ReplayCar
 from rlgym_bridge.recording.replays.replay_mode import GameKind
 from rlgym_bridge.rotations import from_quaternions
 from rlgym_bridge.state import MatchState
@@ -130,7 +130,7 @@ _MIRRORED: Final = bytes(_mirrored(byte, 8) for byte in range(256))
 
 
 class _Row(NamedTuple):
-    """The state after a frame; cars in the order of their first appearance."""
+    """The state after a frame; cars in the order of their first appearance, as `_car` has them."""
 
     seconds: float
     cut: bool
@@ -138,28 +138,18 @@ class _Row(NamedTuple):
     clock: int
     ball_shown: bool
     ball: tuple[float, ...]
-    shown: tuple[bool, ...]
-    there: tuple[bool, ...]
-    cars: tuple[tuple[float, ...], ...]
-    boost: tuple[float, ...]
-    controls: tuple[tuple[float, ...], ...]
+    cars: list[tuple[float, ...]]
 
 
 def _row(seconds: float, actors: Actors) -> _Row:
-    cars = actors.cars
-    return _Row(
-        seconds,
-        actors.cut,
-        actors.phase,
-        actors.clock,
-        actors.ball_shown,
-        _numbers(actors.ball),
-        tuple(car.shown for car in cars),
-        tuple(car.there for car in cars),
-        tuple(_numbers(car.body) for car in cars),
-        tuple(car.boost for car in cars),
-        tuple(car.controls() for car in cars),
-    )
+    cars = [_car(car) for car in actors.cars]
+    ball = _numbers(actors.ball)
+    return _Row(seconds, actors.cut, actors.phase, actors.clock, actors.ball_shown, ball, cars)
+
+
+def _car(car: ReplayCar) -> tuple[float, ...]:
+    """Return whether a car is shown and there, its boost, its eight controls, and its body's numbers."""
+    return (car.shown, car.there, car.boost, *car.controls(), *_numbers(car.body))
 
 
 def _numbers(body: Mapping[str, Any] | None) -> tuple[float, ...]:
@@ -180,23 +170,22 @@ def _recording(source: str, rows: Sequence[_Row], actors: Actors, teams: tuple[i
     seconds = np.array([row.seconds for row in rows])
     tick = np.round((seconds - seconds[0]) * TICKS_PER_SECOND).astype(np.int64)
     ball_shown = np.array([row.ball_shown for row in rows])
-    car_shown, car_present = np.zeros((2, len(rows), len(order)), bool)
+    cars = np.zeros((len(rows), len(order), 11 + _BODY_NUMBERS))
+    for at, row in enumerate(rows):
+        cars[at, : len(row.cars)] = np.reshape(row.cars, (-1, cars.shape[2]))
+    cars = cars[:, order]
+    car_shown, car_present = cars[..., 0] > 0, cars[..., 1] > 0
 
     state.frame[:] = tick
     state.phase[:] = [row.phase for row in rows]
     state.clock[:] = [row.clock for row in rows]
     state.ball_known[:] = np.cumsum(ball_shown) > 0
-    _fill(state, "ball", slice(None), np.array([row.ball for row in rows]))
-    for car, met in enumerate(order):
-        state.car_player_id[:, car], state.car_team[:, car] = car, actors.cars[met].team
-        state.car_hitbox[:, car] = actors.cars[met].hitbox
-        since = next(at for at, row in enumerate(rows) if len(row.shown) > met)
-        after = rows[since:]
-        car_shown[since:, car] = [row.shown[met] for row in after]
-        car_present[since:, car] = [row.there[met] for row in after]
-        state.car_boost_amount[since:, car] = [row.boost[met] for row in after]
-        state.car_controls[since:, car] = [row.controls[met] for row in after]
-        _fill(state, "car", (slice(since, None), car), np.array([row.cars[met] for row in after]))
+    _fill(state, "ball", np.array([row.ball for row in rows]))
+    state.car_player_id[:] = np.arange(len(order))
+    state.car_team[:] = [actors.cars[met].team for met in order]
+    state.car_hitbox[:] = [actors.cars[met].hitbox for met in order]
+    state.car_boost_amount[:], state.car_controls[:] = cars[..., 2], cars[..., 3:11]
+    _fill(state, "car", cars[..., 11:])
 
     cut = np.array([row.cut for row in rows])
     hole = holes(seconds) | (np.diff(tick, prepend=tick[:1] - 1) <= 0)
@@ -237,9 +226,10 @@ def _game_notes(game: GameKind) -> list[str]:
     return notes + [f"it names a {what} that no game has: that is left out" for what in game.nonsense]
 
 
-def _fill(state: MatchState, body: str, where: Any, numbers: np.ndarray) -> None:
-    """Write a body's numbers `(rows, 13)` into a state."""
-    getattr(state, body + "_position")[where] = numbers[:, :3]
-    getattr(state, body + "_rotation")[where] = from_quaternions(numbers[:, 3:7])
-    getattr(state, body + "_linear_velocity")[where] = numbers[:, 7:10]
-    getattr(state, body + "_angular_velocity")[where] = numbers[:, 10:]
+def _fill(state: MatchState, body: str, numbers: np.ndarray) -> None:
+    """Write a body's numbers `(..., 13)` into a state."""
+    getattr(state, body + "_position")[:] = numbers[..., :3]
+    turns = from_quaternions(numbers[..., 3:7].reshape(-1, 4))
+    getattr(state, body + "_rotation")[:] = turns.reshape(*numbers.shape[:-1], 3, 3)
+    getattr(state, body + "_linear_velocity")[:] = numbers[..., 7:10]
+    getattr(state, body + "_angular_velocity")[:] = numbers[..., 10:]
