@@ -24,7 +24,6 @@ from rlgym_bridge.game import TICK_SECONDS
 from rlgym_bridge.server import MatchServer
 from tests.support.raw_client import RawClient
 from tests.support.short_waits import shorten_answer_wait, shorten_countdown, shorten_farewell
-from tests.support.stream_faults import FAULTS, Cut, StreamFault
 from tools.fault_subjects import (
     OTHER,
     AgentSubject,
@@ -39,6 +38,7 @@ from tools.fault_subjects import (
     match_for,
 )
 from tools.faulty_proxy import FaultyProxy, Hangs, OtherCar, is_playing
+from tools.stream_faults import FAULTS, Cut, StreamFault
 
 RECOVERY: Final = 120
 """Ticks after a fault in which a client has to play again."""

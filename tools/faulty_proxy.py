@@ -16,7 +16,7 @@ from rlbot import flat
 
 from rlgym_bridge.game import PLAYING_PHASES, TICK_SECONDS
 from tests.support.raw_client import RawClient
-from tests.support.stream_faults import Cut, StreamFault
+from tools.stream_faults import Cut, StreamFault
 
 PATIENCE: Final = 20.0
 """Seconds in which a client has to answer: then it hangs."""

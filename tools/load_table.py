@@ -21,10 +21,10 @@ import numpy as np
 import psutil
 
 from rlgym_bridge.game import Phase
-from tests.support.loaded_server import LATE_MS, LoadedServer, chaser_match, lateness_ms, loaded_server
-from tests.support.loads import LOADS
-from tests.support.memory_use import MemoryUse
 from tests.support.processes import child, guard
+from tools.loaded_server import LATE_MS, LoadedServer, chaser_match, lateness_ms, loaded_server
+from tools.loads import LOADS
+from tools.memory_use import MemoryUse
 from tools.memory_watch import MemoryWatch, watch_match, watch_training
 
 _BOTS: Final = "8 bots"
@@ -95,7 +95,7 @@ def _measure(row: LoadRow, server: LoadedServer, seconds: float) -> None:
     server.count(_SETTLE_SECONDS)
     row.before = server.memory
     load = row.case if row.case in LOADS else "nobody"
-    command = [sys.executable, "-m", "tests.support.loads", load, str(server.port)]
+    command = [sys.executable, "-m", "tools.loads", load, str(server.port)]
     with child(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as crowd:
         assert crowd.stdout is not None
         deadline = time.monotonic() + _CONNECT_SECONDS

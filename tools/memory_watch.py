@@ -13,8 +13,8 @@ from typing import Any, Final
 
 import psutil
 
-from tests.support.memory_use import growth_an_hour, memory_of
 from tests.support.processes import child
+from tools.memory_use import growth_an_hour, memory_of
 
 _END_SECONDS: Final = 300.0  # for a process that was asked to end: a match merges its recordings
 

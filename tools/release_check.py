@@ -17,7 +17,7 @@ import zipfile
 from pathlib import Path
 from typing import Final
 
-from tests.support.clean_folder import ROOT, CleanFolder, copy_sources, make_environment, print_figures
+from tools.clean_folder import ROOT, CleanFolder, copy_sources, make_environment, print_figures
 
 WORKFLOW: Final = ".github/workflows/release.yml"
 _BUILD: Final = "python -m build"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from rlgym_bridge.live.play import play  # isort: skip  (the first: it sets numpy's threads)
 from rlgym_bridge.live.session import BotSession
-from tests.support.thread_watch import ThreadWatch
+from tools.thread_watch import ThreadWatch
 
 
 def watched_bot(policy: str, target: Path) -> int:

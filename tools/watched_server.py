@@ -22,8 +22,8 @@ from rlgym_bridge.server import MatchServer
 from rlgym_bridge.server.bot_account import BotAccount
 from rlgym_bridge.server.net.lobby import Lobby
 from rlgym_bridge.server.net.pace import RealTime
-from tests.support.loaded_server import Meanwhile
-from tests.support.thread_watch import ThreadWatch
+from tools.loaded_server import Meanwhile
+from tools.thread_watch import ThreadWatch
 
 
 def watched_play(seconds: float, team_size: int, bot: str, folder: Path, record: bool) -> dict[str, Any]:

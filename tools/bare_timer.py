@@ -1,7 +1,7 @@
 """Wake 120 times a second, and echo packets: what a machine makes of a match without the match.
 
-`python -m tests.support.bare_timer wake SECONDS` sleeps as the server's clock does, and does nothing else. It
-ends before its time when its input is closed. `python -m tests.support.bare_timer echo SECONDS PEERS BYTES`
+`python -m tools.bare_timer wake SECONDS` sleeps as the server's clock does, and does nothing else. It
+ends before its time when its input is closed. `python -m tools.bare_timer echo SECONDS PEERS BYTES`
 sends bytes to some processes on every wake, which answer at once. Both print JSON: `[when, how late]` or
 `[when, how long until the answer]` of each [s].
 """
@@ -51,7 +51,7 @@ def echo(seconds: float, peers: int, size: int) -> list[tuple[float, float]]:
         command = [
             sys.executable,
             "-m",
-            "tests.support.bare_timer",
+            "tools.bare_timer",
             "peer",
             str(listener.getsockname()[1]),
             str(size),

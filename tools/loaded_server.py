@@ -17,9 +17,9 @@ from rlgym_bridge.matches.lineup import empty_match, with_line_up
 from rlgym_bridge.server import MatchServer
 from rlgym_bridge.server.net.lobby import Lobby
 from rlgym_bridge.server.net.pace import RealTime
-from tests.support.memory_use import MemoryUse, memory_of
 from tests.support.processes import child
 from tests.support.raw_client import RawClient
+from tools.memory_use import MemoryUse, memory_of
 
 LATE_MS: Final = 0.25 * TICK_SECONDS * 1e3
 """From which on the server counts a packet as late; see `RealTime`."""
@@ -133,7 +133,7 @@ class LoadedServer:
 @contextmanager
 def loaded_server(limit: float, **settings: Any) -> Iterator[LoadedServer]:
     """Start a server of these settings in a process of its own, ended after `limit` s whatever happens."""
-    command = [sys.executable, "-m", "tests.support.loaded_server", json.dumps(settings)]
+    command = [sys.executable, "-m", "tools.loaded_server", json.dumps(settings)]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
     with child(command, text=True, **pipes) as process:
         deadline = threading.Timer(limit, process.kill)

@@ -1,6 +1,6 @@
 """Loads on a match server: clients that say nothing, read nothing, flood or dawdle.
 
-`python -m tests.support.loads NAME PORT` connects the clients of a load and prints a line.
+`python -m tools.loads NAME PORT` connects the clients of a load and prints a line.
 Then it goes on until it is ended.
 """
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tests.support.processes import run_to_end
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 
 _INSTALLERS = ("pip", "setuptools", "wheel", "_distutils_hack", "pkg_resources")
 _MADE = {ROOT: ("build", "runs", "logs", "dist", "*.egg-info"), ROOT / "native": ("target",)}
