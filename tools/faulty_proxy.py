@@ -143,15 +143,7 @@ class FaultyProxy:
         return self._ready
 
     def connect(self, seconds: float = PATIENCE, client: Any = None) -> bool:
-        """Pass on what client and server say until the client is ready or gone.
-
-        Args:
-            seconds: How long to wait for the client to come.
-            client: Says with `ended` that there is nobody to wait for.
-
-        Returns:
-            Whether a client came.
-        """
+        """Pass on what both say until the client is ready or gone; return whether a client came."""
         self._listener.settimeout(max(seconds, 0.001))
         try:
             connection, _ = self._listener.accept()
@@ -224,19 +216,7 @@ class FaultyProxy:
         client: Any,
         may_wait: bool = True,
     ) -> tuple[str, bool]:
-        """Take one packet to the client and its answers to the server.
-
-        Args:
-            packet: The match's.
-            ids: `player_id` of the client's cars.
-            fault: What happens on the way; None for nothing.
-            number: The fault's tick.
-            client: Says with `ended` that no answer will come.
-            may_wait: Whether a missing answer is waited for.
-
-        Returns:
-            The answer: "control", "neutral", "wrong" or "none"; and whether the client had no chance.
-        """
+        """Take a packet to the client, answers to the server; return their kind, and if it had no chance."""
         cars = {one.player_id: index for index, one in enumerate(packet.players) if one.player_id in ids}
         if not self._ready:
             self.connect(TICK_SECONDS)  # time goes on while nobody is there

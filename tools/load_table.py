@@ -73,13 +73,7 @@ class LoadRow:
 
 
 def measure_load(case: str, seconds: float, team_size: int = 0) -> LoadRow:
-    """Play a match under one load; an error ends up in the row.
-
-    Args:
-        case: Of `CASES`.
-        seconds: Length of the measurement.
-        team_size: Cars of each team; 0 for what the case says. Chaser drives them.
-    """
+    """Play a match under one load; an error ends up in the row."""
     row = LoadRow(case)
     try:
         with loaded_server(seconds + _SPARE_SECONDS, seconds=3600.0) as server:
@@ -119,11 +113,7 @@ def _measure(row: LoadRow, server: LoadedServer, seconds: float) -> None:
 
 
 def measure_in_a_row(matches: int, used: list[MemoryUse]) -> None:
-    """Play short matches, one after the other on one server; append what it uses after each.
-
-    Raises:
-        OSError, EOFError, ValueError, psutil.Error: One of them did not come to its end.
-    """
+    """Play short matches, one after the other on one server; append what it uses after each."""
     limits = {"seconds": _MATCH_SECONDS, "max_kickoff": _MATCH_SECONDS, "max_overtime": 0.1}
     with loaded_server(matches * 60.0 + _SPARE_SECONDS, **limits) as server:
         for _ in range(matches):

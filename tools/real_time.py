@@ -97,13 +97,7 @@ def measure_round(row: RealTimeRow, seconds: float, bot: str) -> None:
 
 
 def _add_match(row: RealTimeRow, folder: Path, wakes: np.ndarray) -> None:
-    """Add a match that is over.
-
-    Args:
-        row: Where to.
-        folder: What its processes have written.
-        wakes: `(N, 2)` when and how late a bare timer woke [s].
-    """
+    """Add a match that is over."""
     report = json.loads((folder / "server.json").read_text())
     pairs = samples_of(report["ticks"])
     begin, end = pairs[0, 0, 0] + _FIRST_SECONDS, pairs[-1, 1, 0]

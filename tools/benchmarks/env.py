@@ -260,14 +260,7 @@ def two_threads(team_size: int, rounds: int, seconds: float = 2.0) -> dict[str, 
 def mixed_vs_rlgym(
     team_size: int, rounds: int, seconds: float = 3.0, simulator: str = ROCKETSIM2
 ) -> dict[str, Any]:
-    """Run a `VectorEnv` with one component of RLGym's and one with no other in turns, one process.
-
-    Args:
-        team_size: Cars a team.
-        rounds: How often.
-        seconds: Of each, in each round.
-        simulator: Of both.
-    """
+    """Run a `VectorEnv` with one component of RLGym's and one with no other in turns, one process."""
     sizes, values, peers = (team_size, team_size), [], []
     for turn in range(rounds):
         sides = []
@@ -304,13 +297,7 @@ def training_vs_rocketsim2(team_size: int, rounds: int, seconds: float = 3.0) ->
 
 
 def training_compiled(team_size: int, rounds: int, seconds: float = 3.0) -> dict[str, Any]:
-    """Run the matches of a collector with compiled components and with numpy's, in turns, in one process.
-
-    Args:
-        team_size: Cars a team.
-        rounds: How often.
-        seconds: Of each, in each round.
-    """
+    """Run the matches of a collector with compiled components and with numpy's, in turns, in one process."""
     provide_native_forms()
     forms, values, peers = dict(FORMS), [], []
 
@@ -384,15 +371,7 @@ def _turns(sides: tuple[Callable[[], int], Callable[[], int]], seconds: float) -
 def env_vs(
     peer: str, team_size: int, rounds: int, seconds: float = 3.0, simulator: str = ROCKETSIM2
 ) -> dict[str, Any]:
-    """Run ours and a peer in turns, in two processes at once; medians of all rounds.
-
-    Args:
-        peer: `"raw"` or `"rlgym"`.
-        team_size: Cars a team.
-        rounds: How often.
-        seconds: Of each, in each round.
-        simulator: Of ours.
-    """
+    """Run ours and a peer in turns, in two processes at once; medians of all rounds."""
     from concurrent.futures import ProcessPoolExecutor
 
     names = {"raw": "RocketSim alone: controls and steps", "rlgym": "RLGym 2.0.1's own loop"}

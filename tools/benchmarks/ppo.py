@@ -121,11 +121,7 @@ def speed_of(rows: list[Any]) -> float:
 
 
 def _run(command: list[str], folder: Path, packages: Path) -> str:
-    """Run a program with a terminal as its input and end all that it started; return its last words.
-
-    Raises:
-        RuntimeError: It takes too long or fails.
-    """
+    """Run a program with a terminal as its input and end all that it started; return its last words."""
     env = os.environ | {
         "PYTHONPATH": str(packages),
         "OPENBLAS_NUM_THREADS": "1",
@@ -151,11 +147,7 @@ def _run(command: list[str], folder: Path, packages: Path) -> str:
 
 
 def install_peer() -> None:
-    """Make the peer's environment, unless it is there with these packages.
-
-    Raises:
-        Skipped: It cannot be made.
-    """
+    """Make the peer's environment, unless it is there with these packages."""
     if sys.platform == "win32":
         raise Skipped("rlgym-learn is given a terminal that Windows does not have")
     constraints = _ROOT / "constraints.txt"

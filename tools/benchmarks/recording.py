@@ -35,11 +35,7 @@ _TICK_SKIP = 8
 
 
 def measure(team_size: int, seconds: float) -> dict[str, float]:
-    """Play a match once as fast as it goes, then record its packets in real time.
-
-    Returns:
-        Microseconds that recording adds to a tick (`p50`, `p99`), megabytes of a minute, percent of one CPU.
-    """
+    """Return what recording adds: microseconds of a tick, megabytes of a minute, percent of one CPU."""
     with tempfile.TemporaryDirectory() as folder:
         played = Path(folder) / "played.mcap"
         words = ["--blue", *["chaser"] * team_size, "--orange", *["chaser"] * team_size, "--seconds", "15"]
@@ -90,12 +86,7 @@ def measure(team_size: int, seconds: float) -> dict[str, float]:
 
 
 def whole_match(seconds: float, record: Path | None) -> dict[str, Any]:
-    """Play a match in real time, each bot in a process of its own, with or without a recording.
-
-    Returns:
-        Milliseconds of each bot's replies (`p50`, `p99`), percent of one CPU of server and bots together,
-        ticks that the server was late, and, of a recording, megabytes of a minute.
-    """
+    """Play a match in real time; return replies in ms, percent of one CPU, late ticks, size in MB."""
     with tempfile.TemporaryDirectory() as folder:
         told = Path(folder) / "match.json"
         words = ["match", "--blue", "bot/policy", "--orange", "chaser", "--seconds", str(seconds)]

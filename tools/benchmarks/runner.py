@@ -42,19 +42,7 @@ class Benchmark:
 def compared(
     values: Sequence[float], peers: Sequence[float], unit: str, peer: str, less_is_better: bool = False
 ) -> dict[str, Any]:
-    """Return what rounds of a benchmark came to.
-
-    Args:
-        values: Of each round.
-        peers: Of the peer in the same rounds.
-        unit: Of both.
-        peer: Who that is.
-        less_is_better: Whether they are times rather than speeds.
-
-    Returns:
-        `value` and `peer_value`, medians; `ratio` of the two, above 1 where we are better; `spread`, the
-        least and the greatest ratio of a round.
-    """
+    """Return medians of ours and the peer's, their ratio (above 1: we are better) and its spread."""
     value, peer_value = statistics.median(values), statistics.median(peers)
     turn = -1 if less_is_better else 1
     ratios = [(own / other) ** turn for own, other in zip(values, peers, strict=True)]
@@ -65,16 +53,7 @@ def compared(
 
 
 def run_all(registry: str, names: Sequence[str], out: Path) -> int:
-    """Run benchmarks one after another, say how each went, and write the results.
-
-    Args:
-        registry: Name of a module whose `BENCHMARKS` has them by name.
-        names: Those to run; all where there are none.
-        out: File for the results of those that neither failed nor were skipped.
-
-    Returns:
-        The exit code: 1 where one failed, 2 where there is no such benchmark.
-    """
+    """Run benchmarks, write the results; return 1 where one failed, 2 where there is no such one."""
     benchmarks: dict[str, Benchmark] = importlib.import_module(registry).BENCHMARKS
     unknown = set(names) - set(benchmarks)
     if unknown:

@@ -243,11 +243,7 @@ TARGETS: Final = [
 
 
 def target(name: str) -> FuzzTarget:
-    """Return a target by its name.
-
-    Raises:
-        StopIteration: There is none.
-    """
+    """Return a target by its name."""
     return next(one for one in TARGETS if one.name == name)
 
 

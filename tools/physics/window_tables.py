@@ -63,12 +63,7 @@ def describe_windows(sets: Sequence[Recordings] = _SETS) -> list[str]:
 
 
 def read_recording(file: Path, columns: str = "") -> Recording:
-    """Read a recording.
-
-    Args:
-        file: The file.
-        columns: The map of its columns; "" for a replay, of which only the ball is simulated.
-    """
+    """Read a recording."""
     if columns:
         return open_recording(file, COLUMNS / columns)
     none = np.empty((0, 8), bool)
@@ -76,12 +71,7 @@ def read_recording(file: Path, columns: str = "") -> Recording:
 
 
 def describe_recordings(recordings: Sequence[Recording], worlds: Sequence[str] = WORLDS) -> list[str]:
-    """Return a table of recordings of one kind: p50 / p90 of position, then of velocity.
-
-    Args:
-        recordings: The recordings.
-        worlds: Of `WORLDS`, those that they are simulated in; the first one names the situations.
-    """
+    """Return a table of recordings of one kind: p50 / p90 of position, then of velocity."""
     found: dict[str, WindowErrors] = {}
     lags: dict[str, list[int]] = {}
     scenes = [TimedRecording(one, fit_timeline(one)) for one in recordings]
