@@ -41,6 +41,7 @@ from rlgym_bridge.recording.mcap.mcap_writer import Recorder, RecordingError
 from rlgym_bridge.recording.mutator import RecordedStateMutator
 from rlgym_bridge.recording.open import open_recording
 from rlgym_bridge.state import MatchState
+from tests.support.foreign_env import ENV
 from tests.support.made_packets import at, player
 from tests.support.policy_folders import OBS_1V1, make_module, random_weights
 from tests.support.processes import child
@@ -136,22 +137,13 @@ def test_what_a_policy_saw_follows_from_the_recorded_states(recording: MatchReco
         assert one.actions.shape in ((1, 1), (1, 0)) and np.isnan(one.rewards).all()
 
 
-JUDGED = """
-from rlgym.api import RLGym
-from rlgym.rocket_league.action_parsers import LookupTableAction, RepeatAction
-from rlgym.rocket_league.done_conditions import GoalCondition, TimeoutCondition
-from rlgym.rocket_league.obs_builders import DefaultObs
-from rlgym.rocket_league.reward_functions import GoalReward
-from rlgym.rocket_league.sim import RocketSimEngine
-from rlgym.rocket_league.state_mutators import FixedTeamSizeMutator, KickoffMutator, MutatorSequence
-
+JUDGED = f"""{ENV}
+from rlgym.rocket_league.done_conditions import TimeoutCondition
 
 def build():
-    return RLGym(
-        MutatorSequence(FixedTeamSizeMutator(1, 1), KickoffMutator()), DefaultObs(zero_padding=None),
-        RepeatAction(LookupTableAction(), 8), GoalReward(), RocketSimEngine(), GoalCondition(),
-        TimeoutCondition(5.0),
-    )
+    env = discrete()
+    env.truncation_cond = TimeoutCondition(5.0)
+    return env
 """
 
 
