@@ -96,7 +96,7 @@ test-slow: $(TESTS) $(DOCS) $(SIMULATOR)
 # everything that reads what others have written: make fuzz SECONDS=3600
 SECONDS ?= 300
 fuzz: $(TESTS) $(SIMULATOR)
-	$(BIN)/python -m tests.fuzz --seconds $(SECONDS)
+	$(BIN)/python -m tools.fuzz --seconds $(SECONDS)
 
 # what compare says of 120 planted faults and of 120 clean recordings, from seed FIRST to LAST: hours
 FIRST ?= 1
@@ -110,14 +110,14 @@ release-check: $(TESTS)
 	$(BIN)/python -m tools.release_check
 
 bench: $(TESTS) $(SIMULATOR)
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.benchmarks.bench
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tools.benchmarks.bench
 
 parity: $(STAMP)
-	$(BIN)/python -m tests.parity --write lab/parity.md
+	$(BIN)/python -m tools.parity --write lab/parity.md
 
 # needs recordings of the real game, which are no part of the project
 physics: $(TESTS)
-	$(BIN)/python -m tests.physics --write lab/physics.md
+	$(BIN)/python -m tools.physics --write lab/physics.md
 
 docs: $(DOCS)
 	$(BIN)/python docs_commands.py

@@ -8,7 +8,7 @@ import pytest
 from tests.support.imported_modules import imports
 
 HERE = Path(__file__).parent
-HOMES = {"support", "benchmarks", "fuzz", "packet_checker", "parity", "physics", "data"}
+HOMES = {"support", "packet_checker", "parity", "data"}
 """Folders whose modules are no tests: helpers, programs, and files that tests read."""
 
 MODULES = sorted(HERE.rglob("test_*.py"))

@@ -52,7 +52,6 @@ def test_the_live_side_knows_neither_server_nor_simulator(path: Path) -> None:
 
 PROBE = (
     "driving_scenes", "findings", "input_latency", "jump_scenes", "match_flow", "probe", "scene_player",
-    "script_client",
 )  # fmt: skip
 """Modules of `trials` that a server's packets are judged by."""
 

@@ -12,10 +12,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.benchmarks import live_engine
-from tests.benchmarks.runner import run_all
 from tests.support import processes
 from tests.support.processes import child, guard, marked, run_to_end
+from tools.benchmarks import live_engine
+from tools.benchmarks.runner import run_all
 
 ROOT = Path(__file__).parents[1]
 ASLEEP = "import time; print('asleep', flush=True); time.sleep(600)"
@@ -110,7 +110,7 @@ def test_a_killed_owners_processes_end_with_it(tmp_path: Path) -> None:
 
 ODD = f"""
 import os, subprocess, sys
-from tests.benchmarks.runner import Benchmark, Skipped
+from tools.benchmarks.runner import Benchmark, Skipped
 
 def fail():
     raise ZeroDivisionError("a benchmark's mistake")
@@ -164,8 +164,9 @@ def test_failed_benchmarks_are_named_and_others_go_on(
 
 
 def test_no_test_and_no_benchmark_starts_what_outlives_it() -> None:
-    here = Path(__file__).parent
-    for file in sorted({*here.rglob("*.py")} - {Path(processes.__file__)}):
+    here = Path(__file__).parents[1]
+    files = {*(here / "tests").rglob("*.py"), *(here / "tools").glob("*/*.py")}
+    for file in sorted(files - {Path(processes.__file__)}):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call):
                 called, where = ast.unparse(node.func), f"{file.relative_to(here)}:{node.lineno}"

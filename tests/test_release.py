@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.clean_folder import ROOT, CleanFolder, copy_sources
+from tools.clean_folder import ROOT, CleanFolder, copy_sources
 from tools.release_check import check_version, release_check
 
 

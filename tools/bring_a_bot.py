@@ -12,8 +12,8 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from tests.support.clean_folder import CleanFolder, build_wheel, make_environment, print_figures
 from tests.support.foreign_checkpoints import save_ppo
+from tools.clean_folder import CleanFolder, build_wheel, make_environment, print_figures
 
 ADVANCED_OBS = 107  # numbers in 1v1
 

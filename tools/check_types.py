@@ -12,11 +12,7 @@ ROOT = Path(__file__).parents[1]
 
 
 def link_packages(folder: Path) -> None:
-    """Make a folder in which each package lies where its import name says.
-
-    Args:
-        folder: Made where it is missing; its links are made anew.
-    """
+    """Make a folder in which each package lies where its import name says."""
     package = folder / "rlgym_bridge"
     package.mkdir(parents=True, exist_ok=True)
     for link in (*package.iterdir(), folder / "bot"):

@@ -95,12 +95,7 @@ class Played:
 
 
 def first_difference(first: Contents, second: Contents) -> str | None:
-    """Return where two recordings differ first but for arrival times; None where they are equal.
-
-    Args:
-        first: A recording of a lockstep match.
-        second: One of an equal match. Within a tick the bots may answer in any order.
-    """
+    """Return where two recordings differ first but for arrival times; None where they are equal."""
     for field in sorted({*first.about, *second.about}):
         if first.about.get(field) != second.about.get(field):
             return f"about the match: {field}"

@@ -22,7 +22,9 @@ from rlbot import flat
 from rlgym_bridge.client.agent_connections import start_match
 from rlgym_bridge.game import TICK_SECONDS
 from rlgym_bridge.server import MatchServer
-from tests.support.fault_subjects import (
+from tests.support.raw_client import RawClient
+from tests.support.short_waits import shorten_answer_wait, shorten_countdown, shorten_farewell
+from tools.fault_subjects import (
     OTHER,
     AgentSubject,
     EngineSubject,
@@ -35,10 +37,8 @@ from tests.support.fault_subjects import (
     Subject,
     match_for,
 )
-from tests.support.faulty_proxy import FaultyProxy, Hangs, OtherCar, is_playing
-from tests.support.raw_client import RawClient
-from tests.support.short_waits import shorten_answer_wait, shorten_countdown, shorten_farewell
-from tests.support.stream_faults import FAULTS, Cut, StreamFault
+from tools.faulty_proxy import FaultyProxy, Hangs, OtherCar, is_playing
+from tools.stream_faults import FAULTS, Cut, StreamFault
 
 RECOVERY: Final = 120
 """Ticks after a fault in which a client has to play again."""

@@ -14,8 +14,8 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from tests.support.clean_folder import ROOT, CleanFolder, build_wheel, make_environment, print_figures
 from tests.support.documentation import blocks, command_lines
+from tools.clean_folder import ROOT, CleanFolder, build_wheel, make_environment, print_figures
 
 PAGE: Final = "docs/start/first-bot.md"
 ENOUGH: Final = 0.8

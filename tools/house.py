@@ -22,11 +22,6 @@ _QUESTION: Final = re.compile(r"(What|How|Where|When|Which|Who|Whose|Whether|Why
 _ARRAY: Final = re.compile(r"\b(ndarray|NDArray|Tensor)\b")
 _SIZE: Final = r"(?:\.\.\.|[\w.]+(?:\s*[-+*/]\s*[\w.]+)*)"
 _SHAPE: Final = re.compile(rf"\({_SIZE},(?:\s*{_SIZE},?)*\)|\bshapes?\b|\bscalar\b")
-_UNIT: Final = re.compile(
-    r"\b(uu|rad|radians?|degrees?|seconds?|s|ms|ticks?|packets|percent|boost|controls?|units?|scaled|indices"
-    r"|index|probabilit(y|ies)|log-probabilit(y|ies)|logits?|bool|True|rewards?|observations?|shares?|number"
-    r"|goals|touches|metres|pixels|bytes|rating|advantages?|values?)\b|-?\d+(\.\d+)? ?(\.\.|to) ?\d|uu/s"
-)
 
 
 @dataclass(frozen=True)
@@ -59,11 +54,6 @@ class ArrayFunction:
     def states_shape(self) -> bool:
         """Say whether the text has a shape such as `(matches, cars, 3)` or compares one."""
         return _SHAPE.search(self.text) is not None
-
-    @property
-    def states_unit(self) -> bool:
-        """Say whether the text has a unit, a range, or a word that says what the numbers count."""
-        return _UNIT.search(self.text) is not None
 
 
 def read_sources(checkout: Path, folders: Sequence[str] = _MEASURED) -> list[Source]:
@@ -182,12 +172,6 @@ def _public_functions(source: Source) -> Iterator[tuple[ast.FunctionDef, str]]:
             )
 
 
-def count_public_names(sources: Sequence[Source]) -> int:
-    """Count the public classes, their public methods, and the public functions."""
-    classes = sum(isinstance(node, ast.ClassDef) for source in sources for node in _public(source.tree.body))
-    return classes + sum(1 for source in sources for _ in _public_functions(source))
-
-
 def find_array_functions(sources: Sequence[Source]) -> list[ArrayFunction]:
     """Return the public functions that take or return numpy arrays or torch tensors."""
     functions = []
@@ -206,31 +190,19 @@ def main(arguments: Sequence[str]) -> None:
     checkout = Path(arguments[0]) if arguments else Path(__file__).parents[1]
     sources = read_sources(checkout)
     functions = find_array_functions(sources)
-    shapes = sum(function.states_shape for function in functions)
-    units = sum(function.states_unit for function in functions)
+    silent = [function.where for function in functions if not function.states_shape]
+    long = find_long_functions(sources)
     lists = {
-        "file names used more than once": [
-            f"{name}: {files}" for name, files in find_reused_files(sources).items()
-        ],
-        "class names used more than once": [
-            f"{name}: {files}" for name, files in find_reused_classes(sources).items()
-        ],
+        "file names used more than once": find_reused_files(sources),
+        "class names used more than once": find_reused_classes(sources),
         "docstrings that begin with a question word": find_question_docstrings(sources),
-        f"functions over {LONGEST_FUNCTION} lines": [
-            f"{n} {name}" for name, n in find_long_functions(sources).items()
-        ],
-        "public array functions without a shape": [f.where for f in functions if not f.states_shape],
-        "public array functions without a unit": [f.where for f in functions if not f.states_unit],
+        f"functions over {LONGEST_FUNCTION} lines": [f"{lines} {name}" for name, lines in long.items()],
+        "public array functions without a shape": silent,
     }
     for title, entries in lists.items():
         print(f"{title}: {len(entries)}", *entries, sep="\n    ")
-    print()
-    print(f"files {len(sources)}, median lines {statistics.median(source.lines for source in sources):g}")
-    print(f"functions over {LONGEST_FUNCTION} lines: {len(find_long_functions(sources))}")
-    print(f"public names {count_public_names(sources)}")
-    print(f"public array functions {len(functions)}")
-    for kind, stated in (("shape", shapes), ("unit", units)):
-        print(f"    that state a {kind}: {stated}, {stated / max(1, len(functions)):.1%}")
+    print(f"\nfiles {len(sources)}, median lines {statistics.median(source.lines for source in sources):g}")
+    print(f"public array functions {len(functions)}, of which {len(silent)} state no shape")
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from tests.support.clean_folder import ROOT, CleanFolder, build_wheel
+from tools.clean_folder import ROOT, CleanFolder, build_wheel
 
 _MESHES: Final = "rlgym-rocket-league==2.0.1"
 _MATCH: Final = ("match", "--pace", "lockstep", "--seconds", "2", "--max-overtime", "0", "--quiet")

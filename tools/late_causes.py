@@ -7,8 +7,8 @@ from typing import Final
 import numpy as np
 
 from rlgym_bridge.server.net.pace import _SPIN_SECONDS
-from tests.support.loaded_server import LATE_MS, lateness_ms
-from tests.support.thread_watch import ThreadSample
+from tools.loaded_server import LATE_MS, lateness_ms
+from tools.thread_watch import ThreadSample
 
 _MOST_MS: Final = 0.5 * LATE_MS  # of work, from which it is the cause
 _FIELDS: Final = len(ThreadSample._fields)

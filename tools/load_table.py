@@ -21,10 +21,10 @@ import numpy as np
 import psutil
 
 from rlgym_bridge.game import Phase
-from tests.support.loaded_server import LATE_MS, LoadedServer, chaser_match, lateness_ms, loaded_server
-from tests.support.loads import LOADS
-from tests.support.memory_use import MemoryUse
 from tests.support.processes import child, guard
+from tools.loaded_server import LATE_MS, LoadedServer, chaser_match, lateness_ms, loaded_server
+from tools.loads import LOADS
+from tools.memory_use import MemoryUse
 from tools.memory_watch import MemoryWatch, watch_match, watch_training
 
 _BOTS: Final = "8 bots"
@@ -73,13 +73,7 @@ class LoadRow:
 
 
 def measure_load(case: str, seconds: float, team_size: int = 0) -> LoadRow:
-    """Play a match under one load; an error ends up in the row.
-
-    Args:
-        case: Of `CASES`.
-        seconds: Length of the measurement.
-        team_size: Cars of each team; 0 for what the case says. Chaser drives them.
-    """
+    """Play a match under one load; an error ends up in the row."""
     row = LoadRow(case)
     try:
         with loaded_server(seconds + _SPARE_SECONDS, seconds=3600.0) as server:
@@ -95,7 +89,7 @@ def _measure(row: LoadRow, server: LoadedServer, seconds: float) -> None:
     server.count(_SETTLE_SECONDS)
     row.before = server.memory
     load = row.case if row.case in LOADS else "nobody"
-    command = [sys.executable, "-m", "tests.support.loads", load, str(server.port)]
+    command = [sys.executable, "-m", "tools.loads", load, str(server.port)]
     with child(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as crowd:
         assert crowd.stdout is not None
         deadline = time.monotonic() + _CONNECT_SECONDS
@@ -119,11 +113,7 @@ def _measure(row: LoadRow, server: LoadedServer, seconds: float) -> None:
 
 
 def measure_in_a_row(matches: int, used: list[MemoryUse]) -> None:
-    """Play short matches, one after the other on one server; append what it uses after each.
-
-    Raises:
-        OSError, EOFError, ValueError, psutil.Error: One of them did not come to its end.
-    """
+    """Play short matches, one after the other on one server; append what it uses after each."""
     limits = {"seconds": _MATCH_SECONDS, "max_kickoff": _MATCH_SECONDS, "max_overtime": 0.1}
     with loaded_server(matches * 60.0 + _SPARE_SECONDS, **limits) as server:
         for _ in range(matches):

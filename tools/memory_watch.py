@@ -13,8 +13,8 @@ from typing import Any, Final
 
 import psutil
 
-from tests.support.memory_use import growth_an_hour, memory_of
 from tests.support.processes import child
+from tools.memory_use import growth_an_hour, memory_of
 
 _END_SECONDS: Final = 300.0  # for a process that was asked to end: a match merges its recordings
 
@@ -102,17 +102,7 @@ def watch_command(
     name: str, command: Sequence[str], folder: Path, minutes: float, every: float, role: str,
     report: Callable[[MemoryWatch], None],
 ) -> MemoryWatch:  # fmt: skip
-    """Run a command for some minutes, note the memory of its processes, and end it as Ctrl-C does.
-
-    Args:
-        name: Of the command.
-        command: Program and arguments.
-        folder: It runs there.
-        minutes: After which it is ended.
-        every: Seconds between two looks.
-        role: What its children are called.
-        report: Called with what is known by now at each look.
-    """
+    """Run a command for some minutes, note the memory of its processes, and end it as Ctrl-C does."""
     watch = MemoryWatch(name)
     began = time.monotonic()
     with child(command, cwd=folder, stdout=subprocess.DEVNULL) as process:

@@ -15,7 +15,7 @@ from pathlib import Path
 from rlgym_bridge.project.bot_description import bot_toml
 from rlgym_bridge.project.first_start import start_once
 from rlgym_bridge.project.package_bot import pack_wheel
-from tests.support.clean_folder import (
+from tools.clean_folder import (
     ROOT,
     CleanFolder,
     build_wheel,

@@ -39,11 +39,7 @@ def interval(count: int, total: int) -> tuple[float, float]:
 
 
 def table(counts: Mapping[tuple[str, bool], Counter[str]]) -> str:
-    """Return outcomes of kinds as a table, with sums of the tellable and the untellable ones.
-
-    Args:
-        counts: Of outcomes, by kind and whether it is tellable.
-    """
+    """Return outcomes of kinds as a table, with sums of the tellable and the untellable ones."""
     sums = {name: Counter[str]() for name in ("all tellable", "all untellable")}
     for (_, tellable), count in counts.items():
         sums["all tellable" if tellable else "all untellable"] += count

@@ -19,9 +19,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from tests.support.loaded_server import LATE_MS
 from tests.support.processes import child, guard, run_to_end
 from tools.late_causes import MACHINE, OURS, samples_of, watched_ticks
+from tools.loaded_server import LATE_MS
 
 _FIRST_SECONDS: Final = 1.0  # of a match, which are left out: its bots have just begun
 _SPARE_SECONDS: Final = 180.0  # of a run, beside what is measured: its processes start and end
@@ -81,15 +81,15 @@ def measure_round(row: RealTimeRow, seconds: float, bot: str) -> None:
                 }
             )  # fmt: skip
             limit = seconds + _SPARE_SECONDS
-            timer_command = [*python, "tests.support.bare_timer", "wake", str(limit)]
+            timer_command = [*python, "tools.bare_timer", "wake", str(limit)]
             pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
             with child(timer_command, **pipes) as timer:
-                command = [*python, "tests.support.watched_server", str(folder / "server.json"), settings]
+                command = [*python, "tools.watched_server", str(folder / "server.json"), settings]
                 run_to_end(command, seconds=limit, check=True)
                 wakes = np.array(json.loads(timer.communicate(timeout=limit)[0]))
             _add_match(row, folder, wakes)
         peers = str(2 * row.team_size), str(_PACKET_BYTES[row.team_size])
-        command = [*python, "tests.support.bare_timer", "echo", str(0.5 * seconds), *peers]
+        command = [*python, "tools.bare_timer", "echo", str(0.5 * seconds), *peers]
         echoes = np.array(json.loads(run_to_end(command, seconds=limit, check=True).stdout))
         row.echoes += (1e3 * echoes[:, 1]).tolist()
     except (OSError, ValueError, subprocess.SubprocessError) as error:
@@ -97,13 +97,7 @@ def measure_round(row: RealTimeRow, seconds: float, bot: str) -> None:
 
 
 def _add_match(row: RealTimeRow, folder: Path, wakes: np.ndarray) -> None:
-    """Add a match that is over.
-
-    Args:
-        row: Where to.
-        folder: What its processes have written.
-        wakes: `(N, 2)` when and how late a bare timer woke [s].
-    """
+    """Add a match that is over."""
     report = json.loads((folder / "server.json").read_text())
     pairs = samples_of(report["ticks"])
     begin, end = pairs[0, 0, 0] + _FIRST_SECONDS, pairs[-1, 1, 0]

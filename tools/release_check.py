@@ -17,7 +17,7 @@ import zipfile
 from pathlib import Path
 from typing import Final
 
-from tests.support.clean_folder import ROOT, CleanFolder, copy_sources, make_environment, print_figures
+from tools.clean_folder import ROOT, CleanFolder, copy_sources, make_environment, print_figures
 
 WORKFLOW: Final = ".github/workflows/release.yml"
 _BUILD: Final = "python -m build"
@@ -32,12 +32,7 @@ _TOOLS: Final = re.compile(r"pip install (build==\S+) (twine==\S+)")
 
 
 def release_check(folder: Path) -> dict[str, float]:
-    """Do all of it in an empty folder; return seconds and megabytes by name.
-
-    Raises:
-        AssertionError: The workflow has other commands, or version, changelog and files do not agree.
-        subprocess.CalledProcessError: A command fails.
-    """
+    """Do all of it in an empty folder; return seconds and megabytes by name."""
     workflow = (ROOT / WORKFLOW).read_text("utf-8")
     tools = _TOOLS.search(workflow)
     assert tools is not None, f"{WORKFLOW} does not install build and twine"
@@ -104,11 +99,7 @@ def _check_native(clean: CleanFolder, sources: Path, player: Path) -> None:
 
 
 def check_version(sources: Path) -> str:
-    """Return the version, which stands in pyproject.toml alone and has a part of the changelog.
-
-    Raises:
-        AssertionError: Code names it, or the changelog does not.
-    """
+    """Return the version, which stands in pyproject.toml alone and has a part of the changelog."""
     version = str(tomllib.loads((sources / "pyproject.toml").read_text("utf-8"))["project"]["version"])
     changelog = (sources / "CHANGELOG.md").read_text("utf-8")
     assert f"\n## [{version}]" in changelog, f"CHANGELOG.md has no [{version}]"

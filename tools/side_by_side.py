@@ -23,8 +23,8 @@ import matplotlib
 import numpy as np
 
 from rlgym_bridge.training.settings import TrainingSettings, check_settings, settings_as_toml
-from tests.benchmarks.ppo import PEER_PYTHON, install_peer
 from tests.support.processes import child
+from tools.benchmarks.ppo import PEER_PYTHON, install_peer
 
 matplotlib.use("Agg")
 from matplotlib import pyplot as plt
@@ -88,7 +88,7 @@ def carry_over(library: str, collectors: int) -> tuple[dict[str, Any], list[str]
     """
     given, left = EXAMPLES[library], dict(EXAMPLES[library])
     settings: dict[str, Any] = {
-        "components": "tests.benchmarks.default_obs", "goal": 10.0, "touch": 0.1, "touch_strength": 0.0,
+        "components": "tools.benchmarks.default_obs", "goal": 10.0, "touch": 0.1, "touch_strength": 0.0,
         "velocity_to_ball": 0.0, "velocity_ball_to_goal": 0.0, "kickoff_share": 1.0, "snapshot_share": 0.0,
         "collectors": collectors, "rollout_steps": _ROLLOUT, **MATCH[library],
     }  # fmt: skip
@@ -209,7 +209,7 @@ def main(words: Sequence[str]) -> None:
     (file := folders["here"] / "my.toml").write_text(settings_as_toml(settings), encoding="utf-8")
     theirs = peer_settings(settings, options.library, folders["rlgym-learn"], options.processes)
     (given := folders["rlgym-learn"] / "settings.json").write_text(json.dumps(theirs), encoding="utf-8")
-    script = _ROOT / "tests" / "benchmarks" / "rlgym_learn_peer.py"
+    script = _ROOT / "tools" / "benchmarks" / "rlgym_learn_peer.py"
     commands = {
         "here": ([sys.executable, "-m", "training", file, "--quiet"], _ROOT),
         "rlgym-learn": ([peer, script, given, folders["rlgym-learn"] / "log"], empty),

@@ -1,4 +1,4 @@
-"""Compare the ball's bounces with RocketSim 2.2.1's: `python bounces.py` prints the table.
+"""Compare the ball's bounces with RocketSim 2.2.1's.
 
 RocketSim 2.2.1 has a mutator for the bounciness, which RocketSim 3 lacks and the module adds.
 """
@@ -129,21 +129,3 @@ def errors(surface, bounciness):
     ends = np.maximum(first, other)[numbers] + AFTER
     apart = new[numbers, ends] - old[numbers, ends]
     return np.stack([np.linalg.norm(apart[:, :3], axis=1), np.linalg.norm(apart[:, 3:], axis=1)], axis=1)
-
-
-def main():
-    """Print the table of `lab/game-physics.md`."""
-    load_old_meshes()
-    print("| surface | " + " | ".join(str(one) for one in BOUNCINESS) + " |")
-    print("|---|" + "---|" * len(BOUNCINESS))
-    for surface in SURFACES:
-        found = [errors(surface, bounciness) for bounciness in BOUNCINESS]
-        cells = [
-            f"{np.median(apart[:, 0]):.2f}; {apart[:, 0].max():.2f}; {apart[:, 1].max():.3f}"
-            for apart in found
-        ]
-        print(f"| {surface} | " + " | ".join(cells) + " |")
-
-
-if __name__ == "__main__":
-    main()

@@ -19,8 +19,7 @@ from rlgym_bridge.protocol_variant import OTHER_SERVER, OWN_SERVER, POINTS
 from rlgym_bridge.server import ConfigError, MatchServer
 from rlgym_bridge.trials.findings import TIMING, ProbeReport
 from rlgym_bridge.trials.measured_match import measured_match
-from rlgym_bridge.trials.probe import Probe
-from rlgym_bridge.trials.script_client import Players, match_of_two
+from rlgym_bridge.trials.probe import Players, Probe, match_of_two
 
 SIM_SECONDS: Final = 240.0
 """Wall time after which the probe ends whatever it knows."""

@@ -1,8 +1,6 @@
 """Find the action that the game applied, from the controls that its packets show.
 
-A policy chooses on the state of tick k. In training its action then drives the ticks k+d -> k+d+1 and so on,
-d being the action delay, until the next one takes over. In a match inputs come late or are lost, and the game
-holds the last one: on those same ticks it may have applied an earlier action, which is what this finds.
+An action chosen on tick k drives the ticks from k + action delay on, unless inputs come late or are lost.
 """
 
 from collections.abc import Iterator, Sequence
@@ -63,14 +61,7 @@ class ActionFinder:
         return self._numbers[(action + 0).tobytes()]
 
     def find(self, controls: np.ndarray) -> np.ndarray:
-        """Return which action makes each row of controls, the first of several.
-
-        Args:
-            controls: `(ticks, 8)` float32, as the game applied them.
-
-        Returns:
-            `(ticks,)` int64, numbers in `actions`; -1 for what no action makes.
-        """
+        """Return the first action that makes each of `(ticks, 8)` float32: `(ticks,)` int64, -1 for none."""
         if not self.steady:
             return np.full(len(controls), -1)
         rows, back = np.unique(controls, axis=0, return_inverse=True)
@@ -99,10 +90,7 @@ class ActionFinder:
 def _asked(
     parser: Any, actions: np.ndarray, team_sizes: tuple[int, int], seat: int
 ) -> Iterator[list[np.ndarray]]:
-    """Yield the controls `(ticks, 8)` that each of a car's actions makes, state after state.
-
-    They are asked for forward and backward in turns, so that what is before each changes.
-    """
+    """Yield the controls `(ticks, 8)` of each action, state after state, in turns forward and backward."""
     states = probe_states(*team_sizes, 0)
     empty = states[0].copy()
     empty.car_boost_amount[:] = 0

@@ -35,13 +35,11 @@ class Played:
     Attributes:
         agent: Name of the car, `blue-0`.
         bot: Agent id of who played it.
-        policy: Of the bot.
-        space: Kind of distribution and sizes, see `rlgym_bridge.policy.fingerprint.action_space`.
+        space: Kind of distribution and sizes, see `components.actions.action_space`.
         frames: `(n + 1,)` int64, ticks of n decisions and of the state after the last.
         obs: `(n + 1, S)` float32.
         chosen: `(n,)` int64, `(n, choices)` int64 or `(n, k)` float32: what the policy chose.
-        applied: The same of what the game applied, see `rlgym_bridge.recording.applied_actions`. Real numbers
-            are in -1..1, as parsers take them.
+        applied: The same of what the game applied, see `applied_actions`; real numbers are in -1..1.
         told: `(n,)` bool, whether the game told that.
         rewards: `(n,)` float64.
         scored: Whether it ended with a goal; else the match, or the recording, was over.
@@ -95,13 +93,13 @@ def played(
     for note in recording.notes:
         _LOG.warning("%s: %s", recording.source, note)
     tracks = _tracks(recording, bots)
-    starts, stops = segments_of_play(recording)
+    starts, stops = _segments_of_play(recording)
     cars: dict[int, list[Played]] = {}
     for track, manifest in tracks:
         make = component_factory(manifest.obs, manifest.parser, manifest.env, allow_modules)
         space = action_space(make().parser.get_action_space("blue-0"))
         whole = _Bot(recording, track, manifest, make, space)
-        parts = by_episode(track.decisions, starts, stops, manifest.tick_skip)
+        parts = _by_episode(track.decisions, starts, stops, manifest.tick_skip)
         for (number, _), decisions in parts.items():
             if len(decisions) > 1:
                 cars.setdefault(number, []).extend(whole.cars(decisions, reward))
@@ -188,11 +186,7 @@ class _Bot:
         return found
 
     def _check(self, decisions: Sequence[Decision]) -> None:
-        """Make sure that decisions are of cars that are there, and hold numbers that a policy can have.
-
-        Raises:
-            ValueError: One does not.
-        """
+        """Make sure that decisions are of cars that are there, and hold numbers that a policy can have."""
         kind, sizes = self._space
         for one in decisions:
             where = f"the decision of {self._bot} at frame {one.frame} of {self._recording.source}"
@@ -287,12 +281,8 @@ _GAP_DECISIONS: Final = 4  # in a row that lost packets may make a bot miss, and
 _GAP_LEAST: Final = 12  # ticks that they may
 
 
-def segments_of_play(recording: MatchRecording) -> tuple[np.ndarray, np.ndarray]:
-    """Return the ticks at which play begins and ends: `(n,)` int64 each.
-
-    Raises:
-        RecordingError: Frames begin anew.
-    """
+def _segments_of_play(recording: MatchRecording) -> tuple[np.ndarray, np.ndarray]:
+    """Return the ticks at which play begins and ends: `(n,)` int64 each."""
     playing = np.isin(recording.state.phase, [int(phase) for phase in PLAYING_PHASES])
     steps = np.diff(recording.tick, prepend=recording.tick[:1])
     if (steps < 0).any():
@@ -307,23 +297,10 @@ def segments_of_play(recording: MatchRecording) -> tuple[np.ndarray, np.ndarray]
     return starts, recording.tick[playing & ~last]
 
 
-def by_episode(
+def _by_episode(
     decisions: Sequence[Decision], starts: np.ndarray, stops: np.ndarray, tick_skip: int
 ) -> dict[tuple[int, int], list[Decision]]:
-    """Return the decisions of each segment of play, divided where decisions are missing.
-
-    The last decision of a segment may come one tick after it. A new part begins with an override, when a bot
-    joins again or changes cars, and where many packets were lost.
-
-    Args:
-        decisions: Decisions of one bot, in order.
-        starts: First ticks of the segments of play, `(segments,)`, see `segments_of_play`.
-        stops: Last ticks of the segments, `(segments,)`.
-        tick_skip: Ticks that a decision lasts.
-
-    Returns:
-        Decisions by the number of the segment and the number of the part.
-    """
+    """Return the decisions of each segment of play, divided where decisions are missing."""
     found: dict[tuple[int, int], list[Decision]] = {}
     number, part = -1, 0
     for one in decisions:

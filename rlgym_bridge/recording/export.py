@@ -11,13 +11,8 @@ from rlgym_bridge.state import CAR_FIELDS, MATCH_FIELDS, Field
 from rlgym_bridge.user_input.extras import explain_install
 
 
-def columns_of(recording: Recording) -> dict[str, np.ndarray]:
-    """Return the columns of the table by name, each `(rows,)`, in the units of `MatchState`.
-
-    `tick`, `seconds`, `segment`, `ball_shown`, then every field of the state: `ball_position_0` and so on,
-    cars as `blue-0_position_0`, a matrix row by row, controls by their names (`blue-0_controls_throttle`),
-    and for each car `shown`.
-    """
+def _columns_of(recording: Recording) -> dict[str, np.ndarray]:
+    """Return the columns of the table by name, each `(rows,)`, in the units of `MatchState`."""
     state = recording.state
     found = {
         "tick": recording.tick,
@@ -44,12 +39,8 @@ def _add(found: dict[str, np.ndarray], name: str, values: np.ndarray, field: Fie
 
 
 def write_csv(recording: Recording, path: Path) -> None:
-    """Write the table as CSV, with a line of names.
-
-    Raises:
-        OSError: It cannot be written.
-    """
-    table = columns_of(recording)
+    """Write the table as CSV, with a line of names."""
+    table = _columns_of(recording)
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(table)
@@ -76,6 +67,6 @@ def write_parquet(recording: Recording, path: Path) -> None:
         import pyarrow.parquet
     except ImportError as error:
         raise ImportError(f"Parquet needs pyarrow: {explain_install('view')}; --csv does without") from error
-    table = pyarrow.table({name: np.ascontiguousarray(one) for name, one in columns_of(recording).items()})
+    table = pyarrow.table({name: np.ascontiguousarray(one) for name, one in _columns_of(recording).items()})
     with path.open("wb") as file:  # by its name pyarrow would remove what it cannot write to
         pyarrow.parquet.write_table(table, file)

@@ -75,11 +75,7 @@ class RecordedStateMutator(BatchMutator):
         self.states = MatchState(blue, orange, len(rows), rows)
 
     def apply_batch(self, state: MatchState, rng: np.random.Generator) -> None:
-        """Fill all matches of `state`.
-
-        Raises:
-            ValueError: The matches have other team sizes than the recordings.
-        """
+        """Fill all matches; raise ValueError where they have other team sizes than the recordings."""
         own, asked = self.states.layout, state.layout
         if own is not asked:
             raise ValueError(

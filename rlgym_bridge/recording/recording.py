@@ -1,14 +1,10 @@
-"""A recording of any source as arrays: a match, a table of numbers, or a replay.
-
-MCAP file -> mcap/    ->|
-CSV, JSON -> tables/  ->| Recording -> compare, inspect, view, training
-.replay   -> replays/ ->|
-"""
+"""A recording of any source as arrays: a match, a table of numbers, or a replay."""
 
 import enum
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -63,8 +59,6 @@ class Recording:
             and go.
         mode: The game mode, as `flat.GameMode` names it.
         mutators: What differs from the mode's rules and RocketSim cannot be told, for people.
-        ball_target_speed: `(rows,)` uu/s that Heatseeker's ball aims at, 0 where it was not told; empty where
-            it is never told.
         rules: Names of rules of the game that a match server of before corrected RocketSim 2.2.1 by; empty
             where it told none.
         simulator: Name of the simulator that a match server of this project played in; empty for others.
@@ -84,16 +78,11 @@ class Recording:
     car_present: np.ndarray = field(default_factory=lambda: np.empty((0, 0), bool))
     mode: str = "Soccar"
     mutators: list[str] = field(default_factory=list)
-    ball_target_speed: np.ndarray = field(default_factory=lambda: np.empty(0))
     rules: str = ""
     simulator: str = ""
 
     def __post_init__(self) -> None:
-        """Make sure that the parts fit each other.
-
-        Raises:
-            ValueError: An array has the wrong shape; times or segments fall.
-        """
+        """Raise ValueError where an array has the wrong shape, or times or segments fall."""
         rows, cars = self.state.matches, self.state.layout.cars
         if not self.inputs_recorded.size:
             self.inputs_recorded = np.full((cars, 8), self.inputs is not Inputs.NONE)
@@ -121,3 +110,53 @@ class Recording:
         bounds = [0, *(np.flatnonzero(np.diff(self.segment)) + 1), len(self.segment)]
         for start, stop in pairwise(bounds):
             yield slice(int(start), int(stop))
+
+
+_HOLE_SECONDS: Final = 0.1
+_HOLE_STEPS: Final = 4.0  # times the usual step: a slow recorder has no holes
+_JUMP_SHARE: Final = 1.1  # of the way that a body's speed explains
+_JUMP_LEAST: Final = 50.0  # uu: a car that is hit, or set down by the game, moves less
+
+
+class BodyMotion(NamedTuple):
+    """A body over all rows: `(rows, 3)` uu, `(rows, 3)` uu/s, and `(rows,)` whether the row has it."""
+
+    position: np.ndarray
+    velocity: np.ndarray
+    shown: np.ndarray
+
+
+def motions_of(state: MatchState, ball_shown: np.ndarray, car_shown: np.ndarray) -> list[BodyMotion]:
+    """Return the motions of ball and cars, `(rows,)` and `(rows, cars)` bool saying where they are shown."""
+    cars = (
+        BodyMotion(state.car_position[:, car], state.car_linear_velocity[:, car], car_shown[:, car])
+        for car in range(state.layout.cars)
+    )
+    return [BodyMotion(state.ball_position, state.ball_linear_velocity, ball_shown), *cars]
+
+
+def holes(seconds: np.ndarray) -> np.ndarray:
+    """Return which rows follow on a hole, `(rows,)` bool."""
+    steps = np.diff(seconds, prepend=seconds[:1])
+    rising = steps[steps > 0]
+    usual = float(np.median(rising)) if rising.size else 0.0
+    return steps > max(_HOLE_SECONDS, _HOLE_STEPS * usual)
+
+
+def jumps(seconds: np.ndarray, tracks: Sequence[BodyMotion], slack: float = 0.0) -> np.ndarray:
+    """Return in which rows a body is where its speed could not have brought it, `(rows,)` bool.
+
+    Args:
+        seconds: `(rows,)`.
+        tracks: The bodies; each is compared with the last row before that has it.
+        slack: Seconds that the time between two rows may be wrong by.
+    """
+    found = np.zeros(len(seconds), bool)
+    for position, velocity, shown in tracks:
+        rows = np.flatnonzero(shown)
+        speed = np.linalg.norm(velocity[rows], axis=-1)
+        way = np.linalg.norm(np.diff(position[rows], axis=0), axis=-1)
+        time = np.abs(np.diff(seconds[rows])) + slack
+        reach = np.maximum(speed[1:], speed[:-1]) * time * _JUMP_SHARE + _JUMP_LEAST
+        found[rows[1:][way > reach]] = True
+    return found

@@ -21,7 +21,7 @@ PLAYED: Final = (
 )  # fmt: skip
 """Names of the checks that play, in their order; hiveminds have one more."""
 
-KNOWN_TAGS: Final = (
+_KNOWN_TAGS: Final = (
     "1v1", "teamplay", "goalie", "hoops", "dropshot", "snow-day", "rumble", "spike-rush", "heatseeker",
     "memebot",
 )  # fmt: skip
@@ -48,12 +48,7 @@ _TICK_MS: Final = 1000.0 * TICK_SECONDS
 
 
 def check_bot(bot: BotFile, trier: MatchTrier, timeout: float) -> Iterator[BotVerdict]:
-    """Check a bot; each verdict comes as soon as it is known.
-
-    Args:
-        bot: The bot.
-        trier: Plays its matches.
-        timeout: The trier's, s.
+    """Check a bot; each verdict comes as soon as it is known. `timeout` is the trier's, s.
 
     Raises:
         KeyboardInterrupt: The trier was stopped.
@@ -315,22 +310,16 @@ def _judge_restart(first: TriedMatch, second: TriedMatch) -> BotVerdict:
 
 
 def _judge_tags(bot: BotFile, home: str, tried: Sequence[tuple[str, TriedMatch]]) -> BotVerdict:
-    """Judge whether a bot plays the teams and modes that its tags promise.
-
-    Args:
-        bot: The bot.
-        home: What its first match was, such as "1v1".
-        tried: Further teams and modes, such as "2v2", each with its match.
-    """
+    """Judge whether a bot plays the teams and modes that its tags promise."""
     check = BotCheck("tags", f"it plays what its tags say: {', '.join(bot.tags) or 'nothing'}")
     broken = [f"in {label} {problem}" for label, match in tried if (problem := _why_not(match))]
     if broken:
         result = _blame(match for _, match in tried)
         return check(result, "; ".join(broken), "take the tag out of bot.toml, or have the bot play it")
     seen = f"moves in {', '.join([home, *(label for label, _ in tried)])}"
-    strange = [tag for tag in bot.tags if tag not in KNOWN_TAGS and not _is_team(tag)]
+    strange = [tag for tag in bot.tags if tag not in _KNOWN_TAGS and not _is_team(tag)]
     if strange:
-        remedy = f"RLBot's window knows {', '.join(KNOWN_TAGS)}"
+        remedy = f"RLBot's window knows {', '.join(_KNOWN_TAGS)}"
         return check("warning", f"{seen}; unknown: {', '.join(strange)}", remedy)
     untried = {"hoops", "dropshot", "rumble", "spike-rush"} & set(bot.tags)
     return check("pass", seen + (f"; {', '.join(sorted(untried))} need the real game" if untried else ""))

@@ -32,11 +32,8 @@ class BotVerdict:
     """The result of one check.
 
     Attributes:
-        name: Of the check.
         result: "failure" for what keeps a bot from playing as its files say, "warning" for what its author
             should look at, "not tried" where an earlier failure made it pointless.
-        seen: What was seen.
-        expected: What should have been seen.
         remedy: What to do; empty where nothing is to be done.
     """
 
@@ -63,10 +60,7 @@ class BotFile:
     """A bot as its `bot.toml` describes it.
 
     Attributes:
-        path: The file.
-        settings: Its table `settings`.
         details: Its table `details`; empty where it has none.
-        tags: Of its details.
         loadout_problem: Why its loadout file cannot be read; empty where it can, or where none is named.
     """
 
@@ -105,7 +99,7 @@ class BotFile:
             return read_bot(self.path, team, "", empty)
 
 
-def names_bot(path: Path) -> bool:
+def _names_bot(path: Path) -> bool:
     """Tell whether a file has a name by which RLBot's window finds bots [RLBot wiki]."""
     return path.name == "bot.toml" or path.name.endswith(".bot.toml")
 
@@ -119,8 +113,8 @@ def find_bot_file(given: Path) -> Path:
     if not given.is_dir():
         return given
     try:
-        files = sorted(path for path in given.iterdir() if names_bot(path))
-        below = sorted(path for path in given.glob("*/*bot.toml") if names_bot(path))
+        files = sorted(path for path in given.iterdir() if _names_bot(path))
+        below = sorted(path for path in given.glob("*/*bot.toml") if _names_bot(path))
     except OSError as error:
         raise ConfigError(explain_unreadable(error)) from error
     if given / "bot.toml" in files:
@@ -193,7 +187,7 @@ def _check_settings(bot: BotFile) -> BotVerdict:
     check = BotCheck("settings", "a name, an agent_id author/bot, known keys alone")
     agent_id = str(bot.settings["agent_id"])
     problems = []
-    if not names_bot(bot.path):
+    if not _names_bot(bot.path):
         problems.append(f"{bot.path.name} is called neither bot.toml nor NAME.bot.toml")
     if not str(bot.settings.get("name", "")).strip():
         problems.append("it has no name")

@@ -22,10 +22,10 @@ from rlgym_bridge.server.server_errors import AbsentBot
 from rlgym_bridge.trials.bot_folder import BotFile
 from rlgym_bridge.trials.scene_player import Frame, Play, ScenePlayer, SceneScript
 
-REGULATION_SECONDS: Final = 8.0
+_REGULATION_SECONDS: Final = 8.0
 """Regulation time of a match."""
 
-MOVED: Final = 100.0
+_MOVED: Final = 100.0
 """A car that gets this far from its place moves, uu: less than its own length."""
 
 _COLOURS: Final = re.compile(r"\x1b\[[0-9;]*m")  # rlbot's own logger writes them
@@ -42,7 +42,6 @@ class MatchWatch(SceneScript):
 
     Attributes:
         server: The server of the match; set before it is played.
-        packet: The latest packet.
         first_at: When the first packet came, on `time.perf_counter`'s clock; None before it.
         has_timed_out: Whether the match was stopped because its time was over.
     """
@@ -53,7 +52,6 @@ class MatchWatch(SceneScript):
         super().__init__((0, 0), math.inf)
         self.cars = tuple(cars)
         self.server: MatchServer
-        self.packet = flat.GamePacket()
         self.first_at: float | None = None
         self.has_timed_out = False
         self._plan, self._at_first = plan, at_first
@@ -70,7 +68,6 @@ class MatchWatch(SceneScript):
         message = flat.CorePacket.unpack(payload).message
         if not isinstance(message, flat.GamePacket):
             return
-        self.packet = message
         now = time.perf_counter()
         if self.first_at is None:
             self.first_at, self._until = now, now + self._plan.seconds
@@ -117,7 +114,7 @@ class MatchWatch(SceneScript):
 
     def stands_still(self, car: int) -> bool:
         """Tell whether a car has not moved since its way began."""
-        return self._ways.get(car, 0.0) < MOVED
+        return self._ways.get(car, 0.0) < _MOVED
 
     @property
     def have_moved(self) -> bool:
@@ -145,12 +142,9 @@ class MatchPlan:
     """A match to try a bot in.
 
     Attributes:
-        name: For its progress and its logs.
         script: Plays scenes; the match ends after them.
         team: Of the bot.
         size: Cars in a team.
-        mode: Of the game.
-        pace: As `MatchServer` takes it.
         seconds: Wall time from the first packet after which the match is stopped.
     """
 
@@ -168,8 +162,7 @@ class TriedMatch:
     """A match that was played, or was called off.
 
     Attributes:
-        watch: What its packets told.
-        result: Of the match; None where it was called off.
+        result: None where it was called off.
         absent: The bots that it was called off for.
         start_seconds: From the bot's start until it was ready; NaN where it never was.
         problem: Why the server would not play it; empty where it did.
@@ -269,7 +262,7 @@ class MatchTrier:
         began = time.perf_counter()
         try:
             with MatchServer(
-                pace=plan.pace, seed=1, seconds=REGULATION_SECONDS, max_hang=_MOST_HANG, allow_idle=True,
+                pace=plan.pace, seed=1, seconds=_REGULATION_SECONDS, max_hang=_MOST_HANG, allow_idle=True,
                 connect_timeout=self._timeout, on_packet=watch.take, log_dir=self._log_dir / plan.name,
             ) as server:  # fmt: skip
                 self._server = watch.server = server

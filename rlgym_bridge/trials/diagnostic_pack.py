@@ -1,7 +1,6 @@
 """Write a field test as one zip file, and read such files of others without trusting them.
 
-A pack is read member by member, by fixed names: whatever else is in it is never looked at. Nothing of it is
-unpickled or run, and recordings are unpacked into a temporary folder under names of ours.
+Nothing of a pack is unpickled or run; members are read by fixed names, and others are not looked at.
 """
 
 import json
@@ -32,8 +31,7 @@ class PartOutcome(Struct, frozen=True):
     """The outcome of one part of a field test.
 
     Attributes:
-        name: Its name: probe, timing, scenes or match.
-        state: done; failed; stopped by Ctrl-C; not begun.
+        state: "stopped" is by Ctrl-C.
         seconds: Wall time that it took.
         note: Why it is not done; empty where it is.
     """
@@ -48,12 +46,9 @@ class AboutPack(Struct, frozen=True):
     """The description of a pack.
 
     Attributes:
-        format: `FORMAT`.
         made: Day on which it was made, in UTC.
         server: sim for the match server of this project, also in RLBotServer's place; rlbot for any other.
         versions: Of packages and Python, and the operating system's name.
-        settings: Of the field test.
-        parts: What became of each part.
     """
 
     format: int
@@ -65,13 +60,9 @@ class AboutPack(Struct, frozen=True):
 
 
 class MatchPart(Struct, frozen=True):
-    """The result of the match: goals of blue and orange, ticks of play, and each bot's touches and replies.
+    """The result of the match: goals of blue and orange, ticks of play, and each bot's touches.
 
     Attributes:
-        score: Goals of blue and orange.
-        playing_ticks: Ticks of play.
-        ended_by: Why it ended.
-        touches: Of each bot.
         unanswered: Packets that each bot did not answer; None where it does not say.
     """
 
@@ -99,7 +90,7 @@ RECORDED: Final = ("probe", "scenes", "match")
 """Parts with a recording."""
 
 
-MOST_PACK_BYTES: Final = 1 << 25
+_MOST_PACK_BYTES: Final = 1 << 25
 """Longest pack that is read: ours have a few MB."""
 
 _MOST_RECORDING: Final = 1 << 24  # bytes; it is packed itself, and may unpack to a hundred times that
@@ -135,9 +126,8 @@ class FieldPack:
     """A pack that was read.
 
     Attributes:
-        about: What it is.
         parts: Results by the names of `PARTS`, those that are there.
-        recordings: Files of recordings by the names of `RECORDED`, those that are there.
+        recordings: Files by the names of `RECORDED`, those that are there.
         notes: What could not be read, as sentences.
     """
 
@@ -150,13 +140,13 @@ class FieldPack:
 def write_field_pack(
     path: Path, about: AboutPack, parts: Mapping[str, Any], recordings: Mapping[str, Path]
 ) -> None:
-    """Write a pack.
+    """Write a pack; an existing file is replaced when the new one is whole.
 
     Args:
-        path: The file; an existing one is replaced when the new one is whole.
+        path: The file.
         about: What it is.
         parts: Results by the names of `PARTS`.
-        recordings: Files of recordings by the names of `RECORDED`, without names of people.
+        recordings: Files by the names of `RECORDED`, without names of people.
 
     Raises:
         OSError: It cannot be written.
@@ -195,7 +185,7 @@ def open_field_pack(path: Path) -> Iterator[FieldPack]:
         OSError: It cannot be opened.
         ValueError: It is no pack, or too large; the message has the path.
     """
-    data = read_bytes(path, MOST_PACK_BYTES, "a field test")
+    data = read_bytes(path, _MOST_PACK_BYTES, "a field test")
     if (entries := data.count(_ENTRY)) > _MOST_MEMBERS:
         raise ValueError(f"{path} has {entries:,} entries, expected {_MOST_MEMBERS} at most in a field test")
     try:
@@ -264,12 +254,7 @@ def _refuse_constant(name: str) -> None:
 
 
 def _read_member(archive: zipfile.ZipFile, name: str, most: int) -> bytes:
-    """Return what a member holds; no more than `most` bytes are unpacked, whatever its head says.
-
-    Raises:
-        KeyError: There is none of that name.
-        ValueError: It is longer, or packed by another method than ours.
-    """
+    """Return what a member holds; no more than `most` bytes are unpacked, whatever its head says."""
     member = archive.getinfo(name)
     if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         raise ValueError(f"it is packed by the method {member.compress_type} of zip, expected 0 or 8")

@@ -36,13 +36,10 @@ _BODIES: Final[dict[Body, int]] = {"car": 0, "other": 1, "ball": BALL}
 
 
 @dataclass(frozen=True)
-class SceneError:
+class _SceneError:
     """The error of one body in one scene.
 
     Attributes:
-        scene: Name of the scene.
-        kind: Its kind.
-        body: Which body.
         horizon_ticks: Ticks after the first controls.
         error: Position error, uu.
         beyond: Whether position, velocity, rotation or spin is off by more than the recording leaves open.
@@ -61,7 +58,7 @@ _Followed = tuple[ScriptedScene, Window]
 
 
 def _find_scenes(timed: TimedRecording, part: ScenesPart) -> Iterator[_Followed]:
-    """Yield the scenes that can be followed in their recording, which `cut_at_set_states` has cut."""
+    """Yield the scenes that can be followed in their recording, which `_cut_at_set_states` has cut."""
     tick = timed.recording.tick
     for one in part.played:
         if one.scene >= len(part.scenes):
@@ -93,14 +90,8 @@ def _window_of(timed: TimedRecording, track: Track, start: int, last: int) -> Wi
 
 def _follow_scenes(
     timed: TimedRecording, scenes: Sequence[_Followed], simulators: Sequence[str]
-) -> dict[str, list[SceneError]]:
-    """Simulate scenes from their beginning; return how far each body is off in each simulator.
-
-    The bounds of all simulators are those of the first.
-
-    Raises:
-        FileNotFoundError: The collision meshes are not installed.
-    """
+) -> dict[str, list[_SceneError]]:
+    """Simulate scenes; return how far bodies are off in each simulator, by the first one's bounds."""
     windows, found = [window for _, window in scenes], {}
     bounds: np.ndarray | None = None
     for simulator in simulators:
@@ -117,12 +108,12 @@ def _follow_scenes(
     return found
 
 
-def _errors_of(scenes: Sequence[_Followed], off: np.ndarray, bounds: np.ndarray) -> list[SceneError]:
+def _errors_of(scenes: Sequence[_Followed], off: np.ndarray, bounds: np.ndarray) -> list[_SceneError]:
     """Return errors by residuals `(scenes, ends, bodies, 12)` and bounds `(scenes, ends, bodies, 4)`."""
     names = {number: name for name, number in _BODIES.items()}
     sizes, ratios = sizes_of(off), ratios_of(off, bounds)
     return [
-        SceneError(
+        _SceneError(
             scripted.name, scripted.kind, names[body], HORIZONS[column],
             float(sizes[number, end, place, 0]), bool(ratios[number, end, place] > 1),
         )
@@ -132,7 +123,7 @@ def _errors_of(scenes: Sequence[_Followed], off: np.ndarray, bounds: np.ndarray)
     ]  # fmt: skip
 
 
-def cut_at_set_states(recording: Recording, played: Sequence[PlayedScene]) -> Recording:
+def _cut_at_set_states(recording: Recording, played: Sequence[PlayedScene]) -> Recording:
     """Return a recording whose segments end where a state was set: no body gets there by itself."""
     begins = np.diff(recording.segment, prepend=recording.segment[:1]) != 0
     for one in played:
@@ -148,9 +139,6 @@ class KindError:
     """Errors of a simulator over the scenes of a kind, for one body at one horizon.
 
     Attributes:
-        simulator: Name of the simulator.
-        kind: Of the scenes.
-        body: car, other or ball.
         horizon_ticks: Ticks after the first controls.
         scenes: How many.
         beyond: In how many the body is off by more than the recording leaves open.
@@ -173,14 +161,13 @@ class FieldReport:
     """The report of a field test.
 
     Attributes:
-        about: What the pack is.
-        parts: Its results, see `pack_parts.PARTS`.
+        parts: Results, see `diagnostic_pack.PARTS`.
         notes: What could not be read or measured, as sentences.
         difference: How the recorded scenes differ from `compared`, and what explains it; None where they
             could not be compared.
-        scenes: Scenes that were followed.
+        scenes: Number of scenes that were followed.
         errors: Errors in each scene, by the names of the simulators, all in the same order.
-        compared: Name of the simulator that is judged: RocketSim 3 where it is installed.
+        compared: Name of the simulator that is judged.
     """
 
     about: AboutPack
@@ -188,7 +175,7 @@ class FieldReport:
     notes: list[str]
     difference: Comparison | None = None
     scenes: int = 0
-    errors: dict[str, list[SceneError]] = field(default_factory=dict)
+    errors: dict[str, list[_SceneError]] = field(default_factory=dict)
     compared: str = DEFAULT_SIMULATOR
 
     @property
@@ -208,7 +195,7 @@ class FieldReport:
         """Return the errors by simulator, kind and body, in the order of the scenes, and by horizon."""
         found = []
         for simulator, errors in self.errors.items():
-            grouped: dict[tuple[str, str, int], list[SceneError]] = {}
+            grouped: dict[tuple[str, str, int], list[_SceneError]] = {}
             order: dict[tuple[str, str], int] = {}
             for one in errors:
                 order.setdefault((one.kind, one.body), len(order))
@@ -245,19 +232,14 @@ class FieldReport:
 
 
 def read_field_test(pack: FieldPack, progress: Callable[[str], None] = lambda doing: None) -> FieldReport:
-    """Make the report of a pack; what cannot be measured is named in its notes.
-
-    Args:
-        pack: The pack, while it is open.
-        progress: Called with what begins, in a few words.
-    """
+    """Make the report of an open pack; what cannot be measured is named in its notes."""
     found = FieldReport(pack.about, pack.parts, list(pack.notes))
     scenes: ScenesPart | None = pack.parts.get("scenes")
     if scenes is None or "scenes" not in pack.recordings:
         return found
     try:
         progress("reading the scenes")
-        recording = cut_at_set_states(read_match(pack.recordings["scenes"]), scenes.played)
+        recording = _cut_at_set_states(read_match(pack.recordings["scenes"]), scenes.played)
         found.notes += [f"scenes: {note}" for note in recording.notes]
         found.difference = compare_recordings(
             recording, windows=_WINDOWS, simulator=found.compared, progress=progress
@@ -279,11 +261,7 @@ def read_field_test(pack: FieldPack, progress: Callable[[str], None] = lambda do
 
 
 def compare_pack(pack: FieldPack, progress: Callable[[str], None] = lambda doing: None) -> Comparison:
-    """Compare the recordings of a pack with RocketSim as `compare` does.
-
-    Args:
-        pack: The pack, while it is open.
-        progress: Called with what begins, in a few words.
+    """Compare the recordings of an open pack with RocketSim as `compare` does.
 
     Raises:
         ValueError: None can be compared.
@@ -292,7 +270,7 @@ def compare_pack(pack: FieldPack, progress: Callable[[str], None] = lambda doing
     recordings: list[Recording] = [read_match(pack.recordings[name]) for name in there]
     scenes: ScenesPart | None = pack.parts.get("scenes")
     if scenes is not None and "scenes" in pack.recordings:
-        recordings[-1] = cut_at_set_states(recordings[-1], scenes.played)
+        recordings[-1] = _cut_at_set_states(recordings[-1], scenes.played)
     return compare_recordings(*recordings, progress=progress)
 
 

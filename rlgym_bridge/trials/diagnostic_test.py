@@ -20,9 +20,8 @@ from rlgym_bridge.trials.diagnostic_pack import RECORDED, MatchPart, PartOutcome
 from rlgym_bridge.trials.input_latency import measure_timing
 from rlgym_bridge.trials.measured_match import START_SECONDS, measured_match
 from rlgym_bridge.trials.nameless import copy_without_names, hide_personal
-from rlgym_bridge.trials.probe import Probe
+from rlgym_bridge.trials.probe import Players, Probe, match_of_two
 from rlgym_bridge.trials.scene_player import Frame, Reply, SceneScript
-from rlgym_bridge.trials.script_client import Players, match_of_two
 from rlgym_bridge.trials.scripted_scenes import SceneBattery, ScriptedScene, ticks_of
 
 MOST_NOTE: Final = 500
@@ -36,15 +35,8 @@ _DISK_SECONDS: Final = 30.0  # a slow disk is waited for: the file is what all t
 _AGENT: Final = "rlgym_bridge/field-test"
 
 
-class ClientRecording:
-    """Records what the two cars of a script receive and send, as a bot of this project records it.
-
-    Args:
-        path: The new file (`.mcap`).
-
-    Raises:
-        RecordingError: It cannot be made.
-    """
+class _ClientRecording:
+    """Records what the two cars of a script receive and send, as a bot of this project records it."""
 
     def __init__(self, path: Path) -> None:
         recorder = Recorder(path, {"by": "agent", "agent_id": _AGENT})
@@ -69,7 +61,6 @@ class FieldTest:
 
     Attributes:
         folder: Where recordings are written, with names.
-        scenes: Scripted scenes to play.
         match_seconds: Game time of the match.
         embedded: Makes the embedded server for a part; returns None where RLBotServer is measured.
         play_match: Plays and records the match, given the recording's file; returns its result.
@@ -86,11 +77,7 @@ class FieldTest:
     results: dict[str, Any] = field(default_factory=dict)
 
     def play(self, name: str) -> None:
-        """Play a part.
-
-        Raises:
-            Exception: Whatever stopped it; `results` has what there is.
-        """
+        """Play a part; `results` has what there is, whatever stopped it."""
         {"probe": self._probe, "timing": self._timing, "scenes": self._scenes, "match": self._match}[name]()
 
     def seconds(self, name: str) -> float:
@@ -110,7 +97,7 @@ class FieldTest:
     ) -> None:  # fmt: skip
         """Play a script in a match and record it; keep what it found, however it ends."""
         with (
-            closing(ClientRecording(self._recording(name))) as recording,
+            closing(_ClientRecording(self._recording(name))) as recording,
             measured_match(match, self.embedded()) as server,
             closing(
                 Players(server.address, server.patience, recording.take, agents_of(match), recording.send)

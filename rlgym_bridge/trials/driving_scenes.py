@@ -49,11 +49,7 @@ class _Absence:
 
 @dataclass
 class PadWatch:
-    """Follows all pads over all packets.
-
-    Attributes:
-        info: Positions of the pads, in packet order.
-    """
+    """Follows all pads, whose positions `info` has in packet order, over all packets."""
 
     info: flat.FieldInfo
     _absences: dict[int, list[_Absence]] = field(default_factory=dict)

@@ -28,27 +28,14 @@ TIMING: Mapping[str, tuple[type, str]] = {
 
 @dataclass(frozen=True)
 class Finding:
-    """The value of one point, with its evidence.
-
-    Attributes:
-        value: Its value; None where it could not be found.
-        evidence: What was seen, or why no value was found.
-    """
+    """The value of one point, None where it could not be found, and what was seen, or why there is none."""
 
     value: str | None
     evidence: str
 
 
 class Fact(Struct, frozen=True):
-    """A measured number, with RocketSim's for comparison.
-
-    Attributes:
-        name: What was measured.
-        value: The number; None where it was not seen.
-        expected: RocketSim's number.
-        unit: Unit of both.
-        differs: Whether it was measured and differs from RocketSim's.
-    """
+    """A measured number, None where it was not seen, with RocketSim's for comparison."""
 
     name: Sentence
     value: Amount | None
@@ -75,9 +62,7 @@ class ProbeReport(Struct):
     Attributes:
         dialect: The values that were found, by the names of `POINTS`.
         open: Why the other points, timing's too, have no value.
-        timing: Input latency in ticks, and packets in a second of game time.
         evidence: What was seen, by point: `POINTS`, then those of `TIMING`.
-        facts: Measured numbers, with RocketSim's.
         notes: Problems on the way, as sentences.
         packets: Number of packets seen.
     """
@@ -113,7 +98,7 @@ class ProbeReport(Struct):
         """Return the text of `dialect.toml`: what is settled.
 
         Args:
-            where: Which server was asked, for the first line.
+            where: The server that was asked, for the first line.
             server: `dialect.OWN_SERVER` or `dialect.OTHER_SERVER`.
         """
         lines = [f"# Measured by `rlgym-bridge probe` on {where}; bots use it only with such a server."]

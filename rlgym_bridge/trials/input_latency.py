@@ -1,7 +1,6 @@
 """Measure by how many ticks inputs act late, and how packets arrive.
 
-With latency L the input that answers packet N acts on the ticks from N + L to N + L + 1, so packet N + L + 1
-is the first to show it.
+With latency L packet N + L + 1 is the first to show the input that answers packet N.
 """
 
 import time
@@ -253,10 +252,7 @@ def number_of(controls: flat.ControllerState) -> int | None:
 
 
 def judge_session(session: Sequence[Sequence[Exchange]]) -> TimingReport:
-    """Tell what the exchanges of a session show.
-
-    Args:
-        session: Stretches of play, each without a break, in order.
+    """Judge the exchanges of a session: stretches of play, each without a break, in order.
 
     Raises:
         ValueError: There are fewer than two packets.

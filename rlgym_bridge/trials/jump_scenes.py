@@ -47,13 +47,7 @@ def jump_twice(scene: ScenePlayer, pitch: float = 0.0) -> Play[list[Frame]]:
 
 
 def fly_on(scene: ScenePlayer, throw: bool = True) -> Play[list[Frame]]:
-    """Jump and stay in the air until no dodge is possible.
-
-    Args:
-        scene: The scene to play in.
-        throw: Set the car's speed upwards. If False, or where states cannot be set, it flies up on its
-            boost.
-    """
+    """Jump and stay in the air until no dodge is possible: thrown up, or else by boost."""
     yield from scene.stand()
     yield from scene.hold(24, _JUMP)
     if scene.sets_state is False or not throw:

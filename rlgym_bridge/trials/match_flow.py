@@ -203,11 +203,7 @@ class PhaseWatch:
         self._began, self._count = frame, 0
 
     def facts(self, packets_per_second: float) -> list[Fact]:
-        """Return the lengths of the phases of fixed length.
-
-        Args:
-            packets_per_second: Packet rate in play; it times phases in which frame numbers stand still.
-        """
+        """Return the lengths of phases; where frame numbers stand still, by the packet rate in play."""
         measured: list[Fact] = []
         for name, phase, ticks in (
             ("GoalScored lasts", Phase.GOAL_SCORED, GOAL_SCORED_TICKS),

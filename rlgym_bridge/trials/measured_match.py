@@ -29,7 +29,6 @@ class MeasuredServer(NamedTuple):
     """A server that plays a match.
 
     Attributes:
-        address: Its address and port.
         own: Whether it is this project's match server, perhaps in RLBotServer's place.
         patience: Seconds to wait for each step.
     """

@@ -1,7 +1,6 @@
 """Copy a recording without anything that tells who made it.
 
-Names of players, agent ids, commands, folders, environment variables, ids of players and the date are left
-out or replaced. Chat and drawings of bots are left out.
+Names, agent ids, commands, folders, player ids, the date, chat and drawings are left out or replaced.
 """
 
 import getpass
@@ -123,12 +122,7 @@ class _Names:
         return self._players.setdefault(player_id, len(self._players) + 1)
 
     def replace(self, what: str, content: bytes) -> bytes | None:
-        """Return a message without names; None where it is to be left out.
-
-        Args:
-            what: The last part of its topic.
-            content: The message.
-        """
+        """Return a message without names; None where it is to be left out."""
         if what in _NUMBERS:
             return content
         if what not in _FLAT:

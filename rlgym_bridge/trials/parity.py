@@ -1,12 +1,6 @@
 """Check whether a bot sees and does the same in the simulator and in a match.
 
-    match in RocketSim -+-> state -------------------> builder -> observation -+- compared, number by number
-                        +-> packet -> bytes -> decoder -> builder -> observation
-
-    parser -> control vectors -+-> RocketSim's controls -+- compared
-                               +-> RLBot's input
-
-Both sides have components of their own, called in RLGym's order.
+Each side has components of its own, on the simulator's state or on what a decoder makes of its packet.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -37,14 +31,8 @@ TOLERANCE: Final = 1e-5
 
 
 @dataclass
-class Mismatch:
-    """A number that differs.
-
-    Attributes:
-        name: Of the number; where the builder has no names its index, and the state's field it comes from.
-        count: How often.
-        worst: Greatest difference.
-    """
+class _Mismatch:
+    """A number that differs, how often, and by how much at most; without a name of its own its index."""
 
     name: str
     count: int = 0
@@ -66,10 +54,10 @@ class Parity:
     numbers: int = 0
     compared: int = 0
     unknown: int = 0
-    _by_name: dict[str, Mismatch] = field(default_factory=dict)
+    _by_name: dict[str, _Mismatch] = field(default_factory=dict)
 
     @property
-    def mismatches(self) -> list[Mismatch]:
+    def mismatches(self) -> list[_Mismatch]:
         """All numbers that differ, the most frequent first."""
         return sorted(self._by_name.values(), key=lambda mismatch: (-mismatch.count, mismatch.name))
 
@@ -80,7 +68,7 @@ class Parity:
 
     def note(self, name: str, difference: float) -> None:
         """Count a number that differs."""
-        mismatch = self._by_name.setdefault(name, Mismatch(name))
+        mismatch = self._by_name.setdefault(name, _Mismatch(name))
         mismatch.count += 1
         mismatch.worst = max(mismatch.worst, difference)
 
@@ -94,21 +82,13 @@ class Parity:
         }
 
 
-def differs(difference: np.ndarray, numbers: np.ndarray) -> np.ndarray:
-    """Tell which numbers of observations differ by more than the tolerance; NaN does.
-
-    Args:
-        difference: Absolute differences, of any shape.
-        numbers: The numbers themselves, of the same shape.
-
-    Returns:
-        Bool, of the same shape.
-    """
+def _differs(difference: np.ndarray, numbers: np.ndarray) -> np.ndarray:
+    """Tell which numbers of observations differ by more than the tolerance; NaN does."""
     off: np.ndarray = ~(difference <= TOLERANCE * np.maximum(1, np.abs(numbers)))
     return off
 
 
-ROTATION_TOLERANCE: Final = 3e-4
+_ROTATION_TOLERANCE: Final = 3e-4
 """Of an element of a rotation matrix: packets hold float32 angles, worst within a degree of vertical."""
 
 COUNTED_TOLERANCE: Final = 2.5e-4
@@ -124,18 +104,8 @@ _NOT_OBSERVED: Final = (
 )  # fmt: skip
 
 
-class WorldSide:
-    """Components that see one of the two worlds.
-
-    Args:
-        parts: Components of their own.
-
-    Attributes:
-        parts: As given.
-
-    Raises:
-        ValueError: There is no observation builder.
-    """
+class _WorldSide:
+    """Components that see one of the two worlds."""
 
     def __init__(self, parts: Components) -> None:
         if parts.obs_builder is None:
@@ -145,15 +115,7 @@ class WorldSide:
         self._size: int | None = None
 
     def observe(self, state: MatchState, began: bool) -> np.ndarray:
-        """Return the observations of all cars, `(cars, size)` float32.
-
-        Args:
-            state: One match.
-            began: Whether an episode begins on it.
-
-        Raises:
-            ValueError: A number is not finite, or there are more or fewer than before.
-        """
+        """Return the observations of all cars, `(cars, size)` float32."""
         if began:
             with same_draws():
                 self._calls.begin(state, range(state.layout.cars))
@@ -175,20 +137,12 @@ class WorldSide:
         return shown
 
     def parse(self, actions: np.ndarray) -> list[np.ndarray]:
-        """Return the parser's rows for each car, on the state observed last.
-
-        Args:
-            actions: `(1, cars)` or `(1, cars, k)`; the parser gets a copy.
-        """
+        """Return the parser's rows for each car, on the state observed last."""
         return self._calls.parse(actions.copy())
 
 
-class NumberNames:
-    """Names of the numbers in an observation.
-
-    Args:
-        components: Makes the components whose observations are named.
-    """
+class _NumberNames:
+    """Names of the numbers in an observation."""
 
     def __init__(self, components: Callable[[], Components]) -> None:
         self._make = components
@@ -217,27 +171,24 @@ class NumberNames:
         changed = state.copy()
         getattr(changed, name)[:] = getattr(seen, name)
         before, after = (
-            WorldSide(self._make()).observe(shown, True)[car, number] for shown in (state, changed)
+            _WorldSide(self._make()).observe(shown, True)[car, number] for shown in (state, changed)
         )
         return bool(before != after)
 
 
 def _check_symmetry(
-    parity: Parity, components: Callable[[], Components], names: NumberNames, state: MatchState
+    parity: Parity, components: Callable[[], Components], names: _NumberNames, state: MatchState
 ) -> None:
-    """Count where orange is not shown what blue is shown in the same match turned by 180 degrees.
-
-    Only equal teams are compared. Builders, which may remember, are fresh ones each time.
-    """
+    """Count where orange is not shown what blue is shown in the match turned by 180 degrees."""
     blue = state.layout.blue
     if blue != state.layout.orange:
         return
-    as_is, turned = (WorldSide(components()).observe(one, True) for one in (state, _turn(state)))
+    as_is, turned = (_WorldSide(components()).observe(one, True) for one in (state, _turn(state)))
     expected = np.concatenate([turned[blue:], turned[:blue]])  # the teams change sides
     parity.samples += len(expected)
     parity.numbers += expected.size
     difference = np.abs(as_is - expected)
-    for car, number in np.argwhere(differs(difference, expected)).tolist():
+    for car, number in np.argwhere(_differs(difference, expected)).tolist():
         parity.note(f"mirrored: {names.plain(state, car, number)}", float(difference[car, number]))
 
 
@@ -263,7 +214,7 @@ def _turn(state: MatchState) -> MatchState:
 
 
 def _compare_observations(
-    parity: Parity, names: NumberNames, ours: np.ndarray, theirs: np.ndarray, state: MatchState,
+    parity: Parity, names: _NumberNames, ours: np.ndarray, theirs: np.ndarray, state: MatchState,
     seen: MatchState,
 ) -> None:  # fmt: skip
     """Count where observations of the simulator's state and of the packet's, both `(cars, size)`, differ."""
@@ -273,16 +224,13 @@ def _compare_observations(
         parity.note(f"size of the observation: {ours.shape[1]} and {theirs.shape[1]}", 0.0)
         return
     difference = np.abs(ours - theirs)
-    for car, number in np.argwhere(differs(difference, ours)).tolist():
+    for car, number in np.argwhere(_differs(difference, ours)).tolist():
         parity.note(names.explained(state, seen, car, number), float(difference[car, number]))
 
 
 def _round_as_seen(state: MatchState, seen: MatchState) -> None:
-    """Put the packet's rotations and times into the simulator's state, in place, where only rounding differs.
-
-    A builder may enlarge a difference: 1 / (1 + x) of a pad's timer has one of 2.5e-5.
-    """
-    tolerances = dict.fromkeys(("ball_rotation", "car_rotation"), ROTATION_TOLERANCE)
+    """Put the packet's rotations and times into the simulator's state where only rounding differs."""
+    tolerances = dict.fromkeys(("ball_rotation", "car_rotation"), _ROTATION_TOLERANCE)
     for name, tolerance in (tolerances | dict.fromkeys(_COUNTED, COUNTED_TOLERANCE)).items():
         mine, theirs = getattr(state, name), getattr(seen, name)
         np.copyto(mine, theirs, where=np.abs(mine - theirs) <= tolerance)
@@ -324,12 +272,12 @@ def compare_worlds(
     Raises:
         ValueError: There is no builder, or it refuses the match.
     """
-    match = begin_match(team_sizes, seed, hitbox)
+    match = _begin_match(team_sizes, seed, hitbox)
     parity = Parity()
-    sim, live = WorldSide(components()), WorldSide(components())
+    sim, live = _WorldSide(components()), _WorldSide(components())
     decoder = Decoder(field_info(), flat.MatchConfiguration(mutators=flat.MutatorSettings()))
-    actions = draw_actions(sim.parts, seed, layout_of(*team_sizes).agents)
-    names = NumberNames(components)
+    actions = _draw_actions(sim.parts, seed, layout_of(*team_sizes).agents)
+    names = _NumberNames(components)
     random = np.random.default_rng((seed, 1))
     plan: list[np.ndarray] = []
     touches = np.zeros(sum(team_sizes))  # since the last decision
@@ -344,7 +292,7 @@ def compare_worlds(
             np.add.at(touches, list(match.simulation.events.touches), 1)
             began = last_phase not in PLAYING_PHASES
             if began or played >= due:
-                state = read_state(match)
+                state = _read_state(match)
                 state.car_ball_touches[0] = touches
                 touches[:] = 0
                 _round_as_seen(state, seen)
@@ -357,15 +305,15 @@ def compare_worlds(
                 own = row[min(played - first, len(row) - 1)].tolist()
                 match.hold(car, player_input(car, own).controller_state)
             if played % _KICK_EVERY == 1:
-                match.set_state(kick_ball(random))
+                match.set_state(_kick_ball(random))
         last_phase = phase
         match.advance()
     return parity
 
 
 def _decide(
-    parity: Parity, names: NumberNames, sim: WorldSide, live: WorldSide, state: MatchState, seen: MatchState,
-    began: bool, action: np.ndarray,
+    parity: Parity, names: _NumberNames, sim: _WorldSide, live: _WorldSide, state: MatchState,
+    seen: MatchState, began: bool, action: np.ndarray,
 ) -> list[np.ndarray]:  # fmt: skip
     """Compare what both worlds make of one decision; return the simulator's rows, `(ticks, 8)` a car."""
     ours, theirs = sim.observe(state, began), live.observe(seen, began)
@@ -412,7 +360,7 @@ def _lasts(parity: Parity, rows: Sequence[np.ndarray], tick_skip: int | None) ->
 _ENDLESS: Final = 1e6  # s
 
 
-def begin_match(team_sizes: tuple[int, int], seed: int, hitbox: int) -> Match:
+def _begin_match(team_sizes: tuple[int, int], seed: int, hitbox: int) -> Match:
     """Return an endless match without replays; `team_sizes` are cars of blue and orange."""
     bodies = {box: body for body, box in HITBOX_OF_BODY.items()}
     players = [
@@ -429,7 +377,7 @@ def begin_match(team_sizes: tuple[int, int], seed: int, hitbox: int) -> Match:
     return Match(cars, course=course, physics=Physics(), seed=seed)
 
 
-def kick_ball(random: np.random.Generator) -> flat.DesiredGameState:
+def _kick_ball(random: np.random.Generator) -> flat.DesiredGameState:
     """Return a ball somewhere in the air, on its way."""
     x, y, z = random.uniform((-2500, -3500, 300), (2500, 3500, 1200)).tolist()
     fast = flat.Vector3Partial(*random.uniform(-1500, 1500, 3).tolist())
@@ -438,7 +386,7 @@ def kick_ball(random: np.random.Generator) -> flat.DesiredGameState:
     )
 
 
-def read_state(match: Match) -> MatchState:
+def _read_state(match: Match) -> MatchState:
     """Return the state as the simulator has it, without touches: the caller adds up those of all ticks."""
     state = match.simulation.state.copy()
     state.car_ball_touches[:] = 0
@@ -452,11 +400,8 @@ def read_state(match: Match) -> MatchState:
     return state
 
 
-def draw_actions(parts: Components, seed: int, agents: Sequence[str]) -> Iterator[np.ndarray]:
-    """Yield random actions `(1, cars)` or `(1, cars, k)`, each held for up to 11 decisions.
-
-    Whole numbers for a choice, float32 in -1..1 for controls.
-    """
+def _draw_actions(parts: Components, seed: int, agents: Sequence[str]) -> Iterator[np.ndarray]:
+    """Yield random actions `(1, cars)` or `(1, cars, k)`, each held for up to 11 decisions."""
     random = np.random.default_rng(seed)
     distribution, sizes = action_space(parts.parser.get_action_space(agents[0]))
     cars = len(agents)

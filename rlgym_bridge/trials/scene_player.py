@@ -1,8 +1,6 @@
-"""Play scenes on a server's packets, with two cars and a ball.
+"""Play scenes on a server's packets, with two cars and a ball; nothing here sends or receives.
 
-    packet - SceneScript.answer - Reply (inputs of two cars, a state to set) - server - packet
-
-The probe, scripted scenes and the matches that check a bot are scripts. Nothing here sends or receives.
+The probe, scripted scenes and the matches that check a bot are scripts.
 """
 
 import logging
@@ -34,14 +32,11 @@ NEUTRAL: Final = flat.ControllerState(0.0, 0.0, 0.0, 0.0, 0.0, False, False, Fal
 
 @dataclass(frozen=True)
 class Frame:
-    """One packet with the probe's two cars.
+    """One packet with the probe's two cars, blue first, and their indices in the packet.
 
     Attributes:
         number: `frame_num`, ticks.
         phase: Number of the match phase (`game.Phase`).
-        cars: The probe's two cars, blue first.
-        indices: Indices of the two cars in the packet.
-        packet: The whole packet.
     """
 
     number: int
@@ -80,24 +75,14 @@ class Frame:
 
 @dataclass(frozen=True)
 class Reply:
-    """The answer to a packet.
-
-    Attributes:
-        controls: Inputs of the two cars.
-        cars: States to set, by car of the probe, 0 or 1; other cars stay as they are.
-        ball: State to set for the first ball, None to leave it.
-    """
+    """The answer to a packet: inputs of the two cars, and states to set; None leaves them as they are."""
 
     controls: tuple[flat.ControllerState, flat.ControllerState] = (NEUTRAL, NEUTRAL)
     cars: Mapping[int, flat.DesiredCarState] | None = None
     ball: flat.DesiredBallState | None = None
 
     def desired(self, indices: tuple[int, int]) -> flat.DesiredGameState | None:
-        """Return the message that sets the state, None where there is nothing to set.
-
-        Args:
-            indices: Indices of the two cars in packets.
-        """
+        """Return the message that sets the state, by the cars' indices in packets; None without a state."""
         if not self.cars and self.ball is None:
             return None
         states = [flat.DesiredCarState() for _ in range(max(indices) + 1)]
@@ -152,11 +137,9 @@ class MatchOver(Exception):
 
 
 class ScenePlayer:
-    """The scene being played: its latest packet and those before.
+    """The scene being played: its latest packet and those before, oldest first.
 
     Attributes:
-        frame: The latest packet.
-        frames: Packets of the scene, oldest first.
         sets_state: Whether the server sets states; None before the first attempt.
     """
 
@@ -230,19 +213,16 @@ class ScenePlayer:
         boost: float = 100.0,
         controls: flat.ControllerState = NEUTRAL,
     ) -> Play[bool]:
-        """Set cars and ball, and begin the scene when packets show the state.
+        """Set cars and ball, and begin the scene when packets show the state; return whether they do.
 
-        After two failed attempts no state is set any more.
+        What is None stays as it is. After two failed attempts no state is set any more.
 
         Args:
-            car: State of the first car, None to leave it.
-            other: State of the second car, None to leave it.
-            ball: State of the ball, None to leave it.
-            boost: Boost of the cars that are set, 0..100.
+            car: State of the first car.
+            other: State of the second car.
+            ball: State of the ball.
+            boost: Of the cars that are set, 0..100.
             controls: Input of the first car until the state is seen.
-
-        Returns:
-            Whether the state was seen.
         """
         if self.sets_state is False:
             return False
@@ -261,13 +241,13 @@ class ScenePlayer:
             self.sets_state = False
         return False
 
-    def stand(self, yaw: float = 0.0, spot: tuple[float, float] = SPOT, settle: int = 20) -> Play[bool]:
+    def stand(self, settle: int = 20) -> Play[bool]:
         """Place the first car on a spot, with everything else out of its way.
 
         It stays where it is if the server does not set states.
         """
         done = yield from self.put(
-            put((*spot, STANDING_Z), rotation=(0.0, yaw, 0.0)),
+            put((*SPOT, STANDING_Z)),
             put((*ASIDE, STANDING_Z), rotation=(0.0, 0.5 * math.pi, 0.0)),
             put(BALL_ASIDE),
         )

@@ -22,19 +22,13 @@ FrameNumber = Annotated[int, Meta(ge=-(2**53), le=2**53)]
 Text = Annotated[str, Meta(max_length=200)]
 Body = Literal["car", "other", "ball"]
 
-NEUTRAL_ROW: Final[Row] = (0.0,) * 8
+_NEUTRAL_ROW: Final[Row] = (0.0,) * 8
 MOST_SCENES: Final = 400
 """Scenes that a pack may have; ours has about a hundred."""
 
 
 class BodyState(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """A state to set, without spin.
-
-    Attributes:
-        position: uu.
-        velocity: uu/s.
-        rotation: Pitch, yaw and roll, rad.
-    """
+    """A state to set, without spin: uu, uu/s, and pitch, yaw and roll in rad."""
 
     position: Vector
     velocity: Vector = (0.0, 0.0, 0.0)
@@ -42,31 +36,20 @@ class BodyState(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=T
 
 
 class ScriptStep(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """Controls to hold for some ticks, in the order of `game.CONTROL_NAMES`.
-
-    Attributes:
-        ticks: How long.
-        car: Row of the first car.
-        other: Row of the second car.
-    """
+    """Control vectors of both cars to hold for some ticks, in the order of `game.CONTROL_NAMES`."""
 
     ticks: Annotated[int, Meta(ge=1, le=1200)]
-    car: Row = NEUTRAL_ROW
-    other: Row = NEUTRAL_ROW
+    car: Row = _NEUTRAL_ROW
+    other: Row = _NEUTRAL_ROW
 
 
 class ScriptedScene(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """One scene.
 
     Attributes:
-        name: Its own name.
         kind: Scenes of a kind are reported together, such as "dodge".
         measured: Bodies that RocketSim is to follow together.
-        car: State of the first car.
-        other: State of the second car.
-        ball: State of the ball.
         settle: Ticks without controls before the steps.
-        steps: Controls, one after another.
         boost: Of both cars at the beginning, 0 to 100.
     """
 
@@ -119,7 +102,7 @@ _BALL_TICKS: Final = 30  # in which a ball that was set has to be seen
 _NEAR: Final = 150.0  # uu between a ball set and one seen, apart from the way that it flies
 _MOST_TIMES: Final = 3  # the packets that scenes may take, in those that they need
 
-CLEAR_TICKS: Final = 20
+_CLEAR_TICKS: Final = 20
 """Ticks without controls before a state is set: a tapped boost burns for 12, and inputs may act some late."""
 
 
@@ -130,9 +113,6 @@ class SceneBattery(SceneScript):
         ids: `player_id` of its two cars, blue and orange.
         scenes: What to play.
         progress: Called with the number of a scene when it begins.
-
-    Attributes:
-        played: The frames of those that were played.
     """
 
     def __init__(
@@ -150,7 +130,7 @@ class SceneBattery(SceneScript):
         for number, scripted in enumerate(self._scenes):
             self._progress(number)
             yield from scene.begin()
-            yield from scene.hold(CLEAR_TICKS)
+            yield from scene.hold(_CLEAR_TICKS)
             asked = scene.frame.number
             done = yield from scene.put(
                 _desired(scripted.car), _desired(scripted.other), _desired(scripted.ball), scripted.boost
@@ -173,7 +153,7 @@ class SceneBattery(SceneScript):
 
 def ticks_of(scene: ScriptedScene) -> int:
     """Return the ticks that a scene takes where its state is shown in the next packet."""
-    return CLEAR_TICKS + 1 + scene.settle + sum(step.ticks for step in scene.steps)
+    return _CLEAR_TICKS + 1 + scene.settle + sum(step.ticks for step in scene.steps)
 
 
 def _shows_ball(target: BodyState, frame: Frame) -> bool:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from rlgym_bridge.policy.files import policy_path
-from tests.support.clean_folder import CleanFolder
 from tests.support.documentation_folders import FEW, run_command
+from tools.clean_folder import CleanFolder
 from tools.first_bot import follow_page
 
 pytestmark = pytest.mark.slow  # a run is trained first, and Ray imitates

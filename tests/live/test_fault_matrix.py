@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.support.stream_faults import FAULTS
 from tools.fault_matrix import SUBJECTS, run_cell, why_empty
+from tools.stream_faults import FAULTS
 
 QUICK = [
     ("agent", "cut in a message"), ("hivemind", "swapped"), ("LiveEngine", "frames go back"),

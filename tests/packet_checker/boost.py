@@ -5,8 +5,6 @@ from tests.packet_checker.findings import Findings, Step, shown
 from tests.packet_checker.limits import BOOST_SLACK, BURN_TICKS, SMALL_PAD_BOOST, Rules
 from tests.packet_checker.pads import Pads
 
-_LONG_AGO = 1 << 30
-
 
 class Boost:
     """Follows the boost of every car; the pads have been read."""

@@ -150,11 +150,7 @@ def close(numbers: tuple[float, ...], others: tuple[float, ...]) -> bool:
 
 
 def body(name: str, physics: flat.Physics, max_speed: float, max_turn: float, findings: Findings) -> float:
-    """Hold place, angles and speeds against their bounds; no number that is not finite passes.
-
-    Returns:
-        The speed, uu/s.
-    """
+    """Hold place, angles and speeds against their bounds, finite numbers alone; return the speed, uu/s."""
     place, turned, velocity, spin = (
         physics.location, physics.rotation, physics.velocity, physics.angular_velocity
     )  # fmt: skip

@@ -79,11 +79,7 @@ class PacketChecker:
         self._before, self._edited = packet, False
 
     def check(self) -> None:
-        """Raise what was found.
-
-        Raises:
-            AssertionError: A packet broke a rule; the first 20 violations are named.
-        """
+        """Raise AssertionError with the first 20 violations, where a packet broke a rule."""
         found = self._findings
         if not found.count:
             return

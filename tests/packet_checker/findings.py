@@ -10,13 +10,7 @@ _KEPT: Final = 1000  # findings; one fault can show in every packet that follows
 
 @dataclass
 class Findings:
-    """Violations as sentences.
-
-    Attributes:
-        frame: Of the packet that is being read.
-        sentences: "frame 512: players[1].boost is 101.0, expected 0..100".
-        count: How many there were; only the first are kept.
-    """
+    """Violations as sentences, the first of them, and how many there were."""
 
     frame: int = 0
     sentences: list[str] = field(default_factory=list)

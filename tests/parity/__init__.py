@@ -1,1 +1,1 @@
-"""Does a bot see in a match what it saw in training? `python -m tests.parity` counts every field."""
+"""Ask whether a bot sees in a match what it saw in training; `python -m tools.parity` counts every field."""

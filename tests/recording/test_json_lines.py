@@ -129,11 +129,6 @@ def test_a_table_that_is_too_long_is_refused(tmp_path: Path, monkeypatch: pytest
         read(tmp_path, text_of(line(0)))
 
 
-def test_a_device_is_no_table() -> None:
-    with pytest.raises(ValueError, match=r"/dev/zero is no regular file, expected a table"):
-        read_table(Path("/dev/zero"), MAP)
-
-
 def test_a_real_capture_is_the_same_from_either_form(tmp_path: Path) -> None:
     rows = list(csv.DictReader(real("game-2026/clean-dodge.csv").open()))
     lines = []

@@ -37,10 +37,12 @@ from rlgym_bridge.recording.mcap.channels import (
 )
 from rlgym_bridge.recording.mcap.match_recording import MatchRecording, read_match
 from rlgym_bridge.recording.mcap.mcap_reader import Contents, Message, read_contents
-from rlgym_bridge.recording.mcap.mcap_writer import RecordingError
+from rlgym_bridge.recording.mcap.mcap_writer import Recorder, RecordingError
 from rlgym_bridge.recording.mutator import RecordedStateMutator
 from rlgym_bridge.recording.open import open_recording
 from rlgym_bridge.state import MatchState
+from tests.support.foreign_env import ENV
+from tests.support.made_packets import at, player
 from tests.support.policy_folders import OBS_1V1, make_module, random_weights
 from tests.support.processes import child
 from tests.support.recorded_matches import CHASER_AND_POLICY, POLICY, chaser_and_policy, record
@@ -135,22 +137,13 @@ def test_what_a_policy_saw_follows_from_the_recorded_states(recording: MatchReco
         assert one.actions.shape in ((1, 1), (1, 0)) and np.isnan(one.rewards).all()
 
 
-JUDGED = """
-from rlgym.api import RLGym
-from rlgym.rocket_league.action_parsers import LookupTableAction, RepeatAction
-from rlgym.rocket_league.done_conditions import GoalCondition, TimeoutCondition
-from rlgym.rocket_league.obs_builders import DefaultObs
-from rlgym.rocket_league.reward_functions import GoalReward
-from rlgym.rocket_league.sim import RocketSimEngine
-from rlgym.rocket_league.state_mutators import FixedTeamSizeMutator, KickoffMutator, MutatorSequence
-
+JUDGED = f"""{ENV}
+from rlgym.rocket_league.done_conditions import TimeoutCondition
 
 def build():
-    return RLGym(
-        MutatorSequence(FixedTeamSizeMutator(1, 1), KickoffMutator()), DefaultObs(zero_padding=None),
-        RepeatAction(LookupTableAction(), 8), GoalReward(), RocketSimEngine(), GoalCondition(),
-        TimeoutCondition(5.0),
-    )
+    env = discrete()
+    env.truncation_cond = TimeoutCondition(5.0)
+    return env
 """
 
 
@@ -329,8 +322,6 @@ def damaged(file: Path, tmp_path: Path, name: str) -> Path:
         chunks = [found.start() for found in re.finditer(b"zstd", data)]
         hole = chunks[len(chunks) // 4] + 100  # their indexes at the end name it, too
         data[hole : hole + 64] = bytes(64)
-    elif name == "long":
-        data += bytes(100)
     elif name == "without an end":
         data = data[:-8]
     target = tmp_path / "damaged.mcap"
@@ -514,3 +505,15 @@ def test_two_bots_of_one_kind_are_two_agents(tmp_path: Path, monkeypatch: pytest
 
 def test_a_map_for_tables_is_not_for_matches(file: Path, tmp_path: Path) -> None:
     assert len(open_recording(file, tmp_path / "map.toml").tick) == len(open_recording(file).tick)
+
+
+def test_a_packet_with_six_cars_in_a_team_is_left_out_and_noted(tmp_path: Path) -> None:
+    recorder = Recorder(tmp_path / "crowded.mcap")
+    for frame in range(1, 11):
+        crowd = [player(player_id=7 + car) for car in range(6 if frame == 5 else 1)]
+        packet = at(frame, 3, *crowd)
+        recorder.put(PACKETS, frame, flat.CorePacket(packet).pack())
+    recorder.close()
+    recording = read_match(tmp_path / "crowded.mcap", shadow=False)
+    assert recording.tick.tolist() == [1, 2, 3, 4, 6, 7, 8, 9, 10]
+    assert "1 packets with more than four cars in a team are left out" in recording.notes

@@ -7,7 +7,9 @@ import pytest
 
 from rlgym_bridge.components.mutators import blank_state
 from rlgym_bridge.engines.sim import SimEngine
+from rlgym_bridge.recording import mutator as module
 from rlgym_bridge.recording.mutator import RecordedStateMutator
+from rlgym_bridge.recording.open import open_recording
 from rlgym_bridge.state import derive
 from tests.support.recorded_matches import chaser_and_policy
 
@@ -27,6 +29,15 @@ def test_episodes_begin_where_cars_and_ball_were(file: Path) -> None:
     assert all(row.tobytes() in known for row in state.car_position)
     assert len({row.tobytes() for row in state.car_position}) > 30
     assert (state.car_controls == 0).all() and (state.phase == state.phase[0]).all()
+
+
+def test_no_episode_begins_with_a_demolished_car(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole, recording = RecordedStateMutator([file], every=1).states, open_recording(file)
+    recording.state.car_is_demoed[::2, 1] = 1
+    monkeypatch.setattr(module, "open_recording", lambda path: recording)
+    found = RecordedStateMutator([file], every=1).states
+    assert 0.4 < found.matches / whole.matches < 0.6
+    assert not found.car_is_demoed.any() and np.isin(found.frame, recording.state.frame[1::2]).all()
 
 
 def test_rlgyms_engine_begins_there_too(file: Path) -> None:

@@ -44,8 +44,9 @@ def test_a_full_recording_goes_on_in_another_file(tmp_path: Path, caplog: pytest
 
 @pytest.mark.parametrize(("patience", "loses"), [(20.0, False), (0.0, True)])
 def test_a_slow_disk_is_waited_for_where_time_allows(
-    patience: float, loses: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    patience: float, loses: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:  # fmt: skip
     monkeypatch.setattr(recording_writer, "_QUEUED", 8)
     disk = threading.Event()
 
@@ -59,6 +60,7 @@ def test_a_slow_disk_is_waited_for_where_time_allows(
         recorder.put(PACKETS, frame, b"packet")
     recorder.close()
     assert (recorder.dropped > 0) is loses
+    assert (f"{recorder.dropped} messages are missing in" in caplog.text) is loses
     assert len(read_contents(recorder.path).topics[PACKETS]) == 100 - recorder.dropped
 
 
@@ -116,29 +118,6 @@ def test_a_full_disk_ends_the_recording_with_a_warning(
     recorder.put(PACKETS, 4000, b"")  # costs nothing any more
     frames = [one.frame for one in read_contents(tmp_path / "full.mcap").topics[PACKETS]]
     assert frames == list(range(len(frames))) and len(frames) > 200
-
-
-def test_a_slow_disk_costs_messages_that_are_counted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    go_on = threading.Event()
-    write = recording_writer._Stream.write
-
-    def slow(self: Any, data: bytes) -> int:
-        if self.written > 1000:
-            go_on.wait(20.0)
-        return write(self, data)
-
-    monkeypatch.setattr(recording_writer._Stream, "write", slow)
-    monkeypatch.setattr(recording_writer, "_QUEUED", 500)
-    recorder = Recorder(tmp_path / "slow.mcap")
-    for frame in range(3000):
-        recorder.put(PACKETS, frame, noise(frame))
-    assert recorder.dropped > 1000
-    go_on.set()
-    recorder.close()
-    assert f"{recorder.dropped} messages are missing in" in caplog.text
-    assert len(read_contents(tmp_path / "slow.mcap").topics[PACKETS]) == 3000 - recorder.dropped
 
 
 def rolled_over(file: Path, topic: str) -> Recorder:

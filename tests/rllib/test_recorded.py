@@ -13,8 +13,7 @@ from rlgym_bridge.components.rewards import GoalReward, TouchReward, VelocityBal
 from rlgym_bridge.recording.mcap.match_recording import MatchRecording, read_match
 from rlgym_bridge.recording.mcap.mcap_writer import RecordingError
 from rlgym_bridge.rllib import applied_of, correct_applied_actions, episodes_from_recording
-from tests.benchmarks.imitation import retimed
-from tests.support.recorded_matches import POLICY, once_a_run, record, two_policies
+from tests.support.recorded_matches import POLICY, once_a_run, record, retimed, two_policies
 from tests.support.simulators import needs_native
 
 TABLE = LookupTableAction().parse_batch(np.arange(90)[None])[0, :, 0]

@@ -10,9 +10,9 @@ import pytest
 
 from rlgym_bridge.game import TICK_SECONDS
 from tests.support.processes import child, run_to_end
-from tests.support.thread_watch import ThreadSample
 from tools.late_causes import MACHINE, OURS, samples_of, watched_ticks
 from tools.real_time import RealTimeRow, measure_round, table_lines
+from tools.thread_watch import ThreadSample
 
 needs_linux = pytest.mark.skipif(sys.platform != "linux", reason="the tools need Linux")
 AT, OWN, PREEMPTED, BLOCKED, COLLECTING, IMPORTS, LOGGED = 0, 1, 3, 4, 5, 7, 8
@@ -87,7 +87,7 @@ def test_ticks_of_the_first_moments_are_left_out():
 def test_a_watch_counts_what_a_thread_does():
     code = """
 import gc, json, logging
-from tests.support.thread_watch import ThreadWatch
+from tools.thread_watch import ThreadWatch
 watch = ThreadWatch()
 before = watch.read()
 import wave
@@ -113,7 +113,7 @@ def test_tables_show_every_match_and_only_causes_that_were():
 
 @needs_linux
 def test_a_bare_timer_ends_when_its_input_is_closed():
-    command = [sys.executable, "-m", "tests.support.bare_timer", "wake", "60"]
+    command = [sys.executable, "-m", "tools.bare_timer", "wake", "60"]
     with child(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as timer:
         out, _ = timer.communicate(timeout=30.0)
     assert isinstance(json.loads(out), list)
@@ -125,7 +125,7 @@ def test_a_goal_and_a_demolition_import_nothing():
 import json
 from rlgym_bridge.game import Phase
 from tests.support.stepped_match import go_on, kicked_off, put_ball, put_car, to_phase
-from tests.support.thread_watch import ThreadWatch
+from tools.thread_watch import ThreadWatch
 match = kicked_off()
 watch = ThreadWatch()
 put_car(match, 0, (0, -3000, 17), (0, 2300, 0), yaw=1.5708)

@@ -11,12 +11,12 @@ import pytest
 
 from rlgym_bridge.game import TICK_SECONDS
 from rlgym_bridge.server.bot_account import BotAccount
-from tests.support.loaded_server import lateness_ms
-from tests.support.loads import LOADS
-from tests.support.memory_use import MemoryUse, growth_an_hour, memory_of
 from tests.support.stepped_match import seats
 from tools import load_table
 from tools.load_table import CASES, LoadRow, load_lines, match_lines, measure_load, watch_lines
+from tools.loaded_server import lateness_ms
+from tools.loads import LOADS
+from tools.memory_use import MemoryUse, growth_an_hour, memory_of
 from tools.memory_watch import watch_command
 
 needs_proc = pytest.mark.skipif(sys.platform != "linux", reason="memory is read from /proc")

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from rlgym_bridge.sim.simulator import ROCKETSIM2, ROCKETSIM3, SimulatorError, check_simulator
-from tests.physics.capture_tables import describe_captures
-from tests.physics.window_tables import describe_recordings, read_recording
-from tests.support.captures import Capture
-from tests.support.free_runs import FOLLOWED, FreeRun, capture_files, load_capture, run_free
+from tests.support.captures import Capture, load_capture
+from tests.support.free_runs import FOLLOWED, FreeRun, capture_files, run_free
 from tests.support.real_data import real
+from tools.physics.capture_tables import describe_captures
+from tools.physics.window_tables import describe_recordings, read_recording
 
 _KNOWN = {
     "airborne-hit", "ball-hit-65", "bumpr_900", "clean-dodge", "goal-shot-net-entry", "half_flip", "landing",
@@ -46,7 +46,7 @@ def played(name: str, free: int = FOLLOWED) -> FreeRun:
 def hits(name: str) -> list[int]:
     """Return the rows of a capture in which a car has hit the ball."""
     capture = read(name)
-    return [int(row) for row in np.searchsorted(capture.recording.tick, capture.events.hits)]
+    return [int(row) for row in np.searchsorted(capture.recording.tick, capture.hits)]
 
 
 @every_capture

@@ -66,20 +66,9 @@ _BODIES: Final = {
     "stays": "Broken.retire = lambda self: time.sleep(600.0)",
 }  # fmt: skip
 
-BROKEN: Final = tuple(_BODIES)
-
 
 def make_bot(folder: Path, kind: str = "fine", **changes: str) -> Path:
-    """Write a bot's folder.
-
-    Args:
-        folder: To make.
-        kind: One of `BROKEN`.
-        changes: Lines of `bot.toml` in place of those with the same key; empty to leave one out.
-
-    Returns:
-        The folder.
-    """
+    """Write a bot's folder of a kind in `_BODIES`; `changes` are lines of `bot.toml`, empty ones left out."""
     folder.mkdir(parents=True, exist_ok=True)
     run = "Broken().run(wants_match_communications=False, wants_ball_predictions=False)\n"
     (folder / "bot.py").write_text(f"{_HEAD}\n{_BODIES[kind]}\n{run}", encoding="utf-8")

@@ -12,11 +12,7 @@ from rlgym_bridge.components.spec import Components
 
 
 class CallLog:
-    """Calls in their order: name, ticks since the episode began, and what was given or returned.
-
-    Args:
-        agent: The agent whose values are kept.
-    """
+    """Calls in their order: name, ticks since the episode began, and what one agent was given or returned."""
 
     def __init__(self, agent: str = "blue-0") -> None:
         self.agent = agent

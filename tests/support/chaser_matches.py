@@ -3,8 +3,8 @@
 import math
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Protocol
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import RocketSim as rsim
@@ -26,16 +26,6 @@ from rlgym_bridge.state import MatchState
 TICK_SKIP = 8
 TABLE = LookupTableAction.make_lookup_table()
 _CONTROLS = [control_of([float(value) for value in row]) for row in TABLE]
-
-
-class Player(Protocol):
-    """A player of a team: the contract of a policy."""
-
-    def reset(self, seats: Sequence[int], seed: int | None = None) -> None:
-        """Begin a kickoff for these rows of the state."""
-
-    def act(self, obs: np.ndarray | None, state: MatchState) -> np.ndarray:
-        """Return (N, seats) int64 rows of the table of 90 actions."""
 
 
 def action_index(throttle: int, steer: int, *, boost: int = 0, jump: int = 0, handbrake: int = 0) -> int:
@@ -86,32 +76,18 @@ class DriveAtBall:
 
 @dataclass
 class MatchResult:
-    """The result of a match.
-
-    Attributes:
-        score: Goals of blue and orange.
-        touches: Touches of each car, row by row; contacts within 0.25 s are one touch.
-        seconds: Length in game time, overtime included.
-        overtime: Whether it went to overtime.
-    """
+    """Goals of both teams, touches of each car, and length in game time with overtime."""
 
     score: list[int]
     touches: list[int]
     seconds: float = 0.0
     overtime: bool = False
-    goal_times: list[float] = field(default_factory=list)
 
 
 class Match:
-    """One arena and its cars, stepped by decisions.
+    """One arena and its cars, stepped by the decisions of a blue and an orange policy."""
 
-    Args:
-        players: The blue and the orange player.
-        team_size: Cars in each team.
-        seed: Seed of kickoff spots and of the players' resets.
-    """
-
-    def __init__(self, players: tuple[Player, Player], team_size: int, seed: int) -> None:
+    def __init__(self, players: tuple[Any, Any], team_size: int, seed: int) -> None:
         self.players = players
         self.team_size = team_size
         self.teams = [BLUE] * team_size + [ORANGE] * team_size
@@ -129,7 +105,6 @@ class Match:
     def _on_goal(self, arena: rsim.Arena, team: int, data: object) -> None:
         if not self.scored:
             self.result.score[int(team)] += 1
-            self.result.goal_times.append(self.ticks / TICKS_PER_SECOND)
         self.scored = True
 
     def kickoff(self) -> None:
@@ -185,24 +160,14 @@ class Match:
 
 
 def play_match(
-    blue: Player,
-    orange: Player,
+    blue: Any,
+    orange: Any,
     seed: int,
     seconds: float = 60.0,
     overtime: float = 0.0,
-    team_size: int = 1,
 ) -> MatchResult:
-    """Play one match without countdowns and replays: a goal is followed by the next kickoff.
-
-    Args:
-        blue: Plays rows 0..team_size - 1.
-        orange: Plays the other rows.
-        seed: Seed of everything that varies.
-        seconds: Game time of the match.
-        overtime: Game time of the overtime after a draw, ended by its first goal; 0 for none.
-        team_size: Cars in each team.
-    """
-    match = Match((blue, orange), team_size, seed)
+    """Play one match without countdowns and replays; `overtime` follows a draw up to its first goal."""
+    match = Match((blue, orange), 1, seed)
     result = match.result
     match.kickoff()
     end = seconds * TICKS_PER_SECOND

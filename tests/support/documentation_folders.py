@@ -13,11 +13,7 @@ FEW = "collectors = 1\nmatches = 8\nrollout_steps = 8\nsteps = 300\ncheckpoint_e
 
 
 def run_program(folder: Path, *words: str, code: int = 0, **environment: str) -> str:
-    """Run this Python in a folder; return what it printed.
-
-    Raises:
-        AssertionError: It ended with another exit status.
-    """
+    """Run this Python in a folder; return what it printed."""
     path = {"PYTHONPATH": str(ROOT), "RAY_USAGE_STATS_ENABLED": "0"}
     done = run_to_end([sys.executable, *words], cwd=folder, env={**os.environ, **path, **environment})
     assert done.returncode == code, done.stdout[-2000:] + done.stderr[-3000:]

@@ -22,17 +22,7 @@ _STICKS: Final = ("throttle", "steer", "pitch", "yaw", "roll")
 
 @dataclass(frozen=True)
 class Planted:
-    """A fault and a recording that has it.
-
-    Attributes:
-        kind: Its name in `planted_kinds.KINDS` or `KINDS_ASIDE`, or "nothing".
-        text: The fault with its size, and the recording's form.
-        names: Patterns of the names that are right for it.
-        tellable: Whether a name is right, else only "something that is not tried here".
-        recording: The recording.
-        fault: The fault.
-        form: The recording's form.
-    """
+    """A fault and a recording that has it."""
 
     kind: str
     text: str
@@ -85,12 +75,7 @@ class Planted:
 
 
 def draw_form(random: np.random.Generator, troubled: bool = False) -> Form:
-    """Return a form, drawn at random.
-
-    Args:
-        random: Draws it.
-        troubled: Whether rows may be lost and clocks be wrong.
-    """
+    """Return a form, drawn at random."""
     cars = 1 if random.random() < 0.25 else 2
     if random.random() < 0.25:
         return Form(cars=cars)

@@ -18,13 +18,7 @@ _SECONDS = 600.0  # a whole test takes a quarter of a minute of an idle core
 
 
 def make_pack(folder: Path, *words: str, **environment: str) -> Path:
-    """Make a pack with the command, as a user runs it.
-
-    Args:
-        folder: Where it is made.
-        words: Further options.
-        environment: Further variables.
-    """
+    """Make a pack with the command, as a user runs it."""
     search = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
     pack = folder / "pack.zip"
     done = run_to_end(
@@ -45,12 +39,7 @@ def read_report(pack: Path, status: int = 0) -> dict:
 
 
 def all_contents(pack: Path, folder: Path) -> tuple[bytes, str]:
-    """Return everything that a pack holds, recordings unpacked: as bytes, and its texts.
-
-    Args:
-        pack: The pack.
-        folder: For what is unpacked.
-    """
+    """Return everything that a pack holds, recordings unpacked: as bytes, and its texts."""
     parts, texts = [], []
     with zipfile.ZipFile(pack) as archive:
         for member in archive.infolist():

@@ -11,11 +11,6 @@ from rlgym_bridge.sim.simulator import Simulator, make_simulator
 from rlgym_bridge.state import KNOWN_FIELDS, MatchState, derive
 from tests.support.states import kickoff, ram
 
-HIDDEN: Final = (
-    "wheels_with_contact", "on_ground", "can_flip", "is_autoflipping", "autoflip_timer", "autoflip_direction",
-    "bump_victim",
-)  # fmt: skip
-"""Fields that packets do not carry, with those that follow from them."""
 ESTIMATED: Final = ("wheels_with_contact", "is_autoflipping", "bump_victim")
 """Those of `KNOWN_FIELDS` that say whether the hidden fields are known."""
 
@@ -24,16 +19,7 @@ _LONGEST: Final = 1500  # ticks after which there is a new kickoff
 
 
 def play(simulator: Simulator, ticks: int, seed: int) -> Iterator[tuple[MatchState, bool]]:
-    """Play a match between Chasers that do something random now and then.
-
-    Args:
-        simulator: With one match of equal teams.
-        ticks: To play.
-        seed: Of the drivers.
-
-    Yields:
-        The state after each tick, and whether all cars have just been put onto their spots.
-    """
+    """Play a match between Chasers that do something random now and then."""
     rng, cars = np.random.default_rng(seed), simulator.state.layout.cars
     chaser, parser, state = Chaser(seed), LookupTableAction(), simulator.state
     begin = kickoff(cars // 2)
@@ -125,14 +111,7 @@ def make_player(name: str, cars: int) -> Simulator:
 
 
 def record(name: str, cars: int, ticks: int, seed: int = 0) -> list[tuple[MatchState, bool]]:
-    """Return the states of a match as decoded, with whether all cars stand on their spots.
-
-    Args:
-        name: Of the simulator.
-        cars: In each team.
-        ticks: To play.
-        seed: Of the drivers.
-    """
+    """Return the states of a match as decoded, with whether all cars stand on their spots."""
     simulator, found = make_player(name, cars), []
     for state, at_rest in play(simulator, ticks, seed):
         shown = MatchState(cars, cars)

@@ -1,6 +1,5 @@
 """Captures of the real game beside a simulator that follows their first rows and then runs free."""
 
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -10,8 +9,7 @@ import numpy as np
 from rlgym_bridge.components.mutators import blank_state
 from rlgym_bridge.sim.simulator import ROCKETSIM2, ROCKETSIM3, make_simulator
 from rlgym_bridge.state import MatchState
-from tests.support.capture_files import KEYBOARD_DODGES
-from tests.support.captures import Capture
+from tests.support.captures import KEYBOARD_DODGES, Capture
 from tests.support.real_data import REAL_DATA
 
 WORLDS: Final = (ROCKETSIM2, ROCKETSIM3)
@@ -29,14 +27,7 @@ _NOT_PRINTED: Final = 0.2  # of a step: a value of six digits may lack the offse
 
 @dataclass(frozen=True)
 class FreeRun:
-    """A capture, and what a simulator made of it.
-
-    Attributes:
-        free: Row from which it runs free.
-        ticks: `(rows,)` ticks since that row.
-        real: The capture, one match a row.
-        ours: The simulator's matches.
-    """
+    """A capture, and what a simulator made of it."""
 
     free: int
     ticks: np.ndarray
@@ -71,14 +62,8 @@ def capture_files() -> list[Path]:
     return sorted((REAL_DATA / "game-2026").glob("*.csv"))
 
 
-def load_capture(path: Path) -> Capture:
-    """Read a capture whose file holds all that its first rows need."""
-    with tempfile.TemporaryDirectory() as folder:
-        return Capture(path, Path(folder))
-
-
 def lacks_presses(name: str) -> bool:
-    """Tell whether an input of a capture was not recorded, and is put in by `capture_files`."""
+    """Tell whether an input of a capture was not recorded, and is put in by `captures`."""
     return name in KEYBOARD_DODGES
 
 

@@ -17,21 +17,7 @@ from tests.support.players_by_hand import CONFIG
 
 
 class LateMatch:
-    """Players that each drive one car, blue first; a car without a player stands still.
-
-    Args:
-        specs: The players.
-        latency: Ticks by which their inputs act late.
-        team_size: Cars a team.
-        seed: Of kickoffs, respawns and players.
-        spread: Further ticks, drawn for each input.
-        more: Further arguments of each `LivePlayer`.
-
-    Attributes:
-        match: The match.
-        players: They have seen the latest packet.
-        faults: What went wrong in them.
-    """
+    """Players that each drive one car with late inputs; a car without a player stands still."""
 
     def __init__(
         self, specs: Sequence[PlayerSpec], latency: int, *, team_size: int = 1, seed: int = 0,

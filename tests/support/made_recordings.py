@@ -37,14 +37,7 @@ def recording_bytes(
     chunk_bytes: int = 1 << 12,
     checksums: bool = True,
 ) -> bytes:
-    """Return the bytes of a recording.
-
-    Args:
-        contents: Of the packets, one a frame; after each of them an input follows.
-        compression: Of the chunks.
-        chunk_bytes: From which a new chunk begins.
-        checksums: Whether chunks have them.
-    """
+    """Return the bytes of a recording of packets, one a frame, each of which an input follows."""
     stream = BytesIO()
     writer = Writer(stream, chunk_bytes, compression, enable_crcs=checksums)
     writer.start(PROFILE)
@@ -58,12 +51,7 @@ def recording_bytes(
 
 
 def of_every_topic(packets: Sequence[bytes], drawing: bytes) -> bytes:
-    """Return the bytes of a recording without checksums that has each kind of message, and metadata.
-
-    Args:
-        packets: One a frame.
-        drawing: A message of the topic `/drawings`.
-    """
+    """Return the bytes of a recording without checksums that has each kind of message, and metadata."""
     stream = BytesIO()
     writer = Writer(stream, 1 << 12, CompressionType.NONE, enable_crcs=False)
     writer.start(PROFILE)

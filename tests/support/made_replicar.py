@@ -15,11 +15,7 @@ _HEADER = {"format_version": 1, "groups": ["state", "game"], "rows": "ticks", "t
 
 
 def simulated(controls: np.ndarray) -> MatchState:
-    """Return the states of a match of 1v1 in RocketSim 3, `ticks + 1` of them.
-
-    Args:
-        controls: `(2, ticks, 8)`, what drives each tick.
-    """
+    """Return the `ticks + 1` states of a match of 1v1 in RocketSim 3 under controls `(2, ticks, 8)`."""
     simulator = make_simulator(ROCKETSIM3, 1, 1, 1)
     start = blank_state(1, 1, 1)
     start.ball_position[0], start.car_position[0] = (0, 2000, 93), ((-500, -3000, 17.01), (500, 3500, 17.01))
@@ -32,14 +28,7 @@ def simulated(controls: np.ndarray) -> MatchState:
 
 
 def write_replicar(path: Path, state: MatchState, swap: bool = False, **header: Any) -> Path:
-    """Write states as replicar does.
-
-    Args:
-        path: The file.
-        state: A row for each tick.
-        swap: Whether the first player is orange.
-        header: Values in place of the usual ones.
-    """
+    """Write states, a row a tick, as replicar does; `header` has values in place of the usual ones."""
     import pyarrow as pa
     import pyarrow.parquet as parquet
 

@@ -80,49 +80,46 @@ goal = enters(Phase.GOAL_SCORED)
 # --- changes: each gets the packets around a place, and that place among them -----------------------
 
 
-def set_info(**values: object) -> Change:
+def at_path(packet: Any, path: str) -> tuple[Any, str]:
+    """Return what holds a field, named by attributes and indices joined by dots, and the field's own name."""
+    *parts, name = path.split(".")
+    for part in parts:
+        packet = packet[int(part)] if part.isdigit() else getattr(packet, part)
+    return packet, name
+
+
+def put(**fields: object) -> Change:
+    """Set fields of a packet; two underscores stand for a dot: `players__0__boost`."""
+
     def change(packets: Packets, at: int) -> None:
-        for name, value in values.items():
-            setattr(packets[at].match_info, name, value)
+        for field, value in fields.items():
+            setattr(*at_path(packets[at], field.replace("__", ".")), value)
 
     return change
 
 
-def add_info(name: str, difference: float) -> Change:
+def add(path: str, difference: float, onwards: bool = False) -> Change:
+    """Add to a number of a packet, or of all packets from it on."""
+
     def change(packets: Packets, at: int) -> None:
-        info = packets[at].match_info
-        setattr(info, name, getattr(info, name) + difference)
+        for packet in packets[at : None if onwards else at + 1]:
+            owner, name = at_path(packet, path)
+            setattr(owner, name, getattr(owner, name) + difference)
 
     return change
 
 
-def set_car(slot: int = 0, **values: object) -> Change:
+def repeated(path: str, more: float = 0.0) -> Change:
+    """Show a number of the packet before, and a little more."""
+
     def change(packets: Packets, at: int) -> None:
-        for name, value in values.items():
-            setattr(packets[at].players[slot], name, value)
+        setattr(*at_path(packets[at], path), getattr(*at_path(packets[at - 1], path)) + more)
 
     return change
 
 
-def set_physics(who: str, part: str, **values: float) -> Change:
-    def change(packets: Packets, at: int) -> None:
-        owner = packets[at].players[0] if who == "car" else packets[at].balls[0]
-        for name, value in values.items():
-            setattr(getattr(owner.physics, part), name, value)
-
-    return change
-
-
-def leap(packets: Packets, at: int) -> None:
-    packets[at].players[0].physics.location.z += 100.0
-
-
-def add_boost(difference: float) -> Change:
-    def change(packets: Packets, at: int) -> None:
-        for packet in packets[at:]:
-            packet.players[0].boost += difference
-
-    return change
+def car(**fields: object) -> Change:
+    return put(**{f"players__0__{name}": value for name, value in fields.items()})
 
 
 def skip(packets: Packets, at: int) -> None:
@@ -131,10 +128,6 @@ def skip(packets: Packets, at: int) -> None:
 
 def repeat(packets: Packets, at: int) -> None:
     packets.insert(at, packets[at])
-
-
-def clock_stands(packets: Packets, at: int) -> None:
-    packets[at].match_info.game_time_remaining = packets[at - 1].match_info.game_time_remaining
 
 
 def pad_back_early(packets: Packets, at: int) -> None:
@@ -179,24 +172,8 @@ def same_id(packets: Packets, at: int) -> None:
         packet.players[1].player_id = packet.players[0].player_id
 
 
-def team_score(difference: int, team: int = 0) -> Change:
-    def change(packets: Packets, at: int) -> None:
-        for packet in packets[at:]:
-            packet.teams[team].score += difference
-
-    return change
-
-
 def one_team(packets: Packets, at: int) -> None:
     packets[at].teams = packets[at].teams[:1]
-
-
-def set_score(**values: int) -> Change:
-    def change(packets: Packets, at: int) -> None:
-        for name, value in values.items():
-            setattr(packets[at].players[0].score_info, name, value)
-
-    return change
 
 
 def nobodys_goal(packets: Packets, at: int) -> None:
@@ -205,61 +182,28 @@ def nobodys_goal(packets: Packets, at: int) -> None:
             player.score_info.goals = player.score_info.own_goals = 0
 
 
-def touch_at(difference: float) -> Change:
-    def change(packets: Packets, at: int) -> None:
-        packets[at].players[0].latest_touch.game_seconds += difference
-
-    return change
-
-
-def long_normal(packets: Packets, at: int) -> None:
-    packets[at].players[0].latest_touch.normal.x += 0.5
-
-
-def elapsed_stands(packets: Packets, at: int) -> None:
-    packets[at].players[0].dodge_elapsed = packets[at - 1].players[0].dodge_elapsed
-
-
-def timeout_rises(packets: Packets, at: int) -> None:
-    packets[at].players[0].dodge_timeout = packets[at - 1].players[0].dodge_timeout + 0.01
-
-
-def no_ball(packets: Packets, at: int) -> None:
-    packets[at].balls = []
-
-
-def cube(packets: Packets, at: int) -> None:
-    packets[at].balls[0].shape = flat.BoxShape(1.0, 1.0, 1.0)
-
-
-def steer(packets: Packets, at: int) -> None:
-    packets[at].players[0].last_input.steer = 1.5
-
-
-def longer_box(packets: Packets, at: int) -> None:
-    packets[at].players[0].hitbox.length += 1.0
-
-
 NAN = math.nan
+CLOCK, PHASE = "match_info.game_time_remaining", "match_info.match_phase"
+SECONDS, TOUCH = "match_info.seconds_elapsed", "players.0.latest_touch.game_seconds"
 
 CHANGES: dict[str, tuple[str, Condition, Change]] = {
     "a frame is skipped": ("match_info.frame_num", active, skip),
     "a frame comes twice": ("match_info.frame_num", active, repeat),
-    "the time is a tick off": ("match_info.seconds_elapsed", active, add_info("seconds_elapsed", 1 / 120)),
+    "the time is a tick off": (SECONDS, active, add(SECONDS, 1 / 120)),
     "the clock runs in Kickoff": (
-        "match_info.game_time_remaining", enters(Phase.KICKOFF), add_info("game_time_remaining", -1 / 120)),
-    "the clock stands in Active": ("match_info.game_time_remaining", active, clock_stands),
-    "the clock goes up": ("match_info.game_time_remaining", active, add_info("game_time_remaining", 1.0)),
-    "the clock is no number": ("match_info.game_time_remaining", active, set_info(game_time_remaining=NAN)),
+        CLOCK, enters(Phase.KICKOFF), add(CLOCK, -1 / 120)),
+    "the clock stands in Active": (CLOCK, active, repeated(CLOCK)),
+    "the clock goes up": (CLOCK, active, add(CLOCK, 1.0)),
+    "the clock is no number": (CLOCK, active, put(match_info__game_time_remaining=NAN)),
     "Active without a touch": (
-        "match_info.match_phase", enters(Phase.KICKOFF), set_info(match_phase=flat.MatchPhase.Active)),
-    "Active after a goal": ("match_info.match_phase", goal, set_info(match_phase=flat.MatchPhase.Replay)),
-    "overtime before its time": ("match_info.is_overtime", active, set_info(is_overtime=True)),
-    "boost of 101": ("players[0].boost", on_ground, set_car(boost=101.0)),
-    "boost is no number": ("players[0].boost", on_ground, set_car(boost=NAN)),
-    "boost from nowhere": ("players[0].boost", on_ground, add_boost(12.0)),
-    "boost lost": ("players[0].boost", on_ground, add_boost(-1.0)),
-    "boost of 30 at a kickoff": ("players[0].boost", enters(Phase.KICKOFF), set_car(boost=30.0)),
+        PHASE, enters(Phase.KICKOFF), put(match_info__match_phase=flat.MatchPhase.Active)),
+    "Active after a goal": (PHASE, goal, put(match_info__match_phase=flat.MatchPhase.Replay)),
+    "overtime before its time": ("match_info.is_overtime", active, put(match_info__is_overtime=True)),
+    "boost of 101": ("players[0].boost", on_ground, car(boost=101.0)),
+    "boost is no number": ("players[0].boost", on_ground, car(boost=NAN)),
+    "boost from nowhere": ("players[0].boost", on_ground, add("players.0.boost", 12.0, onwards=True)),
+    "boost lost": ("players[0].boost", on_ground, add("players.0.boost", -1.0, onwards=True)),
+    "boost of 30 at a kickoff": ("players[0].boost", enters(Phase.KICKOFF), car(boost=30.0)),
     "a pad back early": ("is_active", pad_away(1.0), pad_back_early),
     "a pad away too long": ("timer", pad_back, pad_kept_away),
     "a pad's timer stands": ("timer", pad_away(1.0), pad_timer_stands),
@@ -268,48 +212,50 @@ CHANGES: dict[str, tuple[str, Condition, Change]] = {
     "a pad is away in Countdown": ("is_active", enters(Phase.COUNTDOWN), pad_gone),
     "two players swapped": ("players[0].player_id", active, swap_players),
     "two players with one id": ("players.player_id", active, same_id),
-    "another name": ("players[0].name", active, set_car(name="Nobody")),
-    "another team": ("players[0].team", active, set_car(team=1)),
-    "another hitbox": ("players[0].hitbox", active, longer_box),
-    "a score goes down": ("teams[0].score", enters(Phase.REPLAY), team_score(-1)),
-    "a score rises in play": ("teams.score", active, team_score(1)),
-    "a goal counts twice": ("teams.score", goal, team_score(1)),
-    "a goal for the wrong team": ("teams.score", goal, team_score(1, team=1)),
+    "another name": ("players[0].name", active, car(name="Nobody")),
+    "another team": ("players[0].team", active, car(team=1)),
+    "another hitbox": ("players[0].hitbox", active, add("players.0.hitbox.length", 1.0)),
+    "a score goes down": ("teams[0].score", enters(Phase.REPLAY), add("teams.0.score", -1, onwards=True)),
+    "a score rises in play": ("teams.score", active, add("teams.0.score", 1, onwards=True)),
+    "a goal counts twice": ("teams.score", goal, add("teams.0.score", 1, onwards=True)),
+    "a goal for the wrong team": ("teams.score", goal, add("teams.1.score", 1, onwards=True)),
     "a goal of nobody": ("teams[0].score", goal, nobodys_goal),
     "one team only": ("teams", active, one_team),
-    "points are lost": ("players[0].score_info.score", active, set_score(score=-5)),
-    "a touch in the future": ("players[0].latest_touch.game_seconds", any_touch, touch_at(1.0)),
-    "a touch of long ago": ("players[0].latest_touch.game_seconds", touched, touch_at(-3.0)),
-    "a touch is forgotten": ("players[0].latest_touch", any_touch, set_car(latest_touch=None)),
+    "points are lost": ("players[0].score_info.score", active, car(score_info__score=-5)),
+    "a touch in the future": ("players[0].latest_touch.game_seconds", any_touch, add(TOUCH, 1.0)),
+    "a touch of long ago": ("players[0].latest_touch.game_seconds", touched, add(TOUCH, -3.0)),
+    "a touch is forgotten": ("players[0].latest_touch", any_touch, car(latest_touch=None)),
     "a touch outlives a kickoff": (
-        "players.latest_touch", enters(Phase.COUNTDOWN), set_car(latest_touch=flat.Touch()),
+        "players.latest_touch", enters(Phase.COUNTDOWN), car(latest_touch=flat.Touch()),
     ),
-    "a normal that is not a unit vector": ("players[0].latest_touch.normal", touched, long_normal),
-    "a place is no number": ("players[0].physics.location", active, set_physics("car", "location", x=NAN)),
-    "a car outside the arena": ("players[0].physics.location", active, set_physics("car", "location", x=5e3)),
-    "a car jumps 100 uu": ("players[0].physics.location", active, leap),
-    "a car of 2400 uu/s": ("players[0].physics.velocity", active, set_physics("car", "velocity", x=2400.0)),
+    "a normal that is not a unit vector": (
+        "players[0].latest_touch.normal", touched, add("players.0.latest_touch.normal.x", 0.5)),
+    "a place is no number": ("players[0].physics.location", active, car(physics__location__x=NAN)),
+    "a car outside the arena": ("players[0].physics.location", active, car(physics__location__x=5e3)),
+    "a car jumps 100 uu": ("players[0].physics.location", active, add("players.0.physics.location.z", 100.0)),
+    "a car of 2400 uu/s": ("players[0].physics.velocity", active, car(physics__velocity__x=2400.0)),
     "a car of 6 rad/s": (
-        "players[0].physics.angular_velocity", active, set_physics("car", "angular_velocity", z=6.0)),
-    "a yaw of 4": ("players[0].physics.rotation", active, set_physics("car", "rotation", yaw=4.0)),
+        "players[0].physics.angular_velocity", active, car(physics__angular_velocity__z=6.0)),
+    "a yaw of 4": ("players[0].physics.rotation", active, car(physics__rotation__yaw=4.0)),
     "an infinite speed of the ball": (
-        "balls[0].physics.velocity", active, set_physics("ball", "velocity", y=math.inf)),
+        "balls[0].physics.velocity", active, put(balls__0__physics__velocity__y=math.inf)),
     "a ball below the floor": (
-        "balls[0].physics.location.z", active, set_physics("ball", "location", z=-50.0)),
-    "no ball": ("balls", active, no_ball),
-    "a cube for a ball": ("balls[0].shape", active, cube),
-    "a goal in midfield": ("balls[0].physics.location.y", goal, set_physics("ball", "location", y=100.0)),
-    "steering by 1.5": ("players[0].last_input", active, steer),
+        "balls[0].physics.location.z", active, put(balls__0__physics__location__z=-50.0)),
+    "no ball": ("balls", active, put(balls=[])),
+    "a cube for a ball": ("balls[0].shape", active, put(balls__0__shape=flat.BoxShape(1.0, 1.0, 1.0))),
+    "a goal in midfield": ("balls[0].physics.location.y", goal, put(balls__0__physics__location__y=100.0)),
+    "steering by 1.5": ("players[0].last_input", active, car(last_input__steer=1.5)),
     "supersonic at rest": (
-        "players[0].is_supersonic", just_after_go, set_car(is_supersonic=True)),
+        "players[0].is_supersonic", just_after_go, car(is_supersonic=True)),
     "demolished for a packet": (
-        "players[0].demolished_timeout", active, set_car(demolished_timeout=0.0)),
-    "dodged on the ground": ("players[0].has_dodged", on_ground, set_car(has_dodged=True)),
-    "a dodge without its flag": ("players[0].has_dodged", dodging, set_car(
+        "players[0].demolished_timeout", active, car(demolished_timeout=0.0)),
+    "dodged on the ground": ("players[0].has_dodged", on_ground, car(has_dodged=True)),
+    "a dodge without its flag": ("players[0].has_dodged", dodging, car(
         has_dodged=False, dodge_elapsed=0.0, air_state=flat.AirState.Dodging)),
-    "a dodge that takes no time": ("players[0].dodge_elapsed", dodging, elapsed_stands),
-    "a dodge_timeout that rises": ("players[0].dodge_timeout", timed, timeout_rises),
-    "a dodge_timeout on the ground": ("players[0].dodge_timeout", on_ground, set_car(dodge_timeout=0.5)),
-    "a dodge_dir of length 2": ("players[0].dodge_dir", on_ground, set_car(dodge_dir=flat.Vector2(2.0, 0.0))),
+    "a dodge that takes no time": ("players[0].dodge_elapsed", dodging, repeated("players.0.dodge_elapsed")),
+    "a dodge_timeout that rises": (
+        "players[0].dodge_timeout", timed, repeated("players.0.dodge_timeout", 0.01)),
+    "a dodge_timeout on the ground": ("players[0].dodge_timeout", on_ground, car(dodge_timeout=0.5)),
+    "a dodge_dir of length 2": ("players[0].dodge_dir", on_ground, car(dodge_dir=flat.Vector2(2.0, 0.0))),
 }  # fmt: skip
 """Name -> the field that the checker has to name, where, and what is done to the packets."""

@@ -37,14 +37,7 @@ def opened_browser() -> Iterator[Browser]:
 
 
 def open_page(browser: Browser, address: str, script: str = "", drawn: bool = True) -> Page:
-    """Open an address in a page of its own, which keeps its errors in `errors`.
-
-    Args:
-        browser: Where.
-        address: Of the page.
-        script: Runs before the page's own.
-        drawn: Whether to wait until it has drawn its first frame.
-    """
+    """Open an address in a page of its own; `script` runs before the page's, `drawn` awaits a frame."""
     page = browser.new_context(viewport={"width": WIDTH, "height": HEIGHT}).new_page()
     page.set_default_timeout(_ANSWER_MS)
     if script:

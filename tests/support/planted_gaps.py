@@ -1,130 +1,33 @@
-"""Recordings of RocketSim itself, and the ways in which one can differ from it, planted one by one."""
+"""Recordings of RocketSim 2.2.1 itself, in the forms that files have, for tests that need few rows."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 
 import numpy as np
-import RocketSim as rsim
 
-from rlgym_bridge.chaser import Chaser
 from rlgym_bridge.game import CONTROL_NAMES, TICKS_PER_SECOND
 from rlgym_bridge.recording.recording import Inputs, Recording, TimeBase
-from rlgym_bridge.sim.arena import ArenaReader, control_of, make_arena, place_cars
-from rlgym_bridge.state import MatchState, derive
-from tests.support.chaser_matches import TABLE
+from rlgym_bridge.sim.simulator import ROCKETSIM2
+from rlgym_bridge.state import MatchState
+from tests.support.fault_scenes import Fault, Form, make_recording
 
-SCENE_SECONDS = 8  # then ball and cars are put elsewhere
-_SKIP = 8  # ticks between decisions
 _SEEN = (
     "position", "rotation", "linear_velocity", "angular_velocity", "boost_amount", "controls", "team",
 )  # fmt: skip
 
-
-class Human:
-    """Drives about: turns with and without handbrake, jumps, dodges, flies; inputs change at any tick."""
-
-    def __init__(self, random: np.random.Generator) -> None:
-        self._random = random
-        self._plan: list[np.ndarray] = []
-
-    def row(self) -> np.ndarray:
-        """Return the controls of the next tick, `(8,)`."""
-        if not self._plan:
-            self._plan = self._think()
-        return self._plan.pop()
-
-    def _think(self) -> list[np.ndarray]:
-        random = self._random
-        kind = random.choice(["drive", "drive", "slide", "dodge", "fly", "coast"])
-        row = np.zeros(8)
-        length = int(random.integers(12, 60))
-        stick = random.uniform(-1, 1, 3)
-        if kind in ("drive", "slide", "coast"):
-            row[0] = 0.0 if kind == "coast" else random.choice([1.0, 1.0, 0.7, -1.0])
-            row[1] = row[3] = stick[0] if kind == "drive" else np.sign(stick[0])
-            row[6] = kind == "drive" and random.random() < 0.5
-            row[7] = kind == "slide"
-            return [row] * length
-        press, wait, fly = row.copy(), row.copy(), row.copy()
-        press[5] = 1
-        if kind == "dodge":
-            again = press.copy()
-            again[2:4] = np.sign(stick[:2])
-            order = [press] * int(random.integers(3, 20)) + [wait] * int(random.integers(3, 30)) + [again] * 5
-            return (order + [row] * 60)[::-1]
-        fly[2:5], fly[6] = stick, 1
-        order = [press] * int(random.integers(8, 24)) + [fly] * length
-        for _ in range(3):
-            turn = row.copy()
-            turn[2:5], turn[6], turn[0] = random.uniform(-1, 1, 3), random.random() < 0.6, 1
-            order += [turn] * int(random.integers(10, 40))
-        return order[::-1]
+heavier = 1.01
+"""Gravity that is 1 % too strong."""
 
 
 @cache
-def play(
-    seed: int = 0, seconds: float = 40.0, mutate: Callable[[rsim.MutatorConfig], None] | None = None
-) -> Recording:
-    """Return what a match of a human against Chaser was, every tick of it and with all that is hidden.
+def play(seed: int = 0, seconds: float = 8.0, gravity: float = 1.0) -> Recording:
+    """Return scenes of a match with all that is hidden; it does not say that gravity was changed.
 
-    The recording does not say which constants were changed. Do not write to it: it is kept.
+    Do not write to it: it is kept.
     """
-    random = np.random.default_rng(seed)
-    arena, cars = make_arena([0, 1])
-    if mutate is not None:
-        scatter(arena, cars, np.random.default_rng(0))  # gravity does not reach a ball at rest
-        mutators = arena.get_mutator_config()
-        mutate(mutators)
-        arena.set_mutator_config(mutators)
-    ticks = int(seconds * TICKS_PER_SECOND)
-    state, now = MatchState(1, 1, ticks), MatchState(1, 1)
-    segment = np.zeros(ticks, np.int32)
-    human, chaser = Human(random), Chaser(seed)
-    rows = np.zeros((2, 8))
-    number = -1
-    for tick in range(ticks):
-        if tick % (SCENE_SECONDS * TICKS_PER_SECOND) == 0:
-            cars = place_cars(arena, [0, 1])
-            scatter(arena, cars, random)
-            chaser.reset([1], seed)
-            reader = ArenaReader(arena, cars)
-            number += 1
-        elif tick % _SKIP == 0:
-            reader.read_into(now)
-            derive(now)
-            rows[1] = TABLE[chaser.act(None, now)[0, 0]]
-        rows[0] = human.row()
-        for car, row in zip(cars, rows, strict=True):
-            car.set_controls(control_of(row.tolist()))
-        arena.step(1)
-        reader.read_into(state, tick)
-        segment[tick] = number
-    derive(state)
-    state.gravity[:] = 1.0
-    there = np.ones(ticks, bool)
-    tick = np.arange(ticks, dtype=np.int64) + 1000
-    return Recording(
-        f"match {seed}", state, tick, tick / TICKS_PER_SECOND, segment, there, there[:, None].repeat(2, 1)
-    )
-
-
-def scatter(arena: rsim.Arena, cars: list[rsim.Car], random: np.random.Generator) -> None:
-    """Put the ball somewhere into the air, and cars, blue's first, on their sides of the field."""
-    ball = rsim.BallState()
-    ball.pos = rsim.Vec(*random.uniform((-2500, -3500, 300), (2500, 3500, 1500)).tolist())
-    ball.vel = rsim.Vec(*random.uniform(-1800, 1800, 3).tolist())
-    ball.ang_vel = rsim.Vec(*random.uniform(-3, 3, 3).tolist())
-    arena.ball.set_state(ball)
-    for number, car in enumerate(cars):
-        side = -1 if 2 * number < len(cars) else 1
-        one = rsim.CarState()
-        one.pos = rsim.Vec(random.uniform(-2000, 2000), side * random.uniform(1500, 4000), 17)
-        one.rot_mat = rsim.Angle(random.uniform(-3, 3), 0, 0).as_rot_mat()
-        one.boost = 100.0
-        car.set_state(one)
-    for pad in arena.get_boost_pads():
-        pad.set_state(rsim.BoostPadState())
+    fault = Fault("gravity", simulator=ROCKETSIM2, factors={} if gravity == 1 else {"gravity": gravity})
+    whole = make_recording(f"match {seed}", fault, Form(), np.random.default_rng(seed))
+    return rows_of(whole, np.arange(int(seconds * TICKS_PER_SECOND)))
 
 
 def rows_of(recording: Recording, rows: np.ndarray) -> Recording:
@@ -164,31 +67,12 @@ def sent(recording: Recording, lag: int) -> Recording:
     return replace(recording, state=state, inputs=Inputs.SENT)
 
 
-def timed(recording: Recording, fast: float = 0.0, rate: float = TICKS_PER_SECOND) -> Recording:
-    """Return a recording with a clock of its own, so much fast, at about `rate` rows a second.
-
-    Rows of 60 a second show every second tick.
-    """
-    rows = np.arange(0, len(recording.tick), round(TICKS_PER_SECOND / rate))
-    part = rows_of(recording, rows)
-    seconds = 17.0 + part.tick / TICKS_PER_SECOND * (1 + fast)
-    return replace(part, seconds=seconds.astype(np.float32).astype(float), clock=TimeBase.SECONDS)
-
-
-def with_rows_lost(recording: Recording, share: float, seed: int = 0) -> Recording:
-    """Return a recording that lacks a share of its rows."""
-    kept = np.random.default_rng(seed).random(len(recording.tick)) >= share
-    return rows_of(recording, np.flatnonzero(kept))
-
-
-def without(recording: Recording, control: str, said: bool = False) -> Recording:
-    """Return a recording that lacks a control, and perhaps says so."""
+def without(recording: Recording, control: str) -> Recording:
+    """Return a recording that lacks a control, and does not say so."""
     column = CONTROL_NAMES.index(control)
     state = recording.state.copy()
     state.car_controls[..., column] = 0
-    recorded = recording.inputs_recorded.copy()
-    recorded[:, column] = not said
-    return replace(recording, state=state, inputs_recorded=recorded)
+    return replace(recording, state=state)
 
 
 def as_replay(recording: Recording, seed: int = 0) -> Recording:
@@ -214,19 +98,3 @@ def as_replay(recording: Recording, seed: int = 0) -> Recording:
         part, clock=TimeBase.FRAMES, ball_shown=was_shown[0], car_shown=np.stack(was_shown[1:], axis=1),
         inputs=Inputs.NONE, inputs_recorded=np.zeros((2, 8), bool),
     )  # fmt: skip
-
-
-def heavier(mutators: rsim.MutatorConfig) -> None:
-    """Plant gravity that is 1 % too strong."""
-    mutators.gravity = rsim.Vec(0, 0, mutators.gravity.z * 1.01)
-
-
-def draggier(mutators: rsim.MutatorConfig) -> None:
-    """Plant ball drag that is 2 % too strong."""
-    mutators.ball_drag *= 1.02
-
-
-def weaker(mutators: rsim.MutatorConfig) -> None:
-    """Plant boost that is 5 % too weak, on the ground and in the air."""
-    mutators.boost_accel_air *= 0.95
-    mutators.boost_accel_ground *= 0.95

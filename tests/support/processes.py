@@ -40,15 +40,7 @@ _guards: list[subprocess.Popen[bytes]] = []  # kept, for the pipe closes with th
 
 @contextmanager
 def child(command: Sequence[str | Path], **options: Any) -> Iterator[subprocess.Popen[Any]]:
-    """Start a process, and end it with all that it has started when the block is left.
-
-    Args:
-        command: Program and arguments.
-        options: Of `subprocess.Popen`.
-
-    Yields:
-        The process. Who wants its exit code waits for it inside the block.
-    """
+    """Start a process, and end it with all that it has started when the block is left."""
     mark = f"{guard()}/{next(_numbers)}"
     env = {**(options.pop("env", None) or os.environ), MARK: mark}
     process = subprocess.Popen([str(word) for word in command], env=env, **options)
@@ -94,11 +86,7 @@ def run_to_end(
 
 @cache
 def guard() -> str:
-    """Have all that this process starts from now on ended when it ends itself, killed or not.
-
-    Returns:
-        The mark that they bear.
-    """
+    """Have all that this process starts from now on ended when it ends itself, killed or not."""
     mark = os.environ[MARK] = f"{os.environ.get(MARK, '')}/{uuid.uuid4().hex}"
     env = {name: value for name, value in os.environ.items() if name != MARK}
     _guards.append(

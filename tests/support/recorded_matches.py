@@ -7,9 +7,12 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
+import safetensors.numpy
 from filelock import FileLock
 
 from rlgym_bridge.cli import main
+from rlgym_bridge.components.actions import LookupTableAction, RepeatAction
+from rlgym_bridge.policy.folder import ComponentSpec, load_policy, save_policy
 
 POLICY: Final = str(Path(__file__).parents[2] / "bot" / "policy")
 CHASER_AND_POLICY: Final[dict[str, Any]] = {"blue": "chaser", "orange": POLICY, "seconds": 6, "seed": 3}
@@ -25,6 +28,22 @@ def record(
     with chdir(file.parent):  # bots log there
         assert main([*match, *ends, *words]) == 0
     return file
+
+
+def retimed(folder: Path, ticks: int) -> Path:
+    """Write the shipped policy as one that decides every so many ticks."""
+    shipped = load_policy(POLICY).manifest
+    save_policy(
+        folder,
+        safetensors.numpy.load_file(Path(POLICY, "weights.safetensors")),
+        distribution=shipped.distribution,
+        team_sizes=shipped.team_sizes,
+        obs=shipped.obs,
+        parser=ComponentSpec.of(RepeatAction, ComponentSpec.of(LookupTableAction), repeats=ticks),
+        selection="argmax",
+        obs_normalisation=shipped.obs_normalisation,
+    )
+    return folder
 
 
 def two_policies(factory: pytest.TempPathFactory) -> Path:
@@ -44,13 +63,7 @@ def chaser_and_policy(factory: pytest.TempPathFactory) -> Path:
 
 
 def once_a_run(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], Path]) -> Path:
-    """Return what `make` makes in an empty folder, made once for all workers of a run of tests.
-
-    Args:
-        factory: Of the temporary folders.
-        name: Of the folder; each name is made by one function.
-        make: Takes the folder and returns a path in it.
-    """
+    """Return what `make` makes in an empty folder of this name, once for all workers of a run."""
     base = factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         base = base.parent

@@ -103,13 +103,7 @@ def _row(controls: flat.ControllerState) -> list[float]:
 
 
 def play(players: Sequence[tuple[int, str]], seed: int, enough: Callable[[Watcher], bool]) -> Watcher:
-    """Play a lockstep match of bot processes until `enough` says so.
-
-    Args:
-        players: Team and command of each bot.
-        seed: Of the server.
-        enough: Asked after every packet.
-    """
+    """Play a lockstep match of bot processes until `enough` says so."""
     watcher = Watcher(enough)
     config = flat.MatchConfiguration(
         player_configurations=[

@@ -9,11 +9,7 @@ _EPISODE = 64  # steps between two updates
 
 
 def train(env: Env, steps: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Train a linear policy of all agents.
-
-    Returns:
-        What was seen, `(steps, agents, size)`, and what was learned, `(size, actions)`.
-    """
+    """Train a linear policy; return what was seen `(steps, agents, size)` and learned `(size, actions)`."""
     random = np.random.default_rng(seed)
     obs = env.reset()
     agents = list(obs)

@@ -65,10 +65,7 @@ class Log:
 
 
 def noted(component: Any, kind: Any, log: Log) -> Any:
-    """Return a component that passes every call on to another one, and notes it.
-
-    It is one that somebody wrote for RLGym: nothing here knows its class.
-    """
+    """Return a component that passes every call on to another one, and notes it."""
 
     class Noted(kind):  # type: ignore[misc]
         def __getattr__(self, name: str) -> Any:

@@ -82,16 +82,7 @@ def numbered(
     space: spaces.Space | None = SPACES["Discrete"],
     outputs: Sequence[Mapping[str, Any]] | None = None,
 ) -> MultiAgentEpisode:
-    """Return an episode where all agents step always.
-
-    Args:
-        lookback: How many of the steps are in the lookback buffer.
-        numpy: Whether it is numpy'ized.
-        agents: Their names.
-        actions: Of each of them.
-        space: Of their actions; None: the episode has none.
-        outputs: Extra model outputs of each agent, step by step.
-    """
+    """Return an episode where all agents step always."""
     observations = [{agent: np.float32([t]) for agent in agents} for t in range(len(actions) + 1)]
     given: dict[str, Any] = {}
     if space is not None:
@@ -109,12 +100,7 @@ def numbered(
 
 
 def ragged(*, numpy: bool = False, hanging: bool = False) -> MultiAgentEpisode:
-    """Return an episode of 6 env steps: blue acts at each (10..15), orange at every second (20, 22, 24).
-
-    Args:
-        numpy: Whether it is numpy'ized.
-        hanging: Whether there is a seventh step, in which orange acts (26) and does not observe.
-    """
+    """Return 6 env steps: blue acts at each (10..15), orange at every second (20, 22, 24; hanging: 26)."""
     episode = MultiAgentEpisode(
         action_space=spaces.Dict({BLUE: SPACES["Discrete"], ORANGE: SPACES["Discrete"]})
     )

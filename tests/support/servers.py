@@ -12,18 +12,7 @@ from tests.support.processes import child
 
 @contextmanager
 def match_server(*words: str, **options: Any) -> Iterator[int]:
-    """Run `rlgym-bridge server` in lockstep, on a free port of this machine.
-
-    Args:
-        words: Further options of the command.
-        options: Of `subprocess.Popen`.
-
-    Yields:
-        The port, when it listens.
-
-    Raises:
-        RuntimeError: It does not listen.
-    """
+    """Run `rlgym-bridge server` in lockstep on a free port of this machine; yield it when it listens."""
     command = [sys.executable, "-m", "rlgym_bridge.cli", "server", "0", "--pace", "lockstep", *words]
     with child(command, stdout=subprocess.PIPE, text=True, **options) as server:
         assert server.stdout is not None

@@ -30,13 +30,7 @@ class WindowErrors:
 
 
 def measure_windows(scene: TimedRecording, most: int, simulator: str) -> WindowErrors:
-    """Simulate windows of single bodies of a recording.
-
-    Args:
-        scene: The recording with its times.
-        most: About how many windows of each body.
-        simulator: Name of the simulator.
-    """
+    """Simulate windows of single bodies of a recording."""
     windows = [window for window in make_windows(scene, most) if not window.meeting]
     found = WindowErrors(*(np.full((len(windows), len(HORIZONS)), np.nan) for _ in range(2)),
                          np.full((len(windows), len(HORIZONS)), "", "<U24"))  # fmt: skip

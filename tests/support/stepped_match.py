@@ -175,18 +175,7 @@ def put_car(
     match: Match, slot: int, position: Sequence[float], velocity: Sequence[float] = (0.0, 0.0, 0.0),
     yaw: float = 0.0, boost: float = 100.0, rotation: Sequence[float] | None = None, **fields: Any,
 ) -> None:  # fmt: skip
-    """Set a car down as a new one.
-
-    Args:
-        match: The match.
-        slot: The car.
-        position: uu.
-        velocity: uu/s.
-        yaw: rad, where no rotation is given.
-        boost: 0..100.
-        rotation: Nine numbers, see `rotations`.
-        fields: Others of `state.CAR_FIELDS`.
-    """
+    """Set a car down as a new one; `rotation` has nine numbers, `fields` are others of `state.CAR_FIELDS`."""
     state, place = match.simulation.state.copy(), match.simulation.places[slot]
     layout = state.layout
     first = layout.column("position", car=place)

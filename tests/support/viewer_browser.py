@@ -60,11 +60,7 @@ def picture(page: Page) -> np.ndarray:
 
 
 def wait_for(page: Page, shows: Callable[[np.ndarray], bool], seconds: float) -> np.ndarray:
-    """Return the first picture that shows something, or the last one when the time is over.
-
-    Raises:
-        Error: There was none up to then: a browser that is busy may have nothing to show for a while.
-    """
+    """Return the first picture that shows something, or the last one when the time is over."""
     deadline = time.monotonic() + seconds
     while True:
         late = time.monotonic() > deadline

@@ -22,11 +22,7 @@ from tests.packet_checker import PacketChecker, Rules
 
 
 class Watch:
-    """The matches of a test and their checkers.
-
-    Attributes:
-        packets: How many packets were read.
-    """
+    """The matches of a test and their checkers."""
 
     def __init__(self) -> None:
         self.packets = 0
@@ -62,11 +58,7 @@ class Watch:
             known[0].edited()
 
     def check(self) -> None:
-        """Raise what was found.
-
-        Raises:
-            AssertionError: A packet of a match broke a rule.
-        """
+        """Raise what was found."""
         checkers, self._checkers = self._checkers, []
         for checker in checkers:
             checker.check()

@@ -83,13 +83,7 @@ class KeptPages:
 
 
 class SteppedShow:
-    """A match on pages, stepped by hand as a server would step it.
-
-    Args:
-        drivers: Of the cars, blue's first; as many in each team.
-        mode: Of the show.
-        folder: Where it saves.
-    """
+    """A match on pages, stepped by hand as a server would step it."""
 
     def __init__(
         self, *drivers: str | None, mode: str = "play", folder: Path = Path(), course: Course | None = None
@@ -169,11 +163,7 @@ class SteppedShow:
 
 
 class Link:
-    """A page's connection.
-
-    Args:
-        socket: To the server.
-    """
+    """A page's connection."""
 
     def __init__(self, socket: aiohttp.ClientWebSocketResponse) -> None:
         self._socket = socket

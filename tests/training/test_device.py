@@ -11,9 +11,9 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from rlgym_bridge.training.learner import Diverged, PPOLearner
 from rlgym_bridge.training.ppo import batch_of, improve
 from rlgym_bridge.training.settings import SettingsError, check_settings
-from tests.benchmarks import device_check
 from tests.support.small_learners import collected_by, learner_of
 from tests.support.training_runs import SMALL
+from tools.benchmarks import device_check
 
 _WAITING = ("_local_scalar_dense", "is_nonzero", "nonzero", "equal")
 """Operations whose results Python has to know: on a GPU it waits for them."""

@@ -19,10 +19,9 @@ from rlgym_bridge.policy.torch_network import PolicyNetwork
 from rlgym_bridge.recording.car_episodes import played
 from rlgym_bridge.recording.mcap.match_recording import read_match
 from rlgym_bridge.training.imitate import CloningData, choose_held_out, imitate, read_cloning_data
-from tests.benchmarks.imitation import retimed
 from tests.support.made_replicar import simulated, write_replicar
 from tests.support.processes import run_to_end
-from tests.support.recorded_matches import POLICY, once_a_run, record, two_policies
+from tests.support.recorded_matches import POLICY, once_a_run, record, retimed, two_policies
 from tests.support.simulators import needs_native
 
 

@@ -1,13 +1,58 @@
 """The probe names what the match server was told to speak."""
 
 import random
+from collections import Counter
+from collections.abc import Callable
 from itertools import combinations
 
 import pytest
+from rlbot import flat
 
 from rlgym_bridge.protocol_variant import POINTS, ProtocolVariant
-from tests.support.probe_questions import ask
+from rlgym_bridge.server.game.packer import field_info
+from rlgym_bridge.server.game.simulated_match import Match
+from rlgym_bridge.server.net.impairments import Impairments, SlowInputs
+from rlgym_bridge.trials.findings import ProbeReport
+from rlgym_bridge.trials.jump_scenes import count_touching_wheels
+from rlgym_bridge.trials.probe import Probe
+from rlgym_bridge.trials.scene_player import Frame
 from tests.support.simulators import needs_native
+from tests.support.stepped_match import as_received, car_of, seats
+
+MOST_TICKS = 180 * 120
+"""The battery is to take three minutes of game at most."""
+
+
+def ask(
+    dialect: ProtocolVariant | None = None,
+    latency: int = 0,
+    seed: int = 1,
+    reaches: Callable[[int], bool] = lambda tick: True,
+    sets_state: bool = True,
+    watch: Callable[[Match, Frame], None] = lambda match, frame: None,
+    **more: int,
+) -> ProbeReport:
+    """Let the probe play, and return its report; `reaches` tells which ticks' packets reach the probe."""
+    sitting = seats()
+    match = Match(sitting, dialect=dialect, seed=seed)
+    inputs = SlowInputs(match, Impairments(latency=latency))
+    probe = Probe((sitting[0].identifier, sitting[1].identifier), field_info(), **more)
+    while not probe.done:
+        packet = as_received(match.packet())
+        if reaches(match.tick):
+            reply, frame = probe.answer(packet)
+            assert frame is not None
+            watch(match, frame)
+            for slot, controls in zip(frame.indices, reply.controls, strict=True):
+                inputs.hold(slot, controls)
+            desired = reply.desired(frame.indices)
+            if desired is not None and sets_state:
+                match.set_state(desired)
+        inputs.arrive()
+        match.advance()
+        assert match.tick < MOST_TICKS
+    return probe.report()
+
 
 OTHERS = [(name, value) for name, point in POINTS.items() for value in point.values[1:]]
 PAIRS = [pair for pair in combinations(OTHERS, 2) if pair[0][0] != pair[1][0]]
@@ -114,3 +159,27 @@ def test_the_probe_ends_when_it_has_seen_too_many_packets() -> None:
     assert report.dialect["kickoff_ends"] == "at_touch"
     assert report.open["clock"] == "its scene was not reached"
     assert not report.settled
+
+
+def test_wheels_by_geometry_are_those_of_the_simulation() -> None:
+    counts: Counter[tuple[int, int]] = Counter()
+
+    def compare(match: Match, frame: Frame) -> None:
+        car = frame.car
+        place = car.physics.location
+        flat_floor = max(abs(place.x), abs(place.y)) < 3500.0 and place.z < 100.0
+        if (
+            not frame.playing
+            or not flat_floor
+            or car.air_state not in (flat.AirState.OnGround, flat.AirState.InAir)
+        ):
+            return
+        geometry = count_touching_wheels(car)
+        if geometry is not None:
+            counts[geometry, int(car_of(match, 0).wheels_with_contact.sum())] += 1
+
+    ask(watch=compare)
+    wrong = sum(count for (ours, theirs), count in counts.items() if ours != theirs)
+    assert sum(counts.values()) > 500 and counts[3, 3] > 10 and counts[2, 2] > 10
+    assert wrong <= 0.01 * sum(counts.values())
+    assert sum(count for (ours, theirs), count in counts.items() if ours == 3 != theirs) <= 1

@@ -10,9 +10,9 @@ from rlbot import flat
 from rlgym_bridge.client.agent_connections import NoServer
 from rlgym_bridge.game import Phase
 from rlgym_bridge.protocol_variant import OWN_SERVER
+from rlgym_bridge.server import Impairments, MatchResult, MatchServer
 from rlgym_bridge.trials.findings import ProbeReport
-from rlgym_bridge.trials.probe import Probe
-from rlgym_bridge.trials.script_client import Players
+from rlgym_bridge.trials.probe import Players, Probe, match_of_two
 from tests.support.probe_packets import car, frame
 
 
@@ -145,3 +145,20 @@ def test_a_time_that_is_up_ends_the_play(listener: socket.socket) -> None:
     assert probe.report().notes == ["ended after 0.3 s", "no packet came"]
     for one in kept:
         one.close()
+
+
+@pytest.mark.parametrize(
+    "impairments", [Impairments(drop=5.0), Impairments(drop=30.0), Impairments(burst=3, drop=10.0)]
+)
+def test_lockstep_does_not_wait_for_a_lone_cars_packet(impairments: Impairments) -> None:
+    results: list[MatchResult] = []
+    with MatchServer(pace="lockstep", impairments=impairments) as server:
+        thread = threading.Thread(target=lambda: results.append(server.play(match_of_two())), daemon=True)
+        thread.start()
+        with closing(Players((server.host, server.port), patience=10.0)) as players:
+            players.follow(Probe(players.ids, players.field, most_packets=700), seconds=60.0)
+            players.stop_match()
+        thread.join(10.0)
+    (result,) = results
+    assert result.ticks > 700
+    assert [bot.late for bot in result.bots] == [0, 0]

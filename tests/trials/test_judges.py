@@ -33,6 +33,7 @@ def jump(timeouts: list[float], pushing: float = -1.0, **values: object) -> list
 def test_the_start_of_the_dodge_timeout_is_one_of_two_or_open(start: float, value: str | None) -> None:
     frames = jump([start - tick / 120 for tick in range(1, 20)])
     assert jump_scenes.judge_timeout(frames).value == value
+    assert jump_scenes.judge_timeout([*frames[:25], *frames[37:]]).value == value  # 12 packets are lost
 
 
 @pytest.mark.parametrize(("pushing", "value"), [(-1.0, "minus_one"), (1.25, "full"), (0.0, None)])

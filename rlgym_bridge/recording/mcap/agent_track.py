@@ -35,7 +35,6 @@ class AgentTrack:
     """The recording of one agent.
 
     Attributes:
-        agent_id: RLBot's.
         frame, seconds: `(n,)` int64 and float64: the packets that came, and when (since 1970).
         inputs: What it sent.
         decisions: What it saw and did, decision after decision.

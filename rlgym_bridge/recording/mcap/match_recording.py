@@ -27,8 +27,7 @@ from rlgym_bridge.recording.mcap.channels import (
 from rlgym_bridge.recording.mcap.mcap_reader import Contents, Message, read_contents
 from rlgym_bridge.recording.mcap.mcap_writer import RecordingError
 from rlgym_bridge.recording.mcap.merge import left_over
-from rlgym_bridge.recording.recording import Recording
-from rlgym_bridge.recording.segments import BodyMotion, jumps
+from rlgym_bridge.recording.recording import Recording, jumps, motions_of
 from rlgym_bridge.state import MatchState
 from rlgym_bridge.user_input.message_limits import FROM_SERVER, SHORT_BYTES, check_from_server, kind_of
 
@@ -247,10 +246,7 @@ def _broken(state: MatchState, tick: np.ndarray, ball: np.ndarray, cars: np.ndar
     found = np.zeros(len(tick), bool)
     steps = np.diff(tick)
     found[1:] = (steps <= 0) | (steps > GAP_TICKS) | (cars[1:] != cars[:-1]).any(1)
-    tracks = [BodyMotion(state.ball_position, state.ball_linear_velocity, ball)]
-    for car in range(state.layout.cars):
-        tracks.append(BodyMotion(state.car_position[:, car], state.car_linear_velocity[:, car], cars[:, car]))
-    found |= jumps(tick / TICKS_PER_SECOND, tracks)
+    found |= jumps(tick / TICKS_PER_SECOND, motions_of(state, ball, cars))
     return found
 
 

@@ -1,9 +1,6 @@
-"""Writes a recording while a match goes on, without holding it up.
+"""Write a recording in a thread of its own while a match goes on, chunk by chunk.
 
-    tick thread -> bounded queue -> writer thread -> chunks -> file
-
-A chunk is on the disk as soon as it is full, so a process that is killed loses the last one at most. Whatever
-fails ends the recording with a warning, never the match.
+A killed process loses the last chunk at most. Whatever fails ends the recording with a warning.
 """
 
 import glob
@@ -33,7 +30,7 @@ _PAUSE_SECONDS: Final = 0.001  # between two turns where more messages wait
 _CLOSE_SECONDS: Final = 10.0
 _FRAMES: Final = 1 << 32  # sequences are unsigned
 
-PART_BYTES: Final = 1 << 28
+_PART_BYTES: Final = 1 << 28
 """Size from which a recording goes on in another file: about two hours of 1v1."""
 
 PARTS: Final = 16
@@ -83,7 +80,7 @@ class Recorder:
         about: Mapping[str, Any] | None = None,
         *,
         beside: bool = False,
-        part_bytes: int = PART_BYTES,
+        part_bytes: int = _PART_BYTES,
         parts: int = PARTS,
         prepare: Callable[[str, int, bytes], list[tuple[str, bytes]]] | None = None,
     ) -> None:
@@ -111,14 +108,7 @@ class Recorder:
         return not self._channels and len(self._written) == 1
 
     def put(self, topic: str, frame: int, content: bytes, head: bool = False) -> None:
-        """Have a message written.
-
-        Args:
-            topic: See `channels`.
-            frame: The game's.
-            content: Of the message.
-            head: Whether every part of the recording is to begin with it.
-        """
+        """Have a message of a topic and a frame written; `head`: at the beginning of every part, too."""
         if self.failed is not None:
             return
         if len(self._queue) >= _QUEUED and not self._wait_for_room():
@@ -202,11 +192,7 @@ class Recorder:
         self._writer.add_message(channel, max(0, log_time(frame)), content, now, frame % _FRAMES)
 
     def _open(self, names: Iterable[Path]) -> None:
-        """Begin the first of these files that is not there yet.
-
-        Raises:
-            RecordingError: All are there, or one cannot be made.
-        """
+        """Begin the first of these files that is not there yet."""
         try:
             for self.path in names:
                 with suppress(FileExistsError):

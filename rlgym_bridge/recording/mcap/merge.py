@@ -97,14 +97,7 @@ def merge(path: Path, agents: Sequence[Path]) -> list[str]:
 def _write(
     file: IO[bytes], recordings: Sequence[Sequence[Path]], has_packets: bool, notes: list[str]
 ) -> None:
-    """Write all recordings, each of one file or more, to one file.
-
-    Args:
-        file: It.
-        recordings: Where the first is the server's, the others give what they alone have.
-        has_packets: Whether it is.
-        notes: Is told what cannot be read.
-    """
+    """Write all recordings, each of one file or more, to one file."""
     writer = Writer(file, CHUNK_BYTES)
     writer.start(PROFILE)
     channels: dict[str, int] = {}

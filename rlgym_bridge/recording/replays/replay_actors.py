@@ -1,8 +1,4 @@
-"""Follow the numbered actors of a replay: bodies, players and parts of cars.
-
-Players' ids and names serve to tell players apart while a replay is read, and are not kept. One who leaves
-and comes back has the same car.
-"""
+"""Follow the numbered actors of a replay: bodies, players and parts of cars; names are not kept."""
 
 import re
 from collections import Counter
@@ -35,14 +31,12 @@ class ReplayCar:
     """A player's car with all that the frames so far say of it.
 
     Attributes:
-        team: 0 blue, 1 orange.
         hitbox: Of `game.HITBOXES`, as the loadout's body says.
         body: The rigid body as last shown, or None.
         shown: Whether that was in this frame.
         there: Whether the player has a car now: not before joining, after leaving, or while demolished.
-        throttle, steer, handbrake: As last told.
         boost: 0..100, as last told, less what burning has taken since.
-        active: Which parts of the car act: `Boost`, `Jump`, `DoubleJump`, `Dodge`.
+        active: Parts of the car that act: `Boost`, `Jump`, `DoubleJump`, `Dodge`.
         pressed: Whether a double jump or a dodge begins in this frame.
     """
 
@@ -94,11 +88,8 @@ class Actors:
         cars: One for each player and team, in the order of their first frame.
         ball: The ball's rigid body as last shown, or None. Of several balls it is the first, until that ends.
         ball_shown: Whether that was in this frame.
-        ball_target_speed: Speed in uu/s that Heatseeker's ball aims at, as last told; 0 where it was not.
-        game: Which game it is.
         cut: Whether this frame does not follow on the one before: the match's phase changes, a car is
             demolished, or comes or goes.
-        phase: Of `game.Phase`.
         clock: Seconds on the clock.
     """
 
@@ -117,7 +108,6 @@ class Actors:
         self._ball_counts: Counter[int] = Counter()  # frames by how many balls they show
         self.ball: Mapping[str, Any] | None = None
         self.ball_shown = self.cut = False
-        self.ball_target_speed = 0.0
         self.phase, self.clock = Phase.INACTIVE, 0
 
     def advance(self, frame: Mapping[str, Any]) -> None:
@@ -218,10 +208,7 @@ class Actors:
                 self._car_of[person, team] = self._car_of.pop((before, team))
 
     def _person(self, player: int) -> str:
-        """Return what tells a player from all others: the account, or the name where there is none.
-
-        Of two players with one name at the same time the second is another person.
-        """
+        """Return what tells a player from others: the account, or the name where there is none."""
         if player in self._player_ids:
             return self._player_ids[player]
         if player not in self._persons:
@@ -256,8 +243,6 @@ class Actors:
             self.clock = attribute["Int"]
         elif "Demolish" in name:
             self.cut = True
-        elif name == "TargetSpeed":
-            self.ball_target_speed = float(next(iter(attribute.values())) or 0.0)
         else:
             self.game.hear(name, attribute)
 

@@ -88,7 +88,7 @@ def _car(
     meant[:, jump] = driven[:, :, jump].max(1)
     ground = recording.state.car_on_ground[rows[:-1], seat] > 0
     weights = np.array([_WEIGHTS[name] for name in CONTROL_NAMES], np.float32).T  # (2, 8)
-    chosen = nearest_actions(finder, meant, weights[np.where(ground, 0, 1)])
+    chosen = _nearest_actions(finder, meant, weights[np.where(ground, 0, 1)])
     agent = recording.state.agents[seat]
     count = len(rows) - 1
     return Played(
@@ -97,17 +97,8 @@ def _car(
     )  # fmt: skip
 
 
-def nearest_actions(finder: ActionFinder, controls: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Return the action whose controls are nearest to each of some control vectors, the first of several.
-
-    Args:
-        finder: Of the parser.
-        controls: `(n, 8)` float32.
-        weights: `(n, 8)` float32, of the squared differences.
-
-    Returns:
-        `(n,)` of the dtype of the actions.
-    """
+def _nearest_actions(finder: ActionFinder, controls: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Return the action whose controls are nearest to each of some control vectors, the first of several."""
     found: list[np.ndarray] = []
     made = finder.mean_controls()
     for first in range(0, len(controls), _AT_ONCE):

@@ -1,7 +1,6 @@
-"""Recognise from a replay's own actors and settings which game was played: mode, ball, arena, mutators.
+"""Recognise which game a replay shows: mode, ball, arena, mutators.
 
-The names are those that the parser knows (boxcars, in subtr-actor-py 1.5.1), and RLBotServer's names of
-mutators. Replays of soccar were at hand; what is said here of other modes follows from these names alone.
+The names are boxcars' (subtr-actor-py 1.5.1) and RLBotServer's; only replays of soccar were at hand.
 """
 
 import re
@@ -65,10 +64,7 @@ _WORD: Final = re.compile(r"\w{1,40}")
 
 
 class GameKind:
-    """The game that a replay shows, as far as its frames have told.
-
-    Args:
-        arena: The name of the arena; empty where the replay does not say it.
+    """The game that a replay shows, as far as its frames have told; its arena may be empty.
 
     Attributes:
         nonsense: Settings, for people, of which a value was told that no game has; it does not count.

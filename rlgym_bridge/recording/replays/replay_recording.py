@@ -1,8 +1,4 @@
-"""Read replays of the game: what its server told the clients, frame by frame.
-
-Nothing is filled in between: a body is shown where a frame has it. The parser is subtr-actor's, which reads
-what boxcars reads.
-"""
+"""Read replays of the game, frame by frame; a body is shown where a frame has it."""
 
 import struct
 import zlib
@@ -13,10 +9,9 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from rlgym_bridge.game import BLUE, CONTROL_NAMES, TICKS_PER_SECOND
-from rlgym_bridge.recording.recording import Inputs, Recording, TimeBase
-from rlgym_bridge.recording.replays.replay_actors import Actors
+from rlgym_bridge.recording.recording import Inputs, Recording, TimeBase, holes, jumps, motions_of
+from rlgym_bridge.recording.replays.replay_actors import Actors, ReplayCar
 from rlgym_bridge.recording.replays.replay_mode import GameKind
-from rlgym_bridge.recording.segments import BodyMotion, holes, jumps
 from rlgym_bridge.rotations import from_quaternions
 from rlgym_bridge.state import MatchState
 from rlgym_bridge.user_input.extras import explain_install
@@ -107,11 +102,7 @@ def _parse(path: Path) -> dict[str, Any]:
 
 
 def _check(path: Path, content: bytes) -> None:
-    """Make sure that a replay is as the game wrote it: of wrong bits the parser makes other states.
-
-    Raises:
-        ValueError: One is not.
-    """
+    """Make sure that a replay is as the game wrote it: of wrong bits the parser makes other states."""
     at = 0
     for name in ("header", "body"):
         size, expected = _PART.unpack_from(content, at)
@@ -139,7 +130,7 @@ _MIRRORED: Final = bytes(_mirrored(byte, 8) for byte in range(256))
 
 
 class _Row(NamedTuple):
-    """The state after a frame; cars in the order of their first appearance."""
+    """The state after a frame; cars in the order of their first appearance, as `_car` has them."""
 
     seconds: float
     cut: bool
@@ -147,37 +138,22 @@ class _Row(NamedTuple):
     clock: int
     ball_shown: bool
     ball: tuple[float, ...]
-    target_speed: float
-    shown: tuple[bool, ...]
-    there: tuple[bool, ...]
-    cars: tuple[tuple[float, ...], ...]
-    boost: tuple[float, ...]
-    controls: tuple[tuple[float, ...], ...]
+    cars: list[tuple[float, ...]]
 
 
 def _row(seconds: float, actors: Actors) -> _Row:
-    cars = actors.cars
-    return _Row(
-        seconds,
-        actors.cut,
-        actors.phase,
-        actors.clock,
-        actors.ball_shown,
-        _numbers(actors.ball),
-        actors.ball_target_speed,
-        tuple(car.shown for car in cars),
-        tuple(car.there for car in cars),
-        tuple(_numbers(car.body) for car in cars),
-        tuple(car.boost for car in cars),
-        tuple(car.controls() for car in cars),
-    )
+    cars = [_car(car) for car in actors.cars]
+    ball = _numbers(actors.ball)
+    return _Row(seconds, actors.cut, actors.phase, actors.clock, actors.ball_shown, ball, cars)
+
+
+def _car(car: ReplayCar) -> tuple[float, ...]:
+    """Return whether a car is shown and there, its boost, its eight controls, and its body's numbers."""
+    return (car.shown, car.there, car.boost, *car.controls(), *_numbers(car.body))
 
 
 def _numbers(body: Mapping[str, Any] | None) -> tuple[float, ...]:
-    """Return a rigid body's 13 numbers: position, quaternion, linear and angular velocity; 0 where unknown.
-
-    A sleeping body has no velocities. Angular velocities are told in hundredths of rad/s.
-    """
+    """Return a rigid body's 13 numbers; 0 where unknown. A sleeping body has no velocities."""
     if body is None:
         return (0.0,) * _BODY_NUMBERS
     at, turn = body["location"], body["rotation"]
@@ -194,32 +170,26 @@ def _recording(source: str, rows: Sequence[_Row], actors: Actors, teams: tuple[i
     seconds = np.array([row.seconds for row in rows])
     tick = np.round((seconds - seconds[0]) * TICKS_PER_SECOND).astype(np.int64)
     ball_shown = np.array([row.ball_shown for row in rows])
-    car_shown, car_present = np.zeros((2, len(rows), len(order)), bool)
+    cars = np.zeros((len(rows), len(order), 11 + _BODY_NUMBERS))
+    for at, row in enumerate(rows):
+        cars[at, : len(row.cars)] = np.reshape(row.cars, (-1, cars.shape[2]))
+    cars = cars[:, order]
+    car_shown, car_present = cars[..., 0] > 0, cars[..., 1] > 0
 
     state.frame[:] = tick
     state.phase[:] = [row.phase for row in rows]
     state.clock[:] = [row.clock for row in rows]
     state.ball_known[:] = np.cumsum(ball_shown) > 0
-    _fill(state, "ball", slice(None), np.array([row.ball for row in rows]))
-    for car, met in enumerate(order):
-        state.car_player_id[:, car], state.car_team[:, car] = car, actors.cars[met].team
-        state.car_hitbox[:, car] = actors.cars[met].hitbox
-        since = next(at for at, row in enumerate(rows) if len(row.shown) > met)
-        after = rows[since:]
-        car_shown[since:, car] = [row.shown[met] for row in after]
-        car_present[since:, car] = [row.there[met] for row in after]
-        state.car_boost_amount[since:, car] = [row.boost[met] for row in after]
-        state.car_controls[since:, car] = [row.controls[met] for row in after]
-        _fill(state, "car", (slice(since, None), car), np.array([row.cars[met] for row in after]))
+    _fill(state, "ball", np.array([row.ball for row in rows]))
+    state.car_player_id[:] = np.arange(len(order))
+    state.car_team[:] = [actors.cars[met].team for met in order]
+    state.car_hitbox[:] = [actors.cars[met].hitbox for met in order]
+    state.car_boost_amount[:], state.car_controls[:] = cars[..., 2], cars[..., 3:11]
+    _fill(state, "car", cars[..., 11:])
 
-    tracks = [BodyMotion(state.ball_position, state.ball_linear_velocity, ball_shown)]
-    tracks += [
-        BodyMotion(state.car_position[:, car], state.car_linear_velocity[:, car], car_shown[:, car])
-        for car in range(len(order))
-    ]
     cut = np.array([row.cut for row in rows])
     hole = holes(seconds) | (np.diff(tick, prepend=tick[:1] - 1) <= 0)
-    jump = jumps(seconds, tracks, _SLACK_SECONDS)
+    jump = jumps(seconds, motions_of(state, ball_shown, car_shown), _SLACK_SECONDS)
     counts = {
         "new segments at kickoffs, goals, demolitions, and where a car comes or goes": cut,
         "new segments after holes in the time": hole & ~cut,
@@ -237,7 +207,6 @@ def _recording(source: str, rows: Sequence[_Row], actors: Actors, teams: tuple[i
         inputs=Inputs.APPLIED,
         inputs_recorded=np.tile([name in _RECORDED for name in CONTROL_NAMES], (len(order), 1)),
         car_present=car_present,
-        ball_target_speed=np.array([row.target_speed for row in rows]),
         mode=actors.game.mode,
         mutators=actors.game.mutators,
         notes=[
@@ -257,9 +226,10 @@ def _game_notes(game: GameKind) -> list[str]:
     return notes + [f"it names a {what} that no game has: that is left out" for what in game.nonsense]
 
 
-def _fill(state: MatchState, body: str, where: Any, numbers: np.ndarray) -> None:
-    """Write a body's numbers `(rows, 13)` into a state."""
-    getattr(state, body + "_position")[where] = numbers[:, :3]
-    getattr(state, body + "_rotation")[where] = from_quaternions(numbers[:, 3:7])
-    getattr(state, body + "_linear_velocity")[where] = numbers[:, 7:10]
-    getattr(state, body + "_angular_velocity")[where] = numbers[:, 10:]
+def _fill(state: MatchState, body: str, numbers: np.ndarray) -> None:
+    """Write a body's numbers `(..., 13)` into a state."""
+    getattr(state, body + "_position")[:] = numbers[..., :3]
+    turns = from_quaternions(numbers[..., 3:7].reshape(-1, 4))
+    getattr(state, body + "_rotation")[:] = turns.reshape(*numbers.shape[:-1], 3, 3)
+    getattr(state, body + "_linear_velocity")[:] = numbers[..., 7:10]
+    getattr(state, body + "_angular_velocity")[:] = numbers[..., 10:]

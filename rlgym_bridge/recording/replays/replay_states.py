@@ -19,8 +19,7 @@ from rlgym_bridge.game import (
     SUPERSONIC_START_SPEED,
     TICK_SECONDS,
 )
-from rlgym_bridge.recording.recording import Recording
-from rlgym_bridge.recording.segments import BodyMotion, jumps
+from rlgym_bridge.recording.recording import BodyMotion, Recording, jumps
 from rlgym_bridge.state import MatchState, derive
 
 _MOST_AGE: Final = 8  # ticks, two frames: bodies that are further moved would miss a bounce
@@ -32,15 +31,11 @@ _CORNER: Final = 8064.0  # uu, |x| + |y| of a corner's wall [RLBot wiki, useful 
 
 
 def states_of_replay(recording: Recording, every: int) -> MatchState:
-    """Return states of a replay in which all bodies are known.
+    """Return states of a replay, `every` ticks apart at least, in which all bodies are known.
 
     A frame shows some of the bodies; the others are taken from up to 8 ticks before and moved on by their
     velocity. What a replay does not tell is as in a fresh state: pads are all there, and a car in the air
     still has its dodge. Only moments are taken in which as many cars are there as most of the time.
-
-    Args:
-        recording: Of a replay.
-        every: Ticks from one state to the next, at least.
 
     Raises:
         ValueError: Cars are not where their velocities take them, or there are too many.

@@ -1,7 +1,6 @@
-"""Read files of the package replicar: replays played again in RocketSim, with inputs that were inferred.
+"""Read Parquet files of replicar: replays played again in RocketSim, a row for each tick.
 
-A file is Parquet: a row for each tick in play, the states of ball and cars, and their controls. The game
-tells a replay's throttle and steer; pitch, yaw, roll and jumps are what replicar found to fit the states.
+The game tells throttle and steer; replicar inferred pitch, yaw, roll and jumps from the states.
 """
 
 import json
@@ -33,13 +32,7 @@ _CONVERT: Final = "import sys, replicar; replicar.convert(sys.argv[1], sys.argv[
 
 
 def convert_replay(replay: Path, out: Path, python: str, meshes: Path) -> None:
-    """Convert a replay to a file of replicar.
-
-    Args:
-        replay: The `.replay`.
-        out: The Parquet file to write.
-        python: A Python of 3.12 or later that has replicar.
-        meshes: Folder of RocketSim's collision meshes.
+    """Convert a replay to a Parquet file by a Python of 3.12 or later that has replicar.
 
     Raises:
         ValueError: It cannot be started, has no replicar, or the replay cannot be converted.
@@ -57,14 +50,10 @@ def convert_replay(replay: Path, out: Path, python: str, meshes: Path) -> None:
 
 
 def read_replicar(path: Path) -> Recording:
-    """Read a file of replicar.
+    """Read a Parquet file of replicar, with a row for each tick and the group `state`.
 
-    Args:
-        path: The Parquet file, with a row for each tick and the group `state`.
-
-    Returns:
-        The recording: states are RocketSim's, corrected wherever the replay tells the game's own. Names are
-        dropped. A goal, a demolition, and where a car comes or goes begin a new segment.
+    States are RocketSim's, corrected wherever the replay tells the game's own. Names are dropped. A goal, a
+    demolition, and where a car comes or goes begin a new segment.
 
     Raises:
         ImportError: pyarrow is not installed.
@@ -155,11 +144,7 @@ def _values(table: Any, name: str) -> np.ndarray:
 
 
 def _pads(path: Path, header: dict[str, Any]) -> dict[int, int]:
-    """Return the place in our states of each pad of a file.
-
-    Raises:
-        ValueError: A pad is somewhere else than in the game.
-    """
+    """Return the place in our states of each pad of a file."""
     ours = np.array(PAD_POSITIONS)[:, :2]
     places = {}
     for number, pad in enumerate(header["pads"]):

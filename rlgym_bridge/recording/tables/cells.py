@@ -29,7 +29,6 @@ class Cells:
     """Rows of text, or of JSON values.
 
     Attributes:
-        source: The file, for errors.
         lines: Number of each row in the file, from 1.
         rows: Of each row its cells, or the object that it is.
         names: Of the columns; empty without a header. None for JSON lines, whose rows have their own.
@@ -43,22 +42,19 @@ class Cells:
     notes: Sequence[str] = ()
 
     def numbers(self, column: int | str, what: str) -> np.ndarray:
-        """Return a column as numbers, `(rows,)` float64; true is 1, false is 0.
+        """Return a column as numbers, `(rows,)` float64; true is 1, false is 0. `what` is for errors.
 
-        Args:
-            column: Its index from 0, or its name; in JSON lines a key, or keys and indices joined by dots
-                (`cars[0].position.x`, or `cars.0.position.x`).
-            what: What it stands for, for errors.
+        A column is an index from 0 or a name; in JSON lines a path such as `cars[0].position.x`.
 
         Raises:
             ValueError: There is no such column, or it holds something that is no finite number.
         """
         found = np.empty(len(self.rows))
         if self.names is None:
-            path = path_of(str(column))
+            path = _path_of(str(column))
             for row, cells in enumerate(self.rows):
                 where = f"{self.place(row)}, column {column} ({what})"
-                found[row] = _number(value_at(cells, str(column), path, where), where, False)
+                found[row] = _number(_value_at(cells, str(column), path, where), where, False)
             return found
         at = self._index(column, what)
         for row, cells in enumerate(self.rows):
@@ -99,13 +95,9 @@ class Cells:
 
 
 def read_cells(path: Path, header: bool) -> Cells:
-    """Read a table; the format is known from its first line.
+    """Read a table, without blank lines and lines that begin with `#`; its first line shows its format.
 
-    Blank lines are passed over, and lines that begin with `#`.
-
-    Args:
-        path: The file.
-        header: Whether the first line names the columns; JSON lines have none.
+    `header` says that the first line names the columns; JSON lines have none.
 
     Raises:
         OSError: The file cannot be read.
@@ -119,7 +111,7 @@ def read_cells(path: Path, header: bool) -> Cells:
         if line.strip() and not line.lstrip().startswith("#")
     ]
     if numbered and numbered[0][1].startswith("{"):
-        objects, notes = read_objects(path, numbered, text.endswith("\n"))
+        objects, notes = _read_objects(path, numbered, text.endswith("\n"))
         return Cells(path, [number for number, _ in numbered][: len(objects)], objects, None, notes)
     names: list[str] = []
     if header and numbered:
@@ -139,12 +131,7 @@ def read_cells(path: Path, header: bool) -> Cells:
 
 
 def _text(path: Path) -> str:
-    """Return what a file holds.
-
-    Raises:
-        OSError: It cannot be read.
-        ValueError: It is a folder or a device, longer than `MOST_BYTES`, or no text.
-    """
+    """Return what a file holds."""
     content = read_bytes(path, MOST_BYTES, "a table")
     try:
         return content.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
@@ -153,11 +140,7 @@ def _text(path: Path) -> str:
 
 
 def _lines(path: Path, text: str) -> list[str]:
-    """Return the lines of a table.
-
-    Raises:
-        ValueError: There are too many, or one is too long.
-    """
+    """Return the lines of a table."""
     if (count := text.count("\n")) > _MOST_LINES:
         raise ValueError(
             f"{path} has {count:,} lines, expected a table of {_MOST_LINES:,} at most: cut it in parts"
@@ -173,11 +156,7 @@ def _lines(path: Path, text: str) -> list[str]:
 
 
 def _split(path: Path, number: int, line: str) -> list[str]:
-    """Return a line's cells; those in quotes without them.
-
-    Raises:
-        ValueError: A cell in quotes is too long.
-    """
+    """Return a line's cells; those in quotes without them."""
     for separator in (",", "\t"):
         if separator in line and '"' in line:
             try:
@@ -217,24 +196,10 @@ _INDEX: Final = re.compile(r"\[(\d+)\]")
 _SHOWN: Final = 60  # letters of a line or a value in an error
 
 
-def read_objects(
+def _read_objects(
     path: Path, numbered: Sequence[tuple[int, str]], ended: bool
 ) -> tuple[list[dict[str, Any]], list[str]]:
-    """Read JSON lines.
-
-    A recorder that was stopped leaves its last line cut off: that line is dropped, and a note says so.
-
-    Args:
-        path: The file, for errors.
-        numbered: Its lines and their numbers, from 1; one or more.
-        ended: Whether the file ends with an end of line.
-
-    Returns:
-        The object of each line, and sentences on what was dropped.
-
-    Raises:
-        ValueError: A line is no JSON, is nested too deeply, has too long a whole number, or is no object.
-    """
+    """Read JSON lines."""
     found: list[dict[str, Any]] = []
     for number, line in numbered:
         try:
@@ -254,23 +219,13 @@ def read_objects(
     return found, []
 
 
-def path_of(column: str) -> list[str]:
+def _path_of(column: str) -> list[str]:
     """Return the keys and indices that lead to a column: `cars[0].input.jump` is cars, 0, input, jump."""
     return _INDEX.sub(r".\1", column).strip(".").split(".")
 
 
-def value_at(row: dict[str, Any], column: str, path: Sequence[str], where: str) -> Any:
-    """Return what an object holds under a column's name, or at the end of a column's path.
-
-    Args:
-        row: The object of a line.
-        column: The column, as the map names it.
-        path: Of that column, see `path_of`.
-        where: File, line and column, for errors.
-
-    Raises:
-        ValueError: The object has no such field.
-    """
+def _value_at(row: dict[str, Any], column: str, path: Sequence[str], where: str) -> Any:
+    """Return what an object holds under a column's name, or at the end of a column's path."""
     if column in row:
         return row[column]
     value: Any = row

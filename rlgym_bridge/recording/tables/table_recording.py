@@ -1,29 +1,4 @@
-"""Read tables of numbers as recordings.
-
-table -> cells.py -------|
-                         |-> to_state.py -> Recording
-map   -> column_map.py --|
-
-A table may have one trial in each row; each trial becomes a segment of its own:
-
-    [trial]
-    ticks = 2                           # from the start to the end
-    held = 3                            # rows with `while_held`, from the start on
-    always = { throttle = 1 }           # controls of all rows
-    while_held = { steer = 1 }          # in those rows, in place of what `always` says of them
-
-    [trial.start]                       # the car, as in [[car]]
-    position = [{ value = 0 }, { value = -3000 }, { value = 17.01 }]
-    velocity = [{ value = 0 }, 0, { value = 0 }]
-
-    [trial.end]                         # and in the last row
-    position = [5, { column = 6, add = -3000 }, { value = 17.01 }]
-
-The rows between start and end hold controls alone. Inputs that are sent act late: before the start there are
-then rows with the controls of `always`. What `start` or `end` does not give is 0. Trials of 0 ticks are left
-out. A `boost_amount` of `start` falls by what boosting burns. Given in `end` too, it changes evenly between
-the two: the same value in both is a tank that stays as full, as with unlimited boost.
-"""
+"""Read tables of numbers as recordings: rows are moments, or trials of which each becomes a segment."""
 
 from pathlib import Path
 from typing import Final
@@ -31,11 +6,10 @@ from typing import Final
 import numpy as np
 
 from rlgym_bridge.game import BLUE, BOOST_PER_SECOND, CONTROL_NAMES, TICK_SECONDS, TICKS_PER_SECOND
-from rlgym_bridge.recording.recording import Inputs, Recording, TimeBase
-from rlgym_bridge.recording.segments import BodyMotion, holes, jumps
+from rlgym_bridge.recording.recording import Inputs, Recording, TimeBase, holes, jumps, motions_of
 from rlgym_bridge.recording.tables.cells import Cells, read_cells
-from rlgym_bridge.recording.tables.column_map import ColumnMap, TrialColumns, read_columns
-from rlgym_bridge.recording.tables.to_state import fill_ball, fill_car, take
+from rlgym_bridge.recording.tables.column_map import Body, ColumnMap, Number, TrialColumns, read_columns
+from rlgym_bridge.rotations import from_euler, from_quaternions
 from rlgym_bridge.state import MatchState
 
 _MOST_TRIAL_TICKS: Final = 120_000  # of a trial: a thousand seconds
@@ -45,14 +19,10 @@ _TANK: Final = "boost_amount"
 _MOST_ROWS: Final = 4_000_000  # of all trials, about 2 GB
 
 
-def read_trials(cells: Cells, trial: TrialColumns, inputs: Inputs) -> Recording:
-    """Return the trials of a table, each as long as it lasted, tick by tick.
-
-    Raises:
-        ValueError: A number of ticks is not a whole one, all are 0, or there are too many rows.
-    """
-    ticks = _whole(cells, take(cells, trial.ticks, "ticks"), "ticks")
-    held = _whole(cells, take(cells, trial.held, "held"), "held")
+def _read_trials(cells: Cells, trial: TrialColumns, inputs: Inputs) -> Recording:
+    """Return the trials of a table, each as long as it lasted, tick by tick."""
+    ticks = _whole(cells, _take(cells, trial.ticks, "ticks"), "ticks")
+    held = _whole(cells, _take(cells, trial.held, "held"), "held")
     some = ticks > 0
     if not some.any():
         raise ValueError(f"{cells.source} has trials of 0 ticks alone, expected one that lasts")
@@ -69,8 +39,8 @@ def read_trials(cells: Cells, trial: TrialColumns, inputs: Inputs) -> Recording:
 
     blue = int(trial.start.team == BLUE)
     state = MatchState(blue, 1 - blue, len(segment))
-    fill_car(state, end, 0, cells, trial.end)
-    fill_car(state, start, 0, cells, trial.start)  # it says team and hitbox
+    _fill_car(state, end, 0, cells, trial.end)
+    _fill_car(state, start, 0, cells, trial.start)  # it says team and hitbox
     state.frame[:] = tick
     began = np.repeat(start, lengths)
     holding = (tick >= began) & (tick < began + np.repeat(held, lengths))
@@ -97,14 +67,7 @@ def read_trials(cells: Cells, trial: TrialColumns, inputs: Inputs) -> Recording:
 
 
 def _fill_tank(state: MatchState, trial: TrialColumns, began: np.ndarray, ended: np.ndarray) -> None:
-    """Write how much boost is left into all rows: a row with 0 would let go of the boost button.
-
-    Args:
-        state: The state of all rows; its boost is known in the rows in which trials start and end.
-        trial: Which of the two the map gives.
-        began: `(rows,)` the start of each row's own trial.
-        ended: `(rows,)` the end of each row's own trial.
-    """
+    """Write the boost left into all rows; `began` and `ended` are the rows `(rows,)` of each one's trial."""
     told = [_TANK in body.state for body in (trial.start, trial.end)]
     if not any(told):
         return
@@ -170,7 +133,7 @@ def read_table(path: Path, columns: Path | ColumnMap) -> Recording:
     cells = read_cells(path, columns.header)
     with np.errstate(over="ignore", invalid="ignore"):  # what becomes too large is refused by its cell
         if columns.trial is not None:
-            return read_trials(cells, columns.trial, columns.inputs)
+            return _read_trials(cells, columns.trial, columns.inputs)
         return _recording(cells, columns, *_times(cells, columns))
 
 
@@ -192,7 +155,7 @@ def _recording(
     state.frame[:] = tick
     backwards = np.diff(seconds, prepend=seconds[:1]) < 0
     hole = holes(seconds)
-    jump = jumps(seconds, _tracks(state, ball_shown, car_shown)) & ~hole & ~backwards
+    jump = jumps(seconds, motions_of(state, ball_shown, car_shown)) & ~hole & ~backwards
     repeated = int(nothing_new.sum())
     counts = {
         "rows dropped that repeat the row before": repeated,
@@ -225,9 +188,9 @@ def _state(cells: Cells, columns: ColumnMap) -> MatchState:
     rows = np.arange(len(cells.rows))
     state = MatchState(blue, len(columns.cars) - blue, len(rows))
     if columns.ball is not None:
-        fill_ball(state, rows, cells, columns.ball)
+        _fill_ball(state, rows, cells, columns.ball)
     for number, car in enumerate(columns.cars):
-        fill_car(state, rows, number, cells, car)
+        _fill_car(state, rows, number, cells, car)
     return state
 
 
@@ -235,7 +198,7 @@ def _times(cells: Cells, columns: ColumnMap) -> tuple[np.ndarray, np.ndarray, Ti
     """Return ticks `(rows,)` int64, seconds `(rows,)` float64, and what they are worth."""
     assert columns.time is not None  # else they are trials
     name, number = columns.time
-    values = take(cells, number, name)
+    values = _take(cells, number, name)
     if name == "tick":
         odd = np.flatnonzero((values != np.round(values)) | (np.abs(values) > _MOST_TICKS))
         if odd.size:
@@ -273,17 +236,10 @@ def _as_before(values: np.ndarray) -> np.ndarray:
 
 
 def rise(rows: np.ndarray, tick: np.ndarray, seconds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return those of some rows in which time has gone on, or falls, and their ticks.
+    """Return those of some rows in which time has gone on, or falls, and their ticks: `(kept,)` int64 each.
 
     Times that are rounded or run fast put two rows of different ticks into one: the second gets the next.
-
-    Args:
-        rows: Candidates, rising.
-        tick: `(n,)` of all rows, rounded.
-        seconds: `(n,)` of all rows.
-
-    Returns:
-        `(kept,)` rows, and `(kept,)` int64 ticks.
+    `tick`, rounded, and `seconds` are those of all rows, `(n,)`.
     """
     kept: list[int] = []
     ticks: list[int] = []
@@ -297,10 +253,98 @@ def rise(rows: np.ndarray, tick: np.ndarray, seconds: np.ndarray) -> tuple[np.nd
     return np.array(kept, int), np.array(ticks, np.int64)
 
 
-def _tracks(state: MatchState, ball_shown: np.ndarray, car_shown: np.ndarray) -> list[BodyMotion]:
-    ball = BodyMotion(state.ball_position, state.ball_linear_velocity, ball_shown)
-    cars = (
-        BodyMotion(state.car_position[:, car], state.car_linear_velocity[:, car], car_shown[:, car])
-        for car in range(state.layout.cars)
+_LIMITS: Final = {
+    "position": (10_000.0, "uu"),
+    "velocity": (7_000.0, "uu/s"),
+    "forward_speed": (7_000.0, "uu/s"),
+    "angular_velocity": (20.0, "rad/s"),
+}
+"""Longest vectors of a game: beyond them a column or a scale is not what the map says."""
+_UNEVEN: Final = 0.05  # of a matrix: recorded rotations are rounded
+
+
+def _fill_ball(state: MatchState, rows: np.ndarray, cells: Cells, body: Body) -> None:
+    """Write the ball of a table into the matches `rows`, `(table rows,)` int64, of a state."""
+    state.ball_known[rows] = 1
+    vectors = _vectors(cells, body)
+    state.ball_position[rows] = vectors["position"]
+    state.ball_linear_velocity[rows] = vectors["velocity"]
+    state.ball_angular_velocity[rows] = vectors["angular_velocity"]
+    state.ball_rotation[rows] = vectors["rotation"]
+
+
+def _fill_car(state: MatchState, rows: np.ndarray, car: int, cells: Cells, body: Body) -> None:
+    """Write a car and its controls into the matches `rows`; on the ground all four wheels touch."""
+    vectors = _vectors(cells, body)
+    state.car_player_id[:, car], state.car_team[:, car], state.car_hitbox[:, car] = (
+        car,
+        body.team,
+        body.hitbox,
     )
-    return [ball, *cars]
+    state.car_position[rows, car] = vectors["position"]
+    state.car_linear_velocity[rows, car] = vectors["velocity"]
+    state.car_angular_velocity[rows, car] = vectors["angular_velocity"]
+    state.car_rotation[rows, car] = vectors["rotation"]
+    for name, number in body.state.items():
+        values = _take(cells, number, f"{name} of {body.name}")
+        if name == "boost_amount":
+            _check(cells, values, f"{name} of {body.name}", 0, 100, "boost")
+        getattr(state, "car_" + name)[rows, car] = values
+        if name == "on_ground":
+            state.car_wheels_with_contact[rows, car] = values[:, None]
+    for name, number in body.controls.items():
+        values = _take(cells, number, f"{name} of {body.name}")
+        _check(cells, values, f"{name} of {body.name}", -1, 1, "of a control")
+        state.car_controls[rows, car, CONTROL_NAMES.index(name)] = values
+
+
+def _take(cells: Cells, number: Number, what: str) -> np.ndarray:
+    """Return a number of every row, `(rows,)`."""
+    if number.column is None:
+        return np.full(len(cells.rows), number.add)
+    return cells.numbers(number.column, what) * number.scale + number.add
+
+
+def _vectors(cells: Cells, body: Body) -> dict[str, np.ndarray]:
+    """Return position, velocity, angular velocity `(rows, 3)` and rotation `(rows, 3, 3)`, 0 where absent."""
+    found: dict[str, np.ndarray] = {}
+    for name, numbers in body.vectors.items():
+        values = np.stack([_take(cells, one, f"{name} of {body.name}") for one in numbers], -1)
+        if name in _LIMITS:
+            most, unit = _LIMITS[name]
+            _check(cells, np.linalg.norm(values, axis=-1), f"{name} of {body.name}", 0, most, unit)
+        found[name] = values
+    rows = len(cells.rows)
+    found["rotation"] = _rotation(cells, body, found) if rows else np.zeros((0, 3, 3))
+    if "forward_speed" in found:
+        found["velocity"] = found["rotation"][..., 0] * found["forward_speed"]
+    for name in ("velocity", "angular_velocity"):
+        found.setdefault(name, np.zeros((rows, 3)))
+    return found
+
+
+def _rotation(cells: Cells, body: Body, vectors: dict[str, np.ndarray]) -> np.ndarray:
+    if "euler" in vectors:
+        return from_euler(vectors["euler"] * (np.pi / body.half_turn))
+    if "quaternion" in vectors:
+        lengths = np.linalg.norm(vectors["quaternion"], axis=-1)
+        _check(cells, lengths, f"quaternion of {body.name}", 1 - _UNEVEN, 1 + _UNEVEN, "long")
+        return from_quaternions(vectors["quaternion"])
+    if "matrix" not in vectors:
+        return np.zeros((len(cells.rows), 3, 3))
+    matrix = vectors["matrix"].reshape(-1, 3, 3)
+    uneven = np.abs(np.swapaxes(matrix, -1, -2) @ matrix - np.eye(3)).max((-1, -2))
+    _check(cells, uneven, f"matrix of {body.name}: M^T M - 1", 0, _UNEVEN, "")
+    return matrix
+
+
+def _check(cells: Cells, values: np.ndarray, what: str, low: float, high: float, unit: str) -> None:
+    """Make sure that numbers lie where a game has them."""
+    wrong = np.flatnonzero(~((values >= low - 1e-3) & (values <= high + 1e-3)))
+    if wrong.size:
+        row = int(wrong[0])
+        unit = f" {unit}" if unit else ""
+        raise ValueError(
+            f"{cells.place(row)}, {what}: {values[row]:g}{unit}, expected {low:g} to "
+            f"{high:g}; is it the right column, and its scale right?"
+        )

@@ -1,1 +1,0 @@
-"""Fuzzing of everything that reads what others have written: `python -m tests.fuzz --seconds N`."""

@@ -1,0 +1,1 @@
+"""Fuzzing of everything that reads what others have written: `python -m tools.fuzz --seconds N`."""
