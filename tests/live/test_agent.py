@@ -313,6 +313,20 @@ def test_a_reset_that_fails_is_tried_again() -> None:
     assert policy.resets == 3 and not neutral(answer)
 
 
+def test_each_episode_has_a_seed_of_its_own():
+    class Seeded(Always):
+        seeds: list[int | None] = []
+
+        def reset(self, seats: Sequence[int], seed: int | None = None) -> None:
+            super().reset(seats, seed)
+            self.seeds.append(seed)
+
+    one = live_player(Seeded(), seed=5)
+    for frame in [*range(1, 20), *range(500, 520)]:
+        sent(one, at(frame))
+    assert Seeded.seeds == [5, 6]
+
+
 def test_with_more_cars_than_a_state_holds_ours_is_let_go() -> None:
     one = live_player(Always())
     crowd = [player(player_id=i) for i in (1, 2, 3, 4, 7)]

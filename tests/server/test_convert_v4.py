@@ -143,6 +143,9 @@ def test_rlbots_own_reader_skips_the_countdown_too(tmp_path: Path) -> None:
     theirs = load_match_config(tmp_path / "new.toml")
     assert theirs.instant_start and theirs.skip_replays
     assert tomllib.loads(found.text)["match"]["start_without_countdown"]  # as RLBot's core reads it
+    (tmp_path / "cores.toml").write_text("[match]\nstart_without_countdown = true\n")
+    for name in ("new.toml", "cores.toml"):
+        assert read_match_file(tmp_path / name, cars_follow=True).instant_start
 
 
 def test_the_shipped_match_reads_alike_before_and_after(tmp_path: Path) -> None:

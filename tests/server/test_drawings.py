@@ -209,6 +209,13 @@ def test_groups_of_too_many_bytes_are_left_out(looker, caplog):
     assert looker.groups()[-1] == (0, -1, 30)
 
 
+def test_a_group_that_is_drawn_anew_takes_the_place_of_itself(looker):
+    client = connect(looker.lobby)
+    looker.step = 10
+    client.send(*(group(1, BIG) for _ in range(25)))
+    assert lives(looker, client) and len(looker.seen) == 25
+
+
 def test_broken_drawings_are_left_out_and_keep_their_client(looker, caplog):
     client = connect(looker.lobby)
     broken = packed(Fields({0: 6, 1: Fields()}))[:-4] + b"\xff\x7f\xff\x7f" * 100
