@@ -146,13 +146,7 @@ def _car(row: list[float], start: int, side: float) -> SeenCar:
 
 
 def view_field(row: list[float], layout: Layout, cars: Sequence[int]) -> list[FieldView]:
-    """Return the state of one match as each of some cars sees it; mates share what their team sees.
-
-    Args:
-        row: The match's row of the state's buffer.
-        layout: Layout of the row.
-        cars: Places of the cars in the state.
-    """
+    """Return the state of one match, a row of the buffer, as each of some cars sees it; mates share it."""
     starts = [layout.car_start + place * layout.car_stride for place in range(layout.cars)]
     teams = [row[start + _TEAM] for start in starts]
     seen = {team: _seen_by_team(row, layout, starts, teams, team) for team in {teams[car] for car in cars}}

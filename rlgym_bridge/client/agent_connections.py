@@ -25,14 +25,7 @@ def framed(message: object) -> bytes:
 
 
 class Connection:
-    """One connection to a server.
-
-    Args:
-        server: Address and port.
-
-    Raises:
-        OSError: The server cannot be reached.
-    """
+    """One connection to a server; an OSError says that it cannot be reached, or is broken."""
 
     def __init__(self, server: tuple[str, int]) -> None:
         self._socket = socket.create_connection(server, timeout=5.0)
@@ -41,19 +34,11 @@ class Connection:
         self._pending = bytearray()
 
     def send(self, *messages: object) -> None:
-        """Send messages in one system call.
-
-        Raises:
-            OSError: The connection is broken, or the server has not read for 5 s.
-        """
+        """Send messages in one system call, see `send_bytes`."""
         self.send_bytes(b"".join(map(framed, messages)))
 
     def send_bytes(self, data: bytes) -> None:
-        """Send messages as `framed` returns them.
-
-        Raises:
-            OSError: The connection is broken, or the server has not read for 5 s.
-        """
+        """Send messages as `framed` returns them; TimeoutError where the server has not read for 5 s."""
         while data:
             try:
                 data = data[self._socket.send(data) :]
@@ -62,14 +47,7 @@ class Connection:
                     raise TimeoutError(f"the server has not read for {_SEND_SECONDS:g} s") from None
 
     def receive(self, seconds: float) -> bytes | None:
-        """Return the next message's payload; None where none came in time.
-
-        Args:
-            seconds: How long to wait.
-
-        Raises:
-            EOFError: The server closed the connection.
-        """
+        """Return the next message's payload, None where none came in time; EOFError if it was closed."""
         deadline = time.monotonic() + seconds
         while True:
             size = self._size()
@@ -83,8 +61,7 @@ class Connection:
     def receive_all(self) -> list[bytes]:
         """Return the payloads of all messages that have come, up to 64 kB of them, without waiting.
 
-        Raises:
-            EOFError: The server closed the connection, and all that came before has been returned.
+        An EOFError says that the server has closed the connection, and all was returned.
         """
         if len(self._pending) < 2 or len(self._pending) < self._size():
             self._read(0.0)
@@ -149,12 +126,7 @@ def is_own_server(server: tuple[str, int]) -> bool:
 
 
 def start_match(server: tuple[str, int], match: flat.MatchConfiguration, patience: float) -> None:
-    """Tell a server to begin a match, and wait until it has accepted it.
-
-    Args:
-        server: Address and port.
-        match: The match.
-        patience: Seconds to wait.
+    """Tell a server to begin a match, and wait for some seconds until it has accepted it.
 
     Raises:
         NoServer: There is no server, or it did not accept the match in time.
@@ -201,13 +173,10 @@ def message_of(payload: bytes) -> object:
 
 
 class AgentConnections:
-    """The connections of several agents to one match.
+    """The connections of several agents to one match, a car for each agent id.
 
-    Args:
-        server: Address and port.
-        agents: RLBot's agent ids, one for each car.
-        patience: Seconds to wait for each.
-        log: Called with the payload of every message that the first agent receives.
+    Each agent is waited for, with `patience` in seconds. `log` is called with the payload of every message
+    that the first one receives.
 
     Attributes:
         ids: `player_id` of each agent's car.
@@ -296,13 +265,7 @@ class AgentConnections:
         return identifier
 
     def packets(self, seconds: float) -> list[flat.GamePacket]:
-        """Wait for packets; return all that the first agent has received, oldest first.
-
-        Args:
-            seconds: How long to wait.
-
-        Returns:
-            At most 64 kB of packets; the next call returns the others. Empty where none came.
+        """Wait for packets; return all that the first agent has received, oldest first, at most 64 kB.
 
         Raises:
             EOFError, OSError: The server said goodbye, or the connection is broken.
@@ -364,14 +327,9 @@ class AgentConnections:
                 connection.send(held)
 
     def answer(self, inputs: Sequence[flat.PlayerInput], *more: object) -> None:
-        """Answer the newest packet.
+        """Answer the newest packet, after more messages of the first agent.
 
-        Args:
-            inputs: One for each agent; the object of the answer before is not packed again.
-            more: Messages that the first agent sends before its input.
-
-        Raises:
-            OSError: The connection is broken.
+        An input that is the object of the answer before is not packed again.
         """
         packed = [
             sent if given is held else framed(given)
@@ -384,11 +342,7 @@ class AgentConnections:
             connection.send_bytes(data)
 
     def send(self, message: object) -> None:
-        """Send a message from the first agent.
-
-        Raises:
-            OSError: The connection is broken.
-        """
+        """Send a message from the first agent."""
         self._connections[0].send(message)
 
     def stop_match(self) -> None:

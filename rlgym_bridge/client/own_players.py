@@ -14,11 +14,7 @@ _NUMBERS: Final = itertools.count()  # of matches
 
 
 def own_players(agents: Sequence[tuple[str, str, int]]) -> list[flat.PlayerConfiguration]:
-    """Return players in Octanes for which the server starts no process.
-
-    Args:
-        agents: Name, agent id and team of each.
-    """
+    """Return players in Octanes, of names, agent ids and teams, for which the server starts no process."""
     return [
         flat.PlayerConfiguration(
             flat.CustomBot(
@@ -34,10 +30,6 @@ def own_players(agents: Sequence[tuple[str, str, int]]) -> list[flat.PlayerConfi
 
 def match_of(blue: int, orange: int) -> flat.MatchConfiguration:
     """Return an unlimited soccar match with state setting, whose cars are all played by an engine.
-
-    Args:
-        blue: Number of blue cars.
-        orange: Number of orange cars.
 
     Raises:
         ValueError: There are no cars, or more than four in a team.
@@ -69,8 +61,7 @@ def agents_of(match: flat.MatchConfiguration) -> list[str]:
 def with_own_ids(match: flat.MatchConfiguration) -> flat.MatchConfiguration:
     """Return a copy of a match in which bots without a run command have unique agent ids of an engine.
 
-    A server confirms a new match while it still runs the last one. With equal ids a client could be given
-    a car of the old match.
+    A server confirms a new match while it still runs the last one: equal ids could get a car of the old one.
     """
     made = flat.CorePacket.unpack(flat.CorePacket(match).pack()).message
     assert isinstance(made, flat.MatchConfiguration)  # what was packed

@@ -32,15 +32,8 @@ SEED_VARIABLE = "RLGYM_BRIDGE_SEED"
 class Agent:
     """Plays the cars that one RLBot server gives to an agent id, match after match.
 
-    Args:
-        spec: The player; its components are constructed anew for every connection.
-        agent_id: Used where `RLBOT_AGENT_ID` is not set.
-        override: See `overrides.Override`.
-        seed: Seed of the first episode; `RLGYM_BRIDGE_SEED` takes precedence.
-        measured: See `BotSession`.
-        policy: Policy folder or name, as `play` takes it; stored in a recording.
-        record: File or folder to record to, if any; `RLGYM_BRIDGE_RECORD` takes precedence.
-        followed: A run whose newest checkpoint is played in place of `spec`, if any.
+    `RLBOT_AGENT_ID`, `RLGYM_BRIDGE_SEED` and `RLGYM_BRIDGE_RECORD` stand above the arguments. `policy`, as
+    `play` takes it, is stored in a recording. A `followed` run's newest checkpoint plays in place of `spec`.
 
     Attributes:
         server: Address and port.

@@ -21,12 +21,7 @@ the car's place in the state; otherwise its rows drive all of them."""
 
 
 class Overrides:
-    """The rows of one override for the cars of one agent.
-
-    Args:
-        override: See `Override`.
-        faults: Where it is counted when it fails.
-    """
+    """The control vectors of one override for the cars of one agent; its failures count as faults."""
 
     def __init__(self, override: Override, faults: Faults) -> None:
         self._override: Callable[..., Any] = override
@@ -39,12 +34,7 @@ class Overrides:
         self._rows.clear()
 
     def rows(self, state: MatchState, cars: Sequence[int]) -> list[np.ndarray | None]:
-        """Return the row `(8,)` that drives each car; None where the policy plays. Never raises.
-
-        Args:
-            state: One match.
-            cars: Our cars, by their place in the state; one at least.
-        """
+        """Return the control vector `(8,)` of each of our cars; None where the policy plays. Never raises."""
         if self._takes_car:
             return [self._row(state, car) for car in cars]
         return [self._row(state, cars[0])] * len(cars)

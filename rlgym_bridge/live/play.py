@@ -128,11 +128,7 @@ def _load(
 
 
 def _forecast_of(folder: str | Path | None, agent_id: str | None) -> Forecast | None:
-    """Return the setting `forecast` that stands above the policy's; None where there is none.
-
-    Raises:
-        ValueError: It is neither "auto" nor 0 to 60 ticks.
-    """
+    """Return the setting `forecast` that stands above the policy's, if any; ValueError for a wrong one."""
     if given := os.environ.get(FORECAST_VARIABLE):
         try:
             return check_forecast(int(given) if given.lstrip("-").isdecimal() else given)
@@ -165,10 +161,7 @@ def _for_program(error: ValueError, policy: str | Path, allow_modules: Sequence[
 
 
 def _limit_threads() -> None:
-    """Limit numpy's matrix products to one thread, unless the environment sets a number.
-
-    A bot's matrices are small: waiting for other threads on the game's busy cores costs milliseconds.
-    """
+    """Limit numpy to one thread, unless the environment sets a number: small matrices need no more."""
     if not any(name in os.environ for name in _THREAD_VARIABLES):
         threadpool_limits(1, user_api="blas")
 

@@ -85,10 +85,9 @@ class LivePlayer:
         self._seed = seed
 
     def foresee(self, packet: flat.GamePacket) -> bool:
-        """Predict the answer to the next packet where its state does not matter. Never raises.
+        """Predict the answer to the next packet, for `inputs`, where its state does not matter. Never raises.
 
-        Returns:
-            Whether `inputs` now returns the answer. Either way, call `see` with the packet.
+        Either way, call `see` with the packet.
         """
         if self._overrides is not None or self._players is None or not self._cars:
             return False
@@ -122,22 +121,14 @@ class LivePlayer:
             self._answer_neutrally(packet)
 
     def inputs(self) -> list[tuple[int, np.ndarray]]:
-        """Return the answer to the newest packet.
-
-        Returns:
-            Of each car of ours its index in the packet and its control row, `(8,)` float32.
-        """
+        """Return the answer to the newest packet: indices of our cars in it, and rows, `(8,)` float32."""
         rows = self._rows
         if self.forecaster is not None:
             self.forecaster.note(self._asked, rows)
         return [(index, rows[place]) for index, place in self._driven]
 
     def take(self, spec: PlayerSpec) -> None:
-        """Play another spec from the next episode on; call it between episodes.
-
-        Raises:
-            Exception: Whatever its factories raise; the spec before plays on.
-        """
+        """Play another spec from the next episode on; where its factories raise, the spec before plays on."""
         episode = Episode(spec)
         self.close()
         self.episode = episode
@@ -149,10 +140,7 @@ class LivePlayer:
         self._open = False
 
     def _make_clock(self, spec: PlayerSpec, cars: int) -> tuple[Forecaster | None, Clock]:
-        """Return a forecaster, if there is to be one, and a clock that sends as it expects.
-
-        Both begin with the server's input latency where it is known.
-        """
+        """Return a forecaster, if there is to be one, and a clock that sends as it expects."""
         latency = self._input_latency
         timing = spec.timing if latency is None else replace(spec.timing, input_latency=latency)
         self.no_forecast = self._explain_no_forecast(spec, timing)

@@ -96,18 +96,7 @@ class Refused(Exception):
 
 
 class BotSession:
-    """One connection of a bot to a server.
-
-    Args:
-        server: Address and port.
-        spec: The player.
-        report: Counts packets, answers and faults.
-        override: See `overrides.Override`.
-        seed: See `LivePlayer`.
-        measured: What was measured of a server before; it counts where this server is such a one.
-        recorder: Records messages and decisions; None to record nothing.
-        followed: The run whose newest checkpoint is taken at every countdown; None keeps the spec.
-    """
+    """One connection of a bot to a server; `measured` counts where this server is such a one."""
 
     def __init__(
         self,
@@ -141,7 +130,8 @@ class BotSession:
         self._playing = True
         self._goodbye = False
         self._sent: dict[int, tuple[bytes, bytes]] = {}
-        self._overlay: str | None = "" if is_overlay_on() else None  # the text drawn; None draws nothing
+        is_on = os.environ.get(OVERLAY_VARIABLE, "") not in ("", "0")
+        self._overlay: str | None = "" if is_on else None  # the text drawn; None draws nothing
         self._handlers: dict[type, Callable[..., None]] = {
             flat.GamePacket: self._on_packet,
             flat.FieldInfo: self._on_field,
@@ -151,14 +141,7 @@ class BotSession:
         }
 
     def connect(self, seconds: float) -> None:
-        """Connect to the server.
-
-        Args:
-            seconds: How long to try.
-
-        Raises:
-            OSError, TimeoutError: There was no server in that time.
-        """
+        """Connect to the server within some seconds; OSError or TimeoutError says that there was none."""
         ip, port = self._server
         self._relay.connection_timeout = seconds
         self._relay.connect(
@@ -170,10 +153,7 @@ class BotSession:
         )
 
     def run(self) -> bool:
-        """Handle messages and answer packets until the connection ends.
-
-        Returns:
-            Whether the server said goodbye.
+        """Handle messages and answer packets until the connection ends; tell whether the server said goodbye.
 
         Raises:
             Refused: The policy does not play matches of these team sizes.
@@ -211,11 +191,7 @@ class BotSession:
             )  # fmt: skip
 
     def _receive(self) -> list[bytes]:
-        """Wait for data; return all complete messages, oldest first.
-
-        One system call reads everything that has arrived, where the relay's own `read_message` needs six
-        for every message.
-        """
+        """Wait for data; return all complete messages, oldest first, by one system call."""
         connection = self._relay.socket
         assert connection is not None  # set by connect
         messages: list[bytes] = []
@@ -399,11 +375,6 @@ OVERLAY_VARIABLE: Final = "RLGYM_BRIDGE_OVERLAY"
 _GROUP: Final = 71  # RLBot distinguishes a connection's groups of messages by number
 _X, _Y, _SCALE = 0.02, 0.3, 1.0  # of the screen's width and height; 20 pixels a line
 _WHITE, _SHADE = flat.Color(255, 255, 255, 255), flat.Color(0, 0, 0, 128)
-
-
-def is_overlay_on() -> bool:
-    """Tell whether the environment turns the overlay on."""
-    return os.environ.get(OVERLAY_VARIABLE, "") not in ("", "0")
 
 
 def describe_step(report: StepReport) -> str:

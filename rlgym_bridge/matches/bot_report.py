@@ -104,12 +104,7 @@ def find_troubles(bot: BotResult, told: BotReport) -> Sequence[str]:
 
 
 def find_refusal(match: flat.MatchConfiguration, reports: Sequence[Path]) -> str | None:
-    """Return which bot will not play a match, and why; None where all play.
-
-    Args:
-        match: The match.
-        reports: The file of each player's report.
-    """
+    """Return which bot will not play a match, and why, by the reports of its players; None where all play."""
     for player, report in zip(match.player_configurations, reports, strict=True):
         refused = read_bot_report(report).refused
         if refused is not None:

@@ -61,8 +61,7 @@ def with_line_up(
             `psyonix:SKILL`; None keeps blue's cars.
         orange: The same for orange.
         humans: Whether humans and Psyonix bots can play, or stand idle.
-        allow_modules: Modules that policy folders may import components from, besides those of a run that is
-            named.
+        allow_modules: Modules that policy folders may import components from, besides those of a run.
         follow: Whether blue's are training runs, whose newer checkpoints are taken at kickoffs.
 
     Raises:
@@ -100,20 +99,10 @@ def with_drivers(
     orange: Sequence[str],
     allow_modules: Sequence[str] = (),
 ) -> list[str | None]:
-    """Put bots into a match whose policies drive in the server's own process.
+    """Put bots into a match, see `with_line_up`, whose policies drive in the server's own process.
 
-    Args:
-        match: Its cars are replaced.
-        blue: BOT arguments, or `human`.
-        orange: The same for orange.
-        allow_modules: As `with_line_up` takes them.
-
-    Returns:
-        Of each car, in the order of packets, the policy that drives it: a folder or a name. `human` for a
-        human, None for a bot that has a process of its own.
-
-    Raises:
-        ConfigError: A BOT is nothing that can be played, or there are two humans.
+    Return of each car, in the order of packets, the policy that drives it: a folder or a name; "human", or
+    None for a bot that has a process of its own.
     """
     bots = [policy_path(bot) for bot in (*blue, *orange)]
     with_line_up(match, blue, orange, True, allow_modules)
@@ -133,15 +122,9 @@ def with_drivers(
 
 
 def show_match_command(bot: str, team_sizes: Sequence[tuple[int, int]], more: str = "") -> str | None:
-    """Return the command line that plays a bot against Chaser, in the smallest match that it was trained for.
+    """Return the line that plays a bot in the smallest match that it was trained for, against Chaser.
 
-    Args:
-        bot: Its policy folder or `bot.toml`.
-        team_sizes: (blue, orange) of the matches that it was trained for.
-        more: Further options, after a space.
-
-    Returns:
-        The line; None for a bot that was trained without opponents.
+    `more` are further options, after a space. None for a bot that was trained without opponents.
     """
     players = show_players(shlex.quote(bot), team_sizes)
     return None if players is None else f"rlgym-bridge match {players}{more}"
@@ -218,13 +201,7 @@ def _own_player(
 
 
 def command_of(policy: str, allow_modules: Sequence[str] = (), follow: bool = False) -> str:
-    """Return the command that plays a policy with this Python, without the current folder's modules.
-
-    Args:
-        policy: Path of a policy folder, `chaser`, `charger` or `random`; of a training run with `follow`.
-        allow_modules: Modules that the policy may import components from.
-        follow: Whether newer checkpoints are taken at kickoffs.
-    """
+    """Return the command that plays a policy, or follows a run, with this Python, without local modules."""
     words = ["--follow", policy] if follow else [policy]
     command = [sys.executable, "-P", "-m", "rlgym_bridge.live", *words, *allow_modules]
     return subprocess.list2cmdline(command) if sys.platform == "win32" else shlex.join(command)
@@ -281,11 +258,7 @@ _PACKAGE: Final = Path(__file__).parents[1]
 
 
 def find_shipped_folder() -> Path:
-    """Return the folder with the match file and the shipped bot: in an installed package, or a checkout's.
-
-    Raises:
-        ConfigError: There is neither.
-    """
+    """Return the folder with the match file and the shipped bot: in an installed package, or a checkout's."""
     for folder in (_PACKAGE / "shipped", _PACKAGE.parent):
         if (folder / MATCH_FILE).is_file() and (folder / "bot" / "policy").is_dir():
             return folder
@@ -296,11 +269,7 @@ def find_shipped_folder() -> Path:
 
 
 def read_shipped_match() -> flat.MatchConfiguration:
-    """Return the match of the shipped bot against Chaser, both started by this Python.
-
-    Raises:
-        ConfigError: The shipped files are missing or damaged.
-    """
+    """Return the match of the shipped bot against Chaser, both started by this Python."""
     folder = find_shipped_folder()
     match = read_match_file(folder / MATCH_FILE)
     for player, policy in zip(

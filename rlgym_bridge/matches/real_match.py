@@ -1,8 +1,4 @@
-"""Play a match in the real game, on an RLBotServer: start it, watch it, stop it.
-
-Nothing but what the packets say is known here: how late inputs act, or how fast a bot answers, a server
-like ours measures and RLBotServer does not.
-"""
+"""Play a match in the real game, on an RLBotServer, of which only what packets say is known."""
 
 import logging
 import math
@@ -48,10 +44,10 @@ def play_real_match(
     refusal: Callable[[], str | None],
     seconds: float | None = None,
 ) -> MatchResult:
-    """Play a match on a running or installed RLBotServer.
+    """Play a match on a running or installed RLBotServer, which launches its bots.
 
     Args:
-        configuration: The match; RLBotServer launches its bots.
+        configuration: The match.
         console: Where the score is shown when it changes.
         refusal: Asked about once a second until play begins: why a bot will not play, None where all do.
         seconds: Game time in play after which the match is stopped; None to play it to its end.

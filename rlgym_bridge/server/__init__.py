@@ -1,11 +1,6 @@
 """Serve RLBot v5 bots with matches in RocketSim, over the protocol of RLBotServer.
 
-    match file -> MatchServer -> HostedMatch -> Match (referee, simulation, packer)
-                      |              |
-                 bots over TCP    bot processes
-
-Of the rest of the project it imports constants, the dialect, the arena, the rule for touches and the
-recorder, and nothing that decodes packets: what it sends is an independent check of `rlgym_bridge.packets`.
+It imports nothing that decodes packets: what it sends is an independent check of `rlgym_bridge.packets`.
 """
 
 from rlgym_bridge.server.config.match_file import read_match_file

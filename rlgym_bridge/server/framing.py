@@ -14,14 +14,9 @@ _log = client_log(__name__)
 
 
 def framed(message: object, *, named: bool = False) -> bytes:
-    """Pack a message for a client, length first.
+    """Pack a message of a `flat.CorePacket` for a client, length first; empty and logged if it is too long.
 
-    Args:
-        message: Any of the messages that a `flat.CorePacket` carries.
-        named: Append `OWN_SERVER`, by which clients of this project know its server.
-
-    Returns:
-        The bytes to send; empty, with an error in the log, when the message is too long.
+    `named` appends `OWN_SERVER`, by which clients of this project know its server.
     """
     payload = flat.CorePacket(message).pack()  # type: ignore[arg-type]
     if named:

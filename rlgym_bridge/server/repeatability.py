@@ -31,21 +31,14 @@ class Repeatability:
         self._noted: dict[tuple[Deviation, str], list[int]] = {}  # number, and the tick of the first
 
     def note(self, who: str, deviation: Deviation) -> None:
-        """Count an event that a repetition may not have.
-
-        Args:
-            who: Name of the bot or client that caused it.
-            deviation: Its kind.
-        """
+        """Count an event of a bot or client that a repetition may not have."""
         noted = self._noted.setdefault((deviation, who), [0, self._tick()])
         noted[0] += 1
 
     def note_state(self, who: str, awaited: bool) -> None:
         """Count a state that a client sets, where a repetition may take it in another tick or order.
 
-        Args:
-            who: Name of the client.
-            awaited: Whether an answer of its cars is awaited: the state then always comes before that answer.
+        Where an answer of its cars is awaited, the state always comes before that answer.
         """
         last_tick, last_who = self._last_state
         self._last_state = (self._tick(), who)

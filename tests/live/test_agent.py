@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -315,7 +315,7 @@ def test_a_reset_that_fails_is_tried_again() -> None:
 
 def test_each_episode_has_a_seed_of_its_own():
     class Seeded(Always):
-        seeds: list[int | None] = []
+        seeds: ClassVar[list[int | None]] = []
 
         def reset(self, seats: Sequence[int], seed: int | None = None) -> None:
             super().reset(seats, seed)

@@ -230,4 +230,4 @@ def put_ball(
     match.simulation.set(state, [], ball=True)
     if not aims:
         state.ball_position[0, 2] += 1e-3  # a ball that is not moved aims on
-        match.simulation._put(state)
+        match.simulation.put(state)

@@ -27,17 +27,9 @@ _PAINT_KEYS: Final = tuple(key for key in flat.LoadoutPaint.__match_args__ if ke
 def read_bot(
     path: Path, team: int, name: str, loadout: Path | None, auto_start: bool = True
 ) -> flat.PlayerConfiguration:
-    """Read a `bot.toml`.
+    """Read a `bot.toml`; `name` ("" for none) and `loadout` stand above the file's own.
 
-    Args:
-        path: The file.
-        team: 0 blue, 1 orange.
-        name: Name in place of the one in the file, "" to keep that.
-        loadout: Loadout file in place of the one in the file.
-        auto_start: Whether the match starts it; otherwise it has no command.
-
-    Returns:
-        The player, its environment variables included.
+    Without `auto_start` it has no command: the match does not start it.
 
     Raises:
         ConfigError: The file or its loadout cannot be read, or it has no agent id. The error names the file,
@@ -63,11 +55,7 @@ def read_bot(
 def idle_player(
     kind: str, team: int, name: str = "", loadout: Path | None = None
 ) -> flat.PlayerConfiguration:
-    """Return the player of a car that nobody drives here; `kind` is "human" or "psyonix".
-
-    Raises:
-        ConfigError: The loadout of a Psyonix bot cannot be read.
-    """
+    """Return the player of a car that nobody drives here; `kind` is "human" or "psyonix"."""
     if kind == "human":
         return flat.PlayerConfiguration(flat.Human(), team)
     looks = None
@@ -79,11 +67,7 @@ def idle_player(
 
 
 def read_script(path: Path, auto_start: bool = True) -> flat.ScriptConfiguration:
-    """Read a script's toml file; without `auto_start` it has no command.
-
-    Raises:
-        ConfigError: The file cannot be read, or it has no agent id.
-    """
+    """Read a script's toml file; without `auto_start` it has no command."""
     source = _bot_source(path)
     settings = _settings(source)
     environment = _environment(source, settings)
@@ -95,11 +79,7 @@ def read_script(path: Path, auto_start: bool = True) -> flat.ScriptConfiguration
 
 
 def _command(path: Path, settings: Mapping[str, object]) -> str:
-    """Return the command for this system.
-
-    On other systems than Windows RLBot's core runs a `run_command` that stands alone with wine
-    [`ConfigParser.cs`]. So does this, where there is a wine.
-    """
+    """Return the command for this system; as RLBot's core does, one for Windows alone with wine."""
     windows, others = (str(settings.get(key) or "") for key in ("run_command", "run_command_linux"))
     if sys.platform == "win32" or others or not windows:
         return windows if sys.platform == "win32" else others
@@ -114,11 +94,7 @@ def _command(path: Path, settings: Mapping[str, object]) -> str:
 
 
 def _check_loadout(path: Path, team: int) -> None:
-    """Look at the part of a loadout file that a team uses, before rlbot reads it.
-
-    Raises:
-        ConfigError: It cannot be read, or an id is no whole number of 32 bits; the error names the key.
-    """
+    """Raise a ConfigError for a wrong id in the part of a loadout file that a team uses."""
     source = Source(path)
     name = "blue_loadout" if team == 0 else "orange_loadout"
     loadout = _table(source, "top level", name, parsed(source).get(name, {}))
@@ -165,11 +141,7 @@ def _environment(source: Source, settings: dict[str, object]) -> list[flat.Envir
 
 
 def parsed(source: Source) -> dict[str, object]:
-    """Return what a TOML file says.
-
-    Raises:
-        ConfigError: It is no valid TOML; the message has line and column.
-    """
+    """Parse a TOML file; a ConfigError has line and column."""
     try:
         return parse_toml(source.text)
     except ValueError as error:
@@ -178,10 +150,7 @@ def parsed(source: Source) -> dict[str, object]:
 
 @contextmanager
 def catch_rlbot_errors(path: Path) -> Iterator[None]:
-    """Raise a ConfigError for whatever rlbot's own reader raises for a file.
-
-    That reader hardly checks what a file holds: it raises KeyError, AttributeError and RecursionError, too.
-    """
+    """Raise a ConfigError for whatever rlbot's reader raises for a file: KeyError and RecursionError, too."""
     try:
         yield
     except (OSError, ValueError, ConfigParsingException) as error:
@@ -191,11 +160,7 @@ def catch_rlbot_errors(path: Path) -> Iterator[None]:
 
 
 def check_texts(match: flat.MatchConfiguration) -> None:
-    """Check that RLBot's messages can hold all that a match says of its bots and scripts.
-
-    Raises:
-        ConfigError: A text is no UTF-8: the name of a folder may be none.
-    """
+    """Raise a ConfigError for a text of a match that is no UTF-8, as RLBot's messages have it."""
     bots = [player.variety for player in match.player_configurations]
     for bot in (*bots, *match.script_configurations):
         texts = {name: getattr(bot, name, "") for name in ("name", "agent_id", "root_dir", "run_command")}

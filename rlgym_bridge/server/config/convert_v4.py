@@ -1,7 +1,4 @@
-"""Translate RLBot v4's `.cfg` files into v5's `.toml`: matches, bots and loadouts.
-
-Every key is translated or named with the reason why it has no counterpart. The Python code of a bot is not.
-"""
+"""Translate RLBot v4's `.cfg` files into v5's `.toml`: matches, bots and loadouts."""
 
 import configparser
 import math
@@ -60,10 +57,10 @@ _MOST_PLAYERS: Final = 64
 
 @dataclass
 class Converted:
-    """A translated file.
+    """A translated file: "match", "bot" or "loadout".
 
     Attributes:
-        kind: "match", "bot" or "loadout".
+        kind: One of these.
         text: In TOML.
         translated: Keys with what they became.
         left_out: Keys with the reason why they have no counterpart.
@@ -76,14 +73,7 @@ class Converted:
 
 
 def convert(source: Source) -> Converted:
-    """Translate a v4 file.
-
-    Args:
-        source: The file.
-
-    Raises:
-        ConfigError: It is no v4 file, or a value in it is none that v4 knows.
-    """
+    """Translate a v4 file; a ConfigError says that it is none, or which value v4 does not know."""
     parser = parse_cfg(source)
     kinds: dict[str, Callable[[_Translation], str]] = {
         "Participant Configuration": _match,

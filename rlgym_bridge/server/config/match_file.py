@@ -46,15 +46,12 @@ _TEAMS: Final = {"0": 0, "1": 1, "blue": 0, "orange": 1}
 def read_match_file(
     path: Path | str, cars_follow: bool = False, allow_idle: bool = False
 ) -> flat.MatchConfiguration:
-    """Read a match from an RLBot v5 `.toml` or a v4 `.cfg` file.
+    """Read a match from an RLBot v5 `.toml` or a v4 `.cfg` file, and check that it can be played here.
 
     Args:
         path: The file; paths in it are relative to it.
         cars_follow: Whether cars are to be added or replaced: then its own are not checked.
         allow_idle: Whether it may have humans and Psyonix bots, whose cars stand idle.
-
-    Returns:
-        The match, checked: all its players have a seat on this server and all its rules apply.
 
     Raises:
         ConfigError: The file cannot be read, or describes no match that can be played here.
@@ -75,11 +72,7 @@ def read_match_file(
 
 
 def enum_value(kind: Callable[[int], _Enum], text: str) -> _Enum:
-    """Return the value of a flatbuffer enum by its name, in any case.
-
-    Raises:
-        ValueError: There is no such name; the message lists those there are.
-    """
+    """Return the value of a flatbuffer enum by its name, in any case; a ValueError lists the names."""
     values: dict[str, _Enum] = {}
     try:
         while True:

@@ -81,18 +81,7 @@ OPTIONS: Final[dict[str, tuple[str, dict[str, str]]]] = {
 
 
 def read_cfg(source: Source, allow_idle: bool = False) -> flat.MatchConfiguration:
-    """Read a v4 match file.
-
-    Args:
-        source: The file; `participant_config_N` are paths relative to it.
-        allow_idle: Whether it may have humans and Psyonix bots, whose cars stand idle.
-
-    Returns:
-        The match, in v5's form; its rules are not checked yet.
-
-    Raises:
-        ConfigError: It is no v4 match file, or a value in it is unknown.
-    """
+    """Read a v4 match file into v5's form; its rules are not checked yet."""
     parser = parse_cfg(source)
     for name in (_MATCH, _PARTICIPANTS):
         if not parser.has_section(name):
@@ -203,14 +192,7 @@ _NO_DEFAULTS: Final = "\n"  # no section has this name: v4 has no defaults, and 
 
 
 def parse_cfg(source: Source) -> configparser.ConfigParser:
-    """Return the sections of a v4 file.
-
-    Args:
-        source: The file.
-
-    Raises:
-        ConfigError: It is no valid cfg file, or has a line of more than 1,000 characters.
-    """
+    """Return the sections of a v4 file; a ConfigError says why it is none, or which line is too long."""
     parser = configparser.ConfigParser(
         interpolation=None, inline_comment_prefixes=("#", ";"), default_section=_NO_DEFAULTS
     )

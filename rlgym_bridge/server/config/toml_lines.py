@@ -28,11 +28,7 @@ class Source:
     """
 
     def __init__(self, path: Path) -> None:
-        """Read a file.
-
-        Raises:
-            ConfigError: It cannot be read, is too long, or is no UTF-8 text.
-        """
+        """Read a file; a ConfigError says that it cannot be read, is too long, or is no UTF-8 text."""
         self.path = path
         try:
             self.text = read_text(path)
@@ -47,16 +43,7 @@ class Source:
             )
 
     def line(self, section: str, key: str, occurrence: int = 0) -> int | None:
-        """Find a key, None where the file does not have it.
-
-        Args:
-            section: Name of its section, without brackets.
-            key: The key, as written in the file or in other case.
-            occurrence: Which of several sections with this name, from 0.
-
-        Returns:
-            The line number, from 1.
-        """
+        """Return the number of a key's line, from 1, in one of several sections of a name."""
         here, seen = False, -1
         for number, line in enumerate(self.text.splitlines(), 1):
             if header := _HEADER.match(line):

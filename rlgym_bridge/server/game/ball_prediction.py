@@ -1,10 +1,4 @@
-"""Predict the ball's next six seconds, as RLBot sends them to bots that read a prediction.
-
-    ball of the match -> the simulator's forecast, some ticks more than needed -> 720 slices -> bytes
-
-As long as nobody touches the ball, a packet shows the next part of the same forecast. Otherwise, or where it
-comes to its end, the ball is forecast anew.
-"""
+"""Predict the ball's next six seconds, as RLBot sends them to bots that read a prediction."""
 
 from typing import Final
 
@@ -26,15 +20,11 @@ _TIMES: Final = np.arange(1, SLICES + 1)
 
 
 class BallPrediction:
-    """The prediction of a match's ball.
+    """The prediction of a match's ball, which is forecast anew where it is touched or the forecast ends.
 
-    Slices are the simulator's ticks of the ball alone, with the mutators and the mode of the match. So they
-    equal the ball of the match until a car touches it, but for rounding: states that are read and set again
-    differ in their last bit. Slices go on through goals: RLBot's core steps a ball alone, too, and looks for
-    none [its BallPredictor.cs]. Here a ball that is in bounces in the net. Rotations are 0, as there.
-
-    Args:
-        simulation: The match.
+    Slices are ticks of the ball alone, with the mutators and the mode of the match: they equal the ball of
+    the match until a car touches it, but for the last bit of states that are read and set again. They go on
+    through goals, where a ball bounces in the net, and have rotation 0 [RLBot core, BallPredictor.cs].
     """
 
     def __init__(self, simulation: Simulation) -> None:
@@ -50,14 +40,9 @@ class BallPrediction:
         self._shown: tuple[float, ...] = ()
 
     def message(self, frame: int) -> bytes:
-        """Return the message that goes before a packet, of the ball that the simulation shows now.
+        """Return the framed `flat.BallPrediction` that goes before the packet of a frame.
 
-        Args:
-            frame: Number of the packet's frame.
-
-        Returns:
-            A framed `flat.BallPrediction` of `SLICES` slices; the first one's `game_seconds` [s] is a tick
-            later than the packet's `seconds_elapsed`.
+        The first of its `SLICES` slices is a tick later than the packet.
         """
         ball = self._simulation.ball
         shown = ball[:3] + ball[12:]  # without its rotation
@@ -83,10 +68,7 @@ class BallPrediction:
 
 
 def _find_head() -> bytes:
-    """Return what stands before the slices in the framed message.
-
-    Slices lie one after another at its end, 13 numbers each: so flatbuffers writes a vector of structs.
-    """
+    """Return the bytes before the slices of a framed message; the slices lie at its end, 13 numbers each."""
     zero = flat.Vector3(0.0, 0.0, 0.0)
     empty = flat.PredictionSlice(0.0, flat.Physics(zero, flat.Rotator(0.0, 0.0, 0.0), zero, zero))
     return framed(flat.BallPrediction([empty] * SLICES))[: -SLICES * _WIDTH * 4]

@@ -1,9 +1,4 @@
-"""Translate the mutators of a match into rules and physics, and refuse those that cannot be played.
-
-Their effects are from RLBot's wiki and from RocketSim's `MutatorConfig`. No source has the values
-that the game gives to the balls of `ball_size`, `ball_weight` and `ball_bounciness`, or to `game_speed`.
-Values were assumed for these, and a match that has one is logged with it.
-"""
+"""Translate the mutators of a match into rules and physics, and refuse those that cannot be played."""
 
 from collections.abc import Collection, Iterator, Mapping
 from typing import Final
@@ -85,15 +80,7 @@ def name_of(value: object) -> str:
 
 
 def check_mutators(mutators: flat.MutatorSettings, mode: str) -> None:
-    """Refuse mutators that cannot be played.
-
-    Args:
-        mutators: Of a match.
-        mode: Name of its game mode.
-
-    Raises:
-        ConfigError: A mutator would have no effect here, or not the one that it has in the game.
-    """
+    """Raise a ConfigError for mutators that would have no effect here, or another one than in the game."""
     standard = flat.MutatorSettings()
     for name in mutators.__match_args__:
         value, supported = getattr(mutators, name), _SUPPORTED.get(name)

@@ -59,16 +59,7 @@ class Physics:
         )
 
     def make(self, blue: int, orange: int, seed: int) -> Simulator:
-        """Return one match in the simulator; gravity and the use of boost are in the states put into it.
-
-        Args:
-            blue: Cars in the blue team.
-            orange: Cars in the orange team.
-            seed: Of the respawns.
-
-        Raises:
-            SimulatorError: See `make_simulator`.
-        """
+        """Return one match in the simulator; gravity and the use of boost are in the states put into it."""
         name = self.simulator or simulator_for(self.mode.name)[0]
         simulator = make_simulator(name, 1, blue, orange, mode=self.mode.name, seed=seed, thrust=self.thrust)
         factors = dict(self.factors)

@@ -57,11 +57,7 @@ class Mode:
     rest_z: float = BALL_REST_Z
 
     def with_ball(self, size: float) -> Self:
-        """Return the mode with a ball of another size.
-
-        Args:
-            size: Multiple of the usual radius. The heights at which balls lie grow with it [RSM].
-        """
+        """Return the mode with a ball of another size; the heights at which balls lie grow with it [RSM]."""
         if size == 1.0 or not isinstance(self.shape, flat.SphereShape):
             return self
         x, y, z = self.ball_place
@@ -71,11 +67,9 @@ class Mode:
         )  # fmt: skip
 
     def kickoff_ball(self, served: int, moving: bool) -> tuple[Vector, Vector]:
-        """Return place [uu] and velocity [uu/s] of the ball of a kickoff.
+        """Return place [uu] and velocity [uu/s] of the ball of a kickoff; it waits for GO unless `moving`.
 
-        Args:
-            served: Team in whose half it is, read where it is served at all.
-            moving: Whether it is served now; otherwise it waits for GO.
+        `served` is the team in whose half a ball that is served begins.
         """
         side = 1.0 if served == BLUE else -1.0
         x, y, z = self.ball_place
@@ -83,26 +77,17 @@ class Mode:
         return (x, side * y, z), (forth, side * aside, up)
 
     def rest_height(self, upright: float) -> float:
-        """Return the height of the centre [uu] of a ball that touches the floor.
-
-        Args:
-            upright: z of its own z axis, along which a puck's flat sides look [RSM].
-        """
+        """Return the height of the centre [uu] of a ball on the floor, by z of its own z axis [RSM]."""
         if not isinstance(self.shape, flat.CylinderShape):
             return self.rest_z
         upright = min(1.0, abs(upright))
         return _PUCK_GAP + 0.5 * PUCK_HEIGHT * upright + PUCK_RADIUS * math.sqrt(1.0 - upright * upright)
 
     def meets_floor(self, ball: Sequence[float], before: Sequence[float], touched: bool) -> bool:
-        """Tell whether a ball lies on the floor or has bounced off it in a tick.
+        """Tell whether a ball lies on the floor or has bounced off it in a tick, by its numbers.
 
         A bounce between two ticks is seen by the turn of the vertical speed near the floor, unless a car has
         touched the ball.
-
-        Args:
-            ball: Its numbers (`body_numbers.BALL_NUMBERS`) after the tick.
-            before: Those before the tick.
-            touched: Whether a car has touched the ball in the tick.
         """
         height, rest = ball[_HEIGHT], self.rest_height(ball[_UPRIGHT])
         if height <= rest + _FLOOR_SLACK:

@@ -1,12 +1,10 @@
-"""Build RLBot v5 packets from the simulation and the counts of a match.
+"""Build RLBot v5 packets from the simulation and the counts of a match; every field is set.
 
-Every field is set: freshly built flatbuffers have defaults that mean something else
-(`demolished_timeout` 0 would be a demolished car). Sources of the conversions are named where
-they are made; "flatbuffers" stands for the docstrings of rlbot_flatbuffers 0.19.0.
+"flatbuffers" stands for the docstrings of rlbot_flatbuffers 0.19.0.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Final
 
 from rlbot import flat
@@ -77,20 +75,11 @@ class Packer:
         seats: list[AgentSeat],
         dialect: Dialect | None = None,
     ) -> None:
-        """Take the sources of a match.
-
-        Args:
-            simulation: Cars, ball and pads.
-            referee: Phase, clock and score.
-            scores: The scoreboard.
-            seats: Name, team and id of each slot.
-            dialect: How to speak where documents disagree; the standard where it says nothing.
-        """
         dialect = (dialect or Dialect()).complete()
         self._simulation = simulation
         self._referee = referee
         self._scores = scores
-        self._players = [Player(seat, dialect) for seat in seats]
+        self.players = [Player(seat, dialect) for seat in seats]
         self._mode = simulation.physics.mode
         self._hides_ball = dialect["ball_after_goal"] == "hidden"
         self._whole_clock = dialect["clock"] == "whole"
@@ -110,7 +99,7 @@ class Packer:
         """Forget what a kickoff resets: all pads are back, all cars are new."""
         self._away.clear()
         self._pads = [self._new_pad] * len(self._pads)
-        for player in self._players:
+        for player in self.players:
             player.kickoff()
 
     def restore(self) -> None:
@@ -123,15 +112,7 @@ class Packer:
         """Go on with the pads and cars of another match; `kept` has slots here and there."""
         self._pads, self._away = list(earlier._pads), dict(earlier._away)
         for slot, before in kept.items():
-            self._players[slot].take_over(earlier._players[before])
-
-    def set_hitbox(self, slot: int, hitbox: int) -> None:
-        """Show another hitbox of a car from the next packet on."""
-        self._players[slot].set_hitbox(hitbox)
-
-    def touched(self, slot: int, contact: Sequence[float], frame: int) -> None:
-        """Keep a contact with the ball that packet `frame` is the first to show; see `Player.touched`."""
-        self._players[slot].touched(contact, frame)
+            self.players[slot].take_over(earlier.players[before])
 
     def pads_taken(self, pads: list[int]) -> None:
         """Note the pads that were picked up in the latest tick."""
@@ -139,19 +120,11 @@ class Packer:
             self._away[pad] = self._place_of_pad[pad]
 
     def packet(self, frame: int, inputs: list[flat.ControllerState]) -> flat.GamePacket:
-        """Build the packet of a frame.
-
-        Args:
-            frame: Frame number, 0 in the first packet of the match.
-            inputs: Input of each slot that was in force in the latest tick.
-
-        Returns:
-            The packet, every field set.
-        """
+        """Build the packet of a frame, with the input of each slot that was in force in the latest tick."""
         cars, infos, accolades = self._simulation.cars, self._scores.infos, self._scores.accolades
         players = [
             player.info(cars[slot], infos[slot], accolades[slot], inputs[slot], frame)
-            for slot, player in enumerate(self._players)
+            for slot, player in enumerate(self.players)
         ]
         if self._away:
             self._update_pads()
@@ -159,10 +132,7 @@ class Packer:
         return flat.GamePacket(players, self._pads, balls, self._match_info(frame), self._team_infos(), [])
 
     def _update_pads(self) -> None:
-        """Show how long each pad that was taken is away: seconds since pickup [flatbuffers].
-
-        Or, if the dialect says so, seconds until it is back, as rlgym-compat reads it.
-        """
+        """Show how long each taken pad is away: seconds since pickup [flatbuffers], or left."""
         timers = self._simulation.state.pad_timer[0].tolist()
         shown, away, seconds = self._pads, self._away, self._pad_seconds
         for number, place in list(away.items()):

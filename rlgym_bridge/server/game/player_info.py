@@ -1,11 +1,11 @@
 """Build the part of a packet about one car. Sources are named as in `packer.py`."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from rlbot import flat
 
-from rlgym_bridge.dialect import POINTS, Dialect
+from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.game import (
     DODGE_DEADLINE_SECONDS,
     FLIP_TORQUE_SECONDS,
@@ -57,12 +57,6 @@ class Player:
                  "_touch")  # fmt: skip
 
     def __init__(self, seat: AgentSeat, dialect: Dialect) -> None:
-        """Take who it is.
-
-        Args:
-            seat: Name, team, id and hitbox.
-            dialect: With a value for every point.
-        """
         self._seat = seat
         self.set_hitbox(seat.hitbox)
         self._last_input = _NEUTRAL
@@ -84,7 +78,7 @@ class Player:
         self._had_double_jumped = False
         self._double_jump_frame = _NEVER
         self._dodge_direction = flat.Vector2(0.0, 0.0)
-        self._dodge_timeout = dodge_timeout_of(self._dialect)
+        self._dodge_timeout = _DodgeTimeout(self._dialect)
 
     def take_over(self, earlier: "Player") -> None:
         """Show what another match has seen of this car: its latest touch and dodge."""
@@ -93,13 +87,9 @@ class Player:
         self._had_double_jumped = earlier._had_double_jumped
 
     def touched(self, contact: Sequence[float], frame: int) -> None:
-        """Keep a contact with the ball that packet `frame` is the first to show.
+        """Keep a contact, its place and that relative to the ball's centre [uu], which a frame shows first.
 
         The touch is stamped with the time of the packet, so that a bot sees it as new.
-
-        Args:
-            contact: Place of the contact, then that place relative to the ball's centre, uu.
-            frame: Number of the packet's frame.
         """
         x, y, z, *arm = contact
         length = sum(value * value for value in arm) ** 0.5 or 1.0
@@ -118,15 +108,7 @@ class Player:
         controls: flat.ControllerState,
         frame: int,
     ) -> flat.PlayerInfo:
-        """Return what the packet of a frame says.
-
-        Args:
-            car: Its numbers (`body_numbers.CAR`) after the latest tick.
-            score: Its line on the scoreboard.
-            accolades: Names of its events in the latest tick.
-            controls: Input that was in force in the latest tick.
-            frame: Frame number of the packet.
-        """
+        """Return the car's part of the packet of a frame, from its numbers and its line on the scoreboard."""
         seat = self._seat
         demolished = car[_IS_DEMOED]
         if not demolished:  # RocketSim applies no controls to a car that is not there
@@ -198,36 +180,8 @@ def _air_state_of_four(car: Sequence[float], double_jumping: bool) -> flat.AirSt
     return _IN_AIR if named == _ON_GROUND and not all(car[_WHEELS : _WHEELS + 4]) else named
 
 
-DodgeTimeout = Callable[[Sequence[float]], float]
-
-
-_POINTS = ("dodge_timeout", "dodge_timeout_jumping", "dodge_timeout_used", "dodge_timeout_expired")
-
-
-def dodge_timeout_of(dialect: Dialect) -> DodgeTimeout:
-    """Return the formula of a dialect, for one car: to be called with its numbers in every packet.
-
-    Args:
-        dialect: With a value for every point.
-    """
-    if all(dialect[name] == POINTS[name].values[0] for name in _POINTS):
-        return _dodge_timeout
-    return _DodgeTimeout(dialect)
-
-
-def _dodge_timeout(car: Sequence[float]) -> float:
-    """Return the seconds in which a dodge is still possible, -1 where it is not or not timed."""
-    if (
-        car[_IS_ON_GROUND] or car[_IS_JUMPING] or not car[_HAS_JUMPED]
-        or car[_HAS_DOUBLE_JUMPED] or car[_HAS_FLIPPED]
-    ):  # fmt: skip
-        return -1.0
-    left = DODGE_DEADLINE_SECONDS - car[_SINCE_JUMP]
-    return left if left > 0.0 else -1.0
-
-
 class _DodgeTimeout:
-    """All other readings; with the standard values it is `_dodge_timeout`."""
+    """The seconds in which a dodge of a car is still possible, -1 where it is not or not timed."""
 
     __slots__ = ("_adds_hold", "_counts_on", "_expired", "_full", "_hold")
 

@@ -118,13 +118,7 @@ class Referee:
         return TEAM_NAMES[ORANGE if orange > blue else BLUE]
 
     def advance(self, touched: bool, goal_for: int | None, on_floor: bool) -> None:
-        """Go on by one tick.
-
-        Args:
-            touched: A car touched the ball in this tick.
-            goal_for: Team for which the ball went in during this tick, None for none.
-            on_floor: The ball met the floor in this tick; read only while `waits_for_floor`.
-        """
+        """Go on by one tick; `on_floor`, that the ball met the floor, is read while `waits_for_floor`."""
         self._ticks += 1
         if self.phase == Phase.KICKOFF or self._untouched:
             self._kick_off(touched, goal_for)

@@ -96,11 +96,7 @@ class Roster:
 
 
 def move_human_last(players: Sequence[flat.PlayerConfiguration]) -> list[flat.PlayerConfiguration]:
-    """Return the players of a match in RLBot's order: a human changes places with the last player.
-
-    Raises:
-        ConfigError: There are two humans.
-    """
+    """Return players in RLBot's order: a human changes places with the last; two are a ConfigError."""
     return [players[place] for place in _places(players)]
 
 
@@ -121,21 +117,13 @@ def _places(players: Sequence[flat.PlayerConfiguration]) -> list[int]:
 def seat_players(
     configuration: flat.MatchConfiguration, allow_idle: bool = False, allow_no_bots: bool = False
 ) -> Roster:
-    """Give every bot and script of a match its seat, name and id.
+    """Give every bot and script of a match its seat, name and id, and write these into the match for clients.
 
-    Args:
-        configuration: A match. Its order of players, their ids and names, and the ids and names of its
-            scripts are overwritten, as RLBot's core does: clients are sent what packets have.
-        allow_idle: Whether humans and Psyonix bots have cars that stand idle.
-        allow_no_bots: Whether all cars may be such.
-
-    Returns:
-        The roster.
+    Cars of humans and Psyonix bots stand idle where `allow_idle`; with `allow_no_bots` all cars may.
 
     Raises:
-        ConfigError: A player has no seat here: a human or a Psyonix bot without `allow_idle`, a team that is
-            not 0 or 1, a second human, an empty agent id, more than 4 cars in a team, no cars, neither bots
-            nor scripts, a script id twice.
+        ConfigError: A player has no seat here, a team has more than 4 cars, there is nobody to play, or an
+            agent id is missing or that of another script.
     """
     cars = []
     taken: set[int] = {_HUMAN_ID}

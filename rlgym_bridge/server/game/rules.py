@@ -1,8 +1,4 @@
-"""Translate a match configuration into rules and physics, and refuse what cannot be played here.
-
-What RocketSim cannot do is refused rather than left out silently: a bot would be tried under other
-rules than the ones in the file.
-"""
+"""Translate a match configuration into rules and physics, and refuse what RocketSim cannot do."""
 
 import math
 from collections.abc import Mapping
@@ -43,14 +39,7 @@ _STANDARD_FIELDS: Final = frozenset(GAME_MAP_TO_UPK[name].lower() for name in ST
 
 
 def check_rules(configuration: flat.MatchConfiguration) -> None:
-    """Refuse what this server does not play.
-
-    Args:
-        configuration: A match, from a file or from a client.
-
-    Raises:
-        ConfigError: A mode that cannot be played, or a mutator without effect here.
-    """
+    """Raise a ConfigError for a mode that cannot be played, or a mutator without effect here."""
     mode = name_of(configuration.game_mode)
     if mode not in MODES:
         why = WHY_NOT.get(mode, "RocketSim does not have it")
@@ -62,11 +51,7 @@ def check_rules(configuration: flat.MatchConfiguration) -> None:
 
 
 def warn_of_rules(configuration: flat.MatchConfiguration) -> None:
-    """Log what is played here, but not as in the game.
-
-    Args:
-        configuration: A match that `check_rules` accepts.
-    """
+    """Log what is played here, but not as in the game."""
     _warn_of_field(configuration.game_map_upk)
     for sentence in describe_assumptions(configuration.mutators or flat.MutatorSettings()):
         _log.warning("%s: the game's own value is not documented", sentence)
@@ -92,14 +77,9 @@ def course_of(
     max_kickoff: float = math.inf,
     max_hang: float = math.inf,
 ) -> Course:
-    """Return how long a match goes on.
+    """Return how long a match goes on; `seconds` stands above its own regulation, None does not.
 
-    Args:
-        configuration: A match that `check_rules` accepts.
-        seconds: Regulation in place of the one in `configuration`, None to keep that.
-        max_overtime: Seconds of overtime after which it is a draw.
-        max_kickoff: Seconds an untouched kickoff may last; a match without end has no such limit.
-        max_hang: Seconds that the ball may stay off the floor after the end of time.
+    A match without end has no limit of untouched kickoffs.
     """
     mutators = configuration.mutators or flat.MutatorSettings()
     regulation = REGULATION[name_of(mutators.match_length)] if seconds is None else seconds
@@ -119,14 +99,7 @@ def physics_of(
     thrust: bool = True,
     simulator: str | None = None,
 ) -> Physics:
-    """Return mode and mutators of a match.
-
-    Args:
-        configuration: A match that `check_rules` accepts.
-        constants: Of the physics besides; their values are played with.
-        thrust: See `Physics`.
-        simulator: What plays it, see `Physics`.
-    """
+    """Return mode and mutators of a match, with the values of `constants` besides."""
     mutators = configuration.mutators or flat.MutatorSettings()
     demo_mode, team_demos = DEMOLISH[name_of(mutators.demolish)]
     factors = {name: one.value for name, one in (constants or {}).items()}

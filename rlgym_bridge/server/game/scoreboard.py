@@ -38,11 +38,6 @@ class Scoreboard:
     """
 
     def __init__(self, teams: list[int]) -> None:
-        """Start at zero.
-
-        Args:
-            teams: Team of each car, 0 blue, 1 orange.
-        """
         cars = len(teams)
         self._teams = teams
         self._last_touch = [-1] * cars  # frame of each car's latest touch since the kickoff

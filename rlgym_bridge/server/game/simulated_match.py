@@ -74,17 +74,7 @@ class Match:
         on_kickoff: OnKickoff | None = None,
         dialect: Dialect | None = None,
     ) -> None:
-        """Place the cars for the first countdown.
-
-        Args:
-            seats: The cars.
-            course: Limits of time and score; five minutes when None.
-            physics: Game mode and mutators; standard soccar when None.
-            seed: Decides kickoff and respawn spots.
-            on_kickoff: Called with a copy of the state at every GO, before the first Kickoff packet is
-                built; blue's cars come first, in packet order within a team.
-            dialect: Values where documents of the protocol disagree; the default where it has none.
-        """
+        """Place the cars for the first countdown: of five minutes of soccar where nothing else is given."""
         dialect = (dialect or Dialect()).complete()
         self.teams = teams = [seat.team for seat in seats]
         self.tick = 0
@@ -130,14 +120,9 @@ class Match:
         return self._prediction.message(self.frame)
 
     def hold(self, car: int, controls: flat.ControllerState) -> bool:
-        """Hold an input from the next tick on, until another one comes.
+        """Hold an input, clamped to -1..1, from the next tick on; `use_item` is ignored.
 
-        Args:
-            car: Index of the car in packets.
-            controls: The input, clamped to -1..1; `use_item` is ignored.
-
-        Returns:
-            False where a value is not finite; the last input is kept then.
+        False where a value is not finite; the last input is kept then.
         """
         if controls is self._given[car]:
             return True
@@ -156,26 +141,20 @@ class Match:
     def set_hitbox(self, car: int, hitbox: int) -> None:
         """Give a car another hitbox (`game.HITBOXES`) from the next packet on."""
         self.simulation.set_hitbox(car, hitbox)
-        self._packer.set_hitbox(car, hitbox)
+        self._packer.players[car].set_hitbox(hitbox)
 
     def release(self, car: int) -> None:
         """Hold neutral controls for a car whose client has left."""
         self.hold(car, _NEUTRAL_INPUT)
 
     def set_state(self, desired: flat.DesiredGameState) -> bool:
-        """Set a state that a client desires after the next tick.
+        """Set a state that a client desires after the next tick; False where a value is beyond 1e6 or NaN.
 
         The next packet shows exactly this state, in any phase, and the kickoff's GO keeps it. The first
         ball, the cars (see `edit_car`), gravity and game speed (0.01 to 100) can be set; 0 of these two means
         the match's own, and larger numbers than any match has are cut. A demolished car stays as it is: in
         the real game setting its state fails [RLBot pull request 394]. Of more than 8 states in a tick, the
         latest 8 are set.
-
-        Args:
-            desired: The state, cars in packet order. Null parts and components keep their values.
-
-        Returns:
-            False where a value is not finite or beyond 1e6; nothing is set then.
         """
         if not is_usable(desired):
             return False
@@ -193,16 +172,13 @@ class Match:
         return Moment(self.simulation.state.buffer[0].copy(), referee)
 
     def restore(self, moment: Moment) -> None:
-        """Go on where the match was: bodies, pads, score, clock and phase. Frame numbers go on.
+        """Go on where this match, or an equal one, was: bodies, pads, score, clock and phase, not frames.
 
         What the cars have counted on the scoreboard stays, and the simulator forgets what no state holds.
-
-        Args:
-            moment: Of this match, or of one with the same cars and course.
         """
         layout = self.simulation.state.layout
         state = MatchState(layout.blue, layout.orange, buffer=moment.state[None].copy())
-        self.simulation.restore(state)
+        self.simulation.put(state)
         vars(self.referee).update(moment.referee | {"score": list(moment.referee["score"])})
         self._packer.restore()
         self._forget_prediction()
@@ -216,11 +192,7 @@ class Match:
         return True
 
     def kick_off(self, anew: bool = False) -> None:
-        """Go to the countdown of the next kickoff at once.
-
-        Args:
-            anew: Whether the whole match begins again, without goals and with its whole time.
-        """
+        """Go to the countdown of the next kickoff at once; `anew` begins the whole match again."""
         if anew:
             lot, ticks = self.referee.lot, self.referee.kickoff_ticks
             vars(self.referee).update(
@@ -236,12 +208,7 @@ class Match:
             self._prediction.forget()
 
     def take_over(self, earlier: "Match", kept: Mapping[int, int]) -> None:
-        """Go on where another match is, with its ball, its score and clock, and the cars that are kept.
-
-        Args:
-            earlier: The other one, with the same course and physics.
-            kept: Indices of cars here, with those of the same cars there.
-        """
+        """Go on where another match of equal rules is; `kept` has cars here, with the same cars there."""
         self.tick, self.playing_ticks, self.frame = earlier.tick, earlier.playing_ticks, earlier.frame
         vars(self.referee).update(vars(earlier.referee))
         self._own = earlier._own
@@ -319,16 +286,12 @@ class Match:
         self.referee.end("max time")
 
     def _note_events(self, counted: bool) -> None:
-        """Count what happened in a tick.
-
-        Args:
-            counted: False after a goal, when touches do not count any more.
-        """
+        """Count what happened in a tick; after a goal touches are not `counted` any more."""
         events = self.simulation.events
         if counted:
             for car, contact in zip(events.touches, events.contacts, strict=True):
                 self.scores.touch(car, self.frame)
-                self._packer.touched(car, contact, self.frame)
+                self._packer.players[car].touched(contact, self.frame)
             for car in events.shots:
                 self.scores.shot(car)
             for car in events.saves:
@@ -367,17 +330,7 @@ class Match:
 def kept_cars(
     match: Match, configuration: flat.MatchConfiguration, following: flat.MatchConfiguration
 ) -> Mapping[int, int] | None:
-    """Tell which cars of a match stay when the following one is started.
-
-    Args:
-        match: The match that is played.
-        configuration: What it was started with.
-        following: The next match.
-
-    Returns:
-        Indices of cars of the following match, with those of the same cars in the present one. None where the
-        present match ends.
-    """
+    """Return cars of the following match, with the same cars of the present one; None where that ends."""
     behaviour = following.existing_match_behavior
     if behaviour == flat.ExistingMatchBehavior.Restart:
         return None

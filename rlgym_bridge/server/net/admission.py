@@ -1,8 +1,6 @@
 """Decide which clients of a match may drive its cars and give orders: those that it has started.
 
-    a client asks -> its process is looked for in a thread -> the game's thread hears of it and goes on
-
-Clients that watch are not looked for, and nothing of this runs in a tick in which nobody asks.
+A thread looks for the process of a client that asks; nothing of this runs in a tick in which nobody does.
 """
 
 import os
@@ -44,9 +42,6 @@ class Admission:
     Orders are taken from what this process has started. Where the system tells nothing of connections, all
     are let in.
 
-    Args:
-        watch: As `Watch` says.
-
     Attributes:
         is_guarded: Whether anybody is kept out; otherwise nothing is looked for.
         starts_bots: Whether the match starts the bots that have a command.
@@ -67,12 +62,7 @@ class Admission:
         self._wake: tuple[socket.socket, socket.socket] | None = None
 
     def knows(self, client: Client, then: Callable[[], None]) -> bool:
-        """Tell whether it is known who a client is; if not, find out.
-
-        Args:
-            client: Who asks for something.
-            then: Called in the game's thread once it is known, where it was not.
-        """
+        """Tell whether it is known who a client is; if not, find out, and call `then` in this thread."""
         if not self.is_guarded or client in self._callers:
             return True
         if client in self._waiting:
@@ -83,14 +73,9 @@ class Admission:
         return False
 
     def look_near(self, client: Client, then: Callable[[], None]) -> bool:
-        """Find out whether a client is of a process that this one has started, and nothing else.
+        """Find out only whether a client is of a process that this one has started; False where it has gone.
 
-        Args:
-            client: Who has just connected.
-            then: Called in the game's thread once `has_started` knows.
-
-        Returns:
-            Whether that is found out; False where the client has gone.
+        `then` is called in the game's thread once `has_started` knows.
         """
         return self._find_out(client, then, far=False)
 
@@ -152,13 +137,7 @@ class Admission:
             process.foreign_ids.append(agent_id)
 
     def takes_order(self, client: Client, what: str, then: Callable[[], None]) -> bool:
-        """Tell whether an order of a client counts; the log says why not, once.
-
-        Args:
-            client: Who gives it.
-            what: What it does, for the message: "stops the match".
-            then: Called where it is not yet known who that is, once it is: gives the order anew.
-        """
+        """Tell whether an order counts; `then` gives it anew once it is known who the client is."""
         if not self.knows(client, then):
             return False
         allowed = self._is_one_of(client, _STARTED)

@@ -49,23 +49,13 @@ class Caller:
 
 
 def ends_of(connection: Any) -> Ends:
-    """Return the ends of a server's connection.
-
-    Raises:
-        OSError: It has been closed.
-    """
+    """Return the ends of a server's connection; an OSError says that it has been closed."""
     peer, own = connection.getpeername(), connection.getsockname()
     return (_plain(peer[0]), peer[1]), (_plain(own[0]), own[1])
 
 
 def find_own(wanted: Collection[Ends]) -> dict[Ends, Caller]:
-    """Look for the other ends of connections here and in all processes that this one has started.
-
-    One search takes a few milliseconds, however many connections it is for.
-
-    Returns:
-        Those that are theirs.
-    """
+    """Look for other ends of connections here and in all processes that this one has started."""
     found: dict[Ends, Caller] = {}
     if not wanted:
         return found
@@ -110,11 +100,7 @@ def _standing_of(process: psutil.Process) -> Standing:
 
 
 def _pid_of(ends: Ends) -> tuple[int | None, bool]:
-    """Return the number of the process that has a connection's client end, and whether that end is here.
-
-    Raises:
-        psutil.AccessDenied: The system does not say.
-    """
+    """Return the number of the process that has a connection's client end, and whether that end is here."""
     is_here = False
     for pid, connection in _all_connections():
         if _ends_of(connection) == ends:

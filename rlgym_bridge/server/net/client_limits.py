@@ -26,11 +26,7 @@ class TimeBudget:
         self._tick = 0
 
     def begin(self, tick: int) -> float:
-        """Return the seconds that are left in a tick; 0 or less where all are spent.
-
-        Args:
-            tick: Number of the tick; never lower than before.
-        """
+        """Return the seconds that are left in a tick, never one before the last; 0 or less for none."""
         spent = self.spent
         if tick != self._tick:
             if spent > self._most_debt:

@@ -24,11 +24,7 @@ _FAREWELL_SECONDS: Final = 2.0  # a client has this long to close after a Discon
 
 
 class Farewells:
-    """Connections that were told to go and are still open.
-
-    Args:
-        sockets: Where they are watched.
-    """
+    """Connections that were told to go and are still open."""
 
     def __init__(self, sockets: SocketEvents) -> None:
         self._sockets = sockets
@@ -48,11 +44,7 @@ class Farewells:
         return list(self._until)
 
     def begin(self, connection: socket.socket) -> None:
-        """Say that nothing more will be sent, and wait for the other side to close.
-
-        Raises:
-            OSError: It has closed already.
-        """
+        """Say that nothing more will be sent, and wait for the other side to close; OSError if it has."""
         connection.shutdown(socket.SHUT_WR)
         self._sockets.watch(connection, EVENT_READ, connection)
         self._until[connection] = time.perf_counter() + _FAREWELL_SECONDS
@@ -158,11 +150,7 @@ class Clients:
         self.wants_prediction = any(client.wants_prediction for client in self.audience)
 
     def begin_tick(self) -> float:
-        """Give all clients the time of another tick; without ticks they get it 120 times a second.
-
-        Returns:
-            The time now, on `time.perf_counter`'s clock.
-        """
+        """Give all clients the time of another tick; return the time now, on `time.perf_counter`'s clock."""
         self._tick += 1
         self.hear_until = math.inf
         self._tick_at = time.perf_counter()
@@ -269,11 +257,7 @@ class Clients:
         return True
 
     def _ask_at_door(self, client: Client) -> bool:
-        """Find out whether this process has started a newcomer for which there is no place.
-
-        Returns:
-            Whether another one may come to the door.
-        """
+        """Find out whether this process started a newcomer without a place; tell whether another may come."""
         connection = client.link.socket
         if not self._admission.look_near(client, lambda: self._answer_at_door(client)):
             connection.close()
@@ -305,10 +289,7 @@ class Clients:
         self.refresh()
 
     def _part_with_stranger(self) -> bool:
-        """Close the connection of a client without a car; tell whether there was one.
-
-        Those go first who have not said what they are, of these the one that has been here longest.
-        """
+        """Close the connection of a client without a car, silent and old ones first, if there is one."""
         others = [
             one for one in self._clients.values() if not one.seats and not self._admission.has_started(one)
         ]  # fmt: skip

@@ -80,12 +80,7 @@ class Client:
         self.script = ScriptAccount(scripts[0], self.link.is_read) if scripts else None
 
     def warn_once(self, warning: str, *values: object) -> None:
-        """Write a warning about the client to the log, the first time only.
-
-        Args:
-            warning: With `%s` for the client's name, then for `values`.
-            values: What else to fill in.
-        """
+        """Write a warning, with `%s` for the client's name, then for `values`, to the log, the first time."""
         if warning not in self.warned_of:
             self.warned_of.add(warning)
             _log.warning(warning, self.link.name, *values)
@@ -100,10 +95,7 @@ Handler = Callable[[Client, Any], None]
 
 
 def after_settings(handler: Handler) -> Handler:
-    """Return a handler that ignores clients before their `ConnectionSettings`, as RLBot's core does.
-
-    The log says so once for each client and type of message.
-    """
+    """Return a handler that ignores clients before their `ConnectionSettings`, as RLBot's core does."""
 
     def act(client: Client, message: Any) -> None:
         if client.agent_id is None:

@@ -40,15 +40,12 @@ class _Drawer:
 
 
 class Drawings:
-    """Groups of drawings on their way from clients to those who look.
+    """Groups of drawings on their way from clients to those who look; without these all are dropped.
 
     A group stays until its client draws another one with its id, removes it, may not draw any more, or
     leaves. Whether clients may draw is decided by the match (`enable_rendering`), then by the messages that
     switch it for one bot or script; in a match of AlwaysOff these are ignored [RLBot core]. What is beyond
     the limits above is dropped; the log says so once for each client and limit.
-
-    Args:
-        everyone: Returns the connected clients.
     """
 
     def __init__(self, everyone: Callable[[], Sequence[Client]]) -> None:
@@ -76,14 +73,7 @@ class Drawings:
         tick: Callable[[], int],
         looks: Sequence[Callable[[bytes], None]] = (),
     ) -> None:
-        """Begin a match; what was drawn before is gone.
-
-        Args:
-            match: Says who may draw.
-            tick: Returns the tick that is played.
-            looks: Called with each group, each removal, and each client whose groups are gone: what `DRAWN`
-                describes.
-        """
+        """Begin a match without drawings; `looks` are called with all changes, as `DRAWN` describes them."""
         self.close()
         self._rule, self._tick, self._looks = match.enable_rendering, tick, tuple(looks)
         self._all = Allowance(TICK_BYTES * CLIENTS_TOGETHER, tick())

@@ -51,14 +51,7 @@ class HostedMatch:
         address: tuple[str, int],
         earlier: "HostedMatch | None" = None,
     ) -> None:
-        """Set up the match and offer its seats; nothing is launched yet.
-
-        Args:
-            lobby: The connections and their seats.
-            settings: Settings of the server.
-            configuration: The match.
-            address: Address and port that bots are to connect to.
-            earlier: The match that was played until now, which may go on; see `kept_cars`.
+        """Set up the match, or what the earlier one goes on as, and offer its seats; nothing is launched yet.
 
         Raises:
             ConfigError: The match cannot be played here.
@@ -85,7 +78,9 @@ class HostedMatch:
         self._next_status = (self._began + _STATUS_SECONDS, self._began, 0)
         impairments = settings.impairments
         lobby.open_match(self._roster, None if impairments.sends_all else Lines(impairments, settings.seed))
-        self._slow_inputs = SlowInputs.of(self._match, impairments, settings.seed)
+        self._slow_inputs: SlowInputs | None = None
+        if impairments.latency or impairments.latency_spread:
+            self._slow_inputs = SlowInputs(self._match, impairments, settings.seed)
         inputs = self._slow_inputs or self._match
         self._recorder = None if settings.recorder is None else MatchRecorder(settings.recorder, self._match)
         lobby.take_input = inputs.hold if self._recorder is None else self._recorder.inputs(inputs.hold)
@@ -142,20 +137,13 @@ class HostedMatch:
         """End the process of a car's bot and start it anew, to join the running match.
 
         From then on the match does not end by itself where no bot is left.
-
-        Args:
-            car: Index of the car in packets; its process was started by this match.
         """
         self._processes.restart(car)
 
     # --- during ------------------------------------------------------------------------------
 
     def run(self, forever: bool) -> None:
-        """Play until the match has ended or a client sends an order.
-
-        Args:
-            forever: Go on sending Ended, as RLBot's core does, until there is an order.
-        """
+        """Play until the match has ended or a client sends an order; `forever` sends Ended until then."""
         match, lobby, pace = self._match, self._lobby, self._pace
         referee, on_packet = match.referee, self._settings.on_packet
         impairments, slow_inputs = self._settings.impairments, self._slow_inputs
@@ -208,11 +196,7 @@ class HostedMatch:
                     referee.end("no bots left")
 
     def _advance(self) -> None:
-        """Go on by a tick.
-
-        Raises:
-            MatchCalledOff: The match failed inside the simulator.
-        """
+        """Go on by a tick; `MatchCalledOff` says that the match failed inside the simulator."""
         try:
             self._match.advance()
         except DeadMatches as error:
@@ -303,14 +287,7 @@ class HostedMatch:
 
 
 def bot_result(account: BotAccount, match: Match, process: BotProcess | None, crashed: bool) -> BotResult:
-    """Return the result of a car.
-
-    Args:
-        account: Of its bot's answers.
-        match: The match.
-        process: The bot's process, whose end was noted; None where it was started by hand.
-        crashed: Whether it left before the match ended.
-    """
+    """Return the result of a car; its process is None where it was started by hand."""
     seat, scores = account.seat, match.scores
     p50, p99 = account.reply_ms(50.0, 99.0)
     return BotResult(

@@ -30,12 +30,6 @@ class Loadouts:
 
     A client sets those of its own cars before it is ready. In a match with state setting it may set all of
     them later, as far as it may give orders.
-
-    Args:
-        roster: The match.
-        set_hitbox: Called with the index of a car and the number of its hitbox.
-        admission: Says whose orders count.
-        tick: Returns the tick that is played.
     """
 
     def __init__(

@@ -31,9 +31,6 @@ class MatchComms:
     index stays as it was sent. Before the match's first packet messages are dropped [RLBot core,
     `FlatBuffersSession.cs`, `SendMatchComm.cs`]. So are those beyond `TICK_BYTES`, or beyond eight times that
     of all clients without a seat.
-
-    Args:
-        everyone: Returns the connected clients.
     """
 
     def __init__(self, everyone: Callable[[], Sequence[Client]]) -> None:
@@ -55,12 +52,7 @@ class MatchComms:
         self._lines = Allowance(_TICK_LINES, 0)
 
     def open(self, on_message: Callable[[bytes], None] | None = None, tick: Callable[[], int] = int) -> None:
-        """Pass messages on from now on: the match sends its first packet.
-
-        Args:
-            on_message: Called with the payload of each message that is passed on.
-            tick: Returns the tick that is played.
-        """
+        """Pass messages on, their payloads to `on_message` too: the match sends its first packet."""
         self.close()
         self._is_open, self._on_message, self._tick = True, on_message, tick
 

@@ -17,7 +17,6 @@ from rlgym_bridge.server.net.launch import (
     end_all,
     inherit_orphans,
     launch,
-    launch_again,
     processes_needed,
 )
 from rlgym_bridge.server.net.lobby import Lobby
@@ -34,12 +33,6 @@ _STRANGER_SECONDS: Final = 3.0  # a bot is waited for after its process has conn
 
 class MatchProcesses:
     """The processes of a match's bots.
-
-    Args:
-        lobby: The connections and their seats.
-        settings: Settings of the server.
-        roster: The seats of the match.
-        address: Address and port that bots are to connect to.
 
     Attributes:
         temporary: A temporary folder with their logs; None where they are in the one that the settings name.
@@ -60,11 +53,8 @@ class MatchProcesses:
     def gather(self, patient: bool) -> None:
         """Launch the bots and wait until all are ready, or until a client has an order.
 
-        In lockstep a bot is launched when the one before it has taken its seat, so that equal
-        bots always get the same cars.
-
-        Args:
-            patient: Wait without limit, as RLBot's core does, instead of `connect_timeout`.
+        In lockstep a bot is launched when the one before it has taken its seat, so that equal bots always get
+        the same cars. `patient` waits without limit, as RLBot's core does.
 
         Raises:
             MatchCalledOff: A bot did not connect or did not get ready in time.
@@ -90,15 +80,13 @@ class MatchProcesses:
         return next((one for one in self._started if seat in one.seats), None)
 
     def restart(self, car: int) -> None:
-        """End the process of a car's bot and start it anew.
-
-        Args:
-            car: Index of the car in packets.
-        """
+        """End the process of a car's bot and start it anew, with a log in the folder `restarted`."""
         process = self.of(self._roster.cars[car])
         if process is not None:
             self.has_restarted = True
-            self._started[self._started.index(process)] = launch_again(process, *self._address)
+            end_all([process], 0.0)
+            again = launch(process.seats, *self._address, process.log_path.parent / "restarted")
+            self._started[self._started.index(process)] = again
 
     def shorten_logs(self) -> None:
         """Cut logs that have grown too long."""
@@ -106,11 +94,7 @@ class MatchProcesses:
             process.shorten_log()
 
     def note_ends(self, left: Collection[int]) -> None:
-        """Note which have ended before the match closes their connections.
-
-        Args:
-            left: Cars whose bots left while it was played: they may still print why, and get a moment.
-        """
+        """Note who has ended before connections are closed; bots that `left` in play may still print why."""
         deadline = time.monotonic() + _LEFT_SECONDS
         for process in self._started:
             if any(seat.index in left for seat in process.seats):
@@ -161,12 +145,7 @@ class MatchProcesses:
 
 
 def find_strangers(lobby: Lobby, seats: Iterable[AgentSeat]) -> tuple[str, ...]:
-    """Return the agent ids under which processes of this match have connected, and which it does not have.
-
-    Args:
-        lobby: The connections.
-        seats: All seats of the match.
-    """
+    """Return the agent ids under which processes of this match have connected, and which it does not have."""
     known = {seat.agent_id for seat in seats}
     strangers = {
         client.agent_id
@@ -182,14 +161,7 @@ def describe_absent(
     process_of: Callable[[AgentSeat], BotProcess | None],
     strangers: tuple[str, ...],
 ) -> list[AbsentBot]:
-    """Return all that is known about bots that a match waits for.
-
-    Args:
-        seats: Of the missing bots.
-        lobby: The connections.
-        process_of: Returns the process that was started for a seat; None where there is none.
-        strangers: What `find_strangers` has found.
-    """
+    """Return all that is known about the bots of some seats that a match waits for."""
     absent = []
     for seat in seats:
         process = process_of(seat)
@@ -209,12 +181,7 @@ def describe_absent(
 
 
 def explain_absence(absent: Iterable[AbsentBot], timeout: float) -> str:
-    """Return in lines why a match does not begin.
-
-    Args:
-        absent: The missing bots.
-        timeout: How long they are waited for, s.
-    """
+    """Return in lines why a match does not begin, after the seconds that bots are waited for."""
     lines = []
     for bot in absent:
         what = "did not say that it is ready" if bot.connected else "did not connect"

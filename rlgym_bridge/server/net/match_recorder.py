@@ -34,12 +34,7 @@ class Sink(Protocol):
 
 
 class MatchRecorder:
-    """Writes a match into a recording, or shows it to those who watch.
-
-    Args:
-        recorder: Writes the file.
-        match: The match to record.
-    """
+    """Writes a match into a recording, or shows it to those who watch."""
 
     def __init__(self, recorder: Sink, match: Match) -> None:
         self._put, self._tell = recorder.put, recorder.tell

@@ -53,18 +53,12 @@ class Orders:
     def handlers(self) -> dict[type, Handler]:
         """Return what to do with each type of message that is an order."""
         return {
-            flat.StartCommand: self._on_start,
-            flat.MatchConfiguration: self._on_configuration,
+            flat.StartCommand: lambda client, message: self._take_match(client, message.config_path),
+            flat.MatchConfiguration: self._take_match,
             flat.StopCommand: self._on_stop,
             flat.DesiredGameState: self._on_state,
             flat.ConsoleCommand: self._on_console_command,
         }
-
-    def _on_start(self, client: Client, message: flat.StartCommand) -> None:
-        self._take_match(client, message.config_path)
-
-    def _on_configuration(self, client: Client, message: flat.MatchConfiguration) -> None:
-        self._take_match(client, message)
 
     def _take_match(self, client: Client, match: flat.MatchConfiguration | str) -> None:
         if self.read_match is None:
@@ -87,10 +81,9 @@ class Orders:
         )
 
     def drive(self, client: Client, message: flat.PlayerInput) -> bool:
-        """Take an input for a car that is not the client's own: as RLBot's core does with state setting on.
+        """Take an input for a car of others, as RLBot's core does with state setting on.
 
-        Returns:
-            Whether it was taken. It answers no packet.
+        It answers no packet.
         """
         if self.take_input is None or not self.sets_states:
             return False

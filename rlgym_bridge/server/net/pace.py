@@ -42,11 +42,7 @@ def fine_timer() -> Iterator[None]:
 
 @contextmanager
 def short_collections() -> Iterator[None]:
-    """Keep the garbage collector from looking through everything that is there already.
-
-    A full collection of a program with numpy and its like takes 20 ms and more, which is two
-    ticks and more.
-    """
+    """Keep the garbage collector from all that is there: it takes two ticks and more with numpy."""
     gc.collect()
     gc.freeze()
     try:
@@ -83,12 +79,8 @@ class RealTime:
     ) -> None:
         """Take in what comes until the next tick is due.
 
-        Args:
-            lobby: Whose clients are served meanwhile.
-            sent_at: When the present packet was sent, on `time.perf_counter`'s clock.
-            meanwhile: Called once, when all have answered or half of the tick is over.
-            speed: Seconds of the game in a second.
-            ahead: Return this much before the tick is due if all have answered [s]; see `hold`.
+        `meanwhile` is called once, when all have answered or half of the tick is over. Where all have
+        answered, return `ahead` seconds before the tick is due; `hold` then waits for it.
         """
         if self._due is None:
             self._due = sent_at
@@ -117,11 +109,7 @@ class RealTime:
             meanwhile()
 
     def hold(self, lobby: Lobby) -> None:
-        """Take in what comes until the packet is due, where the tick was computed ahead.
-
-        Args:
-            lobby: Whose clients are served meanwhile; their inputs act in the tick after.
-        """
+        """Take in what comes until the packet is due, where the tick was computed ahead."""
         while self._due is not None and (left := self._due - time.perf_counter()) > 0.0:
             _serve(lobby, left)
 
@@ -156,11 +144,7 @@ class Lockstep:
         speed: float = 1.0,
         ahead: float = 0.0,
     ) -> None:
-        """Take in what comes until all have answered; see `RealTime.wait`.
-
-        What is called meanwhile is called at once, while the bots decide. Nothing is due, so `ahead` has no
-        effect.
-        """
+        """Take in what comes until all have answered; `meanwhile` comes first, `ahead` has no effect."""
         if meanwhile is not None:
             meanwhile()
         if lobby.awaited > 0:

@@ -33,16 +33,7 @@ class SocketEvents:
         return bool(self._owners)
 
     def watch(self, connection: socket.socket, events: int, owner: object) -> None:
-        """Watch a socket for some events and no others.
-
-        Args:
-            connection: The socket, open.
-            events: `EVENT_READ`, `EVENT_WRITE`, both, or 0 for none.
-            owner: What `wait` gives back.
-
-        Raises:
-            OSError: The socket cannot be watched.
-        """
+        """Watch a socket for `EVENT_READ`, `EVENT_WRITE` or both, 0 for none; `wait` gives back its owner."""
         number = connection.fileno()
         known = number in self._owners
         if not events:
@@ -57,12 +48,9 @@ class SocketEvents:
         self._owners[number] = owner
 
     def wait(self, timeout: float) -> list[tuple[Any, int]]:
-        """Return owners of sockets and what can be done with them: events as in `watch`.
+        """Return owners of sockets and their events, after so many seconds at most; 0 or less does not wait.
 
         A socket that has failed can be read and written, so that both tell of it.
-
-        Args:
-            timeout: Seconds at most; 0 or less does not wait.
         """
         owners, epoll = self._owners, self._epoll
         if epoll is None:

@@ -1,7 +1,6 @@
-"""Send and receive the messages of one client over TCP.
+"""Send and receive the messages of one client over TCP, on sockets that never block.
 
 Every message is a length (two bytes, unsigned, big-endian) and that many bytes of flatbuffer.
-Sockets never block here, so a client that stops reading cannot hold up a match.
 """
 
 import errno
@@ -39,18 +38,7 @@ class WireError(ValueError):
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Open the server's socket.
-
-    Args:
-        host: Address to listen on.
-        port: TCP port; 0 lets the system choose a free one.
-
-    Returns:
-        A listening, non-blocking socket.
-
-    Raises:
-        ServerError: The port is taken or the address cannot be used.
-    """
+    """Open the server's non-blocking socket, on any free port for 0; a ServerError says why it cannot be."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     # On Windows SO_REUSEADDR would let two servers share a port; elsewhere it only allows
@@ -94,13 +82,6 @@ class ClientLink:
     )  # fmt: skip
 
     def __init__(self, connection: socket.socket, name: str, backlog: set["ClientLink"]) -> None:
-        """Take over an accepted connection.
-
-        Args:
-            connection: The connection.
-            name: Who it is, for the log.
-            backlog: Where the link stands while messages wait for the client to read.
-        """
         connection.setblocking(False)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.socket = connection
@@ -132,11 +113,7 @@ class ClientLink:
         return bool(self._begun or self._queue)
 
     def send(self, data: bytes) -> None:
-        """Send a framed message, or queue it; the newest is dropped where the queue is full.
-
-        Args:
-            data: What `framed` returned; nothing is sent when it is empty.
-        """
+        """Send a framed message, if not empty, or queue it; the newest is dropped if the queue is full."""
         if self._begun or self._queue:
             self.flush()
         if not data or self.broken:
@@ -201,7 +178,7 @@ class ClientLink:
             self.has_message = len(data) >= end
 
     def take_message(self) -> object:
-        """Return the oldest message that has been read and not yet taken; only where `has_message`.
+        """Return the oldest message that has been read, only where `has_message`.
 
         A `flat.RenderGroup` stays the bytes that came, since hardly anybody looks at drawings.
 
@@ -246,16 +223,7 @@ class ClientLink:
 
 
 def count_unread(connection: socket.socket) -> int | None:
-    """Return how many bytes have arrived at the other end of a connection that its program has not read.
-
-    Linux tells it of connections on this machine (`sock_diag`), in 20 us. Other systems do not.
-
-    Args:
-        connection: A connected TCP socket.
-
-    Returns:
-        The number of bytes; None if the system does not tell.
-    """
+    """Return how many bytes the other end of a TCP connection has not read; None off Linux."""
     if sys.platform != "linux":
         return None
     try:
