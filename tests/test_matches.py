@@ -3,9 +3,8 @@
 import pytest
 from rlbot import flat
 
-from rlgym_bridge.client.own_players import agents_of, match_of, with_own_ids
-from rlgym_bridge.matches.bot_report import BotReport, find_troubles
-from rlgym_bridge.matches.lineup import first_of_process
+from rlgym_bridge.client.agent_connections import agents_of, match_of, with_own_ids
+from rlgym_bridge.matches.lineup import BotReport, find_troubles, first_of_process
 from rlgym_bridge.server import BotResult
 
 

@@ -1,6 +1,8 @@
-"""Connect several agents of this process to a match, with a connection each as RLBot's bots have."""
+"""Connect several agents of this process to a match, and configure matches whose cars it plays."""
 
+import itertools
 import logging
+import os
 import select
 import selectors
 import socket
@@ -12,6 +14,7 @@ from typing import Final
 from rlbot import flat
 
 from rlgym_bridge.dialect import OWN_SERVER
+from rlgym_bridge.game import ENGINE_AGENT
 from rlgym_bridge.user_input.message_limits import check_from_server
 
 _CHUNK: Final = 1 << 16
@@ -361,3 +364,67 @@ class AgentConnections:
             with suppress(OSError):
                 connection.send(flat.DisconnectSignal())
             connection.close()
+
+
+_OCTANE: Final = 23  # `car_id` of a loadout
+_NUMBERS: Final = itertools.count()  # of matches
+
+
+def own_players(agents: Sequence[tuple[str, str, int]]) -> list[flat.PlayerConfiguration]:
+    """Return players in Octanes, of names, agent ids and teams, for which the server starts no process."""
+    return [
+        flat.PlayerConfiguration(
+            flat.CustomBot(
+                name=name, root_dir="", run_command="", agent_id=agent_id,
+                loadout=flat.PlayerLoadout(car_id=_OCTANE),
+            ),
+            team,
+            0,
+        )
+        for name, agent_id, team in agents
+    ]  # fmt: skip
+
+
+def match_of(blue: int, orange: int) -> flat.MatchConfiguration:
+    """Return an unlimited soccar match with state setting, whose cars are all played by an engine.
+
+    Raises:
+        ValueError: There are no cars, or more than four in a team.
+    """
+    if not (0 <= blue <= 4 and 0 <= orange <= 4 and blue + orange):
+        raise ValueError(f"the match has {blue} blue and {orange} orange cars, expected 1 to 4 in a team")
+    players = [
+        (f"{name} {number}", f"{ENGINE_AGENT}{name}-{number}", team)
+        for team, (name, size) in enumerate((("blue", blue), ("orange", orange)))
+        for number in range(size)
+    ]
+    return flat.MatchConfiguration(
+        game_map_upk="Stadium_P",
+        player_configurations=own_players(players),
+        auto_start_agents=True,
+        wait_for_agents=True,
+        skip_replays=True,
+        enable_state_setting=True,
+        mutators=flat.MutatorSettings(match_length=flat.MatchLengthMutator.Unlimited),
+    )
+
+
+def agents_of(match: flat.MatchConfiguration) -> list[str]:
+    """Return the agent ids of a match's bots that the server does not start."""
+    bots = [player.variety for player in match.player_configurations]
+    return [bot.agent_id for bot in bots if isinstance(bot, flat.CustomBot) and not bot.run_command]
+
+
+def with_own_ids(match: flat.MatchConfiguration) -> flat.MatchConfiguration:
+    """Return a copy of a match in which bots without a run command have unique agent ids of an engine.
+
+    A server confirms a new match while it still runs the last one: equal ids could get a car of the old one.
+    """
+    made = flat.CorePacket.unpack(flat.CorePacket(match).pack()).message
+    assert isinstance(made, flat.MatchConfiguration)  # what was packed
+    token = f"{os.getpid()}-{next(_NUMBERS)}"
+    for player in made.player_configurations:
+        bot = player.variety
+        if isinstance(bot, flat.CustomBot) and bot.agent_id and not bot.run_command:
+            bot.agent_id = f"{ENGINE_AGENT}{bot.agent_id.removeprefix(ENGINE_AGENT)}-{token}"
+    return made

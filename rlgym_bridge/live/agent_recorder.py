@@ -48,7 +48,7 @@ class AgentRecorder:
             self._recorder.put(MATCH_CONFIGURATION, 0, message, True)
 
     def record_input(self, frame: int, index: int, row: np.ndarray) -> None:
-        """Record the control vector `(8,)` float32 of a car, by its index in packets, that answers a frame."""
+        """Record the control vector `(8,)` float32 of a car, by its place in packets, to answer a frame."""
         self._recorder.put(self._inputs, frame, index.to_bytes(4, "little") + row.tobytes())
 
     def record_decision(self, frame: int, cars: Sequence[int], episode: Episode, acted: bool) -> None:

@@ -22,11 +22,9 @@ from rlgym_bridge.components.player_spec import PlayerSpec
 from rlgym_bridge.dialect import OWN_SERVER, DialectFile
 from rlgym_bridge.game import PLAYING_PHASES
 from rlgym_bridge.live.agent_recorder import AgentRecorder
-from rlgym_bridge.live.faults import Faults
 from rlgym_bridge.live.followed_run import FollowedRun, misfit, team_sizes
 from rlgym_bridge.live.forecaster import ForecastReport
-from rlgym_bridge.live.overrides import Override
-from rlgym_bridge.live.player import LivePlayer
+from rlgym_bridge.live.player import Faults, LivePlayer, Override
 from rlgym_bridge.packets.decoder import player_input
 from rlgym_bridge.user_input.message_limits import check_from_server
 

@@ -6,8 +6,7 @@ from typing import Final
 
 from rlbot import flat
 
-from rlgym_bridge.client.agent_connections import AgentConnections
-from rlgym_bridge.client.own_players import own_players
+from rlgym_bridge.client.agent_connections import AgentConnections, own_players
 from rlgym_bridge.trials.scene_player import Frame, Reply, SceneScript
 
 AGENTS: Final = ("rlgym_bridge/probe-blue", "rlgym_bridge/probe-orange")

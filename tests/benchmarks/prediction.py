@@ -19,10 +19,8 @@ from typing import Final
 import numpy as np
 from rlbot import flat
 
-from rlgym_bridge.server.game.ball_prediction import SLICES
-from rlgym_bridge.server.game.match_physics import Physics
-from rlgym_bridge.server.game.modes import MODES
-from rlgym_bridge.server.game.simulated_match import Match
+from rlgym_bridge.server.game.rules import MODES, Physics
+from rlgym_bridge.server.game.simulated_match import SLICES, Match
 from rlgym_bridge.sim.simulator import ROCKETSIM2, ROCKETSIM3
 from tests.support.stepped_match import ball_of, kicked_off, put_ball, put_car_high
 

@@ -16,12 +16,10 @@ from rlbot import flat
 from rlgym_bridge.components.actions import LookupTableAction
 from rlgym_bridge.dialect import Dialect, DialectFile
 from rlgym_bridge.game import Phase
-from rlgym_bridge.live import agent as live_agent
-from rlgym_bridge.live.agent import Agent
-from rlgym_bridge.live.play import play
+from rlgym_bridge.live import play as live_play
+from rlgym_bridge.live.play import Agent, play
 from rlgym_bridge.live.player import LivePlayer
-from rlgym_bridge.server.framing import framed
-from rlgym_bridge.server.game.packer import field_info
+from rlgym_bridge.server.game.packer import field_info, framed
 from rlgym_bridge.state import MatchState
 from tests.support.made_packets import at, player
 from tests.support.players_by_hand import CONFIG, Always, FakeServer, brain, live_player, neutral, sent
@@ -260,7 +258,7 @@ def test_a_server_that_goes_away_without_a_word_is_waited_for(connected: Any) ->
 def test_a_connection_that_breaks_in_play_is_made_again_at_once(
     connected: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(live_agent, "_RECONNECT_PAUSES", (0.0, 3600.0))
+    monkeypatch.setattr(live_play, "_RECONNECT_PAUSES", (0.0, 3600.0))
     server, agent, _ = connected
     for frame in (1, 2):
         server.handshake()

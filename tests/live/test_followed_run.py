@@ -13,10 +13,9 @@ import pytest
 from rlgym_bridge.cli import main
 from rlgym_bridge.components.player_spec import PlayerSpec
 from rlgym_bridge.game import Phase
-from rlgym_bridge.live.agent import Agent
-from rlgym_bridge.live.faults import Faults
 from rlgym_bridge.live.followed_run import FollowedRun, misfit
-from rlgym_bridge.live.player import LivePlayer
+from rlgym_bridge.live.play import Agent
+from rlgym_bridge.live.player import Faults, LivePlayer
 from rlgym_bridge.server.game.packer import field_info
 from tests.support.made_packets import at
 from tests.support.players_by_hand import CONFIG, Always, FakeServer, brain

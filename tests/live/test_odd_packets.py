@@ -9,8 +9,7 @@ import pytest
 from rlbot import flat
 
 from rlgym_bridge.clock import Timing
-from rlgym_bridge.live.faults import Faults
-from rlgym_bridge.live.player import LivePlayer
+from rlgym_bridge.live.player import Faults, LivePlayer
 from rlgym_bridge.packets.decoder import Decoder
 from rlgym_bridge.server.game.packer import field_info
 from rlgym_bridge.state import KNOWN_FIELDS

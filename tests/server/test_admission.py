@@ -13,16 +13,15 @@ from typing import Any
 import pytest
 from rlbot import flat
 
-from rlgym_bridge.matches.bot_report import BotReport, find_troubles
+from rlgym_bridge.matches.lineup import BotReport, find_troubles
 from rlgym_bridge.server import MatchServer
 from rlgym_bridge.server.game.roster import AgentSeat, seat_players
-from rlgym_bridge.server.net import callers
-from rlgym_bridge.server.net.admission import Admission
-from rlgym_bridge.server.net.callers import Caller, Standing, ends_of, find_caller, find_own
+from rlgym_bridge.server.net import admission as callers
+from rlgym_bridge.server.net.admission import Admission, Caller, Standing, ends_of, find_caller, find_own
 from rlgym_bridge.server.net.connected_client import Client
 from rlgym_bridge.server.net.launch import BotProcess
-from rlgym_bridge.server.net.loadouts import Loadouts
 from rlgym_bridge.server.net.lobby import Lobby
+from rlgym_bridge.server.net.orders import Loadouts
 from rlgym_bridge.server.net.wire import listen
 from tests.support.processes import child
 from tests.support.raw_client import RawClient, agent, settle

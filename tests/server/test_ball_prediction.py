@@ -6,10 +6,8 @@ import numpy as np
 import pytest
 from rlbot import flat
 
-from rlgym_bridge.server.game.ball_prediction import SLICES, BallPrediction
-from rlgym_bridge.server.game.match_physics import Physics
-from rlgym_bridge.server.game.modes import MODES
-from rlgym_bridge.server.game.simulated_match import Match
+from rlgym_bridge.server.game.rules import MODES, Physics
+from rlgym_bridge.server.game.simulated_match import SLICES, BallPrediction, Match
 from rlgym_bridge.server.match_server import MatchServer
 from rlgym_bridge.sim.simulator import ROCKETSIM2, ROCKETSIM3
 from tests.support.simulators import both, needs_native

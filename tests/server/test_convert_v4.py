@@ -12,8 +12,8 @@ from rlbot.config import load_match_config, load_player_config, load_player_load
 
 from rlgym_bridge.cli import main
 from rlgym_bridge.server import ConfigError, read_match_file
-from rlgym_bridge.server.config.convert_v4 import Converted, convert
-from rlgym_bridge.server.config.toml_lines import Source
+from rlgym_bridge.server.bot_files import Source
+from rlgym_bridge.server.convert_v4 import Converted, convert
 
 ROOT = Path(__file__).parents[2]
 MATCH = """

@@ -13,10 +13,10 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from rlbot import flat
 
-from rlgym_bridge.server.framing import framed
+from rlgym_bridge.server.game.packer import framed
 from rlgym_bridge.server.game.roster import seat_players
 from rlgym_bridge.server.net import clients as server_clients
-from rlgym_bridge.server.net.callers import Caller, Standing
+from rlgym_bridge.server.net.admission import Caller, Standing
 from tests.support.processes import child
 from tests.support.raw_client import RawClient, agent, connect, settle
 from tests.support.short_waits import shorten_farewell

@@ -12,9 +12,9 @@ from rlgym_bridge.game import PLAYING_PHASES, TICK_SECONDS, Phase
 from rlgym_bridge.packets.decoder import Decoder
 from rlgym_bridge.rotations import rotation_of
 from rlgym_bridge.server import MatchServer
-from rlgym_bridge.server.game.match_physics import DEMOLITIONS_ON_CONTACT, Physics
 from rlgym_bridge.server.game.packer import field_info
 from rlgym_bridge.server.game.referee import Course, Referee
+from rlgym_bridge.server.game.rules import DEMOLITIONS_ON_CONTACT, Physics
 from rlgym_bridge.server.game.simulated_match import Match
 from rlgym_bridge.sim.simulator import ROCKETSIM3
 from tests.support.simulators import TICK_IN_3, usual

@@ -8,8 +8,8 @@ from rlbot import flat
 
 from rlgym_bridge.recording.mcap.channels import DRAWN
 from rlgym_bridge.server.game.roster import seat_players
-from rlgym_bridge.server.net.drawings import MOST_BYTES, MOST_DRAWINGS, MOST_GROUPS, TICK_BYTES
 from rlgym_bridge.server.net.lobby import Lobby
+from rlgym_bridge.server.net.orders import DRAWN_TICK_BYTES, MOST_BYTES, MOST_DRAWINGS, MOST_GROUPS
 from tests.support.raw_client import RawClient, agent, connect, settle
 from tests.support.shared_messages import Fields, packed
 from tests.support.stepped_match import match_of, player
@@ -182,7 +182,7 @@ def too_many_bytes_a_tick(client: RawClient) -> None:
     [
         (too_many_groups, MOST_GROUPS, f"draws more than {MOST_GROUPS} groups"),
         (too_many_drawings, 1, f"expected {MOST_DRAWINGS} at most"),
-        (too_many_bytes_a_tick, 17, f"draws more than {TICK_BYTES} bytes a tick"),
+        (too_many_bytes_a_tick, 17, f"draws more than {DRAWN_TICK_BYTES} bytes a tick"),
     ],
 )
 def test_what_is_too_much_is_left_out_and_said_once(

@@ -10,10 +10,10 @@ from rlbot import flat
 
 from rlgym_bridge.cli import server as server_command
 from rlgym_bridge.server import MatchServer
-from rlgym_bridge.server.framing import framed
+from rlgym_bridge.server.game.packer import framed
 from rlgym_bridge.server.game.roster import seat_players
-from rlgym_bridge.server.net.loadouts import Loadouts
 from rlgym_bridge.server.net.lobby import Lobby
+from rlgym_bridge.server.net.orders import Loadouts
 from tests.support.raw_client import RawClient, agent, connect, settle
 from tests.support.short_waits import shorten_farewell
 from tests.support.stepped_match import match_of, player

@@ -12,7 +12,7 @@ from rlbot import flat
 from rlgym_bridge.cli import main
 from rlgym_bridge.game import Phase
 from rlgym_bridge.server import Impairments, MatchServer
-from rlgym_bridge.server.framing import framed
+from rlgym_bridge.server.game.packer import framed
 from rlgym_bridge.server.game.roster import seat_players
 from rlgym_bridge.server.net.connected_client import Client
 from rlgym_bridge.server.net.impairments import Lines, SlowInputs

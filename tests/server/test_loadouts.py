@@ -9,8 +9,8 @@ from rlgym_bridge.game import HITBOX_OF_BODY, HITBOXES
 from rlgym_bridge.server import MatchServer
 from rlgym_bridge.server.game.roster import Roster, seat_players
 from rlgym_bridge.server.game.simulated_match import Match
-from rlgym_bridge.server.net.loadouts import Loadouts, hitbox_of
 from rlgym_bridge.server.net.lobby import Lobby
+from rlgym_bridge.server.net.orders import Loadouts, hitbox_of
 from tests.support.raw_client import agent, connect, settle
 from tests.support.stepped_match import kicked_off, match_of, player
 

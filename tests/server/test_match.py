@@ -12,8 +12,8 @@ from rlgym.rocket_league.sim import RocketSimEngine
 
 from rlgym_bridge.game import KICKOFF_SPAWNS, Phase
 from rlgym_bridge.rlgym_state import to_rlgym
-from rlgym_bridge.server.game.match_physics import DEMOLITIONS_ON_CONTACT, Physics
 from rlgym_bridge.server.game.referee import Course
+from rlgym_bridge.server.game.rules import DEMOLITIONS_ON_CONTACT, Physics
 from rlgym_bridge.server.game.simulated_match import Match
 from rlgym_bridge.sim.simulator import ROCKETSIM2, ROCKETSIM3
 from tests.support.simulators import TICK_IN_3

@@ -11,8 +11,8 @@ from rlbot import flat
 from rlgym_bridge.game import BALL_REST_Z, Phase
 from rlgym_bridge.rotations import rotation_of
 from rlgym_bridge.server import ConfigError
-from rlgym_bridge.server.game.match_physics import Physics
-from rlgym_bridge.server.game.modes import (
+from rlgym_bridge.server.game.referee import Course
+from rlgym_bridge.server.game.rules import (
     HEATSEEKER,
     HEATSEEKER_SPAWNS,
     MODES,
@@ -20,9 +20,10 @@ from rlgym_bridge.server.game.modes import (
     SNOWDAY,
     SOCCAR,
     Mode,
+    Physics,
+    check_rules,
+    physics_of,
 )
-from rlgym_bridge.server.game.referee import Course
-from rlgym_bridge.server.game.rules import check_rules, physics_of
 from rlgym_bridge.server.game.simulated_match import Match
 from rlgym_bridge.sim.arena import is_pinned, make_arena
 from rlgym_bridge.sim.game_modes import mode_number

@@ -47,7 +47,7 @@ def test_the_real_game_takes_no_simulator(capsys: pytest.CaptureFixture[str]) ->
 def started(server: MatchServer, mode: str) -> HostedMatch:
     """Return a match of a server before its bots are launched."""
     configuration = match_of(player(0), player(1), game_mode=getattr(flat.GameMode, mode))
-    return HostedMatch(server._lobby, server._settings, configuration, (server.host, server.port))
+    return HostedMatch(server._lobby, server, configuration, (server.host, server.port))
 
 
 @needs_native

@@ -9,8 +9,7 @@ from rlgym_bridge.recording.mcap.channels import PACKETS, UNREPEATABLE
 from rlgym_bridge.recording.mcap.mcap_reader import read_contents
 from rlgym_bridge.recording.mcap.mcap_writer import Recorder
 from rlgym_bridge.recording.mcap.merge import merge
-from rlgym_bridge.server.bot_account import BotAccount
-from rlgym_bridge.server.repeatability import Repeatability
+from rlgym_bridge.server.bot_account import BotAccount, Repeatability
 from tests.support.stepped_match import seats
 
 

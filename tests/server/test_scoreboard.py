@@ -7,8 +7,7 @@ import pytest
 from rlbot import flat
 
 from rlgym_bridge.game import Phase
-from rlgym_bridge.server.game.referee import Course
-from rlgym_bridge.server.game.scoreboard import Scoreboard
+from rlgym_bridge.server.game.referee import Course, Scoreboard
 from rlgym_bridge.server.game.simulated_match import Match
 from tests.support.stepped_match import ball_of, go_on, kicked_off, move_car, put_ball, put_car, to_phase
 

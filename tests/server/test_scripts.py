@@ -13,7 +13,7 @@ from rlbot import flat
 
 from rlgym_bridge.game import TICK_SECONDS
 from rlgym_bridge.server import MatchServer, ServerError
-from rlgym_bridge.server.framing import framed
+from rlgym_bridge.server.game.packer import framed
 from rlgym_bridge.server.game.roster import seat_players
 from rlgym_bridge.server.net import wire
 from rlgym_bridge.server.net.lobby import Lobby

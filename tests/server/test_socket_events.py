@@ -6,7 +6,7 @@ from selectors import EVENT_READ, EVENT_WRITE
 
 import pytest
 
-from rlgym_bridge.server.net.socket_events import SocketEvents
+from rlgym_bridge.server.net.wire import SocketEvents
 
 Pair = tuple[socket.socket, socket.socket]
 

@@ -8,7 +8,7 @@ import pytest
 from rlbot import flat
 
 from rlgym_bridge.server import MatchServer, ServerError
-from rlgym_bridge.server.framing import framed
+from rlgym_bridge.server.game.packer import framed
 from rlgym_bridge.server.game.roster import seat_players
 from rlgym_bridge.server.net.wire import MAX_QUEUED, ClientLink, WireError, listen
 from tests.support.raw_client import agent, connect, settle

@@ -14,9 +14,9 @@ from rlgym_bridge.derived_fields import derive
 from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.game import Phase
 from rlgym_bridge.rotations import angles_of, rotation_of
-from rlgym_bridge.server.game.match_physics import Physics
 from rlgym_bridge.server.game.referee import Course
 from rlgym_bridge.server.game.roster import AgentSeat, seat_players
+from rlgym_bridge.server.game.rules import Physics
 from rlgym_bridge.server.game.simulated_match import Match
 from rlgym_bridge.server.game.simulation import OnKickoff
 

@@ -16,7 +16,7 @@ from rlgym_bridge.policy.load_player import BUILT_IN, load_player
 from rlgym_bridge.server.game.referee import Course
 from rlgym_bridge.server.game.roster import seat_players
 from rlgym_bridge.server.game.simulated_match import Match
-from rlgym_bridge.server.net.match_recorder import MatchRecorder
+from rlgym_bridge.server.net.hosted_match import MatchRecorder
 from rlgym_bridge.view.web.frames import with_input
 from rlgym_bridge.view.web.last_minute import LastMinute
 from rlgym_bridge.view.web.page_messages import read_message

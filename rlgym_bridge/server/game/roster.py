@@ -10,7 +10,7 @@ from rlbot import flat
 from rlgym_bridge.game import ENGINE_AGENT, HITBOX_OF_BODY, MOST_TEAM_SIZE
 from rlgym_bridge.server.client_log import client_log
 from rlgym_bridge.server.game.referee import TEAM_NAMES
-from rlgym_bridge.server.server_errors import ConfigError
+from rlgym_bridge.server.result import ConfigError
 
 _log = client_log(__name__)
 

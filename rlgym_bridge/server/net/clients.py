@@ -13,12 +13,10 @@ from rlbot import flat
 
 from rlgym_bridge.game import TICK_SECONDS
 from rlgym_bridge.server.client_log import begin_limits, client_log, end_limits
-from rlgym_bridge.server.framing import framed
+from rlgym_bridge.server.game.packer import framed
 from rlgym_bridge.server.net.admission import Admission
-from rlgym_bridge.server.net.client_limits import TimeBudget
-from rlgym_bridge.server.net.connected_client import Client, Handler
-from rlgym_bridge.server.net.socket_events import SocketEvents
-from rlgym_bridge.server.net.wire import ClientLink, WireError
+from rlgym_bridge.server.net.connected_client import Client, Handler, TimeBudget
+from rlgym_bridge.server.net.wire import ClientLink, SocketEvents, WireError
 
 _FAREWELL_SECONDS: Final = 2.0  # a client has this long to close after a DisconnectSignal
 

@@ -1,5 +1,6 @@
-"""Host one match: launch its bots, wait for them, play, and end everything."""
+"""Host one match: launch its bots, wait for them, play, record, and end everything."""
 
+import json
 import logging
 import shutil
 import time
@@ -11,27 +12,87 @@ from typing import Final
 from rlbot import flat
 
 from rlgym_bridge.game import PLAYING_PHASES, Phase
-from rlgym_bridge.server.bot_account import BotAccount
-from rlgym_bridge.server.config.bot_files import check_texts
-from rlgym_bridge.server.framing import framed
-from rlgym_bridge.server.game.match_mutators import name_of
+from rlgym_bridge.recording.mcap.channels import (
+    COMMS,
+    DRAWINGS,
+    FIELD_INFO,
+    INPUT,
+    INPUTS,
+    MATCH_CONFIGURATION,
+    PACKETS,
+    UNREPEATABLE,
+)
+from rlgym_bridge.server.bot_account import REAL_TIME, BotAccount, Deviation, Repeatability
+from rlgym_bridge.server.bot_files import check_texts
+from rlgym_bridge.server.game.packer import field_info, framed
 from rlgym_bridge.server.game.roster import seat_players, warn_of_shared_ids
-from rlgym_bridge.server.game.rules import check_rules, course_of, physics_of, warn_of_rules
+from rlgym_bridge.server.game.rules import check_rules, course_of, name_of, physics_of, warn_of_rules
 from rlgym_bridge.server.game.simulated_match import Match, kept_cars
 from rlgym_bridge.server.net.connected_client import Client
-from rlgym_bridge.server.net.host_settings import HostSettings
-from rlgym_bridge.server.net.impairments import Lines, SlowInputs
+from rlgym_bridge.server.net.host_settings import HostSettings, MatchControl, Sink
+from rlgym_bridge.server.net.impairments import Impairments, Lines, SlowInputs
 from rlgym_bridge.server.net.launch import BotProcess
-from rlgym_bridge.server.net.loadouts import Loadouts
 from rlgym_bridge.server.net.lobby import Lobby
-from rlgym_bridge.server.net.match_control import MatchControl
 from rlgym_bridge.server.net.match_processes import MatchProcesses
-from rlgym_bridge.server.net.match_recorder import MatchRecorder
+from rlgym_bridge.server.net.orders import Loadouts
 from rlgym_bridge.server.net.pace import AHEAD_SECONDS, Lockstep, RealTime, fine_timer, short_collections
-from rlgym_bridge.server.repeatability import REAL_TIME, Deviation, Repeatability
-from rlgym_bridge.server.result import BotResult, MatchResult, MatchStatus
-from rlgym_bridge.server.server_errors import MatchCalledOff
+from rlgym_bridge.server.result import BotResult, MatchCalledOff, MatchResult, MatchStatus
 from rlgym_bridge.sim.simulator import DeadMatches, simulator_for
+
+TakeInput = Callable[[int, flat.ControllerState], bool]
+
+
+class MatchRecorder:
+    """Writes a match into a recording, or shows it to those who watch."""
+
+    def __init__(self, recorder: Sink, match: Match) -> None:
+        self._put, self._tell = recorder.put, recorder.tell
+        self._match = match
+
+    def begin(self, configuration: flat.MatchConfiguration) -> None:
+        """Record field info and match configuration, without the commands and folders of bots."""
+        self._put(FIELD_INFO, 0, framed(field_info())[2:], True)
+        copy = flat.CorePacket.unpack(flat.CorePacket(configuration).pack()).message
+        assert isinstance(copy, flat.MatchConfiguration)  # what was packed
+        for agent in (
+            *(player.variety for player in copy.player_configurations),
+            *copy.script_configurations,
+        ):
+            if isinstance(agent, flat.CustomBot | flat.ScriptConfiguration):
+                agent.environment, agent.root_dir, agent.run_command = [], "", ""
+        self._put(MATCH_CONFIGURATION, 0, framed(copy)[2:], True)
+
+    def end(self, unrepeatable: tuple[str, ...]) -> None:
+        """Record why the match may go otherwise when it is played again; empty where nothing says so."""
+        self._tell(UNREPEATABLE, {"unrepeatable": json.dumps(unrepeatable)})
+
+    def packet(self, payload: bytes) -> None:
+        """Record the packet of this frame."""
+        self._put(PACKETS, self._match.frame, payload)
+
+    def comm(self, payload: bytes) -> None:
+        """Record a message between bots."""
+        self._put(COMMS, self._match.frame, payload)
+
+    def drawing(self, content: bytes) -> None:
+        """Record what a client drew."""
+        self._put(DRAWINGS, self._match.frame, content)
+
+    def inputs(self, take: TakeInput) -> TakeInput:
+        """Return a function that passes inputs to `take`, and records the valid ones."""
+
+        def noting(index: int, controls: flat.ControllerState) -> bool:
+            if not take(index, controls):
+                return False
+            row = (
+                controls.throttle, controls.steer, controls.pitch, controls.yaw, controls.roll,
+                controls.jump, controls.boost, controls.handbrake,
+            )  # fmt: skip
+            self._put(INPUTS, self._match.frame, INPUT.pack(index, *row))
+            return True
+
+        return noting
+
 
 _log = logging.getLogger(__name__)
 
@@ -76,7 +137,7 @@ class HostedMatch:
         self._processes = MatchProcesses(lobby, settings, self._roster, address)
         self._began = time.perf_counter()
         self._next_status = (self._began + _STATUS_SECONDS, self._began, 0)
-        impairments = settings.impairments
+        self._impairments = impairments = settings.impairments or Impairments()
         lobby.open_match(self._roster, None if impairments.sends_all else Lines(impairments, settings.seed))
         self._slow_inputs: SlowInputs | None = None
         if impairments.latency or impairments.latency_spread:
@@ -146,7 +207,7 @@ class HostedMatch:
         """Play until the match has ended or a client sends an order; `forever` sends Ended until then."""
         match, lobby, pace = self._match, self._lobby, self._pace
         referee, on_packet = match.referee, self._settings.on_packet
-        impairments, slow_inputs = self._settings.impairments, self._slow_inputs
+        impairments, slow_inputs = self._impairments, self._slow_inputs
         watch, control = self._watch, self._control
         ended_pace, current = RealTime(), pace
         if control is not None and lobby.orders.latest is None:

@@ -6,6 +6,7 @@ import logging
 import math
 import os
 import re
+import secrets
 import stat
 import subprocess
 import sys
@@ -20,11 +21,16 @@ from typing import Any, Final
 import psutil
 
 from rlgym_bridge.server.game.roster import AgentSeat
-from rlgym_bridge.server.net.callers import MARK, MARK_VARIABLE
 from rlgym_bridge.user_input.arguments import shorten_text
 from rlgym_bridge.user_input.text_files import check_file
 
 _log = logging.getLogger(__name__)
+
+MARK_VARIABLE: Final = "RLGYM_BRIDGE_MATCH"
+"""Environment variable by which bots, and what they start, are known where their parents have ended."""
+
+MARK: Final = secrets.token_hex(16)
+"""Its value begins with this, another one for each server process; a number for each bot process follows."""
 
 _LOCAL: Final = {"localhost": "127.0.0.1", "": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}
 """Address at which this machine finds a server that listens on all addresses."""

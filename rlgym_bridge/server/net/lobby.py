@@ -12,16 +12,13 @@ from rlbot import flat
 
 from rlgym_bridge.server.bot_account import BotAccount, ScriptAccount
 from rlgym_bridge.server.client_log import client_log
-from rlgym_bridge.server.framing import framed
-from rlgym_bridge.server.game.packer import field_info
+from rlgym_bridge.server.game.packer import field_info, framed
 from rlgym_bridge.server.game.roster import SCRIPT_TEAM, AgentSeat, Roster
 from rlgym_bridge.server.net.admission import Admission
 from rlgym_bridge.server.net.clients import Clients
 from rlgym_bridge.server.net.connected_client import Client, after_settings
-from rlgym_bridge.server.net.drawings import Drawings
 from rlgym_bridge.server.net.impairments import Lines
-from rlgym_bridge.server.net.match_comms import MatchComms
-from rlgym_bridge.server.net.orders import Orders
+from rlgym_bridge.server.net.orders import Drawings, MatchComms, Orders
 
 
 class FreeSeats:

@@ -20,7 +20,7 @@ from rlgym_bridge.server.net.launch import (
     processes_needed,
 )
 from rlgym_bridge.server.net.lobby import Lobby
-from rlgym_bridge.server.server_errors import AbsentBot, MatchCalledOff
+from rlgym_bridge.server.result import AbsentBot, MatchCalledOff
 
 _log = logging.getLogger(__name__)
 
@@ -127,57 +127,50 @@ class MatchProcesses:
             failed = [
                 one for one in self._started if any(seat in seats for seat in one.seats) and one.has_ended
             ]  # fmt: skip
-            strangers = find_strangers(self._lobby, self._roster.agents)
+            strangers = self._find_strangers()
             if strangers:  # nobody else will come from that process
                 deadline = min(deadline, time.perf_counter() + _STRANGER_SECONDS)
             if not patient and (failed or time.perf_counter() > deadline):
                 gone = failed[0].seats if failed else seats
-                absent = describe_absent(gone, self._lobby, self.of, strangers)
+                absent = self._describe_absent(gone, strangers)
                 why = explain_absence(absent, timeout)
                 raise MatchCalledOff(f"the match was called off: {why}", absent)
             for process in failed:
                 if process.popen.pid not in self._given_up:
                     self._given_up.add(process.popen.pid)
-                    absent = describe_absent(process.seats, self._lobby, self.of, strangers)
+                    absent = self._describe_absent(process.seats, strangers)
                     _log.error("the match waits: %s", explain_absence(absent, timeout))
             self.shorten_logs()
             self._lobby.clients.pump(_LOOK_SECONDS)
 
+    def _find_strangers(self) -> tuple[str, ...]:
+        """Return the agent ids, none of the match, under which processes of it have connected."""
+        known, lobby = {seat.agent_id for seat in self._roster.agents}, self._lobby
+        strangers = {
+            client.agent_id
+            for client in lobby.clients.everyone
+            if client.agent_id and client.agent_id not in known and lobby.admission.has_started(client)
+        }
+        return tuple(sorted(strangers))
 
-def find_strangers(lobby: Lobby, seats: Iterable[AgentSeat]) -> tuple[str, ...]:
-    """Return the agent ids under which processes of this match have connected, and which it does not have."""
-    known = {seat.agent_id for seat in seats}
-    strangers = {
-        client.agent_id
-        for client in lobby.clients.everyone
-        if client.agent_id and client.agent_id not in known and lobby.admission.has_started(client)
-    }
-    return tuple(sorted(strangers))
-
-
-def describe_absent(
-    seats: Sequence[AgentSeat],
-    lobby: Lobby,
-    process_of: Callable[[AgentSeat], BotProcess | None],
-    strangers: tuple[str, ...],
-) -> list[AbsentBot]:
-    """Return all that is known about the bots of some seats that a match waits for."""
-    absent = []
-    for seat in seats:
-        process = process_of(seat)
-        absent.append(
-            AbsentBot(
-                car=seat.index,
-                label=seat.label,
-                started_with=f"{seat.run_command!r} in {seat.root_dir}" if process else None,
-                connected=lobby.is_taken(seat),
-                exit_code=process.exit_code if process else None,
-                log_path=str(process.log_path) if process else None,
-                log_tail=process.log_tail if process else "",
-                strangers=strangers,
+    def _describe_absent(self, seats: Sequence[AgentSeat], strangers: tuple[str, ...]) -> list[AbsentBot]:
+        """Return all that is known about the bots of some seats that a match waits for."""
+        absent = []
+        for seat in seats:
+            process = self.of(seat)
+            absent.append(
+                AbsentBot(
+                    car=seat.index,
+                    label=seat.label,
+                    started_with=f"{seat.run_command!r} in {seat.root_dir}" if process else None,
+                    connected=self._lobby.is_taken(seat),
+                    exit_code=process.exit_code if process else None,
+                    log_path=str(process.log_path) if process else None,
+                    log_tail=process.log_tail if process else "",
+                    strangers=strangers,
+                )
             )
-        )
-    return absent
+        return absent
 
 
 def explain_absence(absent: Iterable[AbsentBot], timeout: float) -> str:

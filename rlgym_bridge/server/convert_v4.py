@@ -11,9 +11,9 @@ from typing import Any, Final
 
 from rlbot.utils.maps import GAME_MAP_TO_UPK
 
-from rlgym_bridge.server.config.match_file_v4 import GAME_MODES, OPTIONS, parse_cfg
-from rlgym_bridge.server.config.toml_lines import Source
-from rlgym_bridge.server.server_errors import ConfigError
+from rlgym_bridge.server.bot_files import Source
+from rlgym_bridge.server.match_file import GAME_MODES, OPTIONS, parse_cfg
+from rlgym_bridge.server.result import ConfigError
 from rlgym_bridge.user_input.arguments import show_value
 from rlgym_bridge.user_input.text_files import toml_line
 
