@@ -9,8 +9,7 @@ from rlgym_bridge.server import BotResult
 
 
 def result(**fields) -> BotResult:
-    values = dict.fromkeys(BotResult.__match_args__, 0) | {"foreign_ids": (), "replies": 100}
-    return BotResult(**values | fields)
+    return BotResult("Bot", 0, 0, "a/b", connected=True, crashed=False, replies=100, **fields)
 
 
 @pytest.mark.parametrize(

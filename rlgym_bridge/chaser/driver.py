@@ -144,12 +144,7 @@ DODGE, DRIVE = "dodge", "drive"
 
 
 class Driver:
-    """Decides for one car, with what it remembers between decisions.
-
-    Args:
-        random: Its own source of small variations.
-        kickoff: How it hits the ball of a kickoff, `DODGE` or `DRIVE`.
-    """
+    """Decides for one car, with what it remembers between decisions and its own source of variations."""
 
     def __init__(self, random: Random, kickoff: str) -> None:
         self._random, self._kickoff = random, kickoff
@@ -181,7 +176,7 @@ class Driver:
         if not view.me.on_ground:
             return self._fly(view)
         self._dodge_for_speed = False
-        ahead = self._mates_ahead(view)
+        ahead = self._teammates_ahead(view)
         if ahead > 0:
             return self._support(view, ahead)
         return self._kick_off(view) if view.is_kickoff else self._play(view)
@@ -190,15 +185,15 @@ class Driver:
         self._hold = decisions
         return jump()
 
-    def _mates_ahead(self, view: FieldView) -> int:
-        """Count the team mates that are in a better position to go for the ball."""
+    def _teammates_ahead(self, view: FieldView) -> int:
+        """Count the teammates that are in a better position to go for the ball."""
         ball = view.path[0]
 
         def cost(car: SeenCar) -> float:
             beyond = max(0.0, car.position[1] - ball[1])  # must come around first
             return dist(car.position, ball) + 1.5 * beyond + 5000 * car.is_demoed
 
-        return sum(cost(mate) < cost(view.me) for mate in view.mates)
+        return sum(cost(teammate) < cost(view.me) for teammate in view.teammates)
 
     def _kick_off(self, view: FieldView) -> int:
         if self._wait > 0:
@@ -216,7 +211,7 @@ class Driver:
         return self._drive(view.me, (self._skew, -100.0, BALL_REST_Z), CAR_MAX_SPEED)
 
     def _support(self, view: FieldView, ahead: int) -> int:
-        """Keep between the ball and the own goal, farther back with more team mates ahead."""
+        """Keep between the ball and the own goal, farther back with more teammates ahead."""
         me, ball = view.me, view.path[PATH_POINTS // 3]
         pad = self._near_pad(view) if me.boost < 50 and not view.is_kickoff else None
         if pad:

@@ -32,13 +32,7 @@ Places = tuple[list[float] | None, list[list[float] | None]]
 
 @dataclass
 class Errors:
-    """Distances between forecast and shown places.
-
-    Attributes:
-        checked: Places that were compared.
-        off: Of those, how many were `OFF_UU` or more away.
-        total: Sum of the distances, uu.
-    """
+    """Distances [uu] between forecast and shown places, of which those of `OFF_UU` or more are off."""
 
     checked: int = 0
     off: int = 0

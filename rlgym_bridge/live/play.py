@@ -42,10 +42,6 @@ class Agent:
     `RLBOT_AGENT_ID`, `RLGYM_BRIDGE_SEED` and `RLGYM_BRIDGE_RECORD` stand above the arguments. `policy`, as
     `play` takes it, is stored in a recording. A `followed` run's newest checkpoint plays in place of `spec`.
 
-    Attributes:
-        server: Address and port.
-        report: Counts of packets, answers and faults so far.
-
     Raises:
         ValueError: There is no agent id, or an environment variable is not a whole number.
     """

@@ -22,12 +22,7 @@ from rlgym_bridge.state import MatchState
 
 
 class Faults:
-    """Counts what went wrong, by kind, and logs each kind at most once a second.
-
-    Attributes:
-        counts: Number of faults by kind.
-        latest: Kind and detail of the latest one; "" before the first.
-    """
+    """Counts what went wrong, by kind, and logs each kind at most once a second."""
 
     def __init__(self, log: logging.Logger) -> None:
         self.counts: dict[str, int] = {}
@@ -107,20 +102,10 @@ class LivePlayer:
     """Plays one or more cars of one match.
 
     Several cars are those of a hivemind: all are decided at once, and a car that is missing or gets no valid
-    controls does not keep the others from playing.
-
-    Args:
-        spec: The player.
-        field: The match's field info.
-        config: The match's configuration.
-        player_ids: RLBot's identifiers of the cars to play.
-        faults: Where faults are counted.
-        override: Rows to play instead of the policy's; see `Override`.
-        seed: Seed of the first episode, increased by 1 at every reset; None leaves it to the policy.
-        dialect: What is known of the server's dialect.
-        input_latency: Ticks by which the server applies inputs late; None to trust the spec's.
-        on_decision: Called with frame, cars and episode of every decision, and whether actions were chosen:
-            they are not where a goal has ended the episode.
+    controls does not keep the others from playing. They are known by RLBot's identifiers. The `seed` is that
+    of the first episode, and grows by 1 at every reset. A server's `input_latency` [ticks] stands above the
+    spec's. `on_decision` is called with frame, cars and episode of every decision, and whether actions were
+    chosen: they are not where a goal has ended the episode.
 
     Attributes:
         decoder: Decodes the packets into states.

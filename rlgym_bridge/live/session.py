@@ -37,10 +37,7 @@ class AgentReport:
     """Counts packets, answers and faults of one agent over all its connections.
 
     Attributes:
-        agent_id: The agent's id.
         faults: What went wrong, by kind.
-        packets: Game packets received.
-        answered: Packets answered with an input.
         missed: Packets without an answer, before one that was answered.
         disconnects: Connections that ended without a goodbye.
         dialect_file: File with the server's dialect, None where there was none.

@@ -294,13 +294,7 @@ def read_shipped_match() -> flat.MatchConfiguration:
 
 @dataclass(frozen=True)
 class ForecastErrors:
-    """Distances between forecast and shown places of the ball, or of a bot's own cars.
-
-    Attributes:
-        checked: Places that were compared.
-        share_off: Share of them that were `off_uu` or more away; None without any.
-        mean_error_uu: Their mean distance, None without any.
-    """
+    """Share and mean of a bot's `live.forecaster.Errors` as its report has them, None without any."""
 
     checked: int
     share_off: float | None
@@ -309,18 +303,7 @@ class ForecastErrors:
 
 @dataclass(frozen=True)
 class ForecastCounts:
-    """A bot's count of its forecasts.
-
-    Attributes:
-        latency: Ticks by which its inputs act late, as set or as measured last.
-        measured: Whether it was measured.
-        ticks: Of the latest forecast.
-        forecasts: Decisions on a forecast state.
-        missing: Decisions that should have been.
-        off_uu: Distance from which on a place counts as wrong.
-        ball: Errors of the ball's place.
-        car: Errors of its own cars' places.
-    """
+    """A bot's `live.forecaster.ForecastReport` as its report has it; places are off from `off_uu` on."""
 
     latency: int
     measured: bool
@@ -334,17 +317,7 @@ class ForecastCounts:
 
 @dataclass(frozen=True)
 class BotReport:
-    """The report that a bot of this project writes about itself.
-
-    Attributes:
-        missed: Packets it never answered; None for a bot without a report.
-        faults: Number of faults of each kind.
-        dialect_file: The `dialect.toml` that it read, if any.
-        refused: Why it will not play this match; None if it plays.
-        checkpoints: Names of the checkpoints that have played, where it follows a run.
-        forecast: Counts of its forecasts; None where it does not look ahead.
-        no_forecast: Why it does not look ahead though it should.
-    """
+    """The `live.session.AgentReport` of a bot of this project; a bot without one has missed None."""
 
     missed: Annotated[int, Meta(ge=0)] | None = None
     faults: Mapping[str, int] = field(default_factory=dict)
@@ -369,15 +342,17 @@ def read_bot_report(report: Path) -> BotReport:
     return BotReport(found.missed, faults, dialect_file, refused, checkpoints, found.forecast, no_forecast)
 
 
-def find_troubles(bot: BotResult, told: BotReport) -> Sequence[str]:
+def find_troubles(bot: BotResult, reported: BotReport) -> Sequence[str]:
     """Return what the server saw go wrong in a bot beside the faults that it reports itself.
 
     A bot of this project reports what it missed: it leaves packets out in bursts, which is no trouble. Its
     tracebacks are none where it counts faults.
     """
-    if told.missed is None:
+    if reported.missed is None:
         return bot.troubles
-    wrote = [f"wrote {count_of(bot.exceptions, 'traceback')}"] if bot.exceptions and not told.faults else []
+    wrote = (
+        [f"wrote {count_of(bot.exceptions, 'traceback')}"] if bot.exceptions and not reported.faults else []
+    )
     return [*bot.intrusions, *wrote]
 
 
@@ -390,9 +365,9 @@ def find_refusal(match: flat.MatchConfiguration, reports: Sequence[Path]) -> str
     return None
 
 
-def with_followed(result: MatchResult, told: list[BotReport]) -> MatchResult:
+def with_followed(result: MatchResult, reported: list[BotReport]) -> MatchResult:
     """Return the result of a match, which cannot be repeated where a bot took a newer checkpoint in it."""
-    took = [bot.name for bot, its in zip(result.bots, told, strict=True) if len(its.checkpoints) > 1]
+    took = [bot.name for bot, its in zip(result.bots, reported, strict=True) if len(its.checkpoints) > 1]
     if not took or result.unrepeatable == REAL_TIME:
         return result
     sentence = f"{', '.join(dict.fromkeys(took))} took newer checkpoints"

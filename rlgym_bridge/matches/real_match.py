@@ -201,22 +201,10 @@ class _Watch:
             agent_id=variety.agent_id if isinstance(variety, flat.CustomBot) else "",
             connected=True,
             crashed=False,
-            exit_code=None,
-            log_path=None,
-            log_tail="",
-            exceptions=0,
             touches=car.touches,
             goals=player.score_info.goals,
             demolitions=player.score_info.demolitions,
-            bumps=0,
             boost_used=car.boost_used,
-            replies=0,
-            late=0,
-            unanswered=0,
-            reply_p50_ms=math.nan,
-            reply_p99_ms=math.nan,
-            invalid_inputs=0,
-            dropped_messages=0,
         )
 
 

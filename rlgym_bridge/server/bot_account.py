@@ -32,7 +32,6 @@ class Repeatability:
     """Events of a lockstep match that depended on the machine's timing."""
 
     def __init__(self, tick: Callable[[], int]) -> None:
-        """Begin with no event; `tick` returns the tick of the match."""
         self._tick = tick
         self._last_state = (-1, "")  # its tick, and whose it was
         self._noted: dict[tuple[Deviation, str], list[int]] = {}  # number, and the tick of the first
@@ -87,7 +86,7 @@ class BotAccount:
     """Counts for one car during a match.
 
     Attributes:
-        seat: The car.
+        note: Called with what a repetition of the match may do otherwise.
         ready: An agent is connected for it and has said that it is ready.
         answered: An input has come since the latest packet was sent to it.
         pending: It was sent a packet in this tick and has not answered yet.
@@ -101,7 +100,6 @@ class BotAccount:
         late_in_play: Those of them in which inputs move cars.
         invalid: Inputs with values that are not finite.
         dropped: Messages that could not be sent to agents that have left.
-        note: Called with what a repetition of the match may do otherwise.
     """
 
     seat: AgentSeat
@@ -226,7 +224,6 @@ class ScriptAccount(BotAccount):
     __slots__ = ("_gave_up", "_is_read", "_is_told", "_reads_late", "_unread")
 
     def __init__(self, seat: AgentSeat, is_read: Callable[[], bool | None]) -> None:
-        """Start at zero."""
         super().__init__(seat)
         self._is_read = is_read
         self._unread = 0  # packets in a row that lockstep went on without, since they were not read

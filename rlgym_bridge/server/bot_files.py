@@ -28,12 +28,7 @@ _HEADER: Final = re.compile(r"\s*+\[++([^\]]++)\]")
 
 
 class Source:
-    """The text of a configuration file.
-
-    Attributes:
-        path: Where it lies.
-        text: What it says.
-    """
+    """The text of a configuration file."""
 
     def __init__(self, path: Path) -> None:
         """Read a file; a ConfigError says that it cannot be read, is too long, or is no UTF-8 text."""
@@ -90,8 +85,8 @@ class Source:
 _log = logging.getLogger(__name__)
 
 _MOST_ID: Final = (1 << 32) - 1  # of a loadout: ids are 32 bits, unsigned, in messages
-_LOADOUT_KEYS: Final = tuple(key for key in flat.PlayerLoadout.__match_args__ if key.endswith("_id"))
-_PAINT_KEYS: Final = tuple(key for key in flat.LoadoutPaint.__match_args__ if key.endswith("_id"))
+LOADOUT_KEYS: Final = tuple(key for key in flat.PlayerLoadout.__match_args__ if key.endswith("_id"))
+PAINT_KEYS: Final = tuple(key for key in flat.LoadoutPaint.__match_args__ if key.endswith("_id"))
 
 
 def read_bot(
@@ -169,7 +164,7 @@ def _check_loadout(path: Path, team: int) -> None:
     name = "blue_loadout" if team == 0 else "orange_loadout"
     loadout = _table(source, "top level", name, parsed(source).get(name, {}))
     paint = _table(source, name, "paint", loadout.get("paint", {}))
-    for section, table, keys in ((name, loadout, _LOADOUT_KEYS), (f"{name}.paint", paint, _PAINT_KEYS)):
+    for section, table, keys in ((name, loadout, LOADOUT_KEYS), (f"{name}.paint", paint, PAINT_KEYS)):
         for key in keys:
             value = table.get(key, 0)
             if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _MOST_ID:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from rlbot.utils.maps import GAME_MAP_TO_UPK
 
-from rlgym_bridge.server.bot_files import Source
+from rlgym_bridge.server.bot_files import LOADOUT_KEYS, PAINT_KEYS, Source
 from rlgym_bridge.server.match_file import GAME_MODES, OPTIONS, parse_cfg
 from rlgym_bridge.server.result import ConfigError
 from rlgym_bridge.user_input.arguments import show_value
@@ -30,17 +30,10 @@ on, have none of their own."""
 
 LAUNCHERS: Final = {"steam": "Steam", "epic": "Epic"}
 
-LOADOUT: Final = (
-    "team_color_id", "custom_color_id", "car_id", "decal_id", "wheels_id", "boost_id", "antenna_id", "hat_id",
-    "paint_finish_id", "custom_finish_id", "engine_audio_id", "trails_id", "goal_explosion_id",
-)  # fmt: skip
-PAINT: Final = (
-    "car_paint_id", "decal_paint_id", "wheels_paint_id", "boost_paint_id", "antenna_paint_id", "hat_paint_id",
-    "trails_paint_id", "goal_explosion_paint_id",
-)  # fmt: skip
 LOADOUT_SECTIONS: Final = {
-    "Bot Loadout": ("blue_loadout", LOADOUT), "Bot Loadout Orange": ("orange_loadout", LOADOUT),
-    "Bot Paint Blue": ("blue_loadout.paint", PAINT), "Bot Paint Orange": ("orange_loadout.paint", PAINT),
+    "Bot Loadout": ("blue_loadout", LOADOUT_KEYS), "Bot Loadout Orange": ("orange_loadout", LOADOUT_KEYS),
+    "Bot Paint Blue": ("blue_loadout.paint", PAINT_KEYS),
+    "Bot Paint Orange": ("orange_loadout.paint", PAINT_KEYS),
 }  # fmt: skip
 WHY_NOT: Final = {
     "enable_lockstep": "v5 has no lockstep; --pace lockstep of rlgym-bridge match is one",
@@ -57,13 +50,9 @@ _MOST_PLAYERS: Final = 64
 
 @dataclass
 class Converted:
-    """A translated file: "match", "bot" or "loadout".
+    """A translated file, of the kind "match", "bot" or "loadout", in TOML.
 
-    Attributes:
-        kind: One of these.
-        text: In TOML.
-        translated: Keys with what they became.
-        left_out: Keys with the reason why they have no counterpart.
+    `translated` has keys with what they became, `left_out` keys with the reason why they have no counterpart.
     """
 
     kind: str

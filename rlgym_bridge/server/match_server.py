@@ -108,13 +108,9 @@ class MatchServer(HostSettings):
         self._lobby = Lobby(listener)
 
     def play(self, match: flat.MatchConfiguration | Path | str) -> MatchResult:
-        """Launch the bots of a match, play it to its end, and end the bots.
+        """Launch the bots of a match, or of a match file, play it to its end, and end the bots.
 
-        Args:
-            match: The match, or the path of a match file.
-
-        Returns:
-            The score and what each bot did. A client's StopCommand or `stop` ends the match early.
+        Return the score and what each bot did. A client's StopCommand or `stop` ends the match early.
 
         Raises:
             ConfigError: The match cannot be played here.
@@ -138,8 +134,7 @@ class MatchServer(HostSettings):
     def serve_forever(self, on_result: Callable[[MatchResult], None] | None = None) -> None:
         """Play the matches that clients start, as RLBotServer does, until one sends a shutdown.
 
-        Args:
-            on_result: Called with the result of each match that was begun.
+        `on_result` is called with the result of each match that was begun.
         """
         lobby = self._lobby
         lobby.orders.read_match = self._read_match
@@ -177,12 +172,8 @@ class MatchServer(HostSettings):
     def _serve(self, order: Order, before: HostedMatch | None) -> tuple[HostedMatch, MatchResult] | None:
         """Play the match of an order, if any; errors are logged but not sent to clients.
 
-        Args:
-            order: The order.
-            before: The match that this order ends, unless its own says otherwise.
-
-        Returns:
-            The match and its result, where it was played until another order came.
+        Return it with its result, where it was played until another order came. The match before ends, unless
+        that of the order says otherwise.
         """
         match = order.start
         if match is None:

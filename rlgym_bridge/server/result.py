@@ -1,5 +1,6 @@
 """Define what a match returns: its result, its progress while it is played, and why it is not played."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -95,22 +96,22 @@ class BotResult:
     agent_id: str
     connected: bool
     crashed: bool
-    exit_code: int | None
-    log_path: str | None
-    log_tail: str
-    exceptions: int
-    touches: int
-    goals: int
-    demolitions: int
-    bumps: int
-    boost_used: float
-    replies: int
-    late: int
-    unanswered: int
-    reply_p50_ms: float
-    reply_p99_ms: float
-    invalid_inputs: int
-    dropped_messages: int
+    exit_code: int | None = None
+    log_path: str | None = None
+    log_tail: str = ""
+    exceptions: int = 0
+    touches: int = 0
+    goals: int = 0
+    demolitions: int = 0
+    bumps: int = 0
+    boost_used: float = 0.0
+    replies: int = 0
+    late: int = 0
+    unanswered: int = 0
+    reply_p50_ms: float = math.nan
+    reply_p99_ms: float = math.nan
+    invalid_inputs: int = 0
+    dropped_messages: int = 0
     was_told_to_end: bool = False
     foreign_ids: tuple[str, ...] = ()
 

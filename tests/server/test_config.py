@@ -445,13 +445,6 @@ def test_a_script_is_told_the_name_that_the_match_gives_it():
     assert [one.name for one in roster.configuration.script_configurations] == ["Watch", "Watch (2)"]
 
 
-@pytest.mark.protocol("handshake.identifier", "handshake.ids-assigned")
-def test_the_configuration_that_clients_see_has_the_ids():
-    roster = seat_players(match_of(player(0), player(1)))
-    sent = flat.MatchConfiguration.unpack(roster.configuration.pack())
-    assert [one.player_id for one in sent.player_configurations] == [car.identifier for car in roster.cars]
-
-
 @pytest.mark.parametrize("name", [name for name in flat.MutatorSettings().__match_args__ if name != "audio"])
 def test_every_mutator_is_either_played_or_refused_by_its_name(name):
     settings = flat.MutatorSettings()

@@ -1,7 +1,6 @@
 """Drawings reach those who look, by client and group, and within limits; others pay nothing for them."""
 
 import select
-from collections.abc import Callable
 
 import pytest
 from rlbot import flat
@@ -10,7 +9,7 @@ from rlgym_bridge.recording.mcap.channels import DRAWN
 from rlgym_bridge.server.game.roster import seat_players
 from rlgym_bridge.server.net.lobby import Lobby
 from rlgym_bridge.server.net.orders import DRAWN_TICK_BYTES, MOST_BYTES, MOST_DRAWINGS, MOST_GROUPS
-from tests.support.raw_client import RawClient, agent, connect, settle
+from tests.support.raw_client import RawClient, agent, connect, heard, settle
 from tests.support.shared_messages import Fields, packed
 from tests.support.stepped_match import match_of, player
 
@@ -55,7 +54,7 @@ class Looker:
 
 
 @pytest.fixture
-def looker(lobby: Lobby) -> Looker:
+def looker(lobby):
     one = Looker(lobby)
     one.begin(flat.DebugRendering.OnByDefault)
     return one
@@ -83,13 +82,8 @@ def lives(looker: Looker, client: RawClient) -> bool:
 
 def statuses(lobby: Lobby, client: RawClient) -> list[tuple[int, bool, bool]]:
     """Return which switchings a client was told of so far: index, bot, on."""
-    client.send(flat.PingRequest(cookie=1))
-    settle(lobby)
-    found = []
-    while not isinstance(message := client.receive(), flat.PingResponse):
-        if isinstance(message, flat.RenderingStatus):
-            found.append((message.index, message.is_bot, message.status))
-    return found
+    told = [message for message in heard(lobby, client) if isinstance(message, flat.RenderingStatus)]
+    return [(message.index, message.is_bot, message.status) for message in told]
 
 
 @pytest.mark.protocol("drawings.groups")
@@ -185,13 +179,7 @@ def too_many_bytes_a_tick(client: RawClient) -> None:
         (too_many_bytes_a_tick, 17, f"draws more than {DRAWN_TICK_BYTES} bytes a tick"),
     ],
 )
-def test_what_is_too_much_is_left_out_and_said_once(
-    looker: Looker,
-    caplog: pytest.LogCaptureFixture,
-    send: Callable[[RawClient], None],
-    taken: int,
-    warning: str,
-) -> None:
+def test_what_is_too_much_is_left_out_and_said_once(looker, caplog, send, taken, warning):
     client = connect(looker.lobby)
     send(client)
     assert lives(looker, client)

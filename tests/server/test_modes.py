@@ -213,27 +213,6 @@ def test_a_puck_meets_the_floor_with_whatever_side_is_lowest(roll: float) -> Non
     assert abs(noticed - slowed) <= 2
 
 
-@pytest.mark.odd_packets("the score is written by hand")
-@pytest.mark.parametrize("mode", [HEATSEEKER, SNOWDAY], ids=lambda mode: mode.name)
-def test_at_zero_the_ball_is_played_until_it_meets_the_floor(mode: Mode) -> None:
-    match = kicked_off(physics=Physics.of(mode), course=Course(regulation=1.0))
-    match.referee.score[0] = 1
-    x, y, z = mode.ball_place
-    put_car(match, 0, (x, y - 150.0, 17.03), velocity=(0.0, 500.0, 0.0), yaw=math.pi / 2)
-    put_ball(match, (x, y, z))
-    to_phase(match, Phase.ACTIVE)
-    put_car(match, 0, (3000.0, -3000.0, 17.03))
-    put_ball(match, (0.0, 0.0, 1500.0), (0.0, 0.0, 1.0), aims=False)
-    packet = go_on(match, 130)
-    assert (packet.match_info.match_phase, packet.match_info.game_time_remaining) == (
-        flat.MatchPhase.Active,
-        0.0,
-    )
-    assert ball_of(match).position[2] > 500.0
-    to_phase(match, Phase.ENDED, limit=400)
-    assert (match.referee.ended_by, match.referee.winner) == ("time", "blue")
-
-
 # --- whole plays ----------------------------------------------------------------------------------
 
 

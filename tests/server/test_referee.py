@@ -95,13 +95,6 @@ def test_a_ball_held_up_at_zero_counts_as_down_after_max_hang(score, phase):
     assert referee.phase == phase and referee.overtime == (phase == Phase.COUNTDOWN)
 
 
-def test_a_ball_on_the_floor_at_zero_ends_the_match():
-    referee = in_play(regulation=1.0)
-    referee.score = [0, 2]
-    ticks(referee, 120, on_floor=True)
-    assert (referee.phase, referee.winner) == (Phase.ENDED, "orange")
-
-
 @pytest.mark.protocol("phases.zero")
 def test_a_goal_after_the_buzzer_counts_and_decides():
     referee = in_play(regulation=1.0)

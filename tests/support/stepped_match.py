@@ -14,6 +14,7 @@ from rlgym_bridge.derived_fields import derive
 from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.game import Phase
 from rlgym_bridge.rotations import angles_of, rotation_of
+from rlgym_bridge.server import MatchResult, MatchServer
 from rlgym_bridge.server.game.referee import Course
 from rlgym_bridge.server.game.roster import AgentSeat, seat_players
 from rlgym_bridge.server.game.rules import Physics
@@ -41,6 +42,12 @@ def match_of(*players: flat.PlayerConfiguration, **fields: object) -> flat.Match
     for field, value in fields.items():
         setattr(configuration, field, value)
     return configuration
+
+
+def result_of(match: flat.MatchConfiguration, **settings: Any) -> MatchResult:
+    """Play a match with its bots' processes, in lockstep where nothing else is said."""
+    with MatchServer(**{"pace": "lockstep"} | settings) as server:
+        return server.play(match)
 
 
 def seats(team_size: int = 1, bodies: Sequence[int] = ()) -> list[AgentSeat]:

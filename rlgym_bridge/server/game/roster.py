@@ -30,15 +30,11 @@ class AgentSeat:
 
     Attributes:
         index: Index in `GamePacket.players`; for a script its index among the scripts.
-        name: Name in the packet, unique in the match.
         team: 0 blue, 1 orange, 2 for scripts.
-        agent_id: Agent id that a client must send to get this seat.
         identifier: `player_id` of the car, or the script's id.
         hitbox: Hitbox number 0..5 (`game.HITBOXES`).
         hivemind: One process drives all cars of this agent id and team.
         run_command: Command that starts the agent, empty where it is started by hand.
-        root_dir: Folder to start it in.
-        environment: Further environment variables for it.
         player: "bot"; or "human" or "psyonix" for a car that nobody drives here.
     """
 
@@ -77,12 +73,9 @@ class AgentSeat:
 
 @dataclass(frozen=True)
 class Roster:
-    """All seats of a match.
+    """All seats of a match, with the configuration that clients are sent.
 
-    Attributes:
-        cars: The cars in the order of `GamePacket.players`.
-        scripts: The scripts in their order.
-        configuration: The match configuration with the ids set, as clients are sent it.
+    Cars have the order of `GamePacket.players`, scripts that of the configuration.
     """
 
     cars: list[AgentSeat]

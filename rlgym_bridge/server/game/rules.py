@@ -159,7 +159,7 @@ class Physics:
         ball_max_speed: uu/s.
         respawn_seconds: From demolition to respawn.
         demo_mode: `NORMAL_DEMOLITIONS`, `DEMOLITIONS_ON_CONTACT` or `NO_DEMOLITIONS`.
-        team_demos: Whether team mates can demolish each other.
+        team_demos: Whether teammates can demolish each other.
         unlimited_jumps: Whether cars jump and dodge in the air as often as they like.
         game_speed: Seconds of the game in a second of real time.
         factors: Multiples of the simulator's constants, see `Simulator.set_mutators`.

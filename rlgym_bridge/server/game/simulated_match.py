@@ -100,12 +100,7 @@ _SLOWEST, _FASTEST = 0.01, 100.0  # of game speeds that are set
 
 @dataclass(frozen=True)
 class Moment:
-    """A tick of a match, to which it can be put back; see `Match.restore`.
-
-    Attributes:
-        state: `(size,)` float32, the simulator's `MatchState.buffer`.
-        referee: Values of the referee's attributes.
-    """
+    """A tick, to which a match can be put back: `(size,)` float32 of its state, and the referee's values."""
 
     state: np.ndarray
     referee: dict[str, Any]
@@ -121,9 +116,6 @@ class Match:
         tick: Ticks since the first packet, of any phase.
         playing_ticks: Ticks from GO to a goal or the end.
         frame: Number of the frame that `packet` shows: `tick`, unless the dialect lets it stand still.
-        referee: Phase, clock, score, end.
-        scores: The scoreboard.
-        simulation: Cars and ball.
         teams: Of the cars, 0 blue or 1 orange.
     """
 

@@ -69,14 +69,9 @@ class TickEvents:
     """The events of one physics tick; cars are given by their index.
 
     Attributes:
-        touches: Cars that touched the ball.
         contacts: Of each touch the place, then that place relative to the ball's centre, uu.
         goal_for: Team for which the ball is in the goal, None where it is not.
-        shots: Cars that the simulator credits with a shot on goal.
-        saves: Cars that it credits with a save.
-        assists: Cars that it credits with an assist; comes with the goal, or a tick later.
-        demolitions: Cars that demolished another one.
-        bumps: Cars that bumped another one.
+        assists: Cars that the simulator credits with an assist; comes with the goal, or a tick later.
         pads: Pads that were picked up, numbered as in `MatchState.pad_timer`.
     """
 
@@ -138,8 +133,6 @@ class Simulation:
     """The cars and the ball of a match in a simulator.
 
     Attributes:
-        physics: Game mode and mutators.
-        simulator: What steps the match.
         places: Of each slot, the car's place in the state, which has blue's cars first.
         cars: Of each slot, the car's numbers (`CAR`) after the latest tick or setting.
         ball: The ball's numbers (`BALL_NUMBERS`).

@@ -41,13 +41,13 @@ class Standing(Enum):
 
 @dataclass(frozen=True)
 class Caller:
-    """The process at the other end of a connection.
+    """The process at the other end of a connection; what is not known of it is empty.
 
     Attributes:
         standing: Its relation to this process.
-        process: Its number and name, for messages; empty where they are not known.
-        lineage: Its number, and those of the processes that it comes from; empty where they are not known.
-        mark: The value of `MARK_VARIABLE` that it has, if any.
+        process: Its number and name, for messages.
+        lineage: Its number, and those of the processes that it comes from.
+        mark: The value of `MARK_VARIABLE` that it has.
     """
 
     standing: Standing

@@ -96,13 +96,11 @@ class Clients:
     those who have said nothing. Where all have spoken, a newcomer waits until it is known who it is: one that
     this process has started gets the place of a client without a car, all others are turned away.
 
-    The messages of a client take a limited time of each tick, beside the first
-    one of a client that drives cars: what is more waits, in its connection at last, where the client notices.
+    The messages of a client take a limited time of each tick, beside the first one of a client that drives
+    cars: what is more waits, in its connection at last, where the client notices.
 
     Attributes:
-        everyone: The connected clients, in the order in which they came.
         audience: Those who get packets.
-        wants_prediction: Whether some of these want the ball's prediction, too.
         handlers: What to do with a message, by its type; others are accepted and ignored.
         on_gone: Called with a client that has left and why.
         hear_until: From then on only answers to the packet are taken in, on `time.perf_counter`'s clock; what
@@ -116,7 +114,6 @@ class Clients:
         on_gone: Callable[[Client, str], None],
         admission: Admission,
     ) -> None:
-        """Serve those who connect to `listener`; `admission` knows which of them this process has started."""
         self.handlers = handlers
         self.on_gone = on_gone
         self.hear_until = math.inf

@@ -16,13 +16,9 @@ _MOST_DEBT: Final = 4.0  # ticks: longer nobody is left unheard for one message 
 
 
 class TimeBudget:
-    """Time that some clients may take of the server in each tick.
+    """Time that some clients may take of the server in each tick; who takes some adds to what is spent.
 
     What one message takes beyond it is owed to the ticks that follow.
-
-    Attributes:
-        seconds: For each tick.
-        spent: Seconds taken in the tick of the latest `begin`; who takes some adds to it.
     """
 
     __slots__ = ("_most_debt", "_tick", "seconds", "spent")
@@ -54,12 +50,9 @@ CLIENTS_TOGETHER: Final = 8
 
 @dataclass
 class Allowance:
-    """Bytes, or other things, that may come: more with every tick.
+    """Bytes, or other things, that may come: more with every tick, 64 times as many at once.
 
-    Attributes:
-        per_tick: How many come with a tick; 64 times as many at once.
-        tick: The latest one that was looked at.
-        left: How many may come now; who takes some subtracts them.
+    Who takes some subtracts them from what is left.
     """
 
     per_tick: float
@@ -90,17 +83,12 @@ class Client:
     """A connected client.
 
     Attributes:
-        link: Its connection.
         agent_id: What it announced; "" for match managers and observers, None before that.
         closes_between_matches: Whether it is disconnected when a match starts or is stopped.
-        wants_prediction: Whether it gets the ball's prediction before every packet.
-        wants_comms: Whether it gets the messages that bots send each other.
-        seats: What it drives; changed by `sit`.
-        cars: Indices of the cars among them.
+        seats: What it drives, changed by `sit`; `cars` are indices of the cars among them.
         script: What it answers, where it is a script of the match.
         ready: It has sent InitComplete after its settings, so it gets packets.
         informed: It has been sent the match configuration.
-        has_spoken: It has sent a message.
         warned_of: What has been said in the log about it, once and no more.
         heard_tick: Number of the tick in which it was heard last, while it drives cars.
         budget: Of the server's time, while it drives cars: for all but its first message in a tick.

@@ -63,7 +63,6 @@ class BotProcess:
 
     Attributes:
         seats: Seats it is to fill: one, or all cars of a hivemind.
-        log_path: File with everything it prints.
         popen: The shell that runs its command.
         early_exit_code: Its exit code, if it has ended before the match did.
         exceptions: Python's tracebacks in the first 16 MiB of its log when the match ended.

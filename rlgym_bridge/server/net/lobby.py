@@ -61,20 +61,14 @@ class Lobby:
     """The seats of the current match.
 
     Attributes:
-        clients: The connections.
         accounts: One for each car, in packet order.
         awaited: Cars whose answer to the present packet is still waited for.
         has_skippers: Some car has left so many packets unanswered that lockstep hardly waits for it.
-        admission: Who may drive cars and give orders.
-        orders: The orders of clients to the server.
-        comms: The messages of clients to each other.
-        drawings: What clients draw.
         take_input: Called with a car's index and its input; returns False for an invalid one.
         release: Called with the index of a car that nobody drives any more.
     """
 
     def __init__(self, listener: socket.socket) -> None:
-        """Serve those who connect to `listener`."""
         self.admission = Admission(lambda connection, heard: self.clients.watch(connection, heard))
         self.orders = Orders(self.admission)
         self.comms = MatchComms(lambda: self.clients.everyone)

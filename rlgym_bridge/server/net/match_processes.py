@@ -42,7 +42,6 @@ class MatchProcesses:
     def __init__(
         self, lobby: Lobby, settings: HostSettings, roster: Roster, address: tuple[str, int]
     ) -> None:
-        """Begin without a process."""
         self._lobby, self._settings, self._roster, self._address = lobby, settings, roster, address
         self._started: list[BotProcess] = []
         lobby.admission.processes = self._started

@@ -28,12 +28,7 @@ _log = client_log(__name__)
 
 @dataclass(frozen=True)
 class Order:
-    """An order of a client to the server.
-
-    Attributes:
-        start: Match to play; None to stop.
-        shut_down: Leave `serve_forever`.
-    """
+    """An order of a client to the server: a match to start, None to stop, or to leave `serve_forever`."""
 
     start: flat.MatchConfiguration | None = None
     shut_down: bool = False
@@ -53,7 +48,6 @@ class Orders:
     """
 
     def __init__(self, admission: Admission) -> None:
-        """Begin without an order; `admission` says whose orders count."""
         self._admission = admission
         self.latest: Order | None = None
         self.read_match: Callable[[flat.MatchConfiguration | str], flat.MatchConfiguration] | None = None

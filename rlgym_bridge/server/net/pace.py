@@ -60,12 +60,10 @@ def _serve(lobby: Lobby, left: float) -> None:
 class RealTime:
     """120 ticks a second; every tick is due at a fixed time after the first one.
 
-    Attributes:
-        late: Packets sent more than a quarter of a tick after they were due.
+    Packets that were sent more than a quarter of a tick after they were due are late.
     """
 
     def __init__(self) -> None:
-        """Begin with the first packet."""
         self.late = 0
         self._due: float | None = None
 
@@ -119,20 +117,16 @@ class RealTime:
 
 
 class Lockstep:
-    """The next tick comes when every bot has answered, or after a second.
+    """The next tick comes when every bot has answered, or after a second; nothing is late.
 
     It waits ten seconds for a bot's first answer, which may take long on a busy machine, and without limit
     for an engine: a learner may pause for as long as it likes. A bot that leaves more than one packet in a
     hundred unanswered gets ten times its median reply time, one tick at least. Where there is nobody to wait
     for, time goes on as in real time; where bots only have no packet to answer, at once. An order, such as to
     stop the match, ends the waiting. When the bots have answered, it waits for scripts (`ScriptAccount`).
-
-    Attributes:
-        late: Always 0: nothing is ever due.
     """
 
     def __init__(self) -> None:
-        """Begin with the first packet."""
         self.late = 0
         self._alone = RealTime()
 

@@ -32,7 +32,6 @@ class SocketEvents:
     """
 
     def __init__(self) -> None:
-        """Watch nothing yet."""
         self._selector = selectors.DefaultSelector()
         self._owners: dict[int, Any] = {}
         self._number = -1  # of the selector's own file, where `select` takes it
@@ -144,11 +143,8 @@ def is_this_machine(address: str) -> bool:
 class ClientLink:
     """One connected client: complete messages in, whole messages out.
 
-    Attributes:
-        name: Who it is, for the log.
-        dropped: Messages not sent because the client did not read [messages].
-        broken: The connection is gone; nothing more can be sent or received.
-        has_message: A complete message has been read that nobody has taken.
+    Messages that wait for the client to read put the link in the backlog; `dropped` counts those that it did
+    not read. A link is broken where nothing more can be sent or received.
     """
 
     __slots__ = (
