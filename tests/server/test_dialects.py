@@ -39,8 +39,6 @@ pytestmark = [pytest.mark.usefixtures("played_in"), usual]
 CHOICES = [(name, value) for name, point in POINTS.items() for value in point.values[1:]]
 AIR = flat.AirState
 
-# --- the whole of a play, told in both ways -------------------------------------------------------
-
 
 def but(one, **fields):
     """Return a flatbuffer with other values in some fields."""
@@ -172,9 +170,6 @@ def test_a_told_dialect_changes_nothing_that_is_decoded(name: str, value: str, p
             np.testing.assert_allclose(state.pad_timer, expected.pad_timer, atol=1e-4)
             np.testing.assert_allclose(state.car_position, expected.car_position, atol=1e-3)
     assert len(seen) == (3 if whole else 2)
-
-
-# --- point by point -------------------------------------------------------------------------------
 
 
 @pytest.mark.protocol("packet.pad-timer")
@@ -405,9 +400,6 @@ def test_the_clock_may_show_whole_seconds() -> None:
     assert (packet.match_info.is_overtime, packet.match_info.game_time_remaining) == (True, 0.0)
     shown = [go_on(match).match_info.game_time_remaining for _ in range(121)]
     assert shown == [1.0] * 120 + [2.0]
-
-
-# --- where it is chosen ---------------------------------------------------------------------------
 
 
 def test_the_server_speaks_the_dialect_it_is_given() -> None:

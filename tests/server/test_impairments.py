@@ -73,9 +73,6 @@ def test_the_commands_refuse_such_worlds_with_exit_code_2(capsys, words, message
     assert message in capsys.readouterr().err
 
 
-# --- inputs ----------------------------------------------------------------------------------
-
-
 def shown_throttles(impairments, given):
     """Return the throttle that each packet shows where these are sent, one a tick; None lets go."""
     match = kicked_off()
@@ -151,9 +148,6 @@ def test_latency_2_makes_an_input_act_two_ticks_later():
     assert (frames_of_first_throttle(), frames_of_first_throttle(latency=2)) == (201, 203)
 
 
-# --- packets ---------------------------------------------------------------------------------
-
-
 def a_client(car):
     client = Client(None)
     client.sit([seats()[car]])
@@ -218,9 +212,6 @@ def test_as_many_frames_are_rendered_as_the_client_renders(fps):
     assert [sum(120 * s <= frame < 120 * (s + 1) for frame in frames) for s in range(3)] == [fps] * 3
     steps = {after - before for before, after in itertools.pairwise(frames)}
     assert max(steps) - min(steps) <= 1 or fps == 1
-
-
-# --- answers ---------------------------------------------------------------------------------
 
 
 def seated(lobby, impairments):
@@ -309,9 +300,6 @@ def test_late_packets_leave_between_two_ticks_in_real_time(lobby):
     assert 0 < account.late <= 24
 
 
-# --- whole matches ---------------------------------------------------------------------------
-
-
 def test_real_reply_times_count_from_when_a_packet_left(monkeypatch):
     shorten_countdown(monkeypatch)
     world = Impairments(jitter=100.0)
@@ -378,9 +366,6 @@ def test_two_chasers_play_to_the_end_in_an_imperfect_world(tmp_path, monkeypatch
 def test_a_server_names_an_argument_of_another_type(values, message):
     with pytest.raises((TypeError, ValueError), match=message):
         MatchServer(**values)
-
-
-# --- one team --------------------------------------------------------------------------------
 
 
 def test_only_the_packets_of_its_team_suffer():

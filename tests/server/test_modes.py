@@ -72,9 +72,6 @@ def speed(ball: flat.BallInfo) -> float:
     return math.hypot(*place_of(ball.physics.velocity))
 
 
-# --- packets --------------------------------------------------------------------------------------
-
-
 def test_the_numbers_are_those_of_rocketsim() -> None:
     puck, seeker = rsim.RLConst.Snowday, rsim.RLConst.Heatseeker
     shape = as_received(kicked_off(physics=Physics.of(SNOWDAY)).packet()).balls[0].shape
@@ -105,9 +102,6 @@ def test_only_heatseekers_ball_shows_a_target_speed() -> None:
 def test_in_heatseeker_boost_is_full_and_never_used() -> None:
     _, packets = played("Heatseeker")
     assert {car.boost for packet in packets for car in packet.players} == {100.0}
-
-
-# --- kickoffs -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("mode", ALL, ids=lambda mode: mode.name)
@@ -178,9 +172,6 @@ def test_cars_lie_in_the_pinned_order_in_every_mode(mode: Mode, teams: list[int]
     assert is_pinned(arena, cars)
 
 
-# --- goals, floor, end ----------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(("mode", "line"), [(SOCCAR, 5215.5), (HEATSEEKER, 5215.5), (SNOWDAY, 5238.5)])
 @pytest.mark.parametrize("team", [0, 1])
 def test_a_ball_that_is_wholly_in_the_goal_scores(mode: Mode, line: float, team: int) -> None:
@@ -211,9 +202,6 @@ def test_a_puck_meets_the_floor_with_whatever_side_is_lowest(roll: float) -> Non
         falls = rises
     assert slowed > 100
     assert abs(noticed - slowed) <= 2
-
-
-# --- whole plays ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", MODES)
@@ -262,9 +250,6 @@ def test_in_heatseeker_a_ball_that_is_set_keeps_its_aim() -> None:
     assert packet.balls[0].target_speed == aims_at
     assert packet.balls[0].physics.location.z == pytest.approx(500.0)
     assert packet.players[0].boost == 50.0
-
-
-# --- rules ----------------------------------------------------------------------------------------
 
 
 def test_mutators_apply_on_top_of_the_mode() -> None:

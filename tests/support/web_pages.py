@@ -13,6 +13,7 @@ from rlbot import flat
 
 from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.policy.load_player import BUILT_IN, load_player
+from rlgym_bridge.recording.mcap.channels import PACKETS
 from rlgym_bridge.server.game.referee import Course
 from rlgym_bridge.server.game.roster import seat_players
 from rlgym_bridge.server.game.simulated_match import Match
@@ -141,7 +142,7 @@ class SteppedShow:
         """Step; return the ticks that were played, fewer where the match does not go on."""
         for played in range(ticks):
             packet = self.match.packet()
-            self._recorder.packet(flat.CorePacket(packet).pack())
+            self._recorder.put(PACKETS, flat.CorePacket(packet).pack())
             self.show.see(packet)
             if not self.show.act():
                 return played

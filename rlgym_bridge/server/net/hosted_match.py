@@ -66,17 +66,9 @@ class MatchRecorder:
         """Record why the match may go otherwise when it is played again; empty where nothing says so."""
         self._tell(UNREPEATABLE, {"unrepeatable": json.dumps(unrepeatable)})
 
-    def packet(self, payload: bytes) -> None:
-        """Record the packet of this frame."""
-        self._put(PACKETS, self._match.frame, payload)
-
-    def comm(self, payload: bytes) -> None:
-        """Record a message between bots."""
-        self._put(COMMS, self._match.frame, payload)
-
-    def drawing(self, content: bytes) -> None:
-        """Record what a client drew."""
-        self._put(DRAWINGS, self._match.frame, content)
+    def put(self, topic: str, payload: bytes) -> None:
+        """Record a message of this frame: a packet, one between bots, or what a client drew."""
+        self._put(topic, self._match.frame, payload)
 
     def inputs(self, take: TakeInput) -> TakeInput:
         """Return a function that passes inputs to `take`, and records the valid ones."""
@@ -149,7 +141,7 @@ class HostedMatch:
         self._watch = None if settings.watch is None else MatchRecorder(settings.watch, self._match)
         if self._watch is not None:
             self._watch.begin(configuration)
-        looks = [one.drawing for one in (self._recorder, self._watch) if one is not None]
+        looks = [partial(one.put, DRAWINGS) for one in (self._recorder, self._watch) if one is not None]
         lobby.drawings.open(configuration, lambda: self._match.frame, looks)
         loadouts = Loadouts(self._roster, self._match.set_hitbox, lobby.admission, lambda: self._match.tick)
         lobby.clients.handlers.update(loadouts.handlers)
@@ -220,7 +212,7 @@ class HostedMatch:
         for account in lobby.accounts:
             if not account.ready and not account.seat.is_idle:
                 self._repeatability.note(account.seat.name, Deviation.ABSENT)
-        on_comm = None if self._recorder is None else self._recorder.comm
+        on_comm = None if self._recorder is None else partial(self._recorder.put, COMMS)
         lobby.comms.open(on_comm, lambda: self._match.tick)
         self._began = time.perf_counter()
         self._next_status = (self._began + _STATUS_SECONDS, self._began, 0)
@@ -234,9 +226,9 @@ class HostedMatch:
                 current.hold(lobby)
                 sent_at = lobby.send_packet(data, prediction)
                 if data and self._recorder is not None:
-                    self._recorder.packet(data[2:])
+                    self._recorder.put(PACKETS, data[2:])
                 if data and watch is not None:
-                    watch.packet(data[2:])
+                    watch.put(PACKETS, data[2:])
                 if control is not None:
                     control.see(packet)
                 ended = referee.phase == Phase.ENDED and not stays
