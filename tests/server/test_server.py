@@ -198,7 +198,7 @@ LAST_WORDS = ("exit code 7", "no such model: weights.safetensors", "python simpl
 )  # fmt: skip
 def test_a_bot_that_does_not_come_is_named_with_the_reason(bot, timeout, said):
     with pytest.raises(MatchCalledOff) as error:
-        result_of(match_of(player(0), bot), connect_timeout=timeout)
+        result_of(match_of(bot), connect_timeout=timeout)
     assert not [words for words in said if words not in str(error.value)], str(error.value)
     assert no_bots_running()
 
