@@ -81,7 +81,7 @@ _DECODE_SECONDS: Final = 0.001
 """From reading to working: rlbot's `Script` drops a packet if a newer one has come meanwhile."""
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False)
 class BotAccount:
     """Counts for one car during a match.
 
@@ -220,8 +220,6 @@ class ScriptAccount(BotAccount):
     has sent nothing yet. Three packets in a row that it misses end either wait, until the script reads or
     speaks again. `is_read` returns None where the system does not tell.
     """
-
-    __slots__ = ("_gave_up", "_is_read", "_is_told", "_reads_late", "_unread")
 
     def __init__(self, seat: AgentSeat, is_read: Callable[[], bool | None]) -> None:
         super().__init__(seat)

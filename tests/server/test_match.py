@@ -187,39 +187,19 @@ def test_bounces_between_two_ticks_count_as_floor_contact():
         assert abs(noticed[0] - lowest) <= 2
 
 
-@pytest.mark.parametrize("bad", [float("nan"), float("inf"), float("-inf")])
-@pytest.mark.protocol("inputs.not-finite")
-def test_controls_that_are_not_finite_keep_the_ones_before(bad):
+@pytest.mark.protocol("inputs.not-finite", "inputs.range", "inputs.held", "inputs.last-wins")
+def test_the_last_controls_that_are_finite_are_clamped_and_held():
     match = kicked_off()
-    assert match.hold(0, controls(throttle=1.0))
-    assert not match.hold(0, controls(throttle=0.0, steer=bad))
-    assert input_of(go_on(match).players[0].last_input) == input_of(controls(throttle=1.0))
-
-
-@pytest.mark.protocol("inputs.range")
-def test_controls_out_of_range_are_clamped():
-    match = kicked_off()
-    assert match.hold(0, controls(throttle=7.0, steer=-1.5, pitch=0.5))
+    for throttle in (-1.0, 0.5, 7.0):
+        assert match.hold(0, controls(throttle=throttle, steer=-1.5, pitch=0.5))
+    for bad in (float("nan"), float("inf"), float("-inf")):
+        assert not match.hold(0, controls(throttle=0.0, steer=bad))
     expected = input_of(controls(throttle=1.0, steer=-1.0, pitch=0.5))
-    assert input_of(go_on(match).players[0].last_input) == expected
+    for ticks in (1, 100):
+        assert input_of(go_on(match, ticks).players[0].last_input) == expected
     assert car_of(match, 0).controls[0] == 1.0
-
-
-@pytest.mark.protocol("inputs.held")
-def test_controls_are_held_until_others_come():
-    match = kicked_off()
-    match.hold(0, controls(throttle=1.0))
-    assert go_on(match, 100).players[0].last_input.throttle == 1.0
     match.release(0)
     assert input_of(go_on(match).players[0].last_input) == input_of(controls())
-
-
-@pytest.mark.protocol("inputs.last-wins")
-def test_of_several_inputs_in_a_tick_the_last_one_counts():
-    match = kicked_off()
-    for throttle in (-1.0, 0.5, 1.0):
-        match.hold(0, controls(throttle=throttle))
-    assert go_on(match).players[0].last_input.throttle == 1.0
 
 
 def test_unlimited_boost_is_full_and_never_used():

@@ -158,7 +158,7 @@ def test_a_drawn_team_is_another_one_with_another_seed() -> None:
 def test_after_max_time_shots_decide_a_draw(shooter: int | None, winner: str) -> None:
     match = played(configured(max_time="OneMinute"))
     if shooter is not None:
-        match.scores.shot(shooter)
+        match.scores.credit(shooter, "Shot")
     to_phase(match, Phase.ENDED, limit=7201)
     assert (match.tick, match.referee.ended_by, match.referee.winner) == (7200, "max time", winner)
 
@@ -173,24 +173,20 @@ def test_assumed_values_are_logged_once_for_each_mutator(caplog: pytest.LogCaptu
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "why"),
+    ("mode", "name", "value", "why"),
     [
-        ("ball_size", "Large", "ends the program for balls of more than 102 uu"),
-        ("ball_weight", "CurveBall", "curve"),
-        ("boost_amount", "SlowRecharge", "no boost that comes back by itself"),
-        ("game_speed", "TimeWarp", "not documented"),
-        ("ball_type", "Cube", "no effect in RocketSim"),
-        ("multi_ball", "Two", "no effect in RocketSim"),
+        ("Soccar", "ball_size", "Large", "ends the program for balls of more than 102 uu"),
+        ("Snowday", "ball_size", "Small", "pucks of one size"),
+        ("Soccar", "ball_weight", "CurveBall", "curve"),
+        ("Soccar", "boost_amount", "SlowRecharge", "no boost that comes back by itself"),
+        ("Soccar", "game_speed", "TimeWarp", "not documented"),
+        ("Soccar", "ball_type", "Cube", "no effect in RocketSim"),
+        ("Soccar", "multi_ball", "Two", "no effect in RocketSim"),
     ],
 )
-def test_a_mutator_that_is_refused_says_why(name: str, value: str, why: str) -> None:
+def test_a_mutator_that_is_refused_says_why(mode: str, name: str, value: str, why: str) -> None:
     with pytest.raises(ConfigError, match=f"mutator {name} is {value}.*{why}"):
-        check_rules(configured(**{name: value}))
-
-
-def test_a_small_puck_is_refused() -> None:
-    with pytest.raises(ConfigError, match="pucks of one size"):
-        check_rules(configured("Snowday", ball_size="Small"))
+        check_rules(configured(mode, **{name: value}))
 
 
 def test_thrust_is_a_constant_of_the_match() -> None:

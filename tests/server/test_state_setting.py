@@ -202,11 +202,6 @@ def test_a_car_set_into_the_air_can_dodge_without_limit():
     assert go_on(match).players[0].air_state == flat.AirState.Dodging
 
 
-def test_a_car_set_into_the_air_is_there_at_once():
-    car = put(kicked_off(), [car_state(vector(z=600.0))]).players[0]
-    assert (car.air_state, car.has_jumped) == (flat.AirState.InAir, False)
-
-
 def test_a_car_set_on_the_floor_stands_there_at_once():
     match = kicked_off()
     jumped(match)

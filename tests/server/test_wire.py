@@ -138,12 +138,9 @@ def test_a_client_that_does_not_read_loses_whole_messages():
         received = received[size:]
 
 
-def test_a_port_in_use_is_named():
+def test_an_address_or_port_that_cannot_be_used_is_named():
     with MatchServer() as server, pytest.raises(ServerError, match=rf"port {server.port} on 127.0.0.1 is in"):
         MatchServer(port=server.port)
-
-
-def test_an_address_that_cannot_be_used_is_named():
     with pytest.raises(ServerError, match=r"cannot listen on 203.0.113.7 port 0"):
         MatchServer("203.0.113.7", 0)
 

@@ -93,10 +93,6 @@ class Player:
     a demolished car are known only from the frames before.
     """
 
-    __slots__ = ("_air_state", "_body", "_dialect", "_dodge_direction", "_dodge_timeout",
-                 "_double_jump_frame", "_had_double_jumped", "_last_input", "_offset", "_physics", "_seat",
-                 "_touch")  # fmt: skip
-
     def __init__(self, seat: AgentSeat, dialect: Dialect) -> None:
         self._seat = seat
         self.set_hitbox(seat.hitbox)
@@ -223,8 +219,6 @@ def _air_state_of_four(car: Sequence[float], double_jumping: bool) -> flat.AirSt
 
 class _DodgeTimeout:
     """The seconds in which a dodge of a car is still possible, -1 where it is not or not timed."""
-
-    __slots__ = ("_adds_hold", "_counts_on", "_expired", "_full", "_hold")
 
     def __init__(self, dialect: Dialect) -> None:
         self._adds_hold = dialect["dodge_timeout"] == "plus_hold"

@@ -231,6 +231,12 @@ before [RocketSim's event tracker gives goals within 4 s]."""
 _HAT_TRICK: Final = 3
 """Goals, assists or saves of a car that have a name of their own: HatTrick, Playmaker, Savior."""
 
+_CREDITED: Final = {
+    "Assist": ("assists", "Playmaker"), "Shot": ("shots", ""), "Save": ("saves", "Savior"),
+    "Demolish": ("demolitions", ""),
+}  # fmt: skip
+"""The counts that an event goes to, and what the third one of a car is called."""
+
 _GOAL_POINTS: Final = 100  # as on the game's scoreboard
 _ASSIST_POINTS: Final = 50
 _SAVE_POINTS: Final = 50
@@ -315,36 +321,20 @@ class Scoreboard:
             self._honour(self._last_toucher, "OwnGoal")
             self._renew(self._last_toucher)
 
-    def assist(self, car: int) -> None:
-        """Count an assist, unless the same car has scored."""
-        if self._scorer is not None and car != self._scorer:
-            self.assists[car] += 1
-            self._honour(car, "Assist")
-            self._honour_third(car, self.assists, "Playmaker")
-            self._renew(car)
-
-    def shot(self, car: int) -> None:
-        """Count a shot on goal."""
-        self.shots[car] += 1
-        self._honour(car, "Shot")
-        self._renew(car)
-
-    def save(self, car: int) -> None:
-        """Count a save."""
-        self.saves[car] += 1
-        self._honour(car, "Save")
-        self._honour_third(car, self.saves, "Savior")
+    def credit(self, car: int, name: str) -> None:
+        """Count an Assist, unless the same car has scored, or a Shot, a Save or a Demolish of a car."""
+        which, third = _CREDITED[name]
+        if name == "Assist" and self._scorer in (None, car):
+            return
+        counts: list[int] = getattr(self, which)
+        counts[car] += 1
+        self._honour(car, name)
+        self._honour_third(car, counts, third)
         self._renew(car)
 
     def shots_of(self, team: int) -> int:
         """Return the shots of a team."""
         return sum(shots for shots, its_team in zip(self.shots, self._teams, strict=True) if its_team == team)
-
-    def demolition(self, car: int) -> None:
-        """Count a demolition made by a car."""
-        self.demolitions[car] += 1
-        self._honour(car, "Demolish")
-        self._renew(car)
 
     def end(self, winner: int | None) -> None:
         """Note who has won the match, None for a draw."""
@@ -356,7 +346,7 @@ class Scoreboard:
         self._honoured.append(car)
 
     def _honour_third(self, car: int, counts: list[int], name: str) -> None:
-        if counts[car] == _HAT_TRICK:
+        if name and counts[car] == _HAT_TRICK:
             self._honour(car, name)
 
     def _find_scorer(self, team: int, frame: int) -> int | None:

@@ -136,7 +136,12 @@ def seat_players(
                 raise ConfigError(f"player {place} is a {'human' if human else 'Psyonix bot'}, {ONLY_BOTS}")
             cars.append(_idle_seat(index, player, slot, names, taken))
             continue
-        bot = _checked_bot(place, player.variety)
+        bot = player.variety
+        if not bot.agent_id.strip():
+            raise ConfigError(
+                f"player {place} ({bot.name!r}) has no agent_id, expected something like "
+                f"'developer/bot': set agent_id under [settings] in its bot.toml"
+            )
         identifier = _identifier(f"{bot.agent_id}/{player.team}/{slot}", taken)
         body = 0 if bot.loadout is None else bot.loadout.car_id
         cars.append(
@@ -196,16 +201,6 @@ def _idle_seat(
     return AgentSeat(
         index, name, player.team, "", identifier, HITBOX_OF_BODY.get(body, 0), False, "", "", (), kind
     )
-
-
-def _checked_bot(place: int, bot: flat.CustomBot) -> flat.CustomBot:
-    """Return a bot, or say why it cannot play here."""
-    if not bot.agent_id.strip():
-        raise ConfigError(
-            f"player {place} ({bot.name!r}) has no agent_id, expected something like "
-            f"'developer/bot': set agent_id under [settings] in its bot.toml"
-        )
-    return bot
 
 
 def _seat_scripts(

@@ -347,11 +347,11 @@ class Match:
                 self.scores.touch(car, self.frame)
                 self._packer.players[car].touched(contact, self.frame)
             for car in events.shots:
-                self.scores.shot(car)
+                self.scores.credit(car, "Shot")
             for car in events.saves:
-                self.scores.save(car)
+                self.scores.credit(car, "Save")
         for car in events.demolitions:
-            self.scores.demolition(car)
+            self.scores.credit(car, "Demolish")
         for car in events.bumps:
             self.scores.bumps[car] += 1
         if events.pads:
@@ -359,7 +359,7 @@ class Match:
 
     def _note_assists(self) -> None:
         for car in self.simulation.events.assists:  # they come with the goal, or a tick later
-            self.scores.assist(car)
+            self.scores.credit(car, "Assist")
 
     def _phase_changed(self, phase: int) -> None:
         instant = self.referee.course.instant and phase == Phase.KICKOFF

@@ -21,8 +21,6 @@ class TimeBudget:
     What one message takes beyond it is owed to the ticks that follow.
     """
 
-    __slots__ = ("_most_debt", "_tick", "seconds", "spent")
-
     def __init__(self, seconds: float) -> None:
         """Begin with nothing spent."""
         self.seconds = seconds

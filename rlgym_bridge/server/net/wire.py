@@ -147,11 +147,6 @@ class ClientLink:
     not read. A link is broken where nothing more can be sent or received.
     """
 
-    __slots__ = (
-        "_backlog", "_begun", "_end", "_last_message", "_last_payload", "_queue", "_received", "_start",
-        "broken", "dropped", "has_message", "name", "socket",
-    )  # fmt: skip
-
     def __init__(self, connection: socket.socket, name: str, backlog: set["ClientLink"]) -> None:
         connection.setblocking(False)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
