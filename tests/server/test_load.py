@@ -16,7 +16,7 @@ from tests.support.memory_use import growth_an_hour
 from tests.support.processes import run_to_end
 from tests.support.stepped_match import seats
 from tests.support.thread_watch import ThreadSample
-from tools.late_causes import MACHINE, OURS, watched_ticks
+from tools.late_causes import MACHINE, OURS, samples_of, watched_ticks
 from tools.load_table import measure_load, watch_lines
 from tools.memory_watch import watch_command
 from tools.real_time import RealTimeRow, measure_round
@@ -83,6 +83,26 @@ def test_a_tick_after_a_very_late_one_is_put_down_to_it():
     pairs[10, WOKEN, AT] += 0.007
     pairs[11, SENT, AT] += 0.007
     assert watched_ticks(pairs, 0.0).causes == {"preempted": 1, "the tick before": 1}
+
+
+@needs_linux
+def test_a_watch_counts_what_a_thread_does():
+    code = """
+import gc, json, logging
+from tests.support.thread_watch import ThreadWatch
+watch = ThreadWatch()
+before = watch.read()
+import wave
+logging.getLogger("quiet").warning("a record")
+gc.collect()
+watch.note(before, watch.read())
+print(json.dumps([list(watch.samples), watch.imported]))
+"""
+    samples, imported = json.loads(run_to_end([sys.executable, "-c", code], check=True).stdout)
+    ((before, after),) = samples_of(samples)
+    done = ThreadSample(*(after - before))
+    assert "wave" in imported and done.imports >= 1
+    assert (done.logged, done.oldest) == (1, 1) and done.collecting > 0.0 and done.own > 0.0
 
 
 @needs_linux
