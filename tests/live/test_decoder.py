@@ -12,7 +12,7 @@ from rlgym_bridge.packets.decoder import ESTIMATES, Decoder
 from rlgym_bridge.server.game.packer import field_info
 from rlgym_bridge.sim.simulator import ROCKETSIM2, ROCKETSIM3
 from rlgym_bridge.state import KNOWN_FIELDS
-from tests.parity.run import run
+from tests.parity.run import Loss, run
 from tests.parity.world import drive, make_match
 from tests.support.made_packets import packet, player
 from tests.support.simulators import needs_native
@@ -49,6 +49,12 @@ def test_without_a_shadow_only_named_estimates_are_off() -> None:
 def test_a_decoder_names_its_lasting_estimates() -> None:
     assert Decoder(field_info(), shadow=False).estimates == ESTIMATES
     assert not Decoder(field_info()).estimates
+
+
+def test_with_lost_packets_what_counts_is_known_often():
+    tallies = run(900, seed=2, loss=Loss(0.02), readers=("shadow",)).readers["shadow"].tallies
+    for tally in (tallies[f"car.{name}"] for name in COUNTED):
+        assert tally.samples and tally.unknown < 0.7 * tally.samples and not tally.mismatches
 
 
 def test_a_late_bot_knows_all_that_counts_within_seconds() -> None:

@@ -313,10 +313,11 @@ def test_a_ping_is_answered_and_unknown_messages_ignored(lobby, caplog):
 
 @pytest.mark.parametrize("takes", [True, False])
 @pytest.mark.protocol("handshake.orders-need-none", "match.start-file")
-def test_clients_start_matches_on_a_server_without_one(lobby, takes):
+def test_clients_start_matches_on_a_server_without_one(lobby, takes, caplog):
     lobby.orders.read_match = (lambda _: match_of(player(0))) if takes else None
-    connect(lobby, flat.StartCommand("match.toml"))
+    connect(lobby, *[flat.StartCommand("match.toml"), match_of(player(0))] * 2)
     assert (lobby.orders.latest is not None) is takes
+    assert caplog.text.count("starts another match: ignored") == (0 if takes else 1)
     connect(lobby, flat.StopCommand(shutdown_server=False))
     assert lobby.orders.latest.start is None
 
