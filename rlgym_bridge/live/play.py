@@ -68,11 +68,12 @@ class Agent:
         self._spec, self._followed = spec, followed
         if followed is not None:
             self.report.checkpoints = followed.taken
-        self._override = override
-        self._measured = measured
         self._recorder = begin_recording(name, policy, record)
         set_seed = _whole_number(SEED_VARIABLE)
-        self._seed = seed if set_seed is None else set_seed
+        self._connection = partial(
+            BotSession, self.server, report=self.report, override=override, measured=measured,
+            seed=seed if set_seed is None else set_seed, recorder=self._recorder, followed=followed,
+        )  # fmt: skip
 
     def run(self) -> int:
         """Play until the server says goodbye.
@@ -95,10 +96,7 @@ class Agent:
         report = self.report
         while True:
             packets = report.packets
-            session = BotSession(
-                self.server, self._spec if self._followed is None else self._followed.spec, report,
-                self._override, self._seed, self._measured, self._recorder, self._followed,
-            )  # fmt: skip
+            session = self._connection(spec=self._spec if self._followed is None else self._followed.spec)
             try:
                 session.connect(wait)
             except (OSError, TimeoutError) as error:

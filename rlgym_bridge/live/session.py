@@ -90,29 +90,22 @@ class Refused(Exception):
     """The bot does not play the server's match; the message says why."""
 
 
+@dataclass(eq=False)
 class BotSession:
     """One connection of a bot to a server; `measured` counts where this server is such a one."""
 
-    def __init__(
-        self,
-        server: tuple[str, int],
-        spec: PlayerSpec,
-        report: AgentReport,
-        override: Override | None = None,
-        seed: int | None = None,
-        measured: DialectFile | None = None,
-        recorder: AgentRecorder | None = None,
-        followed: FollowedRun | None = None,
-    ) -> None:
-        self._server = server
-        self._recorder = recorder
-        self._measured = measured
+    server: tuple[str, int]
+    spec: PlayerSpec
+    report: AgentReport
+    override: Override | None = None
+    seed: int | None = None
+    measured: DialectFile | None = None
+    recorder: AgentRecorder | None = None
+    followed: FollowedRun | None = None
+
+    def __post_init__(self) -> None:
         self._own_server = False  # the server is this project's own
-        self._spec = spec
-        self._followed = followed
-        self._report = report
-        self._override, self._seed = override, seed
-        self._relay = SocketRelay(report.agent_id, logger=_LOG)
+        self._relay = SocketRelay(self.report.agent_id, logger=_LOG)
         self._field: flat.FieldInfo | None = None
         self._config: flat.MatchConfiguration | None = None
         self._team: flat.ControllableTeamInfo | None = None
@@ -137,7 +130,7 @@ class BotSession:
 
     def connect(self, seconds: float) -> None:
         """Connect to the server within some seconds; OSError or TimeoutError says that there was none."""
-        ip, port = self._server
+        ip, port = self.server
         self._relay.connection_timeout = seconds
         self._relay.connect(
             wants_match_communications=False,
@@ -212,18 +205,18 @@ class BotSession:
             check_from_server(message)
             content = flat.CorePacket.unpack(message).message
         except ValueError as error:
-            self._report.faults.add("undecodable message", f"{len(message)} bytes: {error}")
+            self.report.faults.add("undecodable message", f"{len(message)} bytes: {error}")
             return
         handler = self._handlers.get(type(content))
         if handler is not None:
             if isinstance(content, flat.MatchConfiguration):
                 self._own_server = message.endswith(OWN_SERVER.encode())
             handler(content)
-            if self._recorder is not None:
-                self._recorder.record_message(content, message)
+            if self.recorder is not None:
+                self.recorder.record_message(content, message)
 
     def _on_packet(self, packet: flat.GamePacket) -> None:
-        self._report.packets += 1
+        self.report.packets += 1
         player = self._player
         if player is None:
             return
@@ -231,8 +224,8 @@ class BotSession:
         if self._newest_comes and player.foresee(packet):
             self._answer()  # first answer, then decode and decide
         player.see(packet)
-        if self._followed is not None:
-            self._followed.see(packet, player, self._config)
+        if self.followed is not None:
+            self.followed.see(packet, player, self._config)
 
     def _on_field(self, field: flat.FieldInfo) -> None:
         self._field = field
@@ -244,8 +237,8 @@ class BotSession:
 
     def _on_team(self, team: flat.ControllableTeamInfo) -> None:
         if not team.controllables:
-            self._report.faults.add(
-                "no car", f"the server gave agent id {self._report.agent_id!r} no car to control"
+            self.report.faults.add(
+                "no car", f"the server gave agent id {self.report.agent_id!r} no car to control"
             )
             return
         self._team = team
@@ -258,15 +251,15 @@ class BotSession:
         """Construct the player and report ready, once all three parts of the handshake have arrived."""
         if self._player or self._field is None or self._config is None or self._team is None:
             return
-        if (problem := misfit(self._spec, self._config)) is not None:
+        if (problem := misfit(self.spec, self._config)) is not None:
             raise Refused(problem)
         ids = [controllable.identifier for controllable in self._team.controllables]
         measured = self._use_measured()
         self._player = LivePlayer(
-            self._spec, self._field, self._config, ids, self._report.faults, self._override, self._seed,
+            self.spec, self._field, self._config, ids, self.report.faults, self.override, self.seed,
             None if measured is None else measured.dialect,
             None if measured is None else measured.input_latency,
-            None if self._recorder is None else self._recorder.record_decision,
+            None if self.recorder is None else self.recorder.record_decision,
         )  # fmt: skip
         self._begin_forecasts(self._player)
         timing = self._player.clock.timing
@@ -276,7 +269,7 @@ class BotSession:
                 timing.unreachable_ticks, timing.input_latency, timing.action_delay,
             )  # fmt: skip
         estimates = self._player.decoder.estimates
-        if estimates and self._spec.shadow is not False:
+        if estimates and self.spec.shadow is not False:
             _LOG.warning(
                 "RocketSim is not installed, so these are estimates: %s. pip install rocketsim",
                 ", ".join(estimates),
@@ -287,9 +280,9 @@ class BotSession:
 
     def _begin_forecasts(self, player: LivePlayer) -> None:
         """Go on with the counts of earlier connections, and log how far the bot looks ahead."""
-        if not self._spec.forecast:
+        if not self.spec.forecast:
             return
-        report = self._report
+        report = self.report
         if player.forecaster is None:
             report.no_forecast = player.no_forecast
             _LOG.warning("forecast is off: %s", report.no_forecast)
@@ -297,27 +290,27 @@ class BotSession:
         if report.forecast is None:
             report.forecast = player.forecaster.report
         player.forecaster.report = report.forecast
-        delay = self._spec.timing.action_delay
+        delay = self.spec.timing.action_delay
         _LOG.info(
-            "forecast is %s: over the input latency less the action delay, %d", self._spec.forecast, delay
+            "forecast is %s: over the input latency less the action delay, %d", self.spec.forecast, delay
         )
 
     def _use_measured(self) -> DialectFile | None:
         """Return the dialect file where it is for such a server as this one, and log what it sets."""
-        measured = self._measured
+        measured = self.measured
         if measured is None:
             return None
         if not measured.fits(self._own_server):
             other = "another server" if self._own_server else "this project's match server"
             here = "this project's match server" if self._own_server else "another server"
             _LOG.warning("%s is not used: it was measured on %s, and this is %s", measured.path, other, here)
-            self._report.dialect_file = None
+            self.report.dialect_file = None
             return None
         values = [f"{name}={value}" for name, value in measured.dialect.items()]
         if measured.input_latency is not None:
             values.append(f"input_latency={measured.input_latency}")
         _LOG.info("%s sets %s", measured.path, ", ".join(values) or "nothing")
-        self._report.dialect_file = str(measured.path)
+        self.report.dialect_file = str(measured.path)
         return measured
 
     def _answer(self) -> None:
@@ -334,11 +327,11 @@ class BotSession:
                 sent = self._sent[index] = (key, message)
             self._relay.send_bytes(sent[1])
         info = packet.match_info
-        if self._recorder is not None:
+        if self.recorder is not None:
             for index, row in inputs:
-                self._recorder.record_input(info.frame_num, index, row)
+                self.recorder.record_input(info.frame_num, index, row)
         if inputs:
-            self._report.count_answer(info.frame_num, self._answered_frame)
+            self.report.count_answer(info.frame_num, self._answered_frame)
             self._answered_frame = info.frame_num
         if self._overlay is not None:
             self._draw(self._player)
@@ -361,7 +354,7 @@ class BotSession:
         else:
             gc.enable()
             gc.collect()
-            self._report.write()
+            self.report.write()
 
 
 OVERLAY_VARIABLE: Final = "RLGYM_BRIDGE_OVERLAY"
