@@ -200,6 +200,20 @@ def test_an_empty_team_info_is_survived(connected):
     assert agent.report.faults.counts["no car"] == 1
 
 
+def shake_hands(server: FakeServer, agent: Agent, match: bytes, code: int = 0) -> None:
+    """Send a match and a goodbye to an agent, which ends with this exit code."""
+    with ThreadPoolExecutor(1) as pool, server.listener:
+        running = pool.submit(agent.run)
+        server.accept()
+        server.send_raw(match)
+        server.send(flat.ControllableTeamInfo(0, [flat.ControllableInfo(0, 7)]), field_info())
+        with server.peer:
+            if code == 0:
+                assert isinstance(server.read(), flat.InitComplete)
+                server.send(flat.DisconnectSignal())
+            assert running.result(10) == code
+
+
 def cars(*teams: int) -> flat.MatchConfiguration:
     """Return a match of bots in these teams, after a human in blue."""
     bots = [flat.PlayerConfiguration(flat.CustomBot("B", "", "", None, "a/b"), team) for team in teams]
@@ -214,15 +228,7 @@ def test_other_team_sizes_are_refused_at_the_handshake(teams, fits, monkeypatch,
     server = FakeServer()
     monkeypatch.setenv("RLBOT_SERVER_PORT", str(server.port))
     agent = Agent(replace(brain(Always()), team_sizes=((1, 1), (2, 1))), agent_id="tests/agent")
-    with ThreadPoolExecutor(1) as pool, server.listener:
-        running = pool.submit(agent.run)
-        server.accept()
-        server.send(cars(*teams), flat.ControllableTeamInfo(1, [flat.ControllableInfo(1, 7)]), field_info())
-        with server.peer:
-            if fits:
-                assert isinstance(server.read(), flat.InitComplete)
-                server.send(flat.DisconnectSignal())
-            assert running.result(10) == (0 if fits else 2)
+    shake_hands(server, agent, flat.CorePacket(cars(*teams)).pack(), code=0 if fits else 2)
     assert (agent.report.refused is None) is fits
     if not fits:
         message = f"was trained for 1v1, 2v1, this match is {1 + teams.count(0)}v{teams.count(1)}; change"
@@ -350,15 +356,7 @@ def test_a_dialect_file_counts_on_the_kind_of_server_it_is_of(measured_on, own_s
     )
     file = DialectFile(Path("dialect.toml"), Dialect({"pad_timer": "remaining"}), 3, measured_on)
     agent = Agent(brain(Always()), agent_id="tests/agent", measured=file)
-    with ThreadPoolExecutor(1) as pool, server.listener:
-        running = pool.submit(agent.run)
-        server.accept()
-        server.send_raw(framed(CONFIG, named=own_server)[2:])
-        server.send(flat.ControllableTeamInfo(0, [flat.ControllableInfo(0, 7)]), field_info())
-        with server.peer:
-            assert isinstance(server.read(), flat.InitComplete)
-            server.send(flat.DisconnectSignal())
-            assert running.result(10) == 0
+    shake_hands(server, agent, framed(CONFIG, named=own_server)[2:])
     used = measured_on is None or (measured_on == "rlgym-bridge") is own_server
     (player,) = made
     assert player.clock.timing.input_latency == (3 if used else brain(Always()).timing.input_latency)
