@@ -133,7 +133,7 @@ SNOWDAY: Final = Mode(
 MODES: Final[Mapping[str, Mode]] = {mode.name: mode for mode in (SOCCAR, HEATSEEKER, SNOWDAY)}
 """The modes by the names of `flat.GameMode`."""
 
-WHY_NOT: Final[Mapping[str, str]] = {
+WHY_NO_MODE: Final[Mapping[str, str]] = {
     "Hoops": "rlgym-rocket-league brings no collision meshes of its arena",
     "Dropshot": "RocketSim 2.2.1 makes no arena of it",
 }
@@ -260,7 +260,7 @@ _SUPPORTED: Final[Mapping[str, Collection[str]]] = {
     "respawn_time": RESPAWN, "demolish": DEMOLISH, "boost_amount": _BOOST_AMOUNT, "game_speed": GAME_SPEED,
     "jump": _JUMP, **{name: values for name, (_, values) in BALL_FACTORS.items()},
 }  # fmt: skip
-_WHY_NOT: Final = {
+_WHY_NO_VALUE: Final = {
     "ball_size": "RocketSim 2.2.1 ends the program for balls of more than 102 uu in radius",
     "ball_weight": "the others curve, which RocketSim does not know",
     "boost_amount": "RocketSim has no boost that comes back by itself",
@@ -287,7 +287,7 @@ def check_mutators(mutators: flat.MutatorSettings, mode: str) -> None:
                 f"{name_of(getattr(standard, name))}, the default: take it out of the match"
             )
         if name_of(value) not in supported:
-            why = _WHY_NOT.get(name, "the others have no effect in RocketSim")
+            why = _WHY_NO_VALUE.get(name, "the others have no effect in RocketSim")
             raise ConfigError(
                 f"mutator {name} is {name_of(value)}, expected one of {', '.join(supported)}: {why}"
             )
@@ -328,7 +328,7 @@ def check_rules(configuration: flat.MatchConfiguration) -> None:
     """Raise a ConfigError for a mode that cannot be played, or a mutator without effect here."""
     mode = name_of(configuration.game_mode)
     if mode not in MODES:
-        why = WHY_NOT.get(mode, "RocketSim does not have it")
+        why = WHY_NO_MODE.get(mode, "RocketSim does not have it")
         raise ConfigError(
             f"game_mode is {mode}, expected one of {', '.join(MODES)}: {why}; it needs the real game and "
             f"RLBotServer"
