@@ -1,12 +1,4 @@
-"""Decide phases, clock, score and end of a match, on whole ticks, and keep its scoreboard.
-
-    Countdown 480 -> Kickoff until touched -> Active until a goal or the end of time
-        ^                                        |
-        +---- Replay 1080 <- GoalScored 360 <----+------> Ended
-
-The clock starts at the first touch after a kickoff and stands still in every phase but Active
-[measured in real replays]. At zero the ball is played until it meets the floor.
-"""
+"""Decide phases, clock, score and end of a match, on whole ticks, and keep its scoreboard."""
 
 import math
 from collections.abc import Mapping
@@ -65,11 +57,14 @@ class Course:
 class Referee:
     """Decides the phase of every tick.
 
+        Countdown 480 -> Kickoff until touched -> Active until a goal or the end of time
+            ^                                        |
+            +---- Replay 1080 <- GoalScored 360 <----+------> Ended
+
+    The clock starts at the first touch after a kickoff and stands still in every phase but Active
+    [measured in real replays]. At zero the ball is played until it meets the floor.
+
     Attributes:
-        course: How long the match goes on.
-        phase: One of `game.Phase`.
-        score: Goals of blue and orange.
-        overtime: Whether the match is in overtime.
         clock: The in-game clock in ticks: counts down in regulation, up in overtime and in
             unlimited matches.
         ended_by: Why the match is over, or will be after this GoalScored; None before that.

@@ -1,12 +1,7 @@
 """Simulate latency, jitter and loss of packets and inputs between the game and a bot.
 
-    packet - rendered? - lost? - held back for a burst - late - client - input - acts later - tick
-             fps         drop    burst                   jitter                  latency
-
-All that is random is drawn from the match's seed, for each client by itself, so that a lockstep match in
-an imperfect network is the same every time. This holds while a burst has at most 32 KB, 30 packets of 1v1
-and 14 of 4v4, without predictions of the ball: a larger one may reach a bot in parts, and how many answers
-come then is left to chance.
+What is random is drawn from the match's seed, for each client by itself: a lockstep match is the same every
+time, unless a burst of more than 32 KB reaches a bot in parts, to which it may give several answers.
 """
 
 import math
