@@ -25,7 +25,7 @@ from rlgym_bridge.components.rewards import SaveReward
 from rlgym_bridge.components.spec import ComponentSpec
 from rlgym_bridge.policy.folder import load_policy
 from rlgym_bridge.recording.mutator import RecordedStateMutator
-from rlgym_bridge.server.config.match_file import read_match_file
+from rlgym_bridge.server.match_file import read_match_file
 from rlgym_bridge.training.settings import SettingsError, check_settings
 from rlgym_bridge.user_input import extras
 from tests.support.policy_folders import edit, save, spec

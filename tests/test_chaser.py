@@ -13,6 +13,7 @@ from rlgym_bridge.sim.rocketsim2 import RocketSim2
 from rlgym_bridge.state import MatchState, derive
 from tests.support.chaser_matches import TABLE, DriveAtBall, Match, StandStill, play_match
 from tests.support.processes import run_to_end
+from tests.support.states import mirrored, random_state
 
 SHARE_WON = {DriveAtBall: 0.70, StandStill: 0.95}
 FIRST_SEED = 10_000  # none of these was used to tune the policy
@@ -50,62 +51,15 @@ def chaser_for(seat: int, seed: int = 1) -> Chaser:
     return chaser
 
 
-def random_state(rng: np.random.Generator, blue: int, orange: int, matches: int) -> MatchState:
-    state = MatchState(blue, orange, matches)
-    state.ball_position[:] = rng.uniform(-6000, 6000, state.ball_position.shape)
-    state.ball_linear_velocity[:] = rng.uniform(-6000, 6000, state.ball_linear_velocity.shape)
-    state.car_position[:] = rng.uniform(-6000, 6000, state.car_position.shape)
-    state.car_linear_velocity[:] = rng.uniform(-2300, 2300, state.car_linear_velocity.shape)
-    state.car_angular_velocity[:] = rng.uniform(-5.5, 5.5, state.car_angular_velocity.shape)
-    shape = state.car_rotation.shape
-    state.car_rotation[:] = np.linalg.qr(rng.normal(size=(*shape[:-2], 3, 3)))[0]
-    state.car_boost_amount[:] = rng.uniform(0, 100, state.car_boost_amount.shape)
-    state.car_wheels_with_contact[:] = rng.integers(0, 2, state.car_wheels_with_contact.shape)
-    state.car_demo_respawn_timer[:] = np.maximum(0, rng.uniform(-9, 3, state.car_boost_amount.shape))
-    state.pad_timer[:] = np.maximum(0, rng.uniform(-5, 10, state.pad_timer.shape))
-    state.car_team[:, blue:] = ORANGE
-    derive(state)
-    return state
-
-
-def turned(state: MatchState) -> MatchState:
-    """Return a state of orange cars alone: blue's, with the field turned by 180 degrees."""
-    other = MatchState(0, state.layout.blue, state.matches)
-    half_turn = np.array([-1, -1, 1], np.float32)
-    other.buffer[:] = state.buffer
-    for name in ("ball_position", "ball_linear_velocity", "ball_angular_velocity"):
-        getattr(other, name)[:] *= half_turn
-    for name in ("car_position", "car_linear_velocity", "car_angular_velocity"):
-        getattr(other, name)[:] *= half_turn
-    other.car_rotation[:] *= half_turn[:, None]
-    other.pad_timer[:] = state.pad_timer[:, ::-1]
-    other.car_team[:] = ORANGE
-    return other
-
-
-@pytest.mark.parametrize("opponent", [DriveAtBall, pytest.param(StandStill, marks=pytest.mark.slow)])
-def test_it_beats_the_simple_bots(opponent: type) -> None:
-    assert share_won(opponent, 6) >= SHARE_WON[opponent] - 0.1  # a sample: `slow` has the full 100
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("opponent", [DriveAtBall, StandStill])
-def test_it_beats_the_simple_bots_in_100_matches(opponent: type) -> None:
-    share = share_won(opponent, 100)
-    print(f"won {share:.0%} against {opponent.__name__}")
-    assert share >= SHARE_WON[opponent]
-
-
-@pytest.mark.parametrize("matches", [1, pytest.param(30, marks=pytest.mark.slow)])
-def test_whole_matches_have_touches_and_goals(matches: int) -> None:
-    results = [play_match(Chaser(), Chaser(), FIRST_SEED + n, 300, 300) for n in range(matches)]
-    for number, result in enumerate(results):
-        a_minute = [60 * touches / result.seconds for touches in result.touches]
-        assert min(a_minute) >= 1, f"seed {FIRST_SEED + number}: touches a minute {a_minute}"
-    with_goal = sum(sum(result.score) > 0 for result in results)
-    goals = sum(sum(result.score) for result in results) / matches
-    print(f"{with_goal} of {matches} have a goal, {goals:.1f} goals a match")
-    assert 3 * with_goal >= 2 * matches
+@pytest.mark.parametrize(
+    ("opponent", "matches", "slack"),
+    [
+        (DriveAtBall, 6, 0.1),  # a sample
+        *(pytest.param(opponent, 100, 0.0, marks=pytest.mark.slow) for opponent in SHARE_WON),
+    ],
+)
+def test_it_beats_the_simple_bots(opponent, matches, slack):
+    assert share_won(opponent, matches) >= SHARE_WON[opponent] - slack
 
 
 @pytest.mark.parametrize("team", [BLUE, ORANGE])
@@ -148,42 +102,38 @@ def test_a_kickoff_without_a_reset_is_noticed() -> None:
 
 
 def test_orange_plays_the_turned_field_as_blue_plays_it() -> None:
-    rng = np.random.default_rng(0)
-    for _ in range(300):
-        state = random_state(rng, 3, 0, 1)
+    for number in range(300):
+        state = random_state(3, 0, number)
         blue, orange = Chaser(), Chaser()
         for chaser in (blue, orange):
             chaser.reset(range(3), 1)
-        np.testing.assert_array_equal(blue.act(None, state), orange.act(None, turned(state)))
+        np.testing.assert_array_equal(blue.act(None, state), orange.act(None, mirrored(state)))
 
 
 def test_matches_of_a_batch_do_not_mix() -> None:
-    rng = np.random.default_rng(1)
     alone, batch = chaser_for(0), chaser_for(0)
-    for _ in range(100):
-        state = random_state(rng, 1, 1, 3)
+    for number in range(100):
+        state = random_state(1, 1, number, matches=3)
         first = MatchState(1, 1, 1, state.buffer[:1].copy())
         assert batch.act(None, state)[0] == alone.act(None, first)[0]
 
 
 def test_cars_decided_together_decide_as_each_alone() -> None:
-    rng = np.random.default_rng(3)
     together = Chaser()
     together.reset([4, 0, 2, 3, 1], 1)  # both teams, in any order
     alone = [chaser_for(car) for car in (4, 0, 2, 3, 1)]
-    for _ in range(100):
-        state = random_state(rng, 2, 3, 1)
+    for number in range(100):
+        state = random_state(2, 3, number)
         actions = together.act(None, state)[0].tolist()
         assert actions == [int(one.act(None, state)[0, 0]) for one in alone]
 
 
 @pytest.mark.parametrize(("blue", "orange"), [(1, 0), (0, 1), (1, 1), (2, 3), (4, 4)])
 def test_any_state_gives_an_action_of_the_table(blue: int, orange: int) -> None:
-    rng = np.random.default_rng(2)
     chaser = Chaser()
     chaser.reset(range(blue + orange), 3)
     empty = MatchState(blue, orange, 2)  # no ball, no rotations, all at the origin
-    for state in [empty, *(random_state(rng, blue, orange, 2) for _ in range(400))]:
+    for state in [empty, *(random_state(blue, orange, number, matches=2) for number in range(400))]:
         actions = chaser.act(None, state)
         assert actions.shape == (2, blue + orange)
         assert actions.dtype == np.int64

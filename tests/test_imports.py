@@ -160,8 +160,7 @@ def test_every_room_is_listed_and_none_reaches_itself() -> None:
 INNER_ROOMS = {
     "server": {
         "game": set(),
-        "config": {"game"},
-        "net": {"config", "game"},
+        "net": {"game"},
     },
 }  # fmt: skip
 """Rooms inside a room: from which of the others each may import."""

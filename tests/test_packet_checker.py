@@ -11,9 +11,9 @@ from rlbot import flat
 
 from rlgym_bridge.game import Phase
 from rlgym_bridge.protocol_variant import ProtocolVariant
-from rlgym_bridge.server.game.body_numbers import CAR
 from rlgym_bridge.server.game.packer import field_info
 from rlgym_bridge.server.game.simulated_match import Match
+from rlgym_bridge.server.game.simulation import CAR
 from rlgym_bridge.sim.simulator import ROCKETSIM3
 from tests.packet_checker import PacketChecker, Rules
 from tests.support.imported_modules import imports

@@ -13,7 +13,7 @@ from rlgym_bridge.policy.folder import load_policy
 from rlgym_bridge.protocol_variant import ProtocolVariant
 from rlgym_bridge.recording.tables.column_map import read_columns
 from rlgym_bridge.server import read_match_file
-from rlgym_bridge.server.config.bot_files import read_bot, read_script
+from rlgym_bridge.server.bot_files import read_bot, read_script
 from rlgym_bridge.training.settings import load_settings
 from rlgym_bridge.user_input.text_files import MOST_CHARACTERS, parse_json, read_text, read_toml
 from tests.support.policy_folders import save

@@ -6,8 +6,7 @@ import pytest
 from rlbot import flat
 
 from rlgym_bridge.game import TICKS_PER_SECOND, Phase
-from rlgym_bridge.live.faults import Faults
-from rlgym_bridge.live.player import LivePlayer
+from rlgym_bridge.live.player import Faults, LivePlayer
 from rlgym_bridge.policy.load_player import load_player
 from rlgym_bridge.server.game.packer import field_info
 from rlgym_bridge.server.game.referee import Course

@@ -22,7 +22,7 @@ from typing import Any, Final
 
 from rlbot import flat
 
-from rlgym_bridge.live.agent import SEED_VARIABLE
+from rlgym_bridge.live.play import SEED_VARIABLE
 from rlgym_bridge.matches.lineup import empty_match, with_environment, with_line_up
 from rlgym_bridge.recording.mcap.channels import PACKETS
 from rlgym_bridge.recording.mcap.mcap_reader import Contents, read_contents

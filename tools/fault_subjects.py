@@ -22,7 +22,7 @@ from rlgym_bridge.components.default_obs import DefaultObs
 from rlgym_bridge.components.mutators import KickoffMutator
 from rlgym_bridge.components.rewards import TouchReward
 from rlgym_bridge.engines.live import LiveEngine
-from rlgym_bridge.live.agent import Agent
+from rlgym_bridge.live.play import Agent
 from rlgym_bridge.policy.folder import ComponentSpec, save_policy
 from rlgym_bridge.policy.load_player import load_player
 from rlgym_bridge.recording.mcap.channels import agent_topic

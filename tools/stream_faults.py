@@ -7,8 +7,7 @@ from typing import Any, Final
 from rlbot import flat
 
 from rlgym_bridge.game import Phase
-from rlgym_bridge.server.framing import framed
-from rlgym_bridge.server.game.packer import field_info
+from rlgym_bridge.server.game.packer import field_info, framed
 
 Writes = list[bytes]
 Spoil = Callable[[int, list[bytes], bytes], Writes]

@@ -18,8 +18,7 @@ from rlgym_bridge.state import MatchState
 class Chaser:
     """Drives at the ball, lines up with the goal, boosts, jumps and dodges; equal seeds play the same.
 
-    Args:
-        seed: Seed of its random variations; two cars of one match differ in any case.
+    Two cars of one match differ in any case.
     """
 
     _kickoff: str = DODGE
@@ -30,12 +29,7 @@ class Chaser:
         self.reset(())
 
     def reset(self, cars: Sequence[int], seed: int | None = None) -> None:
-        """Begin a kickoff: forget everything and draw new variations.
-
-        Args:
-            cars: Places in the state of the cars that it plays.
-            seed: Seed of this kickoff; None counts the resets.
-        """
+        """Begin a kickoff: forget everything and draw new variations, by the number of resets or a seed."""
         self._cars = [int(car) for car in cars]
         self._kickoffs += 1
         self._reset_seed = self._kickoffs if seed is None else int(seed)
@@ -70,9 +64,6 @@ class Charger(Chaser):
     """Plays as Chaser, but drives through the ball of a kickoff at once, and does not dodge into it.
 
     A policy that meets Chaser alone may learn to wait for its kickoff, and loses all others.
-
-    Args:
-        seed: As Chaser's.
     """
 
     _kickoff = DRIVE

@@ -1,21 +1,9 @@
-"""Drive one car of Chaser: kick off, play, support, recover."""
+"""Drive one car of Chaser: choose where to hit the ball, kick off, play, support, recover."""
 
-from math import atan2, copysign, cos, dist, hypot, pi, sin
+from math import asin, atan2, copysign, cos, dist, hypot, pi, sin, sqrt
 from random import Random
 from typing import Final
 
-from rlgym_bridge.chaser.aim import (
-    CONTACT_GAP,
-    MOUTH,
-    THROTTLE_SPEED,
-    WRONG_SIDE,
-    around,
-    intercept,
-    rise_time,
-    shot_direction,
-    travel_time,
-)
-from rlgym_bridge.chaser.moves import DODGES, air, ground, jump, level_out, sign
 from rlgym_bridge.chaser.perception import (
     PATH_POINTS,
     PATH_STEP,
@@ -28,7 +16,119 @@ from rlgym_bridge.chaser.perception import (
     seen_by,
     turn_between,
 )
-from rlgym_bridge.game import BACK_WALL_Y, BALL_REST_Z, CAR_MAX_SPEED
+from rlgym_bridge.components.actions import LookupTableAction
+from rlgym_bridge.game import BACK_WALL_Y, BALL_REST_Z, CAR_MAX_SPEED, GRAVITY
+
+THROTTLE_SPEED: Final = 1400.0  # uu/s without boost
+CONTACT_GAP: Final = 160.0  # uu from car to ball when they touch, about
+JUMP_REACH: Final = 260.0  # uu: a ball whose centre is lower is in reach of a jump
+JUMP_POINTS: Final = 30  # points of the path in which a jump is planned; later its height is a guess
+ROLL_REACH: Final = 160.0  # uu: a ball whose centre is lower is hit without a jump
+JUMP_APEX: Final = 231.0  # uu above rest, 0.9 s after a jump held for 0.2 s
+MOUTH: Final = 700.0  # uu either side of the goal's centre: within the posts by more than the ball
+WRONG_SIDE: Final = 1.6  # rad off the shot direction from which driving around pays
+
+
+def travel_time(car: SeenCar, point: Vector) -> float:
+    """Estimate how long the car needs to touch a ball at `point`, s."""
+    gap, angle = seen_by(car, point)
+    gap = max(0.0, gap - CONTACT_GAP)
+    turning = max(0.0, abs(angle) - 0.2) * 0.45  # s a radian, fitted by eye
+    speed = max(0.0, dot(car.velocity, car.forward))
+    top, push = (2250.0, 1200.0) if car.boost > 15 else (THROTTLE_SPEED, 800.0)  # uu/s, uu/s^2, on average
+    ramp = max(0.0, top - speed) / push
+    if gap < ramp * (speed + top) / 2:
+        return turning + (sqrt(speed * speed + 2 * push * gap) - speed) / push
+    return turning + ramp + (gap - ramp * (speed + top) / 2) / max(top, speed)
+
+
+def rise_time(height: float) -> float:
+    """Return the seconds after a jump at which the car is `height` uu above rest."""
+    if height < 75:  # while the jump still pushes
+        return 0.02 + 0.2 * max(height, 0.0) / 75
+    return 0.9 - sqrt(max(0.0, JUMP_APEX - height) / (GRAVITY / 2))
+
+
+def intercept(view: FieldView) -> int:
+    """Return the index of the first point of the ball's path that the car reaches in time."""
+    last = len(view.path) - 1
+    for index in range(0, len(view.path), 2):
+        point = view.path[index]
+        if point[2] <= (JUMP_REACH if index < JUMP_POINTS else ROLL_REACH):
+            if travel_time(view.me, point) <= (index + 1) * PATH_STEP:
+                return index
+            last = index
+    return last
+
+
+def shot_direction(car: SeenCar, ball: Vector, aim: float) -> float:
+    """Return the direction in which to send the ball, rad; straight on where that is good enough.
+
+    It leads between the posts, or wider of them near the own goal, where every way out is good. `aim`
+    shifts the posts, uu.
+    """
+    x, y, _ = ball
+    straight = atan2(y - car.position[1], x - car.position[0])
+    wider = clamp((1000 - y) / 4000, 0.0, 0.8)
+    left = atan2(BACK_WALL_Y - y, aim - MOUTH - x) + wider
+    right = atan2(BACK_WALL_Y - y, aim + MOUTH - x) - wider
+    if right <= straight <= left:
+        return straight
+    return min(left, right, key=lambda post: abs(turn_between(straight, post)))
+
+
+def around(car: SeenCar, ball: Vector) -> Vector:
+    """Return a point past the ball, uu, for a car on the wrong side of it."""
+    x, y, _ = ball
+    side = copysign(1, car.position[0] - x)
+    if abs(x) > 3300:  # between ball and side wall it would push the ball to its own goal
+        side = -copysign(1, x)
+    if y < -3000:  # the ball is before the own goal: into the goal, or to its near post
+        return (clamp(x + side * 500, -850, 850) if abs(x) < 900 else 700 * side), -5000.0, 0.0
+    return clamp(x + side * 450, -3900, 3900), max(y - (900 if y < 1000 else 500), -5000.0), 0.0
+
+
+DODGES: Final = ((-1, 0), (-1, 1), (0, 1), (1, 1), (1, 0), (1, -1), (0, -1), (-1, -1))
+"""(pitch, roll) of eight dodges: forward, then in steps of 45 degrees to the right."""
+
+_ROWS: Final = {tuple(row): index for index, row in enumerate(LookupTableAction.make_lookup_table().tolist())}
+
+
+def ground(throttle: int, steer: int, boost: bool = False, handbrake: bool = False) -> int:
+    """Return the action of a driving car."""
+    return _ROWS[1 if boost else throttle, steer, 0, steer, 0, 0, int(boost), int(handbrake)]
+
+
+def air(pitch: int, yaw: int, roll: int) -> int:
+    """Return the action of a flying car."""
+    return _ROWS[0, yaw, pitch, yaw, roll, 0, 0, 0] if pitch or roll else ground(1, yaw)
+
+
+def jump(pitch: int = 0, roll: int = 0) -> int:
+    """Return the action that jumps, or dodges where a direction is given."""
+    return _ROWS[0, 0, pitch, 0, roll, 1, 0, int((pitch, roll) != (0, 0))]
+
+
+def sign(value: float, dead_zone: float) -> int:
+    """Return the sign of a value, 0 inside the dead zone."""
+    return 0 if abs(value) < dead_zone else 1 if value > 0 else -1
+
+
+def level_out(me: SeenCar) -> int:
+    """Return the action that turns a car in the air to land on its wheels, nose along its velocity."""
+    if me.position[2] < 60 and me.up[2] < -0.3 and hypot(*me.velocity) < 200:
+        return jump()  # lies on its roof: the game turns it over
+    moves = hypot(*me.velocity[:2]) > 300
+    roll_error = atan2(me.right[2], me.up[2])
+    yaw_error = from_above(me, me.velocity[0], me.velocity[1]) if moves and abs(roll_error) < 0.7 else 0.0
+
+    def stick(error: float, rate: float) -> int:
+        return sign(error - 0.25 * rate, 0.15)  # s, rad: damped, and quiet when nearly there
+
+    pitch = stick(-asin(clamp(me.forward[2], -1, 1)), -dot(me.spin, me.right))
+    yaw = stick(yaw_error, dot(me.spin, me.up)) if abs(roll_error) < 0.7 else 0
+    return air(pitch, yaw, stick(roll_error, -dot(me.spin, me.forward)))
+
 
 STEER_LEAD: Final = 0.07  # s: the turn continues for one decision
 STEER_DEAD_ZONE: Final = 0.06  # rad: half of what one decision of full steering turns
@@ -44,12 +144,7 @@ DODGE, DRIVE = "dodge", "drive"
 
 
 class Driver:
-    """Decides for one car, with what it remembers between decisions.
-
-    Args:
-        random: Its own source of small variations.
-        kickoff: How it hits the ball of a kickoff, `DODGE` or `DRIVE`.
-    """
+    """Decides for one car, with what it remembers between decisions and its own source of variations."""
 
     def __init__(self, random: Random, kickoff: str) -> None:
         self._random, self._kickoff = random, kickoff
@@ -81,7 +176,7 @@ class Driver:
         if not view.me.on_ground:
             return self._fly(view)
         self._dodge_for_speed = False
-        ahead = self._mates_ahead(view)
+        ahead = self._teammates_ahead(view)
         if ahead > 0:
             return self._support(view, ahead)
         return self._kick_off(view) if view.is_kickoff else self._play(view)
@@ -90,15 +185,15 @@ class Driver:
         self._hold = decisions
         return jump()
 
-    def _mates_ahead(self, view: FieldView) -> int:
-        """Count the team mates that are in a better position to go for the ball."""
+    def _teammates_ahead(self, view: FieldView) -> int:
+        """Count the teammates that are in a better position to go for the ball."""
         ball = view.path[0]
 
         def cost(car: SeenCar) -> float:
             beyond = max(0.0, car.position[1] - ball[1])  # must come around first
             return dist(car.position, ball) + 1.5 * beyond + 5000 * car.is_demoed
 
-        return sum(cost(mate) < cost(view.me) for mate in view.mates)
+        return sum(cost(teammate) < cost(view.me) for teammate in view.teammates)
 
     def _kick_off(self, view: FieldView) -> int:
         if self._wait > 0:
@@ -116,7 +211,7 @@ class Driver:
         return self._drive(view.me, (self._skew, -100.0, BALL_REST_Z), CAR_MAX_SPEED)
 
     def _support(self, view: FieldView, ahead: int) -> int:
-        """Keep between the ball and the own goal, farther back with more team mates ahead."""
+        """Keep between the ball and the own goal, farther back with more teammates ahead."""
         me, ball = view.me, view.path[PATH_POINTS // 3]
         pad = self._near_pad(view) if me.boost < 50 and not view.is_kickoff else None
         if pad:

@@ -49,7 +49,7 @@ class FieldView(NamedTuple):
     """The part of a state that one car decides on, as its team sees the field."""
 
     me: SeenCar
-    mates: list[SeenCar]
+    teammates: list[SeenCar]
     path: list[Vector]  # PATH_POINTS ball positions, now first
     ball_velocity: Vector
     pads: list[Vector]  # big pads that can be taken
@@ -146,21 +146,15 @@ def _car(row: list[float], start: int, side: float) -> SeenCar:
 
 
 def view_field(row: list[float], layout: Layout, cars: Sequence[int]) -> list[FieldView]:
-    """Return the state of one match as each of some cars sees it; mates share what their team sees.
-
-    Args:
-        row: The match's row of the state's buffer.
-        layout: Layout of the row.
-        cars: Places of the cars in the state.
-    """
+    """Return the state of one match, a row of the buffer, as some cars see it; teammates share it."""
     starts = [layout.car_start + place * layout.car_stride for place in range(layout.cars)]
     teams = [row[start + _TEAM] for start in starts]
     seen = {team: _seen_by_team(row, layout, starts, teams, team) for team in {teams[car] for car in cars}}
     views = []
     for car in cars:
-        mates, rest = seen[teams[car]]
-        others = [mate for place, mate in mates.items() if place != car]
-        views.append(FieldView(mates[car], others, *rest))
+        teammates, rest = seen[teams[car]]
+        others = [teammate for place, teammate in teammates.items() if place != car]
+        views.append(FieldView(teammates[car], others, *rest))
     return views
 
 
@@ -169,10 +163,10 @@ def _seen_by_team(
 ) -> tuple[dict[int, SeenCar], tuple[list[Vector], Vector, list[Vector], bool]]:
     """Return a team's cars by their places, and the other fields of its `FieldView`."""
     side = -1.0 if team == ORANGE else 1.0
-    mates = {place: _car(row, start, side) for place, start in enumerate(starts) if teams[place] == team}
+    teammates = {place: _car(row, start, side) for place, start in enumerate(starts) if teams[place] == team}
     ball = _vector(row, layout.column("ball_position"), side)
     velocity = _vector(row, layout.column("ball_linear_velocity"), side)
     timers = layout.column("pad_timer")
     pads = [(side * x, side * y, 17.0) for pad, x, y in _BIG_PADS if row[timers + pad] <= 0]
     is_kickoff = max(abs(ball[0]), abs(ball[1]), abs(velocity[0]), abs(velocity[1])) < 1
-    return mates, (ball_path(ball, velocity), velocity, pads, is_kickoff)
+    return teammates, (ball_path(ball, velocity), velocity, pads, is_kickoff)

@@ -8,8 +8,8 @@ from typing import Final
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files
 from rlgym_bridge.server import ConfigError
-from rlgym_bridge.server.config.convert_v4 import convert, toml_name
-from rlgym_bridge.server.config.toml_lines import Source
+from rlgym_bridge.server.bot_files import Source
+from rlgym_bridge.server.convert_v4 import convert, toml_name
 
 _PATHS: Final = re.compile(r"^(?:(?:config|loadout|logo)_file|run_command) = ", re.MULTILINE)
 """Lines of a translated file that hold only in the folder of the file that it was translated from."""

@@ -21,16 +21,18 @@ from rlgym_bridge.cli.options import add_server_option
 from rlgym_bridge.cli.outcome import describe_match, print_result, progress_line, summarise
 from rlgym_bridge.cli.view import add_watch_options, watched
 from rlgym_bridge.cli.web_page import NamedPolicies, add_page_options, check_installed, page_opener
-from rlgym_bridge.live.agent import SEED_VARIABLE
 from rlgym_bridge.live.agent_recorder import RECORD_VARIABLE
-from rlgym_bridge.live.play import SELECTION_VARIABLE
+from rlgym_bridge.live.play import SEED_VARIABLE, SELECTION_VARIABLE
 from rlgym_bridge.live.session import REPORT_VARIABLE
-from rlgym_bridge.matches.bot_report import find_refusal, find_troubles, read_bot_report, with_followed
 from rlgym_bridge.matches.lineup import (
     empty_match,
+    find_refusal,
+    find_troubles,
     first_of_process,
+    read_bot_report,
     read_shipped_match,
     with_environment,
+    with_followed,
     with_line_up,
 )  # fmt: skip
 from rlgym_bridge.matches.real_match import play_real_match
@@ -51,9 +53,8 @@ from rlgym_bridge.server import (
     ServerError,
     read_match_file,
 )  # fmt: skip
-from rlgym_bridge.server.config.bot_files import catch_rlbot_errors, parsed
-from rlgym_bridge.server.config.toml_lines import Source
-from rlgym_bridge.server.game.match_mutators import name_of
+from rlgym_bridge.server.bot_files import Source, catch_rlbot_errors, parsed
+from rlgym_bridge.server.game.rules import name_of
 from rlgym_bridge.user_input.arguments import count_of
 from rlgym_bridge.user_input.stop_signals import stopped_by_signals
 

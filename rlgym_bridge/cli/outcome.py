@@ -13,11 +13,11 @@ from rich.markup import escape
 from rich.table import Table
 
 from rlgym_bridge.game import Phase
-from rlgym_bridge.matches.bot_report import BotReport, ForecastCounts, ForecastErrors, find_troubles
+from rlgym_bridge.matches.lineup import BotReport, ForecastCounts, ForecastErrors, find_troubles
 from rlgym_bridge.physics import Spread
 from rlgym_bridge.protocol_variant import ProtocolVariant
 from rlgym_bridge.server import BotResult, Impairments, MatchResult, MatchStatus
-from rlgym_bridge.server.repeatability import REAL_TIME
+from rlgym_bridge.server.bot_account import REAL_TIME
 from rlgym_bridge.sim.simulator import simulator_for
 
 _PHASES: Final = {

@@ -14,10 +14,16 @@ from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files
 from rlgym_bridge.cli.outcome import describe_match, summarise
 from rlgym_bridge.cli.web_page import NamedPolicies, add_page_options, check_installed, page_opener
-from rlgym_bridge.live.agent import SEED_VARIABLE
+from rlgym_bridge.live.play import SEED_VARIABLE
 from rlgym_bridge.live.session import REPORT_VARIABLE
-from rlgym_bridge.matches.bot_report import find_refusal, read_bot_report
-from rlgym_bridge.matches.lineup import empty_match, find_shipped_folder, with_drivers, with_environment
+from rlgym_bridge.matches.lineup import (
+    empty_match,
+    find_refusal,
+    find_shipped_folder,
+    read_bot_report,
+    with_drivers,
+    with_environment,
+)
 from rlgym_bridge.policy.files import MANIFEST_FILE, newest_checkpoint, policy_path, read_files
 from rlgym_bridge.policy.load_player import BUILT_IN
 from rlgym_bridge.project.this_project import run_folder

@@ -13,8 +13,7 @@ from rich.table import Table
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files
 from rlgym_bridge.cli.options import add_embedded_options, add_server_option, latency_of
-from rlgym_bridge.client.agent_connections import NoServer
-from rlgym_bridge.client.own_players import agents_of, with_own_ids
+from rlgym_bridge.client.agent_connections import NoServer, agents_of, with_own_ids
 from rlgym_bridge.protocol_variant import OTHER_SERVER, OWN_SERVER, POINTS
 from rlgym_bridge.server import ConfigError, MatchServer
 from rlgym_bridge.trials.findings import TIMING, ProbeReport

@@ -9,7 +9,7 @@ from rich.table import Table
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files
 from rlgym_bridge.cli.options import add_server_option
-from rlgym_bridge.client.own_players import match_of, with_own_ids
+from rlgym_bridge.client.agent_connections import match_of, with_own_ids
 from rlgym_bridge.server import MatchServer
 from rlgym_bridge.trials.input_latency import TimingReport, measure_timing
 from rlgym_bridge.trials.measured_match import measured_match

@@ -1,6 +1,8 @@
-"""Connect several agents of this process to a match, with a connection each as RLBot's bots have."""
+"""Connect several agents of this process to a match, and configure matches whose cars it plays."""
 
+import itertools
 import logging
+import os
 import select
 import selectors
 import socket
@@ -11,6 +13,7 @@ from typing import Final
 
 from rlbot import flat
 
+from rlgym_bridge.game import ENGINE_AGENT
 from rlgym_bridge.protocol_variant import OWN_SERVER
 from rlgym_bridge.user_input.message_limits import check_from_server
 
@@ -25,14 +28,7 @@ def framed(message: object) -> bytes:
 
 
 class Connection:
-    """One connection to a server.
-
-    Args:
-        server: Address and port.
-
-    Raises:
-        OSError: The server cannot be reached.
-    """
+    """One connection to a server; an OSError says that it cannot be reached, or is broken."""
 
     def __init__(self, server: tuple[str, int]) -> None:
         self._socket = socket.create_connection(server, timeout=5.0)
@@ -41,19 +37,11 @@ class Connection:
         self._pending = bytearray()
 
     def send(self, *messages: object) -> None:
-        """Send messages in one system call.
-
-        Raises:
-            OSError: The connection is broken, or the server has not read for 5 s.
-        """
+        """Send messages in one system call, see `send_bytes`."""
         self.send_bytes(b"".join(map(framed, messages)))
 
     def send_bytes(self, data: bytes) -> None:
-        """Send messages as `framed` returns them.
-
-        Raises:
-            OSError: The connection is broken, or the server has not read for 5 s.
-        """
+        """Send messages as `framed` returns them; TimeoutError where the server has not read for 5 s."""
         while data:
             try:
                 data = data[self._socket.send(data) :]
@@ -62,14 +50,7 @@ class Connection:
                     raise TimeoutError(f"the server has not read for {_SEND_SECONDS:g} s") from None
 
     def receive(self, seconds: float) -> bytes | None:
-        """Return the next message's payload; None where none came in time.
-
-        Args:
-            seconds: How long to wait.
-
-        Raises:
-            EOFError: The server closed the connection.
-        """
+        """Return the next message's payload, None where none came in time; EOFError if it was closed."""
         deadline = time.monotonic() + seconds
         while True:
             size = self._size()
@@ -83,8 +64,7 @@ class Connection:
     def receive_all(self) -> list[bytes]:
         """Return the payloads of all messages that have come, up to 64 kB of them, without waiting.
 
-        Raises:
-            EOFError: The server closed the connection, and all that came before has been returned.
+        An EOFError says that the server has closed the connection, and all was returned.
         """
         if len(self._pending) < 2 or len(self._pending) < self._size():
             self._read(0.0)
@@ -149,12 +129,7 @@ def is_own_server(server: tuple[str, int]) -> bool:
 
 
 def start_match(server: tuple[str, int], match: flat.MatchConfiguration, patience: float) -> None:
-    """Tell a server to begin a match, and wait until it has accepted it.
-
-    Args:
-        server: Address and port.
-        match: The match.
-        patience: Seconds to wait.
+    """Tell a server to begin a match, and wait for some seconds until it has accepted it.
 
     Raises:
         NoServer: There is no server, or it did not accept the match in time.
@@ -201,13 +176,10 @@ def message_of(payload: bytes) -> object:
 
 
 class AgentConnections:
-    """The connections of several agents to one match.
+    """The connections of several agents to one match, a car for each agent id.
 
-    Args:
-        server: Address and port.
-        agents: RLBot's agent ids, one for each car.
-        patience: Seconds to wait for each.
-        log: Called with the payload of every message that the first agent receives.
+    Each agent is waited for, with `patience` in seconds. `log` is called with the payload of every message
+    that the first one receives.
 
     Attributes:
         ids: `player_id` of each agent's car.
@@ -296,13 +268,7 @@ class AgentConnections:
         return identifier
 
     def packets(self, seconds: float) -> list[flat.GamePacket]:
-        """Wait for packets; return all that the first agent has received, oldest first.
-
-        Args:
-            seconds: How long to wait.
-
-        Returns:
-            At most 64 kB of packets; the next call returns the others. Empty where none came.
+        """Wait for packets; return all that the first agent has received, oldest first, at most 64 kB.
 
         Raises:
             EOFError, OSError: The server said goodbye, or the connection is broken.
@@ -364,14 +330,9 @@ class AgentConnections:
                 connection.send(held)
 
     def answer(self, inputs: Sequence[flat.PlayerInput], *more: object) -> None:
-        """Answer the newest packet.
+        """Answer the newest packet, after more messages of the first agent.
 
-        Args:
-            inputs: One for each agent; the object of the answer before is not packed again.
-            more: Messages that the first agent sends before its input.
-
-        Raises:
-            OSError: The connection is broken.
+        An input that is the object of the answer before is not packed again.
         """
         packed = [
             sent if given is held else framed(given)
@@ -384,11 +345,7 @@ class AgentConnections:
             connection.send_bytes(data)
 
     def send(self, message: object) -> None:
-        """Send a message from the first agent.
-
-        Raises:
-            OSError: The connection is broken.
-        """
+        """Send a message from the first agent."""
         self._connections[0].send(message)
 
     def stop_match(self) -> None:
@@ -407,3 +364,67 @@ class AgentConnections:
             with suppress(OSError):
                 connection.send(flat.DisconnectSignal())
             connection.close()
+
+
+_OCTANE: Final = 23  # `car_id` of a loadout
+_NUMBERS: Final = itertools.count()  # of matches
+
+
+def own_players(agents: Sequence[tuple[str, str, int]]) -> list[flat.PlayerConfiguration]:
+    """Return players in Octanes, of names, agent ids and teams, for which the server starts no process."""
+    return [
+        flat.PlayerConfiguration(
+            flat.CustomBot(
+                name=name, root_dir="", run_command="", agent_id=agent_id,
+                loadout=flat.PlayerLoadout(car_id=_OCTANE),
+            ),
+            team,
+            0,
+        )
+        for name, agent_id, team in agents
+    ]  # fmt: skip
+
+
+def match_of(blue: int, orange: int) -> flat.MatchConfiguration:
+    """Return an unlimited soccar match with state setting, whose cars are all played by an engine.
+
+    Raises:
+        ValueError: There are no cars, or more than four in a team.
+    """
+    if not (0 <= blue <= 4 and 0 <= orange <= 4 and blue + orange):
+        raise ValueError(f"the match has {blue} blue and {orange} orange cars, expected 1 to 4 in a team")
+    players = [
+        (f"{name} {number}", f"{ENGINE_AGENT}{name}-{number}", team)
+        for team, (name, size) in enumerate((("blue", blue), ("orange", orange)))
+        for number in range(size)
+    ]
+    return flat.MatchConfiguration(
+        game_map_upk="Stadium_P",
+        player_configurations=own_players(players),
+        auto_start_agents=True,
+        wait_for_agents=True,
+        skip_replays=True,
+        enable_state_setting=True,
+        mutators=flat.MutatorSettings(match_length=flat.MatchLengthMutator.Unlimited),
+    )
+
+
+def agents_of(match: flat.MatchConfiguration) -> list[str]:
+    """Return the agent ids of a match's bots that the server does not start."""
+    bots = [player.variety for player in match.player_configurations]
+    return [bot.agent_id for bot in bots if isinstance(bot, flat.CustomBot) and not bot.run_command]
+
+
+def with_own_ids(match: flat.MatchConfiguration) -> flat.MatchConfiguration:
+    """Return a copy of a match in which bots without a run command have unique agent ids of an engine.
+
+    A server confirms a new match while it still runs the last one: equal ids could get a car of the old one.
+    """
+    made = flat.CorePacket.unpack(flat.CorePacket(match).pack()).message
+    assert isinstance(made, flat.MatchConfiguration)  # what was packed
+    token = f"{os.getpid()}-{next(_NUMBERS)}"
+    for player in made.player_configurations:
+        bot = player.variety
+        if isinstance(bot, flat.CustomBot) and bot.agent_id and not bot.run_command:
+            bot.agent_id = f"{ENGINE_AGENT}{bot.agent_id.removeprefix(ENGINE_AGENT)}-{token}"
+    return made

@@ -1,8 +1,4 @@
-"""Run a policy as a bot process without a `bot.py`: `python -m rlgym_bridge.live POLICY`.
-
-`python -m rlgym_bridge.live --follow RUN` plays a training run's newest checkpoint, and takes newer ones at
-kickoffs.
-"""
+"""Run a policy, or with `--follow` a run's newest checkpoint, as a bot process without a `bot.py`."""
 
 import sys
 from pathlib import Path

@@ -5,7 +5,7 @@ import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from rlbot import flat
@@ -28,12 +28,7 @@ _LOG = logging.getLogger("rlgym_bridge.agent")
 
 
 class AgentRecorder:
-    """Writes one agent's messages and decisions into a recording.
-
-    Args:
-        recorder: Writes the file.
-        agent_id: The agent's id.
-    """
+    """Writes one agent's messages and decisions into a recording."""
 
     def __init__(self, recorder: Recorder, agent_id: str) -> None:
         self._recorder = recorder
@@ -53,23 +48,13 @@ class AgentRecorder:
             self._recorder.put(MATCH_CONFIGURATION, 0, message, True)
 
     def record_input(self, frame: int, index: int, row: np.ndarray) -> None:
-        """Record the input that answers a frame.
-
-        Args:
-            frame: Number of the frame.
-            index: Index of the car in the packet.
-            row: `(8,)` float32 control row.
-        """
+        """Record the control vector `(8,)` float32 of a car, by its place in packets, to answer a frame."""
         self._recorder.put(self._inputs, frame, index.to_bytes(4, "little") + row.tobytes())
 
     def record_decision(self, frame: int, cars: Sequence[int], episode: Episode, acted: bool) -> None:
-        """Record a decision: observations, actions, and the rewards and ends of the step before.
+        """Record a decision on a frame: observations, actions, and the rewards and ends of the step before.
 
-        Args:
-            frame: Number of the frame that was decided on.
-            cars: The agent's cars in the state.
-            episode: The episode, after the decision.
-            acted: Whether actions were chosen; they were not where a goal has ended the episode.
+        `cars` are places in the state. No action was chosen (`acted`) where a goal has ended the episode.
         """
         report, nothing = episode.report, np.zeros((len(cars), 0))
         observations, actions = episode.observation, episode.actions if acted else None
@@ -92,16 +77,10 @@ class AgentRecorder:
 
 
 def begin_recording(agent_id: str, policy: str | Path, record: str | Path | None) -> AgentRecorder | None:
-    """Begin an agent's recording, if one is requested; a file that cannot be created is logged.
+    """Begin an agent's recording to a `.mcap` file or a folder, if one is requested; a failure is logged.
 
-    Args:
-        agent_id: The agent's id.
-        policy: Its policy folder, or a name; the folder's `policy.json` is stored in the recording.
-        record: File (`.mcap`) or folder; `RLGYM_BRIDGE_RECORD` takes precedence. An existing file is kept,
-            and another is written beside it.
-
-    Returns:
-        The recorder; None where no recording is requested or possible.
+    `RLGYM_BRIDGE_RECORD` stands above `record`. An existing file is kept, and another is written beside
+    it. If `policy` is a folder, its `policy.json` is stored in the recording.
     """
     destination = os.environ.get(RECORD_VARIABLE) or record
     if not destination:
@@ -109,7 +88,8 @@ def begin_recording(agent_id: str, policy: str | Path, record: str | Path | None
     manifest = Path(policy) / "policy.json"
     try:
         path = _choose_file(Path(destination), agent_id)
-        recorder = Recorder(path, describe_source(agent_id), beside=True, prepare=state_message)
+        about = {"by": "agent", "agent_id": agent_id}
+        recorder = Recorder(path, about, beside=True, prepare=state_message)
         if manifest.is_file():
             recorder.tell(POLICY + agent_id, {"policy.json": manifest.read_text(encoding="utf-8")})
     except (OSError, ValueError, RuntimeError) as error:  # RuntimeError: a link that leads to itself
@@ -123,12 +103,7 @@ def begin_recording(agent_id: str, policy: str | Path, record: str | Path | None
 
 
 def _choose_file(destination: Path, agent_id: str) -> Path:
-    """Return the file to record to, in a folder that exists.
-
-    Raises:
-        OSError: The folder cannot be created.
-        RecordingError: The destination is a file whose name does not end with .mcap.
-    """
+    """Return the file to record to, in a folder that exists; RecordingError for a file of another kind."""
     path = destination.resolve()  # a link to a file that does not exist yet is followed
     if path.is_dir() or path.suffix != ".mcap":
         if path.exists() and not path.is_dir():
@@ -140,8 +115,3 @@ def _choose_file(destination: Path, agent_id: str) -> Path:
         path = path / f"{name}-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.mcap"
     path.parent.mkdir(parents=True, exist_ok=True)
     return path
-
-
-def describe_source(agent_id: str) -> dict[str, Any]:
-    """Return the metadata of an agent's recording."""
-    return {"by": "agent", "agent_id": agent_id}

@@ -16,11 +16,7 @@ _LOG = logging.getLogger("rlgym_bridge.agent")
 
 
 class FollowedRun:
-    """A training run whose newest checkpoint plays.
-
-    Args:
-        run: The run's folder, or a checkpoint of it.
-        load: Loads the player of a policy folder.
+    """A training run whose newest checkpoint plays; `load` loads the player of a policy folder.
 
     Attributes:
         spec: The player that plays.
@@ -47,14 +43,9 @@ class FollowedRun:
     def see(
         self, packet: flat.GamePacket, player: LivePlayer, config: flat.MatchConfiguration | None
     ) -> None:
-        """Look for a newer checkpoint where a countdown begins, and let the player take it. Never raises.
+        """Let the player take a newer checkpoint that fits the match where a countdown begins. Never raises.
 
         A checkpoint that cannot be taken counts as a fault of the player, and is not tried again.
-
-        Args:
-            packet: The packet that the player has just seen.
-            player: Plays `spec`.
-            config: The match, whose team sizes the checkpoint has to fit.
         """
         before, self._in_countdown = self._in_countdown, packet.match_info.match_phase == Phase.COUNTDOWN
         if before or not self._in_countdown:
@@ -85,10 +76,6 @@ def team_sizes(config: flat.MatchConfiguration | None) -> tuple[int, int] | None
 
 
 def misfit(spec: PlayerSpec, config: flat.MatchConfiguration | None) -> str | None:
-    """Return why a player cannot play the team sizes of a match.
-
-    Returns:
-        A clause that follows the player's name. None where it can play them, or where they are unknown.
-    """
+    """Return why a player cannot play the team sizes of a match, to follow its name; None where it may."""
     sizes = team_sizes(config)
     return None if spec.team_sizes is None or sizes is None else explain_misfit(spec.team_sizes, sizes, "BOT")

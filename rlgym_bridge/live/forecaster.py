@@ -1,10 +1,7 @@
 """Look ahead over the ticks by which a bot's actions act later than in training.
 
-    packet -> estimated match -> stepped on by the inputs on their way -> observation
-
-A policy that was trained with an action delay of A ticks acts on a state that is A ticks older than the tick
-that its action drives first. Where inputs act L ticks late, the forecast goes over L - A ticks, so that the
-policy finds the same age in the match. With L of A or less there is nothing to look ahead over.
+With an action delay of A ticks and inputs that act L ticks late, the forecast goes over L - A ticks, so that
+the policy finds the age of state that it was trained with. With L of A or less there is no forecast.
 """
 
 import math
@@ -35,13 +32,7 @@ Places = tuple[list[float] | None, list[list[float] | None]]
 
 @dataclass
 class Errors:
-    """Distances between forecast and shown places.
-
-    Attributes:
-        checked: Places that were compared.
-        off: Of those, how many were `OFF_UU` or more away.
-        total: Sum of the distances, uu.
-    """
+    """Distances [uu] between forecast and shown places, of which those of `OFF_UU` or more are off."""
 
     checked: int = 0
     off: int = 0
@@ -94,10 +85,8 @@ class ForecastReport:
 class Forecaster:
     """Forecasts the match for one connection's own cars, and finds out how right that was.
 
-    Args:
-        setting: Ticks of input latency, or `"auto"`: measured from the inputs that packets show.
-        timing: The player's action delay, and the input latency that holds until one is measured, 0 to 60.
-        cars: Number of own cars.
+    The latency is measured from the inputs that packets show where the setting is `"auto"`. Until then
+    that of the timing holds, 0 to 60 ticks.
 
     Attributes:
         latency: Ticks by which inputs act late.
@@ -125,12 +114,7 @@ class Forecaster:
         return max(0, self.latency - self._trained)
 
     def note(self, frame: int, rows: Sequence[np.ndarray]) -> None:
-        """Note what answers a packet.
-
-        Args:
-            frame: The packet's.
-            rows: `(8,)` float32 for each own car.
-        """
+        """Note the control vectors `(8,)` float32 of the own cars that answer the packet of a frame."""
         newest, self._newest = self._newest, frame
         if newest is None or not 0 <= frame - newest < _RING:
             self._sent[:] = 0
@@ -145,13 +129,9 @@ class Forecaster:
         self._shown = None
 
     def see(self, frame: int, state: MatchState, cars: Sequence[int], places: Sequence[int]) -> None:
-        """Judge the forecast of a packet's tick, and measure the latency.
+        """Judge the forecast of a frame by the match that it shows, and measure the latency.
 
-        Args:
-            frame: The packet's.
-            state: The match as it shows it.
-            cars: Own cars, by their place in the state.
-            places: The same, by their place among the rows of `note`.
+        Own cars are given by their places in the state, and by those among the rows of `note`.
         """
         while self._due and self._due[0][0] <= frame:
             due, (ball, own) = self._due.popleft()
@@ -188,17 +168,9 @@ class Forecaster:
         self, frame: int, state: MatchState, cars: Sequence[int], places: Sequence[int],
         forecast: Callable[[np.ndarray], MatchState | None],
     ) -> MatchState:  # fmt: skip
-        """Return the state that a decision is made on.
+        """Return the forecast match to decide on, or `state` where there is nothing to look ahead over.
 
-        Args:
-            frame: The packet's.
-            state: The match as the packet shows it.
-            cars: Own cars, by their place in the state.
-            places: The same, by their place among the rows of `note`.
-            forecast: Steps the match on by control vectors `(1, cars, ticks, 8)`; see `Decoder.forecast`.
-
-        Returns:
-            The forecast match, or `state` itself where there is nothing to look ahead over.
+        `cars` and `places` are as in `see`; `forecast` steps on by `(1, cars, ticks, 8)`.
         """
         ticks = self.ticks
         self.report.ticks = ticks

@@ -1,7 +1,11 @@
-"""Turn packets into control rows, with the decoder, clock and components of one connection."""
+"""Turn packets into control vectors, with the decoder, clock and components of one connection."""
 
+import inspect
+import logging
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from rlbot import flat
@@ -9,34 +13,99 @@ from rlbot import flat
 from rlgym_bridge.clock import Clock, Event, Timing
 from rlgym_bridge.components.episode import Episode
 from rlgym_bridge.components.player_spec import MOST_FORECAST, PlayerSpec
-from rlgym_bridge.controls import NEUTRAL, ControlsError
+from rlgym_bridge.controls import NEUTRAL, ControlsError, checked_rows
 from rlgym_bridge.game import TICK_SKIP, Phase
-from rlgym_bridge.live.faults import Faults
 from rlgym_bridge.live.forecaster import Forecaster
-from rlgym_bridge.live.overrides import Override, Overrides
 from rlgym_bridge.packets.decoder import Decoder
 from rlgym_bridge.protocol_variant import ProtocolVariant
 from rlgym_bridge.state import MatchState
+
+
+class Faults:
+    """Counts what went wrong, by kind, and logs each kind at most once a second."""
+
+    def __init__(self, log: logging.Logger) -> None:
+        self.counts: dict[str, int] = {}
+        self.latest = ""
+        self._log = log
+        self._logged: dict[str, float] = {}
+
+    def add(self, kind: str, detail: str, error: BaseException | None = None) -> None:
+        """Count a fault and log it, with the traceback of `error`, unless its kind was just logged."""
+        self.counts[kind] = self.counts.get(kind, 0) + 1
+        self.latest = f"{kind}: {detail}"
+        now = time.monotonic()
+        if now - self._logged.get(kind, -1.0) >= 1.0:
+            self._logged[kind] = now
+            self._log.warning("%s (%d so far): %s", kind, self.counts[kind], detail, exc_info=error)
+
+
+_NO_ROWS = NEUTRAL[None][:0]
+
+Override = Callable[[MatchState], Any] | Callable[[MatchState, int], Any]
+"""Function that plays instead of the policy, given the state of a packet in play.
+
+It returns control rows `(8,)` or `(ticks, 8)` to send from this packet on, or None to let the policy play. It
+is called again when its rows are used up. With two parameters it is called for each car of the agent, with
+the car's place in the state; otherwise its rows drive all of them."""
+
+
+class Overrides:
+    """The control vectors of one override for the cars of one agent; its failures count as faults."""
+
+    def __init__(self, override: Override, faults: Faults) -> None:
+        self._override: Callable[..., Any] = override
+        self._takes_car = _takes_car(override)
+        self._faults = faults
+        self._rows: dict[int, tuple[int, np.ndarray]] = {}  # by car: tick of the first, rows
+
+    def forget(self) -> None:
+        """Drop the rows that are left, so that the next packet asks anew."""
+        self._rows.clear()
+
+    def rows(self, state: MatchState, cars: Sequence[int]) -> list[np.ndarray | None]:
+        """Return the control vector `(8,)` of each of our cars; None where the policy plays. Never raises."""
+        if self._takes_car:
+            return [self._row(state, car) for car in cars]
+        return [self._row(state, cars[0])] * len(cars)
+
+    def _row(self, state: MatchState, car: int) -> np.ndarray | None:
+        frame = int(state.frame[0])
+        first, rows = self._rows.get(car, (frame, _NO_ROWS))
+        if not 0 <= frame - first < len(rows):
+            self._rows.pop(car, None)
+            try:
+                returned = self._override(state, car) if self._takes_car else self._override(state)
+                if returned is None:
+                    return None
+                first, rows = frame, checked_rows(returned, 1, "override")
+            except (Exception, SystemExit) as error:
+                self._faults.add("override failed", f"the policy plays on: {error}", error)
+                return None
+            self._rows[car] = first, rows
+        row: np.ndarray = rows[frame - first]  # for ticks, not packets: those of lost packets are over
+        return row
+
+
+def _takes_car(override: Callable[..., Any]) -> bool:
+    """Tell whether an override takes the car as a second argument: it cannot be called with one."""
+    try:
+        inspect.signature(override).bind(None)
+    except TypeError:
+        return True
+    except ValueError:  # not written in Python: its parameters are unknown
+        pass
+    return False
 
 
 class LivePlayer:
     """Plays one or more cars of one match.
 
     Several cars are those of a hivemind: all are decided at once, and a car that is missing or gets no valid
-    controls does not keep the others from playing.
-
-    Args:
-        spec: The player.
-        field: The match's field info.
-        config: The match's configuration.
-        player_ids: RLBot's identifiers of the cars to play.
-        faults: Where faults are counted.
-        override: Rows to play instead of the policy's; see `Override`.
-        seed: Seed of the first episode, increased by 1 at every reset; None leaves it to the policy.
-        dialect: What is known of the server's dialect.
-        input_latency: Ticks by which the server applies inputs late; None to trust the spec's.
-        on_decision: Called with frame, cars and episode of every decision, and whether actions were chosen:
-            they are not where a goal has ended the episode.
+    controls does not keep the others from playing. They are known by RLBot's identifiers. The `seed` is that
+    of the first episode, and grows by 1 at every reset. A server's `input_latency` [ticks] stands above the
+    spec's. `on_decision` is called with frame, cars and episode of every decision, and whether actions were
+    chosen: they are not where a goal has ended the episode.
 
     Attributes:
         decoder: Decodes the packets into states.
@@ -85,10 +154,9 @@ class LivePlayer:
         self._seed = seed
 
     def foresee(self, packet: flat.GamePacket) -> bool:
-        """Predict the answer to the next packet where its state does not matter. Never raises.
+        """Predict the answer to the next packet, for `inputs`, where its state does not matter. Never raises.
 
-        Returns:
-            Whether `inputs` now returns the answer. Either way, call `see` with the packet.
+        Either way, call `see` with the packet.
         """
         if self._overrides is not None or self._players is None or not self._cars:
             return False
@@ -122,22 +190,14 @@ class LivePlayer:
             self._answer_neutrally(packet)
 
     def inputs(self) -> list[tuple[int, np.ndarray]]:
-        """Return the answer to the newest packet.
-
-        Returns:
-            Of each car of ours its index in the packet and its control row, `(8,)` float32.
-        """
+        """Return the answer to the newest packet: indices of our cars in it, and rows, `(8,)` float32."""
         rows = self._rows
         if self.forecaster is not None:
             self.forecaster.note(self._asked, rows)
         return [(index, rows[place]) for index, place in self._driven]
 
     def take(self, spec: PlayerSpec) -> None:
-        """Play another spec from the next episode on; call it between episodes.
-
-        Raises:
-            Exception: Whatever its factories raise; the spec before plays on.
-        """
+        """Play another spec from the next episode on; where its factories raise, the spec before plays on."""
         episode = Episode(spec)
         self.close()
         self.episode = episode
@@ -149,10 +209,7 @@ class LivePlayer:
         self._open = False
 
     def _make_clock(self, spec: PlayerSpec, cars: int) -> tuple[Forecaster | None, Clock]:
-        """Return a forecaster, if there is to be one, and a clock that sends as it expects.
-
-        Both begin with the server's input latency where it is known.
-        """
+        """Return a forecaster, if there is to be one, and a clock that sends as it expects."""
         latency = self._input_latency
         timing = spec.timing if latency is None else replace(spec.timing, input_latency=latency)
         self.no_forecast = self._explain_no_forecast(spec, timing)

@@ -21,11 +21,9 @@ from rlgym_bridge.components.episode import StepReport
 from rlgym_bridge.components.player_spec import PlayerSpec
 from rlgym_bridge.game import PLAYING_PHASES
 from rlgym_bridge.live.agent_recorder import AgentRecorder
-from rlgym_bridge.live.faults import Faults
 from rlgym_bridge.live.followed_run import FollowedRun, misfit, team_sizes
 from rlgym_bridge.live.forecaster import ForecastReport
-from rlgym_bridge.live.overrides import Override
-from rlgym_bridge.live.player import LivePlayer
+from rlgym_bridge.live.player import Faults, LivePlayer, Override
 from rlgym_bridge.packets.decoder import player_input
 from rlgym_bridge.protocol_variant import OWN_SERVER, VariantFile
 from rlgym_bridge.user_input.message_limits import check_from_server
@@ -39,10 +37,7 @@ class AgentReport:
     """Counts packets, answers and faults of one agent over all its connections.
 
     Attributes:
-        agent_id: The agent's id.
         faults: What went wrong, by kind.
-        packets: Game packets received.
-        answered: Packets answered with an input.
         missed: Packets without an answer, before one that was answered.
         disconnects: Connections that ended without a goodbye.
         dialect_file: File with the server's dialect, None where there was none.
@@ -95,40 +90,22 @@ class Refused(Exception):
     """The bot does not play the server's match; the message says why."""
 
 
+@dataclass(eq=False)
 class BotSession:
-    """One connection of a bot to a server.
+    """One connection of a bot to a server; `measured` counts where this server is such a one."""
 
-    Args:
-        server: Address and port.
-        spec: The player.
-        report: Counts packets, answers and faults.
-        override: See `overrides.Override`.
-        seed: See `LivePlayer`.
-        measured: What was measured of a server before; it counts where this server is such a one.
-        recorder: Records messages and decisions; None to record nothing.
-        followed: The run whose newest checkpoint is taken at every countdown; None keeps the spec.
-    """
+    server: tuple[str, int]
+    spec: PlayerSpec
+    report: AgentReport
+    override: Override | None = None
+    seed: int | None = None
+    measured: VariantFile | None = None
+    recorder: AgentRecorder | None = None
+    followed: FollowedRun | None = None
 
-    def __init__(
-        self,
-        server: tuple[str, int],
-        spec: PlayerSpec,
-        report: AgentReport,
-        override: Override | None = None,
-        seed: int | None = None,
-        measured: VariantFile | None = None,
-        recorder: AgentRecorder | None = None,
-        followed: FollowedRun | None = None,
-    ) -> None:
-        self._server = server
-        self._recorder = recorder
-        self._measured = measured
+    def __post_init__(self) -> None:
         self._own_server = False  # the server is this project's own
-        self._spec = spec
-        self._followed = followed
-        self._report = report
-        self._override, self._seed = override, seed
-        self._relay = SocketRelay(report.agent_id, logger=_LOG)
+        self._relay = SocketRelay(self.report.agent_id, logger=_LOG)
         self._field: flat.FieldInfo | None = None
         self._config: flat.MatchConfiguration | None = None
         self._team: flat.ControllableTeamInfo | None = None
@@ -141,7 +118,8 @@ class BotSession:
         self._playing = True
         self._goodbye = False
         self._sent: dict[int, tuple[bytes, bytes]] = {}
-        self._overlay: str | None = "" if is_overlay_on() else None  # the text drawn; None draws nothing
+        is_on = os.environ.get(OVERLAY_VARIABLE, "") not in ("", "0")
+        self._overlay: str | None = "" if is_on else None  # the text drawn; None draws nothing
         self._handlers: dict[type, Callable[..., None]] = {
             flat.GamePacket: self._on_packet,
             flat.FieldInfo: self._on_field,
@@ -151,15 +129,8 @@ class BotSession:
         }
 
     def connect(self, seconds: float) -> None:
-        """Connect to the server.
-
-        Args:
-            seconds: How long to try.
-
-        Raises:
-            OSError, TimeoutError: There was no server in that time.
-        """
-        ip, port = self._server
+        """Connect to the server within some seconds; OSError or TimeoutError says that there was none."""
+        ip, port = self.server
         self._relay.connection_timeout = seconds
         self._relay.connect(
             wants_match_communications=False,
@@ -170,10 +141,7 @@ class BotSession:
         )
 
     def run(self) -> bool:
-        """Handle messages and answer packets until the connection ends.
-
-        Returns:
-            Whether the server said goodbye.
+        """Handle messages and answer packets until the connection ends; tell whether the server said goodbye.
 
         Raises:
             Refused: The policy does not play matches of these team sizes.
@@ -211,11 +179,7 @@ class BotSession:
             )  # fmt: skip
 
     def _receive(self) -> list[bytes]:
-        """Wait for data; return all complete messages, oldest first.
-
-        One system call reads everything that has arrived, where the relay's own `read_message` needs six
-        for every message.
-        """
+        """Wait for data; return all complete messages, oldest first, by one system call."""
         connection = self._relay.socket
         assert connection is not None  # set by connect
         messages: list[bytes] = []
@@ -241,18 +205,18 @@ class BotSession:
             check_from_server(message)
             content = flat.CorePacket.unpack(message).message
         except ValueError as error:
-            self._report.faults.add("undecodable message", f"{len(message)} bytes: {error}")
+            self.report.faults.add("undecodable message", f"{len(message)} bytes: {error}")
             return
         handler = self._handlers.get(type(content))
         if handler is not None:
             if isinstance(content, flat.MatchConfiguration):
                 self._own_server = message.endswith(OWN_SERVER.encode())
             handler(content)
-            if self._recorder is not None:
-                self._recorder.record_message(content, message)
+            if self.recorder is not None:
+                self.recorder.record_message(content, message)
 
     def _on_packet(self, packet: flat.GamePacket) -> None:
-        self._report.packets += 1
+        self.report.packets += 1
         player = self._player
         if player is None:
             return
@@ -260,8 +224,8 @@ class BotSession:
         if self._newest_comes and player.foresee(packet):
             self._answer()  # first answer, then decode and decide
         player.see(packet)
-        if self._followed is not None:
-            self._followed.see(packet, player, self._config)
+        if self.followed is not None:
+            self.followed.see(packet, player, self._config)
 
     def _on_field(self, field: flat.FieldInfo) -> None:
         self._field = field
@@ -273,8 +237,8 @@ class BotSession:
 
     def _on_team(self, team: flat.ControllableTeamInfo) -> None:
         if not team.controllables:
-            self._report.faults.add(
-                "no car", f"the server gave agent id {self._report.agent_id!r} no car to control"
+            self.report.faults.add(
+                "no car", f"the server gave agent id {self.report.agent_id!r} no car to control"
             )
             return
         self._team = team
@@ -287,15 +251,15 @@ class BotSession:
         """Construct the player and report ready, once all three parts of the handshake have arrived."""
         if self._player or self._field is None or self._config is None or self._team is None:
             return
-        if (problem := misfit(self._spec, self._config)) is not None:
+        if (problem := misfit(self.spec, self._config)) is not None:
             raise Refused(problem)
         ids = [controllable.identifier for controllable in self._team.controllables]
         measured = self._use_measured()
         self._player = LivePlayer(
-            self._spec, self._field, self._config, ids, self._report.faults, self._override, self._seed,
+            self.spec, self._field, self._config, ids, self.report.faults, self.override, self.seed,
             None if measured is None else measured.dialect,
             None if measured is None else measured.input_latency,
-            None if self._recorder is None else self._recorder.record_decision,
+            None if self.recorder is None else self.recorder.record_decision,
         )  # fmt: skip
         self._begin_forecasts(self._player)
         timing = self._player.clock.timing
@@ -305,7 +269,7 @@ class BotSession:
                 timing.unreachable_ticks, timing.input_latency, timing.action_delay,
             )  # fmt: skip
         estimates = self._player.decoder.estimates
-        if estimates and self._spec.shadow is not False:
+        if estimates and self.spec.shadow is not False:
             _LOG.warning(
                 "RocketSim is not installed, so these are estimates: %s. pip install rocketsim",
                 ", ".join(estimates),
@@ -316,9 +280,9 @@ class BotSession:
 
     def _begin_forecasts(self, player: LivePlayer) -> None:
         """Go on with the counts of earlier connections, and log how far the bot looks ahead."""
-        if not self._spec.forecast:
+        if not self.spec.forecast:
             return
-        report = self._report
+        report = self.report
         if player.forecaster is None:
             report.no_forecast = player.no_forecast
             _LOG.warning("forecast is off: %s", report.no_forecast)
@@ -326,27 +290,27 @@ class BotSession:
         if report.forecast is None:
             report.forecast = player.forecaster.report
         player.forecaster.report = report.forecast
-        delay = self._spec.timing.action_delay
+        delay = self.spec.timing.action_delay
         _LOG.info(
-            "forecast is %s: over the input latency less the action delay, %d", self._spec.forecast, delay
+            "forecast is %s: over the input latency less the action delay, %d", self.spec.forecast, delay
         )
 
     def _use_measured(self) -> VariantFile | None:
         """Return the dialect file where it is for such a server as this one, and log what it sets."""
-        measured = self._measured
+        measured = self.measured
         if measured is None:
             return None
         if not measured.fits(self._own_server):
             other = "another server" if self._own_server else "this project's match server"
             here = "this project's match server" if self._own_server else "another server"
             _LOG.warning("%s is not used: it was measured on %s, and this is %s", measured.path, other, here)
-            self._report.dialect_file = None
+            self.report.dialect_file = None
             return None
         values = [f"{name}={value}" for name, value in measured.dialect.items()]
         if measured.input_latency is not None:
             values.append(f"input_latency={measured.input_latency}")
         _LOG.info("%s sets %s", measured.path, ", ".join(values) or "nothing")
-        self._report.dialect_file = str(measured.path)
+        self.report.dialect_file = str(measured.path)
         return measured
 
     def _answer(self) -> None:
@@ -363,11 +327,11 @@ class BotSession:
                 sent = self._sent[index] = (key, message)
             self._relay.send_bytes(sent[1])
         info = packet.match_info
-        if self._recorder is not None:
+        if self.recorder is not None:
             for index, row in inputs:
-                self._recorder.record_input(info.frame_num, index, row)
+                self.recorder.record_input(info.frame_num, index, row)
         if inputs:
-            self._report.count_answer(info.frame_num, self._answered_frame)
+            self.report.count_answer(info.frame_num, self._answered_frame)
             self._answered_frame = info.frame_num
         if self._overlay is not None:
             self._draw(self._player)
@@ -390,7 +354,7 @@ class BotSession:
         else:
             gc.enable()
             gc.collect()
-            self._report.write()
+            self.report.write()
 
 
 OVERLAY_VARIABLE: Final = "RLGYM_BRIDGE_OVERLAY"
@@ -399,11 +363,6 @@ OVERLAY_VARIABLE: Final = "RLGYM_BRIDGE_OVERLAY"
 _GROUP: Final = 71  # RLBot distinguishes a connection's groups of messages by number
 _X, _Y, _SCALE = 0.02, 0.3, 1.0  # of the screen's width and height; 20 pixels a line
 _WHITE, _SHADE = flat.Color(255, 255, 255, 255), flat.Color(0, 0, 0, 128)
-
-
-def is_overlay_on() -> bool:
-    """Tell whether the environment turns the overlay on."""
-    return os.environ.get(OVERLAY_VARIABLE, "") not in ("", "0")
 
 
 def describe_step(report: StepReport) -> str:

@@ -1,4 +1,4 @@
-"""Put bots into a match, each given as a path or a name."""
+"""Put bots into a match, each given as a path or a name, and read what they report."""
 
 import os
 import shlex
@@ -7,9 +7,11 @@ import sys
 import zlib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Final
 
+from msgspec import Meta, ValidationError, convert
 from rlbot import flat
 
 from rlgym_bridge.game import BLUE, BODY_OF_HITBOX, HITBOXES, ORANGE
@@ -25,10 +27,18 @@ from rlgym_bridge.policy.load_player import BUILT_IN, CHASER
 from rlgym_bridge.policy.manifest import Manifest
 from rlgym_bridge.policy.run_modules import run_modules
 from rlgym_bridge.policy.shape import explain_misfit, show_players
-from rlgym_bridge.server import ConfigError, read_match_file
-from rlgym_bridge.server.config.bot_files import read_bot
+from rlgym_bridge.server import BotResult, ConfigError, MatchResult, read_match_file
+from rlgym_bridge.server.bot_account import REAL_TIME
+from rlgym_bridge.server.bot_files import read_bot
 from rlgym_bridge.server.game.roster import move_human_last
-from rlgym_bridge.user_input.text_files import explain_unreadable, read_toml
+from rlgym_bridge.user_input.arguments import count_of
+from rlgym_bridge.user_input.text_files import (
+    escape_controls,
+    explain_unreadable,
+    parse_json,
+    read_text,
+    read_toml,
+)
 
 
 def empty_match() -> flat.MatchConfiguration:
@@ -61,8 +71,7 @@ def with_line_up(
             `psyonix:SKILL`; None keeps blue's cars.
         orange: The same for orange.
         humans: Whether humans and Psyonix bots can play, or stand idle.
-        allow_modules: Modules that policy folders may import components from, besides those of a run that is
-            named.
+        allow_modules: Modules that policy folders may import components from, besides those of a run.
         follow: Whether blue's are training runs, whose newer checkpoints are taken at kickoffs.
 
     Raises:
@@ -100,20 +109,10 @@ def with_drivers(
     orange: Sequence[str],
     allow_modules: Sequence[str] = (),
 ) -> list[str | None]:
-    """Put bots into a match whose policies drive in the server's own process.
+    """Put bots into a match, see `with_line_up`, whose policies drive in the server's own process.
 
-    Args:
-        match: Its cars are replaced.
-        blue: BOT arguments, or `human`.
-        orange: The same for orange.
-        allow_modules: As `with_line_up` takes them.
-
-    Returns:
-        Of each car, in the order of packets, the policy that drives it: a folder or a name. `human` for a
-        human, None for a bot that has a process of its own.
-
-    Raises:
-        ConfigError: A BOT is nothing that can be played, or there are two humans.
+    Return of each car, in the order of packets, the policy that drives it: a folder or a name; "human", or
+    None for a bot that has a process of its own.
     """
     bots = [policy_path(bot) for bot in (*blue, *orange)]
     with_line_up(match, blue, orange, True, allow_modules)
@@ -133,15 +132,9 @@ def with_drivers(
 
 
 def show_match_command(bot: str, team_sizes: Sequence[tuple[int, int]], more: str = "") -> str | None:
-    """Return the command line that plays a bot against Chaser, in the smallest match that it was trained for.
+    """Return the line that plays a bot in the smallest match that it was trained for, against Chaser.
 
-    Args:
-        bot: Its policy folder or `bot.toml`.
-        team_sizes: (blue, orange) of the matches that it was trained for.
-        more: Further options, after a space.
-
-    Returns:
-        The line; None for a bot that was trained without opponents.
+    `more` are further options, after a space. None for a bot that was trained without opponents.
     """
     players = show_players(shlex.quote(bot), team_sizes)
     return None if players is None else f"rlgym-bridge match {players}{more}"
@@ -218,13 +211,7 @@ def _own_player(
 
 
 def command_of(policy: str, allow_modules: Sequence[str] = (), follow: bool = False) -> str:
-    """Return the command that plays a policy with this Python, without the current folder's modules.
-
-    Args:
-        policy: Path of a policy folder, `chaser`, `charger` or `random`; of a training run with `follow`.
-        allow_modules: Modules that the policy may import components from.
-        follow: Whether newer checkpoints are taken at kickoffs.
-    """
+    """Return the command that plays a policy, or follows a run, with this Python, without local modules."""
     words = ["--follow", policy] if follow else [policy]
     command = [sys.executable, "-P", "-m", "rlgym_bridge.live", *words, *allow_modules]
     return subprocess.list2cmdline(command) if sys.platform == "win32" else shlex.join(command)
@@ -281,11 +268,7 @@ _PACKAGE: Final = Path(__file__).parents[1]
 
 
 def find_shipped_folder() -> Path:
-    """Return the folder with the match file and the shipped bot: in an installed package, or a checkout's.
-
-    Raises:
-        ConfigError: There is neither.
-    """
+    """Return the folder with the match file and the shipped bot: in an installed package, or a checkout's."""
     for folder in (_PACKAGE / "shipped", _PACKAGE.parent):
         if (folder / MATCH_FILE).is_file() and (folder / "bot" / "policy").is_dir():
             return folder
@@ -296,11 +279,7 @@ def find_shipped_folder() -> Path:
 
 
 def read_shipped_match() -> flat.MatchConfiguration:
-    """Return the match of the shipped bot against Chaser, both started by this Python.
-
-    Raises:
-        ConfigError: The shipped files are missing or damaged.
-    """
+    """Return the match of the shipped bot against Chaser, both started by this Python."""
     folder = find_shipped_folder()
     match = read_match_file(folder / MATCH_FILE)
     for player, policy in zip(
@@ -311,3 +290,85 @@ def read_shipped_match() -> flat.MatchConfiguration:
         player.variety.run_command = command_of(policy)
         player.variety.root_dir = str(Path.cwd())
     return match
+
+
+@dataclass(frozen=True)
+class ForecastErrors:
+    """Share and mean of a bot's `live.forecaster.Errors` as its report has them, None without any."""
+
+    checked: int
+    share_off: float | None
+    mean_error_uu: float | None
+
+
+@dataclass(frozen=True)
+class ForecastCounts:
+    """A bot's `live.forecaster.ForecastReport` as its report has it; places are off from `off_uu` on."""
+
+    latency: int
+    measured: bool
+    ticks: int
+    forecasts: int
+    missing: int
+    off_uu: float
+    ball: ForecastErrors
+    car: ForecastErrors
+
+
+@dataclass(frozen=True)
+class BotReport:
+    """The `live.session.AgentReport` of a bot of this project; a bot without one has missed None."""
+
+    missed: Annotated[int, Meta(ge=0)] | None = None
+    faults: Mapping[str, int] = field(default_factory=dict)
+    dialect_file: str | None = None
+    refused: str | None = None
+    checkpoints: Sequence[str] = ()
+    forecast: ForecastCounts | None = None
+    no_forecast: str | None = None
+
+
+def read_bot_report(report: Path) -> BotReport:
+    """Read a bot's report, whose texts change no terminal; an empty one if there is none, or it is none."""
+    try:
+        found = convert(parse_json(read_text(report)), BotReport)
+    except (OSError, ValueError, ValidationError):
+        return BotReport()
+    faults = {escape_controls(kind): n for kind, n in found.faults.items()}
+    dialect_file, refused, no_forecast = (
+        text and escape_controls(text) for text in (found.dialect_file, found.refused, found.no_forecast)
+    )
+    checkpoints = tuple(map(escape_controls, found.checkpoints))
+    return BotReport(found.missed, faults, dialect_file, refused, checkpoints, found.forecast, no_forecast)
+
+
+def find_troubles(bot: BotResult, reported: BotReport) -> Sequence[str]:
+    """Return what the server saw go wrong in a bot beside the faults that it reports itself.
+
+    A bot of this project reports what it missed: it leaves packets out in bursts, which is no trouble. Its
+    tracebacks are none where it counts faults.
+    """
+    if reported.missed is None:
+        return bot.troubles
+    wrote = (
+        [f"wrote {count_of(bot.exceptions, 'traceback')}"] if bot.exceptions and not reported.faults else []
+    )
+    return [*bot.intrusions, *wrote]
+
+
+def find_refusal(match: flat.MatchConfiguration, reports: Sequence[Path]) -> str | None:
+    """Return which bot will not play a match, and why, by the reports of its players; None where all play."""
+    for player, report in zip(match.player_configurations, reports, strict=True):
+        refused = read_bot_report(report).refused
+        if refused is not None:
+            return f"{getattr(player.variety, 'name', '')!r} {refused}"
+    return None
+
+
+def with_followed(result: MatchResult, reported: list[BotReport]) -> MatchResult:
+    """Return the result of a match, which cannot be repeated where a bot took a newer checkpoint in it."""
+    took = [bot.name for bot, its in zip(result.bots, reported, strict=True) if len(its.checkpoints) > 1]
+    if not took or result.unrepeatable == REAL_TIME:
+        return result
+    sentence = f"{', '.join(dict.fromkeys(took))} took newer checkpoints"
+    return replace(result, unrepeatable=(*result.unrepeatable, sentence))

@@ -1,13 +1,6 @@
-"""Play a match in the real game, on an RLBotServer: start it, watch it, stop it.
+"""Play a match in the real game, on an RLBotServer, of which only what packets say is known."""
 
-Nothing but what the packets say is known here: how late inputs act, or how fast a bot answers, a server
-like ours measures and RLBotServer does not.
-"""
-
-import logging
 import math
-import selectors
-import socket
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -15,19 +8,14 @@ from dataclasses import dataclass
 
 from rich.console import Console
 from rlbot import flat
-from rlbot.interface import SocketRelay
 
-from rlgym_bridge.client.agent_connections import OWN_SECONDS, is_own_server
+from rlgym_bridge.client.agent_connections import OWN_SECONDS, Connection, is_own_server, message_of
 from rlgym_bridge.game import PLAYING_PHASES, TICKS_PER_SECOND, Phase
-from rlgym_bridge.live.faults import Faults
 from rlgym_bridge.server import BotResult, MatchCalledOff, MatchResult, ServerError
-from rlgym_bridge.server.config.bot_files import check_texts
-from rlgym_bridge.server.repeatability import REAL_TIME
+from rlgym_bridge.server.bot_account import REAL_TIME
+from rlgym_bridge.server.bot_files import check_texts
 from rlgym_bridge.sim.touches import is_new_touch
 from rlgym_bridge.trials.measured_match import REFUSED, START_SECONDS, running_server
-
-_LOG = logging.getLogger("rlgym_bridge.rlbot")
-_LOG.setLevel(logging.WARNING)  # the relay tells of every connection
 
 _ASK_SECONDS = 1.0  # between two looks whether a bot will not play
 
@@ -48,10 +36,10 @@ def play_real_match(
     refusal: Callable[[], str | None],
     seconds: float | None = None,
 ) -> MatchResult:
-    """Play a match on a running or installed RLBotServer.
+    """Play a match on a running or installed RLBotServer, which launches its bots.
 
     Args:
-        configuration: The match; RLBotServer launches its bots.
+        configuration: The match.
         console: Where the score is shown when it changes.
         refusal: Asked about once a second until play begins: why a bot will not play, None where all do.
         seconds: Game time in play after which the match is stopped; None to play it to its end.
@@ -68,25 +56,18 @@ def play_real_match(
     check_texts(configuration)
     ip, port = running_server()
     own = is_own_server((ip, port))
-    relay = SocketRelay("", logger=_LOG)
     began = time.perf_counter()
+    connection: Connection | None = None
     try:
-        relay.connect(
-            wants_match_communications=False,
-            wants_ball_predictions=False,
-            close_between_matches=False,
-            rlbot_server_ip=ip,
-            rlbot_server_port=port,
-        )
-        relay.start_match(configuration)
-        relay.send_msg(flat.InitComplete())
+        connection = Connection((ip, port))
+        connection.send(flat.ConnectionSettings("", False, False, False), configuration, flat.InitComplete())
         watch = _Watch(console, refusal, seconds, OWN_SECONDS if own else math.inf)
         try:
-            watch.follow(relay)
+            watch.follow(connection)
         except (MatchCalledOff, KeyboardInterrupt):
-            _stop(relay)
+            _stop(connection)
             raise
-        _stop(relay)
+        _stop(connection)
     except _NotTaken as error:
         raise ServerError(f"the server at {ip}:{port} did not take the match: {REFUSED}") from error
     except TimeoutError as error:
@@ -99,15 +80,14 @@ def play_real_match(
             f"the RLBotServer at {ip}:{port} went away: {error or 'it closed'}; start it and play again"
         ) from error
     finally:
-        if relay.socket is not None:
-            relay.socket.close()
+        if connection is not None:
+            connection.close()
     return watch.result(configuration, time.perf_counter() - began)
 
 
-def _stop(relay: SocketRelay) -> None:
+def _stop(connection: Connection) -> None:
     with suppress(OSError):  # the match is over: a server that is gone by now has nothing to add
-        relay.stop_match()
-        relay.send_msg(flat.DisconnectSignal())
+        connection.send(flat.StopCommand(False), flat.DisconnectSignal())
 
 
 class _NotTaken(Exception):
@@ -130,9 +110,8 @@ class _Watch:
         self._first_frame: int | None = None
         self._was_active = False
         self._playing_ticks = 0
-        self._faults = Faults(_LOG)
 
-    def follow(self, relay: SocketRelay) -> None:
+    def follow(self, connection: Connection) -> None:
         """Take in messages until the match has ended.
 
         Raises:
@@ -141,39 +120,26 @@ class _Watch:
             TimeoutError: No packet came for `START_SECONDS`, whatever else did.
             _NotTaken: The server did not take the match.
         """
-        assert relay.socket is not None  # connected
-        relay.socket.settimeout(START_SECONDS)
         began = heard = asked = time.monotonic()
-        with selectors.DefaultSelector() as selector:
-            selector.register(relay.socket, selectors.EVENT_READ)
-            while True:
-                now = time.monotonic()
-                if now - heard > START_SECONDS:
-                    raise TimeoutError
-                if not self._taken and now - began > self._patience:
-                    raise _NotTaken
-                if now - asked >= _ASK_SECONDS and not self._was_active:
-                    asked = now
-                    if (refused := self._refusal()) is not None:
-                        raise MatchCalledOff(refused)
-                message = self._receive(relay.socket) if selector.select(_ASK_SECONDS) else None
-                self._taken |= isinstance(message, flat.MatchConfiguration)
-                if isinstance(message, flat.GamePacket):
-                    heard = time.monotonic()
-                    if self._take(message):
-                        return
-
-    def _receive(self, connection: socket.socket) -> object:
-        """Return the next message; None for one that cannot be decoded."""
-        payload = _exactly(connection, int.from_bytes(_exactly(connection, 2), "big"))
-        try:
-            message = flat.CorePacket.unpack(payload).message
-        except flat.InvalidFlatbuffer as error:
-            self._faults.add("undecodable message", f"{len(payload)} bytes: {error}")
-            return None
-        if isinstance(message, flat.DisconnectSignal):
-            raise EOFError("it said goodbye")
-        return message
+        while True:
+            now = time.monotonic()
+            if now - heard > START_SECONDS:
+                raise TimeoutError
+            if not self._taken and now - began > self._patience:
+                raise _NotTaken
+            if now - asked >= _ASK_SECONDS and not self._was_active:
+                asked = now
+                if (refused := self._refusal()) is not None:
+                    raise MatchCalledOff(refused)
+            payload = connection.receive(_ASK_SECONDS)
+            message = None if payload is None else message_of(payload)
+            if isinstance(message, flat.DisconnectSignal):
+                raise EOFError("it said goodbye")
+            self._taken |= isinstance(message, flat.MatchConfiguration)
+            if isinstance(message, flat.GamePacket):
+                heard = time.monotonic()
+                if self._take(message):
+                    return
 
     def _take(self, packet: flat.GamePacket) -> bool:
         """Count one packet; tell whether the match is over."""
@@ -235,36 +201,13 @@ class _Watch:
             agent_id=variety.agent_id if isinstance(variety, flat.CustomBot) else "",
             connected=True,
             crashed=False,
-            exit_code=None,
-            log_path=None,
-            log_tail="",
-            exceptions=0,
             touches=car.touches,
             goals=player.score_info.goals,
             demolitions=player.score_info.demolitions,
-            bumps=0,
             boost_used=car.boost_used,
-            replies=0,
-            late=0,
-            unanswered=0,
-            reply_p50_ms=math.nan,
-            reply_p99_ms=math.nan,
-            invalid_inputs=0,
-            dropped_messages=0,
         )
 
 
 def _score(packet: flat.GamePacket) -> tuple[int, int]:
     scores = [team.score for team in packet.teams] or [0, 0]
     return scores[0], scores[-1]
-
-
-def _exactly(connection: socket.socket, size: int) -> bytes:
-    """Read `size` bytes."""
-    data = bytearray()
-    while len(data) < size:
-        part = connection.recv(size - len(data))
-        if not part:
-            raise EOFError("it closed the connection")
-        data += part
-    return bytes(data)

@@ -1,18 +1,19 @@
 """Serve RLBot v5 bots with matches in RocketSim, over the protocol of RLBotServer.
 
-    match file -> MatchServer -> HostedMatch -> Match (referee, simulation, packer)
-                      |              |
-                 bots over TCP    bot processes
-
-Of the rest of the project it imports constants, the dialect, the arena, the rule for touches and the
-recorder, and nothing that decodes packets: what it sends is an independent check of `rlgym_bridge.packets`.
+It imports nothing that decodes packets: what it sends is an independent check of `rlgym_bridge.packets`.
 """
 
-from rlgym_bridge.server.config.match_file import read_match_file
+from rlgym_bridge.server.match_file import read_match_file
 from rlgym_bridge.server.match_server import MatchServer
 from rlgym_bridge.server.net.impairments import Impairments
-from rlgym_bridge.server.result import BotResult, MatchResult, MatchStatus
-from rlgym_bridge.server.server_errors import ConfigError, MatchCalledOff, ServerError
+from rlgym_bridge.server.result import (
+    BotResult,
+    ConfigError,
+    MatchCalledOff,
+    MatchResult,
+    MatchStatus,
+    ServerError,
+)
 
 __all__ = [
     "BotResult",

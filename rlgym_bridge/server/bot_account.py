@@ -1,15 +1,68 @@
-"""Count what a car's bot or a script answers in a match, and how quickly."""
+"""Count what a bot or a script answers in a match, how quickly, and why the match cannot be repeated."""
 
 import logging
 import math
 from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import Enum
 from typing import Final
 
 import numpy as np
 
 from rlgym_bridge.game import TICK_SECONDS
 from rlgym_bridge.server.game.roster import AgentSeat
-from rlgym_bridge.server.repeatability import Deviation
+from rlgym_bridge.user_input.arguments import count_of
+
+REAL_TIME: Final = ("ticks came by the clock, not when all had answered",)
+"""The reason that no match in real time can be repeated."""
+
+
+class Deviation(Enum):
+    """Kinds of events that a repetition may not have: a noun to count them by, and a sentence."""
+
+    ABSENT = ("connection", "the match began without {count} of {who}")
+    LATE = ("answer", "lockstep went on without {count} of {who}")
+    LEFT = ("connection", "{count} of {who} ended")
+    EXTRA = ("input", "{count} of {who} came when no answer was awaited")
+    STATE = ("state", "{count} of {who} came when no answer of its cars was awaited")
+    STATES = ("state", "{count} of {who} came in the same tick as another client's")
+
+
+class Repeatability:
+    """Events of a lockstep match that depended on the machine's timing."""
+
+    def __init__(self, tick: Callable[[], int]) -> None:
+        self._tick = tick
+        self._last_state = (-1, "")  # its tick, and whose it was
+        self._noted: dict[tuple[Deviation, str], list[int]] = {}  # number, and the tick of the first
+
+    def note(self, who: str, deviation: Deviation) -> None:
+        """Count an event of a bot or client that a repetition may not have."""
+        noted = self._noted.setdefault((deviation, who), [0, self._tick()])
+        noted[0] += 1
+
+    def note_state(self, who: str, awaited: bool) -> None:
+        """Count a state that a client sets, where a repetition may take it in another tick or order.
+
+        Where an answer of its cars is awaited, the state always comes before that answer.
+        """
+        last_tick, last_who = self._last_state
+        self._last_state = (self._tick(), who)
+        if not awaited:
+            self.note(who, Deviation.STATE)
+        elif last_tick == self._tick() and last_who != who:
+            self.note(who, Deviation.STATES)
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """Return a sentence for each kind of event and each bot, in the order of their first ticks."""
+        made = []
+        for (deviation, who), (times, first) in sorted(self._noted.items(), key=lambda item: item[1][1]):
+            noun, sentence = deviation.value
+            when = f"at tick {first:,}" if times == 1 else f"the first at tick {first:,}"
+            made.append(f"{sentence.format(count=count_of(times, noun), who=who)}, {when}")
+        return tuple(made)
+
 
 _log = logging.getLogger(__name__)
 
@@ -28,11 +81,12 @@ _DECODE_SECONDS: Final = 0.001
 """From reading to working: rlbot's `Script` drops a packet if a newer one has come meanwhile."""
 
 
+@dataclass(eq=False)
 class BotAccount:
     """Counts for one car during a match.
 
     Attributes:
-        seat: The car.
+        note: Called with what a repetition of the match may do otherwise.
         ready: An agent is connected for it and has said that it is ready.
         answered: An input has come since the latest packet was sent to it.
         pending: It was sent a packet in this tick and has not answered yet.
@@ -46,32 +100,26 @@ class BotAccount:
         late_in_play: Those of them in which inputs move cars.
         invalid: Inputs with values that are not finite.
         dropped: Messages that could not be sent to agents that have left.
-        note: Called with what a repetition of the match may do otherwise.
     """
 
-    __slots__ = (
-        "_earlier", "_times", "answered", "dropped", "extra", "invalid", "late", "late_in_play", "misses",
-        "note", "pending", "ready", "replies", "seat", "sent_at", "skips", "waited_for",
-    )  # fmt: skip
-
-    def __init__(self, seat: AgentSeat) -> None:
-        """Start at zero."""
-        self.seat = seat
-        self.note: Callable[[Deviation], None] | None = None
-        self.ready = False
-        self.answered = False
-        self.pending = False
-        self.waited_for = False
-        self.sent_at = 0.0
-        self.misses = 0
-        self.skips = False
-        self.replies = 0
-        self.extra = 0
-        self.late = self.late_in_play = 0
-        self.invalid = 0
-        self.dropped = 0
-        self._times = np.empty(_KEPT_TIMES, dtype=np.float32)  # s, the latest; begun anew where it is full
-        self._earlier: np.ndarray | None = None  # counts of those before the latest beginning, by step
+    seat: AgentSeat
+    note: Callable[[Deviation], None] | None = None
+    ready: bool = False
+    answered: bool = False
+    pending: bool = False
+    waited_for: bool = False
+    sent_at: float = 0.0
+    misses: int = 0
+    skips: bool = False
+    replies: int = 0
+    extra: int = 0
+    late: int = 0
+    late_in_play: int = 0
+    invalid: int = 0
+    dropped: int = 0
+    # s, the latest; begun anew where it is full
+    _times: np.ndarray = field(default_factory=lambda: np.empty(_KEPT_TIMES, np.float32))
+    _earlier: np.ndarray | None = None  # counts of those before the latest beginning, by step
 
     @property
     def is_awaited(self) -> bool:
@@ -140,13 +188,10 @@ class BotAccount:
         self.replies = number + 1
 
     def reply_ms(self, *percentiles: float, latest: int | None = None) -> tuple[float, ...]:
-        """Return percentiles of the reply time in milliseconds, NaN where nothing came.
+        """Return percentiles (0..100) of the reply time [ms], NaN where nothing came.
 
-        Those of more than 1024 replies are right to 0.005 ms, and at most 1000 ms.
-
-        Args:
-            percentiles: 0..100.
-            latest: Look only at this many latest replies, 1024 at most; at all of them when None.
+        Those of more than 1024 replies are right to 0.005 ms, and at most 1000 ms. Where `latest` is given,
+        only so many replies, 1024 at most, are looked at.
         """
         if self.replies == 0:
             return (float("nan"),) * len(percentiles)
@@ -173,17 +218,10 @@ class ScriptAccount(BotAccount):
     Lockstep also waits for the first message after a packet: for a second at most. For a script that leaves
     more than one packet in a hundred unanswered it is ten times the median reply time, and 0.1 s for one that
     has sent nothing yet. Three packets in a row that it misses end either wait, until the script reads or
-    speaks again.
-
-    Args:
-        seat: The script.
-        is_read: Tells whether the script has read all that it was sent; None if the system does not tell.
+    speaks again. `is_read` returns None where the system does not tell.
     """
 
-    __slots__ = ("_gave_up", "_is_read", "_is_told", "_reads_late", "_unread")
-
     def __init__(self, seat: AgentSeat, is_read: Callable[[], bool | None]) -> None:
-        """Start at zero."""
         super().__init__(seat)
         self._is_read = is_read
         self._unread = 0  # packets in a row that lockstep went on without, since they were not read
@@ -206,11 +244,7 @@ class ScriptAccount(BotAccount):
             self._unread = 0
 
     def wait(self, now: float) -> float:
-        """Return how long to wait for its message, or until to look again whether it has read, s; 0 to go on.
-
-        Args:
-            now: The time, on `time.perf_counter`'s clock.
-        """
+        """Return how long to wait for its message, or until to look whether it has read, s; 0: go on."""
         if not self.ready or self._gave_up:
             return 0.0
         waited = now - self.sent_at
@@ -247,12 +281,7 @@ class ScriptAccount(BotAccount):
 
 
 def _percentiles_ms(times: np.ndarray, percentiles: tuple[float, ...]) -> list[float]:
-    """Compute percentiles of reply times [ms] as `np.percentile` does, which takes ten times as long.
-
-    Args:
-        times: `(N,)` [s], N 1 or more.
-        percentiles: 0..100.
-    """
+    """Compute percentiles of reply times `(N,)` [s] in ms as `np.percentile` does, in a tenth of its time."""
     ordered = np.sort(times)
     values = []
     for percentile in percentiles:

@@ -1,30 +1,23 @@
 """Serve matches in a simulator: one match with `play`, or in RLBotServer's place with `serve_forever`."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
-from typing import Literal, Self
+from typing import Self
 
 from rlbot import flat
 
-from rlgym_bridge.physics import Spread
-from rlgym_bridge.protocol_variant import ProtocolVariant
 from rlgym_bridge.recording.mcap.mcap_writer import Recorder
 from rlgym_bridge.server.client_log import client_log
-from rlgym_bridge.server.config.match_file import read_match_file
 from rlgym_bridge.server.game.roster import seat_players
 from rlgym_bridge.server.game.rules import check_rules
-from rlgym_bridge.server.game.simulation import OnKickoff
+from rlgym_bridge.server.match_file import read_match_file
 from rlgym_bridge.server.net.host_settings import HostSettings
 from rlgym_bridge.server.net.hosted_match import HostedMatch
-from rlgym_bridge.server.net.impairments import Impairments
 from rlgym_bridge.server.net.lobby import Lobby
-from rlgym_bridge.server.net.match_control import MatchControl
-from rlgym_bridge.server.net.match_recorder import Sink
 from rlgym_bridge.server.net.orders import Order
 from rlgym_bridge.server.net.wire import is_this_machine, listen
-from rlgym_bridge.server.result import MatchResult, MatchStatus
-from rlgym_bridge.server.server_errors import MatchCalledOff
+from rlgym_bridge.server.result import MatchCalledOff, MatchResult
 from rlgym_bridge.user_input.arguments import check_whole, show_value
 
 _log = client_log(__name__)
@@ -33,7 +26,8 @@ _DISK_SECONDS = 30.0  # lockstep waits this long for a disk rather than lose a p
 _IDLE_SECONDS = 0.5  # between two checks for orders while there is no match
 
 
-class MatchServer:
+@dataclass(repr=False, eq=False)
+class MatchServer(HostSettings):
     """A server of RLBot's v5 protocol that plays matches in RocketSim.
 
     The server listens as soon as it is constructed, so bots may connect before their match begins. All
@@ -94,79 +88,39 @@ class MatchServer:
         TypeError: `impairments`, `dialect` or `constants` are something else.
     """
 
-    def __init__(
-        self,
-        host: str = "127.0.0.1",
-        port: int = 0,
-        *,
-        pace: Literal["realtime", "lockstep"] = "realtime",
-        seed: int = 0,
-        seconds: float | None = None,
-        max_overtime: float = 300.0,
-        max_kickoff: float = 300.0,
-        max_hang: float = 60.0,
-        connect_timeout: float = 60.0,
-        on_progress: Callable[[MatchStatus], None] | None = None,
-        on_kickoff: OnKickoff | None = None,
-        on_packet: Callable[[bytes], None] | None = None,
-        recorder: Sink | None = None,
-        watch: Sink | None = None,
-        log_dir: Path | None = None,
-        impairments: Impairments | None = None,
-        dialect: ProtocolVariant | None = None,
-        constants: Mapping[str, Spread] | None = None,
-        thrust: bool = True,
-        simulator: str | None = None,
-        allow_clients: bool = False,
-        allow_idle: bool = False,
-        control: MatchControl | None = None,
-    ) -> None:
-        """Check the settings and open the port."""
-        self._settings = HostSettings(
-            pace=pace, seed=seed, seconds=seconds, max_overtime=max_overtime, max_kickoff=max_kickoff,
-            max_hang=max_hang, connect_timeout=connect_timeout, on_progress=on_progress,
-            on_kickoff=on_kickoff, on_packet=on_packet, recorder=recorder, watch=watch, log_dir=log_dir,
-            impairments=Impairments() if impairments is None else impairments,
-            dialect=ProtocolVariant() if dialect is None else dialect,
-            constants={} if constants is None else constants,
-            thrust=thrust,
-            simulator=simulator,
-            allow_idle=allow_idle or (control is not None and control.stays),
-            control=control,
-        )  # fmt: skip
-        if not isinstance(host, str):
+    host: str = "127.0.0.1"
+    port: int = 0
+    hosted: HostedMatch | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.host, str):
             raise ValueError(
-                f"host is {show_value(host)}, expected an address or a name, such as '127.0.0.1'"
+                f"host is {show_value(self.host)}, expected an address or a name, such as '127.0.0.1'"
             )
-        check_whole("port", port, 0, 65535)
-        if isinstance(recorder, Recorder) and pace == "lockstep":
-            recorder.patience = _DISK_SECONDS
-        listener = listen(host, port)
-        self.host = host
+        check_whole("port", self.port, 0, 65535)
+        if isinstance(self.recorder, Recorder) and self.pace == "lockstep":
+            self.recorder.patience = _DISK_SECONDS
+        listener = listen(self.host, self.port)
         address, self.port = listener.getsockname()[:2]
         self._runs_commands = is_this_machine(address)
-        self._lobby, self._allow_clients = Lobby(listener), allow_clients
-        self.hosted: HostedMatch | None = None
+        self._lobby = Lobby(listener)
 
     def play(self, match: flat.MatchConfiguration | Path | str) -> MatchResult:
-        """Launch the bots of a match, play it to its end, and end the bots.
+        """Launch the bots of a match, or of a match file, play it to its end, and end the bots.
 
-        Args:
-            match: The match, or the path of a match file.
-
-        Returns:
-            The score and what each bot did. A client's StopCommand or `stop` ends the match early.
+        Return the score and what each bot did. A client's StopCommand or `stop` ends the match early.
 
         Raises:
             ConfigError: The match cannot be played here.
             MatchCalledOff: A bot did not connect or get ready in time.
         """
         if not isinstance(match, flat.MatchConfiguration):
-            match = read_match_file(match, allow_idle=self._settings.allow_idle)
+            match = read_match_file(match, allow_idle=self.allow_idle)
         self._lobby.orders.latest = None
         self._lobby.orders.read_match = None
-        self._lobby.admission.is_guarded = not self._allow_clients
-        hosted = HostedMatch(self._lobby, self._settings, match, (self.host, self.port))
+        self._lobby.admission.is_guarded = not self.allow_clients
+        hosted = HostedMatch(self._lobby, self, match, (self.host, self.port))
         self.hosted = hosted
         try:
             hosted.gather(patient=False)
@@ -179,8 +133,7 @@ class MatchServer:
     def serve_forever(self, on_result: Callable[[MatchResult], None] | None = None) -> None:
         """Play the matches that clients start, as RLBotServer does, until one sends a shutdown.
 
-        Args:
-            on_result: Called with the result of each match that was begun.
+        `on_result` is called with the result of each match that was begun.
         """
         lobby = self._lobby
         lobby.orders.read_match = self._read_match
@@ -209,22 +162,17 @@ class MatchServer:
 
     def _read_match(self, match: flat.MatchConfiguration | str) -> flat.MatchConfiguration:
         """Return a client's match; a `ConfigError` says why it cannot be played here."""
-        allow_idle = self._settings.allow_idle
         if isinstance(match, str):
-            return read_match_file(match, allow_idle=allow_idle)
+            return read_match_file(match, allow_idle=self.allow_idle)
         check_rules(match)
-        seat_players(match, allow_idle)
+        seat_players(match, self.allow_idle)
         return match
 
     def _serve(self, order: Order, before: HostedMatch | None) -> tuple[HostedMatch, MatchResult] | None:
         """Play the match of an order, if any; errors are logged but not sent to clients.
 
-        Args:
-            order: The order.
-            before: The match that this order ends, unless its own says otherwise.
-
-        Returns:
-            The match and its result, where it was played until another order came.
+        Return it with its result, where it was played until another order came. The match before ends, unless
+        that of the order says otherwise.
         """
         match = order.start
         if match is None:
@@ -235,7 +183,7 @@ class MatchServer:
                 _log.warning("the bots of the match are not started: start them by hand (%s)", self.host)
             # Bots that connected before their match are disconnected, as RLBot's core does.
             self._lobby.close_match()
-            hosted = HostedMatch(self._lobby, self._settings, match, (self.host, self.port), before)
+            hosted = HostedMatch(self._lobby, self, match, (self.host, self.port), before)
         except (ValueError, OSError) as error:
             _log.error("cannot start the match: %s", error)
             return None
@@ -266,11 +214,6 @@ class MatchServer:
         """Return the server itself."""
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Close the port."""
         self.close()

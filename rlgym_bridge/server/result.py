@@ -1,9 +1,60 @@
-"""Define what a match returns: its result, and its progress while it is played."""
+"""Define what a match returns: its result, its progress while it is played, and why it is not played."""
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from rlgym_bridge.user_input.arguments import count_of
+from rlgym_bridge.user_input.failures import Failure
+
+
+class ConfigError(ValueError):
+    """A match cannot be played as described: unreadable, unknown, inconsistent or unsupported."""
+
+
+class ServerError(OSError):
+    """The server cannot listen on its address and port."""
+
+
+@dataclass(frozen=True)
+class AbsentBot:
+    """A bot without which a match could not begin.
+
+    Attributes:
+        car: Its place in the match; for a script that among the scripts.
+        label: Its name, agent id and team.
+        started_with: Its command and folder; None where it is started by hand.
+        connected: Whether it connected, and then did not get ready.
+        exit_code: Exit code of its process, None while that runs or where this server did not start it.
+        log_path: File with its output; None where this server did not start it.
+        log_tail: The last lines of that file.
+        strangers: Agent ids under which processes of the match connected, and which it does not have.
+    """
+
+    car: int
+    label: str
+    started_with: str | None
+    connected: bool
+    exit_code: int | None
+    log_path: str | None
+    log_tail: str
+    strangers: tuple[str, ...]
+
+
+class MatchCalledOff(Failure):
+    """A match could not begin because a bot never connected or got ready, or its simulator failed.
+
+    Attributes:
+        absent: The bots that were waited for; empty where nothing is known of them.
+        cars: Their places in the match.
+    """
+
+    def __init__(self, message: str, absent: Sequence[AbsentBot] = ()) -> None:
+        super().__init__(message)
+        self.absent = tuple(absent)
+        self.cars = tuple(bot.car for bot in absent)
+
 
 _TROUBLE_SHARE: Final = 0.1  # of its packets without an answer: something is wrong with the bot
 
@@ -45,22 +96,22 @@ class BotResult:
     agent_id: str
     connected: bool
     crashed: bool
-    exit_code: int | None
-    log_path: str | None
-    log_tail: str
-    exceptions: int
-    touches: int
-    goals: int
-    demolitions: int
-    bumps: int
-    boost_used: float
-    replies: int
-    late: int
-    unanswered: int
-    reply_p50_ms: float
-    reply_p99_ms: float
-    invalid_inputs: int
-    dropped_messages: int
+    exit_code: int | None = None
+    log_path: str | None = None
+    log_tail: str = ""
+    exceptions: int = 0
+    touches: int = 0
+    goals: int = 0
+    demolitions: int = 0
+    bumps: int = 0
+    boost_used: float = 0.0
+    replies: int = 0
+    late: int = 0
+    unanswered: int = 0
+    reply_p50_ms: float = math.nan
+    reply_p99_ms: float = math.nan
+    invalid_inputs: int = 0
+    dropped_messages: int = 0
     was_told_to_end: bool = False
     foreign_ids: tuple[str, ...] = ()
 

@@ -13,8 +13,7 @@ from rlbot import flat
 
 from rlgym_bridge.game import MOST_TEAM_SIZE
 from rlgym_bridge.server import ConfigError
-from rlgym_bridge.server.config.bot_files import parsed, read_bot
-from rlgym_bridge.server.config.toml_lines import Source
+from rlgym_bridge.server.bot_files import Source, parsed, read_bot
 from rlgym_bridge.user_input.arguments import nearest_key, shorten_text
 from rlgym_bridge.user_input.text_files import explain_unreadable
 

@@ -15,10 +15,10 @@ from rlbot.interface import RLBOT_SERVER_PORT
 
 from rlgym_bridge.game import BLUE, ORANGE
 from rlgym_bridge.server import BotResult, ConfigError, MatchCalledOff, MatchResult, MatchServer
-from rlgym_bridge.server.config.bot_files import idle_player
+from rlgym_bridge.server.bot_files import idle_player
 from rlgym_bridge.server.net.hosted_match import HostedMatch
 from rlgym_bridge.server.net.launch import read_tail
-from rlgym_bridge.server.server_errors import AbsentBot
+from rlgym_bridge.server.result import AbsentBot
 from rlgym_bridge.trials.bot_folder import BotFile
 from rlgym_bridge.trials.scene_player import Frame, Play, ScenePlayer, SceneScript
 

@@ -18,10 +18,10 @@ from rlgym_bridge.controls import checked_rows
 from rlgym_bridge.game import CONTROL_NAMES, HITBOX_OF_BODY, PLAYING_PHASES, TICKS_PER_SECOND
 from rlgym_bridge.packets.decoder import Decoder, player_input
 from rlgym_bridge.policy.fingerprint import same_draws
-from rlgym_bridge.server.game.match_physics import Physics
 from rlgym_bridge.server.game.packer import field_info
 from rlgym_bridge.server.game.referee import Course
 from rlgym_bridge.server.game.roster import seat_players
+from rlgym_bridge.server.game.rules import Physics
 from rlgym_bridge.server.game.simulated_match import Match
 from rlgym_bridge.sim.arena import control_of
 from rlgym_bridge.state import CAR_FIELDS, MATCH_FIELDS, MatchState, derive, layout_of

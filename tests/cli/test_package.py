@@ -25,7 +25,7 @@ from rlgym_bridge.project.bot_description import ProjectError
 from rlgym_bridge.project.first_start import start_once
 from rlgym_bridge.project.new_project import new_project
 from rlgym_bridge.project.package_bot import PackagedBot, PackagePlan, make_bot, pack_wheel, write_bot
-from rlgym_bridge.server.config.bot_files import read_bot
+from rlgym_bridge.server.bot_files import read_bot
 from tests.support.policy_folders import make_module, random_weights, save
 from tests.support.processes import run_to_end
 from tests.support.simulators import needs_native

@@ -11,8 +11,7 @@ from rlgym.api import RLGym, StateMutator, TransitionEngine
 from rlgym.rocket_league.sim import RocketSimEngine
 from rlgym.rocket_league.state_mutators import FixedTeamSizeMutator, MutatorSequence
 
-from rlgym_bridge.client.agent_connections import NoServer
-from rlgym_bridge.client.own_players import match_of
+from rlgym_bridge.client.agent_connections import NoServer, match_of
 from rlgym_bridge.components.actions import LookupTableAction, RepeatAction
 from rlgym_bridge.components.conditions import (
     AnyCondition,

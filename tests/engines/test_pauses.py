@@ -13,7 +13,7 @@ from rlgym.rocket_league.done_conditions import NoTouchTimeoutCondition as RLGym
 from rlgym.rocket_league.state_mutators import FixedTeamSizeMutator, MutatorSequence
 
 from rlgym_bridge.client import agent_connections
-from rlgym_bridge.client.own_players import match_of
+from rlgym_bridge.client.agent_connections import match_of
 from rlgym_bridge.components.actions import LookupTableAction, RepeatAction
 from rlgym_bridge.components.conditions import (
     AnyCondition,

@@ -79,7 +79,6 @@ def compare(
 @pytest.mark.parametrize(
     ("team_size", "ticks", "touches", "kickoffs"),
     [
-        pytest.param(1, 900, 4, 1, marks=pytest.mark.slow),
         pytest.param(1, 3600, 20, 3, marks=pytest.mark.slow),
         pytest.param(2, 3600, 20, 3, marks=pytest.mark.slow),
     ],

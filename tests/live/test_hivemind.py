@@ -16,11 +16,11 @@ from rlgym_bridge.components.player_spec import PlayerSpec
 from rlgym_bridge.components.spec import ComponentSpec
 from rlgym_bridge.game import Phase
 from rlgym_bridge.policy.load_player import load_player
-from rlgym_bridge.recording.mcap.channels import INPUTS, PACKETS, Decision
+from rlgym_bridge.recording.mcap.channels import Decision
 from rlgym_bridge.recording.mcap.mcap_reader import read_contents
 from tests.support.made_packets import at, player
 from tests.support.players_by_hand import Always, live_player, neutral, player_of, sent
-from tests.support.policy_folders import KINDS, network_folder, random_weights, save
+from tests.support.policy_folders import KINDS, random_weights, save
 from tests.support.stepped_match import kicked_off
 
 IDS = [7, 8, 9]
@@ -135,18 +135,3 @@ def test_a_match_file_bot_with_hivemind_true_is_one_process(
     assert all(Decision.from_bytes(one.frame, one.content).seats.tolist() == [0, 1, 2] for one in team)
     inputs = contents.topics["/agents/tests/team/inputs"]
     assert {int.from_bytes(one.content[:4], "little") for one in inputs} == {0, 1, 2}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("policy", ["network", "chaser"])
-def test_a_hivemind_match_equals_one_of_processes(
-    policy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = policy if policy == "chaser" else network_folder(tmp_path / "policy", 3)
-    more = ("--orange", "chaser", "chaser", "chaser", "--seconds", "10")
-    (hive, _), (alone, _) = (played(tmp_path, folder, one, monkeypatch, *more) for one in (True, False))
-    assert [one.content for one in hive.topics[PACKETS]] == [one.content for one in alone.topics[PACKETS]]
-    hive_inputs, inputs = (
-        sorted((one.frame, one.content) for one in each.topics[INPUTS]) for each in (hive, alone)
-    )
-    assert hive_inputs == inputs

@@ -15,8 +15,7 @@ from rlgym_bridge.components.episode import StepReport
 from rlgym_bridge.components.player_spec import PlayerSpec
 from rlgym_bridge.components.spec import Components
 from rlgym_bridge.game import Phase
-from rlgym_bridge.live.faults import Faults
-from rlgym_bridge.live.player import LivePlayer
+from rlgym_bridge.live.player import Faults, LivePlayer
 from rlgym_bridge.live.session import OVERLAY_VARIABLE, AgentReport, BotSession, describe_step, draw_message
 from rlgym_bridge.server.game.packer import field_info
 from tests.support.made_packets import at, player

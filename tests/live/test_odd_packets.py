@@ -1,4 +1,4 @@
-"""Packets that cannot be right, and line-ups that change: the decoder goes on, and so does the answer."""
+"""Faults of a connection, packets that cannot be right, and line-ups that change: our cars get controls."""
 
 import logging
 import math
@@ -9,8 +9,7 @@ import pytest
 from rlbot import flat
 
 from rlgym_bridge.clock import Timing
-from rlgym_bridge.live.faults import Faults
-from rlgym_bridge.live.player import LivePlayer
+from rlgym_bridge.live.player import Faults, LivePlayer
 from rlgym_bridge.packets.decoder import Decoder
 from rlgym_bridge.server.game.packer import field_info
 from rlgym_bridge.state import KNOWN_FIELDS
@@ -18,6 +17,29 @@ from tests.parity.world import make_match, with_fields
 from tests.support.made_packets import at, packet, player
 from tests.support.packet_streams import playing
 from tests.support.players_by_hand import CONFIG, Always, brain, live_player, neutral, sent
+from tools.fault_matrix import SUBJECTS, run_cell, why_empty
+from tools.stream_faults import FAULTS
+
+QUICK = [
+    ("agent", "cut in a message"), ("hivemind", "swapped"), ("LiveEngine", "frames go back"),
+    ("server", "single bytes"), ("recorder", "players grow"),
+]  # fmt: skip
+CELLS = [(subject, name) for name in FAULTS for subject in SUBJECTS if not why_empty(FAULTS[name], subject)]
+
+
+@pytest.mark.parametrize(
+    ("subject", "name"),
+    [pytest.param(*cell, marks=() if cell in QUICK else pytest.mark.slow) for cell in CELLS],
+)
+def test_a_fault_leaves_no_car_without_control(subject: str, name: str) -> None:
+    cell = run_cell(FAULTS[name], subject)
+    assert cell.passed, cell.seen
+
+
+@pytest.mark.slow
+def test_a_car_gets_controls_while_frame_numbers_go_back() -> None:
+    assert run_cell(FAULTS["frames go back"], "agent").without == 1
+
 
 WHEELS = KNOWN_FIELDS.index("wheels_with_contact")
 AWAY = flat.BoostPadState(False, 1.0)

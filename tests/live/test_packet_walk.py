@@ -9,7 +9,7 @@ from typing import Any, Final
 from rlbot import flat
 
 import rlgym_bridge
-from rlgym_bridge.live.faults import Faults
+from rlgym_bridge.live.player import Faults
 from rlgym_bridge.live.session import AgentReport, BotSession
 from rlgym_bridge.policy.load_player import load_player
 from rlgym_bridge.server.game.packer import field_info

@@ -402,16 +402,11 @@ def test_a_car_that_came_back_unseen_is_not_called_known(name: str) -> None:
     assert seen[1:] == [False, True]
 
 
-def test_modes_other_than_soccar_are_followed_with_rocketsim_2() -> None:
-    estimator = StateEstimator(1, 1, "Snowday", ROCKETSIM3)
-    state, _ = record(ROCKETSIM2, 1, 1)[0]
-    estimator.refine(state, 1, at_rest=True)
-    assert state.car_known[0, :, [WHEELS, AUTOFLIP, VICTIM]].all()
-
-
-def test_without_the_module_rocketsim_2_follows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "rocketsim_batch", None)
-    estimator = StateEstimator(1, 1, simulator=ROCKETSIM3)
+@pytest.mark.parametrize("mode", ["Snowday", "Soccar"])
+def test_other_modes_or_without_the_module_rocketsim_2_follows(mode, monkeypatch):
+    if mode == "Soccar":
+        monkeypatch.setitem(sys.modules, "rocketsim_batch", None)
+    estimator = StateEstimator(1, 1, mode, ROCKETSIM3)
     state, _ = record(ROCKETSIM2, 1, 1)[0]
     estimator.refine(state, 1, at_rest=True)
     assert state.car_known[0, :, [WHEELS, AUTOFLIP, VICTIM]].all()

@@ -14,10 +14,10 @@ from rlgym_bridge.components.rlgym_state import to_rlgym
 from rlgym_bridge.game import HITBOX_OF_BODY, PLAYING_PHASES, Phase
 from rlgym_bridge.packets.decoder import Decoder
 from rlgym_bridge.protocol_variant import ProtocolVariant
-from rlgym_bridge.server.game.match_physics import Physics
 from rlgym_bridge.server.game.packer import field_info
 from rlgym_bridge.server.game.referee import Course
 from rlgym_bridge.server.game.roster import seat_players
+from rlgym_bridge.server.game.rules import Physics
 from rlgym_bridge.server.game.simulated_match import Match
 from rlgym_bridge.sim.rocketsim2 import RocketSim2
 from rlgym_bridge.sim.simulator import ROCKETSIM2

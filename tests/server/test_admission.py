@@ -13,21 +13,19 @@ from typing import Any
 import pytest
 from rlbot import flat
 
-from rlgym_bridge.matches.bot_report import BotReport, find_troubles
-from rlgym_bridge.server import MatchServer
+from rlgym_bridge.matches.lineup import BotReport, find_troubles
 from rlgym_bridge.server.game.roster import AgentSeat, seat_players
-from rlgym_bridge.server.net import callers
-from rlgym_bridge.server.net.admission import Admission
-from rlgym_bridge.server.net.callers import Caller, Standing, ends_of, find_caller, find_own
+from rlgym_bridge.server.net import admission as callers
+from rlgym_bridge.server.net.admission import Admission, Caller, Standing, ends_of, find_caller, find_own
 from rlgym_bridge.server.net.connected_client import Client
 from rlgym_bridge.server.net.launch import BotProcess
-from rlgym_bridge.server.net.loadouts import Loadouts
 from rlgym_bridge.server.net.lobby import Lobby
+from rlgym_bridge.server.net.orders import Loadouts
 from rlgym_bridge.server.net.wire import listen
 from tests.support.processes import child
 from tests.support.raw_client import RawClient, agent, settle
 from tests.support.short_waits import shorten_farewell
-from tests.support.stepped_match import match_of, player
+from tests.support.stepped_match import match_of, player, result_of
 
 _CONNECT = "import socket, sys; s = socket.create_connection(('127.0.0.1', int(sys.argv[1]))); s.recv(1)"
 
@@ -65,7 +63,7 @@ def join(lobby: Lobby, *messages: Any) -> RawClient:
 
 
 @pytest.fixture(autouse=True)
-def goodbyes_are_short(monkeypatch: pytest.MonkeyPatch) -> None:
+def goodbyes_are_short(monkeypatch):
     shorten_farewell(monkeypatch)
 
 
@@ -73,9 +71,7 @@ def takes_seat(lobby: Lobby) -> bool:
     return bool(lobby.clients.everyone[0].seats)
 
 
-def test_a_stranger_gets_no_seat_and_may_watch(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_stranger_gets_no_seat_and_may_watch(monkeypatch, caplog):
     with guarded_lobby(monkeypatch, Standing.SAME_USER) as lobby:
         client = join(lobby, agent(), flat.InitComplete())
         assert not takes_seat(lobby) and lobby.is_taken(lobby.accounts[0].seat) is False
@@ -87,9 +83,7 @@ def test_a_stranger_gets_no_seat_and_may_watch(
 
 
 @pytest.mark.parametrize("standing", [Standing.OWN, Standing.UNKNOWN])
-def test_a_bot_that_the_match_started_gets_its_seat(
-    standing: Standing, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_bot_that_the_match_started_gets_its_seat(standing, monkeypatch):
     with guarded_lobby(monkeypatch, standing) as lobby:
         client = join(lobby, agent(), flat.InitComplete())
         assert takes_seat(lobby)
@@ -101,18 +95,14 @@ def test_a_bot_that_the_match_started_gets_its_seat(
     ("standing", "seated"),
     [(Standing.SAME_USER, True), (Standing.OTHER_MACHINE, True), (Standing.STRANGER, False)],
 )
-def test_a_seat_of_a_bot_started_by_hand_is_for_this_user(
-    standing: Standing, seated: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_seat_of_a_bot_started_by_hand_is_for_this_user(standing, seated, monkeypatch):
     with guarded_lobby(monkeypatch, standing, run_command="") as lobby:
         join(lobby, agent())
         assert takes_seat(lobby) is seated
 
 
 @pytest.mark.parametrize(("standing", "obeyed"), [(Standing.OWN, True), (Standing.SAME_USER, False)])
-def test_orders_of_strangers_are_ignored_with_a_warning(
-    standing: Standing, obeyed: bool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_orders_of_strangers_are_ignored_with_a_warning(standing, obeyed, monkeypatch, caplog):
     states: list[object] = []
     with guarded_lobby(monkeypatch, standing) as lobby:
         lobby.orders.sets_states = True
@@ -124,9 +114,7 @@ def test_orders_of_strangers_are_ignored_with_a_warning(
 
 
 @pytest.mark.parametrize(("standing", "obeyed"), [(Standing.OWN, True), (Standing.SAME_USER, False)])
-def test_a_stranger_sets_no_loadout_in_play(
-    standing: Standing, obeyed: bool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_stranger_sets_no_loadout_in_play(standing, obeyed, monkeypatch, caplog):
     calls: list[tuple[int, int]] = []
     roster = seat_players(match_of(player(0), enable_state_setting=True))
     with guarded_lobby(monkeypatch, standing) as lobby:
@@ -137,14 +125,6 @@ def test_a_stranger_sets_no_loadout_in_play(
         join(lobby, flat.ConnectionSettings(""), flat.InitComplete(), dominus)
     assert calls == [(0, 1)] * obeyed
     assert ("sets a loadout: ignored, expected that of a process" in caplog.text) is not obeyed
-
-
-def test_a_flood_of_orders_has_one_line_in_the_log(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    with guarded_lobby(monkeypatch, Standing.STRANGER) as lobby:
-        join(lobby, *[flat.StartCommand("a.toml"), match_of(player(0))] * 20)
-    assert caplog.text.count("starts another match: ignored") == 1
 
 
 def started(seats: list[AgentSeat], number: int) -> BotProcess:
@@ -172,9 +152,7 @@ def two_bots(monkeypatch: pytest.MonkeyPatch, caller: list[Caller], ids: Sequenc
         Caller(Standing.OWN, "", (777,), f"{callers.MARK}/100"),  # its parents have ended
     ],
 )
-def test_a_bot_gets_its_own_car_and_not_its_opponents(
-    caller: Caller, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_bot_gets_its_own_car_and_not_its_opponents(caller, monkeypatch, caplog):
     with two_bots(monkeypatch, [caller], ["test/mine", "test/theirs"]) as lobby:
         crowd = [join(lobby, agent(whose)) for whose in ("theirs", "mine")]
         assert len(crowd) == 2 and [[seat.index for seat in one.seats] for one in lobby.clients.everyone] == [
@@ -185,7 +163,7 @@ def test_a_bot_gets_its_own_car_and_not_its_opponents(
     assert "asks for 'Bot (2)' (agent_id 'test/theirs', orange): refused" in caplog.text
 
 
-def test_a_bot_that_plays_its_twin_gets_one_car(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bot_that_plays_its_twin_gets_one_car(monkeypatch):
     caller = [Caller(Standing.OWN, "", (100,))]
     with two_bots(monkeypatch, caller, ["test/twin", "test/twin"]) as lobby:
         crowd = [join(lobby, agent("twin")) for _ in range(2)]
@@ -207,24 +185,21 @@ def test_a_bot_that_plays_its_twin_gets_one_car(monkeypatch: pytest.MonkeyPatch)
         (Caller(Standing.UNKNOWN), True),
     ],
 )
-def test_a_car_is_for_its_bot_or_for_this_process(
-    caller: Caller, seated: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_car_is_for_its_bot_or_for_this_process(caller, seated, monkeypatch):
     with two_bots(monkeypatch, [caller], ["test/mine", "test/theirs"]) as lobby:
         client = join(lobby, agent("theirs"))
         assert takes_seat(lobby) is seated and client.receive()
 
 
-def test_a_bot_that_connects_as_its_opponent_gets_no_car() -> None:
-    with MatchServer(pace="lockstep", seconds=1.0, max_overtime=0.1, max_kickoff=2.0) as server:
-        result = server.play(match_of(player(0, "thief", "Thief"), player(1, name="Victim")))
-    thief, victim = result.bots
+def test_a_bot_that_connects_as_its_opponent_gets_no_car():
+    match = match_of(player(0, "thief", "Thief"), player(1, name="Victim"))
+    thief, victim = result_of(match, seconds=1.0, max_overtime=0.1, max_kickoff=2.0).bots
     assert thief.foreign_ids == ("test/ball",) and "connected as 'test/ball' too" in thief.troubles
     assert find_troubles(thief, BotReport(missed=0)) == ["connected as 'test/ball' too"]
     assert victim.troubles == () and victim.replies > 100 and victim.boost_used > 0
 
 
-def test_a_server_for_match_managers_looks_at_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_for_match_managers_looks_at_nobody(monkeypatch):
     with guarded_lobby(monkeypatch, Standing.STRANGER) as lobby:
         lobby.admission.is_guarded = False
         join(lobby, agent(), flat.StopCommand())
@@ -232,24 +207,7 @@ def test_a_server_for_match_managers_looks_at_nobody(monkeypatch: pytest.MonkeyP
         assert lobby.admission._near is None
 
 
-def test_who_leaves_while_looked_for_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    go_on = threading.Event()
-    with guarded_lobby(monkeypatch, Standing.OWN) as lobby:
-        monkeypatch.setattr("rlgym_bridge.server.net.admission.find_own", lambda _: go_on.wait(5.0) and {})
-        client = RawClient(lobby.clients.listener.getsockname()[1])
-        client.send(agent())
-        while not lobby.admission._waiting:
-            lobby.clients.pump(0.01)
-        client.socket.close()
-        while lobby.clients.everyone:
-            lobby.clients.pump(0.01)
-        go_on.set()
-        while lobby.admission._waiting:
-            lobby.clients.pump(0.01)
-        assert not lobby.is_taken(lobby.accounts[0].seat)
-
-
-def test_those_who_have_gone_are_not_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_those_who_have_gone_are_not_looked_for(monkeypatch):
     go_on = threading.Event()
     searched: list[Any] = []
 
@@ -289,7 +247,7 @@ def accepted_from(command: str, parent_ends: bool = False) -> Iterator[socket.so
                 yield connection
 
 
-def test_a_connection_is_traced_to_a_process_that_was_started() -> None:
+def test_a_connection_is_traced_to_a_process_that_was_started():
     with accepted_from(_CONNECT) as connection:
         ends = ends_of(connection)
         nowhere = (("192.0.2.7", 1234), ends[1])
@@ -301,9 +259,7 @@ def test_a_connection_is_traced_to_a_process_that_was_started() -> None:
 
 
 @pytest.mark.parametrize(("marked", "standing"), [(True, Standing.OWN), (False, Standing.SAME_USER)])
-def test_a_bot_whose_parents_have_ended_is_known_by_its_mark(
-    marked: bool, standing: Standing, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_bot_whose_parents_have_ended_is_known_by_its_mark(marked, standing, monkeypatch):
     if marked:
         monkeypatch.setenv(callers.MARK_VARIABLE, callers.MARK)
     with accepted_from(_DAEMON, parent_ends=True) as connection:
@@ -311,20 +267,18 @@ def test_a_bot_whose_parents_have_ended_is_known_by_its_mark(
         assert find_own({ends}) == {} and find_caller(ends).standing is standing
 
 
-def test_a_connection_from_nowhere_here_is_of_another_machine() -> None:
-    assert find_caller((("192.0.2.7", 1234), ("192.0.2.1", 23234))).standing is Standing.OTHER_MACHINE
-    assert find_caller((("127.0.0.1", 1), ("127.0.0.1", 2))).standing is Standing.STRANGER
-
-
-def test_a_system_that_does_not_tell_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_connection_from_nowhere_here_is_of_another_machine(monkeypatch):
     def refuse(_: str) -> None:
         raise NotImplementedError
 
+    here = (("127.0.0.1", 1), ("127.0.0.1", 2))
+    assert find_caller((("192.0.2.7", 1234), ("192.0.2.1", 23234))).standing is Standing.OTHER_MACHINE
+    assert find_caller(here).standing is Standing.STRANGER
     monkeypatch.setattr(callers.psutil, "net_connections", refuse)
-    assert find_caller((("127.0.0.1", 1), ("127.0.0.1", 2))).standing is Standing.UNKNOWN
+    assert find_caller(here).standing is Standing.UNKNOWN
 
 
-def test_a_client_that_asks_often_takes_little_memory() -> None:
+def test_a_client_that_asks_often_takes_little_memory():
     admission = Admission(lambda connection, heard: None)
     admission.is_guarded = True
     near, far = socket.socketpair()

@@ -6,11 +6,8 @@ import numpy as np
 import pytest
 from rlbot import flat
 
-from rlgym_bridge.server.game.ball_prediction import SLICES, BallPrediction
-from rlgym_bridge.server.game.match_physics import Physics
-from rlgym_bridge.server.game.modes import MODES
-from rlgym_bridge.server.game.simulated_match import Match
-from rlgym_bridge.server.match_server import MatchServer
+from rlgym_bridge.server.game.rules import MODES, Physics
+from rlgym_bridge.server.game.simulated_match import SLICES, BallPrediction, Match
 from rlgym_bridge.sim.simulator import ROCKETSIM2, ROCKETSIM3
 from tests.support.simulators import both, needs_native
 from tests.support.stepped_match import (
@@ -24,6 +21,7 @@ from tests.support.stepped_match import (
     put_ball,
     put_car,
     random_controls,
+    result_of,
 )
 
 
@@ -166,8 +164,8 @@ def test_a_ball_that_stands_still_has_new_times_alone(name):
 
 @pytest.mark.protocol("steady.prediction-first")
 def test_bots_that_want_it_have_it_before_every_packet(tmp_path):
-    with MatchServer(pace="lockstep", seconds=2.0, max_overtime=0.1, log_dir=tmp_path) as server:
-        result = server.play(match_of(player(0, "reader"), player(1)))
+    match = match_of(player(0, "reader"), player(1))
+    result = result_of(match, seconds=2.0, max_overtime=0.1, log_dir=tmp_path)
     assert [bot.replies for bot in result.bots] == [result.ticks] * 2
     assert "prediction" not in "".join(path.read_text() for path in tmp_path.iterdir())
 

@@ -3,7 +3,6 @@
 import configparser
 import shutil
 import tomllib
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +11,8 @@ from rlbot.config import load_match_config, load_player_config, load_player_load
 
 from rlgym_bridge.cli import main
 from rlgym_bridge.server import ConfigError, read_match_file
-from rlgym_bridge.server.config.convert_v4 import Converted, convert
-from rlgym_bridge.server.config.toml_lines import Source
+from rlgym_bridge.server.bot_files import Source
+from rlgym_bridge.server.convert_v4 import Converted, convert
 
 ROOT = Path(__file__).parents[2]
 MATCH = """
@@ -78,16 +77,17 @@ def keys_of(text: str) -> set[str]:
 
 
 @pytest.mark.parametrize("text", [MATCH, BOT, LOOKS], ids=["match", "bot", "loadout"])
-def test_every_key_is_translated_or_named(text: str, tmp_path: Path) -> None:
+def test_every_key_is_translated_or_named(text, tmp_path):
     found = converted(tmp_path, text)
     translated, left = dict(found.translated), dict(found.left_out)
     assert set(translated) | set(left) == keys_of(text)
     assert not set(translated) & set(left)
     assert all(left.values())
+    assert left.get("participant_config_7") == ("num_participants is 3" if text == MATCH else None)
     tomllib.loads(found.text)
 
 
-def test_a_match_keeps_its_players_rules_and_map(tmp_path: Path) -> None:
+def test_a_match_keeps_its_players_rules_and_map(tmp_path):
     match: Any = tomllib.loads(converted(tmp_path, MATCH).text)
     assert match["rlbot"] == {"launcher": "Epic"}
     assert match["match"] == {
@@ -103,49 +103,48 @@ def test_a_match_keeps_its_players_rules_and_map(tmp_path: Path) -> None:
     assert match["scripts"] == [{"config_file": "drill.toml"}]
 
 
-@pytest.mark.parametrize(
-    ("skill", "level"), [("0.0", "Rookie"), ("0.5", "Pro"), ("0.9", "AllStar"), ("1", "AllStar")]
+SKILL, DRIVER, RULE = (
+    "participant_bot_skill_2 = 1.0",
+    "participant_type_1 = human",
+    "Match Length = Unlimited",
 )
-def test_a_psyonix_bot_keeps_its_skill(skill: str, level: str, tmp_path: Path) -> None:
-    text = MATCH.replace("bot_skill_2 = 1.0", f"bot_skill_2 = {skill}")
-    assert tomllib.loads(converted(tmp_path, text).text)["cars"][2]["skill"] == level
-
-
-def test_players_of_either_kind_keep_who_drives_them(tmp_path: Path) -> None:
-    text = MATCH.replace("participant_type_1 = human", "participant_type_1 = controller_passthrough")
-    found = converted(tmp_path, text)
-    assert tomllib.loads(found.text)["cars"][1]["type"] == "human"
-    party = MATCH.replace("participant_type_1 = human", "participant_type_1 = party_member_bot")
-    assert tomllib.loads(converted(tmp_path, party).text)["cars"][1]["type"] == "rlbot"
-    assert dict(found.left_out)["participant_config_7"] == "num_participants is 3"
 
 
 @pytest.mark.parametrize(
-    ("option", "old", "name", "new"),
+    ("line", "value", "place", "expected"),
     [
-        ("Demolish", "On Contact (FF)", "demolish", "OnContactFf"),
-        ("Max Score", "0", "max_score", "Unlimited"),
-        ("Boost Strength", "1.0", "boost_strength", "One"),
-        ("Respawn Time", "3", "respawn_time", "ThreeSeconds"),
+        (SKILL, "0.0", ("cars", 2, "skill"), "Rookie"),
+        (SKILL, "0.5", ("cars", 2, "skill"), "Pro"),
+        (SKILL, "0.9", ("cars", 2, "skill"), "AllStar"),
+        (DRIVER, "controller_passthrough", ("cars", 1, "type"), "human"),
+        (DRIVER, "party_member_bot", ("cars", 1, "type"), "rlbot"),
+        (RULE, "Demolish = On Contact (FF)", ("mutators", "demolish"), "OnContactFf"),
+        (RULE, "Max Score = 0", ("mutators", "max_score"), "Unlimited"),
+        (RULE, "Boost Strength = 1.0", ("mutators", "boost_strength"), "One"),
+        (RULE, "Respawn Time = 3", ("mutators", "respawn_time"), "ThreeSeconds"),
     ],
 )
-def test_values_of_earlier_versions_are_translated(
-    option: str, old: str, name: str, new: str, tmp_path: Path
-) -> None:
-    text = MATCH.replace("Match Length = Unlimited", f"{option} = {old}")
-    assert tomllib.loads(converted(tmp_path, text).text)["mutators"][name] == new
+def test_values_of_all_versions_are_translated(line, value, place, expected, tmp_path):
+    new = value if " = " in value else f"{line.partition(' = ')[0]} = {value}"
+    found: Any = tomllib.loads(converted(tmp_path, MATCH.replace(line, new)).text)
+    for key in place:
+        found = found[key]
+    assert found == expected
 
 
-def test_rlbots_own_reader_skips_the_countdown_too(tmp_path: Path) -> None:
+def test_rlbots_own_reader_skips_the_countdown_too(tmp_path):
     text = "[Match Configuration]\nstart_without_countdown = True\nskip_replays = True\n"
     found = converted(tmp_path, f"{text}num_participants = 0\n[Participant Configuration]\n")
     (tmp_path / "new.toml").write_text(found.text, encoding="utf-8")
     theirs = load_match_config(tmp_path / "new.toml")
     assert theirs.instant_start and theirs.skip_replays
     assert tomllib.loads(found.text)["match"]["start_without_countdown"]  # as RLBot's core reads it
+    (tmp_path / "cores.toml").write_text("[match]\nstart_without_countdown = true\n")
+    for name in ("new.toml", "cores.toml"):
+        assert read_match_file(tmp_path / name, cars_follow=True).instant_start
 
 
-def test_the_shipped_match_reads_alike_before_and_after(tmp_path: Path) -> None:
+def test_the_shipped_match_reads_alike_before_and_after(tmp_path):
     shutil.copytree(ROOT / "bot", tmp_path / "bot")
     shutil.copy(ROOT / "rlbot.cfg", tmp_path)
     assert main(["convert", str(tmp_path / "rlbot.cfg"), "-q"]) == 0
@@ -159,7 +158,7 @@ def test_the_shipped_match_reads_alike_before_and_after(tmp_path: Path) -> None:
         ]
 
 
-def test_rlbots_own_readers_take_a_bot_and_its_loadout(tmp_path: Path) -> None:
+def test_rlbots_own_readers_take_a_bot_and_its_loadout(tmp_path):
     for name, text in (("ace.cfg", BOT), ("ace_looks.cfg", LOOKS)):
         (tmp_path / name).write_text(text, encoding="utf-8")
         assert main(["convert", str(tmp_path / name), "-q"]) == 0
@@ -186,31 +185,23 @@ def test_rlbots_own_readers_take_a_bot_and_its_loadout(tmp_path: Path) -> None:
     ],
     ids=["other", "broken", "number", "mode", "crowd", "kind", "digits", "nan", "vast"],
 )
-def test_what_cannot_be_translated_is_named(text: str, said: str, tmp_path: Path) -> None:
+def test_what_cannot_be_translated_is_named(text, said, tmp_path):
     with pytest.raises(ConfigError) as error:
         converted(tmp_path, text)
     assert said in str(error.value) and "old.cfg" in str(error.value)
 
 
-def test_no_file_that_is_there_is_replaced(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("is_link", [False, True])
+def test_no_file_that_is_there_is_replaced(is_link, tmp_path, capsys):
     (tmp_path / "looks.cfg").write_text(LOOKS)
-    (tmp_path / "looks.toml").write_text("mine")
+    new = tmp_path / "looks.toml"
+    new.symlink_to(tmp_path / "elsewhere") if is_link else new.write_text("mine")
     assert main(["convert", str(tmp_path / "looks.cfg")]) == 2
     assert "is there already, expected a new file" in capsys.readouterr().err
-    assert (tmp_path / "looks.toml").read_text() == "mine"
+    assert not (tmp_path / "elsewhere").exists() and (is_link or new.read_text() == "mine")
 
 
-def test_nothing_is_written_where_a_link_among_the_files_leads(tmp_path: Path, capsys) -> None:
-    (tmp_path / "looks.cfg").write_text(LOOKS)
-    (tmp_path / "looks.toml").symlink_to(tmp_path / "elsewhere")
-    assert main(["convert", str(tmp_path / "looks.cfg")]) == 2
-    assert "is there already, expected a new file" in capsys.readouterr().err
-    assert not (tmp_path / "elsewhere").exists()
-
-
-def test_a_bot_names_the_file_that_is_still_to_be_converted(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_bot_names_the_file_that_is_still_to_be_converted(tmp_path, capsys):
     (tmp_path / "ace.cfg").write_text(BOT)
     assert main(["convert", str(tmp_path / "ace.cfg")]) == 0
     assert "not there yet: ace_looks.toml; convert the .cfg" in capsys.readouterr().out
@@ -232,24 +223,20 @@ FIRST = "[Participant Configuration]\n"
     ids=["file", "line"],
 )
 @pytest.mark.parametrize("read", [read_match_file, lambda path: convert(Source(path))])
-def test_what_would_take_minutes_to_read_is_refused(
-    read: Callable[[Path], Any], text: str, said: str, tmp_path: Path
-) -> None:
+def test_what_would_take_minutes_to_read_is_refused(read, text, said, tmp_path):
     (tmp_path / "old.cfg").write_text(text)
     with pytest.raises(ConfigError, match=said):
         read(tmp_path / "old.cfg")
 
 
-def test_no_section_repeats_the_keys_of_another(tmp_path: Path) -> None:
+def test_no_section_repeats_the_keys_of_another(tmp_path):
     keys = "".join(f"{key:x} = \n" for key in range(500))
     sections = "".join(f"[{name:x}]\n" for name in range(450))
     assert len(converted(tmp_path, f"{FIRST}[DEFAULT]\n{keys}{sections}").left_out) == 500
 
 
 @pytest.mark.parametrize("text", [MATCH, BOT])
-def test_a_file_with_paths_is_written_where_they_hold(
-    text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_with_paths_is_written_where_they_hold(text, tmp_path, capsys, monkeypatch):
     (tmp_path / "v4").mkdir()
     (tmp_path / "v4" / "old.cfg").write_text(text)
     assert main(["convert", str(tmp_path / "v4" / "old.cfg"), "--out", str(tmp_path / "new.toml")]) == 2
@@ -259,7 +246,7 @@ def test_a_file_with_paths_is_written_where_they_hold(
     assert main(["convert", str(tmp_path / "v4" / "old.cfg"), "--out", "new.toml", "-q"]) == 0
 
 
-def test_a_loadout_has_no_paths_and_may_be_written_anywhere(tmp_path: Path) -> None:
+def test_a_loadout_has_no_paths_and_may_be_written_anywhere(tmp_path):
     (tmp_path / "v4").mkdir()
     (tmp_path / "v4" / "looks.cfg").write_text(LOOKS)
     words = [str(tmp_path / "v4" / "looks.cfg"), "--out", str(tmp_path / "looks.toml"), "-q"]

@@ -11,10 +11,9 @@ from rlgym_bridge.game import PLAYING_PHASES, TICK_SECONDS, Phase
 from rlgym_bridge.packets.decoder import Decoder
 from rlgym_bridge.protocol_variant import POINTS, ProtocolVariant
 from rlgym_bridge.rotations import rotation_of
-from rlgym_bridge.server import MatchServer
-from rlgym_bridge.server.game.match_physics import DEMOLITIONS_ON_CONTACT, Physics
 from rlgym_bridge.server.game.packer import field_info
 from rlgym_bridge.server.game.referee import Course, Referee
+from rlgym_bridge.server.game.rules import DEMOLITIONS_ON_CONTACT, Physics
 from rlgym_bridge.server.game.simulated_match import Match
 from rlgym_bridge.sim.simulator import ROCKETSIM3
 from tests.support.simulators import TICK_IN_3, usual
@@ -30,6 +29,7 @@ from tests.support.stepped_match import (
     put_ball,
     put_car,
     put_car_high,
+    result_of,
     seats,
     to_phase,
 )
@@ -38,8 +38,6 @@ pytestmark = [pytest.mark.usefixtures("played_in"), usual]
 
 CHOICES = [(name, value) for name, point in POINTS.items() for value in point.values[1:]]
 AIR = flat.AirState
-
-# --- the whole of a play, told in both ways -------------------------------------------------------
 
 
 def but(one, **fields):
@@ -172,13 +170,6 @@ def test_a_told_dialect_changes_nothing_that_is_decoded(name: str, value: str, p
             np.testing.assert_allclose(state.pad_timer, expected.pad_timer, atol=1e-4)
             np.testing.assert_allclose(state.car_position, expected.car_position, atol=1e-3)
     assert len(seen) == (3 if whole else 2)
-
-
-def test_a_dialect_of_standard_values_changes_nothing(played_in: str) -> None:
-    assert [packet.pack() for packet in play(ProtocolVariant().complete())] == standard_play(played_in)
-
-
-# --- point by point -------------------------------------------------------------------------------
 
 
 @pytest.mark.protocol("packet.pad-timer")
@@ -411,16 +402,13 @@ def test_the_clock_may_show_whole_seconds() -> None:
     assert shown == [1.0] * 120 + [2.0]
 
 
-# --- where it is chosen ---------------------------------------------------------------------------
-
-
 def test_the_server_speaks_the_dialect_it_is_given() -> None:
     packets: list[bytes] = []
-    with MatchServer(
-        pace="lockstep", seconds=2.0, max_overtime=0.0, on_packet=packets.append,
-        dialect=ProtocolVariant({"clock": "whole", "idle_frames": "repeated"}),
-    ) as server:  # fmt: skip
-        result = server.play(match_of(player(0), player(1)))
+    dialect, match = (
+        ProtocolVariant({"clock": "whole", "idle_frames": "repeated"}),
+        match_of(player(0), player(1)),
+    )
+    result = result_of(match, seconds=2.0, max_overtime=0.0, on_packet=packets.append, dialect=dialect)
     infos = [flat.CorePacket.unpack(one).message.match_info for one in packets]
     assert {info.game_time_remaining for info in infos} >= {2.0, 1.0}
     assert all(info.game_time_remaining == int(info.game_time_remaining) for info in infos)

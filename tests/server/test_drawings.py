@@ -1,16 +1,15 @@
 """Drawings reach those who look, by client and group, and within limits; others pay nothing for them."""
 
 import select
-from collections.abc import Callable
 
 import pytest
 from rlbot import flat
 
 from rlgym_bridge.recording.mcap.channels import DRAWN
 from rlgym_bridge.server.game.roster import seat_players
-from rlgym_bridge.server.net.drawings import MOST_BYTES, MOST_DRAWINGS, MOST_GROUPS, TICK_BYTES
 from rlgym_bridge.server.net.lobby import Lobby
-from tests.support.raw_client import RawClient, agent, connect, settle
+from rlgym_bridge.server.net.orders import DRAWN_TICK_BYTES, MOST_BYTES, MOST_DRAWINGS, MOST_GROUPS
+from tests.support.raw_client import RawClient, agent, connect, heard, settle
 from tests.support.shared_messages import Fields, packed
 from tests.support.stepped_match import match_of, player
 
@@ -55,7 +54,7 @@ class Looker:
 
 
 @pytest.fixture
-def looker(lobby: Lobby) -> Looker:
+def looker(lobby):
     one = Looker(lobby)
     one.begin(flat.DebugRendering.OnByDefault)
     return one
@@ -83,13 +82,8 @@ def lives(looker: Looker, client: RawClient) -> bool:
 
 def statuses(lobby: Lobby, client: RawClient) -> list[tuple[int, bool, bool]]:
     """Return which switchings a client was told of so far: index, bot, on."""
-    client.send(flat.PingRequest(cookie=1))
-    settle(lobby)
-    found = []
-    while not isinstance(message := client.receive(), flat.PingResponse):
-        if isinstance(message, flat.RenderingStatus):
-            found.append((message.index, message.is_bot, message.status))
-    return found
+    told = [message for message in heard(lobby, client) if isinstance(message, flat.RenderingStatus)]
+    return [(message.index, message.is_bot, message.status) for message in told]
 
 
 @pytest.mark.protocol("drawings.groups")
@@ -182,16 +176,10 @@ def too_many_bytes_a_tick(client: RawClient) -> None:
     [
         (too_many_groups, MOST_GROUPS, f"draws more than {MOST_GROUPS} groups"),
         (too_many_drawings, 1, f"expected {MOST_DRAWINGS} at most"),
-        (too_many_bytes_a_tick, 17, f"draws more than {TICK_BYTES} bytes a tick"),
+        (too_many_bytes_a_tick, 17, f"draws more than {DRAWN_TICK_BYTES} bytes a tick"),
     ],
 )
-def test_what_is_too_much_is_left_out_and_said_once(
-    looker: Looker,
-    caplog: pytest.LogCaptureFixture,
-    send: Callable[[RawClient], None],
-    taken: int,
-    warning: str,
-) -> None:
+def test_what_is_too_much_is_left_out_and_said_once(looker, caplog, send, taken, warning):
     client = connect(looker.lobby)
     send(client)
     assert lives(looker, client)
@@ -207,6 +195,13 @@ def test_groups_of_too_many_bytes_are_left_out(looker, caplog):
     assert caplog.text.count(f"of more than {MOST_BYTES} bytes") == 1
     draw(looker, client, flat.RemoveRenderGroup(0), group(30, BIG), group(31, BIG))
     assert looker.groups()[-1] == (0, -1, 30)
+
+
+def test_a_group_that_is_drawn_anew_takes_the_place_of_itself(looker):
+    client = connect(looker.lobby)
+    looker.step = 10
+    client.send(*(group(1, BIG) for _ in range(25)))
+    assert lives(looker, client) and len(looker.seen) == 25
 
 
 def test_broken_drawings_are_left_out_and_keep_their_client(looker, caplog):

@@ -10,27 +10,20 @@ from rlbot import flat
 
 from rlgym_bridge.cli import server as server_command
 from rlgym_bridge.server import MatchServer
-from rlgym_bridge.server.framing import framed
+from rlgym_bridge.server.game.packer import framed
 from rlgym_bridge.server.game.roster import seat_players
-from rlgym_bridge.server.net.loadouts import Loadouts
 from rlgym_bridge.server.net.lobby import Lobby
-from tests.support.raw_client import RawClient, agent, connect, settle
+from rlgym_bridge.server.net.orders import Loadouts
+from tests.support.raw_client import RawClient, agent, connect, heard, settle
 from tests.support.short_waits import shorten_farewell
 from tests.support.stepped_match import match_of, player
 
 OBSERVER = flat.ConnectionSettings(agent_id="", close_between_matches=False)
 
 
-def heard(lobby: Lobby, client: RawClient) -> list[str]:
+def kinds(lobby: Lobby, client: RawClient) -> list[str]:
     """Return the types of the messages that a client has been sent so far."""
-    client.send(flat.PingRequest(cookie=1))
-    settle(lobby)
-    found: list[str] = []
-    while not found or found[-1] != "PingResponse":
-        message = client.receive()
-        assert message is not None, f"the server closed the connection after {found}"
-        found.append(type(message).__name__)
-    return found[:-1]
+    return [type(message).__name__ for message in heard(lobby, client)]
 
 
 @pytest.mark.protocol("transport.no-delay")
@@ -57,7 +50,7 @@ def test_before_connection_settings_no_message_counts(lobby, caplog):
     lobby.clients.handlers.update(loadouts.handlers)
     orders = [flat.InitComplete(), flat.PlayerInput(0, flat.ControllerState()), flat.SetLoadout(0)]
     client = connect(lobby, *orders, *orders)
-    assert heard(lobby, client) == [] and lobby.clients.audience == [] and taken == []
+    assert kinds(lobby, client) == [] and lobby.clients.audience == [] and taken == []
     for name in ("InitComplete", "PlayerInput", "SetLoadout"):
         assert caplog.text.count(f"sent {name} before ConnectionSettings: ignored") == 1
     client.send(OBSERVER, *orders)  # the same orders count from now on
@@ -70,23 +63,23 @@ def test_the_first_settings_count_spaces_do_not(lobby):
     lobby.open_match(seat_players(match_of(player(0, "first"), player(1, "second"))))
     spaced = flat.ConnectionSettings(agent_id=" test/second\n", close_between_matches=True)
     client = connect(lobby, spaced, agent("first"))
-    assert heard(lobby, client) == ["MatchConfiguration", "ControllableTeamInfo", "FieldInfo"]
+    assert kinds(lobby, client) == ["MatchConfiguration", "ControllableTeamInfo", "FieldInfo"]
     assert [seat.name for seat in lobby.missing()] == ["Bot", "Bot (2)"]
     client.send(flat.InitComplete())
     settle(lobby)
     assert [seat.name for seat in lobby.missing()] == ["Bot"]
 
 
-@pytest.mark.protocol("handshake.one-configuration")
+@pytest.mark.protocol("handshake.one-configuration", "handshake.waits-for-match")
 def test_a_connection_gets_the_configuration_of_one_match(lobby):
     roster = seat_players(match_of(player(0)))
     observer = connect(lobby, OBSERVER)
     lobby.open_match(roster)
-    assert heard(lobby, observer) == ["MatchConfiguration", "FieldInfo"]
+    assert kinds(lobby, observer) == ["MatchConfiguration", "FieldInfo"]
     lobby.close_match()
     lobby.open_match(roster)
-    assert heard(lobby, observer) == []
-    assert heard(lobby, connect(lobby, OBSERVER)) == ["MatchConfiguration", "FieldInfo"]
+    assert kinds(lobby, observer) == []
+    assert kinds(lobby, connect(lobby, OBSERVER)) == ["MatchConfiguration", "FieldInfo"]
 
 
 @pytest.mark.protocol("handshake.script")
@@ -116,8 +109,8 @@ def test_who_wants_no_prediction_gets_none(lobby):
     wants.wants_ball_predictions = True
     reader, other = connect(lobby, wants, flat.InitComplete()), connect(lobby, agent(), flat.InitComplete())
     lobby.send_packet(framed(flat.GamePacket()), framed(flat.BallPrediction()))
-    assert heard(lobby, reader)[3:] == ["BallPrediction", "GamePacket"]
-    assert heard(lobby, other)[3:] == ["GamePacket"]
+    assert kinds(lobby, reader)[3:] == ["BallPrediction", "GamePacket"]
+    assert kinds(lobby, other)[3:] == ["GamePacket"]
 
 
 @pytest.fixture

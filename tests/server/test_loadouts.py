@@ -1,4 +1,4 @@
-"""A loadout decides a car's hitbox: from the match file, from the bot as it begins, or while it plays."""
+"""Cars that nobody drives stand idle; a loadout decides the hitbox, in the match file or while it plays."""
 
 import logging
 
@@ -6,13 +6,88 @@ import pytest
 from rlbot import flat
 
 from rlgym_bridge.game import HITBOX_OF_BODY, HITBOXES
-from rlgym_bridge.server import MatchServer
+from rlgym_bridge.server import ConfigError, read_match_file
 from rlgym_bridge.server.game.roster import Roster, seat_players
 from rlgym_bridge.server.game.simulated_match import Match
-from rlgym_bridge.server.net.loadouts import Loadouts, hitbox_of
 from rlgym_bridge.server.net.lobby import Lobby
+from rlgym_bridge.server.net.orders import Loadouts, hitbox_of
 from tests.support.raw_client import agent, connect, settle
-from tests.support.stepped_match import kicked_off, match_of, player
+from tests.support.short_waits import COUNTDOWN_TICKS, shorten_countdown
+from tests.support.stepped_match import kicked_off, match_of, player, result_of
+
+HUMAN = flat.PlayerConfiguration(flat.Human(), 0)
+
+
+BOT = '[settings]\nagent_id = "test/one"\nname = "One"\nrun_command = "one"\nrun_command_linux = "one"\n'
+SCRIPT = 'python -c "from rlbot.managers import Script; Script().run()"'
+V5 = """[[cars]]
+config_file = "one.bot.toml"
+[[cars]]
+team = 1
+type = "{}"
+"""
+V4 = """[Match Configuration]
+num_participants = 2
+[Participant Configuration]
+participant_config_0 = one.bot.toml
+participant_team_1 = 1
+participant_type_1 = {}
+"""
+
+
+@pytest.mark.parametrize(("text", "name"), [(V5, "match.toml"), (V4, "rlbot.cfg")])
+@pytest.mark.parametrize("kind", ["human", "psyonix"])
+def test_a_match_file_may_have_idle_cars_where_allowed(tmp_path, text, name, kind):
+    (tmp_path / "one.bot.toml").write_text(BOT)
+    (tmp_path / name).write_text(text.format(kind))
+    with pytest.raises(ConfigError, match=f"is '{kind}', expected a bot of type rlbot.*--allow-idle"):
+        read_match_file(tmp_path / name)
+    roster = seat_players(read_match_file(tmp_path / name, allow_idle=True), allow_idle=True)
+    (idle,) = (car for car in roster.cars if car.is_idle)
+    assert idle.player == kind and (idle.identifier == 0) == (kind == "human")
+    assert [agent.is_idle for agent in roster.agents] == [False]  # nobody gets its seat
+
+
+def test_a_car_without_a_bot_file_is_a_psyonix_bot(tmp_path):
+    (tmp_path / "one.bot.toml").write_text(BOT)
+    (tmp_path / "match.toml").write_text(V5.replace('type = "{}"', 'name = "Sir"'))
+    match = read_match_file(tmp_path / "match.toml", allow_idle=True)
+    assert [car.player for car in seat_players(match, allow_idle=True).cars] == ["bot", "psyonix"]
+
+
+def test_a_match_without_bot_and_script_is_refused():
+    with pytest.raises(ConfigError, match="the match has no bots, expected at least one"):
+        seat_players(match_of(HUMAN), allow_idle=True)
+
+
+def test_a_match_of_idle_cars_is_played_for_a_script(tmp_path, monkeypatch):
+    shorten_countdown(monkeypatch)
+    script = flat.ScriptConfiguration("Watcher", str(tmp_path), SCRIPT, agent_id="test/watcher")
+    match = match_of(HUMAN, script_configurations=[script])
+    result = result_of(match, pace="realtime", max_kickoff=0.3, log_dir=tmp_path, allow_idle=True)
+    assert result.ended_by == "kickoff not touched" and result.ticks == COUNTDOWN_TICKS + 36 + 1
+
+
+@pytest.mark.protocol("packet.is-bot")
+@pytest.mark.parametrize("pace", ["lockstep", "realtime"])
+def test_an_idle_car_stands_and_nobody_waits_for_it(pace, tmp_path, monkeypatch):
+    shorten_countdown(monkeypatch)
+    packets = []
+    psyonix = flat.PlayerConfiguration(flat.PsyonixBot("Sir"), 1)
+    settings = {"max_kickoff": 0.5, "log_dir": tmp_path, "on_packet": packets.append, "allow_idle": True}
+    result = result_of(match_of(HUMAN, player(0), psyonix), pace=pace, **settings)
+    shown = [flat.CorePacket.unpack(data).message for data in packets]
+    first, *_, last = (one for one in shown if one.match_info.match_phase == flat.MatchPhase.Kickoff)
+    assert [(car.name, car.is_bot) for car in shown[-1].players] == [
+        ("Sir", False), ("Bot", True), ("Human", False)
+    ]  # fmt: skip
+    places = [[car.physics.location for car in packet.players] for packet in (first, last)]
+    moved = [abs(a.x - b.x) + abs(a.y - b.y) for a, b in zip(*places, strict=True)]
+    assert moved[0] < 5.0 and moved[2] < 5.0 and moved[1] > 5.0
+    _, bot, human = result.bots
+    assert bot.replies > 0 and not human.crashed and human.late == human.replies == 0
+    assert result.unrepeatable == () or pace == "realtime"
+
 
 DOMINUS, MERC = 403, 30
 
@@ -115,10 +190,8 @@ def test_a_hitbox_set_in_play_shows_in_the_next_packet_alone():
 @pytest.mark.protocol("loadout.before-ready")
 def test_a_loadout_set_in_initialize_is_there_at_once(tmp_path):
     packets = []
-    with MatchServer(
-        pace="lockstep", seconds=0.2, max_overtime=0.1, log_dir=tmp_path, on_packet=packets.append
-    ) as server:
-        server.play(match_of(player(0, "dominus"), player(1, loadout=flat.PlayerLoadout(car_id=MERC))))
+    match = match_of(player(0, "dominus"), player(1, loadout=flat.PlayerLoadout(car_id=MERC)))
+    result_of(match, seconds=0.2, max_overtime=0.1, log_dir=tmp_path, on_packet=packets.append)
     for data in (packets[0], packets[-1]):
         assert shown(flat.CorePacket.unpack(data).message) == ["dominus", "merc"]
 

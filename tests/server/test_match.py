@@ -11,9 +11,9 @@ from rlbot import flat
 from rlgym.rocket_league.sim import RocketSimEngine
 
 from rlgym_bridge.components.rlgym_state import to_rlgym
-from rlgym_bridge.game import KICKOFF_SPAWNS, Phase
-from rlgym_bridge.server.game.match_physics import DEMOLITIONS_ON_CONTACT, Physics
+from rlgym_bridge.game import Phase
 from rlgym_bridge.server.game.referee import Course
+from rlgym_bridge.server.game.rules import DEMOLITIONS_ON_CONTACT, Physics
 from rlgym_bridge.server.game.simulated_match import Match
 from rlgym_bridge.sim.simulator import ROCKETSIM2, ROCKETSIM3
 from tests.support.simulators import TICK_IN_3
@@ -49,17 +49,6 @@ def test_the_first_kickoff_packet_is_frame_480_at_rest(played_in):
         assert car.air_state == flat.AirState.OnGround
     assert place_of(packet.balls[0].physics.location) == pytest.approx((0.0, 0.0, 93.15))
     assert all(car_of(match, slot).wheels_with_contact.all() for slot in (0, 1))
-
-
-@pytest.mark.parametrize("team_size", [1, 2, 3, 4])
-@pytest.mark.protocol("phases.spawns")
-def test_both_teams_stand_on_mirrored_spots_of_the_five(team_size):
-    players = Match(seats(team_size), seed=5).packet().players
-    # RocketSim keeps places in units of 50 uu, which rounds them a little.
-    spots = [(round(car.physics.location.x, 2), round(car.physics.location.y, 2)) for car in players]
-    assert all(spot in [spawn[:2] for spawn in KICKOFF_SPAWNS] for spot in spots[:team_size])
-    assert spots[team_size:] == [(-x, -y) for x, y in spots[:team_size]]
-    assert len(set(spots)) == 2 * team_size
 
 
 @pytest.mark.protocol("phases.spawns")
@@ -153,7 +142,7 @@ def test_touches_after_a_goal_do_not_count():
 )
 def test_a_kickoff_forgets_the_touches_before_it(instant):
     match = kicked_off(course=Course(skip_replays=True, instant=instant))
-    (scorer, _) = score(match, last_toucher=0)
+    (scorer, _) = score(match, 0)
     assert scorer.latest_touch is not None
     begins = Phase.KICKOFF if instant else Phase.COUNTDOWN
     assert [car.latest_touch for car in to_phase(match, begins).players] == [None, None]
@@ -163,9 +152,9 @@ def test_a_kickoff_forgets_the_touches_before_it(instant):
     assert blue.latest_touch is None and orange.latest_touch is not None
 
 
-def score(match, last_toucher, earlier=()):
+def score(match, *touchers):
     """Let cars touch the ball in turn, then put it into orange's goal; return the players."""
-    for slot in (*earlier, last_toucher):
+    for slot in touchers:
         put_ball(match, (0, 0, 93.15))
         put_car(match, slot, (0, -220, 17.03), velocity=(0, 500, 0), yaw=np.pi / 2)
         touches = match.scores.touches[slot]
@@ -177,19 +166,10 @@ def score(match, last_toucher, earlier=()):
     return to_phase(match, Phase.GOAL_SCORED).players
 
 
-def test_a_goal_belongs_to_the_attacker_who_touched_last():
-    blue, orange = score(kicked_off(), last_toucher=0)
-    assert (blue.score_info.goals, orange.score_info.own_goals) == (1, 0)
-
-
-def test_an_own_goal_belongs_to_the_attacker_before_it():
-    blue, orange = score(kicked_off(), last_toucher=1, earlier=(0,))
-    assert (blue.score_info.goals, orange.score_info.own_goals) == (1, 0)
-
-
-def test_a_goal_that_no_attacker_touched_is_an_own_goal():
-    blue, orange = score(kicked_off(), last_toucher=1)
-    assert (blue.score_info.goals, orange.score_info.own_goals) == (0, 1)
+@pytest.mark.parametrize(("touchers", "goals", "own_goals"), [((0,), 1, 0), ((0, 1), 1, 0), ((1,), 0, 1)])
+def test_a_goal_belongs_to_the_attacker_who_touched_last(touchers, goals, own_goals):
+    blue, orange = score(kicked_off(), *touchers)
+    assert (blue.score_info.goals, orange.score_info.own_goals) == (goals, own_goals)
 
 
 def test_bounces_between_two_ticks_count_as_floor_contact():
@@ -207,39 +187,19 @@ def test_bounces_between_two_ticks_count_as_floor_contact():
         assert abs(noticed[0] - lowest) <= 2
 
 
-@pytest.mark.parametrize("bad", [float("nan"), float("inf"), float("-inf")])
-@pytest.mark.protocol("inputs.not-finite")
-def test_controls_that_are_not_finite_keep_the_ones_before(bad):
+@pytest.mark.protocol("inputs.not-finite", "inputs.range", "inputs.held", "inputs.last-wins")
+def test_the_last_controls_that_are_finite_are_clamped_and_held():
     match = kicked_off()
-    assert match.hold(0, controls(throttle=1.0))
-    assert not match.hold(0, controls(throttle=0.0, steer=bad))
-    assert input_of(go_on(match).players[0].last_input) == input_of(controls(throttle=1.0))
-
-
-@pytest.mark.protocol("inputs.range")
-def test_controls_out_of_range_are_clamped():
-    match = kicked_off()
-    assert match.hold(0, controls(throttle=7.0, steer=-1.5, pitch=0.5))
+    for throttle in (-1.0, 0.5, 7.0):
+        assert match.hold(0, controls(throttle=throttle, steer=-1.5, pitch=0.5))
+    for bad in (float("nan"), float("inf"), float("-inf")):
+        assert not match.hold(0, controls(throttle=0.0, steer=bad))
     expected = input_of(controls(throttle=1.0, steer=-1.0, pitch=0.5))
-    assert input_of(go_on(match).players[0].last_input) == expected
+    for ticks in (1, 100):
+        assert input_of(go_on(match, ticks).players[0].last_input) == expected
     assert car_of(match, 0).controls[0] == 1.0
-
-
-@pytest.mark.protocol("inputs.held")
-def test_controls_are_held_until_others_come():
-    match = kicked_off()
-    match.hold(0, controls(throttle=1.0))
-    assert go_on(match, 100).players[0].last_input.throttle == 1.0
     match.release(0)
     assert input_of(go_on(match).players[0].last_input) == input_of(controls())
-
-
-@pytest.mark.protocol("inputs.last-wins")
-def test_of_several_inputs_in_a_tick_the_last_one_counts():
-    match = kicked_off()
-    for throttle in (-1.0, 0.5, 1.0):
-        match.hold(0, controls(throttle=throttle))
-    assert go_on(match).players[0].last_input.throttle == 1.0
 
 
 def test_unlimited_boost_is_full_and_never_used():

@@ -8,7 +8,7 @@ from rlbot import flat
 
 from rlgym_bridge.server.game.roster import seat_players
 from rlgym_bridge.server.net.lobby import Lobby
-from tests.support.raw_client import RawClient, connect, settle
+from tests.support.raw_client import RawClient, connect, heard, settle
 from tests.support.shared_messages import Fields, Words, packed
 from tests.support.stepped_match import match_of, player
 
@@ -34,15 +34,9 @@ def listener(lobby: Lobby, kind: str = "", wants: bool = True, ready: bool = Tru
     return client
 
 
-def heard(lobby: Lobby, client: RawClient) -> list[tuple[int, int, bool, str]]:
+def comms(lobby: Lobby, client: RawClient) -> list[tuple[int, int, bool, str]]:
     """Return what a client was told of so far: index, team, team_only, text."""
-    client.send(flat.PingRequest(cookie=1))
-    settle(lobby)
-    found = []
-    while not isinstance(message := client.receive(), flat.PingResponse):
-        assert isinstance(message, flat.MatchComm)
-        found.append((message.index, message.team, message.team_only, message.display))
-    return found
+    return [(one.index, one.team, one.team_only, one.display) for one in heard(lobby, client)]
 
 
 def say(lobby: Lobby, client: RawClient, *texts: str, team: int = 0, team_only: bool = False) -> None:
@@ -55,9 +49,9 @@ def say(lobby: Lobby, client: RawClient, *texts: str, team: int = 0, team_only: 
 def test_a_message_goes_to_all_but_its_sender_in_order(open_match):
     first, second, third = (listener(open_match, kind) for kind in ("first", "second", "third"))
     say(open_match, first, "hello", "again")
-    assert heard(open_match, first) == []
+    assert comms(open_match, first) == []
     expected = [(0, 0, False, "hello"), (0, 0, False, "again")]
-    assert heard(open_match, second) == heard(open_match, third) == expected
+    assert comms(open_match, second) == comms(open_match, third) == expected
 
 
 @pytest.mark.protocol("comms.team-only")
@@ -65,9 +59,9 @@ def test_a_message_for_the_team_stays_in_it(open_match):
     first, second, third = (listener(open_match, kind) for kind in ("first", "second", "third"))
     script = listener(open_match, "script")
     say(open_match, first, "mine", team_only=True)
-    assert heard(open_match, second) == [(0, 0, True, "mine")]
+    assert comms(open_match, second) == [(0, 0, True, "mine")]
     for other in (third, script):
-        assert heard(open_match, other) == []
+        assert comms(open_match, other) == []
 
 
 @pytest.mark.protocol("comms.managers")
@@ -77,22 +71,23 @@ def test_match_managers_get_every_message_ready_or_not(open_match, ready):
     first = listener(open_match, "first")
     say(open_match, first, "all")
     say(open_match, first, "mine", team_only=True)
-    assert heard(open_match, manager) == [(0, 0, False, "all"), (0, 0, True, "mine")]
-    assert heard(open_match, deaf) == []
+    assert comms(open_match, manager) == [(0, 0, False, "all"), (0, 0, True, "mine")]
+    assert comms(open_match, deaf) == []
 
 
 @pytest.mark.protocol("comms.to-others")
-def test_a_bot_that_is_not_ready_gets_no_messages(open_match):
-    first, second = listener(open_match, "first"), listener(open_match, "second", ready=False)
+@pytest.mark.parametrize("how", [{"ready": False}, {"wants": False}])
+def test_a_bot_that_is_not_ready_or_wants_none_gets_no_messages(open_match, how):
+    first, second = listener(open_match, "first"), listener(open_match, "second", **how)
     say(open_match, first, "hello")
-    assert heard(open_match, second) == []
+    assert comms(open_match, second) == []
 
 
 @pytest.mark.protocol("handshake.settings-needed")
 def test_a_message_without_settings_goes_to_nobody(open_match, caplog):
     first, nameless = listener(open_match, "first"), connect(open_match)
     say(open_match, nameless, "who am I", "again")
-    assert heard(open_match, first) == []
+    assert comms(open_match, first) == []
     assert caplog.text.count("sent MatchComm before ConnectionSettings: ignored") == 1
 
 
@@ -122,15 +117,8 @@ def test_the_team_is_the_senders_own(open_match):
     say(open_match, script, "script", team=0)
     observer = listener(open_match)
     say(open_match, observer, "nobody", team=1, team_only=True)
-    assert heard(open_match, script) == [(0, 1, False, "liar"), (0, 3, False, "nobody")]
-    assert heard(open_match, third) == [(0, 2, False, "script"), (0, 3, False, "nobody")]
-
-
-@pytest.mark.protocol("comms.to-others")
-def test_who_does_not_want_messages_gets_none(open_match):
-    first, deaf = listener(open_match, "first"), listener(open_match, "second", wants=False)
-    say(open_match, first, "hello")
-    assert heard(open_match, deaf) == []
+    assert comms(open_match, script) == [(0, 1, False, "liar"), (0, 3, False, "nobody")]
+    assert comms(open_match, third) == [(0, 2, False, "script"), (0, 3, False, "nobody")]
 
 
 @pytest.mark.protocol("comms.before-first-packet")
@@ -138,7 +126,7 @@ def test_before_the_first_packet_messages_are_dropped(open_match, caplog):
     open_match.comms.close()
     first, second = listener(open_match, "first"), listener(open_match, "second")
     say(open_match, first, "early", "early")
-    assert heard(open_match, second) == []
+    assert comms(open_match, second) == []
     assert caplog.text.count("sends a message to others before the first packet: ignored") == 1
 
 
@@ -212,5 +200,5 @@ def test_a_message_that_grows_on_its_way_is_left_out(open_match, caplog):
     first, second = listener(open_match, "first"), listener(open_match, "second")
     first.socket.sendall(len(grown).to_bytes(2, "big") + grown)
     say(open_match, first, "hello")
-    assert heard(open_match, second) == [(0, 0, False, "hello")]
+    assert comms(open_match, second) == [(0, 0, False, "hello")]
     assert "a message of more than 65535 bytes: ignored" in caplog.text

@@ -1,16 +1,32 @@
-"""Mutators of a match: those that are played show in packets and results, the others are refused."""
+"""Mutators and simulators of a match: those played show in packets and results, others are refused."""
 
 import math
 
 import pytest
 from rlbot import flat
 
+from rlgym_bridge.cli import main
 from rlgym_bridge.game import BALL_REST_Z, Phase
-from rlgym_bridge.server import ConfigError
+from rlgym_bridge.server import ConfigError, MatchCalledOff, MatchServer
 from rlgym_bridge.server.game.referee import Referee
 from rlgym_bridge.server.game.rules import check_rules, course_of, physics_of, warn_of_rules
 from rlgym_bridge.server.game.simulated_match import Match
-from tests.support.stepped_match import chase, go_on, match_of, place_of, player, put_ball, seats, to_phase
+from rlgym_bridge.server.net.hosted_match import HostedMatch
+from rlgym_bridge.sim import simulator
+from rlgym_bridge.sim.rocketsim2 import GAME_BOOST_AIR, RocketSim2
+from rlgym_bridge.sim.simulator import ROCKETSIM2, ROCKETSIM3, SimulatorError
+from tests.support.simulators import needs_native
+from tests.support.stepped_match import (
+    chase,
+    go_on,
+    kicked_off,
+    match_of,
+    place_of,
+    player,
+    put_ball,
+    seats,
+    to_phase,
+)
 
 GOAL_ROLL = ((0.0, 5000.0, 150.0), (0.0, 2000.0, 0.0))
 
@@ -142,7 +158,7 @@ def test_a_drawn_team_is_another_one_with_another_seed() -> None:
 def test_after_max_time_shots_decide_a_draw(shooter: int | None, winner: str) -> None:
     match = played(configured(max_time="OneMinute"))
     if shooter is not None:
-        match.scores.shot(shooter)
+        match.scores.credit(shooter, "Shot")
     to_phase(match, Phase.ENDED, limit=7201)
     assert (match.tick, match.referee.ended_by, match.referee.winner) == (7200, "max time", winner)
 
@@ -157,21 +173,102 @@ def test_assumed_values_are_logged_once_for_each_mutator(caplog: pytest.LogCaptu
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "why"),
+    ("mode", "name", "value", "why"),
     [
-        ("ball_size", "Large", "ends the program for balls of more than 102 uu"),
-        ("ball_weight", "CurveBall", "curve"),
-        ("boost_amount", "SlowRecharge", "no boost that comes back by itself"),
-        ("game_speed", "TimeWarp", "not documented"),
-        ("ball_type", "Cube", "no effect in RocketSim"),
-        ("multi_ball", "Two", "no effect in RocketSim"),
+        ("Soccar", "ball_size", "Large", "ends the program for balls of more than 102 uu"),
+        ("Snowday", "ball_size", "Small", "pucks of one size"),
+        ("Soccar", "ball_weight", "CurveBall", "curve"),
+        ("Soccar", "boost_amount", "SlowRecharge", "no boost that comes back by itself"),
+        ("Soccar", "game_speed", "TimeWarp", "not documented"),
+        ("Soccar", "ball_type", "Cube", "no effect in RocketSim"),
+        ("Soccar", "multi_ball", "Two", "no effect in RocketSim"),
     ],
 )
-def test_a_mutator_that_is_refused_says_why(name: str, value: str, why: str) -> None:
+def test_a_mutator_that_is_refused_says_why(mode: str, name: str, value: str, why: str) -> None:
     with pytest.raises(ConfigError, match=f"mutator {name} is {value}.*{why}"):
-        check_rules(configured(**{name: value}))
+        check_rules(configured(mode, **{name: value}))
 
 
-def test_a_small_puck_is_refused() -> None:
-    with pytest.raises(ConfigError, match="pucks of one size"):
-        check_rules(configured("Snowday", ball_size="Small"))
+def test_thrust_is_a_constant_of_the_match() -> None:
+    configuration = match_of(player(0), player(1))
+    boosts = []
+    for thrust in (False, True):
+        match = kicked_off(physics=physics_of(configuration, None, thrust), simulator=ROCKETSIM2)
+        assert isinstance(match.simulation.simulator, RocketSim2)
+        config = match.simulation.simulator._matches[0].arena.get_mutator_config()
+        boosts.append(config.boost_accel_air)
+    assert boosts[1] / boosts[0] == pytest.approx(GAME_BOOST_AIR)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [["match", "--blue", "chaser"], ["match", "--server", "rlbot"], ["server"], ["field-test"],
+     ["league", "chaser", "random"], ["evaluate", "chaser", "random"], ["ratings", "runs/x"],
+     ["compare", "match.mcap"], ["view", "match.mcap"]],
+    ids=lambda command: " ".join(command[:2]),
+)  # fmt: skip
+@pytest.mark.parametrize("rules", ["game", "default", "fast"])
+def test_rules_get_one_sentence(command: list[str], rules: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main([*command, "--rules", rules])
+    assert "--rules: rules of the game are no setting any more: leave them out" in capsys.readouterr().err
+
+
+def test_the_real_game_takes_no_simulator(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["match", "--server", "rlbot", "--simulator", "rocketsim2"]) == 2
+    assert "--physics and --simulator change the simulated match" in capsys.readouterr().err
+
+
+def started(server: MatchServer, mode: str) -> HostedMatch:
+    """Return a match of a server before its bots are launched."""
+    configuration = match_of(player(0), player(1), game_mode=getattr(flat.GameMode, mode))
+    return HostedMatch(server._lobby, server, configuration, (server.host, server.port))
+
+
+@needs_native
+def test_a_match_plays_in_the_simulator_that_the_server_names() -> None:
+    from rlgym_bridge.sim.rocketsim3 import RocketSim3
+
+    for name, kind in ((ROCKETSIM2, RocketSim2), (ROCKETSIM3, RocketSim3)):
+        with MatchServer(simulator=name) as server:
+            assert isinstance(started(server, "Soccar")._match.simulation.simulator, kind)
+
+
+@needs_native
+def test_heatseeker_is_refused_where_rocketsim_3_is_named() -> None:
+    with (
+        MatchServer(simulator=ROCKETSIM3) as server,
+        pytest.raises(SimulatorError, match="mode is Heatseeker, expected Soccar"),
+    ):
+        started(server, "Heatseeker")
+
+
+@pytest.mark.parametrize(("mode", "line"), [
+    ("Soccar", "rocketsim_batch of RocketSim 3 is not installed; install it: "),
+    ("Heatseeker", "Heatseeker is played in RocketSim 2.2.1: RocketSim 3 plays"),
+])  # fmt: skip
+def test_a_line_at_the_start_says_why_it_is_not_the_default(
+    mode: str, line: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    with MatchServer() as server:
+        monkeypatch.setattr(simulator, "is_installed", lambda name: name == ROCKETSIM2)
+        hosted = started(server, mode)
+    assert isinstance(hosted._match.simulation.simulator, RocketSim2)
+    assert [record.message.count(line) for record in caplog.records] == [1]
+
+
+def test_a_server_refuses_a_simulator_that_is_not_known() -> None:
+    with pytest.raises(SimulatorError, match="simulator is 'rocketsim4', expected rocketsim2 or rocketsim3"):
+        MatchServer(simulator="rocketsim4")
+
+
+@needs_native
+def test_a_match_that_fails_inside_its_simulator_is_called_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rocketsim_batch.crash_folder", None)
+    with MatchServer(simulator=ROCKETSIM3) as server:
+        hosted = started(server, "Soccar")
+        hosted._match.simulation.simulator._matches.panic_next(0)  # type: ignore[attr-defined]
+        with pytest.raises(
+            MatchCalledOff, match=r"failed inside the simulator and cannot go on: .*match 0: panicked"
+        ):
+            hosted._advance()

@@ -11,8 +11,8 @@ from rlbot import flat
 from rlgym_bridge.game import BALL_REST_Z, Phase
 from rlgym_bridge.rotations import rotation_of
 from rlgym_bridge.server import ConfigError
-from rlgym_bridge.server.game.match_physics import Physics
-from rlgym_bridge.server.game.modes import (
+from rlgym_bridge.server.game.referee import Course
+from rlgym_bridge.server.game.rules import (
     HEATSEEKER,
     HEATSEEKER_SPAWNS,
     MODES,
@@ -20,9 +20,10 @@ from rlgym_bridge.server.game.modes import (
     SNOWDAY,
     SOCCAR,
     Mode,
+    Physics,
+    check_rules,
+    physics_of,
 )
-from rlgym_bridge.server.game.referee import Course
-from rlgym_bridge.server.game.rules import check_rules, physics_of
 from rlgym_bridge.server.game.simulated_match import Match
 from rlgym_bridge.sim.arena import is_pinned, make_arena
 from rlgym_bridge.sim.rocketsim2 import RocketSim2
@@ -71,9 +72,6 @@ def speed(ball: flat.BallInfo) -> float:
     return math.hypot(*place_of(ball.physics.velocity))
 
 
-# --- packets --------------------------------------------------------------------------------------
-
-
 def test_the_numbers_are_those_of_rocketsim() -> None:
     puck, seeker = rsim.RLConst.Snowday, rsim.RLConst.Heatseeker
     shape = as_received(kicked_off(physics=Physics.of(SNOWDAY)).packet()).balls[0].shape
@@ -104,9 +102,6 @@ def test_only_heatseekers_ball_shows_a_target_speed() -> None:
 def test_in_heatseeker_boost_is_full_and_never_used() -> None:
     _, packets = played("Heatseeker")
     assert {car.boost for packet in packets for car in packet.players} == {100.0}
-
-
-# --- kickoffs -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("mode", ALL, ids=lambda mode: mode.name)
@@ -177,9 +172,6 @@ def test_cars_lie_in_the_pinned_order_in_every_mode(mode: Mode, teams: list[int]
     assert is_pinned(arena, cars)
 
 
-# --- goals, floor, end ----------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(("mode", "line"), [(SOCCAR, 5215.5), (HEATSEEKER, 5215.5), (SNOWDAY, 5238.5)])
 @pytest.mark.parametrize("team", [0, 1])
 def test_a_ball_that_is_wholly_in_the_goal_scores(mode: Mode, line: float, team: int) -> None:
@@ -210,30 +202,6 @@ def test_a_puck_meets_the_floor_with_whatever_side_is_lowest(roll: float) -> Non
         falls = rises
     assert slowed > 100
     assert abs(noticed - slowed) <= 2
-
-
-@pytest.mark.odd_packets("the score is written by hand")
-@pytest.mark.parametrize("mode", [HEATSEEKER, SNOWDAY], ids=lambda mode: mode.name)
-def test_at_zero_the_ball_is_played_until_it_meets_the_floor(mode: Mode) -> None:
-    match = kicked_off(physics=Physics.of(mode), course=Course(regulation=1.0))
-    match.referee.score[0] = 1
-    x, y, z = mode.ball_place
-    put_car(match, 0, (x, y - 150.0, 17.03), velocity=(0.0, 500.0, 0.0), yaw=math.pi / 2)
-    put_ball(match, (x, y, z))
-    to_phase(match, Phase.ACTIVE)
-    put_car(match, 0, (3000.0, -3000.0, 17.03))
-    put_ball(match, (0.0, 0.0, 1500.0), (0.0, 0.0, 1.0), aims=False)
-    packet = go_on(match, 130)
-    assert (packet.match_info.match_phase, packet.match_info.game_time_remaining) == (
-        flat.MatchPhase.Active,
-        0.0,
-    )
-    assert ball_of(match).position[2] > 500.0
-    to_phase(match, Phase.ENDED, limit=400)
-    assert (match.referee.ended_by, match.referee.winner) == ("time", "blue")
-
-
-# --- whole plays ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", MODES)
@@ -282,9 +250,6 @@ def test_in_heatseeker_a_ball_that_is_set_keeps_its_aim() -> None:
     assert packet.balls[0].target_speed == aims_at
     assert packet.balls[0].physics.location.z == pytest.approx(500.0)
     assert packet.players[0].boost == 50.0
-
-
-# --- rules ----------------------------------------------------------------------------------------
 
 
 def test_mutators_apply_on_top_of_the_mode() -> None:

@@ -106,14 +106,16 @@ def test_angles_turn_back_into_the_same_matrix(seed):
         ({"yaw": 1.0, "roll": -1.0}, (0.0, 0.0)),
     ],
 )
-@pytest.mark.protocol("inputs.dodge", "packet.dodge-dir", "packet.dodge-elapsed", "packet.jump-flags")
+@pytest.mark.protocol(
+    "inputs.dodge", "packet.dodge-dir", "packet.dodge-elapsed", "packet.jump-flags", "packet.dodge-timeout"
+)
 def test_a_dodge_shows_and_keeps_its_direction(stick, direction):
     match = kicked_off()
     jump_off(match, hold=5)
-    go_on(match, 5)
+    assert go_on(match, 5).players[0].dodge_timeout > 1.0
     match.hold(0, controls(jump=True, **stick))
     car = go_on(match).players[0]
-    assert car.has_dodged
+    assert car.has_dodged and car.dodge_timeout == -1.0
     assert (car.dodge_dir.x, car.dodge_dir.y) == pytest.approx(direction, abs=1e-6)
     assert car.dodge_elapsed == pytest.approx(car_of(match, 0).flip_time)
     match.hold(0, controls())
@@ -123,36 +125,23 @@ def test_a_dodge_shows_and_keeps_its_direction(stick, direction):
     assert (car.dodge_dir.x, car.dodge_dir.y) == pytest.approx(direction, abs=1e-6)
 
 
-@pytest.mark.protocol("packet.jumping")
-def test_a_held_jump_shows_for_24_ticks_and_starts_on_the_first():
+@pytest.mark.parametrize(
+    ("before", "pitch", "name", "ticks"),
+    [(None, 0.0, "Jumping", 24), ("jump", 0.0, "DoubleJumping", 13), ("fall", -1.0, "Dodging", 79)],
+)
+@pytest.mark.protocol("packet.jumping", "packet.double-jumping", "packet.dodging")
+def test_jumps_and_dodges_show_from_their_first_tick_on(before, pitch, name, ticks):
     match = kicked_off()
-    packets = jump_off(match, hold=40)
-    shown = [packet.players[0].air_state for packet in packets]
-    assert shown[:24] == [flat.AirState.Jumping] * 24
-    assert shown[24] == flat.AirState.InAir
-
-
-@pytest.mark.protocol("packet.double-jumping")
-def test_a_double_jump_shows_for_13_ticks():
-    match = kicked_off()
-    jump_off(match, hold=5)
-    go_on(match, 5)
-    match.hold(0, controls(jump=True))
-    shown = [go_on(match).players[0] for _ in range(20)]
-    states = [one.air_state for one in shown]
-    assert states[:13] == [flat.AirState.DoubleJumping] * 13
-    assert states[13] == flat.AirState.InAir
-    assert all(one.has_double_jumped for one in shown)
-
-
-@pytest.mark.protocol("packet.dodging")
-def test_a_dodge_shows_for_79_ticks():
-    match = kicked_off()
-    put_car(match, 0, (0, 0, 1500))
-    match.hold(0, controls(jump=True, pitch=-1.0))
-    states = [go_on(match).players[0].air_state for _ in range(90)]
-    assert states[:79] == [flat.AirState.Dodging] * 79
-    assert states[79] == flat.AirState.InAir
+    if before == "jump":
+        jump_off(match, hold=5)
+        go_on(match, 5)
+    elif before == "fall":
+        put_car(match, 0, (0, 0, 1500))
+    match.hold(0, controls(jump=True, pitch=pitch))
+    shown = [go_on(match).players[0] for _ in range(ticks + 1)]
+    states = [flat.AirState.InAir if one is shown[-1] else getattr(flat.AirState, name) for one in shown]
+    assert [one.air_state for one in shown] == states
+    assert all(one.has_double_jumped is (before == "jump") for one in shown)
 
 
 @pytest.mark.protocol("packet.flip-reset")
@@ -177,15 +166,6 @@ def test_the_dodge_timeout_counts_from_the_jumps_end(played_in):
     assert timeouts[60] == pytest.approx(timeouts[0] - 0.5, abs=1e-4)
     assert timeouts.index(-1.0) in (148, 149, 150, 151)
     assert set(timeouts[151:]) == {-1.0}
-
-
-@pytest.mark.protocol("packet.dodge-timeout")
-def test_the_dodge_timeout_ends_when_the_dodge_is_used():
-    match = kicked_off()
-    jump_off(match, hold=5)
-    assert go_on(match, 5).players[0].dodge_timeout > 1.0
-    match.hold(0, controls(jump=True, pitch=-1.0))
-    assert go_on(match).players[0].dodge_timeout == -1.0
 
 
 @pytest.mark.protocol("packet.pad-order", "field.pads")

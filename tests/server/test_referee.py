@@ -48,7 +48,8 @@ def test_a_goal_stops_the_clock_until_the_next_touch():
     ticks(referee, 99)
     ticks(referee, 1, goal_for=ORANGE)
     assert (referee.phase, referee.score) == (Phase.GOAL_SCORED, [0, 1])
-    ticks(referee, 359, touched=True)
+    ticks(referee, 359, touched=True, goal_for=ORANGE)  # the ball is in the net
+    assert referee.score == [0, 1]
     assert referee.phase == Phase.GOAL_SCORED
     ticks(referee, 1)
     assert referee.phase == Phase.REPLAY
@@ -64,12 +65,6 @@ def test_replays_are_skipped_when_the_match_says_so():
     ticks(referee, 1, goal_for=BLUE)
     ticks(referee, 360)
     assert referee.phase == Phase.COUNTDOWN
-
-
-def test_a_goal_counts_once_while_the_ball_is_in_the_net():
-    referee = in_play()
-    ticks(referee, 200, goal_for=BLUE)
-    assert referee.score == [1, 0]
 
 
 @pytest.mark.protocol("phases.zero")
@@ -93,13 +88,6 @@ def test_a_ball_held_up_at_zero_counts_as_down_after_max_hang(score, phase):
     assert (referee.phase, referee.clock) == (Phase.ACTIVE, 0)
     ticks(referee, 1)
     assert referee.phase == phase and referee.overtime == (phase == Phase.COUNTDOWN)
-
-
-def test_a_ball_on_the_floor_at_zero_ends_the_match():
-    referee = in_play(regulation=1.0)
-    referee.score = [0, 2]
-    ticks(referee, 120, on_floor=True)
-    assert (referee.phase, referee.winner) == (Phase.ENDED, "orange")
 
 
 @pytest.mark.protocol("phases.zero")

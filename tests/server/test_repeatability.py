@@ -9,8 +9,7 @@ from rlgym_bridge.recording.mcap.channels import PACKETS, UNREPEATABLE
 from rlgym_bridge.recording.mcap.mcap_reader import read_contents
 from rlgym_bridge.recording.mcap.mcap_writer import Recorder
 from rlgym_bridge.recording.mcap.merge import merge
-from rlgym_bridge.server.bot_account import BotAccount
-from rlgym_bridge.server.repeatability import Repeatability
+from rlgym_bridge.server.bot_account import BotAccount, Repeatability
 from tests.support.stepped_match import seats
 
 
@@ -42,22 +41,14 @@ def test_answers_that_did_not_come_are_counted_from_the_first() -> None:
 
 
 @pytest.mark.usefixtures("usual_answer_wait")
-def test_lockstep_waits_longer_for_the_first_answer_of_a_bot() -> None:
+@pytest.mark.parametrize("answers", [True, False])
+def test_lockstep_waits_long_for_a_bots_first_answer_alone(answers):
     account, _ = account_at([0])
     account.sent(0.0)
     first = account.patience
-    account.reply(0.1)
-    account.sent(0.2)
-    assert (first, account.patience) == (10.0, 1.0)
-
-
-@pytest.mark.usefixtures("usual_answer_wait")
-def test_a_bot_that_never_answers_is_waited_for_long_once() -> None:
-    account, _ = account_at([0])
-    account.sent(0.0)
-    account.missed()
+    account.reply(0.1) if answers else account.missed()
     account.sent(10.0)
-    assert account.patience == 1.0
+    assert (first, account.patience) == (10.0, 1.0)
 
 
 def test_a_second_input_and_a_lost_connection_are_named() -> None:

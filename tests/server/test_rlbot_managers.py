@@ -5,8 +5,6 @@ import json
 import re
 import stat
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +19,7 @@ from rlgym_bridge.recording.mcap.mcap_reader import read_contents
 from rlgym_bridge.recording.mcap.mcap_writer import Recorder
 from rlgym_bridge.server import MatchServer
 from tests.support.documentation import ROOT
+from tests.support.serving import wait_for
 from tests.support.stepped_match import match_of, player
 
 PAGE = ROOT / "docs/reference/rlbot-python.md"
@@ -109,13 +108,6 @@ def test_what_they_said_drew_and_drove_arrived(played: Played) -> None:
     lengths = {round(box.length, 3): box.name for box in HITBOXES}
     hitboxes = [lengths[round(car.hitbox.length, 3)] for car in last.players]
     assert hitboxes == ["dominus", "breakout", "merc"]
-
-
-def wait_for(condition: Callable[[], object], seconds: float = 30.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen"
-        time.sleep(0.05)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="starts a file with a shebang")

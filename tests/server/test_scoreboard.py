@@ -7,8 +7,7 @@ import pytest
 from rlbot import flat
 
 from rlgym_bridge.game import Phase
-from rlgym_bridge.server.game.referee import Course
-from rlgym_bridge.server.game.scoreboard import Scoreboard
+from rlgym_bridge.server.game.referee import Course, Scoreboard
 from rlgym_bridge.server.game.simulated_match import Match
 from tests.support.stepped_match import ball_of, go_on, kicked_off, move_car, put_ball, put_car, to_phase
 
@@ -90,8 +89,8 @@ def test_saves_demolitions_and_own_goals_have_their_names() -> None:
     scores.touch(2, frame=10)
     scores.goal(0, frame=20, overtime=True)
     for _ in range(3):
-        scores.save(1)
-    scores.demolition(1)
+        scores.credit(1, "Save")
+    scores.credit(1, "Demolish")
     assert scores.accolades == [
         [],
         ["Save", "Save", "Save", "Savior", "Demolish"],
@@ -101,7 +100,7 @@ def test_saves_demolitions_and_own_goals_have_their_names() -> None:
     scores.touch(0, frame=30)
     scores.goal(0, frame=40, overtime=True)
     for _ in range(3):
-        scores.assist(1)
+        scores.credit(1, "Assist")
     assert scores.accolades == [
         ["BallHit", "Goal", "OvertimeGoal"],
         ["Assist", "Assist", "Assist", "Playmaker"],

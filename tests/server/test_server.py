@@ -14,8 +14,7 @@ import psutil
 import pytest
 from rlbot import flat
 
-from rlgym_bridge.client.agent_connections import AgentConnections
-from rlgym_bridge.client.own_players import own_players
+from rlgym_bridge.client.agent_connections import AgentConnections, own_players
 from rlgym_bridge.game import Phase
 from rlgym_bridge.server import ConfigError, MatchCalledOff, MatchServer, match_server
 from rlgym_bridge.server.net.hosted_match import HostedMatch
@@ -23,7 +22,7 @@ from rlgym_bridge.server.net.wire import is_this_machine
 from tests.support.processes import run_to_end
 from tests.support.serving import serve, start, wait_for
 from tests.support.short_waits import shorten_answer_wait, shorten_countdown, shorten_farewell
-from tests.support.stepped_match import HERE, match_of, player
+from tests.support.stepped_match import HERE, match_of, player, result_of
 
 
 @pytest.fixture(autouse=True)
@@ -54,15 +53,10 @@ def no_bots_running():
 @pytest.mark.protocol("transport.root-tables", "match.processes")
 def test_two_rlbot_bots_play_a_match_to_its_end(tmp_path):
     packets, stati = [], []
-    with lockstep(
-        seed=3,
-        seconds=6.0,
-        max_overtime=6.0,
-        on_packet=packets.append,
-        on_progress=stati.append,
-        log_dir=tmp_path,
-    ) as server:
-        result = server.play(match_of(player(0, name="A"), player(1, name="B")))
+    result = result_of(
+        match_of(player(0, name="A"), player(1, name="B")), seed=3, seconds=6.0, max_overtime=6.0,
+        on_packet=packets.append, on_progress=stati.append, log_dir=tmp_path,
+    )  # fmt: skip
     phases = [int(flat.CorePacket.unpack(one).message.match_info.match_phase) for one in packets]
     assert phases[:480] == [Phase.COUNTDOWN] * 480
     assert (phases[480], phases[-1]) == (Phase.KICKOFF, Phase.ENDED)
@@ -85,8 +79,7 @@ def test_two_rlbot_bots_play_a_match_to_its_end(tmp_path):
 @pytest.mark.protocol("steady.rate")
 def test_in_real_time_ticks_are_due_120_times_a_second(monkeypatch):
     shorten_countdown(monkeypatch)
-    with MatchServer(max_kickoff=0.5) as server:
-        result = server.play(match_of(player(0), player(1)))
+    result = result_of(match_of(player(0), player(1)), pace="realtime", max_kickoff=0.5)
     # Never ahead of time; how far behind it may fall is the machine's affair, and that of `make bench`.
     assert result.seconds >= 0.99 * result.ticks / 120
     assert all(bot.replies > 0.5 * result.ticks for bot in result.bots)
@@ -125,28 +118,33 @@ def test_two_processes_send_the_same_packets_of_a_seeded_2v2():
 
 
 @pytest.mark.protocol("match.crash")
-def test_a_bot_that_crashes_is_reported_and_the_match_goes_on():
-    with lockstep(seconds=3.0, max_overtime=0.1) as server:
-        result = server.play(match_of(player(0, "crash", "Poor"), player(1)))
+def test_a_bot_that_crashes_is_reported_and_its_car_idles():
+    inputs = []
+
+    def note(payload):
+        packet = flat.CorePacket.unpack(payload).message
+        if packet.match_info.frame_num > 620:
+            inputs.append(packet.players[0].last_input.throttle)
+
+    match = match_of(player(0, "crash", "Poor"), player(1))
+    result = result_of(match, seconds=3.0, max_overtime=0.1, max_kickoff=10.0, on_packet=note)
     poor, other = result.bots
     assert (poor.connected, poor.crashed, poor.exit_code) == (False, True, 3)
-    assert "out of luck" in poor.log_tail
+    assert "out of luck" in poor.log_tail and set(inputs) == {0.0}
     assert (other.crashed, other.late) == (False, 0)
     assert other.replies == result.ticks > 480 + 360
     assert result.ended_by != "no bots left"
 
 
 def test_a_bot_that_takes_half_a_second_to_end_has_an_exit_code():
-    with lockstep(seconds=3.0, max_overtime=0.1) as server:
-        result = server.play(match_of(player(0, "slow"), player(1)))
+    result = result_of(match_of(player(0, "slow"), player(1)), seconds=3.0, max_overtime=0.1)
     assert (result.bots[0].crashed, result.bots[0].exit_code) == (True, 3)
 
 
 def test_what_a_bot_left_unanswered_and_raised_is_counted(monkeypatch):
     shorten_countdown(monkeypatch)
     shorten_answer_wait(monkeypatch, 0.6)  # longer than a busy machine holds up the other bot
-    with lockstep(max_kickoff=1.5) as server:
-        result = server.play(match_of(player(0, "skip", "Skipper"), player(1)))
+    result = result_of(match_of(player(0, "skip", "Skipper"), player(1)), max_kickoff=1.5)
     skipper, other = result.bots
     # the countdown does not count; on a busy machine each answer may come too late
     assert 0.85 < skipper.unanswered / result.playing_ticks <= 1.0
@@ -156,29 +154,15 @@ def test_what_a_bot_left_unanswered_and_raised_is_counted(monkeypatch):
     assert "list index out of range" in Path(skipper.log_path).read_text()
 
 
-def test_a_crashed_bots_car_idles():
-    inputs = []
-
-    def note(payload):
-        packet = flat.CorePacket.unpack(payload).message
-        if packet.match_info.frame_num > 620:
-            inputs.append(packet.players[0].last_input.throttle)
-
-    with lockstep(seconds=3.0, max_overtime=0.1, max_kickoff=10.0, on_packet=note) as server:
-        server.play(match_of(player(0, "crash"), player(1)))
-    assert set(inputs) == {0.0}
-
-
 def test_a_match_without_any_bot_left_ends():
-    with lockstep(seconds=60.0) as server:
-        result = server.play(match_of(player(0, "crash"), player(1, "crash")))
+    result = result_of(match_of(player(0, "crash"), player(1, "crash")), seconds=60.0)
     assert result.ended_by == "no bots left"
     assert all(bot.crashed for bot in result.bots)
 
 
 def test_controls_that_are_no_numbers_are_dropped_and_counted():
-    with lockstep(seconds=3.0, max_overtime=0.1, max_kickoff=10.0) as server:
-        result = server.play(match_of(player(0, "nan"), player(1)))
+    match = match_of(player(0, "nan"), player(1))
+    result = result_of(match, seconds=3.0, max_overtime=0.1, max_kickoff=10.0)
     assert result.bots[0].invalid_inputs == pytest.approx(result.ticks / 2, abs=2)
     assert (result.bots[0].late, result.bots[1].invalid_inputs) == (0, 0)
 
@@ -186,86 +170,44 @@ def test_controls_that_are_no_numbers_are_dropped_and_counted():
 @pytest.mark.timeout(60)  # a wait for each tick would take many minutes
 def test_a_bot_that_never_answers_costs_three_waits(monkeypatch):
     shorten_answer_wait(monkeypatch, 1.5)  # a busy machine holds up the other bot for longer than 0.3 s
-    with lockstep(seconds=2.0, max_overtime=0.1, max_kickoff=10.0) as server:
-        result = server.play(match_of(player(0, "silent"), player(1)))
+    match = match_of(player(0, "silent"), player(1))
+    result = result_of(match, seconds=2.0, max_overtime=0.1, max_kickoff=10.0)
     silent, other = result.bots
     assert (silent.replies, silent.late) == (0, result.ticks)
     assert other.late == 0
 
 
-def test_a_bot_that_dies_early_is_named_with_its_last_words():
-    with (
-        lockstep(connect_timeout=600.0) as server,  # longer than a test may take
-        pytest.raises(MatchCalledOff, match=r"'Gone' \(agent_id 'test/exit', orange\) did not conn") as error,
-    ):
-        server.play(match_of(player(0), player(1, "exit", "Gone")))
-    text = str(error.value)
-    assert "exit code 7" in text
-    assert "no such model: weights.safetensors" in text
-    assert "python simple_bots.py exit" in text
+LONG = 600.0  # s, longer than a test may take
+LEFT_RUNNING = {"run_command": "python simple_bots.py sleep &"}  # for a POSIX shell
+LAST_WORDS = ("exit code 7", "no such model: weights.safetensors", "python simple_bots.py exit")
+
+
+@pytest.mark.parametrize(
+    ("bot", "timeout", "said"),
+    [
+        (player(1, "exit", "Gone"), LONG, ["'Gone' (agent_id 'test/exit', orange) did not con", *LAST_WORDS]),
+        (player(1, "done", "Done"), LONG, ["'Done'", "ended with exit code 0", "nothing to do"]),
+        pytest.param(player(1, name="Left", **LEFT_RUNNING), 1.0, ["'Left'", "did not connect"],
+                     marks=pytest.mark.skipif(sys.platform == "win32", reason="needs a POSIX shell")),
+        (player(1, "sleep", "Asleep"), 1.0, ["'Asleep'", "did not connect within 1 s"]),
+        (player(1, "unready"), 1.5, ["'Bot'", "did not say that it is ready within 1.5 s"]),
+        pytest.param(player(1, run_command=""), 0.2, ["you start this bot by hand"],
+                     marks=pytest.mark.protocol("match.by-hand")),
+        (player(1, root_dir=str(HERE / "nowhere")), 20.0, ["cannot be started: ", "nowhere"]),
+    ],
+)  # fmt: skip
+def test_a_bot_that_does_not_come_is_named_with_the_reason(bot, timeout, said):
+    with pytest.raises(MatchCalledOff) as error:
+        result_of(match_of(bot), connect_timeout=timeout)
+    assert not [words for words in said if words not in str(error.value)], str(error.value)
     assert no_bots_running()
-
-
-def test_a_bot_that_ends_early_with_status_0_is_named_at_once():
-    with (
-        lockstep(connect_timeout=600.0) as server,  # longer than a test may take
-        pytest.raises(MatchCalledOff, match=r"'Done' .*ended with exit code 0") as error,
-    ):
-        server.play(match_of(player(0, "done", "Done")))
-    assert "nothing to do" in str(error.value)
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="the command is for a POSIX shell")
-def test_a_bot_whose_command_leaves_it_running_is_waited_for():
-    behind = {"run_command": "python simple_bots.py sleep &"}
-    with (
-        lockstep(connect_timeout=1.0) as server,
-        pytest.raises(MatchCalledOff, match=r"'Left' .*did not connect"),
-    ):
-        server.play(match_of(player(0, name="Left", **behind)))
-    assert no_bots_running()
-
-
-def test_a_bot_that_never_connects_is_named_after_the_timeout():
-    with (
-        lockstep(connect_timeout=1.0) as server,
-        pytest.raises(MatchCalledOff, match=r"'Asleep' .*did not connect within 1 s"),
-    ):
-        server.play(match_of(player(0, "sleep", "Asleep")))
-    assert no_bots_running()
-
-
-def test_a_bot_that_never_gets_ready_is_named_after_the_timeout():
-    with (
-        lockstep(connect_timeout=1.5) as server,
-        pytest.raises(MatchCalledOff, match=r"'Bot' .*did not say that it is ready within 1.5 s"),
-    ):
-        server.play(match_of(player(0, "unready")))
-    assert no_bots_running()
-
-
-@pytest.mark.protocol("match.by-hand")
-def test_a_bot_to_be_started_by_hand_is_not_started():
-    with (
-        lockstep(connect_timeout=0.2) as server,
-        pytest.raises(MatchCalledOff, match="you start this bot by hand"),
-    ):
-        server.play(match_of(player(0, run_command="")))
-
-
-def test_a_folder_that_is_not_there_is_named():
-    with (
-        lockstep(connect_timeout=20.0) as server,
-        pytest.raises(MatchCalledOff, match=r"cannot be started: .*nowhere"),
-    ):
-        server.play(match_of(player(0, root_dir=str(HERE / "nowhere"))))
 
 
 @pytest.mark.protocol("match.processes", "handshake.names-unique")
 def test_a_hivemind_drives_both_cars_from_one_process(tmp_path):
     hive = [player(0, "hive", "Hive", hivemind=True) for _ in range(2)]
-    with lockstep(seconds=2.0, max_overtime=0.1, log_dir=tmp_path) as server:
-        result = server.play(match_of(*hive, player(1), player(1)))
+    match = match_of(*hive, player(1), player(1))
+    result = result_of(match, seconds=2.0, max_overtime=0.1, log_dir=tmp_path)
     assert [bot.replies for bot in result.bots] == [result.ticks] * 4
     assert [bot.name for bot in result.bots] == ["Hive", "Hive (2)", "Bot", "Bot (2)"]
     assert result.bots[0].log_path == result.bots[1].log_path
@@ -296,8 +238,8 @@ def test_bots_are_ended_when_the_match_is_interrupted():
     def interrupt(_):
         raise KeyboardInterrupt
 
-    with lockstep(on_progress=interrupt) as server, pytest.raises(KeyboardInterrupt):
-        server.play(match_of(player(0), player(1)))
+    with pytest.raises(KeyboardInterrupt):
+        result_of(match_of(player(0), player(1)), on_progress=interrupt)
     assert no_bots_running()
 
 
@@ -333,8 +275,8 @@ def test_who_stops_the_match_owes_no_answer_to_its_last_packet():
 
 
 def test_impossible_rules_are_refused_before_anything_starts():
-    with lockstep() as server, pytest.raises(ConfigError, match="game_mode is Hoops"):
-        server.play(match_of(player(0), game_mode=flat.GameMode.Hoops))
+    with pytest.raises(ConfigError, match="game_mode is Hoops"):
+        result_of(match_of(player(0), game_mode=flat.GameMode.Hoops))
 
 
 @pytest.mark.parametrize(
@@ -412,34 +354,22 @@ def test_an_ended_match_says_so_120_times_a_second(serving):
 
 
 @pytest.mark.protocol("match.invalid")
-def test_an_unplayable_match_is_logged_and_the_server_stays(serving, caplog, tmp_path):
-    serving.start_match(tmp_path / "none.toml", wait_for_start=False, ensure_server_started=False)
-    wait_for(lambda: "none.toml: no such file" in caplog.text)
+def test_a_bad_start_is_logged_and_leaves_the_match_alone(serving, caplog, tmp_path):
+    (tmp_path / "nested.toml").write_text("a=" + "{a=" * 3000)
     human = flat.MatchConfiguration(player_configurations=[flat.PlayerConfiguration(flat.Human(), 0)])
-    serving.start_match(human, wait_for_start=False, ensure_server_started=False)
-    wait_for(lambda: "player 0 is a human" in caplog.text)
-    goes_on(serving)
-
-
-@pytest.mark.protocol("match.invalid")
-def test_a_bad_start_leaves_the_running_match_alone(serving, caplog, tmp_path):
-    start(serving, match_of(player(0), player(1)), "Bot", "Bot (2)")
-    wait_for(lambda: serving.packet.match_info.frame_num > 30)
-    serving.rlbot_interface.send_msg(flat.StartCommand(str(tmp_path / "none.toml")))
-    human = flat.MatchConfiguration(player_configurations=[flat.PlayerConfiguration(flat.Human(), 0)])
-    serving.rlbot_interface.send_msg(human)
-    wait_for(lambda: "none.toml: no such file" in caplog.text and "player 0 is a human" in caplog.text)
+    bad = [flat.StartCommand(str(tmp_path / name)) for name in ("none.toml", "nested.toml")] + [human]
+    said = ("none.toml: no such file", "it is nested more than 100 levels deep", "player 0 is a human")
+    for played in (False, True):
+        caplog.clear()
+        for one in bad:
+            serving.rlbot_interface.send_msg(one)
+        wait_for(lambda: all(words in caplog.text for words in said))
+        if not played:
+            start(serving, match_of(player(0), player(1)), "Bot", "Bot (2)")
+            wait_for(lambda: serving.packet.match_info.frame_num > 30)
     frame = serving.packet.match_info.frame_num
     wait_for(lambda: serving.packet.match_info.frame_num > frame + 60)
     assert len(serving.packet.players) == 2 and "match over" not in caplog.text
-
-
-def test_a_too_deep_match_file_is_named_and_the_server_stays(serving, caplog, tmp_path):
-    file = tmp_path / "nested.toml"
-    file.write_text("a=" + "{a=" * 3000)
-    serving.start_match(file, wait_for_start=False, ensure_server_started=False)
-    wait_for(lambda: "nested.toml: no valid TOML: it is nested more than 100 levels deep" in caplog.text)
-    goes_on(serving)
 
 
 @pytest.mark.parametrize("place", ["__init__", "gather", "run", "end"])
@@ -481,9 +411,6 @@ def test_whatever_a_client_orders_the_server_stays(serving, order):
 def test_a_folder_whose_name_is_no_utf_8_is_refused(field: str, tmp_path: Path) -> None:
     folder = os.fsdecode(b"/home/me/b\xff\xfet")
     match = match_of(player(0, **{field: folder}), player(1))
-    with (
-        MatchServer(log_dir=tmp_path) as server,
-        pytest.raises(ConfigError, match=rf"{field} of a bot is b'/home/me/b\\xff\\xfet', expected UTF-8"),
-    ):
-        server.play(match)
+    with pytest.raises(ConfigError, match=rf"{field} of a bot is b'/home/me/b\\xff\\xfet', expected UTF-8"):
+        result_of(match, log_dir=tmp_path)
     assert not [*tmp_path.iterdir()]

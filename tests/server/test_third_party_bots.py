@@ -15,7 +15,7 @@ import pytest
 from rlbot import flat
 
 from rlgym_bridge.server import MatchServer
-from rlgym_bridge.server.config.bot_files import read_bot
+from rlgym_bridge.server.bot_files import read_bot
 from tests.support.stepped_match import match_of, player
 
 FOLDER: Final = os.environ.get("RLGYM_BRIDGE_FOREIGN_BOTS", "")

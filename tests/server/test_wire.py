@@ -1,18 +1,69 @@
-"""Connections: framing, bad bytes, clients that do not read, the handshake."""
+"""Connections: waiting for sockets, framing, bad bytes, clients that do not read, the handshake."""
 
 import logging
 import socket
 import time
+from collections.abc import Iterator
+from selectors import EVENT_READ, EVENT_WRITE
 
 import pytest
 from rlbot import flat
 
 from rlgym_bridge.server import MatchServer, ServerError
-from rlgym_bridge.server.framing import framed
+from rlgym_bridge.server.game.packer import framed
 from rlgym_bridge.server.game.roster import seat_players
-from rlgym_bridge.server.net.wire import MAX_QUEUED, ClientLink, WireError, listen
+from rlgym_bridge.server.net.wire import MAX_QUEUED, ClientLink, SocketEvents, WireError, listen
 from tests.support.raw_client import agent, connect, settle
 from tests.support.stepped_match import match_of, player
+
+Ends = tuple[socket.socket, socket.socket]
+
+
+@pytest.fixture
+def ends() -> Iterator[Ends]:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        yield ours, theirs
+
+
+@pytest.fixture
+def sockets() -> Iterator[SocketEvents]:
+    made = SocketEvents()
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize("timeout", [-1.0, 0.0, 0.005, 0.03])
+def test_without_events_a_wait_ends_and_gives_nothing(
+    sockets: SocketEvents, ends: Ends, timeout: float
+) -> None:
+    sockets.watch(ends[0], EVENT_READ, "us")
+    assert sockets.wait(timeout) == []
+
+
+def test_what_can_be_read_and_written_comes_with_its_owner(sockets: SocketEvents, ends: Ends) -> None:
+    sockets.watch(ends[0], EVENT_READ, "us")
+    ends[1].send(b"x")
+    assert sockets.wait(1.0) == [("us", EVENT_READ)]
+    sockets.watch(ends[0], EVENT_READ | EVENT_WRITE, "others")
+    assert sockets.wait(1.0) == [("others", EVENT_READ | EVENT_WRITE)]
+    sockets.watch(ends[0], EVENT_WRITE, "us")
+    assert sockets.wait(1.0) == [("us", EVENT_WRITE)]
+
+
+def test_a_closed_connection_can_be_read(sockets: SocketEvents, ends: Ends) -> None:
+    sockets.watch(ends[0], EVENT_READ, "us")
+    ends[1].close()
+    ((owner, events),) = sockets.wait(1.0)
+    assert owner == "us" and events & EVENT_READ
+
+
+def test_a_socket_that_is_watched_no_more_is_silent(sockets: SocketEvents, ends: Ends) -> None:
+    sockets.watch(ends[0], EVENT_READ, "us")
+    assert sockets
+    sockets.watch(ends[0], 0, "us")
+    ends[1].send(b"x")
+    assert not sockets and sockets.wait(0.0) == []
 
 
 def pair():
@@ -87,12 +138,9 @@ def test_a_client_that_does_not_read_loses_whole_messages():
         received = received[size:]
 
 
-def test_a_port_in_use_is_named():
+def test_an_address_or_port_that_cannot_be_used_is_named():
     with MatchServer() as server, pytest.raises(ServerError, match=rf"port {server.port} on 127.0.0.1 is in"):
         MatchServer(port=server.port)
-
-
-def test_an_address_that_cannot_be_used_is_named():
     with pytest.raises(ServerError, match=r"cannot listen on 203.0.113.7 port 0"):
         MatchServer("203.0.113.7", 0)
 
@@ -106,13 +154,6 @@ def test_an_agent_is_sent_configuration_seat_and_field(lobby):
     assert isinstance(field, flat.FieldInfo)
     assert (team.team, [one.index for one in team.controllables]) == (1, [1])
     assert team.controllables[0].identifier == configuration.player_configurations[1].player_id
-
-
-@pytest.mark.protocol("handshake.waits-for-match")
-def test_an_early_agent_is_told_of_its_match(lobby):
-    client = connect(lobby, agent())
-    lobby.open_match(seat_players(match_of(player(0))))
-    assert isinstance(client.receive(), flat.MatchConfiguration)
 
 
 @pytest.mark.protocol("handshake.first-free-car", "handshake.unknown-agent")
@@ -272,10 +313,11 @@ def test_a_ping_is_answered_and_unknown_messages_ignored(lobby, caplog):
 
 @pytest.mark.parametrize("takes", [True, False])
 @pytest.mark.protocol("handshake.orders-need-none", "match.start-file")
-def test_clients_start_matches_on_a_server_without_one(lobby, takes):
+def test_clients_start_matches_on_a_server_without_one(lobby, takes, caplog):
     lobby.orders.read_match = (lambda _: match_of(player(0))) if takes else None
-    connect(lobby, flat.StartCommand("match.toml"))
+    connect(lobby, *[flat.StartCommand("match.toml"), match_of(player(0))] * 2)
     assert (lobby.orders.latest is not None) is takes
+    assert caplog.text.count("starts another match: ignored") == (0 if takes else 1)
     connect(lobby, flat.StopCommand(shutdown_server=False))
     assert lobby.orders.latest.start is None
 

@@ -7,8 +7,7 @@ from typing import Any
 from rlbot import flat
 
 from rlgym_bridge.components.player_spec import PlayerSpec
-from rlgym_bridge.live.faults import Faults
-from rlgym_bridge.live.player import LivePlayer
+from rlgym_bridge.live.player import Faults, LivePlayer
 from rlgym_bridge.server.game.packer import field_info
 from rlgym_bridge.server.net.impairments import Impairments, SlowInputs
 from rlgym_bridge.sim.simulator import ROCKETSIM3

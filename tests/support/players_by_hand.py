@@ -11,8 +11,7 @@ from rlbot import flat
 from rlgym_bridge.components.actions import LookupTableAction, RepeatAction
 from rlgym_bridge.components.player_spec import PlayerSpec
 from rlgym_bridge.components.spec import Components
-from rlgym_bridge.live.faults import Faults
-from rlgym_bridge.live.player import LivePlayer
+from rlgym_bridge.live.player import Faults, LivePlayer
 from rlgym_bridge.server.game.packer import field_info
 from rlgym_bridge.state import MatchState
 

@@ -41,6 +41,17 @@ def connect(lobby, *messages):
     return client
 
 
+def heard(lobby, client):
+    """Return the messages that a client has been sent so far."""
+    client.send(flat.PingRequest(cookie=1))
+    settle(lobby)
+    messages = []
+    while not isinstance(message := client.receive(), flat.PingResponse):
+        assert message is not None, f"the server closed the connection after {messages}"
+        messages.append(message)
+    return messages
+
+
 def settle(lobby):
     """Let everything arrive."""
     for _ in range(20):

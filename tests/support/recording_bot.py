@@ -17,7 +17,7 @@ import numpy as np
 from rlgym_bridge.components.actions import LookupTableAction, RepeatAction
 from rlgym_bridge.components.default_obs import DefaultObs
 from rlgym_bridge.components.spec import Components
-from rlgym_bridge.live.agent import Agent
+from rlgym_bridge.live.play import Agent
 from rlgym_bridge.policy.load_player import load_player
 from rlgym_bridge.state import MatchState
 from tests.support.call_log import CallLog, logged_components

@@ -13,9 +13,10 @@ from rlbot import flat
 from rlgym_bridge.game import Phase
 from rlgym_bridge.protocol_variant import ProtocolVariant
 from rlgym_bridge.rotations import angles_of, rotation_of
-from rlgym_bridge.server.game.match_physics import Physics
+from rlgym_bridge.server import MatchResult, MatchServer
 from rlgym_bridge.server.game.referee import Course
 from rlgym_bridge.server.game.roster import AgentSeat, seat_players
+from rlgym_bridge.server.game.rules import Physics
 from rlgym_bridge.server.game.simulated_match import Match
 from rlgym_bridge.server.game.simulation import OnKickoff
 from rlgym_bridge.state import derive
@@ -41,6 +42,12 @@ def match_of(*players: flat.PlayerConfiguration, **fields: object) -> flat.Match
     for field, value in fields.items():
         setattr(configuration, field, value)
     return configuration
+
+
+def result_of(match: flat.MatchConfiguration, **settings: Any) -> MatchResult:
+    """Play a match with its bots' processes, in lockstep where nothing else is said."""
+    with MatchServer(**{"pace": "lockstep"} | settings) as server:
+        return server.play(match)
 
 
 def seats(team_size: int = 1, bodies: Sequence[int] = ()) -> list[AgentSeat]:
@@ -224,4 +231,4 @@ def put_ball(
     match.simulation.set(state, [], ball=True)
     if not aims:
         state.ball_position[0, 2] += 1e-3  # a ball that is not moved aims on
-        match.simulation._put(state)
+        match.simulation.put(state)

@@ -13,10 +13,11 @@ from rlbot import flat
 
 from rlgym_bridge.policy.load_player import BUILT_IN, load_player
 from rlgym_bridge.protocol_variant import ProtocolVariant
+from rlgym_bridge.recording.mcap.channels import PACKETS
 from rlgym_bridge.server.game.referee import Course
 from rlgym_bridge.server.game.roster import seat_players
 from rlgym_bridge.server.game.simulated_match import Match
-from rlgym_bridge.server.net.match_recorder import MatchRecorder
+from rlgym_bridge.server.net.hosted_match import MatchRecorder
 from rlgym_bridge.view.web.frames import with_input
 from rlgym_bridge.view.web.last_minute import LastMinute
 from rlgym_bridge.view.web.page_messages import read_message
@@ -137,7 +138,7 @@ class SteppedShow:
         """Step; return the ticks that were played, fewer where the match does not go on."""
         for played in range(ticks):
             packet = self.match.packet()
-            self._recorder.packet(flat.CorePacket(packet).pack())
+            self._recorder.put(PACKETS, flat.CorePacket(packet).pack())
             self.show.see(packet)
             if not self.show.act():
                 return played

@@ -12,8 +12,8 @@ from rlgym_bridge.recording.mcap.channels import DRAWN
 from rlgym_bridge.server.game.roster import seat_players
 from rlgym_bridge.server.game.simulated_match import Match
 from rlgym_bridge.server.net.connected_client import Client
-from rlgym_bridge.server.net.loadouts import Loadouts
 from rlgym_bridge.server.net.lobby import Lobby
+from rlgym_bridge.server.net.orders import Loadouts
 from rlgym_bridge.server.net.wire import ClientLink, WireError, listen
 from rlgym_bridge.view.drawn_groups import DrawnGroups, Places
 from tests.support.stepped_match import match_of, player

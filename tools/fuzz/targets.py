@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from rlbot import flat
 
-from rlgym_bridge.matches.bot_report import read_bot_report
+from rlgym_bridge.matches.lineup import read_bot_report
 from rlgym_bridge.packets.decoder import Decoder
 from rlgym_bridge.physics import read_physics
 from rlgym_bridge.policy.folder import load_policy
@@ -21,11 +21,10 @@ from rlgym_bridge.recording.mcap.match_recording import read_match
 from rlgym_bridge.recording.replays.replay_recording import checksum, read_replay
 from rlgym_bridge.recording.tables.column_map import read_columns
 from rlgym_bridge.recording.tables.table_recording import read_table
-from rlgym_bridge.server.config.bot_files import read_bot, read_script
-from rlgym_bridge.server.config.convert_v4 import convert
-from rlgym_bridge.server.config.match_file import read_match_file
-from rlgym_bridge.server.config.toml_lines import Source
+from rlgym_bridge.server.bot_files import Source, read_bot, read_script
+from rlgym_bridge.server.convert_v4 import convert
 from rlgym_bridge.server.game.packer import field_info
+from rlgym_bridge.server.match_file import read_match_file
 from rlgym_bridge.training.settings import load_settings
 from rlgym_bridge.trials.diagnostic_pack import open_field_pack
 from rlgym_bridge.trials.diagnostic_report import read_field_test

@@ -25,11 +25,17 @@ from rlbot import flat
 
 from rlgym_bridge.components.user_errors import explain_error
 from rlgym_bridge.game import BLUE, ORANGE
-from rlgym_bridge.live.agent import SEED_VARIABLE
-from rlgym_bridge.live.play import SELECTION_VARIABLE
+from rlgym_bridge.live.play import SEED_VARIABLE, SELECTION_VARIABLE
 from rlgym_bridge.live.session import REPORT_VARIABLE
-from rlgym_bridge.matches.bot_report import BotReport, find_troubles, read_bot_report
-from rlgym_bridge.matches.lineup import empty_match, first_of_process, with_environment, with_line_up
+from rlgym_bridge.matches.lineup import (
+    BotReport,
+    empty_match,
+    find_troubles,
+    first_of_process,
+    read_bot_report,
+    with_environment,
+    with_line_up,
+)
 from rlgym_bridge.protocol_variant import ProtocolVariant
 from rlgym_bridge.server import BotResult, Impairments, MatchCalledOff, MatchResult, MatchServer
 from rlgym_bridge.training.contests.kept_matches import KeptMatches, MatchKey, ServedResult

@@ -1,15 +1,11 @@
-"""Decide phases, clock, score and end of a match, as pure logic on whole ticks.
-
-    Countdown 480 -> Kickoff until touched -> Active until a goal or the end of time
-        ^                                        |
-        +---- Replay 1080 <- GoalScored 360 <----+------> Ended
-
-The clock starts at the first touch after a kickoff and stands still in every phase but Active
-[measured in real replays]. At zero the ball is played until it meets the floor.
-"""
+"""Decide phases, clock, score and end of a match, on whole ticks, and keep its scoreboard."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final
+
+from rlbot import flat
 
 from rlgym_bridge.game import (
     BLUE,
@@ -20,6 +16,7 @@ from rlgym_bridge.game import (
     TICKS_PER_SECOND,
     Phase,
 )
+from rlgym_bridge.sim.touches import is_new_touch
 
 TEAM_NAMES = ("blue", "orange")
 _TIE_BREAK_TICKS = 300 * TICKS_PER_SECOND
@@ -60,11 +57,14 @@ class Course:
 class Referee:
     """Decides the phase of every tick.
 
+        Countdown 480 -> Kickoff until touched -> Active until a goal or the end of time
+            ^                                        |
+            +---- Replay 1080 <- GoalScored 360 <----+------> Ended
+
+    The clock starts at the first touch after a kickoff and stands still in every phase but Active
+    [measured in real replays]. At zero the ball is played until it meets the floor.
+
     Attributes:
-        course: How long the match goes on.
-        phase: One of `game.Phase`.
-        score: Goals of blue and orange.
-        overtime: Whether the match is in overtime.
         clock: The in-game clock in ticks: counts down in regulation, up in overtime and in
             unlimited matches.
         ended_by: Why the match is over, or will be after this GoalScored; None before that.
@@ -118,13 +118,7 @@ class Referee:
         return TEAM_NAMES[ORANGE if orange > blue else BLUE]
 
     def advance(self, touched: bool, goal_for: int | None, on_floor: bool) -> None:
-        """Go on by one tick.
-
-        Args:
-            touched: A car touched the ball in this tick.
-            goal_for: Team for which the ball went in during this tick, None for none.
-            on_floor: The ball met the floor in this tick; read only while `waits_for_floor`.
-        """
+        """Go on by one tick; `on_floor`, that the ball met the floor, is read while `waits_for_floor`."""
         self._ticks += 1
         if self.phase == Phase.KICKOFF or self._untouched:
             self._kick_off(touched, goal_for)
@@ -223,3 +217,151 @@ class Referee:
             self.overtime = True  # shown from the first packet of the countdown on [replays]
         if phase == Phase.COUNTDOWN and self.course.instant:
             self.phase = Phase.KICKOFF
+
+
+_OWN_GOAL_TICKS: Final = 4 * TICKS_PER_SECOND
+"""A goal after a defender's touch still counts for an attacker who touched the ball this shortly
+before [RocketSim's event tracker gives goals within 4 s]."""
+
+_HAT_TRICK: Final = 3
+"""Goals, assists or saves of a car that have a name of their own: HatTrick, Playmaker, Savior."""
+
+_CREDITED: Final = {
+    "Assist": ("assists", "Playmaker"), "Shot": ("shots", ""), "Save": ("saves", "Savior"),
+    "Demolish": ("demolitions", ""),
+}  # fmt: skip
+"""The counts that an event goes to, and what the third one of a car is called."""
+
+_GOAL_POINTS: Final = 100  # as on the game's scoreboard
+_ASSIST_POINTS: Final = 50
+_SAVE_POINTS: Final = 50
+_SHOT_POINTS: Final = 10
+
+_COUNTS: Final = (
+    "touches", "goals", "own_goals", "assists", "saves", "shots", "demolitions", "bumps", "infos",
+    "_last_touch",
+)  # fmt: skip
+
+
+class Scoreboard:
+    """Counts of each car, and their `flat.ScoreInfo`, which are rebuilt only when they change.
+
+    Attributes:
+        infos: `flat.ScoreInfo` of each car.
+        accolades: Names of each car's events in the present tick [flatbuffers, `PlayerInfo.accolades`]:
+            BallHit, FirstTouch, Shot, Save, Savior, Assist, Playmaker, Goal, OvertimeGoal, HatTrick, OwnGoal,
+            Demolish, Win, Loss.
+        touches: Ball touches of each car; see `is_new_touch`.
+    """
+
+    def __init__(self, teams: list[int]) -> None:
+        cars = len(teams)
+        self._teams = teams
+        self._last_touch = [-1] * cars  # frame of each car's latest touch since the kickoff
+        self._last_toucher: int | None = None
+        self._scorer: int | None = None
+        self.touches = [0] * cars
+        self.goals = [0] * cars
+        self.own_goals = [0] * cars
+        self.assists = [0] * cars
+        self.saves = [0] * cars
+        self.shots = [0] * cars
+        self.demolitions = [0] * cars
+        self.bumps = [0] * cars
+        self.infos = [flat.ScoreInfo(0, 0, 0, 0, 0, 0, 0)] * cars
+        self.accolades: list[list[str]] = [[] for _ in teams]
+        self._honoured: list[int] = []  # cars that have some
+
+    def take_over(self, earlier: "Scoreboard", kept: Mapping[int, int]) -> None:
+        """Go on with the counts of another match; `kept` has cars here and there."""
+        here = {before: car for car, before in kept.items()}
+        for car, before in kept.items():
+            for name in _COUNTS:
+                getattr(self, name)[car] = getattr(earlier, name)[before]
+        self._last_toucher = here.get(earlier._last_toucher) if earlier._last_toucher is not None else None
+        self._scorer = here.get(earlier._scorer) if earlier._scorer is not None else None
+
+    def begin_tick(self) -> None:
+        """Clear the accolades of the tick before."""
+        for car in self._honoured:
+            self.accolades[car] = []
+        self._honoured.clear()
+
+    def kickoff(self) -> None:
+        """Forget who touched the ball: a new kickoff."""
+        self._last_touch = [-1] * len(self._teams)
+        self._last_toucher = self._scorer = None
+
+    def touch(self, car: int, frame: int) -> None:
+        """Count a contact of a car with the ball, shown first by packet `frame`."""
+        last = self._last_touch[car]
+        if last < 0 or is_new_touch(frame - last):
+            self.touches[car] += 1
+            self._honour(car, "BallHit")
+        if self._last_toucher is None:
+            self._honour(car, "FirstTouch")
+        self._last_touch[car] = frame
+        self._last_toucher = car
+
+    def goal(self, team: int, frame: int, overtime: bool = False) -> None:
+        """Count a goal for `team` in packet `frame`, and find who scored it."""
+        self._scorer = self._find_scorer(team, frame)
+        if self._scorer is not None:
+            self.goals[self._scorer] += 1
+            self._honour(self._scorer, "Goal", *(["OvertimeGoal"] if overtime else []))
+            self._honour_third(self._scorer, self.goals, "HatTrick")
+            self._renew(self._scorer)
+        elif self._last_toucher is not None:
+            self.own_goals[self._last_toucher] += 1
+            self._honour(self._last_toucher, "OwnGoal")
+            self._renew(self._last_toucher)
+
+    def credit(self, car: int, name: str) -> None:
+        """Count an Assist, unless the same car has scored, or a Shot, a Save or a Demolish of a car."""
+        which, third = _CREDITED[name]
+        if name == "Assist" and self._scorer in (None, car):
+            return
+        counts: list[int] = getattr(self, which)
+        counts[car] += 1
+        self._honour(car, name)
+        self._honour_third(car, counts, third)
+        self._renew(car)
+
+    def shots_of(self, team: int) -> int:
+        """Return the shots of a team."""
+        return sum(shots for shots, its_team in zip(self.shots, self._teams, strict=True) if its_team == team)
+
+    def end(self, winner: int | None) -> None:
+        """Note who has won the match, None for a draw."""
+        for car, team in enumerate(self._teams if winner is not None else ()):
+            self._honour(car, "Win" if team == winner else "Loss")
+
+    def _honour(self, car: int, *names: str) -> None:
+        self.accolades[car] = [*self.accolades[car], *names]  # packets keep the list before
+        self._honoured.append(car)
+
+    def _honour_third(self, car: int, counts: list[int], name: str) -> None:
+        if name and counts[car] == _HAT_TRICK:
+            self._honour(car, name)
+
+    def _find_scorer(self, team: int, frame: int) -> int | None:
+        """Return the attacker to whom a goal belongs; None for an own goal."""
+        last = self._last_toucher
+        if last is None or self._teams[last] == team:
+            return last
+        attackers = [car for car, its_team in enumerate(self._teams) if its_team == team]
+        if not attackers:
+            return None
+        latest = max(attackers, key=lambda car: self._last_touch[car])
+        touched = self._last_touch[latest]
+        return latest if touched >= 0 and frame - touched <= _OWN_GOAL_TICKS else None
+
+    def _renew(self, car: int) -> None:
+        points = (
+            _GOAL_POINTS * self.goals[car] + _ASSIST_POINTS * self.assists[car]
+            + _SAVE_POINTS * self.saves[car] + _SHOT_POINTS * self.shots[car]
+        )  # fmt: skip
+        self.infos[car] = flat.ScoreInfo(
+            points, self.goals[car], self.own_goals[car], self.assists[car],
+            self.saves[car], self.shots[car], self.demolitions[car],
+        )  # fmt: skip

@@ -10,7 +10,7 @@ from rlbot import flat
 from rlgym_bridge.game import ENGINE_AGENT, HITBOX_OF_BODY, MOST_TEAM_SIZE
 from rlgym_bridge.server.client_log import client_log
 from rlgym_bridge.server.game.referee import TEAM_NAMES
-from rlgym_bridge.server.server_errors import ConfigError
+from rlgym_bridge.server.result import ConfigError
 
 _log = client_log(__name__)
 
@@ -30,15 +30,11 @@ class AgentSeat:
 
     Attributes:
         index: Index in `GamePacket.players`; for a script its index among the scripts.
-        name: Name in the packet, unique in the match.
         team: 0 blue, 1 orange, 2 for scripts.
-        agent_id: Agent id that a client must send to get this seat.
         identifier: `player_id` of the car, or the script's id.
         hitbox: Hitbox number 0..5 (`game.HITBOXES`).
         hivemind: One process drives all cars of this agent id and team.
         run_command: Command that starts the agent, empty where it is started by hand.
-        root_dir: Folder to start it in.
-        environment: Further environment variables for it.
         player: "bot"; or "human" or "psyonix" for a car that nobody drives here.
     """
 
@@ -77,12 +73,9 @@ class AgentSeat:
 
 @dataclass(frozen=True)
 class Roster:
-    """All seats of a match.
+    """All seats of a match, with the configuration that clients are sent.
 
-    Attributes:
-        cars: The cars in the order of `GamePacket.players`.
-        scripts: The scripts in their order.
-        configuration: The match configuration with the ids set, as clients are sent it.
+    Cars have the order of `GamePacket.players`, scripts that of the configuration.
     """
 
     cars: list[AgentSeat]
@@ -96,11 +89,7 @@ class Roster:
 
 
 def move_human_last(players: Sequence[flat.PlayerConfiguration]) -> list[flat.PlayerConfiguration]:
-    """Return the players of a match in RLBot's order: a human changes places with the last player.
-
-    Raises:
-        ConfigError: There are two humans.
-    """
+    """Return players in RLBot's order: a human changes places with the last; two are a ConfigError."""
     return [players[place] for place in _places(players)]
 
 
@@ -121,21 +110,13 @@ def _places(players: Sequence[flat.PlayerConfiguration]) -> list[int]:
 def seat_players(
     configuration: flat.MatchConfiguration, allow_idle: bool = False, allow_no_bots: bool = False
 ) -> Roster:
-    """Give every bot and script of a match its seat, name and id.
+    """Give every bot and script of a match its seat, name and id, and write these into the match for clients.
 
-    Args:
-        configuration: A match. Its order of players, their ids and names, and the ids and names of its
-            scripts are overwritten, as RLBot's core does: clients are sent what packets have.
-        allow_idle: Whether humans and Psyonix bots have cars that stand idle.
-        allow_no_bots: Whether all cars may be such.
-
-    Returns:
-        The roster.
+    Cars of humans and Psyonix bots stand idle where `allow_idle`; with `allow_no_bots` all cars may.
 
     Raises:
-        ConfigError: A player has no seat here: a human or a Psyonix bot without `allow_idle`, a team that is
-            not 0 or 1, a second human, an empty agent id, more than 4 cars in a team, no cars, neither bots
-            nor scripts, a script id twice.
+        ConfigError: A player has no seat here, a team has more than 4 cars, there is nobody to play, or an
+            agent id is missing or that of another script.
     """
     cars = []
     taken: set[int] = {_HUMAN_ID}
@@ -155,7 +136,12 @@ def seat_players(
                 raise ConfigError(f"player {place} is a {'human' if human else 'Psyonix bot'}, {ONLY_BOTS}")
             cars.append(_idle_seat(index, player, slot, names, taken))
             continue
-        bot = _checked_bot(place, player.variety)
+        bot = player.variety
+        if not bot.agent_id.strip():
+            raise ConfigError(
+                f"player {place} ({bot.name!r}) has no agent_id, expected something like "
+                f"'developer/bot': set agent_id under [settings] in its bot.toml"
+            )
         identifier = _identifier(f"{bot.agent_id}/{player.team}/{slot}", taken)
         body = 0 if bot.loadout is None else bot.loadout.car_id
         cars.append(
@@ -215,16 +201,6 @@ def _idle_seat(
     return AgentSeat(
         index, name, player.team, "", identifier, HITBOX_OF_BODY.get(body, 0), False, "", "", (), kind
     )
-
-
-def _checked_bot(place: int, bot: flat.CustomBot) -> flat.CustomBot:
-    """Return a bot, or say why it cannot play here."""
-    if not bot.agent_id.strip():
-        raise ConfigError(
-            f"player {place} ({bot.name!r}) has no agent_id, expected something like "
-            f"'developer/bot': set agent_id under [settings] in its bot.toml"
-        )
-    return bot
 
 
 def _seat_scripts(

@@ -1,38 +1,320 @@
-"""Translate a match configuration into rules and physics, and refuse what cannot be played here.
+"""Define game modes, mutators and physics of matches, and refuse what RocketSim cannot play.
 
-What RocketSim cannot do is refused rather than left out silently: a bot would be tried under other
-rules than the ones in the file.
+Sources: [RS] `RLConst` of RocketSim 2.2.1; [RSM] measured in an arena of RocketSim 2.2.1.
 """
 
 import math
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final, Self
 
 from rlbot import flat
 from rlbot.utils.maps import GAME_MAP_TO_UPK, STANDARD_MAPS
 
+from rlgym_bridge.game import (
+    BALL_RADIUS,
+    BALL_REST_Z,
+    BLUE,
+    BOOST_PER_SECOND,
+    GRAVITY,
+    KICKOFF_BOOST,
+    KICKOFF_SPAWNS,
+)
 from rlgym_bridge.physics import Spread
 from rlgym_bridge.server.client_log import client_log
-from rlgym_bridge.server.game.match_mutators import (
-    BALL_SPEED,
-    BOOST_STRENGTH,
-    DEMOLISH,
-    GAME_SPEED,
-    GRAVITIES,
-    MAX_SCORE,
-    MAX_TIME,
-    OVERTIME,
-    REGULATION,
-    RESPAWN,
-    ball_factors,
-    check_mutators,
-    describe_assumptions,
-    name_of,
-)
-from rlgym_bridge.server.game.match_physics import Physics
-from rlgym_bridge.server.game.modes import MODES, WHY_NOT
 from rlgym_bridge.server.game.referee import Course
-from rlgym_bridge.server.server_errors import ConfigError
+from rlgym_bridge.server.result import ConfigError
+from rlgym_bridge.sim.simulator import Simulator, make_simulator, simulator_for
+
+Vector = tuple[float, float, float]
+
+_HEIGHT, _UPRIGHT, _RISE = 2, 11, 14  # among a ball's numbers: z, z of its own z axis, velocity's z
+
+_FLOOR_SLACK: Final = 1.0  # uu a lying or rolling ball may be above its rest height
+_BOUNCE_REACH: Final = 60.0  # uu, a little more than the fastest ball falls in a tick
+PUCK_RADIUS: Final = 114.25  # uu [RS, Snowday.PUCK_RADIUS]
+PUCK_HEIGHT: Final = 62.5  # uu [RS, Snowday.PUCK_HEIGHT]
+PUCK_REST_Z: Final = 33.14  # uu, height of the centre of a puck that lies flat [RSM]
+_PUCK_GAP: Final = PUCK_REST_Z - 0.5 * PUCK_HEIGHT  # uu between floor and puck, 1.89; a ball's is 1.90
+
+HEATSEEKER_SPAWNS: Final = (
+    (-1000.0, -4620.0, 0.5), (1000.0, -4620.0, 0.5), (-2000.0, -4620.0, 0.5), (2000.0, -4620.0, 0.5),
+)  # fmt: skip
+"""(x uu, y uu, yaw in units of pi) of blue's four spots [RS, CAR_SPAWN_LOCATIONS_HEATSEEKER]."""
+
+
+@dataclass(frozen=True)
+class Mode:
+    """A game mode.
+
+    Attributes:
+        name: As `flat.GameMode` has it.
+        shape: Of the ball, as packets show it.
+        ball_place: (x, y, z) of the ball at kickoffs, uu; of one that is served, where blue is served.
+        serve: Velocity of the ball at GO where blue is served, uu/s; None for a ball that lies still. Where
+            orange is served, y of place and velocity are the other way round [RSM].
+        spawns: (x uu, y uu, yaw in units of pi) of blue's kickoff spots; orange's are turned by 180 degrees.
+        boost_per_second: Boost used per second, of 100.
+        spawn_boost: Boost at kickoffs and respawns, 0..100.
+        homing: Whether the ball turns to a goal by itself; packets then show the speed it aims at.
+        rest_z: Height of a ball's centre that lies on the floor, uu; a puck's depends on how it lies.
+    """
+
+    name: str
+    shape: flat.SphereShape | flat.CylinderShape
+    ball_place: tuple[float, float, float] = (0.0, 0.0, BALL_REST_Z)
+    serve: tuple[float, float, float] | None = None
+    spawns: tuple[tuple[float, float, float], ...] = KICKOFF_SPAWNS
+    boost_per_second: float = BOOST_PER_SECOND
+    spawn_boost: float = KICKOFF_BOOST
+    homing: bool = False
+    rest_z: float = BALL_REST_Z
+
+    def with_ball(self, size: float) -> Self:
+        """Return the mode with a ball of another size; the heights at which balls lie grow with it [RSM]."""
+        if size == 1.0 or not isinstance(self.shape, flat.SphereShape):
+            return self
+        x, y, z = self.ball_place
+        return replace(
+            self, shape=flat.SphereShape(size * self.shape.diameter), ball_place=(x, y, size * z),
+            rest_z=size * self.rest_z,
+        )  # fmt: skip
+
+    def kickoff_ball(self, served: int, moving: bool) -> tuple[Vector, Vector]:
+        """Return place [uu] and velocity [uu/s] of the ball of a kickoff; it waits for GO unless `moving`.
+
+        `served` is the team in whose half a ball that is served begins.
+        """
+        side = 1.0 if served == BLUE else -1.0
+        x, y, z = self.ball_place
+        forth, aside, up = self.serve if moving and self.serve is not None else (0.0, 0.0, 0.0)
+        return (x, side * y, z), (forth, side * aside, up)
+
+    def rest_height(self, upright: float) -> float:
+        """Return the height of the centre [uu] of a ball on the floor, by z of its own z axis [RSM]."""
+        if not isinstance(self.shape, flat.CylinderShape):
+            return self.rest_z
+        upright = min(1.0, abs(upright))
+        return _PUCK_GAP + 0.5 * PUCK_HEIGHT * upright + PUCK_RADIUS * math.sqrt(1.0 - upright * upright)
+
+    def meets_floor(self, ball: Sequence[float], before: Sequence[float], touched: bool) -> bool:
+        """Tell whether a ball lies on the floor or has bounced off it in a tick, by its numbers.
+
+        A bounce between two ticks is seen by the turn of the vertical speed near the floor, unless a car has
+        touched the ball.
+        """
+        height, rest = ball[_HEIGHT], self.rest_height(ball[_UPRIGHT])
+        if height <= rest + _FLOOR_SLACK:
+            return True
+        turned = before[_RISE] < 0.0 <= ball[_RISE]
+        return turned and height < rest + _BOUNCE_REACH and not touched
+
+
+SOCCAR: Final = Mode("Soccar", flat.SphereShape(2.0 * BALL_RADIUS))
+
+HEATSEEKER: Final = Mode(
+    "Heatseeker",
+    flat.SphereShape(2.0 * BALL_RADIUS),
+    ball_place=(-1000.0, -2220.0, 92.75),  # [RS, Heatseeker.BALL_START_POS]
+    serve=(0.0, -65.0, 650.0),  # [RSM, `reset_kickoff` with 400 seeds: one half for each team]
+    spawns=HEATSEEKER_SPAWNS,
+    boost_per_second=0.0,  # [RSM, the arena's own mutators]
+    spawn_boost=100.0,  # [RSM, the arena's own mutators]
+    homing=True,
+)
+
+SNOWDAY: Final = Mode(
+    "Snowday",
+    flat.CylinderShape(2.0 * PUCK_RADIUS, PUCK_HEIGHT),
+    # RocketSim's own kickoff lets the puck fall from z 93.15 at GO; it lies still after half a second.
+    ball_place=(0.0, 0.0, PUCK_REST_Z),
+)
+
+MODES: Final[Mapping[str, Mode]] = {mode.name: mode for mode in (SOCCAR, HEATSEEKER, SNOWDAY)}
+"""The modes by the names of `flat.GameMode`."""
+
+WHY_NO_MODE: Final[Mapping[str, str]] = {
+    "Hoops": "rlgym-rocket-league brings no collision meshes of its arena",
+    "Dropshot": "RocketSim 2.2.1 makes no arena of it",
+}
+"""Reasons why modes that RocketSim knows by name cannot be played; it does not know the others."""
+
+
+NORMAL_DEMOLITIONS: Final = 0
+DEMOLITIONS_ON_CONTACT: Final = 1
+NO_DEMOLITIONS: Final = 2
+
+
+@dataclass(frozen=True)
+class Physics:
+    """Game mode, and what mutators change in it.
+
+    Attributes:
+        mode: The game mode; `of` gives the values that go with it.
+        gravity_z: uu/s^2, negative is down.
+        boost_per_second: Boost used per second, of 100.
+        boost_strength: Factor on the acceleration of boost.
+        spawn_boost: Boost at kickoffs and respawns, 0..100.
+        has_pads: Whether boost can be picked up.
+        ball_max_speed: uu/s.
+        respawn_seconds: From demolition to respawn.
+        demo_mode: `NORMAL_DEMOLITIONS`, `DEMOLITIONS_ON_CONTACT` or `NO_DEMOLITIONS`.
+        team_demos: Whether teammates can demolish each other.
+        unlimited_jumps: Whether cars jump and dodge in the air as often as they like.
+        game_speed: Seconds of the game in a second of real time.
+        factors: Multiples of the simulator's constants, see `Simulator.set_mutators`.
+        thrust: Whether boost in the air pushes in rocketsim2 as in the game; see `RocketSim2`.
+        simulator: One of `SIMULATORS`; None takes the one of `simulator_for`.
+    """
+
+    mode: Mode = SOCCAR
+    gravity_z: float = -GRAVITY
+    boost_per_second: float = BOOST_PER_SECOND
+    boost_strength: float = 1.0
+    spawn_boost: float = KICKOFF_BOOST
+    has_pads: bool = True
+    ball_max_speed: float = 6000.0
+    respawn_seconds: float = 3.0
+    demo_mode: int = NORMAL_DEMOLITIONS
+    team_demos: bool = False
+    unlimited_jumps: bool = False
+    game_speed: float = 1.0
+    factors: Mapping[str, float] = field(default_factory=dict)
+    thrust: bool = True
+    simulator: str | None = None
+
+    @classmethod
+    def of(cls, mode: Mode, simulator: str | None = None) -> Self:
+        """Return a mode without mutators."""
+        return cls(
+            mode, boost_per_second=mode.boost_per_second, spawn_boost=mode.spawn_boost, simulator=simulator
+        )
+
+    def make(self, blue: int, orange: int, seed: int) -> Simulator:
+        """Return one match in the simulator; gravity and the use of boost are in the states put into it."""
+        name = self.simulator or simulator_for(self.mode.name)[0]
+        simulator = make_simulator(name, 1, blue, orange, mode=self.mode.name, seed=seed, thrust=self.thrust)
+        factors = dict(self.factors)
+        if self.boost_strength != 1.0:
+            for name in ("boost_accel_air", "boost_accel_ground"):
+                factors[name] = factors.get(name, 1.0) * self.boost_strength
+        values = {
+            "car_spawn_boost_amount": self.spawn_boost, "ball_max_speed": self.ball_max_speed,
+            "respawn_delay": self.respawn_seconds, "demo_mode": self.demo_mode,
+            "enable_team_demos": self.team_demos, "unlimited_flips": self.unlimited_jumps,
+            "unlimited_double_jumps": self.unlimited_jumps, "boost_pads_enabled": self.has_pads,
+        }  # fmt: skip
+        simulator.set_mutators(0, factors, {name: float(value) for name, value in values.items()})
+        return simulator
+
+
+REGULATION: Final = {
+    "FiveMinutes": 300.0, "TenMinutes": 600.0, "TwentyMinutes": 1200.0, "Unlimited": None,
+}  # fmt: skip
+MAX_SCORE: Final = {
+    "Unlimited": 0, "OneGoal": 1, "ThreeGoals": 3, "FiveGoals": 5, "SevenGoals": 7,
+    "TenGoals": 10, "TwentyGoals": 20, "ThirtyGoals": 30, "FortyGoals": 40, "FiftyGoals": 50,
+    "SixtyGoals": 60, "SeventyGoals": 70, "EightyGoals": 80, "NinetyGoals": 90,
+    "HundredGoals": 100, "OneHundredFiftyOneGoals": 151,
+}  # fmt: skip
+OVERTIME: Final = {"Unlimited": None, "FiveMaxFirstScore": "first", "FiveMaxRandomTeam": "random"}
+_MINUTES: Final = (
+    "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine", "Ten", "Eleven", "Twelve",
+    "Thirteen", "Fourteen", "Fifteen",
+)  # fmt: skip
+MAX_TIME: Final[dict[str, float | None]] = {
+    "Unlimited": None, "OneMinute": 60.0,
+    **{f"{name}Minutes": 60.0 * number for number, name in enumerate(_MINUTES, 1) if number > 1},
+}  # fmt: skip
+GRAVITIES: Final = {
+    "Default": -GRAVITY, "Low": -0.5 * GRAVITY, "High": -1.75 * GRAVITY,
+    "SuperHigh": -5.0 * GRAVITY, "Reverse": GRAVITY,
+}  # fmt: skip
+BALL_SPEED: Final = {"Default": 6000.0, "Slow": 1500.0, "Fast": 9000.0, "SuperFast": 15000.0}
+BOOST_STRENGTH: Final = {"One": 1.0, "OneAndAHalf": 1.5, "Two": 2.0, "Five": 5.0, "Ten": 10.0}
+RESPAWN: Final = {"ThreeSeconds": 3.0, "TwoSeconds": 2.0, "OneSecond": 1.0}
+DEMOLISH: Final = {
+    "Default": (NORMAL_DEMOLITIONS, False), "Disabled": (NO_DEMOLITIONS, False),
+    "FriendlyFire": (NORMAL_DEMOLITIONS, True), "OnContact": (DEMOLITIONS_ON_CONTACT, False),
+    "OnContactFf": (DEMOLITIONS_ON_CONTACT, True),
+}  # fmt: skip
+_BOOST_AMOUNT: Final = ("NormalBoost", "UnlimitedBoost", "NoBoost")
+_JUMP: Final = ("Default", "Unlimited")
+
+GAME_SPEED: Final = {"Default": 1.0, "SloMo": 0.5}
+"""Seconds of the game in a second; SloMo's is assumed."""
+BALL_FACTORS: Final[Mapping[str, tuple[str, dict[str, float]]]] = {
+    "ball_size": ("ball_radius", {"Default": 1.0, "Small": 0.75}),
+    "ball_weight": ("ball_mass", {"Default": 1.0, "SuperLight": 0.25, "Light": 0.5, "Heavy": 2.0}),
+    "ball_bounciness": (
+        "ball_world_restitution",
+        {"Default": 1.0, "Low": 0.5, "Lowish": 0.75, "High": 4.0 / 3.0, "SuperHigh": 19.0 / 12.0},
+    ),
+}
+"""Names in RocketSim's `MutatorConfig`, and multiples of the mode's own values: all but the defaults are
+assumed. RocketSim leaves 0.6 of a ball's speed, so the last two leave 0.8 and 0.95."""
+
+_SUPPORTED: Final[Mapping[str, Collection[str]]] = {
+    "match_length": REGULATION, "max_score": MAX_SCORE, "overtime": OVERTIME, "max_time": MAX_TIME,
+    "gravity": GRAVITIES, "ball_max_speed": BALL_SPEED, "boost_strength": BOOST_STRENGTH,
+    "respawn_time": RESPAWN, "demolish": DEMOLISH, "boost_amount": _BOOST_AMOUNT, "game_speed": GAME_SPEED,
+    "jump": _JUMP, **{name: values for name, (_, values) in BALL_FACTORS.items()},
+}  # fmt: skip
+_WHY_NO_VALUE: Final = {
+    "ball_size": "RocketSim 2.2.1 ends the program for balls of more than 102 uu in radius",
+    "ball_weight": "the others curve, which RocketSim does not know",
+    "boost_amount": "RocketSim has no boost that comes back by itself",
+    "game_speed": "how TimeWarp follows the ball is not documented",
+}
+_IGNORED: Final = ("audio",)  # nobody here hears it
+
+
+def name_of(value: object) -> str:
+    """Return the name of a flatbuffer enum's value, such as "FiveMinutes"."""
+    return str(value).rsplit(".", 1)[-1]
+
+
+def check_mutators(mutators: flat.MutatorSettings, mode: str) -> None:
+    """Raise a ConfigError for mutators that would have no effect here, or another one than in the game."""
+    standard = flat.MutatorSettings()
+    for name in mutators.__match_args__:
+        value, supported = getattr(mutators, name), _SUPPORTED.get(name)
+        if name in _IGNORED or value == getattr(standard, name):
+            continue
+        if supported is None:
+            raise ConfigError(
+                f"mutator {name} is {name_of(value)}, which has no effect in RocketSim; expected "
+                f"{name_of(getattr(standard, name))}, the default: take it out of the match"
+            )
+        if name_of(value) not in supported:
+            why = _WHY_NO_VALUE.get(name, "the others have no effect in RocketSim")
+            raise ConfigError(
+                f"mutator {name} is {name_of(value)}, expected one of {', '.join(supported)}: {why}"
+            )
+        if name == "ball_size" and mode == "Snowday":
+            raise ConfigError("mutator ball_size is Small, expected Default: RocketSim has pucks of one size")
+
+
+def ball_factors(mutators: flat.MutatorSettings) -> dict[str, float]:
+    """Return multiples of RocketSim's constants for the ball, those that are not 1."""
+    factors = {}
+    for name, (constant, values) in BALL_FACTORS.items():
+        factor = values[name_of(getattr(mutators, name))]
+        if factor != 1.0:
+            factors[constant] = factor
+    return factors
+
+
+def describe_assumptions(mutators: flat.MutatorSettings) -> Iterator[str]:
+    """Describe the mutators whose values are assumed, each with the value."""
+    for name, (constant, values) in BALL_FACTORS.items():
+        value = name_of(getattr(mutators, name))
+        if values[value] != 1.0:
+            yield f"mutator {name} = {value} is played with {values[value]:.3g} times the usual {constant}"
+    speed = name_of(mutators.game_speed)
+    if GAME_SPEED[speed] != 1.0:
+        yield f"mutator game_speed = {speed} is played at {GAME_SPEED[speed]:g} times the usual speed"
+
 
 _log = client_log(__name__)
 
@@ -43,17 +325,10 @@ _STANDARD_FIELDS: Final = frozenset(GAME_MAP_TO_UPK[name].lower() for name in ST
 
 
 def check_rules(configuration: flat.MatchConfiguration) -> None:
-    """Refuse what this server does not play.
-
-    Args:
-        configuration: A match, from a file or from a client.
-
-    Raises:
-        ConfigError: A mode that cannot be played, or a mutator without effect here.
-    """
+    """Raise a ConfigError for a mode that cannot be played, or a mutator without effect here."""
     mode = name_of(configuration.game_mode)
     if mode not in MODES:
-        why = WHY_NOT.get(mode, "RocketSim does not have it")
+        why = WHY_NO_MODE.get(mode, "RocketSim does not have it")
         raise ConfigError(
             f"game_mode is {mode}, expected one of {', '.join(MODES)}: {why}; it needs the real game and "
             f"RLBotServer"
@@ -62,11 +337,7 @@ def check_rules(configuration: flat.MatchConfiguration) -> None:
 
 
 def warn_of_rules(configuration: flat.MatchConfiguration) -> None:
-    """Log what is played here, but not as in the game.
-
-    Args:
-        configuration: A match that `check_rules` accepts.
-    """
+    """Log what is played here, but not as in the game."""
     _warn_of_field(configuration.game_map_upk)
     for sentence in describe_assumptions(configuration.mutators or flat.MutatorSettings()):
         _log.warning("%s: the game's own value is not documented", sentence)
@@ -92,14 +363,9 @@ def course_of(
     max_kickoff: float = math.inf,
     max_hang: float = math.inf,
 ) -> Course:
-    """Return how long a match goes on.
+    """Return how long a match goes on; `seconds` stands above its own regulation, None does not.
 
-    Args:
-        configuration: A match that `check_rules` accepts.
-        seconds: Regulation in place of the one in `configuration`, None to keep that.
-        max_overtime: Seconds of overtime after which it is a draw.
-        max_kickoff: Seconds an untouched kickoff may last; a match without end has no such limit.
-        max_hang: Seconds that the ball may stay off the floor after the end of time.
+    A match without end has no limit of untouched kickoffs.
     """
     mutators = configuration.mutators or flat.MutatorSettings()
     regulation = REGULATION[name_of(mutators.match_length)] if seconds is None else seconds
@@ -119,14 +385,7 @@ def physics_of(
     thrust: bool = True,
     simulator: str | None = None,
 ) -> Physics:
-    """Return mode and mutators of a match.
-
-    Args:
-        configuration: A match that `check_rules` accepts.
-        constants: Of the physics besides; their values are played with.
-        thrust: See `Physics`.
-        simulator: What plays it, see `Physics`.
-    """
+    """Return mode and mutators of a match, with the values of `constants` besides."""
     mutators = configuration.mutators or flat.MutatorSettings()
     demo_mode, team_demos = DEMOLISH[name_of(mutators.demolish)]
     factors = {name: one.value for name, one in (constants or {}).items()}

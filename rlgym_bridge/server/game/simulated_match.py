@@ -1,4 +1,4 @@
-"""Play one match in a simulator tick by tick, without a network."""
+"""Play one match in a simulator tick by tick, with predictions of its ball, without a network."""
 
 import math
 import random
@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from rlbot import flat
@@ -14,16 +14,78 @@ from rlbot import flat
 from rlgym_bridge.game import BLUE, ORANGE, TICKS_PER_SECOND, Phase
 from rlgym_bridge.protocol_variant import ProtocolVariant
 from rlgym_bridge.server.client_log import client_log
-from rlgym_bridge.server.game.ball_prediction import BallPrediction
-from rlgym_bridge.server.game.match_mutators import name_of
-from rlgym_bridge.server.game.match_physics import Physics
-from rlgym_bridge.server.game.packer import Packer
-from rlgym_bridge.server.game.referee import Course, Referee
+from rlgym_bridge.server.game.packer import Packer, framed
+from rlgym_bridge.server.game.referee import Course, Referee, Scoreboard
 from rlgym_bridge.server.game.roster import AgentSeat
-from rlgym_bridge.server.game.scoreboard import Scoreboard
+from rlgym_bridge.server.game.rules import Physics, name_of
 from rlgym_bridge.server.game.simulation import OnKickoff, Simulation
 from rlgym_bridge.server.game.state_setting import is_usable, set_bodies
 from rlgym_bridge.state import MatchState
+
+SLICES: Final = 720
+"""Slices of a prediction, a tick apart, the first one a tick ahead of the packet [RLBot core]."""
+
+_WIDTH: Final = 13  # float32: time, place, rotation, velocity, spin [flatbuffers, `PredictionSlice`]
+_BALL: Final = (1, 2, 3, 7, 8, 9, 10, 11, 12)  # columns of what a ball's motion depends on
+_ROUNDING: Final = 0.005  # uu, uu/s, rad/s: ten times the last bit of 6,000 in float32
+_SPARE: Final = 120  # ticks of a forecast beyond the slices
+_TIMES: Final = np.arange(1, SLICES + 1)
+
+
+class BallPrediction:
+    """The prediction of a match's ball, which is forecast anew where it is touched or the forecast ends.
+
+    Slices are ticks of the ball alone, with the mutators and the mode of the match: they equal the ball of
+    the match until a car touches it, but for the last bit of states that are read and set again. They go on
+    through goals, where a ball bounces in the net, and have rotation 0 [RLBot core, BallPredictor.cs].
+    """
+
+    def __init__(self, simulation: Simulation) -> None:
+        self._simulation = simulation
+        self._slices = np.zeros((SLICES + _SPARE, _WIDTH), np.float32)
+        self._first = self._frame = 0
+        self._head = _find_head()
+        self.forget()
+        self._compute()  # the first steps of an arena take 30 ms in RocketSim 2.2.1
+
+    def forget(self) -> None:
+        """Forecast the ball anew for the next message: call it where gravity was changed."""
+        self._shown: tuple[float, ...] = ()
+
+    def message(self, frame: int) -> bytes:
+        """Return the framed `flat.BallPrediction` that goes before the packet of a frame.
+
+        The first of its `SLICES` slices is a tick later than the packet.
+        """
+        ball = self._simulation.ball
+        shown = ball[:3] + ball[12:]  # without its rotation
+        if shown != self._shown:  # else it stands still, as in a replay
+            self._first += frame - self._frame
+            if not self._is_foreseen(shown, frame - self._frame):
+                self._compute()
+        self._shown, self._frame = shown, frame
+        window = self._slices[self._first : self._first + SLICES]
+        window[:, 0] = (_TIMES + frame) / TICKS_PER_SECOND
+        return self._head + window.tobytes()
+
+    def _is_foreseen(self, shown: tuple[float, ...], elapsed: int) -> bool:
+        """Tell whether the ball is where the forecast has it, whose first slice shown is now `_first`."""
+        if not self._shown or elapsed <= 0 or self._first > _SPARE or self._simulation.events.touches:
+            return False
+        return bool(np.abs(self._slices[self._first - 1, _BALL] - shown).max() < _ROUNDING)
+
+    def _compute(self) -> None:
+        """Forecast the ball of the simulation as it is now."""
+        self._first = 0
+        self._slices[:, _BALL] = self._simulation.simulator.forecast_ball(0, SLICES + _SPARE)
+
+
+def _find_head() -> bytes:
+    """Return the bytes before the slices of a framed message; the slices lie at its end, 13 numbers each."""
+    zero = flat.Vector3(0.0, 0.0, 0.0)
+    empty = flat.PredictionSlice(0.0, flat.Physics(zero, flat.Rotator(0.0, 0.0, 0.0), zero, zero))
+    return framed(flat.BallPrediction([empty] * SLICES))[: -SLICES * _WIDTH * 4]
+
 
 _log = client_log(__name__)
 
@@ -38,12 +100,7 @@ _SLOWEST, _FASTEST = 0.01, 100.0  # of game speeds that are set
 
 @dataclass(frozen=True)
 class Moment:
-    """A tick of a match, to which it can be put back; see `Match.restore`.
-
-    Attributes:
-        state: `(size,)` float32, the simulator's `MatchState.buffer`.
-        referee: Values of the referee's attributes.
-    """
+    """A tick, to which a match can be put back: `(size,)` float32 of its state, and the referee's values."""
 
     state: np.ndarray
     referee: dict[str, Any]
@@ -59,9 +116,6 @@ class Match:
         tick: Ticks since the first packet, of any phase.
         playing_ticks: Ticks from GO to a goal or the end.
         frame: Number of the frame that `packet` shows: `tick`, unless the dialect lets it stand still.
-        referee: Phase, clock, score, end.
-        scores: The scoreboard.
-        simulation: Cars and ball.
         teams: Of the cars, 0 blue or 1 orange.
     """
 
@@ -74,17 +128,7 @@ class Match:
         on_kickoff: OnKickoff | None = None,
         dialect: ProtocolVariant | None = None,
     ) -> None:
-        """Place the cars for the first countdown.
-
-        Args:
-            seats: The cars.
-            course: Limits of time and score; five minutes when None.
-            physics: Game mode and mutators; standard soccar when None.
-            seed: Decides kickoff and respawn spots.
-            on_kickoff: Called with a copy of the state at every GO, before the first Kickoff packet is
-                built; blue's cars come first, in packet order within a team.
-            dialect: Values where documents of the protocol disagree; the default where it has none.
-        """
+        """Place the cars for the first countdown: of five minutes of soccar where nothing else is given."""
         dialect = (dialect or ProtocolVariant()).complete()
         self.teams = teams = [seat.team for seat in seats]
         self.tick = 0
@@ -130,14 +174,9 @@ class Match:
         return self._prediction.message(self.frame)
 
     def hold(self, car: int, controls: flat.ControllerState) -> bool:
-        """Hold an input from the next tick on, until another one comes.
+        """Hold an input, clamped to -1..1, from the next tick on; `use_item` is ignored.
 
-        Args:
-            car: Index of the car in packets.
-            controls: The input, clamped to -1..1; `use_item` is ignored.
-
-        Returns:
-            False where a value is not finite; the last input is kept then.
+        False where a value is not finite; the last input is kept then.
         """
         if controls is self._given[car]:
             return True
@@ -156,26 +195,20 @@ class Match:
     def set_hitbox(self, car: int, hitbox: int) -> None:
         """Give a car another hitbox (`game.HITBOXES`) from the next packet on."""
         self.simulation.set_hitbox(car, hitbox)
-        self._packer.set_hitbox(car, hitbox)
+        self._packer.players[car].set_hitbox(hitbox)
 
     def release(self, car: int) -> None:
         """Hold neutral controls for a car whose client has left."""
         self.hold(car, _NEUTRAL_INPUT)
 
     def set_state(self, desired: flat.DesiredGameState) -> bool:
-        """Set a state that a client desires after the next tick.
+        """Set a state that a client desires after the next tick; False where a value is beyond 1e6 or NaN.
 
         The next packet shows exactly this state, in any phase, and the kickoff's GO keeps it. The first
         ball, the cars (see `edit_car`), gravity and game speed (0.01 to 100) can be set; 0 of these two means
         the match's own, and larger numbers than any match has are cut. A demolished car stays as it is: in
         the real game setting its state fails [RLBot pull request 394]. Of more than 8 states in a tick, the
         latest 8 are set.
-
-        Args:
-            desired: The state, cars in packet order. Null parts and components keep their values.
-
-        Returns:
-            False where a value is not finite or beyond 1e6; nothing is set then.
         """
         if not is_usable(desired):
             return False
@@ -193,16 +226,13 @@ class Match:
         return Moment(self.simulation.state.buffer[0].copy(), referee)
 
     def restore(self, moment: Moment) -> None:
-        """Go on where the match was: bodies, pads, score, clock and phase. Frame numbers go on.
+        """Go on where this match, or an equal one, was: bodies, pads, score, clock and phase, not frames.
 
         What the cars have counted on the scoreboard stays, and the simulator forgets what no state holds.
-
-        Args:
-            moment: Of this match, or of one with the same cars and course.
         """
         layout = self.simulation.state.layout
         state = MatchState(layout.blue, layout.orange, buffer=moment.state[None].copy())
-        self.simulation.restore(state)
+        self.simulation.put(state)
         vars(self.referee).update(moment.referee | {"score": list(moment.referee["score"])})
         self._packer.restore()
         self._forget_prediction()
@@ -216,11 +246,7 @@ class Match:
         return True
 
     def kick_off(self, anew: bool = False) -> None:
-        """Go to the countdown of the next kickoff at once.
-
-        Args:
-            anew: Whether the whole match begins again, without goals and with its whole time.
-        """
+        """Go to the countdown of the next kickoff at once; `anew` begins the whole match again."""
         if anew:
             lot, ticks = self.referee.lot, self.referee.kickoff_ticks
             vars(self.referee).update(
@@ -236,12 +262,7 @@ class Match:
             self._prediction.forget()
 
     def take_over(self, earlier: "Match", kept: Mapping[int, int]) -> None:
-        """Go on where another match is, with its ball, its score and clock, and the cars that are kept.
-
-        Args:
-            earlier: The other one, with the same course and physics.
-            kept: Indices of cars here, with those of the same cars there.
-        """
+        """Go on where another match of equal rules is; `kept` has cars here, with the same cars there."""
         self.tick, self.playing_ticks, self.frame = earlier.tick, earlier.playing_ticks, earlier.frame
         vars(self.referee).update(vars(earlier.referee))
         self._own = earlier._own
@@ -319,22 +340,18 @@ class Match:
         self.referee.end("max time")
 
     def _note_events(self, counted: bool) -> None:
-        """Count what happened in a tick.
-
-        Args:
-            counted: False after a goal, when touches do not count any more.
-        """
+        """Count what happened in a tick; after a goal touches are not `counted` any more."""
         events = self.simulation.events
         if counted:
             for car, contact in zip(events.touches, events.contacts, strict=True):
                 self.scores.touch(car, self.frame)
-                self._packer.touched(car, contact, self.frame)
+                self._packer.players[car].touched(contact, self.frame)
             for car in events.shots:
-                self.scores.shot(car)
+                self.scores.credit(car, "Shot")
             for car in events.saves:
-                self.scores.save(car)
+                self.scores.credit(car, "Save")
         for car in events.demolitions:
-            self.scores.demolition(car)
+            self.scores.credit(car, "Demolish")
         for car in events.bumps:
             self.scores.bumps[car] += 1
         if events.pads:
@@ -342,7 +359,7 @@ class Match:
 
     def _note_assists(self) -> None:
         for car in self.simulation.events.assists:  # they come with the goal, or a tick later
-            self.scores.assist(car)
+            self.scores.credit(car, "Assist")
 
     def _phase_changed(self, phase: int) -> None:
         instant = self.referee.course.instant and phase == Phase.KICKOFF
@@ -367,17 +384,7 @@ class Match:
 def kept_cars(
     match: Match, configuration: flat.MatchConfiguration, following: flat.MatchConfiguration
 ) -> Mapping[int, int] | None:
-    """Tell which cars of a match stay when the following one is started.
-
-    Args:
-        match: The match that is played.
-        configuration: What it was started with.
-        following: The next match.
-
-    Returns:
-        Indices of cars of the following match, with those of the same cars in the present one. None where the
-        present match ends.
-    """
+    """Return cars of the following match, with the same cars of the present one; None where that ends."""
     behaviour = following.existing_match_behavior
     if behaviour == flat.ExistingMatchBehavior.Restart:
         return None

@@ -1,13 +1,11 @@
-"""Simulate a match: kickoffs, controls, ticks, and the events of each tick.
-
-Everything that is random is drawn from the match's seed, and every kickoff is put anew, so that what was
-played before leaves no trace.
-"""
+"""Simulate a match; what is random is drawn from its seed, and every kickoff is put anew."""
 
 import math
 import random
+import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import prod
 from typing import Any, Final
 
 import numpy as np
@@ -23,10 +21,46 @@ from rlgym_bridge.game import (
     Phase,
 )
 from rlgym_bridge.rotations import rotation_of
-from rlgym_bridge.server.game.body_numbers import BALL_NUMBERS, BALL_OFFSET, CAR, CAR_NUMBERS, car_offset
-from rlgym_bridge.server.game.match_physics import Physics
+from rlgym_bridge.server.game.rules import Physics
 from rlgym_bridge.sim.simulator import EventKind
-from rlgym_bridge.state import Layout, MatchState, derive
+from rlgym_bridge.state import CAR_FIELDS, Layout, MatchState, derive, layout_of
+
+_READ: Final = (
+    "position", "rotation", "linear_velocity", "angular_velocity", "boost_amount", "demo_respawn_timer",
+    "wheels_with_contact", "has_jumped", "is_jumping", "jump_time", "has_flipped", "has_double_jumped",
+    "air_time_since_jump", "flip_time", "flip_torque", "on_ground", "is_demoed", "is_supersonic",
+)  # fmt: skip
+_FIELDS: Final = [(one, prod(one.shape)) for one in CAR_FIELDS]
+
+CAR_NUMBERS: Final = struct.Struct(
+    "<" + "".join(f"{width}f" if one.name in _READ else f"{4 * width}x" for one, width in _FIELDS)
+)
+"""Reads a car's numbers from its part of a row of `MatchState`: half of them, which takes half the time."""
+
+
+def _find_places() -> dict[str, int]:
+    places, place = {}, 0
+    for one, width in _FIELDS:
+        if one.name in _READ:
+            places[one.name] = place
+            place += width
+    return places
+
+
+CAR: Final = _find_places()
+"""Place of each field's first number among those of a car; the first four lie as those of the ball."""
+
+BALL_NUMBERS: Final = struct.Struct("<18f")
+"""Reads the ball: position, rotation, linear and angular velocity."""
+
+BALL_OFFSET: Final = 4 * layout_of(0, 0).column("ball_position")
+"""Bytes before the ball in a row."""
+
+
+def car_offset(blue: int, orange: int, place: int) -> int:
+    """Return the bytes before a car's part in a row."""
+    layout = layout_of(blue, orange)
+    return 4 * (layout.car_start + place * layout.car_stride)
 
 
 @dataclass
@@ -34,14 +68,9 @@ class TickEvents:
     """The events of one physics tick; cars are given by their index.
 
     Attributes:
-        touches: Cars that touched the ball.
         contacts: Of each touch the place, then that place relative to the ball's centre, uu.
         goal_for: Team for which the ball is in the goal, None where it is not.
-        shots: Cars that the simulator credits with a shot on goal.
-        saves: Cars that it credits with a save.
-        assists: Cars that it credits with an assist; comes with the goal, or a tick later.
-        demolitions: Cars that demolished another one.
-        bumps: Cars that bumped another one.
+        assists: Cars that the simulator credits with an assist; comes with the goal, or a tick later.
         pads: Pads that were picked up, numbered as in `MatchState.pad_timer`.
     """
 
@@ -66,12 +95,7 @@ _LISTS: Final = {
 
 
 def read_events(events: np.ndarray, slots: Sequence[int]) -> TickEvents:
-    """Return the events of a tick.
-
-    Args:
-        events: `(events,)` of the dtype `EVENT`, from `Simulator.events`.
-        slots: Index of each of the simulator's cars.
-    """
+    """Return the events `(events,)` of a tick, of dtype `EVENT`; `slots` are those of simulated cars."""
     found = TickEvents()
     for _, _, kind, car, other, numbers in events.tolist():
         if kind in _LISTS:
@@ -108,28 +132,15 @@ class Simulation:
     """The cars and the ball of a match in a simulator.
 
     Attributes:
-        physics: Game mode and mutators.
-        simulator: What steps the match.
         places: Of each slot, the car's place in the state, which has blue's cars first.
-        cars: Of each slot, the car's numbers (`body_numbers.CAR`) after the latest tick or setting.
-        ball: The ball's numbers (`body_numbers.BALL_NUMBERS`).
+        cars: Of each slot, the car's numbers (`CAR`) after the latest tick or setting.
+        ball: The ball's numbers (`BALL_NUMBERS`).
         events: What happened in the latest tick.
         boost_used: Boost that each car has used so far [0..100 per tank].
         on_kickoff: Called with the state at every GO.
     """
 
     def __init__(self, teams: Sequence[int], hitboxes: Sequence[int], physics: Physics, seed: int) -> None:
-        """Make the match; `line_up` has to follow.
-
-        Args:
-            teams: Team of each slot, 0 or 1.
-            hitboxes: Hitbox number of each slot (`game.HITBOXES`).
-            physics: Game mode and mutators.
-            seed: Decides kickoff and respawn spots.
-
-        Raises:
-            SimulatorError: The simulator is not installed, or cannot play this mode.
-        """
         self._teams = list(teams)
         self._hitboxes = list(hitboxes)
         self.physics = physics
@@ -192,17 +203,13 @@ class Simulation:
         self._cars_set.clear()
         self._ball_set = False
         derive(state)
-        self._put(state)
+        self.put(state)
 
     def go(self, jumps_held: Sequence[bool]) -> None:
         """Put fresh cars where the present ones have settled, at rest, and let the match begin.
 
-        What a client has set in the countdown stays: such a car keeps its boost and moves on as it
-        moves now, and so does the ball.
-
-        Args:
-            jumps_held: For each slot, whether jump is held down now; such a car does not jump
-                until the button was let go.
+        What a client has set in the countdown stays: such a car keeps its boost and moves on as it moves now,
+        and so does the ball. A car that holds jump down now does not jump until the button was let go.
         """
         settled, state = self.state, self._blank(moving=True)
         for name in ("position", "rotation", "wheels_with_contact"):
@@ -218,17 +225,13 @@ class Simulation:
                 getattr(state, f"ball_{name}")[:] = getattr(settled, f"ball_{name}")
         derive(state)
         goal_for = self._goal_for if self._ball_set else None
-        self._put(state)
+        self.put(state)
         self._goal_for = goal_for
         if self.on_kickoff is not None:
             self.on_kickoff(self.state.copy())
 
     def _blank(self, moving: bool) -> MatchState:
-        """Return the match with the ball of a kickoff, all pads, and whole cars at the origin.
-
-        Args:
-            moving: Whether a ball that is served is served now.
-        """
+        """Return the match with the ball of a kickoff, all pads, and whole cars at the origin."""
         physics, layout = self.physics, self.state.layout
         state = MatchState(layout.blue, layout.orange)
         state.phase[:] = Phase.ACTIVE
@@ -251,16 +254,11 @@ class Simulation:
     # --- state setting ---------------------------------------------------------------------
 
     def set(self, state: MatchState, slots: Sequence[int], ball: bool) -> None:
-        """Set cars and the ball between two ticks; boost that is taken away counts as not used.
+        """Set cars and the ball to those of a state between two ticks; boost taken away counts as not used.
 
         Bodies alone are moved, so that the cars keep what they remember and a homing ball its aim. Where more
         of a car is set, all are put anew, and earlier touches are credited no more; pads go on as they are.
         Numbers far beyond any match are cut.
-
-        Args:
-            state: The state after it, derived fields included.
-            slots: Cars that a client has set.
-            ball: Whether a client has set the ball.
         """
         if not slots and not ball:
             return
@@ -273,10 +271,10 @@ class Simulation:
             moved = state.copy()
             for name in _BALL:
                 getattr(state, f"ball_{name}")[:] = getattr(self.state, f"ball_{name}")
-            self._put(state)
+            self.put(state)
             self._move(moved, [], ball=True)
         else:
-            self._put(state)
+            self.put(state)
 
     def _move(self, state: MatchState, slots: Sequence[int], ball: bool) -> None:
         moved = np.zeros((1, len(self._teams)), bool)
@@ -284,7 +282,8 @@ class Simulation:
         self.simulator.nudge([0], state, ball, moved)
         self._read()
 
-    def _put(self, state: MatchState) -> None:
+    def put(self, state: MatchState) -> None:
+        """Put the whole match anew into a state."""
         _cut(state)
         self.simulator.put([0], state)
         shown, fast = self.state, state.car_is_supersonic > 0  # so at once, whatever its time says
@@ -293,18 +292,10 @@ class Simulation:
         self._goal_for = None
         self._read()
 
-    def restore(self, state: MatchState) -> None:
-        """Put the match back into an earlier state of its own."""
-        self._put(state)
-
     def take_over(self, earlier: "Simulation", kept: Mapping[int, int]) -> None:
         """Go on where another simulation is: its ball, pads, drawn spots, and the cars that are kept.
 
         The other cars come where demolished ones do.
-
-        Args:
-            earlier: The other one, with the same physics.
-            kept: Slots here, with those of the same cars there.
         """
         self._kickoff_random, self._respawn_random = earlier._kickoff_random, earlier._respawn_random
         self._served = earlier._served
@@ -323,7 +314,7 @@ class Simulation:
         self._cars_set.clear()
         self._ball_set = earlier._ball_set
         derive(state)
-        self._put(state)
+        self.put(state)
 
     def _join(
         self, state: MatchState, place: int, team: int, others: Sequence[Sequence[float]]
@@ -343,18 +334,15 @@ class Simulation:
         self._hitboxes[slot] = hitbox
         state = self.state.copy()
         state.car_hitbox[0, self.places[slot]] = hitbox
-        self._put(state)
+        self.put(state)
 
     def set_gravity(self, gravity_z: float) -> None:
-        """Set gravity for the rest of the match [uu/s^2, negative is down]; all cars are made anew.
-
-        It is cut to 999 times the game's.
-        """
+        """Set gravity for the rest of the match [uu/s^2, negative is down], at most 999 times the game's."""
         gravity_z = min(_MOST_GRAVITY, max(-_MOST_GRAVITY, gravity_z))
         self.physics = replace(self.physics, gravity_z=gravity_z)
         state = self.state.copy()
         state.gravity[:] = gravity_z / -GRAVITY
-        self._put(state)
+        self.put(state)
 
     # --- ticks -----------------------------------------------------------------------------
 

@@ -1,12 +1,7 @@
-"""Apply a `flat.DesiredGameState` to a simulation.
+"""Apply a `flat.DesiredGameState` to a simulation; null parts and components keep their values [flatbuffers].
 
-Null parts and null components keep their values [flatbuffers]. What the real game does with the
-state that no message names is documented in two places only, both about RLBot v4:
-
-- a dodge under way goes on when the state is set [RLBot issue 389];
-- setting the state of a demolished car fails [RLBot pull request 394].
-
-The rest is chosen here and stated at `edit_car`.
+Documented, for v4, is only that a dodge under way goes on [RLBot issue 389] and that a demolished car cannot
+be set [RLBot pull request 394]. The rest is chosen here and stated at `edit_car`.
 """
 
 import math
@@ -66,11 +61,7 @@ def is_placed(physics: flat.DesiredPhysics | None) -> bool:
 
 
 def set_bodies(simulation: Simulation, desired: flat.DesiredGameState) -> bool:
-    """Set the ball and the cars that are desired, between two ticks; demolished cars stay as they are.
-
-    Returns:
-        Whether the ball was put somewhere.
-    """
+    """Set the ball and cars that are desired, but no demolished ones; tell whether the ball has a place."""
     state = simulation.state.copy()
     balls = desired.ball_states[:1]
     for ball in balls:
@@ -105,11 +96,6 @@ def edit_car(state: MatchState, place: int, desired: flat.DesiredCarState) -> No
     issue 389]. It stands on four wheels where it is set upright at the height of a standing car on the
     floor, and is in the air anywhere else until the next tick looks for walls under its wheels.
     Whether it is supersonic follows a set velocity at once.
-
-    Args:
-        state: Of one match.
-        place: Of a car that is not demolished.
-        desired: The new state.
     """
     if desired.boost_amount is not None:
         state.car_boost_amount[0, place] = int(min(100.0, max(0.0, desired.boost_amount)))

@@ -1,26 +1,152 @@
 """Decide which clients of a match may drive its cars and give orders: those that it has started.
 
-    a client asks -> its process is looked for in a thread -> the game's thread hears of it and goes on
-
-Clients that watch are not looked for, and nothing of this runs in a tick in which nobody asks.
+A thread looks for the process of a client that asks; nothing of this runs in a tick in which nobody does.
 """
 
+import ipaddress
 import os
 import socket
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from typing import Final
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Final
 from weakref import WeakKeyDictionary
+
+import psutil
 
 from rlgym_bridge.server.client_log import client_log
 from rlgym_bridge.server.game.roster import AgentSeat
-from rlgym_bridge.server.net.callers import Caller, Ends, Standing, ends_of, find_caller, find_own
 from rlgym_bridge.server.net.connected_client import Client
-from rlgym_bridge.server.net.launch import BotProcess
+from rlgym_bridge.server.net.launch import MARK, MARK_VARIABLE, BotProcess
+from rlgym_bridge.server.net.wire import plain_address
 from rlgym_bridge.user_input.arguments import shorten_text
+
+Ends = tuple[tuple[str, int], tuple[str, int]]
+"""Address and port of the client's end of a connection, then of the server's."""
+
+
+class Standing(Enum):
+    """The relation of a client's process to this one."""
+
+    OWN = "this process, or one that it has started"
+    SAME_USER = "another process of this user"
+    OTHER_MACHINE = "a process on another machine"
+    STRANGER = "a process of another user, or one that cannot be seen"
+    UNKNOWN = "the system does not tell whose connections are whose"
+
+
+@dataclass(frozen=True)
+class Caller:
+    """The process at the other end of a connection; what is not known of it is empty.
+
+    Attributes:
+        standing: Its relation to this process.
+        process: Its number and name, for messages.
+        lineage: Its number, and those of the processes that it comes from.
+        mark: The value of `MARK_VARIABLE` that it has.
+    """
+
+    standing: Standing
+    process: str = ""
+    lineage: tuple[int, ...] = ()
+    mark: str = ""
+
+
+def ends_of(connection: Any) -> Ends:
+    """Return the ends of a server's connection; an OSError says that it has been closed."""
+    peer, own = connection.getpeername(), connection.getsockname()
+    return (str(plain_address(peer[0])), peer[1]), (str(plain_address(own[0])), own[1])
+
+
+def find_own(wanted: Collection[Ends]) -> dict[Ends, Caller]:
+    """Look for other ends of connections here and in all processes that this one has started."""
+    found: dict[Ends, Caller] = {}
+    if not wanted:
+        return found
+    with suppress(psutil.Error, OSError):
+        here = psutil.Process()
+        for process in (here, *here.children(recursive=True)):
+            with suppress(psutil.Error, OSError):
+                held = {_ends_of(one) for one in process.net_connections("tcp")}
+                own = [ends for ends in wanted if ends in held]
+                if own:
+                    found |= dict.fromkeys(own, _described(process, Standing.OWN))
+            if len(found) == len(wanted):
+                break
+    return found
+
+
+def find_caller(ends: Ends) -> Caller:
+    """Look for a connection's other end among all processes: tens of milliseconds."""
+    try:
+        pid, is_here = _pid_of(ends)
+    except (psutil.Error, OSError, NotImplementedError):
+        return Caller(Standing.UNKNOWN)
+    if pid is None:
+        remote = not is_here and not ipaddress.ip_address(ends[0][0]).is_loopback
+        return Caller(Standing.OTHER_MACHINE if remote else Standing.STRANGER)
+    try:
+        process = psutil.Process(pid)
+        return _described(process, _standing_of(process))
+    except (psutil.Error, OSError):
+        return Caller(Standing.STRANGER, f"process {pid}")
+
+
+def _standing_of(process: psutil.Process) -> Standing:
+    own = os.getpid()
+    if process.pid == own or any(parent.pid == own for parent in process.parents()):
+        return Standing.OWN
+    with suppress(psutil.Error, OSError):  # the parents of a bot may have ended
+        if process.environ().get(MARK_VARIABLE, "").startswith(MARK):
+            return Standing.OWN
+    same = process.username() == psutil.Process().username()
+    return Standing.SAME_USER if same else Standing.STRANGER
+
+
+def _pid_of(ends: Ends) -> tuple[int | None, bool]:
+    """Return the number of the process that has a connection's client end, and whether that end is here."""
+    is_here = False
+    for pid, connection in _all_connections():
+        if _ends_of(connection) == ends:
+            is_here = True
+            if pid is not None:
+                return pid, True
+    return None, is_here
+
+
+def _all_connections() -> Iterator[tuple[int | None, Any]]:
+    try:
+        every = psutil.net_connections("tcp")
+    except psutil.AccessDenied:  # macOS: only each process by itself
+        for process in psutil.process_iter():
+            with suppress(psutil.Error, OSError):
+                for connection in process.net_connections("tcp"):
+                    yield process.pid, connection
+        return
+    for connection in every:
+        yield connection.pid, connection
+
+
+def _ends_of(connection: Any) -> Ends | None:
+    if not connection.laddr or not connection.raddr:
+        return None
+    near, far = connection.laddr, connection.raddr
+    return (str(plain_address(near[0])), near[1]), (str(plain_address(far[0])), far[1])
+
+
+def _described(process: psutil.Process, standing: Standing) -> Caller:
+    """Return a process with all that is known of it."""
+    name, lineage, mark = f"process {process.pid}", [process.pid], ""
+    with suppress(psutil.Error, OSError):
+        name = f"{name}, {process.name()}"
+        lineage += [parent.pid for parent in process.parents()]
+        mark = process.environ().get(MARK_VARIABLE, "")
+    return Caller(standing, name, tuple(lineage), mark)
+
 
 _log = client_log(__name__)
 
@@ -44,9 +170,6 @@ class Admission:
     Orders are taken from what this process has started. Where the system tells nothing of connections, all
     are let in.
 
-    Args:
-        watch: As `Watch` says.
-
     Attributes:
         is_guarded: Whether anybody is kept out; otherwise nothing is looked for.
         starts_bots: Whether the match starts the bots that have a command.
@@ -67,12 +190,7 @@ class Admission:
         self._wake: tuple[socket.socket, socket.socket] | None = None
 
     def knows(self, client: Client, then: Callable[[], None]) -> bool:
-        """Tell whether it is known who a client is; if not, find out.
-
-        Args:
-            client: Who asks for something.
-            then: Called in the game's thread once it is known, where it was not.
-        """
+        """Tell whether it is known who a client is; if not, find out, and call `then` in this thread."""
         if not self.is_guarded or client in self._callers:
             return True
         if client in self._waiting:
@@ -83,14 +201,9 @@ class Admission:
         return False
 
     def look_near(self, client: Client, then: Callable[[], None]) -> bool:
-        """Find out whether a client is of a process that this one has started, and nothing else.
+        """Find out only whether a client is of a process that this one has started; False where it has gone.
 
-        Args:
-            client: Who has just connected.
-            then: Called in the game's thread once `has_started` knows.
-
-        Returns:
-            Whether that is found out; False where the client has gone.
+        `then` is called in the game's thread once `has_started` knows.
         """
         return self._find_out(client, then, far=False)
 
@@ -152,13 +265,7 @@ class Admission:
             process.foreign_ids.append(agent_id)
 
     def takes_order(self, client: Client, what: str, then: Callable[[], None]) -> bool:
-        """Tell whether an order of a client counts; the log says why not, once.
-
-        Args:
-            client: Who gives it.
-            what: What it does, for the message: "stops the match".
-            then: Called where it is not yet known who that is, once it is: gives the order anew.
-        """
+        """Tell whether an order counts; `then` gives it anew once it is known who the client is."""
         if not self.knows(client, then):
             return False
         allowed = self._is_one_of(client, _STARTED)

@@ -13,22 +13,16 @@ from rlbot import flat
 
 from rlgym_bridge.game import TICK_SECONDS
 from rlgym_bridge.server.client_log import begin_limits, client_log, end_limits
-from rlgym_bridge.server.framing import framed
+from rlgym_bridge.server.game.packer import framed
 from rlgym_bridge.server.net.admission import Admission
-from rlgym_bridge.server.net.client_limits import TimeBudget
-from rlgym_bridge.server.net.connected_client import Client, Handler
-from rlgym_bridge.server.net.socket_events import SocketEvents
-from rlgym_bridge.server.net.wire import ClientLink, WireError
+from rlgym_bridge.server.net.connected_client import Client, Handler, TimeBudget
+from rlgym_bridge.server.net.wire import ClientLink, SocketEvents, WireError
 
 _FAREWELL_SECONDS: Final = 2.0  # a client has this long to close after a DisconnectSignal
 
 
 class Farewells:
-    """Connections that were told to go and are still open.
-
-    Args:
-        sockets: Where they are watched.
-    """
+    """Connections that were told to go and are still open."""
 
     def __init__(self, sockets: SocketEvents) -> None:
         self._sockets = sockets
@@ -48,11 +42,7 @@ class Farewells:
         return list(self._until)
 
     def begin(self, connection: socket.socket) -> None:
-        """Say that nothing more will be sent, and wait for the other side to close.
-
-        Raises:
-            OSError: It has closed already.
-        """
+        """Say that nothing more will be sent, and wait for the other side to close; OSError if it has."""
         connection.shutdown(socket.SHUT_WR)
         self._sockets.watch(connection, EVENT_READ, connection)
         self._until[connection] = time.perf_counter() + _FAREWELL_SECONDS
@@ -106,13 +96,11 @@ class Clients:
     those who have said nothing. Where all have spoken, a newcomer waits until it is known who it is: one that
     this process has started gets the place of a client without a car, all others are turned away.
 
-    The messages of a client take a limited time of each tick, beside the first
-    one of a client that drives cars: what is more waits, in its connection at last, where the client notices.
+    The messages of a client take a limited time of each tick, beside the first one of a client that drives
+    cars: what is more waits, in its connection at last, where the client notices.
 
     Attributes:
-        everyone: The connected clients, in the order in which they came.
         audience: Those who get packets.
-        wants_prediction: Whether some of these want the ball's prediction, too.
         handlers: What to do with a message, by its type; others are accepted and ignored.
         on_gone: Called with a client that has left and why.
         hear_until: From then on only answers to the packet are taken in, on `time.perf_counter`'s clock; what
@@ -126,7 +114,6 @@ class Clients:
         on_gone: Callable[[Client, str], None],
         admission: Admission,
     ) -> None:
-        """Serve those who connect to `listener`; `admission` knows which of them this process has started."""
         self.handlers = handlers
         self.on_gone = on_gone
         self.hear_until = math.inf
@@ -158,11 +145,7 @@ class Clients:
         self.wants_prediction = any(client.wants_prediction for client in self.audience)
 
     def begin_tick(self) -> float:
-        """Give all clients the time of another tick; without ticks they get it 120 times a second.
-
-        Returns:
-            The time now, on `time.perf_counter`'s clock.
-        """
+        """Give all clients the time of another tick; return the time now, on `time.perf_counter`'s clock."""
         self._tick += 1
         self.hear_until = math.inf
         self._tick_at = time.perf_counter()
@@ -269,11 +252,7 @@ class Clients:
         return True
 
     def _ask_at_door(self, client: Client) -> bool:
-        """Find out whether this process has started a newcomer for which there is no place.
-
-        Returns:
-            Whether another one may come to the door.
-        """
+        """Find out whether this process started a newcomer without a place; tell whether another may come."""
         connection = client.link.socket
         if not self._admission.look_near(client, lambda: self._answer_at_door(client)):
             connection.close()
@@ -305,10 +284,7 @@ class Clients:
         self.refresh()
 
     def _part_with_stranger(self) -> bool:
-        """Close the connection of a client without a car; tell whether there was one.
-
-        Those go first who have not said what they are, of these the one that has been here longest.
-        """
+        """Close the connection of a client without a car, silent and old ones first, if there is one."""
         others = [
             one for one in self._clients.values() if not one.seats and not self._admission.has_started(one)
         ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""One connected client, as the server knows it."""
+"""Describe one connected client, and limit what clients may take of the server."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -9,10 +9,64 @@ from rlbot import flat
 from rlgym_bridge.server.bot_account import ScriptAccount
 from rlgym_bridge.server.client_log import client_log
 from rlgym_bridge.server.game.roster import SCRIPT_TEAM, AgentSeat
-from rlgym_bridge.server.net.client_limits import TimeBudget
-from rlgym_bridge.server.net.socket_events import SocketEvents
-from rlgym_bridge.server.net.wire import ClientLink
+from rlgym_bridge.server.net.wire import ClientLink, SocketEvents
 from rlgym_bridge.user_input.arguments import show_value
+
+_MOST_DEBT: Final = 4.0  # ticks: longer nobody is left unheard for one message that took long
+
+
+class TimeBudget:
+    """Time that some clients may take of the server in each tick; who takes some adds to what is spent.
+
+    What one message takes beyond it is owed to the ticks that follow.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        """Begin with nothing spent."""
+        self.seconds = seconds
+        self.spent = 0.0
+        self._most_debt = _MOST_DEBT * seconds
+        self._tick = 0
+
+    def begin(self, tick: int) -> float:
+        """Return the seconds that are left in a tick, never one before the last; 0 or less for none."""
+        spent = self.spent
+        if tick != self._tick:
+            if spent > self._most_debt:
+                spent = self._most_debt
+            spent -= self.seconds * (tick - self._tick)
+            self._tick = tick
+            self.spent = spent = spent if spent > 0.0 else 0.0
+        return self.seconds - spent
+
+
+_TICKS_TOGETHER: Final = 64  # who has sent nothing for so long may send as much at once
+
+CLIENTS_TOGETHER: Final = 8
+"""All clients may send as much as so many."""
+
+
+@dataclass
+class Allowance:
+    """Bytes, or other things, that may come: more with every tick, 64 times as many at once.
+
+    Who takes some subtracts them from what is left.
+    """
+
+    per_tick: float
+    tick: int
+    left: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.left = self.per_tick * _TICKS_TOGETHER
+
+    def has(self, size: float, tick: int) -> bool:
+        """Tell whether so many may come in a tick, which is never lower than before."""
+        more = self.per_tick * max(0, tick - self.tick)
+        self.tick = tick
+        self.left = min(self.left + more, self.per_tick * _TICKS_TOGETHER)
+        return self.left >= size
+
 
 _log = client_log(__name__)
 
@@ -27,17 +81,12 @@ class Client:
     """A connected client.
 
     Attributes:
-        link: Its connection.
         agent_id: What it announced; "" for match managers and observers, None before that.
         closes_between_matches: Whether it is disconnected when a match starts or is stopped.
-        wants_prediction: Whether it gets the ball's prediction before every packet.
-        wants_comms: Whether it gets the messages that bots send each other.
-        seats: What it drives; changed by `sit`.
-        cars: Indices of the cars among them.
+        seats: What it drives, changed by `sit`; `cars` are indices of the cars among them.
         script: What it answers, where it is a script of the match.
         ready: It has sent InitComplete after its settings, so it gets packets.
         informed: It has been sent the match configuration.
-        has_spoken: It has sent a message.
         warned_of: What has been said in the log about it, once and no more.
         heard_tick: Number of the tick in which it was heard last, while it drives cars.
         budget: Of the server's time, while it drives cars: for all but its first message in a tick.
@@ -80,12 +129,7 @@ class Client:
         self.script = ScriptAccount(scripts[0], self.link.is_read) if scripts else None
 
     def warn_once(self, warning: str, *values: object) -> None:
-        """Write a warning about the client to the log, the first time only.
-
-        Args:
-            warning: With `%s` for the client's name, then for `values`.
-            values: What else to fill in.
-        """
+        """Write a warning, with `%s` for the client's name, then for `values`, to the log, the first time."""
         if warning not in self.warned_of:
             self.warned_of.add(warning)
             _log.warning(warning, self.link.name, *values)
@@ -100,10 +144,7 @@ Handler = Callable[[Client, Any], None]
 
 
 def after_settings(handler: Handler) -> Handler:
-    """Return a handler that ignores clients before their `ConnectionSettings`, as RLBot's core does.
-
-    The log says so once for each client and type of message.
-    """
+    """Return a handler that ignores clients before their `ConnectionSettings`, as RLBot's core does."""
 
     def act(client: Client, message: Any) -> None:
         if client.agent_id is None:

@@ -1,5 +1,6 @@
-"""Host one match: launch its bots, wait for them, play, and end everything."""
+"""Host one match: launch its bots, wait for them, play, record, and end everything."""
 
+import json
 import logging
 import shutil
 import time
@@ -11,27 +12,79 @@ from typing import Final
 from rlbot import flat
 
 from rlgym_bridge.game import PLAYING_PHASES, Phase
-from rlgym_bridge.server.bot_account import BotAccount
-from rlgym_bridge.server.config.bot_files import check_texts
-from rlgym_bridge.server.framing import framed
-from rlgym_bridge.server.game.match_mutators import name_of
+from rlgym_bridge.recording.mcap.channels import (
+    COMMS,
+    DRAWINGS,
+    FIELD_INFO,
+    INPUT,
+    INPUTS,
+    MATCH_CONFIGURATION,
+    PACKETS,
+    UNREPEATABLE,
+)
+from rlgym_bridge.server.bot_account import REAL_TIME, BotAccount, Deviation, Repeatability
+from rlgym_bridge.server.bot_files import check_texts
+from rlgym_bridge.server.game.packer import field_info, framed
 from rlgym_bridge.server.game.roster import seat_players, warn_of_shared_ids
-from rlgym_bridge.server.game.rules import check_rules, course_of, physics_of, warn_of_rules
+from rlgym_bridge.server.game.rules import check_rules, course_of, name_of, physics_of, warn_of_rules
 from rlgym_bridge.server.game.simulated_match import Match, kept_cars
 from rlgym_bridge.server.net.connected_client import Client
-from rlgym_bridge.server.net.host_settings import HostSettings
-from rlgym_bridge.server.net.impairments import Lines, SlowInputs
+from rlgym_bridge.server.net.host_settings import HostSettings, MatchControl, Sink
+from rlgym_bridge.server.net.impairments import Impairments, Lines, SlowInputs
 from rlgym_bridge.server.net.launch import BotProcess
-from rlgym_bridge.server.net.loadouts import Loadouts
 from rlgym_bridge.server.net.lobby import Lobby
-from rlgym_bridge.server.net.match_control import MatchControl
 from rlgym_bridge.server.net.match_processes import MatchProcesses
-from rlgym_bridge.server.net.match_recorder import MatchRecorder
+from rlgym_bridge.server.net.orders import Loadouts
 from rlgym_bridge.server.net.pace import AHEAD_SECONDS, Lockstep, RealTime, fine_timer, short_collections
-from rlgym_bridge.server.repeatability import REAL_TIME, Deviation, Repeatability
-from rlgym_bridge.server.result import BotResult, MatchResult, MatchStatus
-from rlgym_bridge.server.server_errors import MatchCalledOff
+from rlgym_bridge.server.result import BotResult, MatchCalledOff, MatchResult, MatchStatus
 from rlgym_bridge.sim.simulator import DeadMatches, simulator_for
+
+TakeInput = Callable[[int, flat.ControllerState], bool]
+
+
+class MatchRecorder:
+    """Writes a match into a recording, or shows it to those who watch."""
+
+    def __init__(self, recorder: Sink, match: Match) -> None:
+        self._put, self._tell = recorder.put, recorder.tell
+        self._match = match
+
+    def begin(self, configuration: flat.MatchConfiguration) -> None:
+        """Record field info and match configuration, without the commands and folders of bots."""
+        self._put(FIELD_INFO, 0, framed(field_info())[2:], True)
+        copy = flat.CorePacket.unpack(flat.CorePacket(configuration).pack()).message
+        assert isinstance(copy, flat.MatchConfiguration)  # what was packed
+        for agent in (
+            *(player.variety for player in copy.player_configurations),
+            *copy.script_configurations,
+        ):
+            if isinstance(agent, flat.CustomBot | flat.ScriptConfiguration):
+                agent.environment, agent.root_dir, agent.run_command = [], "", ""
+        self._put(MATCH_CONFIGURATION, 0, framed(copy)[2:], True)
+
+    def end(self, unrepeatable: tuple[str, ...]) -> None:
+        """Record why the match may go otherwise when it is played again; empty where nothing says so."""
+        self._tell(UNREPEATABLE, {"unrepeatable": json.dumps(unrepeatable)})
+
+    def put(self, topic: str, payload: bytes) -> None:
+        """Record a message of this frame: a packet, one between bots, or what a client drew."""
+        self._put(topic, self._match.frame, payload)
+
+    def inputs(self, take: TakeInput) -> TakeInput:
+        """Return a function that passes inputs to `take`, and records the valid ones."""
+
+        def noting(index: int, controls: flat.ControllerState) -> bool:
+            if not take(index, controls):
+                return False
+            row = (
+                controls.throttle, controls.steer, controls.pitch, controls.yaw, controls.roll,
+                controls.jump, controls.boost, controls.handbrake,
+            )  # fmt: skip
+            self._put(INPUTS, self._match.frame, INPUT.pack(index, *row))
+            return True
+
+        return noting
+
 
 _log = logging.getLogger(__name__)
 
@@ -51,14 +104,7 @@ class HostedMatch:
         address: tuple[str, int],
         earlier: "HostedMatch | None" = None,
     ) -> None:
-        """Set up the match and offer its seats; nothing is launched yet.
-
-        Args:
-            lobby: The connections and their seats.
-            settings: Settings of the server.
-            configuration: The match.
-            address: Address and port that bots are to connect to.
-            earlier: The match that was played until now, which may go on; see `kept_cars`.
+        """Set up the match, or what the earlier one goes on as, and offer its seats; nothing is launched yet.
 
         Raises:
             ConfigError: The match cannot be played here.
@@ -83,9 +129,11 @@ class HostedMatch:
         self._processes = MatchProcesses(lobby, settings, self._roster, address)
         self._began = time.perf_counter()
         self._next_status = (self._began + _STATUS_SECONDS, self._began, 0)
-        impairments = settings.impairments
+        self._impairments = impairments = settings.impairments or Impairments()
         lobby.open_match(self._roster, None if impairments.sends_all else Lines(impairments, settings.seed))
-        self._slow_inputs = SlowInputs.of(self._match, impairments, settings.seed)
+        self._slow_inputs: SlowInputs | None = None
+        if impairments.latency or impairments.latency_spread:
+            self._slow_inputs = SlowInputs(self._match, impairments, settings.seed)
         inputs = self._slow_inputs or self._match
         self._recorder = None if settings.recorder is None else MatchRecorder(settings.recorder, self._match)
         lobby.take_input = inputs.hold if self._recorder is None else self._recorder.inputs(inputs.hold)
@@ -93,7 +141,7 @@ class HostedMatch:
         self._watch = None if settings.watch is None else MatchRecorder(settings.watch, self._match)
         if self._watch is not None:
             self._watch.begin(configuration)
-        looks = [one.drawing for one in (self._recorder, self._watch) if one is not None]
+        looks = [partial(one.put, DRAWINGS) for one in (self._recorder, self._watch) if one is not None]
         lobby.drawings.open(configuration, lambda: self._match.frame, looks)
         loadouts = Loadouts(self._roster, self._match.set_hitbox, lobby.admission, lambda: self._match.tick)
         lobby.clients.handlers.update(loadouts.handlers)
@@ -142,23 +190,16 @@ class HostedMatch:
         """End the process of a car's bot and start it anew, to join the running match.
 
         From then on the match does not end by itself where no bot is left.
-
-        Args:
-            car: Index of the car in packets; its process was started by this match.
         """
         self._processes.restart(car)
 
     # --- during ------------------------------------------------------------------------------
 
     def run(self, forever: bool) -> None:
-        """Play until the match has ended or a client sends an order.
-
-        Args:
-            forever: Go on sending Ended, as RLBot's core does, until there is an order.
-        """
+        """Play until the match has ended or a client sends an order; `forever` sends Ended until then."""
         match, lobby, pace = self._match, self._lobby, self._pace
         referee, on_packet = match.referee, self._settings.on_packet
-        impairments, slow_inputs = self._settings.impairments, self._slow_inputs
+        impairments, slow_inputs = self._impairments, self._slow_inputs
         watch, control = self._watch, self._control
         ended_pace, current = RealTime(), pace
         if control is not None and lobby.orders.latest is None:
@@ -171,7 +212,7 @@ class HostedMatch:
         for account in lobby.accounts:
             if not account.ready and not account.seat.is_idle:
                 self._repeatability.note(account.seat.name, Deviation.ABSENT)
-        on_comm = None if self._recorder is None else self._recorder.comm
+        on_comm = None if self._recorder is None else partial(self._recorder.put, COMMS)
         lobby.comms.open(on_comm, lambda: self._match.tick)
         self._began = time.perf_counter()
         self._next_status = (self._began + _STATUS_SECONDS, self._began, 0)
@@ -185,9 +226,9 @@ class HostedMatch:
                 current.hold(lobby)
                 sent_at = lobby.send_packet(data, prediction)
                 if data and self._recorder is not None:
-                    self._recorder.packet(data[2:])
+                    self._recorder.put(PACKETS, data[2:])
                 if data and watch is not None:
-                    watch.packet(data[2:])
+                    watch.put(PACKETS, data[2:])
                 if control is not None:
                     control.see(packet)
                 ended = referee.phase == Phase.ENDED and not stays
@@ -208,11 +249,7 @@ class HostedMatch:
                     referee.end("no bots left")
 
     def _advance(self) -> None:
-        """Go on by a tick.
-
-        Raises:
-            MatchCalledOff: The match failed inside the simulator.
-        """
+        """Go on by a tick; `MatchCalledOff` says that the match failed inside the simulator."""
         try:
             self._match.advance()
         except DeadMatches as error:
@@ -303,14 +340,7 @@ class HostedMatch:
 
 
 def bot_result(account: BotAccount, match: Match, process: BotProcess | None, crashed: bool) -> BotResult:
-    """Return the result of a car.
-
-    Args:
-        account: Of its bot's answers.
-        match: The match.
-        process: The bot's process, whose end was noted; None where it was started by hand.
-        crashed: Whether it left before the match ended.
-    """
+    """Return the result of a car; its process is None where it was started by hand."""
     seat, scores = account.seat, match.scores
     p50, p99 = account.reply_ms(50.0, 99.0)
     return BotResult(

@@ -1,12 +1,7 @@
 """Simulate latency, jitter and loss of packets and inputs between the game and a bot.
 
-    packet - rendered? - lost? - held back for a burst - late - client - input - acts later - tick
-             fps         drop    burst                   jitter                  latency
-
-All that is random is drawn from the match's seed, for each client by itself, so that a lockstep match in
-an imperfect network is the same every time. This holds while a burst has at most 32 KB, 30 packets of 1v1
-and 14 of 4v4, without predictions of the ball: a larger one may reach a bot in parts, and how many answers
-come then is left to chance.
+What is random is drawn from the match's seed, for each client by itself: a lockstep match is the same every
+time, unless a burst of more than 32 KB reaches a bot in parts, to which it may give several answers.
 """
 
 import math
@@ -58,11 +53,6 @@ class Impairments:
     team: int | None = None
 
     def __post_init__(self) -> None:
-        """Check the values.
-
-        Raises:
-            ValueError: One is not what is expected; the message says which.
-        """
         for name, expected, most in (
             ("latency", f"whole ticks, 0 to {MOST_LATENCY:,}", MOST_LATENCY),
             ("latency_spread", f"whole ticks, 0 to {MOST_LATENCY:,}", MOST_LATENCY),
@@ -81,11 +71,7 @@ class Impairments:
             raise ValueError(f"team is {self.team}, expected {BLUE} (blue), {ORANGE} (orange) or None")
 
     def check_pace(self, pace: str) -> None:
-        """Refuse what makes no sense at a pace.
-
-        Raises:
-            ValueError: Jitter in lockstep.
-        """
+        """Raise a ValueError for jitter in lockstep."""
         if self.jitter and pace == "lockstep":
             raise ValueError(
                 f"jitter is {self.jitter:g} ms at lockstep pace, expected 0: there the game waits for every "
@@ -96,11 +82,6 @@ class Impairments:
     def sends_all(self) -> bool:
         """Tell whether every packet is sent to everybody at once."""
         return not (self.jitter or self.drop or self.burst > 1 or self.fps)
-
-    @property
-    def slows_inputs(self) -> bool:
-        """Tell whether inputs act later than they would."""
-        return bool(self.latency or self.latency_spread)
 
     def meets(self, teams: Iterable[int]) -> bool:
         """Tell whether somebody who drives cars of these teams suffers."""
@@ -119,25 +100,12 @@ class Lines:
     """The ways of the packets of one match, one for each client."""
 
     def __init__(self, impairments: Impairments, seed: int) -> None:
-        """Begin a match.
-
-        Args:
-            impairments: Latency, jitter and loss to simulate.
-            seed: The match's.
-        """
         self._impairments = impairments
         self._seed = seed
         self._lines: dict[Client, _Line] = {}
 
     def put(self, clients: Iterable[Client], data: bytes, now: float, prediction: bytes = b"") -> None:
-        """Set a packet on its way to some clients.
-
-        Args:
-            clients: Those who are to get it.
-            data: The packet, framed.
-            now: On `time.perf_counter`'s clock.
-            prediction: The ball's prediction, framed, which goes before it to those who want it.
-        """
+        """Set a framed packet on its way to some clients, after the prediction for those who want it."""
         both = prediction + data
         for client in clients:
             line = self._lines.get(client)
@@ -206,23 +174,11 @@ class SlowInputs:
     """Inputs that act some ticks later than they would."""
 
     def __init__(self, match: Match, impairments: Impairments, seed: int = 0) -> None:
-        """Stand between the clients and a match.
-
-        Args:
-            match: Where the inputs act.
-            impairments: How much later, and of which team.
-            seed: The match's.
-        """
         self._match, self._impairments = match, impairments
         self._slow = [impairments.meets([team]) for team in match.teams]
         self._random = [random.Random(f"inputs {seed} car {car}") for car, _ in enumerate(match.teams)]
         # Of each car: when they act, which; None lets go of the controls.
         self._under_way: list[deque[tuple[int, flat.ControllerState | None]]] = [deque() for _ in match.teams]
-
-    @classmethod
-    def of(cls, match: Match, impairments: Impairments, seed: int) -> "SlowInputs | None":
-        """Return such inputs where impairments slow any, else None; see `__init__`."""
-        return cls(match, impairments, seed) if impairments.slows_inputs else None
 
     def hold(self, slot: int, controls: flat.ControllerState) -> bool:
         """Take an input; False, and it never acts, where a value is not finite (see `Match.hold`)."""

@@ -6,6 +6,7 @@ import logging
 import math
 import os
 import re
+import secrets
 import stat
 import subprocess
 import sys
@@ -20,11 +21,16 @@ from typing import Any, Final
 import psutil
 
 from rlgym_bridge.server.game.roster import AgentSeat
-from rlgym_bridge.server.net.callers import MARK, MARK_VARIABLE
 from rlgym_bridge.user_input.arguments import shorten_text
 from rlgym_bridge.user_input.text_files import check_file
 
 _log = logging.getLogger(__name__)
+
+MARK_VARIABLE: Final = "RLGYM_BRIDGE_MATCH"
+"""Environment variable by which bots, and what they start, are known where their parents have ended."""
+
+MARK: Final = secrets.token_hex(16)
+"""Its value begins with this, another one for each server process; a number for each bot process follows."""
 
 _LOCAL: Final = {"localhost": "127.0.0.1", "": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}
 """Address at which this machine finds a server that listens on all addresses."""
@@ -57,7 +63,6 @@ class BotProcess:
 
     Attributes:
         seats: Seats it is to fill: one, or all cars of a hivemind.
-        log_path: File with everything it prints.
         popen: The shell that runs its command.
         early_exit_code: Its exit code, if it has ended before the match did.
         exceptions: Python's tracebacks in the first 16 MiB of its log when the match ended.
@@ -96,20 +101,16 @@ class BotProcess:
 
         A command may end with status 0 and leave the bot running: then a process of its family lives.
         """
-        code = self.exit_code
-        return code is not None and (code != 0 or not self._has_heirs())
-
-    def _has_heirs(self) -> bool:
-        """Tell whether a process lives that its shell started, in whatever session."""
+        if self.exit_code != 0:
+            return self.exit_code is not None
         if not self.living():
             self.find_heirs()
-        return bool(self.living())
+        return not self.living()
 
     def find_heirs(self) -> None:
-        """Remember what it has started and its living processes do not know of.
+        """Remember its shell's children and session, and all that have its mark.
 
-        These are its shell's children and session, and all that have its mark: who forks twice and leads a
-        session of its own is known by that alone.
+        Who forks twice and leads a session of its own is known by the mark alone.
         """
         pid = self.popen.pid
         # The system gives the number to a stranger only when no heir has it.
@@ -121,10 +122,6 @@ class BotProcess:
                 )
                 if is_near or (self.mark and process.environ().get(MARK_VARIABLE) == self.mark):
                     self._family[process.pid] = process
-
-    def take_in(self, process: psutil.Process) -> None:
-        """Count a process among its own."""
-        self._family[process.pid] = process
 
     def reap(self) -> None:
         """Take the exit codes of those that this process has inherited; others stay as zombies."""
@@ -198,14 +195,9 @@ def _is_alive(process: psutil.Process) -> bool:
 
 
 def processes_needed(agents: list[AgentSeat]) -> list[list[AgentSeat]]:
-    """Group the seats that are driven by one process.
+    """Group the seats that are driven by one process; agents without a command are left out.
 
-    Args:
-        agents: All seats of a match.
-
-    Returns:
-        A list of groups: a hivemind is one for each folder, command, name and team; every other
-        bot and script is alone. Agents without a command are left out: the user starts them.
+    A hivemind is one for each folder, command, name and team; every other bot and script is alone.
     """
     groups: dict[tuple[object, ...], list[AgentSeat]] = {}
     for seat in agents:
@@ -219,20 +211,11 @@ def processes_needed(agents: list[AgentSeat]) -> list[list[AgentSeat]]:
 
 
 def launch(seats: list[AgentSeat], host: str, port: int, log_dir: Path) -> BotProcess:
-    """Start the process for a group of seats.
+    """Start the process for a group of seats, with a log in a folder, or elsewhere if that takes none.
 
-    Its command is given to the shell in the bot's folder; `python` is the one that runs this
-    server, unless the bot's own environment says otherwise.
-
-    Args:
-        seats: Seats that the process is to fill; the first one says how to start it.
-        host: Address of this server.
-        port: Port of this server.
-        log_dir: Folder for its log; a temporary one is made where it takes none.
-
-    Returns:
-        The process. A command that cannot be run ends it at once, with the shell's words in its
-        log.
+    The command of the first seat is given to the shell in the bot's folder; `python` is the one that runs
+    this server, unless the bot's own environment says otherwise. A command that cannot be run ends the
+    process at once, with the shell's words in its log.
     """
     seat = seats[0]
     environment = dict(os.environ)
@@ -285,32 +268,13 @@ def _make_empty(path: Path) -> Path:
     return path
 
 
-def launch_again(process: BotProcess, host: str, port: int) -> BotProcess:
-    """End a bot process at once and start it anew, with a log of its own in the folder `restarted`.
-
-    Args:
-        process: The process.
-        host: Address of this server.
-        port: Port of this server.
-    """
-    end_all([process], 0.0)
-    log_dir = process.log_path.parent / "restarted"
-    return launch(process.seats, host, port, log_dir)
-
-
 def end_all(processes: list[BotProcess], patience: float) -> None:
-    """End bot processes with everything they have started.
-
-    Args:
-        processes: The bots; those that have ended already are fine.
-        patience: Seconds in which they may leave by themselves.
-    """
+    """End bot processes with all they have started; for `patience` seconds they may leave by themselves."""
     _wait(processes, patience)
     hidden = _find_hidden(processes)
     for one in processes:
         one.find_heirs()
-        for process in hidden:
-            one.take_in(process)
+        one._family |= {process.pid: process for process in hidden}
         hidden = []
         one.was_told_to_end = bool(one.living())
     for process in _living(processes):
@@ -326,21 +290,14 @@ def end_all(processes: list[BotProcess], patience: float) -> None:
 
 
 def inherit_orphans(wanted: bool) -> None:
-    """Make this process the parent of all whose own parent has ended, on Linux; elsewhere do nothing.
-
-    What a bot has started stays among this process's children, where it can be found.
-    """
+    """Make this process the parent of all whose own parent has ended, on Linux; elsewhere do nothing."""
     if sys.platform == "linux":
         with suppress(OSError, AttributeError):
             ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, int(wanted), 0, 0, 0)
 
 
 def _find_hidden(processes: list[BotProcess]) -> list[psutil.Process]:
-    """Return the orphans of these bots that have lost the mark with their environment, on Linux.
-
-    An orphan of something else that this process has started, such as a browser, has this process's
-    variables, and is left alone.
-    """
+    """Return orphans of these bots, on Linux, that have lost the mark; others have our variables."""
     if sys.platform != "linux" or not processes:
         return []
     since = min(one.started_at for one in processes)
@@ -363,14 +320,7 @@ def _find_hidden(processes: list[BotProcess]) -> list[psutil.Process]:
 
 
 def _put_in_job(process: int) -> int | None:
-    """Put a process in a job that ends all its processes when the job is closed; untried on Windows.
-
-    Args:
-        process: Handle of the process.
-
-    Returns:
-        The job's handle; None where Windows refuses.
-    """
+    """Put a process in a job that ends with its handle, None where Windows refuses; untried on Windows."""
     kernel = getattr(ctypes, "windll").kernel32  # noqa: B009
     kernel.CreateJobObjectW.restype = ctypes.c_void_p
     job = kernel.CreateJobObjectW(None, None)

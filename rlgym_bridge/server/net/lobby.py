@@ -12,24 +12,17 @@ from rlbot import flat
 
 from rlgym_bridge.server.bot_account import BotAccount, ScriptAccount
 from rlgym_bridge.server.client_log import client_log
-from rlgym_bridge.server.framing import framed
-from rlgym_bridge.server.game.packer import field_info
+from rlgym_bridge.server.game.packer import field_info, framed
 from rlgym_bridge.server.game.roster import SCRIPT_TEAM, AgentSeat, Roster
 from rlgym_bridge.server.net.admission import Admission
 from rlgym_bridge.server.net.clients import Clients
 from rlgym_bridge.server.net.connected_client import Client, after_settings
-from rlgym_bridge.server.net.drawings import Drawings
 from rlgym_bridge.server.net.impairments import Lines
-from rlgym_bridge.server.net.match_comms import MatchComms
-from rlgym_bridge.server.net.orders import Orders
+from rlgym_bridge.server.net.orders import Drawings, MatchComms, Orders
 
 
 class FreeSeats:
-    """The seats that no client has taken, in the order in which they are given out.
-
-    Args:
-        seats: All of them, bots first.
-    """
+    """The seats that no client has taken, in the order in which they are given out: bots first."""
 
     def __init__(self, seats: Sequence[AgentSeat] = ()) -> None:
         self._seats = list(seats)
@@ -39,20 +32,12 @@ class FreeSeats:
         """Tell whether somebody has taken a seat, and may have left it since."""
         return seat in self._given
 
-    def has_one_for(self, agent_id: str | None) -> bool:
-        """Tell whether a seat with this agent id is free."""
-        return self.first_for(agent_id) is not None
-
     def first_for(self, agent_id: str | None) -> AgentSeat | None:
         """Return the first free seat with an agent id; None where there is none."""
         return next((seat for seat in self._seats if seat.agent_id == agent_id), None)
 
     def take(self, agent_id: str) -> list[AgentSeat]:
-        """Give out the first seat with an agent id; to a hivemind all of its team.
-
-        Returns:
-            The seats; none where no seat with this agent id is free.
-        """
+        """Give out the first seat with an agent id, to a hivemind all of its team; none if none is free."""
         first = self.first_for(agent_id)
         if first is None:
             return []
@@ -76,20 +61,14 @@ class Lobby:
     """The seats of the current match.
 
     Attributes:
-        clients: The connections.
         accounts: One for each car, in packet order.
         awaited: Cars whose answer to the present packet is still waited for.
         has_skippers: Some car has left so many packets unanswered that lockstep hardly waits for it.
-        admission: Who may drive cars and give orders.
-        orders: The orders of clients to the server.
-        comms: The messages of clients to each other.
-        drawings: What clients draw.
         take_input: Called with a car's index and its input; returns False for an invalid one.
         release: Called with the index of a car that nobody drives any more.
     """
 
     def __init__(self, listener: socket.socket) -> None:
-        """Serve those who connect to `listener`."""
         self.admission = Admission(lambda connection, heard: self.clients.watch(connection, heard))
         self.orders = Orders(self.admission)
         self.comms = MatchComms(lambda: self.clients.everyone)
@@ -125,12 +104,7 @@ class Lobby:
     # --- the match ---------------------------------------------------------------------------
 
     def open_match(self, roster: Roster, lines: Lines | None = None) -> None:
-        """Offer the seats of a match, to those who are connected and those who will be.
-
-        Args:
-            roster: The seats.
-            lines: The ways that packets take; None where all are sent to everybody at once.
-        """
+        """Offer the seats of a match to all clients; `lines` are the ways of packets that may be late."""
         self._roster = roster
         self.admission.starts_bots = roster.configuration.auto_start_agents
         self.orders.sets_states = roster.configuration.enable_state_setting
@@ -171,14 +145,9 @@ class Lobby:
         return self._free.has_given(seat)
 
     def send_packet(self, data: bytes, prediction: bytes = b"") -> float:
-        """Send a packet; answers count for it from now on.
+        """Send a framed packet, empty for a tick without one, after the prediction to those who want it.
 
-        Args:
-            data: The packet, framed; empty for a tick without one, where packets have a way to go.
-            prediction: The ball's prediction, framed, for those who want it.
-
-        Returns:
-            When it had been sent, on `time.perf_counter`'s clock.
+        Answers count for it from now on. Return when it had been sent, on `time.perf_counter`'s clock.
         """
         if self._missed:
             everyone = (*self.accounts, *self._scripts)
@@ -201,11 +170,7 @@ class Lobby:
         return time.perf_counter()
 
     def send_due(self) -> float:
-        """Send the packets whose time has come where they leave late.
-
-        Returns:
-            Seconds until the next one leaves; infinity if none is under way.
-        """
+        """Send the packets that leave late and are due; return the seconds until the next one."""
         lines = self._lines
         if lines is None:
             return math.inf
@@ -364,7 +329,7 @@ class Lobby:
         """Give free seats to agents that came while they were taken, such as one that connects again."""
         waiting = [one for one in self.clients.everyone if one.informed and not one.seats]
         for client in waiting:
-            is_free = client.agent_id in agent_ids and self._free.has_one_for(client.agent_id)
+            is_free = client.agent_id in agent_ids and self._free.first_for(client.agent_id) is not None
             if self._roster is not None and is_free:
                 self._reserve(client, self._roster)
                 self._note_ready(client)

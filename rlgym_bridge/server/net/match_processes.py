@@ -17,11 +17,10 @@ from rlgym_bridge.server.net.launch import (
     end_all,
     inherit_orphans,
     launch,
-    launch_again,
     processes_needed,
 )
 from rlgym_bridge.server.net.lobby import Lobby
-from rlgym_bridge.server.server_errors import AbsentBot, MatchCalledOff
+from rlgym_bridge.server.result import AbsentBot, MatchCalledOff
 
 _log = logging.getLogger(__name__)
 
@@ -35,12 +34,6 @@ _STRANGER_SECONDS: Final = 3.0  # a bot is waited for after its process has conn
 class MatchProcesses:
     """The processes of a match's bots.
 
-    Args:
-        lobby: The connections and their seats.
-        settings: Settings of the server.
-        roster: The seats of the match.
-        address: Address and port that bots are to connect to.
-
     Attributes:
         temporary: A temporary folder with their logs; None where they are in the one that the settings name.
         has_restarted: Whether a bot was started anew, and may be on its way.
@@ -49,7 +42,6 @@ class MatchProcesses:
     def __init__(
         self, lobby: Lobby, settings: HostSettings, roster: Roster, address: tuple[str, int]
     ) -> None:
-        """Begin without a process."""
         self._lobby, self._settings, self._roster, self._address = lobby, settings, roster, address
         self._started: list[BotProcess] = []
         lobby.admission.processes = self._started
@@ -60,11 +52,8 @@ class MatchProcesses:
     def gather(self, patient: bool) -> None:
         """Launch the bots and wait until all are ready, or until a client has an order.
 
-        In lockstep a bot is launched when the one before it has taken its seat, so that equal
-        bots always get the same cars.
-
-        Args:
-            patient: Wait without limit, as RLBot's core does, instead of `connect_timeout`.
+        In lockstep a bot is launched when the one before it has taken its seat, so that equal bots always get
+        the same cars. `patient` waits without limit, as RLBot's core does.
 
         Raises:
             MatchCalledOff: A bot did not connect or did not get ready in time.
@@ -90,15 +79,13 @@ class MatchProcesses:
         return next((one for one in self._started if seat in one.seats), None)
 
     def restart(self, car: int) -> None:
-        """End the process of a car's bot and start it anew.
-
-        Args:
-            car: Index of the car in packets.
-        """
+        """End the process of a car's bot and start it anew, with a log in the folder `restarted`."""
         process = self.of(self._roster.cars[car])
         if process is not None:
             self.has_restarted = True
-            self._started[self._started.index(process)] = launch_again(process, *self._address)
+            end_all([process], 0.0)
+            again = launch(process.seats, *self._address, process.log_path.parent / "restarted")
+            self._started[self._started.index(process)] = again
 
     def shorten_logs(self) -> None:
         """Cut logs that have grown too long."""
@@ -106,11 +93,7 @@ class MatchProcesses:
             process.shorten_log()
 
     def note_ends(self, left: Collection[int]) -> None:
-        """Note which have ended before the match closes their connections.
-
-        Args:
-            left: Cars whose bots left while it was played: they may still print why, and get a moment.
-        """
+        """Note who has ended before connections are closed; bots that `left` in play may still print why."""
         deadline = time.monotonic() + _LEFT_SECONDS
         for process in self._started:
             if any(seat.index in left for seat in process.seats):
@@ -143,78 +126,54 @@ class MatchProcesses:
             failed = [
                 one for one in self._started if any(seat in seats for seat in one.seats) and one.has_ended
             ]  # fmt: skip
-            strangers = find_strangers(self._lobby, self._roster.agents)
+            strangers = self._find_strangers()
             if strangers:  # nobody else will come from that process
                 deadline = min(deadline, time.perf_counter() + _STRANGER_SECONDS)
             if not patient and (failed or time.perf_counter() > deadline):
                 gone = failed[0].seats if failed else seats
-                absent = describe_absent(gone, self._lobby, self.of, strangers)
+                absent = self._describe_absent(gone, strangers)
                 why = explain_absence(absent, timeout)
                 raise MatchCalledOff(f"the match was called off: {why}", absent)
             for process in failed:
                 if process.popen.pid not in self._given_up:
                     self._given_up.add(process.popen.pid)
-                    absent = describe_absent(process.seats, self._lobby, self.of, strangers)
+                    absent = self._describe_absent(process.seats, strangers)
                     _log.error("the match waits: %s", explain_absence(absent, timeout))
             self.shorten_logs()
             self._lobby.clients.pump(_LOOK_SECONDS)
 
+    def _find_strangers(self) -> tuple[str, ...]:
+        """Return the agent ids, none of the match, under which processes of it have connected."""
+        known, lobby = {seat.agent_id for seat in self._roster.agents}, self._lobby
+        strangers = {
+            client.agent_id
+            for client in lobby.clients.everyone
+            if client.agent_id and client.agent_id not in known and lobby.admission.has_started(client)
+        }
+        return tuple(sorted(strangers))
 
-def find_strangers(lobby: Lobby, seats: Iterable[AgentSeat]) -> tuple[str, ...]:
-    """Return the agent ids under which processes of this match have connected, and which it does not have.
-
-    Args:
-        lobby: The connections.
-        seats: All seats of the match.
-    """
-    known = {seat.agent_id for seat in seats}
-    strangers = {
-        client.agent_id
-        for client in lobby.clients.everyone
-        if client.agent_id and client.agent_id not in known and lobby.admission.has_started(client)
-    }
-    return tuple(sorted(strangers))
-
-
-def describe_absent(
-    seats: Sequence[AgentSeat],
-    lobby: Lobby,
-    process_of: Callable[[AgentSeat], BotProcess | None],
-    strangers: tuple[str, ...],
-) -> list[AbsentBot]:
-    """Return all that is known about bots that a match waits for.
-
-    Args:
-        seats: Of the missing bots.
-        lobby: The connections.
-        process_of: Returns the process that was started for a seat; None where there is none.
-        strangers: What `find_strangers` has found.
-    """
-    absent = []
-    for seat in seats:
-        process = process_of(seat)
-        absent.append(
-            AbsentBot(
-                car=seat.index,
-                label=seat.label,
-                started_with=f"{seat.run_command!r} in {seat.root_dir}" if process else None,
-                connected=lobby.is_taken(seat),
-                exit_code=process.exit_code if process else None,
-                log_path=str(process.log_path) if process else None,
-                log_tail=process.log_tail if process else "",
-                strangers=strangers,
+    def _describe_absent(self, seats: Sequence[AgentSeat], strangers: tuple[str, ...]) -> list[AbsentBot]:
+        """Return all that is known about the bots of some seats that a match waits for."""
+        absent = []
+        for seat in seats:
+            process = self.of(seat)
+            absent.append(
+                AbsentBot(
+                    car=seat.index,
+                    label=seat.label,
+                    started_with=f"{seat.run_command!r} in {seat.root_dir}" if process else None,
+                    connected=self._lobby.is_taken(seat),
+                    exit_code=process.exit_code if process else None,
+                    log_path=str(process.log_path) if process else None,
+                    log_tail=process.log_tail if process else "",
+                    strangers=strangers,
+                )
             )
-        )
-    return absent
+        return absent
 
 
 def explain_absence(absent: Iterable[AbsentBot], timeout: float) -> str:
-    """Return in lines why a match does not begin.
-
-    Args:
-        absent: The missing bots.
-        timeout: How long they are waited for, s.
-    """
+    """Return in lines why a match does not begin, after the seconds that bots are waited for."""
     lines = []
     for bot in absent:
         what = "did not say that it is ready" if bot.connected else "did not connect"

@@ -42,11 +42,7 @@ def fine_timer() -> Iterator[None]:
 
 @contextmanager
 def short_collections() -> Iterator[None]:
-    """Keep the garbage collector from looking through everything that is there already.
-
-    A full collection of a program with numpy and its like takes 20 ms and more, which is two
-    ticks and more.
-    """
+    """Keep the garbage collector from all that is there: it takes two ticks and more with numpy."""
     gc.collect()
     gc.freeze()
     try:
@@ -64,12 +60,10 @@ def _serve(lobby: Lobby, left: float) -> None:
 class RealTime:
     """120 ticks a second; every tick is due at a fixed time after the first one.
 
-    Attributes:
-        late: Packets sent more than a quarter of a tick after they were due.
+    Packets that were sent more than a quarter of a tick after they were due are late.
     """
 
     def __init__(self) -> None:
-        """Begin with the first packet."""
         self.late = 0
         self._due: float | None = None
 
@@ -83,12 +77,8 @@ class RealTime:
     ) -> None:
         """Take in what comes until the next tick is due.
 
-        Args:
-            lobby: Whose clients are served meanwhile.
-            sent_at: When the present packet was sent, on `time.perf_counter`'s clock.
-            meanwhile: Called once, when all have answered or half of the tick is over.
-            speed: Seconds of the game in a second.
-            ahead: Return this much before the tick is due if all have answered [s]; see `hold`.
+        `meanwhile` is called once, when all have answered or half of the tick is over. Where all have
+        answered, return `ahead` seconds before the tick is due; `hold` then waits for it.
         """
         if self._due is None:
             self._due = sent_at
@@ -117,11 +107,7 @@ class RealTime:
             meanwhile()
 
     def hold(self, lobby: Lobby) -> None:
-        """Take in what comes until the packet is due, where the tick was computed ahead.
-
-        Args:
-            lobby: Whose clients are served meanwhile; their inputs act in the tick after.
-        """
+        """Take in what comes until the packet is due, where the tick was computed ahead."""
         while self._due is not None and (left := self._due - time.perf_counter()) > 0.0:
             _serve(lobby, left)
 
@@ -131,20 +117,16 @@ class RealTime:
 
 
 class Lockstep:
-    """The next tick comes when every bot has answered, or after a second.
+    """The next tick comes when every bot has answered, or after a second; nothing is late.
 
     It waits ten seconds for a bot's first answer, which may take long on a busy machine, and without limit
     for an engine: a learner may pause for as long as it likes. A bot that leaves more than one packet in a
     hundred unanswered gets ten times its median reply time, one tick at least. Where there is nobody to wait
     for, time goes on as in real time; where bots only have no packet to answer, at once. An order, such as to
     stop the match, ends the waiting. When the bots have answered, it waits for scripts (`ScriptAccount`).
-
-    Attributes:
-        late: Always 0: nothing is ever due.
     """
 
     def __init__(self) -> None:
-        """Begin with the first packet."""
         self.late = 0
         self._alone = RealTime()
 
@@ -156,11 +138,7 @@ class Lockstep:
         speed: float = 1.0,
         ahead: float = 0.0,
     ) -> None:
-        """Take in what comes until all have answered; see `RealTime.wait`.
-
-        What is called meanwhile is called at once, while the bots decide. Nothing is due, so `ahead` has no
-        effect.
-        """
+        """Take in what comes until all have answered; `meanwhile` comes first, `ahead` has no effect."""
         if meanwhile is not None:
             meanwhile()
         if lobby.awaited > 0:

@@ -1,22 +1,95 @@
-"""Send and receive the messages of one client over TCP.
+"""Send and receive the messages of one client over TCP, on sockets that never block.
 
 Every message is a length (two bytes, unsigned, big-endian) and that many bytes of flatbuffer.
-Sockets never block here, so a client that stops reading cannot hold up a match.
 """
 
 import errno
 import ipaddress
+import os
+import select
+import selectors
 import socket
 import struct
 import sys
 from collections import deque
-from typing import Final
+from selectors import EVENT_READ, EVENT_WRITE
+from typing import Any, Final
 
 from rlbot import flat
 
 from rlgym_bridge.server.client_log import client_log
-from rlgym_bridge.server.server_errors import ServerError
+from rlgym_bridge.server.result import ServerError
 from rlgym_bridge.user_input.message_limits import TO_SERVER, check_message, kind_of
+
+_SELECT_BELOW: Final = 1024  # file numbers that POSIX's `select` takes
+_SHORT_SECONDS: Final = 0.02  # waits below this end when they should, not at the next millisecond
+
+
+class SocketEvents:
+    """The sockets that are watched, each with its owner.
+
+    Linux is asked directly: the standard library's selectors take twice as long, and round up short waits.
+    """
+
+    def __init__(self) -> None:
+        self._selector = selectors.DefaultSelector()
+        self._owners: dict[int, Any] = {}
+        self._number = -1  # of the selector's own file, where `select` takes it
+        self._epoll: Any = None
+        if hasattr(select, "epoll") and isinstance(self._selector, selectors.EpollSelector):
+            self._epoll = select.epoll.fromfd(os.dup(self._selector.fileno()))
+            if self._selector.fileno() < _SELECT_BELOW:
+                self._number = self._selector.fileno()
+
+    def __bool__(self) -> bool:
+        """Tell whether a socket is watched."""
+        return bool(self._owners)
+
+    def watch(self, connection: socket.socket, events: int, owner: object) -> None:
+        """Watch a socket for `EVENT_READ`, `EVENT_WRITE` or both, 0 for none; `wait` gives back its owner."""
+        number = connection.fileno()
+        known = number in self._owners
+        if not events:
+            if known:
+                self._selector.unregister(connection)
+                del self._owners[number]
+            return
+        if known:
+            self._selector.modify(connection, events)
+        else:
+            self._selector.register(connection, events)
+        self._owners[number] = owner
+
+    def wait(self, timeout: float) -> list[tuple[Any, int]]:
+        """Return owners of sockets and their events, after so many seconds at most; 0 or less does not wait.
+
+        A socket that has failed can be read and written, so that both tell of it.
+        """
+        owners, epoll = self._owners, self._epoll
+        if epoll is None:
+            return [(owners[key.fd], events) for key, events in self._selector.select(timeout)]
+        if timeout <= 0.0:
+            timeout = 0.0  # epoll takes less for no end
+        elif timeout < _SHORT_SECONDS and self._number >= 0:  # else packets leave up to 1 ms late
+            select.select((self._number,), (), (), timeout)
+            timeout = 0.0
+        return [
+            (owners[number], mask if mask == EVENT_READ else _events_of(mask))
+            for number, mask in epoll.poll(timeout)
+        ]
+
+    def close(self) -> None:
+        """Watch nothing any more."""
+        self._owners.clear()
+        self._selector.close()
+        if self._epoll is not None:
+            self._epoll.close()
+
+
+def _events_of(mask: int) -> int:
+    """Translate what `epoll` says into events; an error is both."""
+    return (EVENT_READ if mask & ~select.EPOLLOUT else 0) | (EVENT_WRITE if mask & ~select.EPOLLIN else 0)
+
 
 MAX_QUEUED: Final = 60
 """Messages kept for a client that does not read [RLBot core]."""
@@ -39,18 +112,7 @@ class WireError(ValueError):
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Open the server's socket.
-
-    Args:
-        host: Address to listen on.
-        port: TCP port; 0 lets the system choose a free one.
-
-    Returns:
-        A listening, non-blocking socket.
-
-    Raises:
-        ServerError: The port is taken or the address cannot be used.
-    """
+    """Open the server's non-blocking socket, on any free port for 0; a ServerError says why it cannot be."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     # On Windows SO_REUSEADDR would let two servers share a port; elsewhere it only allows
@@ -81,26 +143,11 @@ def is_this_machine(address: str) -> bool:
 class ClientLink:
     """One connected client: complete messages in, whole messages out.
 
-    Attributes:
-        name: Who it is, for the log.
-        dropped: Messages not sent because the client did not read [messages].
-        broken: The connection is gone; nothing more can be sent or received.
-        has_message: A complete message has been read that nobody has taken.
+    Messages that wait for the client to read put the link in the backlog; `dropped` counts those that it did
+    not read. A link is broken where nothing more can be sent or received.
     """
 
-    __slots__ = (
-        "_backlog", "_begun", "_end", "_last_message", "_last_payload", "_queue", "_received", "_start",
-        "broken", "dropped", "has_message", "name", "socket",
-    )  # fmt: skip
-
     def __init__(self, connection: socket.socket, name: str, backlog: set["ClientLink"]) -> None:
-        """Take over an accepted connection.
-
-        Args:
-            connection: The connection.
-            name: Who it is, for the log.
-            backlog: Where the link stands while messages wait for the client to read.
-        """
         connection.setblocking(False)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.socket = connection
@@ -132,11 +179,7 @@ class ClientLink:
         return bool(self._begun or self._queue)
 
     def send(self, data: bytes) -> None:
-        """Send a framed message, or queue it; the newest is dropped where the queue is full.
-
-        Args:
-            data: What `framed` returned; nothing is sent when it is empty.
-        """
+        """Send a framed message, if not empty, or queue it; the newest is dropped if the queue is full."""
         if self._begun or self._queue:
             self.flush()
         if not data or self.broken:
@@ -201,7 +244,7 @@ class ClientLink:
             self.has_message = len(data) >= end
 
     def take_message(self) -> object:
-        """Return the oldest message that has been read and not yet taken; only where `has_message`.
+        """Return the oldest message that has been read, only where `has_message`.
 
         A `flat.RenderGroup` stays the bytes that came, since hardly anybody looks at drawings.
 
@@ -246,21 +289,12 @@ class ClientLink:
 
 
 def count_unread(connection: socket.socket) -> int | None:
-    """Return how many bytes have arrived at the other end of a connection that its program has not read.
-
-    Linux tells it of connections on this machine (`sock_diag`), in 20 us. Other systems do not.
-
-    Args:
-        connection: A connected TCP socket.
-
-    Returns:
-        The number of bytes; None if the system does not tell.
-    """
+    """Return how many bytes the other end of a TCP connection has not read; None off Linux."""
     if sys.platform != "linux":
         return None
     try:
         ends = [connection.getpeername(), connection.getsockname()]  # as the other end has them
-        addresses = [_plain_address(end[0]) for end in ends]
+        addresses = [plain_address(end[0]) for end in ends]
         family = socket.AF_INET if addresses[0].version == 4 else socket.AF_INET6
         question = _QUESTION.pack(
             _QUESTION.size, _SOCK_DIAG_BY_FAMILY, 1, 0, 0, family, socket.IPPROTO_TCP, 0, 0, 0xFFFFFFFF,
@@ -278,7 +312,7 @@ def count_unread(connection: socket.socket) -> int | None:
     return int.from_bytes(answer[_UNREAD_AT : _UNREAD_AT + 4], sys.byteorder)
 
 
-def _plain_address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
+def plain_address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
     """Return a numeric address, of version 4 where it is one in the form of version 6."""
     address = ipaddress.ip_address(text.partition("%")[0])
     return getattr(address, "ipv4_mapped", None) or address

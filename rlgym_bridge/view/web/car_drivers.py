@@ -11,9 +11,8 @@ from rlgym_bridge.components.actions import LookupTableAction, RepeatAction
 from rlgym_bridge.components.episode import Episode
 from rlgym_bridge.components.player_spec import PlayerSpec
 from rlgym_bridge.game import BLUE, CONTROL_NAMES, ORANGE
-from rlgym_bridge.live.faults import Faults
 from rlgym_bridge.live.followed_run import FollowedRun
-from rlgym_bridge.live.player import LivePlayer
+from rlgym_bridge.live.player import Faults, LivePlayer
 from rlgym_bridge.packets.decoder import player_input
 from rlgym_bridge.policy.numpy_network import NetworkPolicy
 from rlgym_bridge.server.game.packer import field_info

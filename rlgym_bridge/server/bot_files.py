@@ -1,10 +1,11 @@
-"""Bots and scripts as RLBot v5 describes them: `bot.toml` and `script.toml`."""
+"""Read bots and scripts as RLBot v5 describes them, with errors that name the line of a key."""
 
 import logging
 import os
+import re
 import shutil
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -12,32 +13,88 @@ from typing import Final
 from rlbot import flat
 from rlbot.config import ConfigParsingException, load_player_config, load_player_loadout, load_script_config
 
-from rlgym_bridge.server.config.toml_lines import Source
-from rlgym_bridge.server.server_errors import ConfigError
-from rlgym_bridge.user_input.arguments import shorten_text, show_value
-from rlgym_bridge.user_input.text_files import parse_toml
+from rlgym_bridge.server.client_log import client_log
+from rlgym_bridge.server.result import ConfigError
+from rlgym_bridge.user_input.arguments import nearest_key, shorten_text, show_value
+from rlgym_bridge.user_input.text_files import explain_unreadable, parse_toml, read_text
+
+_log = client_log(__name__)
+
+_MOST_CHARACTERS: Final = 1 << 16
+"""Longest file; those of matches and bots have a twentieth of this."""
+
+_MOST_UNKNOWN: Final = 20  # keys of a section that are named: each is looked for in the whole file
+_HEADER: Final = re.compile(r"\s*+\[++([^\]]++)\]")
+
+
+class Source:
+    """The text of a configuration file."""
+
+    def __init__(self, path: Path) -> None:
+        """Read a file; a ConfigError says that it cannot be read, is too long, or is no UTF-8 text."""
+        self.path = path
+        try:
+            self.text = read_text(path)
+        except FileNotFoundError:
+            raise ConfigError(f"{path}: no such file; expected a match, bot or loadout file") from None
+        except (OSError, ValueError) as error:
+            raise ConfigError(explain_unreadable(error)) from error
+        if len(self.text) > _MOST_CHARACTERS:
+            raise ConfigError(
+                f"{path} has {len(self.text):,} characters, expected a match, bot or loadout file of "
+                f"{_MOST_CHARACTERS:,} at most"
+            )
+
+    def line(self, section: str, key: str, occurrence: int = 0) -> int | None:
+        """Return the number of a key's line, from 1, in one of several sections of a name."""
+        here, seen = False, -1
+        for number, line in enumerate(self.text.splitlines(), 1):
+            if header := _HEADER.match(line):
+                is_named = header.group(1).strip() == section
+                seen += is_named
+                here = is_named and seen == occurrence
+            elif here and re.match(rf"\s*[\"']?{re.escape(key)}[\"']?\s*[=:]", line, re.IGNORECASE):
+                return number
+        return None
+
+    def error(self, section: str, key: str, problem: str, occurrence: int = 0) -> ConfigError:
+        """Make the error for a key that is wrong or missing."""
+        return ConfigError(f"{self._place(section, key, occurrence)}: [{section}] {key} {problem}")
+
+    def warn_unknown(
+        self, section: str, keys: Iterable[str], known: Iterable[str], occurrence: int = 0
+    ) -> None:
+        """Warn of keys that nobody reads, most likely misspelt."""
+        known = list(known)
+        unknown = [key for key in keys if key not in known]
+        for key in unknown[:_MOST_UNKNOWN]:
+            near = nearest_key(key, known, 0.6)
+            hint = f"; did you mean {near}?" if near else ""
+            where, shown = self._place(section, key, occurrence), shorten_text(key)
+            _log.warning("%s: [%s] %s is unknown, ignored%s", where, section, shown, hint)
+        if len(unknown) > _MOST_UNKNOWN:
+            more = len(unknown) - _MOST_UNKNOWN
+            _log.warning("%s: [%s] %d more keys are unknown, ignored", self.path, section, more)
+
+    def _place(self, section: str, key: str, occurrence: int) -> str:
+        """Return the file and, where the key has a line of its own, its number."""
+        line = self.line(section, key, occurrence)
+        return f"{self.path}" if line is None else f"{self.path}:{line}"
+
 
 _log = logging.getLogger(__name__)
 
 _MOST_ID: Final = (1 << 32) - 1  # of a loadout: ids are 32 bits, unsigned, in messages
-_LOADOUT_KEYS: Final = tuple(key for key in flat.PlayerLoadout.__match_args__ if key.endswith("_id"))
-_PAINT_KEYS: Final = tuple(key for key in flat.LoadoutPaint.__match_args__ if key.endswith("_id"))
+LOADOUT_KEYS: Final = tuple(key for key in flat.PlayerLoadout.__match_args__ if key.endswith("_id"))
+PAINT_KEYS: Final = tuple(key for key in flat.LoadoutPaint.__match_args__ if key.endswith("_id"))
 
 
 def read_bot(
     path: Path, team: int, name: str, loadout: Path | None, auto_start: bool = True
 ) -> flat.PlayerConfiguration:
-    """Read a `bot.toml`.
+    """Read a `bot.toml`; `name` ("" for none) and `loadout` stand above the file's own.
 
-    Args:
-        path: The file.
-        team: 0 blue, 1 orange.
-        name: Name in place of the one in the file, "" to keep that.
-        loadout: Loadout file in place of the one in the file.
-        auto_start: Whether the match starts it; otherwise it has no command.
-
-    Returns:
-        The player, its environment variables included.
+    Without `auto_start` it has no command: the match does not start it.
 
     Raises:
         ConfigError: The file or its loadout cannot be read, or it has no agent id. The error names the file,
@@ -63,11 +120,7 @@ def read_bot(
 def idle_player(
     kind: str, team: int, name: str = "", loadout: Path | None = None
 ) -> flat.PlayerConfiguration:
-    """Return the player of a car that nobody drives here; `kind` is "human" or "psyonix".
-
-    Raises:
-        ConfigError: The loadout of a Psyonix bot cannot be read.
-    """
+    """Return the player of a car that nobody drives here; `kind` is "human" or "psyonix"."""
     if kind == "human":
         return flat.PlayerConfiguration(flat.Human(), team)
     looks = None
@@ -79,11 +132,7 @@ def idle_player(
 
 
 def read_script(path: Path, auto_start: bool = True) -> flat.ScriptConfiguration:
-    """Read a script's toml file; without `auto_start` it has no command.
-
-    Raises:
-        ConfigError: The file cannot be read, or it has no agent id.
-    """
+    """Read a script's toml file; without `auto_start` it has no command."""
     source = _bot_source(path)
     settings = _settings(source)
     environment = _environment(source, settings)
@@ -95,11 +144,7 @@ def read_script(path: Path, auto_start: bool = True) -> flat.ScriptConfiguration
 
 
 def _command(path: Path, settings: Mapping[str, object]) -> str:
-    """Return the command for this system.
-
-    On other systems than Windows RLBot's core runs a `run_command` that stands alone with wine
-    [`ConfigParser.cs`]. So does this, where there is a wine.
-    """
+    """Return the command for this system; as RLBot's core does, one for Windows alone with wine."""
     windows, others = (str(settings.get(key) or "") for key in ("run_command", "run_command_linux"))
     if sys.platform == "win32" or others or not windows:
         return windows if sys.platform == "win32" else others
@@ -114,16 +159,12 @@ def _command(path: Path, settings: Mapping[str, object]) -> str:
 
 
 def _check_loadout(path: Path, team: int) -> None:
-    """Look at the part of a loadout file that a team uses, before rlbot reads it.
-
-    Raises:
-        ConfigError: It cannot be read, or an id is no whole number of 32 bits; the error names the key.
-    """
+    """Raise a ConfigError for a wrong id in the part of a loadout file that a team uses."""
     source = Source(path)
     name = "blue_loadout" if team == 0 else "orange_loadout"
     loadout = _table(source, "top level", name, parsed(source).get(name, {}))
     paint = _table(source, name, "paint", loadout.get("paint", {}))
-    for section, table, keys in ((name, loadout, _LOADOUT_KEYS), (f"{name}.paint", paint, _PAINT_KEYS)):
+    for section, table, keys in ((name, loadout, LOADOUT_KEYS), (f"{name}.paint", paint, PAINT_KEYS)):
         for key in keys:
             value = table.get(key, 0)
             if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _MOST_ID:
@@ -165,11 +206,7 @@ def _environment(source: Source, settings: dict[str, object]) -> list[flat.Envir
 
 
 def parsed(source: Source) -> dict[str, object]:
-    """Return what a TOML file says.
-
-    Raises:
-        ConfigError: It is no valid TOML; the message has line and column.
-    """
+    """Parse a TOML file; a ConfigError has line and column."""
     try:
         return parse_toml(source.text)
     except ValueError as error:
@@ -178,10 +215,7 @@ def parsed(source: Source) -> dict[str, object]:
 
 @contextmanager
 def catch_rlbot_errors(path: Path) -> Iterator[None]:
-    """Raise a ConfigError for whatever rlbot's own reader raises for a file.
-
-    That reader hardly checks what a file holds: it raises KeyError, AttributeError and RecursionError, too.
-    """
+    """Raise a ConfigError for whatever rlbot's reader raises for a file: KeyError and RecursionError, too."""
     try:
         yield
     except (OSError, ValueError, ConfigParsingException) as error:
@@ -191,11 +225,7 @@ def catch_rlbot_errors(path: Path) -> Iterator[None]:
 
 
 def check_texts(match: flat.MatchConfiguration) -> None:
-    """Check that RLBot's messages can hold all that a match says of its bots and scripts.
-
-    Raises:
-        ConfigError: A text is no UTF-8: the name of a folder may be none.
-    """
+    """Raise a ConfigError for a text of a match that is no UTF-8, as RLBot's messages have it."""
     bots = [player.variety for player in match.player_configurations]
     for bot in (*bots, *match.script_configurations):
         texts = {name: getattr(bot, name, "") for name in ("name", "agent_id", "root_dir", "run_command")}

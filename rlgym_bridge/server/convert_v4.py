@@ -1,7 +1,4 @@
-"""Translate RLBot v4's `.cfg` files into v5's `.toml`: matches, bots and loadouts.
-
-Every key is translated or named with the reason why it has no counterpart. The Python code of a bot is not.
-"""
+"""Translate RLBot v4's `.cfg` files into v5's `.toml`: matches, bots and loadouts."""
 
 import configparser
 import math
@@ -14,9 +11,9 @@ from typing import Any, Final
 
 from rlbot.utils.maps import GAME_MAP_TO_UPK
 
-from rlgym_bridge.server.config.match_file_v4 import GAME_MODES, OPTIONS, parse_cfg
-from rlgym_bridge.server.config.toml_lines import Source
-from rlgym_bridge.server.server_errors import ConfigError
+from rlgym_bridge.server.bot_files import LOADOUT_KEYS, PAINT_KEYS, Source
+from rlgym_bridge.server.match_file import GAME_MODES, OPTIONS, parse_cfg
+from rlgym_bridge.server.result import ConfigError
 from rlgym_bridge.user_input.arguments import show_value
 from rlgym_bridge.user_input.text_files import toml_line
 
@@ -33,17 +30,10 @@ on, have none of their own."""
 
 LAUNCHERS: Final = {"steam": "Steam", "epic": "Epic"}
 
-LOADOUT: Final = (
-    "team_color_id", "custom_color_id", "car_id", "decal_id", "wheels_id", "boost_id", "antenna_id", "hat_id",
-    "paint_finish_id", "custom_finish_id", "engine_audio_id", "trails_id", "goal_explosion_id",
-)  # fmt: skip
-PAINT: Final = (
-    "car_paint_id", "decal_paint_id", "wheels_paint_id", "boost_paint_id", "antenna_paint_id", "hat_paint_id",
-    "trails_paint_id", "goal_explosion_paint_id",
-)  # fmt: skip
 LOADOUT_SECTIONS: Final = {
-    "Bot Loadout": ("blue_loadout", LOADOUT), "Bot Loadout Orange": ("orange_loadout", LOADOUT),
-    "Bot Paint Blue": ("blue_loadout.paint", PAINT), "Bot Paint Orange": ("orange_loadout.paint", PAINT),
+    "Bot Loadout": ("blue_loadout", LOADOUT_KEYS), "Bot Loadout Orange": ("orange_loadout", LOADOUT_KEYS),
+    "Bot Paint Blue": ("blue_loadout.paint", PAINT_KEYS),
+    "Bot Paint Orange": ("orange_loadout.paint", PAINT_KEYS),
 }  # fmt: skip
 WHY_NOT: Final = {
     "enable_lockstep": "v5 has no lockstep; --pace lockstep of rlgym-bridge match is one",
@@ -60,13 +50,9 @@ _MOST_PLAYERS: Final = 64
 
 @dataclass
 class Converted:
-    """A translated file.
+    """A translated file, of the kind "match", "bot" or "loadout", in TOML.
 
-    Attributes:
-        kind: "match", "bot" or "loadout".
-        text: In TOML.
-        translated: Keys with what they became.
-        left_out: Keys with the reason why they have no counterpart.
+    `translated` has keys with what they became, `left_out` keys with the reason why they have no counterpart.
     """
 
     kind: str
@@ -76,14 +62,7 @@ class Converted:
 
 
 def convert(source: Source) -> Converted:
-    """Translate a v4 file.
-
-    Args:
-        source: The file.
-
-    Raises:
-        ConfigError: It is no v4 file, or a value in it is none that v4 knows.
-    """
+    """Translate a v4 file; a ConfigError says that it is none, or which value v4 does not know."""
     parser = parse_cfg(source)
     kinds: dict[str, Callable[[_Translation], str]] = {
         "Participant Configuration": _match,

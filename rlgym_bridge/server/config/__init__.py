@@ -1,1 +1,0 @@
-"""Read match files, and the bots and scripts that they name."""
