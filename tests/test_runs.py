@@ -103,7 +103,7 @@ def test_modules_are_not_looked_for_in_the_folder_of_a_run(run: Path) -> None:
         checkpoint.write_text(text)
         for folder in (run, run / "checkpoints", checkpoint.parent):
             (folder / "my_parts.py").write_text("raise SystemExit('it was run')")
-    command = [sys.executable, "-m", "rlgym_bridge.training.evaluate", str(run), "chaser", "--matches", "2"]
+    command = [sys.executable, "-m", "rlgym_bridge.cli", "evaluate", str(run), "chaser", "--matches", "2"]
     done = run_to_end(command, seconds=120)
     assert done.returncode == 2
     assert f"the policy names {stranger}, and importing it would run code" in done.stderr

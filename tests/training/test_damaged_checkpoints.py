@@ -21,14 +21,9 @@ from rlgym_bridge.training.learner import PPOLearner
 from rlgym_bridge.training.runs.checkpoints import Checkpoints
 from rlgym_bridge.training.runs.progress import COLUMNS, Progress
 from rlgym_bridge.training.runs.run import load_newest
-from rlgym_bridge.training.settings import SettingsError, TrainingSettings, check_settings
-from tests.support.training_runs import SMALL, column, forget_checksum
-
-BATCH = 8 * 14
-
-
-def settings(out: Path, **changes: Any) -> TrainingSettings:
-    return check_settings(SMALL | {"out": str(out)} | changes)
+from rlgym_bridge.training.settings import SettingsError
+from tests.support.training_runs import BATCH, column
+from tests.support.training_runs import small_settings as settings
 
 
 @pytest.fixture
@@ -91,28 +86,15 @@ def test_a_resumed_run_says_it_once_and_plays(run: Path, caplog: pytest.LogCaptu
     flip_bits(run / "checkpoints" / "30" / "training.pt")
     summary = ppo.main(settings(run, steps=20 + BATCH), resume=True, quiet=True)
     assert summary.steps == 20 + BATCH and column(run, "steps") == [20 + BATCH]
-    assert (
-        sum("is not the file that policy.json was saved with" in message for message in caplog.messages) == 1
-    )
-
-
-def test_a_checkpoint_of_before_the_checksum_resumes(run: Path) -> None:
-    forget_checksum(run / "checkpoints" / "30")
-    learner = PPOLearner(settings(run))
-    load_newest(learner, run)
-    assert learner.steps == 30
+    (said,) = caplog.messages
+    assert "is not the file that policy.json was saved with" in said
 
 
 def test_where_no_checkpoint_is_whole_the_newest_is_named(run: Path) -> None:
     for one in all_checkpoints(run):
         flip_bits(one / "training.pt")
-    with pytest.raises(
-        SettingsError,
-        match=(
-            r"checkpoints.30 cannot be read: training\.pt \([\d,]+ bytes\) is not the file that policy\.json "
-            r"was saved with: .* Copy the whole checkpoint again, or go on from another one"
-        ),
-    ):
+    said = r"checkpoints.30 cannot be read: training\.pt \([\d,]+ bytes\) is not the .* Copy the whole"
+    with pytest.raises(SettingsError, match=said):
         ppo.main(settings(run), resume=True, quiet=True)
 
 
@@ -186,8 +168,7 @@ def report(progress: Progress, steps: int) -> None:
 
 
 def board_steps(out: Path) -> list[int]:
-    board = EventAccumulator(str(out / "tensorboard"))
-    board.Reload()
+    board = EventAccumulator(str(out / "tensorboard")).Reload()
     return [event.step for event in board.Scalars("entropy")]
 
 
@@ -254,10 +235,9 @@ def test_a_checkpoint_that_cannot_be_written_ends_no_training(
     summary = ppo.main(settings(tmp_path, steps=4 * BATCH, checkpoint_every=2 * BATCH))
     assert tries == [2 * BATCH, 4 * BATCH] and summary.checkpoint.name == str(4 * BATCH)
     said = capsys.readouterr().err.splitlines()
-    assert (
-        f"{tmp_path / 'checkpoints' / str(2 * BATCH)} cannot be written: No space left on device; training "
-        "goes on, and tries again at the next checkpoint"
-    ) in said
+    place = tmp_path / "checkpoints" / str(2 * BATCH)
+    why = "No space left on device; training goes on, and tries again at the next checkpoint"
+    assert f"{place} cannot be written: {why}" in said
     tries.clear()
     with pytest.raises(OSError, match="No space left on device"):  # the last one of a run
         ppo.main(settings(tmp_path, steps=5 * BATCH), resume=True, quiet=True)

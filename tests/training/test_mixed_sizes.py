@@ -34,11 +34,7 @@ def test_matches_are_divided_by_shares() -> None:
     equal = settings(team_sizes=[[1, 1], [2, 2], [3, 3]], matches=8)
     assert [one.matches for one in equal.by_size()] == [3, 3, 2]
     assert equal.cars == 6 and equal.cars_of_collector == 6 + 12 + 12
-
-
-def test_settings_with_several_sizes_are_printed_and_read_again() -> None:
     assert "team_sizes = [[1, 1, 0.5], [2, 2, 0.25], [3, 3, 0.25]]" in settings_as_toml(settings())
-    assert settings(team_sizes=settings().team_sizes) == settings()
     assert settings(team_sizes=[[2, 2]]).team_sizes == (2, 2)
 
 
@@ -148,23 +144,16 @@ def test_a_rival_of_another_size_is_refused(tmp_path: Path) -> None:
             PPOLearner(settings(**changes, team_sizes=sizes))
 
 
-def test_a_policy_of_several_sizes_plays_each_of_them(tmp_path: Path) -> None:
-    mixed = settings(**REAL, out=str(tmp_path))
+def test_a_resumed_run_may_have_other_shares_of_its_sizes(tmp_path: Path) -> None:
+    mixed = settings(**REAL)
     folder = PPOLearner(mixed).save(Checkpoints(tmp_path, 1))
-    player = load_player(folder)
-    assert player.team_sizes == ((1, 1), (2, 2), (3, 3))
-    with pytest.raises(SettingsError, match=r"team_sizes was \[\[1, 1, 0.5\].* and is \[1, 1\] now"):
-        PPOLearner(settings(**REAL, team_sizes=[1, 1])).load(folder)
+    assert load_player(folder).team_sizes == ((1, 1), (2, 2), (3, 3))
     assert PPOLearner(mixed).load(folder) == {}
-
-
-def test_a_resumed_run_may_have_other_shares_of_sizes(tmp_path: Path) -> None:
-    folder = PPOLearner(settings(**REAL, out=str(tmp_path))).save(Checkpoints(tmp_path, 1))
     shares = [[1, 1, 0.25], [2, 2, 0.25], [3, 3, 0.5]]
-    others = PPOLearner(settings(**REAL, out=str(tmp_path), team_sizes=shares))
-    assert list(others.load(folder)) == ["team_sizes"]
-    with pytest.raises(SettingsError, match=r"and is \[\[1, 1, 0.5\], \[2, 2, 0.5\]\] now"):
-        PPOLearner(settings(**REAL, team_sizes=[[1, 1, 0.5], [2, 2, 0.5]])).load(folder)
+    assert list(PPOLearner(settings(**REAL, team_sizes=shares)).load(folder)) == ["team_sizes"]
+    for sizes, now in (([1, 1], r"\[1, 1\]"), ([[1, 1], [2, 2]], r"\[\[1, 1, 0.5\], \[2, 2, 0.5\]\]")):
+        with pytest.raises(SettingsError, match=rf"team_sizes was \[\[1, 1, 0.5\].* and is {now} now"):
+            PPOLearner(settings(**REAL, team_sizes=sizes)).load(folder)
 
 
 @pytest.mark.slow

@@ -15,21 +15,21 @@ import pytest
 from rlgym_bridge.policy.files import chosen_checkpoint, read_files
 from rlgym_bridge.policy.run_modules import RUN_FILE, write_run_modules
 from rlgym_bridge.training.contests.kept_matches import KeptMatches
+from rlgym_bridge.training.contests.ratings import RatingBook
 from rlgym_bridge.training.learner import PPOLearner
 from rlgym_bridge.training.ppo import main
-from rlgym_bridge.training.ratings import RatingBook
 from rlgym_bridge.training.runs.checkpoints import Checkpoints, read_checkpoint
 from rlgym_bridge.training.runs.curve_files import mend_table
 from rlgym_bridge.training.runs.run import load_newest
-from rlgym_bridge.training.settings import TrainingSettings, check_settings
+from rlgym_bridge.training.settings import TrainingSettings
 from tests.support.power_cut import Calls, Tree, write_tree
-from tests.support.training_runs import SMALL
+from tests.support.training_runs import small_settings
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows syncs no folders")
 
 
 def settings(out: Path, **changes: Any) -> TrainingSettings:
-    return check_settings(SMALL | {"out": str(out), "policy_layers": [4], "critic_layers": [4]} | changes)
+    return small_settings(out, policy_layers=[4], critic_layers=[4], **changes)
 
 
 @pytest.fixture
@@ -60,15 +60,15 @@ def different(states: list[list[Tree]]) -> list[Tree]:
 
 
 @functools.cache
-def learner_of(run: Callable[[Path], TrainingSettings], folder: Path) -> PPOLearner:
-    return PPOLearner(run(folder))
+def learner_of(folder: Path) -> PPOLearner:
+    return PPOLearner(settings(folder))
 
 
-def resumed(tree: Tree, folder: Path, run: Callable[[Path], TrainingSettings] = settings) -> int | None:
+def resumed(tree: Tree, folder: Path) -> int | None:
     """Return the steps at which `--resume` goes on where a power cut left a tree; None: nowhere."""
     shutil.rmtree(folder, ignore_errors=True)
     write_tree(tree, folder)
-    learner = learner_of(run, folder / "run")
+    learner = learner_of(folder / "run")
     found = load_newest(learner, folder / "run")
     if found is None:
         return None
@@ -151,7 +151,7 @@ def test_a_crashed_run_saves_its_next_checkpoint(
         save_at(disk / "run", 1, 20)
     for tree in different(calls.states)[::every]:
         resumed(tree, tmp_path / "crash")
-        learner = learner_of(settings, tmp_path / "crash" / "run")  # it goes on from there, if anywhere
+        learner = learner_of(tmp_path / "crash" / "run")  # it goes on from there, if anywhere
         learner.steps = 30
         learner.save(Checkpoints(tmp_path / "crash" / "run", 1))
         names = sorted(path.name for path in (tmp_path / "crash" / "run" / "checkpoints").iterdir())

@@ -10,8 +10,7 @@ import pytest
 
 from rlgym_bridge.cli import run_command
 from rlgym_bridge.training.contests.kept_matches import FILE, MatchKey, ServedResult
-from rlgym_bridge.training.elo import rate_by_scores, rate_together
-from rlgym_bridge.training.ratings import (
+from rlgym_bridge.training.contests.ratings import (
     BOOK,
     Anchor,
     RatingBook,
@@ -20,6 +19,7 @@ from rlgym_bridge.training.ratings import (
     spread_evenly,
     summarise_ratings,
 )
+from rlgym_bridge.training.elo import rate_by_scores, rate_together
 from tests.support.policy_folders import OBS_1V1, random_weights, save
 
 
@@ -35,12 +35,8 @@ def save_checkpoint(run: Path, steps: int) -> None:
 def rate(run: Path, *more: str) -> dict[str, Any]:
     """Rate a run by two matches of a second for each pair."""
     result = run / "result.json"
-    assert (
-        run_command(
-            "ratings", [str(run), "--matches", "2", "--seconds", "1", "--quiet", "--json", str(result), *more]
-        )
-        == 0
-    )
+    words = [str(run), "--matches", "2", "--seconds", "1", "--quiet", "--json", str(result), *more]
+    assert run_command("ratings", words) == 0
     found: dict[str, Any] = json.loads(result.read_text())
     return found
 
@@ -57,9 +53,8 @@ def won_by(one: str, other: str, won: int, of: int) -> dict[MatchKey, ServedResu
 def test_ten_wins_for_each_loss_are_400_points() -> None:
     assert rate_by_scores([(1000, 10 / 11, 10**6)]).rating == pytest.approx(1400, abs=0.1)
     assert rate_by_scores([(1000, 0.5, 40)]).rating == pytest.approx(1000)
-    assert rate_by_scores([(1000, 10 / 11, 10**6), (1800, 1 / 11, 10**6)]).rating == pytest.approx(
-        1400, abs=0.1
-    )
+    both = rate_by_scores([(1000, 10 / 11, 10**6), (1800, 1 / 11, 10**6)])
+    assert both.rating == pytest.approx(1400, abs=0.1)
 
 
 def test_intervals_shrink_with_matches_and_stay_finite() -> None:
@@ -91,10 +86,8 @@ def test_checkpoints_are_rated_with_the_noise_of_copies() -> None:
     assert weak.elo.rating < both.elo.rating < 1200 and both.elo.deviation < weak.elo.deviation
     summary = summarise_ratings([strong, weak], anchors)
     assert summary["noise"] == pytest.approx(86.5, abs=0.1)
-    assert (
-        summary["checkpoints"][1]["against"][0] | {"won": 30, "lost": 10, "different": 40}
-        == (summary["checkpoints"][1]["against"][0])
-    )
+    against = summary["checkpoints"][1]["against"][0]
+    assert (against["won"], against["lost"], against["different"]) == (30, 10, 40)
 
 
 def test_too_weak_anchors_and_repeated_matches_are_told() -> None:
@@ -129,13 +122,6 @@ def test_few_even_matches_say_how_many_would_do() -> None:
         "(--matches 50) bring that to 100"
     )
     assert said(50) == []  # what was promised
-
-
-def test_a_bot_of_random_buttons_can_be_an_anchor(tmp_path: Path) -> None:
-    save_checkpoint(tmp_path / "run", 100)
-    found = rate(tmp_path / "run", "--anchors", "chaser", "random")
-    assert [one["player"] for one in found["anchors"]] == ["chaser", "random"]
-    assert len(found["checkpoints"][0]["against"]) == 2
 
 
 def test_level_copies_are_not_told_as_no_chance() -> None:
@@ -202,10 +188,8 @@ def test_what_has_changed_since_it_was_rated_is_refused(
     book.checkpoints.clear()
     book.write(run / "ratings-1v1" / BOOK)
     assert run_command("ratings", [str(run)]) == 2
-    assert (
-        "the anchor" in (said := capsys.readouterr().err)
-        and "has other weights than when it was rated" in said
-    )
+    said = capsys.readouterr().err
+    assert "the anchor" in said and "has other weights than when it was rated" in said
     assert run_command("ratings", [str(tmp_path / "old")]) == 2
     assert "has no checkpoints" in capsys.readouterr().err
 

@@ -11,8 +11,14 @@ from rlgym_bridge.cli import run_command
 from rlgym_bridge.components.player_spec import PlayerSpec
 from rlgym_bridge.policy.load_player import load_player
 from rlgym_bridge.training.evaluate import median_interval, share_interval
-from rlgym_bridge.training.scene_trials import SceneResult, parse_scenes, play_scenes
-from rlgym_bridge.training.scenes import SCENES, StandingDriver, scripted_player
+from rlgym_bridge.training.scenes import (
+    SCENES,
+    SceneResult,
+    StandingDriver,
+    parse_scenes,
+    play_scenes,
+    scripted_player,
+)
 from tests.support.scene_players import Carrying, Flying, Jumping
 
 KICKOFFS = [name for name in SCENES if name.startswith("kickoff")]
@@ -57,10 +63,8 @@ def test_equal_seeds_alone_give_equal_trials() -> None:
 def test_a_result_names_share_interval_and_median() -> None:
     found = SceneResult("recovery", np.array([1.0, 2.0, 3.0, np.inf])).to_json()
     assert (found["solved"], found["share"], found["median_seconds"]) == (3, 0.75, 2.5)
-    assert found["interval"] == pytest.approx(share_interval(0.75, 4)) and found["median_interval"] == [
-        1,
-        None,
-    ]
+    assert found["interval"] == pytest.approx(share_interval(0.75, 4))
+    assert found["median_interval"] == [1, None]
     assert SceneResult("recovery", np.array([1.0, np.inf, np.inf])).to_json()["median_seconds"] is None
     assert SceneResult("shot", np.ones(3)).to_json()["median_seconds"] is None
 
@@ -75,7 +79,7 @@ def test_the_interval_of_a_median_holds_it_in_19_of_20_samples() -> None:
 def test_the_command_prints_a_table_and_writes_json(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rlgym_bridge.training.scene_trials.open_pool", ThreadPoolExecutor)  # at once
+    monkeypatch.setattr("rlgym_bridge.training.scenes.open_pool", ThreadPoolExecutor)  # at once
     result = tmp_path / "scenes.json"
     arguments = ["standing", "--scenes", "shot,recovery", "--trials", "2", "--json", str(result)]
     assert run_command("evaluate", arguments) == 0
@@ -101,7 +105,7 @@ def test_the_command_prints_a_table_and_writes_json(
 def test_what_scenes_cannot_be_played_with_is_named(
     arguments: list[str], message: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rlgym_bridge.training.scene_trials.open_pool", ThreadPoolExecutor)
+    monkeypatch.setattr("rlgym_bridge.training.scenes.open_pool", ThreadPoolExecutor)
     assert run_command("evaluate", ["standing", *arguments, "--scenes", "shot"]) == 2
     assert message in capsys.readouterr().err
 

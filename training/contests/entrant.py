@@ -48,7 +48,7 @@ class Entrant:
 
     @property
     def is_policy(self) -> bool:
-        """Tell whether it is a policy folder."""
+        """Return whether it is a policy folder."""
         return (Path(self.path) / MANIFEST_FILE).is_file()
 
 

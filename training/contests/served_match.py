@@ -1,7 +1,6 @@
 """Play matches over the match server in lockstep, several at once, and say who forfeited them.
 
     ServedMatch -> MatchServer, a process for each bot, over RLBot's protocol -> ServedResult
-    matches -> worker: one match after another, with a match server of its own -> results, as they come
 
 A worker ends its match and its bots when it is told to stop, and when the process that started it has gone.
 """
@@ -13,13 +12,13 @@ import shutil
 import signal
 import tempfile
 import threading
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Generic, Self, TypeVar, cast
+from typing import Any, Final, Self, cast
 
 from rlbot import flat
 
@@ -32,7 +31,7 @@ from rlgym_bridge.live.session import REPORT_VARIABLE
 from rlgym_bridge.matches.bot_report import BotReport, find_troubles, read_bot_report
 from rlgym_bridge.matches.lineup import empty_match, first_of_process, with_environment, with_line_up
 from rlgym_bridge.server import BotResult, Impairments, MatchCalledOff, MatchResult, MatchServer
-from rlgym_bridge.training.contests.kept_matches import KeptMatches, MatchKey, ServedResult
+from rlgym_bridge.training.contests.kept_matches import KeptMatches, MatchKey, Progress, ServedResult
 from rlgym_bridge.training.processes import ENDING
 from rlgym_bridge.user_input.failures import Failure
 from rlgym_bridge.user_input.stop_signals import stopped_by_signals
@@ -71,11 +70,11 @@ class ServedMatch:
         team_size: Cars a team.
         seconds: Game time.
         seed: Of kickoffs, respawns, sampled actions and impairments.
-        simulator: What plays, one of `simulator.SIMULATORS`.
+        simulator: One of `simulator.SIMULATORS`.
         allow_modules: Modules that policy folders may import.
         log_dir: Folder for logs, kept where something went wrong.
-        impairments: What is simulated between game and bots.
-        dialect: How packets speak.
+        impairments: Simulated between game and bots.
+        dialect: The protocol variant.
     """
 
     bots: tuple[ServedBot, ServedBot]
@@ -105,11 +104,7 @@ def line_up(match: ServedMatch) -> flat.MatchConfiguration:
 
 
 def play_served(match: ServedMatch, begin: Callable[[MatchServer], None] = lambda _: None) -> ServedResult:
-    """Play a match to its end.
-
-    Args:
-        match: What is to be played.
-        begin: Called with the server before the match: `MatchServer.stop` ends it.
+    """Play a match to its end; `begin` is called with the server before it, whose `stop` ends it.
 
     Raises:
         ConfigError: The match cannot be played.
@@ -195,7 +190,7 @@ def _describe_crash(bot: BotResult) -> str:
 
 @contextmanager
 def _logged(folder: Path) -> Iterator[None]:
-    """Write what the server says of a match to `server.log` in the folder of its logs."""
+    """Write the server's log of a match to `server.log` in the folder of its logs."""
     folder.mkdir(parents=True, exist_ok=True)
     handler = logging.FileHandler(folder / "server.log", "w", encoding="utf-8")
     logger = logging.getLogger("rlgym_bridge")
@@ -213,15 +208,11 @@ _END_SECONDS: Final = 15.0  # for a worker to end its bots and leave
 _LOOK_SECONDS: Final = 0.2  # between two looks whether to stop
 _STOP_AGAIN: Final = 0.1  # s; a server forgets that it was stopped when it begins its match
 
-Key = TypeVar("Key", bound=Hashable)
+_Named = tuple[MatchKey, ServedMatch]
 
 
-class MatchWorkers(Generic[Key]):
-    """Processes that play matches, used as a context manager.
-
-    Args:
-        count: Of them.
-    """
+class MatchWorkers:
+    """Processes that play matches, used as a context manager."""
 
     def __init__(self, count: int) -> None:
         context = multiprocessing.get_context("spawn")
@@ -234,18 +225,15 @@ class MatchWorkers(Generic[Key]):
             theirs.close()
             self._workers.append((ours, worker))
 
-    def play(self, matches: Iterable[tuple[Key, ServedMatch]]) -> Iterator[tuple[Key, ServedResult]]:
+    def play(self, matches: Iterable[_Named]) -> Iterator[tuple[MatchKey, ServedResult]]:
         """Yield the results of matches as they end; after `stop` of none that has not ended yet.
-
-        Args:
-            matches: A key and a match each.
 
         Raises:
             ValueError: A match cannot be played.
             Failure: A worker was killed, or something broke in it.
         """
         left = iter(matches)
-        busy: dict[Connection, Key] = {}
+        busy: dict[Connection, MatchKey] = {}
         for connection, _ in self._workers:
             self._send_next(connection, left, busy)
         told = False
@@ -270,7 +258,7 @@ class MatchWorkers(Generic[Key]):
                     yield key, answer
 
     def _send_next(
-        self, connection: Connection, left: Iterator[tuple[Key, ServedMatch]], busy: dict[Connection, Key]
+        self, connection: Connection, left: Iterator[_Named], busy: dict[Connection, MatchKey]
     ) -> None:
         following = None if self._stopping else next(left, None)
         if following is not None:
@@ -353,19 +341,8 @@ def _work(connection: Connection) -> None:
             connection.send(answer)
 
 
-def play_missing(
-    kept: KeptMatches,
-    wanted: Sequence[tuple[MatchKey, ServedMatch]],
-    jobs: int,
-    report: Callable[[int, int, Mapping[MatchKey, ServedResult]], None],
-) -> bool:
-    """Play the matches that are not kept yet, and keep each as soon as it has ended.
-
-    Args:
-        kept: Results so far; new ones are added.
-        wanted: All matches.
-        jobs: At once.
-        report: Called after each match with the number of results, that of matches, what ended.
+def play_missing(kept: KeptMatches, wanted: Sequence[_Named], jobs: int, report: Progress) -> bool:
+    """Play the matches that are not kept yet, `jobs` at once, and keep each as soon as it has ended.
 
     Returns:
         Whether all were played; False where Ctrl-C or another program ended it.
@@ -377,7 +354,7 @@ def play_missing(
     """
     left = [pair for pair in wanted if pair[0] not in kept.results]
     done = len(wanted) - len(left)
-    with MatchWorkers[MatchKey](min(jobs, len(left))) as workers, stopped_by_signals(workers.stop):
+    with MatchWorkers(min(jobs, len(left))) as workers, stopped_by_signals(workers.stop):
         for key, result in workers.play(left):
             kept.add({key: result})
             done += 1

@@ -58,15 +58,7 @@ class IterationTimes:
         cls, collecting: float, learning: float, seconds: Sequence[Mapping[str, float]],
         overlap: bool = False, learner_parts: Mapping[str, float] | None = None,
     ) -> "IterationTimes":  # fmt: skip
-        """Return the times of an iteration.
-
-        Args:
-            collecting: Seconds, see the class.
-            learning: Seconds, see the class.
-            seconds: Of each collector, see `rlgym_bridge.training.collector.Collectors.seconds`.
-            overlap: See the class.
-            learner_parts: See the class.
-        """
+        """Return the times of an iteration from the seconds of each collector, see `Collectors.seconds`."""
         count = len(seconds)
         parts = {
             name: sum(each.get(name, 0.0) for each in seconds) / count

@@ -96,10 +96,10 @@ class Progress:
             changed: Settings that were others before, and how.
         """
         for line in filter(None, (about, rounding)):
-            self._console.print(line, soft_wrap=True)
+            self.say(line)
         total, out = self._settings.steps, self._settings.out
         if self._first:
-            self._console.print(f"{out}: going on from {self._first:,} of {total:,} steps", soft_wrap=True)
+            self.say(f"{out}: going on from {self._first:,} of {total:,} steps")
         self.change(self._first, changed)
 
     def change(self, steps: int, changed: Mapping[str, str]) -> None:
@@ -131,7 +131,7 @@ class Progress:
         self, steps: int, new: int, counts: Mapping[str, float], stats: Mapping[str, float],
         times: IterationTimes | None = None,
     ) -> dict[str, float]:  # fmt: skip
-        """Take in an iteration.
+        """Take in an iteration of `new` steps, and return its line of the table, see `COLUMNS`.
 
         Args:
             steps: Agent steps trained so far.
@@ -139,9 +139,6 @@ class Progress:
             counts: What the collectors counted.
             stats: What the learner found.
             times: How long its parts took; None where that is not known.
-
-        Returns:
-            A line of the table, see `COLUMNS`.
         """
         now = time.perf_counter()
         minutes = counts.get("car_minutes", 0.0)
@@ -175,14 +172,10 @@ class Progress:
         self._show(now)
         return row
 
-    def saved(self, folder: Path) -> None:
-        """Say that there is a checkpoint."""
-        self._console.print(f"checkpoint: {folder}")
-
     def show_rating(self, found: tuple[int, Mapping[str, float]] | str) -> None:
         """Show and log a checkpoint's rating against the ruler: agent steps and numbers, or why not."""
         if isinstance(found, str):
-            self._console.print(found, soft_wrap=True)
+            self.say(found)
             return
         steps, row = found
         bounds = f"{row['low']:.0f} to {row['high']:.0f}"
@@ -197,17 +190,16 @@ class Progress:
 
     def not_saved(self, error: OSError) -> None:
         """Say that a checkpoint cannot be written, and that training goes on."""
-        self._console.print(
+        self.say(
             f"{error.filename or 'a checkpoint'} cannot be written: {error.strerror or error}; training goes "
-            "on, and tries again at the next checkpoint",
-            soft_wrap=True,
+            "on, and tries again at the next checkpoint"
         )
 
     def show_rivals(self, newest: Mapping[str, str]) -> None:
         """Say which checkpoints of rivals play from now on, where they are others than before."""
         for name, checkpoint in newest.items():
             if self._met.get(name) != checkpoint:
-                self._console.print(f"rival {name}: its checkpoint {checkpoint}", soft_wrap=True)
+                self.say(f"rival {name}: its checkpoint {checkpoint}")
         self._met = dict(newest)
 
     def _show(self, now: float) -> None:
@@ -217,12 +209,12 @@ class Progress:
             self._recent, self._times = self._recent[-_LIVE_ITERATIONS:], self._times[-_LIVE_ITERATIONS:]
         elif now >= self._next_line:
             self._next_line = now + _LINE_SECONDS
-            self._console.print(self._line(self._means()), soft_wrap=True)
+            self.say(self._line(self._means()))
             rewards = ", ".join(f"{name} {text}" for name, text in self._rewards(self._means()))
             if rewards:
-                self._console.print(f"rewards a step: {rewards}", soft_wrap=True)
+                self.say(f"rewards a step: {rewards}")
             if self._times and not self._told_bottleneck:
-                self._console.print(f"held back: {mean_times(self._times).name_bottleneck()}", soft_wrap=True)
+                self.say(f"held back: {mean_times(self._times).name_bottleneck()}")
                 self._told_bottleneck = True
             self._recent.clear()
             self._times.clear()
@@ -298,12 +290,7 @@ class Progress:
             self._file.close()
 
     def _open_table(self, steps: int, more: Sequence[str]) -> None:
-        """Open progress.csv with columns beside its own.
-
-        Args:
-            steps: Of its last line; later ones are taken out.
-            more: The columns, see `mend_table`.
-        """
+        """Open progress.csv with more columns; lines after so many steps are taken out, see `mend_table`."""
         self._columns = mend_table(self._path, COLUMNS, steps, more)
         self._file = self._path.open("a", newline="", encoding="utf-8", buffering=1)
         self._csv = csv.writer(self._file)
@@ -337,10 +324,7 @@ class Progress:
     def _tell(self, path: Path, error: OSError | ValueError) -> None:
         """Say that a file for people cannot be written, which ends no training."""
         why = getattr(error, "strerror", None) or error
-        self._console.print(
-            f"{path} cannot be written: {why}; training goes on, and the file lacks these steps",
-            soft_wrap=True,
-        )
+        self.say(f"{path} cannot be written: {why}; training goes on, and the file lacks these steps")
 
 
 def say_nothing_left(settings: TrainingSettings, steps: int, quiet: bool) -> None:

@@ -1,7 +1,5 @@
 """Rate checkpoints against a fixed set of opponents while a run trains, in a process of its own.
 
-    checkpoint -> copy -> process: matches against each opponent -> Elo with its interval -> ruler.csv, curves
-
 The opponents, their order, the seed and the length of matches are the same in every run. So their ratings are
 the same, and the curves of runs can be compared. All matches are kept, and none is played twice.
 """
@@ -24,8 +22,7 @@ from rlgym_bridge.policy.files import read_files
 from rlgym_bridge.policy.load_player import CHARGER, CHASER, RANDOM
 from rlgym_bridge.training.contests.entrant import Entrant, read_entrants
 from rlgym_bridge.training.contests.kept_matches import FILE, KeptMatches
-from rlgym_bridge.training.processes import ENDING, Locked
-from rlgym_bridge.training.ratings import (
+from rlgym_bridge.training.contests.ratings import (
     BOOK,
     RatedCheckpoint,
     RatingBook,
@@ -35,6 +32,7 @@ from rlgym_bridge.training.ratings import (
     player_of,
     rate_checkpoints,
 )
+from rlgym_bridge.training.processes import ENDING, Locked
 from rlgym_bridge.training.runs.checkpoints import STATE_FILE
 from rlgym_bridge.training.settings import SettingsError, TrainingSettings
 from rlgym_bridge.user_input.durable_files import write_durably
@@ -48,20 +46,13 @@ _SEED: Final = 0
 _TICK_SKIP: Final = 8  # of `FIXED`
 
 
+Rating = tuple[int, dict[str, float]] | str
+"""Agent steps, and `rating`, `low`, `high` and the win rate by opponent; or why a checkpoint has none."""
+
+
 @dataclass(frozen=True)
 class _Job:
-    """A checkpoint to rate, and how.
-
-    Attributes:
-        steps: Agent steps of the checkpoint.
-        checkpoint: A copy of it.
-        anchors: The opponents.
-        folder: Of matches and ratings.
-        matches: With each opponent.
-        team_size: Cars a team.
-        simulator: What plays.
-        modules: That policies may name.
-    """
+    """A checkpoint to rate, which is a copy, and how: `matches` with each opponent, in `folder`."""
 
     steps: int
     checkpoint: Path
@@ -75,11 +66,7 @@ class _Job:
 
 
 class Ruler:
-    """Rates a run's checkpoints beside training.
-
-    Args:
-        settings: Of the run.
-        modules: Modules that its policies name.
+    """Rates a run's checkpoints beside training; `modules` are those that its policies name.
 
     Raises:
         SettingsError: The fixed opponents cannot play its matches, or an opponent cannot be read.
@@ -123,20 +110,12 @@ class Ruler:
         self._process.start()
         theirs.close()
 
-    def take(self, wait: bool = False) -> tuple[int, dict[str, float]] | str | None:
-        """Return the rating that has come meanwhile.
-
-        Args:
-            wait: Wait for one that is under way.
-
-        Returns:
-            Agent steps, and `rating`, `low`, `high` and the win rate against each opponent; or why a
-            checkpoint is not rated; None where nothing has come.
-        """
+    def take(self, wait: bool = False) -> Rating | None:
+        """Return the rating that has come meanwhile, or wait for one that is under way; None for none."""
         if self._answer is None or not self._answer.poll(None if wait else 0):
             return None
         try:
-            found: tuple[int, dict[str, float]] | str = self._answer.recv()
+            found: Rating = self._answer.recv()
         except (EOFError, OSError):
             found = "the process that rated it ended"
         self.close()
@@ -171,11 +150,8 @@ def _rate(job: _Job) -> dict[str, float]:
     manifest, _ = read_files(job.checkpoint)
     entrant = Entrant(str(job.steps), str(job.checkpoint), None, manifest.weights_sha256)
     shared: dict[str, Any] = {
-        "seconds": job.seconds,
-        "seed": _SEED,
-        "team_size": job.team_size,
-        "simulator": job.simulator,
-    }
+        "seconds": job.seconds, "seed": _SEED, "team_size": job.team_size, "simulator": job.simulator
+    }  # fmt: skip
     with Locked(job.folder, "ruler"):
         book = RatingBook.read(job.folder / BOOK)
         kept = KeptMatches(job.folder / FILE, {"what": "ruler", **shared})
@@ -201,10 +177,8 @@ def _rate(job: _Job) -> dict[str, float]:
 def _row_of(rated: RatedCheckpoint, book: RatingBook) -> dict[str, float]:
     """Return rating, interval and win rates by the anchors' names."""
     low, high = rated.elo.interval
-    rates = {
-        f"win_rate/{one.name}": rated.pairs[one.player].evaluation.win_rate
-        if one.player in rated.pairs
-        else float("nan")
-        for one in book.anchors
-    }
-    return {"rating": rated.elo.rating, "low": low, "high": high, **rates}
+    row = {"rating": rated.elo.rating, "low": low, "high": high}
+    for one in book.anchors:
+        pair = rated.pairs.get(one.player)
+        row[f"win_rate/{one.name}"] = float("nan") if pair is None else pair.win_rate
+    return row
