@@ -17,7 +17,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Final, Self, cast
 
 from rlbot import flat
@@ -273,9 +272,7 @@ class MatchWorkers:
         """Return the workers."""
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """End the workers, with their matches and bots."""
         for connection, _ in self._workers:
             connection.close()
@@ -285,48 +282,32 @@ class MatchWorkers:
                 worker.terminate()
 
 
-class _Orders:
-    """The orders to a worker: matches to play, and to stop."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
-        self._matches: queue.SimpleQueue[ServedMatch | None] = queue.SimpleQueue()
-        self._stopping = threading.Event()
-        threading.Thread(target=self._listen, daemon=True).start()
-
-    def _listen(self) -> None:
-        with suppress(EOFError, OSError):
-            while True:
-                match: ServedMatch | None = self._connection.recv()
-                if match is None:
-                    self._stopping.set()
-                else:
-                    self._matches.put(match)
-        self._stopping.set()
-        self._matches.put(None)
-
-    def next_match(self) -> ServedMatch | None:
-        """Wait for a match; None when there will be none any more."""
-        return self._matches.get()
-
-    def stop_when_told(self, server: MatchServer, over: threading.Event) -> None:
-        """Stop a server's match when that is told, again and again until the match is over."""
-        while not over.wait(_STOP_AGAIN):
-            if self._stopping.is_set():
-                server.stop()
-
-
 def _work(connection: Connection) -> None:
-    """Play the matches that come, in a process of its own."""
+    """Play the matches that come, in a process of its own, until it is told to stop or its parent is gone."""
     for number in ENDING:  # of a whole terminal: the process that started this one says when to stop
         signal.signal(number, lambda *_: None)
     logging.getLogger("rlgym_bridge").setLevel(logging.INFO)
-    orders = _Orders(connection)
-    while (match := orders.next_match()) is not None:
+    matches: queue.SimpleQueue[ServedMatch | None] = queue.SimpleQueue()
+    stopping = threading.Event()
+
+    def listen() -> None:
+        with suppress(EOFError, OSError):
+            while (match := connection.recv()) is not None:
+                matches.put(match)
+        stopping.set()
+        matches.put(None)
+
+    def stop_when_told(server: MatchServer, over: threading.Event) -> None:
+        while not over.wait(_STOP_AGAIN):
+            if stopping.is_set():
+                server.stop()
+
+    threading.Thread(target=listen, daemon=True).start()
+    while (match := matches.get()) is not None:
         over = threading.Event()
 
         def begin(server: MatchServer, over: threading.Event = over) -> None:
-            threading.Thread(target=orders.stop_when_told, args=(server, over), daemon=True).start()
+            threading.Thread(target=stop_when_told, args=(server, over), daemon=True).start()
 
         answer: ServedResult | Exception
         try:
