@@ -18,16 +18,10 @@ from rlgym_bridge.training.runs.checkpoints import STATE_CHECKSUM
 
 
 def average(folders: Sequence[Path], out: Path, selection: str | None = None) -> Manifest:
-    """Write the mean of some policies as a policy folder.
+    """Write the mean of policies of one run, the newest last, as a policy folder, and return its manifest.
 
-    Args:
-        folders: Policy folders of one run, the newest last: normalisation, record and the copies of modules
-            are its.
-        out: Folder to write.
-        selection: `"sample"` or `"argmax"`; None for the newest's.
-
-    Returns:
-        Its manifest; `training["average_of"]` names the folders.
+    Normalisation, record, modules and, where none is given, selection are the newest's;
+    `training["average_of"]` names the folders.
 
     Raises:
         ValueError: There are fewer than two, they differ in more than their weights, or a file is damaged.

@@ -372,20 +372,9 @@ def evaluate(
     processes: int = 2,
     simulator: str = DEFAULT_SIMULATOR,
 ) -> Evaluation:
-    """Let A and B play, half of the matches from each side; the arguments are those of `play_matches`.
+    """Let A and B play, half of the matches from each side; what is not named here is as for `play_matches`.
 
-    Args:
-        a: A policy folder (a checkpoint is one), `"chaser"`, `"charger"` or `"random"`.
-        b: The other policy, in the same form.
-        matches: An even number.
-        seconds: Game time of each.
-        seed: Of everything.
-        team_size: Cars a team; None for what A was trained for.
-        selection: `"sample"` or `"argmax"` in place of the folders' own.
-        action_delay: Ticks after which the actions of A and of B act, in place of the folders' own.
-        allow_modules: Modules that the folders may name.
-        processes: Number of processes that play at the same time.
-        simulator: One of `simulator.SIMULATORS`.
+    `matches` is even. `team_size` None is what A was trained for, and so many `processes` play at once.
 
     Raises:
         ValueError: The number of matches is odd, below 2 or above 1,000,000; else as `play_matches`.

@@ -277,17 +277,10 @@ def play_scenes(
     action_delay: int | None = None,
     simulator: str = DEFAULT_SIMULATOR,
 ) -> list[SceneResult]:
-    """Let a player play scenes, one after another, half of the trials on each side.
+    """Let a player play scenes, names in `SCENES`, one after another, half of the trials on each side.
 
-    Args:
-        player: The player.
-        scenes: Names in `SCENES`.
-        trials: Of each, 1 or more.
-        seed: Of initial states, respawns and actions.
-        team_size: Cars a team; those without a task stand.
-        hitbox: Of the player's cars, an index of `HITBOX_NAMES`; the others are Octanes.
-        action_delay: Ticks after which the player's actions act; None for its own.
-        simulator: One of `simulator.SIMULATORS`.
+    Cars without a task stand. `hitbox` is that of the player's cars, an index of `HITBOX_NAMES`; the others
+    are Octanes. `action_delay` is in ticks; None for the player's own.
 
     Raises:
         ValueError: A scene is unknown, or the player decides at another pace than its opponent.
@@ -419,7 +412,7 @@ def evaluate_scenes(
     processes: int = 2,
     simulator: str = DEFAULT_SIMULATOR,
 ) -> list[SceneResult]:
-    """Let a player play scenes in several processes, half of the trials on each side.
+    """Let a player play scenes in several processes, half of the trials on each side; see `play_scenes`.
 
     Args:
         player: A policy folder, `"chaser"` or `"standing"`.

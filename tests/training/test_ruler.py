@@ -60,8 +60,8 @@ def test_opponents_have_the_same_ratings_in_each_run(tmp_path: Path) -> None:
         folder = learner.save(Checkpoints(tmp_path / str(number), 1))
         settings = settings_of(tmp_path / str(number), ruler_every=1)
         one = Ruler(settings, [])
-        job = ruler._Job(8, folder, one._anchors, one._folder, 2, 1, settings.simulator, (), 5.0)
-        assert ruler._rate(job)["rating"] < 1000  # a beginner is below Chaser
+        job = folder, one._anchors, one._folder, 2, (), one._played | {"seconds": 5.0}
+        assert ruler._rate(8, *job)["rating"] < 1000  # a beginner is below Chaser
         books.append(ruler.RatingBook.read(one._folder / ruler.BOOK).anchors)
     assert books[0] == books[1]
     assert [one.given for one in books[0]] == ["chaser", "charger", "random"]

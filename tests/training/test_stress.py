@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,13 @@ def plan_of(
     )  # fmt: skip
 
 
+def results_of(
+    plan: StressPlan, result_of: Callable[[str, int], ServedResult]
+) -> dict[MatchKey, ServedResult]:
+    """Return a result for each match, from its cause and number."""
+    return {key: result_of(trial.cause.name, key[2]) for trial in plan.trials for key in trial.keys}
+
+
 @needs_native  # the cause "physics" takes the other simulator
 def test_every_dialect_point_and_impairment_has_a_cause(tmp_path: Path) -> None:
     plan = plan_of(tmp_path, list(GROUPS))
@@ -97,14 +105,13 @@ def test_a_bot_trained_for_a_latency_sends_that_much_earlier(tmp_path: Path) -> 
 
 def test_a_cause_costs_what_is_missing_from_one_half(tmp_path: Path) -> None:
     plan = plan_of(tmp_path, ["hitbox"], matches=40)
-    results: dict[MatchKey, ServedResult] = {}
-    for trial in plan.trials:
-        for key in trial.keys:
-            number = key[2]
-            win = number % 20 < (2 if trial.cause.name == "hitbox plank" else 10)
-            goals = (1, 0) if win == (number % 2 == 0) else (0, 1)
-            results[key] = result(*goals, ticks=7200 + number + 100 * len(trial.cause.name))
-    losses = losses_of(plan, results)
+
+    def result_of(cause: str, number: int) -> ServedResult:
+        wins = number % 20 < (2 if cause == "hitbox plank" else 10)
+        by_blue = wins == (number % 2 == 0)
+        return result(by_blue, not by_blue, ticks=7200 + number + 100 * len(cause))
+
+    losses = losses_of(plan, results_of(plan, result_of))
     assert losses[0].trial.cause.name == "hitbox plank" and losses[0].lost.is_distinct
     assert losses[0].lost.value == pytest.approx(0.4) and losses[0].goals_lost.value == pytest.approx(0.8)
     assert not any(loss.lost.is_distinct for loss in losses[1:])
@@ -116,10 +123,7 @@ def test_a_cause_costs_what_is_missing_from_one_half(tmp_path: Path) -> None:
 
 def test_a_bot_that_never_scores_is_called_too_weak(tmp_path: Path) -> None:
     plan = plan_of(tmp_path, ["hitbox"])
-    results = {
-        key: result(0, 0, 7200 + 9 * key[2] + len(trial.cause.name))
-        for trial in plan.trials for key in trial.keys
-    }  # fmt: skip
+    results = results_of(plan, lambda cause, number: result(0, 0, 7200 + 9 * number + len(cause)))
     said = "\n".join(describe_losses(plan, losses_of(plan, results)))
     assert "were drawn: the bots score too seldom" in said
     results |= {key: result(1, 0, 7200 + key[2]) for key in plan.trials[0].keys}
@@ -129,21 +133,21 @@ def test_a_bot_that_never_scores_is_called_too_weak(tmp_path: Path) -> None:
 
 def test_against_another_one_the_control_is_what_it_wins(tmp_path: Path) -> None:
     plan = plan_of(tmp_path, ["latency"], against="chaser", matches=20)
-    results = {
-        key: result(1, 0, 7200 + key[2]) if (key[2] % 2 == 0) != (trial.cause.name == "latency of 4 ticks")
-        else result(0, 1, 7200 + key[2])
-        for trial in plan.trials for key in trial.keys
-    }  # fmt: skip
+
+    def result_of(cause: str, number: int) -> ServedResult:
+        wins_as_blue = (number % 2 == 0) != (cause == "latency of 4 ticks")
+        return result(wins_as_blue, not wins_as_blue, 7200 + number)
+
+    results = results_of(plan, result_of)
     lost = {loss.trial.cause.name: loss.lost.value for loss in losses_of(plan, results)}
     assert lost["nothing"] == 0 and lost["latency of 1 tick"] == 0 and lost["latency of 4 ticks"] == 1
 
 
 def test_what_changes_no_match_has_no_effect(tmp_path: Path) -> None:
     plan = plan_of(tmp_path, ["dialect"], matches=8)
-    results = {
-        key: result(key[2] % 3, 1, 3600 + key[2] + (trial.cause.name == "clock=whole"))
-        for trial in plan.trials for key in trial.keys
-    }  # fmt: skip
+    results = results_of(
+        plan, lambda cause, number: result(number % 3, 1, 3600 + number + (cause == "clock=whole"))
+    )
     losses = {loss.trial.cause.name: loss for loss in losses_of(plan, results)}
     assert losses["clock=whole"].verdict == "within noise" and losses["clock=whole"].unchanged == 0
     assert losses["pad_timer=remaining"].verdict == "no effect"

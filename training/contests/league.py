@@ -36,16 +36,10 @@ def league_matches(
 ) -> list[tuple[MatchKey, ServedMatch]]:
     """Return all matches; every pair has played about as often when only some have been.
 
-    Args:
-        entrants: Who plays.
-        count: Matches of each pair, half of them from each side.
-        gauntlet: Whether only the first plays each of the others.
-        team_size: Cars a team.
-        seconds: Game time of a match.
-        seed: Of the first match of each pair; the others' follow.
-        simulator: One of `simulator.SIMULATORS`.
-        allow_modules: Modules that policy folders may name, besides those of their runs.
-        logs: Folder for the logs of matches in which something goes wrong.
+    A pair has `count` matches, half of them from each side; in a gauntlet only the first entrant plays each
+    of the others. `seconds` are game time, `seed` is that of the first match of each pair; the others'
+    follow. `allow_modules` are those beside the entrants' own. `logs` is the folder for the logs of matches
+    in which something goes wrong.
     """
     pairs = list(combinations_with_replacement(entrants, 2))
     if gauntlet:

@@ -135,11 +135,7 @@ def player_of(entrant: Entrant) -> str:
 def read_anchors(given: Sequence[str], book: RatingBook, team_size: int) -> list[Entrant]:
     """Return the anchors that a command names, in the order given; of none those of the book, or Chaser.
 
-    Args:
-        given: Policy folders, or names in `BUILT_IN`; `:sample` or `:argmax` behind a folder chooses how it
-            plays.
-        book: Of the run.
-        team_size: Cars a team.
+    Each is a policy folder, or in `BUILT_IN`; `:sample` or `:argmax` behind a folder chooses how it plays.
 
     Raises:
         ConfigError: One is nothing that can be played, no policy, a training run, or has changed.
@@ -197,14 +193,9 @@ def pairs_of(book: RatingBook, checkpoints: Iterable[Entrant], anchors: Sequence
 def jobs_of(
     pair: Pair, count: int, modules: Sequence[str], *, seed: int, **how: Any
 ) -> Iterator[SimulatedJob]:
-    """Yield the jobs of the matches of a pair.
+    """Yield the jobs of the matches of a pair, `count`, half of them from each side; see `play_matches`.
 
-    Args:
-        pair: Who plays.
-        count: Number of matches, half of them from each side.
-        modules: Modules that policy folders may name, besides those of their runs.
-        seed: Of everything.
-        how: `seconds`, `team_size` and `simulator`, as `play_matches` takes them.
+    `modules` are those that policy folders may name, besides those of their runs.
     """
     first, second = (player_of(one) for one in pair)
     keys = [(first, second, number) for number in range(count)]

@@ -272,7 +272,7 @@ class MatchWorkers:
         """Return the workers."""
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, *_error: object) -> None:
         """End the workers, with their matches and bots."""
         for connection, _ in self._workers:
             connection.close()

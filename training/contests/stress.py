@@ -185,12 +185,8 @@ def plan_trials(
 ) -> tuple[Trial, ...]:
     """Return the trials of all causes, with the controls that they are compared with.
 
-    Args:
-        causes: What may differ.
-        tested: The bot that is tested.
-        against: Its opponent.
-        chaser: Chaser, the opponent for what meets both where `against` is the bot itself.
-        matches: Of each cause in the simulator, and over the server.
+    `matches` are the numbers of each cause in the simulator, and over the server. Where `against` is the
+    tested bot itself, Chaser plays in its place against what meets both.
     """
     skips = {one.path: _pace_of(one)[0] for one in (tested, against, chaser)}
     trials: dict[tuple[str, str, str], Trial] = {}

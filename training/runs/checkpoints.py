@@ -323,15 +323,8 @@ def write_policy(
 ) -> None:
     """Write a policy that plays in matches as it was trained, into a folder that is there.
 
-    Args:
-        folder: Of the policy.
-        settings: Of the run.
-        task: Names the components.
-        own_delay: Action delay of its environment in ticks, if that has one.
-        weights: Arrays float32 by name, as `save_policy` takes them.
-        shape: Of the network.
-        scaling: Of observations; None without.
-        notes: What `policy.json` says of the training beside the settings.
+    `own_delay` is the action delay of its environment in ticks, if that has one. `weights` are arrays
+    float32 as `save_policy` takes them, `notes` what `policy.json` says beside the settings.
     """
     # A bot plays with one delay: its environment's, or what it meets, and no sooner than inputs act. A
     # forecast goes over what they act later than in training, so that then it keeps the delay of training.

@@ -56,11 +56,8 @@ _SHOWN: Final = {
 class Progress:
     """Takes what each iteration did, and shows and keeps it; a context manager.
 
-    Args:
-        settings: Of the run.
-        steps: Agent steps trained already.
-        quiet: Show nothing; files are written all the same.
-        rewards: Show what each part of the reward gives, too.
+    `steps` are agent steps trained already. `quiet` shows nothing; files are written all the same. `rewards`
+    shows what each part of the reward gives, too.
     """
 
     def __init__(self, settings: TrainingSettings, steps: int, quiet: bool, rewards: bool = False) -> None:
@@ -87,13 +84,7 @@ class Progress:
         self._times: list[IterationTimes] = []  # of the same iterations, where they are known
 
     def begin(self, about: str, rounding: str, changed: Mapping[str, str]) -> None:
-        """Say what is trained, and where a resumed run goes on.
-
-        Args:
-            about: Lines on the run.
-            rounding: A line on the steps that whole iterations make of those that are set; "" for as many.
-            changed: Settings that were others before, and how.
-        """
+        """Say what is trained, how its steps are rounded ("" if not), and how settings changed."""
         for line in filter(None, (about, rounding)):
             self.say(line)
         total, out = self._settings.steps, self._settings.out
@@ -132,12 +123,7 @@ class Progress:
     ) -> dict[str, float]:  # fmt: skip
         """Take in an iteration of `new` steps, and return its line of the table, see `COLUMNS`.
 
-        Args:
-            steps: Agent steps trained so far.
-            new: Those of this iteration.
-            counts: What the collectors counted.
-            stats: What the learner found.
-            times: How long its parts took; None where that is not known.
+        `steps` are agent steps so far, `counts` of the collectors, `stats` what the learner found.
         """
         now = time.perf_counter()
         minutes = counts.get("car_minutes", 0.0)

@@ -11,7 +11,6 @@ import shutil
 import signal
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Final
@@ -50,21 +49,6 @@ Rating = tuple[int, dict[str, float]] | str
 """Agent steps, and `rating`, `low`, `high` and the win rate by opponent; or why a checkpoint has none."""
 
 
-@dataclass(frozen=True)
-class _Job:
-    """A checkpoint to rate, which is a copy, and how: `matches` with each opponent, in `folder`."""
-
-    steps: int
-    checkpoint: Path
-    anchors: tuple[Entrant, ...]
-    folder: Path
-    matches: int
-    team_size: int
-    simulator: str
-    modules: tuple[str, ...]
-    seconds: float
-
-
 class Ruler:
     """Rates a run's checkpoints beside training; `modules` are those that its policies name.
 
@@ -83,7 +67,10 @@ class Ruler:
             anchors = tuple(read_entrants([*FIXED, *settings.ruler], equal[0]))
         except (OSError, ValueError) as error:
             raise SettingsError(f"ruler is {list(settings.ruler)}: {error}") from error
-        self._settings, self._size, self._anchors = settings, equal[0], anchors
+        self._settings, self._anchors = settings, anchors
+        self._played = {
+            "seconds": _SECONDS, "seed": _SEED, "team_size": equal[0], "simulator": settings.simulator
+        }  # fmt: skip
         self._folder = Path(settings.out) / f"ruler-{equal[0]}v{equal[0]}"
         self._modules, self._rated = tuple(modules), -1
         self._process: Any = None
@@ -99,14 +86,13 @@ class Ruler:
         shutil.rmtree(copy, ignore_errors=True)
         with suppress(OSError):  # the process says what is missing; training goes on
             shutil.copytree(checkpoint, copy, ignore=shutil.ignore_patterns(STATE_FILE))
-        settings = self._settings
-        job = _Job(
-            int(checkpoint.name), copy, self._anchors, self._folder, settings.ruler_matches, self._size,
-            settings.simulator, self._modules, _SECONDS,
+        job = (
+            int(checkpoint.name), copy, self._anchors, self._folder, self._settings.ruler_matches,
+            self._modules, self._played,
         )  # fmt: skip
         context = multiprocessing.get_context("spawn")
         self._answer, theirs = context.Pipe(duplex=False)
-        self._process = context.Process(target=_work, args=(theirs, job), name="ruler", daemon=True)
+        self._process = context.Process(target=_work, args=(theirs, *job), name="ruler", daemon=True)
         self._process.start()
         theirs.close()
 
@@ -132,46 +118,45 @@ class Ruler:
         self._process = self._answer = None
 
 
-def _work(pipe: Connection, job: _Job) -> None:
+def _work(pipe: Connection, steps: int, *job: Any) -> None:
     """Rate a checkpoint in a process of its own, and send the result, or why there is none."""
     for one in ENDING:
         signal.signal(one, signal.SIG_IGN)  # the run ends it
     threadpool_limits(1, user_api="blas")
     try:
-        answer: Any = job.steps, _rate(job)
+        answer: Any = steps, _rate(steps, *job)
     except Exception as error:  # whatever a policy's own components raise: training goes on
-        answer = f"checkpoint {job.steps:,} is not rated: {error}"
+        answer = f"checkpoint {steps:,} is not rated: {error}"
     with suppress(OSError):
         pipe.send(answer)
 
 
-def _rate(job: _Job) -> dict[str, float]:
-    """Play a checkpoint's matches, and return its rating."""
-    manifest, _ = read_files(job.checkpoint)
-    entrant = Entrant(str(job.steps), str(job.checkpoint), None, manifest.weights_sha256)
-    shared: dict[str, Any] = {
-        "seconds": job.seconds, "seed": _SEED, "team_size": job.team_size, "simulator": job.simulator
-    }  # fmt: skip
-    with Locked(job.folder, "ruler"):
-        book = RatingBook.read(job.folder / BOOK)
-        kept = KeptMatches(job.folder / FILE, {"what": "ruler", **shared})
-        book.checkpoints[str(job.steps)] = player_of(entrant)
-        for pair in pairs_of(book, [entrant], job.anchors):
+def _rate(
+    steps: int, checkpoint: Path, anchors: Sequence[Entrant], folder: Path, matches: int,
+    modules: Sequence[str], played: dict[str, Any],
+) -> dict[str, float]:  # fmt: skip
+    """Play a checkpoint's matches, keep them in a folder, and return its rating."""
+    manifest, _ = read_files(checkpoint)
+    entrant = Entrant(str(steps), str(checkpoint), None, manifest.weights_sha256)
+    with Locked(folder, "ruler"):
+        book = RatingBook.read(folder / BOOK)
+        kept = KeptMatches(folder / FILE, {"what": "ruler", **played})
+        book.checkpoints[str(steps)] = player_of(entrant)
+        for pair in pairs_of(book, [entrant], anchors):
             if pair[0] is pair[1]:
                 continue
-            for one in jobs_of(pair, job.matches, job.modules, **shared):
+            for one in jobs_of(pair, matches, modules, **played):
                 if not all(key in kept.results for key in one.keys):
                     kept.add(one.play())
-        fix_anchors(book, job.anchors, kept)
-        book.write(job.folder / BOOK)
-        rated = rate_checkpoints(book, kept.results)
-        rows = {one.name: _row_of(one, book) for one in rated}
+        fix_anchors(book, anchors, kept)
+        book.write(folder / BOOK)
+        rows = {one.name: _row_of(one, book) for one in rate_checkpoints(book, kept.results)}
         text = io.StringIO()
         table = csv.writer(text, lineterminator="\n")
-        table.writerow(["steps", *rows[str(job.steps)]])
+        table.writerow(["steps", *rows[str(steps)]])
         table.writerows([name, *(f"{value:.5g}" for value in row.values())] for name, row in rows.items())
-        write_durably(job.folder, {RULER_FILE: text.getvalue().encode()})
-        return rows[str(job.steps)]
+        write_durably(folder, {RULER_FILE: text.getvalue().encode()})
+        return rows[str(steps)]
 
 
 def _row_of(rated: RatedCheckpoint, book: RatingBook) -> dict[str, float]:

@@ -46,13 +46,9 @@ class Snapshots:
             self.rows[place : place + 1], self.ratings[place : place + 1] = [policy], [self.rating]
 
     def count(self, snapshot: int, won: int, lost: int, seed: int) -> None:
-        """Rate the policy by the goals of an iteration, each of which counts as a match won.
+        """Rate the policy by the goals of an iteration against a snapshot, each of which counts as a match.
 
-        Args:
-            snapshot: Played against, from 0.
-            won: Goals of the policy.
-            lost: Goals of the snapshot.
-            seed: Of their order: a rating trusts what comes last most.
+        `seed` is that of their order: a rating trusts what comes last most.
         """
         goals = [1] * won + [0] * lost
         Random(seed).shuffle(goals)
