@@ -100,18 +100,6 @@ def test_an_older_run_is_of_rocketsim_2_and_changes_by_name(
     assert settings_in(newest / str(3 * BATCH))["simulator"] == ROCKETSIM3
 
 
-@needs_native
-def test_in_python_a_resumed_run_changes_if_asked_to(tmp_path: Path) -> None:
-    trained(tmp_path / "run", simulator=ROCKETSIM3)
-    settings = check_settings(
-        SHORT | {"out": str(tmp_path / "run"), "steps": 2 * BATCH, "simulator": ROCKETSIM2}
-    )
-    with pytest.raises(SettingsError, match="rocketsim3 -> rocketsim2"):
-        main(settings, resume=True, quiet=True)
-    checkpoint = main(settings, resume=True, quiet=True, change_simulator=True).checkpoint
-    assert settings_in(checkpoint)["simulator"] == ROCKETSIM2
-
-
 def test_rocketsim_3_takes_the_default_rules_and_constants() -> None:
     assert check_settings({"simulator": "rocketsim3", "physics": {"rules": "default", "gravity": 1.1}})
 
@@ -121,8 +109,7 @@ def test_a_run_without_its_module_says_what_to_install(
 ) -> None:
     monkeypatch.setattr("rlgym_bridge.sim.simulator.importlib.util.find_spec", lambda name: None)
     with pytest.raises(
-        SettingsError,
-        match=r"rocketsim_batch is not installed; install it: .*; or train with simulator = \"rocket",
+        SettingsError, match=r"rocketsim_batch is not installed; install it: .*; or train with"
     ):
         trained(tmp_path / "run", simulator=ROCKETSIM3)
 

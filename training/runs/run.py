@@ -25,8 +25,7 @@ from rlgym_bridge.training.learner import PPOLearner
 from rlgym_bridge.training.processes import Locked, StopAsked
 from rlgym_bridge.training.runs.checkpoints import Checkpoints, DamagedCheckpoint, has_checkpoint
 from rlgym_bridge.training.runs.curve_files import import_wandb
-from rlgym_bridge.training.runs.iteration_times import IterationTimes
-from rlgym_bridge.training.runs.progress import Progress, say_nothing_left
+from rlgym_bridge.training.runs.progress import IterationTimes, Progress, say_nothing_left
 from rlgym_bridge.training.selfplay.rivals import newest_rivals
 from rlgym_bridge.training.settings import (
     SettingsError,
