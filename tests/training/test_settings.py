@@ -36,11 +36,12 @@ def test_what_is_printed_reads_back_as_the_same_settings() -> None:
         {
             "team_sizes": [3, 3], "zero_sum": True, "gamma": 1, "out": 'a "b" \\ c',
             "physics": {"gravity": {"value": 1.0, "low": 0.9, "high": 1.1}},
+            "my": {"bump": 0.5, "names": ["a", "b"]},
         }
     )  # fmt: skip
     assert settings.physics == {"gravity": {"value": 1.0, "low": 0.9, "high": 1.1}}
-    assert settings.gamma == 1.0
-    assert isinstance(settings.gamma, float)
+    assert settings.gamma == 1.0 and isinstance(settings.gamma, float)
+    assert settings.my == {"bump": 0.5, "names": ["a", "b"]}
     assert check_settings(tomllib.loads(settings_as_toml(settings))) == settings
 
 
@@ -85,20 +86,13 @@ def test_what_is_printed_reads_back_as_the_same_settings() -> None:
         ("physics", {"rules": "game"}, r"rules in \[physics\]: rules of the game are no setting any more"),
         ("a" * 999, 1, r"^a{200}\.\.\. = 1 is no setting"),
         ("gamma", "a" * 999, r'^gamma is "a{199}\.\.\., expected'),
+        ("my", {"when": {"deep": 1}}, r"when in \[my\] is .*expected a finite number, a text"),
         ("my", {"x": [1, float("nan")]}, r"x in \[my\] is \[1, nan\], expected a finite number"),
     ],
 )
 def test_a_wrong_setting_is_named_with_what_was_expected(key: str, value: object, message: str) -> None:
     with pytest.raises(SettingsError, match=message):
         check_settings({key: value})
-
-
-def test_own_settings_stand_in_a_table_of_their_own() -> None:
-    settings = check_settings({"my": {"bump": 0.5, "names": ["a", "b"]}})
-    assert settings.my == {"bump": 0.5, "names": ["a", "b"]}
-    assert check_settings(tomllib.loads(settings_as_toml(settings))) == settings
-    with pytest.raises(SettingsError, match=r"when in \[my\] is .*expected a finite number, a text"):
-        check_settings({"my": {"when": {"deep": 1}}})
 
 
 def test_tables_of_several_files_are_put_together(tmp_path: Path) -> None:
