@@ -4,6 +4,8 @@ import csv
 import os
 import shutil
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -122,6 +124,57 @@ def test_a_column_begins_with_the_first_line_that_has_it(tmp_path: Path) -> None
     np.testing.assert_array_equal(column(tmp_path, "metrics/my__own"), [np.nan, 5, 7])
     assert column(tmp_path, "steps") == [1, 2, 3]
     assert [path.name for path in tmp_path.glob("progress*")] == ["progress.csv"]
+
+
+def board_steps(out: Path) -> list[int]:
+    return [event.step for event in board_of(out).Scalars("entropy")]
+
+
+def test_tensorboard_begins_anew_where_its_folder_is_deleted(tmp_path: Path) -> None:
+    with Progress(small_settings(tmp_path), 0, quiet=True) as progress:
+        report(progress, 1)
+        assert board_steps(tmp_path) == [1]  # at once
+        shutil.rmtree(tmp_path / "tensorboard")
+        for steps in (2, 3):
+            report(progress, steps)
+    assert board_steps(tmp_path) == [2, 3] and column(tmp_path, "steps") == [1, 2, 3]
+
+
+def test_tensorboard_forgets_what_a_resumed_run_does_anew(tmp_path: Path) -> None:
+    for first, until in ((0, 5), (3, 4)):
+        with Progress(small_settings(tmp_path), first, quiet=True) as progress:
+            for steps in range(first + 1, until + 1):
+                report(progress, steps)
+    assert board_steps(tmp_path) == [1, 2, 3, 4]
+
+
+@contextmanager
+def longest_file(size: int) -> Iterator[None]:
+    """Let no file of this process grow beyond some bytes, as on a full disk."""
+    resource = pytest.importorskip("resource")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_a_full_disk_is_told_once_and_leaves_whole_lines(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Progress(small_settings(tmp_path), 0, quiet=False) as progress:
+        report(progress, 1)
+        with longest_file(2_000):
+            for steps in range(2, 60):
+                report(progress, steps)
+        report(progress, 60)
+    said = [line for line in capsys.readouterr().err.splitlines() if "cannot be written" in line]
+    for line, name in zip(sorted(said), ("progress.csv", "tensorboard"), strict=True):
+        assert line.startswith(str(tmp_path / name)) and "File too large; training goes on" in line
+    written = column(tmp_path, "steps")
+    assert written[0] == 1 and written[-1] == 60 and written == sorted(written)
+    assert board_steps(tmp_path)[-1] == 60
 
 
 def test_a_table_that_cannot_be_widened_ends_no_training(

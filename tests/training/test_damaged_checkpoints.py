@@ -1,16 +1,14 @@
-"""Training goes on from the newest whole checkpoint, and no full disk or deleted folder ends it."""
+"""Training goes on from the newest whole checkpoint, and no full disk ends it."""
 
 import errno
 import os
 import random
 import shutil
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from rlgym_bridge.cli import run_command
 from rlgym_bridge.live.followed_run import FollowedRun
@@ -19,7 +17,6 @@ from rlgym_bridge.policy.load_player import load_player
 from rlgym_bridge.training import ppo
 from rlgym_bridge.training.learner import PPOLearner
 from rlgym_bridge.training.runs.checkpoints import Checkpoints
-from rlgym_bridge.training.runs.progress import COLUMNS, Progress
 from rlgym_bridge.training.runs.run import load_newest
 from rlgym_bridge.training.settings import SettingsError
 from tests.support.training_runs import BATCH, column
@@ -156,64 +153,6 @@ def test_the_last_good_checkpoint_is_a_whole_one(
     said = capsys.readouterr().err.splitlines()
     assert said[-2] == "error: run/checkpoints/40 cannot be written: No space left on device"
     assert Path(said[-1]) == Path(expected.format(run=run))
-
-
-def report(progress: Progress, steps: int) -> None:
-    counts = {"episode_reward": 0.0, "finished_cars": 0.0}
-    progress.report(steps, 1, counts, dict.fromkeys(COLUMNS[COLUMNS.index("elo") :], 1.0))
-
-
-def board_steps(out: Path) -> list[int]:
-    board = EventAccumulator(str(out / "tensorboard")).Reload()
-    return [event.step for event in board.Scalars("entropy")]
-
-
-def test_tensorboard_begins_anew_where_its_folder_is_deleted(tmp_path: Path) -> None:
-    with Progress(settings(tmp_path), 0, quiet=True) as progress:
-        report(progress, 1)
-        assert board_steps(tmp_path) == [1]  # at once
-        shutil.rmtree(tmp_path / "tensorboard")
-        for steps in (2, 3):
-            report(progress, steps)
-    assert board_steps(tmp_path) == [2, 3]
-    assert column(tmp_path, "steps") == [1, 2, 3]
-
-
-def test_tensorboard_forgets_what_a_resumed_run_does_anew(tmp_path: Path) -> None:
-    for first, until in ((0, 5), (3, 4)):
-        with Progress(settings(tmp_path), first, quiet=True) as progress:
-            for steps in range(first + 1, until + 1):
-                report(progress, steps)
-    assert board_steps(tmp_path) == [1, 2, 3, 4]
-
-
-@contextmanager
-def longest_file(size: int) -> Iterator[None]:
-    """Let no file of this process grow beyond some bytes, as on a full disk."""
-    resource = pytest.importorskip("resource")
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
-
-
-def test_a_full_disk_is_told_once_and_leaves_whole_lines(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with Progress(settings(tmp_path), 0, quiet=False) as progress:
-        report(progress, 1)
-        with longest_file(2_000):
-            for steps in range(2, 60):
-                report(progress, steps)
-        report(progress, 60)
-    said = [line for line in capsys.readouterr().err.splitlines() if "cannot be written" in line]
-    for line, name in zip(sorted(said), ("progress.csv", "tensorboard"), strict=True):
-        assert line.startswith(str(tmp_path / name)) and "File too large; training goes on" in line
-    written = column(tmp_path, "steps")
-    assert written[0] == 1 and written[-1] == 60 and written == sorted(written)
-    assert board_steps(tmp_path)[-1] == 60
 
 
 def test_a_checkpoint_that_cannot_be_written_ends_no_training(

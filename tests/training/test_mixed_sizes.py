@@ -38,27 +38,6 @@ def test_matches_are_divided_by_shares() -> None:
     assert settings(team_sizes=[[2, 2]]).team_sizes == (2, 2)
 
 
-@pytest.mark.parametrize(
-    ("value", "message"),
-    [
-        ([[1, 1, 0.5], [2, 2, 0.6]], r"whose shares are 1.1 together, expected 1"),
-        ([[1, 1, 0.5], [2, 2]], r"expected two whole numbers from 0 to 4, .* or several sizes"),
-        ([[1, 1], [1, 1]], r"expected \[1, 1\] in it once"),
-        ([[1, 1], [0, 0]], r"expected one car at least in each size"),
-        ([[1, 1], [5, 5]], r"\[5, 5\]\], expected two whole numbers"),
-        ([[1, 1, 1.0], [2, 2, 0]], r"expected shares above 0"),
-        ([[1, 1, "half"], [2, 2, 0.5]], r"expected shares above 0"),
-        ([], r"team_sizes is \[\], expected two"),
-        (3, r"team_sizes is 3, expected two"),
-        ([[1, 1, 0.99], [2, 2, 0.01]], r"matches is 8, of which a share in team_sizes gives none"),
-        ([[1, 1], [2, 0]], r"without opponents they have nobody to play"),
-    ],
-)
-def test_sizes_that_cannot_be_are_named(value: Any, message: str) -> None:
-    with pytest.raises(SettingsError, match=message):
-        settings(team_sizes=value)
-
-
 def test_snapshots_and_rival_play_their_share_of_each_size() -> None:
     mixed = settings(matches=16, snapshot_share=0.25, rivals={"chaser": 0.25})
     cars = np.split(snapshot_cars(mixed), [8 * 2, 8 * 2 + 4 * 4])

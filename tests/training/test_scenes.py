@@ -9,7 +9,9 @@ import pytest
 
 from rlgym_bridge.cli import run_command
 from rlgym_bridge.components.player_spec import PlayerSpec
+from rlgym_bridge.game import BALL_RADIUS, CONTROL_NAMES
 from rlgym_bridge.policy.load_player import load_player
+from rlgym_bridge.state import MatchState
 from rlgym_bridge.training.evaluate import median_interval, share_interval
 from rlgym_bridge.training.scenes import (
     SCENES,
@@ -19,10 +21,73 @@ from rlgym_bridge.training.scenes import (
     play_scenes,
     scripted_player,
 )
-from tests.support.scene_players import Carrying, Flying, Jumping
 
 KICKOFFS = [name for name in SCENES if name.startswith("kickoff")]
 CHASER = load_player("chaser")
+FLIGHTS = np.arange(0.3, 3.0, 0.05)[:, None]  # s, among which a flight to the ball is chosen
+PUSH = 900.0  # uu/s^2 that a flight may ask of the boost, which gives 1,058
+
+
+class Skilled(StandingDriver):
+    """Gives some controls of each car, by their names."""
+
+    def act(self, obs: np.ndarray | None, state: MatchState) -> np.ndarray:
+        rows = super().act(obs, state)
+        for column, car in enumerate(self._cars):
+            for name, values in self.drive(state, car).items():
+                rows[:, column, CONTROL_NAMES.index(name)] = values
+        return rows
+
+    def drive(self, state: MatchState, car: int) -> dict[str, np.ndarray]:
+        raise NotImplementedError
+
+
+def may_jump(state: MatchState, car: int) -> np.ndarray:
+    return (state.car_on_ground[:, car] > 0) | (state.car_is_jumping[:, car] > 0)
+
+
+def seen_from(state: MatchState, car: int, vector: np.ndarray) -> np.ndarray:
+    """Return vectors `(N, 3)` as `(3, N)` along the car's nose, right side and roof."""
+    return np.einsum("nij,ni->jn", state.car_rotation[:, car], vector)
+
+
+class Flying(Skilled):
+    """Jumps, turns its nose to where boost takes it to the ball, and boosts."""
+
+    def drive(self, state: MatchState, car: int) -> dict[str, np.ndarray]:
+        gap = state.ball_position - (0, 0, BALL_RADIUS / 2) - state.car_position[:, car]
+        drift = state.ball_linear_velocity - state.car_linear_velocity[:, car]
+        # Gravity pulls at both alike. The shortest flight that the boost can push, uu/s^2:
+        pushes = 2 * (gap[:, None] + drift[:, None] * FLIGHTS) / FLIGHTS**2
+        enough = np.linalg.norm(pushes, axis=-1) < PUSH
+        first = np.where(enough.any(1), enough.argmax(1), len(FLIGHTS) - 1)
+        push = pushes[np.arange(state.matches), first]
+        front, right, up = seen_from(state, car, push / np.linalg.norm(push, axis=1)[:, None])
+        roll_rate, pitch_rate, yaw_rate = seen_from(state, car, state.car_angular_velocity[:, car])
+        return {
+            "pitch": 3 * np.arctan2(up, front) + 0.6 * pitch_rate,
+            "yaw": 3 * np.arctan2(right, front) - 0.6 * yaw_rate,
+            "roll": 0.5 * roll_rate, "jump": may_jump(state, car), "boost": front > 0.8,
+        }  # fmt: skip
+
+
+class Carrying(Skilled):
+    """Keeps under the ball on its roof."""
+
+    def drive(self, state: MatchState, car: int) -> dict[str, np.ndarray]:
+        gap = seen_from(state, car, state.ball_position - state.car_position[:, car])
+        drift = seen_from(state, car, state.ball_linear_velocity - state.car_linear_velocity[:, car])
+        throttle = 0.02 * (gap[0] - 10) + 0.01 * drift[0]
+        return {"throttle": throttle, "steer": 0.01 * gap[1] + 0.005 * drift[1]}
+
+
+class Jumping(Skilled):
+    """Jumps when another car is near, and again."""
+
+    def drive(self, state: MatchState, car: int) -> dict[str, np.ndarray]:
+        gaps = np.linalg.norm(state.car_position - state.car_position[:, [car]], axis=-1)
+        gaps[:, car] = np.inf
+        return {"jump": (gaps.min(1) < 1000) & may_jump(state, car)}
 
 
 def shares(player: PlayerSpec, names: list[str], trials: int = 10) -> list[float]:

@@ -12,12 +12,12 @@ import shutil
 import signal
 import tempfile
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
-from typing import Any, Final, Self, cast
+from typing import Any, Final, cast
 
 from rlbot import flat
 
@@ -210,36 +210,31 @@ _STOP_AGAIN: Final = 0.1  # s; a server forgets that it was stopped when it begi
 _Named = tuple[MatchKey, ServedMatch]
 
 
-class MatchWorkers:
-    """Processes that play matches, used as a context manager."""
+def _play_in_workers(
+    matches: Sequence[_Named], count: int, stopping: threading.Event
+) -> Generator[tuple[MatchKey, ServedResult], None, None]:
+    """Yield the results of matches in processes as they end; once stopping, of none that has not ended."""
+    context = multiprocessing.get_context("spawn")
+    workers: list[tuple[Connection, Any]] = []
+    left, busy = iter(matches), dict[Connection, MatchKey]()
 
-    def __init__(self, count: int) -> None:
-        context = multiprocessing.get_context("spawn")
-        self._workers: list[tuple[Connection, Any]] = []
-        self._stopping = False
+    def send_next(connection: Connection) -> None:
+        following = None if stopping.is_set() else next(left, None)
+        if following is not None:
+            busy[connection] = following[0]
+            connection.send(following[1])
+
+    try:
         for number in range(count):
             ours, theirs = context.Pipe()
             worker = context.Process(target=_work, args=(theirs,), name=f"match {number}", daemon=True)
             worker.start()
             theirs.close()
-            self._workers.append((ours, worker))
-
-    def play(self, matches: Iterable[_Named]) -> Iterator[tuple[MatchKey, ServedResult]]:
-        """Yield the results of matches as they end; after `stop` of none that has not ended yet.
-
-        Raises:
-            ValueError: A match cannot be played.
-            Failure: A worker was killed, or something broke in it.
-        """
-        left = iter(matches)
-        busy: dict[Connection, MatchKey] = {}
-        for connection, _ in self._workers:
-            self._send_next(connection, left, busy)
-        told = False
+            workers.append((ours, worker))
+            send_next(ours)
         while busy:
-            if self._stopping and not told:
-                told = True
-                for connection in busy:
+            if stopping.is_set():
+                for connection, _ in workers:
                     with suppress(OSError):
                         connection.send(None)
             for ready in cast("list[Connection]", wait(list(busy), _LOOK_SECONDS)):
@@ -247,36 +242,18 @@ class MatchWorkers:
                 try:
                     answer = ready.recv()
                 except (EOFError, OSError) as error:
-                    if self._stopping:  # Ctrl-C ended it before it could listen
+                    if stopping.is_set():  # Ctrl-C ended it before it could listen
                         continue
                     raise Failure("a process that played was killed: is there too little memory?") from error
                 if isinstance(answer, Exception):
                     raise answer
-                self._send_next(ready, left, busy)
+                send_next(ready)
                 if not answer.stopped:
                     yield key, answer
-
-    def _send_next(
-        self, connection: Connection, left: Iterator[_Named], busy: dict[Connection, MatchKey]
-    ) -> None:
-        following = None if self._stopping else next(left, None)
-        if following is not None:
-            busy[connection] = following[0]
-            connection.send(following[1])
-
-    def stop(self) -> None:
-        """End the matches that are played, and play no other; may be called from a signal handler."""
-        self._stopping = True
-
-    def __enter__(self) -> Self:
-        """Return the workers."""
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        """End the workers, with their matches and bots."""
-        for connection, _ in self._workers:
+    finally:  # the workers end their matches and bots
+        for connection, _ in workers:
             connection.close()
-        for _, worker in self._workers:
+        for _, worker in workers:
             worker.join(_END_SECONDS)
             if worker.is_alive():
                 worker.terminate()
@@ -330,13 +307,16 @@ def play_missing(kept: KeptMatches, wanted: Sequence[_Named], jobs: int, report:
 
     Raises:
         ValueError: A match cannot be played.
-        Failure: See `MatchWorkers.play`.
+        Failure: A worker was killed, or something broke in it.
         OSError: A result cannot be written.
     """
     left = [pair for pair in wanted if pair[0] not in kept.results]
-    done = len(wanted) - len(left)
-    with MatchWorkers(min(jobs, len(left))) as workers, stopped_by_signals(workers.stop):
-        for key, result in workers.play(left):
+    done, stopping = len(wanted) - len(left), threading.Event()
+    with (
+        stopped_by_signals(stopping.set),
+        closing(_play_in_workers(left, min(jobs, len(left)), stopping)) as results,
+    ):
+        for key, result in results:
             kept.add({key: result})
             done += 1
             report(done, len(wanted), {key: result})
