@@ -51,6 +51,9 @@ def test_a_runs_own_word_allows_nothing(run: Path, project: Path, monkeypatch: p
     shutil.copy(run / RUN_FILE, project)  # a folder of a run, whose settings may come from anybody
     (project / "mine.toml").write_text('components = "my_bot"\n')
     assert run_modules(run) == ()
+    (project / RUN_FILE).unlink()
+    (run / RUN_FILE).unlink()  # as older runs have none
+    assert run_modules(run) == ()
 
 
 def test_a_projects_environment_is_allowed_by_its_function(run: Path, project: Path) -> None:
@@ -72,11 +75,6 @@ def test_a_policy_folder_is_trusted_with_nothing(run: Path, project: Path) -> No
 @pytest.mark.parametrize("name", ["chaser", "nothing/there", "run/checkpoints/7", "run/progress.csv"])
 def test_what_is_no_run_is_trusted_with_nothing(name: str, run: Path) -> None:
     assert run_modules(run.parent / name) == ()
-
-
-def test_an_older_run_is_trusted_with_nothing(run: Path) -> None:
-    (run / RUN_FILE).unlink()
-    assert run_modules(run) == ()
 
 
 @pytest.mark.parametrize(
@@ -103,7 +101,7 @@ def test_modules_are_not_looked_for_in_the_folder_of_a_run(run: Path) -> None:
         checkpoint.write_text(text)
         for folder in (run, run / "checkpoints", checkpoint.parent):
             (folder / "my_parts.py").write_text("raise SystemExit('it was run')")
-    command = [sys.executable, "-m", "rlgym_bridge.training.evaluate", str(run), "chaser", "--matches", "2"]
+    command = [sys.executable, "-m", "rlgym_bridge.cli", "evaluate", str(run), "chaser", "--matches", "2"]
     done = run_to_end(command, seconds=120)
     assert done.returncode == 2
     assert f"the policy names {stranger}, and importing it would run code" in done.stderr
@@ -127,30 +125,20 @@ def test_a_run_names_the_modules_it_needs(tmp_path: Path, monkeypatch: pytest.Mo
     assert Task(check_settings({})).modules() == ["rlgym_bridge.training.components"]
 
 
-def test_a_module_of_a_package_around_the_run_is_refused(
-    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("module", ["strangers_pack", "strangers_pack.run.evil"])
+def test_a_module_that_came_with_the_run_is_refused(
+    module: str, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pack = tmp_path / "given" / "strangers_pack"
     shutil.copytree(run, pack / "run")
-    (pack / "evil.py").write_text("raise SystemExit('it was run')")
-    write_run_modules(pack / "run", ["strangers_pack"])
-    (pack.parent / "train.toml").write_text('components = "strangers_pack"\n')
+    for folder in (pack, pack / "run"):
+        (folder / "evil.py").write_text("raise SystemExit('it was run')")
+    write_run_modules(pack / "run", [module])
+    (pack.parent / "train.toml").write_text(f'components = "{module}"\n')
     monkeypatch.chdir(pack.parent)
     monkeypatch.syspath_prepend(pack.parent)
-    with pytest.raises(
-        ValueError, match=r"strangers_pack would be imported from .*, which came with the run"
-    ):
+    with pytest.raises(ValueError, match=rf"{module} would be imported from .*, which came with the run"):
         run_modules("strangers_pack/run")
-
-
-def test_a_module_out_of_the_run_itself_is_refused(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (run / "evil.py").write_text("raise SystemExit('it was run')")
-    write_run_modules(run, [f"{run.name}.evil"])
-    (run.parent / "train.toml").write_text(f'components = "{run.name}.evil"\n')
-    monkeypatch.chdir(run.parent)
-    monkeypatch.syspath_prepend(run.parent)
-    with pytest.raises(ValueError, match=r"run.evil would be imported from .*run, which came with the run"):
-        run_modules(run)
 
 
 def test_a_dangling_link_makes_no_run_of_a_policy_folder(run: Path) -> None:

@@ -198,9 +198,7 @@ def test_a_users_training_changes_no_other_command(here: Path) -> None:
     assert not (here / "was_run").exists()
 
 
-@pytest.mark.parametrize(
-    "module", ["rlgym_bridge.training", "rlgym_bridge.training.average", "rlgym_bridge.cli"]
-)
+@pytest.mark.parametrize("module", ["rlgym_bridge.training", "rlgym_bridge.cli"])
 def test_python_m_runs_no_file_of_the_current_folder(module: str, tmp_path: Path) -> None:
     standard = ("json", "typing", "argparse", "logging", "difflib", "tomllib", "pathlib", "dataclasses")
     for name in ("numpy", "random", "rlgym", "rich", *standard):

@@ -1,8 +1,6 @@
 """Average a run's newest checkpoints, which often plays better: `rlgym-bridge average`.
 
-Checkpoints of one run wander about what it has learned, each with mistakes of its own; the mean of their
-weights leaves many of these out (Polyak and Juditsky, 1992; Izmailov et al., 2018, for whole networks).
-Training goes on from the checkpoints themselves, not from the mean.
+Their mistakes cancel out in part [Polyak and Juditsky 1992; Izmailov et al. 2018, for whole networks].
 """
 
 import hashlib
@@ -20,20 +18,13 @@ from rlgym_bridge.training.runs.checkpoints import STATE_CHECKSUM
 
 
 def average(folders: Sequence[Path], out: Path, selection: str | None = None) -> Manifest:
-    """Write the mean of some policies as a policy folder.
+    """Write the mean of policies of one run, the newest last, as a policy folder, and return its manifest.
 
-    Args:
-        folders: Policy folders of one run, the newest last: normalisation, record and the copies of modules
-            are its.
-        out: Folder to write.
-        selection: `"sample"` or `"argmax"`; None for the newest's.
-
-    Returns:
-        Its manifest; `training["average_of"]` names the folders.
+    Normalisation, record, modules and, where none is given, selection are the newest's;
+    `training["average_of"]` names the folders.
 
     Raises:
         ValueError: There are fewer than two, they differ in more than their weights, or a file is damaged.
-        FileNotFoundError: A file is missing.
         PolicyMismatch: Weights are not those that the manifest records.
     """
     if len(folders) < 2:
@@ -72,9 +63,3 @@ def average(folders: Sequence[Path], out: Path, selection: str | None = None) ->
     write_files(out, data, changed)
     copy_carried(folders[-1], out)
     return changed
-
-
-if __name__ == "__main__":
-    from rlgym_bridge.cli import run_module
-
-    run_module("average")

@@ -1,4 +1,4 @@
-"""Define what is trained: observation, actions, rewards, and how episodes begin and end.
+"""Define the default components of a run: observation, actions, rewards, and how episodes begin and end.
 
 For a bot of one's own `components = "my_bot"` in its settings names a module that has one or more of these
 functions anew.

@@ -30,12 +30,7 @@ _ROUNDS, _LONGEST, _LEVEL = 200, 400.0, 1e-6  # of Newton's method: steps, and t
 
 @dataclass(frozen=True)
 class EloRating:
-    """A rating and how far it may be off.
-
-    Attributes:
-        rating: In points.
-        deviation: Standard deviation in points; 0 for a rating that is fixed.
-    """
+    """A rating in points, and its standard deviation; 0 for a rating that is fixed."""
 
     rating: float
     deviation: float
@@ -76,17 +71,11 @@ def rate_by_scores(scores: Sequence[tuple[float, float, int]]) -> EloRating:
 
 
 def rate_together(players: Sequence[str], outcomes: Iterable[tuple[str, str, int]]) -> list[EloRating]:
-    """Rate players by their matches against each other; in the mean they have `FIRST_RATING` points.
+    """Rate players, whose names differ, by their matches; in the mean they have `FIRST_RATING` points.
 
     To each player half a match won and half a match lost against an average one are added, so that those who
-    have won all, or have not played, are rated, too.
-
-    Args:
-        players: Their names, all different.
-        outcomes: Two players, and the lead of the first: above 0 where it won, 0 for a draw.
-
-    Returns:
-        In the order of `players`; deviations are those from the mean of all.
+    have won all, or have not played, are rated, too. An outcome is two players, and the lead of the first:
+    above 0 where it won, 0 for a draw. Deviations are those from the mean of all.
     """
     places, count = {name: place for place, name in enumerate(players)}, len(players)
     won = np.zeros((count + 1, count + 1))
@@ -101,16 +90,8 @@ def rate_together(players: Sequence[str], outcomes: Iterable[tuple[str, str, int
 
 
 def _fit(won: np.ndarray, ratings: np.ndarray, free: int) -> tuple[np.ndarray, np.ndarray]:
-    """Find the likeliest ratings of the first players, by Newton's method.
-
-    Args:
-        won: `(players, players)` matches that each row's player won against each column's.
-        ratings: `(players,)` points to begin with; those after the first `free` ones stay.
-        free: Players that are rated.
-
-    Returns:
-        `(free,)` ratings in points, and their covariance `(free, free)`.
-    """
+    """Find the likeliest ratings of the first `free` players and their covariance, by Newton's method."""
+    # won[i, j]: matches that i won against j; ratings: points to begin with, of which the others stay.
     played, ratings = won + won.T, ratings.copy()
     for _ in range(_ROUNDS):
         expected = expect_score(ratings[:, None] - ratings)

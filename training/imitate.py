@@ -26,7 +26,7 @@ from rlgym_bridge.recording.car_episodes import Played, played
 from rlgym_bridge.recording.mcap.match_recording import read_match
 from rlgym_bridge.recording.replays.replay_episodes import played_like
 from rlgym_bridge.recording.replays.replicar_recording import convert_replay, read_replicar
-from rlgym_bridge.training.returns import scaled
+from rlgym_bridge.training.running_scale import scaled
 from rlgym_bridge.user_input.extras import meshes_folder
 
 _PROCESSORS: Final = 3

@@ -22,7 +22,7 @@ from rlgym_bridge.sim.simulator import ROCKETSIM2, simulator_for
 from rlgym_bridge.training.environment import Task
 from rlgym_bridge.training.gradients import Backpropagation, RecordedSteps
 from rlgym_bridge.training.processes import count_usable_cores
-from rlgym_bridge.training.returns import RunningScale, scaled
+from rlgym_bridge.training.running_scale import RunningScale, scaled
 from rlgym_bridge.training.runs.checkpoints import (
     STATE_CHECKSUM,
     STATE_FILE,

@@ -22,10 +22,9 @@ from rlgym_bridge.sim.simulator import PartTimes
 from rlgym_bridge.training.collector import Collectors
 from rlgym_bridge.training.gradients import add_up
 from rlgym_bridge.training.learner import ACTIONS, ARENAS, ORDER, Diverged, PPOLearner
-from rlgym_bridge.training.returns import estimate_advantages
 from rlgym_bridge.training.rollouts import CollectedSteps, SequencePieces, by_piece, judge_steps
 from rlgym_bridge.training.runs.checkpoints import has_checkpoint
-from rlgym_bridge.training.runs.iteration_times import IterationTimes
+from rlgym_bridge.training.runs.progress import IterationTimes
 from rlgym_bridge.training.runs.run import Iteration, ReadAgain, Summary, run
 from rlgym_bridge.training.settings import TrainingSettings
 
@@ -492,3 +491,32 @@ def clip_value_loss(
     """
     near = before + (values - before).clamp(-clip, clip)
     return torch.maximum(value_loss, 0.5 * (near - returns).square())
+
+
+def estimate_advantages(
+    gamma: float,
+    weight: float,
+    rewards: np.ndarray,
+    values: np.ndarray,
+    next_values: np.ndarray,
+    ended: np.ndarray,
+) -> np.ndarray:
+    """Return generalised advantage estimates [Schulman et al. 2016, equations 11 and 16].
+
+    Args:
+        gamma: Discount a step.
+        weight: Lambda, of longer returns.
+        rewards: `(steps, ...)` float32; the other arrays have the same shape.
+        values: Float32, of the observations acted on.
+        next_values: Float32, of what the action led to: 0 after a termination, the last
+            observation's of its episode after a truncation.
+        ended: Bool, the episode ended either way: nothing later belongs to it.
+
+    Returns:
+        `(steps, ...)` float32; plus `values` they are the critic's value targets.
+    """
+    estimates: np.ndarray = rewards + np.float32(gamma) * next_values - values
+    decay = np.float32(gamma * weight) * ~ended
+    for step in range(len(estimates) - 2, -1, -1):
+        estimates[step] += decay[step] * estimates[step + 1]
+    return estimates

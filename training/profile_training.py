@@ -7,7 +7,7 @@ from typing import Any
 from rlgym_bridge.training.learner import PPOLearner
 from rlgym_bridge.training.ppo import Local
 from rlgym_bridge.training.processes import count_usable_cores
-from rlgym_bridge.training.runs.iteration_times import (
+from rlgym_bridge.training.runs.progress import (
     COLLECTOR_PARTS,
     LEARNER_PARTS,
     IterationTimes,

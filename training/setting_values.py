@@ -16,7 +16,7 @@ from rlgym_bridge.policy.files import MOST_WEIGHTS_BYTES
 from rlgym_bridge.sim.state_noise import parse_noise
 from rlgym_bridge.user_input.arguments import shorten_text, show_value
 
-EXPECTED: Final = (
+_EXPECTED: Final = (
     f"two whole numbers from 0 to {MOST_TEAM_SIZE}, cars of blue and of orange; or several sizes: "
     "[[1, 1], [2, 2]], or [[1, 1, 0.7], [2, 2, 0.3]] with their shares of the matches"
 )
@@ -27,46 +27,38 @@ SizeShare = tuple[int, int, float]
 
 
 def parse_team_sizes(value: Any) -> tuple[int, int] | tuple[SizeShare, ...]:
-    """Return team sizes from a value as TOML gives it.
+    """Return team sizes from a value as TOML gives it: cars of blue and of orange.
 
-    Returns:
-        Cars of blue and orange; or two or more sizes with their shares, which are equal where none is given.
+    Of two or more sizes each has its share, equal ones where none is given.
 
     Raises:
         ValueError: It is something else.
     """
+    given = f"team_sizes is {show_value(as_lists(value))}"
     if not isinstance(value, list | tuple):
-        raise ValueError(f"team_sizes is {show_value(value)}, expected {EXPECTED}")
+        raise ValueError(f"{given}, expected {_EXPECTED}")
     if not any(isinstance(size, list | tuple) for size in value):
-        return _pair(value, value)
+        return _pair(value, given)
     entries = [size if isinstance(size, list | tuple) else [size] for size in value]
     lengths = {len(entry) for entry in entries}
     if lengths not in ({2}, {3}):
-        raise ValueError(f"team_sizes is {show_value(as_lists(value))}, expected {EXPECTED}")
-    sizes = [_pair(entry[:2], value) for entry in entries]
+        raise ValueError(f"{given}, expected {_EXPECTED}")
+    sizes = [_pair(entry[:2], given) for entry in entries]
     for size in sizes:
         if sizes.count(size) > 1:
-            raise ValueError(f"team_sizes is {show_value(as_lists(value))}, expected {list(size)} in it once")
+            raise ValueError(f"{given}, expected {list(size)} in it once")
     shares = [entry[2] for entry in entries] if lengths == {3} else [1 / len(sizes)] * len(sizes)
     if not all(type(share) in (int, float) and 0 < share <= 1 for share in shares):
-        raise ValueError(f"team_sizes is {show_value(as_lists(value))}, expected shares above 0, 1 together")
+        raise ValueError(f"{given}, expected shares above 0, 1 together")
     if abs(sum(shares) - 1) > _SUM_REACH:
-        raise ValueError(
-            f"team_sizes is {show_value(as_lists(value))}, whose shares are {sum(shares):g} together, "
-            "expected 1"
-        )
+        raise ValueError(f"{given}, whose shares are {sum(shares):g} together, expected 1")
     if len(sizes) == 1:
         return sizes[0]
     return tuple((*size, float(share)) for size, share in zip(sizes, shares, strict=True))
 
 
 def count_matches(shares: Sequence[float], matches: int) -> list[int]:
-    """Divide matches by shares that make 1 together: whole numbers, the largest rests rounded up.
-
-    Args:
-        shares: Of each part.
-        matches: How many there are.
-    """
+    """Divide matches by shares that make 1 together: whole numbers, the largest rests rounded up."""
     counts = [int(share * matches) for share in shares]
     by_rest = sorted(range(len(shares)), key=lambda part: counts[part] - shares[part] * matches)
     for part in by_rest[: matches - sum(counts)]:
@@ -85,13 +77,11 @@ def name_sizes(sizes: Sequence[tuple[int, int]]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def _pair(size: Sequence[Any], value: Any) -> tuple[int, int]:
+def _pair(size: Sequence[Any], given: str) -> tuple[int, int]:
     if len(size) != 2 or not all(type(cars) is int and 0 <= cars <= MOST_TEAM_SIZE for cars in size):
-        raise ValueError(f"team_sizes is {show_value(as_lists(value))}, expected {EXPECTED}")
+        raise ValueError(f"{given}, expected {_EXPECTED}")
     if not sum(size):
-        raise ValueError(
-            f"team_sizes is {show_value(as_lists(value))}, expected one car at least in each size"
-        )
+        raise ValueError(f"{given}, expected one car at least in each size")
     return size[0], size[1]
 
 
@@ -116,7 +106,10 @@ def check_own(table: Mapping[str, Any]) -> None:
     """
     for name, value in table.items():
         items = value if isinstance(value, list) else [value]
-        if not all(isinstance(item, bool | int | str) or _is_finite(item) for item in items):
+        if not all(
+            isinstance(item, bool | int | str) or (isinstance(item, float) and math.isfinite(item))
+            for item in items
+        ):
             raise ValueError(
                 f"{shorten_text(name)} in [my] is {shorten_text(repr(value))}, expected a finite number, a "
                 "text, true or false, or a list of these"
@@ -154,11 +147,6 @@ def parse_ball_ahead(seconds: Any) -> tuple[float, ...]:
         ValueError: They are no rising seconds, or nothing here can forecast the ball.
     """
     return check_seconds("ball_ahead", seconds) if seconds not in ([], ()) else ()
-
-
-def _is_finite(value: Any) -> bool:
-    """Tell whether a value is a number that JSON can hold."""
-    return isinstance(value, float) and math.isfinite(value)
 
 
 PARSERS: Final[Mapping[str, Callable[[Any], Any]]] = {

@@ -1,12 +1,11 @@
 """The settings of a training run: every key with its type, its limits and its meaning; and their files.
 
-A file is flat TOML, which needs only the keys that differ from the defaults. `config.toml` beside this module
-holds all keys with their defaults.
+A file is flat TOML, which needs only the keys that differ from the defaults, those of `config.toml`.
 """
 
 import dataclasses
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -52,9 +51,6 @@ from rlgym_bridge.user_input.checking import VAST, check_values, expecting, one_
 from rlgym_bridge.user_input.text_files import explain_unreadable, read_toml, toml_line, toml_value
 
 MOST_NUMBER = 1e30
-FORMER_NAMES = {"training.components": "rlgym_bridge.training.components"}
-"""Names of `components` in older settings, runs and policies, and what each is called now."""
-
 _ALIKE = 0.6  # similarity of spelling from which on a key is suggested for an unknown one
 
 Count = Annotated[int, Meta(ge=0, le=VAST)]
@@ -399,21 +395,22 @@ class TrainingSettings:
         return count_matches([size[2] for size in self.team_sizes], self.matches)
 
 
+def _notes() -> Iterator[tuple[str, Meta]]:
+    """Yield name and notes of every setting."""
+    for name, kind in get_type_hints(TrainingSettings, include_extras=True).items():
+        yield from ((name, note) for note in kind.__metadata__ if isinstance(note, Meta))
+
+
 REWARDS: Final[Mapping[str, Callable[[], BatchReward]]] = {
-    name: extra["reward"]
-    for name, kind in get_type_hints(TrainingSettings, include_extras=True).items()
-    for note in kind.__metadata__
-    if isinstance(note, Meta) and "reward" in (extra := note.extra or {})
+    name: extra["reward"] for name, note in _notes() if "reward" in (extra := note.extra or {})
 }
 """The standard rewards, each to be called without arguments, by the names of their weights."""
 
 
-def with_present_names(values: Mapping[str, Any]) -> dict[str, Any]:
+def _with_present_names(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return settings of an older version with the present name of the standard components."""
-    present = dict(values)
-    if (components := values.get("components")) in tuple(FORMER_NAMES):
-        present["components"] = FORMER_NAMES[str(components)]
-    return present
+    is_former = values.get("components") == "training.components"
+    return {**values, **({"components": TrainingSettings.components} if is_former else {})}
 
 
 def recorded_settings(settings: TrainingSettings) -> dict[str, Any]:
@@ -424,12 +421,10 @@ def recorded_settings(settings: TrainingSettings) -> dict[str, Any]:
 def describe_changes(before: Mapping[str, Any], settings: TrainingSettings) -> dict[str, str]:
     """Return settings that were others before, by name: `0.5 -> 0.3`; of a table its keys that differ.
 
-    Args:
-        before: As `recorded_settings`; those that did not exist then had their defaults.
-        settings: The present ones.
+    `before` is as of `recorded_settings`; those that did not exist then had their defaults.
     """
     unsaid = {"simulator": ROCKETSIM2}  # runs of before this setting had no other
-    then = recorded_settings(TrainingSettings()) | unsaid | with_present_names(before)
+    then = recorded_settings(TrainingSettings()) | unsaid | _with_present_names(before)
     now = recorded_settings(settings)
     return {name: _change(then[name], now[name]) for name in now if then[name] != now[name]}
 
@@ -463,7 +458,7 @@ def check_settings(values: Mapping[str, Any]) -> TrainingSettings:
             f"{shorten_text(name)} = {shorten_text(toml_value(value))} is no setting{hint} (all keys: "
             f"{DEFAULTS}; those of your own components go into a table [my])"
         )
-    given = with_present_names(values)
+    given = _with_present_names(values)
     try:
         for name, parse in PARSERS.items():
             if name in given:
@@ -481,10 +476,10 @@ def check_settings(values: Mapping[str, Any]) -> TrainingSettings:
     except ValueError as error:
         raise SettingsError(str(error)) from error
     settings = TrainingSettings(**checked)
-    return settings if "out" in given else dataclasses.replace(settings, out=default_out(settings))
+    return settings if "out" in given else dataclasses.replace(settings, out=_default_out(settings))
 
 
-def default_out(settings: TrainingSettings) -> str:
+def _default_out(settings: TrainingSettings) -> str:
     """Return the folder of a run whose settings have no `out`: it tells environments and modules apart."""
     if not settings.env and settings.components == TrainingSettings.components:
         return TrainingSettings.out
@@ -506,12 +501,9 @@ _GROUPS = {
 
 
 def load_settings(*paths: Path, **changes: Any) -> TrainingSettings:
-    """Read TOML files of settings.
+    """Read TOML files of settings; `changes` take the place of theirs.
 
-    Args:
-        paths: One or more; what stands in a later one counts, in tables key by key. Keys that they lack
-            have their defaults.
-        changes: Settings in place of the files'.
+    Of several files the later one counts, in tables key by key. Keys that they lack have their defaults.
 
     Raises:
         SettingsError: A file is unreadable; a key is unknown; a value is of the wrong type or out of range.
@@ -540,12 +532,7 @@ def read_settings(*paths: Path) -> dict[str, Any]:
 def make_settings(
     values: Mapping[str, Any], paths: Sequence[Path], changes: Mapping[str, Any]
 ) -> TrainingSettings:
-    """Return settings from the values of files.
-
-    Args:
-        values: As `read_settings` returns them.
-        paths: The files, for messages.
-        changes: Settings in place of the files'.
+    """Return settings from the values of `paths`, see `read_settings`; `changes` take the place of theirs.
 
     Raises:
         SettingsError: As `load_settings`.
@@ -564,7 +551,7 @@ def make_settings(
 def settings_as_toml(settings: TrainingSettings) -> str:
     """Return the text of a file with these settings, each with its help."""
     lines = []
-    helps = setting_helps()
+    helps = {name: note.description for name, note in _notes() if note.description}
     for field in dataclasses.fields(settings):
         value = getattr(settings, field.name)
         if field.name in ("physics", "obs_noise", "beginnings", "rivals", "my"):
@@ -576,14 +563,3 @@ def settings_as_toml(settings: TrainingSettings) -> str:
             lines.append(f"\n# {_GROUPS[field.name]}")
         lines.append(toml_line(field.name, value, helps[field.name], 37))
     return "\n".join(lines).strip() + "\n"
-
-
-def setting_helps() -> dict[str, str]:
-    """Return the help text of every setting."""
-    types = get_type_hints(TrainingSettings, include_extras=True)
-    return {
-        name: note.description
-        for name, kind in types.items()
-        for note in kind.__metadata__
-        if isinstance(note, Meta) and note.description
-    }

@@ -10,14 +10,14 @@ from rlgym_bridge.policy.files import policy_path, shorten_policy
 from rlgym_bridge.policy.load_player import CHASER
 from rlgym_bridge.project.this_project import run_named
 from rlgym_bridge.training.evaluate import MATCHES, evaluate
-from rlgym_bridge.training.scene_trials import (
+from rlgym_bridge.training.scenes import (
+    SCENES,
     STANDING,
     TRIALS,
     describe_results,
     evaluate_scenes,
     parse_scenes,
 )  # fmt: skip
-from rlgym_bridge.training.scenes import SCENES
 
 
 def _delays(text: str) -> list[int]:

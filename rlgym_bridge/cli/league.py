@@ -20,10 +20,16 @@ from rlgym_bridge.policy.load_player import CHASER
 from rlgym_bridge.project.this_project import SETTINGS_FILE, run_named
 from rlgym_bridge.training.contests.entrant import Entrant, read_entrants, split_selection
 from rlgym_bridge.training.contests.kept_matches import FILE, KeptMatches, MatchKey, seen_by_first
+from rlgym_bridge.training.contests.league import (
+    describe_league,
+    league_matches,
+    pairs_of,
+    rank,
+    summarise_league,
+)
 from rlgym_bridge.training.contests.pictures import draw_league
 from rlgym_bridge.training.contests.served_match import LOGS, play_missing
-from rlgym_bridge.training.league import describe_league, league_matches, pairs_of, rank, summarise_league
-from rlgym_bridge.training.policy_matches import team_size_of
+from rlgym_bridge.training.evaluate import team_size_of
 from rlgym_bridge.training.processes import Locked
 
 _WORK = "league"

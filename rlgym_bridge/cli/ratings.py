@@ -11,11 +11,7 @@ from rlgym_bridge.policy.files import policy_path
 from rlgym_bridge.project.this_project import run_named
 from rlgym_bridge.training.contests.kept_matches import FILE, KeptMatches, play_jobs
 from rlgym_bridge.training.contests.pictures import draw_ratings
-from rlgym_bridge.training.elo import FIRST_RATING
-from rlgym_bridge.training.evaluate import check_numbers
-from rlgym_bridge.training.policy_matches import team_size_of
-from rlgym_bridge.training.processes import Locked
-from rlgym_bridge.training.ratings import (
+from rlgym_bridge.training.contests.ratings import (
     BOOK,
     RatingBook,
     describe_ratings,
@@ -26,6 +22,9 @@ from rlgym_bridge.training.ratings import (
     read_anchors,
     summarise_ratings,
 )
+from rlgym_bridge.training.elo import FIRST_RATING
+from rlgym_bridge.training.evaluate import check_numbers, team_size_of
+from rlgym_bridge.training.processes import Locked
 
 _WORK: Final = "ratings"
 _MATCHES: Final = 40

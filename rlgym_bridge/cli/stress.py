@@ -27,19 +27,21 @@ from rlgym_bridge.training.contests.entrant import Entrant, read_entrants, split
 from rlgym_bridge.training.contests.kept_matches import FILE, KeptMatches, play_jobs
 from rlgym_bridge.training.contests.pictures import draw_losses
 from rlgym_bridge.training.contests.served_match import play_missing
-from rlgym_bridge.training.contests.stress_results import describe_losses, losses_of, summarise_losses
-from rlgym_bridge.training.policy_matches import team_size_of
-from rlgym_bridge.training.processes import Locked
-from rlgym_bridge.training.stress import (
+from rlgym_bridge.training.contests.stress import (
     CONTROL,
     DIALECTS,
     GROUPS,
     StressPlan,
+    describe_losses,
     list_causes,
+    losses_of,
     plan_trials,
     served_matches,
     simulated_jobs,
+    summarise_losses,
 )
+from rlgym_bridge.training.evaluate import team_size_of
+from rlgym_bridge.training.processes import Locked
 from rlgym_bridge.user_input.arguments import check_names
 
 _WORK = "stress"

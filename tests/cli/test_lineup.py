@@ -11,7 +11,7 @@ from rlgym_bridge.matches.lineup import empty_match, with_line_up
 from rlgym_bridge.server import ConfigError
 from rlgym_bridge.sim.rocketsim2 import RocketSim2
 from rlgym_bridge.state import MatchState
-from rlgym_bridge.training.policy_matches import play_matches
+from rlgym_bridge.training.evaluate import play_matches
 from tests.support.policy_folders import save
 
 

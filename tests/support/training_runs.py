@@ -3,9 +3,11 @@
 import csv
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from rlgym_bridge.training.settings import TrainingSettings, check_settings
 from tests.support.policy_folders import make_module
 
 SMALL = {
@@ -19,6 +21,12 @@ SMALL = {
     "minibatch": 64,
     "threads": 1,
 }
+BATCH = 8 * 14
+"""Agent steps of an iteration with `SMALL`."""
+
+
+def small_settings(out: Path, **changes: Any) -> TrainingSettings:
+    return check_settings(SMALL | {"out": str(out)} | changes)
 
 
 def column(out: Path, name: str) -> list[float]:

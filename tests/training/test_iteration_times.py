@@ -8,8 +8,7 @@ import pytest
 
 from rlgym_bridge.sim.simulator import ROCKETSIM2, PartTimes
 from rlgym_bridge.training.processes import count_usable_cores
-from rlgym_bridge.training.runs.iteration_times import IterationTimes, mean_times
-from rlgym_bridge.training.runs.progress import COLUMNS, Progress
+from rlgym_bridge.training.runs.progress import COLUMNS, IterationTimes, Progress, mean_times
 from rlgym_bridge.training.selfplay.matches import SelfPlayMatches
 from rlgym_bridge.training.settings import check_settings
 from tests.support.training_runs import SMALL

@@ -1,6 +1,5 @@
 """Settings of learning that rlgym-ppo and others have: each does what its name says, and a run resumes."""
 
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -9,22 +8,23 @@ import pytest
 import torch
 
 from rlgym_bridge.training.learner import PPOLearner
-from rlgym_bridge.training.ppo import batch_of, clip_value_loss, gradients_of, improve, main
+from rlgym_bridge.training.ppo import batch_of, clip_value_loss, gradients_of, improve
 from rlgym_bridge.training.rollouts import CollectedSteps
 from rlgym_bridge.training.runs.checkpoints import STATE_FILE, Checkpoints
-from rlgym_bridge.training.settings import SettingsError, TrainingSettings, check_settings
-from tests.support.small_learners import collected_by, learner_of, played_by
-from tests.support.training_runs import SMALL, column, forget_checksum
+from rlgym_bridge.training.settings import SettingsError
+from tests.support.small_learners import (
+    assert_same_learners,
+    collected_by,
+    learner_of,
+    played_by,
+    train_in_two_ways,
+)
+from tests.support.training_runs import BATCH, column, forget_checksum, small_settings
 
-BATCH = 8 * 14
 ALL = {
     "critic_learning_rate": 1e-3, "critic_learning_rate_schedule": "linear", "standardize_returns": True,
     "value_clip": 0.2, "target_kl": 0.002,
 }  # fmt: skip
-
-
-def settings(out: Path, **changes: Any) -> TrainingSettings:
-    return check_settings(SMALL | {"out": str(out)} | changes)
 
 
 def copies(network: torch.nn.Module) -> list[torch.Tensor]:
@@ -65,9 +65,7 @@ def test_a_value_beyond_its_clip_teaches_nothing() -> None:
     values = torch.tensor([0.0, 0.5, 0.5, 2.0], requires_grad=True)
     before, returns = torch.zeros(4), torch.tensor([1.0, 1.0, -1.0, 1.0])
     loss = clip_value_loss(0.5 * (values - returns).square(), values, before, returns, 0.2)
-    assert loss.tolist() == pytest.approx(
-        [0.5, 0.32, 1.125, 0.5]
-    )  # 0.5: nearer to the target than the clip lets
+    assert loss.tolist() == pytest.approx([0.5, 0.32, 1.125, 0.5])  # 0.5: nearer than the clip lets
     (gradient,) = torch.autograd.grad(loss.sum(), values)
     assert gradient.tolist() == pytest.approx([-1.0, 0.0, 1.5, 1.0])
 
@@ -142,14 +140,8 @@ def contents(folder: Path) -> dict[str, Any]:
 
 def test_a_run_with_all_of_them_resumes_bit_for_bit(tmp_path: Path) -> None:
     changes = {"steps": 8 * BATCH, "checkpoint_every": 4 * BATCH, **ALL}
-    whole = main(settings(tmp_path / "whole", **changes), quiet=True).checkpoint
-    halfway = whole.with_name(str(4 * BATCH))
-    shutil.copytree(halfway, tmp_path / "resumed" / "checkpoints" / halfway.name)
-    resumed = main(settings(tmp_path / "resumed", **changes), resume=True, quiet=True).checkpoint
-    for name in ("policy", "critic"):
-        ours, theirs = contents(resumed)[name], contents(whole)[name]
-        assert all(torch.equal(ours[key], theirs[key]) for key in theirs)
-    assert torch.equal(contents(resumed)["return_scale"][2], contents(whole)["return_scale"][2])
+    whole, resumed = train_in_two_ways(small_settings(tmp_path, **changes), tmp_path)
+    assert_same_learners(whole, resumed)
     assert {len(column(tmp_path / "whole", name)) for name in ("epochs_taken", "return_deviation")} == {8}
 
 

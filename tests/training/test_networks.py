@@ -19,7 +19,7 @@ from rlgym_bridge.policy.numpy_layers import ACTIVATIONS, Network
 from rlgym_bridge.policy.numpy_network import NetworkPolicy
 from rlgym_bridge.policy.shape import PolicyShape
 from rlgym_bridge.policy.torch_network import PolicyNetwork
-from rlgym_bridge.training.returns import scaled
+from rlgym_bridge.training.running_scale import scaled
 from rlgym_bridge.training.selfplay.snapshots import pack, unpack
 
 OBS = 92

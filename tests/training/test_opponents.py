@@ -1,6 +1,5 @@
-"""Rivals in training: their shares, their delays, newer checkpoints of other runs, and what is refused."""
+"""Opponents in training: rivals, their shares, delays and newer checkpoints; older versions, rated."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +12,18 @@ from rlgym_bridge.training.environment import Task
 from rlgym_bridge.training.learner import PPOLearner
 from rlgym_bridge.training.ppo import main
 from rlgym_bridge.training.runs.progress import COLUMNS, Progress
+from rlgym_bridge.training.selfplay.matches import SelfPlayMatches
 from rlgym_bridge.training.selfplay.rivals import Rival, learned_cars, newest_rivals, rival_sides
-from rlgym_bridge.training.settings import SettingsError, TrainingSettings, check_settings
+from rlgym_bridge.training.selfplay.snapshots import Snapshots
+from rlgym_bridge.training.settings import SettingsError, TrainingSettings
 from tests.support.policy_folders import OBS_1V1, random_weights, save
-from tests.support.training_runs import SMALL, column
+from tests.support.training_runs import column, small_settings
 
-REAL = SMALL | {"components": "rlgym_bridge.training.components", "snapshot_share": 0.0}
+REAL = {"components": "rlgym_bridge.training.components", "snapshot_share": 0.0}
 
 
 def settings(out: Path, **changes: Any) -> TrainingSettings:
-    return check_settings(REAL | {"out": str(out)} | changes)
+    return small_settings(out, **REAL | changes)
 
 
 def save_checkpoint(run: Path, steps: int, action: int) -> None:
@@ -39,6 +40,15 @@ def test_each_rival_plays_its_share_and_is_not_learned_from(tmp_path: Path) -> N
     assert learned_cars(small).sum() == 20 - 2 - 3 - 2
 
 
+def test_goals_count_for_the_side_that_scored(tmp_path: Path) -> None:
+    matches = SelfPlayMatches(small_settings(tmp_path, matches=2, snapshot_share=0.5))
+    matches.reset(0)
+    for _ in range(60):
+        matches.step(np.zeros((2, 2), int))
+    counts = matches.take_counts()  # blue scores all goals of the stand-in, and the snapshot is blue
+    assert counts["snapshot_goals"] > 0 == counts["goals_against_snapshot"]
+
+
 def test_a_rival_has_the_delay_of_its_own_folder(tmp_path: Path) -> None:
     late = settings(tmp_path, matches=4, rivals={"chaser": 0.5}, action_delay=[16, 16])
     rival = Rival("chaser", late, Task(late), rival_sides(late)["chaser"])
@@ -52,7 +62,8 @@ def test_a_newer_checkpoint_of_another_run_plays_from_a_restart(tmp_path: Path) 
     learner = PPOLearner(run)
 
     def chosen() -> set[int]:
-        collectors.collect((0,), 1)
+        collectors.begin((0,), 1)
+        collectors.finish()
         actions = collectors.arrays["actions"].reshape(run.rollout_steps, run.matches, run.cars)
         return set(actions[:, [0, 1], [0, 1]].ravel().tolist())  # blue in one match, orange in the next
 
@@ -66,10 +77,14 @@ def test_a_newer_checkpoint_of_another_run_plays_from_a_restart(tmp_path: Path) 
         assert chosen() == {7} and newest_rivals(run) == {str(other): "200"}
 
 
+def rival_of(folder: Path) -> Rival:
+    save_checkpoint(folder, 100, action=5)
+    run = settings(folder / "run", rivals={str(folder): 0.5})
+    return Rival(str(folder), run, Task(run), rival_sides(run)[str(folder)])
+
+
 def test_a_rival_plays_on_where_latest_names_none_by_now(tmp_path: Path) -> None:
-    save_checkpoint(tmp_path, 100, action=5)
-    run = settings(tmp_path / "run", rivals={str(tmp_path): 0.5})
-    rival = Rival(str(tmp_path), run, Task(run), rival_sides(run)[str(tmp_path)])
+    rival = rival_of(tmp_path)
     save_checkpoint(tmp_path, 200, action=7)
     (tmp_path / "checkpoints" / "latest").write_text("20")
     rival.renew()
@@ -77,9 +92,7 @@ def test_a_rival_plays_on_where_latest_names_none_by_now(tmp_path: Path) -> None
 
 
 def test_a_newer_checkpoint_with_another_delay_is_refused(tmp_path: Path) -> None:
-    save_checkpoint(tmp_path, 100, action=5)
-    run = settings(tmp_path / "run", rivals={str(tmp_path): 0.5})
-    rival = Rival(str(tmp_path), run, Task(run), rival_sides(run)[str(tmp_path)])
+    rival = rival_of(tmp_path)
     save(tmp_path / "checkpoints" / "200", action_delay=3)
     with pytest.raises(SettingsError, match=r"whose newest checkpoint .*200 has another delay"):
         rival.renew()
@@ -96,16 +109,10 @@ def test_a_run_trains_against_several_rivals(tmp_path: Path, capsys: pytest.Capt
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        (
-            {"rivals": {"nowhere": 0.5}},
-            r'\[rivals\] has "nowhere", which cannot be played: nowhere is no folder',
-        ),
+        ({"rivals": {"nowhere": 0.5}}, r'\[rivals\] has "nowhere", which cannot be played: nowhere is no'),
         ({"rivals": {"chaser": 0.5}, "tick_skip": 4}, "decides every 8 ticks, and tick_skip is 4"),
         ({"rivals": {"chaser": 0.9}, "snapshot_share": 0.2}, r"rivals \{chaser = 0.9\}, expected 1 together"),
-        (
-            {"rivals": {"chaser": 1.5}},
-            r"chaser in \[rivals\] is 1.5, expected a share of the matches, 0 to 1",
-        ),
+        ({"rivals": {"chaser": 1.5}}, r"chaser in \[rivals\] is 1.5, expected a share of the matches, 0"),
         ({"rivals": {"chaser": 0.01}}, r'gives "chaser" 0.01 of 8 matches, which is none'),
         ({"rivals": "chaser"}, r"rivals is 'chaser', expected a table \[rivals\]"),
         ({"rivals": {"": 0.5}}, r"'' in \[rivals\] is no name"),
@@ -119,9 +126,7 @@ def test_a_rival_that_cannot_play_is_named(changes: dict[str, Any], message: str
 def test_a_rival_with_modules_of_its_own_is_refused(tmp_path: Path) -> None:
     save(tmp_path / "own")
     file = tmp_path / "own" / "policy.json"
-    manifest = json.loads(file.read_text())
-    manifest["obs"]["class"] = "not_theirs:Obs"
-    file.write_text(json.dumps(manifest))
+    file.write_text(file.read_text().replace("rlgym_bridge:DefaultObs", "not_theirs:Obs"))
     with pytest.raises(SettingsError, match=r"that this run does not import: .* a training run") as e:
         PPOLearner(settings(tmp_path / "run", rivals={str(tmp_path / "own"): 0.5}))
     assert "--allow-modules" not in str(e.value)  # which `train` does not have
@@ -131,9 +136,7 @@ def test_rlgyms_own_parser_is_told_from_ours_of_the_same_name(tmp_path: Path) ->
     rlgyms = "rlgym.rocket_league.action_parsers"
     table = ComponentSpec(f"{rlgyms}:LookupTableAction")
     save(tmp_path / "own", parser=ComponentSpec(f"{rlgyms}:RepeatAction", {"repeats": 8}, table))
-    with pytest.raises(
-        SettingsError, match=r"its parser is rlgym\.rocket_league.*of this run rlgym_bridge\."
-    ):
+    with pytest.raises(SettingsError, match=r"its parser is rlgym\.rocket_.*of this run rlgym_bridge\."):
         PPOLearner(settings(tmp_path / "run", rivals={str(tmp_path / "own"): 0.5}))
 
 
@@ -145,12 +148,8 @@ def test_a_run_without_a_checkpoint_yet_is_named(tmp_path: Path) -> None:
 
 def test_each_rival_has_its_goal_share_in_the_table(tmp_path: Path) -> None:
     stats = dict.fromkeys(COLUMNS, 0.0)
-    counts = {
-        "episode_reward": 0.0,
-        "finished_cars": 0.0,
-        "goals_against_rival/chaser": 3,
-        "rival/chaser_goals": 1,
-    }
+    counts = {"episode_reward": 0.0, "finished_cars": 0.0}
+    counts |= {"goals_against_rival/chaser": 3, "rival/chaser_goals": 1}
     with Progress(settings(tmp_path, rivals={"chaser": 0.2}), 0, quiet=True) as progress:
         row = progress.report(100, 100, counts, stats)
     assert row["rival_goal_share/chaser"] == 0.75
@@ -159,3 +158,75 @@ def test_each_rival_has_its_goal_share_in_the_table(tmp_path: Path) -> None:
         progress.report(200, 100, counts | {"rival/runs/my bot_goals": 2}, stats)
     np.testing.assert_array_equal(column(tmp_path, "rival_goal_share/chaser"), [0.75, np.nan])
     np.testing.assert_array_equal(column(tmp_path, "rival_goal_share/runs/my_bot"), [np.nan, 0.0])
+
+
+# --- older versions --------------------------------------------------------------------------
+
+
+def versions(most: int = 8) -> Snapshots:
+    return Snapshots(most, np.zeros(2, np.float32))
+
+
+def offer(snapshots: Snapshots, version: int = 1) -> None:
+    snapshots.offer(np.full(2, version, np.float32), np.random.default_rng(version))
+
+
+def test_ten_goals_for_each_conceded_are_400_points() -> None:
+    one = versions()
+    one.count(0, 0, 0, seed=1)
+    assert one.rating == 0
+    for seed in range(50):
+        one.count(0, 10, 1, seed=seed)
+    assert one.rating == pytest.approx(400, abs=40)
+    one.count(0, 200, 200, seed=3)
+    assert one.rating == pytest.approx(0, abs=40)
+
+
+def test_a_snapshot_keeps_the_rating_that_the_policy_had() -> None:
+    one = versions(2)
+    one.count(0, 20, 0, seed=1)
+    offer(one)
+    then = one.rating
+    one.count(1, 20, 0, seed=2)
+    assert one.ratings == [0, then] and then < one.rating
+    for version in range(2, 20):
+        offer(one, version)
+    assert len(one.rows) == len(one.ratings) == 2 and one.rating in one.ratings
+
+
+@pytest.mark.parametrize("former", [False, True])
+def test_ratings_go_on_from_a_checkpoint(former: bool) -> None:
+    one, other = versions(), versions()
+    one.count(0, 5, 2, seed=1)
+    offer(one)
+    state = one.state() | {"snapshots": type("Tensor", (), {"numpy": lambda _: np.stack(one.rows)})()}
+    if former:  # openskill's mean and deviation: 25 for the untrained policy, 4.17 its beta
+        state["ratings"] = [[25 + points / 29.48, 2.0] for points in state["ratings"]]
+    other.restore(state)
+    assert other.ratings == pytest.approx(one.ratings, rel=1e-3)
+    for each in (one, other):
+        each.count(1, 3, 1, seed=4)
+    assert other.rating == pytest.approx(one.rating, rel=1e-3) and len(other.rows) == 2
+
+
+def test_versions_of_near_ratings_are_met_more_often() -> None:
+    one = versions()
+    one.rating, one.ratings = 1000.0, [200.0, 990.0, 1600.0, 1050.0]
+    shares = one.weigh_by_rating()
+    assert shares.sum() == pytest.approx(1) and shares.min() >= 0.05
+    assert shares[[1, 3]].min() > 2 * shares[[0, 2]].max()
+    one.rating, one.ratings = 1e5, [0.0, 300.0]
+    assert one.weigh_by_rating() == pytest.approx([0.5, 0.5])
+
+
+@pytest.mark.parametrize("by_rating", [False, True])
+def test_an_iteration_meets_one_version_however_often_it_asks(by_rating: bool) -> None:
+    snapshots, random = versions(4), np.random.default_rng(0)
+    for version in range(1, 4):
+        snapshots.count(0, 20, 0, seed=version)
+        offer(snapshots, version)
+    drawn = [snapshots.draw(steps, random, by_rating) for steps in range(200) for _ in range(2)]
+    assert drawn[::2] == drawn[1::2]
+    met = np.bincount(drawn[::2], minlength=4)
+    assert (met > 0).all()
+    assert not by_rating or met[3] > 1.5 * met[0], "the newest one is nearer than the first"

@@ -16,7 +16,7 @@ from rlgym_bridge.training.collector import Collector, SharedArrays, rollout_lay
 from rlgym_bridge.training.learner import PPOLearner
 from rlgym_bridge.training.rollouts import CollectedSteps
 from rlgym_bridge.training.runs.checkpoints import STATE_FILE
-from rlgym_bridge.training.runs.iteration_times import IterationTimes
+from rlgym_bridge.training.runs.progress import IterationTimes
 from rlgym_bridge.training.settings import SettingsError, TrainingSettings, check_settings
 from tests.support.mark_game import MARKS
 from tests.support.small_learners import collected_by, played_by

@@ -15,21 +15,21 @@ import pytest
 from rlgym_bridge.policy.files import chosen_checkpoint, read_files
 from rlgym_bridge.policy.run_modules import RUN_FILE, write_run_modules
 from rlgym_bridge.training.contests.kept_matches import KeptMatches
+from rlgym_bridge.training.contests.ratings import RatingBook
 from rlgym_bridge.training.learner import PPOLearner
 from rlgym_bridge.training.ppo import main
-from rlgym_bridge.training.ratings import RatingBook
 from rlgym_bridge.training.runs.checkpoints import Checkpoints, read_checkpoint
 from rlgym_bridge.training.runs.curve_files import mend_table
 from rlgym_bridge.training.runs.run import load_newest
-from rlgym_bridge.training.settings import TrainingSettings, check_settings
+from rlgym_bridge.training.settings import TrainingSettings
 from tests.support.power_cut import Calls, Tree, write_tree
-from tests.support.training_runs import SMALL
+from tests.support.training_runs import small_settings
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows syncs no folders")
 
 
 def settings(out: Path, **changes: Any) -> TrainingSettings:
-    return check_settings(SMALL | {"out": str(out), "policy_layers": [4], "critic_layers": [4]} | changes)
+    return small_settings(out, policy_layers=[4], critic_layers=[4], **changes)
 
 
 @pytest.fixture
@@ -60,15 +60,15 @@ def different(states: list[list[Tree]]) -> list[Tree]:
 
 
 @functools.cache
-def learner_of(run: Callable[[Path], TrainingSettings], folder: Path) -> PPOLearner:
-    return PPOLearner(run(folder))
+def learner_of(folder: Path) -> PPOLearner:
+    return PPOLearner(settings(folder))
 
 
-def resumed(tree: Tree, folder: Path, run: Callable[[Path], TrainingSettings] = settings) -> int | None:
+def resumed(tree: Tree, folder: Path) -> int | None:
     """Return the steps at which `--resume` goes on where a power cut left a tree; None: nowhere."""
     shutil.rmtree(folder, ignore_errors=True)
     write_tree(tree, folder)
-    learner = learner_of(run, folder / "run")
+    learner = learner_of(folder / "run")
     found = load_newest(learner, folder / "run")
     if found is None:
         return None
@@ -83,34 +83,35 @@ def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.fsync", lambda number: None)  # `Calls` notes it; no real disk is cut off
 
 
-@pytest.mark.parametrize("keep", [1, 2])
+@pytest.mark.parametrize(
+    ("before", "latest", "keep", "steps", "found"),
+    [
+        ((), None, 1, 10, {None, 10}),
+        ((10, 20), None, 1, 30, {20, 30}),
+        ((10, 20), None, 2, 30, {20, 30}),
+        ((10, 20, 30), 10, 3, 20, {10, 20}),  # gone back: in place of the one that was left behind
+        pytest.param((10, 20, 30), 10, 1, 20, {10, 20}, marks=pytest.mark.slow),
+    ],
+)
 def test_a_power_cut_takes_the_checkpoint_being_saved_alone(
-    keep: int, disk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for steps in (10, 20):
-        save_at(disk / "run", keep, steps)
+    before: tuple[int, ...], latest: int | None, keep: int, steps: int, found: set[int | None], disk: Path,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    for one in before:
+        save_at(disk / "run", 3 if latest else keep, one)
+    if latest:
+        (disk / "run" / "checkpoints" / "latest").write_text(f"{latest}\n")
     with monkeypatch.context() as recorded:
         calls = Calls(disk, recorded)
-        save_at(disk / "run", keep, 30)
+        save_at(disk / "run", keep, steps)
     calls.check_recorded()
     trees = different(calls.states)
-    assert len(calls.states) > 20 and len(trees) > 20
-    assert {resumed(tree, tmp_path / "crash") for tree in trees} == {20, 30}
+    assert len(calls.states) > 15 and len(trees) > 15
+    assert {resumed(tree, tmp_path / "crash") for tree in trees} == found
     # After the save it is there for good.
-    assert {resumed(tree, tmp_path / "crash") for tree in calls.states[-1]} == {30}
+    assert {resumed(tree, tmp_path / "crash") for tree in calls.states[-1]} == {steps}
     kept = sorted(path.name for path in (disk / "run" / "checkpoints").iterdir())
-    assert kept == [*(["20"] if keep == 2 else []), "30", "latest"]
-
-
-def test_a_power_cut_leaves_the_first_checkpoint_or_none(
-    disk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with monkeypatch.context() as recorded:
-        calls = Calls(disk, recorded)
-        save_at(disk / "run", 1, 10)
-    calls.check_recorded()
-    assert {resumed(tree, tmp_path / "crash") for tree in different(calls.states)} == {None, 10}
-    assert {resumed(tree, tmp_path / "crash") for tree in calls.states[-1]} == {10}
+    assert latest or kept == [*map(str, [*before, steps][-keep:]), "latest"]
 
 
 def test_a_power_cut_after_a_whole_run_takes_nothing(
@@ -126,21 +127,6 @@ def test_a_power_cut_after_a_whole_run_takes_nothing(
         assert resumed(draws.choice(trees), tmp_path / "crash") in (None, 112, summary.steps)
 
 
-@pytest.mark.parametrize("keep", [pytest.param(1, marks=pytest.mark.slow), 3])
-def test_a_power_cut_after_going_back_leaves_present_training(
-    keep: int, disk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for steps in (10, 20, 30):
-        save_at(disk / "run", 3, steps)
-    (disk / "run" / "checkpoints" / "latest").write_text("10\n")
-    with monkeypatch.context() as recorded:
-        calls = Calls(disk, recorded)
-        save_at(disk / "run", keep, 20)  # in place of the one that was left behind
-    calls.check_recorded()
-    assert {resumed(tree, tmp_path / "crash") for tree in different(calls.states)} == {10, 20}
-    assert {resumed(tree, tmp_path / "crash") for tree in calls.states[-1]} == {20}
-
-
 @pytest.mark.parametrize("every", [pytest.param(1, marks=pytest.mark.slow), 3])
 def test_a_crashed_run_saves_its_next_checkpoint(
     every: int, disk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -151,7 +137,7 @@ def test_a_crashed_run_saves_its_next_checkpoint(
         save_at(disk / "run", 1, 20)
     for tree in different(calls.states)[::every]:
         resumed(tree, tmp_path / "crash")
-        learner = learner_of(settings, tmp_path / "crash" / "run")  # it goes on from there, if anywhere
+        learner = learner_of(tmp_path / "crash" / "run")  # it goes on from there, if anywhere
         learner.steps = 30
         learner.save(Checkpoints(tmp_path / "crash" / "run", 1))
         names = sorted(path.name for path in (tmp_path / "crash" / "run" / "checkpoints").iterdir())

@@ -11,7 +11,7 @@ from rlgym_bridge.cli import run_command
 from rlgym_bridge.training import profile_training as module
 from rlgym_bridge.training.learner import PPOLearner
 from rlgym_bridge.training.profile_training import TrainingProfile, profile_training
-from rlgym_bridge.training.runs.iteration_times import IterationTimes
+from rlgym_bridge.training.runs.progress import IterationTimes
 from rlgym_bridge.training.runs.run import Iteration
 from rlgym_bridge.training.settings import SettingsError, check_settings
 from tests.support.processes import run_to_end

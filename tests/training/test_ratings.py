@@ -10,8 +10,7 @@ import pytest
 
 from rlgym_bridge.cli import run_command
 from rlgym_bridge.training.contests.kept_matches import FILE, MatchKey, ServedResult
-from rlgym_bridge.training.elo import rate_by_scores, rate_together
-from rlgym_bridge.training.ratings import (
+from rlgym_bridge.training.contests.ratings import (
     BOOK,
     Anchor,
     RatingBook,
@@ -20,6 +19,7 @@ from rlgym_bridge.training.ratings import (
     spread_evenly,
     summarise_ratings,
 )
+from rlgym_bridge.training.elo import rate_by_scores, rate_together
 from tests.support.policy_folders import OBS_1V1, random_weights, save
 
 
@@ -35,12 +35,8 @@ def save_checkpoint(run: Path, steps: int) -> None:
 def rate(run: Path, *more: str) -> dict[str, Any]:
     """Rate a run by two matches of a second for each pair."""
     result = run / "result.json"
-    assert (
-        run_command(
-            "ratings", [str(run), "--matches", "2", "--seconds", "1", "--quiet", "--json", str(result), *more]
-        )
-        == 0
-    )
+    words = [str(run), "--matches", "2", "--seconds", "1", "--quiet", "--json", str(result), *more]
+    assert run_command("ratings", words) == 0
     found: dict[str, Any] = json.loads(result.read_text())
     return found
 
@@ -57,9 +53,8 @@ def won_by(one: str, other: str, won: int, of: int) -> dict[MatchKey, ServedResu
 def test_ten_wins_for_each_loss_are_400_points() -> None:
     assert rate_by_scores([(1000, 10 / 11, 10**6)]).rating == pytest.approx(1400, abs=0.1)
     assert rate_by_scores([(1000, 0.5, 40)]).rating == pytest.approx(1000)
-    assert rate_by_scores([(1000, 10 / 11, 10**6), (1800, 1 / 11, 10**6)]).rating == pytest.approx(
-        1400, abs=0.1
-    )
+    both = rate_by_scores([(1000, 10 / 11, 10**6), (1800, 1 / 11, 10**6)])
+    assert both.rating == pytest.approx(1400, abs=0.1)
 
 
 def test_intervals_shrink_with_matches_and_stay_finite() -> None:
@@ -80,7 +75,7 @@ def test_a_league_is_rated_whatever_the_order_of_its_matches() -> None:
 
 
 def test_checkpoints_are_rated_with_the_noise_of_copies() -> None:
-    anchors = [Anchor("chaser", "Chaser", "chaser", 1000, 0), Anchor("a", "Old", "old", 1200, 20)]
+    anchors = [CHASER, Anchor("a", "Old", "old", 1200, 20)]
     book = RatingBook(anchors, {"900": "y", "5000": "x", "7000": "not played"})
     results = won_by("x", "chaser", 30, 40) | won_by("y", "chaser", 40, 40) | won_by("x", "x", 25, 40)
     weak, strong = (rate_checkpoints(book, results)[place] for place in (1, 0))
@@ -91,58 +86,50 @@ def test_checkpoints_are_rated_with_the_noise_of_copies() -> None:
     assert weak.elo.rating < both.elo.rating < 1200 and both.elo.deviation < weak.elo.deviation
     summary = summarise_ratings([strong, weak], anchors)
     assert summary["noise"] == pytest.approx(86.5, abs=0.1)
-    assert (
-        summary["checkpoints"][1]["against"][0] | {"won": 30, "lost": 10, "different": 40}
-        == (summary["checkpoints"][1]["against"][0])
+    against = summary["checkpoints"][1]["against"][0]
+    assert (against["won"], against["lost"], against["different"]) == (30, 10, 40)
+
+
+CHASER = Anchor("chaser", "Chaser", "chaser", 1000, 0)
+REPEATED = {("x", "chaser", number): ServedResult((1, 0)) for number in range(0, 40, 2)}
+ENOUGH = "about 50 matches with each anchor (--matches 50) bring that to 100"
+
+
+def described(results: dict[MatchKey, ServedResult]) -> str:
+    rated = rate_checkpoints(RatingBook([CHASER], {"900": "x"}), results)
+    return "\n".join(describe_ratings(rated, [CHASER]))
+
+
+@pytest.mark.parametrize(
+    ("results", "said"),
+    [
+        (
+            REPEATED,
+            ["anchors are too weak for 900", "anchors hardly help", "1 of 20 matches against anchors di"],
+        ),
+        (
+            won_by("x", "chaser", 0, 40),
+            ["too strong for 900", "--anchors chaser random", "be off by 484 points"],
+        ),
+        (won_by("x", "chaser", 10, 20), [f"may be off by 149 points, so it tells little: {ENOUGH}"]),
+        (won_by("x", "chaser", 2, 4) | won_by("x", "x", 2, 4), ["noise: copies of a version ended level"]),
+    ],
+)
+def test_what_a_rating_does_not_tell_is_said(results: dict[MatchKey, ServedResult], said: list[str]) -> None:
+    lines = described(results)
+    assert all(part in lines for part in said), lines
+
+
+def test_as_many_matches_as_advised_do() -> None:
+    assert "may be off" not in described(won_by("x", "chaser", 25, 50))
+
+
+def test_repeated_matches_count_once() -> None:
+    same, different = (
+        rate_checkpoints(RatingBook([CHASER], {"900": "x"}), results)[0].elo.rating
+        for results in (REPEATED, won_by("x", "chaser", 20, 20))
     )
-
-
-def test_too_weak_anchors_and_repeated_matches_are_told() -> None:
-    book = RatingBook([Anchor("chaser", "Chaser", "chaser", 1000, 0)], {"900": "x"})
-    same = {("x", "chaser", number): ServedResult((1, 0)) for number in range(0, 40, 2)}
-    rated = rate_checkpoints(book, same)
-    lines = describe_ratings(rated, book.anchors)
-    assert "all anchors are too weak for 900" in lines[-3]
-    assert lines[-2].endswith("more matches against these anchors hardly help")
-    assert lines[-1].startswith("1 of 20 matches against anchors differ")
-    assert rated[0].elo.rating < rate_checkpoints(book, won_by("x", "chaser", 20, 20))[0].elo.rating
-
-
-def test_a_beginners_rating_says_how_little_it_tells() -> None:
-    book = RatingBook([Anchor("chaser", "Chaser", "chaser", 1000, 0)], {"900": "x"})
-    lost = describe_ratings(rate_checkpoints(book, won_by("x", "chaser", 0, 40)), book.anchors)
-    assert any("too strong for 900" in line and "--anchors chaser random" in line for line in lost)
-    assert any("may be off by 484 points, so it tells little; more matches" in line for line in lost)
-
-
-def test_few_even_matches_say_how_many_would_do() -> None:
-    book = RatingBook([Anchor("chaser", "Chaser", "chaser", 1000, 0)], {"900": "x"})
-
-    def said(matches: int) -> list[str]:
-        results = won_by("x", "chaser", matches // 2, matches)
-        lines = describe_ratings(rate_checkpoints(book, results), book.anchors)
-        return [line for line in lines if "may be off" in line]
-
-    (line,) = said(20)
-    assert line == (
-        "the rating of 900 may be off by 149 points, so it tells little: about 50 matches with each anchor "
-        "(--matches 50) bring that to 100"
-    )
-    assert said(50) == []  # what was promised
-
-
-def test_a_bot_of_random_buttons_can_be_an_anchor(tmp_path: Path) -> None:
-    save_checkpoint(tmp_path / "run", 100)
-    found = rate(tmp_path / "run", "--anchors", "chaser", "random")
-    assert [one["player"] for one in found["anchors"]] == ["chaser", "random"]
-    assert len(found["checkpoints"][0]["against"]) == 2
-
-
-def test_level_copies_are_not_told_as_no_chance() -> None:
-    book = RatingBook([Anchor("chaser", "Chaser", "chaser", 1000, 0)], {"900": "x"})
-    results = won_by("x", "chaser", 2, 4) | won_by("x", "x", 2, 4)
-    lines = describe_ratings(rate_checkpoints(book, results), book.anchors)
-    assert any(line.startswith("noise: copies of a version ended level") for line in lines)
+    assert same < different
 
 
 def test_later_only_newer_checkpoints_play_and_ratings_stay(tmp_path: Path) -> None:
@@ -183,7 +170,7 @@ def test_anchors_that_rate_nothing_are_refused(
     save_checkpoint(Path("run"), 100)
     save(Path("other"))
     Path("run/ratings-1v1").mkdir()
-    RatingBook([Anchor("chaser", "Chaser", "chaser", 1000, 0)], {}).write(Path("run/ratings-1v1", BOOK))
+    RatingBook([CHASER], {}).write(Path("run/ratings-1v1", BOOK))
     assert run_command("ratings", ["run", "--anchors", *anchors]) == 2
     assert message in capsys.readouterr().err
 
@@ -202,10 +189,8 @@ def test_what_has_changed_since_it_was_rated_is_refused(
     book.checkpoints.clear()
     book.write(run / "ratings-1v1" / BOOK)
     assert run_command("ratings", [str(run)]) == 2
-    assert (
-        "the anchor" in (said := capsys.readouterr().err)
-        and "has other weights than when it was rated" in said
-    )
+    said = capsys.readouterr().err
+    assert "the anchor" in said and "has other weights than when it was rated" in said
     assert run_command("ratings", [str(tmp_path / "old")]) == 2
     assert "has no checkpoints" in capsys.readouterr().err
 

@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from rlgym_bridge.training.learner import Diverged, PPOLearner
-from rlgym_bridge.training.ppo import Batch, batch_of, losses
-from rlgym_bridge.training.returns import RunningScale, estimate_advantages, scaled
+from rlgym_bridge.training.ppo import Batch, batch_of, estimate_advantages, losses
 from rlgym_bridge.training.rollouts import CollectedSteps
+from rlgym_bridge.training.running_scale import RunningScale, scaled
 from rlgym_bridge.training.settings import check_settings
 from tests.support.mark_game import MARKS
 

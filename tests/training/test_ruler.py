@@ -11,16 +11,16 @@ from rlgym_bridge.training.ppo import main
 from rlgym_bridge.training.runs import ruler
 from rlgym_bridge.training.runs.checkpoints import Checkpoints
 from rlgym_bridge.training.runs.ruler import RULER_FILE, Ruler
-from rlgym_bridge.training.settings import SettingsError, TrainingSettings, check_settings
+from rlgym_bridge.training.settings import SettingsError, TrainingSettings
 from tests.support.policy_folders import save
 from tests.support.small_learners import learner_of
-from tests.support.training_runs import SMALL
+from tests.support.training_runs import BATCH, small_settings
 
 STANDARD = {"components": "rlgym_bridge.training.components", "kickoff_share": 0.0}
 
 
 def settings_of(out: Path, **changes: Any) -> TrainingSettings:
-    return check_settings(SMALL | STANDARD | {"out": str(out), "ruler_matches": 2} | changes)
+    return small_settings(out, **STANDARD | {"ruler_matches": 2} | changes)
 
 
 def rows_of(out: Path) -> list[dict[str, float]]:
@@ -33,10 +33,9 @@ def test_a_run_is_rated_beside_training(
 ) -> None:
     monkeypatch.setattr(ruler, "_SECONDS", 15.0)
     save(tmp_path / "old")
-    out, size = tmp_path / "run", 8 * 14
-    changes = {"ruler_every": 2 * size, "checkpoint_every": 2 * size, "ruler": [str(tmp_path / "old")]}
-    settings = settings_of(out, steps=2 * size, **changes)
-    newest = main(settings).checkpoint
+    out = tmp_path / "run"
+    changes = {"ruler_every": 2 * BATCH, "checkpoint_every": 2 * BATCH, "ruler": [str(tmp_path / "old")]}
+    newest = main(settings_of(out, steps=2 * BATCH, **changes)).checkpoint
     (row,) = rows_of(out)
     assert row["steps"] == int(newest.name)
     assert row["low"] < row["rating"] < row["high"]
@@ -48,7 +47,7 @@ def test_a_run_is_rated_beside_training(
     assert against.win_rate < 0.5
     assert row[rates[0]] == against.win_rate
     # Nothing is played twice: with the next checkpoint the first one keeps its rating.
-    main(settings_of(out, steps=4 * size, **changes), resume=True, quiet=True)
+    main(settings_of(out, steps=4 * BATCH, **changes), resume=True, quiet=True)
     again = rows_of(out)
     assert len(again) == 2 and again[0] == row
 
@@ -61,8 +60,8 @@ def test_opponents_have_the_same_ratings_in_each_run(tmp_path: Path) -> None:
         folder = learner.save(Checkpoints(tmp_path / str(number), 1))
         settings = settings_of(tmp_path / str(number), ruler_every=1)
         one = Ruler(settings, [])
-        job = ruler._Job(8, folder, one._anchors, one._folder, 2, 1, settings.simulator, (), 5.0)
-        assert ruler._rate(job)["rating"] < 1000  # a beginner is below Chaser
+        job = folder, one._anchors, one._folder, 2, (), one._played | {"seconds": 5.0}
+        assert ruler._rate(8, *job)["rating"] < 1000  # a beginner is below Chaser
         books.append(ruler.RatingBook.read(one._folder / ruler.BOOK).anchors)
     assert books[0] == books[1]
     assert [one.given for one in books[0]] == ["chaser", "charger", "random"]

@@ -9,14 +9,85 @@ import pytest
 
 from rlgym_bridge.cli import run_command
 from rlgym_bridge.components.player_spec import PlayerSpec
+from rlgym_bridge.game import BALL_RADIUS, CONTROL_NAMES
 from rlgym_bridge.policy.load_player import load_player
+from rlgym_bridge.state import MatchState
 from rlgym_bridge.training.evaluate import median_interval, share_interval
-from rlgym_bridge.training.scene_trials import SceneResult, parse_scenes, play_scenes
-from rlgym_bridge.training.scenes import SCENES, StandingDriver, scripted_player
-from tests.support.scene_players import Carrying, Flying, Jumping
+from rlgym_bridge.training.scenes import (
+    SCENES,
+    SceneResult,
+    StandingDriver,
+    parse_scenes,
+    play_scenes,
+    scripted_player,
+)
 
 KICKOFFS = [name for name in SCENES if name.startswith("kickoff")]
 CHASER = load_player("chaser")
+FLIGHTS = np.arange(0.3, 3.0, 0.05)[:, None]  # s, among which a flight to the ball is chosen
+PUSH = 900.0  # uu/s^2 that a flight may ask of the boost, which gives 1,058
+
+
+class Skilled(StandingDriver):
+    """Gives some controls of each car, by their names."""
+
+    def act(self, obs: np.ndarray | None, state: MatchState) -> np.ndarray:
+        rows = super().act(obs, state)
+        for column, car in enumerate(self._cars):
+            for name, values in self.drive(state, car).items():
+                rows[:, column, CONTROL_NAMES.index(name)] = values
+        return rows
+
+    def drive(self, state: MatchState, car: int) -> dict[str, np.ndarray]:
+        raise NotImplementedError
+
+
+def may_jump(state: MatchState, car: int) -> np.ndarray:
+    return (state.car_on_ground[:, car] > 0) | (state.car_is_jumping[:, car] > 0)
+
+
+def seen_from(state: MatchState, car: int, vector: np.ndarray) -> np.ndarray:
+    """Return vectors `(N, 3)` as `(3, N)` along the car's nose, right side and roof."""
+    return np.einsum("nij,ni->jn", state.car_rotation[:, car], vector)
+
+
+class Flying(Skilled):
+    """Jumps, turns its nose to where boost takes it to the ball, and boosts."""
+
+    def drive(self, state: MatchState, car: int) -> dict[str, np.ndarray]:
+        gap = state.ball_position - (0, 0, BALL_RADIUS / 2) - state.car_position[:, car]
+        drift = state.ball_linear_velocity - state.car_linear_velocity[:, car]
+        # Gravity pulls at both alike. The shortest flight that the boost can push, uu/s^2:
+        pushes = 2 * (gap[:, None] + drift[:, None] * FLIGHTS) / FLIGHTS**2
+        enough = np.linalg.norm(pushes, axis=-1) < PUSH
+        first = np.where(enough.any(1), enough.argmax(1), len(FLIGHTS) - 1)
+        push = pushes[np.arange(state.matches), first]
+        front, right, up = seen_from(state, car, push / np.linalg.norm(push, axis=1)[:, None])
+        roll_rate, pitch_rate, yaw_rate = seen_from(state, car, state.car_angular_velocity[:, car])
+        return {
+            "pitch": 3 * np.arctan2(up, front) + 0.6 * pitch_rate,
+            "yaw": 3 * np.arctan2(right, front) - 0.6 * yaw_rate,
+            "roll": 0.5 * roll_rate, "jump": may_jump(state, car), "boost": front > 0.8,
+        }  # fmt: skip
+
+
+class Carrying(Skilled):
+    """Keeps under the ball on its roof."""
+
+    def drive(self, state: MatchState, car: int) -> dict[str, np.ndarray]:
+        gap = seen_from(state, car, state.ball_position - state.car_position[:, car])
+        drift = seen_from(state, car, state.ball_linear_velocity - state.car_linear_velocity[:, car])
+        throttle = 0.02 * (gap[0] - 10) + 0.01 * drift[0]
+        return {"throttle": throttle, "steer": 0.01 * gap[1] + 0.005 * drift[1]}
+
+
+class Jumping(Skilled):
+    """Jumps when another car is near, and again."""
+
+    def drive(self, state: MatchState, car: int) -> dict[str, np.ndarray]:
+        gaps = np.linalg.norm(state.car_position - state.car_position[:, [car]], axis=-1)
+        gaps[:, car] = np.inf
+        return {"jump": (gaps.min(1) < 1000) & may_jump(state, car)}
 
 
 def shares(player: PlayerSpec, names: list[str], trials: int = 10) -> list[float]:
@@ -57,10 +128,8 @@ def test_equal_seeds_alone_give_equal_trials() -> None:
 def test_a_result_names_share_interval_and_median() -> None:
     found = SceneResult("recovery", np.array([1.0, 2.0, 3.0, np.inf])).to_json()
     assert (found["solved"], found["share"], found["median_seconds"]) == (3, 0.75, 2.5)
-    assert found["interval"] == pytest.approx(share_interval(0.75, 4)) and found["median_interval"] == [
-        1,
-        None,
-    ]
+    assert found["interval"] == pytest.approx(share_interval(0.75, 4))
+    assert found["median_interval"] == [1, None]
     assert SceneResult("recovery", np.array([1.0, np.inf, np.inf])).to_json()["median_seconds"] is None
     assert SceneResult("shot", np.ones(3)).to_json()["median_seconds"] is None
 
@@ -75,7 +144,7 @@ def test_the_interval_of_a_median_holds_it_in_19_of_20_samples() -> None:
 def test_the_command_prints_a_table_and_writes_json(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rlgym_bridge.training.scene_trials.open_pool", ThreadPoolExecutor)  # at once
+    monkeypatch.setattr("rlgym_bridge.training.scenes.open_pool", ThreadPoolExecutor)  # at once
     result = tmp_path / "scenes.json"
     arguments = ["standing", "--scenes", "shot,recovery", "--trials", "2", "--json", str(result)]
     assert run_command("evaluate", arguments) == 0
@@ -101,7 +170,7 @@ def test_the_command_prints_a_table_and_writes_json(
 def test_what_scenes_cannot_be_played_with_is_named(
     arguments: list[str], message: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rlgym_bridge.training.scene_trials.open_pool", ThreadPoolExecutor)
+    monkeypatch.setattr("rlgym_bridge.training.scenes.open_pool", ThreadPoolExecutor)
     assert run_command("evaluate", ["standing", *arguments, "--scenes", "shot"]) == 2
     assert message in capsys.readouterr().err
 

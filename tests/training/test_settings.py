@@ -4,10 +4,13 @@ import tomllib
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from rlgym_bridge import training
+from rlgym_bridge.components.mutators import blank_state
 from rlgym_bridge.sim.simulator import ROCKETSIM2, ROCKETSIM3
+from rlgym_bridge.training.components import mutator
 from rlgym_bridge.training.environment import Task
 from rlgym_bridge.training.settings import (
     SettingsError,
@@ -31,16 +34,14 @@ def test_the_defaults_file_holds_every_key_with_its_meaning() -> None:
 def test_what_is_printed_reads_back_as_the_same_settings() -> None:
     settings = check_settings(
         {
-            "team_sizes": [3, 3],
-            "zero_sum": True,
-            "gamma": 1,
-            "out": 'a "b" \\ c',
+            "team_sizes": [3, 3], "zero_sum": True, "gamma": 1, "out": 'a "b" \\ c',
             "physics": {"gravity": {"value": 1.0, "low": 0.9, "high": 1.1}},
+            "my": {"bump": 0.5, "names": ["a", "b"]},
         }
-    )
+    )  # fmt: skip
     assert settings.physics == {"gravity": {"value": 1.0, "low": 0.9, "high": 1.1}}
-    assert settings.gamma == 1.0
-    assert isinstance(settings.gamma, float)
+    assert settings.gamma == 1.0 and isinstance(settings.gamma, float)
+    assert settings.my == {"bump": 0.5, "names": ["a", "b"]}
     assert check_settings(tomllib.loads(settings_as_toml(settings))) == settings
 
 
@@ -66,7 +67,7 @@ def test_what_is_printed_reads_back_as_the_same_settings() -> None:
         (
             "obs_noise",
             {"ball_positon": 1},
-            r"ball_positon in \[obs_noise\] is unknown; the nearest is ball_pos",
+            r"ball_positon in \[obs_noise\] is unknown; the nearest is ball_p",
         ),
         ("obs_noise", {"car_rotation": 5}, r"expected a standard deviation, 0 to 1 rad"),
         ("obs_noise", 3, r"obs_noise is 3, expected a table \[obs_noise\]"),
@@ -78,28 +79,37 @@ def test_what_is_printed_reads_back_as_the_same_settings() -> None:
         ("ball_ahead", "1", r"ball_ahead is '1', expected"),
         ("team_sizes", [1], r"team_sizes is \[1\], expected two"),
         ("team_sizes", [0, 0], r"expected one car"),
+        ("team_sizes", [], r"team_sizes is \[\], expected two"),
+        ("team_sizes", 3, r"team_sizes is 3, expected two"),
+        ("team_sizes", [[1, 1, 0.5], [2, 2, 0.6]], r"whose shares are 1.1 together, expected 1"),
+        ("team_sizes", [[1, 1, 0.5], [2, 2]], r"expected two whole numbers from 0 to 4, .* or several sizes"),
+        ("team_sizes", [[1, 1], [1, 1]], r"expected \[1, 1\] in it once"),
+        ("team_sizes", [[1, 1], [0, 0]], r"expected one car at least in each size"),
+        ("team_sizes", [[1, 1], [5, 5]], r"\[5, 5\]\], expected two whole numbers"),
+        ("team_sizes", [[1, 1, 1.0], [2, 2, 0]], r"expected shares above 0"),
+        ("team_sizes", [[1, 1, "half"], [2, 2, 0.5]], r"expected shares above 0"),
+        (
+            "team_sizes",
+            [[1, 1, 0.999], [2, 2, 0.001]],
+            r"matches is 128, of which a share in team_sizes gives",
+        ),
+        ("team_sizes", [[1, 1], [2, 0]], r"without opponents they have nobody to play"),
         ("team_sizes", [2, 0], r"set these to 0"),
         ("action_delay", [2, 1], r"expected the lowest first"),
         ("out", "", r"out is '', expected the name of a folder"),
+        ("simulator", "rocketsim", r'simulator is "rocketsim", expected .*rocketsim2.*rocketsim3'),
         ("seed", 2**40, r"expected a whole number from 0 to 2,147,483,648"),
         ("fysics", {}, r"\[fysics\] is a table; the nearest is physics; settings stand outside"),
         ("physics", {"rules": "game"}, r"rules in \[physics\]: rules of the game are no setting any more"),
         ("a" * 999, 1, r"^a{200}\.\.\. = 1 is no setting"),
         ("gamma", "a" * 999, r'^gamma is "a{199}\.\.\., expected'),
+        ("my", {"when": {"deep": 1}}, r"when in \[my\] is .*expected a finite number, a text"),
         ("my", {"x": [1, float("nan")]}, r"x in \[my\] is \[1, nan\], expected a finite number"),
     ],
 )
 def test_a_wrong_setting_is_named_with_what_was_expected(key: str, value: object, message: str) -> None:
     with pytest.raises(SettingsError, match=message):
         check_settings({key: value})
-
-
-def test_own_settings_stand_in_a_table_of_their_own() -> None:
-    settings = check_settings({"my": {"bump": 0.5, "names": ["a", "b"]}})
-    assert settings.my == {"bump": 0.5, "names": ["a", "b"]}
-    assert check_settings(tomllib.loads(settings_as_toml(settings))) == settings
-    with pytest.raises(SettingsError, match=r"when in \[my\] is .*expected a finite number, a text"):
-        check_settings({"my": {"when": {"deep": 1}}})
 
 
 def test_tables_of_several_files_are_put_together(tmp_path: Path) -> None:
@@ -147,16 +157,23 @@ def test_of_a_table_only_the_keys_that_differ_are_named() -> None:
     assert describe_changes(before, now) == {"my": "aim 10.0 -> 5.0, old 1 -> none, new none -> 0.1"}
 
 
-def test_the_former_name_of_our_components_is_understood() -> None:
+def test_settings_of_former_versions_are_understood() -> None:
     assert check_settings({"components": "training.components"}) == TrainingSettings()
-    settings = replace(TrainingSettings(), simulator=ROCKETSIM2)  # as all runs of then
-    assert not describe_changes({"components": "training.components"}, settings)
+    then, now = (replace(TrainingSettings(), simulator=one) for one in (ROCKETSIM2, ROCKETSIM3))
+    before = {"components": "training.components"}  # all runs had RocketSim 2
+    assert not describe_changes(before, then)
+    assert describe_changes(before, now) == {"simulator": "rocketsim2 -> rocketsim3"}
+
+
+def test_kickoff_share_is_the_share_of_episodes_from_a_kickoff() -> None:
+    state = blank_state(1, 1, 400)
+    mutator(check_settings({"kickoff_share": 0.8})).apply_batch(state, np.random.default_rng(0))
+    assert (state.ball_position[:, :2] == 0).all(1).mean() == pytest.approx(0.8, abs=0.06)
 
 
 @pytest.mark.parametrize(
     ("given", "out"),
     [
-        ({}, "runs/1v1"),
         ({"team_sizes": [2, 2]}, "runs/1v1"),
         ({"components": "training.components"}, "runs/1v1"),
         ({"env": "my_env:build"}, "runs/my_env-build"),
@@ -170,9 +187,7 @@ def test_a_run_without_out_is_named_after_what_is_trained(given: dict[str, objec
     assert check_settings(given).out == out
 
 
-def test_two_environments_without_out_have_two_runs(tmp_path: Path) -> None:
+def test_a_change_beside_the_files_names_the_run_anew(tmp_path: Path) -> None:
     file = tmp_path / "env.toml"
     file.write_text('env = "my_env:build"\n')
-    assert load_settings(file).out == "runs/my_env-build"
     assert load_settings(file, env="my_env:other").out == "runs/my_env-other"
-    assert load_settings(file, out="runs/mine").out == "runs/mine"

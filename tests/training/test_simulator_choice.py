@@ -16,14 +16,11 @@ from rlgym_bridge.training.runs.checkpoints import STATE_FILE, Checkpoints, simu
 from rlgym_bridge.training.runs.run import Iteration, run
 from rlgym_bridge.training.settings import (
     SettingsError,
-    TrainingSettings,
     check_settings,
-    describe_changes,
-    recorded_settings,
     settings_as_toml,
 )
 from tests.support.simulators import needs_native
-from tests.support.training_runs import SMALL, forget_checksum
+from tests.support.training_runs import forget_checksum, small_settings
 
 SHORT = {
     "collectors": 1, "matches": 4, "rollout_steps": 16, "snapshot_share": 0.0, "policy_layers": [16],
@@ -50,9 +47,8 @@ def settings_in(checkpoint: Path) -> dict[str, Any]:
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     """Return a file of settings that says nothing of a simulator."""
-    lines = [
-        line for line in settings_as_toml(check_settings(SHORT)).splitlines() if "simulator" not in line[:9]
-    ]
+    text = settings_as_toml(check_settings(SHORT))
+    lines = [line for line in text.splitlines() if "simulator" not in line[:9]]
     path = tmp_path / "short.toml"
     path.write_text("\n".join(lines))
     return path
@@ -98,44 +94,10 @@ def test_an_older_run_is_of_rocketsim_2_and_changes_by_name(
     capsys.readouterr()
     assert command(named, out, 3 * BATCH) == 2
     said = capsys.readouterr().err
-    assert "simulator was another when" in said
-    assert "rocketsim2 -> rocketsim3" in said
-    assert "--simulator rocketsim3" in said
+    for part in ("simulator was another when", "rocketsim2 -> rocketsim3", "--simulator rocketsim3"):
+        assert part in said
     assert command(file, out, 3 * BATCH, "--simulator", ROCKETSIM3) == 0
     assert settings_in(newest / str(3 * BATCH))["simulator"] == ROCKETSIM3
-
-
-@needs_native
-def test_in_python_a_resumed_run_changes_if_asked_to(tmp_path: Path) -> None:
-    trained(tmp_path / "run", simulator=ROCKETSIM3)
-    settings = check_settings(
-        SHORT | {"out": str(tmp_path / "run"), "steps": 2 * BATCH, "simulator": ROCKETSIM2}
-    )
-    with pytest.raises(SettingsError, match="rocketsim3 -> rocketsim2"):
-        main(settings, resume=True, quiet=True)
-    checkpoint = main(settings, resume=True, quiet=True, change_simulator=True).checkpoint
-    assert settings_in(checkpoint)["simulator"] == ROCKETSIM2
-
-
-def test_settings_of_before_had_rocketsim_2() -> None:
-    before = recorded_settings(TrainingSettings())
-    del before["simulator"]
-    then = replace(TrainingSettings(), simulator=ROCKETSIM2)
-    assert not describe_changes(before, then)
-    now = replace(TrainingSettings(), simulator=ROCKETSIM3)
-    assert describe_changes(before, now) == {"simulator": "rocketsim2 -> rocketsim3"}
-
-
-@pytest.mark.parametrize(
-    ("values", "message"),
-    [
-        ({"simulator": "rocketsim"}, r'simulator is "rocketsim", expected .*rocketsim2.*rocketsim3'),
-        ({"physics": {"rules": "game"}}, r"rules of the game are no setting any more: leave them out"),
-    ],
-)
-def test_a_simulator_that_does_not_fit_is_named(values: dict[str, Any], message: str) -> None:
-    with pytest.raises(SettingsError, match=message):
-        check_settings(values)
 
 
 def test_rocketsim_3_takes_the_default_rules_and_constants() -> None:
@@ -147,8 +109,7 @@ def test_a_run_without_its_module_says_what_to_install(
 ) -> None:
     monkeypatch.setattr("rlgym_bridge.sim.simulator.importlib.util.find_spec", lambda name: None)
     with pytest.raises(
-        SettingsError,
-        match=r"rocketsim_batch is not installed; install it: .*; or train with simulator = \"rocket",
+        SettingsError, match=r"rocketsim_batch is not installed; install it: .*; or train with"
     ):
         trained(tmp_path / "run", simulator=ROCKETSIM3)
 
@@ -163,7 +124,7 @@ class Losing(Local):
 
 
 def test_a_run_stops_when_three_of_its_matches_have_died(tmp_path: Path) -> None:
-    settings = check_settings(SMALL | {"out": str(tmp_path / "run"), "checkpoint_every": 112, "steps": 10**6})
+    settings = small_settings(tmp_path / "run", checkpoint_every=112, steps=10**6)
     with pytest.raises(DeadMatches, match="3 matches have died inside the simulator, expected fewer than 3"):
         run(settings, Losing, quiet=True)
     assert Checkpoints(tmp_path / "run", 1).folder.joinpath("latest").exists()

@@ -1,7 +1,10 @@
 """Stress tests: which matches are played for which cause, and what is made of their results."""
 
 import json
+import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,12 +15,14 @@ from rlgym_bridge.protocol_variant import POINTS
 from rlgym_bridge.server import Impairments
 from rlgym_bridge.training.contests.entrant import read_entrants
 from rlgym_bridge.training.contests.kept_matches import FILE, MatchKey, ServedResult
-from rlgym_bridge.training.contests.stress_results import describe_losses, estimate_win_rate, losses_of
-from rlgym_bridge.training.stress import (
+from rlgym_bridge.training.contests.stress import (
     GROUPS,
     SIMULATOR,
     StressPlan,
+    describe_losses,
+    estimate_win_rate,
     list_causes,
+    losses_of,
     plan_trials,
     served_matches,
     simulated_jobs,
@@ -26,12 +31,19 @@ from tests.support.policy_folders import network_folder, save
 from tests.support.simulators import needs_native
 
 
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
 def result(blue: int, orange: int, ticks: int = 3600) -> ServedResult:
     return ServedResult((blue, orange), (9, 9), ticks)
 
 
-def plan_of(folder: Path, groups: list[str], against: str = "", matches: int = 4) -> StressPlan:
-    save(folder / "mine")
+def plan_of(
+    folder: Path, groups: list[str], against: str = "", matches: int = 4, **policy: Any
+) -> StressPlan:
+    save(folder / "mine", **policy)
     (tested,) = read_entrants([str(folder / "mine")], 1)
     (chaser,) = read_entrants(["chaser"], 1)
     manifest, _ = read_files(folder / "mine")
@@ -41,6 +53,13 @@ def plan_of(folder: Path, groups: list[str], against: str = "", matches: int = 4
         tested=tested, manifest=manifest, trials=trials, team_size=1, seconds=60.0, seed=0, allow_modules=(),
         out=folder / "stress",
     )  # fmt: skip
+
+
+def results_of(
+    plan: StressPlan, result_of: Callable[[str, int], ServedResult]
+) -> dict[MatchKey, ServedResult]:
+    """Return a result for each match, from its cause and number."""
+    return {key: result_of(trial.cause.name, key[2]) for trial in plan.trials for key in trial.keys}
 
 
 @needs_native  # the cause "physics" takes the other simulator
@@ -58,6 +77,8 @@ def test_every_dialect_point_and_impairment_has_a_cause(tmp_path: Path) -> None:
         "latency", "selection", "hitbox", "physics"
     ]  # fmt: skip
     assert {trial.cause.group for trial in plan.trials if trial.opponent.name == "Chaser"} == {"", "physics"}
+    keys = [key for trial in plan.trials for key in trial.keys]
+    assert len(keys) == len(set(keys))
 
 
 def test_only_the_tested_bot_suffers_from_either_side(tmp_path: Path) -> None:
@@ -75,16 +96,22 @@ def test_only_the_tested_bot_suffers_from_either_side(tmp_path: Path) -> None:
         assert job.arguments["hitboxes"][place] == (cause[7:] if "hitbox" in cause else None)
 
 
+def test_a_bot_trained_for_a_latency_sends_that_much_earlier(tmp_path: Path) -> None:
+    jobs = simulated_jobs(plan_of(tmp_path, ["latency"], action_delay=3, input_latency=2))
+    delays = {job.keys[0][0]: job.arguments["action_delay"][0] for job in jobs if job.keys[0][2] % 2 == 0}
+    later = {"latency of 1 tick": 2, "latency of 3 ticks": 4, "latency of 4 ticks": 5}
+    assert delays == {"nothing": 3, "no latency": 1} | later
+
+
 def test_a_cause_costs_what_is_missing_from_one_half(tmp_path: Path) -> None:
     plan = plan_of(tmp_path, ["hitbox"], matches=40)
-    results: dict[MatchKey, ServedResult] = {}
-    for trial in plan.trials:
-        for key in trial.keys:
-            number = key[2]
-            win = number % 20 < (2 if trial.cause.name == "hitbox plank" else 10)
-            goals = (1, 0) if win == (number % 2 == 0) else (0, 1)
-            results[key] = result(*goals, ticks=7200 + number + 100 * len(trial.cause.name))
-    losses = losses_of(plan, results)
+
+    def result_of(cause: str, number: int) -> ServedResult:
+        wins = number % 20 < (2 if cause == "hitbox plank" else 10)
+        by_blue = wins == (number % 2 == 0)
+        return result(by_blue, not by_blue, ticks=7200 + number + 100 * len(cause))
+
+    losses = losses_of(plan, results_of(plan, result_of))
     assert losses[0].trial.cause.name == "hitbox plank" and losses[0].lost.is_distinct
     assert losses[0].lost.value == pytest.approx(0.4) and losses[0].goals_lost.value == pytest.approx(0.8)
     assert not any(loss.lost.is_distinct for loss in losses[1:])
@@ -96,36 +123,31 @@ def test_a_cause_costs_what_is_missing_from_one_half(tmp_path: Path) -> None:
 
 def test_a_bot_that_never_scores_is_called_too_weak(tmp_path: Path) -> None:
     plan = plan_of(tmp_path, ["hitbox"])
-    results = {
-        key: result(0, 0, 7200 + 9 * key[2] + len(trial.cause.name))
-        for trial in plan.trials for key in trial.keys
-    }  # fmt: skip
-    assert any(
-        "were drawn: the bots score too seldom" in line
-        for line in describe_losses(plan, losses_of(plan, results))
-    )
+    results = results_of(plan, lambda cause, number: result(0, 0, 7200 + 9 * number + len(cause)))
+    said = "\n".join(describe_losses(plan, losses_of(plan, results)))
+    assert "were drawn: the bots score too seldom" in said
     results |= {key: result(1, 0, 7200 + key[2]) for key in plan.trials[0].keys}
-    (said,) = (line for line in describe_losses(plan, losses_of(plan, results)) if "reach up to" in line)
-    assert "points to either side" in said
+    said = "\n".join(describe_losses(plan, losses_of(plan, results)))
+    assert re.search("reach up to .* points to either side", said)
 
 
 def test_against_another_one_the_control_is_what_it_wins(tmp_path: Path) -> None:
     plan = plan_of(tmp_path, ["latency"], against="chaser", matches=20)
-    results = {
-        key: result(1, 0, 7200 + key[2]) if (key[2] % 2 == 0) != (trial.cause.name == "latency of 4 ticks")
-        else result(0, 1, 7200 + key[2])
-        for trial in plan.trials for key in trial.keys
-    }  # fmt: skip
+
+    def result_of(cause: str, number: int) -> ServedResult:
+        wins_as_blue = (number % 2 == 0) != (cause == "latency of 4 ticks")
+        return result(wins_as_blue, not wins_as_blue, 7200 + number)
+
+    results = results_of(plan, result_of)
     lost = {loss.trial.cause.name: loss.lost.value for loss in losses_of(plan, results)}
     assert lost["nothing"] == 0 and lost["latency of 1 tick"] == 0 and lost["latency of 4 ticks"] == 1
 
 
 def test_what_changes_no_match_has_no_effect(tmp_path: Path) -> None:
     plan = plan_of(tmp_path, ["dialect"], matches=8)
-    results = {
-        key: result(key[2] % 3, 1, 3600 + key[2] + (trial.cause.name == "clock=whole"))
-        for trial in plan.trials for key in trial.keys
-    }  # fmt: skip
+    results = results_of(
+        plan, lambda cause, number: result(number % 3, 1, 3600 + number + (cause == "clock=whole"))
+    )
     losses = {loss.trial.cause.name: loss for loss in losses_of(plan, results)}
     assert losses["clock=whole"].verdict == "within noise" and losses["clock=whole"].unchanged == 0
     assert losses["pad_timer=remaining"].verdict == "no effect"
@@ -139,18 +161,9 @@ def test_repeated_matches_do_not_narrow_an_interval() -> None:
     assert 0 < estimate_win_rate(np.ones(40), 40).reach < 0.1
 
 
-def test_keys_of_trials_do_not_meet(tmp_path: Path) -> None:
-    plan = plan_of(tmp_path, list(GROUPS))
-    keys = [key for trial in plan.trials for key in trial.keys]
-    assert len(keys) == len(set(keys))
-
-
 @pytest.mark.slow
-def test_a_stress_test_plays_every_cause_and_goes_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    network_folder(tmp_path / "net", 1)
+def test_a_stress_test_plays_every_cause_and_goes_on(capsys: pytest.CaptureFixture[str]) -> None:
+    network_folder(Path("net"), 1)
     words = ["stress", "net", "--seconds", "2", "--matches", "2", "--server-matches", "2", "--json", "a.json"]
     causes = ["latency", "loss", "selection", "physics"]
     assert main([*words, "--causes", *causes]) == 0
@@ -171,21 +184,12 @@ def test_a_stress_test_plays_every_cause_and_goes_on(
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (
-            ["stress"],
-            "POLICY is missing, expected a policy folder, a training run or a checkpoint: there is no",
-        ),
+        (["stress"], "POLICY is missing, expected a policy folder, a training run or a checkpoint: there"),
         (["stress", "mine", "--causes", "los"], "--causes has 'los', did you mean loss?"),
         (["evaluate", "mine", "--scenes", "savess"], "--scenes has 'savess', did you mean"),
-        (
-            ["evaluate", "mine", "--scenes", "--matches", "200", "--seconds", "60"],
-            "--matches and --seconds given with --scenes, expected --trials",
-        ),
+        (["evaluate", "mine", "--scenes", "--seconds", "60"], "--seconds given with --scenes, expected --tr"),
         (["evaluate", "mine", "--trials", "100"], "--trials is given without --scenes, expected --matches"),
-        (
-            ["league"],
-            "ENTRY is missing, expected two or more policy folders, training runs or bots: there is",
-        ),
+        (["league"], "ENTRY is missing, expected two or more policy folders, training runs or bots: there"),
         (["ratings"], "RUN is missing, expected the folder of a training run: there is no train.toml here"),
         (["stress", "chaser"], "POLICY is 'chaser', expected a policy folder"),
         (["stress", "mine", "--out", "mine"], "--out mine is read and would be replaced"),
@@ -193,13 +197,8 @@ def test_a_stress_test_plays_every_cause_and_goes_on(
     ],
 )
 def test_untestable_matches_are_refused_before_the_first(
-    words: list[str],
-    message: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    words: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     save(tmp_path / "mine")
     assert main(words) == 2
     assert message in capsys.readouterr().err
@@ -208,10 +207,9 @@ def test_untestable_matches_are_refused_before_the_first(
 
 @pytest.mark.parametrize("name", ["dialects", "logs"])
 def test_a_file_in_place_of_a_results_folder_is_refused(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    save(tmp_path / "mine")
+    save(Path("mine"))
     Path("stress").mkdir()
     Path("stress", name).write_text("mine")
     assert main(["stress", "mine", "--causes", "loss", "--seconds", "1"]) == 2

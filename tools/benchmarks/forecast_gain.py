@@ -22,8 +22,7 @@ from rlgym_bridge.policy.load_player import load_player
 from rlgym_bridge.sim.simulator import ROCKETSIM3, EventKind, Simulator, make_simulator
 from rlgym_bridge.sim.touches import TouchCounter
 from rlgym_bridge.state import MatchState, derive
-from rlgym_bridge.training.evaluate import share_interval
-from rlgym_bridge.training.policy_matches import make_side
+from rlgym_bridge.training.evaluate import make_side, share_interval
 
 _SHIPPED: Final = Path(__file__).parents[2] / "bot" / "policy"
 _LATENCIES: Final = (0, 2, 4, 8, 12, 16)

@@ -48,17 +48,15 @@ class Entrant:
 
     @property
     def is_policy(self) -> bool:
-        """Tell whether it is a policy folder."""
+        """Return whether it is a policy folder."""
         return (Path(self.path) / MANIFEST_FILE).is_file()
 
 
 def read_entrants(given: Sequence[str], team_size: int) -> list[Entrant]:
-    """Return the entries of a command line, checked.
+    """Return the entries of a command line, checked, for teams of so many cars.
 
-    Args:
-        given: Each a policy folder, training run, checkpoint, `bot.toml`, `chaser`, `charger` or `random`;
-            `:sample` or `:argmax` behind a policy chooses how it plays.
-        team_size: Cars a team.
+    Each is a policy folder, training run, checkpoint, `bot.toml`, `chaser`, `charger` or `random`; `:sample`
+    or `:argmax` behind a policy chooses how it plays.
 
     Raises:
         ConfigError: One is nothing that can be played, or is a policy for other team sizes.

@@ -2,9 +2,6 @@
 
 {"settings": {...}}                                                    the first line
 {"match": ["Bridge", "Chaser", 3], "goals": [2, 0], ...}               every other
-
-Matches in RocketSim are played here, many at once in several processes; those over the match server in
-`served_match.py`.
 """
 
 import json
@@ -21,8 +18,7 @@ import numpy as np
 from rlgym_bridge.game import TICKS_PER_SECOND
 from rlgym_bridge.server import ConfigError
 from rlgym_bridge.sim.simulator import ROCKETSIM2
-from rlgym_bridge.training.evaluate import Evaluation
-from rlgym_bridge.training.policy_matches import play_matches
+from rlgym_bridge.training.evaluate import Evaluation, play_matches
 from rlgym_bridge.training.processes import open_pool
 from rlgym_bridge.user_input.arguments import show_value
 from rlgym_bridge.user_input.durable_files import write_durably
@@ -64,8 +60,7 @@ class LeagueMatch:
         names: The two entries.
         goals, touches: Of the first and of the second.
         lead: Above 0 where the first won, below 0 where it lost; a forfeit counts, goals do not then.
-        ticks: Of the match.
-        course: See `ServedResult`.
+        ticks, course: See `ServedResult`.
         forfeits: Why the first and why the second forfeit; empty for one that does not.
     """
 
@@ -79,7 +74,7 @@ class LeagueMatch:
 
 
 def is_swapped(number: int) -> bool:
-    """Tell whether the entry that is named first plays orange in a match of this number."""
+    """Return whether the entry that is named first plays orange in a match of this number."""
     return number % 2 == 1
 
 
@@ -95,7 +90,7 @@ def seen_by_first(key: MatchKey, result: ServedResult) -> LeagueMatch:
 
 
 def evaluation_of(matches: Sequence[LeagueMatch], first: str) -> Evaluation | None:
-    """Return matches as an evaluation of one of the two entries; None where there are none.
+    """Return matches as an evaluation of `first`, one of the two entries; None where there are none.
 
     A forfeit counts as one goal for the other.
     """
@@ -108,7 +103,8 @@ def evaluation_of(matches: Sequence[LeagueMatch], first: str) -> Evaluation | No
     forfeited = np.array([any(one.forfeits) for one in matches])
     goals[forfeited] = np.stack([leads > 0, leads < 0], 1)[forfeited]
     touches = np.array([one.touches if one.names[0] == first else one.touches[::-1] for one in matches])
-    return Evaluation(goals, touches, np.array([one.ticks / 120 / 60 for one in matches]))
+    minutes = np.array([one.ticks for one in matches]) / TICKS_PER_SECOND / 60
+    return Evaluation(goals, touches, minutes, different=count_different(matches))
 
 
 def count_different(matches: Iterable[LeagueMatch]) -> int:
@@ -127,12 +123,9 @@ Progress = Callable[[int, int, Mapping[MatchKey, ServedResult]], None]
 class KeptMatches:
     """Results on disk. Every new one is written at once; whoever reads the file sees whole lines.
 
-    Args:
+    Attributes:
         path: The file, which need not be there.
         settings: Of the matches, as JSON has them.
-
-    Attributes:
-        path, settings: As given.
         results: Those of the file and the new ones.
 
     Raises:
@@ -145,10 +138,10 @@ class KeptMatches:
         self.path, self.settings = path, settings
         self._lines: list[str] = [json.dumps({"settings": settings})]
         if path.exists():
-            self._read(json.loads(self._lines[0])["settings"])
+            self._read()
         self._write()
 
-    def _read(self, settings: dict[str, Any]) -> None:
+    def _read(self) -> None:
         lines = read_text(self.path, _MOST_LETTERS).splitlines()
         for number, line in enumerate(lines, 1):
             try:
@@ -163,7 +156,7 @@ class KeptMatches:
                     f"{self.path}, line {number}, is no result of a match; remove it, or take another --out"
                 ) from error
         if self.results:  # a command that was refused before its first match leaves settings alone
-            self._check(kept, settings)
+            self._check(kept, json.loads(self._lines[0])["settings"])
             self._lines = lines
 
     def _check(self, kept: Any, settings: dict[str, Any]) -> None:
@@ -218,7 +211,7 @@ _LOOK_SECONDS: Final = 0.2  # between two looks whether to stop
 
 @dataclass(frozen=True)
 class SimulatedJob:
-    """Some matches of two players in RocketSim, all from one side.
+    """Some matches of two policies in RocketSim, all from one side.
 
     Attributes:
         keys: Names of the matches.
@@ -258,13 +251,7 @@ def cut_keys(keys: Sequence[MatchKey], seed: int) -> Iterator[tuple[list[MatchKe
 
 
 def play_jobs(kept: KeptMatches, jobs: Sequence[SimulatedJob], processes: int, show: Progress) -> None:
-    """Play the jobs that are not kept yet, and keep each as soon as it has ended.
-
-    Args:
-        kept: Results so far; new ones are added.
-        jobs: All jobs.
-        processes: At once.
-        show: Called after each job.
+    """Play the jobs that are not kept yet in several processes, and keep each as soon as it has ended.
 
     Raises:
         KeyboardInterrupt: Ctrl-C or another program ended it.

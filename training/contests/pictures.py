@@ -1,6 +1,6 @@
 """Draw ratings, leagues and what stress costs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import matplotlib
@@ -8,33 +8,20 @@ import numpy as np
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 
-from rlgym_bridge.training.contests.stress_results import Loss
+from rlgym_bridge.training.contests.league import EntryStanding, Pairs
+from rlgym_bridge.training.contests.ratings import Anchor, RatedCheckpoint
+from rlgym_bridge.training.contests.stress import CONTROL, SERVER, Loss
 from rlgym_bridge.training.elo import FIRST_RATING, EloRating
-from rlgym_bridge.training.evaluate import Evaluation
-from rlgym_bridge.training.league import EntryStanding
-from rlgym_bridge.training.ratings import Anchor, RatedCheckpoint
-from rlgym_bridge.training.stress import CONTROL, SERVER
 
 matplotlib.use("Agg")
-
-
 matplotlib.rcParams["text.parse_math"] = False  # a name may hold $
 
 _ROW_INCHES = 0.42
 
 
-def draw_league(
-    standings: Sequence[EntryStanding], pairs: Mapping[tuple[str, str], tuple[Evaluation, int]], path: Path
-) -> None:
-    """Write a picture of a league.
-
-    Args:
-        standings: The best first.
-        pairs: As `pairs_of` returns them.
-        path: PNG file.
-    """
-    height = 1.6 + _ROW_INCHES * len(standings)
-    width = 7.0 + 0.75 * len(standings)
+def draw_league(standings: Sequence[EntryStanding], pairs: Pairs, path: Path) -> None:
+    """Write a picture of a league as a PNG file; see `describe_league`."""
+    height, width = 1.6 + _ROW_INCHES * len(standings), 7.0 + 0.75 * len(standings)
     ratios = [4.5, 2.5 + 0.75 * len(standings)]
     figure, (left, right) = plt.subplots(
         1, 2, figsize=(width, max(height, 3.0)), layout="constrained", width_ratios=ratios
@@ -56,15 +43,13 @@ def _draw_ratings(axes: Axes, standings: Sequence[EntryStanding]) -> None:
     axes.grid(axis="x", alpha=0.3)
 
 
-def _draw_win_rates(
-    axes: Axes, standings: Sequence[EntryStanding], pairs: Mapping[tuple[str, str], tuple[Evaluation, int]]
-) -> None:
+def _draw_win_rates(axes: Axes, standings: Sequence[EntryStanding], pairs: Pairs) -> None:
     names = [one.name for one in standings]
     rates = np.full((len(names), len(names)), np.nan)
     for i, standing in enumerate(standings):
         if standing.against_itself is not None:
             rates[i, i] = standing.against_itself.win_rate
-    for (one, other), (evaluation, _) in pairs.items():
+    for (one, other), evaluation in pairs.items():
         i, j = names.index(one), names.index(other)
         rates[i, j], rates[j, i] = evaluation.win_rate, 1 - evaluation.win_rate
     axes.imshow(rates, cmap="RdBu", vmin=0, vmax=1, aspect="auto")
@@ -77,21 +62,8 @@ def _draw_win_rates(
     axes.set(title="Win rate of the row against the column")
 
 
-matplotlib.use("Agg")
-
-
-matplotlib.rcParams["text.parse_math"] = False  # a name may hold $
-
-
 def draw_ratings(title: str, rated: Sequence[RatedCheckpoint], anchors: Sequence[Anchor], path: Path) -> None:
-    """Write a picture.
-
-    Args:
-        title: Above it.
-        rated: The oldest first.
-        anchors: Drawn as lines.
-        path: PNG file.
-    """
+    """Write a picture of checkpoints' ratings as a PNG file; anchors are lines."""
     figure, (above, below) = plt.subplots(
         2, 1, figsize=(8.0, 5.5), layout="constrained", sharex=True, height_ratios=[3, 1]
     )
@@ -122,20 +94,8 @@ def _draw_points(axes: Axes, steps: Sequence[float], ratings: Sequence[EloRating
     )  # fmt: skip
 
 
-matplotlib.use("Agg")
-
-
-matplotlib.rcParams["text.parse_math"] = False  # a name may hold $
-
-
 def draw_losses(name: str, losses: Sequence[Loss], path: Path) -> None:
-    """Write a picture of what each cause costs, the dearest on top.
-
-    Args:
-        name: Of the tested bot.
-        losses: As `losses_of` returns them.
-        path: PNG file.
-    """
+    """Write a picture of the cost of each cause for the bot `name` as a PNG file, the dearest on top."""
     # A control that others are compared with has no interval, nor has what has no effect at all.
     shown = [loss for loss in losses if loss.lost.reach > 0 or loss.verdict == "no effect"]
     places = np.arange(len(shown))

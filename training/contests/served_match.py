@@ -1,7 +1,6 @@
 """Play matches over the match server in lockstep, several at once, and say who forfeited them.
 
     ServedMatch -> MatchServer, a process for each bot, over RLBot's protocol -> ServedResult
-    matches -> worker: one match after another, with a match server of its own -> results, as they come
 
 A worker ends its match and its bots when it is told to stop, and when the process that started it has gone.
 """
@@ -13,13 +12,12 @@ import shutil
 import signal
 import tempfile
 import threading
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Final, Generic, Self, TypeVar, cast
+from typing import Any, Final, cast
 
 from rlbot import flat
 
@@ -38,7 +36,7 @@ from rlgym_bridge.matches.lineup import (
 )
 from rlgym_bridge.protocol_variant import ProtocolVariant
 from rlgym_bridge.server import BotResult, Impairments, MatchCalledOff, MatchResult, MatchServer
-from rlgym_bridge.training.contests.kept_matches import KeptMatches, MatchKey, ServedResult
+from rlgym_bridge.training.contests.kept_matches import KeptMatches, MatchKey, Progress, ServedResult
 from rlgym_bridge.training.processes import ENDING
 from rlgym_bridge.user_input.failures import Failure
 from rlgym_bridge.user_input.stop_signals import stopped_by_signals
@@ -77,11 +75,11 @@ class ServedMatch:
         team_size: Cars a team.
         seconds: Game time.
         seed: Of kickoffs, respawns, sampled actions and impairments.
-        simulator: What plays, one of `simulator.SIMULATORS`.
+        simulator: One of `simulator.SIMULATORS`.
         allow_modules: Modules that policy folders may import.
         log_dir: Folder for logs, kept where something went wrong.
-        impairments: What is simulated between game and bots.
-        dialect: How packets speak.
+        impairments: Simulated between game and bots.
+        dialect: The protocol variant.
     """
 
     bots: tuple[ServedBot, ServedBot]
@@ -111,11 +109,7 @@ def line_up(match: ServedMatch) -> flat.MatchConfiguration:
 
 
 def play_served(match: ServedMatch, begin: Callable[[MatchServer], None] = lambda _: None) -> ServedResult:
-    """Play a match to its end.
-
-    Args:
-        match: What is to be played.
-        begin: Called with the server before the match: `MatchServer.stop` ends it.
+    """Play a match to its end; `begin` is called with the server before it, whose `stop` ends it.
 
     Raises:
         ConfigError: The match cannot be played.
@@ -201,7 +195,7 @@ def _describe_crash(bot: BotResult) -> str:
 
 @contextmanager
 def _logged(folder: Path) -> Iterator[None]:
-    """Write what the server says of a match to `server.log` in the folder of its logs."""
+    """Write the server's log of a match to `server.log` in the folder of its logs."""
     folder.mkdir(parents=True, exist_ok=True)
     handler = logging.FileHandler(folder / "server.log", "w", encoding="utf-8")
     logger = logging.getLogger("rlgym_bridge")
@@ -219,46 +213,34 @@ _END_SECONDS: Final = 15.0  # for a worker to end its bots and leave
 _LOOK_SECONDS: Final = 0.2  # between two looks whether to stop
 _STOP_AGAIN: Final = 0.1  # s; a server forgets that it was stopped when it begins its match
 
-Key = TypeVar("Key", bound=Hashable)
+_Named = tuple[MatchKey, ServedMatch]
 
 
-class MatchWorkers(Generic[Key]):
-    """Processes that play matches, used as a context manager.
+def _play_in_workers(
+    matches: Sequence[_Named], count: int, stopping: threading.Event
+) -> Generator[tuple[MatchKey, ServedResult], None, None]:
+    """Yield the results of matches in processes as they end; once stopping, of none that has not ended."""
+    context = multiprocessing.get_context("spawn")
+    workers: list[tuple[Connection, Any]] = []
+    left, busy = iter(matches), dict[Connection, MatchKey]()
 
-    Args:
-        count: Of them.
-    """
+    def send_next(connection: Connection) -> None:
+        following = None if stopping.is_set() else next(left, None)
+        if following is not None:
+            busy[connection] = following[0]
+            connection.send(following[1])
 
-    def __init__(self, count: int) -> None:
-        context = multiprocessing.get_context("spawn")
-        self._workers: list[tuple[Connection, Any]] = []
-        self._stopping = False
+    try:
         for number in range(count):
             ours, theirs = context.Pipe()
             worker = context.Process(target=_work, args=(theirs,), name=f"match {number}", daemon=True)
             worker.start()
             theirs.close()
-            self._workers.append((ours, worker))
-
-    def play(self, matches: Iterable[tuple[Key, ServedMatch]]) -> Iterator[tuple[Key, ServedResult]]:
-        """Yield the results of matches as they end; after `stop` of none that has not ended yet.
-
-        Args:
-            matches: A key and a match each.
-
-        Raises:
-            ValueError: A match cannot be played.
-            Failure: A worker was killed, or something broke in it.
-        """
-        left = iter(matches)
-        busy: dict[Connection, Key] = {}
-        for connection, _ in self._workers:
-            self._send_next(connection, left, busy)
-        told = False
+            workers.append((ours, worker))
+            send_next(ours)
         while busy:
-            if self._stopping and not told:
-                told = True
-                for connection in busy:
+            if stopping.is_set():
+                for connection, _ in workers:
                     with suppress(OSError):
                         connection.send(None)
             for ready in cast("list[Connection]", wait(list(busy), _LOOK_SECONDS)):
@@ -266,85 +248,49 @@ class MatchWorkers(Generic[Key]):
                 try:
                     answer = ready.recv()
                 except (EOFError, OSError) as error:
-                    if self._stopping:  # Ctrl-C ended it before it could listen
+                    if stopping.is_set():  # Ctrl-C ended it before it could listen
                         continue
                     raise Failure("a process that played was killed: is there too little memory?") from error
                 if isinstance(answer, Exception):
                     raise answer
-                self._send_next(ready, left, busy)
+                send_next(ready)
                 if not answer.stopped:
                     yield key, answer
-
-    def _send_next(
-        self, connection: Connection, left: Iterator[tuple[Key, ServedMatch]], busy: dict[Connection, Key]
-    ) -> None:
-        following = None if self._stopping else next(left, None)
-        if following is not None:
-            busy[connection] = following[0]
-            connection.send(following[1])
-
-    def stop(self) -> None:
-        """End the matches that are played, and play no other; may be called from a signal handler."""
-        self._stopping = True
-
-    def __enter__(self) -> Self:
-        """Return the workers."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
-    ) -> None:
-        """End the workers, with their matches and bots."""
-        for connection, _ in self._workers:
+    finally:  # the workers end their matches and bots
+        for connection, _ in workers:
             connection.close()
-        for _, worker in self._workers:
+        for _, worker in workers:
             worker.join(_END_SECONDS)
             if worker.is_alive():
                 worker.terminate()
 
 
-class _Orders:
-    """The orders to a worker: matches to play, and to stop."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
-        self._matches: queue.SimpleQueue[ServedMatch | None] = queue.SimpleQueue()
-        self._stopping = threading.Event()
-        threading.Thread(target=self._listen, daemon=True).start()
-
-    def _listen(self) -> None:
-        with suppress(EOFError, OSError):
-            while True:
-                match: ServedMatch | None = self._connection.recv()
-                if match is None:
-                    self._stopping.set()
-                else:
-                    self._matches.put(match)
-        self._stopping.set()
-        self._matches.put(None)
-
-    def next_match(self) -> ServedMatch | None:
-        """Wait for a match; None when there will be none any more."""
-        return self._matches.get()
-
-    def stop_when_told(self, server: MatchServer, over: threading.Event) -> None:
-        """Stop a server's match when that is told, again and again until the match is over."""
-        while not over.wait(_STOP_AGAIN):
-            if self._stopping.is_set():
-                server.stop()
-
-
 def _work(connection: Connection) -> None:
-    """Play the matches that come, in a process of its own."""
+    """Play the matches that come, in a process of its own, until it is told to stop or its parent is gone."""
     for number in ENDING:  # of a whole terminal: the process that started this one says when to stop
         signal.signal(number, lambda *_: None)
     logging.getLogger("rlgym_bridge").setLevel(logging.INFO)
-    orders = _Orders(connection)
-    while (match := orders.next_match()) is not None:
+    matches: queue.SimpleQueue[ServedMatch | None] = queue.SimpleQueue()
+    stopping = threading.Event()
+
+    def listen() -> None:
+        with suppress(EOFError, OSError):
+            while (match := connection.recv()) is not None:
+                matches.put(match)
+        stopping.set()
+        matches.put(None)
+
+    def stop_when_told(server: MatchServer, over: threading.Event) -> None:
+        while not over.wait(_STOP_AGAIN):
+            if stopping.is_set():
+                server.stop()
+
+    threading.Thread(target=listen, daemon=True).start()
+    while (match := matches.get()) is not None:
         over = threading.Event()
 
         def begin(server: MatchServer, over: threading.Event = over) -> None:
-            threading.Thread(target=orders.stop_when_told, args=(server, over), daemon=True).start()
+            threading.Thread(target=stop_when_told, args=(server, over), daemon=True).start()
 
         answer: ServedResult | Exception
         try:
@@ -359,32 +305,24 @@ def _work(connection: Connection) -> None:
             connection.send(answer)
 
 
-def play_missing(
-    kept: KeptMatches,
-    wanted: Sequence[tuple[MatchKey, ServedMatch]],
-    jobs: int,
-    report: Callable[[int, int, Mapping[MatchKey, ServedResult]], None],
-) -> bool:
-    """Play the matches that are not kept yet, and keep each as soon as it has ended.
-
-    Args:
-        kept: Results so far; new ones are added.
-        wanted: All matches.
-        jobs: At once.
-        report: Called after each match with the number of results, that of matches, what ended.
+def play_missing(kept: KeptMatches, wanted: Sequence[_Named], jobs: int, report: Progress) -> bool:
+    """Play the matches that are not kept yet, `jobs` at once, and keep each as soon as it has ended.
 
     Returns:
         Whether all were played; False where Ctrl-C or another program ended it.
 
     Raises:
         ValueError: A match cannot be played.
-        Failure: See `MatchWorkers.play`.
+        Failure: A worker was killed, or something broke in it.
         OSError: A result cannot be written.
     """
     left = [pair for pair in wanted if pair[0] not in kept.results]
-    done = len(wanted) - len(left)
-    with MatchWorkers[MatchKey](min(jobs, len(left))) as workers, stopped_by_signals(workers.stop):
-        for key, result in workers.play(left):
+    done, stopping = len(wanted) - len(left), threading.Event()
+    with (
+        stopped_by_signals(stopping.set),
+        closing(_play_in_workers(left, min(jobs, len(left)), stopping)) as results,
+    ):
+        for key, result in results:
             kept.add({key: result})
             done += 1
             report(done, len(wanted), {key: result})

@@ -29,8 +29,8 @@ from rlgym_bridge.training.collector import CollectorDied
 from rlgym_bridge.training.learner import Diverged, PPOLearner
 from rlgym_bridge.training.processes import count_usable_cores
 from rlgym_bridge.training.ray_cluster import cluster
-from rlgym_bridge.training.returns import RunningScale
 from rlgym_bridge.training.rllib.self_play import MAIN, SNAPSHOT, SelfPlayLearner, SelfPlayRunner
+from rlgym_bridge.training.running_scale import RunningScale
 from rlgym_bridge.training.runs.run import Iteration, ReadAgain, Summary, run
 from rlgym_bridge.training.selfplay.rivals import newest_rivals
 from rlgym_bridge.training.selfplay.snapshots import tensors_of

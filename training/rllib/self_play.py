@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from rlgym_bridge.components.user_errors import explain_error
 from rlgym_bridge.rllib.match_runner import NOBODY, MatchRunner
 from rlgym_bridge.training.learner import ADAM_EPS, Diverged
-from rlgym_bridge.training.returns import RunningScale
+from rlgym_bridge.training.running_scale import RunningScale
 from rlgym_bridge.training.selfplay.matches import SelfPlayMatches
 from rlgym_bridge.training.selfplay.rivals import cars_of_sides, rival_sides, snapshot_sides
 

@@ -1,8 +1,7 @@
 """Write and load checkpoints: `<out>/checkpoints/<steps>/`, policy folders with the training's state.
 
-A checkpoint is written under another name and then renamed, so that one that is there is whole; the file
-`latest` beside them names the newest. Everything is on the disk before an older one is deleted, so that a
-power cut takes at most the checkpoint that is being written.
+A checkpoint is renamed once it is whole; the file `latest` names the newest. Everything is on the disk before
+an older one is deleted, so that a power cut takes at most the checkpoint that is being written.
 """
 
 import hashlib
@@ -11,7 +10,6 @@ import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict
 from pathlib import Path
 from pickle import UnpicklingError
 from typing import Any, Final
@@ -38,7 +36,6 @@ from rlgym_bridge.policy.mismatch import differences
 from rlgym_bridge.policy.shape import PERCEPTRON, PolicyShape
 from rlgym_bridge.sim.simulator import ROCKETSIM2
 from rlgym_bridge.training.environment import Task
-from rlgym_bridge.training.setting_values import as_lists
 from rlgym_bridge.training.settings import SettingsError, TrainingSettings, recorded_settings
 from rlgym_bridge.user_input.durable_files import make_folder, sync_folder, write_durably
 from rlgym_bridge.user_input.text_files import check_file
@@ -50,26 +47,14 @@ def has_checkpoint(settings: TrainingSettings, before: int, after: int) -> bool:
 
 
 class Checkpoints:
-    """The checkpoints of one run.
-
-    Args:
-        out: Folder of the run.
-        keep: How many of the newest are kept, 1 or more.
-    """
+    """The checkpoints of one run in the folder `out`, of which the newest `keep` are kept, 1 or more."""
 
     def __init__(self, out: Path, keep: int) -> None:
         self._run, self.folder = out, out / CHECKPOINTS
         self._keep = keep
 
     def save(self, steps: int, write: Callable[[Path], Any]) -> Path:
-        """Write a checkpoint and remove the oldest ones.
-
-        Args:
-            steps: Agent steps trained; its name.
-            write: Writes it into a folder, durably.
-
-        Returns:
-            Its folder.
+        """Let `write` write a checkpoint durably into a folder, remove the oldest ones; return its folder.
 
         Raises:
             OSError: It cannot be written; its `filename` is the checkpoint. The others stay.
@@ -88,15 +73,7 @@ class Checkpoints:
         return folder
 
     def replace(self, steps: int, write: Callable[[Path], Any]) -> Path:
-        """Write a checkpoint in place of the one of as many steps, if there is one.
-
-        Args:
-            steps: Its name.
-            write: Writes it into a folder, durably.
-
-        Returns:
-            Its folder.
-        """
+        """Let `write` write a checkpoint in place of the one of as many steps, if any; return its folder."""
         folder = self.folder / str(steps)
         unfinished, before = (self.folder / f".{steps}.{os.getpid()}{end}.tmp" for end in ("", ".before"))
         make_folder(self.folder)
@@ -154,17 +131,16 @@ _SINCE: Final = {
     "standardize_returns": False,
     "network": PERCEPTRON,
 }
-"""Settings that a run cannot change, with what checkpoints of before they were there were made with."""
+"""Settings that older checkpoints lack, with what these were made with."""
+
+_KEPT: Final = ("policy_layers", "critic_layers", "team_sizes", "normalise_obs", "snapshots", *_SINCE)
+"""Settings that a run cannot change; of `team_sizes` the shares may."""
 
 
 def load_state(folder: Path, settings: TrainingSettings, built: Fingerprint, task: Task) -> dict[str, Any]:
     """Return the state that a checkpoint holds, if it belongs to what is to be trained.
 
-    Args:
-        folder: The checkpoint.
-        settings: Of the run that goes on.
-        built: What its components make of the probe.
-        task: Its components.
+    `built` is what the components of the run make of the probe.
 
     Raises:
         DamagedCheckpoint: It is damaged, or a file is missing.
@@ -172,22 +148,12 @@ def load_state(folder: Path, settings: TrainingSettings, built: Fingerprint, tas
     """
     manifest, state = read_checkpoint(folder)
     found = differences(manifest, built, task.obs_and_parser())
-    before, now = state["settings"], asdict(settings)
-    found += [
-        f"{name} was {before.get(name)} and is {as_lists(now[name])} now"
-        for name, kept in (("policy_layers", list), ("critic_layers", list), ("team_sizes", _without_shares))
-        if kept(before.get(name, ())) != kept(as_lists(now[name]))
-    ]
+    before, now = _SINCE | state["settings"], recorded_settings(settings)
     found += [
         f"{name} was {before.get(name)} and is {now[name]} now"
-        for name in ("normalise_obs", "snapshots")
+        for name in _KEPT
         if before.get(name) != now[name]
-    ]
-    # Checkpoints of before these settings had no others.
-    found += [
-        f"{name} was {before.get(name, default)} and is {now[name]} now"
-        for name, default in _SINCE.items()
-        if before.get(name, default) != now[name]
+        and (name != "team_sizes" or _without_shares(before.get(name, ())) != _without_shares(now[name]))
     ]
     if before.get("mirror") and not settings.mirror:  # true may follow false: one half is as it was
         found.append("mirror was true and is false now")
@@ -201,10 +167,7 @@ def load_state(folder: Path, settings: TrainingSettings, built: Fingerprint, tas
 
 
 def read_checkpoint(folder: Path) -> tuple[Manifest, dict[str, Any]]:
-    """Return the manifest and the state that a checkpoint holds, whatever it is of.
-
-    Args:
-        folder: The checkpoint.
+    """Return the manifest and the state that a checkpoint holds, of whatever run.
 
     Raises:
         DamagedCheckpoint: It is damaged, or a file is missing.
@@ -287,11 +250,7 @@ def load_start(
 ) -> tuple[dict[str, Tensor], Normalisation | None]:
     """Return weights and normalisation of the policy in `settings.start_from`, if it can be trained on.
 
-    Args:
-        settings: Of the run that begins.
-        built: What its components make of the probe.
-        task: Its components.
-        shape: Of its policy.
+    `built` is what the components of the run make of the probe, `shape` that of its policy.
 
     Raises:
         SettingsError: The folder is unreadable; the policy sees or does something else than is to be trained,
@@ -362,17 +321,10 @@ def write_policy(
     scaling: Normalisation | None,
     notes: Mapping[str, Any],
 ) -> None:
-    """Write a policy that plays in matches as it was trained.
+    """Write a policy that plays in matches as it was trained, into a folder that is there.
 
-    Args:
-        folder: Where; it is there.
-        settings: Of the run.
-        task: Names the components.
-        own_delay: Action delay of its environment in ticks, if that has one.
-        weights: Arrays float32 by name, as `save_policy` takes them.
-        shape: Of the network.
-        scaling: Of observations; None without.
-        notes: JSON object with what `policy.json` says of the training beside the settings.
+    `own_delay` is the action delay of its environment in ticks, if that has one. `weights` are arrays
+    float32 as `save_policy` takes them, `notes` what `policy.json` says beside the settings.
     """
     # A bot plays with one delay: its environment's, or what it meets, and no sooner than inputs act. A
     # forecast goes over what they act later than in training, so that then it keeps the delay of training.

@@ -1,8 +1,7 @@
 """Keep the numbers of a run: progress.csv and changes.csv, TensorBoard's files, Weights & Biases.
 
-A table that lacks a new column is put aside as progress.1.csv, then progress.2.csv. The package wandb is
-imported only where the settings name a project. With WANDB_MODE=offline it keeps the curves in the folder of
-the run. No failure to write or send ends training.
+A table that lacks a new column is put aside as progress.1.csv, then progress.2.csv. No failure to write or to
+send ends training.
 """
 
 import io
@@ -31,7 +30,7 @@ _MOST_BYTES: Final = 1 << 28  # 400,000 iterations with 60 columns: five billion
 
 
 def mend_table(path: Path, columns: Sequence[str], steps: int, more: Sequence[str] = ()) -> list[str]:
-    """Make a table end where a run goes on, and return the columns of the lines to come.
+    """Make a table end at the steps from which a run goes on; return the columns of the lines to come.
 
     Lines that are damaged (a crash cut them off) or later than the checkpoint are taken out. A table that
     lacks a column is renamed to `progress.1.csv`, `progress.2.csv`, ...; as it is, if more than its last line
@@ -40,7 +39,7 @@ def mend_table(path: Path, columns: Sequence[str], steps: int, more: Sequence[st
     Args:
         path: The table; it need not be there.
         columns: Those that every table has; the first holds the steps.
-        steps: Of the checkpoint.
+        steps: Agent steps of the checkpoint.
         more: Columns that not all lines have: nan in those that were written without.
 
     Raises:
@@ -67,13 +66,7 @@ def mend_table(path: Path, columns: Sequence[str], steps: int, more: Sequence[st
 
 
 def add_changes(run: Path, steps: int, changed: Mapping[str, str]) -> None:
-    """Add settings that changed to those of a run's `CHANGES_FILE`.
-
-    Args:
-        run: Folder of the run.
-        steps: Agent steps from which on they act.
-        changed: How, by name.
-    """
+    """Add settings that changed at so many agent steps, and how, to a run's `CHANGES_FILE`."""
     _write_changes(run, [*read_changes(run), *((steps, f"{name} {how}") for name, how in changed.items())])
 
 
@@ -121,14 +114,9 @@ def _read(path: Path) -> str:
 
 def _is_whole(row: Sequence[str], width: int) -> bool:
     try:
-        return len(row) == width and all(map(_is_number, row))
+        return len([float(cell) for cell in row]) == width
     except ValueError:
         return False
-
-
-def _is_number(text: str) -> bool:
-    float(text)
-    return True
 
 
 try:
@@ -163,13 +151,7 @@ def import_wandb(settings: TrainingSettings) -> Any:
 
 
 class WandbRun:
-    """A run of Weights & Biases; no failure to send ends training.
-
-    Args:
-        settings: Of the run, which name the project.
-        steps: Agent steps trained already; with any, the curves of the run before go on.
-        quiet: Let the package print nothing.
-        say: Prints a line.
+    """A run of Weights & Biases; no failure to send ends training. With any `steps` an earlier run goes on.
 
     Raises:
         SettingsError: The package is not installed, or begins no run, as where nobody is signed in.
@@ -197,12 +179,7 @@ class WandbRun:
             ) from error
 
     def add(self, scalars: Mapping[str, float], steps: int) -> None:
-        """Send an iteration.
-
-        Args:
-            scalars: Numbers by name.
-            steps: Agent steps trained so far.
-        """
+        """Send numbers by name, after so many agent steps."""
         try:
             self._run.log({**scalars, "steps": steps})
             self._failed = False
@@ -270,12 +247,7 @@ class Board:
             raise
 
     def add(self, scalars: Mapping[str, float], steps: int) -> None:
-        """Write an iteration.
-
-        Args:
-            scalars: Numbers by tag.
-            steps: Agent steps trained so far.
-        """
+        """Write numbers by tag, after so many agent steps."""
         self._add([Summary.Value(tag=name, simple_value=value) for name, value in scalars.items()], steps)
 
     def note(self, tag: str, text: str, steps: int) -> None:

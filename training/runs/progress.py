@@ -1,4 +1,4 @@
-"""Show and log the progress of a run: terminal, `progress.csv` and TensorBoard."""
+"""Show and log the progress of a run, and what holds it back: terminal, `progress.csv` and TensorBoard."""
 
 import csv
 import math
@@ -7,8 +7,8 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Final, Self
 
 from rich.live import Live
@@ -23,10 +23,178 @@ from rlgym_bridge.training.runs.curve_files import (
     forget_changes,
     mend_table,
 )
-from rlgym_bridge.training.runs.iteration_times import IterationTimes, mean_times
 from rlgym_bridge.training.selfplay.matches import goals_label
 from rlgym_bridge.training.settings import TrainingSettings
 from rlgym_bridge.user_input.plain_console import PlainConsole
+
+COLLECTOR_PARTS: Final = {
+    "physics": "RocketSim's physics",
+    "reading": "reading its state",
+    "environment": "your own environment",
+    "observing": "observations, rewards and ends",
+    "episodes": "new episodes",
+    "inference": "inference",
+    "rest": "the rest",
+}
+"""Parts of a collector's work, and what messages call them."""
+
+LEARNER_PARTS: Final = {
+    "taking": "taking over what was played",
+    "judging": "values, advantages and probabilities",
+    "improving": "gradient steps",
+}
+"""Parts of the learner's work, and what messages call them."""
+
+_STARVED: Final = 0.9  # share of a core below which collectors are said to get too little
+_UNEVEN: Final = 1.2  # times the mean, from which on the slowest collector is named
+
+
+@dataclass(frozen=True)
+class IterationTimes:
+    """Wall-clock seconds of an iteration: of its collectors, which are alike, and of its learner.
+
+    Collectors wait while the learner works, and the learner while they do; where both overlap, only for the
+    rest of the other's work.
+
+    Attributes:
+        collecting: The learner waits: from its question to the last collector's answer.
+        learning: From there to the improved policy.
+        parts: Of a collector's work, by the names of `COLLECTOR_PARTS`: means over the collectors.
+        slowest: Work of the collector that took longest.
+        cpu: Processor time of a collector's work: the mean over the collectors.
+        overlap: Whether collectors play on while the learner works.
+        learner_parts: Of the learner's work, by the names of `LEARNER_PARTS`; empty where they are not known.
+        each: Of each collector, its parts and its `total`; empty where they are not known.
+    """
+
+    collecting: float
+    learning: float
+    parts: Mapping[str, float]
+    slowest: float
+    cpu: float
+    overlap: bool = False
+    learner_parts: Mapping[str, float] = field(default_factory=dict)
+    each: Sequence[Mapping[str, float]] = ()
+
+    @classmethod
+    def of(
+        cls, collecting: float, learning: float, seconds: Sequence[Mapping[str, float]],
+        overlap: bool = False, learner_parts: Mapping[str, float] | None = None,
+    ) -> "IterationTimes":  # fmt: skip
+        """Return the times of an iteration from the seconds of each collector, see `Collectors.seconds`."""
+        count = len(seconds)
+        parts = {
+            name: sum(each.get(name, 0.0) for each in seconds) / count
+            for name in COLLECTOR_PARTS
+            if any(name in each for each in seconds)
+        }
+        slowest = max(each["total"] for each in seconds)
+        cpu = sum(each["cpu"] for each in seconds) / count
+        return cls(collecting, learning, parts, slowest, cpu, overlap, learner_parts or {}, tuple(seconds))
+
+    @property
+    def total(self) -> float:
+        """The whole iteration."""
+        return self.collecting + self.learning
+
+    @property
+    def working(self) -> float:
+        """The work of a collector, in the mean."""
+        return sum(self.parts.values())
+
+    @property
+    def collector_waiting(self) -> float:
+        """The time in which a collector does not work: for the learner, and for slower collectors."""
+        return max(0.0, self.total - self.working)
+
+    @property
+    def waiting_for_learner(self) -> float:
+        """The time in which all collectors wait for the learner."""
+        return max(0.0, self.total - self.slowest) if self.overlap else self.learning
+
+    def by_name(self) -> dict[str, float]:
+        """Return all parts by name, those of the collectors first."""
+        return {
+            **self.parts,
+            "collector_waiting": self.collector_waiting,
+            "learning": self.learning,
+            "learner_waiting": self.collecting,
+        }
+
+    def describe(self) -> list[tuple[str, str]]:
+        """Return titles and texts of a display: shares of the time of collectors and of the learner."""
+        shares = {name: seconds / self.total for name, seconds in self.parts.items()}
+        shares["waiting"] = self.collector_waiting / self.total
+        collectors = ", ".join(f"{name} {share:.0%}" for name, share in shares.items())
+        waiting = self.collecting / self.total
+        return [
+            ("time of collectors", collectors),
+            ("time of the learner", f"learning {1 - waiting:.0%}, waiting {waiting:.0%}"),
+            ("held back", self.name_bottleneck()),
+        ]
+
+    def by_process(self) -> list[tuple[str, float, str]]:
+        """Return of each process its name, the share of the time in which it works, and its longest part.
+
+        The list is empty where the times of single collectors are not known.
+        """
+        rows = []
+        for number, seconds in enumerate(self.each):
+            parts = {name: seconds[name] for name in COLLECTOR_PARTS if name in seconds}
+            share, part = _largest(parts)
+            works = seconds["total"] / self.total
+            rows.append((f"collector {number}", works, f"{share:.0%} {COLLECTOR_PARTS[part]}"))
+        if self.learner_parts:
+            share, part = _largest(self.learner_parts)
+            works = self.learning / self.total
+            rows.append(("learner", works, f"{share:.0%} {LEARNER_PARTS[part]}"))
+        return rows
+
+    def name_bottleneck(self) -> str:
+        """Say in one line what holds the run back."""
+        waiting = self.waiting_for_learner
+        if waiting > self.collecting:
+            line = f"collectors wait {waiting / self.total:.0%} of the time for the learner"
+            if self.learner_parts:
+                share, part = _largest(self.learner_parts)
+                line += f", which spends {share:.0%} of its work on {LEARNER_PARTS[part]}"
+        else:
+            share, part = _largest(self.parts)
+            line = (
+                f"the learner waits {self.collecting / self.total:.0%} of the time for collectors, which "
+                f"spend {share:.0%} of theirs on {COLLECTOR_PARTS[part]}"
+            )
+        if self.cpu < _STARVED * self.working:
+            line += f"; a collector gets {self.cpu / self.working:.0%} of a core"
+        if self.slowest > _UNEVEN * self.working:
+            line += f"; the slowest collector takes {self.slowest / self.working:.1f} times the mean"
+        return line
+
+
+def _largest(parts: Mapping[str, float]) -> tuple[float, str]:
+    """Return the share of the largest part in the sum of all, and its name."""
+    name = max(parts, key=lambda one: parts[one])
+    return parts[name] / sum(parts.values()), name
+
+
+def mean_times(every: Sequence[IterationTimes]) -> IterationTimes:
+    """Return the means over some iterations, one or more."""
+    parts, learner_parts = (
+        _means([getattr(times, name) for times in every]) for name in ("parts", "learner_parts")
+    )
+    each = [_means(seconds) for seconds in zip(*(times.each for times in every), strict=True)]
+    collecting, learning, slowest, cpu = (
+        sum(getattr(times, name) for times in every) / len(every)
+        for name in ("collecting", "learning", "slowest", "cpu")
+    )
+    overlap = every[0].overlap
+    return IterationTimes(collecting, learning, parts, slowest, cpu, overlap, learner_parts, each)
+
+
+def _means(every: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """Return the mean of each number over some mappings with equal keys."""
+    return {name: sum(one[name] for one in every) / len(every) for name in every[0]}
+
 
 _LINE_SECONDS: Final = 10.0  # between lines where there is no terminal
 _SHARES: Final = "reward_share/"  # columns of the parts of the reward
@@ -57,11 +225,8 @@ _SHOWN: Final = {
 class Progress:
     """Takes what each iteration did, and shows and keeps it; a context manager.
 
-    Args:
-        settings: Of the run.
-        steps: Agent steps trained already.
-        quiet: Show nothing; files are written all the same.
-        rewards: Show what each part of the reward gives, too.
+    `steps` are agent steps trained already. `quiet` shows nothing; files are written all the same. `rewards`
+    shows what each part of the reward gives, too.
     """
 
     def __init__(self, settings: TrainingSettings, steps: int, quiet: bool, rewards: bool = False) -> None:
@@ -88,18 +253,12 @@ class Progress:
         self._times: list[IterationTimes] = []  # of the same iterations, where they are known
 
     def begin(self, about: str, rounding: str, changed: Mapping[str, str]) -> None:
-        """Say what is trained, and where a resumed run goes on.
-
-        Args:
-            about: Lines on the run.
-            rounding: A line on the steps that whole iterations make of those that are set; "" for as many.
-            changed: Settings that were others before, and how.
-        """
+        """Say what is trained, how its steps are rounded ("" if not), and how settings changed."""
         for line in filter(None, (about, rounding)):
-            self._console.print(line, soft_wrap=True)
+            self.say(line)
         total, out = self._settings.steps, self._settings.out
         if self._first:
-            self._console.print(f"{out}: going on from {self._first:,} of {total:,} steps", soft_wrap=True)
+            self.say(f"{out}: going on from {self._first:,} of {total:,} steps")
         self.change(self._first, changed)
 
     def change(self, steps: int, changed: Mapping[str, str]) -> None:
@@ -131,17 +290,9 @@ class Progress:
         self, steps: int, new: int, counts: Mapping[str, float], stats: Mapping[str, float],
         times: IterationTimes | None = None,
     ) -> dict[str, float]:  # fmt: skip
-        """Take in an iteration.
+        """Take in an iteration of `new` steps, and return its line of the table, see `COLUMNS`.
 
-        Args:
-            steps: Agent steps trained so far.
-            new: Those of this iteration.
-            counts: What the collectors counted.
-            stats: What the learner found.
-            times: How long its parts took; None where that is not known.
-
-        Returns:
-            A line of the table, see `COLUMNS`.
+        `steps` are agent steps so far, `counts` of the collectors, `stats` what the learner found.
         """
         now = time.perf_counter()
         minutes = counts.get("car_minutes", 0.0)
@@ -175,14 +326,10 @@ class Progress:
         self._show(now)
         return row
 
-    def saved(self, folder: Path) -> None:
-        """Say that there is a checkpoint."""
-        self._console.print(f"checkpoint: {folder}")
-
     def show_rating(self, found: tuple[int, Mapping[str, float]] | str) -> None:
         """Show and log a checkpoint's rating against the ruler: agent steps and numbers, or why not."""
         if isinstance(found, str):
-            self._console.print(found, soft_wrap=True)
+            self.say(found)
             return
         steps, row = found
         bounds = f"{row['low']:.0f} to {row['high']:.0f}"
@@ -197,17 +344,16 @@ class Progress:
 
     def not_saved(self, error: OSError) -> None:
         """Say that a checkpoint cannot be written, and that training goes on."""
-        self._console.print(
+        self.say(
             f"{error.filename or 'a checkpoint'} cannot be written: {error.strerror or error}; training goes "
-            "on, and tries again at the next checkpoint",
-            soft_wrap=True,
+            "on, and tries again at the next checkpoint"
         )
 
     def show_rivals(self, newest: Mapping[str, str]) -> None:
         """Say which checkpoints of rivals play from now on, where they are others than before."""
         for name, checkpoint in newest.items():
             if self._met.get(name) != checkpoint:
-                self._console.print(f"rival {name}: its checkpoint {checkpoint}", soft_wrap=True)
+                self.say(f"rival {name}: its checkpoint {checkpoint}")
         self._met = dict(newest)
 
     def _show(self, now: float) -> None:
@@ -217,12 +363,12 @@ class Progress:
             self._recent, self._times = self._recent[-_LIVE_ITERATIONS:], self._times[-_LIVE_ITERATIONS:]
         elif now >= self._next_line:
             self._next_line = now + _LINE_SECONDS
-            self._console.print(self._line(self._means()), soft_wrap=True)
+            self.say(self._line(self._means()))
             rewards = ", ".join(f"{name} {text}" for name, text in self._rewards(self._means()))
             if rewards:
-                self._console.print(f"rewards a step: {rewards}", soft_wrap=True)
+                self.say(f"rewards a step: {rewards}")
             if self._times and not self._told_bottleneck:
-                self._console.print(f"held back: {mean_times(self._times).name_bottleneck()}", soft_wrap=True)
+                self.say(f"held back: {mean_times(self._times).name_bottleneck()}")
                 self._told_bottleneck = True
             self._recent.clear()
             self._times.clear()
@@ -285,9 +431,7 @@ class Progress:
             self._live.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Close the files."""
         if self._live is not None:
             self._live.stop()
@@ -298,12 +442,7 @@ class Progress:
             self._file.close()
 
     def _open_table(self, steps: int, more: Sequence[str]) -> None:
-        """Open progress.csv with columns beside its own.
-
-        Args:
-            steps: Of its last line; later ones are taken out.
-            more: The columns, see `mend_table`.
-        """
+        """Open progress.csv with more columns; lines after so many steps are taken out, see `mend_table`."""
         self._columns = mend_table(self._path, COLUMNS, steps, more)
         self._file = self._path.open("a", newline="", encoding="utf-8", buffering=1)
         self._csv = csv.writer(self._file)
@@ -337,10 +476,7 @@ class Progress:
     def _tell(self, path: Path, error: OSError | ValueError) -> None:
         """Say that a file for people cannot be written, which ends no training."""
         why = getattr(error, "strerror", None) or error
-        self._console.print(
-            f"{path} cannot be written: {why}; training goes on, and the file lacks these steps",
-            soft_wrap=True,
-        )
+        self.say(f"{path} cannot be written: {why}; training goes on, and the file lacks these steps")
 
 
 def say_nothing_left(settings: TrainingSettings, steps: int, quiet: bool) -> None:

@@ -1,7 +1,5 @@
 """Rate checkpoints against a fixed set of opponents while a run trains, in a process of its own.
 
-    checkpoint -> copy -> process: matches against each opponent -> Elo with its interval -> ruler.csv, curves
-
 The opponents, their order, the seed and the length of matches are the same in every run. So their ratings are
 the same, and the curves of runs can be compared. All matches are kept, and none is played twice.
 """
@@ -13,7 +11,6 @@ import shutil
 import signal
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Final
@@ -24,8 +21,7 @@ from rlgym_bridge.policy.files import read_files
 from rlgym_bridge.policy.load_player import CHARGER, CHASER, RANDOM
 from rlgym_bridge.training.contests.entrant import Entrant, read_entrants
 from rlgym_bridge.training.contests.kept_matches import FILE, KeptMatches
-from rlgym_bridge.training.processes import ENDING, Locked
-from rlgym_bridge.training.ratings import (
+from rlgym_bridge.training.contests.ratings import (
     BOOK,
     RatedCheckpoint,
     RatingBook,
@@ -35,6 +31,7 @@ from rlgym_bridge.training.ratings import (
     player_of,
     rate_checkpoints,
 )
+from rlgym_bridge.training.processes import ENDING, Locked
 from rlgym_bridge.training.runs.checkpoints import STATE_FILE
 from rlgym_bridge.training.settings import SettingsError, TrainingSettings
 from rlgym_bridge.user_input.durable_files import write_durably
@@ -48,38 +45,12 @@ _SEED: Final = 0
 _TICK_SKIP: Final = 8  # of `FIXED`
 
 
-@dataclass(frozen=True)
-class _Job:
-    """A checkpoint to rate, and how.
-
-    Attributes:
-        steps: Agent steps of the checkpoint.
-        checkpoint: A copy of it.
-        anchors: The opponents.
-        folder: Of matches and ratings.
-        matches: With each opponent.
-        team_size: Cars a team.
-        simulator: What plays.
-        modules: That policies may name.
-    """
-
-    steps: int
-    checkpoint: Path
-    anchors: tuple[Entrant, ...]
-    folder: Path
-    matches: int
-    team_size: int
-    simulator: str
-    modules: tuple[str, ...]
-    seconds: float
+Rating = tuple[int, dict[str, float]] | str
+"""Agent steps, and `rating`, `low`, `high` and the win rate by opponent; or why a checkpoint has none."""
 
 
 class Ruler:
-    """Rates a run's checkpoints beside training.
-
-    Args:
-        settings: Of the run.
-        modules: Modules that its policies name.
+    """Rates a run's checkpoints beside training; `modules` are those that its policies name.
 
     Raises:
         SettingsError: The fixed opponents cannot play its matches, or an opponent cannot be read.
@@ -96,7 +67,10 @@ class Ruler:
             anchors = tuple(read_entrants([*FIXED, *settings.ruler], equal[0]))
         except (OSError, ValueError) as error:
             raise SettingsError(f"ruler is {list(settings.ruler)}: {error}") from error
-        self._settings, self._size, self._anchors = settings, equal[0], anchors
+        self._settings, self._anchors = settings, anchors
+        self._played = {
+            "seconds": _SECONDS, "seed": _SEED, "team_size": equal[0], "simulator": settings.simulator
+        }  # fmt: skip
         self._folder = Path(settings.out) / f"ruler-{equal[0]}v{equal[0]}"
         self._modules, self._rated = tuple(modules), -1
         self._process: Any = None
@@ -112,31 +86,22 @@ class Ruler:
         shutil.rmtree(copy, ignore_errors=True)
         with suppress(OSError):  # the process says what is missing; training goes on
             shutil.copytree(checkpoint, copy, ignore=shutil.ignore_patterns(STATE_FILE))
-        settings = self._settings
-        job = _Job(
-            int(checkpoint.name), copy, self._anchors, self._folder, settings.ruler_matches, self._size,
-            settings.simulator, self._modules, _SECONDS,
+        job = (
+            int(checkpoint.name), copy, self._anchors, self._folder, self._settings.ruler_matches,
+            self._modules, self._played,
         )  # fmt: skip
         context = multiprocessing.get_context("spawn")
         self._answer, theirs = context.Pipe(duplex=False)
-        self._process = context.Process(target=_work, args=(theirs, job), name="ruler", daemon=True)
+        self._process = context.Process(target=_work, args=(theirs, *job), name="ruler", daemon=True)
         self._process.start()
         theirs.close()
 
-    def take(self, wait: bool = False) -> tuple[int, dict[str, float]] | str | None:
-        """Return the rating that has come meanwhile.
-
-        Args:
-            wait: Wait for one that is under way.
-
-        Returns:
-            Agent steps, and `rating`, `low`, `high` and the win rate against each opponent; or why a
-            checkpoint is not rated; None where nothing has come.
-        """
+    def take(self, wait: bool = False) -> Rating | None:
+        """Return the rating that has come meanwhile, or wait for one that is under way; None for none."""
         if self._answer is None or not self._answer.poll(None if wait else 0):
             return None
         try:
-            found: tuple[int, dict[str, float]] | str = self._answer.recv()
+            found: Rating = self._answer.recv()
         except (EOFError, OSError):
             found = "the process that rated it ended"
         self.close()
@@ -153,58 +118,52 @@ class Ruler:
         self._process = self._answer = None
 
 
-def _work(pipe: Connection, job: _Job) -> None:
+def _work(pipe: Connection, steps: int, *job: Any) -> None:
     """Rate a checkpoint in a process of its own, and send the result, or why there is none."""
     for one in ENDING:
         signal.signal(one, signal.SIG_IGN)  # the run ends it
     threadpool_limits(1, user_api="blas")
     try:
-        answer: Any = job.steps, _rate(job)
+        answer: Any = steps, _rate(steps, *job)
     except Exception as error:  # whatever a policy's own components raise: training goes on
-        answer = f"checkpoint {job.steps:,} is not rated: {error}"
+        answer = f"checkpoint {steps:,} is not rated: {error}"
     with suppress(OSError):
         pipe.send(answer)
 
 
-def _rate(job: _Job) -> dict[str, float]:
-    """Play a checkpoint's matches, and return its rating."""
-    manifest, _ = read_files(job.checkpoint)
-    entrant = Entrant(str(job.steps), str(job.checkpoint), None, manifest.weights_sha256)
-    shared: dict[str, Any] = {
-        "seconds": job.seconds,
-        "seed": _SEED,
-        "team_size": job.team_size,
-        "simulator": job.simulator,
-    }
-    with Locked(job.folder, "ruler"):
-        book = RatingBook.read(job.folder / BOOK)
-        kept = KeptMatches(job.folder / FILE, {"what": "ruler", **shared})
-        book.checkpoints[str(job.steps)] = player_of(entrant)
-        for pair in pairs_of(book, [entrant], job.anchors):
+def _rate(
+    steps: int, checkpoint: Path, anchors: Sequence[Entrant], folder: Path, matches: int,
+    modules: Sequence[str], played: dict[str, Any],
+) -> dict[str, float]:  # fmt: skip
+    """Play a checkpoint's matches, keep them in a folder, and return its rating."""
+    manifest, _ = read_files(checkpoint)
+    entrant = Entrant(str(steps), str(checkpoint), None, manifest.weights_sha256)
+    with Locked(folder, "ruler"):
+        book = RatingBook.read(folder / BOOK)
+        kept = KeptMatches(folder / FILE, {"what": "ruler", **played})
+        book.checkpoints[str(steps)] = player_of(entrant)
+        for pair in pairs_of(book, [entrant], anchors):
             if pair[0] is pair[1]:
                 continue
-            for one in jobs_of(pair, job.matches, job.modules, **shared):
+            for one in jobs_of(pair, matches, modules, **played):
                 if not all(key in kept.results for key in one.keys):
                     kept.add(one.play())
-        fix_anchors(book, job.anchors, kept)
-        book.write(job.folder / BOOK)
-        rated = rate_checkpoints(book, kept.results)
-        rows = {one.name: _row_of(one, book) for one in rated}
+        fix_anchors(book, anchors, kept)
+        book.write(folder / BOOK)
+        rows = {one.name: _row_of(one, book) for one in rate_checkpoints(book, kept.results)}
         text = io.StringIO()
         table = csv.writer(text, lineterminator="\n")
-        table.writerow(["steps", *rows[str(job.steps)]])
+        table.writerow(["steps", *rows[str(steps)]])
         table.writerows([name, *(f"{value:.5g}" for value in row.values())] for name, row in rows.items())
-        write_durably(job.folder, {RULER_FILE: text.getvalue().encode()})
-        return rows[str(job.steps)]
+        write_durably(folder, {RULER_FILE: text.getvalue().encode()})
+        return rows[str(steps)]
 
 
 def _row_of(rated: RatedCheckpoint, book: RatingBook) -> dict[str, float]:
     """Return rating, interval and win rates by the anchors' names."""
     low, high = rated.elo.interval
-    rates = {
-        f"win_rate/{one.name}": rated.pairs[one.player].evaluation.win_rate
-        if one.player in rated.pairs
-        else float("nan")
-        for one in book.anchors
-    }
-    return {"rating": rated.elo.rating, "low": low, "high": high, **rates}
+    row = {"rating": rated.elo.rating, "low": low, "high": high}
+    for one in book.anchors:
+        pair = rated.pairs.get(one.player)
+        row[f"win_rate/{one.name}"] = float("nan") if pair is None else pair.win_rate
+    return row

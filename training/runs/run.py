@@ -1,12 +1,9 @@
-"""A training run from its beginning to its end, whatever plays and learns in it.
-
-PPOLearner: all that a checkpoint holds -> engine: plays and learns -> progress, checkpoints -> ...
-"""
+"""A training run from its beginning to its end, whatever plays and learns in it."""
 
 import os
 import time
 from collections.abc import Callable, Mapping
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
@@ -28,8 +25,7 @@ from rlgym_bridge.training.learner import PPOLearner
 from rlgym_bridge.training.processes import Locked, StopAsked
 from rlgym_bridge.training.runs.checkpoints import Checkpoints, DamagedCheckpoint, has_checkpoint
 from rlgym_bridge.training.runs.curve_files import import_wandb
-from rlgym_bridge.training.runs.iteration_times import IterationTimes
-from rlgym_bridge.training.runs.progress import Progress, say_nothing_left
+from rlgym_bridge.training.runs.progress import IterationTimes, Progress, say_nothing_left
 from rlgym_bridge.training.selfplay.rivals import newest_rivals
 from rlgym_bridge.training.settings import (
     SettingsError,
@@ -60,11 +56,7 @@ class Iteration:
 
 
 class Engine(Protocol):
-    """An engine that plays and learns; a context manager made of a learner.
-
-    Attributes:
-        count: Collectors, or env runners.
-    """
+    """An engine that plays and learns, made of a learner; `count` is that of collectors or env runners."""
 
     count: int
 
@@ -124,14 +116,9 @@ def run(
 ) -> Summary:  # fmt: skip
     """Train until the last step, or until asked to stop.
 
-    Args:
-        settings: Of the run.
-        engine_of: Makes the engine.
-        resume: Go on from the newest checkpoint in `settings.out`.
-        quiet: Show nothing.
-        change_simulator: Let a resumed run have another simulator than before; otherwise that is refused.
-        rewards: Show what each part of the reward gives.
-        read_again: Reads the files of settings: what changes in them acts from the next checkpoint on.
+    `engine_of` makes the engine. `resume` goes on from the newest checkpoint in its folder. Another simulator
+    is refused then without `change_simulator`. `rewards` shows what each part of the reward gives.
+    `read_again` reads the files of settings: what changes in them acts from the next checkpoint on.
 
     Raises:
         SettingsError: A setting, the folder or the checkpoint does not fit, or `resume` contradicts them.
@@ -153,7 +140,7 @@ def run(
         StopAsked() as stop,
         engine_of(learner) as engine,
         Progress(settings, learner.steps, quiet, rewards) as progress,
-        closing(_Rated(settings, learner, progress)) as ruler,
+        closing(ruler) if (ruler := _make_ruler(settings, learner)) else nullcontext(),
     ):
         write_run_modules(Path(settings.out), learner.modules)
         progress.begin(learner.about(engine.count), learner.explain_rounding(engine.count), changed)
@@ -164,30 +151,28 @@ def run(
             if restart:
                 engine.restart()
                 progress.show_rivals(newest_rivals(settings))
-            done, row = _iterate(learner, engine, progress, ruler)
+            done, row = _iterate(learner, engine, progress)
+            _show_rating(ruler, progress)
             dead = _count_dead(dead, done)
             restart = has_checkpoint(settings, before, learner.steps)
             if restart:
                 engine.bring()
-                newest = _try_to_save(learner, checkpoints, progress, ruler) or newest
+                try:
+                    newest = _save(learner, checkpoints, progress, ruler)
+                except OSError as error:  # what was learned is still in memory
+                    progress.not_saved(error)
                 changes.take()
         if newest is None or newest.name != str(learner.steps):
             engine.bring()
             newest = _save(learner, checkpoints, progress, ruler)
-        ruler.look(wait=not (stopped := learner.steps < settings.steps))
+        stopped = learner.steps < settings.steps
+        _show_rating(ruler, progress, wait=not stopped)
         progress.end(learner.steps, stopped)
     return Summary(learner.steps, time.perf_counter() - began, newest, stopped, row)
 
 
 class Changes:
-    """The settings that a person changes in their files while a run goes on.
-
-    Args:
-        read: Reads the files; None: there are none.
-        learner: Whose settings change.
-        engine: Is told of them.
-        progress: Says and keeps what changed, and what does not.
-    """
+    """The settings that a person changes in their files, which `read` reads, while a run goes on."""
 
     def __init__(
         self, read: ReadAgain | None, learner: PPOLearner, engine: Engine, progress: Progress
@@ -229,11 +214,7 @@ class Changes:
 
 
 def _check_places(out: Path) -> None:
-    """Check before the first step that a run can write each of its files and folders.
-
-    Raises:
-        SettingsError: Something else is in the place of one of them.
-    """
+    """Check before the first step that a run can write each of its files and folders."""
     above = next(path for path in (out, *out.absolute().parents) if os.path.lexists(path))
     folders = {above: "the run", out / CHECKPOINTS: "checkpoints", out / "tensorboard": "TensorBoard's files"}
     files = (RUN_FILE, "progress.csv", "changes.csv", "training.lock", f"{CHECKPOINTS}/{LATEST}")
@@ -248,28 +229,20 @@ def _check_places(out: Path) -> None:
 
 
 def _iterate(
-    learner: PPOLearner, engine: Engine, progress: Progress, ruler: "_Rated"
+    learner: PPOLearner, engine: Engine, progress: Progress
 ) -> tuple[Iteration, Mapping[str, float]]:
-    """Play and learn one batch, and report it; return that and its line of the table.
-
-    The learner counts its steps, and its goals against an older version.
-    """
+    """Play and learn one batch, count its steps and goals, report it; return it and its line of the table."""
     older = learner.draw_older()
     done = engine.iterate(older)
     goals = int(done.counts["goals_against_snapshot"]), int(done.counts["snapshot_goals"])
     learner.snapshots.count(older, *goals, seed=learner.steps)
     learner.steps += done.steps
     stats = {**done.stats, "elo": learner.snapshots.rating}
-    ruler.look()
     return done, progress.report(learner.steps, done.steps, done.counts, stats, done.times)
 
 
 def _count_dead(before: float, done: Iteration) -> float:
-    """Return how many matches have died in all collectors together, with those of an iteration.
-
-    Raises:
-        DeadMatches: They are too many.
-    """
+    """Return how many matches have died in all collectors together, of which few may."""
     matches = before + done.counts.get("dead_matches", 0.0)
     if matches >= MOST_DEAD:
         raise DeadMatches(
@@ -280,69 +253,35 @@ def _count_dead(before: float, done: Iteration) -> float:
     return matches
 
 
-class _Rated:
-    """Rates a run's checkpoints where its settings want that, and shows the ratings.
-
-    Args:
-        settings: Of the run.
-        learner: Knows the modules of its policies.
-        progress: Shows them.
-    """
-
-    def __init__(self, settings: TrainingSettings, learner: PPOLearner, progress: Progress) -> None:
-        self._progress, self._ruler = progress, None
-        if settings.ruler_every:
-            from rlgym_bridge.training.runs.ruler import Ruler
-
-            self._ruler = Ruler(settings, learner.modules)
-
-    def offer(self, checkpoint: Path) -> None:
-        """Begin to rate a checkpoint, if it is time."""
-        if self._ruler is not None:
-            self._ruler.offer(checkpoint)
-
-    def look(self, wait: bool = False) -> None:
-        """Show a rating that has come, or wait for one that is under way."""
-        found = None if self._ruler is None else self._ruler.take(wait)
-        if found is not None:
-            self._progress.show_rating(found)
-
-    def close(self) -> None:
-        """End a rating that is under way."""
-        if self._ruler is not None:
-            self._ruler.close()
-
-
-def _try_to_save(
-    learner: PPOLearner, checkpoints: Checkpoints, progress: Progress, ruler: _Rated
-) -> Path | None:
-    """Return a new checkpoint; None where it cannot be written: what was learned is still in memory."""
-    try:
-        return _save(learner, checkpoints, progress, ruler)
-    except OSError as error:
-        progress.not_saved(error)
+def _make_ruler(settings: TrainingSettings, learner: PPOLearner) -> Any:
+    """Return the `Ruler` of a run; None where its settings want none."""
+    if not settings.ruler_every:
         return None
+    from rlgym_bridge.training.runs.ruler import Ruler  # it plays matches, and takes long to import
+
+    return Ruler(settings, learner.modules)
 
 
-def _save(learner: PPOLearner, checkpoints: Checkpoints, progress: Progress, ruler: _Rated) -> Path:
-    """Write a checkpoint, say so, and let the ruler rate it."""
+def _show_rating(ruler: Any, progress: Progress, wait: bool = False) -> None:
+    """Show a rating that has come, if there is a ruler, or wait for one that is under way."""
+    found = None if ruler is None else ruler.take(wait)
+    if found is not None:
+        progress.show_rating(found)
+
+
+def _save(learner: PPOLearner, checkpoints: Checkpoints, progress: Progress, ruler: Any) -> Path:
+    """Write a checkpoint, say so, and let the ruler rate it, if there is one."""
     folder = learner.save(checkpoints)
-    progress.saved(folder)
-    ruler.offer(folder)
+    progress.say(f"checkpoint: {folder}")
+    if ruler is not None:
+        ruler.offer(folder)
     return folder
 
 
 def _make_learner(
     settings: TrainingSettings, checkpoints: Checkpoints, resume: bool, change_simulator: bool
 ) -> tuple[PPOLearner, Path | None, Mapping[str, str]]:
-    """Return the learner, the checkpoint that it continues from, and the settings that differ from then.
-
-    Raises:
-        SettingsError: There is no checkpoint to resume from, or there is one and `resume` is False; the
-            folder of the run is a policy's, or something is in the place of one of its files or folders; or
-            the run had another simulator, against `change_simulator`.
-        ValueError: `latest` names no checkpoint.
-    """
+    """Return the learner, the checkpoint that it continues from, and the settings that differ from then."""
     out = Path(settings.out)
     _check_places(out)
     if resume:

@@ -1,6 +1,6 @@
 """The matches of one collector: who is not in training is part of the world, and its goals are counted.
 
-actions of policy and snapshots -> the rivals' beside them -> VectorEnv -> goals of each kind of opponent
+actions of policy and snapshots -> the opponents' beside them -> VectorEnv -> goals of each kind of opponent
 """
 
 from collections import Counter
@@ -20,7 +20,7 @@ from rlgym_bridge.training.settings import TrainingSettings
 
 
 def goals_label(rival: str) -> str:
-    """Return what a rival's goals are counted under: `<label>_goals`, and `goals_against_<label>`."""
+    """Return the label of a rival's goals: they count as `<label>_goals` and `goals_against_<label>`."""
     return f"rival/{rival}"
 
 
@@ -28,8 +28,7 @@ class SelfPlayMatches:
     """A `VectorEnv` in which rivals play their seats.
 
     Args:
-        settings: Of the run; where it has several team sizes, of one of them, see
-            `TrainingSettings.by_size`.
+        settings: Of the run, for one team size, see `TrainingSettings.by_size`.
         whole: Settings of the run, which name observation and parser; None where `settings` are.
 
     Attributes:

@@ -1,7 +1,5 @@
 """Seat rivals: policies from outside (Chaser, a policy folder, another run) in a collector's matches.
 
-    state -> its own observation -> its policy -> actions of our parser
-
 The first matches have a snapshot on one side, the next ones a rival each. In all others the policy plays
 itself. All collectors are alike. Of several team sizes each has its own share of such matches.
 """
@@ -29,13 +27,13 @@ from rlgym_bridge.training.settings import SettingsError, TrainingSettings
 
 def snapshot_sides(settings: TrainingSettings) -> np.ndarray:
     """Return which team a snapshot plays in each match, `(matches,)` int8: 1 blue, -1 orange, 0 neither."""
-    return _sides(settings, 0, _count(settings, settings.snapshot_share))
+    return _sides(settings, 0, round(settings.snapshot_share * settings.matches))
 
 
 def rival_sides(settings: TrainingSettings) -> dict[str, np.ndarray]:
     """Return which team each rival plays in each match, `(matches,)` int8: 1 blue, -1 orange, 0 neither."""
     ends = np.cumsum([settings.snapshot_share, *settings.rivals.values()])
-    places = [_count(settings, end) for end in ends.round(9).tolist()]
+    places = [round(end * settings.matches) for end in ends.round(9).tolist()]
     return {
         name: _sides(settings, first, end - first)
         for name, (first, end) in zip(settings.rivals, pairwise(places), strict=True)
@@ -63,7 +61,7 @@ def learned_cars(settings: TrainingSettings) -> np.ndarray:
 
 
 def name_car(settings: TrainingSettings, number: int) -> str:
-    """Say which car of a collector a number means, where all cars stand one after another."""
+    """Name a car of a collector, where all cars stand one after another."""
     for one in settings.by_size():
         if number < one.matches * one.cars:
             match, car = divmod(number, one.cars)
@@ -73,13 +71,9 @@ def name_car(settings: TrainingSettings, number: int) -> str:
     raise IndexError(number)
 
 
-def _count(settings: TrainingSettings, share: float) -> int:
-    return round(share * settings.matches)
-
-
 def _sides(settings: TrainingSettings, first: int, count: int) -> np.ndarray:
     sides = np.zeros(settings.matches, np.int8)
-    sides[first : first + count] = np.where(np.arange(len(sides[first : first + count])) % 2 == 0, 1, -1)
+    sides[first : first + count : 2], sides[first + 1 : first + count : 2] = 1, -1
     return sides
 
 
@@ -98,8 +92,7 @@ class Rival:
 
     Attributes:
         path: The policy folder that plays, or `chaser`.
-        delays: `(matches, cars)` int, ticks after which its actions act, which are its own: 1 for Chaser; -1
-            where it does not play.
+        delays: `(matches, cars)` int, ticks after which its own actions act; -1 where it does not play.
 
     Raises:
         SettingsError: It cannot be loaded, was trained for other team sizes, decides at another pace, has
@@ -114,8 +107,8 @@ class Rival:
     def _take(self, player_spec: PlayerSpec) -> None:
         """Let a policy play from now on."""
         settings, sides = self._settings, self._sides
-        parts = player_spec.components()
-        self._obs, self._parser = parts.obs_builder, parts.parser
+        components = player_spec.components()
+        self._obs, self._parser = components.obs_builder, components.parser
         if self._obs is not None and not works_in_batches(self._obs):
             raise SettingsError(
                 f'[rivals] has "{self._name}", whose observation {type(self._obs).__name__} has no '
@@ -159,7 +152,7 @@ class Rival:
         if not _same_actions(ours.parser, theirs.parser):
             raise SettingsError(
                 f"{given}, whose actions mean something else than those of this run: its parser "
-                f"is {_described(theirs.parser)}, that of this run {_described(ours.parser)}; expected "
+                f"is {_describe(theirs.parser)}, that of this run {_describe(ours.parser)}; expected "
                 "the same class and the same rows"
             )
         return player_spec
@@ -233,7 +226,7 @@ def newest_rivals(settings: TrainingSettings) -> dict[str, str]:
 
 
 def _newest(name: str, otherwise: str) -> str:
-    """Return what plays as a rival now; `otherwise` where its run's `latest` names no checkpoint by now."""
+    """Return what plays as a rival now; `otherwise` where its run has no checkpoint by now."""
     try:
         return policy_path(name)
     except ValueError:
@@ -251,6 +244,6 @@ def _same_actions(ours: Any, theirs: Any) -> bool:
     return bool(np.array_equal(ours.parse_batch(every), theirs.parse_batch(every)))
 
 
-def _described(parser: Any) -> str:
+def _describe(parser: Any) -> str:
     """Return the class of a parser with its module, which tells RLGym's from ours of the same name."""
     return f"{type(parser).__module__}.{type(parser).__qualname__}"

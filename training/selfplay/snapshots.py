@@ -1,9 +1,6 @@
 """Older versions of the policy to play against, each one row of numbers, which can lie in shared memory.
 
-    tensors and normalisation -> pack -> row -> unpack -> NetworkPolicy, which plays with numpy
-
-Nothing here needs torch: a collector starts quickly, stays small, and plays with the very code that plays
-in a match.
+Nothing here needs torch: a collector starts quickly, stays small, and plays with the code of a match.
 """
 
 import math
@@ -28,14 +25,10 @@ class Snapshots:
     """Some of all versions that there were, each of them as likely to be here as any other.
 
     Each keeps the rating that the policy had when it was made. So the scale stays where the 0 points of the
-    untrained policy put it.
-
-    Args:
-        most: How many are kept.
-        first: The untrained policy, as a row that `pack` makes.
+    untrained policy, `first`, put it.
 
     Attributes:
-        rows: The policies.
+        rows: At most `most` policies, as `pack` makes them.
         rating: Elo points of the policy in training; 0 for the untrained one.
         ratings: Those of `rows`.
     """
@@ -46,25 +39,16 @@ class Snapshots:
         self._drawn: tuple[int, int] | None = None  # agent steps, and the snapshot drawn for them
 
     def offer(self, policy: np.ndarray, random: np.random.Generator) -> None:
-        """Add a version to the opponent pool, perhaps in place of another [reservoir sampling, Vitter 1985].
-
-        Args:
-            policy: Its weights as a row, `(numbers,)` float32; see `pack`.
-            random: Draws the place.
-        """
+        """Add a version `(numbers,)`, perhaps in place of another [reservoir sampling, Vitter 1985]."""
         self._offered += 1
         place = len(self.rows) if len(self.rows) < self._most else int(random.integers(self._offered))
         if place < self._most:
             self.rows[place : place + 1], self.ratings[place : place + 1] = [policy], [self.rating]
 
     def count(self, snapshot: int, won: int, lost: int, seed: int) -> None:
-        """Rate the policy by the goals of an iteration, each of which counts as a match won.
+        """Rate the policy by the goals of an iteration against a snapshot, each of which counts as a match.
 
-        Args:
-            snapshot: Played against, from 0.
-            won: Goals of the policy.
-            lost: Goals of the snapshot.
-            seed: Of their order: a rating trusts what comes last most.
+        `seed` is that of their order: a rating trusts what comes last most.
         """
         goals = [1] * won + [0] * lost
         Random(seed).shuffle(goals)
@@ -72,13 +56,10 @@ class Snapshots:
             self.rating = update_rating(self.rating, self.ratings[snapshot], goal)
 
     def weigh_by_rating(self) -> np.ndarray:
-        """Return how likely each snapshot is to be met where near ratings are met more often.
+        """Return the share of each snapshot where near ratings are met more often, `(snapshots,)`.
 
         The share of a snapshot grows with p (1 - p), where p is the policy's chance of the next goal by their
         ratings. A fifth is spread evenly, so that no version is forgotten.
-
-        Returns:
-            `(snapshots,)` shares that make 1.
         """
         chances = expect_score(self.rating - np.array(self.ratings))
         near = chances * (1 - chances) + _LEAST_NEAR
@@ -86,14 +67,9 @@ class Snapshots:
         return shares
 
     def draw(self, steps: int, random: np.random.Generator, by_rating: bool) -> int:
-        """Draw the snapshot that an iteration meets; asked again for it, return the same one.
+        """Draw the snapshot that an iteration meets; return the same one for the same agent steps.
 
         With overlap it is drawn before the goals of the iteration before are counted.
-
-        Args:
-            steps: Agent steps at the iteration's beginning.
-            random: Draws it.
-            by_rating: Whether near ratings are met more often, see `weigh_by_rating`.
         """
         if self._drawn is None or self._drawn[0] != steps:
             count = len(self.rows)
@@ -117,18 +93,10 @@ class Snapshots:
 
 
 def pack(shape: PolicyShape, weights: Mapping[str, np.ndarray], scaling: Normalisation | None) -> np.ndarray:
-    """Return a policy as a row of numbers, float32.
-
-    Args:
-        shape: Of the policy.
-        weights: Its tensors, named as in `rlgym_bridge.policy.numpy_layers`.
-        scaling: Of its observations; None for none.
-    """
-    mean, std = (
-        (np.zeros(shape.obs_size), np.ones(shape.obs_size))
-        if scaling is None
-        else (scaling.mean, scaling.std)
-    )
+    """Return a policy as a row `(numbers,)` float32: its tensors in the order of `shape.tensors`."""
+    mean, std = np.zeros(shape.obs_size), np.ones(shape.obs_size)
+    if scaling is not None:
+        mean, std = np.array(scaling.mean), np.array(scaling.std)
     tensors = {**weights, "obs_mean": mean, "obs_std": std}
     return np.concatenate([np.ravel(tensors[name]) for name in shape.tensors], dtype=np.float32)
 
@@ -142,29 +110,16 @@ def tensors_of(shape: PolicyShape, row: np.ndarray) -> dict[str, np.ndarray]:
     return tensors
 
 
-def weights_and_scaling(
-    shape: PolicyShape, row: np.ndarray
-) -> tuple[dict[str, np.ndarray], Normalisation | None]:
-    """Return the weights of a row `(numbers,)`, views of it, and the scaling of observations."""
-    tensors = tensors_of(shape, row)
-    mean, std = tensors.pop("obs_mean"), tensors.pop("obs_std")
-    if shape.obs_clip is None:
-        return tensors, None
-    return tensors, Normalisation(tuple(mean.tolist()), tuple(std.tolist()), shape.obs_clip)
-
-
 def unpack(shape: PolicyShape, row: np.ndarray, seed: tuple[int, ...]) -> NetworkPolicy:
-    """Return the policy of a row; it samples, from a random stream that `seed` begins.
-
-    Args:
-        shape: Of the policy.
-        row: `(numbers,)` float32; copied.
-        seed: Whole numbers, 0 or more.
+    """Return the policy of a row `(numbers,)`, which is copied; it samples, from a stream that `seed` begins.
 
     Raises:
         ValueError: A weight is not finite.
     """
-    tensors, scaling = weights_and_scaling(shape, row)
+    tensors, scaling = tensors_of(shape, row), None
+    mean, std = tensors.pop("obs_mean"), tensors.pop("obs_std")
+    if shape.obs_clip is not None:
+        scaling = Normalisation(tuple(mean.tolist()), tuple(std.tolist()), shape.obs_clip)
     policy = NetworkPolicy(
         tensors, shape.distribution, shape.sizes, normalisation=scaling, activation=shape.activation,
         mirror=shape.mirror, masked=shape.masked,

@@ -1,7 +1,4 @@
-"""A trained policy that the learning one imitates at first: its probabilities for every step that is played.
-
-state -> the teacher's observation -> its network -> probabilities of its actions -> of our actions
-"""
+"""A trained policy that the learning one imitates at first: its probabilities for every step."""
 
 from typing import Any
 
@@ -21,11 +18,7 @@ from rlgym_bridge.training.settings import SettingsError, TrainingSettings
 
 
 class Teacher:
-    """The policy of the setting `teacher`, for matches of one team size.
-
-    Args:
-        settings: Of the run, with one team size.
-        task: Of the run: the teacher's actions are told as its actions.
+    """The policy of the setting `teacher`, for matches of one team size; its actions are told as the task's.
 
     Raises:
         SettingsError: It cannot be loaded, was trained for other team sizes, decides at another pace, or has
@@ -45,11 +38,11 @@ class Teacher:
             )
         built = fingerprint(task.obs_and_parser(), settings.sizes, HITBOX_NAMES.index(settings.hitbox))
         self._translation = self._translate(loaded, built)
-        parts = loaded.components()
-        self._policy, self._parser = loaded.policy, parts.parser
-        self._obs: Any = parts.obs_builder
+        components = loaded.components()
+        self._policy, self._parser = loaded.policy, components.parser
+        self._obs: Any = components.obs_builder
         self._calls: list[ComponentCalls] = []
-        if parts.shared_info_provider is not None or not works_in_batches(self._obs):
+        if components.shared_info_provider is not None or not works_in_batches(self._obs):
             self._calls = [ComponentCalls(loaded.components()) for _ in range(settings.matches)]
         self._fresh = np.ones(settings.matches, bool)
 
@@ -61,11 +54,7 @@ class Teacher:
             raise SettingsError(f"{self._given}, which cannot be loaded: {error}") from error
 
     def _translate(self, loaded: LoadedPolicy, built: Fingerprint) -> np.ndarray | None:
-        """Return which of our actions each of the teacher's is, `(theirs, ours)` float32; None for the same.
-
-        Raises:
-            SettingsError: One of its actions is none of ours, or there is no such list of actions.
-        """
+        """Return which of our actions each teacher's is, `(theirs, ours)` float32; None for the same."""
         theirs, ours, manifest = loaded.manifest.probe["controls"], built.controls, loaded.manifest
         (kind, sizes), own = built.space, loaded.policy.sizes
         discrete = kind == manifest.action_kind and kind != "gaussian"
@@ -101,8 +90,7 @@ class Teacher:
     def probabilities(self, state: MatchState) -> np.ndarray:
         """Return how likely the teacher would take each of our actions, `(matches, cars, actions)` float32.
 
-        Args:
-            state: All matches; each call is one step later than the one before.
+        Each call is one step later than the one before.
         """
         cars = range(state.layout.cars)
         if self._calls:

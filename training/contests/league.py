@@ -1,8 +1,6 @@
 """Let bots play a league over the match server: list its matches, rate the entries, describe them.
 
-    entries -> every pair, and each against itself -> match server in lockstep, several at once -> standings
-
-The bots are processes that speak RLBot's protocol, so bots of others play without the game as well.
+entries -> every pair, and each against itself -> match server in lockstep, several at once -> standings
 """
 
 from collections.abc import Mapping, Sequence
@@ -38,16 +36,10 @@ def league_matches(
 ) -> list[tuple[MatchKey, ServedMatch]]:
     """Return all matches; every pair has played about as often when only some have been.
 
-    Args:
-        entrants: Who plays.
-        count: Matches of each pair, half of them from each side.
-        gauntlet: Whether only the first plays each of the others.
-        team_size: Cars a team.
-        seconds: Game time of a match.
-        seed: Of the first match of each pair; the others' follow.
-        simulator: What plays, one of `simulator.SIMULATORS`.
-        allow_modules: Modules that policy folders may name, besides those of their runs.
-        logs: Folder for the logs of matches in which something goes wrong.
+    A pair has `count` matches, half of them from each side; in a gauntlet only the first entrant plays each
+    of the others. `seconds` are game time, `seed` is that of the first match of each pair; the others'
+    follow. `allow_modules` are those beside the entrants' own. `logs` is the folder for the logs of matches
+    in which something goes wrong.
     """
     pairs = list(combinations_with_replacement(entrants, 2))
     if gauntlet:
@@ -86,12 +78,7 @@ class EntryStanding:
 
 
 def rank(names: Sequence[str], matches: Sequence[LeagueMatch]) -> list[EntryStanding]:
-    """Return the standings, the best first.
-
-    Args:
-        names: The entries.
-        matches: All of them; those of an entry against itself do not count for ratings.
-    """
+    """Return the standings of the entries, the best first; an entry's matches against itself do not count."""
     outcomes = [(*one.names, one.lead) for one in matches if one.names[0] != one.names[1]]
     standings = []
     for name, rating in zip(names, rate_together(names, outcomes), strict=True):
@@ -105,37 +92,23 @@ def rank(names: Sequence[str], matches: Sequence[LeagueMatch]) -> list[EntryStan
     return sorted(standings, key=lambda one: -one.rating.rating)
 
 
-def pairs_of(
-    standings: Sequence[EntryStanding], matches: Sequence[LeagueMatch]
-) -> dict[tuple[str, str], tuple[Evaluation, int]]:
-    """Return the matches of every pair that has played, the better entry first.
+Pairs = Mapping[tuple[str, str], Evaluation]
 
-    Returns:
-        For each pair the evaluation of the first, and how many of the matches are different.
-    """
+
+def pairs_of(standings: Sequence[EntryStanding], matches: Sequence[LeagueMatch]) -> Pairs:
+    """Return the matches of every pair that has played, evaluated for the better entry, which is first."""
     found = {}
     for one, other in combinations([standing.name for standing in standings], 2):
         its = [match for match in matches if set(match.names) == {one, other}]
-        evaluation = evaluation_of(its, one)
-        if evaluation is not None:
-            found[one, other] = evaluation, count_different(its)
+        if evaluation := evaluation_of(its, one):
+            found[one, other] = evaluation
     return found
-
-
-Pairs = Mapping[tuple[str, str], tuple[Evaluation, int]]
 
 
 def describe_league(
     standings: Sequence[EntryStanding], pairs: Pairs, matches: Sequence[LeagueMatch], remarks: Sequence[str]
 ) -> list[str]:
-    """Return the lines of the tables: standings, pairs, forfeits.
-
-    Args:
-        standings: The best first.
-        pairs: As `pairs_of` returns them.
-        matches: All of them.
-        remarks: What went wrong without a forfeit.
-    """
+    """Return the lines of the tables: standings, the best first, pairs, forfeits, remarks."""
     wide = max(len(one.name) for one in standings)
     lines = [f"{'':4}{'entry':{wide}}  rating   95 %           won drawn lost   goals     against itself"]
     for place, one in enumerate(standings, 1):
@@ -148,10 +121,9 @@ def describe_league(
     if any(one.against_itself for one in standings):
         lines.append("against itself: win rate against an own copy, which chance alone moves off 50 %")
     lines += ["", f"{'pair':{2 * wide + 9}}  won drawn lost   goals     win rate of the first, 95 %"]
-    for (first, second), (found, different) in pairs.items():
-        repeated = (
-            "" if different == found.matches else f", only {different} of {found.matches} matches differ"
-        )
+    for (first, second), found in pairs.items():
+        differ = f", only {found.different} of {found.matches} matches differ"
+        repeated = "" if found.different == found.matches else differ
         same = "  not told apart" if found.interval[0] <= 0.5 <= found.interval[1] else ""
         names = f"{first} against {second}"
         results = f"{_results_of(found)}   {_share_of(found)}"
@@ -214,15 +186,15 @@ def summarise_league(
                 "rating": one.rating.rating,
                 "deviation": one.rating.deviation,
                 "interval": list(one.rating.interval),
-                "against_others": _numbers_of(one.against_others),
-                "against_itself": _numbers_of(one.against_itself),
+                "against_others": one.against_others and one.against_others.to_json(),
+                "against_itself": one.against_itself and one.against_itself.to_json(),
                 "forfeits": one.forfeits,
             }
             for one in standings
         ],
         "pairs": [
-            {"first": first, "second": second, "different": different, **(_numbers_of(found) or {})}
-            for (first, second), (found, different) in pairs.items()
+            {"first": first, "second": second, "different": found.different, **found.to_json()}
+            for (first, second), found in pairs.items()
         ],
         "forfeits": [
             {"match": [*one.names, number], "entry": one.names[place], "reason": one.forfeits[place]}
@@ -230,19 +202,3 @@ def summarise_league(
         ],
         "remarks": list(remarks),
     }  # fmt: skip
-
-
-def _numbers_of(found: Evaluation | None) -> dict[str, Any] | None:
-    if found is None:
-        return None
-    won, drawn, lost = found.results
-    return {
-        "matches": found.matches, "won": won, "drawn": drawn, "lost": lost,
-        "goals": found.goals.sum(0).tolist(), "win_rate": found.win_rate, "interval": list(found.interval),
-    }  # fmt: skip
-
-
-if __name__ == "__main__":
-    from rlgym_bridge.cli import run_module
-
-    run_module("league")

@@ -1,10 +1,6 @@
 """Rate a run's checkpoints by their matches against anchors, whose ratings never change.
 
-    checkpoints -> matches against anchors, and against themselves -> Elo, with its noise -> words and JSON
-
-A book keeps who is rated by what:
-
-    {"anchors": [{"player": "chaser", "rating": 1000.0, ...}], "checkpoints": {"100": "0a1b2c"}}
+checkpoints -> matches against anchors, and against themselves -> Elo, with its noise -> words and JSON
 """
 
 import json
@@ -26,7 +22,6 @@ from rlgym_bridge.training.contests.kept_matches import (
     MatchKey,
     ServedResult,
     SimulatedJob,
-    count_different,
     cut_keys,
     evaluation_of,
     seen_by_first,
@@ -60,7 +55,7 @@ class Anchor:
 
 @dataclass
 class RatingBook:
-    """The anchors and the checkpoints of a folder of ratings.
+    """The anchors and the checkpoints of a folder of ratings, kept as JSON.
 
     Attributes:
         anchors: In the order in which they were named first.
@@ -98,10 +93,7 @@ class RatingBook:
     def choose_checkpoints(self, run: Path, most: int, team_size: int) -> dict[str, Entrant]:
         """Add the run's newer checkpoints, and return those of the book that are still there, by number.
 
-        Args:
-            run: Folder of the run.
-            most: How many are added; evenly spread where there are more, the newest among them.
-            team_size: Cars a team.
+        Of more than `most` newer ones, so many are added, evenly spread, the newest among them.
 
         Raises:
             ConfigError: The run has no checkpoint, or one has other weights than when it was rated.
@@ -141,13 +133,9 @@ def player_of(entrant: Entrant) -> str:
 
 
 def read_anchors(given: Sequence[str], book: RatingBook, team_size: int) -> list[Entrant]:
-    """Return the anchors that a command names, in the order given.
+    """Return the anchors that a command names, in the order given; of none those of the book, or Chaser.
 
-    Args:
-        given: Policy folders, or names in `BUILT_IN`; `:sample` or `:argmax` behind a folder chooses how it
-            plays. Where none is named, those of the book, or Chaser.
-        book: Of the run.
-        team_size: Cars a team.
+    Each is a policy folder, or in `BUILT_IN`; `:sample` or `:argmax` behind a folder chooses how it plays.
 
     Raises:
         ConfigError: One is nothing that can be played, no policy, a training run, or has changed.
@@ -203,33 +191,18 @@ def pairs_of(book: RatingBook, checkpoints: Iterable[Entrant], anchors: Sequence
 
 
 def jobs_of(
-    pair: Pair,
-    count: int,
-    modules: Sequence[str],
-    *,
-    seconds: float,
-    seed: int,
-    team_size: int,
-    simulator: str,
+    pair: Pair, count: int, modules: Sequence[str], *, seed: int, **how: Any
 ) -> Iterator[SimulatedJob]:
-    """Yield the jobs of the matches of a pair.
+    """Yield the jobs of the matches of a pair, `count`, half of them from each side; see `play_matches`.
 
-    Args:
-        pair: Who plays.
-        count: How many matches, half of them from each side.
-        modules: Modules that policy folders may name, besides those of their runs.
-        seconds: Game time of a match.
-        seed: Of everything.
-        team_size: Cars a team.
-        simulator: What plays, one of `simulator.SIMULATORS`.
+    `modules` are those that policy folders may name, besides those of their runs.
     """
     first, second = (player_of(one) for one in pair)
     keys = [(first, second, number) for number in range(count)]
     for its, swapped, own_seed in cut_keys(keys, seed):
         blue, orange = pair[::-1] if swapped else pair
-        arguments = {
-            "seconds": seconds, "seed": own_seed, "team_size": team_size, "simulator": simulator,
-            "selection": (blue.selection, orange.selection),
+        arguments = how | {
+            "seed": own_seed, "selection": (blue.selection, orange.selection),
             "allow_modules": [*modules, *blue.allow_modules, *orange.allow_modules],
         }  # fmt: skip
         yield SimulatedJob(its, (blue.path, orange.path), arguments)
@@ -252,23 +225,6 @@ _ONE_SIDED: Final = 0.95  # win rate beyond which an anchor tells little
 
 
 @dataclass(frozen=True)
-class PlayedPair:
-    """The matches of one player against another.
-
-    Attributes:
-        evaluation: Of the first player.
-        different: Matches that are no repetition of another one.
-    """
-
-    evaluation: Evaluation
-    different: int
-
-    def rate(self, opponent: float) -> EloRating:
-        """Return the rating of the first by these matches alone, from that of the second."""
-        return rate_by_scores([(opponent, self.evaluation.win_rate, self.different)])
-
-
-@dataclass(frozen=True)
 class RatedCheckpoint:
     """A checkpoint with its rating.
 
@@ -281,35 +237,27 @@ class RatedCheckpoint:
 
     name: str
     elo: EloRating
-    pairs: Mapping[str, PlayedPair]
+    pairs: Mapping[str, Evaluation]
     noise: EloRating | None
 
 
-def played_pair(one: str, other: str, results: Mapping[MatchKey, ServedResult]) -> PlayedPair | None:
+def _evaluate_kept(one: str, other: str, results: Mapping[MatchKey, ServedResult]) -> Evaluation | None:
     """Return the kept matches of two players; None where there are none."""
     matches = [seen_by_first(key, result) for key, result in results.items() if key[:2] == (one, other)]
-    evaluation = evaluation_of(matches, one)
-    return None if evaluation is None else PlayedPair(evaluation, count_different(matches))
+    return evaluation_of(matches, one)
 
 
 def rate_player(
     player: str, fixed: Mapping[str, EloRating], results: Mapping[MatchKey, ServedResult]
-) -> tuple[EloRating | None, dict[str, PlayedPair]]:
-    """Rate a player by its matches against others whose ratings are fixed.
-
-    Args:
-        player: As `player_of` names it.
-        fixed: Ratings of the others, by `player_of`.
-        results: All kept matches.
+) -> tuple[EloRating | None, dict[str, Evaluation]]:
+    """Rate a player by its matches against others, whose ratings are fixed; all by `player_of`.
 
     Returns:
         Its rating, None where it has not played; the matches by opponent.
     """
-    found = {other: played_pair(player, other, results) for other in fixed}
+    found = {other: _evaluate_kept(player, other, results) for other in fixed}
     pairs = {other: pair for other, pair in found.items() if pair is not None}
-    scores = [
-        (fixed[other].rating, pair.evaluation.win_rate, pair.different) for other, pair in pairs.items()
-    ]
+    scores = [(fixed[other].rating, pair.win_rate, pair.different) for other, pair in pairs.items()]
     return (rate_by_scores(scores) if scores else None), pairs
 
 
@@ -318,9 +266,10 @@ def rate_checkpoints(book: RatingBook, results: Mapping[MatchKey, ServedResult])
     rated = []
     for name, player in sorted(book.checkpoints.items(), key=lambda item: int(item[0])):
         elo, pairs = rate_player(player, book.fixed(), results)
-        itself = played_pair(player, player, results)
+        itself = _evaluate_kept(player, player, results)
+        noise = None if itself is None else rate_by_scores([(0.0, itself.win_rate, itself.different)])
         if elo is not None:
-            rated.append(RatedCheckpoint(name, elo, pairs, None if itself is None else itself.rate(0.0)))
+            rated.append(RatedCheckpoint(name, elo, pairs, noise))
     return rated
 
 
@@ -336,7 +285,7 @@ def describe_ratings(rated: Sequence[RatedCheckpoint], anchors: Sequence[Anchor]
     lines = [f"{'checkpoint':>14}   Elo  95 %            against itself        {''.join(heads)}"]
     for one in rated:
         noise = f"{'-':22}" if one.noise is None else f"{_points(one.noise, '+'):22}"
-        rates = [f"{one.pairs[its.player].evaluation.win_rate:.0%}" if its.player in one.pairs else "-"
+        rates = [f"{one.pairs[its.player].win_rate:.0%}" if its.player in one.pairs else "-"
                  for its in anchors]  # fmt: skip
         low, high = one.elo.interval
         lines.append(
@@ -372,7 +321,7 @@ def _caveats(rated: Sequence[RatedCheckpoint], anchors: Sequence[Anchor]) -> lis
     lines = []
     if rated:
         newest = rated[-1]
-        rates = [pair.evaluation.win_rate for pair in newest.pairs.values()]
+        rates = [pair.win_rate for pair in newest.pairs.values()]
         for beyond, word in ((min(rates) > _ONE_SIDED, "weak"), (max(rates) < 1 - _ONE_SIDED, "strong")):
             if beyond:
                 names = " ".join(shlex.quote(one.given) for one in anchors)
@@ -385,7 +334,7 @@ def _caveats(rated: Sequence[RatedCheckpoint], anchors: Sequence[Anchor]) -> lis
                 )
         lines += _uncertainty(newest, one_sided=bool(lines))
     pairs = [pair for one in rated for pair in one.pairs.values()]
-    played, different = sum(pair.evaluation.matches for pair in pairs), sum(pair.different for pair in pairs)
+    played, different = sum(pair.matches for pair in pairs), sum(pair.different for pair in pairs)
     if different < played:
         lines.append(f"{different:,} of {played:,} matches against anchors differ, and only as many count")
     return lines
@@ -419,7 +368,8 @@ def summarise_ratings(rated: Sequence[RatedCheckpoint], anchors: Sequence[Anchor
                 "name": one.name, "rating": one.elo.rating, "deviation": one.elo.deviation,
                 "interval": list(one.elo.interval),
                 "against": [
-                    {"anchor": names[player], **_numbers_of(pair)} for player, pair in one.pairs.items()
+                    {"anchor": names[player], "different": pair.different, **pair.to_json()}
+                    for player, pair in one.pairs.items()
                 ],
                 "against_itself": None if one.noise is None else {
                     "lead": one.noise.rating, "interval": list(one.noise.interval)
@@ -429,17 +379,3 @@ def summarise_ratings(rated: Sequence[RatedCheckpoint], anchors: Sequence[Anchor
         ],
         "noise": mean_noise(rated),
     }  # fmt: skip
-
-
-def _numbers_of(pair: PlayedPair) -> dict[str, Any]:
-    won, drawn, lost = pair.evaluation.results
-    return {
-        "matches": pair.evaluation.matches, "different": pair.different, "won": won, "drawn": drawn,
-        "lost": lost, "win_rate": pair.evaluation.win_rate,
-    }  # fmt: skip
-
-
-if __name__ == "__main__":
-    from rlgym_bridge.cli import run_module
-
-    run_module("ratings")

@@ -1,4 +1,4 @@
-"""Compute advantages, value targets and running statistics of observations, in numpy."""
+"""Keep running statistics of observations and returns, and scale observations by them, in numpy."""
 
 from dataclasses import dataclass
 
@@ -8,35 +8,6 @@ from rlgym_bridge.policy.manifest import Normalisation
 
 _LEAST_STD = 0.01
 """Of normalised observations: what hardly ever changes is not blown up more than a hundredfold."""
-
-
-def estimate_advantages(
-    gamma: float,
-    weight: float,
-    rewards: np.ndarray,
-    values: np.ndarray,
-    next_values: np.ndarray,
-    ended: np.ndarray,
-) -> np.ndarray:
-    """Return generalised advantage estimates [Schulman et al. 2016, equations 11 and 16].
-
-    Args:
-        gamma: Discount a step.
-        weight: Lambda, of longer returns.
-        rewards: `(steps, ...)` float32; the other arrays have the same shape.
-        values: Float32, of the observations acted on.
-        next_values: Float32, of what the action led to: 0 after a termination, the last
-            observation's of its episode after a truncation.
-        ended: Bool, the episode ended either way: nothing later belongs to it.
-
-    Returns:
-        `(steps, ...)` float32; plus `values` they are the critic's value targets.
-    """
-    estimates: np.ndarray = rewards + np.float32(gamma) * next_values - values
-    decay = np.float32(gamma * weight) * ~ended
-    for step in range(len(estimates) - 2, -1, -1):
-        estimates[step] += decay[step] * estimates[step + 1]
-    return estimates
 
 
 @dataclass
