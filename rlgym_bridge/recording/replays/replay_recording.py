@@ -11,7 +11,6 @@ import numpy as np
 from rlgym_bridge.game import BLUE, CONTROL_NAMES, TICKS_PER_SECOND
 from rlgym_bridge.recording.recording import Inputs, Recording, TimeBase, holes, jumps, motions_of
 from rlgym_bridge.recording.replays.replay_actors import Actors, ReplayCar
-from rlgym_bridge.recording.replays.replay_mode import GameKind
 from rlgym_bridge.rotations import from_quaternions
 from rlgym_bridge.state import MatchState
 from rlgym_bridge.user_input.extras import explain_install
@@ -210,20 +209,13 @@ def _recording(source: str, rows: Sequence[_Row], actors: Actors, teams: tuple[i
         mode=actors.game.mode,
         mutators=actors.game.mutators,
         notes=[
-            *_game_notes(actors.game),
+            *actors.game.notes,
             "inputs are those of frames, about 30 a second; pitch, yaw and roll are not in replays",
             "jump is 1 while a jump pushes, and in the frame in which a double jump or dodge begins",
             "boost amounts are told now and then: in between they fall by what burning takes",
             *(f"{text}: {count.sum()}" for text, count in counts.items() if count.any()),
         ],
     )
-
-
-def _game_notes(game: GameKind) -> list[str]:
-    """Return sentences on what was played, if not soccar without mutators, and on misread numbers."""
-    notes = [] if game.mode == "Soccar" else [f"the match is one of {game.mode}"]
-    notes += [f"it was played with {', '.join(game.mutators)}"] if game.mutators else []
-    return notes + [f"it names a {what} that no game has: that is left out" for what in game.nonsense]
 
 
 def _fill(state: MatchState, body: str, numbers: np.ndarray) -> None:
