@@ -12,8 +12,8 @@ from threadpoolctl import threadpool_limits
 
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files
+from rlgym_bridge.cli.browser_page import NamedPolicies, add_page_options, check_installed, page_opener
 from rlgym_bridge.cli.outcome import describe_match, summarise
-from rlgym_bridge.cli.web_page import NamedPolicies, add_page_options, check_installed, page_opener
 from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.live.agent import SEED_VARIABLE
 from rlgym_bridge.live.session import REPORT_VARIABLE
@@ -51,18 +51,12 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         help="all cars of the blue team in place of these; one BOT of a match may be human",
     )  # fmt: skip
     parser.add_argument("--orange", nargs="+", metavar="BOT", help="the same for the orange team")
-    parser.add_argument(
-        "--allow-modules", nargs="+", default=[], metavar="MODULE",
-        help="your own Python modules that a BOT's policy folder may import its components from",
-    )  # fmt: skip
+    shared.add_modules_option(parser)
     parser.add_argument(
         "--seconds", type=shared.seconds, default=300.0, metavar="N",
         help="length of the match in seconds of game time (default: %(default)g)",
     )  # fmt: skip
-    parser.add_argument(
-        "--seed", type=shared.seed, default=0, metavar="S",
-        help="seed of kickoffs, respawns and sampled actions (default: 0)",
-    )  # fmt: skip
+    shared.add_seed_option(parser)
     add_page_options(parser)
     shared.add_physics_option(parser)
     shared.add_simulator_option(parser, default=None)
@@ -88,10 +82,9 @@ def run(options: argparse.Namespace) -> int:
                 raise ConfigError(f"the match was called off: {refused}") from error
             raise
         told = [read_bot_report(path) for path in reports]
-    if not output_files.write_json(options.json, summarise(result, told, None)):
-        return 2
     blue_goals, orange_goals = result.score
     shared.printer(options)(f"blue {blue_goals} : {orange_goals} orange")
+    output_files.write_json(options.json, summarise(result, told, None))
     return 0
 
 

@@ -41,9 +41,8 @@ def check_whole(name: str, value: object, least: int = 0, most: int | None = Non
     """
     whole = isinstance(value, Integral) and not isinstance(value, bool)
     if not whole or not _is_within(value, least, most):
-        raise ValueError(
-            f"{name} is {show_value(value)}, expected a whole number{_of(unit)}, {_range(least, most)}"
-        )
+        of = f" of {unit}" if unit else ""
+        raise ValueError(f"{name} is {show_value(value)}, expected a whole number{of}, {_range(least, most)}")
 
 
 def check_number(
@@ -69,11 +68,7 @@ def check_number(
 
 
 def check_seed(value: object) -> None:
-    """Check that a seed is a whole number or None.
-
-    Raises:
-        ValueError: It is neither.
-    """
+    """Raise `ValueError` for a seed that is neither a whole number nor None."""
     if value is not None:
         check_whole("seed", value)
 
@@ -97,44 +92,28 @@ def _is_within(value: Any, least: float, most: float | None) -> bool:
     return bool(value >= least and (most is None or value <= most))
 
 
-def _of(unit: str) -> str:
-    return f" of {unit}" if unit else ""
-
-
 def _range(least: float, most: float | None) -> str:
     return f"{least:g} or more" if most is None else f"{least:g} to {most:g}"
 
 
-_MOST_OF_NAME: Final = 200  # letters of a name in a message
 _ALIKE: Final = 0.6  # similarity from 0 to 1 below which no name is suggested
 
 
 def nearest_key(name: str, known: Iterable[str], least: float = 0.0) -> str | None:
-    """Return the known key that is spelt most like a name.
-
-    Args:
-        name: The unknown key.
-        known: The keys there are.
-        least: Similarity from 0 to 1 below which none is meant.
-    """
+    """Return the known key that is spelt most like a name; None where all are less alike than `least`."""
     return next(iter(get_close_matches(str(name), [*known], 1, least)), None)
 
 
 def check_names(option: str, names: Iterable[str], known: Collection[str]) -> None:
     """Check that an option names what there is.
 
-    Args:
-        option: Its name, for the error: "--parts".
-        names: What the user gave.
-        known: The names there are.
-
     Raises:
-        ValueError: A name is unknown; the message has the nearest one.
+        ValueError: A name is unknown; the message has the option and the nearest name.
     """
     for name in names:
         if name not in known:
             near = nearest_key(name, known, _ALIKE)
             hint = f"did you mean {near}? " if near else ""
             raise ValueError(
-                f"{option} has {str(name)[:_MOST_OF_NAME]!r}, {hint}expected some of {', '.join(known)}"
+                f"{option} has {str(name)[:_MOST_SHOWN]!r}, {hint}expected some of {', '.join(known)}"
             )

@@ -52,11 +52,7 @@ def add_module_folders(*folders: str | Path) -> None:
 
 
 def explain_not_found(name: str) -> str:
-    """Explain where a module was looked for, and why one in the current folder was not found.
-
-    Args:
-        name: Of the module or package that is missing, with dots.
-    """
+    """Explain where a missing module was looked for, and why one in the current folder was not found."""
     here = Path.cwd()
     first, _, rest = name.partition(".")
     parent = sys.modules.get(first)
@@ -146,15 +142,15 @@ def rlgym_ppo_importable() -> Iterator[None]:
 
 def _modules() -> dict[str, ModuleType]:
     """Return modules by name that hold what stands for rlgym-ppo's own."""
+    logger = {"MetricsLogger": MetricsLogger}
+    wrapper = {"RLGymV2GymWrapper": RLGymV2GymWrapper}
     contents: dict[str, dict[str, Any]] = {
         "rlgym_ppo": {"Learner": Learner, "__path__": []},
         "rlgym_ppo.learner": {"Learner": Learner},
-        "rlgym_ppo.util": {
-            "MetricsLogger": MetricsLogger, "RLGymV2GymWrapper": RLGymV2GymWrapper, "__path__": [],
-        },
-        "rlgym_ppo.util.metrics_logger": {"MetricsLogger": MetricsLogger},
-        "rlgym_ppo.util.rlgym_v2_gym_wrapper": {"RLGymV2GymWrapper": RLGymV2GymWrapper},
-    }  # fmt: skip
+        "rlgym_ppo.util": {**logger, **wrapper, "__path__": []},
+        "rlgym_ppo.util.metrics_logger": logger,
+        "rlgym_ppo.util.rlgym_v2_gym_wrapper": wrapper,
+    }
     modules = {name: ModuleType(name) for name in contents}
     for name, module in modules.items():
         vars(module).update(contents[name])

@@ -91,27 +91,3 @@ def test_without_a_server_the_probe_says_what_is_missing(tmp_path: Path) -> None
     assert done.returncode == 2
     assert "no RLBotServer runs at 127.0.0.1:1, and none is installed here" in done.stderr
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["--server", "rlbot", "--latency", "2"], "expected none of them with --server rlbot"),
-        (["--server", "rlbot", "--dialect", "clock=whole"], "expected none of them with --server rlbot"),
-        (["--latency", "-1"], "latency is -1, expected whole ticks"),
-        (["--dialect", "clock=half"], "dialect point clock is 'half'"),
-        (["--out", "no/such/folder.toml"], "No such file"),
-        (["--server", "game"], "invalid choice"),
-    ],
-)
-def test_what_cannot_be_asked_is_said_and_is_exit_code_2(
-    words: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
-    monkeypatch.chdir(tmp_path)
-    try:
-        code = main(["probe", *words])
-    except SystemExit as ended:  # of argparse
-        code = int(ended.code or 0)
-    assert code == 2
-    assert message in capsys.readouterr().err

@@ -81,20 +81,6 @@ def test_without_rerun_a_line_says_what_to_install(command, monkeypatch, capsys,
     assert "watching a match needs Rerun: pip install" in errors and errors.count("\n") == 1
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["--window"], "expected --watch, too"),
-        (["--watch", "--server", "rlbot"], "expected none with --server rlbot"),
-        (["--web", "--server", "rlbot"], "expected none with --server rlbot"),
-    ],
-)
-def test_watching_where_it_cannot_be_is_refused(words, said, capsys, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    assert main(["match", *words]) == 2
-    assert said in capsys.readouterr().err
-
-
 class Sink:
     """Keeps what a match is told of, by topic."""
 
