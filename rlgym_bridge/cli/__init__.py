@@ -1,7 +1,6 @@
 """The command line: `rlgym-bridge COMMAND`, and `python -m training` for the commands that train.
 
 Each command's module has `add_to(parser)`, its options, and `run(options)`, which returns the exit code.
-Help, errors and Ctrl-C are the same for all.
 """
 
 import argparse

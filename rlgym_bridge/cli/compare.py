@@ -134,11 +134,7 @@ def _open(file: Path, columns: Path | None) -> Recording:
 
 
 def _read(files: Sequence[Path], read: Callable[[Path], T]) -> tuple[list[T], list[RefusedFile]]:
-    """Return what files hold, and the files that cannot be read.
-
-    Raises:
-        OSError, ImportError, ValueError: None can be read; the error of the first, with the others named.
-    """
+    """Return what files hold, and those that cannot be read; the error of the first where none can."""
     found: list[T] = []
     refused, errors = [], []
     for file in files:

@@ -1,7 +1,4 @@
-"""Say what will cost a bot most matches in the real game: `rlgym-bridge stress POLICY`.
-
-cause (latency, lost packets, another hitbox ...) for the tested bot alone -> its win rate against itself
-"""
+"""Say what will cost a bot most matches in the real game: `rlgym-bridge stress POLICY`."""
 
 import argparse
 from dataclasses import replace

@@ -357,11 +357,8 @@ def _loadout(hitbox: str) -> str:
 
 
 def _requirements(own: OwnModules, wheel: str | None) -> str:
-    """Return `requirements.txt`: this version of rlgym_bridge, and what the bot's own modules import.
-
-    The wheel of `rocketsim_batch` is for this system, and required by its path, since anybody may give a
-    package of that name to the package index.
-    """
+    """Return `requirements.txt`: this version of rlgym_bridge, and what the bot's own modules import."""
+    # The wheel is required by its path, since anybody may give a package of its name to the package index.
     here = f'sys_platform == "{sys.platform}" and platform_machine == "{platform.machine()}"'
     lines = [
         "--find-links .  # takes a wheel of rlgym_bridge beside this file, too",

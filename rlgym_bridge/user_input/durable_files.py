@@ -1,9 +1,6 @@
 """Write files so that a power cut leaves the old content or the new content, never a part of it.
 
-    content -> temporary file -> fsync -> rename -> fsync of the folder
-
-An operating system writes to a disk late and in any order. Without fsync a renamed file may be empty after a
-power cut, and a deleted one gone although its successor was never written.
+An operating system writes late and in any order: without fsync a renamed file may be empty afterwards.
 """
 
 import errno

@@ -1,8 +1,4 @@
-"""Find the modules of a user's own that a bot imports, and the packages that those import; nothing is run.
-
-names -> find_own_modules: whole packages, for a packaged bot, with what must be installed
-names -> read_own_sources: the files alone that are imported, for a policy that carries them
-"""
+"""Find the modules of a user's own that a bot imports, and the packages that those import; nothing is run."""
 
 import ast
 import importlib.util
@@ -50,10 +46,7 @@ class OwnModules:
 
 
 def find_own_modules(needed: Iterable[str]) -> OwnModules:
-    """Find modules by name, and those that they import, in the folders where Python looks for modules.
-
-    Args:
-        needed: Names of modules, with dots or without.
+    """Find modules by name, and those that they import, as whole packages, for a packaged bot.
 
     Raises:
         ValueError: A file cannot be read as Python.
@@ -83,7 +76,7 @@ def find_own_modules(needed: Iterable[str]) -> OwnModules:
 
 
 def read_own_sources(names: Iterable[str], hold: bool = False) -> dict[str, bytes]:
-    """Read the Python files of the user's own modules that some modules import, and their own.
+    """Read the Python files of the user's own modules that some modules import, and their own, for a policy.
 
     Args:
         names: Of modules, with dots; installed ones and this project's are passed over.

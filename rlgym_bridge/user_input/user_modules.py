@@ -1,8 +1,4 @@
-"""Modules of users: imported from folders that are named, behind all that is installed.
-
-Users of rlgym-ppo return `RLGymV2GymWrapper(rlgym_env)`, and import the wrapper from rlgym-ppo, which needs
-torch and wandb. A bot that plays needs only the RLGym in it, so something stands in for rlgym-ppo.
-"""
+"""Modules of users: imported from folders that are named, behind all that is installed."""
 
 import importlib
 import importlib.util
@@ -101,11 +97,7 @@ def names_no_modules(folder: Path) -> bool:
 
 
 class RLGymV2GymWrapper:
-    """A wrapper that keeps the RLGym it is given, as rlgym-ppo's does.
-
-    Args:
-        rlgym_env: The environment.
-    """
+    """A wrapper that keeps the RLGym it is given, as rlgym-ppo's does."""
 
     def __init__(self, rlgym_env: Any) -> None:
         self.rlgym_env = rlgym_env
@@ -127,7 +119,10 @@ class Learner:
 
 @contextmanager
 def rlgym_ppo_importable() -> Iterator[None]:
-    """Make `rlgym_ppo` importable while an environment is built; one that is installed stays as it is."""
+    """Make `rlgym_ppo` importable while an environment is built; one that is installed stays as it is.
+
+    Its users return `RLGymV2GymWrapper(rlgym_env)`; it needs torch and wandb, a bot only the RLGym in it.
+    """
     if "rlgym_ppo" in sys.modules or importlib.util.find_spec("rlgym_ppo") is not None:
         yield
         return

@@ -1,9 +1,4 @@
-"""Log what bots have drawn.
-
-entity                          what
-/match/drawings/<bot>/<group>   below it `lines`, `labels` and `dots`, in the game's coordinates
-/camera/drawings/<bot>/<group>  below it `labels` and `boxes` on the screen, in the camera's image
-"""
+"""Log what bots have drawn: below /match in the game's coordinates, below /camera on the screen."""
 
 import logging
 from collections import defaultdict
@@ -105,13 +100,7 @@ def log_drawings(stream: rr.RecordingStream, recording: MatchRecording, times: T
 
 
 class DrawingsLog:
-    """Puts groups into a stream.
-
-    Args:
-        stream: Where to.
-        groups: Says whose they are.
-        name: Returns the name of a car by its index in packets.
-    """
+    """Puts groups into a stream; `name` returns the name of a car by its index in packets."""
 
     def __init__(
         self, stream: rr.RecordingStream, groups: DrawnGroups, name: Callable[[int], str | None]

@@ -1,6 +1,6 @@
-"""Start Rerun's viewer in its window or the browser; it is served on this machine alone.
+"""Start Rerun's viewer in its window or the browser, served on this machine alone.
 
-Rerun's Python functions serve to the whole network, its program does so where it is told to.
+Rerun's Python functions would serve to the whole network.
 """
 
 import functools

@@ -1,8 +1,6 @@
 """Hand a match over, while it is played, to a process that shows it; the match waits for nothing.
 
-    tick thread -> bounded queue -> sender thread -> pipe -> `watching`, a process of its own -> Rerun
-
-Rerun is not imported here: it takes a second and 100 MB.
+Rerun is imported there alone, in `watching`: it takes a second and 100 MB.
 """
 
 import logging
@@ -47,7 +45,7 @@ class WatchError(ChildProcessError):
 
 
 class Watch:
-    """A window or page that shows the matches of a server.
+    """A window or page that shows the matches of a server: tick thread -> queue -> sender thread -> pipe.
 
     Args:
         where: "window" for Rerun's own, "web" for a page that this machine's browsers may open, "" for the

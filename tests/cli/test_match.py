@@ -107,19 +107,6 @@ def test_the_line_of_a_match_says_whose_reply_times_it_shows() -> None:
     assert progress_line(status) == expected
 
 
-@pytest.mark.slow
-def test_equal_seeds_give_equal_matches(tmp_path: Path, here: Here) -> None:
-    results = []
-    for name in ("a", "b"):
-        bots = ("--blue", "chaser", "--orange", "chaser")
-        done = here("match", *bots, *SHORT, "--seed", "5", "--json", tmp_path / name, "-q")
-        assert (done.returncode, done.stdout) == (0, ""), done.stderr
-        result = json.loads((tmp_path / name).read_text())
-        results.append([result["score"], result["ticks"], [bot["touches"] for bot in result["bots"]]])
-        results[-1].append([bot["boost_used"] for bot in result["bots"]])
-    assert results[0] == results[1]
-
-
 def test_a_bot_that_cannot_start_is_named_with_what_it_said(tmp_path: Path, here: Here) -> None:
     (tmp_path / "bad.bot.toml").write_text(
         '[settings]\nagent_id = "t/bad"\nname = "Bad"\n'
@@ -215,15 +202,6 @@ def test_a_match_tells_how_often_a_forecast_was_wrong(tmp_path: Path, here: Here
     bots = ("--blue", "chaser", "--orange", "chaser")
     done = here("match", *bots, *SHORT, cwd=tmp_path, RLGYM_BRIDGE_FORECAST="8")
     assert "Chaser does not look ahead: no state estimator follows the match, expected " in done.stdout
-
-
-@pytest.mark.slow
-def test_a_match_file_without_cars_takes_the_bots_given(tmp_path: Path, here: Here) -> None:
-    (tmp_path / "match.toml").write_text("[match]\nskip_replays = true\n")
-    done = here("match", "match.toml", "--blue", "chaser", "--orange", "chaser", *SHORT, cwd=tmp_path)
-    assert done.returncode == 0, done.stdout + done.stderr
-    done = here("match", "match.toml", cwd=tmp_path)
-    assert done.returncode == 2 and "match.toml: the match has no cars" in done.stderr
 
 
 @pytest.mark.parametrize("words", [["nothing.cfg"], ["--blue", "bad.bot.toml", "--orange", "chaser"]])
