@@ -3,7 +3,7 @@
 import logging
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import rerun as rr
@@ -24,17 +24,14 @@ MOST_BYTES: Final = 1 << 26
 _LINE: Final = rr.Radius.ui_points(1.2)
 _LABEL: Final = rr.Radius.ui_points(1.0)
 
-Row = tuple[int, list[Any]]
-"""A row, and what a group shows there of one kind."""
 
+class _Kind(NamedTuple):
+    """A kind of shape: where it is logged, which shapes it has, how it looks, and its columns."""
 
-class _Kind:
-    """A kind of shape: where it is logged, how it looks, and its columns."""
-
-    def __init__(
-        self, below: str, of: str, look: Any, columns: Callable[[list[Any]], rr.ComponentColumnList]
-    ) -> None:
-        self.below, self.of, self.look, self.columns = below, of, look, columns
+    below: str
+    of: str
+    look: Any
+    columns: Callable[[list[Any]], rr.ComponentColumnList]
 
 
 def _table(items: list[Any], width: int) -> np.ndarray:

@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -41,29 +42,25 @@ def bridge(*words: str | Path, cwd: Path = ROOT, **environment: str) -> subproce
     return run_to_end(command, cwd=cwd, env={**CHECKED, **environment}, seconds=200)
 
 
-class Here:
-    """Runs the command in this process, whose matches are checked as well."""
-
-    def __init__(self, patch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-        self._patch, self._capsys = patch, capsys
-
-    def __call__(
-        self, *words: str | Path, cwd: Path = ROOT, **environment: str
-    ) -> subprocess.CompletedProcess[str]:
-        self._patch.chdir(cwd)
-        for name, value in environment.items():
-            self._patch.setenv(name, value)
-        try:
-            code = main([*map(str, words)])
-        except SystemExit as ended:  # of argparse
-            code = int(ended.code or 0)
-        said = self._capsys.readouterr()
-        return subprocess.CompletedProcess([*words], code, said.out, said.err)
+Here = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
 @pytest.fixture
 def here(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Here:
-    return Here(monkeypatch, capsys)
+    """Return what runs the command in this process, whose matches are checked as well."""
+
+    def run(*words: str | Path, cwd: Path = ROOT, **environment: str) -> "subprocess.CompletedProcess[str]":
+        monkeypatch.chdir(cwd)
+        for name, value in environment.items():
+            monkeypatch.setenv(name, value)
+        try:
+            code = main([*map(str, words)])
+        except SystemExit as ended:  # of argparse
+            code = int(ended.code or 0)
+        said = capsys.readouterr()
+        return subprocess.CompletedProcess([*words], code, said.out, said.err)
+
+    return run
 
 
 def test_the_shipped_bots_play_to_a_score_with_all_keys(tmp_path: Path) -> None:
