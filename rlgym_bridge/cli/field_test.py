@@ -26,11 +26,10 @@ from rlgym_bridge.client.agent_connections import is_own_server
 from rlgym_bridge.compare.comparison_result import Comparison, short
 from rlgym_bridge.compare.sentences import told_untried
 from rlgym_bridge.components.user_errors import describe_error
-from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.game import TICKS_PER_SECOND
 from rlgym_bridge.matches.lineup import find_shipped_folder
 from rlgym_bridge.policy.load_player import CHASER
-from rlgym_bridge.server import ConfigError, MatchServer
+from rlgym_bridge.server import ConfigError
 from rlgym_bridge.trials.diagnostic_pack import (
     FORMAT,
     PARTS,
@@ -128,7 +127,6 @@ def _read(options: argparse.Namespace) -> int:
 def _make(options: argparse.Namespace) -> int:
     console = shared.console_of(options)
     _check(options)
-    dialect = shared.dialect_of(options)
     real = options.server == "rlbot" and not is_own_server(running_server())  # which says what is missing
     with (
         TemporaryDirectory(prefix="rlgym-bridge-", ignore_cleanup_errors=True) as folder,
@@ -137,8 +135,8 @@ def _make(options: argparse.Namespace) -> int:
         kinds = options.scenes or _kinds()
         scenes = tuple(scene for scene in all_scenes() if scene.kind in kinds)
         test = FieldTest(
-            Path(folder), scenes, float(options.seconds), partial(_embedded, options, dialect),
-            partial(_play_match, options, dialect),
+            Path(folder), scenes, float(options.seconds), partial(shared.embedded_server, options),
+            partial(_play_match, options),
         )  # fmt: skip
         _announce(options, console, test, real)
         began = time.perf_counter()
@@ -163,18 +161,6 @@ def _make(options: argparse.Namespace) -> int:
     return int(any(one.state != "done" for one in outcomes))
 
 
-def _embedded(options: argparse.Namespace, dialect: Dialect) -> MatchServer | None:
-    """Return the embedded server as the options have it; None where they name RLBotServer."""
-    if options.server == "rlbot":
-        return None
-    return MatchServer(
-        pace=options.pace,
-        impairments=shared.impairments_of(options),
-        dialect=dialect,
-        simulator=options.simulator,
-    )
-
-
 def _kinds() -> list[str]:
     """Return the kinds of scenes, in their order."""
     return list(dict.fromkeys(scene.kind for scene in all_scenes()))
@@ -196,12 +182,8 @@ def _check(options: argparse.Namespace) -> None:
     if not options.seconds:
         raise ConfigError("--seconds is 0, expected more, or leave out the match by --parts")
     shared.impairments_of(options)
-    changed = (options.dialect, options.latency, options.simulator, options.pace) != ([], 0, None, "lockstep")
-    if options.server == "rlbot" and changed:
-        raise ConfigError(
-            "--dialect, --latency, --simulator and --pace tell the embedded server what to do, expected none "
-            "of them with --server rlbot: the real game cannot be changed"
-        )
+    shared.dialect_of(options)
+    shared.refuse_with_rlbot(options, dialect=[], latency=0, simulator=None, pace="lockstep")
 
 
 def _announce(options: argparse.Namespace, console: Console, test: FieldTest, real: bool) -> None:
@@ -267,7 +249,7 @@ def _versions() -> dict[str, str]:
     return {name: version(name) for name in _PACKAGES} | system
 
 
-def _play_match(options: argparse.Namespace, dialect: Dialect, recording: Path) -> MatchPart:
+def _play_match(options: argparse.Namespace, recording: Path) -> MatchPart:
     """Play the shipped bot against Chaser with `match`, and record it."""
     result = recording.with_suffix(".json")
     words = [
@@ -278,7 +260,7 @@ def _play_match(options: argparse.Namespace, dialect: Dialect, recording: Path) 
     if options.server == "sim":
         words += ["--pace", options.pace, "--latency", str(options.latency), "--max-overtime", "0"]
         words += [] if options.simulator is None else ["--simulator", options.simulator]
-        words += [word for point in dialect for word in ("--dialect", point)]
+        words += [word for point in options.dialect for word in ("--dialect", point)]
     parser = argparse.ArgumentParser()
     match_command.add_to(parser)
     match_command.run(parser.parse_args(words))

@@ -39,7 +39,6 @@ from rlgym_bridge.recording.mcap.mcap_writer import Recorder, RecordingError, pa
 from rlgym_bridge.recording.mcap.merge import bot_file, bot_files, left_over, merge
 from rlgym_bridge.server import (
     ConfigError,
-    Impairments,
     MatchCalledOff,
     MatchResult,
     MatchServer,
@@ -96,7 +95,7 @@ class RecordedMatch:
         """Return the environment variables that make a bot's process record."""
         return {} if self.file is None else {RECORD_VARIABLE: str(bot_file(self.file, player))}
 
-    def recorder(self, options: argparse.Namespace, mode: str, settings: dict[str, Any]) -> Recorder | None:
+    def recorder(self, mode: str, settings: dict[str, Any]) -> Recorder | None:
         """Begin the server's file; `settings` are those of the server.
 
         Raises:
@@ -104,12 +103,8 @@ class RecordedMatch:
         """
         if self.file is None:
             return None
-        about = describe_match(
-            mode, settings["impairments"], settings["dialect"], settings["constants"], options.simulator,
-            pace=options.pace, seed=options.seed,
-        )  # fmt: skip
         try:
-            self._recorder = Recorder(self.file, about, prepare=state_message)
+            self._recorder = Recorder(self.file, describe_match(mode, settings), prepare=state_message)
         except RecordingError as error:
             raise ConfigError(str(error)) from error
         return self._recorder
@@ -219,8 +214,9 @@ def run(options: argparse.Namespace) -> int:
     output_files.check_outputs(options.json, inputs=read)
     output_files.check_different(options.json, options.record)
     real_game = options.server == "rlbot"
-    if real_game:
-        _refuse_in_real_game(options)
+    network = dict.fromkeys(("latency", "jitter", "drop", "burst", "fps"), 0)
+    shown = {"physics": None, "simulator": None, "watch": False, "web": False}
+    shared.refuse_with_rlbot(options, **network, **shown, dialect=[], max_overtime=300.0, max_hang=60.0)
     settings = shared.server_settings(options)
     configuration = with_line_up(
         _match_of(options), options.blue or options.follow, options.orange,
@@ -239,7 +235,7 @@ def run(options: argparse.Namespace) -> int:
                     configuration, console, lambda: find_refusal(configuration, reports), options.seconds
                 )
             else:
-                recorder = recorded.recorder(options, name_of(configuration.game_mode), settings)
+                recorder = recorded.recorder(name_of(configuration.game_mode), settings)
                 result = _play(configuration, options, settings | {"recorder": recorder}, console)
         except (MatchCalledOff, ServerError) as error:
             if (refused := find_refusal(configuration, reports)) is not None:
@@ -262,39 +258,6 @@ def run(options: argparse.Namespace) -> int:
         bot.crashed or told[bot.index].faults or find_troubles(bot, told[bot.index]) for bot in result.bots
     )
     return 1 if troubled or result.ended_by == "stopped" else 0
-
-
-def _refuse_in_real_game(options: argparse.Namespace) -> None:
-    """Raise `ConfigError` for options that change the simulated match alone."""
-    wrong = (
-        (
-            shared.impairments_of(options) != Impairments(),
-            "--latency, --jitter, --drop, --burst and --fps are simulated by the embedded server, expected "
-            "none of them with --server rlbot: the real game cannot be changed",
-        ),
-        (
-            options.physics is not None or options.simulator is not None,
-            "--physics and --simulator change the simulated match, expected neither with --server rlbot: the "
-            "real game has its own physics",
-        ),
-        (
-            options.watch or options.web,
-            "--watch and --web show simulated matches, expected none with --server rlbot: the game shows it",
-        ),
-        (
-            (options.max_overtime, options.max_hang) != (300.0, 60.0),
-            "--max-overtime and --max-hang end matches of the embedded server, expected neither with "
-            "--server rlbot: there --seconds or the match file says how long is played",
-        ),
-        (
-            options.dialect,
-            "--dialect changes the packets of the embedded server, but --server rlbot plays in the real "
-            "game, whose packets cannot be changed: leave out one of the two",
-        ),
-    )
-    for given, message in wrong:
-        if given:
-            raise ConfigError(message)
 
 
 @contextmanager

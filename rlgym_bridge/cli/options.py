@@ -13,7 +13,7 @@ from rich.table import Table
 
 from rlgym_bridge.dialect import POINTS, Dialect
 from rlgym_bridge.physics import RULES_GONE, Spread, read_physics
-from rlgym_bridge.server import ConfigError, Impairments
+from rlgym_bridge.server import ConfigError, Impairments, MatchServer
 from rlgym_bridge.server.game.rules import LONGEST_SECONDS
 from rlgym_bridge.sim.simulator import DEFAULT_SIMULATOR, SIMULATORS
 from rlgym_bridge.user_input.plain_console import PlainConsole
@@ -259,6 +259,22 @@ def add_server_option(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
+def refuse_with_rlbot(options: argparse.Namespace, **usual: object) -> None:
+    """Refuse options of the embedded server with `--server rlbot`, given the values of those not named.
+
+    Raises:
+        ConfigError: One has another value; the message names all that do.
+    """
+    given = [
+        f"--{name.replace('_', '-')}" for name, value in usual.items() if getattr(options, name) != value
+    ]
+    if options.server == "rlbot" and given:
+        raise ConfigError(
+            f"{', '.join(given)} change what the embedded server does or shows, expected none of them with "
+            "--server rlbot: the real game cannot be changed"
+        )
+
+
 def add_embedded_options(parser: argparse.ArgumentParser) -> None:
     """Add the latency and the pace of the embedded server."""
     parser.add_argument(
@@ -269,6 +285,16 @@ def add_embedded_options(parser: argparse.ArgumentParser) -> None:
         "--pace", choices=("realtime", "lockstep"), default="lockstep",
         help="pace of the embedded server (default: %(default)s)",
     )  # fmt: skip
+
+
+def embedded_server(options: argparse.Namespace) -> MatchServer | None:
+    """Return the embedded server as the options have it; None with `--server rlbot`."""
+    if options.server == "rlbot":
+        return None
+    dialect = dialect_of(options) if hasattr(options, "dialect") else Dialect()
+    simulator = getattr(options, "simulator", None)
+    impairments = impairments_of(options)
+    return MatchServer(pace=options.pace, impairments=impairments, dialect=dialect, simulator=simulator)
 
 
 def add_output_options(parser: argparse.ArgumentParser) -> None:

@@ -15,7 +15,6 @@ from rlgym_bridge.cli.options import make_table
 from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.game import Phase
 from rlgym_bridge.matches.bot_report import BotReport, ForecastCounts, ForecastErrors, find_troubles
-from rlgym_bridge.physics import Spread
 from rlgym_bridge.server import BotResult, Impairments, MatchResult, MatchStatus
 from rlgym_bridge.server.repeatability import REAL_TIME
 from rlgym_bridge.sim.simulator import simulator_for
@@ -26,26 +25,20 @@ _PHASES: Final = {
 }  # fmt: skip
 
 
-def describe_match(
-    mode: str,
-    impairments: Impairments,
-    dialect: Dialect,
-    constants: Mapping[str, Spread],
-    simulator: str | None,
-    **more: Any,
-) -> dict[str, Any]:
-    """Return what a server's recording says of its match."""
+def describe_match(mode: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a server's recording says of its match, given arguments of `MatchServer`."""
     versions = {}
     for name in ("rlbot", "rocketsim", "rlgym-rocket-league", "numpy"):
         with suppress(PackageNotFoundError):  # rlgym-rocket-league is an extra
             versions[name] = version(name)
+    dialect: Dialect = settings.get("dialect", Dialect())
     return {
-        "by": "server", "world": asdict(impairments),
+        "by": "server", "world": asdict(settings.get("impairments", Impairments())),
         "dialect": [f"{name}={value}" for name, value in dialect.complete().items()],
-        "physics": {name: one.value for name, one in constants.items()},
-        "simulator": simulator or simulator_for(mode)[0],
-        "versions": versions,
-    } | more  # fmt: skip
+        "physics": {name: one.value for name, one in settings.get("constants", {}).items()},
+        "simulator": settings["simulator"] or simulator_for(mode)[0],
+        "versions": versions, "pace": settings["pace"], "seed": settings["seed"],
+    }  # fmt: skip
 
 
 def summarise(result: MatchResult, told: list[BotReport], recording: Path | None) -> dict[str, Any]:

@@ -79,15 +79,10 @@ def check_different(*paths: Path | None) -> None:
 
 
 def check_output_folder(folder: Path, json_file: Path | None, inputs: Iterable[Path] = ()) -> None:
-    """Check before the work that a policy folder can be written.
-
-    Args:
-        folder: A new one, or a policy folder to replace.
-        json_file: Another output, if there is one.
-        inputs: Folders that are read, which it may not replace.
+    """Check before the work that a policy folder can be written, beside the file of `--json`.
 
     Raises:
-        ConfigError: It is read, belongs to a training run, or cannot be written.
+        ConfigError: It is among the inputs, belongs to a training run, or cannot be written.
         ValueError: A file is in the place of the modules that the policy carries.
     """
     check_different(json_file, folder)

@@ -5,7 +5,7 @@ import os
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from rlbot import flat
 from threadpoolctl import threadpool_limits
@@ -14,7 +14,6 @@ from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files
 from rlgym_bridge.cli.browser_page import NamedPolicies, add_page_options, check_installed, page_opener
 from rlgym_bridge.cli.outcome import describe_match, summarise
-from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.live.agent import SEED_VARIABLE
 from rlgym_bridge.live.session import REPORT_VARIABLE
 from rlgym_bridge.matches.bot_report import find_refusal, read_bot_report
@@ -22,7 +21,7 @@ from rlgym_bridge.matches.lineup import empty_match, find_shipped_folder, with_d
 from rlgym_bridge.policy.files import MANIFEST_FILE, newest_checkpoint, policy_path, read_files
 from rlgym_bridge.policy.load_player import BUILT_IN
 from rlgym_bridge.project.this_project import run_folder
-from rlgym_bridge.server import ConfigError, Impairments, MatchCalledOff, MatchResult, MatchServer
+from rlgym_bridge.server import ConfigError, MatchCalledOff, MatchResult, MatchServer
 from rlgym_bridge.user_input.stop_signals import stopped_by_signals
 
 STATUS: Final = "0 played until Ctrl-C, 2 the match cannot be played or shown"
@@ -96,11 +95,9 @@ def _play(
     from rlgym_bridge.view.web.played_match import PlayedMatch
 
     policies = NamedPolicies((one for one in drivers if one not in (None, _HUMAN)), options.allow_modules)
-    constants = shared.physics_of(options)
-    about = describe_match(
-        "Soccar", Impairments(), Dialect(), constants, options.simulator, pace="realtime", seed=options.seed
-    )
-    minute = LastMinute(about)
+    settings: dict[str, Any] = {name: getattr(options, name) for name in ("seed", "simulator")}
+    settings["constants"] = shared.physics_of(options)
+    minute = LastMinute(describe_match("Soccar", settings | {"pace": "realtime"}))
     control = PlayedMatch(
         "play", [one if one in (None, _HUMAN) else policies.name_of(one) for one in drivers],
         policies.load, policies.names, page_opener(options), minute, seed=options.seed,
@@ -108,9 +105,8 @@ def _play(
     with (
         threadpool_limits(1),
         MatchServer(
-            seed=options.seed, seconds=options.seconds, max_overtime=_LONG, max_kickoff=_LONG,
-            recorder=minute, log_dir=Path("logs") / str(os.getpid()), constants=constants,
-            simulator=options.simulator, control=control,
+            **settings, seconds=options.seconds, max_overtime=_LONG, max_kickoff=_LONG, recorder=minute,
+            log_dir=Path("logs") / str(os.getpid()), control=control,
         ) as server,
         control,
         stopped_by_signals(server.stop),

@@ -51,14 +51,7 @@ def match_seconds(text: str) -> float:
 
 
 def add_contest_options(parser: argparse.ArgumentParser, matches: int, of: str, out: str) -> None:
-    """Add the options of matches whose results are kept in a folder.
-
-    Args:
-        parser: Of the command.
-        matches: How many when nothing is said.
-        of: What they are, for the help.
-        out: The folder for results when nothing is said.
-    """
+    """Add the options of matches whose results are kept, with the defaults of --matches and --out."""
     parser.add_argument(
         "--matches", type=even, default=matches, metavar="N",
         help=f"matches, {of}, half from each side (default: %(default)s)",
@@ -176,9 +169,7 @@ def add_options(parser: argparse.ArgumentParser, matches: int, of: str) -> None:
 def how(options: argparse.Namespace, *named: str | Path) -> dict[str, Any]:
     """Return the keyword arguments of `evaluate` that the options of `add_options` set.
 
-    Args:
-        options: Of the command.
-        named: What plays, as the user named it: the modules of runs are allowed.
+    The modules of runs that the user named are allowed.
     """
     found = {name: getattr(options, name) for name in ("seconds", "seed", "processes", "simulator")}
     allowed = shared.allowed_modules(options)

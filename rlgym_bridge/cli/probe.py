@@ -15,7 +15,6 @@ from rlgym_bridge.cli import output_files
 from rlgym_bridge.client.agent_connections import NoServer
 from rlgym_bridge.client.own_players import agents_of, with_own_ids
 from rlgym_bridge.dialect import OTHER_SERVER, OWN_SERVER, POINTS
-from rlgym_bridge.server import ConfigError, MatchServer
 from rlgym_bridge.trials.findings import TIMING, ProbeReport
 from rlgym_bridge.trials.measured_match import measured_match
 from rlgym_bridge.trials.probe import Probe
@@ -64,16 +63,8 @@ def run(options: argparse.Namespace) -> int:
 
 def _ask(options: argparse.Namespace) -> tuple[ProbeReport, str, bool]:
     """Return what was found out, of whom, and whether that is this project's own match server."""
-    dialect, impairments = shared.dialect_of(options), shared.impairments_of(options)
-    match = with_own_ids(match_of_two())
-    embedded = None
-    if options.server == "sim":
-        embedded = MatchServer(pace=options.pace, impairments=impairments, dialect=dialect)
-    elif dialect or options.latency or options.pace != "lockstep":
-        raise ConfigError(
-            "--dialect, --latency and --pace tell the embedded server what to do, expected none of them "
-            "with --server rlbot: the real game cannot be changed"
-        )
+    shared.refuse_with_rlbot(options, dialect=[], latency=0, pace="lockstep")
+    match, embedded = with_own_ids(match_of_two()), shared.embedded_server(options)
     with (
         measured_match(match, embedded) as server,
         closing(Players(server.address, server.patience, agents=agents_of(match))) as players,

@@ -8,7 +8,6 @@ from rich.console import Console
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files
 from rlgym_bridge.client.own_players import match_of, with_own_ids
-from rlgym_bridge.server import MatchServer
 from rlgym_bridge.trials.input_latency import TimingReport, measure_timing
 from rlgym_bridge.trials.measured_match import measured_match
 
@@ -41,10 +40,7 @@ def run(options: argparse.Namespace) -> int:
     if not options.seconds:
         raise ValueError("--seconds is 0, expected more: inputs have to act while they are measured")
     match = with_own_ids(match_of(1, 1))
-    embedded = None
-    if options.server == "sim":
-        embedded = MatchServer(pace=options.pace, impairments=shared.impairments_of(options))
-    with measured_match(match, embedded) as server:
+    with measured_match(match, shared.embedded_server(options)) as server:
         timing = measure_timing(server.address, match, server.patience, options.seconds)
     _print(console, timing)
     output_files.write_json(options.json, timing.as_json())

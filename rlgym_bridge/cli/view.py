@@ -15,12 +15,11 @@ from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files
 from rlgym_bridge.cli.browser_page import NamedPolicies, add_page_options, check_installed, page_opener
 from rlgym_bridge.cli.outcome import describe_match
-from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.policy.files import policy_path, read_files
 from rlgym_bridge.policy.load_player import BUILT_IN, CHASER
 from rlgym_bridge.recording.open import open_recording
 from rlgym_bridge.recording.recording import Recording
-from rlgym_bridge.server import ConfigError, Impairments
+from rlgym_bridge.server import ConfigError
 from rlgym_bridge.user_input.extras import explain_install
 from rlgym_bridge.user_input.stop_signals import stopped_by_signals
 from rlgym_bridge.view.watch import Watch
@@ -142,7 +141,7 @@ def _show_page(recording: Recording, options: argparse.Namespace) -> None:
     policy = policy_path(options.policy or CHASER)
     policies = NamedPolicies([policy])
     weights = None if policy in BUILT_IN else read_files(Path(policy))[0].weights_sha256
-    about = describe_match("Soccar", Impairments(), Dialect(), {}, None, pace="realtime", seed=0)
+    about = describe_match("Soccar", {"simulator": None, "pace": "realtime", "seed": 0})
     shown = ShownRecording(recording, policies.load, policies.names, page_opener(options), about, weights)
     with stopped_by_signals(shown.stop):
         shown.run()
@@ -196,11 +195,9 @@ def add_watch_options(parser: argparse.ArgumentParser, of_web: str = "") -> None
 
 @contextmanager
 def watched(options: argparse.Namespace, has_page: bool = False) -> Iterator[Watch | None]:
-    """Show matches in Rerun until the block ends, as the options say; None where they do not.
+    """Show matches in Rerun until the block ends, as the options of `add_watch_options` say, or yield None.
 
-    Args:
-        options: Of `add_watch_options`.
-        has_page: Whether `--web` alone means another page, which the caller shows.
+    With `has_page` `--web` alone means another page, which the caller shows.
 
     Raises:
         ConfigError: `--web` or `--window` without `--watch`.

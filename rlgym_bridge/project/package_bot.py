@@ -204,9 +204,6 @@ def write_bot(bot: PackagedBot, folder: Path) -> None:
 def pack_wheel(name: str) -> dict[str, bytes]:
     """Make the wheel of an installed distribution anew, of its files.
 
-    Args:
-        name: Of the distribution.
-
     Returns:
         Content by file name. Empty where it is not installed, or has no compiled file (an editable
         installation has all of its files elsewhere).

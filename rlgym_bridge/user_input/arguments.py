@@ -27,14 +27,7 @@ def count_of(number: float, thing: str) -> str:
 
 
 def check_whole(name: str, value: object, least: int = 0, most: int | None = None, unit: str = "") -> None:
-    """Check that an argument is a whole number.
-
-    Args:
-        name: Of the argument.
-        value: What was given; numpy's whole numbers are some, too.
-        least: Lowest that it may be.
-        most: Highest that it may be; None for any.
-        unit: Of the number, for the error: "ticks".
+    """Check that an argument is a whole number, Python's or numpy's, within limits; `unit` is for the error.
 
     Raises:
         ValueError: It is none, or out of range.
@@ -48,17 +41,10 @@ def check_whole(name: str, value: object, least: int = 0, most: int | None = Non
 def check_number(
     name: str, value: object, least: float = 0.0, most: float | None = None, unit: str = ""
 ) -> None:
-    """Check that an argument is a real number.
-
-    Args:
-        name: Of the argument.
-        value: What was given; numpy's numbers are some, too.
-        least: Lowest that it may be.
-        most: Highest that it may be; None for any, infinity included.
-        unit: Of the number, for the error: "seconds".
+    """Check that an argument is a real number, Python's or numpy's, within limits; `unit` is for the error.
 
     Raises:
-        ValueError: It is none, or out of range.
+        ValueError: It is none, or out of range; without `most` infinity is within it.
     """
     real = isinstance(value, Real) and not isinstance(value, bool)
     after = f" {unit}" if unit else ""
@@ -74,15 +60,10 @@ def check_seed(value: object) -> None:
 
 
 def check_list(name: str, value: object, what: str) -> None:
-    """Check that an argument is a list or a tuple, or another collection in order; a text is none.
-
-    Args:
-        name: Of the argument.
-        value: What was given.
-        what: What it should hold, for the error: "recordings".
+    """Check that an argument is a list, a tuple, or another collection in order; a text is none.
 
     Raises:
-        ValueError: It is something else.
+        ValueError: It is something else than a list of `what`, such as "recordings".
     """
     if not isinstance(value, Collection) or isinstance(value, str | bytes | dict | set):
         raise ValueError(f"{name} is {show_value(value)}, expected a list of {what}")

@@ -11,13 +11,9 @@ from pathlib import Path
 
 
 def write_durably(folder: Path, contents: Mapping[str, bytes]) -> None:
-    """Replace files of a folder; when this returns they survive a power cut.
+    """Replace files of a folder, given their contents by name; when this returns they survive a power cut.
 
     Each file is replaced at once, but a power cut may leave some of several files old.
-
-    Args:
-        folder: It must be there.
-        contents: Bytes by the name of the file.
 
     Raises:
         OSError: A file cannot be written; its `filename` is that of the file. Those not yet replaced stay.

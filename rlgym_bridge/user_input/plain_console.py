@@ -15,11 +15,7 @@ class PlainConsole(Console):
     """A console that shows names of others as they are, and that survives a reader who leaves.
 
     Control characters are spelt out, `:fire:` stays these six letters, and only the terminal wraps lines of
-    text: rich would draw a picture, and cut paths in two.
-
-    Args:
-        markup: Whether `[red]` is a colour; names in such a text need `rich.markup.escape`.
-        how: Further arguments of rich's console.
+    text: rich would draw a picture, and cut paths in two. With `markup` names need `rich.markup.escape`.
     """
 
     def __init__(self, *, markup: bool = True, **how: Any) -> None:

@@ -17,11 +17,7 @@ _FOREIGN: Final = ("policy.json", "run.toml")
 
 
 def import_user_module(name: str, folders: Iterable[str | Path] = ()) -> ModuleType:
-    """Import a module that a user named.
-
-    Args:
-        name: Of the module, with dots; what is installed under this name comes before a file of the user.
-        folders: As `add_module_folders` takes them.
+    """Import a module that a user named; what is installed under its name comes before a file of the user.
 
     Raises:
         Exception: Whatever the module raises; ModuleNotFoundError where there is none.
@@ -36,9 +32,6 @@ def add_module_folders(*folders: str | Path) -> None:
     They come last on the search path, so that no file in them takes the place of the standard library or of
     an installed package. Modules in them can import each other. A policy folder or the folder of a training
     run is left out: what lies in it may come from anybody.
-
-    Args:
-        folders: In the order in which they are searched.
     """
     for folder in folders:
         place = Path(folder).absolute()
@@ -75,8 +68,7 @@ def _where_expected(here: Path, first: str) -> str:
 def is_installed(module: str) -> bool:
     """Tell whether a module belongs to Python or to an installed package; nothing is imported.
 
-    Args:
-        module: Its name, with dots. Where its top-level package is installed to be edited, it is the user's.
+    A package that is installed to be edited is the user's.
     """
     first = module.partition(".")[0]
     if first in sys.stdlib_module_names:

@@ -141,13 +141,13 @@ def log_moving(
     """Log a frame that moves, and below it a `body` that comes and goes.
 
     Args:
-        stream: Where to.
+        stream: To log to.
         path: Of the frame.
         times: Of all rows.
         moves: What `updates` says.
         positions: `(rows, 3)` uu, in every row of the recording.
         rotations: `(rows, 3, 3)`, in the same order.
-        shape: What does not change of the body: all but its half sizes.
+        shape: All of the body but its half sizes.
         halves: `(n, 3)` uu, its half sizes.
     """
     rows, here = moves

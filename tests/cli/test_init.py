@@ -34,10 +34,7 @@ FILES = {
 
 
 @pytest.mark.parametrize("command", ["stress", "ratings", "parity", "evaluate", "league"])
-def test_commands_take_the_run_of_this_folder(
-    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refused, capsys
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_commands_take_the_run_of_this_folder(command: str, empty_folder: Path, refused, capsys) -> None:
     Path("train.toml").write_text('out = "runs/not-yet"\n')
     assert "not-yet" in refused(command)
     if command == "league":
@@ -50,12 +47,9 @@ def test_commands_take_the_run_of_this_folder(
 
 
 @pytest.mark.parametrize("name", ["mybot", "Ace Bot", """it's "quoted" \\ bot""", "Çelik №1"])
-def test_every_name_makes_files_that_can_be_read(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_every_name_makes_files_that_can_be_read(name: str, empty_folder: Path) -> None:
     assert main(["init", name, "--author", """O'Neill "Jo" \\"""]) == 0
-    folder = tmp_path / name
+    folder = empty_folder / name
     assert {file.name for file in folder.iterdir()} == FILES
     bot = tomllib.loads((folder / "bot.toml").read_text("utf-8"))
     assert (bot["settings"]["name"], bot["details"]["developer"]) == (name, """O'Neill "Jo" \\""")
@@ -83,15 +77,14 @@ def test_every_name_makes_files_that_can_be_read(
     ],
 )
 def test_a_project_that_cannot_be_made_changes_nothing(
-    name: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refused
+    name: str, said: str, empty_folder: Path, refused
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "mine").mkdir()
+    (empty_folder / "mine").mkdir()
     for file in ("file", "mine/thesis.txt"):
-        (tmp_path / file).write_text("years of work")
+        (empty_folder / file).write_text("years of work")
     told = refused("init", name)
     assert said in told and "\x1b" not in told
-    assert {file.name for file in tmp_path.rglob("*")} == {"file", "mine", "thesis.txt"}
+    assert {file.name for file in empty_folder.rglob("*")} == {"file", "mine", "thesis.txt"}
     assert Path("mine/thesis.txt").read_text() == "years of work"
 
 
@@ -206,12 +199,11 @@ def test_a_project_or_run_named_from_outside_says_what_to_name(
 
 
 def test_defaults_are_named_where_nothing_is_said(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    empty_folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     assert main(["train", "--resume", "--out", "runs/none"]) == 2
     assert "no train.toml here: the default settings, into runs/none" in capsys.readouterr().out
-    (tmp_path / "bot.toml").touch()
+    (empty_folder / "bot.toml").touch()
     assert main(["match", *SHORT.split()]) == 0
     said = capsys.readouterr().out
     assert "no match.toml here: the shipped bot against Chaser; --blue bot.toml --orange chaser plays" in said
@@ -268,10 +260,8 @@ def test_train_without_settings_asks_before_it_trains_for_hours(
     ids=["free", "another run", "this run", "with them", "with its own"],
 )
 def test_settings_without_the_projects_components_say_so(
-    files: list[str], out: str, begins: str, advice: str | None, tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
-    monkeypatch.chdir(tmp_path)
+    files: list[str], out: str, begins: str, advice: str | None, empty_folder: Path, capsys
+) -> None:
     for folder in ("runs/there", "runs/there-2"):
         save(Path(folder) / "checkpoints" / "8")
     Path("train.toml").write_text(f'components = "my_parts"\nout = "{out}"\n')

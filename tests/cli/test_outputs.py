@@ -113,10 +113,7 @@ def test_a_signal_while_the_program_loads_says_stopped(
         ["import", "map.toml", "--env", "a:b", "--out", "c", "--json", "map.toml"],
     ],
 )  # fmt: skip
-def test_no_output_replaces_what_is_read(
-    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refused
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_no_output_replaces_what_is_read(words: list[str], empty_folder: Path, refused) -> None:
     Path("a.csv").write_text("1,2\n")
     Path("map.toml").write_text("rate = 60\n")
     Path("link.csv").symlink_to("a.csv")
@@ -152,10 +149,7 @@ def test_no_result_replaces_a_file_of_a_policy_or_run(name: str, tmp_path: Path)
     assert (tmp_path / name).read_text() == "kept"
 
 
-def test_an_output_in_no_folder_is_named_as_it_was_given(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_an_output_in_no_folder_is_named_as_it_was_given(empty_folder: Path) -> None:
     with pytest.raises(ConfigError, match=r"^nowhere/a: No such file or directory, expected a file to write"):
         check_outputs(Path("nowhere/a"))
 

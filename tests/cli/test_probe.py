@@ -42,14 +42,13 @@ def test_the_probe_writes_what_the_server_was_told_to_speak(tmp_path: Path) -> N
 
 @pytest.mark.slow
 def test_without_out_the_probe_prints_and_leaves_no_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    empty_folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     assert main(["probe", "--dialect", "clock=whole"]) == 0
     said = capsys.readouterr().out
     assert 'clock = "whole"\n' in said and "[dialect]\n" in said
     assert "--out FILE keeps it" in said
-    assert list(tmp_path.iterdir()) == []
+    assert list(empty_folder.iterdir()) == []
 
 
 @pytest.mark.slow
