@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,7 +16,7 @@ import numpy as np
 import psutil
 import pytest
 
-from rlgym_bridge.cli import main
+from rlgym_bridge.cli import field_test, main
 from rlgym_bridge.cli.outcome import progress_line
 from rlgym_bridge.dialect import POINTS
 from rlgym_bridge.game import Phase
@@ -348,6 +349,23 @@ def test_a_misfit_is_refused_with_the_way_to_play_it(
     assert advice and advice[1] == f"--blue{' R' * trained} --orange{' chaser' * trained}"
     if trained == 1:  # one of the two is played
         assert here("match", *advice[1].split(), *SHORT, cwd=tmp_path).returncode == 0
+
+
+def test_the_match_of_a_field_test_has_its_dialect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    played: list[list[str]] = []
+
+    def play(options: Namespace) -> int:
+        played.append(options.dialect)
+        found = {"score": [1, 0], "playing_ticks": 120, "ended_by": "time", "bots": []}
+        Path(options.json).write_text(json.dumps(found))
+        return 0
+
+    monkeypatch.setattr("rlgym_bridge.cli.match.run", play)
+    given = ArgumentParser()
+    field_test.add_to(given)
+    options = given.parse_args(["--dialect", "clock=whole", "--seconds", "1"])
+    assert field_test._play_match(options, tmp_path / "match.mcap").score == (1, 0)
+    assert played == [["clock=whole"]]
 
 
 def test_a_report_without_faults_hides_no_traceback(tmp_path: Path, here: Here) -> None:
