@@ -84,21 +84,19 @@ def test_a_setting_is_refused_on_one_short_line(settings: dict[str, Any], messag
     assert "\n" not in str(caught.value) and len(str(caught.value)) < 1000
 
 
+RLGYM = "rlgym.rocket_league.obs_builders"
+
+
+def padded(module: str, cars: float) -> dict[str, Any]:
+    return {"obs": {"class": f"{module}:DefaultObs", "args": {"zero_padding": cars}}}
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        (
-            {"obs": {"class": "rlgym_bridge:DefaultObs", "args": {"zero_padding": 10**6}}},
-            r"DefaultObs has zero_padding = 1,000,000, expected 10,000 at most",
-        ),
-        (
-            {"obs": {"class": "rlgym.rocket_league.obs_builders:DefaultObs", "args": {"zero_padding": 9000}}},
-            r"the observation was 92 numbers \(obs_size\) and is 360052 here",
-        ),
-        (
-            {"obs": {"class": "rlgym.rocket_league.obs_builders:DefaultObs", "args": {"zero_padding": 1e6}}},
-            r"the observation was 92 numbers \(obs_size\) and is 40000052.0 here",
-        ),
+        (padded("rlgym_bridge", 10**6), r"DefaultObs has zero_padding = 1,000,000, expected 10,000 at most"),
+        (padded(RLGYM, 9000), r"the observation was 92 numbers \(obs_size\) and is 360052 here"),
+        (padded(RLGYM, 1e6), r"the observation was 92 numbers \(obs_size\) and is 40000052.0 here"),
         (
             {"obs_size": 90_000, "obs_names": None, "team_sizes": [[4, 4]] * 24},
             r"obs_size is 90,000 and team_sizes have 192 cars in all, expected 1,000,000 numbers at most",
@@ -134,9 +132,8 @@ def test_an_unknown_key_without_a_line_names_the_file(
 def test_a_missing_extra_names_packages_outside_of_a_checkout(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    assert extras.explain_install("replay").startswith(
-        'pip install -c constraints.txt -e ".[replay]" (in the folder '
-    )
+    checkout = 'pip install -c constraints.txt -e ".[replay]" (in the folder '
+    assert extras.explain_install("replay").startswith(checkout)
     assert extras.explain_install().startswith("pip install -c constraints.txt -e . (in the folder ")
     monkeypatch.setattr(extras, "_ROOT", tmp_path)
     lines = ["numpy>=1", 'subtr-actor-py>=1.5.1; extra == "replay"', "torch; extra == 'train'"]

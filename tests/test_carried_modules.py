@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rlgym_bridge import ComponentSpec
-from rlgym_bridge.cli import main, run_command
+from rlgym_bridge.cli import main
 from rlgym_bridge.policy.carried_modules import CARRIED_FOLDER, carried_names, use_carried
 from rlgym_bridge.project.bot_description import ProjectError
 from rlgym_bridge.project.first_start import start_once
@@ -37,8 +37,8 @@ CARRIED = ("carried:own_parts", "carried:own_scale", "carried:own_pack")
 def policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A policy of the current folder's own_parts, whose scale was 0.5 and has since become 0.25."""
     (tmp_path / "own_pack").mkdir()
-    for name in ("__init__", "inner", "unused"):
-        (tmp_path / "own_pack" / f"{name}.py").write_text("from . import inner\n")
+    for name, text in (("__init__", ""), ("inner", "from . import deep"), ("deep", ""), ("unused", "")):
+        (tmp_path / "own_pack" / f"{name}.py").write_text(f"{text}\n")
     (tmp_path / "own_scale.py").write_text("SCALE = 0.5\n")
     make_module(tmp_path, monkeypatch, "own_parts", PARTS)
     monkeypatch.chdir(tmp_path)
@@ -63,7 +63,8 @@ def bridge(folder: Path, *words: str) -> "subprocess.CompletedProcess[str]":
 def test_a_policy_carries_the_modules_of_its_components(policy: Path) -> None:
     folder = policy / CARRIED_FOLDER
     files = {file.relative_to(folder).as_posix() for file in folder.rglob("*.py")}
-    assert files == {"own_parts.py", "own_scale.py", "own_pack/__init__.py", "own_pack/inner.py"}
+    own_pack = {f"own_pack/{name}.py" for name in ("__init__", "inner", "deep")}
+    assert files == {"own_parts.py", "own_scale.py"} | own_pack
     assert (folder / "own_scale.py").read_text() == "SCALE = 0.5\n"
     assert carried_names(policy) == ["own_pack", "own_parts", "own_scale"]
 
@@ -73,18 +74,12 @@ def test_a_policy_of_the_standard_components_carries_none(tmp_path: Path) -> Non
     assert not (tmp_path / CARRIED_FOLDER).exists() and carried_names(tmp_path) == []
 
 
-def test_changed_modules_are_refused_with_the_way_to_the_copies(policy: Path) -> None:
-    said = play(policy, "own_parts")
+def test_only_copies_that_the_user_names_play(policy: Path) -> None:
+    said = play(policy, "own_parts")  # which has changed
     assert "does not fit your own_parts:Scaled: 92 elements of the observation changed" in said
     assert said.endswith("--allow-modules carried:own_pack carried:own_parts carried:own_scale.")
-
-
-def test_copies_that_the_user_names_play_in_place_of_his_own(policy: Path) -> None:
-    assert play(policy, *CARRIED) == "0.5"
-
-
-def test_only_the_named_copies_are_used(policy: Path) -> None:
     assert "does not fit" in play(policy, "carried:own_parts")  # own_scale is the user's, and has changed
+    assert play(policy, *CARRIED) == "0.5"
 
 
 def test_nothing_that_a_policy_carries_is_imported_unnamed(policy: Path, tmp_path: Path) -> None:
@@ -224,48 +219,34 @@ def test_elsewhere_a_run_plays_with_the_copies_alone(policy: Path, tmp_path: Pat
     assert evaluate("--allow-modules", *CARRIED) == ""
 
 
-def test_a_policy_made_of_others_carries_their_modules(policy: Path, tmp_path: Path) -> None:
+@pytest.fixture
+def run(policy: Path, tmp_path: Path) -> Path:
+    """The same folder with a run of two checkpoints that are this policy."""
     for steps in ("8", "16"):
         shutil.copytree(policy, tmp_path / "run" / "checkpoints" / steps)
-    assert run_command("average", ["run", "--out", "made", "-q"]) == 0
+    return tmp_path / "run"
+
+
+def test_a_mean_of_policies_carries_their_modules(run: Path, policy: Path, tmp_path: Path) -> None:
+    assert main(["average", "run", "--out", "made", "-q"]) == 0
     assert carried_names(tmp_path / "made") == carried_names(policy)
     assert (tmp_path / "made" / CARRIED_FOLDER / "own_scale.py").read_text() == "SCALE = 0.5\n"
     assert play(tmp_path / "made", *CARRIED) == "0.5"
 
 
-def test_a_policy_is_made_of_others_only_with_modules_that_fit(policy: Path, tmp_path: Path) -> None:
-    for steps in ("8", "16"):
-        shutil.copytree(policy, tmp_path / "run" / "checkpoints" / steps)
-    program = "import sys; from rlgym_bridge.cli import run_command; "
-    program += "sys.exit(run_command(sys.argv[1], sys.argv[2:]))"
-
-    def make(*allowed: str) -> "subprocess.CompletedProcess[str]":
-        command = [
-            sys.executable,
-            "-c",
-            program,
-            "average",
-            "run",
-            "--out",
-            "made",
-            "--allow-modules",
-            *allowed,
-        ]
-        return run_to_end(command, cwd=tmp_path, seconds=120)
-
-    refused = make("own_parts")  # whose scale has changed since
+def test_a_mean_is_made_only_with_modules_that_fit(run: Path, tmp_path: Path) -> None:
+    words = ("average", "run", "--out", "made", "--allow-modules")
+    refused = bridge(tmp_path, *words, "own_parts")  # whose scale has changed since
     assert refused.returncode == 2 and "does not fit your own_parts:Scaled" in refused.stderr
     assert not (tmp_path / "made").exists()
-    assert make(*CARRIED).returncode == 0
+    assert bridge(tmp_path, *words, *CARRIED).returncode == 0
     assert (tmp_path / "made" / "policy.json").is_file()
 
 
 @pytest.mark.parametrize("kind", ["file", "link"])
 def test_what_is_no_folder_is_no_place_for_copies(
-    kind: str, policy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    kind: str, run: Path, policy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for steps in ("8", "16"):
-        shutil.copytree(policy, tmp_path / "run" / "checkpoints" / steps)
     shutil.copytree(policy, tmp_path / "made")
     shutil.rmtree(tmp_path / "made" / CARRIED_FOLDER)
     if kind == "file":
@@ -274,15 +255,15 @@ def test_what_is_no_folder_is_no_place_for_copies(
         (tmp_path / "made" / CARRIED_FOLDER).symlink_to(policy)
     before = (tmp_path / "made" / "policy.json").read_bytes()
     said = f"{CARRIED_FOLDER} is a {kind}, expected a folder with copies of your modules, or nothing: move it"
-    assert run_command("average", ["run", "--out", "made", "-q"]) == 2  # before anything is written
+    assert main(["average", "run", "--out", "made", "-q"]) == 2  # before anything is written
     assert said in capsys.readouterr().err
     assert (tmp_path / "made" / "policy.json").read_bytes() == before
     with pytest.raises(ValueError, match=said):
         use_carried(tmp_path / "made", ["carried:own_parts"])
     assert use_carried(tmp_path / "made", ["own_parts"]) == ("own_parts",)  # needs no copies
-    shutil.rmtree(tmp_path / "run" / "checkpoints" / "16")
-    (tmp_path / "made").rename(tmp_path / "run" / "checkpoints" / "16")
-    assert run_command("average", ["run", "--out", "new", "-q"]) == 2  # copies are not left out silently
+    shutil.rmtree(run / "checkpoints" / "16")
+    (tmp_path / "made").rename(run / "checkpoints" / "16")
+    assert main(["average", "run", "--out", "new", "-q"]) == 2  # copies are not left out silently
     assert said in capsys.readouterr().err
 
 

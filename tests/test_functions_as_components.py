@@ -50,17 +50,13 @@ def endless(before: MatchState, after: MatchState) -> np.ndarray:
 
 @pytest.mark.parametrize("cars", [None, [3, 0]])
 def test_an_observation_has_one_number_more(cars: list[int] | None) -> None:
-    state, plain, more = (
-        random_state(2, 2, 3, matches=3),
-        RelativeObs(zero_padding=None),
-        height(zero_padding=None),
-    )
+    state = random_state(2, 2, 3, matches=3)
+    plain, more = RelativeObs(zero_padding=None), height(zero_padding=None)
     seen, own = more.build_batch(state, cars), list(range(4)) if cars is None else cars
     np.testing.assert_array_equal(seen[..., :-2], plain.build_batch(state, cars))
     np.testing.assert_array_equal(seen[..., -1], state.car_position[:, own, 2])
-    np.testing.assert_allclose(
-        seen[..., -2], np.linalg.norm(state.car_linear_velocity[:, own], axis=-1) / 2300, rtol=1e-6
-    )
+    speeds = np.linalg.norm(state.car_linear_velocity[:, own], axis=-1) / 2300
+    np.testing.assert_allclose(seen[..., -2], speeds, rtol=1e-6)
     assert seen.dtype == np.float32
     assert more.names(2, 2) == (*plain.names(2, 2), "speed", "height")
     assert more.size(2, 2) == seen.shape[2] == plain.size(2, 2) + 2
@@ -72,9 +68,8 @@ def test_its_dict_form_is_that_of_the_batch() -> None:
     game = to_rlgym(state)
     more.reset(list(game.cars), game, {})
     built = more.build_obs(list(game.cars), game, {})
-    np.testing.assert_allclose(
-        np.stack(list(built.values())), more.build_batch(state)[0], rtol=1e-5, atol=1e-6
-    )
+    rows = np.stack(list(built.values()))
+    np.testing.assert_allclose(rows, more.build_batch(state)[0], rtol=1e-5, atol=1e-6)
     assert more.get_obs_space("blue-0") == ("real", len(built["blue-0"]))
 
 

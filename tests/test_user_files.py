@@ -1,12 +1,12 @@
 """Files that users name, with everything in them that a reader may stumble over."""
 
 import os
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from rlgym_bridge.cli import main
 from rlgym_bridge.physics import read_physics
 from rlgym_bridge.policy.files import newest_checkpoint, shorten_policy
 from rlgym_bridge.policy.folder import load_policy
@@ -17,9 +17,6 @@ from rlgym_bridge.server.bot_files import read_bot, read_script
 from rlgym_bridge.training.settings import load_settings
 from rlgym_bridge.user_input.text_files import MOST_CHARACTERS, parse_json, read_text, read_toml
 from tests.support.policy_folders import save
-from tests.support.processes import run_to_end
-
-ROOT = Path(__file__).parents[1]
 
 SPOILT = {
     "nested tables": ("a=" + "{a=" * 3000, "nested more than 100 levels deep"),
@@ -73,13 +70,6 @@ def test_a_folder_and_a_file_in_another_encoding_are_named(reader: str, tmp_path
         READERS[reader](given)
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="named pipes are POSIX's here")
-def test_a_pipe_that_nobody_writes_to_is_not_waited_for(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "pipe.toml")
-    with pytest.raises(ValueError, match=r"pipe\.toml cannot be read: it is a named pipe"):
-        read_text(tmp_path / "pipe.toml")
-
-
 def test_impossible_and_missing_files_are_named(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"cannot be read: embedded null"):
         read_text(Path("a\0.toml"))
@@ -88,7 +78,10 @@ def test_impossible_and_missing_files_are_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
-def test_a_pipe_in_place_of_latest_is_not_waited_for(tmp_path: Path) -> None:
+def test_a_pipe_that_nobody_writes_to_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.toml")
+    with pytest.raises(ValueError, match=r"pipe\.toml cannot be read: it is a named pipe"):
+        read_text(tmp_path / "pipe.toml")
     (tmp_path / "checkpoints" / "100").mkdir(parents=True)
     os.mkfifo(tmp_path / "checkpoints" / "latest")
     assert newest_checkpoint(tmp_path) == tmp_path / "checkpoints" / "100"
@@ -118,15 +111,12 @@ def test_json_that_is_too_long_is_not_parsed() -> None:
     ],
 )
 def test_a_wrong_match_file_takes_one_line_to_say(
-    text: str, server: str, problem: str, tmp_path: Path
+    text: str, server: str, problem: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "given.toml").write_text(text)
-    words = [sys.executable, "-m", "rlgym_bridge.cli", "match", "given.toml", "--server", server]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = run_to_end(words, cwd=tmp_path, env=environment)
-    assert done.returncode == 2
-    (line,) = done.stderr.splitlines()
-    assert line.startswith(f"error: given.toml: {problem}")
+    assert main(["match", str(tmp_path / "given.toml"), "--server", server]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("error: ") and f"given.toml: {problem}" in line
 
 
 @pytest.mark.parametrize(

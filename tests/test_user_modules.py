@@ -74,11 +74,7 @@ SHORT = ("--seconds", "1", "--matches", "2", "--processes", "1")
 
 def test_nothing_in_the_folder_of_a_strangers_policy_runs(stranger: Path) -> None:
     run(stranger, *MATCH, "--blue", ".")
-    assert not (stranger / "was_run").exists()
-
-
-def test_a_policy_folder_is_not_searched_for_modules(stranger: Path) -> None:
-    run(stranger, "parity", "--obs", "my_parts:Mine", code=2)
+    run(stranger, "parity", "--obs", "my_parts:Mine", code=2)  # it is not searched for modules
     assert not (stranger / "was_run").exists()
 
 
@@ -111,22 +107,6 @@ def test_a_module_beside_settings_is_loaded_from_anywhere(here: Path, tmp_path_f
     elsewhere = tmp_path_factory.mktemp("elsewhere")
     assert "my_parts is here" in run(elsewhere, "train", str(here / "my.toml"), "--out", "run", "-q", code=2)
     assert not (here / "was_run").exists()
-
-
-@pytest.mark.slow
-def test_a_module_beside_a_settings_file_is_found_from_anywhere(here: Path, tmp_path_factory) -> None:
-    (here / "my_bot.py").write_text(
-        "from rlgym_bridge.training.components import *\nfrom my_parts import Mine\n"
-        "from rlgym_bridge import ComponentSpec\n\n\n"
-        "def obs(settings):\n    return ComponentSpec.of(Mine, zero_padding=None)\n"
-    )
-    (here / "numpy.py").write_text(SPOILER)
-    few = "collectors = 1\nmatches = 8\nrollout_steps = 8\nsteps = 100\nsnapshot_share = 0.0\n"
-    (here / "my.toml").write_text(f'components = "my_bot"\n{few}')
-    elsewhere = tmp_path_factory.mktemp("elsewhere")
-    run(elsewhere, "train", str(here / "my.toml"), "--out", str(elsewhere / "run"), "-q")
-    assert not (here / "was_run").exists()
-    run(here, "evaluate", str(elsewhere / "run"), "chaser", *SHORT)  # the run names its modules
 
 
 def test_an_installed_package_comes_before_a_file_of_the_user(tmp_path: Path) -> None:
@@ -208,15 +188,6 @@ def test_python_m_runs_no_file_of_the_current_folder(module: str, tmp_path: Path
     assert not (tmp_path / "was_run").exists()
 
 
-def test_an_error_says_that_a_policys_folder_has_no_modules(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "policy.json").touch()
-    with pytest.raises(ValueError, match="in another current folder: this one is of a policy or a run"):
-        component_factory(None, None, "not_there_at_all:f", None)
-
-
 def test_a_module_that_is_there_and_not_found_is_explained(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -234,6 +205,8 @@ def test_a_module_that_is_there_and_not_found_is_explained(
     Path("policy.json").write_text("{}")
     with pytest.raises(ValueError, match=r"my_other_parts.py is not used: .* of a policy or a run"):
         component_factory(None, None, "my_other_parts:build", allow=None)
+    with pytest.raises(ValueError, match="in another current folder: this one is of a policy or a run"):
+        component_factory(None, None, "not_there_at_all:f", None)
 
 
 @pytest.mark.parametrize("number", [1, 2])

@@ -1,9 +1,6 @@
 """The command line: `rlgym-bridge COMMAND`, and `python -m training` for the commands that train.
 
-    commands (names, modules) -> add_to(parser) -> options -> run(options) -> exit code
-
-Each command's module has `add_to`, its options, and `run`. Help, errors, Ctrl-C and exit codes are dealt with
-here, for all of them.
+Each command's module has `add_to(parser)`, its options, and `run(options)`, which returns the exit code.
 """
 
 import argparse
@@ -12,12 +9,14 @@ import logging
 import signal
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, NoReturn
 
-from rlgym_bridge.cli.commands import COMMANDS, REMOVED, explain_broken, explain_missing, module_of, overview
+from rlgym_bridge.cli.commands import COMMANDS, REMOVED, explain_broken, module_of, overview
 from rlgym_bridge.components.user_errors import describe_error, is_ours
+from rlgym_bridge.user_input.arguments import nearest_key
+from rlgym_bridge.user_input.extras import explain_missing
 from rlgym_bridge.user_input.failures import Failure
 from rlgym_bridge.user_input.text_files import escape_controls
 
@@ -40,20 +39,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(overview(), file=sys.stdout if words else sys.stderr, flush=True)
         return 0 if words else 2
     name = words[0]
-    if name in REMOVED:
-        print(f"error: the command {name} is gone: {REMOVED[name]}", file=sys.stderr)
-        return 2
-    if name not in COMMANDS:
-        from rlgym_bridge.user_input.arguments import nearest_key  # late: --help needs no numpy
-
-        near = nearest_key(name, COMMANDS, 0.6)
-        hint = f"did you mean {near}? " if near else ""
-        print(
-            f"error: there is no command {name!r}, {hint}expected one of {', '.join(COMMANDS)}",
-            file=sys.stderr,
-        )
-        return 2
-    return run_command(name, words[1:], f"rlgym-bridge {name}")
+    if name in COMMANDS:
+        return run_command(name, words[1:], f"rlgym-bridge {name}")
+    wrong = f"the command {name} is gone: {REMOVED.get(name)}"
+    if name not in REMOVED:
+        hint = f"did you mean {near[0]}? " if (near := _nearest([name], COMMANDS)) else ""
+        wrong = f"there is no command {name!r}, {hint}expected one of {', '.join(COMMANDS)}"
+    print(f"error: {wrong}", file=sys.stderr)
+    return 2
 
 
 def serve() -> int:
@@ -63,9 +56,6 @@ def serve() -> int:
 
 def run_module(name: str) -> NoReturn:
     """Run a command as the module that Python was started with (`python -m training.NAME`), and end.
-
-    Args:
-        name: Of the command.
 
     Raises:
         SystemExit: With the exit code, see `run_command`.
@@ -77,10 +67,7 @@ def run_module(name: str) -> NoReturn:
 
 @contextmanager
 def _ended_by_signals() -> Iterator[None]:
-    """Let SIGTERM and a closed terminal end a command as Ctrl-C does, with its processes.
-
-    A second signal ends it at once.
-    """
+    """Let SIGTERM and a closed terminal end a command as Ctrl-C does; a second signal ends it at once."""
 
     def end(number: int, _: object) -> None:
         signal.signal(number, signal.SIG_DFL)
@@ -108,7 +95,7 @@ def run_command(name: str, arguments: Sequence[str] | None = None, program: str 
     Args:
         name: Of the command.
         arguments: The words after it; those of this process when None.
-        program: What its help calls it.
+        program: Name of the program in the help.
 
     Returns:
         The exit code.
@@ -146,13 +133,16 @@ def run_command(name: str, arguments: Sequence[str] | None = None, program: str 
         return 1
 
 
+def _nearest(words: Iterable[str], known: Iterable[str]) -> list[str]:
+    """Return the known words that are spelt most like some others, each once."""
+    near = (nearest_key(word.partition("=")[0], known, 0.6) for word in words)
+    return list(dict.fromkeys(one for one in near if one))
+
+
 def _explain_unknown(words: Sequence[str], parser: argparse.ArgumentParser) -> str:
     """Return what is wrong with words that a command does not know, with the options they may mean."""
-    from rlgym_bridge.user_input.arguments import nearest_key  # late: --help needs no numpy
-
     known = [flag for flag in parser._option_string_actions if flag.startswith("--")]  # no public way to them
-    near = [nearest_key(word.partition("=")[0], known, 0.6) for word in words if word.startswith("--")]
-    meant = ", ".join(dict.fromkeys(one for one in near if one))
+    meant = ", ".join(_nearest((word for word in words if word.startswith("--")), known))
     return f"unrecognized arguments: {' '.join(words)}" + (f", did you mean {meant}?" if meant else "")
 
 
@@ -179,9 +169,8 @@ def _guarded(command: Any, options: argparse.Namespace) -> int:
         raise
     except BaseException as error:  # whatever components of one's own raise
         notes = "".join(f"\n{note}" for note in getattr(error, "__notes__", ()))
-        ours = is_ours(error)
         missing = explain_missing(error.name) if isinstance(error, ModuleNotFoundError) else None
-        plain = str(error).strip() if ours and not isinstance(error, OSError) else describe_error(error)
-        text = missing or plain
+        plain = is_ours(error) and not isinstance(error, OSError)
+        text = missing or (str(error).strip() if plain else describe_error(error))
         print(f"error: {escape_controls(_shorten(text + notes))}", file=sys.stderr)
         return 1 if isinstance(error, Failure) else 2

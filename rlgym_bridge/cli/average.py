@@ -11,7 +11,6 @@ from rlgym_bridge.policy.manifest import SELECTIONS
 from rlgym_bridge.policy.run_modules import run_modules
 from rlgym_bridge.training.average import average
 from rlgym_bridge.user_input.arguments import count_of
-from rlgym_bridge.user_input.user_modules import add_module_folders
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
@@ -32,17 +31,16 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "--selection", choices=SELECTIONS,
         help="sample actions, or play the most likely one (default: as the newest checkpoint)",
     )  # fmt: skip
-    parser.add_argument(
-        "--allow-modules", nargs="+", action="extend", default=[], metavar="MODULE",
-        help="Python modules of yours that policy folders may import from: the newest is loaded first, to "
-        "see that it plays here. Without this option nothing is imported",
-    )  # fmt: skip
+    shared.add_modules_option(
+        parser,
+        "policy folders may import from: the newest is loaded first, to see that it plays here. Without this "
+        "option nothing is imported",
+    )
     shared.add_output_options(parser)
 
 
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
-    say = shared.printer(options)
     output_files.check_outputs(options.json)
     output_files.check_output_folder(options.out, options.json, options.folders)
     folders = options.folders
@@ -55,10 +53,10 @@ def run(options: argparse.Namespace) -> int:
                 f"{options.newest}, expected two or more of both: a run saves a checkpoint every "
                 "checkpoint_every agent steps, and at Ctrl-C"
             )
-    if options.allow_modules:
-        add_module_folders(Path.cwd())
-        load_policy(folders[-1], [*options.allow_modules, *run_modules(folders[-1], options.allow_modules)])
+    if allowed := shared.allowed_modules(options):
+        load_policy(folders[-1], [*allowed, *run_modules(folders[-1], allowed)])
     average(folders, options.out, options.selection)
     names = [folder.name for folder in folders]
-    say(f"{options.out}: the mean of {', '.join(names)}")
-    return 0 if output_files.write_json(options.json, {"out": str(options.out), "average_of": names}) else 2
+    shared.printer(options)(f"{options.out}: the mean of {', '.join(names)}")
+    output_files.write_json(options.json, {"out": str(options.out), "average_of": names})
+    return 0

@@ -5,21 +5,17 @@ import dataclasses
 import logging
 import shutil
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
 from rich.markup import escape
-from rich.table import Table
 
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files
 from rlgym_bridge.trials.bot_check import check_bot
-from rlgym_bridge.trials.bot_folder import BotVerdict, find_bot_file, read_bot_file
+from rlgym_bridge.trials.bot_folder import find_bot_file, read_bot_file
 from rlgym_bridge.trials.bot_match import MatchTrier
 from rlgym_bridge.user_input.stop_signals import stopped_by_signals
-from rlgym_bridge.user_input.text_files import escape_controls
 
 STATUS: Final = "0 no check failed, 1 a check failed, 2 bad usage or input"
 _STYLES: Final = {"pass": "green", "warning": "yellow", "failure": "bold red"}
@@ -52,45 +48,22 @@ def run(options: argparse.Namespace) -> int:
     )
     failed = False
     try:
-        with _silent_server(), stopped_by_signals(trier.stop):
+        with shared.server_log(logging.CRITICAL), stopped_by_signals(trier.stop):
             verdicts = list(check_bot(bot, trier, options.timeout))
         failed = any(one.result == "failure" for one in verdicts)
     finally:
         if not failed:
             shutil.rmtree(log_dir, ignore_errors=True)
     console = shared.console_of(options)
-    console.print(_table(verdicts))
-    untried = ", ".join(one.name for one in verdicts if one.result == "not tried")
-    if untried:
+    table = shared.make_table("check", "result", "seen")
+    tried = [one for one in verdicts if one.result != "not tried"]
+    for one in tried:
+        seen = escape(one.seen) + (f"\n[italic]{escape(one.remedy)}[/]" if one.remedy else "")
+        table.add_row(one.name, f"[{_STYLES[one.result]}]{one.result}[/]", seen)
+    console.print(table)
+    if untried := ", ".join(one.name for one in verdicts if one not in tried):
         console.print(f"not tried because of what is above: {untried}", markup=False)
     if failed:
-        console.print(f"the bot's logs are in {log_dir}", markup=False, soft_wrap=True)
-    if not output_files.write_json(options.json, [dataclasses.asdict(one) for one in verdicts]):
-        return 2
+        console.print(f"the bot's logs are in {log_dir}", markup=False)
+    output_files.write_json(options.json, [dataclasses.asdict(one) for one in verdicts])
     return int(failed)
-
-
-def _table(verdicts: list[BotVerdict]) -> Table:
-    table = Table(box=None, pad_edge=False)
-    for title in ("check", "result", "seen"):
-        table.add_column(title, overflow="fold")
-    for one in verdicts:
-        if one.result == "not tried":
-            continue
-        seen = escape(escape_controls(one.seen))
-        if one.remedy:
-            seen += f"\n[italic]{escape(escape_controls(one.remedy))}[/]"
-        table.add_row(one.name, f"[{_STYLES[one.result]}]{one.result}[/]", seen)
-    return table
-
-
-@contextmanager
-def _silent_server() -> Iterator[None]:
-    """Keep the server's log off the terminal: the verdicts say the same."""
-    log = logging.getLogger("rlgym_bridge.server")
-    level = log.level
-    log.setLevel(logging.CRITICAL)
-    try:
-        yield
-    finally:
-        log.setLevel(level)

@@ -3,8 +3,6 @@
 from importlib import import_module
 from typing import Any, Final
 
-from rlgym_bridge.user_input.extras import explain_install
-
 GROUPS: Final = {
     "play": {
         "play": "play against your bot in the browser, without the game",
@@ -51,16 +49,14 @@ REMOVED: Final = {
 }
 """Commands of earlier versions, and what to use instead."""
 
+_OVERVIEW: Final = """usage: rlgym-bridge COMMAND ...
 
-_EXTRAS: Final = {
-    "train": ("torch", "tensorboard", "matplotlib"),
-    "view": ("rerun", "rerun_sdk", "pyarrow"),
-    "play": ("aiohttp",),
-    "ray": ("ray",),
-    "rllib": ("gymnasium", "msgpack_numpy"),
-    "replay": ("subtr_actor",),
-}
-"""Packages that each extra installs, by the names that are imported."""
+Train Rocket League bots in RocketSim, play them in RLBot v5 matches with or without the game, and
+compare the two.
+{}
+
+rlgym-bridge COMMAND --help shows its options, their units and defaults.
+exit status: 0 fine, 1 a failure was found, 2 bad usage or input"""
 
 
 def module_of(name: str) -> Any:
@@ -69,25 +65,8 @@ def module_of(name: str) -> Any:
     return import_module(f"rlgym_bridge.cli.{module}")
 
 
-def explain_missing(package: str | None) -> str | None:
-    """Return which extra installs a package that is missing; None where none does.
-
-    Args:
-        package: Name of the module that could not be imported.
-    """
-    root = (package or "").partition(".")[0]
-    for extra, packages in _EXTRAS.items():
-        if root in packages:
-            return f"{root} is not installed, expected the extra {extra}: {explain_install(extra)}"
-    return None
-
-
 def explain_broken(error: ImportError) -> str | None:
-    """Return what is wrong with this machine where a command cannot be loaded; None where nothing is.
-
-    Args:
-        error: What loading it raised.
-    """
+    """Return what is wrong with this machine, given what the import of a command raised; None for nothing."""
     checks = import_module("rlgym_bridge.cli.doctor").check_machine()
     wrong = [one for one in checks if one.state == "wrong"]
     wrong = [one for one in wrong if one.advice] or wrong  # the others follow from them
@@ -97,19 +76,8 @@ def explain_broken(error: ImportError) -> str | None:
 
 def overview() -> str:
     """Return the help of the whole program."""
-    lines = [
-        "usage: rlgym-bridge COMMAND ...",
-        "",
-        "Train Rocket League bots in RocketSim, play them in RLBot v5 matches with or without the game, and",
-        "compare the two.",
-    ]
     width = max(map(len, COMMANDS)) + 2
+    lines: list[str] = []
     for title, group in GROUPS.items():
-        lines += ["", f"{title}:"]
-        lines += [f"  {name:{width}}{text}" for name, text in group.items()]
-    lines += [
-        "",
-        "rlgym-bridge COMMAND --help shows its options, their units and defaults.",
-        "exit status: 0 fine, 1 a failure was found, 2 bad usage or input",
-    ]
-    return "\n".join(lines)
+        lines += ["", f"{title}:", *(f"  {name:{width}}{text}" for name, text in group.items())]
+    return _OVERVIEW.format("\n".join(lines))

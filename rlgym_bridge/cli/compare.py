@@ -41,7 +41,6 @@ from rlgym_bridge.user_input.arguments import count_of
 
 T = TypeVar("T")
 
-_WIDTH = 124  # letters: where a terminal or a pipe says that it has fewer, numbers would be cut
 _LOOK = {
     GapVerdict.AGREES: "green",
     GapVerdict.PHYSICS: "bold red",
@@ -114,17 +113,13 @@ def run(options: argparse.Namespace) -> int:
         _name(error, unread)
         raise
     found.refused[:0] = unread
-    # Written before anything is printed: a reader of the output may leave.
-    written = output_files.write_json(options.json, found.as_json())
-    if options.fit is not None:
-        written &= output_files.write(options.fit, fit_as_toml(found))
-    if options.html is not None:
-        written &= output_files.write(options.html, report(found))
     _print(console, found)
-    for path in (options.fit, options.html):
-        if path is not None and written:
-            console.print(f"written to {escape(str(path))}", soft_wrap=True)
-    if not written or found.refused or (found.tells_nothing):
+    output_files.write_json(options.json, found.as_json())
+    for path, make in ((options.fit, fit_as_toml), (options.html, report)):
+        if path is not None:
+            output_files.write(path, make(found))
+            console.print(f"written to {escape(str(path))}")
+    if found.refused or found.tells_nothing:
         return 2
     return 0 if found.agrees else 1
 
@@ -139,11 +134,7 @@ def _open(file: Path, columns: Path | None) -> Recording:
 
 
 def _read(files: Sequence[Path], read: Callable[[Path], T]) -> tuple[list[T], list[RefusedFile]]:
-    """Return what files hold, and the files that cannot be read.
-
-    Raises:
-        OSError, ImportError, ValueError: None can be read; the error of the first, with the others named.
-    """
+    """Return what files hold, and those that cannot be read; the error of the first where none can."""
     found: list[T] = []
     refused, errors = [], []
     for file in files:
@@ -166,7 +157,7 @@ def _name(error: Exception, refused: Sequence[RefusedFile]) -> None:
 
 def _print_refused(console: Console, refused: Sequence[RefusedFile]) -> None:
     for one in refused:
-        console.print(f"[bold red]not compared[/]: {escape(one.describe())}", soft_wrap=True)
+        console.print(f"[bold red]not compared[/]: {escape(one.describe())}")
 
 
 def _against(options: argparse.Namespace, console: Console) -> int:
@@ -179,91 +170,80 @@ def _against(options: argparse.Namespace, console: Console) -> int:
         for files in (options.files, options.against)
     )
     found, refused = against(here, there), [*first, *second]
-    result = {"against": found.as_json(), "refused": [vars(one) for one in refused]}
-    if not output_files.write_json(options.json, result):
-        return 2
-    if options.html is not None and not output_files.write(options.html, report_against(found)):
-        return 2
     _print_refused(console, refused)
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("differs", overflow="fold")
-    for name in ("FILE", "--against", "--against less FILE, 95 %", "distance", "chance"):
-        table.add_column(name, justify="right", no_wrap=True)
     differing = [one for one in found.differences if one.differs]
-    console.print("played differently" if differing else "no difference was found")
+    numbers = ("FILE", "--against", "--against less FILE, 95 %", "distance", "chance")
+    table = shared.make_table("differs", numbers=numbers)
     for one in differing:
         table.add_row(
             escape(one.name), f"{one.here:.4g}", f"{one.there:.4g}", f"{one.low:+.3g} .. {one.high:+.3g}",
             f"{one.distance:.3f}", f"{one.chance:.4f}",
         )  # fmt: skip
+    console.print("played differently" if differing else "no difference was found")
     if differing:
-        console.width = max(console.width, _WIDTH)
+        shared.widen(console)
         console.print(table)
     said = f"{len(differing):,} differ" if differing else "none differs"
     console.print(
         f"{len(found.differences):,} features over {found.pieces[0]} and {found.pieces[1]} pieces of play: "
-        f"{said} (chance of any false alarm: {100 * LEVEL:g} %)",
-        soft_wrap=True,
+        f"{said} (chance of any false alarm: {100 * LEVEL:g} %)"
     )
     if differing:
         console.print(
             "means of each set; distance: of two distributions, 0 equal, 1 nothing in common, of single "
             "numbers in standard deviations of a piece; chance: that any feature of equal sets is as far "
-            "apart; a piece of play has up to ten seconds",
-            soft_wrap=True,
+            "apart; a piece of play has up to ten seconds"
         )
-    if refused:
-        return 2
-    return 0 if found.alike else 1
+    result = {"against": found.as_json(), "refused": [vars(one) for one in refused]}
+    output_files.write_json(options.json, result)
+    if options.html is not None:
+        output_files.write(options.html, report_against(found))
+    return 2 if refused else int(not found.alike)
 
 
 def _print(console: Console, found: Comparison) -> None:
     """Print the sentences, what differs, what could not be judged, the errors, and how they were found."""
-    console.print(f"[bold]{escape(found.explanation)}[/]", soft_wrap=True)
+    console.print(f"[bold]{escape(found.explanation)}[/]")
     _print_refused(console, found.refused)
     sources = [fit.source for fit in found.fits]
     for kind in GapVerdict:
         told = [gap.text for gap in found.gaps if gap.kind is kind]
         told += [told_untried(one) for one in found.untried if kind is GapVerdict.UNTRIED]
         for text in said_once(told, sources if kind is GapVerdict.TIMING else []):
-            console.print(f"[{_LOOK[kind]}]{kind.value}[/]: {escape(text)}", soft_wrap=True)
+            console.print(f"[{_LOOK[kind]}]{kind.value}[/]: {escape(text)}")
     for text in said_once(found.unjudged, sources):
-        console.print(f"not judged: {escape(text)}", soft_wrap=True)
+        console.print(f"not judged: {escape(text)}")
     _print_errors(console, found)
     shown = sources_to_show(found)
     told = [f"{fit.source}: {told_fit(fit)}" for fit in found.fits if fit.source in shown]
     for text in said_once([*told, *found.notes], sources):
-        console.print(escape(text), soft_wrap=True)
+        console.print(escape(text))
 
 
 def _print_errors(console: Console, found: Comparison) -> None:
     shown = sources_to_show(found)
     other = any(not math.isnan(row.rocketsim2) for row in found.situations)
-    console.width = max(console.width, _WIDTH)
+    shared.widen(console)
     for source in shown:
         if len(found.fits) > 1:
-            console.print(f"[bold]{escape(source)}[/]", soft_wrap=True)
+            console.print(f"[bold]{escape(source)}[/]")
         console.print(_errors_of([row for row in found.situations if row.source == source], other))
     if agreeing := len(found.fits) - len(shown):
         agree = f"{count_of(agreeing, 'recording')} {'agrees' if agreeing == 1 else 'agree'}"
-        console.print(f"{agree}; --json has their errors", soft_wrap=True)
+        console.print(f"{agree}; --json has their errors")
     if shown:
         than = ", 2.2.1 (the median error of RocketSim 2.2.1, in which RLGym trains)" if other else ""
         console.print(
             f"Median errors of {name_simulator(found)} in uu after 1 to 240 ticks; 120 ticks are a second. "
             f"worst, bound (what the file leaves open, in the median){than}, windows, those beyond their "
-            "bounds and the verdict are those after the ticks beside it.",
-            soft_wrap=True,
+            "bounds and the verdict are those after the ticks beside it."
         )
 
 
 def _errors_of(every: Sequence[Situation], other: bool) -> Table:
     """Return a table of the errors of one recording, with those of RocketSim 2.2.1 if `other`."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("uu off after ticks", no_wrap=True)
     numbers = ("worst", "bound", *(("2.2.1",) if other else ()), "windows", "beyond", "after")
-    for name in (*map(str, HORIZONS), *numbers):
-        table.add_column(name, justify="right", no_wrap=True)
+    table = shared.make_table("uu off after ticks", numbers=(*map(str, HORIZONS), *numbers))
     table.add_column("verdict", no_wrap=True)
     for name, group in groupby(every, lambda row: row.name):
         rows = {row.horizon_ticks: row for row in group}

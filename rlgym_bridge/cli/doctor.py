@@ -19,8 +19,13 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from rlgym_bridge.policy.matrix_kernels import processor_flags
-from rlgym_bridge.user_input.extras import explain_install, explain_native, meshes_folder, native_folder
-from rlgym_bridge.user_input.text_files import escape_controls
+from rlgym_bridge.user_input.extras import (
+    EXTRAS,
+    explain_install,
+    explain_native,
+    meshes_folder,
+    native_folder,
+)
 
 SERVER_PORT: Final = 23234
 """Port of RLBotServer [RLBot core]."""
@@ -39,15 +44,6 @@ _NEEDED: Final = (
     "tomli_w", "psutil",
 )  # fmt: skip
 """Packages that every command needs, by the names that are imported."""
-
-_EXTRAS: Final = {
-    "train": ("train bots", ("torch", "tensorboard", "matplotlib")),
-    "view": ("look at recordings and matches", ("rerun", "pyarrow")),
-    "play": ("play and watch in the browser", ("aiohttp",)),
-    "replay": ("read .replay files", ("subtr_actor",)),
-    "ray": ("train on several machines", ("ray",)),
-    "rllib": ("train with RLlib", ("ray", "msgpack_numpy")),
-}
 
 
 @dataclass(frozen=True)
@@ -71,7 +67,7 @@ def check_machine() -> Iterator[Check]:
     """Look at this machine: Python, packages, the simulator, RLBotServer, the game. Nothing is changed."""
     for look in (_python, _packages, _rlbot, _numpy, _simulator, _rocketsim3, _shipped_bot, _processor):
         yield _guarded(look)
-    yield from map(_extra, _EXTRAS)
+    yield from map(_extra, EXTRAS)
     yield _guarded(_torch)
     yield _guarded(_server)
     yield from check_game()
@@ -205,7 +201,7 @@ def _processor() -> Check:
 
 
 def _extra(extra: str) -> Check:
-    purpose, modules = _EXTRAS[extra]
+    purpose, modules = EXTRAS[extra]
     missing = [one for one in modules if not _is_there(one)]
     if missing:
         found = f"{', '.join(missing)} not installed"
@@ -336,21 +332,17 @@ def add_to(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Look, and print a table."""
     from rich.markup import escape
-    from rich.table import Table
 
     from rlgym_bridge.cli import options as shared
     from rlgym_bridge.cli import output_files
 
     output_files.check_outputs(options.json)
     checks = list(check_machine())
-    table = Table(box=None, pad_edge=False)
-    for title in ("", "state", "found"):
-        table.add_column(title, overflow="fold")
+    table = shared.make_table("", "state", "found")
     for one in checks:
-        advice = f"\n[italic]{escape(escape_controls(one.advice))}[/]" if one.advice else ""
+        advice = f"\n[italic]{escape(one.advice)}[/]" if one.advice else ""
         state = f"[{_STYLES[one.state]}]{one.state}[/]" if _STYLES[one.state] else one.state
-        table.add_row(one.name, state, escape(escape_controls(one.found)) + advice)
+        table.add_row(one.name, state, escape(one.found) + advice)
     shared.console_of(options).print(table)
-    if not output_files.write_json(options.json, {"checks": [dataclasses.asdict(one) for one in checks]}):
-        return 2
+    output_files.write_json(options.json, {"checks": [dataclasses.asdict(one) for one in checks]})
     return int(any(one.state == "wrong" for one in checks))

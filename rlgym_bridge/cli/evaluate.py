@@ -17,7 +17,7 @@ from rlgym_bridge.training.scenes import (
     describe_results,
     evaluate_scenes,
     parse_scenes,
-)  # fmt: skip
+)
 
 
 def _delays(text: str) -> list[int]:
@@ -107,16 +107,12 @@ def run(options: argparse.Namespace) -> int:
         "touches_per_minute": list(touches), "minutes": float(found.minutes.sum()),
         "team_size": size, "simulator": options.simulator,
     }  # fmt: skip
-    return 0 if output_files.write_json(options.json, result) else 2
+    output_files.write_json(options.json, result)
+    return 0
 
 
 def _run_scenes(options: argparse.Namespace, first: str) -> int:
-    """Run `rlgym-bridge evaluate --scenes`.
-
-    Args:
-        options: Of the command.
-        first: What is evaluated, as the user named it.
-    """
+    """Play the scenes with a player as the user named it."""
     if options.b is not None:
         raise ValueError(f"B is {options.b} with --scenes, expected A alone: scenes have their own opponents")
     if ignored := [f"--{name}" for name in ("matches", "seconds") if getattr(options, name) is not None]:
@@ -137,9 +133,7 @@ def _run_scenes(options: argparse.Namespace, first: str) -> int:
     say(f"{shorten_policy(player)}, {trials} trials of each scene, half of them on each side")
     for line in describe_results(found):
         say(line)
-    result = {
-        "policy": Path(player).as_posix(),
-        "seed": options.seed,
-        "scenes": [one.to_json() for one in found],
-    }
-    return 0 if output_files.write_json(options.json, result) else 2
+    scenes_json = [one.to_json() for one in found]
+    result = {"policy": Path(player).as_posix(), "seed": options.seed, "scenes": scenes_json}
+    output_files.write_json(options.json, result)
+    return 0

@@ -5,11 +5,8 @@ import logging
 import platform
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from functools import partial
 from importlib.metadata import version
-from itertools import groupby
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final, Literal
@@ -24,7 +21,6 @@ from rlgym_bridge.cli import match as match_command
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files
 from rlgym_bridge.cli.doctor import check_game
-from rlgym_bridge.cli.options import add_embedded_options, add_server_option, latency_of
 from rlgym_bridge.cli.probe import findings_table
 from rlgym_bridge.client.agent_connections import is_own_server
 from rlgym_bridge.compare.comparison_result import Comparison, short
@@ -33,8 +29,7 @@ from rlgym_bridge.components.user_errors import describe_error
 from rlgym_bridge.game import TICKS_PER_SECOND
 from rlgym_bridge.matches.lineup import find_shipped_folder
 from rlgym_bridge.policy.load_player import CHASER
-from rlgym_bridge.protocol_variant import ProtocolVariant
-from rlgym_bridge.server import ConfigError, MatchServer
+from rlgym_bridge.server import ConfigError
 from rlgym_bridge.trials.diagnostic_pack import (
     FORMAT,
     PARTS,
@@ -48,7 +43,6 @@ from rlgym_bridge.trials.diagnostic_report import (
     SCENE_HORIZONS,
     SIMULATOR_NAMES,
     FieldReport,
-    KindError,
     compare_pack,
     conclude_field_test,
     parts_left_out,
@@ -67,9 +61,7 @@ STATUS: Final = (
     "0 all parts are done (with --read: and could be read), 1 a part failed, was stopped, or cannot be read, "
     "2 bad usage or input, or no server"
 )
-_OUT: Final = Path("field-test.zip")
 _PACKAGES: Final = ("rlgym-bridge", "rlbot", "rlbot-flatbuffers", "rocketsim", "rlgym-rocket-league", "numpy")
-_MEGABYTE: Final = 1_000_000  # bytes from which a size is given in MB
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
@@ -79,9 +71,9 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "of the shipped bot. All goes into one zip file, without anything personal. In the real game it "
         "takes about seven minutes. --read makes a report of such a file."
     )
-    add_server_option(parser)
+    shared.add_server_option(parser)
     parser.add_argument(
-        "--out", type=Path, default=_OUT, metavar="FILE",
+        "--out", type=Path, default=Path("field-test.zip"), metavar="FILE",
         help="new zip file to write (default: %(default)s)",
     )  # fmt: skip
     parser.add_argument("--read", type=Path, metavar="FILE", help="read FILE and print a report of it")
@@ -93,16 +85,15 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "--parts", nargs="+", default=list(PARTS), metavar="PART",
         help=f"parts to play, of {', '.join(PARTS)} (default: all)",
     )  # fmt: skip
-    kinds = _kinds()
     parser.add_argument(
         "--scenes", nargs="+", metavar="KIND",
-        help=f"kinds of scenes to play, of {', '.join(kinds)} (default: all)",
+        help=f"kinds of scenes to play, of {', '.join(_kinds())} (default: all)",
     )  # fmt: skip
     parser.add_argument(
         "--seconds", type=shared.seconds, default=30.0, metavar="S",
         help="game time of the match in seconds (default: %(default)g)",
     )  # fmt: skip
-    add_embedded_options(parser)
+    shared.add_embedded_options(parser)
     shared.add_simulator_option(parser, default=None)
     shared.add_dialect_option(parser)
     shared.add_output_options(parser)
@@ -114,7 +105,6 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _read(options: argparse.Namespace) -> int:
-    console = shared.console_of(options)
     output_files.check_outputs(options.json, options.html, inputs=[options.read])
     with (
         open_field_pack(options.read) as pack,
@@ -122,37 +112,31 @@ def _read(options: argparse.Namespace) -> int:
     ):
         progress = partial(_show, status)
         found = read_field_test(pack, progress)
-        page = None
-        if options.html is not None:
-            from rlgym_bridge.compare.report import report as html_report
+        difference = None if options.html is None else compare_pack(pack, progress)
+    print_field_report(shared.console_of(options), found)
+    output_files.write_json(options.json, found.as_json() | {"conclusion": conclude_field_test(found)})
+    if difference is not None:
+        from rlgym_bridge.compare.report import report
 
-            note = f"This field test was {SERVERS[found.about.server]}."
-            page = html_report(compare_pack(pack, progress), note)
-    written = output_files.write_json(
-        options.json, found.as_json() | {"conclusion": conclude_field_test(found)}
-    )
-    if options.html is not None and page is not None:
-        written &= output_files.write(options.html, page)
-    print_field_report(console, found)
-    return 2 if not written else 0 if found.whole else 1
+        output_files.write(
+            options.html, report(difference, f"This field test was {SERVERS[found.about.server]}.")
+        )
+    return 0 if found.whole else 1
 
 
 def _make(options: argparse.Namespace) -> int:
     console = shared.console_of(options)
     _check(options)
-    dialect = shared.dialect_of(options)
-    real = options.server == "rlbot" and not is_own_server(
-        running_server()
-    )  # what is missing is said at once
+    real = options.server == "rlbot" and not is_own_server(running_server())  # which says what is missing
     with (
         TemporaryDirectory(prefix="rlgym-bridge-", ignore_cleanup_errors=True) as folder,
-        _without_server_news(),
+        shared.server_log(logging.WARNING),
     ):
         kinds = options.scenes or _kinds()
         scenes = tuple(scene for scene in all_scenes() if scene.kind in kinds)
         test = FieldTest(
-            Path(folder), scenes, float(options.seconds), partial(_embedded, options, dialect),
-            partial(_play_match, options, dialect),
+            Path(folder), scenes, float(options.seconds), partial(shared.embedded_server, options),
+            partial(_play_match, options),
         )  # fmt: skip
         _announce(options, console, test, real)
         began = time.perf_counter()
@@ -167,50 +151,19 @@ def _make(options: argparse.Namespace) -> int:
         with output_files.naming(options.out):
             write_field_pack(options.out, about, test.results, recordings)
         size = options.out.stat().st_size
-    done = all(one.state == "done" for one in outcomes)
-    result = {"pack": str(options.out), "bytes": size, "parts": msgspec.to_builtins(outcomes)}
-    written = output_files.write_json(options.json, result)
-    console.print(
-        f"written to {escape(str(options.out))} ({_size_text(size)}); "
-        f"`rlgym-bridge field-test --read {escape(str(options.out))}` shows what is in it",
-        soft_wrap=True,
-    )
+    say = shared.printer(options)
+    shown = f"{size / 1e6:.1f} MB" if size >= 1e6 else f"{size / 1e3:.1f} kB"
+    say(f"written to {options.out} ({shown}); `rlgym-bridge field-test --read {options.out}` shows it")
     if real:
-        console.print(
-            f"please give {escape(str(options.out))} to whoever gave you this project", soft_wrap=True
-        )
-    return 2 if not written else 0 if done else 1
-
-
-def _embedded(options: argparse.Namespace, dialect: ProtocolVariant) -> MatchServer | None:
-    """Return the embedded server as the options have it; None where they name RLBotServer."""
-    if options.server == "rlbot":
-        return None
-    return MatchServer(
-        pace=options.pace, impairments=latency_of(options), dialect=dialect, simulator=options.simulator
-    )
-
-
-def _size_text(size: int) -> str:
-    """Return the size of a file in words."""
-    return f"{size / 1e6:.1f} MB" if size >= _MEGABYTE else f"{size / 1e3:.1f} kB"
+        say(f"please give {options.out} to whoever gave you this project")
+    result = {"pack": str(options.out), "bytes": size, "parts": msgspec.to_builtins(outcomes)}
+    output_files.write_json(options.json, result)
+    return int(any(one.state != "done" for one in outcomes))
 
 
 def _kinds() -> list[str]:
     """Return the kinds of scenes, in their order."""
     return list(dict.fromkeys(scene.kind for scene in all_scenes()))
-
-
-@contextmanager
-def _without_server_news() -> Iterator[None]:
-    """Log warnings of the embedded server alone: who joins and leaves is no news."""
-    log = logging.getLogger("rlgym_bridge.server")
-    before = log.level
-    log.setLevel(logging.WARNING)
-    try:
-        yield
-    finally:
-        log.setLevel(before)
 
 
 def _check(options: argparse.Namespace) -> None:
@@ -228,15 +181,9 @@ def _check(options: argparse.Namespace) -> None:
         raise ConfigError(f"--out is {options.out}, which is there already; expected a new file")
     if not options.seconds:
         raise ConfigError("--seconds is 0, expected more, or leave out the match by --parts")
-    latency_of(options)
-    changed = (
-        options.dialect or options.latency or options.simulator is not None or options.pace != "lockstep"
-    )
-    if options.server == "rlbot" and changed:
-        raise ConfigError(
-            "--dialect, --latency, --simulator and --pace tell the embedded server what to do, expected none "
-            "of them with --server rlbot: the real game cannot be changed"
-        )
+    shared.impairments_of(options)
+    shared.dialect_of(options)
+    shared.refuse_with_rlbot(options, dialect=[], latency=0, simulator=None, pace="lockstep")
 
 
 def _announce(options: argparse.Namespace, console: Console, test: FieldTest, real: bool) -> None:
@@ -246,19 +193,16 @@ def _announce(options: argparse.Namespace, console: Console, test: FieldTest, re
     if options.server == "rlbot" and not real:
         console.print(
             "[yellow]note:[/] this is the project's own match server in RLBotServer's place: a rehearsal, "
-            "which says nothing about the real game",
-            soft_wrap=True,
+            "which says nothing about the real game"
         )
     if real:
         for one in check_game():
             if one.advice:
-                console.print(
-                    f"[yellow]note:[/] {escape(f'{one.name}: {one.found}; {one.advice}')}", soft_wrap=True
-                )
+                console.print(f"[yellow]note:[/] {escape(f'{one.name}: {one.found}; {one.advice}')}")
         how_long += f", and the game loads {len(names)} matches"
     elif options.server == "sim" and options.pace == "lockstep":
         how_long += ", as fast as this computer simulates it"
-    console.print(f"this takes {how_long}; Ctrl-C ends it and keeps what there is", soft_wrap=True)
+    console.print(f"this takes {how_long}; Ctrl-C ends it and keeps what there is")
 
 
 def _play_all(options: argparse.Namespace, console: Console, test: FieldTest) -> list[PartOutcome]:
@@ -293,7 +237,7 @@ def _play_part(name: str, console: Console, test: FieldTest) -> PartOutcome:
 
 def _print_outcome(console: Console, outcome: PartOutcome) -> None:
     said = f"[red]{outcome.state}[/]: {escape(outcome.note)}" if outcome.note else outcome.state
-    console.print(f"{outcome.name}: {said} ({outcome.seconds:.0f} s)", soft_wrap=True)
+    console.print(f"{outcome.name}: {said} ({outcome.seconds:.0f} s)")
 
 
 def _show(status: Status, doing: str) -> None:
@@ -305,7 +249,7 @@ def _versions() -> dict[str, str]:
     return {name: version(name) for name in _PACKAGES} | system
 
 
-def _play_match(options: argparse.Namespace, dialect: ProtocolVariant, recording: Path) -> MatchPart:
+def _play_match(options: argparse.Namespace, recording: Path) -> MatchPart:
     """Play the shipped bot against Chaser with `match`, and record it."""
     result = recording.with_suffix(".json")
     words = [
@@ -316,7 +260,7 @@ def _play_match(options: argparse.Namespace, dialect: ProtocolVariant, recording
     if options.server == "sim":
         words += ["--pace", options.pace, "--latency", str(options.latency), "--max-overtime", "0"]
         words += [] if options.simulator is None else ["--simulator", options.simulator]
-        words += [word for point in dialect for word in ("--dialect", point)]
+        words += [word for point in options.dialect for word in ("--dialect", point)]
     parser = argparse.ArgumentParser()
     match_command.add_to(parser)
     match_command.run(parser.parse_args(words))
@@ -332,23 +276,21 @@ SERVERS = {
 }
 """Words for the server of a field test, by `AboutPack.server`."""
 
-_WIDTH = 124  # letters: where a terminal or a pipe says that it has fewer, numbers would be cut
-
 
 def print_field_report(console: Console, found: FieldReport) -> None:
     """Print what the pack is, what was measured, and what is missing."""
     about = found.about
-    console.width = max(console.width, _WIDTH)
-    console.print(f"{SERVERS[about.server]}, {escape(about.made)}", soft_wrap=True)
-    console.print(f"[bold]{escape(' '.join(conclude_field_test(found)))}[/]\n", soft_wrap=True)
+    shared.widen(console)
+    console.print(f"{SERVERS[about.server]}, {escape(about.made)}")
+    console.print(f"[bold]{escape(' '.join(conclude_field_test(found)))}[/]\n")
     versions = ", ".join(f"{name} {text}" for name, text in about.versions.items())
-    console.print(escape(versions), soft_wrap=True)
+    console.print(escape(versions))
     for part in about.parts:
         if part.state != "done" or part.note:
             said = f": {part.note}" if part.note else ""
-            console.print(f"[red]{escape(part.name)} {part.state}[/]{escape(said)}", soft_wrap=True)
+            console.print(f"[red]{escape(part.name)} {part.state}[/]{escape(said)}")
     if left := parts_left_out(found):
-        console.print(f"left out by --parts: {', '.join(left)}", soft_wrap=True)
+        console.print(f"left out by --parts: {', '.join(left)}")
     if (probe := found.parts.get("probe")) is not None:
         _print_dialect(console, probe)
     _print_timing(console, found)
@@ -359,7 +301,7 @@ def print_field_report(console: Console, found: FieldReport) -> None:
     if found.errors:
         _print_scenes(console, found)
     for note in found.notes:
-        console.print(f"[yellow]note:[/] {escape(note)}", soft_wrap=True)
+        console.print(f"[yellow]note:[/] {escape(note)}")
 
 
 def _print_dialect(console: Console, probe: ProbeReport) -> None:
@@ -368,9 +310,9 @@ def _print_dialect(console: Console, probe: ProbeReport) -> None:
     for fact in probe.facts:
         if fact.value is not None and fact.differs:
             said = f"{fact.name}: {fact.value:.4g}, by RocketSim {fact.expected:.4g} {fact.unit}"
-            console.print(f"[red]differs[/] {escape(said)}", soft_wrap=True)
+            console.print(f"[red]differs[/] {escape(said)}")
     for note in probe.notes:
-        console.print(f"[yellow]note:[/] {escape(note)}", soft_wrap=True)
+        console.print(f"[yellow]note:[/] {escape(note)}")
 
 
 def _print_timing(console: Console, found: FieldReport) -> None:
@@ -387,7 +329,7 @@ def _print_timing(console: Console, found: FieldReport) -> None:
             f"{count:,} acted {name} {'tick' if name == '1' else 'ticks'} late"
             for name, count in timing.latencies.items()
         )
-        console.print(f"input latency, by numbered inputs: {told} ({escape(counts)})", soft_wrap=True)
+        console.print(f"input latency, by numbered inputs: {told} ({escape(counts)})")
         spread = ", ".join(
             f"{name} {value:.2f}" for name, value in timing.interval_ms.items() if value is not None
         )
@@ -412,8 +354,7 @@ flight of the ball)"
     console.print(
         f"match: the shipped bot (blue) {match.score[0]} : {match.score[1]} Chaser (orange) in "
         f"{seconds:.0f} s of play{why if longer else ''}; of the two bots in this order: touches "
-        f"{', '.join(map(str, match.touches))}; packets without an answer {lost}",
-        soft_wrap=True,
+        f"{', '.join(map(str, match.touches))}; packets without an answer {lost}"
     )
 
 
@@ -422,9 +363,9 @@ def _print_difference(console: Console, difference: Comparison) -> None:
     if told:
         console.print("\n[bold]what differs in the scenes, and what explains it[/]")
     for text in told:
-        console.print(escape(text), soft_wrap=True)
+        console.print(escape(text))
     for text in difference.unjudged:
-        console.print(f"not judged: {escape(text)}", soft_wrap=True)
+        console.print(f"not judged: {escape(text)}")
 
 
 def _print_scenes(console: Console, found: FieldReport) -> None:
@@ -441,9 +382,8 @@ def _print_scenes(console: Console, found: FieldReport) -> None:
             above = ""
         table.add_column("\nworst", justify="right", no_wrap=True)
         table.add_column("\nbeyond", justify="right", no_wrap=True)
-    for (kind, body), group in groupby(
-        sorted(found.kinds, key=_place_of(found)), lambda one: (one.kind, one.body)
-    ):
+    for kind, body in dict.fromkeys((one.kind, one.body) for one in found.kinds):
+        group = [one for one in found.kinds if (one.kind, one.body) == (kind, body)]
         rows = {(one.simulator, one.horizon_ticks): one for one in group}
         cells = []
         for simulator in found.errors:
@@ -460,12 +400,5 @@ def _print_scenes(console: Console, found: FieldReport) -> None:
         "Medians over the scenes of a kind (their number in brackets) 0.5, 1 and 2 s after the first "
         "controls, in uu (1 uu is 1 cm); worst is the largest of all. Beyond: in so many scenes the body is "
         "off by more than the recording leaves open. A struck car is the one that is bumped into. --json has "
-        "each scene.",
-        soft_wrap=True,
+        "each scene."
     )
-
-
-def _place_of(found: FieldReport) -> Callable[[KindError], int]:
-    """Return what sorts rows so that those of a kind and body come together, in the order of the scenes."""
-    order = list(dict.fromkeys((one.kind, one.body) for one in found.kinds))
-    return lambda one: order.index((one.kind, one.body))

@@ -10,7 +10,6 @@ from rlgym_bridge.cli import output_files
 from rlgym_bridge.policy.numpy_layers import ACTIVATIONS
 from rlgym_bridge.policy.run_modules import RUN_FILE, run_modules
 from rlgym_bridge.training.imitate import Imitation, imitate
-from rlgym_bridge.user_input.user_modules import add_module_folders
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
@@ -54,17 +53,12 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "--learning-rate", type=float, default=1e-3, metavar="RATE",
         help="learning rate of Adam (default: %(default)s)",
     )  # fmt: skip
-    parser.add_argument(
-        "--seed", type=int, default=0, metavar="S", help="seed of network and batches (default: 0)"
-    )
+    shared.add_seed_option(parser, "network and batches")
     parser.add_argument(
         "--run", action="append", default=[], metavar="RUN",
         help="training run of a recorded bot, whose modules it may import; may be repeated",
     )  # fmt: skip
-    parser.add_argument(
-        "--allow-modules", nargs="+", action="extend", default=[], metavar="MODULE",
-        help="Python modules of yours that recorded policies may import from",
-    )  # fmt: skip
+    shared.add_modules_option(parser, "recorded policies may import from")
     shared.add_output_options(parser)
 
 
@@ -105,13 +99,14 @@ def run(options: argparse.Namespace) -> int:
         "like", "replicar",
     )  # fmt: skip
     how = {name: getattr(options, name) for name in names}
-    if options.allow_modules:
-        add_module_folders(Path.cwd())
-    how["allow_modules"] = [*options.allow_modules, *itertools.chain(*map(_modules_of, options.run))]
+    how["allow_modules"] = [
+        *shared.allowed_modules(options),
+        *itertools.chain(*map(_modules_of, options.run)),
+    ]
     found = imitate(options.files, options.out, bots=options.bot, say=say, **how)
-    written = output_files.write_json(options.json, found.to_json())
     _tell(options.out, found, say, options.like is not None)
-    return 0 if written else 2
+    output_files.write_json(options.json, found.to_json())
+    return 0
 
 
 def _modules_of(run: str) -> tuple[str, ...]:
@@ -125,8 +120,8 @@ def _modules_of(run: str) -> tuple[str, ...]:
 
 
 def _tell(out: Path, found: Imitation, say: Callable[[str], None], people: bool) -> None:
+    say(f"{out}: learned from {found.steps:,} decisions of {', '.join(found.bots)}")
     if people and found.held_out and found.error != found.error:
-        say(f"{out}: learned from {found.steps:,} decisions of {', '.join(found.bots)}")
         say(
             f"it does what people did in {found.accuracy_learned:.1%} of them, and in {found.accuracy:.1%} "
             f"of {found.held_out:,} others (the commonest action alone would be right in "
@@ -134,7 +129,6 @@ def _tell(out: Path, found: Imitation, say: Callable[[str], None], people: bool)
         )
         return
     learned = "which it learned" if found.corrected else "and it learned what was commanded"
-    say(f"{out}: learned from {found.steps:,} decisions of {', '.join(found.bots)}")
     if found.differing:
         say(f"for {found.differing:,} of them the game applied another action than commanded, {learned}")
     elif found.held_out:

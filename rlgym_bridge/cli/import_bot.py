@@ -31,9 +31,7 @@ _ENDS: Final = {
 }
 """Ends that fit each kind of actions: logits, tanh of means and deviations, or softplus of deviations."""
 
-
 _PARSER: Final = "rlgym_bridge:LookupTableAction"
-_OPTIONS: Final = ("obs_args", "parser", "team_size")
 
 
 @dataclass(frozen=True)
@@ -61,43 +59,18 @@ class NamedComponents:
         return f" --allow-modules {' '.join(own)}" if own else ""
 
 
-def add_component_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that take the place of `--env`."""
-    group = parser.add_argument_group("without an environment", "in place of --env")
-    group.add_argument(
-        "--obs", metavar="MODULE:CLASS",
-        help="observation builder: rlgym_bridge:AdvancedObs (RLGym v1's), rlgym_bridge:DefaultObs, one of "
-        "rlgym.rocket_league.obs_builders, or your own",
-    )  # fmt: skip
-    group.add_argument(
-        "--obs-args", metavar="JSON", help="its arguments by name: '{\"zero_padding\": 3}' (default: none)"
-    )
-    group.add_argument(
-        "--parser", metavar="MODULE:CLASS", help=f"action parser, without its repetition (default: {_PARSER})"
-    )
-    group.add_argument(
-        "--team-size", type=int, nargs="+", metavar="N",
-        help="cars in a team, of each match that it plays (default: 1)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--action-delay", type=int, metavar="TICKS",
-        help="ticks that an action waits, from the state it was decided on to the first tick it drives; 7 "
-        "for bots of rlgym-sim and RLGymPPO_CPP with a tick skip of 8 (default: the environment's, else 1)",
-    )  # fmt: skip
-
-
-def named_components(options: argparse.Namespace) -> NamedComponents:
-    """Return the components that the options name.
-
-    Raises:
-        ConfigError: Neither an environment nor an observation is named, or both; or a value is no such thing.
-    """
-    given = [f"--{name.replace('_', '-')}" for name in _OPTIONS if getattr(options, name) is not None]
+def _named_components(options: argparse.Namespace) -> NamedComponents:
+    """Return the components that the options name; `ConfigError` where they are not one way to name them."""
+    given = [
+        f"--{name.replace('_', '-')}"
+        for name in ("obs", "obs_args", "parser", "team_size")
+        if getattr(options, name) is not None
+    ]
     if options.env is not None:
-        if options.obs is not None or given:
+        if given:
             raise ConfigError(
-                f"--env and {', '.join(['--obs'] * (options.obs is not None) + given)} are given, expected "
-                "--env alone: the environment has all components"
+                f"--env and {', '.join(given)} are given, expected --env alone: the environment has all "
+                "components"
             )
         return NamedComponents(None, None, options.env, ())
     if options.obs is None:
@@ -125,15 +98,38 @@ def _component(option: str, path: str, arguments: Mapping[str, Any]) -> Componen
 
 
 def _arguments(text: str | None) -> Mapping[str, Any]:
-    if text is None:
-        return {}
     try:
-        found = parse_json(text)
+        found = parse_json(text or "{}")
     except ValueError as error:
         raise ConfigError(f"--obs-args is no JSON: {error}") from error
     if not isinstance(found, dict):
         raise ConfigError(f"--obs-args is {text}, expected a JSON object of arguments by name")
     return found
+
+
+def _add_component_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that take the place of `--env`."""
+    group = parser.add_argument_group("without an environment", "in place of --env")
+    group.add_argument(
+        "--obs", metavar="MODULE:CLASS",
+        help="observation builder: rlgym_bridge:AdvancedObs (RLGym v1's), rlgym_bridge:DefaultObs, one of "
+        "rlgym.rocket_league.obs_builders, or your own",
+    )  # fmt: skip
+    group.add_argument(
+        "--obs-args", metavar="JSON", help="its arguments by name: '{\"zero_padding\": 3}' (default: none)"
+    )
+    group.add_argument(
+        "--parser", metavar="MODULE:CLASS", help=f"action parser, without its repetition (default: {_PARSER})"
+    )
+    group.add_argument(
+        "--team-size", type=int, nargs="+", metavar="N",
+        help="cars in a team, of each match that it plays (default: 1)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--action-delay", type=int, metavar="TICKS",
+        help="ticks that an action waits, from the state it was decided on to the first tick it drives; 7 "
+        "for bots of rlgym-sim and RLGymPPO_CPP with a tick skip of 8 (default: the environment's, else 1)",
+    )  # fmt: skip
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
@@ -151,7 +147,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "--env", metavar="MODULE:FUNCTION",
         help="returns the RLGym it was trained in, or rlgym-ppo's wrapper; the bot needs the module, too",
     )  # fmt: skip
-    add_component_options(parser)
+    _add_component_options(parser)
     parser.add_argument(
         "--out", type=output_files.folder_name, required=True, metavar="DIR", help="policy folder to write"
     )
@@ -191,7 +187,7 @@ def run(options: argparse.Namespace) -> int:
     output_files.check_outputs(options.json, inputs=[options.checkpoint])
     output_files.check_output_folder(options.out, options.json, [options.checkpoint])
     checkpoint = find_checkpoint(options.checkpoint)  # before options that are missing
-    named = named_components(options)
+    named = _named_components(options)
     network = read_checkpoint(checkpoint, options.activation, options.standardise, _names(options.map))
     components = component_factory(named.obs, named.parser, named.env, allow=None)()
     teams, hitbox, engine = list(named.team_sizes), "octane", None
@@ -200,7 +196,7 @@ def run(options: argparse.Namespace) -> int:
         teams, hitbox, engine = list(facts.team_sizes), _hitbox_of(facts), facts.explain_engine()
     distribution = _distribution(network, components, sorted(teams)[0], named)
     ranges = _ranges(options.action_ranges, distribution, network)
-    scale = None if network.scale is None else _normalisation(network)
+    trained = {"trainer": network.trainer, "checkpoint": network.source.parent.name, "steps": network.steps}
     manifest = save_policy(
         options.out,
         {**network.weights, **ranges},
@@ -212,38 +208,32 @@ def run(options: argparse.Namespace) -> int:
         action_delay=options.action_delay,
         tick_skip=options.tick_skip,
         selection=options.selection,
-        obs_normalisation=scale,
+        obs_normalisation=_normalisation(network),
         hitbox=hitbox,
         activation=network.activation,
-        training={
-            "trainer": network.trainer,
-            "checkpoint": network.source.parent.name,
-            "steps": network.steps,
-        },
+        training=trained,
     )
+    of_manifest = ("distribution", "obs_size", "tick_skip", "action_delay", "hitbox")
     found = {
         "source": str(network.source),
         "trainer": network.trainer,
         "layers": network.widths,
         "activation": network.activation,
         "layer_norm": any(name.startswith("norms.") for name in network.weights),
-        "distribution": manifest.distribution,
-        "obs_size": manifest.obs_size,
-        "standardised": scale is not None,
-        "tick_skip": manifest.tick_skip,
-        "action_delay": manifest.action_delay,
+        **{name: getattr(manifest, name) for name in of_manifest},
+        "standardised": network.scale is not None,
         "team_sizes": [list(pair) for pair in manifest.team_sizes],
-        "hitbox": manifest.hitbox,
         "steps": network.steps,
     }
-    if not options.quiet:
-        for name, value in found.items():
-            print(f"{name.replace('_', ' '):14}{_in_words(value)}")
-        if engine is not None:
-            print(engine)
-        play = show_match_command(str(options.out), manifest.team_sizes, named.allow_option)
-        print(f"written to {options.out}" + (f"; to play it:\n{play}" if play else ""))
-    return 0 if output_files.write_json(options.json, found) else 2
+    say = shared.printer(options)
+    for name, value in found.items():
+        say(f"{name.replace('_', ' '):14}{_in_words(value)}")
+    if engine is not None:
+        say(engine)
+    play = show_match_command(str(options.out), manifest.team_sizes, named.allow_option)
+    say(f"written to {options.out}" + (f"; to play it:\n{play}" if play else ""))
+    output_files.write_json(options.json, found)
+    return 0
 
 
 def _in_words(value: object) -> object:
@@ -326,7 +316,8 @@ def _list(sizes: Iterable[int]) -> str:
     return ", ".join(map(str, sizes))
 
 
-def _normalisation(network: ImportedNetwork) -> Normalisation:
-    assert network.scale is not None  # checked by the caller
+def _normalisation(network: ImportedNetwork) -> Normalisation | None:
+    if network.scale is None:
+        return None
     mean, std, clip = network.scale
     return Normalisation((mean,) * network.inputs, (std,) * network.inputs, clip)

@@ -8,8 +8,6 @@ from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files
 from rlgym_bridge.project.new_project import new_project
 
-_NEXT = ("train", "evaluate", "match --pace lockstep")
-
 
 def add_to(parser: argparse.ArgumentParser) -> None:
     """Add the description and the options of the command."""
@@ -27,14 +25,13 @@ def add_to(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Write the project, and say what comes next."""
     output_files.check_outputs(options.json)
-    files = new_project(options.folder, options.author)
+    files = [file.name for file in new_project(options.folder, options.author)]
     say = shared.printer(options)
-    say(f"{options.folder}: {', '.join(file.name for file in files)}")
+    say(f"{options.folder}: {', '.join(files)}")
     if not options.author:
         say("no author: --author A names you; or write it into bot.toml, as developer")
-    say("next:")
-    say(f"  cd {shlex.quote(str(options.folder))}")
-    for name in _NEXT:
+    say(f"next:\n  cd {shlex.quote(str(options.folder))}")
+    for name in ("train", "evaluate", "match --pace lockstep"):
         say(f"  rlgym-bridge {name}")
-    result = {"folder": str(options.folder), "files": [file.name for file in files]}
-    return 0 if output_files.write_json(options.json, result) else 2
+    output_files.write_json(options.json, {"folder": str(options.folder), "files": files})
+    return 0

@@ -7,7 +7,6 @@ from typing import Any, Final
 import numpy as np
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files
@@ -28,8 +27,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "Print what a recording holds: a match recorded by rlgym-bridge (.mcap), a replay of the game "
         "(.replay), or a table of numbers. It can be exported as CSV or Parquet."
     )
-    parser.add_argument("file", type=Path, metavar="FILE", help=".mcap, .replay, or a table with --columns")
-    shared.add_columns_option(parser)
+    shared.add_recording(parser)
     parser.add_argument("--csv", type=Path, metavar="OUT", help="export every row and field as CSV")
     parser.add_argument("--parquet", type=Path, metavar="OUT", help="export them as Parquet")
     shared.add_output_options(parser)
@@ -43,17 +41,14 @@ def run(options: argparse.Namespace) -> int:
     )
     recording = open_recording(options.file, options.columns)
     found = summary(recording)
-    if options.csv is not None:
-        with output_files.naming(options.csv):
-            write_csv(recording, options.csv)
-    if options.parquet is not None:
-        with output_files.naming(options.parquet):
-            write_parquet(recording, options.parquet)
     _print(console, recording, found)
-    for path in (options.csv, options.parquet):
+    for path, write in ((options.csv, write_csv), (options.parquet, write_parquet)):
         if path is not None:
-            console.print(f"written to {escape(str(path))}", soft_wrap=True)
-    return 0 if output_files.write_json(options.json, found) else 2
+            with output_files.naming(path):
+                write(recording, path)
+            console.print(f"written to {path}", markup=False)
+    output_files.write_json(options.json, found)
+    return 0
 
 
 def summary(recording: Recording) -> dict[str, Any]:
@@ -105,22 +100,15 @@ def _agent(recording: MatchRecording, track: AgentTrack) -> dict[str, Any]:
     }
 
 
-def _count_segments(found: dict[str, Any]) -> str:
-    """Return in how many segments the time lies, and how long the longest is."""
-    if found["segments"] == 1:
-        return "one segment"
-    return f"{found['segments']:,} segments, the longest {found['longest_seconds']:,.1f} s"
-
-
 def _print(console: Console, recording: Recording, found: dict[str, Any]) -> None:
-    table = Table(box=None, pad_edge=False, show_header=False)
-    table.add_column("")
-    table.add_column("", overflow="fold")
+    table = shared.make_table("", "")
     blue, orange = found["team_sizes"]
     rows = "one row" if found["rows"] == 1 else f"{found['rows']:,} rows"
     ball = " and the ball" if found["rows_with_ball"] else ""
     table.add_row("holds", f"{blue} blue and {orange} orange cars{ball}, {rows}")
-    table.add_row("time", f"{found['seconds']:,.1f} s in {_count_segments(found)}; clock: {found['clock']}")
+    segments = f"{found['segments']:,} segments, the longest {found['longest_seconds']:,.1f} s"
+    within = "one segment" if found["segments"] == 1 else segments
+    table.add_row("time", f"{found['seconds']:,.1f} s in {within}; clock: {found['clock']}")
     if recording.inputs is Inputs.NONE:
         table.add_row("inputs", "none")
     else:
@@ -148,4 +136,4 @@ def _print(console: Console, recording: Recording, found: dict[str, Any]) -> Non
             )
     console.print(table)
     for note in recording.notes:
-        console.print(escape(note), soft_wrap=True)
+        console.print(note, markup=False)

@@ -8,7 +8,6 @@ from typing import Any
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli.play_options import (
     add_contest_options,
-    allowed_modules,
     check_contest_outputs,
     positive,
     say_stopped,
@@ -68,7 +67,7 @@ def run(options: argparse.Namespace) -> int:
     matches = league_matches(
         entrants, options.matches, gauntlet=options.gauntlet, team_size=options.team_size,
         seconds=options.seconds, seed=options.seed, simulator=options.simulator,
-        allow_modules=allowed_modules(options), logs=options.out / LOGS,
+        allow_modules=shared.allowed_modules(options), logs=options.out / LOGS,
     )  # fmt: skip
     with Locked(options.out, _WORK):
         kept = KeptMatches(options.out / FILE, _settings_of(options, entrants))
@@ -125,6 +124,5 @@ def _report(
         **summarise_league(standings, pairs, matches, remarks),
     }  # fmt: skip
     draw_league(standings, pairs, options.out / "league.png")
-    if not write_results(options, _WORK, lines, result):
-        return 2
-    return 1 if any(one.forfeits for one in standings) else 0
+    write_results(options, _WORK, lines, result)
+    return int(any(one.forfeits for one in standings))

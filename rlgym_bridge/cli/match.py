@@ -5,22 +5,20 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from rich.console import Console
-from rich.markup import escape
 from rlbot import flat
 from rlbot.config import load_match_config
 
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files
-from rlgym_bridge.cli.options import add_server_option
+from rlgym_bridge.cli.browser_page import NamedPolicies, add_page_options, check_installed, page_opener
 from rlgym_bridge.cli.outcome import describe_match, print_result, progress_line, summarise
 from rlgym_bridge.cli.view import add_watch_options, watched
-from rlgym_bridge.cli.web_page import NamedPolicies, add_page_options, check_installed, page_opener
 from rlgym_bridge.live.agent_recorder import RECORD_VARIABLE
 from rlgym_bridge.live.play import SEED_VARIABLE, SELECTION_VARIABLE
 from rlgym_bridge.live.session import REPORT_VARIABLE
@@ -36,16 +34,13 @@ from rlgym_bridge.matches.lineup import (
     with_line_up,
 )  # fmt: skip
 from rlgym_bridge.matches.real_match import play_real_match
-from rlgym_bridge.physics import Spread
 from rlgym_bridge.project.this_project import match_file
-from rlgym_bridge.protocol_variant import ProtocolVariant
 from rlgym_bridge.recording.mcap.drawable import state_message
 from rlgym_bridge.recording.mcap.mcap_reader import MAGIC
 from rlgym_bridge.recording.mcap.mcap_writer import Recorder, RecordingError, parts_of
 from rlgym_bridge.recording.mcap.merge import bot_file, bot_files, left_over, merge
 from rlgym_bridge.server import (
     ConfigError,
-    Impairments,
     MatchCalledOff,
     MatchResult,
     MatchServer,
@@ -71,11 +66,8 @@ _POLL_SECONDS: Final = 0.1
 class RecordedMatch:
     """The recording of a match: its file, and until it is over one for each bot beside it.
 
-    Args:
-        file: The recording; None where there is to be none.
-
     Attributes:
-        file: The recording, links followed.
+        file: The recording, links followed; None where there is to be none.
         failed: Why it is not whole; None where it is, as far as is known.
 
     Raises:
@@ -104,26 +96,16 @@ class RecordedMatch:
         """Return the environment variables that make a bot's process record."""
         return {} if self.file is None else {RECORD_VARIABLE: str(bot_file(self.file, player))}
 
-    def recorder(
-        self,
-        options: argparse.Namespace,
-        mode: str,
-        impairments: Impairments,
-        dialect: ProtocolVariant,
-        constants: Mapping[str, Spread],
-    ) -> Recorder | None:
-        """Begin the server's file.
+    def recorder(self, mode: str, settings: dict[str, Any]) -> Recorder | None:
+        """Begin the server's file; `settings` are those of the server.
 
         Raises:
             ConfigError: It cannot be made.
         """
         if self.file is None:
             return None
-        about = describe_match(
-            mode, impairments, dialect, constants, options.simulator, pace=options.pace, seed=options.seed
-        )
         try:
-            self._recorder = Recorder(self.file, about, prepare=state_message)
+            self._recorder = Recorder(self.file, describe_match(mode, settings), prepare=state_message)
         except RecordingError as error:
             raise ConfigError(str(error)) from error
         return self._recorder
@@ -183,20 +165,14 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "or else the shipped bot against Chaser; with --blue, --follow or --orange a standard match)",
     )  # fmt: skip
     _add_line_up_options(parser)
-    add_server_option(parser)
-    parser.add_argument(
-        "--allow-modules", nargs="+", default=[], metavar="MODULE",
-        help="your own Python modules that a BOT's policy folder may import its components from",
-    )  # fmt: skip
+    shared.add_server_option(parser)
+    shared.add_modules_option(parser)
     parser.add_argument(
         "--allow-clients", action="store_true",
         help="let every program that connects drive cars and stop the match (default: the bots that the "
         "match starts; for bots started by hand, programs of this user)",
     )  # fmt: skip
     shared.add_match_options(parser)
-    shared.add_physics_option(parser)
-    shared.add_simulator_option(parser, default=None)
-    shared.add_dialect_option(parser)
     parser.add_argument(
         "--record", type=Path, metavar="FILE",
         help="record packets, inputs and decisions to FILE (.mcap), for the commands inspect, compare "
@@ -239,11 +215,10 @@ def run(options: argparse.Namespace) -> int:
     output_files.check_outputs(options.json, inputs=read)
     output_files.check_different(options.json, options.record)
     real_game = options.server == "rlbot"
-    impairments = shared.impairments_of(options)
-    if real_game:
-        _refuse_in_real_game(options, impairments)
-    constants = shared.physics_of(options)
-    dialect = _dialect_of(options)
+    network = dict.fromkeys(("latency", "jitter", "drop", "burst", "fps"), 0)
+    shown = {"physics": None, "simulator": None, "watch": False, "web": False}
+    shared.refuse_with_rlbot(options, **network, **shown, dialect=[], max_overtime=300.0, max_hang=60.0)
+    settings = shared.server_settings(options)
     configuration = with_line_up(
         _match_of(options), options.blue or options.follow, options.orange,
         real_game or options.allow_idle, options.allow_modules, follow=options.follow is not None,
@@ -261,9 +236,8 @@ def run(options: argparse.Namespace) -> int:
                     configuration, console, lambda: find_refusal(configuration, reports), options.seconds
                 )
             else:
-                mode = name_of(configuration.game_mode)
-                recorder = recorded.recorder(options, mode, impairments, dialect, constants)
-                result = _play(configuration, options, impairments, dialect, constants, console, recorder)
+                recorder = recorded.recorder(name_of(configuration.game_mode), settings)
+                result = _play(configuration, options, settings | {"recorder": recorder}, console)
         except (MatchCalledOff, ServerError) as error:
             if (refused := find_refusal(configuration, reports)) is not None:
                 raise ConfigError(f"the match was called off: {refused}") from error
@@ -273,38 +247,18 @@ def run(options: argparse.Namespace) -> int:
         by_process = [read_bot_report(path) for path in reports]
         told = [by_process[first] for first in first_of_process(configuration)]
     result = with_followed(result, told)
-    written = output_files.write_json(options.json, summarise(result, told, recorded.file))
     print_result(console, result, told)
-    _print_end(options, result, recorded, console)
-    if not written:
-        return 2
+    if recorded.failed is not None:
+        print(f"error: {options.record} is not a whole recording: {recorded.failed}", file=sys.stderr)
+    elif recorded.file is not None:
+        console.print(f"recorded to {options.record}", markup=False)
+    if result.ended_by == "stopped":
+        print("stopped", file=sys.stderr)
+    output_files.write_json(options.json, summarise(result, told, recorded.file))
     troubled = recorded.failed is not None or any(
         bot.crashed or told[bot.index].faults or find_troubles(bot, told[bot.index]) for bot in result.bots
     )
     return 1 if troubled or result.ended_by == "stopped" else 0
-
-
-def _refuse_in_real_game(options: argparse.Namespace, impairments: Impairments) -> None:
-    """Raise `ConfigError` for options that change the simulated match alone."""
-    if impairments != Impairments():
-        raise ConfigError(
-            "--latency, --jitter, --drop, --burst and --fps are simulated by the embedded server, expected "
-            "none of them with --server rlbot: the real game cannot be changed"
-        )
-    if options.physics is not None or options.simulator is not None:
-        raise ConfigError(
-            "--physics and --simulator change the simulated match, expected neither with --server rlbot: the "
-            "real game has its own physics"
-        )
-    if options.watch or options.web:
-        raise ConfigError(
-            "--watch and --web show simulated matches, expected none with --server rlbot: the game shows it"
-        )
-    if (options.max_overtime, options.max_hang) != (300.0, 60.0):
-        raise ConfigError(
-            "--max-overtime and --max-hang end matches of the embedded server, expected neither with "
-            "--server rlbot: there --seconds or the match file says how long is played"
-        )
 
 
 @contextmanager
@@ -324,22 +278,9 @@ def _page_of(
         yield page
 
 
-def _print_end(
-    options: argparse.Namespace, result: MatchResult, recorded: RecordedMatch, console: Console
-) -> None:
-    """Print what came of the recording, and whether the match was stopped."""
-    if recorded.failed is not None:
-        print(f"error: {options.record} is not a whole recording: {recorded.failed}", file=sys.stderr)
-    elif recorded.file is not None:
-        console.print(f"recorded to {escape(str(options.record))}", soft_wrap=True)
-    if result.ended_by == "stopped":
-        print("stopped", file=sys.stderr)
-
-
 def _bot_files(options: argparse.Namespace) -> list[Path]:
     """Return what `--blue`, `--follow` and `--orange` name, files or not."""
-    given = (options.blue, options.follow, options.orange)
-    return [Path(bot) for bots in given for bot in bots or ()]
+    return [Path(bot) for bots in (options.blue, options.follow, options.orange) for bot in bots or ()]
 
 
 def _match_of(options: argparse.Namespace) -> flat.MatchConfiguration:
@@ -360,16 +301,6 @@ def _match_of(options: argparse.Namespace) -> flat.MatchConfiguration:
     return read_match_file(path, bool(_bot_files(options)), options.allow_idle)
 
 
-def _dialect_of(options: argparse.Namespace) -> ProtocolVariant:
-    if options.dialect and options.server == "rlbot":
-        raise ConfigError(
-            "--dialect changes the packets of the embedded server, but --server rlbot plays in the real "
-            "game, "
-            "whose packets cannot be changed: leave out one of the two"
-        )
-    return shared.dialect_of(options)
-
-
 def _environment(options: argparse.Namespace, report: Path) -> dict[str, str]:
     variables = {REPORT_VARIABLE: str(report), SEED_VARIABLE: str(options.seed)}
     if options.selection:
@@ -380,13 +311,10 @@ def _environment(options: argparse.Namespace, report: Path) -> dict[str, str]:
 def _play(
     configuration: flat.MatchConfiguration,
     options: argparse.Namespace,
-    impairments: Impairments,
-    dialect: ProtocolVariant,
-    constants: Mapping[str, Spread],
+    settings: dict[str, Any],
     console: Console,
-    recorder: Recorder | None = None,
 ) -> MatchResult:
-    log_dir = Path("logs")
+    """Play on the embedded server, and show how the match stands."""
     shown = console.is_terminal and not options.quiet
     said: tuple[object, ...] = ()
 
@@ -404,21 +332,11 @@ def _play(
         watched(options, has_page=True) as watch,
         _page_of(options, configuration) as page,
         MatchServer(
-            pace=options.pace,
-            seed=options.seed,
-            seconds=options.seconds,
-            max_overtime=options.max_overtime,
-            max_hang=options.max_hang,
-            allow_idle=options.allow_idle,
+            **settings,
             on_progress=show,
-            recorder=recorder,
             watch=watch,
             control=page,
-            log_dir=log_dir / str(os.getpid()),
-            impairments=impairments,
-            dialect=dialect,
-            constants=constants,
-            simulator=options.simulator,
+            log_dir=Path("logs") / str(os.getpid()),
             allow_clients=options.allow_clients,
         ) as server,
         stopped_by_signals(server.stop),

@@ -1,19 +1,24 @@
 """Define the options that several commands share, and print their results."""
 
 import argparse
+import logging
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
+from rich.table import Table
 
 from rlgym_bridge.physics import RULES_GONE, Spread, read_physics
 from rlgym_bridge.protocol_variant import POINTS, ProtocolVariant
-from rlgym_bridge.server import ConfigError, Impairments
+from rlgym_bridge.server import ConfigError, Impairments, MatchServer
 from rlgym_bridge.server.game.rules import LONGEST_SECONDS
 from rlgym_bridge.sim.simulator import DEFAULT_SIMULATOR, SIMULATORS
 from rlgym_bridge.user_input.plain_console import PlainConsole
 from rlgym_bridge.user_input.text_files import explain_unreadable
+from rlgym_bridge.user_input.user_modules import add_module_folders
 
 
 def port(text: str) -> int:
@@ -42,8 +47,32 @@ def seed(text: str) -> int:
     return value
 
 
+def add_seed_option(
+    parser: argparse.ArgumentParser, of: str = "kickoffs, respawns and sampled actions"
+) -> None:
+    """Add the option that seeds what is random."""
+    parser.add_argument("--seed", type=seed, default=0, metavar="S", help=f"seed of {of} (default: 0)")
+
+
+def add_modules_option(
+    parser: argparse.ArgumentParser, of: str = "policy folders may import their components from"
+) -> None:
+    """Add the option that allows modules; `allowed_modules` returns them."""
+    parser.add_argument(
+        "--allow-modules", nargs="+", action="extend", default=[], metavar="MODULE",
+        help=f"your own Python modules that {of}",
+    )  # fmt: skip
+
+
+def allowed_modules(options: argparse.Namespace) -> tuple[str, ...]:
+    """Return the modules that the user allows, which may lie in the current folder."""
+    if options.allow_modules:
+        add_module_folders(Path.cwd())
+    return tuple(options.allow_modules)
+
+
 def add_match_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say how a match is played."""
+    """Add the options that say how a match is played; `server_settings` reads them."""
     parser.add_argument(
         "--pace", choices=("realtime", "lockstep"), default="realtime",
         help="realtime: 120 ticks a second; lockstep: as fast as the bots answer (default: %(default)s)",
@@ -66,14 +95,26 @@ def add_match_options(parser: argparse.ArgumentParser) -> None:
         "--allow-idle", action="store_true",
         help="let the cars of humans and Psyonix bots stand idle (default: refuse such a match)",
     )  # fmt: skip
-    parser.add_argument(
-        "--seed", type=seed, default=0, metavar="S",
-        help="seed of kickoffs, respawns and sampled actions (default: 0)",
-    )  # fmt: skip
+    add_seed_option(parser)
     parser.add_argument(
         "-v", "--verbose", action="store_true", help="also print whole commands of bots, and who leaves"
     )
     add_impairment_options(parser)
+    add_physics_option(parser)
+    add_simulator_option(parser, default=None)
+    add_dialect_option(parser)
+
+
+def server_settings(options: argparse.Namespace) -> dict[str, Any]:
+    """Return the arguments of `MatchServer` that the options of `add_match_options` set.
+
+    Raises:
+        ConfigError: An option has a value that cannot be simulated.
+    """
+    names = ("pace", "seed", "seconds", "max_overtime", "max_hang", "allow_idle", "simulator")
+    settings = {name: getattr(options, name) for name in names}
+    settings["impairments"], settings["dialect"] = impairments_of(options), dialect_of(options)
+    return settings | {"constants": physics_of(options)}
 
 
 def add_impairment_options(parser: argparse.ArgumentParser) -> None:
@@ -103,6 +144,21 @@ def add_impairment_options(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
+def impairments_of(options: argparse.Namespace) -> Impairments:
+    """Return the impairments to simulate; a command may lack the options of some.
+
+    Raises:
+        ConfigError: An impairment is out of range, or impossible at this pace.
+    """
+    names = [name for name in ("latency", "jitter", "drop", "burst", "fps") if hasattr(options, name)]
+    try:
+        impairments = Impairments(**{name: getattr(options, name) for name in names})
+        impairments.check_pace(options.pace)
+    except ValueError as error:
+        raise ConfigError(f"--{error}") from error
+    return impairments
+
+
 def add_selection_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that say how policies choose their actions; `selection` is None without them."""
     choice = parser.add_mutually_exclusive_group()
@@ -124,20 +180,6 @@ def add_physics_option(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
-def add_simulator_option(parser: argparse.ArgumentParser, default: str | None = DEFAULT_SIMULATOR) -> None:
-    """Add the option that chooses what simulates matches."""
-    parser.add_argument(
-        "--simulator", choices=SIMULATORS, default=default,
-        help="what simulates matches (default: rocketsim3 where rocketsim_batch is installed and the mode is "
-        "Soccar, else rocketsim2)",
-    )  # fmt: skip
-    parser.add_argument("--rules", type=_refuse_rules, help=argparse.SUPPRESS)
-
-
-def _refuse_rules(text: str) -> str:
-    raise argparse.ArgumentTypeError(RULES_GONE)
-
-
 def physics_of(options: argparse.Namespace) -> dict[str, Spread]:
     """Return the constants that `--physics` names; none where it is not given.
 
@@ -152,27 +194,26 @@ def physics_of(options: argparse.Namespace) -> dict[str, Spread]:
         raise ConfigError(f"--physics: {explain_unreadable(error)}") from error
 
 
-def impairments_of(options: argparse.Namespace) -> Impairments:
-    """Return the impairments to simulate, as the options of `add_match_options` set them.
+def add_simulator_option(parser: argparse.ArgumentParser, default: str | None = DEFAULT_SIMULATOR) -> None:
+    """Add the option that chooses what simulates matches."""
+    parser.add_argument(
+        "--simulator", choices=SIMULATORS, default=default,
+        help="what simulates matches (default: rocketsim3 where rocketsim_batch is installed and the mode is "
+        "Soccar, else rocketsim2)",
+    )  # fmt: skip
+    parser.add_argument("--rules", type=_refuse_rules, help=argparse.SUPPRESS)
 
-    Raises:
-        ConfigError: An impairment is out of range, or impossible at this pace.
-    """
-    try:
-        impairments = Impairments(options.latency, options.jitter, options.drop, options.burst, options.fps)
-        impairments.check_pace(options.pace)
-    except ValueError as error:
-        raise ConfigError(f"--{error}") from error
-    return impairments
+
+def _refuse_rules(text: str) -> str:
+    raise argparse.ArgumentTypeError(RULES_GONE)
 
 
 def add_dialect_option(parser: argparse.ArgumentParser) -> None:
     """Add the option that sets the packets' dialect, and list its points at the end of the help text."""
     parser.add_argument(
         "--dialect", action="append", default=[], metavar="NAME=VALUE",
-        help="choose the behaviour of packets on a point that RLBot's documents leave open; see below; "
-        "may be "
-        "repeated",
+        help="choose the behaviour of packets on a point that RLBot's documents leave open; see below; may "
+        "be repeated",
     )  # fmt: skip
     lines = ["dialect points with their values (the first is the default) and meanings:"]
     for name, point in POINTS.items():
@@ -195,12 +236,65 @@ def dialect_of(options: argparse.Namespace) -> ProtocolVariant:
         raise ConfigError(f"--dialect: {error}") from None
 
 
+def add_recording(parser: argparse.ArgumentParser) -> None:
+    """Add the argument that names a recording, and the option for the column map of a table."""
+    parser.add_argument("file", type=Path, metavar="FILE", help=".mcap, .replay, or a table with --columns")
+    add_columns_option(parser)
+
+
 def add_columns_option(parser: argparse.ArgumentParser) -> None:
     """Add the option that names the column map of a table."""
     parser.add_argument(
         "--columns", type=Path, metavar="MAP.toml",
         help="which columns of a table hold what; for examples see docs/columns",
     )  # fmt: skip
+
+
+def add_server_option(parser: argparse.ArgumentParser) -> None:
+    """Add the option that names the server."""
+    parser.add_argument(
+        "--server", choices=("sim", "rlbot"), default="sim",
+        help="sim: the embedded match server; rlbot: an RLBotServer with the real game (default: "
+        "%(default)s)",
+    )  # fmt: skip
+
+
+def refuse_with_rlbot(options: argparse.Namespace, **usual: object) -> None:
+    """Refuse options of the embedded server with `--server rlbot`, given the values of those not named.
+
+    Raises:
+        ConfigError: One has another value; the message names all that do.
+    """
+    given = [
+        f"--{name.replace('_', '-')}" for name, value in usual.items() if getattr(options, name) != value
+    ]
+    if options.server == "rlbot" and given:
+        raise ConfigError(
+            f"{', '.join(given)} change what the embedded server does or shows, expected none of them with "
+            "--server rlbot: the real game cannot be changed"
+        )
+
+
+def add_embedded_options(parser: argparse.ArgumentParser) -> None:
+    """Add the latency and the pace of the embedded server."""
+    parser.add_argument(
+        "--latency", type=int, default=0, metavar="TICKS",
+        help="have the embedded server apply every input this many ticks late (default: %(default)s)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--pace", choices=("realtime", "lockstep"), default="lockstep",
+        help="pace of the embedded server (default: %(default)s)",
+    )  # fmt: skip
+
+
+def embedded_server(options: argparse.Namespace) -> MatchServer | None:
+    """Return the embedded server as the options have it; None with `--server rlbot`."""
+    if options.server == "rlbot":
+        return None
+    dialect = dialect_of(options) if hasattr(options, "dialect") else ProtocolVariant()
+    simulator = getattr(options, "simulator", None)
+    impairments = impairments_of(options)
+    return MatchServer(pace=options.pace, impairments=impairments, dialect=dialect, simulator=simulator)
 
 
 def add_output_options(parser: argparse.ArgumentParser) -> None:
@@ -217,37 +311,31 @@ def console_of(options: argparse.Namespace, stderr: bool = False) -> Console:
 def printer(options: argparse.Namespace) -> Callable[[str], None]:
     """Return a function that prints a line unchanged, or nothing with `--quiet`."""
     console = console_of(options)
-    return lambda line: console.print(line, markup=False, soft_wrap=True)
+    return lambda line: console.print(line, markup=False)
 
 
-def add_server_option(parser: argparse.ArgumentParser) -> None:
-    """Add the option that names the server."""
-    parser.add_argument(
-        "--server", choices=("sim", "rlbot"), default="sim",
-        help="sim: the embedded match server; rlbot: an RLBotServer with the real game (default: "
-        "%(default)s)",
-    )  # fmt: skip
+def make_table(*columns: str, numbers: Iterable[str] = ()) -> Table:
+    """Return an empty table: columns of text, which is folded where it is long, then columns of numbers."""
+    table = Table(box=None, pad_edge=False, header_style="bold", show_header=any(columns))
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    for column in numbers:
+        table.add_column(column, justify="right", no_wrap=True)
+    return table
 
 
-def add_embedded_options(parser: argparse.ArgumentParser) -> None:
-    """Add the latency and the pace of the embedded server."""
-    parser.add_argument(
-        "--latency", type=int, default=0, metavar="TICKS",
-        help="have the embedded server apply every input this many ticks late (default: %(default)s)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--pace", choices=("realtime", "lockstep"), default="lockstep",
-        help="pace of the embedded server (default: %(default)s)",
-    )  # fmt: skip
+def widen(console: Console) -> None:
+    """Give tables room where a terminal or a pipe has less than that: numbers would be cut."""
+    console.width = max(console.width, 124)
 
 
-def latency_of(options: argparse.Namespace) -> Impairments:
-    """Return what `--latency` asks of the embedded server.
-
-    Raises:
-        ConfigError: It is no number of ticks that inputs can be late by.
-    """
+@contextmanager
+def server_log(level: int) -> Iterator[None]:
+    """Log what the embedded server says from a level on: the command prints the rest itself."""
+    log = logging.getLogger("rlgym_bridge.server")
+    before = log.level
+    log.setLevel(level)
     try:
-        return Impairments(latency=options.latency)
-    except ValueError as error:
-        raise ConfigError(f"--{error}") from error
+        yield
+    finally:
+        log.setLevel(before)

@@ -1,7 +1,7 @@
 """Print the result of a match, and return it as JSON."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
@@ -10,11 +10,10 @@ from typing import Any, Final
 
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
+from rlgym_bridge.cli.options import make_table
 from rlgym_bridge.game import Phase
 from rlgym_bridge.matches.lineup import BotReport, ForecastCounts, ForecastErrors, find_troubles
-from rlgym_bridge.physics import Spread
 from rlgym_bridge.protocol_variant import ProtocolVariant
 from rlgym_bridge.server import BotResult, Impairments, MatchResult, MatchStatus
 from rlgym_bridge.server.bot_account import REAL_TIME
@@ -26,79 +25,52 @@ _PHASES: Final = {
 }  # fmt: skip
 
 
-_PACKAGES: Final = ("rlbot", "rocketsim", "rlgym-rocket-league", "numpy")
-
-
-def describe_match(
-    mode: str,
-    impairments: Impairments,
-    dialect: ProtocolVariant,
-    constants: Mapping[str, Spread],
-    simulator: str | None,
-    **more: Any,
-) -> dict[str, Any]:
-    """Return what a server's recording says of its match."""
-    return {
-        "by": "server", "world": asdict(impairments),
-        "dialect": [f"{name}={value}" for name, value in dialect.complete().items()],
-        "physics": {name: one.value for name, one in constants.items()},
-        "simulator": simulator or simulator_for(mode)[0],
-        "versions": dict(_versions()),
-    } | more  # fmt: skip
-
-
-def _versions() -> Iterator[tuple[str, str]]:
-    for name in _PACKAGES:
+def describe_match(mode: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a server's recording says of its match, given arguments of `MatchServer`."""
+    versions = {}
+    for name in ("rlbot", "rocketsim", "rlgym-rocket-league", "numpy"):
         with suppress(PackageNotFoundError):  # rlgym-rocket-league is an extra
-            yield name, version(name)
+            versions[name] = version(name)
+    dialect: ProtocolVariant = settings.get("dialect", ProtocolVariant())
+    return {
+        "by": "server", "world": asdict(settings.get("impairments", Impairments())),
+        "dialect": [f"{name}={value}" for name, value in dialect.complete().items()],
+        "physics": {name: one.value for name, one in settings.get("constants", {}).items()},
+        "simulator": settings["simulator"] or simulator_for(mode)[0],
+        "versions": versions, "pace": settings["pace"], "seed": settings["seed"],
+    }  # fmt: skip
 
 
 def summarise(result: MatchResult, told: list[BotReport], recording: Path | None) -> dict[str, Any]:
     """Return the result as other programs read it: the keys of `--json`."""
+    names = ("winner", "overtime", "ended_by", "ticks", "playing_ticks", "seed", "server_late")
     return {
         "score": list(result.score),
-        "winner": result.winner,
-        "overtime": result.overtime,
-        "ended_by": result.ended_by,
-        "ticks": result.ticks,
-        "playing_ticks": result.playing_ticks,
-        "seed": result.seed,
+        **{name: getattr(result, name) for name in names},
         "recording": None if recording is None else str(recording),
-        "server_late": result.server_late,
         "seconds": round(result.seconds, 3),
         "unrepeatable": list(result.unrepeatable),
-        "bots": [
-            {
-                "name": bot.name,
-                "team": bot.team,
-                "agent_id": bot.agent_id,
-                "touches": bot.touches,
-                "goals": bot.goals,
-                "demolitions": bot.demolitions,
-                "bumps": bot.bumps,
-                "boost_used": round(bot.boost_used, 1),
-                "replies": bot.replies,
-                "late": bot.late,
-                "unanswered": bot.unanswered,
-                "exceptions": bot.exceptions,
-                "missed": told[bot.index].missed,
-                "faults": dict(told[bot.index].faults),
-                "dialect_file": told[bot.index].dialect_file,
-                "checkpoints": list(told[bot.index].checkpoints),
-                "forecast": None if (counts := told[bot.index].forecast) is None else asdict(counts),
-                "no_forecast": told[bot.index].no_forecast,
-                "reply_ms": {"p50": _number(bot.reply_p50_ms), "p99": _number(bot.reply_p99_ms)},
-                "crashed": bot.crashed,
-                "exit_code": bot.exit_code,
-                "foreign_ids": list(bot.foreign_ids),
-            }
-            for bot in result.bots
-        ],
+        "bots": [_summarise_bot(bot, told[bot.index]) for bot in result.bots],
     }
 
 
-def _number(value: float) -> float | None:
-    return None if math.isnan(value) else round(value, 4)
+def _summarise_bot(bot: BotResult, told: BotReport) -> dict[str, Any]:
+    names = (
+        "name", "team", "agent_id", "touches", "goals", "demolitions", "bumps", "replies", "late",
+        "unanswered", "exceptions", "crashed", "exit_code",
+    )  # fmt: skip
+    times = {"p50": bot.reply_p50_ms, "p99": bot.reply_p99_ms}
+    return {name: getattr(bot, name) for name in names} | {
+        "boost_used": round(bot.boost_used, 1),
+        "missed": told.missed,
+        "faults": dict(told.faults),
+        "dialect_file": told.dialect_file,
+        "checkpoints": list(told.checkpoints),
+        "forecast": None if told.forecast is None else asdict(told.forecast),
+        "no_forecast": told.no_forecast,
+        "reply_ms": {name: None if math.isnan(ms) else round(ms, 4) for name, ms in times.items()},
+        "foreign_ids": list(bot.foreign_ids),
+    }
 
 
 def progress_line(status: MatchStatus) -> str:
@@ -119,10 +91,8 @@ def progress_line(status: MatchStatus) -> str:
 
 def print_result(console: Console, result: MatchResult, told: list[BotReport]) -> None:
     """Print a table of the bots, what went wrong in them, and the score."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("bot")
-    for heading in ("goals", "touches", "demos", "boost used", "reply p50", "p99 ms", "late", "missed"):
-        table.add_column(heading, justify="right")
+    numbers = ("goals", "touches", "demos", "boost used", "reply p50", "p99 ms", "late", "missed")
+    table = make_table("bot", numbers=numbers)
     for bot in result.bots:
         values = (bot.goals, bot.touches, bot.demolitions, round(bot.boost_used))
         replies = ("-" if math.isnan(ms) else f"{ms:.2f}" for ms in (bot.reply_p50_ms, bot.reply_p99_ms))
@@ -139,7 +109,7 @@ def print_result(console: Console, result: MatchResult, told: list[BotReport]) -
         printed.add(id(report))
     if result.unrepeatable != REAL_TIME:
         for sentence in result.unrepeatable:
-            console.print(f"[red]the match cannot be repeated: {escape(sentence)}[/]", soft_wrap=True)
+            console.print(f"[red]the match cannot be repeated: {escape(sentence)}[/]")
     played = result.ticks / 120
     outcome = "a draw" if result.winner == "draw" else f"{result.winner} wins"
     console.print(f"blue {result.score[0]} : {result.score[1]} orange   {outcome} ({result.ended_by})")
@@ -171,20 +141,20 @@ def _print_remarks(console: Console, bot: BotResult, told: BotReport) -> None:
     name = escape(bot.name)
     if told.dialect_file:
         file = escape(told.dialect_file)
-        console.print(f"{name} read the server's dialect from {file}", soft_wrap=True)
+        console.print(f"{name} read the server's dialect from {file}")
     if told.checkpoints:
-        console.print(f"{name} played checkpoint {escape(', '.join(told.checkpoints))}", soft_wrap=True)
+        console.print(f"{name} played checkpoint {escape(', '.join(told.checkpoints))}")
     if told.forecast is not None:
-        console.print(f"{name} {_describe_forecasts(told.forecast)}", soft_wrap=True)
+        console.print(f"{name} {_describe_forecasts(told.forecast)}")
     if told.no_forecast is not None:
-        console.print(f"{name} does not look ahead: {escape(told.no_forecast)}", soft_wrap=True)
+        console.print(f"{name} does not look ahead: {escape(told.no_forecast)}")
     if told.faults:
         counts = ", ".join(f"{kind} {count} times" for kind, count in told.faults.items())
         where = f"; its log says more: {bot.log_path}" if bot.log_path else ""
         console.print(f"[red]{name}: {escape(counts + where)}[/]")
     if (seen := find_troubles(bot, told)) and not bot.crashed:
         where = f"; its log: {escape(bot.log_path)}" if bot.log_path else ""
-        console.print(f"[red]{name} {', '.join(seen)}{where}[/]", soft_wrap=True)
+        console.print(f"[red]{name} {', '.join(seen)}{where}[/]")
     if bot.crashed:
         code = "" if bot.exit_code is None else f", exit code {bot.exit_code}"
         console.print(f"[red]{name} left before the end{code}; its car stood still from then on[/]")

@@ -1,4 +1,4 @@
-"""Check before the work that results can be written and replace nothing that is needed, and write them."""
+"""Check before the work that results can be written and replace nothing that is needed; write them."""
 
 import argparse
 import json
@@ -79,15 +79,10 @@ def check_different(*paths: Path | None) -> None:
 
 
 def check_output_folder(folder: Path, json_file: Path | None, inputs: Iterable[Path] = ()) -> None:
-    """Check before the work that a policy folder can be written.
-
-    Args:
-        folder: A new one, or a policy folder to replace.
-        json_file: Another output, if there is one.
-        inputs: Folders that are read, which it may not replace.
+    """Check before the work that a policy folder can be written, beside the file of `--json`.
 
     Raises:
-        ConfigError: It is read, belongs to a training run, or cannot be written.
+        ConfigError: It is among the inputs, belongs to a training run, or cannot be written.
         ValueError: A file is in the place of the modules that the policy carries.
     """
     check_different(json_file, folder)
@@ -124,21 +119,15 @@ def naming(path: Path) -> Iterator[None]:
         raise OSError(error.errno, error.strerror, str(path)) from error
 
 
-def write(path: Path | None, text: str) -> bool:
+def write(path: Path | None, text: str) -> None:
     """Write a result to a file, if one is given.
 
-    Returns:
-        Whether it was written, or no file was given; otherwise an error has been printed.
+    Raises:
+        OSError: It cannot be written; the error has its name.
     """
-    if path is None:
-        return True
-    try:
+    if path is not None:
         with naming(path), _opened(path) as file:
             file.write(text)
-    except OSError as error:
-        print(f"error: {error.filename}: {error.strerror}", file=sys.stderr)
-        return False
-    return True
 
 
 def _opened(path: Path) -> IO[str]:
@@ -150,6 +139,9 @@ def _opened(path: Path) -> IO[str]:
     return path.open("w", encoding="utf-8", errors=errors)
 
 
-def write_json(path: Path | None, result: Mapping[str, Any] | Sequence[Any]) -> bool:
-    """Write a result where `--json` says; see `write`."""
-    return write(path, json.dumps(result, indent=2) + "\n")
+def write_json(path: Path | None, result: Mapping[str, Any] | Sequence[Any]) -> None:
+    """Write a result where `--json` says; see `write`.
+
+    Commands print their result first: a full disk must not hide it.
+    """
+    write(path, json.dumps(result, indent=2) + "\n")

@@ -12,7 +12,6 @@ from rlgym_bridge.policy.carried_modules import explain_copies
 from rlgym_bridge.policy.files import CHECKPOINTS, MANIFEST_FILE, policy_path
 from rlgym_bridge.policy.run_modules import RUN_FILE, run_modules
 from rlgym_bridge.project.bot_description import ProjectError, show_team_sizes, size_tags
-from rlgym_bridge.project.bot_texts import this_system
 from rlgym_bridge.project.package_bot import (
     BOT_FILE,
     PROGRAM_FILE,
@@ -20,6 +19,7 @@ from rlgym_bridge.project.package_bot import (
     PackagePlan,
     bot_tables,
     make_bot,
+    this_system,
     try_bot,
     write_bot,
 )
@@ -50,10 +50,9 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--hivemind", action="store_true", help="let one process drive all of the bot's cars of a team"
     )
-    parser.add_argument(
-        "--allow-modules", nargs="+", default=[], metavar="MODULE",
-        help="your modules that POLICY may import components from, besides those of a run; they are packaged",
-    )  # fmt: skip
+    shared.add_modules_option(
+        parser, "POLICY may import components from, besides those of a run; they are packaged"
+    )
     parser.add_argument(
         "--include", nargs="+", type=Path, default=[], metavar="FILE",
         help="files of the current folder that your modules read; modules are found without it",
@@ -110,15 +109,12 @@ def run(options: argparse.Namespace) -> int:
         "tags": size_tags(bot.manifest.team_sizes), "modules": list(bot.modules), "wheel": bot.wheel,
         "files": sorted(bot.files), "bytes": size, "start_seconds": seconds,
     }  # fmt: skip
-    return 0 if output_files.write_json(options.json, result) else 2
+    output_files.write_json(options.json, result)
+    return 0
 
 
 def _plan(options: argparse.Namespace) -> PackagePlan:
-    """Return what is packaged.
-
-    Raises:
-        ValueError: Nothing to package is named, or there is none here.
-    """
+    """Return what is packaged; `ValueError` where nothing to package is named, or there is none here."""
     given, project = options.policy, None
     name, author = options.name, options.author
     if given is None:
@@ -138,18 +134,11 @@ def _plan(options: argparse.Namespace) -> PackagePlan:
     ):
         raise ProjectError(f"{policy} is a training run without a checkpoint, expected one: train longer")
     allowed = (*options.allow_modules, *run_modules(given, options.allow_modules))
-    return PackagePlan(
-        policy, name, author, allowed, options.hivemind,
-        project, options.include,
-    )  # fmt: skip
+    return PackagePlan(policy, name, author, allowed, options.hivemind, project, options.include)
 
 
 def _policy_here() -> str:
-    """Return the policy of the current folder's bot.
-
-    Raises:
-        ValueError: There is no bot here, or it has no policy yet.
-    """
+    """Return the policy of the current folder's bot; `ValueError` where it has none, or there is no bot."""
     if not Path(BOT_FILE).is_file() or not Path(PROGRAM_FILE).is_file():
         raise ProjectError(
             f"POLICY is missing, expected a policy folder, a run or a checkpoint; {Path.cwd()} has no "
@@ -164,11 +153,7 @@ def _policy_here() -> str:
 
 
 def _check_free(out: Path, replace: bool) -> None:
-    """Check that nothing is written over unasked.
-
-    Raises:
-        ProjectError: There is something in the folder, and it is no packaged bot or is not to be replaced.
-    """
+    """Raise `ProjectError` for a folder with anything but a packaged bot that is to be replaced."""
     if not out.is_dir() or not any(out.iterdir()):
         return
     if not (out / "bob.toml").is_file() or not (out / BOT_FILE).is_file():

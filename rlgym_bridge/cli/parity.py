@@ -1,14 +1,12 @@
 """Check that a bot sees and does the same in the simulator and in a match: `rlgym-bridge parity`."""
 
 import argparse
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files
@@ -51,10 +49,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--parser", metavar="MODULE:CLASS", help=f"with this action parser (default: {_PARSER})"
     )
-    parser.add_argument(
-        "--allow-modules", nargs="+", default=[], metavar="M",
-        help="your own Python modules that the policy may import",
-    )  # fmt: skip
+    shared.add_modules_option(parser)
     parser.add_argument(
         "--team-size", type=int, choices=(1, 2, 3, 4),
         help="cars in a team (default: all team sizes of the policy or the environment, else 1)",
@@ -63,7 +58,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "--ticks", type=int, default=6000, metavar="N",
         help="ticks of play to compare, in each team size (default: %(default)s)",
     )  # fmt: skip
-    parser.add_argument("--seed", type=int, default=0, help="seed of the match (default: %(default)s)")
+    shared.add_seed_option(parser, "the match")
     parser.add_argument(
         "--tick-skip", type=int, metavar="TICKS",
         help="ticks that an action lasts (default: what the policy or the parser says)",
@@ -79,13 +74,11 @@ def run(options: argparse.Namespace) -> int:
     output_files.check_outputs(options.json)
     if not 1 <= options.ticks <= _MOST_TICKS:
         raise ConfigError(f"--ticks is {options.ticks}, expected 1 to {_MOST_TICKS} (a day)")
-    if options.seed < 0:
-        raise ConfigError(f"--seed is {options.seed}, expected 0 or more")
     if options.tick_skip is not None and not 1 <= options.tick_skip <= options.ticks:
         raise ConfigError(f"--tick-skip is {options.tick_skip}, expected 1 to {options.ticks} (--ticks)")
     bot = _bot_of(options)
     if bot.engine is not None:
-        console.print(bot.engine, markup=False, soft_wrap=True)
+        console.print(bot.engine, markup=False)
     found: dict[tuple[int, int], Parity] = {}
     for size in bot.team_sizes:
         found[size] = compare_worlds(
@@ -93,14 +86,11 @@ def run(options: argparse.Namespace) -> int:
         )
         _print(console, found[size], size)
     if not all(one.compared for one in found.values()):
-        print(
-            "error: nothing was compared: the packets of so few ticks do not tell all; expected more --ticks",
-            file=sys.stderr,
+        raise ConfigError(
+            "nothing was compared: the packets of so few ticks do not tell all; expected more --ticks"
         )
-        return 2
-    if not output_files.write_json(options.json, _as_json(found)):
-        return 2
-    return 1 if any(one.mismatches for one in found.values()) else 0
+    output_files.write_json(options.json, _as_json(found))
+    return int(any(one.mismatches for one in found.values()))
 
 
 class _Checked(NamedTuple):
@@ -114,11 +104,7 @@ class _Checked(NamedTuple):
 
 
 def _bot_of(options: argparse.Namespace) -> _Checked:
-    """Return what the options name.
-
-    Raises:
-        ValueError: They contradict each other, or name something that cannot be made.
-    """
+    """Return what the options name; `ValueError` where they contradict each other or cannot be made."""
     if options.parser is not None and (options.env or options.policy):
         raise ConfigError("--parser goes with --obs; an environment or a policy has a parser of its own")
     if not any((options.policy, options.env, options.obs, options.parser)):
@@ -149,28 +135,21 @@ def _as_json(found: Mapping[tuple[int, int], Parity]) -> dict[str, Any]:
 
 def _print(console: Console, found: Parity, size: tuple[int, int]) -> None:
     if found.mismatches:
-        table = Table(box=None, pad_edge=False, header_style="bold")
-        table.add_column("number that differs", overflow="fold")
-        table.add_column("times", justify="right")
-        table.add_column("largest difference", justify="right")
+        table = shared.make_table("number that differs", numbers=("times", "largest difference"))
         for one in found.mismatches:
             table.add_row(escape(one.name), f"{one.count:,}", f"{one.worst:.4g}")
         console.print(table)
     if any(one.name.startswith("mirrored") for one in found.mismatches):
         console.print(
             "mirrored: orange is not shown what blue is shown when the field is turned around, neither in "
-            "training nor in a match: the builder's own doing",
-            highlight=False,
+            "training nor in a match: the builder's own doing"
         )
     kinds = count_of(len(found.mismatches), "kind")
     differ = f"{kinds} of numbers differ" if found.mismatches else "all equal"
     console.print(
         f"{count_of(found.compared, 'decision')} compared, {found.numbers:,} numbers of observations and "
-        f"controls: {differ} in {size[0]}v{size[1]}",
-        soft_wrap=True,
+        f"controls: {differ} in {size[0]}v{size[1]}"
     )
     if found.unknown:
         left_out = count_of(found.unknown, "decision")
-        console.print(
-            f"left out: {left_out} whose packet does not tell all, such as the first", soft_wrap=True
-        )
+        console.print(f"left out: {left_out} whose packet does not tell all, such as the first")

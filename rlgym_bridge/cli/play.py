@@ -5,15 +5,15 @@ import os
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from rlbot import flat
 from threadpoolctl import threadpool_limits
 
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files
+from rlgym_bridge.cli.browser_page import NamedPolicies, add_page_options, check_installed, page_opener
 from rlgym_bridge.cli.outcome import describe_match, summarise
-from rlgym_bridge.cli.web_page import NamedPolicies, add_page_options, check_installed, page_opener
 from rlgym_bridge.live.play import SEED_VARIABLE
 from rlgym_bridge.live.session import REPORT_VARIABLE
 from rlgym_bridge.matches.lineup import (
@@ -27,8 +27,7 @@ from rlgym_bridge.matches.lineup import (
 from rlgym_bridge.policy.files import MANIFEST_FILE, newest_checkpoint, policy_path, read_files
 from rlgym_bridge.policy.load_player import BUILT_IN
 from rlgym_bridge.project.this_project import run_folder
-from rlgym_bridge.protocol_variant import ProtocolVariant
-from rlgym_bridge.server import ConfigError, Impairments, MatchCalledOff, MatchResult, MatchServer
+from rlgym_bridge.server import ConfigError, MatchCalledOff, MatchResult, MatchServer
 from rlgym_bridge.user_input.stop_signals import stopped_by_signals
 
 STATUS: Final = "0 played until Ctrl-C, 2 the match cannot be played or shown"
@@ -57,18 +56,12 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         help="all cars of the blue team in place of these; one BOT of a match may be human",
     )  # fmt: skip
     parser.add_argument("--orange", nargs="+", metavar="BOT", help="the same for the orange team")
-    parser.add_argument(
-        "--allow-modules", nargs="+", default=[], metavar="MODULE",
-        help="your own Python modules that a BOT's policy folder may import its components from",
-    )  # fmt: skip
+    shared.add_modules_option(parser)
     parser.add_argument(
         "--seconds", type=shared.seconds, default=300.0, metavar="N",
         help="length of the match in seconds of game time (default: %(default)g)",
     )  # fmt: skip
-    parser.add_argument(
-        "--seed", type=shared.seed, default=0, metavar="S",
-        help="seed of kickoffs, respawns and sampled actions (default: 0)",
-    )  # fmt: skip
+    shared.add_seed_option(parser)
     add_page_options(parser)
     shared.add_physics_option(parser)
     shared.add_simulator_option(parser, default=None)
@@ -94,10 +87,9 @@ def run(options: argparse.Namespace) -> int:
                 raise ConfigError(f"the match was called off: {refused}") from error
             raise
         told = [read_bot_report(path) for path in reports]
-    if not output_files.write_json(options.json, summarise(result, told, None)):
-        return 2
     blue_goals, orange_goals = result.score
     shared.printer(options)(f"blue {blue_goals} : {orange_goals} orange")
+    output_files.write_json(options.json, summarise(result, told, None))
     return 0
 
 
@@ -109,17 +101,9 @@ def _play(
     from rlgym_bridge.view.web.played_match import PlayedMatch
 
     policies = NamedPolicies((one for one in drivers if one not in (None, _HUMAN)), options.allow_modules)
-    constants = shared.physics_of(options)
-    about = describe_match(
-        "Soccar",
-        Impairments(),
-        ProtocolVariant(),
-        constants,
-        options.simulator,
-        pace="realtime",
-        seed=options.seed,
-    )
-    minute = LastMinute(about)
+    settings: dict[str, Any] = {name: getattr(options, name) for name in ("seed", "simulator")}
+    settings["constants"] = shared.physics_of(options)
+    minute = LastMinute(describe_match("Soccar", settings | {"pace": "realtime"}))
     control = PlayedMatch(
         "play", [one if one in (None, _HUMAN) else policies.name_of(one) for one in drivers],
         policies.load, policies.names, page_opener(options), minute, seed=options.seed,
@@ -127,9 +111,8 @@ def _play(
     with (
         threadpool_limits(1),
         MatchServer(
-            seed=options.seed, seconds=options.seconds, max_overtime=_LONG, max_kickoff=_LONG,
-            recorder=minute, log_dir=Path("logs") / str(os.getpid()), constants=constants,
-            simulator=options.simulator, control=control,
+            **settings, seconds=options.seconds, max_overtime=_LONG, max_kickoff=_LONG, recorder=minute,
+            log_dir=Path("logs") / str(os.getpid()), control=control,
         ) as server,
         control,
         stopped_by_signals(server.stop),

@@ -17,7 +17,9 @@ from rlgym_bridge.training.contests.kept_matches import FILE, KeptMatches, Match
 from rlgym_bridge.training.contests.served_match import LOGS
 from rlgym_bridge.training.processes import count_usable_cores
 from rlgym_bridge.user_input.arguments import count_of
-from rlgym_bridge.user_input.user_modules import add_module_folders
+
+SECONDS: Final = 60.0
+"""Game time of a match when nothing is said, s."""
 
 _MOST_MATCHES = 10_000  # of a pair or a cause: an interval of 2 % then
 _MOST_SECONDS = 100.0  # from which on minutes are told
@@ -26,27 +28,18 @@ _NEWS_SHARE = 0.1  # of the matches, after which a line is printed where no term
 
 def positive(text: str) -> int:
     """Return a whole number above 0, for argparse."""
-    number = _whole(text)
-    if number is None or number < 1:
+    if not text.isascii() or not text.isdigit() or not int(text):
         raise argparse.ArgumentTypeError(f"{text}, expected a whole number, 1 or more")
-    return number
-
-
-def _whole(text: str) -> int | None:
-    try:
-        return int(text)
-    except ValueError:
-        return None
+    return int(text)
 
 
 def even(text: str) -> int:
     """Return a number of matches, for argparse: half of the matches are played from each side."""
-    number = _whole(text)
-    if number is None or not 2 <= number <= _MOST_MATCHES or number % 2:
+    if not text.isascii() or not text.isdigit() or not 2 <= int(text) <= _MOST_MATCHES or int(text) % 2:
         raise argparse.ArgumentTypeError(
             f"{text}, expected an even number from 2 to {_MOST_MATCHES:,}, half of it for each side"
         )
-    return number
+    return int(text)
 
 
 def match_seconds(text: str) -> float:
@@ -58,34 +51,21 @@ def match_seconds(text: str) -> float:
 
 
 def add_contest_options(parser: argparse.ArgumentParser, matches: int, of: str, out: str) -> None:
-    """Add the options.
-
-    Args:
-        parser: Of the command.
-        matches: How many when nothing is said.
-        of: What they are, for the help.
-        out: The folder for results when nothing is said.
-    """
+    """Add the options of matches whose results are kept, with the defaults of --matches and --out."""
     parser.add_argument(
         "--matches", type=even, default=matches, metavar="N",
         help=f"matches, {of}, half from each side (default: %(default)s)",
     )  # fmt: skip
     parser.add_argument(
-        "--seconds", type=match_seconds, default=60.0, metavar="S",
+        "--seconds", type=match_seconds, default=SECONDS, metavar="S",
         help="game time of a match in seconds; a match that is level then is drawn (default: %(default)g)",
     )  # fmt: skip
-    parser.add_argument(
-        "--seed", type=shared.seed, default=0, metavar="S",
-        help="seed of kickoffs, respawns and sampled actions (default: 0)",
-    )  # fmt: skip
+    shared.add_seed_option(parser)
     parser.add_argument(
         "--jobs", type=positive, default=count_usable_cores(), metavar="N",
         help="matches to play at the same time (default: one for each usable core)",
     )  # fmt: skip
-    parser.add_argument(
-        "--allow-modules", nargs="+", default=[], metavar="MODULE",
-        help="your own Python modules that policy folders may import their components from",
-    )  # fmt: skip
+    shared.add_modules_option(parser)
     parser.add_argument(
         "--out", type=output_files.folder_name, default=Path(out), metavar="DIR",
         help="folder for results; finished matches are kept there, and the same command goes on with the "
@@ -95,11 +75,7 @@ def add_contest_options(parser: argparse.ArgumentParser, matches: int, of: str, 
 
 
 def check_contest_outputs(options: argparse.Namespace, read: Sequence[Path]) -> None:
-    """Check before the matches that results and logs can be written.
-
-    Args:
-        options: Of the command.
-        read: Files and folders that are read, which no output may replace.
+    """Check before the matches that results and logs can be written, and replace nothing that is read.
 
     Raises:
         ConfigError: An output would replace what is read, or cannot be written.
@@ -119,32 +95,18 @@ def say_stopped(kept: KeptMatches, done: str) -> None:
 
 def write_results(
     options: argparse.Namespace, name: str, lines: Sequence[str], result: Mapping[str, Any]
-) -> bool:
+) -> None:
     """Write the tables and the result of a command into its folder, and where `--json` says."""
-    written = [
-        output_files.write_json(options.out / f"{name}.json", result),
-        output_files.write(options.out / f"{name}.txt", "\n".join(lines) + "\n"),
-        output_files.write_json(options.json, result),
-    ]
-    return all(written)
-
-
-def allowed_modules(options: argparse.Namespace) -> tuple[str, ...]:
-    """Return the modules that the user allows; they are looked for in the current folder, too."""
-    if options.allow_modules:
-        add_module_folders(Path.cwd())
-    return tuple(options.allow_modules)
+    output_files.write_json(options.out / f"{name}.json", result)
+    output_files.write(options.out / f"{name}.txt", "\n".join(lines) + "\n")
+    output_files.write_json(options.json, result)
 
 
 @contextmanager
 def shown_progress(options: argparse.Namespace, jobs: int) -> Iterator[Progress]:
     """Yield a function that shows finished matches: on one line of a terminal, else now and then.
 
-    It also says how long the others take, once as many have ended as are played at the same time.
-
-    Args:
-        options: Of the command.
-        jobs: Matches that are played at the same time.
+    It also says how long the others take, once as many have ended as `jobs`, the matches at the same time.
     """
     terminal = sys.stderr.isatty() and not options.quiet
     clear = "\r" if terminal else ""
@@ -180,23 +142,12 @@ def shown_progress(options: argparse.Namespace, jobs: int) -> Iterator[Progress]
 
 def _time_text(seconds: float) -> str:
     """Return a time in words, rounded up."""
-    if seconds < _MOST_SECONDS:
-        return count_of(math.ceil(seconds), "second")
-    return count_of(math.ceil(seconds / 60), "minute")
-
-
-SECONDS: Final = 60.0
-"""Game time of a match when nothing is said, s."""
+    unit, size = ("second", 1) if seconds < _MOST_SECONDS else ("minute", 60)
+    return count_of(math.ceil(seconds / size), unit)
 
 
 def add_options(parser: argparse.ArgumentParser, matches: int, of: str) -> None:
-    """Add the options of playing.
-
-    Args:
-        parser: Of the command.
-        matches: How many when nothing is said.
-        of: What they are, for the help.
-    """
+    """Add the options of matches in RocketSim, `of` being what they are, for the help."""
     parser.add_argument(
         "--matches", type=int, default=matches, metavar="N",
         help=f"matches to play, {of} (default: {matches})",
@@ -205,30 +156,22 @@ def add_options(parser: argparse.ArgumentParser, matches: int, of: str) -> None:
         "--seconds", type=float, default=SECONDS, metavar="S",
         help=f"game time of a match in seconds (default: {SECONDS:g})",
     )  # fmt: skip
-    parser.add_argument(
-        "--seed", type=int, default=0, metavar="S", help="seed of kickoffs and sampled actions (default: 0)"
-    )
+    shared.add_seed_option(parser, "kickoffs and sampled actions")
     parser.add_argument(
         "--processes", type=int, default=2, metavar="N",
         help="processes that play at the same time (default: 2)",
     )  # fmt: skip
     shared.add_simulator_option(parser)
-    parser.add_argument(
-        "--allow-modules", nargs="+", action="extend", default=[], metavar="MODULE",
-        help="Python modules of yours that policy folders may import from",
-    )  # fmt: skip
+    shared.add_modules_option(parser)
     shared.add_output_options(parser)
 
 
 def how(options: argparse.Namespace, *named: str | Path) -> dict[str, Any]:
-    """Return the keyword arguments of `evaluate` that these options set.
+    """Return the keyword arguments of `evaluate` that the options of `add_options` set.
 
-    Args:
-        options: Those of `add_options`.
-        named: What plays, as the user named it: the modules of runs are allowed.
+    The modules of runs that the user named are allowed.
     """
-    if options.allow_modules:
-        add_module_folders(Path.cwd())
     found = {name: getattr(options, name) for name in ("seconds", "seed", "processes", "simulator")}
-    of_runs = itertools.chain(*(run_modules(one, options.allow_modules) for one in named))
-    return found | {"allow_modules": [*options.allow_modules, *of_runs]}
+    allowed = shared.allowed_modules(options)
+    of_runs = itertools.chain(*(run_modules(one, allowed) for one in named))
+    return found | {"allow_modules": [*allowed, *of_runs]}

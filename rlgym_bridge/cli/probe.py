@@ -1,8 +1,8 @@
 """Find out which dialect a server speaks: `rlgym-bridge probe`."""
 
 import argparse
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Iterable
+from contextlib import closing
 from pathlib import Path
 from typing import Final
 
@@ -12,21 +12,13 @@ from rich.table import Table
 
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files
-from rlgym_bridge.cli.options import add_embedded_options, add_server_option, latency_of
 from rlgym_bridge.client.agent_connections import NoServer, agents_of, with_own_ids
 from rlgym_bridge.protocol_variant import OTHER_SERVER, OWN_SERVER, POINTS
-from rlgym_bridge.server import ConfigError, MatchServer
 from rlgym_bridge.trials.findings import TIMING, ProbeReport
 from rlgym_bridge.trials.measured_match import measured_match
 from rlgym_bridge.trials.probe import Players, Probe, match_of_two
 
-SIM_SECONDS: Final = 240.0
-"""Wall time after which the probe ends whatever it knows."""
-
-GAME_SECONDS: Final = 300.0
-"""The same for the real game."""
-
-Log = Callable[[bytes], None]
+_SECONDS: Final = {"sim": 240.0, "rlbot": 300.0}  # wall time after which the probe ends whatever it knows
 
 STATUS: Final = "0 every point is settled, 1 one is not, 2 bad usage or no server"
 
@@ -37,17 +29,12 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "Find out how a server behaves on the points that RLBot's documents leave open (its dialect). The "
         "probe plays up to two minutes with two cars of its own and reads the answers off the packets."
     )
-    add_server_option(parser)
+    shared.add_server_option(parser)
     parser.add_argument(
         "--out", type=Path, metavar="FILE",
         help="write what was found to FILE; a bot reads dialect.toml in its own folder",
     )  # fmt: skip
-    parser.add_argument(
-        "--log", type=Path, metavar="FILE",
-        help="also write all messages of the server to FILE: 2 bytes of length (big-endian), then the "
-        "flatbuffer",
-    )  # fmt: skip
-    add_embedded_options(parser)
+    shared.add_embedded_options(parser)
     shared.add_dialect_option(parser)
     shared.add_output_options(parser)
 
@@ -55,72 +42,34 @@ def add_to(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Ask the server, print and perhaps write what it said."""
     console = shared.console_of(options)
-    output_files.check_outputs(options.json, options.out, options.log)
-    with _log_to(options.log) as log:
-        report, where, own = _ask(options, log)
-    text = report.toml(where, OWN_SERVER if own else OTHER_SERVER)
-    kept = output_files.write(options.out, text)
-    written = output_files.write_json(options.json, report.as_json()) and kept
+    output_files.check_outputs(options.json, options.out)
+    report, where, own = _ask(options)
     _print(console, report)
     if own and options.server == "rlbot":
         console.print(
-            f"[yellow]note:[/] {escape(where)} says nothing about the real game: bots use this only there",
-            soft_wrap=True,
+            f"[yellow]note:[/] {escape(where)} says nothing about the real game: bots use this only there"
         )
+    text = report.toml(where, OWN_SERVER if own else OTHER_SERVER)
     if options.out is None:
-        console.print(f"\n{escape(text)}\n--out FILE keeps it", soft_wrap=True)
-    elif kept:
-        console.print(f"written to {escape(str(options.out))}")
-    if not written:
-        return 2
+        console.print(f"\n{text}\n--out FILE keeps it", markup=False)
+    else:
+        output_files.write(options.out, text)
+        console.print(f"written to {options.out}", markup=False)
+    output_files.write_json(options.json, report.as_json())
     return 0 if report.settled else 1
 
 
-@contextmanager
-def _log_to(path: Path | None) -> Iterator[Log | None]:
-    """Open the file that `--log` names, if any; yield what writes a message to it."""
-    if path is None:
-        yield None
-        return
-    log = path.open("wb")
-
-    def write(payload: bytes) -> None:
-        try:
-            log.write(len(payload).to_bytes(2, "big") + payload)
-        except OSError as error:
-            raise LogError(f"{path}: {error}") from error
-
-    try:
-        yield write
-    finally:
-        with output_files.naming(path):
-            log.close()  # writes what is left
-
-
-class LogError(Exception):
-    """The log cannot be written; the message names it."""
-
-
-def _ask(options: argparse.Namespace, log: Log | None) -> tuple[ProbeReport, str, bool]:
+def _ask(options: argparse.Namespace) -> tuple[ProbeReport, str, bool]:
     """Return what was found out, of whom, and whether that is this project's own match server."""
-    dialect = shared.dialect_of(options)
-    impairments = latency_of(options)
-    match = with_own_ids(match_of_two())
-    embedded = None
-    if options.server == "sim":
-        embedded = MatchServer(pace=options.pace, impairments=impairments, dialect=dialect)
-    elif dialect or options.latency or options.pace != "lockstep":
-        raise ConfigError(
-            "--dialect, --latency and --pace tell the embedded server what to do, expected none of them "
-            "with --server rlbot: the real game cannot be changed"
-        )
+    shared.refuse_with_rlbot(options, dialect=[], latency=0, pace="lockstep")
+    match, embedded = with_own_ids(match_of_two()), shared.embedded_server(options)
     with (
         measured_match(match, embedded) as server,
-        closing(Players(server.address, server.patience, log, agents_of(match))) as players,
+        closing(Players(server.address, server.patience, agents=agents_of(match))) as players,
     ):
         probe = Probe(players.ids, players.field)
         try:
-            players.follow(probe, SIM_SECONDS if embedded else GAME_SECONDS)
+            players.follow(probe, _SECONDS[options.server])
         finally:
             players.stop_match()
         report = probe.report()
@@ -133,10 +82,7 @@ def _ask(options: argparse.Namespace, log: Log | None) -> tuple[ProbeReport, str
 
 def _print(console: Console, report: ProbeReport) -> None:
     console.print(findings_table(report, [*POINTS, *TIMING]))
-    facts = Table(box=None, pad_edge=False, header_style="bold")
-    facts.add_column("measured")
-    for heading in ("here", "RocketSim"):
-        facts.add_column(heading, justify="right")
+    facts = shared.make_table("measured", numbers=("here", "RocketSim"))
     facts.add_column("")
     for fact in report.facts:
         value = "-" if fact.value is None else f"{fact.value:.4g}"
@@ -149,9 +95,7 @@ def _print(console: Console, report: ProbeReport) -> None:
 
 def findings_table(report: ProbeReport, points: Iterable[str]) -> Table:
     """Return what a probe found on some points, with its evidence."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("point", "value", "evidence"):
-        table.add_column(heading, overflow="fold")
+    table = shared.make_table("point", "value", "evidence")
     for point in points:
         value = report.value(point)
         usual = point not in POINTS or value == POINTS[point].values[0]

@@ -29,9 +29,6 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "connect, bots have to be started by hand",
     )  # fmt: skip
     shared.add_match_options(parser)
-    shared.add_physics_option(parser)
-    shared.add_simulator_option(parser, default=None)
-    shared.add_dialect_option(parser)
     add_watch_options(parser)
     shared.add_output_options(parser)
 
@@ -43,7 +40,8 @@ def run(options: argparse.Namespace) -> int:
     output_files.check_outputs(options.json, inputs=[options.physics])
     with watched(options) as watch:
         served = _serve(options, watch)
-    return 0 if output_files.write_json(options.json, served) else 2
+    output_files.write_json(options.json, served)
+    return 0
 
 
 def _serve(options: argparse.Namespace, watch: Watch | None) -> dict[str, Any]:
@@ -53,21 +51,7 @@ def _serve(options: argparse.Namespace, watch: Watch | None) -> dict[str, Any]:
     def add(result: MatchResult) -> None:
         matches.append(summarise(result, [BotReport()] * len(result.bots), None))
 
-    server = MatchServer(
-        options.host,
-        options.port,
-        pace=options.pace,
-        seed=options.seed,
-        seconds=options.seconds,
-        max_overtime=options.max_overtime,
-        max_hang=options.max_hang,
-        allow_idle=options.allow_idle,
-        impairments=shared.impairments_of(options),
-        dialect=shared.dialect_of(options),
-        constants=shared.physics_of(options),
-        simulator=options.simulator,
-        watch=watch,
-    )
+    server = MatchServer(options.host, options.port, **shared.server_settings(options), watch=watch)
     with server, stopped_by_signals(server.stop):
         if not options.quiet:
             print(

@@ -1,7 +1,4 @@
-"""Say what will cost a bot most matches in the real game: `rlgym-bridge stress POLICY`.
-
-cause (latency, lost packets, another hitbox ...) for the tested bot alone -> its win rate against itself
-"""
+"""Say what will cost a bot most matches in the real game: `rlgym-bridge stress POLICY`."""
 
 import argparse
 from dataclasses import replace
@@ -12,7 +9,6 @@ from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files
 from rlgym_bridge.cli.play_options import (
     add_contest_options,
-    allowed_modules,
     check_contest_outputs,
     even,
     positive,
@@ -113,7 +109,7 @@ def _plan_of(options: argparse.Namespace) -> tuple[StressPlan, Entrant]:
         )
     against = tested if options.against is None else read_entrants([options.against], options.team_size)[0]
     (chaser,) = read_entrants([CHASER], options.team_size)
-    allowed = dict.fromkeys([*allowed_modules(options), *tested.allow_modules, *against.allow_modules])
+    allowed = dict.fromkeys([*shared.allowed_modules(options), *tested.allow_modules, *against.allow_modules])
     manifest, _ = read_files(Path(tested.path))
     causes = list_causes(manifest, tested.selection or manifest.selection, options.causes)
     trials = plan_trials(causes, tested, against, chaser, (options.matches, options.server_matches))
@@ -165,6 +161,5 @@ def _report(plan: StressPlan, kept: KeptMatches, options: argparse.Namespace) ->
     shared.printer(options)("\n".join(lines))
     result = {**kept.settings, "causes": summarise_losses(losses)}
     draw_losses(plan.tested.name, losses, options.out / "stress.png")
-    if not write_results(options, _WORK, lines, result):
-        return 2
-    return 1 if any(loss.forfeits for loss in losses) else 0
+    write_results(options, _WORK, lines, result)
+    return int(any(loss.forfeits for loss in losses))

@@ -4,13 +4,10 @@ import argparse
 from typing import Final
 
 from rich.console import Console
-from rich.table import Table
 
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files
-from rlgym_bridge.cli.options import add_server_option
 from rlgym_bridge.client.agent_connections import match_of, with_own_ids
-from rlgym_bridge.server import MatchServer
 from rlgym_bridge.trials.input_latency import TimingReport, measure_timing
 from rlgym_bridge.trials.measured_match import measured_match
 
@@ -23,7 +20,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "Measure how many ticks late inputs act and how packets arrive. One car plays with numbered inputs; "
         "the packets show when each of them took effect. Settings for training and play follow from that."
     )
-    add_server_option(parser)
+    shared.add_server_option(parser)
     parser.add_argument(
         "--seconds", type=shared.seconds, default=20.0, metavar="S",
         help="seconds of game time to play (default: %(default)s)",
@@ -42,26 +39,16 @@ def run(options: argparse.Namespace) -> int:
     output_files.check_outputs(options.json)
     if not options.seconds:
         raise ValueError("--seconds is 0, expected more: inputs have to act while they are measured")
-    timing = _measure(options)
-    _print(console, timing)
-    if not output_files.write_json(options.json, timing.as_json()):
-        return 2
-    return 0 if timing.input_latency_ticks is not None else 1
-
-
-def _measure(options: argparse.Namespace) -> TimingReport:
     match = with_own_ids(match_of(1, 1))
-    embedded = None
-    if options.server == "sim":
-        embedded = MatchServer(pace=options.pace, impairments=shared.impairments_of(options))
-    with measured_match(match, embedded) as server:
-        return measure_timing(server.address, match, server.patience, options.seconds)
+    with measured_match(match, shared.embedded_server(options)) as server:
+        timing = measure_timing(server.address, match, server.patience, options.seconds)
+    _print(console, timing)
+    output_files.write_json(options.json, timing.as_json())
+    return int(timing.input_latency_ticks is None)
 
 
 def _print(console: Console, timing: TimingReport) -> None:
-    table = Table(box=None, pad_edge=False, show_header=False)
-    for column in ("", "", ""):
-        table.add_column(column, overflow="fold")
+    table = shared.make_table("", "", "")
     latency = timing.input_latency_ticks
     told = " or ".join(map(str, (latency, *timing.also_fits)))
     counts = ", ".join(f"{ticks}: {count:,}" for ticks, count in timing.latencies.items())

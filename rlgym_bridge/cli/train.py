@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files
-from rlgym_bridge.cli.web_page import add_page_options, shown_run
+from rlgym_bridge.cli.browser_page import add_page_options, shown_run
 from rlgym_bridge.game import TICK_SKIP
 from rlgym_bridge.matches.lineup import show_match_command
 from rlgym_bridge.policy.carried_modules import CARRIED, CARRIED_FOLDER, carried_names, use_carried
@@ -34,10 +34,7 @@ from rlgym_bridge.user_input.text_files import read_toml
 from rlgym_bridge.user_input.user_modules import add_module_folders
 
 STATUS: Final = "0 trained, or stopped by Ctrl-C, 1 something broke, 2 bad usage or input"
-PROFILED: Final = 5
-"""Iterations that --profile times unless another number is given."""
-
-_MOST_PROFILED: Final = 10_000
+_PROFILED, _MOST_PROFILED = 5, 10_000  # iterations that --profile times: by default, at most
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
@@ -78,9 +75,9 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         help="also show what each part of the reward gives a step, with and without its weight, its share",
     )  # fmt: skip
     parser.add_argument(
-        "--profile", nargs="?", type=_iterations, const=PROFILED, metavar="N",
+        "--profile", nargs="?", type=_iterations, const=_PROFILED, metavar="N",
         help="only train N iterations, print how long their parts take, and end; nothing is written into the "
-        f"run. With --resume its newest policy plays (default: {PROFILED})",
+        f"run. With --resume its newest policy plays (default: {_PROFILED})",
     )  # fmt: skip
     _add_cluster_options(parser)
     parser.add_argument(
@@ -112,11 +109,8 @@ def run(options: argparse.Namespace) -> int:
     """Train, and write how it ended where that is wanted."""
     files = options.config or [settings_file() or DEFAULTS]
     output_files.check_outputs(options.json, inputs=files)
-    changes = {
-        name: getattr(options, name)
-        for name in ("steps", "out", "start_from", "simulator")
-        if getattr(options, name) is not None
-    }
+    given = {name: getattr(options, name) for name in ("steps", "out", "start_from", "simulator")}
+    changes = {name: value for name, value in given.items() if value is not None}
     if options.address is not None and options.engine != "rllib":
         raise ValueError(f"--address is {options.address}, expected --engine rllib with it")
     if options.ray is not None and options.engine != "local":
@@ -126,8 +120,8 @@ def run(options: argparse.Namespace) -> int:
             ("--engine rllib", options.engine == "rllib"), ("--ray", options.ray is not None),
             ("--settings", options.settings), ("--web", options.web),
         )  # fmt: skip
-        for name, given in others:
-            if given:
+        for name, is_given in others:
+            if is_given:
                 raise ValueError(f"--profile and {name} are given, expected one of them")
     if options.settings and options.json is not None:
         raise ValueError(f"--json is {options.json}, expected none with --settings, which trains nothing")
@@ -159,28 +153,24 @@ def run(options: argparse.Namespace) -> int:
         error.add_note("what was learned after the last checkpoint is lost")
         raise
     except (OSError, RuntimeError) as error:  # a full disk, a dead collector, a policy that diverged
-        raise Failure(f"{_in_words(error)}\n{_what_is_left(settings)}") from error
+        said = str(error)
+        if isinstance(error, OSError) and error.filename is not None and error.strerror:
+            said = f"{error.filename} cannot be written: {error.strerror}"
+        raise Failure(f"{said}\n{_what_is_left(settings)}") from error
     following = _next_command(settings)
     if following is not None:
         say(f"next: {following}")
     result: dict[str, Any] = dataclasses.asdict(summary) | {"checkpoint": str(summary.checkpoint)}
     result["last"] = {name: value if value == value else None for name, value in summary.last.items()}
-    return 0 if output_files.write_json(options.json, result) else 2
+    output_files.write_json(options.json, result)
+    return 0
 
 
 def _introduce(
     options: argparse.Namespace, files: Sequence[Path], settings: TrainingSettings, has_out: bool,
     say: Callable[[str], None],
 ) -> None:  # fmt: skip
-    """Say which settings are trained, and into which folder.
-
-    Args:
-        options: Of the command.
-        files: Of the settings.
-        settings: Of the run.
-        has_out: Whether somebody named the folder of the run.
-        say: Prints a line.
-    """
+    """Say which settings are trained, and into which folder, which somebody has named if `has_out`."""
     if files != [DEFAULTS]:  # the user's settings may name modules
         add_module_folders(Path.cwd(), *(file.parent for file in files))
         say(f"settings: {', '.join(map(str, files))}")
@@ -226,12 +216,7 @@ def _components_left_out(files: Sequence[Path], settings: TrainingSettings) -> s
 
 
 def _free_run(out: str, begins: str) -> str | None:
-    """Return another folder for a run where its own is another run's; None where its own is free.
-
-    Args:
-        out: The folder of the run.
-        begins: The folder of the run that begins now.
-    """
+    """Return another folder for a run if `out` is another run's, or that of the run that begins now."""
     folders = itertools.chain([out], (f"{out}-{number}" for number in itertools.count(2)))
     taken = {Path(begins).resolve()}
     free = next(one for one in folders if Path(one).resolve() not in taken and not Path(one).exists())
@@ -239,11 +224,7 @@ def _free_run(out: str, begins: str) -> str | None:
 
 
 def _confirm_defaults(settings: TrainingSettings) -> None:
-    """Ask a person at a terminal before hours of the default training; not in the project's own clone.
-
-    Raises:
-        ValueError: The answer is not yes.
-    """
+    """Ask a person at a terminal before hours of the default training; not in the project's own clone."""
     if not sys.stdin.isatty() or DEFAULTS.resolve().parents[1] == Path.cwd().resolve():
         return
     near = sorted(Path().glob(f"*/{SETTINGS_FILE}"))
@@ -259,11 +240,7 @@ def _confirm_defaults(settings: TrainingSettings) -> None:
 
 
 def _take_carried(options: argparse.Namespace, settings: TrainingSettings) -> str:
-    """Have Python import copies of modules that the run carries; return a line that says so.
-
-    Raises:
-        ValueError: The run is not resumed, or carries no such copy.
-    """
+    """Have Python import copies of modules that the run carries; return a line that says so."""
     given = f"--allow-modules is {' '.join(options.allow_modules)}"
     if not options.resume:
         raise ValueError(f"{given}, expected --resume with it: a new run takes your own modules")
@@ -282,10 +259,8 @@ def _take_carried(options: argparse.Namespace, settings: TrainingSettings) -> st
 
 
 def _next_command(settings: TrainingSettings) -> str | None:
-    """Return a command that plays what was trained; None where it was trained without opponents.
-
-    `evaluate` plays Chaser, who decides every 8 ticks, in equal teams; `match` plays anybody.
-    """
+    """Return a command that plays what was trained; None where it was trained without opponents."""
+    # `evaluate` plays Chaser, who decides every 8 ticks, in equal teams; `match` plays anybody.
     if settings.tick_skip == TICK_SKIP and any(blue == orange for blue, orange in settings.sizes):
         return f"rlgym-bridge evaluate {shlex.quote(settings.out)}"
     return show_match_command(settings.out, settings.sizes)
@@ -299,7 +274,8 @@ def _profile(options: argparse.Namespace, settings: TrainingSettings) -> int:
     found = profile_training(settings, options.profile, options.resume)
     for line in found.lines():
         say(line)
-    return 0 if output_files.write_json(options.json, found.to_json()) else 2
+    output_files.write_json(options.json, found.to_json())
+    return 0
 
 
 def _iterations(text: str) -> int:
@@ -310,13 +286,6 @@ def _iterations(text: str) -> int:
             "--profile"
         )
     return int(text)
-
-
-def _in_words(error: OSError | RuntimeError) -> str:
-    """Return the text of an error, without the number of the operating system."""
-    if isinstance(error, OSError) and error.filename is not None and error.strerror:
-        return f"{error.filename} cannot be written: {error.strerror}"
-    return str(error)
 
 
 def _what_is_left(settings: TrainingSettings) -> str:

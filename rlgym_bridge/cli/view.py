@@ -5,29 +5,26 @@ import tempfile
 import threading
 import webbrowser
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
 from rich.console import Console
-from rich.markup import escape
 
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files
+from rlgym_bridge.cli.browser_page import NamedPolicies, add_page_options, check_installed, page_opener
 from rlgym_bridge.cli.outcome import describe_match
-from rlgym_bridge.cli.web_page import NamedPolicies, add_page_options, check_installed, page_opener
 from rlgym_bridge.policy.files import policy_path, read_files
 from rlgym_bridge.policy.load_player import BUILT_IN, CHASER
-from rlgym_bridge.protocol_variant import ProtocolVariant
 from rlgym_bridge.recording.open import open_recording
 from rlgym_bridge.recording.recording import Recording
-from rlgym_bridge.server import ConfigError, Impairments
+from rlgym_bridge.server import ConfigError
 from rlgym_bridge.user_input.extras import explain_install
 from rlgym_bridge.user_input.stop_signals import stopped_by_signals
 from rlgym_bridge.view.watch import Watch
 
 _WAIT_SECONDS = 0.2
-
 
 STATUS: Final = "0 shown or written, 2 the recording cannot be read or shown"
 
@@ -39,8 +36,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "boost pads, the policies' actions, and speed, boost and controls over time. Without a display it is "
         "served to browsers on this machine. Ctrl-C ends it."
     )
-    parser.add_argument("file", type=Path, metavar="FILE", help=".mcap, .replay, or a table with --columns")
-    shared.add_columns_option(parser)
+    shared.add_recording(parser)
     parser.add_argument(
         "--html", action="store_true",
         help="write a page with the recording in it as one file, which any browser opens without a server or "
@@ -81,35 +77,48 @@ def run(options: argparse.Namespace) -> int:
     """Read the recording and show it: in Rerun, on the page, or as a file for others."""
     console = shared.console_of(options)
     _check_together(options)
-    if options.web or options.html:
-        return _run_page(options, console)
-    if options.save is not None and options.save.suffix != ".rrd":
-        raise ValueError(f"--save is {options.save}, expected a file whose name ends with .rrd")
-    write_rrd = _writer()
-    output_files.check_outputs(options.save, options.json, inputs=[options.file, options.columns])
+    if options.web:
+        check_installed()
+    if options.html:
+        options.out = options.out or Path(f"{options.file.stem}.html")
+    in_rerun = not options.web and not options.html
+    write_rrd = _writer() if in_rerun else None
+    saved = options.save or options.out
+    output_files.check_outputs(saved, options.json, inputs=[options.file, options.columns])
     recording = open_recording(options.file, options.columns)
     for note in recording.notes:
-        console.print(escape(note), soft_wrap=True)
-    if options.save is not None:
-        write_rrd(recording, options.save, options.compare, options.simulator)
-        if not output_files.write_json(options.json, _summary(recording, options)):
-            return 2
-        name = escape(str(options.save))
-        console.print(f"written to {name}; `rerun {name}` opens it", soft_wrap=True)
-        if options.rerun_page or options.window:
-            _show(options.save, options, console)
-        return 0
+        console.print(note, markup=False)
+    summary = {
+        "source": recording.source,
+        "rows": len(recording.tick),
+        "cars": list(recording.state.agents),
+        "notes": list(recording.notes),
+        "compared": options.compare,
+        "saved": None if saved is None else str(saved),
+    }
     with tempfile.TemporaryDirectory(prefix="rlgym-bridge-") as folder:
-        path = Path(folder) / f"{options.file.stem}.rrd"
-        write_rrd(recording, path, options.compare, options.simulator)
-        if not output_files.write_json(options.json, _summary(recording, options)):
-            return 2
-        _show(path, options, console)
+        file = options.save or Path(folder) / f"{options.file.stem}.rrd"
+        if write_rrd is not None:
+            write_rrd(recording, file, options.compare, options.simulator)
+        output_files.write_json(options.json, summary)  # before it is shown, which Ctrl-C ends
+        if options.html:
+            from rlgym_bridge.view.web.recorded_frames import write_single_page
+
+            size = write_single_page(recording, options.out)
+            console.print(f"written to {options.out}, {size / 1e6:.1f} MB", markup=False)
+        elif options.web:
+            _show_page(recording, options)
+        elif options.save is not None:
+            console.print(f"written to {file}; `rerun {file}` opens it", markup=False)
+        if in_rerun and (options.save is None or options.rerun_page or options.window):
+            _show(file, options, console)
     return 0
 
 
 def _check_together(options: argparse.Namespace) -> None:
-    """Raise `ConfigError` for options that have no effect together."""
+    """Raise `ConfigError` for options that have no effect together, or a file of another kind."""
+    if options.save is not None and options.save.suffix != ".rrd":
+        raise ConfigError(f"--save is {options.save}, expected a file whose name ends with .rrd")
     of_rerun = {"--save": options.save, "--compare": options.compare}
     for name, given in (("--web", options.web), ("--html", options.html)):
         wrong = [other for other, its in of_rerun.items() if its] if given else []
@@ -125,55 +134,21 @@ def _check_together(options: argparse.Namespace) -> None:
         raise ConfigError(f"--port {options.port} is of the page, expected --web, too")
 
 
-def _run_page(options: argparse.Namespace, console: Console) -> int:
-    """Show the recording on our own page until Ctrl-C, or write it with the page as one file."""
-    options.out = out = options.out or Path(f"{options.file.stem}.html")
-    if not options.html:
-        check_installed()
-    output_files.check_outputs(
-        options.json, out if options.html else None, inputs=[options.file, options.columns]
-    )
-    recording = open_recording(options.file, options.columns)
-    for note in recording.notes:
-        console.print(escape(note), soft_wrap=True)
-    if not output_files.write_json(options.json, _summary(recording, options)):
-        return 2
-    if options.html:
-        from rlgym_bridge.view.web.recorded_frames import write_single_page
-
-        size = write_single_page(recording, out)
-        console.print(f"written to {escape(str(out))}, {size / 1e6:.1f} MB", soft_wrap=True)
-        return 0
+def _show_page(recording: Recording, options: argparse.Namespace) -> None:
+    """Show the recording on our own page until Ctrl-C."""
     from rlgym_bridge.view.web.shown_recording import ShownRecording
 
     policy = policy_path(options.policy or CHASER)
     policies = NamedPolicies([policy])
     weights = None if policy in BUILT_IN else read_files(Path(policy))[0].weights_sha256
-    about = describe_match("Soccar", Impairments(), ProtocolVariant(), {}, None, pace="realtime", seed=0)
+    about = describe_match("Soccar", {"simulator": None, "pace": "realtime", "seed": 0})
     shown = ShownRecording(recording, policies.load, policies.names, page_opener(options), about, weights)
     with stopped_by_signals(shown.stop):
         shown.run()
-    return 0
-
-
-def _summary(recording: Recording, options: argparse.Namespace) -> dict[str, Any]:
-    """Return what is shown, for `--json`; it is written before it is shown."""
-    return {
-        "source": recording.source,
-        "rows": len(recording.tick),
-        "cars": list(recording.state.agents),
-        "notes": list(recording.notes),
-        "compared": options.compare,
-        "saved": str(options.out) if options.html else None if options.save is None else str(options.save),
-    }
 
 
 def _writer() -> Any:
-    """Return `write_rrd`.
-
-    Raises:
-        ImportError: Rerun is not installed.
-    """
+    """Return `write_rrd`; `ImportError` where Rerun is not installed."""
     try:
         import rerun  # noqa: F401
     except ImportError as error:
@@ -184,21 +159,14 @@ def _writer() -> Any:
 
 
 def _show(path: Path, options: argparse.Namespace, console: Console) -> None:
-    """Show a file until Ctrl-C, or until the window is closed.
-
-    Raises:
-        ViewerError: The viewer does not start.
-    """
-    from rlgym_bridge.view.viewer import ViewerError, browser_page, has_display, window
+    """Show a file until Ctrl-C, or until the window is closed."""
+    from rlgym_bridge.view.viewer import ViewerError, has_display, viewer
 
     stopped = threading.Event()
     windowed = options.window or (has_display() and not options.rerun_page)
-    with stopped_by_signals(stopped.set), ExitStack() as stack:
-        if windowed:
-            process = stack.enter_context(window(path))
-        else:
-            address, process = stack.enter_context(browser_page(path))
-            console.print(f"look at {address}\nCtrl-C ends", soft_wrap=True)
+    with stopped_by_signals(stopped.set), viewer(windowed, path) as (address, _, process):
+        if not windowed:
+            console.print(f"look at {address}\nCtrl-C ends")
             if has_display():
                 webbrowser.open(address)
             else:
@@ -227,11 +195,9 @@ def add_watch_options(parser: argparse.ArgumentParser, of_web: str = "") -> None
 
 @contextmanager
 def watched(options: argparse.Namespace, has_page: bool = False) -> Iterator[Watch | None]:
-    """Show matches in Rerun until the block ends, as the options say; None where they do not.
+    """Show matches in Rerun until the block ends, as the options of `add_watch_options` say, or yield None.
 
-    Args:
-        options: Of `add_watch_options`.
-        has_page: Whether `--web` alone means another page, which the caller shows.
+    With `has_page` `--web` alone means another page, which the caller shows.
 
     Raises:
         ConfigError: `--web` or `--window` without `--watch`.
@@ -246,7 +212,7 @@ def watched(options: argparse.Namespace, has_page: bool = False) -> Iterator[Wat
     watch = Watch("web" if options.web else "window" if options.window else "")
     try:
         if watch.address:
-            shared.console_of(options).print(f"look at {watch.address}", soft_wrap=True, markup=False)
+            shared.printer(options)(f"look at {watch.address}")
         yield watch
     finally:
         watch.close()

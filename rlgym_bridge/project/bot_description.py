@@ -18,12 +18,7 @@ class ProjectError(ValueError):
 
 
 def bot_toml(settings: Mapping[str, Any], details: Mapping[str, Any]) -> str:
-    """Return the text of a `bot.toml`.
-
-    Args:
-        settings: What RLBot's core reads, such as `agent_id` and `run_command`.
-        details: What RLBot's window shows, such as `description` and `tags`.
-    """
+    """Return the text of a `bot.toml`: settings for RLBot's core, details for its window."""
     lines = ["#:schema https://rlbot.org/schemas/agent.json", "", "[settings]"]
     lines += [toml_line(key, value) for key, value in settings.items()]
     lines += ["", "[details]"]

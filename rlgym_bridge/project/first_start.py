@@ -34,7 +34,7 @@ _TAIL_BYTES: Final = 8192
 
 
 def start_once(folder: Path, agent_id: str, command: Sequence[str] = (), torch: bool = False) -> float:
-    """Start a bot until it connects to a server, which says goodbye at once.
+    """Start the bot of a folder until it connects to a server, which says goodbye at once.
 
     Args:
         folder: The bot's.

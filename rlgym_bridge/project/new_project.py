@@ -15,14 +15,7 @@ _FILLED: Final = ("bot.py", "README.md")
 
 
 def new_project(folder: Path, author: str = "") -> tuple[Path, ...]:
-    """Write the files of a new project.
-
-    Args:
-        folder: To make; the bot has its name.
-        author: Of the bot, for RLBot's window and the agent id.
-
-    Returns:
-        The files.
+    """Write the files of a new project, and return them; the bot has the folder's name.
 
     Raises:
         ProjectError: The folder's name is no name for a bot, there is something in the folder, or the folder

@@ -1,39 +1,38 @@
 """Package a policy as a bot for others: a folder that RLBot's window and its botpack take."""
 
 import base64
-import colorsys
 import hashlib
 import io
-import struct
+import platform
+import re
+import sys
 import tempfile
 import zipfile
-import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 from typing import Any, Final
 
-import numpy as np
-
 from rlgym_bridge.components.spec import TRUSTED
+from rlgym_bridge.game import BODY_OF_HITBOX
 from rlgym_bridge.policy.carried_modules import use_carried
 from rlgym_bridge.policy.files import policy_files, read_files
 from rlgym_bridge.policy.manifest import Manifest
-from rlgym_bridge.project.bot_description import ProjectError, agent_id_of, check_name
-from rlgym_bridge.project.bot_texts import (
-    fill_template,
-    folder_name,
-    words_of,
-    write_bob_toml,
-    write_bot_toml,
-    write_loadout,
-    write_program,
-    write_requirements,
+from rlgym_bridge.project.bot_description import (
+    SIZE_TAGS,
+    ProjectError,
+    agent_id_of,
+    bot_toml,
+    check_name,
+    identifier,
+    show_team_sizes,
+    size_tags,
 )
 from rlgym_bridge.project.first_start import start_once
 from rlgym_bridge.user_input.own_modules import OwnModules, find_own_modules, imported_by
-from rlgym_bridge.user_input.text_files import read_bytes, read_text, read_toml
+from rlgym_bridge.user_input.text_files import read_bytes, read_text, read_toml, toml_line
 from rlgym_bridge.user_input.user_modules import add_module_folders, is_installed
 
 BOT_FILE: Final = "bot.toml"
@@ -41,10 +40,18 @@ PROGRAM_FILE: Final = "bot.py"
 SIMULATOR: Final = "rocketsim_batch"
 """Module of RocketSim 3; its distribution has the same name and lies at no package index."""
 
-_LICENSE: Final = "LICENSE"
+TEMPLATE: Final = Path(__file__).with_name("packaged")
+
+_LICENSE, _LOGO = "LICENSE", "logo.png"
 _MOST_BYTES: Final = 16 << 20  # of a logo, a module, or a file that modules read
 _OF_INSTALLATION: Final = ("INSTALLER", "REQUESTED", "RECORD", "direct_url.json")  # no files of a wheel
 _WHEEL_TIME: Final = (1980, 1, 1, 0, 0, 0)  # of all files, so that equal files make equal wheels
+
+_WINDOWS: Final = r"if exist .venv\Scripts\python.exe (.venv\Scripts\python bot.py) else (python bot.py)"
+_LINUX: Final = "if [ -x .venv/bin/python ]; then exec .venv/bin/python bot.py; else exec python3 bot.py; fi"
+# RLBot's core puts the second between double quotes, so none may stand in it [RLBot/core, ProcessUtils.cs].
+_COLOURS: Final = {"blue": 29, "orange": 69}  # team_color_id
+_ITEMS: Final = {"wheels_id": 1565, "boost_id": 35, "trails_id": 3220, "goal_explosion_id": 3018}
 
 
 @dataclass(frozen=True)
@@ -95,8 +102,8 @@ class PackagedBot:
 
     @property
     def folder_name(self) -> str:
-        """Name of the bot as a folder has it."""
-        return folder_name(self.name)
+        """Name of the bot without what no folder's name may have on Windows."""
+        return re.sub(r'[<>:"/\\|?*]', "-", self.name).strip(" .") or "bot"
 
 
 def make_bot(plan: PackagePlan) -> PackagedBot:
@@ -118,7 +125,9 @@ def make_bot(plan: PackagePlan) -> PackagedBot:
     agent_id = _agent_id(plan, settings, name, author, manifest)
     needed = [*manifest.modules]
     if plan.project is None:
-        program = write_program(agent_id, _allowed(manifest, modules))
+        allowed = tuple(_allowed(manifest, modules))
+        program = _fill_template("packaged_bot.py", {"agent_id": agent_id})
+        program = program.replace("allow_modules=()", f"allow_modules={allowed!r}")
     else:
         program = read_text(plan.project / PROGRAM_FILE)
         if old := settings.get("agent_id"):
@@ -127,27 +136,25 @@ def make_bot(plan: PackagePlan) -> PackagedBot:
     add_module_folders(Path.cwd())
     own = find_own_modules(needed)
     if ":" in manifest.network:  # a class of torch, which other bots do without
-        own = replace(
-            own, requirements=(*own.requirements, f"torch=={metadata.version('torch').partition('+')[0]}")
-        )
+        torch = f"torch=={metadata.version('torch').partition('+')[0]}"
+        own = replace(own, requirements=(*own.requirements, torch))
     _check_found(own, manifest)
     data = {_path_here(file): file for file in plan.include}
-    by_name = dict.fromkeys((*own.modules, *manifest.modules))
     wheel = pack_wheel(SIMULATOR)
-    wheel_name = next(iter(wheel), None)
-    words = words_of(name, author, manifest, [*by_name], [*data], wheel_name)
+    bot = PackagedBot(name, author, agent_id, manifest, own.modules, next(iter(wheel), None), {})
+    words = _words_of(bot, [*data])
     hivemind = plan.hivemind or settings.get("hivemind") is True
     texts = {
-        BOT_FILE: write_bot_toml(name, author, agent_id, manifest, hivemind, settings, details),
+        BOT_FILE: _bot_toml(bot, hivemind, settings, details),
         PROGRAM_FILE: program,
-        "loadout.toml": write_loadout(manifest.hitbox),
-        "requirements.txt": write_requirements(own, wheel_name),
-        "bob.toml": write_bob_toml(name),
-        ".gitignore": fill_template("gitignore", words),
-    } | {file: fill_template(file, words) for file in (_LICENSE, "README.md", "bot.spec")}
+        "loadout.toml": _loadout(manifest.hitbox),
+        "requirements.txt": _requirements(own, bot.wheel),
+        "bob.toml": _bob_toml(bot),
+        ".gitignore": _fill_template("gitignore", words),
+    } | {file: _fill_template(file, words) for file in (_LICENSE, "README.md", "bot.spec")}
     files = {path: text.encode() for path, text in texts.items()}
     files |= {f"policy/{file}": content for file, content in policy_files(manifest, weights).items()}
-    files |= {"logo.png": draw_logo(name)} | wheel
+    files |= {_LOGO: (TEMPLATE / _LOGO).read_bytes()} | wheel
     files |= _files_of_project(plan.project, settings)
     more = {
         path: read_bytes(file, _MOST_BYTES, "a file of the bot")
@@ -155,7 +162,7 @@ def make_bot(plan: PackagePlan) -> PackagedBot:
     }
     if taken := sorted(more.keys() & files.keys()):
         raise ProjectError(f"your own {taken[0]} has the name of a file of every bot, expected another name")
-    return PackagedBot(name, author, agent_id, manifest, own.modules, wheel_name, files | more)
+    return replace(bot, files=files | more)
 
 
 def try_bot(bot: PackagedBot) -> float:
@@ -196,9 +203,6 @@ def write_bot(bot: PackagedBot, folder: Path) -> None:
 
 def pack_wheel(name: str) -> dict[str, bytes]:
     """Make the wheel of an installed distribution anew, of its files.
-
-    Args:
-        name: Of the distribution.
 
     Returns:
         Content by file name. Empty where it is not installed, or has no compiled file (an editable
@@ -259,10 +263,7 @@ def bot_tables(project: Path) -> tuple[dict[str, Any], dict[str, Any]]:
 def _agent_id(
     plan: PackagePlan, settings: Mapping[str, Any], name: str, author: str, manifest: Manifest
 ) -> str:
-    """Return `author/name/version`; the version follows from name, author and policy, unless it is given.
-
-    It tells apart packages of several policies, and a package and the project it was made of.
-    """
+    """Return `author/name/version`; the version follows from name, author and policy, unless it is given."""
     given = settings.get("agent_id")
     if not isinstance(given, str) or plan.name is not None or plan.author is not None:
         given = agent_id_of(author, name)
@@ -273,11 +274,7 @@ def _agent_id(
 
 
 def _allowed(manifest: Manifest, allowed: Sequence[str]) -> list[str]:
-    """Return the modules that `bot.py` has to allow.
-
-    Raises:
-        ProjectError: One of them is not among those that the user trusts.
-    """
+    """Return the modules that `bot.py` has to allow; `ProjectError` for one that the user does not trust."""
     if manifest.env is not None and is_installed(manifest.modules[0]):
         foreign = [manifest.env]
     else:
@@ -297,11 +294,7 @@ def _is_in(module: str, packages: Sequence[str]) -> bool:
 
 
 def _check_found(own: OwnModules, manifest: Manifest) -> None:
-    """Check that the modules are there that the policy names.
-
-    Raises:
-        ProjectError: One is not.
-    """
+    """Raise `ProjectError` for a module that the policy names and nobody has."""
     for name in manifest.modules:
         if name.partition(".")[0] in own.missing:
             raise ProjectError(
@@ -314,7 +307,7 @@ def _files_of_project(project: Path | None, settings: Mapping[str, Any]) -> dict
     """Return the project's own logo, loadout and licence, where it has them."""
     if project is None:
         return {}
-    named = {"logo.png": settings.get("logo_file", "logo.png"), "loadout.toml": settings.get("loadout_file")}
+    named = {_LOGO: settings.get("logo_file", _LOGO), "loadout.toml": settings.get("loadout_file")}
     found = {}
     for ours, theirs in (named | {_LICENSE: _LICENSE}).items():
         if isinstance(theirs, str) and (project / theirs).is_file():
@@ -323,47 +316,97 @@ def _files_of_project(project: Path | None, settings: Mapping[str, Any]) -> dict
 
 
 def _path_here(file: Path) -> str:
-    """Return the path of a file from the current folder, with slashes.
-
-    Raises:
-        ProjectError: It does not lie in it.
-    """
+    """Return the path of a file in the current folder, with slashes; `ProjectError` for others."""
     here = Path.cwd()
     if not file.resolve().is_relative_to(here):
         raise ProjectError(f"--include {file}: it is not in {here}, expected a file there")
     return file.resolve().relative_to(here).as_posix()
 
 
-_HEIGHT, _WIDTH = 300, 400  # pixels, as RLBot's window shows logos
-_BLOCK: Final = 50  # pixels
-_ROWS, _COLUMNS = 4, 3  # blocks drawn by chance; the columns are mirrored
-_MARGIN: Final = 50  # pixels
+def _bot_toml(
+    bot: PackagedBot, hivemind: bool, settings: Mapping[str, Any], details: Mapping[str, Any]
+) -> str:
+    """Return `bot.toml`; of the project's, `forecast`, the environment and details but team sizes stay."""
+    said = {
+        "agent_id": bot.agent_id, "name": bot.name, "loadout_file": "loadout.toml", "logo_file": _LOGO,
+        "run_command": _WINDOWS, "run_command_linux": _LINUX, "hivemind": hivemind,
+    }  # fmt: skip
+    said |= {key: settings[key] for key in ("forecast", "environment") if key in settings}
+    steps, sizes = bot.manifest.training.get("steps"), bot.manifest.team_sizes
+    tags = details.get("tags")
+    own_tags = [tag for tag in tags if tag not in SIZE_TAGS] if isinstance(tags, list) else []
+    shown = {
+        "description": f"{bot.name}, trained with rlgym_bridge; plays {show_team_sizes(sizes)}",
+        "fun_fact": f"It learned in {steps:,} steps of RocketSim" if type(steps) is int else "",
+        "source_link": "", "language": "Python", **details,
+        "developer": bot.author, "tags": [*size_tags(sizes), *own_tags],
+    }  # fmt: skip
+    return bot_toml(said, shown)
 
 
-def draw_logo(name: str) -> bytes:
-    """Return a PNG of 400 x 300 pixels. Equal names have equal logos."""
-    digest = hashlib.sha256(name.encode()).digest()
-    hue = digest[0] / 256
-    ground, ink = (
-        np.array([round(255 * part) for part in colorsys.hls_to_rgb(turn % 1, light, 0.6)], np.uint8)
-        for turn, light in ((hue, 0.22), (hue + 0.45 + digest[1] / 2560, 0.66))
+def _loadout(hitbox: str) -> str:
+    """Return a `loadout.toml` with a car of the hitbox that a policy was trained with."""
+    lines = [f"# car_id decides the hitbox: {hitbox}, as in training."]
+    for team, colour in _COLOURS.items():
+        items = {"team_color_id": colour, "car_id": BODY_OF_HITBOX[hitbox], **_ITEMS}
+        lines += ["", f"[{team}_loadout]", *(f"{key} = {value}" for key, value in items.items())]
+    return "\n".join(lines) + "\n"
+
+
+def _requirements(own: OwnModules, wheel: str | None) -> str:
+    """Return `requirements.txt`: this version of rlgym_bridge, and what the bot's own modules import."""
+    # The wheel is required by its path, since anybody may give a package of its name to the package index.
+    here = f'sys_platform == "{sys.platform}" and platform_machine == "{platform.machine()}"'
+    lines = [
+        "--find-links .  # takes a wheel of rlgym_bridge beside this file, too",
+        f"rlgym-bridge[rlgym]=={metadata.version('rlgym-bridge')}",
+        f"rlbot=={metadata.version('rlbot')}  # a pre-release: the next may differ",
+        *([] if wheel is None else [f"./{wheel} ; {here}"]),
+        *own.requirements,
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _bob_toml(bot: PackagedBot) -> str:
+    """Return `bob.toml`, by which the builder of RLBot's botpack knows a bot [swz-git/bob, config.rs]."""
+    lines = [
+        "[[config]]",
+        toml_line("project_name", bot.folder_name),
+        toml_line("bot_configs", [BOT_FILE]),
+        "",
+        "[config.builder_config]",
+        toml_line("builder_type", "pyinstaller"),
+        toml_line("entry_file", "bot.spec"),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _fill_template(file: str, words: Mapping[str, str]) -> str:
+    """Return a file of the template with words in place of `{their names}`."""
+    text = (TEMPLATE / file).read_text("utf-8")
+    return re.sub(r"\{(\w+)\}", lambda found: words.get(found[1], found[0]), text)
+
+
+def this_system() -> str:
+    """Return the system that compiled files of this machine are for: "Linux x86_64"."""
+    return f"{platform.system()} {platform.machine()}"
+
+
+def _words_of(bot: PackagedBot, data: Sequence[str]) -> dict[str, str]:
+    """Return the words for the templates; `data` are files that modules read, by their paths."""
+    simulator = (
+        f"\n`{bot.wheel}` is RocketSim 3 for {this_system()}, and `requirements.txt` takes it there. On "
+        "other systems the bot\nplays without it, with RocketSim 2.2.1.\n"
     )
-    bits = np.unpackbits(np.frombuffer(digest[2:4], np.uint8))[: _ROWS * _COLUMNS].reshape(_ROWS, _COLUMNS)
-    half = bits.astype(bool)
-    half[0, -1] = half[-1, -1] = True  # never empty
-    blocks = np.concatenate([half, half[:, ::-1]], axis=1).repeat(_BLOCK, 0).repeat(_BLOCK, 1)
-    picture = np.broadcast_to(ground, (_HEIGHT, _WIDTH, 3)).copy()
-    picture[_MARGIN : _HEIGHT - _MARGIN, _MARGIN : _WIDTH - _MARGIN][blocks] = ink
-    return _png(picture)
-
-
-def _png(picture: np.ndarray) -> bytes:
-    """Return a picture, `(height, width, 3)` uint8 from 0 to 255, as a PNG."""
-    height, width, _ = picture.shape
-    rows = np.concatenate([np.zeros((height, 1), np.uint8), picture.reshape(height, -1)], axis=1)
-    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)  # 8 bits of red, green and blue
-    chunks = ((b"IHDR", header), (b"IDAT", zlib.compress(rows.tobytes(), 9)), (b"IEND", b""))
-    return b"\x89PNG\r\n\x1a\n" + b"".join(
-        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-        for kind, data in chunks
-    )
+    modules = dict.fromkeys((*bot.modules, *bot.manifest.modules))  # that are imported by name
+    return {
+        "agent_id": bot.agent_id,
+        "name": bot.name,
+        "author": bot.author or f"the author of {bot.name}",
+        "program": identifier(bot.name) or "bot",
+        "year": str(datetime.now(UTC).year),
+        "team_sizes": show_team_sizes(bot.manifest.team_sizes),
+        "simulator": "" if bot.wheel is None else simulator,
+        "modules": repr([*modules]),
+        "files": repr([(path, Path(path).parent.as_posix()) for path in data]),
+    }

@@ -38,10 +38,7 @@ def run_folder() -> str | None:
 def run_named(given: str | None, what: str, expected: str) -> str:
     """Return what a command's argument names, else the run of the settings here.
 
-    Args:
-        given: The argument; None or empty where it was left out.
-        what: Its name, for the error: "RUN".
-        expected: What it may name, for the error.
+    `what` and `expected` are for the error: "RUN", and what it may name.
 
     Raises:
         ValueError: It was left out, and there are no settings here, or none with an `out`.

@@ -27,39 +27,24 @@ def count_of(number: float, thing: str) -> str:
 
 
 def check_whole(name: str, value: object, least: int = 0, most: int | None = None, unit: str = "") -> None:
-    """Check that an argument is a whole number.
-
-    Args:
-        name: Of the argument.
-        value: What was given; numpy's whole numbers are some, too.
-        least: Lowest that it may be.
-        most: Highest that it may be; None for any.
-        unit: Of the number, for the error: "ticks".
+    """Check that an argument is a whole number, Python's or numpy's, within limits; `unit` is for the error.
 
     Raises:
         ValueError: It is none, or out of range.
     """
     whole = isinstance(value, Integral) and not isinstance(value, bool)
     if not whole or not _is_within(value, least, most):
-        raise ValueError(
-            f"{name} is {show_value(value)}, expected a whole number{_of(unit)}, {_range(least, most)}"
-        )
+        of = f" of {unit}" if unit else ""
+        raise ValueError(f"{name} is {show_value(value)}, expected a whole number{of}, {_range(least, most)}")
 
 
 def check_number(
     name: str, value: object, least: float = 0.0, most: float | None = None, unit: str = ""
 ) -> None:
-    """Check that an argument is a real number.
-
-    Args:
-        name: Of the argument.
-        value: What was given; numpy's numbers are some, too.
-        least: Lowest that it may be.
-        most: Highest that it may be; None for any, infinity included.
-        unit: Of the number, for the error: "seconds".
+    """Check that an argument is a real number, Python's or numpy's, within limits; `unit` is for the error.
 
     Raises:
-        ValueError: It is none, or out of range.
+        ValueError: It is none, or out of range; without `most` infinity is within it.
     """
     real = isinstance(value, Real) and not isinstance(value, bool)
     after = f" {unit}" if unit else ""
@@ -69,25 +54,16 @@ def check_number(
 
 
 def check_seed(value: object) -> None:
-    """Check that a seed is a whole number or None.
-
-    Raises:
-        ValueError: It is neither.
-    """
+    """Raise `ValueError` for a seed that is neither a whole number nor None."""
     if value is not None:
         check_whole("seed", value)
 
 
 def check_list(name: str, value: object, what: str) -> None:
-    """Check that an argument is a list or a tuple, or another collection in order; a text is none.
-
-    Args:
-        name: Of the argument.
-        value: What was given.
-        what: What it should hold, for the error: "recordings".
+    """Check that an argument is a list, a tuple, or another collection in order; a text is none.
 
     Raises:
-        ValueError: It is something else.
+        ValueError: It is something else than a list of `what`, such as "recordings".
     """
     if not isinstance(value, Collection) or isinstance(value, str | bytes | dict | set):
         raise ValueError(f"{name} is {show_value(value)}, expected a list of {what}")
@@ -97,44 +73,28 @@ def _is_within(value: Any, least: float, most: float | None) -> bool:
     return bool(value >= least and (most is None or value <= most))
 
 
-def _of(unit: str) -> str:
-    return f" of {unit}" if unit else ""
-
-
 def _range(least: float, most: float | None) -> str:
     return f"{least:g} or more" if most is None else f"{least:g} to {most:g}"
 
 
-_MOST_OF_NAME: Final = 200  # letters of a name in a message
 _ALIKE: Final = 0.6  # similarity from 0 to 1 below which no name is suggested
 
 
 def nearest_key(name: str, known: Iterable[str], least: float = 0.0) -> str | None:
-    """Return the known key that is spelt most like a name.
-
-    Args:
-        name: The unknown key.
-        known: The keys there are.
-        least: Similarity from 0 to 1 below which none is meant.
-    """
+    """Return the known key that is spelt most like a name; None where all are less alike than `least`."""
     return next(iter(get_close_matches(str(name), [*known], 1, least)), None)
 
 
 def check_names(option: str, names: Iterable[str], known: Collection[str]) -> None:
     """Check that an option names what there is.
 
-    Args:
-        option: Its name, for the error: "--parts".
-        names: What the user gave.
-        known: The names there are.
-
     Raises:
-        ValueError: A name is unknown; the message has the nearest one.
+        ValueError: A name is unknown; the message has the option and the nearest name.
     """
     for name in names:
         if name not in known:
             near = nearest_key(name, known, _ALIKE)
             hint = f"did you mean {near}? " if near else ""
             raise ValueError(
-                f"{option} has {str(name)[:_MOST_OF_NAME]!r}, {hint}expected some of {', '.join(known)}"
+                f"{option} has {str(name)[:_MOST_SHOWN]!r}, {hint}expected some of {', '.join(known)}"
             )

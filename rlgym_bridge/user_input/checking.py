@@ -64,12 +64,7 @@ def check_values(
 
 
 def describe_type(kind: Any, value: Any = None) -> str:
-    """Return in words what a type takes.
-
-    Args:
-        kind: The type, with its limits as `Annotated` notes.
-        value: What came in its place: a vast limit is named only where it is beyond that.
-    """
+    """Return in words what a type takes; a vast limit is named only to a value beyond it."""
     return _describe(type_info(kind), value)
 
 

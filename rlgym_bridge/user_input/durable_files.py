@@ -1,9 +1,6 @@
 """Write files so that a power cut leaves the old content or the new content, never a part of it.
 
-    content -> temporary file -> fsync -> rename -> fsync of the folder
-
-An operating system writes to a disk late and in any order. Without fsync a renamed file may be empty after a
-power cut, and a deleted one gone although its successor was never written.
+An operating system writes late and in any order: without fsync a renamed file may be empty afterwards.
 """
 
 import errno
@@ -14,13 +11,9 @@ from pathlib import Path
 
 
 def write_durably(folder: Path, contents: Mapping[str, bytes]) -> None:
-    """Replace files of a folder; when this returns they survive a power cut.
+    """Replace files of a folder, given their contents by name; when this returns they survive a power cut.
 
     Each file is replaced at once, but a power cut may leave some of several files old.
-
-    Args:
-        folder: It must be there.
-        contents: Bytes by the name of the file.
 
     Raises:
         OSError: A file cannot be written; its `filename` is that of the file. Those not yet replaced stay.

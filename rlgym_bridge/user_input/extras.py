@@ -17,20 +17,32 @@ _OF_EXTRA: Final = re.compile(r"(?P<what>[^;]+?)\s*;.*extra\s*==\s*['\"](?P<extr
 MESHES_VARIABLE: Final = "RLGYM_BRIDGE_MESHES"
 """Names the folder of collision meshes where `rlgym-rocket-league`, which brings them, is not installed."""
 
+EXTRAS: Final = {
+    "train": ("train bots", ("torch", "tensorboard", "matplotlib")),
+    "view": ("look at recordings and matches", ("rerun", "rerun_sdk", "pyarrow")),
+    "play": ("play and watch in the browser", ("aiohttp",)),
+    "replay": ("read .replay files", ("subtr_actor",)),
+    "ray": ("train on several machines", ("ray",)),
+    "rllib": ("train with RLlib", ("ray", "gymnasium", "msgpack_numpy")),
+}
+"""Purpose of each extra, and the packages that it installs by the names that are imported."""
+
 _INTERFACE: Final = 3  # of rocketsim_batch that this project is written for
 
 
+def explain_missing(package: str | None) -> str | None:
+    """Return which extra installs a package that could not be imported; None where none does."""
+    root = (package or "").partition(".")[0]
+    for extra, (_, packages) in EXTRAS.items():
+        if root in packages:
+            return f"{root} is not installed, expected the extra {extra}: {explain_install(extra)}"
+    return None
+
+
 def explain_install(*extras: str) -> str:
-    """Return the command that installs extras: those of this checkout, or the packages that they stand for.
+    """Return the command that installs extras of `pyproject.toml`, or else what every command needs.
 
-    Without extras it installs what every command needs. On Linux the one of training comes with torch's CPU
-    build.
-
-    The name of this package alone would not do: the package index may lack it, or have another one of its
-    name.
-
-    Args:
-        extras: Their names in `pyproject.toml`.
+    The name of this package alone would not do: the package index may have another one of its name.
     """
     if (_ROOT / "constraints.txt").is_file():
         what = f'".[{",".join(extras)}]"' if extras else "."

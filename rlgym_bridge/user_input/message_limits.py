@@ -72,11 +72,7 @@ def group_of(message: bytes) -> tuple[int, int]:
 
 
 def check_message(message: bytes, kinds: Mapping[int, _Part]) -> None:
-    """Check that a message does not decode to far more than it has.
-
-    Args:
-        message: A flatbuffer, not decoded.
-        kinds: `TO_SERVER` or `FROM_SERVER`; other kinds are not checked.
+    """Check that a flatbuffer of some kinds, `TO_SERVER` or `FROM_SERVER`, does not decode to far more.
 
     Raises:
         ValueError: It has too many parts or too long texts, or is no message.

@@ -1,8 +1,4 @@
-"""Find the modules of a user's own that a bot imports, and the packages that those import; nothing is run.
-
-names -> find_own_modules: whole packages, for a packaged bot, with what must be installed
-names -> read_own_sources: the files alone that are imported, for a policy that carries them
-"""
+"""Find the modules of a user's own that a bot imports, and the packages that those import; nothing is run."""
 
 import ast
 import importlib.util
@@ -50,10 +46,7 @@ class OwnModules:
 
 
 def find_own_modules(needed: Iterable[str]) -> OwnModules:
-    """Find modules by name, and those that they import, in the folders where Python looks for modules.
-
-    Args:
-        needed: Names of modules, with dots or without.
+    """Find modules by name, and those that they import, as whole packages, for a packaged bot.
 
     Raises:
         ValueError: A file cannot be read as Python.
@@ -70,7 +63,7 @@ def find_own_modules(needed: Iterable[str]) -> OwnModules:
         place = _place_of(name)
         if place is None:
             missing.add(name)
-        elif any(part in INSTALLED for part in place.parts):
+        elif _is_installed(place):
             installed.add(name)
         else:
             for file in _files_at(place):
@@ -83,7 +76,7 @@ def find_own_modules(needed: Iterable[str]) -> OwnModules:
 
 
 def read_own_sources(names: Iterable[str], hold: bool = False) -> dict[str, bytes]:
-    """Read the Python files of the user's own modules that some modules import, and their own.
+    """Read the Python files of the user's own modules that some modules import, and their own, for a policy.
 
     Args:
         names: Of modules, with dots; installed ones and this project's are passed over.
@@ -140,16 +133,18 @@ def trace_own_files(names: Iterable[str]) -> dict[str, Path]:
             path = file.relative_to(root).as_posix()
             if path not in files:
                 files[path] = file
-                waiting += _named_by(file, package)
+                waiting += imported_by(file, package)
     return files
 
 
 def _own_root(name: str) -> Path | None:
     """Return the folder in which Python finds a top-level module of the user; None for another's."""
-    if name in {"rlgym_bridge", *sys.stdlib_module_names}:
-        return None
-    place = _place_of(name)
-    return None if place is None or any(part in INSTALLED for part in place.parts) else place.parent
+    place = None if name in {"rlgym_bridge", *sys.stdlib_module_names} else _place_of(name)
+    return None if place is None or _is_installed(place) else place.parent
+
+
+def _is_installed(place: Path) -> bool:
+    return any(part in INSTALLED for part in place.parts)
 
 
 def _files_of(root: Path, name: str) -> Iterator[tuple[Path, str]]:
@@ -164,41 +159,38 @@ def _files_of(root: Path, name: str) -> Iterator[tuple[Path, str]]:
             yield file, package
 
 
-def _named_by(file: Path, package: str) -> Iterator[str]:
-    """Yield the modules that a file may import: of `from a import b` both `a` and `a.b`."""
-    for node in ast.walk(_parsed(file)):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            parts = package.split(".")[: 1 - node.level or None] if node.level else []
-            base = ".".join([*parts, *filter(None, [node.module])])
-            yield base
-            yield from (f"{base}.{alias.name}" for alias in node.names)
+def imported_by(file: Path, package: str | None = None) -> dict[str, bool]:
+    """Return the modules that a file may import, by name: whether at once, when it is imported itself.
 
+    Args:
+        file: Another file than one of Python imports nothing.
+        package: The one that it lies in; None leaves out relative imports.
 
-def imported_by(file: Path) -> dict[str, bool]:
-    """Return the modules that a file imports, by name: whether at once, when it is imported itself.
+    Returns:
+        Names with dots; of `from a import b` both `a` and `a.b`.
 
     Raises:
         ValueError: It cannot be read as Python.
     """
-    if file.suffix != ".py":
-        return {}
     found: dict[str, bool] = {}
-    try:
-        for module, at_once in _imports(_parsed(file), True):
-            found[module] = found.get(module, False) or at_once
-    except RecursionError as error:
-        raise ValueError(f"{file}, line 1: {error.args[0]}, expected Python") from error
+    waiting: list[tuple[ast.AST, bool]] = [(_parsed(file), True)] if file.suffix == ".py" else []
+    while waiting:
+        node, at_once = waiting.pop()
+        names: list[str] = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and not (node.level and package is None):
+            parts = (package or "").split(".")[: 1 - node.level or None] if node.level else []
+            base = ".".join([*parts, *filter(None, [node.module])])
+            names = [base, *(f"{base}.{alias.name}" for alias in node.names)]
+        for name in names:
+            found[name] = found.get(name, False) or at_once
+        inside = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        waiting += [(child, at_once and not inside) for child in ast.iter_child_nodes(node)]
     return found
 
 
 def _parsed(file: Path) -> ast.Module:
-    """Parse a Python file.
-
-    Raises:
-        ValueError: It cannot be read as Python.
-    """
     try:
         return ast.parse(read_text(file))
     except (SyntaxError, RecursionError) as error:
@@ -206,17 +198,6 @@ def _parsed(file: Path) -> ast.Module:
         raise ValueError(f"{file}, line {line}: {error.args[0]}, expected Python") from error
     except (OSError, ValueError) as error:
         raise ValueError(explain_unreadable(error)) from error
-
-
-def _imports(node: ast.AST, at_once: bool) -> Iterator[tuple[str, bool]]:
-    """Yield the modules that code imports, and whether outside of functions."""
-    if isinstance(node, ast.Import):
-        yield from ((alias.name, at_once) for alias in node.names)
-    elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
-        yield node.module, at_once
-    inside = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
-    for child in ast.iter_child_nodes(node):
-        yield from _imports(child, at_once and not inside)
 
 
 def _place_of(name: str) -> Path | None:

@@ -14,15 +14,17 @@ from rlgym_bridge.user_input.text_files import escape_controls
 class PlainConsole(Console):
     """A console that shows names of others as they are, and that survives a reader who leaves.
 
-    Control characters are spelt out, and `:fire:` stays these six letters: rich would draw a picture.
-
-    Args:
-        markup: Whether `[red]` is a colour; names in such a text need `rich.markup.escape`.
-        how: Further arguments of rich's console.
+    Control characters are spelt out, `:fire:` stays these six letters, and only the terminal wraps lines of
+    text: rich would draw a picture, and cut paths in two. With `markup` names need `rich.markup.escape`.
     """
 
     def __init__(self, *, markup: bool = True, **how: Any) -> None:
         super().__init__(highlight=False, emoji=False, markup=markup, **how)
+
+    def print(self, *objects: Any, **how: Any) -> None:
+        """Print as rich does, text without line breaks of rich's own."""
+        soft_wrap = all(isinstance(one, str) for one in objects)
+        super().print(*objects, **{"soft_wrap": soft_wrap} | how)
 
     def render_str(self, text: str, **how: Any) -> Text:
         """Return a text to show, with control characters spelt out."""

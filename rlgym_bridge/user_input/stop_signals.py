@@ -1,10 +1,12 @@
-"""Let Ctrl-C, or another program, stop a long work without a KeyboardInterrupt."""
+"""Let Ctrl-C, or another program, stop a long work without a KeyboardInterrupt, and end processes."""
 
 import os
 import signal
+import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from typing import Any
 
 import psutil
 
@@ -13,9 +15,8 @@ import psutil
 def stopped_by_signals(stop: Callable[[], None]) -> Iterator[None]:
     """Call `stop` at Ctrl-C, when the process is asked to end and when its terminal is closed.
 
-    A second time kills all that it has started, and ends it at once with exit status 1.
-
-    A KeyboardInterrupt would do less: raised while Python cleans up an object, it is lost.
+    A second time kills all that it has started, and ends it at once with exit status 1. A KeyboardInterrupt
+    would do less: raised while Python cleans up an object, it is lost.
     """
     names = ("SIGINT", "SIGTERM", "SIGBREAK", "SIGHUP")  # SIGINT too: background jobs of a shell ignore it
     before = {
@@ -60,3 +61,23 @@ def without_interrupts() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def apart(*flags: str) -> dict[str, Any]:
+    """Return arguments of `Popen` for a process that Ctrl-C in this one's terminal does not reach.
+
+    Args:
+        flags: Further creation flags of Windows, by their names in `subprocess`.
+    """
+    names = ("CREATE_NEW_PROCESS_GROUP", *flags)
+    number = sum(getattr(subprocess, name, 0) for name in names)
+    return {"start_new_session": True} if os.name != "nt" else {"creationflags": number}
+
+
+def await_end(process: "subprocess.Popen[Any]", seconds: float) -> None:
+    """Wait for the end of a process, and kill it if that takes longer."""
+    try:
+        process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()

@@ -30,13 +30,9 @@ _MOST_BITS: Final = 64  # of a whole number, as TOML has it: Python refuses to s
 def read_text(path: Path, most: int = MOST_CHARACTERS) -> str:
     """Read a file of UTF-8 text, with or without a mark in front as Windows' editors put it.
 
-    Args:
-        path: The file.
-        most: Characters that it may have.
-
     Raises:
         OSError: It cannot be opened, or is not there.
-        ValueError: It is a folder or a device, is longer than `most`, or is no UTF-8 text.
+        ValueError: It is a folder or a device, has more than `most` characters, or is no UTF-8 text.
     """
     try:
         if odd := _odd_kind(path):
@@ -67,12 +63,8 @@ def _odd_kind(path: Path) -> str | None:
 def check_file(path: Path, what: str) -> None:
     """Check that a path may be opened: a device is read without end, a named pipe may wait for ever.
 
-    Args:
-        path: The file; a pipe of the shell is one, too.
-        what: What was expected, for the error: "a recording".
-
     Raises:
-        ValueError: It is a folder, a device or a named pipe.
+        ValueError: It is a folder, a device or a named pipe, not `what`, such as "a recording".
     """
     odd = _odd_kind(path)
     if odd == "a folder":
@@ -84,14 +76,9 @@ def check_file(path: Path, what: str) -> None:
 def check_size(path: Path, most: int, what: str) -> int:
     """Return the size of a file in bytes, once it is sure that it can be read.
 
-    Args:
-        path: The file.
-        most: Bytes that it may have.
-        what: What was expected, for the error: "a recording".
-
     Raises:
         OSError: It is not there.
-        ValueError: As `check_file`; or it is larger.
+        ValueError: As `check_file`; or it has more than `most` bytes.
     """
     check_file(path, what)
     size = path.stat().st_size
@@ -103,12 +90,7 @@ def check_size(path: Path, most: int, what: str) -> int:
 
 
 def read_bytes(path: Path, most: int, what: str) -> bytes:
-    """Return what a file holds.
-
-    Args:
-        path: The file.
-        most: Bytes that it may have; those beyond are not read.
-        what: What was expected, for the error: "a replay".
+    """Return what a file holds; bytes beyond `most` are not read.
 
     Raises:
         OSError: It cannot be opened.
@@ -220,11 +202,7 @@ def _list_values(value: Any) -> list[Any]:
 def toml_line(key: str, value: Any, comment: str = "", width: int = 0) -> str:
     """Return one line of TOML, `key = value`, tables and lists in it included.
 
-    Args:
-        key: Quoted where it has to be.
-        value: What TOML can hold.
-        comment: Stands after it, where there is one.
-        width: Characters before the comment, at least.
+    The key is quoted where it has to be, and a comment stands behind at least `width` characters.
     """
     name = tomli_w.dumps({key: 0}).rpartition(" = ")[0]
     line = f"{name} = {toml_value(value)}"

@@ -1,8 +1,4 @@
-"""Modules of users: imported from folders that are named, behind all that is installed.
-
-Users of rlgym-ppo return `RLGymV2GymWrapper(rlgym_env)`, and import the wrapper from rlgym-ppo, which needs
-torch and wandb. A bot that plays needs only the RLGym in it, so something stands in for rlgym-ppo.
-"""
+"""Modules of users: imported from folders that are named, behind all that is installed."""
 
 import importlib
 import importlib.util
@@ -21,11 +17,7 @@ _FOREIGN: Final = ("policy.json", "run.toml")
 
 
 def import_user_module(name: str, folders: Iterable[str | Path] = ()) -> ModuleType:
-    """Import a module that a user named.
-
-    Args:
-        name: Of the module, with dots; what is installed under this name comes before a file of the user.
-        folders: As `add_module_folders` takes them.
+    """Import a module that a user named; what is installed under its name comes before a file of the user.
 
     Raises:
         Exception: Whatever the module raises; ModuleNotFoundError where there is none.
@@ -40,9 +32,6 @@ def add_module_folders(*folders: str | Path) -> None:
     They come last on the search path, so that no file in them takes the place of the standard library or of
     an installed package. Modules in them can import each other. A policy folder or the folder of a training
     run is left out: what lies in it may come from anybody.
-
-    Args:
-        folders: In the order in which they are searched.
     """
     for folder in folders:
         place = Path(folder).absolute()
@@ -52,11 +41,7 @@ def add_module_folders(*folders: str | Path) -> None:
 
 
 def explain_not_found(name: str) -> str:
-    """Explain where a module was looked for, and why one in the current folder was not found.
-
-    Args:
-        name: Of the module or package that is missing, with dots.
-    """
+    """Explain where a missing module was looked for, and why one in the current folder was not found."""
     here = Path.cwd()
     first, _, rest = name.partition(".")
     parent = sys.modules.get(first)
@@ -83,8 +68,7 @@ def _where_expected(here: Path, first: str) -> str:
 def is_installed(module: str) -> bool:
     """Tell whether a module belongs to Python or to an installed package; nothing is imported.
 
-    Args:
-        module: Its name, with dots. Where its top-level package is installed to be edited, it is the user's.
+    A package that is installed to be edited is the user's.
     """
     first = module.partition(".")[0]
     if first in sys.stdlib_module_names:
@@ -105,11 +89,7 @@ def names_no_modules(folder: Path) -> bool:
 
 
 class RLGymV2GymWrapper:
-    """A wrapper that keeps the RLGym it is given, as rlgym-ppo's does.
-
-    Args:
-        rlgym_env: The environment.
-    """
+    """A wrapper that keeps the RLGym it is given, as rlgym-ppo's does."""
 
     def __init__(self, rlgym_env: Any) -> None:
         self.rlgym_env = rlgym_env
@@ -131,7 +111,10 @@ class Learner:
 
 @contextmanager
 def rlgym_ppo_importable() -> Iterator[None]:
-    """Make `rlgym_ppo` importable while an environment is built; one that is installed stays as it is."""
+    """Make `rlgym_ppo` importable while an environment is built; one that is installed stays as it is.
+
+    Its users return `RLGymV2GymWrapper(rlgym_env)`; it needs torch and wandb, a bot only the RLGym in it.
+    """
     if "rlgym_ppo" in sys.modules or importlib.util.find_spec("rlgym_ppo") is not None:
         yield
         return
@@ -146,15 +129,15 @@ def rlgym_ppo_importable() -> Iterator[None]:
 
 def _modules() -> dict[str, ModuleType]:
     """Return modules by name that hold what stands for rlgym-ppo's own."""
+    logger = {"MetricsLogger": MetricsLogger}
+    wrapper = {"RLGymV2GymWrapper": RLGymV2GymWrapper}
     contents: dict[str, dict[str, Any]] = {
         "rlgym_ppo": {"Learner": Learner, "__path__": []},
         "rlgym_ppo.learner": {"Learner": Learner},
-        "rlgym_ppo.util": {
-            "MetricsLogger": MetricsLogger, "RLGymV2GymWrapper": RLGymV2GymWrapper, "__path__": [],
-        },
-        "rlgym_ppo.util.metrics_logger": {"MetricsLogger": MetricsLogger},
-        "rlgym_ppo.util.rlgym_v2_gym_wrapper": {"RLGymV2GymWrapper": RLGymV2GymWrapper},
-    }  # fmt: skip
+        "rlgym_ppo.util": {**logger, **wrapper, "__path__": []},
+        "rlgym_ppo.util.metrics_logger": logger,
+        "rlgym_ppo.util.rlgym_v2_gym_wrapper": wrapper,
+    }
     modules = {name: ModuleType(name) for name in contents}
     for name, module in modules.items():
         vars(module).update(contents[name])

@@ -22,12 +22,7 @@ _BACKGROUND: Final = (14, 17, 20)
 
 
 def blueprint(recording: Recording, compare: bool = False) -> rrb.Blueprint:
-    """Return the layout for a recording.
-
-    Args:
-        recording: What is looked at.
-        compare: Whether there are ghosts, and distances to them.
-    """
+    """Return the layout for a recording, with distances to ghosts where `compare` has made some."""
     agents = recording.state.agents
     views: list[rrb.View | rrb.Container] = [
         _curves("/speed", "Speed, uu/s", _axis(0, _FAST)),

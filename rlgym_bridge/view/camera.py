@@ -1,8 +1,6 @@
-"""The camera behind blue's goal, and the one place where left and right are turned around.
+"""The camera behind blue's goal, and the transform at /match that turns x around.
 
-Rocket League's axes are left-handed, Rerun's right-handed. What is logged below /match are the game's own
-numbers, and one transform, at /match, turns x around: who looks from blue's goal towards orange's has +x on
-the left, as in the game.
+Rocket League's axes are left-handed, Rerun's right-handed; below /match lie the game's own numbers.
 """
 
 from typing import Final

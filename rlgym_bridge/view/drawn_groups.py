@@ -185,11 +185,7 @@ def _add_to_screen(drawing: flat.String2D | flat.Rect2D, shapes: Shapes) -> None
 
 
 def _place(anchor: flat.RenderAnchor, places: Places) -> np.ndarray | None:
-    """Return the point `(3,)` uu of an anchor; None where the body is not there or the point impossible.
-
-    The local offset goes along the columns of the body's rotation. For y the schema says left, and
-    means the second of these axes, as RLGym does (inferred).
-    """
+    """Return the point `(3,)` uu of an anchor; None where the body is not there or the point impossible."""
     point = np.array((anchor.world.x, anchor.world.y, anchor.world.z), float)
     relative = anchor.relative
     if relative is not None:
@@ -197,7 +193,7 @@ def _place(anchor: flat.RenderAnchor, places: Places) -> np.ndarray | None:
         body = (places.ball if relative.index == 0 else None) if ball else places.cars.get(relative.index)
         if body is None:
             return None
-        local = relative.local
+        local = relative.local  # along the columns of the rotation: y is "left" in the schema (inferred)
         point = point + body[0] + body[1] @ np.array((local.x, local.y, local.z))
     return point if (np.abs(point) < _FAR).all() else None  # NaN is not
 

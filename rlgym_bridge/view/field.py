@@ -1,9 +1,4 @@
-"""The standard field as lines: the collision meshes that RocketSim plays in, and its floor's paint.
-
-A mesh file (.cmf) is little endian: int32 triangles, int32 vertices, int32 indices of each triangle's
-three vertices, float32 x y z of each vertex in units of 50 uu. The meshes are corners, ramps and goals;
-floor, walls and ceiling are planes that RocketSim adds.
-"""
+"""The standard field as lines: the collision meshes that RocketSim plays in, and its floor's paint."""
 
 from pathlib import Path
 from typing import Final
@@ -28,7 +23,10 @@ _WELD: Final = 1.0  # uu: vertices closer than this are one, between meshes too
 
 
 def read_mesh(path: Path) -> tuple[np.ndarray, np.ndarray]:
-    """Read a collision mesh.
+    """Read a collision mesh: corners, ramps and goals; RocketSim adds floor, walls and ceiling.
+
+    A file (.cmf) is little endian: int32 triangles, int32 vertices, int32 indices of a triangle's vertices,
+    float32 x y z of each vertex in units of 50 uu.
 
     Returns:
         `(vertices, 3)` float32 in uu and `(triangles, 3)` int32.
@@ -52,13 +50,10 @@ def read_mesh(path: Path) -> tuple[np.ndarray, np.ndarray]:
 
 
 def mesh_edges(folder: Path | None = None) -> np.ndarray:
-    """Return the edges of the standard field's meshes at which their surface bends or ends.
+    """Return the edges, `(edges, 2, 3)` float32 uu, at which the meshes of a folder bend or end.
 
     Args:
-        folder: Of the `.cmf` files; those that come with rlgym-rocket-league when None.
-
-    Returns:
-        `(edges, 2, 3)` float32 in uu.
+        folder: Of the `.cmf` files; that of the standard field when None.
 
     Raises:
         FileNotFoundError: There are no meshes.

@@ -33,13 +33,7 @@ _TICKS: Final = TICKS_PER_SECOND // PER_SECOND  # between two looks at drawings,
 
 
 class LiveScene:
-    """One match in the viewer.
-
-    Args:
-        proxy: The viewer's address for those who log.
-        field_info: Of the match.
-        configuration: Of the match.
-    """
+    """One match in the viewer, whose address for those who log is `proxy`."""
 
     def __init__(
         self, proxy: str, field_info: flat.FieldInfo, configuration: flat.MatchConfiguration

@@ -1,14 +1,9 @@
-"""Log what bots have drawn.
-
-entity                          what
-/match/drawings/<bot>/<group>   below it `lines`, `labels` and `dots`, in the game's coordinates
-/camera/drawings/<bot>/<group>  below it `labels` and `boxes` on the screen, in the camera's image
-"""
+"""Log what bots have drawn: below /match in the game's coordinates, below /camera on the screen."""
 
 import logging
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import rerun as rr
@@ -29,17 +24,14 @@ MOST_BYTES: Final = 1 << 26
 _LINE: Final = rr.Radius.ui_points(1.2)
 _LABEL: Final = rr.Radius.ui_points(1.0)
 
-Row = tuple[int, list[Any]]
-"""A row, and what a group shows there of one kind."""
 
+class _Kind(NamedTuple):
+    """A kind of shape: where it is logged, which shapes it has, how it looks, and its columns."""
 
-class _Kind:
-    """A kind of shape: where it is logged, how it looks, and its columns."""
-
-    def __init__(
-        self, below: str, of: str, look: Any, columns: Callable[[list[Any]], rr.ComponentColumnList]
-    ) -> None:
-        self.below, self.of, self.look, self.columns = below, of, look, columns
+    below: str
+    of: str
+    look: Any
+    columns: Callable[[list[Any]], rr.ComponentColumnList]
 
 
 def _table(items: list[Any], width: int) -> np.ndarray:
@@ -105,13 +97,7 @@ def log_drawings(stream: rr.RecordingStream, recording: MatchRecording, times: T
 
 
 class DrawingsLog:
-    """Puts groups into a stream.
-
-    Args:
-        stream: Where to.
-        groups: Says whose they are.
-        name: Returns the name of a car by its index in packets.
-    """
+    """Puts groups into a stream; `name` returns the name of a car by its index in packets."""
 
     def __init__(
         self, stream: rr.RecordingStream, groups: DrawnGroups, name: Callable[[int], str | None]

@@ -1,14 +1,4 @@
-"""Log the field, ball, cars and boost pads for Rerun's three-dimensional view.
-
-/match          the game's coordinates, uu, mirrored as a whole
-/match/field    meshes, lines, goals, floor      static
-/match/pads     34 points, bright while they can be taken
-/match/ball     a point of the ball's radius
-/match/trail    where it was
-/match/cars/*   a frame that moves; in it `body`: hitbox and nose
-/match/names/*  a dot above each car, of one size on the screen, with its name
-/camera         a stand behind blue's goal
-"""
+"""Log the field, ball, cars and boost pads for Rerun's three-dimensional view."""
 
 import inspect
 from typing import Any, Final
@@ -151,13 +141,13 @@ def log_moving(
     """Log a frame that moves, and below it a `body` that comes and goes.
 
     Args:
-        stream: Where to.
+        stream: To log to.
         path: Of the frame.
-        times: The time axes.
+        times: Of all rows.
         moves: What `updates` says.
         positions: `(rows, 3)` uu, in every row of the recording.
         rotations: `(rows, 3, 3)`, in the same order.
-        shape: What does not change of the body: all but its half sizes.
+        shape: All of the body but its half sizes.
         halves: `(n, 3)` uu, its half sizes.
     """
     rows, here = moves

@@ -1,16 +1,4 @@
-"""Log curves over time, the scoreboard and events.
-
-    entity        what
-    /speed/*      uu/s, of the ball and each car
-    /boost/*      0..100
-    /controls/*   what drove each car, -1..1
-    /action/*     what its policy chose, as the action parser numbers it
-    /reward/*     of the step that ended
-    /scoreboard   goals, clock and phase
-    /events       phases, goals and demolitions
-
-Curves end where a body is gone.
-"""
+"""Log curves over time, which end where a body is gone, the scoreboard and events."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -25,9 +13,7 @@ from rlgym_bridge.recording.recording import Inputs, Recording
 from rlgym_bridge.view.scene import BALL_COLOR, TEAM_COLORS
 from rlgym_bridge.view.times import Times, drawn, steps, thinned, updates
 
-_PER_SECOND: Final = 30
-"""Points of a smooth curve in a second."""
-
+_PER_SECOND: Final = 30  # points of a smooth curve
 _MOST_SECONDS: Final = 1e6  # on the match's clock; a damaged packet may have any number
 
 _SHADES: Final = (1.0, 0.62, 1.35, 0.4)  # of the team's colour, for its cars in turn
@@ -83,12 +69,12 @@ def log_smooth(
     stream: rr.RecordingStream, path: str, times: Times, shown: np.ndarray, there: np.ndarray,
     values: np.ndarray, color: tuple[int, ...],
 ) -> None:  # fmt: skip
-    """Log a curve that ends where its body is gone.
+    """Log a curve that ends where its body is gone; the last part of its path is its name.
 
     Args:
         stream: Where to.
-        path: Of the curve; its last part is its name.
-        times: The time axes.
+        path: Of the curve.
+        times: Of all rows.
         shown: `(rows,)` bool: rows that have a value.
         there: What `drawn` makes of that.
         values: `(rows,)`.
@@ -134,10 +120,7 @@ def log_steps(
 def _log_decisions(
     stream: rr.RecordingStream, recording: MatchRecording, agent: AgentTrack, times: Times
 ) -> None:
-    """Log what an agent chose for each of its cars, and what it was rewarded with.
-
-    Each is put on the first row at or after its frame, the last of those that fall together.
-    """
+    """Log what an agent chose for each of its cars, and what it was rewarded with."""
     for seat in sorted({seat for one in agent.decisions for seat in one.seats.tolist()}):
         if not 0 <= seat < recording.state.layout.cars:
             continue
@@ -158,7 +141,7 @@ def _log_decisions(
 
 
 def _on_rows(recording: Recording, said: Sequence[tuple[int, Any]]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rows of a recording, rising, to which frames belong, and what was said in them."""
+    """Return the first rows at or after frames, rising, and what was said last in each."""
     frames = np.array([frame for frame, _ in said], np.int64)
     rows = np.minimum(np.searchsorted(recording.tick, frames), len(recording.tick) - 1)
     last_of = {row: value for row, (_, value) in zip(rows.tolist(), said, strict=True)}

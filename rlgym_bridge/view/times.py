@@ -16,16 +16,10 @@ _HELD_TICKS: Final = 15
 
 
 class Times:
-    """The two time axes that everything is logged on.
-
-    Args:
-        tick: `(rows,)` int64, rising.
-        seconds: `(rows,)` float64, rising.
-    """
+    """The two time axes that everything is logged on: `(rows,)` int64 and `(rows,)` float64, both rising."""
 
     def __init__(self, tick: np.ndarray, seconds: np.ndarray) -> None:
-        self.tick = tick
-        self.seconds = seconds
+        self.tick, self.seconds = tick, seconds
 
     def at(self, rows: np.ndarray) -> list[rr.TimeColumn]:
         """Return the axes at some rows."""
@@ -53,7 +47,7 @@ def drawn(recording: Recording, shown: np.ndarray, gone: np.ndarray | None = Non
     """Return in which rows a body is drawn, `(rows,)` bool.
 
     Args:
-        recording: The recording.
+        recording: Whose rows they are.
         shown: `(rows,)` bool: rows that have the body.
         gone: `(rows,)` bool: rows in which it is known not to be there.
     """

@@ -1,6 +1,6 @@
-"""Start Rerun's viewer in its window or the browser; it is served on this machine alone.
+"""Start Rerun's viewer in its window or the browser, served on this machine alone.
 
-Rerun's Python functions serve to the whole network, its program does so where it is told to.
+Rerun's Python functions would serve to the whole network.
 """
 
 import functools
@@ -12,12 +12,14 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 
 import rerun_cli
+
+from rlgym_bridge.user_input.stop_signals import await_end
 
 LOOPBACK: Final = "127.0.0.1"
 _START_SECONDS: Final = 20.0
@@ -43,73 +45,39 @@ def program() -> Path:
 
 
 @contextmanager
-def window(path: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """Show a file in Rerun's window until the block ends; the process ends when the window is closed."""
-    with _running("--bind", LOOPBACK, "--port", str(_free_ports(1)[0]), str(path)) as process:
-        yield process
-
-
-@contextmanager
-def browser_page(path: Path) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
-    """Serve a file and Rerun's viewer for it to browsers on this machine until the block ends.
+def viewer(in_window: bool, path: Path | None = None) -> Iterator[tuple[str, str, subprocess.Popen[bytes]]]:
+    """Run Rerun's viewer until the block ends.
 
     Args:
-        path: An `.rrd` file.
+        in_window: Show it in its own window; otherwise serve it to browsers on this machine.
+        path: `.rrd` file to show; None shows what is sent to it.
 
     Yields:
-        The address, and the viewer's process.
-
-    Raises:
-        ViewerError: The viewer does not start.
-    """
-    page, stream = _free_ports(2)
-    origin = f"http://{LOOPBACK}:{page}"
-    with (
-        _served(path, origin) as file,
-        _running(
-            "--bind", LOOPBACK, "--port", str(stream), "--web-viewer-port", str(page), "--serve-web"
-        ) as process,
-    ):  # fmt: skip
-        _wait_for(page, process)
-        yield f"{origin}/?url={quote(file, safe=':/%')}", process
-
-
-@contextmanager
-def live_window() -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
-    """Show in Rerun's window what is sent to it until the block ends.
-
-    Yields:
-        The address to send to, and the viewer's process, which ends when the window is closed.
-
-    Raises:
-        ViewerError: The viewer does not start.
-    """
-    (port,) = _free_ports(1)
-    with _running(
-        "--bind", LOOPBACK, "--port", str(port), *_LIVE, "--hide-welcome-screen", "--expect-data-soon"
-    ) as process:  # fmt: skip
-        _wait_for(port, process)
-        yield f"rerun+http://{LOOPBACK}:{port}/proxy", process
-
-
-@contextmanager
-def live_page() -> Iterator[tuple[str, str, subprocess.Popen[bytes]]]:
-    """Show to browsers on this machine what is sent to the viewer until the block ends.
-
-    Yields:
-        The address of the page, that to send to, and the viewer's process.
+        The address of the page, empty for a window; the address to send to; and the viewer's process, which
+        ends when its window is closed.
 
     Raises:
         ViewerError: The viewer does not start.
     """
     page, port = _free_ports(2)
-    with _running(
-        "--bind", LOOPBACK, "--port", str(port), "--web-viewer-port", str(page), "--serve-web", *_LIVE
-    ) as process:  # fmt: skip
-        _wait_for(page, process)
-        _wait_for(port, process)
-        proxy = f"rerun+http://{LOOPBACK}:{port}/proxy"
-        yield f"http://{LOOPBACK}:{page}/?url={quote(proxy, safe=':/')}", proxy, process
+    origin, proxy = f"http://{LOOPBACK}:{page}", f"rerun+http://{LOOPBACK}:{port}/proxy"
+    words = ["--bind", LOOPBACK, "--port", str(port), *(_LIVE if path is None else ())]
+    with ExitStack() as stack:
+        address = ""
+        if not in_window:
+            source = proxy if path is None else stack.enter_context(_served(path, origin))
+            address = f"{origin}/?url={quote(source, safe=':/%')}"
+            words += ["--web-viewer-port", str(page), "--serve-web"]
+        elif path is None:
+            words += ["--hide-welcome-screen", "--expect-data-soon"]
+        else:
+            words.append(str(path))
+        process = stack.enter_context(_running(*words))
+        if not in_window:
+            _wait_for(page, process)
+        if path is None:
+            _wait_for(port, process)
+        yield address, proxy, process
 
 
 class _OneFile(http.server.SimpleHTTPRequestHandler):
@@ -159,11 +127,7 @@ def _running(*arguments: str) -> Iterator[subprocess.Popen[bytes]]:
         yield process
     finally:
         process.terminate()
-        try:
-            process.wait(5)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        await_end(process, 5)
 
 
 def _free_ports(count: int) -> list[int]:

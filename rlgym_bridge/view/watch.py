@@ -1,8 +1,6 @@
 """Hand a match over, while it is played, to a process that shows it; the match waits for nothing.
 
-    tick thread -> bounded queue -> sender thread -> pipe -> `watching`, a process of its own -> Rerun
-
-Rerun is not imported here: it takes a second and 100 MB.
+Rerun is imported there alone, in `watching`: it takes a second and 100 MB.
 """
 
 import logging
@@ -15,10 +13,11 @@ from collections import deque
 from collections.abc import Mapping
 from contextlib import suppress
 from importlib.util import find_spec
-from typing import Any, Final
+from typing import Final
 
 from rlgym_bridge.recording.mcap.channels import DRAWINGS, FIELD_INFO, MATCH_CONFIGURATION, PACKETS
 from rlgym_bridge.user_input.extras import explain_install
+from rlgym_bridge.user_input.stop_signals import apart, await_end
 
 FRAMES_PER_SECOND: Final = 60
 """Packets that are handed over in a second of wall time; what is between them is not shown."""
@@ -46,7 +45,7 @@ class WatchError(ChildProcessError):
 
 
 class Watch:
-    """A window or page that shows the matches of a server.
+    """A window or page that shows the matches of a server: tick thread -> queue -> sender thread -> pipe.
 
     Args:
         where: "window" for Rerun's own, "web" for a page that this machine's browsers may open, "" for the
@@ -72,12 +71,16 @@ class Watch:
         self._sent = 0  # of these
         self._next_frame = 0.0
         self._closed = threading.Event()
-        self._process = _start(where)
+        words = [sys.executable, *_PROGRAM, *([where] if where else [])]
+        how = apart("BELOW_NORMAL_PRIORITY_CLASS")
+        self._process: subprocess.Popen[bytes] = subprocess.Popen(
+            words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, **how
+        )
         assert self._process.stdout is not None
         said = self._process.stdout.readline().decode(errors="replace").strip("\n")
         if not said.startswith(READY):
             self._close_pipe()
-            self._end_process()
+            await_end(self._process, _END_SECONDS)
             raise WatchError(said or "the process that shows the match ended; its message is above")
         self.address = said.removeprefix(READY)
         self._thread = threading.Thread(target=self._run, name="watch", daemon=True)
@@ -112,15 +115,8 @@ class Watch:
     def close(self) -> None:
         """End the viewer."""
         self._closed.set()  # the thread closes the pipe, and the process ends by itself then
-        self._end_process()
+        await_end(self._process, _END_SECONDS)
         self._thread.join(_END_SECONDS)
-
-    def _end_process(self) -> None:
-        try:
-            self._process.wait(_END_SECONDS)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
 
     def _close_pipe(self) -> None:
         with suppress(OSError):
@@ -151,18 +147,3 @@ class Watch:
         self._close_pipe()
         if not self._closed.is_set():
             _log.info("the viewer was closed; the match goes on")
-
-
-def _start(where: str) -> "subprocess.Popen[bytes]":
-    """Start the process that shows matches, apart from this one: Ctrl-C in a terminal is not for it."""
-    windows = sys.platform == "win32"
-    flags = ("CREATE_NEW_PROCESS_GROUP", "BELOW_NORMAL_PRIORITY_CLASS")
-    apart: dict[str, Any] = (
-        {"creationflags": sum(getattr(subprocess, flag, 0) for flag in flags)}
-        if windows
-        else {"start_new_session": True}
-    )
-    return subprocess.Popen(
-        [sys.executable, *_PROGRAM, *([where] if where else [])],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, **apart,
-    )  # fmt: skip

@@ -8,7 +8,7 @@ import sys
 import threading
 import webbrowser
 from collections import deque
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from typing import BinaryIO, Final
 
 from rlbot import flat
@@ -62,16 +62,12 @@ def show(stream: BinaryIO, where: str) -> None:
         ViewerError: The viewer does not start.
     """
     from rlgym_bridge.view.live_scene import LiveScene
-    from rlgym_bridge.view.viewer import has_display, live_page, live_window
+    from rlgym_bridge.view.viewer import has_display, viewer
 
-    with ExitStack() as stack:
-        if where == "window" or (has_display() and where != "web"):
-            proxy, process = stack.enter_context(live_window())
-            address = ""
-        else:
-            address, proxy, process = stack.enter_context(live_page())
-            if has_display():
-                webbrowser.open(address)
+    in_window = where == "window" or (has_display() and where != "web")
+    with viewer(in_window) as (address, proxy, process):
+        if not in_window and has_display():
+            webbrowser.open(address)
         print(READY + address, flush=True)
         inbox, scene, field_info = _Inbox(stream), None, flat.FieldInfo()
         while process.poll() is None and not inbox.over:

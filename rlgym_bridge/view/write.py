@@ -22,7 +22,7 @@ def write_rrd(recording: Recording, path: Path, compare: bool = False, simulator
     """Write a recording as `.rrd`, with the layout in which the viewer opens it.
 
     Args:
-        recording: The recording.
+        recording: To write.
         path: The file; one that is there is replaced.
         compare: Add what a simulator makes of the recorded inputs.
         simulator: Which, as for `compare_recordings`.

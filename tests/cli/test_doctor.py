@@ -87,34 +87,29 @@ def installed_module(monkeypatch: pytest.MonkeyPatch, built: str, failure: str =
     monkeypatch.setattr("rlgym_bridge.sim.simulator.make_simulator", make_simulator)
 
 
-def test_without_rocketsim_3_doctor_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "rocketsim_batch", None)
-    found = checks()["RocketSim 3"]
-    assert found.state == "missing" and "RocketSim 2.2.1 plays and trains" in found.found
-    assert "make native" in found.advice and "pip install ./native" in found.advice
-    assert main(["doctor", "-q"]) == 0
-
-
-def test_a_fresh_build_of_rocketsim_3_has_version_and_meshes(monkeypatch: pytest.MonkeyPatch) -> None:
-    installed_module(monkeypatch, "now")
-    found = checks()["RocketSim 3"]
-    assert (found.state, found.advice) == ("fine", "")
-    assert found.found.startswith("rocketsim_batch 0.9.1, interface 7, built of the sources in ")
-    assert "collision_meshes" in found.found
-
-
 @pytest.mark.parametrize(
-    ("built", "failure", "told"),
-    [("before", "", "a stale build"), ("now", "it has interface 7, expected 8", "interface 7, expected 8")],
-    ids=["of other sources", "of another interface"],
+    ("built", "failure", "state", "told"),
+    [
+        (None, "", "missing", "RocketSim 2.2.1 plays and trains"),
+        ("now", "", "fine", "rocketsim_batch 0.9.1, interface 7, built of the sources in "),
+        ("before", "", "wrong", "a stale build"),
+        ("now", "it has interface 7, expected 8", "wrong", "interface 7, expected 8"),
+    ],
+    ids=["not there", "fresh", "of other sources", "of another interface"],
 )
-def test_a_stale_build_of_rocketsim_3_is_wrong(
-    built: str, failure: str, told: str, monkeypatch: pytest.MonkeyPatch
+def test_rocketsim_3_is_fine_only_as_a_fresh_build(
+    built: str | None, failure: str, state: str, told: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    installed_module(monkeypatch, built, failure)
+    if built is None:
+        monkeypatch.setitem(sys.modules, "rocketsim_batch", None)
+    else:
+        installed_module(monkeypatch, built, failure)
     found = checks()["RocketSim 3"]
-    assert found.state == "wrong" and told in found.found and "make native" in found.advice
-    assert main(["doctor", "-q"]) == 1
+    assert found.state == state and told in found.found
+    assert ("collision_meshes" in found.found) == (state == "fine")
+    advised = "make native" in found.advice and "pip install ./native" in found.advice
+    assert advised == (state != "fine")
+    assert main(["doctor", "-q"]) == int(state == "wrong")
 
 
 def test_where_the_meshes_are_missing_no_build_is_advised(
@@ -141,6 +136,10 @@ def test_a_server_that_listens_is_found(monkeypatch: pytest.MonkeyPatch) -> None
         monkeypatch.setenv("RLBOT_SERVER_PORT", str(listener.getsockname()[1]))
         found = checks()["RLBotServer"]
     assert found.state == "fine" and "something listens on 127.0.0.1" in found.found
+    for port in ("abc", "-1", "99999999"):
+        monkeypatch.setenv("RLBOT_SERVER_PORT", port)
+        found = doctor._server()
+        assert found.state == "wrong" and f"RLBOT_SERVER_PORT is {port!r}" in found.found
 
 
 def installed_server(monkeypatch: pytest.MonkeyPatch, folder: Path, says: str) -> str:
@@ -209,13 +208,6 @@ def test_a_game_that_rlbot_did_not_start_is_to_be_closed(
     test: Any = SimpleNamespace(seconds=lambda part: 110.0)
     _announce(options, Console(width=300), test, real=True)  # what `field-test` prints before it begins
     assert (told in capsys.readouterr().out) == (state == "note")
-
-
-@pytest.mark.parametrize("port", ["abc", "-1", "99999999"])
-def test_a_port_that_is_none_is_named(port: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RLBOT_SERVER_PORT", port)
-    found = checks()["RLBotServer"]
-    assert found.state == "wrong" and f"RLBOT_SERVER_PORT is {port!r}" in found.found
 
 
 @pytest.mark.parametrize("command", ["doctor", "match"])

@@ -1,7 +1,9 @@
-"""Bots that were trained elsewhere come along: what the source computes is what the policy folder plays."""
+"""Bots that were trained elsewhere come along, and play what their source computes."""
 
 import json
 import re
+import shutil
+import sys
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,9 @@ from rlgym_bridge.policy.importers import find_checkpoint
 from rlgym_bridge.state import MatchState, derive
 from tests.support.foreign_checkpoints import OBS, OUTPUTS, network, save_ppo
 from tests.support.policy_folders import make_module
+
+WORDS = ["--env", "my_env:discrete", "--out", "bot", "-q"]
+STATS = {"mean": [3.0] * OBS, "var": [900.0] * OBS, "shape": [OBS], "count": 301}
 
 
 def of_source(model: nn.Sequential, obs: np.ndarray, outputs: int) -> np.ndarray:
@@ -79,30 +84,16 @@ def test_a_bot_of_rlgym_ppo_plays_what_its_trainer_computes(kind: str, scaled: b
     "kind", ["wrapped", *(pytest.param(one, marks=pytest.mark.slow) for one in ("continuous", "buttons"))]
 )
 def test_an_imported_bot_plays_a_match(kind: str, here: Path) -> None:
-    stats = {"mean": [3.0] * OBS, "var": [900.0] * OBS, "shape": [OBS], "count": 301}
-    save_ppo(here / "5000", network(OUTPUTS[kind]), stats)
+    save_ppo(here / "5000", network(OUTPUTS[kind]), STATS)
     assert main(["import", "5000", "--env", f"my_env:{kind}", "--out", "bot", "-q"]) == 0
-    words = [
-        "match",
-        "--blue",
-        "bot",
-        "--orange",
-        "chaser",
-        "--allow-modules",
-        "my_env",
-        "--pace",
-        "lockstep",
-    ]
-    assert main([*words, "--seconds", "1", "--max-overtime", "0", "-q", "--json", "match.json"]) == 0
-    bot = json.loads(Path("match.json").read_text())["bots"][0]
-    assert bot["replies"] > 300
+    words = "match --blue bot --orange chaser --allow-modules my_env --pace lockstep --seconds 1"
+    assert main([*words.split(), "--max-overtime", "0", "-q", "--json", "match.json"]) == 0
+    assert json.loads(Path("match.json").read_text())["bots"][0]["replies"] > 300
 
 
 def test_what_a_checkpoint_does_not_tell_is_unknown(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     torch.jit.script(network(90)).save(str(here / "script.pt"))
-    assert (
-        main(["import", "script.pt", "--env", "my_env:discrete", "--out", "bot", "--activation", "relu"]) == 0
-    )
+    assert main(["import", "script.pt", *WORDS[:-1], "--activation", "relu"]) == 0
     said = re.sub(" +", " ", capsys.readouterr().out)
     assert "standardised no\n" in said and "steps unknown\n" in said
 
@@ -152,70 +143,61 @@ def two_lengths():
 
 
 @pytest.mark.parametrize(
-    ("command", "env", "message"),
+    ("env", "message"),
     [
-        ("import", "raising", r"error: KeyError: 'boost' \(.*odd_env.py, line 4\)"),
-        ("parity", "raising", r"error: KeyError: 'boost' \(.*odd_env.py, line 4\)"),
-        ("import", "needing", r"error: TypeError: needing\(\) missing 1 required"),
-        ("import", "leaving", r"error: SystemExit: it ended the program with sys.exit\(3\) \(.*line 6\)"),
-        ("import", "big", r"throttle = 5.0 in row 0"),
-        ("parity", "big", r"throttle = 5.0 in row 0"),
-        (
-            "import",
-            "of_parts",
-            r"Builder gave a dict with ball, rest: join its parts with np.concatenate.*line \d",
-        ),
-        (
-            "parity",
-            "of_parts",
-            r"gave a dict .* for agent 'blue-0', expected one vector of numbers.*line \d+\)",
-        ),
-        ("import", "nothing", r"Builder gave None, expected a dict by agent: \['blue-0', 'orange-0'\]"),
-        ("import", "in_rows", r"Builder gave an array \(2, 46\) of .*, expected one vector of numbers"),
-        ("import", "two_lengths", r"rows of shapes \[\(3, 8\), \(4, 8\)\] .* expected the same number"),
+        ("raising", r"error: KeyError: 'boost' \(.*odd_env.py, line 4\)"),
+        ("needing", r"error: TypeError: needing\(\) missing 1 required"),
+        ("leaving", r"error: SystemExit: it ended the program with sys.exit\(3\) \(.*line 6\)"),
+        ("big", r"throttle = 5.0 in row 0"),
+        ("of_parts", r"Builder gave a dict with ball, rest: join its parts with np.concatenate.*line \d"),
+        ("nothing", r"Builder gave None, expected a dict by agent: \['blue-0', 'orange-0'\]"),
+        ("in_rows", r"Builder gave an array \(2, 46\) of .*, expected one vector of numbers"),
+        ("two_lengths", r"rows of shapes \[\(3, 8\), \(4, 8\)\] .* expected the same number"),
     ],
 )
 def test_what_an_environment_does_wrong_is_told_in_a_line(
-    command: str, env: str, message: str, here: Path, monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
+    env: str, message: str, here: Path, monkeypatch: pytest.MonkeyPatch, refused
+) -> None:
     make_module(here, monkeypatch, "odd_env", ODD_ENVS)
     save_ppo(here / "5", network(90))
-    words = ["import", "5", "--out", "bot"] if command == "import" else ["parity", "--ticks", "300"]
-    assert main([*words, "--env", f"odd_env:{env}"]) == 2
-    said = capsys.readouterr()
-    assert re.search(message, said.err) and said.err.count("\n") == 1
+    assert re.search(message, refused("import", "5", "--out", "bot", "--env", f"odd_env:{env}"))
+    if env in ("raising", "big"):
+        assert re.search(message, refused("parity", "--ticks", "300", "--env", f"odd_env:{env}"))
+
+
+def test_parity_names_an_observation_of_parts(here: Path, monkeypatch: pytest.MonkeyPatch, refused) -> None:
+    make_module(here, monkeypatch, "odd_env", ODD_ENVS)
+    said = refused("parity", "--ticks", "300", "--env", "odd_env:of_parts")
+    assert re.search(r"gave a dict .* for agent 'blue-0', expected one vector of numbers.*line \d+\)", said)
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("text", "messages"),
     [
         (
             "import nowhere_at_all",
-            "odd_env (for odd_env:build) imports nowhere_at_all, which is not installed",
+            ["odd_env (for odd_env:build) imports nowhere_at_all, which is not installed"],
         ),
         (
             "import my_rewards",
-            "my_rewards (for odd_env:build) imports nowhere_at_all, which is not installed",
+            ["my_rewards (for odd_env:build) imports nowhere_at_all, which is not", "my_rewards.py, line 2)"],
         ),
-        ("import my_rewards", "my_rewards.py, line 2)"),
         (
             "from rlgym_sim.utils import math",
-            "odd_env (for odd_env:build) imports rlgym_sim, which is not installed",
+            ["imports rlgym_sim, which is not installed", "RLGym 1's (rlgym-sim), whose methods take other"],
         ),
-        ("from rlgym_sim.utils import math", "RLGym 1's (rlgym-sim), whose methods take other arguments"),
-        ("def build(:", "odd_env (for odd_env:build) cannot be imported: SyntaxError"),
-        ("raise RuntimeError('no')", "odd_env (for odd_env:build) cannot be imported: RuntimeError: no ("),
+        ("def build(:", ["odd_env (for odd_env:build) cannot be imported: SyntaxError"]),
+        ("raise RuntimeError('no')", ["odd_env (for odd_env:build) cannot be imported: RuntimeError: no ("]),
     ],
 )
 def test_a_module_that_cannot_be_imported_is_told_in_a_line(
-    text: str, message: str, here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    text: str, messages: list[str], here: Path, monkeypatch: pytest.MonkeyPatch, refused
 ) -> None:
     make_module(here, monkeypatch, "odd_env", text)
     make_module(here, monkeypatch, "my_rewards", "\nimport nowhere_at_all")
     save_ppo(here / "5", network(90))
-    assert main(["import", "5", "--env", "odd_env:build", "--out", "bot"]) == 2
-    assert message in capsys.readouterr().err
+    said = refused("import", "5", "--env", "odd_env:build", "--out", "bot")
+    assert all(message in said for message in messages)
 
 
 def test_the_newest_number_is_taken(here: Path) -> None:
@@ -233,12 +215,9 @@ def test_the_newest_number_is_taken(here: Path) -> None:
         ("none", r"my_env has no none"),
     ],
 )
-def test_an_environment_that_does_not_fit_is_refused(
-    env: str, message: str, here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_environment_that_does_not_fit_is_refused(env: str, message: str, here: Path, refused) -> None:
     save_ppo(here / "5", network(90))
-    assert main(["import", "5", "--env", f"my_env:{env}", "--out", "bot"]) == 2
-    assert re.search(message, capsys.readouterr().err)
+    assert re.search(message, refused("import", "5", "--env", f"my_env:{env}", "--out", "bot"))
     assert not (here / "bot").exists()
 
 
@@ -253,40 +232,129 @@ class Harmful:
         (b"", r"\(0 bytes\) cannot be read by torch without running code"),
         (Harmful(), "cannot be read by torch without running code"),
         ([1, 2], "holds list, expected a state_dict"),
-        (
-            {"model.0.weight": torch.zeros(4, 3)},
-            r"layer 0 has {'weight': \(4, 3\)}, expected a linear layer, or",
-        ),
+        ({"model.0.weight": torch.zeros(4, 3)}, r"layer 0 has {'weight': \(4, 3\)}, expected a linear layer"),
         ({"0.weight": torch.zeros(4), "0.bias": torch.zeros(4)}, "expected a linear layer"),
         ({"a.0.weight": torch.zeros(4, 3), "b.0.bias": torch.zeros(4)}, r"tensors of \['a', 'b'\]"),
         ({"log_std": torch.zeros(8)}, r"a tensor log_std \(8,\), expected linear layers by number alone"),
     ],
 )
 def test_no_perceptron_is_refused_and_no_code_of_it_runs(
-    content: Any, message: str, here: Path, capsys: pytest.CaptureFixture[str]
+    content: Any, message: str, here: Path, refused
 ) -> None:
     if isinstance(content, bytes):
         Path("odd.pt").write_bytes(content)
     else:
         torch.save(content, "odd.pt")
-    assert main(["import", "odd.pt", "--env", "my_env:discrete", "--out", "bot"]) == 2
-    assert re.search(message, capsys.readouterr().err)
+    assert re.search(message, refused("import", "odd.pt", *WORDS))
     assert not Path("touched").exists()
 
 
-def test_a_folder_without_a_checkpoint_says_what_was_looked_for(
-    here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_folder_without_a_checkpoint_says_what_was_looked_for(here: Path, refused) -> None:
     for name in ("a", "b"):
         (here / "data" / name).mkdir(parents=True)
     looked_for = "expected PPO_POLICY.pt (rlgym-ppo), ppo_learner/actor.pt or ppo_learner/actor_critic.pt"
-    for given, said in (("data", looked_for), ("nowhere", "nowhere is no file or folder")):
-        assert main(["import", given, "--env", "my_env:discrete", "--out", "bot"]) == 2
-        assert said in capsys.readouterr().err
+    assert looked_for in refused("import", "data", *WORDS)
+    # before options that are missing
+    assert "nope is no file or folder, expected a checkpoint" in refused("import", "nope", "--out", "x")
 
 
-def test_a_policy_folder_needs_no_import(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_policy_folder_needs_no_import(here: Path, refused) -> None:
     save_ppo(here / "5", network(90))
-    assert main(["import", "5", "--env", "my_env:discrete", "--out", "bot", "-q"]) == 0
-    assert main(["import", "bot", "--env", "my_env:discrete", "--out", "again"]) == 2
-    assert "bot is a policy folder already" in capsys.readouterr().err
+    assert main(["import", "5", *WORDS]) == 0
+    said = refused("import", "bot", "--env", "my_env:discrete", "--out", "again")
+    assert "bot is a policy folder already" in said
+
+
+def scaled() -> bool:
+    return json.loads(Path("bot", "policy.json").read_text())["obs_normalisation"] is not None
+
+
+@pytest.mark.parametrize("given", ["PPO_POLICY.pt", "5000"])
+def test_a_policy_without_its_notes_is_not_taken_for_unscaled(given: str, here: Path, refused) -> None:
+    folder = save_ppo(here / "5000", network(90), STATS)
+    notes = folder / "BOOK_KEEPING_VARS.json"
+    notes.rename(here / "notes.json")
+    if given == "PPO_POLICY.pt":
+        (folder / given).rename(given)
+    said = refused("import", given, *WORDS)
+    assert "BOOK_KEEPING_VARS.json is missing" in said and "add --no-standardise" in said
+    assert not Path("bot").exists()
+    assert main(["import", given, *WORDS, "--no-standardise"]) == 0
+    assert not scaled()
+    shutil.rmtree("bot")
+    (here / "notes.json").rename(notes if given == "5000" else here / notes.name)
+    assert main(["import", given, *WORDS]) == 0
+    assert scaled()
+
+
+def test_notes_without_statistics_mean_unscaled_observations(here: Path) -> None:
+    save_ppo(here / "5000", network(90))
+    for words in ([], ["--no-standardise"]):
+        assert main(["import", "5000", *WORDS, *words]) == 0
+        assert not scaled()
+
+
+def test_notes_that_contradict_or_are_none_are_refused(here: Path, refused) -> None:
+    folder = save_ppo(here / "5000", network(90), STATS)
+    said = refused("import", "5000", *WORDS, "--no-standardise")
+    assert "has obs_running_stats, so the bot was trained with" in said
+    (folder / "BOOK_KEEPING_VARS.json").write_text("[]")
+    said = refused("import", "5000", *WORDS)
+    assert "BOOK_KEEPING_VARS.json holds list, expected an object" in said
+
+
+@pytest.mark.parametrize("name", ["mine.pt", "actor.pt"])
+def test_a_state_dict_does_not_tell_its_activations(name: str, here: Path, refused) -> None:
+    torch.save(network(90).state_dict(), name)
+    said = refused("import", name, *WORDS)
+    assert f"{name} holds tensors alone" in said and "add --activation relu" in said
+    said = refused("import", name, *WORDS, "--activation", "mish")
+    assert "the activation is mish, expected one of relu, leaky_relu, tanh, silu, gelu" in said
+    assert not Path("bot").exists()
+    assert main(["import", name, *WORDS, "--activation", "relu"]) == 0
+
+
+@pytest.mark.parametrize("norm", [False, True], ids=["plain", "layer norm"])
+def test_a_state_dict_plays_with_the_activation_given(norm: bool, here: Path) -> None:
+    norms = [torch.nn.LayerNorm(16)] if norm else []
+    model = torch.nn.Sequential(
+        torch.nn.Linear(OBS, 16), *norms, torch.nn.Tanh(), torch.nn.Linear(16, 90)
+    ).requires_grad_(False)
+    if norm:
+        model[1].weight.uniform_(0.5, 2)
+    torch.save(model.state_dict(), "mine.pt")
+    assert main(["import", "mine.pt", *WORDS, "--activation", "tanh"]) == 0
+    policy = load_policy("bot", allow_modules=["my_env"], selection="argmax").policy
+    obs = np.random.default_rng(0).normal(size=(50, 1, OBS)).astype(np.float32)
+    expected = model(torch.from_numpy(obs[:, 0])).numpy()
+    np.testing.assert_allclose(policy.network(obs[:, 0]), expected, atol=1e-5)
+
+
+def test_norms_behind_activations_are_refused(here: Path, refused) -> None:
+    model = torch.nn.Sequential(
+        torch.nn.Linear(OBS, 16), torch.nn.ReLU(), torch.nn.LayerNorm(16), torch.nn.Linear(16, 90)
+    )
+    torch.save(model.state_dict(), "mine.pt")
+    said = refused("import", "mine.pt", *WORDS, "--activation", "relu")
+    assert "expected a linear layer that takes 16 numbers, or layer normalisation" in said
+
+
+def test_changed_bots_of_known_trainers_name_theirs(here: Path) -> None:
+    save_ppo(here / "5000", network(90))
+    assert main(["import", "5000", *WORDS, "--activation", "silu"]) == 0
+    assert json.loads(Path("bot", "policy.json").read_text())["activation"] == "silu"
+
+
+def test_a_state_dict_is_read_where_torch_is_not_installed(
+    here: Path, monkeypatch: pytest.MonkeyPatch, refused
+) -> None:
+    model = network(90)
+    save_ppo(here / "5000", model, STATS)
+    (here / "odd.pt").write_bytes(b"no zip")
+    monkeypatch.setitem(sys.modules, "torch", None)
+    assert main(["import", "5000", *WORDS]) == 0
+    weight, bias = load_policy("bot", allow_modules=("my_env",)).policy.network.layers[0]
+    np.testing.assert_array_equal(weight, model[0].weight.detach().numpy().T)
+    np.testing.assert_array_equal(bias, model[0].bias.detach().numpy())
+    said = refused("import", "odd.pt", *WORDS, "--activation", "relu")
+    assert "odd.pt (6 bytes) cannot be read without torch: BadZipFile" in said

@@ -38,14 +38,18 @@ def test_evaluation_gives_it_that_hitbox_too(tmp_path: Path, monkeypatch: pytest
     assert names == [["octane", "merc"]]
 
 
+def name_of(policy: Path) -> str:
+    """Return the name of a policy in a match against Chaser."""
+    match = with_line_up(empty_match(), [str(policy)], ["chaser"])
+    return match.player_configurations[0].variety.name
+
+
 def test_the_folder_of_a_run_stands_for_its_newest_checkpoint(tmp_path: Path) -> None:
     for steps in (90, 100):
         save(tmp_path / "checkpoints" / str(steps))
-    match = with_line_up(empty_match(), [str(tmp_path)], ["chaser"])
-    assert match.player_configurations[0].variety.name == f"{tmp_path.name} 100"
+    assert name_of(tmp_path) == f"{tmp_path.name} 100"
     (tmp_path / "checkpoints" / "latest").write_text("90\n")
-    match = with_line_up(empty_match(), [str(tmp_path / "checkpoints" / "latest")], ["chaser"])
-    assert match.player_configurations[0].variety.name == f"{tmp_path.name} 90"
+    assert name_of(tmp_path / "checkpoints" / "latest") == f"{tmp_path.name} 90"
     with pytest.raises(ConfigError, match="expected a policy folder, a run"):
         with_line_up(empty_match(), [str(tmp_path / "checkpoints" / "none")], ["chaser"])
 
@@ -63,5 +67,4 @@ def test_a_bots_own_policy_has_the_name_of_the_bot(tmp_path: Path) -> None:
     save(tmp_path / "policy")
     for text, name in (('[settings]\nname = "Bridge"\n', "Bridge"), ("[settings", "policy"), ("", "policy")):
         (tmp_path / "bot.toml").write_text(text)
-        player, _ = with_line_up(empty_match(), [str(tmp_path / "policy")], ["chaser"]).player_configurations
-        assert player.variety.name == name
+        assert name_of(tmp_path / "policy") == name

@@ -10,6 +10,7 @@ from tests.support.documentation import PAGES, ROOT, prose
 TO_COME = {"bot/dialect.toml"}
 """Files that users make."""
 ROOMS = ("rlgym_bridge", "training", "tests", "tools", "bot", "docs", "lab", "native")
+DESIGN = ROOT / "docs" / "design"
 NOT_IN_THE_SITE = [
     ROOT / "CONTRIBUTING.md",
     ROOT / "native" / "README.md",
@@ -73,11 +74,23 @@ def test_every_picture_is_shown_somewhere(folder: str, shown_by: list[Path]) -> 
 
 
 def test_the_readme_is_an_entrance() -> None:
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert len(text.splitlines()) <= 150 and len(text.split()) <= 1300
-    first_screen = text.splitlines()[:45]
+    first_screen = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()[:45]
     for word in ("py -3.11 -m venv", "make match", "## Your bot in Rocket League", "RLBot v5"):
         assert any(word in line for line in first_screen), word
+
+
+@pytest.mark.parametrize(
+    ("pages", "most"),
+    [
+        ([ROOT / "README.md"], 500),
+        ([page for page in PAGES if DESIGN not in page.parents and ROOT / "docs" in page.parents], 18_000),
+        ([*DESIGN.glob("*.md"), ROOT / "CONTRIBUTING.md", ROOT / "native" / "README.md"], 5_000),
+    ],
+    ids=["README", "users", "contributors"],
+)
+def test_pages_are_short(pages: list[Path], most: int) -> None:
+    texts = [re.sub("<!--.*?-->", "", page.read_text(encoding="utf-8"), flags=re.DOTALL) for page in pages]
+    assert 0 < sum(len(text.split()) for text in texts) <= most
 
 
 def test_rooms_of_the_package_are_on_the_map() -> None:

@@ -1,4 +1,7 @@
-"""Small recordings made up for looking at."""
+"""Small recordings made up for looking at, and files for Rerun, read back."""
+
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -31,3 +34,27 @@ def made_up(rows: int = 40, inputs: Inputs = Inputs.APPLIED) -> Recording:
         "made up", state, ticks.astype(np.int64), ticks / 120, np.zeros(rows, np.int32),
         np.ones(rows, bool), np.ones((rows, 2), bool), inputs=inputs,
     )  # fmt: skip
+
+
+class Logged:
+    """A file for Rerun, read back."""
+
+    def __init__(self, path: Path) -> None:
+        import rerun  # an extra, which tests skip without
+
+        self.loaded = rerun.dataframe.load_recording(path)
+
+    def column(self, entity: str, component: str) -> tuple[list[int], list[Any]]:
+        """Return the ticks at which a component was logged, and its values at each."""
+        table = self.loaded.view(index="tick", contents=entity).select().read_all()
+        values = table.column(f"{entity}:{component}").to_pylist()
+        rows = [row for row, value in enumerate(values) if value is not None]
+        ticks = table.column("tick").to_pylist()
+        return [ticks[row] for row in rows], [values[row] for row in rows]
+
+    def static(self, entity: str, component: str) -> Any:
+        table = self.loaded.view(index="tick", contents=entity).select_static().read_all()
+        return table.column(f"{entity}:{component}").to_pylist()[0]
+
+    def entities(self) -> set[str]:
+        return {column.entity_path for column in self.loaded.schema().component_columns()}

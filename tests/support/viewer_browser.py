@@ -11,7 +11,7 @@ import numpy as np
 from PIL import Image
 from playwright.sync_api import Error, Page, sync_playwright
 
-from rlgym_bridge.view.viewer import browser_page
+from rlgym_bridge.view.viewer import viewer
 from tests.support.page_browser import GL, find_chromium
 
 _MORE_ATTACHMENTS: Final = """
@@ -29,7 +29,7 @@ _ASK_SECONDS: Final = 1.0
 @contextmanager
 def viewer_page(path: Path, width: int, height: int) -> Iterator[Page]:
     """Open an `.rrd` file in a page of this size."""
-    with browser_page(path) as (address, _), sync_playwright() as playwright:
+    with viewer(False, path) as (address, _, _), sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=find_chromium(), args=list(GL))
         try:
             page = browser.new_page(viewport={"width": width, "height": height})

@@ -7,20 +7,21 @@ import numpy as np
 import pytest
 from rlbot import flat
 
-rr = pytest.importorskip("rerun")
+pytest.importorskip("rerun")
 pytest.importorskip("pyarrow")
 
-from rlgym_bridge.recording.mcap.channels import DRAWINGS, DRAWN, PACKETS  # noqa: E402
-from rlgym_bridge.recording.mcap.match_recording import read_match  # noqa: E402
-from rlgym_bridge.recording.mcap.mcap_writer import Recorder  # noqa: E402
-from rlgym_bridge.server import MatchServer  # noqa: E402
-from rlgym_bridge.view import log_drawings  # noqa: E402
-from rlgym_bridge.view.camera import CAMERA_SIZE  # noqa: E402
-from rlgym_bridge.view.write import write_rrd  # noqa: E402
-from tests.support.made_packets import packet, player  # noqa: E402
-from tests.support.short_waits import shorten_countdown  # noqa: E402
-from tests.support.stepped_match import match_of  # noqa: E402
-from tests.support.stepped_match import player as bot  # noqa: E402
+from rlgym_bridge.recording.mcap.channels import DRAWINGS, DRAWN, PACKETS
+from rlgym_bridge.recording.mcap.match_recording import read_match
+from rlgym_bridge.recording.mcap.mcap_writer import Recorder
+from rlgym_bridge.server import MatchServer
+from rlgym_bridge.view import log_drawings
+from rlgym_bridge.view.camera import CAMERA_SIZE
+from rlgym_bridge.view.write import write_rrd
+from tests.support.made_packets import packet, player
+from tests.support.short_waits import shorten_countdown
+from tests.support.stepped_match import match_of
+from tests.support.stepped_match import player as bot
+from tests.support.view_scenes import Logged
 
 RED = flat.Color(255, 0, 0, 255)
 FRAMES = 40
@@ -36,10 +37,8 @@ def group(number: int, *varieties: object) -> bytes:
     return flat.InterfacePacket(flat.RenderGroup(drawings, number)).pack()
 
 
-def body(x: float, yaw: float = 0.0) -> flat.Physics:
-    return flat.Physics(
-        flat.Vector3(x, 0.0, 17.0), flat.Rotator(0.0, yaw, 0.0), flat.Vector3(), flat.Vector3()
-    )
+def body(x: float, yaw: float = 0.0, y: float = 0.0, z: float = 17.0) -> flat.Physics:
+    return flat.Physics(flat.Vector3(x, y, z), flat.Rotator(0.0, yaw, 0.0), flat.Vector3(), flat.Vector3())
 
 
 class Shown:
@@ -56,39 +55,17 @@ class Shown:
         for frame in range(FRAMES):
             for _, payload in [one for one in drawn if one[0] == frame]:
                 recorder.put(DRAWINGS, frame, DRAWN.pack(0, car) + payload)
-            ball = flat.BallInfo(
-                flat.Physics(
-                    flat.Vector3(0, 10.0 * frame, 100), flat.Rotator(), flat.Vector3(), flat.Vector3()
-                ),
-                flat.SphereShape(182.5),
-            )
+            ball = flat.BallInfo(body(0.0, y=10.0 * frame, z=100.0), flat.SphereShape(182.5))
+            gone = 1.0 if frame > 19 else -1.0
             cars = (
                 player(physics=body(500.0, UP), player_id=1),
-                player(
-                    physics=body(-500.0), player_id=2, team=1, demolished_timeout=1.0 if frame > 19 else -1.0
-                ),
+                player(physics=body(-500.0), player_id=2, team=1, demolished_timeout=gone),
             )
             recorder.put(PACKETS, frame, flat.CorePacket(packet(frame, *cars, balls=[ball])).pack())
         recorder.close()
         self.recording = read_match(self.file, shadow=False)
-        self._loaded = load(self.recording, folder / "drawn.rrd")
-
-    def column(self, entity: str, component: str) -> tuple[list[int], list[list[object]]]:
-        return column(self._loaded, entity, component)
-
-
-def load(recording: object, path: Path) -> object:
-    write_rrd(recording, path)  # type: ignore[arg-type]
-    return rr.dataframe.load_recording(path)
-
-
-def column(loaded: object, entity: str, component: str) -> tuple[list[int], list[list[object]]]:
-    """Return the ticks at which a component was logged, and its values at each."""
-    table = loaded.view(index="tick", contents=entity).select().read_all()  # type: ignore[attr-defined]
-    values = table.column(f"{entity}:{component}").to_pylist()
-    rows = [row for row, value in enumerate(values) if value is not None]
-    ticks = table.column("tick").to_pylist()
-    return [ticks[row] for row in rows], [values[row] for row in rows]
+        write_rrd(self.recording, folder / "drawn.rrd")
+        self.column = Logged(folder / "drawn.rrd").column
 
 
 def test_lines_and_strips_lie_where_they_were_drawn(tmp_path):
@@ -184,11 +161,12 @@ def test_what_bots_draw_in_a_match_is_recorded_and_shown(tmp_path, monkeypatch):
         server.play(match)
     recorder.close()
     recording = read_match(recorder.path, shadow=False)
-    loaded = load(recording, tmp_path / "match.rrd")
-    names = {one.entity_path for one in loaded.schema().component_columns()}
+    write_rrd(recording, tmp_path / "match.rrd")
+    logged = Logged(tmp_path / "match.rrd")
+    names = logged.entities()
     lines = [one for one in names if one.startswith("/match/drawings/") and one.endswith("/lines")]
     assert {one.split("/")[3] for one in names if "/drawings/" in one} == {"blue-0"} and len(lines) == 1
-    ticks, strips = column(loaded, lines[0], "LineStrip3D")
+    ticks, strips = logged.column(lines[0], "LineStrip3D")
     row = recording.tick.tolist().index(ticks[-1])
     expected = [recording.state.car_position[row, 0], recording.state.ball_position[row]]
     np.testing.assert_allclose(strips[-1][0], expected, atol=1e-2)

@@ -17,7 +17,7 @@ pytest.importorskip("aiohttp")
 
 
 from rlgym_bridge.cli import main, play
-from rlgym_bridge.cli.web_page import NamedPolicies
+from rlgym_bridge.cli.browser_page import NamedPolicies
 from rlgym_bridge.game import Phase
 from rlgym_bridge.policy.load_player import BUILT_IN
 from tests.support.policy_folders import network_folder
@@ -209,7 +209,7 @@ def test_in_a_bots_folder_its_run_is_played(tmp_path: Path, monkeypatch: pytest.
 def test_without_aiohttp_it_says_what_to_install(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rlgym_bridge.cli.web_page.find_spec", lambda _: None)
+    monkeypatch.setattr("rlgym_bridge.cli.browser_page.find_spec", lambda _: None)
     assert main(["play"]) == 2
     assert "needs aiohttp: pip install" in capsys.readouterr().err
 

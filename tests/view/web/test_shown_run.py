@@ -14,7 +14,7 @@ import pytest
 pytest.importorskip("aiohttp")
 
 
-from rlgym_bridge.cli.web_page import _tell_address
+from rlgym_bridge.cli.browser_page import _tell_address
 from rlgym_bridge.game import Phase
 from rlgym_bridge.view.web.shown_run import RunShow, main, read_curves
 from tests.support.processes import child

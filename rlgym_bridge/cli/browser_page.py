@@ -1,4 +1,4 @@
-"""Open the page in the browser, and name the policies that may drive a car on it."""
+"""Open our own page in the browser, and name the policies that may drive a car on it."""
 
 import argparse
 import subprocess
@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.components.player_spec import PlayerSpec
@@ -18,6 +18,7 @@ from rlgym_bridge.policy.files import all_checkpoints, run_of, shorten_policy
 from rlgym_bridge.policy.load_player import BUILT_IN, load_player
 from rlgym_bridge.policy.run_modules import run_modules
 from rlgym_bridge.user_input.extras import explain_install
+from rlgym_bridge.user_input.stop_signals import apart, await_end
 from rlgym_bridge.user_input.user_modules import add_module_folders
 
 if TYPE_CHECKING:
@@ -72,14 +73,9 @@ def shown_run(options: argparse.Namespace, run: Path) -> Iterator[None]:
         return
     check_installed()
     words = [sys.executable, "-P", "-m", "rlgym_bridge.view.web.shown_run", str(run), str(options.port)]
-    apart: dict[str, Any] = (  # Ctrl-C in a terminal is not for it
-        {"creationflags": getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)}
-        if sys.platform == "win32"
-        else {"start_new_session": True}
-    )
     process = subprocess.Popen(
         words if options.no_browser else [*words, "browser"],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, **apart,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, **apart(),
     )  # fmt: skip
     say = shared.printer(options)
     teller = threading.Thread(target=_tell_address, args=(process, say), daemon=True)
@@ -90,11 +86,7 @@ def shown_run(options: argparse.Namespace, run: Path) -> Iterator[None]:
         assert process.stdin is not None
         with suppress(OSError):
             process.stdin.close()  # the process ends with it
-        try:
-            process.wait(_END_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        await_end(process, _END_SECONDS)
         teller.join(_END_SECONDS)
 
 
@@ -118,9 +110,6 @@ class NamedPolicies:
     Args:
         given: Paths of policy folders, or names as `load_player` takes them.
         allow_modules: Modules of the user's own that folders may import.
-
-    Attributes:
-        names: Of all that may drive, those that were given first.
     """
 
     def __init__(self, given: Iterable[str], allow_modules: Sequence[str] = ()) -> None:
@@ -140,7 +129,7 @@ class NamedPolicies:
 
     @property
     def names(self) -> list[str]:
-        """List the names."""
+        """List the names of all that may drive, those that were given first."""
         return list(self._paths)
 
     def name_of(self, path: str) -> str:
@@ -148,11 +137,6 @@ class NamedPolicies:
         return self._names[path]
 
     def _load(self, name: str) -> PlayerSpec:
-        """Return a player.
-
-        Raises:
-            ValueError, OSError: As `load_player` raises them.
-        """
         path = self._paths[name]
         modules = () if path in BUILT_IN else run_modules(path, self._allow)
         if modules:
