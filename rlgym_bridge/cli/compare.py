@@ -124,7 +124,7 @@ def run(options: argparse.Namespace) -> int:
     for path in (options.fit, options.html):
         if path is not None and written:
             console.print(f"written to {escape(str(path))}", soft_wrap=True)
-    if not written or found.refused or (found.tells_nothing):
+    if not written or found.refused:
         return 2
     return 0 if found.agrees else 1
 
@@ -135,7 +135,7 @@ def _open(file: Path, columns: Path | None) -> Recording:
         raise ValueError(
             f"{file} holds states that replicar made with RocketSim, expected the game's own: its .replay"
         )
-    return open_recording(file, columns)
+    return read_match(file, shadow=False) if file.suffix == ".mcap" else open_recording(file, columns)
 
 
 def _read(files: Sequence[Path], read: Callable[[Path], T]) -> tuple[list[T], list[RefusedFile]]:

@@ -21,6 +21,7 @@ from rlgym_bridge.compare.alterations import (
     TIME,
     Alteration,
     Applied,
+    change_columns,
     span,
     spanned,
 )
@@ -50,6 +51,7 @@ _ROUNDS: Final = 3
 _STUCK_SHARE, _STUCK_STICK = 0.65, 0.7
 """Shares of short windows that a stuck button and a stuck stick have to explain."""
 _STUCK: Final = 2  # controls that are tried as stuck
+_BUTTONS: Final = CONTROL_NAMES.index("jump")  # the first of them
 _RANKS: Final = ("time", "offset", "inputs", "constant", "physics")
 """Order in which equal alterations are named: time before inputs before constants."""
 
@@ -152,11 +154,8 @@ class _Sample:
         return _largest(self.off(applied, which))
 
     def ratios_drawn(self, applied: Applied, which: np.ndarray) -> np.ndarray:
-        """Return the largest ratios with the bounds that windows have with alterations applied, `(n,)`.
-
-        Inputs of another car, or other controls, change at other moments than those that were drawn before,
-        and a body that is elsewhere touches something else.
-        """
+        """Return the largest ratios with the bounds that windows have with alterations applied, `(n,)`."""
+        # Other inputs change at other moments than those drawn before; who is elsewhere touches others.
         ratios = self.ratios(applied, which)
         doubtful = np.flatnonzero((ratios > _WITHIN) & (ratios < _MOST))
         if not len(doubtful) or not applied:
@@ -225,13 +224,10 @@ class _Search:
         return np.flatnonzero(self._sample.ratios_drawn(self.applied, every) > _WITHIN)
 
     def best(self, flagged: np.ndarray) -> Explained | None:
-        """Return the alteration that explains most; the nearest, if none is borne out; None for none.
-
-        Where RocketSim 2.2.1 is compared, RocketSim 3 is asked before all others: it is the newer one.
-        """
+        """Return the alteration that explains most; the nearest, if none is borne out; None for none."""
         taken = {one.key for one, _ in self.applied}
         candidates = [one for one in self._catalogue if one.key not in taken]
-        newer = [one for one in candidates if one.name == NEW_SIMULATOR]
+        newer = [one for one in candidates if one.name == NEW_SIMULATOR]  # asked before all others
         judged = [self._judge(one, flagged) for one in newer]
         some = np.array(thinned(flagged.tolist(), _SCREENED), int)
         if not any(one and one.borne for one in judged):
@@ -368,17 +364,16 @@ class _Search:
         power = np.maximum((base**2).sum((1, 2)), 1e-9)
         left, stuck = [], [one for one in candidates if one.sometimes]
         for one in stuck:
-            shift = Alteration(f"shift of {one.name}", INPUTS, one.car, change=partial(_shifted, one.stuck))
-            effect = base - np.nan_to_num(self._sample.off(self._with(shift, 1.0), some))
+            change = partial(change_columns, [one.stuck], _shift)
+            shift = Alteration(f"shift of {one.name}", INPUTS, one.car, change=change)
+            effect = base - np.nan_to_num(self._sample.off(self._with(shift, one.stuck >= _BUTTONS), some))
             along = (base * effect).sum((1, 2)) ** 2 / np.maximum((effect**2).sum((1, 2)), 1e-9)
             left.append(float(np.sqrt((1 - along / power).clip(0)).mean()))
         return [stuck[place] for place in np.argsort(left)[:_STUCK].tolist()]
 
     def _judge_stuck(self, one: Alteration, flagged: np.ndarray) -> Explained | None:
-        """Look in each window for the span in which the control is stuck, first of all, then tick by tick.
-
-        Windows of half a second or less are asked: in longer ones it may stick and slide on.
-        """
+        """Look in each window for the span in which the control is stuck, first of all, then tick by tick."""
+        # Windows of half a second or less are asked: in longer ones it may stick and slide on.
         lengths = np.array([HORIZONS[self._sample.windows[at].horizons[0]] for at in flagged.tolist()])
         flagged, lengths = flagged[lengths <= _LONGEST], lengths[lengths <= _LONGEST]
         if len(flagged) < _LEAST:
@@ -404,27 +399,19 @@ class _Search:
                         keep_better(span(begin, end), np.flatnonzero((chosen == value) & (best > 1)))
         explained = flagged[(best <= _WITHIN) & (before > _WITHIN)]
         share = float((best <= _WITHIN).mean())
-        least = _STUCK_SHARE if one.stuck >= CONTROL_NAMES.index("jump") else _STUCK_STICK
+        least = _STUCK_SHARE if one.stuck >= _BUTTONS else _STUCK_STICK
         borne = share >= least and len(explained) >= _LEAST and before.max(initial=0.0) > _PLAIN
         return Explained(one, 1.0, np.nan, np.nan, share, len(explained), (), frozenset(explained.tolist()),
                          bool(borne))  # fmt: skip
 
 
-def _shifted(column: int, rows: np.ndarray, _: float) -> np.ndarray:
-    """Return control vectors `(ticks, 8)` with a stick a third away, or a button the other way."""
-    changed, own = rows.copy(), rows[:, column]
-    button = column >= CONTROL_NAMES.index("jump")
-    changed[:, column] = 1 - own if button else own - np.copysign(0.35, own)
-    return changed
+def _shift(values: np.ndarray, button: float) -> np.ndarray:
+    """Return a button the other way, or a stick a third away."""
+    return 1 - values if button else values - np.copysign(0.35, values)
 
 
 def _fit_amount(base: np.ndarray, effect: np.ndarray) -> float:
-    """Return the multiple of an effect that makes up for residuals, by least squares that trust small ones.
-
-    Args:
-        base: Residuals `(windows, bodies, 12)` as multiples of their bounds.
-        effect: What a unit of the parameter takes from them.
-    """
+    """Return the multiple of an effect that makes up for residuals `(windows, bodies, 12)`, robustly."""
     r, e = (np.nan_to_num(one, posinf=0.0, neginf=0.0) for one in (base, effect))
     power = (e * e).sum((1, 2))
     if not power.any():
@@ -440,7 +427,7 @@ def _fit_amount(base: np.ndarray, effect: np.ndarray) -> float:
 
 
 def _intersect(here: np.ndarray, slope: np.ndarray, one: Alteration, value: float) -> tuple[float, float]:
-    """Return the parameters at which each part's size stays at 1 or below, `here` being that at `value`."""
+    """Return the parameters at which each part's size stays at 1 or below; `here` is that at `value`."""
     low, high = min(one.values), max(one.values)
     r, s = (np.nan_to_num(each).reshape(-1, 3) for each in (here, slope))
     a, b, size = (s * s).sum(1), (r * s).sum(1), (r * r).sum(1)

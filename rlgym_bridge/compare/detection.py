@@ -145,11 +145,8 @@ def _judge_earlier(
     windows: Sequence[Window], noise: Noise, bench: Bench, off: np.ndarray, bounds: np.ndarray,
     again: np.ndarray,
 ) -> None:  # fmt: skip
-    """Dismiss windows whose ends are within bounds if they start a little earlier.
-
-    What differs goes on to differ then. But what a car or a ball touched just before a start is not recorded,
-    and may decide where it goes.
-    """
+    """Dismiss windows whose ends are within bounds if they start a little earlier."""
+    # What differs goes on to differ. What a body touched just before a start may decide, and is not recorded.
     ratios = ratios_of(off[again], bounds[again]).max(2)
     earlier: dict[tuple[int, int], Window] = {}
     for own, number in zip(ratios, again.tolist(), strict=True):

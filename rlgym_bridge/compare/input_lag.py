@@ -132,10 +132,7 @@ def fit_common_lag(scene: TimedRecording, bench: Bench) -> LagFit:
 
 
 def _aligned(scene: TimedRecording, errors: "_Errors", fit: LagFit) -> LagFit:
-    """Find out whether all inputs change equally long before the rows that show it.
-
-    Then windows fit far better with that than with changes drawn between rows.
-    """
+    """Find out whether inputs change equally long before their rows: then that fits far better than draws."""
     early = range(scene.unseen + 1)
     _, each = errors.of([fit.ticks - one for one in early], None)
     best = int(np.median(each, axis=0).argmin())
@@ -183,14 +180,10 @@ def _sure(errors: np.ndarray) -> float:
 
 
 def _parts(errors: np.ndarray) -> list[slice]:
-    """Cut windows in the order of time, `(windows, lags)`, where the lag changes for good.
-
-    The cheapest way through lags, on which a change costs; dearer and dearer, until every part is long and
-    sure.
-    """
+    """Cut windows in the order of time, `(windows, lags)`, where the lag changes for good."""
     cost = (errors - errors.min(1, keepdims=True)).clip(max=_DOUBT)
     change = _CHANGE
-    while True:
+    while True:  # the cheapest way through lags; a change is dearer until every part is long and sure
         changes = change * (1 - np.eye(cost.shape[1]))
         path = cheapest(changes + cost[1:, None], cost[0])
         ends = [*(np.flatnonzero(np.diff(path)) + 1).tolist(), len(path)]

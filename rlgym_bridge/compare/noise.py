@@ -147,12 +147,7 @@ class Draw:
         return places
 
     def aside(self, body: np.ndarray, others: np.ndarray) -> np.ndarray:
-        """Return by how much other bodies are moved, `(others, 3)` uu, to where they cannot touch a body.
-
-        Args:
-            body: `(18,)`.
-            others: `(others, 18)`.
-        """
+        """Return how far other bodies `(n, 18)` move, `(n, 3)` uu, so as not to touch a body `(18,)`."""
         if self.seed % 2 == 0:
             return np.zeros((len(others), 3))
         low, high = _FIELD
@@ -195,10 +190,7 @@ def measure_noise(scene: TimedRecording) -> Noise:
 
 
 def _held_ticks(scene: TimedRecording) -> int:
-    """Return for how many ticks a table holds its inputs, if sticks change at every 2nd, 3rd or 4th alone.
-
-    1 where they change at any tick, or too seldom to tell.
-    """
+    """Return for how many ticks a table holds its inputs, 4 at most; 1 if sticks hardly change."""
     ticks = []
     for segment in scene.recording.segments():
         rows = scene.recording.state.car_controls[segment][:, :, _STICKS]
@@ -256,11 +248,8 @@ def rounding(values: np.ndarray) -> float:
 
 
 def _deviation(tracks: Sequence[Track], columns: slice) -> float:
-    """Return the standard deviation of the noise of numbers, from their third differences row by row.
-
-    The lower quartile counts: where a body moves smoothly nothing but noise is left.
-    """
-    found = []
+    """Return the standard deviation of the noise of numbers, from their third differences row by row."""
+    found = []  # of which the lower quartile counts: where a body moves smoothly nothing but noise is left
     for track in tracks:
         steps = np.diff(track.times)
         if len(steps) < 8:

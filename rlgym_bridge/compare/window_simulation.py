@@ -33,6 +33,7 @@ from rlgym_bridge.state import MatchState
 _EVERY: Final = {ROCKETSIM3: 8.0, ROCKETSIM2: 4.0}
 """Ticks; a simulation stays within a hundredth of a uu of what it follows."""
 _CHUNK: Final = {ROCKETSIM3: 400, ROCKETSIM2: 8}  # matches played at a time: bounded memory, few arenas
+_CORES: Final = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 _FULL_TANK: Final = 100.0
 _SETTLED: Final = 24.0  # ticks after which a car that was elsewhere drives as if it had not been
 _AWAY: Final = (0.0, 0.0, 5000.0)  # uu: where a ball that takes no part lies asleep
@@ -70,9 +71,7 @@ class _Plan:
 class Bench:
     """Simulators for windows, kept from one call to the next: making one takes long.
 
-    Args:
-        simulator: Name of the simulator.
-        thrust: For RocketSim 2.2.1, see `RocketSim2`; without it, it is as RLGym has it.
+    Without `thrust` RocketSim 2.2.1 is as RLGym has it, see `RocketSim2`.
     """
 
     def __init__(self, simulator: str = ROCKETSIM3, *, thrust: bool = True) -> None:
@@ -101,7 +100,7 @@ class Bench:
         key = (size, blue, orange, mode)
         if key not in self._made:
             self._made[key] = make_simulator(
-                self.simulator, size, blue, orange, mode=mode, thrust=self._thrust, threads=cores()
+                self.simulator, size, blue, orange, mode=mode, thrust=self._thrust, threads=_CORES
             )
         return self._made[key], size
 
@@ -110,7 +109,7 @@ def simulate(
     windows: Sequence[Window],
     applied: Applied = (),
     *,
-    bench: Bench | None = None,
+    bench: Bench,
     draws: Sequence[Draw | None] = (),
 ) -> Simulated:
     """Simulate windows from their starts to their ends.
@@ -118,7 +117,7 @@ def simulate(
     Args:
         windows: The windows, of any recordings.
         applied: Alterations with their parameters, all of which act.
-        bench: The simulators; those of RocketSim 3 where it is None.
+        bench: The simulators.
         draws: For each window a draw from what its file leaves open; none where it is empty.
 
     Returns:
@@ -127,7 +126,6 @@ def simulate(
     Raises:
         FileNotFoundError: The collision meshes are not installed.
     """
-    bench = bench or Bench()
     most = max((len(window.ends) for window in windows), default=0)
     bodies = max((len(window.bodies) for window in windows), default=0)
     found = Simulated(
@@ -157,11 +155,8 @@ def simulate(
 
 
 def _together(window: Window, draw: Draw | None) -> tuple[int, ...]:
-    """Return the bodies of a window, and in some draws all others that are shown meanwhile.
-
-    The engine solves all contacts of an arena together, in an order that others far away change.
-    """
-    if draw is None or not draw.others:
+    """Return the bodies of a window, and in some draws all others that are shown meanwhile."""
+    if draw is None or not draw.others:  # others far away change the order in which contacts are solved
         return window.bodies
     scene, track = window.scene, window.track
     first = int(np.searchsorted(track.times, track.times[window.start] - window.lead - 1))
@@ -219,10 +214,7 @@ def _with_others(
 
 
 def _followed(track: Track, start: int, lead: float, every: float, draw: Draw | None) -> list[int]:
-    """Return the moments before a window that the simulation is set to, and its start.
-
-    The last two as they come, so that the simulation is primed; before that now and then is enough.
-    """
+    """Return the moments that the simulation is set to: now and then in the lead, then the last two."""
     if draw is not None:
         lead, every = draw.lead(min(lead, float(track.times[start] - track.times[0])), every)
     first = int(np.searchsorted(track.times, track.times[start] - lead - 0.01))
@@ -421,15 +413,11 @@ def residuals(theirs: np.ndarray, ours: np.ndarray) -> np.ndarray:
 
 
 def apart(windows: Sequence[Window], real: np.ndarray, ours: np.ndarray) -> np.ndarray:
-    """Return residuals of windows `(n, ends, bodies, 12)`, moved in time as far as the ends' times are open.
+    """Return residuals `(n, ends, bodies, 12)` of recorded and simulated ends `(n, ends, bodies, 18)`.
 
-    A replay's states are of whole ticks, and their ages may be a tick or two off; a clock between ticks is as
-    exact as its steps. What is left after the best moment counts.
-
-    Args:
-        windows: The windows.
-        real: Recorded ends, `(n, ends, bodies, 18)`.
-        ours: Simulated ends.
+    Ends move in time as far as theirs is open, and what is left after the best moment counts. A replay's
+    states are of whole ticks, and their ages may be a tick or two off; a clock between ticks is as exact as
+    its steps.
     """
     off = residuals(real, ours)
     for number, window in enumerate(windows):
@@ -455,8 +443,3 @@ def _rates(window: Window) -> np.ndarray:
     turn = now[..., SPIN] * TICK_SECONDS
     velocity, spin = ((now[..., part] - before[..., part]) / ticks for part in (VELOCITY, SPIN))
     return np.concatenate([velocity, turn, spin], axis=-1)
-
-
-def cores() -> int:
-    """Return how many processors this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -159,6 +159,7 @@ def test_inputs_that_change_at_rows_alone_leave_nothing_open(form: Form, early: 
     fit = fit_common_lag(scene, bench())
     assert (fit.ticks, fit.at_rows) == (form.lag, early is not None) and fit.early == (early or 0)
     timed = replace(scene, lag=fit.of_rows(len(recording.tick)), at_rows=fit.at_rows)
+    assert (timed.lag == form.lag - (early or 0)).all()
     assert measure_noise(timed).slack == (0 if fit.at_rows else scene.unseen)
 
 
