@@ -6,7 +6,7 @@ only if it does that in windows that had no part in fitting it. Others that do a
 it. If none does, the cause is something that is not tried here.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
@@ -136,15 +136,26 @@ class _Sample:
 
     def off(self, applied: Applied, which: np.ndarray) -> np.ndarray:
         """Return residuals of some windows with alterations, `(n, bodies, 12)`, as multiples of bounds."""
-        key = (tuple((one.key, value) for one, value in applied), which.tobytes())
-        if key not in self._known:
-            some = [self.windows[one] for one in which.tolist()]
-            ours = simulate(some, applied, bench=self._bench_of(applied)).values
-            off = apart(some, recorded(some, applied), ours)[:, 0]
-            padded = np.full((len(some), self.bounds.shape[1], 12), np.nan)
-            padded[:, : off.shape[1]] = off
-            self._known[key] = padded / np.repeat(self.bounds[which], 3, axis=-1)
+        if (key := _key(applied, which)) not in self._known:
+            self.prepare([(applied, which)])
         return self._known[key]
+
+    def prepare(self, asked: Iterable[tuple[Applied, np.ndarray]]) -> None:
+        """Simulate what `off` will be asked for, all of it together."""
+        new = {key: one for one in asked if (key := _key(*one)) not in self._known}
+        for bench in (self._bench, self._bench.other):
+            own = {key: one for key, one in new.items() if self._bench_of(one[0]) is bench}
+            windows = [self.windows[number] for _, which in own.values() for number in which.tolist()]
+            each = [applied for applied, which in own.values() for _ in which.tolist()]
+            if not windows:
+                continue
+            ours = simulate(windows, bench=bench, each=each).values
+            off = apart(windows, recorded(windows, each=each), ours)[:, 0]
+            padded = np.full((len(windows), self.bounds.shape[1], 12), np.nan)
+            padded[:, : off.shape[1]] = off
+            last = np.cumsum([len(which) for _, which in own.values()])[:-1]
+            for (key, (_, which)), part in zip(own.items(), np.split(padded, last), strict=True):
+                self._known[key] = part / np.repeat(self.bounds[which], 3, axis=-1)
 
     def _bench_of(self, applied: Applied) -> Bench:
         return self._bench.other if any(one.kind == PHYSICS for one, _ in applied) else self._bench
@@ -176,6 +187,16 @@ class _Sample:
     def loss(self, applied: Applied, which: np.ndarray) -> float:
         """Return the mean of the bounded losses of some windows."""
         return _loss(self.off(applied, which)) if len(which) else 0.0
+
+
+def _key(applied: Applied, which: np.ndarray) -> tuple[object, ...]:
+    return tuple((one.key, value) for one, value in applied), which.tobytes()
+
+
+def _sides(one: Alteration) -> list[float]:
+    """Return the values of a linear parameter that a fit begins with."""
+    both = one.change is not None or one.kind in (OFFSET, TIME)
+    return [one.neutral + sign * one.step for sign in ((1.0, -1.0) if both else (1.0,))]
 
 
 def _loss(off: np.ndarray) -> float:
@@ -250,6 +271,10 @@ class _Search:
 
     def _screen(self, candidates: Sequence[Alteration], some: np.ndarray) -> list[Alteration]:
         """Return the candidates that bring some windows nearest."""
+        self._sample.prepare(
+            (self._with(one, value), own) for one in candidates if len(own := self._own(one, some))
+            for value in one.starts or (_sides(one) if one.step else one.values)
+        )  # fmt: skip
         losses = [self._try(one, some)[1] for one in candidates]
         enough = self._sample.loss(self.applied, some) - 0.1
         order = sorted(range(len(losses)), key=losses.__getitem__)
@@ -258,13 +283,15 @@ class _Search:
     def _with(self, one: Alteration, value: float) -> Applied:
         return (*self.applied, (one, value))
 
+    def _own(self, one: Alteration, which: np.ndarray) -> np.ndarray:
+        """Return those of some windows in which an alteration can change anything."""
+        return which[[one.can_change(self._sample.windows[place]) for place in which.tolist()]]
+
     def _try(self, one: Alteration, which: np.ndarray, start: float | None = None) -> tuple[float, float]:
         """Return the parameter that fits some windows best, and its loss; `start` is a first guess."""
-        sample = self._sample
-        can = np.array([one.can_change(sample.windows[place]) for place in which.tolist()], bool)
-        if not can.any():
+        sample, own = self._sample, self._own(one, which)
+        if not len(own):
             return one.neutral, sample.loss(self.applied, which)
-        own = which[can]
 
         def loss(value: float) -> float:
             return sample.loss(self._with(one, value), own)
@@ -276,15 +303,15 @@ class _Search:
         while step > 0.004:
             tried |= {value: loss(value) for value in (best - step, best + step)}
             best, step = min(tried, key=tried.__getitem__), step / 2
-        rest = sample.loss(self.applied, which[~can])
-        return best, (tried[best] * can.sum() + rest * (~can).sum()) / len(which)
+        others = np.setdiff1d(which, own)
+        rest = sample.loss(self.applied, others)
+        return best, (tried[best] * len(own) + rest * len(others)) / len(which)
 
     def _bend(self, one: Alteration, which: np.ndarray, start: float | None) -> list[float]:
         """Return values of a linear parameter, each fitted around the one before, from both sides."""
         low, high = min(one.values), max(one.values)
         base = self._sample.off(self.applied, which)
-        both = one.change is not None or one.kind in (OFFSET, TIME)
-        starts, found = [one.neutral + sign * one.step for sign in ((1.0, -1.0) if both else (1.0,))], []
+        starts, found = _sides(one), []
         if start is not None and start != one.neutral:
             starts = found = [start]
         elif one.starts and start is None:  # what touches, or no more, bends too much
@@ -443,14 +470,16 @@ def _intervals(sample: _Sample, catalogue: Sequence[Alteration], applied: Applie
     """Return `Attribution.intervals`, with what is borne out applied."""
     within = sample.every[sample.ratios(applied, sample.every) <= _WITHIN]
     base = sample.off(applied, within) if len(within) else np.empty(0)
-    found = {}
+    found, asked = {}, []
     for one in catalogue:
         can = np.array([one.can_change(sample.windows[number]) for number in within.tolist()], bool)
         if not one.step or not can.any():
             continue
         value = next((value for other, value in applied if other.key == one.key), one.neutral)
         kept = [(one, at + one.step) if other.key == one.key else (other, at) for other, at in applied]
-        changed = kept if value != one.neutral else [*kept, (one, value + one.step)]
+        asked.append((one, can, value, kept if value != one.neutral else [*kept, (one, value + one.step)]))
+    sample.prepare((changed, within[can]) for _, can, _, changed in asked)
+    for one, can, value, changed in asked:
         here, tried = base[can], sample.off(changed, within[can])
         moved = _largest(tried - here)
         telling = (moved > 1e-6) & (moved < _MOST)

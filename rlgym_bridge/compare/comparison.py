@@ -210,10 +210,10 @@ def _sizes(source: str, tried: Sequence[Alteration], explained: Attribution) -> 
 
 
 def _situations(source: str, judged: Judged, differs: GapVerdict, others: np.ndarray) -> list[Situation]:
-    sizes, ratios, rows = judged.sizes, judged.ratios, []
+    sizes, ratios, horizons, rows = judged.sizes, judged.ratios, judged.horizons, []
     for name in SITUATIONS:
         for column, ticks in enumerate(HORIZONS):
-            here = (judged.names == name) & (judged.horizons == column)
+            here = (judged.names == name) & (horizons == column)
             if not here.any():
                 continue
             beyond, other = int((ratios[here] > 1).sum()), others[here]

@@ -4,9 +4,10 @@ From these, never from the errors of a simulation, follows by how much a window 
 again and again from states and inputs drawn within what the file leaves open.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from functools import cache
+from typing import Any, Final
 
 import numpy as np
 
@@ -74,6 +75,13 @@ class Noise:
         return "; ".join([*told, *more])
 
 
+@cache
+def _generator(seed: int, what: int) -> tuple[np.random.Generator, Mapping[str, Any]]:
+    """Return a stream of random numbers and its beginning: making one takes longer than going back."""
+    random = np.random.default_rng((seed, what))
+    return random, random.bit_generator.state
+
+
 @dataclass(frozen=True)
 class Draw:
     """One draw from what a recording leaves open."""
@@ -85,7 +93,9 @@ class Draw:
     others: bool = False
 
     def _random(self, what: int) -> np.random.Generator:
-        return np.random.default_rng((self.seed, what))
+        random, begin = _generator(self.seed, what)
+        random.bit_generator.state = begin
+        return random
 
     def states(self, values: np.ndarray, bodies: tuple[int, ...]) -> np.ndarray:
         """Return states `(moments, bodies, 18)` with noise."""

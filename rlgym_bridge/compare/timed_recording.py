@@ -166,11 +166,14 @@ class TimedRecording:
         return np.asarray(lost & (pressed | before | (steps > _PRESS)))
 
     def _empties(self, car: int) -> np.ndarray:
-        """Return `(rows,)` bool: where a car's tank runs empty while it boosts, or did a little before."""
+        """Return `(rows,)` bool: where a car's tank runs empty while boost burns, or did a little before."""
         # Boost that is let go lasts 0.1 s [RocketSim], what runs out does not. A simulation's tank is full.
         amount = self.recording.state.car_boost_amount[:, car]
         times = self.timeline.inputs
-        low = (amount < _LAST_BOOST) & (self.recording.state.car_controls[:, car, _BOOST] > 0)
+        burns = (self.recording.state.car_controls[:, car, _BOOST] > 0) | (
+            np.diff(amount, prepend=amount[:1]) < 0
+        )
+        low = (amount < _LAST_BOOST) & burns
         if not amount.any() or not low.any():
             return np.zeros(len(times), bool)
         return np.asarray(_ago(low, times) < _BOOST_LASTS)

@@ -163,6 +163,11 @@ def test_inputs_that_change_at_rows_alone_leave_nothing_open(form: Form, early: 
     assert measure_noise(timed).slack == (0 if fit.at_rows else scene.unseen)
 
 
+def test_cars_that_act_unequally_late_are_aligned_each() -> None:
+    fit = fit_common_lag(scene_of(plant(689, "car late").recording), bench())  # one of two, in 60 rows
+    assert (fit.ticks, fit.at_rows) == (0, True)
+
+
 def test_a_lag_that_fits_no_better_than_none_is_none() -> None:
     swapped = plant(3, "cars swapped", Form()).recording
     assert fit_common_lag(scene_of(swapped), bench()).ticks == 0
