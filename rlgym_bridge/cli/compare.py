@@ -119,7 +119,7 @@ def run(options: argparse.Namespace) -> int:
         if path is not None:
             output_files.write(path, make(found))
             console.print(f"written to {escape(str(path))}")
-    if found.refused or found.tells_nothing:
+    if found.refused:
         return 2
     return 0 if found.agrees else 1
 
@@ -130,7 +130,7 @@ def _open(file: Path, columns: Path | None) -> Recording:
         raise ValueError(
             f"{file} holds states that replicar made with RocketSim, expected the game's own: its .replay"
         )
-    return open_recording(file, columns)
+    return read_match(file, shadow=False) if file.suffix == ".mcap" else open_recording(file, columns)
 
 
 def _read(files: Sequence[Path], read: Callable[[Path], T]) -> tuple[list[T], list[RefusedFile]]:

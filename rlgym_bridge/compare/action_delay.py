@@ -68,11 +68,7 @@ def action_delay(recording: Recording, lag: LagFit | None = None) -> ActionDelay
 
 
 def _together(segments: Sequence[_Segment], unseen: int) -> ActionDelay | None:
-    """Return the delay that segments of play show.
-
-    None where no segment has enough inputs, or they act any time: later than was looked for, that is, and
-    those found are others that happen to be alike.
-    """
+    """Return the delay that segments of play show; None where inputs are too few, or act at any time."""
     telling = [one for one in segments if len(one.late) >= _LEAST]
     if not telling:
         return None
@@ -117,11 +113,7 @@ def latencies(recording: MatchRecording, sent: InputTrack, car: int) -> tuple[np
 
 
 def _one_of_each(found: Sequence[np.ndarray], segments: np.ndarray) -> np.ndarray:
-    """Return how late each input acted, of what it may be.
-
-    Where a bot goes back to what it did before, an older input may be taken for the newer one; so that which
-    is nearest to the most common of its segment counts.
-    """
+    """Return how late each input acted: of what it may be the nearest to the most common of its segment."""
     late = np.zeros(len(found), np.int64)
     for segment in np.unique(segments):
         places = np.flatnonzero(segments == segment)
@@ -167,11 +159,9 @@ def _median(values: np.ndarray) -> float:
 
 
 def _spread(parts: Sequence[np.ndarray]) -> float:
-    """Return the standard deviation around the parts' medians.
-
-    The farthest hundredth on each side counts as what is next to it: lost packets are no noise.
-    """
+    """Return the standard deviation around the parts' medians."""
     around = np.concatenate([one - _median(one) for one in parts])
     if not len(around):
         return 0.0
-    return float(np.sqrt((around.clip(*np.percentile(around, (1, 99))) ** 2).mean()))
+    around = around.clip(*np.percentile(around, (1, 99)))  # lost packets are no noise
+    return float(np.sqrt((around**2).mean()))

@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import combinations
-from typing import Final
+from math import prod
+from typing import Any, Final
 
 import numpy as np
 
@@ -16,12 +17,14 @@ from rlgym_bridge.compare.timed_recording import TimedRecording
 from rlgym_bridge.compare.tracks import BALL, POSITION, ROTATION, SPIN, VELOCITY, Drive, Track
 from rlgym_bridge.compare.windows import Window
 from rlgym_bridge.game import CONTROL_NAMES, TICK_SECONDS
+from rlgym_bridge.physics import CONSTANTS
 from rlgym_bridge.sim.simulator import ROCKETSIM3, simulator_for
 
 INPUTS, TIME, CONSTANT, OFFSET, PHYSICS = "inputs", "time", "constant", "offset", "physics"
 
 _AXES: Final = ("throttle", "steer", "pitch", "yaw", "roll")
 _BUTTONS: Final = ("jump", "boost", "handbrake")
+_COLUMNS: Final = {name: CONTROL_NAMES.index(name) for name in (*_AXES, *_BUTTONS)}
 _DEAD_ZONES: Final = (0.03, 0.05, 0.08, 0.1, 0.12, 0.15, 0.2, 0.25, 0.3)
 _HEIGHTS: Final = tuple(s * size for size in (1.0, 3.0, 5.0, 8.0, 12.0, 18.0, 30.0) for s in (1.0, -1.0))
 _STICK: Final = 1 / 127  # RocketSim 3 rounds sticks to such steps
@@ -51,7 +54,6 @@ class Alteration:
     lagged: int = -1  # column of the control that acts the parameter's ticks later, -1 for none, 8 for all
     other: int | None = None  # the car whose inputs the car gets
     mutator: str = ""  # constant of the simulator that is multiplied by the parameter
-    constant: str = ""  # its name in the settings (`physics.CONSTANTS`); "" where they have none
     touches: tuple[str, ...] = ("cars", "meetings")  # bodies that it can change: "ball", "cars" or "meetings"
     starts: tuple[float, ...] = ()  # parameters to begin a fit from; none for a step to both sides
     grain: float = 0.0  # the least difference of the parameter that a simulator resolves; 0 for any
@@ -63,6 +65,11 @@ class Alteration:
     def key(self) -> tuple[str, int | None]:
         """The name and the car, which tell it from others."""
         return self.name, self.car
+
+    @property
+    def constant(self) -> str:
+        """The constant's name in the settings; "" where they have none."""
+        return self.mutator if self.mutator in CONSTANTS else ""
 
     @property
     def sometimes(self) -> bool:
@@ -102,6 +109,13 @@ def spanned(value: float) -> tuple[int, int]:
     return round(value - 1000 * end), end
 
 
+def change_columns(columns: Sequence[int], change: Change, rows: np.ndarray, value: float) -> np.ndarray:
+    """Return control vectors `(ticks, 8)` in which some columns are changed, which `change` gets alone."""
+    changed = rows.copy()
+    changed[:, columns] = change(rows[:, columns], value)
+    return changed
+
+
 _SPANS: Final = tuple(
     span(begin, end)
     for end in (3, 6, 9, 12, 18, 24, 30, 45, 60, 240)
@@ -115,23 +129,16 @@ Applied = Sequence[tuple[Alteration, float]]
 
 def time_scale(applied: Applied) -> float:
     """Return by what times are multiplied."""
-    scale = 1.0
-    for one, value in applied:
-        if one.name == "clock":
-            scale *= value
-    return scale
+    return prod(value for one, value in applied if one.name == "clock")
 
 
 def factors_of(applied: Applied) -> tuple[dict[str, float], float]:
     """Return multiples of constants by the simulator's names, and that of gravity."""
     factors: dict[str, float] = {}
-    gravity = 1.0
     for one, value in applied:
-        if one.mutator == "gravity":
-            gravity *= value
-        elif one.mutator:
+        if one.mutator:
             factors[one.mutator] = factors.get(one.mutator, 1.0) * value
-    return factors, gravity
+    return factors, factors.pop("gravity", 1.0)
 
 
 def alter_values(applied: Applied, track: Track, moments: Sequence[int], scene: TimedRecording) -> np.ndarray:
@@ -165,11 +172,7 @@ def alter_drive(
 ) -> Lookup | None:
     """Return what looks up a car's control vectors, `(row, ends of ticks) -> (ticks, 8)`; None for no inputs.
 
-    Args:
-        applied: The alterations.
-        scene: The recording.
-        car: The car.
-        drawn: Takes the recorded inputs and the car, and returns those of a draw.
+    `drawn` takes the recorded inputs and the car, and returns those of a draw.
     """
     source = car
     for one, _ in applied:
@@ -210,7 +213,14 @@ def _altered(
 def catalogue(scene: TimedRecording, simulator: str = ROCKETSIM3) -> list[Alteration]:
     """Return all alterations that can be asked of a recording by a simulator."""
     soccar = scene.recording.mode == "Soccar"  # RocketSim 2.2.1 makes a sphere of a puck that is changed
-    found = [one for one in _constants() if soccar or one.mutator not in ("ball_radius", "ball_mass")]
+    found = [
+        Alteration(
+            name, CONSTANT, None, (0.5, 1.5) if mutator == "ball_radius" else (0.2, 3.0), "of RocketSim's",
+            1.0, step, mutator=mutator, touches=tuple(touches.split()),
+        )
+        for name, mutator, step, touches in _CONSTANTS
+        if soccar or mutator not in ("ball_radius", "ball_mass")
+    ]  # fmt: skip
     other = OLD_SIMULATOR if simulator == ROCKETSIM3 else NEW_SIMULATOR
     if other == OLD_SIMULATOR or simulator_for(scene.recording.mode)[0] == ROCKETSIM3:
         found.append(Alteration(other, PHYSICS, touches=("ball", "cars", "meetings")))
@@ -223,32 +233,20 @@ def catalogue(scene: TimedRecording, simulator: str = ROCKETSIM3) -> list[Altera
     return found
 
 
-def _constants() -> list[Alteration]:
-    ball, cars, meetings = "ball", "cars", "meetings"
-
-    def constant(
-        name: str, mutator: str, step: float, touches: tuple[str, ...], setting: str = "",
-        low: float = 0.2, high: float = 3.0,
-    ) -> Alteration:  # fmt: skip
-        return Alteration(
-            name, CONSTANT, None, (low, high), "of RocketSim's", 1.0, step, mutator=mutator,
-            constant=setting, touches=touches,
-        )  # fmt: skip
-
-    return [
-        constant("gravity", "gravity", 0.01, (ball, cars, meetings), "gravity"),
-        constant("ball drag", "ball_drag", 0.05, (ball, meetings), "ball_drag"),
-        constant("bounce of the ball", "ball_world_restitution", 0.02, (ball, meetings),
-                 "ball_world_restitution"),
-        constant("ball radius", "ball_radius", 0.01, (ball, meetings), low=0.5, high=1.5),
-        constant("ball mass", "ball_mass", 0.1, (meetings,)),
-        constant("force of a hit", "ball_hit_extra_force_scale", 0.1, (meetings,)),
-        constant("force of a bump", "bump_force_scale", 0.2, (meetings,)),
-        constant("boost on the ground", "boost_accel_ground", 0.05, (cars, meetings), "boost_accel_ground"),
-        constant("boost in the air", "boost_accel_air", 0.05, (cars, meetings), "boost_accel_air"),
-        constant("push of a jump", "jump_immediate_force", 0.03, (cars, meetings), "jump_immediate_force"),
-        constant("hold of a jump", "jump_accel", 0.03, (cars, meetings), "jump_accel"),
-    ]  # fmt: skip
+_CONSTANTS: Final = (
+    ("gravity", "gravity", 0.01, "ball cars meetings"),
+    ("ball drag", "ball_drag", 0.05, "ball meetings"),
+    ("bounce of the ball", "ball_world_restitution", 0.02, "ball meetings"),
+    ("ball radius", "ball_radius", 0.01, "ball meetings"),
+    ("ball mass", "ball_mass", 0.1, "meetings"),
+    ("force of a hit", "ball_hit_extra_force_scale", 0.1, "meetings"),
+    ("force of a bump", "bump_force_scale", 0.2, "meetings"),
+    ("boost on the ground", "boost_accel_ground", 0.05, "cars meetings"),
+    ("boost in the air", "boost_accel_air", 0.05, "cars meetings"),
+    ("push of a jump", "jump_immediate_force", 0.03, "cars meetings"),
+    ("hold of a jump", "jump_accel", 0.03, "cars meetings"),
+)
+"""Names, the simulator's names, steps, and what they touch."""
 
 
 def _offsets(scene: TimedRecording) -> list[Alteration]:
@@ -269,96 +267,55 @@ def _offsets(scene: TimedRecording) -> list[Alteration]:
 
 def _inputs(scene: TimedRecording, car: int) -> list[Alteration]:
     rows = scene.recording.state.car_controls[:, car]
-    known = scene.recording.inputs_recorded[car]
-    used = [name for name, column in _columns() if rows[:, column].any()]
+    used = [name for name, column in _COLUMNS.items() if rows[:, column].any()]
     axes = [name for name in _AXES if name in used]
-    found = [
-        Alteration(f"inputs of car {car} late", TIME, car, _LAGS, "ticks", lagged=8),
-    ]
-    for name, column in _columns():
+    found = [Alteration(f"inputs of car {car} late", TIME, car, _LAGS, "ticks", lagged=8)]
+
+    def add(name: str, controls: Sequence[str], change: Change, **parameter: Any) -> None:
+        on = partial(change_columns, [_COLUMNS[one] for one in controls], change)
+        found.append(Alteration(name, INPUTS, car, change=on, **parameter))
+
+    for name, column in _COLUMNS.items():
         if name in axes:
-            found.append(
-                Alteration(f"gain of {name}", INPUTS, car, (0.2, 3.0), "times", 1.0, -0.1,
-                           partial(_scale, column), grain=_STICK)
-            )  # fmt: skip
-            found.append(Alteration(f"{name} inverted", INPUTS, car, change=partial(_invert, column)))
+            gain = {"values": (0.2, 3.0), "unit": "times", "neutral": 1.0, "step": -0.1, "grain": _STICK}
+            add(f"gain of {name}", [name], _scale, **gain)
+            add(f"{name} inverted", [name], lambda values, _: -values)
         if name in used:
-            found.append(
-                Alteration(f"{name} without effect", INPUTS, car, change=partial(_hold, column, 0.0))
-            )
+            add(f"{name} without effect", [name], lambda values, _: np.zeros_like(values))
             found.append(Alteration(f"lag of {name}", INPUTS, car, _LAGS, "ticks", lagged=column))
         if name in used and name != "jump":
             found.append(Alteration(f"{name} stuck", INPUTS, car, _SPANS, stuck=column))
-        if name not in used and (name in _BUTTONS or not known[column]):
-            found.append(Alteration(f"{name} held", INPUTS, car, change=partial(_hold, column, 1.0)))
+        if name not in used and (name in _BUTTONS or not scene.recording.inputs_recorded[car, column]):
+            add(f"{name} held", [name], lambda values, _: np.ones_like(values))
     for names in [axes, *([name] for name in axes)] if axes else []:
-        columns = tuple(CONTROL_NAMES.index(name) for name in names)
         called = "all sticks" if len(names) > 1 else names[0]
-        for rest, change in (("", _cut_zone), (", the rest stretched", _stretch_zone)):
-            found.append(
-                Alteration(f"dead zone of {called}{rest}", INPUTS, car, _DEAD_ZONES, "of 1",
-                           change=partial(change, columns))
-            )  # fmt: skip
-    if "jump" in used and not rows[:, CONTROL_NAMES.index("pitch")].any():
+        zones = {"values": _DEAD_ZONES, "unit": "of 1"}
+        add(f"dead zone of {called}", names, _cut_zone, **zones)
+        add(f"dead zone of {called}, the rest stretched", names, _stretch_zone, **zones)
+    if "jump" in used and not rows[:, _COLUMNS["pitch"]].any():
         found.append(Alteration("pitch of dodges missing", INPUTS, car, change=_keyboard_dodge))
-    for group in (_AXES, _BUTTONS):
-        for one, other in combinations(group, 2):
-            if one in used or other in used:
-                pair = [CONTROL_NAMES.index(one), CONTROL_NAMES.index(other)]
-                found.append(
-                    Alteration(f"{one} and {other} swapped", INPUTS, car, change=partial(_swap, pair))
-                )
+    for pair in (*combinations(_AXES, 2), *combinations(_BUTTONS, 2)):
+        if pair[0] in used or pair[1] in used:
+            add(f"{pair[0]} and {pair[1]} swapped", pair, lambda values, _: values[:, ::-1])
     return found
 
 
-def _columns() -> list[tuple[str, int]]:
-    return [(name, CONTROL_NAMES.index(name)) for name in (*_AXES, *_BUTTONS)]
-
-
-def _scale(column: int, rows: np.ndarray, gain: float) -> np.ndarray:
-    changed = rows.copy()
-    changed[:, column] = np.clip(gain * rows[:, column], -1, 1)
-    return changed
-
-
-def _invert(column: int, rows: np.ndarray, _: float) -> np.ndarray:
-    changed = rows.copy()
-    changed[:, column] *= -1
-    return changed
-
-
-def _hold(column: int, held: float, rows: np.ndarray, _: float) -> np.ndarray:
-    changed = rows.copy()
-    changed[:, column] = held
-    return changed
+def _scale(values: np.ndarray, gain: float) -> np.ndarray:
+    return np.clip(gain * values, -1, 1)
 
 
 def _keyboard_dodge(rows: np.ndarray, _: float) -> np.ndarray:
     """Give presses of jump the pitch that a keyboard's throttle seems to give a dodge [one capture]."""
     changed = rows.copy()
-    jump, pitch, throttle = (CONTROL_NAMES.index(name) for name in ("jump", "pitch", "throttle"))
+    jump, pitch, throttle = (_COLUMNS[name] for name in ("jump", "pitch", "throttle"))
     presses = np.diff(rows[:, jump], prepend=rows[:1, jump]) > 0
     changed[presses, pitch] = -np.sign(rows[presses, throttle])
     return changed
 
 
-def _swap(pair: list[int], rows: np.ndarray, _: float) -> np.ndarray:
-    changed = rows.copy()
-    changed[:, pair] = rows[:, pair[::-1]]
-    buttons = [column for column in pair if CONTROL_NAMES[column] in _BUTTONS]
-    changed[:, buttons] = changed[:, buttons] > 0.5
-    return changed
+def _cut_zone(values: np.ndarray, zone: float) -> np.ndarray:
+    return np.where(np.abs(values) < zone, 0.0, values)
 
 
-def _cut_zone(columns: tuple[int, ...], rows: np.ndarray, zone: float) -> np.ndarray:
-    changed = rows.copy()
-    some = rows[:, columns]
-    changed[:, columns] = np.where(np.abs(some) < zone, 0.0, some)
-    return changed
-
-
-def _stretch_zone(columns: tuple[int, ...], rows: np.ndarray, zone: float) -> np.ndarray:
-    changed = rows.copy()
-    some = rows[:, columns]
-    changed[:, columns] = np.sign(some) * np.maximum(np.abs(some) - zone, 0.0) / (1 - zone)
-    return changed
+def _stretch_zone(values: np.ndarray, zone: float) -> np.ndarray:
+    return np.asarray(np.sign(values) * np.maximum(np.abs(values) - zone, 0.0) / (1 - zone))

@@ -6,7 +6,7 @@ only if it does that in windows that had no part in fitting it. Others that do a
 it. If none does, the cause is something that is not tried here.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
@@ -21,6 +21,7 @@ from rlgym_bridge.compare.alterations import (
     TIME,
     Alteration,
     Applied,
+    change_columns,
     span,
     spanned,
 )
@@ -50,6 +51,7 @@ _ROUNDS: Final = 3
 _STUCK_SHARE, _STUCK_STICK = 0.65, 0.7
 """Shares of short windows that a stuck button and a stuck stick have to explain."""
 _STUCK: Final = 2  # controls that are tried as stuck
+_BUTTONS: Final = CONTROL_NAMES.index("jump")  # the first of them
 _RANKS: Final = ("time", "offset", "inputs", "constant", "physics")
 """Order in which equal alterations are named: time before inputs before constants."""
 
@@ -134,15 +136,26 @@ class _Sample:
 
     def off(self, applied: Applied, which: np.ndarray) -> np.ndarray:
         """Return residuals of some windows with alterations, `(n, bodies, 12)`, as multiples of bounds."""
-        key = (tuple((one.key, value) for one, value in applied), which.tobytes())
-        if key not in self._known:
-            some = [self.windows[one] for one in which.tolist()]
-            ours = simulate(some, applied, bench=self._bench_of(applied)).values
-            off = apart(some, recorded(some, applied), ours)[:, 0]
-            padded = np.full((len(some), self.bounds.shape[1], 12), np.nan)
-            padded[:, : off.shape[1]] = off
-            self._known[key] = padded / np.repeat(self.bounds[which], 3, axis=-1)
+        if (key := _key(applied, which)) not in self._known:
+            self.prepare([(applied, which)])
         return self._known[key]
+
+    def prepare(self, asked: Iterable[tuple[Applied, np.ndarray]]) -> None:
+        """Simulate what `off` will be asked for, all of it together."""
+        new = {key: one for one in asked if (key := _key(*one)) not in self._known}
+        for bench in (self._bench, self._bench.other):
+            own = {key: one for key, one in new.items() if self._bench_of(one[0]) is bench}
+            windows = [self.windows[number] for _, which in own.values() for number in which.tolist()]
+            each = [applied for applied, which in own.values() for _ in which.tolist()]
+            if not windows:
+                continue
+            ours = simulate(windows, bench=bench, each=each).values
+            off = apart(windows, recorded(windows, each=each), ours)[:, 0]
+            padded = np.full((len(windows), self.bounds.shape[1], 12), np.nan)
+            padded[:, : off.shape[1]] = off
+            last = np.cumsum([len(which) for _, which in own.values()])[:-1]
+            for (key, (_, which)), part in zip(own.items(), np.split(padded, last), strict=True):
+                self._known[key] = part / np.repeat(self.bounds[which], 3, axis=-1)
 
     def _bench_of(self, applied: Applied) -> Bench:
         return self._bench.other if any(one.kind == PHYSICS for one, _ in applied) else self._bench
@@ -152,11 +165,8 @@ class _Sample:
         return _largest(self.off(applied, which))
 
     def ratios_drawn(self, applied: Applied, which: np.ndarray) -> np.ndarray:
-        """Return the largest ratios with the bounds that windows have with alterations applied, `(n,)`.
-
-        Inputs of another car, or other controls, change at other moments than those that were drawn before,
-        and a body that is elsewhere touches something else.
-        """
+        """Return the largest ratios with the bounds that windows have with alterations applied, `(n,)`."""
+        # Other inputs change at other moments than those drawn before; who is elsewhere touches others.
         ratios = self.ratios(applied, which)
         doubtful = np.flatnonzero((ratios > _WITHIN) & (ratios < _MOST))
         if not len(doubtful) or not applied:
@@ -177,6 +187,16 @@ class _Sample:
     def loss(self, applied: Applied, which: np.ndarray) -> float:
         """Return the mean of the bounded losses of some windows."""
         return _loss(self.off(applied, which)) if len(which) else 0.0
+
+
+def _key(applied: Applied, which: np.ndarray) -> tuple[object, ...]:
+    return tuple((one.key, value) for one, value in applied), which.tobytes()
+
+
+def _sides(one: Alteration) -> list[float]:
+    """Return the values of a linear parameter that a fit begins with."""
+    both = one.change is not None or one.kind in (OFFSET, TIME)
+    return [one.neutral + sign * one.step for sign in ((1.0, -1.0) if both else (1.0,))]
 
 
 def _loss(off: np.ndarray) -> float:
@@ -225,13 +245,10 @@ class _Search:
         return np.flatnonzero(self._sample.ratios_drawn(self.applied, every) > _WITHIN)
 
     def best(self, flagged: np.ndarray) -> Explained | None:
-        """Return the alteration that explains most; the nearest, if none is borne out; None for none.
-
-        Where RocketSim 2.2.1 is compared, RocketSim 3 is asked before all others: it is the newer one.
-        """
+        """Return the alteration that explains most; the nearest, if none is borne out; None for none."""
         taken = {one.key for one, _ in self.applied}
         candidates = [one for one in self._catalogue if one.key not in taken]
-        newer = [one for one in candidates if one.name == NEW_SIMULATOR]
+        newer = [one for one in candidates if one.name == NEW_SIMULATOR]  # asked before all others
         judged = [self._judge(one, flagged) for one in newer]
         some = np.array(thinned(flagged.tolist(), _SCREENED), int)
         if not any(one and one.borne for one in judged):
@@ -254,6 +271,10 @@ class _Search:
 
     def _screen(self, candidates: Sequence[Alteration], some: np.ndarray) -> list[Alteration]:
         """Return the candidates that bring some windows nearest."""
+        self._sample.prepare(
+            (self._with(one, value), own) for one in candidates if len(own := self._own(one, some))
+            for value in one.starts or (_sides(one) if one.step else one.values)
+        )  # fmt: skip
         losses = [self._try(one, some)[1] for one in candidates]
         enough = self._sample.loss(self.applied, some) - 0.1
         order = sorted(range(len(losses)), key=losses.__getitem__)
@@ -262,13 +283,15 @@ class _Search:
     def _with(self, one: Alteration, value: float) -> Applied:
         return (*self.applied, (one, value))
 
+    def _own(self, one: Alteration, which: np.ndarray) -> np.ndarray:
+        """Return those of some windows in which an alteration can change anything."""
+        return which[[one.can_change(self._sample.windows[place]) for place in which.tolist()]]
+
     def _try(self, one: Alteration, which: np.ndarray, start: float | None = None) -> tuple[float, float]:
         """Return the parameter that fits some windows best, and its loss; `start` is a first guess."""
-        sample = self._sample
-        can = np.array([one.can_change(sample.windows[place]) for place in which.tolist()], bool)
-        if not can.any():
+        sample, own = self._sample, self._own(one, which)
+        if not len(own):
             return one.neutral, sample.loss(self.applied, which)
-        own = which[can]
 
         def loss(value: float) -> float:
             return sample.loss(self._with(one, value), own)
@@ -280,15 +303,15 @@ class _Search:
         while step > 0.004:
             tried |= {value: loss(value) for value in (best - step, best + step)}
             best, step = min(tried, key=tried.__getitem__), step / 2
-        rest = sample.loss(self.applied, which[~can])
-        return best, (tried[best] * can.sum() + rest * (~can).sum()) / len(which)
+        others = np.setdiff1d(which, own)
+        rest = sample.loss(self.applied, others)
+        return best, (tried[best] * len(own) + rest * len(others)) / len(which)
 
     def _bend(self, one: Alteration, which: np.ndarray, start: float | None) -> list[float]:
         """Return values of a linear parameter, each fitted around the one before, from both sides."""
         low, high = min(one.values), max(one.values)
         base = self._sample.off(self.applied, which)
-        both = one.change is not None or one.kind in (OFFSET, TIME)
-        starts, found = [one.neutral + sign * one.step for sign in ((1.0, -1.0) if both else (1.0,))], []
+        starts, found = _sides(one), []
         if start is not None and start != one.neutral:
             starts = found = [start]
         elif one.starts and start is None:  # what touches, or no more, bends too much
@@ -368,17 +391,16 @@ class _Search:
         power = np.maximum((base**2).sum((1, 2)), 1e-9)
         left, stuck = [], [one for one in candidates if one.sometimes]
         for one in stuck:
-            shift = Alteration(f"shift of {one.name}", INPUTS, one.car, change=partial(_shifted, one.stuck))
-            effect = base - np.nan_to_num(self._sample.off(self._with(shift, 1.0), some))
+            change = partial(change_columns, [one.stuck], _shift)
+            shift = Alteration(f"shift of {one.name}", INPUTS, one.car, change=change)
+            effect = base - np.nan_to_num(self._sample.off(self._with(shift, one.stuck >= _BUTTONS), some))
             along = (base * effect).sum((1, 2)) ** 2 / np.maximum((effect**2).sum((1, 2)), 1e-9)
             left.append(float(np.sqrt((1 - along / power).clip(0)).mean()))
         return [stuck[place] for place in np.argsort(left)[:_STUCK].tolist()]
 
     def _judge_stuck(self, one: Alteration, flagged: np.ndarray) -> Explained | None:
-        """Look in each window for the span in which the control is stuck, first of all, then tick by tick.
-
-        Windows of half a second or less are asked: in longer ones it may stick and slide on.
-        """
+        """Look in each window for the span in which the control is stuck, first of all, then tick by tick."""
+        # Windows of half a second or less are asked: in longer ones it may stick and slide on.
         lengths = np.array([HORIZONS[self._sample.windows[at].horizons[0]] for at in flagged.tolist()])
         flagged, lengths = flagged[lengths <= _LONGEST], lengths[lengths <= _LONGEST]
         if len(flagged) < _LEAST:
@@ -404,27 +426,19 @@ class _Search:
                         keep_better(span(begin, end), np.flatnonzero((chosen == value) & (best > 1)))
         explained = flagged[(best <= _WITHIN) & (before > _WITHIN)]
         share = float((best <= _WITHIN).mean())
-        least = _STUCK_SHARE if one.stuck >= CONTROL_NAMES.index("jump") else _STUCK_STICK
+        least = _STUCK_SHARE if one.stuck >= _BUTTONS else _STUCK_STICK
         borne = share >= least and len(explained) >= _LEAST and before.max(initial=0.0) > _PLAIN
         return Explained(one, 1.0, np.nan, np.nan, share, len(explained), (), frozenset(explained.tolist()),
                          bool(borne))  # fmt: skip
 
 
-def _shifted(column: int, rows: np.ndarray, _: float) -> np.ndarray:
-    """Return control vectors `(ticks, 8)` with a stick a third away, or a button the other way."""
-    changed, own = rows.copy(), rows[:, column]
-    button = column >= CONTROL_NAMES.index("jump")
-    changed[:, column] = 1 - own if button else own - np.copysign(0.35, own)
-    return changed
+def _shift(values: np.ndarray, button: float) -> np.ndarray:
+    """Return a button the other way, or a stick a third away."""
+    return 1 - values if button else values - np.copysign(0.35, values)
 
 
 def _fit_amount(base: np.ndarray, effect: np.ndarray) -> float:
-    """Return the multiple of an effect that makes up for residuals, by least squares that trust small ones.
-
-    Args:
-        base: Residuals `(windows, bodies, 12)` as multiples of their bounds.
-        effect: What a unit of the parameter takes from them.
-    """
+    """Return the multiple of an effect that makes up for residuals `(windows, bodies, 12)`, robustly."""
     r, e = (np.nan_to_num(one, posinf=0.0, neginf=0.0) for one in (base, effect))
     power = (e * e).sum((1, 2))
     if not power.any():
@@ -440,7 +454,7 @@ def _fit_amount(base: np.ndarray, effect: np.ndarray) -> float:
 
 
 def _intersect(here: np.ndarray, slope: np.ndarray, one: Alteration, value: float) -> tuple[float, float]:
-    """Return the parameters at which each part's size stays at 1 or below, `here` being that at `value`."""
+    """Return the parameters at which each part's size stays at 1 or below; `here` is that at `value`."""
     low, high = min(one.values), max(one.values)
     r, s = (np.nan_to_num(each).reshape(-1, 3) for each in (here, slope))
     a, b, size = (s * s).sum(1), (r * s).sum(1), (r * r).sum(1)
@@ -456,14 +470,16 @@ def _intervals(sample: _Sample, catalogue: Sequence[Alteration], applied: Applie
     """Return `Attribution.intervals`, with what is borne out applied."""
     within = sample.every[sample.ratios(applied, sample.every) <= _WITHIN]
     base = sample.off(applied, within) if len(within) else np.empty(0)
-    found = {}
+    found, asked = {}, []
     for one in catalogue:
         can = np.array([one.can_change(sample.windows[number]) for number in within.tolist()], bool)
         if not one.step or not can.any():
             continue
         value = next((value for other, value in applied if other.key == one.key), one.neutral)
         kept = [(one, at + one.step) if other.key == one.key else (other, at) for other, at in applied]
-        changed = kept if value != one.neutral else [*kept, (one, value + one.step)]
+        asked.append((one, can, value, kept if value != one.neutral else [*kept, (one, value + one.step)]))
+    sample.prepare((changed, within[can]) for _, can, _, changed in asked)
+    for one, can, value, changed in asked:
         here, tried = base[can], sample.off(changed, within[can])
         moved = _largest(tried - here)
         telling = (moved > 1e-6) & (moved < _MOST)

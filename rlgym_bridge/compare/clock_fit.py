@@ -109,11 +109,7 @@ def _fit_seconds(recording: Recording, bodies: list[int]) -> tuple[ClockFit, np.
 
 
 def _steady(recording: Recording, bodies: list[int], segment: slice, scale: float) -> np.ndarray:
-    """Return the seconds of the game between the rows of a segment.
-
-    A clock that was rounded, or read at odd moments, wavers from row to row: then what moves fast tells the
-    steps, and the clock those in which nothing does.
-    """
+    """Return the seconds of the game between rows: if the clock wavers, by what moves fast, if anything."""
     steps = np.diff(recording.seconds[segment]) * scale
     ratios = np.full(len(steps), np.nan)
     fastest = np.zeros(len(steps))
@@ -131,11 +127,7 @@ def _steady(recording: Recording, bodies: list[int], segment: slice, scale: floa
 
 
 def _measure(recording: Recording, bodies: list[int], seconds: np.ndarray) -> tuple[ClockFit, list[float]]:
-    """Fit one scale to each segment, and one to all where a segment tells too little.
-
-    Returns:
-        The fit, and the scale of each segment; 1 where nothing tells.
-    """
+    """Return the fit, and the scale of each segment: its own, of all where it tells little, else 1."""
     parts = [
         _joined([_along(*steps_of(recording, body, segment, seconds)[:2]) for body in bodies])
         for segment in recording.segments()
@@ -172,10 +164,7 @@ def _joined(parts: Sequence[_Ways]) -> _Ways:
 
 
 def _along(said: np.ndarray, found: np.ndarray) -> _Ways:
-    """Return the ways of a body.
-
-    Of single steps, or, where the clock wavers, of some together: what one has too much the next one lacks.
-    """
+    """Return the ways of a body: of single steps, or of some together where the clock wavers."""
     lengths = np.linalg.norm(said, axis=1)
     said, found, lengths = said[lengths > 0], found[lengths > 0], lengths[lengths > 0]
     along = (found * said).sum(1) / lengths
@@ -226,16 +215,7 @@ def _slope(ways: _Ways) -> tuple[float, float]:
 def _fit_ages(
     recording: Recording, bodies: Sequence[int], frames: np.ndarray
 ) -> tuple[np.ndarray, OffsetFit]:
-    """Find out how old the states of a replay are.
-
-    Args:
-        recording: The replay.
-        bodies: Rows of the cars, and `BALL`.
-        frames: `(rows,)` float64 ticks, the time of each frame.
-
-    Returns:
-        `(rows, bodies)` float64 ticks before the frame's time, 0 where a body is not shown; and the fit.
-    """
+    """Return how old a replay's states are, `(rows, bodies)` ticks, 0 where none is shown; and the fit."""
     every = [_ages(recording, body, frames) for body in bodies]
     there = [late[shown(recording, body)] for body, (late, _) in zip(bodies, every, strict=True)]
     counts = np.bincount(np.concatenate(there).astype(int), minlength=OLDEST + 1)
@@ -248,12 +228,7 @@ def _fit_ages(
 
 
 def _ages(recording: Recording, body: int, frames: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Find the likeliest ages of what the frames show of a body, step by step over the whole segment.
-
-    Returns:
-        `(rows,)` ticks before the frame's time, 0 where the body is not shown; and for each step that tells
-        the time whether an age explains it to a tenth of a tick.
-    """
+    """Return the likeliest ages of a body, `(rows,)` ticks, and which steps they explain to 0.1 ticks."""
     late, explained = np.zeros(len(frames)), []
     ages = np.arange(OLDEST + 1)
     for segment in recording.segments():
@@ -284,9 +259,7 @@ def _ages(recording: Recording, body: int, frames: np.ndarray) -> tuple[np.ndarr
 def cheapest(cost: np.ndarray, first: np.ndarray) -> np.ndarray:
     """Return the cheapest way through `(steps, before, after)` costs, `(steps + 1,)` indices.
 
-    Args:
-        cost: Of each step.
-        first: `(before,)`, what it costs to begin.
+    To begin costs `first`, `(before,)`.
     """
     total, back = first, []
     for step in cost:

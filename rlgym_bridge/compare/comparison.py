@@ -39,7 +39,7 @@ from rlgym_bridge.game import CONTROL_NAMES
 from rlgym_bridge.recording.mcap.match_recording import MatchRecording
 from rlgym_bridge.recording.recording import Inputs, Recording
 from rlgym_bridge.sim.simulator import DEFAULT_SIMULATOR, ROCKETSIM2, check_simulator, simulator_for
-from rlgym_bridge.user_input.arguments import count_of
+from rlgym_bridge.user_input.arguments import check_whole, count_of
 
 WINDOWS: Final = 240
 """Windows of each body of a recording, at most."""
@@ -108,8 +108,7 @@ def _check(recordings: Sequence[Recording], windows: int) -> None:
     for one in recordings:
         if not isinstance(one, Recording):
             raise TypeError(f"got {one!r:.80}, expected a recording: open_recording reads one from its file")
-    if isinstance(windows, bool) or not isinstance(windows, int) or windows < 1:
-        raise ValueError(f"windows is {windows!r}, expected a whole number, 1 or more")
+    check_whole("windows", windows, 1)
 
 
 def _compare(
@@ -211,10 +210,10 @@ def _sizes(source: str, tried: Sequence[Alteration], explained: Attribution) -> 
 
 
 def _situations(source: str, judged: Judged, differs: GapVerdict, others: np.ndarray) -> list[Situation]:
-    sizes, ratios, rows = judged.sizes, judged.ratios, []
+    sizes, ratios, horizons, rows = judged.sizes, judged.ratios, judged.horizons, []
     for name in SITUATIONS:
         for column, ticks in enumerate(HORIZONS):
-            here = (judged.names == name) & (judged.horizons == column)
+            here = (judged.names == name) & (horizons == column)
             if not here.any():
                 continue
             beyond, other = int((ratios[here] > 1).sum()), others[here]

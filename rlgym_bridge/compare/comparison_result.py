@@ -220,11 +220,6 @@ class Comparison:
         return not self.untried and all(gap.kind is GapVerdict.TIMING for gap in self.gaps)
 
     @property
-    def tells_nothing(self) -> bool:
-        """True if no window could be judged."""
-        return not any(fit.windows for fit in self.fits)
-
-    @property
     def explanation(self) -> str:
         """The sentences that it begins with, as one text; see `begin_with`."""
         return " ".join(begin_with(self))

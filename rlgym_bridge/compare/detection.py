@@ -145,11 +145,8 @@ def _judge_earlier(
     windows: Sequence[Window], noise: Noise, bench: Bench, off: np.ndarray, bounds: np.ndarray,
     again: np.ndarray,
 ) -> None:  # fmt: skip
-    """Dismiss windows whose ends are within bounds if they start a little earlier.
-
-    What differs goes on to differ then. But what a car or a ball touched just before a start is not recorded,
-    and may decide where it goes.
-    """
+    """Dismiss windows whose ends are within bounds if they start a little earlier."""
+    # What differs goes on to differ. What a body touched just before a start may decide, and is not recorded.
     ratios = ratios_of(off[again], bounds[again]).max(2)
     earlier: dict[tuple[int, int], Window] = {}
     for own, number in zip(ratios, again.tolist(), strict=True):
@@ -197,9 +194,11 @@ def _bounds(
         most = np.fmax(most, sizes_of(residuals(drawn.values, middle)))
         noise.drawn.clear()
     for number, window in enumerate(windows):
+        trial = len(window.track.times) == TRIAL
         for place, body in enumerate(window.bodies):
             own = 3 * np.sqrt(3) * np.array([noise.bodies[body].of(part) for part in PARTS])
-            unseen = unseen_parts(window, body)
+            # A ball turns as it likes. The last speeds of a trial are not measured in all directions.
+            unseen = np.array([False, trial, body == BALL, trial or not window.scene.knows_spin(body)])
             for end, column in enumerate(window.horizons):
                 floors, around = _floors(
                     window, body, HORIZONS[column], bool(base.kicked[number, end, place])
@@ -220,16 +219,6 @@ def _floors(window: Window, body: int, ticks: int, kicked: bool) -> tuple[np.nda
     if body != BALL or window.scene.unseen:  # a ball's contacts of every tick are known
         return np.array([_HULL_FLOOR[part] for part in PARTS]), _HULL
     return _BOUNCED * grown, 1.0
-
-
-def unseen_parts(window: Window, body: int) -> np.ndarray:
-    """Return which parts of a body a recording does not show, `(4,)` bool: those are not compared.
-
-    A ball turns as it likes. The last speeds of a trial are not measured in all directions.
-    """
-    trial = len(window.track.times) == TRIAL
-    spin = window.scene.knows_spin(body)
-    return np.array([False, trial, body == BALL, trial or not spin])
 
 
 def _name(windows: Sequence[Window], base: Simulated) -> np.ndarray:

@@ -118,30 +118,32 @@ def _fit(scene: TimedRecording, errors_of: "_Errors", car: int | None = None) ->
 
 def fit_common_lag(scene: TimedRecording, bench: Bench) -> LagFit:
     """Find the lag of a recording's inputs; if cars surely differ, that of the car that acts soonest."""
-    errors = _Errors(scene, WINDOWS, bench)
+    own_match = isinstance(scene.recording, MatchRecording)  # of what was applied, to all cars alike
+    errors = _Errors(scene, WINDOWS // 3 if own_match else WINDOWS, bench)
     fit = _fit(scene, errors)
     cars = [body for body in scene.bodies if body != BALL]
-    # What a match of ours holds was applied, to all cars alike.
-    if scene.driven and len(cars) > 1 and not isinstance(scene.recording, MatchRecording):
-        own = [fit for fit in (_fit(scene, errors, car=car) for car in cars) if fit.sure >= SURE]
-        fit = min(own, key=lambda fit: abs(fit.ticks)) if len({fit.ticks for fit in own}) > 1 else fit
+    lags = dict.fromkeys(cars, fit.ticks)
+    if scene.driven and len(cars) > 1 and not own_match:
+        own = {car: found for car in cars if (found := _fit(scene, errors, car=car)).sure >= SURE}
+        if len({found.ticks for found in own.values()}) > 1:
+            fit = min(own.values(), key=lambda fit: abs(fit.ticks))
+            lags = dict.fromkeys(cars, fit.ticks) | {car: found.ticks for car, found in own.items()}
     if fit.fitted and fit.sure < SURE and fit.curve[fit.ticks] + _SMALL > _CLEARLY * (fit.curve[0] + _SMALL):
         begins = tuple(piece._replace(ticks=0) for piece in fit.pieces[:1])
         return replace(fit, ticks=0, pieces=begins)  # none fits: something else is wrong with the inputs
-    return _aligned(scene, errors, fit) if fit.fitted and 0 < scene.unseen <= _MOST else fit
+    return _aligned(scene, errors, fit, lags) if fit.fitted and 0 < scene.unseen <= _MOST else fit
 
 
-def _aligned(scene: TimedRecording, errors: "_Errors", fit: LagFit) -> LagFit:
-    """Find out whether all inputs change equally long before the rows that show it.
-
-    Then windows fit far better with that than with changes drawn between rows.
-    """
-    early = range(scene.unseen + 1)
-    _, each = errors.of([fit.ticks - one for one in early], None)
+def _aligned(scene: TimedRecording, errors: "_Errors", fit: LagFit, lags: dict[int, int]) -> LagFit:
+    """Find out whether inputs change equally long before their rows: then that fits far better than draws."""
+    early, noise = range(scene.unseen + 1), measure_noise(scene)
+    each = np.concatenate([errors.of([lag - one for one in early], car)[1] for car, lag in lags.items()])
     best = int(np.median(each, axis=0).argmin())
-    noise = measure_noise(scene)
-    drawn = np.mean([errors.drawn(fit.ticks, Draw(noise, seed)) for seed in range(_DRAWN)], axis=0)
-    if np.median(drawn - each[:, best]) < _AT_ROWS:
+    drawn = [
+        np.concatenate([errors.of([lag], car, Draw(noise, seed))[1][:, 0] for car, lag in lags.items()])
+        for seed in range(_DRAWN)
+    ]
+    if np.median(np.mean(drawn, axis=0) - each[:, best]) < _AT_ROWS:
         return fit
     return replace(fit, early=early[best], at_rows=True)
 
@@ -183,14 +185,10 @@ def _sure(errors: np.ndarray) -> float:
 
 
 def _parts(errors: np.ndarray) -> list[slice]:
-    """Cut windows in the order of time, `(windows, lags)`, where the lag changes for good.
-
-    The cheapest way through lags, on which a change costs; dearer and dearer, until every part is long and
-    sure.
-    """
+    """Cut windows in the order of time, `(windows, lags)`, where the lag changes for good."""
     cost = (errors - errors.min(1, keepdims=True)).clip(max=_DOUBT)
     change = _CHANGE
-    while True:
+    while True:  # the cheapest way through lags; a change is dearer until every part is long and sure
         changes = change * (1 - np.eye(cost.shape[1]))
         path = cheapest(changes + cost[1:, None], cost[0])
         ends = [*(np.flatnonzero(np.diff(path)) + 1).tolist(), len(path)]
@@ -213,20 +211,23 @@ class _Errors:
         each = max(min(windows, 2 * windows // max(len(cars), 1)), _LEAST)
         chosen = [window for car in cars for window in _choose(scene, car, each)] if scene.driven else []
         self._windows, self._bench = chosen, bench
-        self._known: dict[int, np.ndarray] = {}
+        self._known: dict[tuple[int, int | None], np.ndarray] = {}
 
-    def of(self, lags: Sequence[int], car: int | None) -> tuple[np.ndarray, np.ndarray]:
+    def of(
+        self, lags: Sequence[int], car: int | None, draw: Draw | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Return where windows of a car, or of all, begin, and the logs of their errors `(windows, lags)`."""
         if not self._windows:
             return np.zeros(0, int), np.zeros((0, len(lags)))
-        for lag in lags:
-            if lag not in self._known:
-                self._known[lag] = self.drawn(lag, None)
+        keys = [(lag, None if draw is None else draw.seed) for lag in lags]
+        for key in keys:
+            if key not in self._known:
+                self._known[key] = self._simulate(key[0], draw)
         own = [place for place, one in enumerate(self._windows) if car is None or one.bodies[0] == car]
         rows = np.array([self._windows[place].row for place in own], int)
-        return rows, np.stack([self._known[lag][own] for lag in lags], axis=1)
+        return rows, np.stack([self._known[key][own] for key in keys], axis=1)
 
-    def drawn(self, lag: int, draw: Draw | None) -> np.ndarray:
+    def _simulate(self, lag: int, draw: Draw | None) -> np.ndarray:
         """Return the logs of the errors of all windows with a lag and perhaps a draw, `(windows,)`."""
         late = Alteration("input latency", TIME, values=(0.0,), unit="ticks", lagged=8)
         draws = [draw] * len(self._windows) if draw is not None else []

@@ -56,11 +56,8 @@ _CORNER: Final = 0.02 * np.array([SIDE_WALL_X, GOAL_BACK_Y, CEILING_Z])  # uu: a
 def check_motion(recording: Recording, timeline: Timeline) -> None:
     """Make sure that bodies are on the field, and move and turn about as their velocities say.
 
-    No clock of a game is wrong by a fifth: then a column, a scale or a unit is another than was thought.
-
-    Args:
-        recording: The recording.
-        timeline: Its times; only those of a replay count, whose frames say no ticks.
+    No clock of a game is wrong by a fifth: then a column, a scale or a unit is another than was thought. Of
+    the timeline only that of a replay counts, whose frames say no ticks.
 
     Raises:
         ValueError: Rows are too far apart; a body is where none can be, moves or turns otherwise, or has no

@@ -4,9 +4,10 @@ From these, never from the errors of a simulation, follows by how much a window 
 again and again from states and inputs drawn within what the file leaves open.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from functools import cache
+from typing import Any, Final
 
 import numpy as np
 
@@ -74,6 +75,13 @@ class Noise:
         return "; ".join([*told, *more])
 
 
+@cache
+def _generator(seed: int, what: int) -> tuple[np.random.Generator, Mapping[str, Any]]:
+    """Return a stream of random numbers and its beginning: making one takes longer than going back."""
+    random = np.random.default_rng((seed, what))
+    return random, random.bit_generator.state
+
+
 @dataclass(frozen=True)
 class Draw:
     """One draw from what a recording leaves open."""
@@ -85,7 +93,9 @@ class Draw:
     others: bool = False
 
     def _random(self, what: int) -> np.random.Generator:
-        return np.random.default_rng((self.seed, what))
+        random, begin = _generator(self.seed, what)
+        random.bit_generator.state = begin
+        return random
 
     def states(self, values: np.ndarray, bodies: tuple[int, ...]) -> np.ndarray:
         """Return states `(moments, bodies, 18)` with noise."""
@@ -147,12 +157,7 @@ class Draw:
         return places
 
     def aside(self, body: np.ndarray, others: np.ndarray) -> np.ndarray:
-        """Return by how much other bodies are moved, `(others, 3)` uu, to where they cannot touch a body.
-
-        Args:
-            body: `(18,)`.
-            others: `(others, 18)`.
-        """
+        """Return how far other bodies `(n, 18)` move, `(n, 3)` uu, so as not to touch a body `(18,)`."""
         if self.seed % 2 == 0:
             return np.zeros((len(others), 3))
         low, high = _FIELD
@@ -195,10 +200,7 @@ def measure_noise(scene: TimedRecording) -> Noise:
 
 
 def _held_ticks(scene: TimedRecording) -> int:
-    """Return for how many ticks a table holds its inputs, if sticks change at every 2nd, 3rd or 4th alone.
-
-    1 where they change at any tick, or too seldom to tell.
-    """
+    """Return for how many ticks a table holds its inputs, 4 at most; 1 if sticks hardly change."""
     ticks = []
     for segment in scene.recording.segments():
         rows = scene.recording.state.car_controls[segment][:, :, _STICKS]
@@ -256,11 +258,8 @@ def rounding(values: np.ndarray) -> float:
 
 
 def _deviation(tracks: Sequence[Track], columns: slice) -> float:
-    """Return the standard deviation of the noise of numbers, from their third differences row by row.
-
-    The lower quartile counts: where a body moves smoothly nothing but noise is left.
-    """
-    found = []
+    """Return the standard deviation of the noise of numbers, from their third differences row by row."""
+    found = []  # of which the lower quartile counts: where a body moves smoothly nothing but noise is left
     for track in tracks:
         steps = np.diff(track.times)
         if len(steps) < 8:

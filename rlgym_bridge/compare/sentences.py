@@ -192,12 +192,16 @@ def _lag_gap(fit: Fit, scene: TimedRecording) -> list[Gap]:
     said = ", although they are called applied" if applied else ""
     more = f", or up to {fit.unseen} more, as rows leave ticks out" if fit.unseen else ""
     changes = "".join(f", {piece.ticks} from {piece.seconds:.1f} s on" for piece in lag.pieces[1:])
-    early = lag.ticks < 0
-    late = f"{count_of(abs(lag.ticks), 'tick')} {'early' if early else 'late'}"
+    late = f"{count_of(abs(lag.ticks), 'tick')} {'early' if lag.ticks < 0 else 'late'}"
+    if lag.ticks < 0:
+        said += (
+            '; no input acts before it is there: is this what the game applied (inputs = "applied" in the '
+            f"map), or are rows of inputs {count_of(-lag.ticks, 'tick')} late in the table?"
+        )
     gaps.append(Gap(
         GapVerdict.TIMING, "input latency", fit.source, lag.ticks, min(ticks),
         max(ticks) + fit.unseen, "ticks",
-        f"inputs of {fit.source} act {late}{changes}{more}{said}{suggest_convention(lag.ticks)}",
+        f"inputs of {fit.source} act {late}{changes}{more}{said}",
     ))  # fmt: skip
     return gaps
 
@@ -235,16 +239,6 @@ def _packet_gap(recording: Recording) -> list[Gap]:
         "next one, and the game holds the last input until then. What was applied drives the simulation, so "
         "this is no physics gap; training loses none, rlgym-bridge match --drop does",
     )]  # fmt: skip
-
-
-def suggest_convention(ticks: int) -> str:
-    """Return what a negative lag in ticks suggests; nothing for others."""
-    if ticks >= 0:
-        return ""
-    return (
-        '; no input acts before it is there: is this what the game applied (inputs = "applied" in the map), '
-        f"or are rows of inputs {count_of(-ticks, 'tick')} late in the table?"
-    )
 
 
 def lost_rows(scene: TimedRecording) -> tuple[int, int]:
@@ -327,9 +321,9 @@ def unjudged(scene: TimedRecording, fit: Fit, judged: Judged) -> list[str]:
             f"how late inputs act in {source}: {count_of(fit.lag.windows, 'window')} could tell, 6 are "
             "needed; none is assumed. More changes of inputs would tell"
         )
-    wide = []
+    wide, after_half = [], judged.horizons == _HALF_SECOND
     for name in dict.fromkeys(judged.names.ravel().tolist()):
-        here = (judged.names == name) & (judged.horizons == _HALF_SECOND)
+        here = (judged.names == name) & after_half
         bound = float(np.median(judged.bounds[here][:, 0])) if here.any() else 0.0
         if name and bound > _WIDE:
             wide.append(f"{name} ({bound:.0f} uu)")

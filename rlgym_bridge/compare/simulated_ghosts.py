@@ -30,15 +30,14 @@ class Ghosts:
     lag: int  # ticks by which the recorded inputs act late, as fitted
 
 
-def ghosts(recording: Recording, window: float = TICKS_PER_SECOND, simulator: str | None = None) -> Ghosts:
-    """Put a simulator in the recorded state again and again, and let it go with the recorded inputs.
+def ghosts(recording: Recording, simulator: str | None = None) -> Ghosts:
+    """Put a simulator in the recorded state each second, and let it go with the recorded inputs.
 
     Without inputs there are ghosts of the ball alone, which no car hits. A replay shows bodies of different
     moments, so each is simulated by itself there.
 
     Args:
         recording: The recording.
-        window: Ticks after which it is put there again.
         simulator: As for `compare_recordings`.
 
     Raises:
@@ -60,14 +59,14 @@ def ghosts(recording: Recording, window: float = TICKS_PER_SECOND, simulator: st
     moving = [body for body in scene.bodies if scene.moves(body)]
     together = scene.driven and recording.clock is not TimeBase.FRAMES
     for bodies in [moving] if together and moving else [[body] for body in moving]:
-        windows = [one for track in scene.tracks(bodies) for one in _windows(scene, track, window)]
+        windows = [one for track in scene.tracks(bodies) for one in _windows(scene, track)]
         _enter(found, windows, simulate(windows, bench=bench).values)
     return found
 
 
-def _windows(scene: TimedRecording, track: Track, every: float) -> list[Window]:
+def _windows(scene: TimedRecording, track: Track) -> list[Window]:
     """Return windows along a track, each with all moments up to the one at which the next one starts."""
-    begins = starts(track, every).tolist()
+    begins = starts(track, TICKS_PER_SECOND).tolist()
     windows = []
     for start, end in pairwise([*begins, len(track.times) - 1]):
         if end <= start:

@@ -44,6 +44,7 @@ _LAST_BOOST: Final = 4.0  # of 100: 12 ticks burn 3.3
 _LATEST_BURN: Final = 8.0  # ticks after a press in which a rounded tank begins to sink
 _PRESS: Final = 4.5  # ticks: a press that is shorter is rare
 _BOOST_LASTS: Final = 14.0  # ticks
+_LONGEST_BURN: Final = 30.0  # ticks that a press between rows can make a rounded tank sink
 _BOOST: Final = CONTROL_NAMES.index("boost")
 _JUMP: Final = CONTROL_NAMES.index("jump")
 
@@ -150,10 +151,7 @@ class TimedRecording:
         return np.asarray(rows)
 
     def _falls_asleep(self) -> np.ndarray:
-        """Return `(rows,)` bool: where a ball rolls so slowly that it may be put to rest.
-
-        RocketSim stops a ball that was slow for long enough, and no row says since when.
-        """
+        """Return `(rows,)` bool: where a ball rolls so slowly, nobody knows since when, that it may stop."""
         state = self.recording.state
         speed = np.linalg.norm(state.ball_linear_velocity, axis=1)
         return np.asarray((speed > 0) & (speed < _SLEEPS) & (state.ball_position[:, 2] < _LOW))
@@ -168,14 +166,14 @@ class TimedRecording:
         return np.asarray(lost & (pressed | before | (steps > _PRESS)))
 
     def _empties(self, car: int) -> np.ndarray:
-        """Return `(rows,)` bool: where a car's tank runs empty while it boosts, or did a little before.
-
-        Boost that is let go lasts 0.1 s [RocketSim], boost that runs out does not. A simulation has a full
-        tank, since pads that were taken are not recorded.
-        """
+        """Return `(rows,)` bool: where a car's tank runs empty while boost burns, or did a little before."""
+        # Boost that is let go lasts 0.1 s [RocketSim], what runs out does not. A simulation's tank is full.
         amount = self.recording.state.car_boost_amount[:, car]
         times = self.timeline.inputs
-        low = (amount < _LAST_BOOST) & (self.recording.state.car_controls[:, car, _BOOST] > 0)
+        burns = (self.recording.state.car_controls[:, car, _BOOST] > 0) | (
+            np.diff(amount, prepend=amount[:1]) < 0
+        )
+        low = (amount < _LAST_BOOST) & burns
         if not amount.any() or not low.any():
             return np.zeros(len(times), bool)
         return np.asarray(_ago(low, times) < _BOOST_LASTS)
@@ -187,7 +185,11 @@ class TimedRecording:
         pressed = self.recording.state.car_controls[:, car, _BOOST] > 0
         ago = _ago(pressed, times) - self.lag
         sinks = (np.diff(amount, prepend=amount[:1]) < 0) & (ago > _BOOST_LASTS + _LATEST_BURN + self.unseen)
-        after = np.append(times[sinks], np.inf)  # what is left is rounded, and sinks some ticks later
+        at = times[sinks]
+        run = np.cumsum(np.abs(np.diff(at, prepend=at[:1])) > _LATEST_BURN)
+        first, last = (np.searchsorted(run, run, side=side) for side in ("left", "right"))
+        at = at[at[last - 1] - at[first] < _LONGEST_BURN]  # what burns for longer is no press between rows
+        after = np.append(at, np.inf)  # what is left is rounded, and sinks some ticks later
         later = after[np.searchsorted(after, times)] - times
         return np.asarray((later >= 0) & (later < _LATEST_BURN))
 

@@ -133,16 +133,13 @@ def shown(recording: Recording, body: int, rows: slice = slice(None)) -> np.ndar
     return recording.car_shown[rows, body] & ~(recording.state.car_is_demoed[rows, body] > 0)
 
 
-def make_tracks(
-    recording: Recording, times: np.ndarray, bodies: Sequence[int], least: int = 2
-) -> list[Track]:
+def make_tracks(recording: Recording, times: np.ndarray, bodies: Sequence[int]) -> list[Track]:
     """Return the tracks of some bodies, one for each run of rows in which none of them is gone.
 
     Args:
         recording: The recording.
         times: `(rows, bodies of the recording)` ticks, cars first, then the ball: see `timeline`.
         bodies: Which; all of them must be shown in a row for it to count.
-        least: Moments that a track needs.
     """
     there = np.logical_and.reduce([shown(recording, body) for body in bodies])
     demoed = [recording.state.car_is_demoed[:, body] > 0 for body in bodies if body != BALL]
@@ -155,7 +152,7 @@ def make_tracks(
             rows = np.flatnonzero(there[segment] & (run[segment] == number)) + segment.start
             own = times[rows, bodies[0]]
             rows = rows[np.diff(np.maximum.accumulate(own), prepend=-np.inf) > 0]
-            if len(rows) >= least:
+            if len(rows) >= TRIAL:
                 values = np.stack([body_values(recording, body, rows) for body in bodies], axis=1)
                 for place in without_spin:
                     values[:, place, SPIN] = turning(values[:, place, ROTATION], times[rows, bodies[0]])

@@ -33,6 +33,7 @@ from rlgym_bridge.state import MatchState
 _EVERY: Final = {ROCKETSIM3: 8.0, ROCKETSIM2: 4.0}
 """Ticks; a simulation stays within a hundredth of a uu of what it follows."""
 _CHUNK: Final = {ROCKETSIM3: 400, ROCKETSIM2: 8}  # matches played at a time: bounded memory, few arenas
+_CORES: Final = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 _FULL_TANK: Final = 100.0
 _SETTLED: Final = 24.0  # ticks after which a car that was elsewhere drives as if it had not been
 _AWAY: Final = (0.0, 0.0, 5000.0)  # uu: where a ball that takes no part lies asleep
@@ -65,14 +66,13 @@ class _Plan:
     apart: list[int]
     controls: np.ndarray
     after: np.ndarray
+    applied: Applied
 
 
 class Bench:
     """Simulators for windows, kept from one call to the next: making one takes long.
 
-    Args:
-        simulator: Name of the simulator.
-        thrust: For RocketSim 2.2.1, see `RocketSim2`; without it, it is as RLGym has it.
+    Without `thrust` RocketSim 2.2.1 is as RLGym has it, see `RocketSim2`.
     """
 
     def __init__(self, simulator: str = ROCKETSIM3, *, thrust: bool = True) -> None:
@@ -101,7 +101,7 @@ class Bench:
         key = (size, blue, orange, mode)
         if key not in self._made:
             self._made[key] = make_simulator(
-                self.simulator, size, blue, orange, mode=mode, thrust=self._thrust, threads=cores()
+                self.simulator, size, blue, orange, mode=mode, thrust=self._thrust, threads=_CORES
             )
         return self._made[key], size
 
@@ -110,16 +110,18 @@ def simulate(
     windows: Sequence[Window],
     applied: Applied = (),
     *,
-    bench: Bench | None = None,
+    bench: Bench,
     draws: Sequence[Draw | None] = (),
+    each: Sequence[Applied] = (),
 ) -> Simulated:
     """Simulate windows from their starts to their ends.
 
     Args:
         windows: The windows, of any recordings.
         applied: Alterations with their parameters, all of which act.
-        bench: The simulators; those of RocketSim 3 where it is None.
+        bench: The simulators.
         draws: For each window a draw from what its file leaves open; none where it is empty.
+        each: For each window its own alterations in place of `applied`; none where it is empty.
 
     Returns:
         The ends, in the order of `windows`.
@@ -127,7 +129,6 @@ def simulate(
     Raises:
         FileNotFoundError: The collision meshes are not installed.
     """
-    bench = bench or Bench()
     most = max((len(window.ends) for window in windows), default=0)
     bodies = max((len(window.bodies) for window in windows), default=0)
     found = Simulated(
@@ -148,20 +149,18 @@ def simulate(
         for first in range(0, len(numbers), _CHUNK[bench.simulator]):
             some = numbers[first : first + _CHUNK[bench.simulator]]
             plans = [
-                _plan(windows[one], applied, draws[one] if draws else None, _EVERY[bench.simulator])
+                _plan(windows[one], each[one] if each else applied, draws[one] if draws else None,
+                      _EVERY[bench.simulator])
                 for one in some
-            ]
-            chunk = _Chunk(bench, plans, group, applied)
+            ]  # fmt: skip
+            chunk = _Chunk(bench, plans, group)
             chunk.play(found, some, [windows[one] for one in some])
     return found
 
 
 def _together(window: Window, draw: Draw | None) -> tuple[int, ...]:
-    """Return the bodies of a window, and in some draws all others that are shown meanwhile.
-
-    The engine solves all contacts of an arena together, in an order that others far away change.
-    """
-    if draw is None or not draw.others:
+    """Return the bodies of a window, and in some draws all others that are shown meanwhile."""
+    if draw is None or not draw.others:  # others far away change the order in which contacts are solved
         return window.bodies
     scene, track = window.scene, window.track
     first = int(np.searchsorted(track.times, track.times[window.start] - window.lead - 1))
@@ -189,10 +188,10 @@ def _plan(window: Window, applied: Applied, draw: Draw | None, every: float) -> 
             before, values = len(elsewhere), np.concatenate([elsewhere, values])
     ends = track.times[list(window.ends)] * scale
     after = ends - times[-1]
-    apart = np.maximum(np.round(np.diff(times)), 1).astype(int).tolist()
     free = max(int(np.ceil(after.max() - 1e-6)), 1)
-    pieces = zip(times.tolist(), [*apart, free], strict=True)
-    ticks = np.concatenate([time + np.arange(1, length + 1) for time, length in pieces])
+    apart = [*np.maximum(np.round(times[1:] - times[:-1]), 1).astype(int).tolist(), free]
+    begun = np.cumsum([0, *apart])
+    ticks = np.repeat(times - begun[:-1], apart) + np.arange(1, begun[-1] + 1)
     cars = [body for body in bodies if body != BALL]
     controls = np.zeros((len(cars), before + len(ticks), 8))
     for place, car in enumerate(cars):
@@ -201,7 +200,7 @@ def _plan(window: Window, applied: Applied, draw: Draw | None, every: float) -> 
             given = drive(window.row, ticks / scale)
             controls[place, before:] = given if draw is None else draw.controls(given, car)
     state = scene.recording.state.buffer[track.rows[moments[0]]]
-    return _Plan(bodies, state, values, [1] * before + apart, controls, after)
+    return _Plan(bodies, state, values, [1] * before + apart[:-1], controls, after, applied)
 
 
 def _with_others(
@@ -219,19 +218,15 @@ def _with_others(
 
 
 def _followed(track: Track, start: int, lead: float, every: float, draw: Draw | None) -> list[int]:
-    """Return the moments before a window that the simulation is set to, and its start.
-
-    The last two as they come, so that the simulation is primed; before that now and then is enough.
-    """
+    """Return the moments that the simulation is set to: now and then in the lead, then the last two."""
     if draw is not None:
         lead, every = draw.lead(min(lead, float(track.times[start] - track.times[0])), every)
     first = int(np.searchsorted(track.times, track.times[start] - lead - 0.01))
     first = max(min(first, start - 1), 0)
     if not start:
         return [0]
-    between = np.arange(first + 1, start - 1)
-    step = np.floor((track.times[between] - track.times[first] + 0.01) / every)
-    chosen = between[np.diff(step, prepend=0.0) > 0]
+    step = np.floor((track.times[first : start - 1] - track.times[first] + 0.01) / every)
+    chosen = first + 1 + np.flatnonzero(step[1:] > step[:-1])
     return [first, *chosen.tolist(), *range(max(start - 1, first + 1), start + 1)]
 
 
@@ -239,11 +234,10 @@ class _Chunk:
     """Windows of the same teams that are played together."""
 
     def __init__(
-        self, bench: Bench, plans: Sequence[_Plan], group: tuple[int, int, bool, str, tuple[int, ...]],
-        applied: Applied,
-    ) -> None:  # fmt: skip
+        self, bench: Bench, plans: Sequence[_Plan], group: tuple[int, int, bool, str, tuple[int, ...]]
+    ) -> None:
         self._blue, self._orange, self._ball, mode, self._places = group
-        self._plans, self._applied = plans, applied
+        self._plans = plans
         self._simulator, self._size = bench.of(len(plans), self._blue, self._orange, mode)
         self._cars = self._blue + self._orange
         layout = self._simulator.state.layout
@@ -254,8 +248,9 @@ class _Chunk:
     def play(self, found: Simulated, numbers: Sequence[int], windows: Sequence[Window]) -> None:
         """Play all windows and enter their ends."""
         simulator, plans = self._simulator, self._plans
-        factors, gravity = factors_of(self._applied)
+        gravity = np.ones(self._size)
         for match in range(self._size):
+            factors, gravity[match] = factors_of(plans[min(match, len(plans) - 1)].applied)
             simulator.set_mutators(match, factors, {"boost_pads_enabled": 0.0})
         every = [*range(len(plans))]
         simulator.put([*range(self._size)], self._begin(windows, gravity))
@@ -271,7 +266,7 @@ class _Chunk:
         frames = self._advance((total - self._played).tolist())
         self._enter(found, numbers, windows, frames, wheels, remembers[: len(plans)])
 
-    def _begin(self, windows: Sequence[Window], gravity: float) -> MatchState:
+    def _begin(self, windows: Sequence[Window], gravity: np.ndarray) -> MatchState:
         desired = MatchState(self._blue, self._orange, self._size)
         layout = desired.layout
         for number in range(self._size):
@@ -284,7 +279,9 @@ class _Chunk:
                     first = theirs.car_start + body * theirs.car_stride
                     row[own : own + layout.car_stride] = plan.state[first : first + theirs.car_stride]
             rule = window.scene.gravity
-            desired.gravity[number] = gravity * (rule if rule and abs(rule - 1) > _MUTATED_GRAVITY else 1.0)
+            desired.gravity[number] = gravity[number] * (
+                rule if rule and abs(rule - 1) > _MUTATED_GRAVITY else 1.0
+            )
             own_zone = float(recording.state.dodge_deadzone[0])
             desired.dodge_deadzone[number] = own_zone or 0.5
         desired.car_boost_amount[:] = _FULL_TANK
@@ -387,13 +384,14 @@ def _between(path: np.ndarray, after: np.ndarray) -> np.ndarray:
     return blend
 
 
-def recorded(windows: Sequence[Window], applied: Applied = ()) -> np.ndarray:
+def recorded(windows: Sequence[Window], applied: Applied = (), each: Sequence[Applied] = ()) -> np.ndarray:
     """Return what was recorded at the ends of windows, `(n, ends, bodies, 18)`; nan for what is lacking."""
     most = max((len(window.ends) for window in windows), default=0)
     bodies = max((len(window.bodies) for window in windows), default=0)
     values = np.full((len(windows), most, bodies, BODY_SIZE), np.nan)
     for number, window in enumerate(windows):
-        given = alter_values(applied, window.track, list(window.ends), window.scene)
+        own = each[number] if each else applied
+        given = alter_values(own, window.track, list(window.ends), window.scene)
         values[number, : given.shape[0], : given.shape[1]] = given
     return values
 
@@ -421,15 +419,11 @@ def residuals(theirs: np.ndarray, ours: np.ndarray) -> np.ndarray:
 
 
 def apart(windows: Sequence[Window], real: np.ndarray, ours: np.ndarray) -> np.ndarray:
-    """Return residuals of windows `(n, ends, bodies, 12)`, moved in time as far as the ends' times are open.
+    """Return residuals `(n, ends, bodies, 12)` of recorded and simulated ends `(n, ends, bodies, 18)`.
 
-    A replay's states are of whole ticks, and their ages may be a tick or two off; a clock between ticks is as
-    exact as its steps. What is left after the best moment counts.
-
-    Args:
-        windows: The windows.
-        real: Recorded ends, `(n, ends, bodies, 18)`.
-        ours: Simulated ends.
+    Ends move in time as far as theirs is open, and what is left after the best moment counts. A replay's
+    states are of whole ticks, and their ages may be a tick or two off; a clock between ticks is as exact as
+    its steps.
     """
     off = residuals(real, ours)
     for number, window in enumerate(windows):
@@ -455,8 +449,3 @@ def _rates(window: Window) -> np.ndarray:
     turn = now[..., SPIN] * TICK_SECONDS
     velocity, spin = ((now[..., part] - before[..., part]) / ticks for part in (VELOCITY, SPIN))
     return np.concatenate([velocity, turn, spin], axis=-1)
-
-
-def cores() -> int:
-    """Return how many processors this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

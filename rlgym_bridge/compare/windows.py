@@ -129,16 +129,8 @@ def _alone(scene: TimedRecording, body: int, most: int) -> Iterator[Window]:
 def _window_at(
     scene: TimedRecording, track: Track, start: int, blocked: np.ndarray, meeting: bool = False
 ) -> Window | None:
-    """Return the window of a track from a moment on; None where nothing is shown, or known, for long enough.
-
-    Args:
-        scene: The recording.
-        track: The track.
-        start: The moment.
-        blocked: `(rows + 1,)`, rises where no window may go on.
-        meeting: Whether it is one of bodies that meet.
-    """
-    ends = targets(track, start)
+    """Return the window of a track from a moment on; None where too little is shown or known."""
+    ends = targets(track, start)  # `blocked` `(rows + 1,)` rises where no window may go on
     fits = (ends >= 0) & (blocked[track.rows[ends] + 1] == blocked[track.rows[start]])
     kept = np.flatnonzero(fits & (np.array(HORIZONS) <= (_MEETING_TICKS if meeting else np.inf))).tolist()
     if not kept:
@@ -219,14 +211,9 @@ def thinned(found: list[T], most: int) -> list[T]:
 
 
 def starts(track: Track, every: float) -> np.ndarray:
-    """Return the moments of a track at which windows start; each has a moment before and after it.
+    """Return the moments of a track at which windows start, `(starts,)` indices, `every` so many ticks.
 
-    Args:
-        track: The track. One of two moments is a trial: its first moment is the only start.
-        every: Ticks from one start to the next.
-
-    Returns:
-        Indices of moments, `(starts,)` int64.
+    Each has a moment before and after it. A track of two moments, a trial, starts at its first.
     """
     if len(track.times) <= TRIAL:
         return np.zeros(1, int)

@@ -9,8 +9,7 @@ import pytest
 from rlgym_bridge.compare.clock_fit import OffsetFit
 from rlgym_bridge.compare.comparison_result import GapVerdict, WorstWindow
 from rlgym_bridge.compare.input_lag import LagFit
-from rlgym_bridge.compare.plots import BOUND, MEDIAN, bars, curves
-from rlgym_bridge.compare.report import report
+from rlgym_bridge.compare.report import BOUND, MEDIAN, bars, curves, report
 from tests.support.made_comparisons import NAN, comparison, fit, gap, row, untried
 
 

@@ -159,7 +159,13 @@ def test_inputs_that_change_at_rows_alone_leave_nothing_open(form: Form, early: 
     fit = fit_common_lag(scene, bench())
     assert (fit.ticks, fit.at_rows) == (form.lag, early is not None) and fit.early == (early or 0)
     timed = replace(scene, lag=fit.of_rows(len(recording.tick)), at_rows=fit.at_rows)
+    assert (timed.lag == form.lag - (early or 0)).all()
     assert measure_noise(timed).slack == (0 if fit.at_rows else scene.unseen)
+
+
+def test_cars_that_act_unequally_late_are_aligned_each() -> None:
+    fit = fit_common_lag(scene_of(plant(689, "car late").recording), bench())  # one of two, in 60 rows
+    assert (fit.ticks, fit.at_rows) == (0, True)
 
 
 def test_a_lag_that_fits_no_better_than_none_is_none() -> None:

@@ -185,3 +185,6 @@ def test_boost_that_no_row_shows_ends_a_window() -> None:
     recording.state.car_boost_amount[row:, 0] -= 3
     unknown = scene_of(recording).unknown_inputs(0)
     assert unknown[row - 5 : row + 1].all() and not unknown[row + 1 : row + 20].any()
+    recording.state.car_boost_amount[row : row + 60, 0] = 80 - 0.28 * np.arange(60)
+    long = scene_of(recording).unknown_inputs(0)[row - 5 : row + 60]
+    assert not long.any()  # no press between rows burns for so long

@@ -52,12 +52,12 @@ class AgentTrack:
 def read_inputs(messages: Sequence[Message], rows_of: dict[int, int]) -> InputTrack:
     """Return the inputs of messages; `rows_of` gives the row of each index of a packet's cars."""
     messages = [one for one in messages if len(one.content) == INPUT.size]
-    read = [INPUT.unpack(one.content) for one in messages]
+    read = np.frombuffer(b"".join(one.content for one in messages), [("car", "<i4"), ("controls", "<f4", 8)])
     return InputTrack(
         np.array([one.frame for one in messages], np.int64),
         np.array([one.time for one in messages], np.float64) * SECOND,
-        np.array([rows_of.get(one[0], -1) for one in read], np.int64),
-        np.array([one[1:] for one in read], np.float32).reshape(-1, 8),
+        np.array([rows_of.get(car, -1) for car in read["car"].tolist()], np.int64),
+        read["controls"].astype(np.float32),
     )
 
 

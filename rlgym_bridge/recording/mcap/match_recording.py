@@ -28,7 +28,7 @@ from rlgym_bridge.recording.mcap.mcap_reader import Contents, Message, read_cont
 from rlgym_bridge.recording.mcap.mcap_writer import RecordingError
 from rlgym_bridge.recording.mcap.merge import left_over
 from rlgym_bridge.recording.recording import Recording, jumps, motions_of
-from rlgym_bridge.state import MatchState
+from rlgym_bridge.state import Layout, MatchState
 from rlgym_bridge.user_input.message_limits import FROM_SERVER, SHORT_BYTES, check_from_server, kind_of
 
 _MOST = 1e5  # uu and uu/s: the game stays below 15,000, with its mutators too
@@ -144,15 +144,16 @@ def _why_unrepeatable(about: dict[str, Any]) -> list[str]:
     return [f"the match cannot be repeated: {reason}" for reason in reasons if isinstance(reason, str)]
 
 
-def _playable(states: Sequence[MatchState], path: Path, notes: list[str]) -> tuple[MatchState, list[int]]:
+def _playable(
+    states: Sequence[tuple[Layout, np.ndarray]], path: Path, notes: list[str]
+) -> tuple[MatchState, list[int]]:
     """Join the states that have the cars of most and possible numbers; return also which they are."""
-    layout = Counter(state.layout for state in states).most_common(1)[0][0]
-    chosen = [number for number, state in enumerate(states) if state.layout is layout]
+    layout = Counter(layout for layout, _ in states).most_common(1)[0][0]
+    chosen = [number for number, (own, _) in enumerate(states) if own is layout]
     if len(chosen) < len(states):
         notes.append(f"{len(states) - len(chosen):,} packets with other cars than the most are left out")
-    joined = MatchState(
-        layout.blue, layout.orange, len(chosen), np.concatenate([states[row].buffer for row in chosen])
-    )
+    rows = np.concatenate([states[row][1] for row in chosen])
+    joined = MatchState(layout.blue, layout.orange, len(chosen), rows)
     possible = _possible(joined)
     if not possible.any():
         raise RecordingError(f"{path} holds no packet whose ball and cars are where a game can have them")
@@ -171,8 +172,8 @@ def _mode(configuration: Any) -> str:
 
 def _decode(
     packets: Sequence[Message], heads: Sequence[Any], shadow: bool | None, about: dict[str, Any]
-) -> tuple[list[MatchState], list[list[int]], list[Message], list[str]]:
-    """Return the state of each packet that is new, the packet indices of its rows, and the packet."""
+) -> tuple[list[tuple[Layout, np.ndarray]], list[list[int]], list[Message], list[str]]:
+    """Return the state `(1, size)` of each packet that is new, its rows' packet indices, and the packet."""
     field_info, configuration = heads
     notes: list[str] = []
     dialect = _dialect(about, notes)
@@ -191,7 +192,7 @@ def _decode(
         if message.frame == last:  # shown again
             continue
         last = message.frame
-        states.append(state.copy())
+        states.append((state.layout, state.buffer.copy()))
         seatings.append(list(decoder.packet_indices))
         kept.append(message)
         decoder.clear_touches()

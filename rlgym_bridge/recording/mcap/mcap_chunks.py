@@ -13,7 +13,7 @@ import zstandard
 from mcap.data_stream import ReadDataStream
 from mcap.exceptions import McapError
 from mcap.opcode import Opcode
-from mcap.records import Channel, Chunk, Message
+from mcap.records import Channel, Chunk
 
 from rlgym_bridge.recording.mcap.channels import log_time
 from rlgym_bridge.recording.mcap.mcap_writer import RecordingError
@@ -32,7 +32,7 @@ RECORD_BYTES: Final = 200
 
 _MOST_UNPACKED: Final = 100  # times the file's size; a recorded 1v1 has 4.7, one of cars that stand still 11
 _SLACK: Final = 1 << 27  # bytes unpacked that any file may have
-_HEAD: Final = struct.Struct("<HIQQ")  # of a message: channel, sequence, log time, publish time
+_HEAD: Final = struct.Struct("<BQHIQQ")  # of a message: FRAME, channel, sequence, log time, publish time
 _PERHAPS_MESSAGE: Final = re.compile(rb"\x05(?=...\0{5})", re.DOTALL)  # its kind, and a length below 16 MiB
 _MOST_TRIES: Final = 20_000  # places in a chunk at which a message is looked for behind damage
 _BEFORE: Final = 8 + 8 + 8 + 4  # bytes of a chunk before the name of its compression
@@ -129,8 +129,10 @@ def _unpacked(chunk: Chunk) -> bytes:
     return chunk.data
 
 
-def chunk_records(data: bytes, damage: list[str]) -> Iterator[Channel | Message | None]:
-    """Yield the channels and messages of a chunk, and None for a record that does not matter.
+def chunk_records(
+    data: bytes, damage: list[str], budget: UnpackBudget
+) -> Iterator[Channel | tuple[int, int, int, bytes]]:
+    """Yield the channels of a chunk, and its messages: channel, sequence, publish time and content.
 
     Behind a record whose length cannot be, messages go on where the next one is whose time fits its frame,
     as in recordings of ours.
@@ -138,49 +140,52 @@ def chunk_records(data: bytes, damage: list[str]) -> Iterator[Channel | Message 
     Args:
         data: From `unpack_chunk`.
         damage: Is told what is left out, once at most.
+        budget: Is told how many records there are.
     """
-    at, told = 0, False
-    while at < len(data):
-        record, behind = _record(data, at)
-        if behind is not None:
-            yield record
-        else:
+    at, told, size, message = 0, False, len(data), int(Opcode.MESSAGE)
+    while at < size:
+        budget.spend(RECORD_BYTES)
+        if (start := at + _HEAD.size) <= size:
+            opcode, length, channel, sequence, _, published = _HEAD.unpack_from(data, at)
+            end = at + FRAME.size + length
+            if opcode == message and start <= end <= size:
+                yield channel, sequence, published, data[start:end]
+                at = end
+                continue
+        found, behind = _other_record(data, at)
+        if found is not None:
+            yield found
+        if behind is None:
             if not told:
                 damage.append(f"a record in a chunk, from its byte {at:,} on, is cut or damaged")
             told, behind = True, _next_message(data, at + 1)
         at = behind
 
 
-def _record(data: bytes, at: int) -> tuple[Channel | Message | None, int | None]:
-    """Return the record at a place, where its kind matters, and its end; no end where it is damaged."""
+def _other_record(data: bytes, at: int) -> tuple[Channel | None, int | None]:
+    """Return the channel at a place, and where the channel or schema there ends; None where neither is."""
     start = at + FRAME.size
-    if start > len(data):
-        return None, None
-    opcode, length = FRAME.unpack_from(data, at)
+    opcode, length = FRAME.unpack_from(data, at) if start <= len(data) else (0, 0)
     end = start + length
-    if end > len(data):
+    if end > len(data) or opcode not in (Opcode.CHANNEL, Opcode.SCHEMA):
         return None, None
-    if opcode == Opcode.MESSAGE and length >= _HEAD.size:
-        channel, sequence, logged, published = _HEAD.unpack_from(data, start)
-        return Message(channel, logged, data[start + _HEAD.size : end], published, sequence), end
-    if opcode == Opcode.CHANNEL:
-        try:
-            return Channel.read(ReadDataStream(BytesIO(data[start:end]))), end
-        except DAMAGED:
-            return None, None
-    return (None, end) if opcode == Opcode.SCHEMA else (None, None)
+    if opcode == Opcode.SCHEMA:
+        return None, end
+    try:
+        return Channel.read(ReadDataStream(BytesIO(data[start:end]))), end
+    except DAMAGED:
+        return None, None
 
 
 def _next_message(data: bytes, since: int) -> int:
     """Return where the next message begins that is whole and whose time fits its frame; else the end."""
     for tries, found in enumerate(_PERHAPS_MESSAGE.finditer(data, since)):
-        record, behind = _record(data, found.start())
-        if (
-            isinstance(record, Message)
-            and behind is not None
-            and record.log_time == log_time(record.sequence)
-        ):
-            return found.start()
+        at = found.start()
+        if at + _HEAD.size <= len(data):
+            _, length, _, sequence, logged, _ = _HEAD.unpack_from(data, at)
+            end = at + FRAME.size + length
+            if at + _HEAD.size <= end <= len(data) and logged == log_time(sequence):
+                return at
         if tries > _MOST_TRIES:
             break
     return len(data)

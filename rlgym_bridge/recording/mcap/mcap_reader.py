@@ -9,14 +9,12 @@ from typing import Any, BinaryIO, Final, NamedTuple
 from mcap.data_stream import ReadDataStream
 from mcap.opcode import Opcode
 from mcap.records import Channel, Header, McapRecord, Metadata
-from mcap.records import Message as McapMessage
 
 from rlgym_bridge.recording.mcap.channels import ABOUT, POLICY, PROFILE, UNREPEATABLE
 from rlgym_bridge.recording.mcap.mcap_chunks import (
     CHUNK_HEAD_BYTES,
     DAMAGED,
     FRAME,
-    RECORD_BYTES,
     UnpackBudget,
     chunk_records,
     chunk_start,
@@ -37,6 +35,9 @@ _MOST_SEARCHED: Final = 1 << 20  # bytes that are looked at together
 _READERS: Final[dict[int, Callable[[ReadDataStream], McapRecord]]] = {
     Opcode.HEADER: Header.read, Opcode.CHANNEL: Channel.read, Opcode.METADATA: Metadata.read,
 }  # fmt: skip
+
+
+_Numbered = tuple[int, int, int, bytes]  # a message behind the number of its channel
 
 
 class Message(NamedTuple):
@@ -89,27 +90,28 @@ def read_records(path: Path, notes: list[str]) -> Iterator[tuple[str, Message] |
     if not size:
         raise RecordingError(f"{path} is empty, expected a recording (MCAP)")
     names: dict[int, str] = {}
-    waiting: list[McapMessage] = []  # their topics stood in what is damaged, and stand again at the end
+    waiting: list[_Numbered] = []  # their topics stood in what is damaged, and stand again at the end
     damage, budget = _Damage(), UnpackBudget(path, size)
     with path.open("rb") as file:
         if (magic := file.read(len(MAGIC))) != MAGIC:
             raise RecordingError(f"{path} begins with {magic!r}, expected {MAGIC!r}: it is no MCAP file")
         for record in _records(file, budget, damage, notes):
-            if isinstance(record, Header) and record.profile != PROFILE:
+            if isinstance(record, tuple):  # a message, as most are
+                if (name := names.get(record[0])) is None:
+                    waiting.append(record)
+                else:
+                    yield name, Message._make(record[1:])
+            elif isinstance(record, Header) and record.profile != PROFILE:
                 raise RecordingError(
                     f"{path} has the MCAP profile {record.profile!r}, expected {PROFILE!r}: another "
                     "program recorded it"
                 )
-            if isinstance(record, Channel):
+            elif isinstance(record, Channel):
                 names[record.id] = record.topic
             elif isinstance(record, Metadata):
                 yield record
-            elif isinstance(record, McapMessage) and record.channel_id in names:
-                yield names[record.channel_id], _message(record)
-            elif isinstance(record, McapMessage):
-                waiting.append(record)
-    named = [one for one in waiting if one.channel_id in names]
-    yield from ((names[one.channel_id], _message(one)) for one in named)
+    named = [one for one in waiting if one[0] in names]
+    yield from ((names[one[0]], Message._make(one[1:])) for one in named)
     if damage.count:
         unnamed = len(waiting) - len(named)
         also = f", and {unnamed:,} messages that need them" if unnamed else ""
@@ -131,11 +133,9 @@ class _Damage:
         self.first = self.first or text
 
 
-def _message(record: McapMessage) -> Message:
-    return Message(record.sequence, record.publish_time, record.data)
-
-
-def _records(file: BinaryIO, budget: UnpackBudget, damage: _Damage, notes: list[str]) -> Iterator[McapRecord]:
+def _records(
+    file: BinaryIO, budget: UnpackBudget, damage: _Damage, notes: list[str]
+) -> Iterator[McapRecord | _Numbered]:
     """Yield the records of the kinds that matter, from behind the magic bytes on.
 
     Args:
@@ -151,10 +151,7 @@ def _records(file: BinaryIO, budget: UnpackBudget, damage: _Damage, notes: list[
                     inner: list[str] = []
                     data = unpack_chunk(content)
                     budget.spend(len(data))
-                    for record in chunk_records(data, inner):
-                        budget.spend(RECORD_BYTES)
-                        if record is not None:
-                            yield record
+                    yield from chunk_records(data, inner, budget)
                     if inner:
                         damage.append(f"before byte {file.tell():,}: {inner[0]}")
                 elif opcode in _READERS:
@@ -265,8 +262,7 @@ def read_contents(path: Path) -> Contents:
         if isinstance(one, Metadata):
             _take(one, found)
         else:
-            topic, message = one
-            found.topics.setdefault(topic, []).append(message)
+            found.topics.setdefault(one[0], []).append(one[1])
     if not found.topics:
         why = f": {found.notes[0]}" if found.notes else ""
         raise RecordingError(f"{path} holds no message of a match{why}")
