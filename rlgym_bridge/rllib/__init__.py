@@ -7,7 +7,6 @@ module.py             PolicyModule: the networks of single-machine training
 recorded_episodes.py  recorded matches as episodes
 correct_actions.py    replace the actions that were commanded by those that the game applied
 logp.py               the log-probabilities of the replaced actions
-offline.py            episodes in Parquet files, and behaviour cloning from them
 """
 
 from rlgym_bridge.user_input.extras import explain_install
