@@ -247,7 +247,7 @@ def test_real_numbers_are_imitated_with_a_mean_distance(tmp_path: Path) -> None:
     assert load_policy(tmp_path / "clone").manifest.distribution == "gaussian"
 
 
-def test_what_the_game_applied_is_learned_unless_commands_are_asked_for(
+def test_what_was_applied_is_learned_and_commands_if_asked_for(
     clean: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     [car, *_] = next(iter(played(read_match(clean), bots=[bot(clean, 0)])))
