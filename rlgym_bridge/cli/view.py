@@ -15,7 +15,13 @@ from rich.markup import escape
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files
 from rlgym_bridge.cli.outcome import describe_match
-from rlgym_bridge.cli.web_page import NamedPolicies, add_page_options, check_installed, page_opener
+from rlgym_bridge.cli.web_page import (
+    NamedPolicies,
+    add_page_options,
+    check_installed,
+    check_port,
+    page_opener,
+)
 from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.policy.files import policy_path, read_files
 from rlgym_bridge.policy.load_player import BUILT_IN, CHASER
@@ -121,8 +127,7 @@ def _check_together(options: argparse.Namespace) -> None:
         raise ConfigError("--out is the file of --html, expected --html, too")
     if options.policy is not None and not options.web:
         raise ConfigError("--policy plays on from a recording on the page, expected --web, too")
-    if options.port and not options.web:
-        raise ConfigError(f"--port {options.port} is of the page, expected --web, too")
+    check_port(options, options.web)
 
 
 def _run_page(options: argparse.Namespace, console: Console) -> int:

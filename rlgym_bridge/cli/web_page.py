@@ -17,6 +17,7 @@ from rlgym_bridge.components.player_spec import PlayerSpec
 from rlgym_bridge.policy.files import all_checkpoints, run_of, shorten_policy
 from rlgym_bridge.policy.load_player import BUILT_IN, load_player
 from rlgym_bridge.policy.run_modules import run_modules
+from rlgym_bridge.server.server_errors import ConfigError
 from rlgym_bridge.user_input.extras import explain_install
 from rlgym_bridge.user_input.user_modules import add_module_folders
 
@@ -39,6 +40,12 @@ def add_page_options(parser: argparse.ArgumentParser, web: str = "") -> None:
         "--port", type=shared.port, default=0, metavar="N",
         help="port of the page on this machine (default: any free one)",
     )  # fmt: skip
+
+
+def check_port(options: argparse.Namespace, has_page: bool) -> None:
+    """Raise `ConfigError` where `--port` is given without the page that it is of."""
+    if options.port and not has_page:
+        raise ConfigError(f"--port {options.port} is of the page, expected --web, too")
 
 
 def check_installed() -> None:

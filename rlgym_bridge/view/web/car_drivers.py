@@ -2,6 +2,9 @@
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cache
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -15,12 +18,16 @@ from rlgym_bridge.live.faults import Faults
 from rlgym_bridge.live.followed_run import FollowedRun
 from rlgym_bridge.live.player import LivePlayer
 from rlgym_bridge.packets.decoder import player_input
+from rlgym_bridge.policy.files import read_files
+from rlgym_bridge.policy.numpy_layers import Network
 from rlgym_bridge.policy.numpy_network import NetworkPolicy
 from rlgym_bridge.server.game.packer import field_info
 from rlgym_bridge.server.game.roster import AgentSeat
 
 _BEST: Final = 5  # choices that the page is told of
 _BUTTONS: Final = ("jump", "boost", "handbrake")
+_STATE_FILE: Final = "training.pt"  # of a checkpoint, which has the critic
+_LOADER: Final = ThreadPoolExecutor(1, "critic")  # importing torch takes seconds, and no match waits for it
 _LOG = logging.getLogger(__name__)
 
 OnMind = Callable[[Mapping[str, Any]], None]
@@ -109,8 +116,8 @@ def describe_mind(episode: Episode, sizes: tuple[int, int], car: int) -> dict[st
 
     Returns:
         `action` and `names`, the numbers that it chose; `best`, pairs of a choice and its probability, the
-        likeliest first; `value`, None where the policy has no estimate; `observed`, pairs of a name and a
-        number, None without an observation.
+        likeliest first; `value`, see `estimate_value`; `observed`, pairs of a name and a number, None without
+        an observation.
     """
     observation, actions = episode.observation, episode.actions
     chosen = np.zeros(0) if actions is None else np.ravel(actions[0, 0])
@@ -128,7 +135,53 @@ def describe_mind(episode: Episode, sizes: tuple[int, int], car: int) -> dict[st
         words = named if len(named) == len(numbers) else range(len(numbers))
         observed = [[str(word), round(number, 4)] for word, number in zip(words, numbers, strict=True)]
     best = likeliest(episode.policy, observation, episode.masks(), table)
-    return {"action": shown, "names": names, "best": best, "value": None, "observed": observed}
+    value = estimate_value(episode.policy, observation)
+    return {"action": shown, "names": names, "best": best, "value": value, "observed": observed}
+
+
+def estimate_value(policy: Any, observation: np.ndarray | None) -> float | None:
+    """Return the reward that the critic of a training run's checkpoint expects, discounted.
+
+    Args:
+        policy: Of one car.
+        observation: `(1, 1, size)`, as it was shown.
+
+    Returns:
+        The value; None without a checkpoint, without torch, for a critic that is no perceptron, and until the
+        critic is loaded.
+    """
+    if not isinstance(policy, NetworkPolicy) or policy.folder is None or observation is None:
+        return None
+    loading = _critic_of(policy.folder)
+    critic = loading.result() if loading.done() else None
+    if critic is None or critic[0].inputs != observation.size:
+        return None
+    network, scale = critic
+    rows, _ = policy.show_network(observation.reshape(1, -1).astype(np.float32))
+    return round(float(network(rows)[0, 0]) * scale, 4)
+
+
+@cache
+def _critic_of(folder: Path) -> "Future[tuple[Network, float] | None]":
+    return _LOADER.submit(_load_critic, folder)
+
+
+def _load_critic(folder: Path) -> tuple[Network, float] | None:
+    """Return the critic of a checkpoint, and what its outputs are divided by; None where there is none."""
+    if not (folder / _STATE_FILE).is_file():
+        return None
+    try:
+        import torch
+
+        state = torch.load(folder / _STATE_FILE, map_location="cpu", weights_only=True)
+        weights = {name: tensor.numpy() for name, tensor in state["critic"].items()}
+        network = Network(weights, read_files(folder)[0].activation)
+        count, _, spread = state.get("return_scale", (0, None, [0.0]))
+        scaled = state["settings"].get("standardize_returns", False) and float(spread[0]) > 0
+        return network, float(np.sqrt(float(spread[0]) / count)) if scaled else 1.0
+    except Exception as error:  # torch has many ways to say that a file is damaged
+        _LOG.debug("no critic in %s: %s", folder, error)
+        return None
 
 
 def likeliest(

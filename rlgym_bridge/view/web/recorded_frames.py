@@ -26,6 +26,7 @@ from rlgym_bridge.view.web.frames import (
     make_setup,
     pack_frames,
 )
+from rlgym_bridge.view.web.landing import FallingBalls
 
 FRAMES_PER_SECOND: Final = 30
 """Of a single file."""
@@ -54,7 +55,7 @@ class RecordedFrames:
     """
 
     def __init__(self, recording: Recording) -> None:
-        self.source, self.frame_numbers = recording.source, recording.tick
+        self.source, self.mode, self.frame_numbers = recording.source, recording.mode, recording.tick
         named = recording.names if isinstance(recording, MatchRecording) else []
         agents = list(recording.state.agents)
         self.names = [name[:_LONGEST_NAME] for name in named] if len(named) == len(agents) else agents
@@ -149,9 +150,10 @@ class RecordedFrames:
 
         Returns:
             `(columns, n)` int64, 16 bits of each count: phase and flags; clock in 0.1 s; countdown in
-            0.01 s; goals; tick; of the ball place in 0.25 uu, quaternion in 1/32767, velocity in uu/s; of
-            each car the same, boost and flags, steer and throttle; pads in three words. Where two numbers
-            share a column the second is times 256.
+            0.01 s; goals; tick; of the ball place in 0.25 uu, quaternion in 1/32767, velocity in uu/s; x and
+            y of its landing in 0.25 uu, and seconds until it in 0.01 s, 0 for none; of each car place,
+            quaternion and velocity, boost and flags, steer and throttle; pads in three words. Where two
+            numbers share a column the second is times 256.
         """
         layout = self.state.layout
         most = max(layout.blue, layout.orange)
@@ -163,6 +165,9 @@ class RecordedFrames:
             self._countdown[rows] * 100, score[:, 0] + 256 * score[:, 1], self.tick[rows],
         ]  # fmt: skip
         parts += _body(state.ball_position, state.ball_rotation, state.ball_linear_velocity)
+        balls = FallingBalls(self.mode)
+        landings = np.nan_to_num([balls.landing(self.state_of(row), row) for row in rows.tolist()])
+        parts += [*np.clip(landings[:, :2] * _PLACE, -_TURN, _TURN).T, landings[:, 3] * 100]
         told = car_flags(state).astype(int)
         for car in range(layout.cars):
             parts += _body(

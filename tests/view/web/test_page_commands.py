@@ -168,6 +168,12 @@ def test_a_match_that_cannot_be_played_is_told_in_a_line(
     assert said in errors and errors.startswith("error: ") and "Traceback" not in errors
 
 
+@pytest.mark.parametrize("words", [["match", "--blue", "chaser"], ["train"], ["match", "--watch", "--web"]])
+def test_a_port_without_a_page_is_refused(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*words, "--port", "8000"]) == 2
+    assert "--port 8000 is of the page, expected --web, too" in capsys.readouterr().err
+
+
 def chosen(*words: str) -> tuple[list[str], list[str]]:
     parser = argparse.ArgumentParser()
     play.add_to(parser)
