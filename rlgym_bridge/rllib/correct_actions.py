@@ -38,23 +38,20 @@ def correct_applied_actions(
     """Overwrite actions of an episode, and `action_logp` with them, or change nothing at all.
 
     Means what the documentation of `MultiAgentEpisode.set_actions` says, in an episode of lists and after
-    `to_numpy()` alike. All agents are checked before anything is written. `action_logp`, where there is one,
-    is computed anew for the chosen steps from `action_dist_inputs`, with the distribution that RLlib takes
-    for the action space. Actions that are there already stay as they are, also outside the action space, as a
-    gaussian's samples may be.
+    `to_numpy()` alike. All agents are checked before anything is written. `action_logp` is computed anew for
+    the chosen steps from `action_dist_inputs`, with RLlib's distribution for the action space. Actions that
+    are there already stay as they are, also outside the action space, as a gaussian's samples may be.
 
     Args:
         episode: Changed in place.
         applied: By agent, its actions at `at_indices`, in order: a list or an array `(steps, ...)`; a single
-            action where `at_indices` is an int. Integers for `Discrete` and `MultiDiscrete`. For `Box` they
-            are in the policy's units, before RLlib unsquashes or clips them. They take the dtype of the
-            actions that are there.
-        at_indices: Which steps of each agent, the same for all: agent steps, which are fewer than env steps
-            where an agent skips some. An int; whole numbers, each step once, in any order; a slice forward,
-            cut off at both ends as in Python; or None for all steps without the lookback buffer.
-        neg_index_as_lookback: Negative indices count back from the first step into the lookback buffer, as in
-            `slice(-2, 1)` for its last two actions and the first after them. Otherwise they count from the
-            end and never reach the lookback buffer.
+            action where `at_indices` is an int. For `Box` they are in the policy's units, before RLlib
+            unsquashes or clips them. They take the dtype of the actions that are there.
+        at_indices: Which steps of each agent, the same for all, counted in agent steps: an int; whole
+            numbers, each once, in any order; a slice forward, cut off at both ends as in Python; or None for
+            all steps without the lookback buffer.
+        neg_index_as_lookback: Negative indices count back from the first step into the lookback buffer.
+            Otherwise they count from the end and never reach the lookback buffer.
 
     Returns:
         By agent, how many of the actions are others than before.
@@ -62,11 +59,10 @@ def correct_applied_actions(
     Raises:
         KeyError: The episode has no such agent.
         IndexError: A step is out of range, or there are more or fewer actions than steps.
-        TypeError: `episode` is something else, `applied` is no mapping, an agent's actions are no list or
-            array, or an index is no whole number (a bool is none).
-        ValueError: An action is not in the action space, not finite, of another shape, or a float among
-            integers; an index is there twice; a slice goes backward; an agent has acted but has not seen the
-            outcome; actions are dicts or tuples; there is `action_logp` but nothing to compute it from.
+        TypeError: An argument is of another type, or an index is no whole number (a bool is none).
+        ValueError: An action is not in the action space, not finite, of another shape, a float among
+            integers, or a dict or tuple; an index is there twice; a slice goes backward; an agent has acted
+            but has not seen the outcome; or `action_logp` cannot be computed.
     """
     if not isinstance(episode, MultiAgentEpisode):
         raise TypeError(f"episode is a {type(episode).__name__}, expected RLlib's MultiAgentEpisode")
@@ -101,15 +97,10 @@ def _planned(
     single, steps = _steps(agent, at_indices, len(one), one.actions.lookback, neg_index_as_lookback)
     given = [given] if single else given
     if isinstance(given, (Mapping, str, bytes, set, frozenset)):
-        raise TypeError(
-            f"agent {agent!r} was given {given!r}, expected a list or array of {len(steps)} actions: one for "
-            "each step"
-        )
-    try:
-        fits, came = len(given) == len(steps), f"{len(given)} actions"
-    except TypeError:
-        fits, came = False, repr(given)
-    if not fits:
+        raise TypeError(f"agent {agent!r} was given {given!r}, expected a list or array of {len(steps)} actions")
+    count = len(given) if isinstance(given, Sequence) or np.ndim(given) else -1
+    if count != len(steps):
+        came = repr(given) if count < 0 else f"{count} actions"
         raise IndexError(f"agent {agent!r} was given {came}, expected {len(steps)}: one for each step")
     if not len(steps):
         return [], 0

@@ -1,10 +1,4 @@
-"""An RLlib env runner that steps all its matches together.
-
-    observations of all cars -> each module once -> actions -> VectorEnv -> ... -> arrays -> episodes
-
-RLlib's own runner asks match after match and car after car; here episodes are made of whole arrays, at the
-end of a sample.
-"""
+"""An RLlib env runner that steps all its matches together, and asks each module once for all its cars."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -275,13 +269,9 @@ class MatchRunner(MultiAgentEnvRunner):
 def _as_episode(
     columns: Mapping[str, np.ndarray], piece: _Piece, seats: Mapping[int, str], env: Any
 ) -> MultiAgentEpisode:
-    """Return a piece as an episode, as `to_numpy` leaves it, without a lookback buffer.
+    """Return a piece as an episode of some cars and their modules, without a lookback buffer.
 
-    Args:
-        columns: `(steps, cars, ...)` each, by RLlib's names: obs, actions, rewards, and what modules said.
-        piece: Their part of a sample.
-        seats: Cars in the episode, and their modules.
-        env: A `Matches`.
+    `columns` are `(steps, cars, ...)`: obs, actions, rewards, and what modules said; `env` is a `Matches`.
     """
     steps, id_, first = piece.stop - piece.start, piece.episode.id_, piece.first
     agents = {car: env.agents[car] for car in seats}

@@ -226,13 +226,8 @@ class OnCluster:
 
 def _config(learner: PPOLearner, runners: int) -> PPOConfig:
     settings, shape = learner.settings, learner.shape
-    networks = {
-        "policy_layers": settings.policy_layers,
-        "critic_layers": settings.critic_layers,
-        "activation": settings.activation,
-        "layer_norm": settings.layer_norm,
-        "obs_clip": shape.obs_clip,
-    }
+    names = "policy_layers", "critic_layers", "activation", "layer_norm"
+    networks = {name: getattr(settings, name) for name in names} | {"obs_clip": shape.obs_clip}
     spec = RLModuleSpec(module_class=PolicyModule, model_config=networks)
     cuda = learner.device.type == "cuda"
     seats = runners * int(learner.learned.sum())
