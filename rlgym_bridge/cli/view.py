@@ -3,7 +3,6 @@
 import argparse
 import tempfile
 import threading
-import webbrowser
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -30,6 +29,7 @@ from rlgym_bridge.recording.recording import Recording
 from rlgym_bridge.server import ConfigError, Impairments
 from rlgym_bridge.user_input.extras import explain_install
 from rlgym_bridge.user_input.stop_signals import stopped_by_signals
+from rlgym_bridge.view.display import has_display, open_browser
 from rlgym_bridge.view.watch import Watch
 
 _WAIT_SECONDS = 0.2
@@ -194,7 +194,7 @@ def _show(path: Path, options: argparse.Namespace, console: Console) -> None:
     Raises:
         ViewerError: The viewer does not start.
     """
-    from rlgym_bridge.view.viewer import ViewerError, browser_page, has_display, window
+    from rlgym_bridge.view.viewer import ViewerError, browser_page, window
 
     stopped = threading.Event()
     windowed = options.window or (has_display() and not options.rerun_page)
@@ -205,7 +205,7 @@ def _show(path: Path, options: argparse.Namespace, console: Console) -> None:
             address, process = stack.enter_context(browser_page(path))
             console.print(f"look at {address}\nCtrl-C ends", soft_wrap=True)
             if has_display():
-                webbrowser.open(address)
+                open_browser(address)
             else:
                 console.print("a browser without a graphics card may need &renderer=webgl at its end")
         while process.poll() is None and not stopped.wait(_WAIT_SECONDS):

@@ -4,7 +4,6 @@ import argparse
 import subprocess
 import sys
 import threading
-import webbrowser
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
@@ -20,6 +19,7 @@ from rlgym_bridge.policy.run_modules import run_modules
 from rlgym_bridge.server.server_errors import ConfigError
 from rlgym_bridge.user_input.extras import explain_install
 from rlgym_bridge.user_input.user_modules import add_module_folders
+from rlgym_bridge.view.display import open_browser
 
 if TYPE_CHECKING:
     from rlgym_bridge.view.web.page_server import PageServer, Show
@@ -62,7 +62,7 @@ def page_opener(options: argparse.Namespace) -> "Callable[[Show], PageServer]":
         pages = PageServer(show, options.port)
         shared.printer(options)(f"look at {pages.address}\nCtrl-C ends")
         if not options.no_browser:
-            webbrowser.open(pages.address)
+            open_browser(pages.address)
         return pages
 
     return serve

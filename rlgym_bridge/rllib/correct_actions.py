@@ -97,7 +97,9 @@ def _planned(
     single, steps = _steps(agent, at_indices, len(one), one.actions.lookback, neg_index_as_lookback)
     given = [given] if single else given
     if isinstance(given, (Mapping, str, bytes, set, frozenset)):
-        raise TypeError(f"agent {agent!r} was given {given!r}, expected a list or array of {len(steps)} actions")
+        raise TypeError(
+            f"agent {agent!r} was given {given!r}, expected a list or array of {len(steps)} actions"
+        )
     count = len(given) if isinstance(given, Sequence) or np.ndim(given) else -1
     if count != len(steps):
         came = repr(given) if count < 0 else f"{count} actions"

@@ -7,6 +7,8 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
+import webbrowser
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,7 @@ from rlgym_bridge.cli import main, play
 from rlgym_bridge.cli.web_page import NamedPolicies
 from rlgym_bridge.game import Phase
 from rlgym_bridge.policy.load_player import BUILT_IN
+from rlgym_bridge.view.display import open_browser
 from tests.support.policy_folders import network_folder
 from tests.support.processes import child, run_to_end
 from tests.support.recorded_matches import POLICY, chaser_and_policy
@@ -210,6 +213,29 @@ def test_in_a_bots_folder_its_run_is_played(tmp_path: Path, monkeypatch: pytest.
     assert chosen()[1][0].endswith("bot/policy"), "it has no checkpoint yet"
     shutil.copytree(POLICY, tmp_path / "runs" / "mine" / "checkpoints" / "100")
     assert chosen() == (["human"], ["runs/mine"])
+
+
+@pytest.mark.parametrize(
+    ("display", "chosen_one", "kind", "opens"),
+    [
+        ("", "", webbrowser.GenericBrowser, False), (":0", "", webbrowser.GenericBrowser, False),
+        (":0", "", webbrowser.BackgroundBrowser, True), ("", "w3m %s", webbrowser.GenericBrowser, True),
+    ],
+)  # fmt: skip
+def test_no_browser_takes_the_terminal_unless_it_is_chosen(
+    display: str, chosen_one: str, kind: Any, opens: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in (("DISPLAY", display), ("WAYLAND_DISPLAY", ""), ("BROWSER", chosen_one)):
+        monkeypatch.setenv(name, value)
+    opened: list[str] = []
+    monkeypatch.setattr("sys.platform", "linux")
+    monkeypatch.setattr(webbrowser, "get", lambda: kind("x"))
+    monkeypatch.setattr(webbrowser, "open", opened.append)
+    open_browser("http://here")
+    for thread in threading.enumerate():
+        if thread.name == "browser":
+            thread.join(10)
+    assert opened == ["http://here"] * opens
 
 
 def test_without_aiohttp_it_says_what_to_install(
