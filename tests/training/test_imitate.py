@@ -287,7 +287,7 @@ def test_where_nothing_is_known_commands_can_be_learned(match: Path, monkeypatch
     [car] = next(iter(played(read_match(match), bots=[bot(match, 0)])))
     unknown = replace(car, told=np.zeros_like(car.told))
     monkeypatch.setattr("rlgym_bridge.training.imitate.played", lambda *_, **__: [[unknown]])
-    with pytest.raises(ValueError, match=r"tell of too few decisions what the game applied .* --commanded"):
+    with pytest.raises(ValueError, match=r"tell of too few decisions what the game applied: .*--commanded"):
         divided(match, commanded=False)
     data = divided(match, commanded=True)
     assert not len(data.held_out["applied"])

@@ -62,9 +62,6 @@ class PolicyDriver:
         self.faults = Faults(_LOG)
         self._told_faults = 0  # kinds
         self._on_mind: OnMind | None = None
-        self._begin()
-
-    def _begin(self) -> None:
         self._player = LivePlayer(
             self._spec, field_info(), self._configuration, [self._seat.identifier], self.faults,
             seed=self._seed, on_decision=self._decided,
@@ -107,35 +104,53 @@ class PolicyDriver:
 
 
 def describe_mind(episode: Episode, sizes: tuple[int, int], car: int) -> dict[str, Any]:
-    """Return what a policy saw and chose at its latest decision, for one car.
+    """Return what a policy saw and chose at its latest decision, for one car; see `describe_choice`.
 
     Args:
         episode: After a decision.
         sizes: Cars of blue and of orange.
         car: Its place in the state.
+    """
+    seen = None if episode.observation is None else episode.observation[0, 0]
+    chosen = np.zeros(0) if episode.actions is None else np.ravel(episode.actions[0, 0])
+    names_of = getattr(episode.parts.obs_builder, "names", None)
+    words = () if names_of is None else tuple(names_of(*sizes, car))
+    table = table_of(episode.parts.parser)
+    return describe_choice(chosen, seen, episode.policy, table, episode.masks(), words)
+
+
+def describe_choice(
+    chosen: np.ndarray,
+    seen: np.ndarray | None,
+    policy: Any,
+    table: np.ndarray | None,
+    masks: np.ndarray | None = None,
+    words: Sequence[str] = (),
+) -> dict[str, Any]:
+    """Return what the page is told of a decision.
+
+    Args:
+        chosen: `(k,)` numbers, or `(1,)` the number of a choice.
+        seen: `(size,)` observation, or None.
+        policy: Of the car; None where it is not at hand.
+        table: `(choices, 8)` control vectors that it chooses from, or None.
+        masks: `(1, 1, choices)`, or None.
+        words: Names of the observation's numbers, where they have some.
 
     Returns:
         `action` and `names`, the numbers that it chose; `best`, pairs of a choice and its probability, the
         likeliest first; `value`, see `estimate_value`; `observed`, pairs of a name and a number, None without
         an observation.
     """
-    observation, actions = episode.observation, episode.actions
-    chosen = np.zeros(0) if actions is None else np.ravel(actions[0, 0])
-    parser, builder = episode.parts.parser, episode.parts.obs_builder
-    table = table_of(parser)
-    if table is not None and chosen.size == 1:
-        shown, names = table[int(chosen[0])].tolist(), list(CONTROL_NAMES)
-    else:
-        shown, names = chosen.tolist(), [f"action {number}" for number in range(chosen.size)]
-    observed = None
-    if observation is not None:
-        numbers = observation[0, 0].tolist()
-        names_of = getattr(builder, "names", None)
-        named = () if names_of is None else tuple(names_of(*sizes, car))
-        words = named if len(named) == len(numbers) else range(len(numbers))
-        observed = [[str(word), round(number, 4)] for word, number in zip(words, numbers, strict=True)]
-    best = likeliest(episode.policy, observation, episode.masks(), table)
-    value = estimate_value(episode.policy, observation)
+    is_known = table is not None and chosen.size == 1 and 0 <= chosen[0] < len(table)
+    shown = table[int(chosen[0])].tolist() if table is not None and is_known else chosen.tolist()
+    names = list(CONTROL_NAMES) if is_known else [f"action {number}" for number in range(len(shown))]
+    observed, batch = None, None
+    if seen is not None:
+        words = words if len(words) == len(seen) else [str(number) for number in range(len(seen))]
+        observed = [[word, round(number, 4)] for word, number in zip(words, seen.tolist(), strict=True)]
+        batch = seen[None, None]
+    best, value = likeliest(policy, batch, masks, table), estimate_value(policy, batch)
     return {"action": shown, "names": names, "best": best, "value": value, "observed": observed}
 
 

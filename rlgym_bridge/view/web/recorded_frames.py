@@ -110,11 +110,11 @@ class RecordedFrames:
         )  # fmt: skip
         return pack_frames(state, heads).tobytes()
 
-    def state_of(self, row: int) -> MatchState:
-        """Return one moment; it shares its numbers with the recording."""
-        layout = self.state.layout
+    def state_of(self, rows: int | np.ndarray) -> MatchState:
+        """Return a moment, or moments `(n,)`."""
+        layout, buffer = self.state.layout, np.atleast_2d(self.state.buffer[rows])
         most = max(layout.blue, layout.orange)
-        return MatchState(layout.blue, layout.orange, 1, self.state.buffer[row : row + 1], most=most)
+        return MatchState(layout.blue, layout.orange, len(buffer), buffer, most=most)
 
     def controls_from(self, row: int) -> np.ndarray | None:
         """Return the recorded controls of the ticks after a moment, `(ticks, cars, 8)`; None without all."""
@@ -155,9 +155,7 @@ class RecordedFrames:
             quaternion and velocity, boost and flags, steer and throttle; pads in three words. Where two
             numbers share a column the second is times 256.
         """
-        layout = self.state.layout
-        most = max(layout.blue, layout.orange)
-        state = MatchState(layout.blue, layout.orange, len(rows), self.state.buffer[rows], most=most)
+        state = self.state_of(rows)
         flags = frames.OVERTIME * (state.overtime > 0)
         score = np.clip(state.score, 0, 255).astype(int)
         parts: list[Any] = [
@@ -169,7 +167,7 @@ class RecordedFrames:
         landings = np.nan_to_num([balls.landing(self.state_of(row), row) for row in rows.tolist()])
         parts += [*np.clip(landings[:, :2] * _PLACE, -_TURN, _TURN).T, landings[:, 3] * 100]
         told = car_flags(state).astype(int)
-        for car in range(layout.cars):
+        for car in range(state.layout.cars):
             parts += _body(
                 state.car_position[:, car], state.car_rotation[:, car], state.car_linear_velocity[:, car]
             )

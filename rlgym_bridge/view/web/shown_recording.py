@@ -17,7 +17,6 @@ from rlgym_bridge.components.player_spec import PlayerSpec
 from rlgym_bridge.components.user_errors import describe_error
 from rlgym_bridge.game import (
     BODY_OF_HITBOX,
-    CONTROL_NAMES,
     HITBOXES,
     MOST_TEAM_SIZE,
     TICKS_PER_SECOND,
@@ -29,7 +28,7 @@ from rlgym_bridge.recording.recording import Recording
 from rlgym_bridge.server import MatchServer
 from rlgym_bridge.server.game.simulated_match import Moment
 from rlgym_bridge.state import MatchState
-from rlgym_bridge.view.web.car_drivers import estimate_value, likeliest, table_of
+from rlgym_bridge.view.web.car_drivers import describe_choice, table_of
 from rlgym_bridge.view.web.landing import FallingBalls, whole_state
 from rlgym_bridge.view.web.last_minute import LastMinute
 from rlgym_bridge.view.web.page_messages import PageCommand, PageInput
@@ -311,15 +310,7 @@ def _describe_decision(decision: Decision, car: int, spec: PlayerSpec | None) ->
         spec: The policy that decided; None where it is not at hand.
     """
     place = decision.seats.tolist().index(car)
-    action, seen = decision.actions[place], decision.obs[place]
-    parts = None if spec is None else spec.components()
-    table = None if parts is None or action.size != 1 else table_of(parts.parser)
-    is_known = table is not None and 0 <= action[0] < len(table)
-    shown = table[int(action[0])].tolist() if table is not None and is_known else action.tolist()
-    return {
-        "action": shown,
-        "names": list(CONTROL_NAMES) if is_known else [f"action {number}" for number in range(len(shown))],
-        "best": [] if spec is None else likeliest(spec.policy(), seen[None, None], None, table),
-        "value": None if spec is None else estimate_value(spec.policy(), seen[None, None]),
-        "observed": [[str(number), round(one, 4)] for number, one in enumerate(seen.tolist())],
-    }
+    if spec is None:
+        return describe_choice(decision.actions[place], decision.obs[place], None, None)
+    table = table_of(spec.components().parser)
+    return describe_choice(decision.actions[place], decision.obs[place], spec.policy(), table)
