@@ -6,7 +6,7 @@ actions that never happened, so they are overwritten before it does, and their p
 
 import operator
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 from gymnasium import spaces
@@ -18,14 +18,6 @@ from ray.rllib.env.single_agent_episode import SingleAgentEpisode
 from ray.rllib.utils.numpy import convert_to_numpy
 from ray.rllib.utils.torch_utils import convert_to_torch_tensor
 from ray.rllib.utils.typing import AgentID
-
-
-class _Write(NamedTuple):
-    """New values at steps without a gap: a list, or an array `(steps, ...)`."""
-
-    key: str
-    at: slice  # agent steps, negative ones in the lookback buffer
-    values: Any
 
 
 def correct_applied_actions(
@@ -84,8 +76,11 @@ def correct_applied_actions(
 
 def _planned(
     episode: MultiAgentEpisode, agent: AgentID, given: Any, at_indices: Any, neg_index_as_lookback: bool
-) -> tuple[list[_Write], int]:
-    """Check everything of one agent; return what to write, and how many actions change."""
+) -> tuple[list[tuple[str, slice, Any]], int]:
+    """Check everything of one agent; return columns, steps and values to write, and how many actions change.
+
+    Steps have no gap, negative ones are in the lookback buffer; values are a list or an array `(steps, ...)`.
+    """
     if agent not in episode.agent_episodes:
         raise KeyError(f"applied has agent {agent!r}, expected some of {list(episode.agent_episodes)}")
     if agent in episode._hanging_actions_end:  # there is no public way to ask
@@ -117,11 +112,11 @@ def _planned(
         # From the first that changes: of a slice ray holds the first action against the space.
         begin, end = int(places[differ].min()), int(places[differ].max()) + 1
         after = _replaced(before, places, rows)[begin:end]
-        writes.append(_Write(Columns.ACTIONS, slice(at.start + begin, at.start + end), after))
+        writes.append((Columns.ACTIONS, slice(at.start + begin, at.start + end), after))
     if Columns.ACTION_LOGP in one.extra_model_outputs:
         before = one.get_extra_model_outputs(Columns.ACTION_LOGP, at, neg_index_as_lookback=True)
         after = _replaced(before, places, _logp_of(agent, one, at, places, rows))
-        writes.append(_Write(Columns.ACTION_LOGP, at, after))
+        writes.append((Columns.ACTION_LOGP, at, after))
     return writes, int(differ.sum())
 
 

@@ -222,43 +222,33 @@ def test_what_is_written_shares_no_memory_with_what_was_given():
 @settings(max_examples=200, deadline=None)
 @given(st.data(), st.booleans(), st.booleans(), st.integers(0, 7))
 def test_any_indices_choose_what_a_plain_list_would(data, numpy, neg, lookback):
-    steps, end = list(range(7))[lookback:], st.none() | st.integers(-9, 9)
+    end = st.none() | st.integers(-9, 9)
     at = data.draw(
         st.builds(slice, end, end, st.none() | st.integers(1, 3))
         | st.lists(st.integers(-9, 9), max_size=5)
         | st.integers(-9, 9)
     )
-
-    def chosen(index):
-        if neg and index < 0:
-            return list(range(lookback))[index]
-        return steps[index]
-
+    every = list(range(7))
+    rows: list[int] | None
     if isinstance(at, slice) and neg:
-        ends = [None if one is None else max(one + lookback, 0) for one in (at.start, at.stop)]
-        rows = list(range(7))[slice(lookback if ends[0] is None else ends[0], ends[1], at.step)]
+        start, stop = (None if one is None else max(one + lookback, 0) for one in (at.start, at.stop))
+        rows = every[slice(lookback if start is None else start, stop, at.step)]
     elif isinstance(at, slice):
-        rows = steps[at]
+        rows = every[lookback:][at]
     else:
+        indices = [at] if isinstance(at, int) else at
         try:
-            rows = [chosen(index) for index in ([at] if isinstance(at, int) else at)]
+            rows = [(every[:lookback] if neg and one < 0 else every[lookback:])[one] for one in indices]
         except IndexError:
             rows = None
-    episode = numbered(lookback, numpy=numpy)
     count = 1 if rows is None else len(rows)
     new = 50 if isinstance(at, int) else list(range(50, 50 + count))
+    episode, how = numbered(lookback, numpy=numpy), {"at_indices": at, "neg_index_as_lookback": neg}
     if rows is None or len(set(rows)) < count:
-        refused(
-            episode,
-            (IndexError, ValueError),
-            "at_indices",
-            {BLUE: new},
-            at_indices=at,
-            neg_index_as_lookback=neg,
-        )
+        refused(episode, (IndexError, ValueError), "at_indices", {BLUE: new}, **how)
         return
     expected = list(ACTIONS)
     for row, action in zip(rows, [new] if isinstance(at, int) else new, strict=True):
         expected[row] = action
-    correct_applied_actions(episode, {BLUE: new}, at_indices=at, neg_index_as_lookback=neg)
+    correct_applied_actions(episode, {BLUE: new}, **how)
     assert held(episode) == expected
