@@ -211,6 +211,17 @@ def test_no_other_module_imports_a_simulator() -> None:
     assert found == NEEDS_A_SIMULATOR, "a new one, or one that no longer does"
 
 
+def test_only_train_imports_what_is_for_rllib() -> None:
+    found = {
+        path.relative_to(place).as_posix()
+        for place in (ROOT, TRAINING)
+        for path in place.rglob("*.py")
+        if "rllib" not in path.parts
+        and any(re.match(r"rlgym_bridge\.(training\.)?rllib\b", name) for name in imports(path))
+    }
+    assert found == {"cli/train.py"}, "its --engine rllib"
+
+
 NEEDS_AN_EXTRA = {
     "training": ("train",), "training/rllib": ("rllib",), "training/ray_": ("ray",),
     "rllib": ("rllib", "train"), "view": ("view",), "view/web": ("play",),

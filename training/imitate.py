@@ -1,17 +1,16 @@
-"""Clone the behaviour of recorded bots with RLlib: `rlgym-bridge imitate`.
+"""Clone the behaviour of recorded bots: `rlgym-bridge imitate`.
 
-recordings -> episodes -> the applied actions in place of the commanded ones -> Parquet -> behaviour cloning
--> policy folder, and its accuracy on decisions that were held out
+recordings -> decisions, with the actions that the game applied -> behaviour cloning -> policy folder, and its
+accuracy on decisions that were held out
 """
 
 import dataclasses
 import math
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,6 +21,7 @@ from rlgym_bridge.policy.folder import load_policy, save_policy
 from rlgym_bridge.policy.manifest import Manifest
 from rlgym_bridge.policy.numpy_layers import ACTIVATIONS
 from rlgym_bridge.policy.numpy_network import NetworkPolicy
+from rlgym_bridge.policy.shape import PolicyShape
 from rlgym_bridge.recording.car_episodes import Played, played
 from rlgym_bridge.recording.mcap.match_recording import read_match
 from rlgym_bridge.recording.replays.replay_episodes import played_like
@@ -29,14 +29,10 @@ from rlgym_bridge.recording.replays.replicar_recording import convert_replay, re
 from rlgym_bridge.training.running_scale import scaled
 from rlgym_bridge.user_input.extras import meshes_folder
 
-_PROCESSORS: Final = 3
-"""Tasks that Ray keeps at work to read and learn at the same time."""
-
 _SEEDS: Final = 2**32  # that NumPy takes
 _EPOCHS: Final = 20
 _UPDATES: Final = 1000  # gradient steps at least, where nobody says how many
-
-
+_BATCH: Final = 1024  # decisions of a gradient step
 _BLOCK: Final = 240  # ticks; two seconds here and there are held out, to be like what is learned
 
 
@@ -47,14 +43,18 @@ class CloningData:
     Attributes:
         cars: Episodes of cars.
         manifest: Manifest of the policy that the cars have in common.
-        pieces: Episodes of RLlib to learn from, without the decisions that are held out.
-        learned: `obs`, `chosen`, `applied` and `differs` of the decisions learned from, as `Played` has them.
+        obs: `(n, S)` float32, normalised, of the decisions learned from.
+        actions: `(n, ...)`, what the policies chose if `commanded`, else what the game applied.
+        commanded: See `imitate`.
+        learned: Their `obs`, `chosen`, `applied` and `differs`, as `Played` has them.
         held_out: The same of those held out. Both leave out decisions whose applied action is not recorded.
     """
 
     cars: list[Played]
     manifest: Manifest
-    pieces: list[Any]
+    obs: np.ndarray
+    actions: np.ndarray
+    commanded: bool
     learned: dict[str, np.ndarray]
     held_out: dict[str, np.ndarray]
 
@@ -73,13 +73,9 @@ def read_cloning_data(
     """Read recordings and divide them; the arguments are those of `imitate`.
 
     Raises:
-        ImportError: Ray is missing.
         OSError, RecordingError: A file cannot be read.
         ValueError: Recorded policies do not fit each other, or there is too little to learn from.
     """
-    from rlgym_bridge.rllib.correct_actions import correct_applied_actions
-    from rlgym_bridge.rllib.recorded_episodes import applied_of, episode_of
-
     episodes: list[list[Played]] = []
     for file in map(Path, files):
         say(f"reading {file}")
@@ -89,31 +85,23 @@ def read_cloning_data(
             episodes += played(read_match(file), bots=bots, allow_modules=allow_modules)
     cars = [car for together in episodes for car in together]
     manifest = _common(cars)
-    pieces: list[Any] = []
-    aside: list[np.ndarray] = []
-    for number, together in enumerate(episodes):
-        episode = episode_of(together, str(number))
-        if not commanded:
-            correct_applied_actions(episode, applied_of(episode))
-        for car in together:
-            own = episode.agent_episodes[car.agent]
-            if manifest.obs_normalisation is not None:
-                own.set_observations(new_data=list(scaled(car.obs, manifest.obs_normalisation)))
-            known = np.ones_like(car.told) if commanded else car.told
-            aside.append(choose_held_out(car.frames[:-1], held_out))
-            pieces += [own[segment] for segment in _segments(known & ~aside[-1])]
+    aside = [choose_held_out(car.frames[:-1], held_out) for car in cars]
     if not any(mask.any() for mask in aside):
         raise ValueError(
             f"held_out is {held_out}, which holds nothing out of recordings as short as these; expected "
             "more, or longer recordings"
         )
-    learned, tried = _collect(cars, [~mask for mask in aside]), _collect(cars, aside)
-    if not pieces or not (commanded or len(tried["applied"])):
+    rest = [~mask for mask in aside]
+    learned, tried = _collect(cars, rest), _collect(cars, aside)
+    data = _collect(cars, rest, untold=True) if commanded else learned
+    obs, actions = data["obs"], data["chosen" if commanded else "applied"]
+    if not len(obs) or not (commanded or len(tried["applied"])):
         raise ValueError(
             "the recordings tell of too few decisions what the game applied: some are learned from, others "
             "held out. Record more matches, or learn what the policies chose (--commanded)"
         )
-    return CloningData(cars, manifest, pieces, learned, tried)
+    obs = scaled(obs, manifest.obs_normalisation)
+    return CloningData(cars, manifest, obs, actions, commanded, learned, tried)
 
 
 def _played_by_people(
@@ -159,19 +147,15 @@ def choose_held_out(frames: np.ndarray, share: float) -> np.ndarray:
     return aside
 
 
-def _segments(flags: np.ndarray) -> Iterator[slice]:
-    """Yield where flags `(n,)` are set without a gap."""
-    edges = np.flatnonzero(np.diff(flags, prepend=False, append=False)).tolist()
-    yield from (slice(begin, end) for begin, end in pairwise(edges) if flags[begin])
-
-
-def _collect(cars: Sequence[Played], rows: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
-    """Return the chosen decisions of each car whose applied action is recorded.
+def _collect(
+    cars: Sequence[Played], rows: Sequence[np.ndarray], untold: bool = False
+) -> dict[str, np.ndarray]:
+    """Return the chosen decisions of each car whose applied action is recorded, or all if `untold`.
 
     Returns:
         `obs`, `chosen`, `applied` and `differs` as `Played` has them, all cars' together.
     """
-    at = [np.flatnonzero(some & car.told) for car, some in zip(cars, rows, strict=True)]
+    at = [np.flatnonzero(some & (car.told | untold)) for car, some in zip(cars, rows, strict=True)]
     return {
         name: np.concatenate([getattr(car, name)[some] for car, some in zip(cars, at, strict=True)])
         for name in ("obs", "chosen", "applied", "differs")
@@ -288,48 +272,79 @@ def imitate(
         replicar: Python that has replicar, to convert replays; "": this one.
 
     Raises:
-        ImportError: Ray is missing.
+        ImportError: Torch is missing.
         OSError, RecordingError: A file cannot be read, or `out` cannot be written.
         ValueError: Recorded policies do not fit each other, or there is too little to learn from.
     """
     _check_arguments(held_out, epochs, learning_rate, seed, layers, activation)
     _check_out(Path(out))
-    # Imported late, so that --help takes no time; the first says what to install, and to Ray what to report.
-    import rlgym_bridge.training.rllib  # noqa: F401
-    from rlgym_bridge.rllib.offline import BATCH, clone, write_episodes
-    from rlgym_bridge.training.ray_cluster import cluster
+    import torch  # noqa: F401  what is missing is named before the recordings are read
 
     data = read_cloning_data(
         files, bots=bots, commanded=commanded, held_out=held_out, allow_modules=allow_modules, say=say,
         like=like, replicar=replicar,
     )  # fmt: skip
-    with tempfile.TemporaryDirectory() as folder, cluster(processors=_PROCESSORS, silent=True):
-        steps = write_episodes(data.pieces, Path(folder, "episodes.parquet"))
-        if epochs is None:
-            epochs = max(_EPOCHS, math.ceil(_UPDATES * BATCH / steps))
-        say(f"learning from {steps:,} decisions, {epochs:g} times from each")
-        weights = clone(
-            folder, data.pieces[0], steps, layers=layers, epochs=epochs, learning_rate=learning_rate,
-            seed=seed, activation=activation, layer_norm=layer_norm,
-        )  # fmt: skip
+    steps = len(data.obs)
+    if epochs is None:
+        epochs = max(_EPOCHS, math.ceil(_UPDATES * min(_BATCH, steps) / steps))
+    say(f"learning from {steps:,} decisions, {epochs:g} times from each")
+    car = data.cars[0]
+    shape = PolicyShape(car.obs.shape[1], *car.space, tuple(layers), None, activation, layer_norm)
+    weights = clone(data.obs, data.actions, shape, epochs, learning_rate, seed)
     policy = NetworkPolicy(
-        weights, *data.cars[0].space, "argmax", normalisation=data.manifest.obs_normalisation,
-        activation=activation,
-    )  # fmt: skip
-    result = _describe_result(data, policy, steps, not commanded, epochs)
+        weights, *car.space, "argmax", normalisation=data.manifest.obs_normalisation, activation=activation
+    )
+    result = _describe_result(data, policy, epochs)
     notes = {"imitates": [Path(file).name for file in files], **result.to_json()}
     _save(out, weights, data.manifest, notes, activation)
     return result
 
 
-def _describe_result(
-    data: CloningData, policy: NetworkPolicy, steps: int, corrected: bool, epochs: float
-) -> Imitation:
+def clone(
+    obs: np.ndarray, actions: np.ndarray, shape: PolicyShape, epochs: float, learning_rate: float, seed: int
+) -> dict[str, np.ndarray]:
+    """Train a network to choose the given actions: behaviour cloning with Adam.
+
+    Args:
+        obs: `(n, S)` float32, as the network is shown them.
+        actions: `(n, ...)`, as `Played.chosen` has them.
+        shape: Of the network, a perceptron.
+        epochs: How often each decision is learned from.
+        learning_rate: Of Adam.
+        seed: Of network and batches.
+
+    Returns:
+        The tensors of a policy folder, see `PolicyShape.tensors`, without normalisation.
+    """
+    import torch  # late, so that --help takes no time
+
+    from rlgym_bridge.policy.torch_network import PolicyNetwork
+
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        network = PolicyNetwork(shape)
+    optimizer = torch.optim.Adam(network.parameters(), learning_rate)
+    seen, wanted = torch.from_numpy(obs), torch.from_numpy(actions)
+    random = torch.Generator().manual_seed(seed)
+    size = min(_BATCH, len(obs))
+    order = torch.empty(0, dtype=torch.int64)
+    for _ in range(max(1, math.ceil(epochs * len(obs) / size))):
+        if len(order) < size:
+            order = torch.cat([order, torch.randperm(len(obs), generator=random)])
+        rows, order = order[:size], order[size:]
+        loss = -network.log_probs(seen[rows], wanted[rows]).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    return {name: array.copy() for name, array in network.arrays().items()}
+
+
+def _describe_result(data: CloningData, policy: NetworkPolicy, epochs: float) -> Imitation:
     return Imitation(
         sorted({car.bot for car in data.cars}),
-        steps,
+        len(data.obs),
         int(data.learned["differs"].sum()),
-        corrected,
+        not data.commanded,
         len(data.held_out["applied"]),
         int(data.held_out["differs"].sum()),
         sum(int((~car.told).sum()) for car in data.cars),

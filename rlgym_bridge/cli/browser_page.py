@@ -4,7 +4,6 @@ import argparse
 import subprocess
 import sys
 import threading
-import webbrowser
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
@@ -17,9 +16,11 @@ from rlgym_bridge.components.player_spec import PlayerSpec
 from rlgym_bridge.policy.files import all_checkpoints, run_of, shorten_policy
 from rlgym_bridge.policy.load_player import BUILT_IN, load_player
 from rlgym_bridge.policy.run_modules import run_modules
+from rlgym_bridge.server.result import ConfigError
 from rlgym_bridge.user_input.extras import explain_install
 from rlgym_bridge.user_input.stop_signals import apart, await_end
 from rlgym_bridge.user_input.user_modules import add_module_folders
+from rlgym_bridge.view.display import open_browser
 
 if TYPE_CHECKING:
     from rlgym_bridge.view.web.page_server import PageServer, Show
@@ -42,6 +43,12 @@ def add_page_options(parser: argparse.ArgumentParser, web: str = "") -> None:
     )  # fmt: skip
 
 
+def check_port(options: argparse.Namespace, has_page: bool) -> None:
+    """Raise `ConfigError` where `--port` is given without the page that it is of."""
+    if options.port and not has_page:
+        raise ConfigError(f"--port {options.port} is of the page, expected --web, too")
+
+
 def check_installed() -> None:
     """Raise `ImportError` where the extra that serves the page is not installed."""
     if find_spec("aiohttp") is None:
@@ -56,7 +63,7 @@ def page_opener(options: argparse.Namespace) -> "Callable[[Show], PageServer]":
         pages = PageServer(show, options.port)
         shared.printer(options)(f"look at {pages.address}\nCtrl-C ends")
         if not options.no_browser:
-            webbrowser.open(pages.address)
+            open_browser(pages.address)
         return pages
 
     return serve

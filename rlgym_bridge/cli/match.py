@@ -16,7 +16,13 @@ from rlbot.config import load_match_config
 
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files
-from rlgym_bridge.cli.browser_page import NamedPolicies, add_page_options, check_installed, page_opener
+from rlgym_bridge.cli.browser_page import (
+    NamedPolicies,
+    add_page_options,
+    check_installed,
+    check_port,
+    page_opener,
+)
 from rlgym_bridge.cli.outcome import describe_match, print_result, progress_line, summarise
 from rlgym_bridge.cli.view import add_watch_options, watched
 from rlgym_bridge.live.agent_recorder import RECORD_VARIABLE
@@ -210,6 +216,7 @@ def run(options: argparse.Namespace) -> int:
             f"--allow-modules is {' '.join(options.allow_modules)}, expected policies or runs with it, such "
             "as --blue runs/mine; a bot.toml's program names its modules itself (allow_modules in bot.py)"
         )
+    check_port(options, options.web and not options.watch)
     console = shared.console_of(options)
     read = [options.config or match_file(), options.physics, *_bot_files(options)]
     output_files.check_outputs(options.json, inputs=read)

@@ -23,10 +23,9 @@ from rlgym_bridge.user_input.user_modules import add_module_folders
 
 def port(text: str) -> int:
     """Return a TCP port, for argparse."""
-    number = int(text)
-    if not 0 <= number <= 65535:
-        raise argparse.ArgumentTypeError(f"{number} is not a TCP port, expected 0 (any free one) to 65535")
-    return number
+    if not text.isdecimal() or not 0 <= int(text) <= 65535:
+        raise argparse.ArgumentTypeError(f"{text} is not a TCP port, expected 0 (any free one) to 65535")
+    return int(text)
 
 
 def seconds(text: str) -> float:

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files
-from rlgym_bridge.cli.browser_page import add_page_options, shown_run
+from rlgym_bridge.cli.browser_page import add_page_options, check_port, shown_run
 from rlgym_bridge.game import TICK_SKIP
 from rlgym_bridge.matches.lineup import show_match_command
 from rlgym_bridge.policy.carried_modules import CARRIED, CARRIED_FOLDER, carried_names, use_carried
@@ -115,6 +115,7 @@ def run(options: argparse.Namespace) -> int:
         raise ValueError(f"--address is {options.address}, expected --engine rllib with it")
     if options.ray is not None and options.engine != "local":
         raise ValueError(f"--ray is {options.ray} and --engine {options.engine}, expected one of them")
+    check_port(options, options.web)
     if options.profile is not None:
         others = (
             ("--engine rllib", options.engine == "rllib"), ("--ray", options.ray is not None),

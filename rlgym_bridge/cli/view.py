@@ -3,7 +3,6 @@
 import argparse
 import tempfile
 import threading
-import webbrowser
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,7 +12,13 @@ from rich.console import Console
 
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files
-from rlgym_bridge.cli.browser_page import NamedPolicies, add_page_options, check_installed, page_opener
+from rlgym_bridge.cli.browser_page import (
+    NamedPolicies,
+    add_page_options,
+    check_installed,
+    check_port,
+    page_opener,
+)
 from rlgym_bridge.cli.outcome import describe_match
 from rlgym_bridge.policy.files import policy_path, read_files
 from rlgym_bridge.policy.load_player import BUILT_IN, CHASER
@@ -22,6 +27,7 @@ from rlgym_bridge.recording.recording import Recording
 from rlgym_bridge.server import ConfigError
 from rlgym_bridge.user_input.extras import explain_install
 from rlgym_bridge.user_input.stop_signals import stopped_by_signals
+from rlgym_bridge.view.display import has_display, open_browser
 from rlgym_bridge.view.watch import Watch
 
 _WAIT_SECONDS = 0.2
@@ -130,8 +136,7 @@ def _check_together(options: argparse.Namespace) -> None:
         raise ConfigError("--out is the file of --html, expected --html, too")
     if options.policy is not None and not options.web:
         raise ConfigError("--policy plays on from a recording on the page, expected --web, too")
-    if options.port and not options.web:
-        raise ConfigError(f"--port {options.port} is of the page, expected --web, too")
+    check_port(options, options.web)
 
 
 def _show_page(recording: Recording, options: argparse.Namespace) -> None:
@@ -159,8 +164,12 @@ def _writer() -> Any:
 
 
 def _show(path: Path, options: argparse.Namespace, console: Console) -> None:
-    """Show a file until Ctrl-C, or until the window is closed."""
-    from rlgym_bridge.view.viewer import ViewerError, has_display, viewer
+    """Show a file until Ctrl-C, or until the window is closed.
+
+    Raises:
+        ViewerError: The viewer does not start.
+    """
+    from rlgym_bridge.view.viewer import ViewerError, viewer
 
     stopped = threading.Event()
     windowed = options.window or (has_display() and not options.rerun_page)
@@ -168,7 +177,7 @@ def _show(path: Path, options: argparse.Namespace, console: Console) -> None:
         if not windowed:
             console.print(f"look at {address}\nCtrl-C ends")
             if has_display():
-                webbrowser.open(address)
+                open_browser(address)
             else:
                 console.print("a browser without a graphics card may need &renderer=webgl at its end")
         while process.poll() is None and not stopped.wait(_WAIT_SECONDS):

@@ -213,6 +213,7 @@ def load_policy(
     if selection is not None:
         manifest = replace(manifest, selection=selection)
     policy = _network(manifest, data, built, str(folder / WEIGHTS_FILE), allowed)
+    policy.folder = folder
     return LoadedPolicy(folder, manifest, policy, make)
 
 

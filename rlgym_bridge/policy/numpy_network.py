@@ -9,6 +9,7 @@ sample is stretched to a tensor `action_ranges` (k, 2), least and greatest numbe
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -107,12 +108,14 @@ class NetworkPolicy:
         fresh: `(matches, cars)` bool, where an episode begins with the next `act`, or None.
         obs_size: Numbers in an observation.
         network: Its network.
+        folder: The policy folder that it was loaded from, or None.
 
     Raises:
         ValueError: A tensor does not fit, or an argument is none of those named.
     """
 
     takes_masks = True
+    folder: Path | None = None
 
     def __init__(
         self,
@@ -248,8 +251,12 @@ class NetworkPolicy:
     def _evaluate(
         self, obs: np.ndarray | None, masks: np.ndarray | None
     ) -> tuple[np.ndarray, np.ndarray | None, bool]:
-        """Return outputs `(matches, cars, outputs)`, the mirrored rows, and whether each was alone."""
-        mirrored = None
+        """Return the network's outputs, -inf where masks forbid a choice.
+
+        Returns:
+            `(matches, cars, outputs)` float32; which rows are mirrored, `(matches * cars,)` bool, or
+            None; and whether each row was computed alone.
+        """
         if obs is None or obs.ndim != 3 or obs.shape[2] != self.obs_size:
             shape = None if obs is None else obs.shape
             raise ValueError(f"observations have shape {shape}, expected (matches, cars, {self.obs_size})")
@@ -265,12 +272,7 @@ class NetworkPolicy:
                 f"number {number} of the observation of match {match}, car {car} is "
                 f"{obs[match, car, number]}, expected a finite number"
             )
-        if self._mirror is not None:
-            mirrored = self._mirror.applies(rows)
-            rows = self._mirror.show(rows, mirrored)
-        if self._normalisation is not None:
-            mean, factor, clip = self._normalisation
-            rows = ((rows - mean) * factor).clip(-clip, clip)
+        rows, mirrored = self.show_network(rows)
         apart = matches == 1 and cars > 1
         outputs = self._outputs(rows, (matches, cars), apart)
         if not math.isfinite(np.vdot(outputs, outputs)) and not np.isfinite(outputs).all():
@@ -281,6 +283,24 @@ class NetworkPolicy:
                 allowed = self._mirror.exchange_masks(allowed, mirrored)
             outputs = np.where(allowed, outputs, np.float32(-np.inf))
         return outputs.reshape(matches, cars, -1), mirrored, apart
+
+    def show_network(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+        """Return observations as the networks see them, mirrored and normalised.
+
+        Args:
+            rows: `(rows, size)` float32.
+
+        Returns:
+            The same, and which rows are mirrored, `(rows,)` bool, or None.
+        """
+        mirrored = None
+        if self._mirror is not None:
+            mirrored = self._mirror.applies(rows)
+            rows = self._mirror.show(rows, mirrored)
+        if self._normalisation is not None:
+            mean, factor, clip = self._normalisation
+            rows = ((rows - mean) * factor).clip(-clip, clip)
+        return rows, mirrored
 
     def _log_probs(self, outputs: np.ndarray, chosen: np.ndarray) -> np.ndarray:
         """Return the log-probabilities of choices, `(rows,)` float32."""

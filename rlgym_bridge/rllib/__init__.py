@@ -1,14 +1,4 @@
-"""Ray RLlib: our matches as its environments, and recorded matches as its episodes.
-
-env.py                MatchEnv: one match, every car an agent
-match_runner.py       MatchRunner: an env runner that steps all its matches together
-chunks.py             whole arrays as parts of RLlib's episodes
-module.py             PolicyModule: the networks of single-machine training
-recorded_episodes.py  recorded matches as episodes
-correct_actions.py    replace the actions that were commanded by those that the game applied
-logp.py               the log-probabilities of the replaced actions
-offline.py            episodes in Parquet files, and behaviour cloning from them
-"""
+"""Ray RLlib: our matches as its environments, and recorded matches as its episodes."""
 
 from rlgym_bridge.user_input.extras import explain_install
 

@@ -6,32 +6,18 @@ actions that never happened, so they are overwritten before it does, and their p
 
 import operator
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
-import tree
+from gymnasium import spaces
 from gymnasium.vector.utils import batch_space
 from ray.rllib.core.columns import Columns
+from ray.rllib.core.models.catalog import Catalog
 from ray.rllib.env.multi_agent_episode import MultiAgentEpisode
 from ray.rllib.env.single_agent_episode import SingleAgentEpisode
+from ray.rllib.utils.numpy import convert_to_numpy
+from ray.rllib.utils.torch_utils import convert_to_torch_tensor
 from ray.rllib.utils.typing import AgentID
-
-from rlgym_bridge.rllib.logp import logp_of
-
-
-class _Part(NamedTuple):
-    """Values at steps without a gap, as the episode holds them: a list, or an array `(steps, ...)`."""
-
-    at: slice  # agent steps, negative ones in the lookback buffer
-    values: Any
-
-
-class _Write(NamedTuple):
-    """New actions and log-probabilities of one agent."""
-
-    actions: _Part | None  # None where none changes
-    logp: _Part | None  # None where the episode has none
-    changed: int
 
 
 def correct_applied_actions(
@@ -44,25 +30,20 @@ def correct_applied_actions(
     """Overwrite actions of an episode, and `action_logp` with them, or change nothing at all.
 
     Means what the documentation of `MultiAgentEpisode.set_actions` says, in an episode of lists and after
-    `to_numpy()` alike. All agents are checked before anything is written. Where the episode has
-    `action_logp`, it is computed anew for the steps chosen, from `action_dist_inputs` with the
-    distribution that RLlib takes for the action space; a module with a distribution of its own needs its own
-    numbers. Actions that are there already stay as they are, also outside the action space, as a gaussian's
-    samples may be.
+    `to_numpy()` alike. All agents are checked before anything is written. `action_logp` is computed anew for
+    the chosen steps from `action_dist_inputs`, with RLlib's distribution for the action space. Actions that
+    are there already stay as they are, also outside the action space, as a gaussian's samples may be.
 
     Args:
         episode: Changed in place.
         applied: By agent, its actions at `at_indices`, in order: a list or an array `(steps, ...)`; a single
-            action where `at_indices` is an int. Integers for `Discrete` and `MultiDiscrete`. For `Box` they
-            are in the policy's units, before RLlib unsquashes or clips them. They take the dtype of the
-            actions that are there. `Dict` and `Tuple` spaces take a list of actions, before `to_numpy()`.
-        at_indices: Which steps of each agent, the same for all: agent steps, which are fewer than env steps
-            where an agent skips some (`get_actions` counts env steps unless told otherwise). An int; whole
-            numbers, each step once, in any order; a slice forward, cut off at both ends as in Python; or None
-            for all steps without the lookback buffer.
-        neg_index_as_lookback: Negative indices count back from the first step into the lookback buffer, as in
-            `slice(-2, 1)` for its last two actions and the first after them. Otherwise they count from the
-            end and never reach the lookback buffer.
+            action where `at_indices` is an int. For `Box` they are in the policy's units, before RLlib
+            unsquashes or clips them. They take the dtype of the actions that are there.
+        at_indices: Which steps of each agent, the same for all, counted in agent steps: an int; whole
+            numbers, each once, in any order; a slice forward, cut off at both ends as in Python; or None for
+            all steps without the lookback buffer.
+        neg_index_as_lookback: Negative indices count back from the first step into the lookback buffer.
+            Otherwise they count from the end and never reach the lookback buffer.
 
     Returns:
         By agent, how many of the actions are others than before.
@@ -70,39 +51,36 @@ def correct_applied_actions(
     Raises:
         KeyError: The episode has no such agent.
         IndexError: A step is out of range, or there are more or fewer actions than steps.
-        TypeError: `episode` is something else, `applied` is no mapping, an agent's actions are no list or
-            array, or an index is no whole number (a bool is none).
-        ValueError: An action is not in the action space, not finite, of another shape, or a float among
-            integers; an index is there twice; a slice goes backward; an agent has acted but has not seen the
-            outcome; actions are dicts or tuples and the episode is numpy'ized or has no action space; there
-            is `action_logp` but nothing to compute it from.
+        TypeError: An argument is of another type, or an index is no whole number (a bool is none).
+        ValueError: An action is not in the action space, not finite, of another shape, a float among
+            integers, or a dict or tuple; an index is there twice; a slice goes backward; an agent has acted
+            but has not seen the outcome; or `action_logp` cannot be computed.
     """
     if not isinstance(episode, MultiAgentEpisode):
         raise TypeError(f"episode is a {type(episode).__name__}, expected RLlib's MultiAgentEpisode")
     if not isinstance(applied, Mapping):
         raise TypeError(f"applied is a {type(applied).__name__}, expected a mapping: agents to their actions")
-    writes = {
+    planned = {
         agent: _planned(episode, agent, given, at_indices, neg_index_as_lookback)
         for agent, given in applied.items()
     }
-    for agent, write in writes.items():
-        if write is None:
-            continue
-        if write.actions is not None:
-            at, new = write.actions
-            episode.set_actions(new_data={agent: new}, at_indices=at, neg_index_as_lookback=True)
-        if write.logp is not None:
-            at, new = write.logp
-            episode.set_extra_model_outputs(
-                key=Columns.ACTION_LOGP, new_data={agent: new}, at_indices=at, neg_index_as_lookback=True
-            )
-    return {agent: 0 if write is None else write.changed for agent, write in writes.items()}
+    for agent, (writes, _) in planned.items():
+        for key, at, values in writes:
+            how: Any = {"new_data": {agent: values}, "at_indices": at, "neg_index_as_lookback": True}
+            if key == Columns.ACTIONS:
+                episode.set_actions(**how)
+            else:
+                episode.set_extra_model_outputs(key=key, **how)
+    return {agent: changed for agent, (_, changed) in planned.items()}
 
 
 def _planned(
     episode: MultiAgentEpisode, agent: AgentID, given: Any, at_indices: Any, neg_index_as_lookback: bool
-) -> _Write | None:
-    """Check everything of one agent and return what to write; None where no step is chosen."""
+) -> tuple[list[tuple[str, slice, Any]], int]:
+    """Check everything of one agent; return columns, steps and values to write, and how many actions change.
+
+    Steps have no gap, negative ones are in the lookback buffer; values are a list or an array `(steps, ...)`.
+    """
     if agent not in episode.agent_episodes:
         raise KeyError(f"applied has agent {agent!r}, expected some of {list(episode.agent_episodes)}")
     if agent in episode._hanging_actions_end:  # there is no public way to ask
@@ -115,41 +93,31 @@ def _planned(
     given = [given] if single else given
     if isinstance(given, (Mapping, str, bytes, set, frozenset)):
         raise TypeError(
-            f"agent {agent!r} was given {given!r}, expected a list or array of {len(steps)} actions: one for "
-            "each step"
+            f"agent {agent!r} was given {given!r}, expected a list or array of {len(steps)} actions"
         )
-    try:
-        fits, came = len(given) == len(steps), f"{len(given)} actions"
-    except TypeError:
-        fits, came = False, repr(given)
-    if not fits:
+    count = len(given) if isinstance(given, Sequence) or np.ndim(given) else -1
+    if count != len(steps):
+        came = repr(given) if count < 0 else f"{count} actions"
         raise IndexError(f"agent {agent!r} was given {came}, expected {len(steps)}: one for each step")
     if not len(steps):
-        return None
+        return [], 0
     at = slice(int(steps.min()), int(steps.max()) + 1)
     places = steps - at.start
     before = one.get_actions(at, neg_index_as_lookback=True)
-    rows: Any
     if isinstance(before if one.is_numpy else before[0], (dict, tuple)):
-        if one.is_numpy or one.action_space is None:
-            raise ValueError(
-                f"actions of agent {agent!r} are dicts or tuples, which can be overwritten only before "
-                "to_numpy() and where the episode has an action space"
-            )
-        rows, differ = _checked_structs(agent, one, given, steps, [before[place] for place in places])
-    else:
-        rows, differ = _checked_rows(agent, one, given, steps, np.asarray(before)[places], single)
-    actions = None
+        raise ValueError(f"actions of agent {agent!r} are dicts or tuples, expected numbers or arrays")
+    rows, differ = _checked_rows(agent, one, given, steps, np.asarray(before)[places], single)
+    writes = []
     if differ.any():
         # From the first that changes: of a slice ray holds the first action against the space.
         begin, end = int(places[differ].min()), int(places[differ].max()) + 1
         after = _replaced(before, places, rows)[begin:end]
-        actions = _Part(slice(at.start + begin, at.start + end), after)
-    logp = None
+        writes.append((Columns.ACTIONS, slice(at.start + begin, at.start + end), after))
     if Columns.ACTION_LOGP in one.extra_model_outputs:
         before = one.get_extra_model_outputs(Columns.ACTION_LOGP, at, neg_index_as_lookback=True)
-        logp = _Part(at, _replaced(before, places, logp_of(agent, one, steps, rows)))
-    return _Write(actions, logp, int(differ.sum()))
+        after = _replaced(before, places, _logp_of(agent, one, at, places, rows))
+        writes.append((Columns.ACTION_LOGP, at, after))
+    return writes, int(differ.sum())
 
 
 def _steps(
@@ -188,7 +156,6 @@ def _steps(
 
 
 def _whole(index: Any) -> int:
-    """Return an index as an int."""
     try:
         if isinstance(index, (bool, np.bool_)):
             raise TypeError
@@ -242,55 +209,53 @@ def _by_row(flags: np.ndarray) -> np.ndarray:
     return some
 
 
-def _checked_structs(
-    agent: AgentID, one: SingleAgentEpisode, given: Any, steps: np.ndarray, held: list[Any]
-) -> tuple[list[Any], np.ndarray]:
-    """Return actions of a `Dict` or `Tuple` space, and whether each is another than in `held`."""
-    rows, differ, space = [], [], one.action_space
-    for step, came, before in zip(steps.tolist(), given, held, strict=True):
-        try:
-            row = tree.map_structure(_like, before, came)
-            parts = [np.asarray(part) for part in tree.flatten(row)]
-            new = any(
-                (a != b).any() for a, b in zip(parts, map(np.asarray, tree.flatten(before)), strict=True)
-            )
-            fits = not new or (space.contains(row) and all(np.isfinite(part).all() for part in parts))
-        except (TypeError, ValueError):
-            fits = False
-        if not fits:
-            raise ValueError(
-                f"action {came} for agent {agent!r} at step {step} is not finite, or not in its action space "
-                f"{space}"
-            )
-        rows.append(row)
-        differ.append(new)
-    return rows, np.array(differ)
-
-
-def _like(before: Any, came: Any) -> Any:
-    """Return a part of an action as one that is there: an array or a number, with its shape and dtype.
-
-    Raises:
-        ValueError: It has another shape, or is not what can be written so.
-    """
-    old, new = np.asarray(before), np.asarray(came)
-    if old.shape != new.shape or not np.can_cast(new.dtype, old.dtype, "same_kind"):
-        raise ValueError
-    with np.errstate(over="ignore"):  # what is endless is refused
-        row = new.astype(old.dtype)
-    return (
-        row if isinstance(before, np.ndarray) else row[()] if isinstance(before, np.generic) else row.item()
-    )
-
-
-def _replaced(before: Any, places: np.ndarray, rows: Any) -> Any:
+def _replaced(before: Any, places: np.ndarray, rows: np.ndarray) -> Any:
     """Return a copy of a list or array with `rows` at `places`; Python numbers where the list has them."""
     after = before.copy()
     if isinstance(after, np.ndarray):
         after[places] = rows
         return after
-    if isinstance(rows, np.ndarray) and not isinstance(after[0], (np.ndarray, np.generic)):
-        rows = rows.tolist()
-    for place, row in zip(places, rows, strict=True):
+    plain = not isinstance(after[0], (np.ndarray, np.generic))
+    for place, row in zip(places, rows.tolist() if plain else rows, strict=True):
         after[place] = row
     return after
+
+
+def _logp_of(
+    agent: AgentID, episode: SingleAgentEpisode, at: slice, places: np.ndarray, actions: np.ndarray
+) -> np.ndarray:
+    """Return `(steps,)` log probabilities of actions at places of a slice, by `action_dist_inputs`."""
+    outputs, space = episode.extra_model_outputs, episode.action_space
+    if Columns.ACTION_DIST_INPUTS not in outputs or space is None:
+        lacks = "action space" if space is None else Columns.ACTION_DIST_INPUTS
+        raise ValueError(
+            f"the episode of agent {agent!r} has {Columns.ACTION_LOGP} but no {lacks}, so it cannot be "
+            f"computed for other actions: keep {lacks} in the episode, or leave {Columns.ACTION_LOGP} out"
+        )
+    if not _counted_from_zero(space):
+        raise ValueError(
+            f"RLlib has no distribution of its own for {space} of agent {agent!r} as it is, so "
+            f"{Columns.ACTION_LOGP} cannot be computed: leave {Columns.ACTION_LOGP} out"
+        )
+    every = episode.get_extra_model_outputs(Columns.ACTION_DIST_INPUTS, at, neg_index_as_lookback=True)
+    inputs = np.asarray(every)[places]
+    # A catalog wants observations too, which the distribution does not depend on.
+    distribution = Catalog(spaces.Box(-1.0, 1.0, (1,)), space, {}).get_action_dist_cls("torch")
+    expected = (len(places), distribution.required_input_dim(space))
+    if inputs.shape != expected:
+        raise ValueError(
+            f"{Columns.ACTION_DIST_INPUTS} of agent {agent!r} are {inputs.shape[1:]} a step, RLlib's own "
+            f"distribution for {space} takes {expected[1:]}"
+        )
+    given, logits = convert_to_torch_tensor(actions), convert_to_torch_tensor(inputs)
+    logp: np.ndarray = convert_to_numpy(distribution.from_logits(logits).logp(given))
+    return logp
+
+
+def _counted_from_zero(space: Any) -> bool:
+    """Tell whether RLlib's distribution for a space takes its actions as they are."""
+    if isinstance(space, spaces.Discrete):
+        return bool(space.start == 0)
+    if isinstance(space, spaces.MultiDiscrete):
+        return space.nvec.ndim == 1 and not space.start.any()
+    return isinstance(space, spaces.Box) and len(space.shape) == 1

@@ -1,7 +1,7 @@
 """Matches in RocketSim as RLlib's `MultiAgentEnv`: agents are the cars, `blue-0` to `orange-3`."""
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 import gymnasium as gym
@@ -24,13 +24,11 @@ class MatchEnv(MultiAgentEnv):
     as the parser says. All cars are there from the first to the last step of an episode; `__all__` is set
     where the termination or the truncation condition says so.
 
-    Without a `seed` in `config` or at `reset` no two environments play alike.
-
     Args:
         config: The arguments of `VectorEnv` but `matches`, by name (`env_config` in RLlib). `components`
             makes builder, parser, reward, conditions and mutator, ours or RLGym's; or it is
             `"module:function"`, a function that returns an `RLGym`, whose components and delay are taken. It
-            has to be importable in RLlib's processes.
+            has to be importable in RLlib's processes. Without a `seed` no two environments play alike.
 
     Raises:
         ValueError: A key is unknown, `components` is missing, a value is not what `VectorEnv` takes, or the
@@ -50,14 +48,9 @@ class MatchEnv(MultiAgentEnv):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-        """Begin an episode.
+        """Begin an episode; return observations `(S,)` float32 and empty infos, by agent.
 
-        Args:
-            seed: Of this and all further episodes; None goes on.
-            options: Not used.
-
-        Returns:
-            Observations `(S,)` float32 and empty infos, by agent.
+        A seed is of this and all further episodes.
         """
         if seed is not None or not self._fresh:
             self._obs = self._env.reset(seed)
@@ -67,13 +60,7 @@ class MatchEnv(MultiAgentEnv):
     def step(
         self, actions: Mapping[str, Any]
     ) -> tuple[dict[str, Any], dict[str, float], dict[str, bool], dict[str, bool], dict[str, Any]]:
-        """Play one decision.
-
-        Args:
-            actions: One for every agent.
-
-        Returns:
-            By agent observations, rewards, terminated (and `__all__`), truncated (`__all__` alone) and infos.
+        """Play one decision with an action for every agent, as RLlib's own environments do.
 
         Raises:
             ValueError: There are not just the agents' actions, or one is not in its space.
@@ -109,10 +96,6 @@ class Matches(VectorMultiAgentEnv):
     Args:
         env: The matches.
         seed: Of their first episodes.
-
-    Attributes:
-        env: The matches.
-        agents: Names of the cars.
     """
 
     def __init__(self, env: Any, seed: int) -> None:
@@ -133,23 +116,12 @@ class Matches(VectorMultiAgentEnv):
         return self.env.reset(seed) if seed is not None or first is None else first, {}
 
     def step(self, actions: np.ndarray) -> Any:
-        """Play one decision.
-
-        Args:
-            actions: `(matches, cars)` or `(matches, cars, k)`, as the parser takes them.
-
-        Returns:
-            As `VectorEnv.step`: observations, rewards, ends of episodes.
-        """
+        """Play one decision; `actions` `(matches, cars, ...)` and what is returned are `VectorEnv.step`'s."""
         return self.env.step(actions)
 
 
 def matches_of(config: Mapping[str, Any], matches: int) -> VectorEnv:
-    """Return the matches that an environment's config names.
-
-    Args:
-        config: As `MatchEnv` takes it.
-        matches: How many.
+    """Return the matches that a config of `MatchEnv` names.
 
     Raises:
         ValueError: As `MatchEnv` raises it.
@@ -164,7 +136,7 @@ def matches_of(config: Mapping[str, Any], matches: int) -> VectorEnv:
                 f"env_config has {name!r}, which MatchEnv does not know; the nearest is {near} (all: "
                 f"{', '.join(_KEYS)})"
             )
-    components: Callable[[], Any] | str | None = given.pop("components", None)
+    components = given.pop("components", None)
     if isinstance(components, str):
         components = component_factory(None, None, components, allow=None)
         delay = components().action_delay
@@ -206,7 +178,7 @@ def spaces(env: Any, obs: np.ndarray) -> tuple[gym.Space[Any], gym.Space[Any]]:
 
 
 def action_space_of(distribution: str, sizes: tuple[int, ...]) -> gym.Space[Any]:
-    """Return the space of one car's actions; the arguments are what `fingerprint.action_space` gives."""
+    """Return the space of one car's actions; `components.actions.action_space` gives the arguments."""
     if distribution == "categorical":
         return gym.spaces.Discrete(sizes[0])
     if distribution == "multi_categorical":

@@ -1,13 +1,8 @@
-"""An RLlib env runner that steps all its matches together.
+"""An RLlib env runner that steps all its matches together, and asks each module once for all its cars."""
 
-    observations of all cars -> each module once -> actions -> VectorEnv -> ... -> arrays -> episodes
-
-RLlib's own runner asks match after match and car after car; here episodes are made of whole arrays, at the
-end of a sample.
-"""
-
-from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import torch
@@ -15,6 +10,8 @@ from ray.rllib.core.columns import Columns
 from ray.rllib.env.env_runner import ENV_STEP_FAILURE
 from ray.rllib.env.multi_agent_env_runner import MultiAgentEnvRunner
 from ray.rllib.env.multi_agent_episode import MultiAgentEpisode
+from ray.rllib.env.single_agent_episode import SingleAgentEpisode
+from ray.rllib.env.utils.infinite_lookback_buffer import InfiniteLookbackBuffer
 from ray.rllib.utils.metrics import (
     NUM_AGENT_STEPS_SAMPLED,
     NUM_AGENT_STEPS_SAMPLED_LIFETIME,
@@ -27,9 +24,7 @@ from ray.rllib.utils.metrics import (
     WEIGHTS_SEQ_NO,
 )
 
-from rlgym_bridge.rllib.chunks import episode_of
 from rlgym_bridge.rllib.env import Matches, matches_of, seed_of
-from rlgym_bridge.rllib.sample_pieces import MatchEpisode, SamplePiece
 
 COUNTS: Final = "matches"
 """Key in a runner's metrics: sums of what its environment counted, and of `episode_reward` over the
@@ -37,6 +32,29 @@ COUNTS: Final = "matches"
 
 NOBODY: Final = ""
 """In place of a module's name."""
+
+
+@dataclass
+class _MatchEpisode:
+    """The episode that a match is in: who plays each car, rewards so far `(cars,)`, steps so far."""
+
+    id_: str
+    modules: Sequence[str]
+    returns: np.ndarray
+    steps: int = 0
+
+
+class _Piece(NamedTuple):
+    """A part of a sample: rows `start` to `stop` of one match, of one episode."""
+
+    match: int
+    episode: _MatchEpisode
+    first: int  # step of the episode that row `start` is
+    start: int
+    stop: int
+    last: np.ndarray  # (cars, size), what is seen after the last row
+    terminated: bool
+    truncated: bool
 
 
 class MatchRunner(MultiAgentEnvRunner):
@@ -104,7 +122,7 @@ class MatchRunner(MultiAgentEnvRunner):
             self._begin_all()
             self._needs_initial_reset = num_episodes is not None
         rows: dict[str, list[np.ndarray]] = {}
-        pieces: list[SamplePiece] = []
+        pieces: list[_Piece] = []
         starts = [(0, episode.steps) for episode in self._episodes]
         count = steps = 0
         by_agents = self.config.count_steps_by == "agent_steps"
@@ -126,7 +144,7 @@ class MatchRunner(MultiAgentEnvRunner):
             for last, match in zip(final_obs, ended.tolist(), strict=True):
                 start, first = starts[match]
                 flags = bool(terminated[match]), bool(truncated[match])
-                pieces.append(SamplePiece(match, self._episodes[match], first, start, steps, last, *flags))
+                pieces.append(_Piece(match, self._episodes[match], first, start, steps, last, *flags))
                 self._begin(match)
                 starts[match] = steps, 0
             if len(ended):
@@ -134,7 +152,7 @@ class MatchRunner(MultiAgentEnvRunner):
         whole = len(pieces)
         if num_timesteps is not None:
             pieces += [
-                SamplePiece(match, self._episodes[match], first, start, steps, self._obs[match], False, False)
+                _Piece(match, self._episodes[match], first, start, steps, self._obs[match], False, False)
                 for match, (start, first) in enumerate(starts)
                 if start < steps
             ]
@@ -142,11 +160,9 @@ class MatchRunner(MultiAgentEnvRunner):
         self._log(columns, pieces, whole)
         return list(self._episodes_of(columns, pieces))
 
-    # --- matches -------------------------------------------------------------------------------------
-
     def _begin_all(self) -> None:
         self._obs, _ = self._try_env_reset()  # the seed was given to the matches when they were made
-        self._episodes: list[MatchEpisode] = [None] * self.num_envs  # type: ignore[list-item]
+        self._episodes: list[_MatchEpisode] = [None] * self.num_envs  # type: ignore[list-item]
         for match in range(self.num_envs):
             self._begin(match)
         self._group()
@@ -155,7 +171,7 @@ class MatchRunner(MultiAgentEnvRunner):
         """Begin an episode; who plays in it is asked of a new `MultiAgentEpisode`, as RLlib does."""
         new = MultiAgentEpisode(agent_to_module_mapping_fn=self.config.policy_mapping_fn)
         modules = self.modules_of(match, new)
-        self._episodes[match] = MatchEpisode(new.id_, modules, np.zeros(len(modules)))
+        self._episodes[match] = _MatchEpisode(new.id_, modules, np.zeros(len(modules)))
 
     def _group(self) -> None:
         """Find the rows of `(matches * cars)` that each module plays."""
@@ -169,8 +185,6 @@ class MatchRunner(MultiAgentEnvRunner):
             )
         flat = names.reshape(-1)
         self._rows_of = {name: np.flatnonzero(flat == name) for name in np.unique(flat).tolist() if name}
-
-    # --- modules -------------------------------------------------------------------------------------
 
     @torch.no_grad()
     def _act(self, explore: bool, random_actions: bool) -> dict[str, np.ndarray]:
@@ -194,27 +208,20 @@ class MatchRunner(MultiAgentEnvRunner):
         found[WEIGHTS_SEQ_NO] = np.full(matches * cars, self._weights_seq_no)
         return {column: values.reshape(matches, cars, *values.shape[1:]) for column, values in found.items()}
 
-    # --- what is returned ----------------------------------------------------------------------------
-
-    def _episodes_of(
-        self, columns: dict[str, np.ndarray], pieces: list[SamplePiece]
-    ) -> Iterator[MultiAgentEpisode]:
+    def _episodes_of(self, columns: Mapping[str, np.ndarray], pieces: list[_Piece]) -> Iterator[Any]:
         """Yield the pieces as episodes of those cars that are learned from."""
         for piece in pieces:
-            rows = slice(piece.start, piece.stop)
             seats = {
                 car: module
                 for car, module in enumerate(piece.episode.modules)
                 if _is_trained(self.config, module)
             }
             if seats:
-                yield episode_of(
-                    {name: array[rows, piece.match] for name, array in columns.items()},
-                    piece.last, seats, self.env, piece.episode.id_, piece.first,
-                    piece.terminated, piece.truncated,
-                )  # fmt: skip
+                rows = slice(piece.start, piece.stop)
+                mine = {name: array[rows, piece.match] for name, array in columns.items()}
+                yield _as_episode(mine, piece, seats, self.env)
 
-    def _log(self, columns: dict[str, np.ndarray], pieces: list[SamplePiece], whole: int) -> None:
+    def _log(self, columns: dict[str, np.ndarray], pieces: list[_Piece], whole: int) -> None:
         """Count steps and episodes under RLlib's names; the first pieces, `whole`, end an episode."""
         log = self.metrics.log_value
         agents: dict[str, int] = dict.fromkeys(self.env.agents, 0)
@@ -243,19 +250,68 @@ class MatchRunner(MultiAgentEnvRunner):
                     episode.steps, sum(returns.values()), 0.0, returns, of_modules, played
                 )
         self._log_env_steps(self._metrics_num_env_steps_sampled, steps)
-        by_name = [(NUM_ENV_STEPS_SAMPLED, NUM_ENV_STEPS_SAMPLED_LIFETIME, steps)]
-        by_name.append((NUM_EPISODES, NUM_EPISODES_LIFETIME, whole))
-        for agent, count in agents.items():
-            keys = (NUM_AGENT_STEPS_SAMPLED, agent), (NUM_AGENT_STEPS_SAMPLED_LIFETIME, agent)
-            by_name.append((*keys, count))
-        for module, count in modules.items():
-            keys = (NUM_MODULE_STEPS_SAMPLED, module), (NUM_MODULE_STEPS_SAMPLED_LIFETIME, module)
-            by_name.append((*keys, count))
-        for now, ever, count in by_name:
+        rows: list[tuple[Any, Any, int]] = [
+            (NUM_ENV_STEPS_SAMPLED, NUM_ENV_STEPS_SAMPLED_LIFETIME, steps),
+            (NUM_EPISODES, NUM_EPISODES_LIFETIME, whole),
+        ]
+        for now, ever, of_each in (
+            (NUM_AGENT_STEPS_SAMPLED, NUM_AGENT_STEPS_SAMPLED_LIFETIME, agents),
+            (NUM_MODULE_STEPS_SAMPLED, NUM_MODULE_STEPS_SAMPLED_LIFETIME, modules),
+        ):
+            rows += [((now, name), (ever, name), count) for name, count in of_each.items()]
+        for now, ever, count in rows:
             log(now, count, reduce="sum")
             log(ever, count, reduce="lifetime_sum", with_throughput=ever == NUM_ENV_STEPS_SAMPLED_LIFETIME)
         for name, value in (counts | self.env.env.take_counts()).items():
             log((COUNTS, name), value, reduce="sum")
+
+
+def _as_episode(
+    columns: Mapping[str, np.ndarray], piece: _Piece, seats: Mapping[int, str], env: Any
+) -> MultiAgentEpisode:
+    """Return a piece as an episode of some cars and their modules, without a lookback buffer.
+
+    `columns` are `(steps, cars, ...)`: obs, actions, rewards, and what modules said; `env` is a `Matches`.
+    """
+    steps, id_, first = piece.stop - piece.start, piece.episode.id_, piece.first
+    agents = {car: env.agents[car] for car in seats}
+    episode = MultiAgentEpisode(
+        id_,
+        observation_space={agent: env.single_observation_spaces[agent] for agent in agents.values()},
+        action_space={agent: env.single_action_spaces[agent] for agent in agents.values()},
+        agent_module_ids={agents[car]: module for car, module in seats.items()},
+        env_t_started=first,
+        agent_t_started=dict.fromkeys(agents.values(), first),
+        len_lookback_buffer=0,
+    )
+    episode.env_t = first + steps
+    episode.is_terminated, episode.is_truncated = piece.terminated, piece.truncated
+    for car, agent in agents.items():
+        mine = {
+            name: InfiniteLookbackBuffer(np.ascontiguousarray(array[:, car]))
+            for name, array in columns.items()
+            if name != Columns.OBS
+        }
+        seen = np.concatenate([columns[Columns.OBS][:, car], piece.last[None, car]])
+        episode.agent_episodes[agent] = SingleAgentEpisode(
+            id_=f"{id_}-{agent}",  # the same in all chunks: who puts them together asks
+            observations=InfiniteLookbackBuffer(seen),
+            actions=mine.pop(Columns.ACTIONS),
+            rewards=mine.pop(Columns.REWARDS),
+            infos=InfiniteLookbackBuffer([{}] * (steps + 1)),
+            observation_space=episode.observation_space[agent],
+            action_space=episode.action_space[agent],
+            terminated=piece.terminated,
+            truncated=piece.truncated,
+            extra_model_outputs=mine,
+            t_started=first,
+            len_lookback_buffer=0,
+            agent_id=agent,
+            module_id=seats[car],
+            multi_agent_episode_id=id_,
+        )
+        episode.env_t_to_agent_t[agent] = InfiniteLookbackBuffer(list(range(first, first + steps + 1)))
+    return episode
 
 
 def _chosen(module: Any, out: dict[str, Any], explore: bool) -> dict[str, Any]:

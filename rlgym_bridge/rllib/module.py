@@ -40,35 +40,36 @@ class PolicyModule(TorchRLModule, ValueFunctionAPI, InferenceOnlyAPI):
             ValueError: `model_config` holds something else, or a number that cannot be; or a space is of a
                 kind that is not known.
         """
-        config = dict(self.model_config or {})
-        layers, critic_layers = (
-            _widths(name, config.pop(name, (256, 256))) for name in ("policy_layers", "critic_layers")
-        )
-        clip = config.pop("obs_clip", None)
-        if clip is not None and not (isinstance(clip, int | float) and 0 < clip < math.inf):
-            raise ValueError(f"obs_clip is {clip!r}, expected a number above 0; or None to take all as it is")
-        activation, layer_norm = config.pop("activation", "relu"), config.pop("layer_norm", False)
-        if activation not in ACTIVATIONS:
-            raise ValueError(f"activation is {activation!r}, expected one of {', '.join(ACTIVATIONS)}")
-        if not isinstance(layer_norm, bool):
-            raise ValueError(f"layer_norm is {layer_norm!r}, expected True or False")
-        unknown = [name for name in config if name != "vf_share_layers"]  # RLlib adds that for PPO
-        if unknown:
+        config: dict[str, Any] = {
+            "policy_layers": (256, 256), "critic_layers": (256, 256), "obs_clip": None, "activation": "relu",
+            "layer_norm": False,
+        }  # fmt: skip
+        given = dict(self.model_config or {})
+        given.pop("vf_share_layers", None)  # RLlib adds that for PPO
+        if unknown := given.keys() - config.keys():
             raise ValueError(
                 f"model_config has {', '.join(unknown)}; PolicyModule knows policy_layers, critic_layers, "
                 "activation, layer_norm and obs_clip"
             )
-        shape = shape_of(self.observation_space, self.action_space, layers, clip)
+        config |= given
+        layers, critic_layers = (_widths(name, config[name]) for name in ("policy_layers", "critic_layers"))
+        clip, activation, layer_norm = config["obs_clip"], config["activation"], config["layer_norm"]
+        if clip is not None and not (isinstance(clip, int | float) and 0 < clip < math.inf):
+            raise ValueError(f"obs_clip is {clip!r}, expected a number above 0; or None to take all as it is")
+        if activation not in ACTIVATIONS:
+            raise ValueError(f"activation is {activation!r}, expected one of {', '.join(ACTIVATIONS)}")
+        if not isinstance(layer_norm, bool):
+            raise ValueError(f"layer_norm is {layer_norm!r}, expected True or False")
+        shape = _shape_of(self.observation_space, self.action_space, layers, clip)
         self.shape = replace(shape, activation=activation, layer_norm=layer_norm)
         self.policy = PolicyNetwork(self.shape)
-        self.critic = Critic(self.shape.obs_size, critic_layers, activation, layer_norm)
+        self.critic = Critic(self.shape.obs_size, critic_layers, self.shape.activation, layer_norm)
         if clip is not None:
             self.register_buffer("obs_mean", torch.zeros(self.shape.obs_size))
             self.register_buffer("obs_std", torch.ones(self.shape.obs_size))
         if self.shape.distribution == "multi_categorical":
-            sizes = list(self.shape.sizes)
             self.action_dist_cls = TorchMultiCategorical.get_partial_dist_cls(
-                space=self.action_space, input_lens=sizes
+                space=self.action_space, input_lens=list(self.shape.sizes)
             )
 
     def get_non_inference_attributes(self) -> list[str]:
@@ -95,20 +96,10 @@ class PolicyModule(TorchRLModule, ValueFunctionAPI, InferenceOnlyAPI):
         return shown.clamp(-self.shape.obs_clip, self.shape.obs_clip)
 
 
-def shape_of(
-    obs: gym.Space[Any], actions: gym.Space[Any], layers: tuple[int, ...], obs_clip: float | None = None
+def _shape_of(
+    obs: gym.Space[Any], actions: gym.Space[Any], layers: tuple[int, ...], obs_clip: float | None
 ) -> PolicyShape:
-    """Return the shape of a policy for some spaces.
-
-    Args:
-        obs: `Box(S,)`.
-        actions: `Discrete` or `MultiDiscrete`, counted from 0, or `Box(k,)`.
-        layers: Widths of the hidden layers.
-        obs_clip: As `PolicyShape` has it.
-
-    Raises:
-        ValueError: A space is of another kind.
-    """
+    """Return the shape of a policy for some spaces."""
     if not isinstance(obs, gym.spaces.Box) or len(obs.shape) != 1 or not obs.shape[0]:
         raise ValueError(f"the observation space is {obs}, expected a Box of one dimension")
     if isinstance(actions, gym.spaces.Discrete) and not actions.start:

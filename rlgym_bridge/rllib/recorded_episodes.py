@@ -49,16 +49,13 @@ def episodes_from_recording(
     """
     match = recording if isinstance(recording, MatchRecording) else read_match(recording)
     return [
-        episode_of(cars, f"{match.source}-{number}")
+        _episode_of(cars, f"{match.source}-{number}")
         for number, cars in enumerate(played(match, reward, bots, allow_modules))
     ]
 
 
 def applied_of(episode: MultiAgentEpisode) -> dict[str, list[Any]]:
-    """Return what the game applied at every step of the agents of a recorded episode.
-
-    Args:
-        episode: Of `episodes_from_recording`.
+    """Return what the game applied at every step of an episode of `episodes_from_recording`.
 
     Returns:
         By agent, one action a step: what `correct_applied_actions` takes.
@@ -69,13 +66,7 @@ def applied_of(episode: MultiAgentEpisode) -> dict[str, list[Any]]:
     }
 
 
-def episode_of(cars: Sequence[Played], id_: str) -> MultiAgentEpisode:
-    """Return one episode, as `episodes_from_recording` gives it.
-
-    Args:
-        cars: What each did in it.
-        id_: Of the episode.
-    """
+def _episode_of(cars: Sequence[Played], id_: str) -> MultiAgentEpisode:
     episode = MultiAgentEpisode(
         id_,
         observation_space={car.agent: gym.spaces.Box(-np.inf, np.inf, car.obs.shape[1:]) for car in cars},

@@ -31,13 +31,6 @@ class ViewerError(ChildProcessError):
     """Rerun's viewer does not start."""
 
 
-def has_display() -> bool:
-    """Tell whether a window can be opened."""
-    if sys.platform.startswith(("win", "darwin")):
-        return True
-    return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
-
-
 def program() -> Path:
     """Return Rerun's program."""
     name = "rerun.exe" if sys.platform.startswith("win") else "rerun"

@@ -6,7 +6,6 @@ Reads what `watch` sends on its standard input, and ends with it, or with the wi
 import os
 import sys
 import threading
-import webbrowser
 from collections import deque
 from contextlib import suppress
 from typing import BinaryIO, Final
@@ -14,6 +13,7 @@ from typing import BinaryIO, Final
 from rlbot import flat
 
 from rlgym_bridge.recording.mcap.channels import DRAWINGS, FIELD_INFO, PACKETS
+from rlgym_bridge.view.display import has_display, open_browser
 from rlgym_bridge.view.watch import HEAD, READY, TOPICS
 
 _WAIT_SECONDS: Final = 0.2
@@ -62,12 +62,12 @@ def show(stream: BinaryIO, where: str) -> None:
         ViewerError: The viewer does not start.
     """
     from rlgym_bridge.view.live_scene import LiveScene
-    from rlgym_bridge.view.viewer import has_display, viewer
+    from rlgym_bridge.view.viewer import viewer
 
     in_window = where == "window" or (has_display() and where != "web")
     with viewer(in_window) as (address, proxy, process):
         if not in_window and has_display():
-            webbrowser.open(address)
+            open_browser(address)
         print(READY + address, flush=True)
         inbox, scene, field_info = _Inbox(stream), None, flat.FieldInfo()
         while process.poll() is None and not inbox.over:

@@ -11,7 +11,7 @@ from tests.support.documentation_folders import FEW, run_command
 from tools.clean_folder import CleanFolder
 from tools.first_bot import follow_page
 
-pytestmark = pytest.mark.slow  # a run is trained first, and Ray imitates
+pytestmark = pytest.mark.slow  # a run is trained first
 
 MATCH = "match --orange chaser --pace lockstep --max-overtime 0"
 SHORT = "--seconds 5 --matches 2 --processes 1"

@@ -98,26 +98,32 @@ def test_what_is_wrong_for_one_agent_changes_no_agent(at, new, error, message, n
     refused(numbered(3, numpy=numpy), error, message, {BLUE: good, ORANGE: new}, at_indices=at)
 
 
-@lists_and_arrays
-def test_an_unknown_agent_is_refused_with_those_there_are(numpy):
-    message = r"applied has agent 'green-0', expected some of \['blue-0', 'orange-0'\]"
-    refused(numbered(numpy=numpy), KeyError, message, {BLUE: 50, "green-0": 50}, at_indices=0)
-
-
-def test_actions_without_agents_are_refused():
-    refused(numbered(), TypeError, "applied is a list, expected a mapping", [50] * 7)
-
-
-@lists_and_arrays
 @pytest.mark.parametrize(
-    "at", [(1, 2), range(1, 3), np.array([1, 2], np.uint8), [np.int64(1), 2], slice(np.int64(1), 3)], ids=str
+    ("episode", "applied", "error", "message"),
+    [
+        (None, {}, TypeError, "episode is a NoneType, expected RLlib's"),
+        (numbered().agent_episodes[BLUE], {}, TypeError, "episode is a SingleAgentEpisode, expected RLlib's"),
+        (numbered(), [50] * 7, TypeError, "applied is a list, expected a mapping"),
+        (
+            numbered(),
+            {"green-0": 50},
+            KeyError,
+            r"agent 'green-0', expected some of \['blue-0', 'orange-0'\]",
+        ),
+    ],
 )
+def test_other_arguments_are_refused(episode, applied, error, message):
+    with pytest.raises(error, match=message):
+        correct_applied_actions(episode, applied, at_indices=0)
+
+
+@lists_and_arrays
+@pytest.mark.parametrize("at", [(1, 2), range(1, 3), np.array([1, 2], np.uint8), [np.int64(1), 2]], ids=str)
 def test_whole_numbers_of_any_kind_are_steps(at, numpy):
     episode = numbered(3, numpy=numpy)
     assert correct_applied_actions(episode, {BLUE: (50, 51)}, at_indices=at) == {BLUE: 2}
     assert held(episode) == [3, 4, 5, 6, 50, 51, 9]
-    correct_applied_actions(episode, {BLUE: 52}, at_indices=np.int64(-1))
-    assert held(episode)[-1] == 52
+    assert numpy or type(episode.agent_episodes[BLUE].get_actions(1)) is int
 
 
 @lists_and_arrays
@@ -170,12 +176,6 @@ def test_the_dtype_stays_and_what_does_not_fit_is_refused(actions, numpy):
     refused(episode, ValueError, "is float64, expected integers$", {BLUE: 1.7}, at_indices=0)
 
 
-def test_python_numbers_stay_python_numbers_in_lists():
-    episode = numbered()
-    correct_applied_actions(episode, {BLUE: np.array([50])}, at_indices=[0])
-    assert type(episode.agent_episodes[BLUE].get_actions(0)) is int
-
-
 @lists_and_arrays
 def test_another_dtype_is_refused_where_ray_would_fail(numpy):
     episode = numbered(numpy=numpy, actions=np.zeros((7, 8)), space=SPACES["Box"])
@@ -209,12 +209,6 @@ def test_actions_that_stay_may_lie_outside_their_space(numpy):
     refused(episode, ValueError, "at step 5 .* cannot be", {BLUE: [new[6], new[4]]}, at_indices=[6, 5])
 
 
-@pytest.mark.parametrize("thing", [None, numbered().agent_episodes[BLUE], [numbered()]], ids=type)
-def test_what_is_no_multi_agent_episode_is_refused(thing):
-    with pytest.raises(TypeError, match=f"episode is a {type(thing).__name__}, expected RLlib's"):
-        correct_applied_actions(thing, {})
-
-
 def test_what_is_written_shares_no_memory_with_what_was_given():
     new = np.zeros((2, 8), np.float32)
     for numpy in (False, True):
@@ -228,43 +222,33 @@ def test_what_is_written_shares_no_memory_with_what_was_given():
 @settings(max_examples=200, deadline=None)
 @given(st.data(), st.booleans(), st.booleans(), st.integers(0, 7))
 def test_any_indices_choose_what_a_plain_list_would(data, numpy, neg, lookback):
-    steps, end = list(range(7))[lookback:], st.none() | st.integers(-9, 9)
+    end = st.none() | st.integers(-9, 9)
     at = data.draw(
         st.builds(slice, end, end, st.none() | st.integers(1, 3))
         | st.lists(st.integers(-9, 9), max_size=5)
         | st.integers(-9, 9)
     )
-
-    def chosen(index):
-        if neg and index < 0:
-            return list(range(lookback))[index]
-        return steps[index]
-
+    every = list(range(7))
+    rows: list[int] | None
     if isinstance(at, slice) and neg:
-        ends = [None if one is None else max(one + lookback, 0) for one in (at.start, at.stop)]
-        rows = list(range(7))[slice(lookback if ends[0] is None else ends[0], ends[1], at.step)]
+        start, stop = (None if one is None else max(one + lookback, 0) for one in (at.start, at.stop))
+        rows = every[slice(lookback if start is None else start, stop, at.step)]
     elif isinstance(at, slice):
-        rows = steps[at]
+        rows = every[lookback:][at]
     else:
+        indices = [at] if isinstance(at, int) else at
         try:
-            rows = [chosen(index) for index in ([at] if isinstance(at, int) else at)]
+            rows = [(every[:lookback] if neg and one < 0 else every[lookback:])[one] for one in indices]
         except IndexError:
             rows = None
-    episode = numbered(lookback, numpy=numpy)
     count = 1 if rows is None else len(rows)
     new = 50 if isinstance(at, int) else list(range(50, 50 + count))
+    episode, how = numbered(lookback, numpy=numpy), {"at_indices": at, "neg_index_as_lookback": neg}
     if rows is None or len(set(rows)) < count:
-        refused(
-            episode,
-            (IndexError, ValueError),
-            "at_indices",
-            {BLUE: new},
-            at_indices=at,
-            neg_index_as_lookback=neg,
-        )
+        refused(episode, (IndexError, ValueError), "at_indices", {BLUE: new}, **how)
         return
     expected = list(ACTIONS)
     for row, action in zip(rows, [new] if isinstance(at, int) else new, strict=True):
         expected[row] = action
-    correct_applied_actions(episode, {BLUE: new}, at_indices=at, neg_index_as_lookback=neg)
+    correct_applied_actions(episode, {BLUE: new}, **how)
     assert held(episode) == expected

@@ -63,36 +63,11 @@ def test_probabilities_that_cannot_be_computed_are_refused(numpy):
     refused(episode, ValueError, message, {BLUE: 50, ORANGE: 50}, at_indices=0)
 
 
-def test_dict_actions_are_overwritten_in_lists_alone():
+@lists_and_arrays
+def test_actions_that_are_dicts_are_refused(numpy):
     DICT.seed(0)
-    outputs = [{"action_dist_inputs": np.ones(6, np.float32), "action_logp": np.float32(0)}] * 7
-    episode = numbered(space=DICT, actions=[DICT.sample() for _ in ACTIONS], outputs=outputs)
-    new = {"steer": np.zeros(2, np.float32), "jump": np.int64(1)}
-    assert correct_applied_actions(episode, {BLUE: [new]}, at_indices=[1]) == {BLUE: 1}
-    np.testing.assert_equal(episode.agent_episodes[BLUE].get_actions(1), new)
-    steer = logp_of(SPACES["Box"], [[1, 1, 1, 1]], [[0, 0]])
-    np.testing.assert_allclose(output(episode, "action_logp")[1], steer[0] - np.log(2), rtol=1e-5)
-    refused(episode, ValueError, "at step 0 is not finite, or not in", {BLUE: {"jump": 7}}, at_indices=0)
-    refused(episode.to_numpy(), ValueError, r"only before to_numpy\(\)", {BLUE: new}, at_indices=0)
-
-
-def test_leaves_of_a_dict_space_keep_their_dtype():
-    def episode(space=DICT, steer=(1.5, 0.0)):
-        action = {"steer": np.float32(steer), "jump": np.int64(0)}
-        return numbered(space=space, actions=[action] * 7)
-
-    wide = {"steer": np.float32([1.5, 0]), "jump": np.int64(0)}  # as a gaussian's sample
-    assert correct_applied_actions(episode(), {BLUE: [wide] * 7}) == {BLUE: 0}
-    one, new = episode(), {"steer": np.float64([0.1, 0.2]), "jump": np.int8(1)}
-    assert correct_applied_actions(one, {BLUE: [wide, new]}, at_indices=[0, 1]) == {BLUE: 1}
-    new["steer"][:] = 9
-    written = one.agent_episodes[BLUE].get_actions(1)
-    assert written["steer"].dtype == np.float32 and written["jump"].dtype == np.int64
-    np.testing.assert_array_equal(written["steer"], np.float32([0.1, 0.2]))
-    endless = spaces.Dict(steer=spaces.Box(-np.inf, np.inf, (2,)))
-    boundless = numbered(space=endless, actions=[{"steer": np.zeros(2, np.float32)}] * 7)
-    for bad in ([np.inf, 0], [0, 1e300], [0], ["a", "b"], 1.0):
-        refused(boundless, ValueError, "at step 2 is not finite", {BLUE: {"steer": bad}}, at_indices=2)
+    episode = numbered(space=DICT, actions=[DICT.sample() for _ in ACTIONS], numpy=numpy)
+    refused(episode, ValueError, "are dicts or tuples, expected", {BLUE: DICT.sample()}, at_indices=0)
 
 
 @lists_and_arrays

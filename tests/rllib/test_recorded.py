@@ -2,7 +2,6 @@
 
 import copy
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +10,6 @@ from rlgym.rocket_league.reward_functions import TouchReward as RLGymTouchReward
 from rlgym_bridge.components.actions import LookupTableAction
 from rlgym_bridge.components.rewards import GoalReward, TouchReward, VelocityBallToGoalReward, WeightedSum
 from rlgym_bridge.recording.mcap.match_recording import MatchRecording, read_match
-from rlgym_bridge.recording.mcap.mcap_writer import RecordingError
 from rlgym_bridge.rllib import applied_of, correct_applied_actions, episodes_from_recording
 from tests.support.recorded_matches import POLICY, once_a_run, record, retimed, two_policies
 from tests.support.simulators import needs_native
@@ -148,117 +146,6 @@ def test_corrected_episodes_hold_what_was_applied(spoiled: MatchRecording) -> No
                 assert list(one.get_actions()) == applied[agent]
                 assert len(one) == before[agent]
             assert correct_applied_actions(episode, applied) == dict.fromkeys(changed, 0)
-
-
-def test_bots_can_be_chosen_by_their_ids(clean: MatchRecording) -> None:
-    [orange] = [name for name, one in clean.agents.items() if one.decisions[0].seats.tolist() == [1]]
-    episodes = episodes_from_recording(clean, bots=[orange])
-    assert {agent for one in episodes for agent in one.agent_episodes} == {"orange-0"}
-    with pytest.raises(
-        RecordingError, match=r"holds no decisions with observations of somebody; it holds those of .*policy"
-    ):
-        episodes_from_recording(clean, bots=["somebody"])
-
-
-@pytest.mark.slow
-def test_a_match_of_bots_that_see_nothing_is_refused(tmp_path: Path) -> None:
-    file = record(tmp_path / "match.mcap", blue="chaser", seconds=1)
-    with pytest.raises(
-        RecordingError,
-        match=r"match.mcap holds no decisions with observations of anybody; it holds those of nobody",
-    ):
-        episodes_from_recording(file)
-
-
-def test_decisions_that_were_not_taken_begin_another_episode(clean: MatchRecording) -> None:
-    whole = episodes_from_recording(clean)
-    changed = copy.deepcopy(clean)
-    for track in changed.agents.values():
-        del track.decisions[20:60]  # as an override leaves them out
-    parts = episodes_from_recording(changed)
-    assert len(parts) == len(whole) + 1
-    for episode in parts:
-        for one in episode.agent_episodes.values():
-            assert max(np.diff([info["frame"] for info in one.get_infos()])) <= 12
-    assert parts[0].is_truncated and not parts[0].is_terminated
-
-
-def test_a_restarted_bot_plays_on_in_a_new_episode(clean: MatchRecording) -> None:
-    changed = copy.deepcopy(clean)
-    name = next(name for name, one in changed.agents.items() if one.decisions[0].seats.tolist() == [0])
-    again = copy.deepcopy(changed.agents[name])
-    changed.agents[name].decisions, again.decisions = again.decisions[:30], again.decisions[30:]
-    again.agent_id = f"{name}-again"
-    changed.agents[again.agent_id] = again
-    steps = sum(len(one.agent_episodes.get("blue-0", [])) for one in episodes_from_recording(changed))
-    before = sum(len(one.agent_episodes["blue-0"]) for one in episodes_from_recording(clean))
-    assert steps == before - 1  # the step between the two
-
-
-def test_cars_are_in_one_episode_where_their_times_overlap(clean: MatchRecording) -> None:
-    def frames_of(*parts: Any) -> list[dict[str, tuple[int, int]]]:
-        changed = copy.deepcopy(clean)
-        for track, part in zip(changed.agents.values(), parts, strict=True):
-            track.decisions = track.decisions[: len(whole[0])]
-            track.decisions = [one for number, one in enumerate(track.decisions) if part(number)]
-        return [
-            {
-                agent: tuple(one.get_infos(at)["frame"] for at in (0, -1))
-                for agent, one in episode.agent_episodes.items()
-            }
-            for episode in episodes_from_recording(changed)
-        ]
-
-    whole = episodes_from_recording(clean)
-    names = [clean.state.agents[one.decisions[0].seats[0]] for one in clean.agents.values()]
-    at = [info["frame"] for info in whole[0].agent_episodes[names[0]].get_infos()]
-    # One leaves before the other joins.
-    assert frames_of(lambda n: n < 10, lambda n: n >= 12)[0] == {names[0]: (at[0], at[9])}
-    # One misses much, and the other something later.
-    last = at[len(whole[0]) - 1]
-    first, second = frames_of(lambda n: not 10 <= n < 16, lambda n: not 30 <= n < 36)
-    assert first == {names[0]: (at[0], at[9]), names[1]: (at[0], at[29])}
-    assert second == {names[0]: (at[16], last), names[1]: (at[36], last)}
-    # All leave, and come back at other times.
-    first, second = frames_of(lambda n: not 10 <= n < 30, lambda n: not 12 <= n < 25)
-    assert first == {names[0]: (at[0], at[9]), names[1]: (at[0], at[11])}
-    assert set(second) == set(names)
-
-
-def test_a_bot_named_twice_is_taken_once(clean: MatchRecording) -> None:
-    [name, _] = clean.agents
-    assert len(episodes_from_recording(clean, bots=[name, name])) == len(
-        episodes_from_recording(clean, bots=name)
-    )
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda one: one._replace(obs=np.full_like(one.obs, np.nan)), "number that is not finite"),
-        (
-            lambda one: one._replace(actions=np.full_like(one.actions, 500)),
-            r"expected actions of categorical",
-        ),
-        (lambda one: one._replace(seats=np.array([7], np.int32)), r"cars \[7\], which the match"),
-    ],
-)
-def test_impossible_decisions_are_refused_with_bot_and_frame(
-    change: Any, message: str, clean: MatchRecording
-) -> None:
-    changed = copy.deepcopy(clean)
-    name, track = next(iter(changed.agents.items()))
-    track.decisions = [change(one) if number == 5 else one for number, one in enumerate(track.decisions)]
-    if "cars" in message:
-        track.decisions = [change(one) for one in track.decisions]
-    with pytest.raises(ValueError, match=message) as raised:
-        episodes_from_recording(changed)
-    assert name in str(raised.value) and "frame" in str(raised.value)
-
-
-def test_a_reward_in_place_of_its_factory_is_refused(clean: MatchRecording) -> None:
-    with pytest.raises(TypeError, match=r"reward is a GoalReward, expected what makes one"):
-        episodes_from_recording(clean, GoalReward())
 
 
 @needs_native  # the recorded match has its goal in RocketSim 3

@@ -15,7 +15,7 @@ from ray.rllib.env.multi_agent_episode import MultiAgentEpisode
 
 from rlgym_bridge.rllib.env import MatchEnv
 from rlgym_bridge.rllib.match_runner import COUNTS, MatchRunner
-from tests.support.rllib_episodes import logp_of, same, snapshot
+from tests.support.rllib_episodes import logp_of
 from tests.support.rllib_matches import (
     DECISIONS,
     SPACES,
@@ -165,16 +165,6 @@ def test_steps_are_counted_as_the_config_says(by: str, trained: Any, asked: int,
     assert [len(one) for one in runner_of(by=by, trained=trained).sample(num_timesteps=asked)] == [steps] * 2
 
 
-def test_without_a_number_a_fragment_is_played() -> None:
-    runner = runner_of(rollout_fragment_length=5)
-    asked = ({}, {"num_timesteps": 4}, {"num_timesteps": 2, "force_reset": True})
-    first, second, third = (runner.sample(**how) for how in asked)
-    assert [len(episode) for episode in first + second + third] == [5, 5, 2, 2, 1, 1]
-    assert [episode.id_ for episode in first] == [episode.id_ for episode in second]
-    starts = [column(episode, "blue-0", "observations")[0].tobytes() for episode in first + third]
-    assert len({episode.id_ for episode in first + third}) == len(set(starts)) == 4
-
-
 @pytest.mark.parametrize("trained", [["blue"], {"blue"}, lambda name, batch: name == "blue"])
 def test_only_cars_of_trained_modules_are_in_the_episodes(trained: Any) -> None:
     for episode in runner_of(trained=trained).sample(num_timesteps=2 * (DECISIONS + 2)):
@@ -269,37 +259,8 @@ def test_episodes_go_on_after_a_sample_in_which_a_step_failed(monkeypatch: pytes
     assert {one.id_ for one in first} == {one.id_ for one in second}
 
 
-def test_parts_and_stored_states_are_those_of_rllib() -> None:
-    for episode in runner_of().sample(num_timesteps=2 * (DECISIONS + 5)):
-        again = MultiAgentEpisode.from_state(episode.get_state())
-        assert same(snapshot(again), snapshot(episode)) and len(again) == len(episode)
-        assert (again.env_t_started, again.is_done) == (episode.env_t_started, episode.is_done)
-        part = episode[1:4]
-        assert (len(part), part.env_t_started, part.is_done, part.id_) == (3, 1, False, episode.id_)
-        for agent in CARS:
-            for name, extra in (("observations", 1), ("actions", 0), ("rewards", 0), ("action_logp", 0)):
-                whole = column(episode, agent, name)
-                np.testing.assert_array_equal(column(part, agent, name), whole[1 : 4 + extra])
-        if not episode.is_done:
-            rest = episode.cut()
-            assert (rest.env_t_started, rest.env_t, rest.id_) == (5, 5, episode.id_)
-            for agent in CARS:
-                (seen,) = rest.agent_episodes[agent].get_observations(slice(None))
-                np.testing.assert_array_equal(seen, column(episode, agent, "observations")[-1])
-
-
 def test_chunks_can_be_put_together_as_replay_buffers_do() -> None:
     runner = runner_of(matches=1)
     (first,), (second,) = (runner.sample(num_timesteps=3) for _ in range(2))
     first.concat_episode(second)
     assert len(first) == 6 and len(column(first, "blue-0", "observations")) == 7
-
-
-def test_a_chunk_that_goes_on_shows_its_own_steps() -> None:
-    runner = runner_of(matches=1)
-    _, (chunk,) = runner.sample(num_timesteps=3), runner.sample(num_timesteps=4)
-    for agent in CARS:
-        seen = column(chunk, agent, "observations")
-        np.testing.assert_array_equal([chunk.get_observations(step)[agent] for step in range(5)], seen)
-        np.testing.assert_array_equal(column(chunk[1:3], agent, "observations"), seen[1:4])
-        np.testing.assert_array_equal(column(chunk.cut(), agent, "observations"), seen[4:])

@@ -2,11 +2,9 @@
 
 import json
 import sys
-from contextlib import nullcontext
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -14,11 +12,12 @@ import safetensors.numpy
 
 from rlgym_bridge.cli import run_command
 from rlgym_bridge.policy.folder import load_policy
+from rlgym_bridge.policy.numpy_network import NetworkPolicy
 from rlgym_bridge.policy.shape import PolicyShape
-from rlgym_bridge.policy.torch_network import PolicyNetwork
 from rlgym_bridge.recording.car_episodes import played
 from rlgym_bridge.recording.mcap.match_recording import read_match
-from rlgym_bridge.training.imitate import CloningData, choose_held_out, imitate, read_cloning_data
+from rlgym_bridge.training.imitate import CloningData, choose_held_out, clone, imitate, read_cloning_data
+from rlgym_bridge.training.running_scale import scaled
 from tests.support.made_replicar import simulated, write_replicar
 from tests.support.processes import run_to_end
 from tests.support.recorded_matches import POLICY, once_a_run, record, retimed, two_policies
@@ -138,29 +137,43 @@ def test_an_unknown_activation_is_refused(tmp_path: Path, capsys: pytest.Capture
     assert "invalid choice: 'sigmoid' (choose from 'relu'" in capsys.readouterr().err
 
 
-def test_a_clone_has_the_network_that_was_asked_for(
-    clean: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from rlgym_bridge.rllib import offline
-    from rlgym_bridge.training import ray_cluster as cluster
-
-    def clone_at_once(folder: str, example: Any, steps: int, **how: Any) -> dict[str, np.ndarray]:
-        kind = how["activation"], how["layer_norm"]
-        size = example.observation_space.shape[0]
-        shape = PolicyShape(size, "categorical", (90,), tuple(how["layers"]), None, *kind)
-        return PolicyNetwork(shape).arrays()
-
-    monkeypatch.setattr(offline, "clone", clone_at_once)
-    monkeypatch.setattr(cluster, "cluster", lambda **how: nullcontext())
-    words = ["--activation", "tanh", "--layer-norm", "--layers", "16", "8", "-q"]
-    assert (
-        run_command("imitate", [str(clean), "--bot", bot(clean, 0), *words, "--out", str(tmp_path / "clone")])
-        == 0
-    )
+def test_a_clone_has_the_network_that_was_asked_for(clean: Path, tmp_path: Path) -> None:
+    words = ["--activation", "tanh", "--layer-norm", "--layers", "16", "8", "--epochs", "1", "-q"]
+    words += ["--bot", bot(clean, 0), "--out", str(tmp_path / "clone")]
+    assert run_command("imitate", [str(clean), *words]) == 0
     loaded = load_policy(tmp_path / "clone")
     assert loaded.manifest.activation == "tanh"
     weights = safetensors.numpy.load_file(tmp_path / "clone" / "weights.safetensors")
     assert weights["norms.1.weight"].shape == (8,)
+
+
+def test_equal_seeds_give_equal_clones_that_learn() -> None:
+    random = np.random.default_rng(0)
+    obs = random.normal(size=(1500, 4)).astype(np.float32)
+    actions = np.stack([obs[:, 0] > 0, obs[:, 1] > 0.5], 1).astype(np.int64)
+    shape = PolicyShape(4, "multi_categorical", (2, 3), (16,), None)
+    first, again, other = (clone(obs, actions, shape, 200, 0.01, seed) for seed in (3, 3, 4))
+    assert {name: array.shape for name, array in first.items()} == {
+        "layers.0.weight": (16, 4), "layers.0.bias": (16,), "layers.1.weight": (5, 16), "layers.1.bias": (5,),
+    }  # fmt: skip
+    assert all(np.array_equal(first[name], again[name]) for name in first)
+    assert not np.array_equal(first["layers.0.weight"], other["layers.0.weight"])
+    policy = NetworkPolicy(first, "multi_categorical", (2, 3), "argmax")
+    assert (policy.act(obs[:, None])[:, 0] == actions).all(1).mean() > 0.95
+
+
+BLOCKED = """import sys
+sys.modules |= dict.fromkeys(("ray", "gymnasium", "msgpack_numpy", "tree", "pyarrow"))
+from rlgym_bridge.cli import main
+sys.exit(main(sys.argv[1:]))"""
+
+
+def test_cloning_needs_neither_ray_nor_what_rllib_brings(clean: Path, tmp_path: Path) -> None:
+    words = ["--bot", bot(clean, 0), "--epochs", "1", "--layers", "8", "--out", "clone"]
+    done = run_to_end([sys.executable, "-c", BLOCKED, "imitate", str(clean), *words], cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "clone: learned from" in done.stdout
+    assert load_policy(tmp_path / "clone").manifest.training["epochs"] == 1
 
 
 @pytest.mark.slow
@@ -191,7 +204,6 @@ def test_a_policy_that_is_there_stays(
     [
         "import rlgym_bridge.rllib",
         "from rlgym_bridge.cli import main; sys.exit(main(['train', '--engine', 'rllib']))",
-        "from rlgym_bridge.cli import main; sys.exit(main(['imitate', 'x.mcap']))",
     ],
 )
 def test_without_ray_it_is_said_what_to_install(code: str, tmp_path: Path) -> None:
@@ -234,6 +246,20 @@ def test_real_numbers_are_imitated_with_a_mean_distance(tmp_path: Path) -> None:
     assert load_policy(tmp_path / "clone").manifest.distribution == "gaussian"
 
 
+def test_what_was_applied_is_learned_and_commands_if_asked_for(
+    clean: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    [car, *_] = next(iter(played(read_match(clean), bots=[bot(clean, 0)])))
+    late = replace(car, applied=(car.chosen + 1) % 90)
+    monkeypatch.setattr("rlgym_bridge.training.imitate.played", lambda *_, **__: [[late]])
+    learned = car.frames[:-1] // 240 % 5 != 4
+    for commanded, expected in ((False, late.applied), (True, late.chosen)):
+        data = divided(clean, commanded)
+        told = late.told | commanded
+        assert np.array_equal(data.actions, expected[learned & told])
+        assert np.array_equal(data.obs, scaled(car.obs[:-1][learned & told], car.policy.obs_normalisation))
+
+
 @pytest.mark.slow
 def test_unknown_decisions_are_neither_learned_nor_tried(
     match: Path, monkeypatch: pytest.MonkeyPatch
@@ -249,7 +275,7 @@ def test_unknown_decisions_are_neither_learned_nor_tried(
     assert aside.any()
     for commanded in (False, True):
         data = divided(match, commanded)
-        assert sum(map(len, data.pieces)) == (~aside if commanded else ~aside & ~silent).sum()
+        assert len(data.obs) == len(data.actions) == (~aside if commanded else ~aside & ~silent).sum()
         assert len(data.held_out["applied"]) == (aside & ~silent).sum()
         assert data.held_out["differs"].sum() == (aside & ~silent & car.differs).sum()
         assert data.learned["differs"].sum() == (~aside & ~silent & car.differs).sum()
@@ -260,11 +286,11 @@ def test_where_nothing_is_known_commands_can_be_learned(match: Path, monkeypatch
     [car] = next(iter(played(read_match(match), bots=[bot(match, 0)])))
     unknown = replace(car, told=np.zeros_like(car.told))
     monkeypatch.setattr("rlgym_bridge.training.imitate.played", lambda *_, **__: [[unknown]])
-    with pytest.raises(ValueError, match=r"tell of too few decisions what the game applied .* --commanded"):
+    with pytest.raises(ValueError, match=r"tell of too few decisions what the game applied: .*--commanded"):
         divided(match, commanded=False)
     data = divided(match, commanded=True)
     assert not len(data.held_out["applied"])
-    assert sum(map(len, data.pieces)) == (car.frames[:-1] // 240 % 5 != 4).sum()
+    assert len(data.obs) == len(data.actions) == (car.frames[:-1] // 240 % 5 != 4).sum()
 
 
 def divided(match: Path, commanded: bool) -> CloningData:

@@ -39,11 +39,12 @@ from rlgym_bridge.user_input.text_files import toml_value
 
 _PATIENCE: Final = 60.0  # s without any env runner
 _PAUSE: Final = 1.0  # s
-_NOT_IN_RLLIB: Final[Mapping[str, Any]] = {
+_ONLY_LOCAL: Final[Mapping[str, Any]] = {
     "uniform_coefficient": 0.0, "critic_learning_rate": 0.0, "critic_learning_rate_schedule": "same",
-    "standardize_returns": False, "value_clip": 0.0, "target_kl": 0.0, "teacher": "",
+    "standardize_returns": False, "value_clip": 0.0, "target_kl": 0.0, "teacher": "", "overlap": False,
+    "network": PERCEPTRON, "mirror": False,
 }  # fmt: skip
-"""Settings of learning that only the local engine has, with what the others leave them at."""
+"""Settings that only the local engine has, with what RLlib leaves them at."""
 
 
 def main(
@@ -55,15 +56,15 @@ def main(
     read_again: ReadAgain | None = None,
     address: str | None = None,
 ) -> Summary:
-    """Train with RLlib; see `rlgym_bridge.training.runs.run.run`.
+    """Train with RLlib; the arguments are those of `rlgym_bridge.training.runs.run.run`.
 
     Args:
         settings: Of the run; `collectors` are its env runners.
-        resume: Go on from the newest checkpoint in `settings.out`.
-        quiet: Show nothing.
-        change_simulator: Let a resumed run have another simulator than before.
-        rewards: Show what each part of the reward gives.
-        read_again: See `run`; changes are named, and act at `--resume`.
+        resume: See `run`.
+        quiet: See `run`.
+        change_simulator: See `run`.
+        rewards: See `run`.
+        read_again: Not used: changes act at `--resume`.
         address: Of a Ray cluster, `"auto"` for the one of this machine; None makes one that listens on
             loopback alone and ends with the run.
 
@@ -78,22 +79,12 @@ def main(
             f"team_sizes is {toml_value(settings.team_sizes)}, and --engine rllib trains one size; expected "
             "one, or --engine local"
         )
-    if settings.overlap is True:
-        raise SettingsError(
-            "overlap is true, and --engine rllib plays and learns in turns; expected false, or --engine local"
-        )
-    for name, default in _NOT_IN_RLLIB.items():
-        if getattr(settings, name) != default:
+    for name, default in _ONLY_LOCAL.items():
+        if (value := getattr(settings, name)) not in (default, "auto"):
             raise SettingsError(
-                f"{name} is {toml_value(getattr(settings, name))}, which RLlib's PPO does not have as this "
-                f"project learns; expected {toml_value(default)}, or --engine local"
+                f"{name} is {toml_value(value)}, which --engine rllib does not have; expected "
+                f"{toml_value(default)}, or --engine local"
             )
-    if settings.network != PERCEPTRON:
-        raise SettingsError(
-            f'network is "{settings.network}", which --engine rllib does not have; expected --engine local'
-        )
-    if settings.mirror:
-        raise SettingsError("mirror is true, which --engine rllib does not have; expected --engine local")
     return run(
         settings, partial(OnCluster, address=address, quiet=quiet), resume, quiet, change_simulator, rewards
     )
@@ -105,9 +96,6 @@ class OnCluster:
     Args:
         learner: What checkpoints are made of.
         address, quiet: See `main`.
-
-    Attributes:
-        count: Env runners.
     """
 
     def __init__(self, learner: PPOLearner, address: str | None = None, quiet: bool = True) -> None:
@@ -141,9 +129,11 @@ class OnCluster:
     def __enter__(self) -> Self:
         """Give RLlib what the learner holds."""
         learner = self._learner
-        state = {f"policy.{name}": array for name, array in learner.policy.arrays().items()}
-        critic = learner.critic.state_dict().items()
-        state |= {f"critic.{name}": tensor.cpu().numpy() for name, tensor in critic}
+        state = {
+            f"{name}.{key}": tensor.cpu().numpy()
+            for name in ("policy", "critic")
+            for key, tensor in getattr(learner, name).state_dict().items()
+        }
         self._set({MAIN: state | self._scale()}, learner.optimizer.state_dict()["state"])
         return self
 
@@ -154,26 +144,16 @@ class OnCluster:
         self._open.close()
 
     def restart(self) -> None:
-        """Renew rivals; matches go on.
-
-        What comes first from many machines is chance, so that no run equals another.
-        """
+        """Renew rivals; matches go on."""
         if newest_rivals(self._learner.settings):
             self.ask_runners(lambda runner: runner.renew_rivals())
 
     def renew(self, settings: TrainingSettings) -> None:
-        """Refuse other settings: the env runners of a cluster keep theirs.
-
-        Raises:
-            SettingsError: Always.
-        """
+        """Refuse other settings with a SettingsError: the env runners of a cluster keep theirs."""
         raise SettingsError("--engine rllib takes no other settings while it runs")
 
     def iterate(self, older: int) -> Iteration:
-        """Play one batch and learn from it.
-
-        Args:
-            older: The older version that is met.
+        """Play one batch, against this older version too, and learn from it.
 
         Raises:
             CollectorDied: Components raised an error, or all env runners have died.
@@ -219,24 +199,18 @@ class OnCluster:
         """Write networks and optimizer into the learner."""
         weights, optimizer = _of_learners(self._algorithm, lambda one: one.give())
         learner = self._learner
-        for name, network in (("policy", learner.policy), ("critic", learner.critic)):
-            start = f"{name}."
-            own = {
-                key[len(start) :]: torch.tensor(array)
-                for key, array in weights.items()
-                if key.startswith(start)
-            }
-            network.load_state_dict(own)
+        for name in ("policy", "critic"):
+            own = {key: torch.tensor(weights[f"{name}.{key}"]) for key in getattr(learner, name).state_dict()}
+            getattr(learner, name).load_state_dict(own)
         groups = learner.optimizer.state_dict()["param_groups"]
         learner.optimizer.load_state_dict({"state": optimizer, "param_groups": groups})
 
     def _scale(self) -> dict[str, np.ndarray]:
         """Return the normalisation as PolicyModule holds it; nothing where there is none."""
-        learner = self._learner
-        clip = learner.shape.obs_clip
+        clip = self._learner.shape.obs_clip
         if clip is None:
             return {}
-        scale = learner.scale.normalisation(clip)
+        scale = self._learner.scale.normalisation(clip)
         return {"obs_mean": np.array(scale.mean, np.float32), "obs_std": np.array(scale.std, np.float32)}
 
     def _set(self, states: Mapping[str, Mapping[str, np.ndarray]], optimizer: Any = None) -> None:
@@ -247,20 +221,13 @@ class OnCluster:
 
     def ask_runners(self, ask: Any) -> list[Any]:
         """Ask all env runners that can answer."""
-        group = self._algorithm.env_runner_group
-        answers: list[Any] = group.foreach_env_runner(ask, local_env_runner=False)
-        return answers
+        return list(self._algorithm.env_runner_group.foreach_env_runner(ask, local_env_runner=False))
 
 
 def _config(learner: PPOLearner, runners: int) -> PPOConfig:
     settings, shape = learner.settings, learner.shape
-    networks = {
-        "policy_layers": settings.policy_layers,
-        "critic_layers": settings.critic_layers,
-        "activation": settings.activation,
-        "layer_norm": settings.layer_norm,
-        "obs_clip": shape.obs_clip,
-    }
+    names = "policy_layers", "critic_layers", "activation", "layer_norm"
+    networks = {name: getattr(settings, name) for name in names} | {"obs_clip": shape.obs_clip}
     spec = RLModuleSpec(module_class=PolicyModule, model_config=networks)
     cuda = learner.device.type == "cuda"
     seats = runners * int(learner.learned.sum())

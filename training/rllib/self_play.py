@@ -24,11 +24,10 @@ SNAPSHOT: Final = "snapshot"
 """Modules: the policy in training, and the older version that it meets in this iteration."""
 
 _RLLIBS: Final = {
-    "policy_loss": ("policy_loss", 1.0),
-    "value_loss": ("vf_loss", 0.5),  # half the squared error is what is learned from
-    "entropy": ("entropy", 1.0),
+    "policy_loss": ("policy_loss", 1.0), "entropy": ("entropy", 1.0),
     "explained_variance": ("vf_explained_var", 1.0),
-}
+    "value_loss": ("vf_loss", 0.5),  # half the squared error is what is learned from
+}  # fmt: skip
 """Statistics that RLlib finds, by our names; and what to multiply them by."""
 
 
@@ -90,10 +89,7 @@ class SelfPlayLearner(PPOTorchLearner):
     def compute_loss_for_module(
         self, *, module_id: str, config: Any, batch: Mapping[str, Any], fwd_out: Mapping[str, Any]
     ) -> Tensor:
-        """Return RLlib's loss, a scalar, and note the divergence from the policy that collected the batch.
-
-        Arguments are RLlib's; tensors of the batch have shape (steps, ...).
-        """
+        """Return RLlib's loss, a scalar, and note the divergence from the policy that collected the batch."""
         loss: Tensor = super().compute_loss_for_module(
             module_id=module_id, config=config, batch=batch, fwd_out=fwd_out
         )
@@ -115,11 +111,7 @@ class SelfPlayLearner(PPOTorchLearner):
     def postprocess_gradients_for_module(
         self, *, module_id: str, config: Any = None, module_gradients_dict: Mapping[Any, Tensor]
     ) -> dict[Any, Tensor]:
-        """Clip the norm of each network's gradient; gradients have the shapes of their parameters.
-
-        Raises:
-            Diverged: A gradient is not finite.
-        """
+        """Clip the norm of each network's gradient; raise `Diverged` where one is not finite."""
         found = dict(module_gradients_dict)
         module = self.module[module_id].unwrapped()
         for name, network in (("policy", module.policy), ("critic", module.critic)):
@@ -199,11 +191,7 @@ class SelfPlayRunner(MatchRunner):
             self.module[name].load_state_dict(tensors, strict=False)
 
     def report(self) -> tuple[str, RunningScale | None]:
-        """Return what stopped a sample, and mean and deviation of what was learned from.
-
-        The first is empty where nothing did, the second None where nothing was, or is normalised; both since
-        the last call.
-        """
+        """Return what stopped a sample since the last call, or "", and mean and deviation of observations."""
         found = self._fault, self._scale
         self._fault, self._scale = "", None
         return found

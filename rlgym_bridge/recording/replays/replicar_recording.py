@@ -106,7 +106,7 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         import pyarrow
         import pyarrow.parquet as parquet
     except ImportError as error:
-        raise ImportError(f"reading files of replicar needs pyarrow: {explain_install('rllib')}") from error
+        raise ImportError(f"reading files of replicar needs pyarrow: {explain_install('view')}") from error
     try:
         found = parquet.ParquetFile(path)
         header = json.loads((found.metadata.metadata or {}).get(b"replicar", b"null"))

@@ -2,8 +2,9 @@
 
 import math
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 from rlbot import flat
 
@@ -280,6 +281,16 @@ class Scoreboard:
                 getattr(self, name)[car] = getattr(earlier, name)[before]
         self._last_toucher = here.get(earlier._last_toucher) if earlier._last_toucher is not None else None
         self._scorer = here.get(earlier._scorer) if earlier._scorer is not None else None
+
+    def moment(self) -> dict[str, Any]:
+        """Return the present counts, as `restore` takes them."""
+        return {name: copy(getattr(self, name)) for name in (*_COUNTS, "_last_toucher", "_scorer")}
+
+    def restore(self, moment: Mapping[str, Any], frames: int) -> None:
+        """Go back to earlier counts; `frames` packets have been numbered since."""
+        vars(self).update({name: copy(value) for name, value in moment.items()})
+        self._last_touch = [last if last < 0 else last + frames for last in self._last_touch]
+        self.begin_tick()
 
     def begin_tick(self) -> None:
         """Clear the accolades of the tick before."""

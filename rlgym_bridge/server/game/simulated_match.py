@@ -100,10 +100,19 @@ _SLOWEST, _FASTEST = 0.01, 100.0  # of game speeds that are set
 
 @dataclass(frozen=True)
 class Moment:
-    """A tick, to which a match can be put back: `(size,)` float32 of its state, and the referee's values."""
+    """A tick of a match, to which it can be put back; see `Match.restore`.
+
+    Attributes:
+        state: `(size,)` float32, the simulator's `MatchState.buffer`.
+        referee: Values of the referee's attributes.
+        scores: See `Scoreboard.moment`; None for a moment of another match, which leaves the counts.
+        frame: Number of its frame.
+    """
 
     state: np.ndarray
     referee: dict[str, Any]
+    scores: dict[str, Any] | None = None
+    frame: int = 0
 
 
 class Match:
@@ -223,17 +232,22 @@ class Match:
     def moment(self) -> Moment:
         """Return the present tick, as `restore` takes it."""
         referee = vars(self.referee) | {"score": list(self.referee.score)}
-        return Moment(self.simulation.state.buffer[0].copy(), referee)
+        return Moment(self.simulation.state.buffer[0].copy(), referee, self.scores.moment(), self.frame)
 
     def restore(self, moment: Moment) -> None:
-        """Go on where this match, or an equal one, was: bodies, pads, score, clock and phase, not frames.
+        """Go on where the match was: bodies, pads, score, scoreboard, clock and phase. Frame numbers go on.
 
-        What the cars have counted on the scoreboard stays, and the simulator forgets what no state holds.
+        The simulator forgets what no state holds.
+
+        Args:
+            moment: Of this match, or of one with the same cars and course.
         """
         layout = self.simulation.state.layout
         state = MatchState(layout.blue, layout.orange, buffer=moment.state[None].copy())
         self.simulation.put(state)
         vars(self.referee).update(moment.referee | {"score": list(moment.referee["score"])})
+        if moment.scores is not None:
+            self.scores.restore(moment.scores, self.frame - moment.frame)
         self._packer.restore()
         self._forget_prediction()
 

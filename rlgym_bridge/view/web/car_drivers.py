@@ -2,6 +2,9 @@
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cache
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -14,12 +17,16 @@ from rlgym_bridge.game import BLUE, CONTROL_NAMES, ORANGE
 from rlgym_bridge.live.followed_run import FollowedRun
 from rlgym_bridge.live.player import Faults, LivePlayer
 from rlgym_bridge.packets.decoder import player_input
+from rlgym_bridge.policy.files import read_files
+from rlgym_bridge.policy.numpy_layers import Network
 from rlgym_bridge.policy.numpy_network import NetworkPolicy
 from rlgym_bridge.server.game.packer import field_info
 from rlgym_bridge.server.game.roster import AgentSeat
 
 _BEST: Final = 5  # choices that the page is told of
 _BUTTONS: Final = ("jump", "boost", "handbrake")
+_STATE_FILE: Final = "training.pt"  # of a checkpoint, which has the critic
+_LOADER: Final = ThreadPoolExecutor(1, "critic")  # importing torch takes seconds, and no match waits for it
 _LOG = logging.getLogger(__name__)
 
 OnMind = Callable[[Mapping[str, Any]], None]
@@ -54,9 +61,6 @@ class PolicyDriver:
         self.faults = Faults(_LOG)
         self._told_faults = 0  # kinds
         self._on_mind: OnMind | None = None
-        self._begin()
-
-    def _begin(self) -> None:
         self._player = LivePlayer(
             self._spec, field_info(), self._configuration, [self._seat.identifier], self.faults,
             seed=self._seed, on_decision=self._decided,
@@ -99,35 +103,99 @@ class PolicyDriver:
 
 
 def describe_mind(episode: Episode, sizes: tuple[int, int], car: int) -> dict[str, Any]:
-    """Return what a policy saw and chose at its latest decision, for one car.
+    """Return what a policy saw and chose at its latest decision, for one car; see `describe_choice`.
 
     Args:
         episode: After a decision.
         sizes: Cars of blue and of orange.
         car: Its place in the state.
+    """
+    seen = None if episode.observation is None else episode.observation[0, 0]
+    chosen = np.zeros(0) if episode.actions is None else np.ravel(episode.actions[0, 0])
+    names_of = getattr(episode.parts.obs_builder, "names", None)
+    words = () if names_of is None else tuple(names_of(*sizes, car))
+    table = table_of(episode.parts.parser)
+    return describe_choice(chosen, seen, episode.policy, table, episode.masks(), words)
+
+
+def describe_choice(
+    chosen: np.ndarray,
+    seen: np.ndarray | None,
+    policy: Any,
+    table: np.ndarray | None,
+    masks: np.ndarray | None = None,
+    words: Sequence[str] = (),
+) -> dict[str, Any]:
+    """Return what the page is told of a decision.
+
+    Args:
+        chosen: `(k,)` numbers, or `(1,)` the number of a choice.
+        seen: `(size,)` observation, or None.
+        policy: Of the car; None where it is not at hand.
+        table: `(choices, 8)` control vectors that it chooses from, or None.
+        masks: `(1, 1, choices)`, or None.
+        words: Names of the observation's numbers, where they have some.
 
     Returns:
         `action` and `names`, the numbers that it chose; `best`, pairs of a choice and its probability, the
-        likeliest first; `value`, None where the policy has no estimate; `observed`, pairs of a name and a
-        number, None without an observation.
+        likeliest first; `value`, see `estimate_value`; `observed`, pairs of a name and a number, None without
+        an observation.
     """
-    observation, actions = episode.observation, episode.actions
-    chosen = np.zeros(0) if actions is None else np.ravel(actions[0, 0])
-    parser, builder = episode.parts.parser, episode.parts.obs_builder
-    table = table_of(parser)
-    if table is not None and chosen.size == 1:
-        shown, names = table[int(chosen[0])].tolist(), list(CONTROL_NAMES)
-    else:
-        shown, names = chosen.tolist(), [f"action {number}" for number in range(chosen.size)]
-    observed = None
-    if observation is not None:
-        numbers = observation[0, 0].tolist()
-        names_of = getattr(builder, "names", None)
-        named = () if names_of is None else tuple(names_of(*sizes, car))
-        words = named if len(named) == len(numbers) else range(len(numbers))
-        observed = [[str(word), round(number, 4)] for word, number in zip(words, numbers, strict=True)]
-    best = likeliest(episode.policy, observation, episode.masks(), table)
-    return {"action": shown, "names": names, "best": best, "value": None, "observed": observed}
+    is_known = table is not None and chosen.size == 1 and 0 <= chosen[0] < len(table)
+    shown = table[int(chosen[0])].tolist() if table is not None and is_known else chosen.tolist()
+    names = list(CONTROL_NAMES) if is_known else [f"action {number}" for number in range(len(shown))]
+    observed, batch = None, None
+    if seen is not None:
+        words = words if len(words) == len(seen) else [str(number) for number in range(len(seen))]
+        observed = [[word, round(number, 4)] for word, number in zip(words, seen.tolist(), strict=True)]
+        batch = seen[None, None]
+    best, value = likeliest(policy, batch, masks, table), estimate_value(policy, batch)
+    return {"action": shown, "names": names, "best": best, "value": value, "observed": observed}
+
+
+def estimate_value(policy: Any, observation: np.ndarray | None) -> float | None:
+    """Return the reward that the critic of a training run's checkpoint expects, discounted.
+
+    Args:
+        policy: Of one car.
+        observation: `(1, 1, size)`, as it was shown.
+
+    Returns:
+        The value; None without a checkpoint, without torch, for a critic that is no perceptron, and until the
+        critic is loaded.
+    """
+    if not isinstance(policy, NetworkPolicy) or policy.folder is None or observation is None:
+        return None
+    loading = _critic_of(policy.folder)
+    critic = loading.result() if loading.done() else None
+    if critic is None or critic[0].inputs != observation.size:
+        return None
+    network, scale = critic
+    rows, _ = policy.show_network(observation.reshape(1, -1).astype(np.float32))
+    return round(float(network(rows)[0, 0]) * scale, 4)
+
+
+@cache
+def _critic_of(folder: Path) -> "Future[tuple[Network, float] | None]":
+    return _LOADER.submit(_load_critic, folder)
+
+
+def _load_critic(folder: Path) -> tuple[Network, float] | None:
+    """Return the critic of a checkpoint, and what its outputs are divided by; None where there is none."""
+    if not (folder / _STATE_FILE).is_file():
+        return None
+    try:
+        import torch
+
+        state = torch.load(folder / _STATE_FILE, map_location="cpu", weights_only=True)
+        weights = {name: tensor.numpy() for name, tensor in state["critic"].items()}
+        network = Network(weights, read_files(folder)[0].activation)
+        count, _, spread = state.get("return_scale", (0, None, [0.0]))
+        scaled = state["settings"].get("standardize_returns", False) and float(spread[0]) > 0
+        return network, float(np.sqrt(float(spread[0]) / count)) if scaled else 1.0
+    except Exception as error:  # torch has many ways to say that a file is damaged
+        _LOG.debug("no critic in %s: %s", folder, error)
+        return None
 
 
 def likeliest(

@@ -176,11 +176,6 @@ def describe_car(name: str, team: int, hitbox: int, human: bool) -> dict[str, An
     }  # fmt: skip
 
 
-def describe_pads() -> list[list[float]]:
-    """Return the pads for the page: x and y in uu, z 0, and 1 for a big one."""
-    return [[x, y, 0.0, float(pad in BIG_PADS)] for pad, (x, y) in enumerate(PAD_POSITIONS)]
-
-
 def make_setup(mode: str, cars: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
     """Return the first message to a page: what it shows, and everything that does not change.
 
@@ -189,8 +184,9 @@ def make_setup(mode: str, cars: list[dict[str, Any]], **more: Any) -> dict[str, 
         cars: Of `describe_car`, in the order of frames.
         more: Further keys, or other values.
     """
+    pads = [[x, y, 0.0, float(pad in BIG_PADS)] for pad, (x, y) in enumerate(PAD_POSITIONS)]
     return {
         "type": "setup", "mode": mode, "title": "", "phases": list(PHASES), "cars": cars,
-        "pads": describe_pads(), "seat": None, "length_s": None, "policies": [],
+        "pads": pads, "seat": None, "length_s": None, "policies": [],
         "drivers": [], "take_over": False, "rate": TICKS_PER_SECOND,
     } | more  # fmt: skip

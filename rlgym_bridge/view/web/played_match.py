@@ -270,7 +270,7 @@ class PlayedMatch:
             for name in names:
                 if name in _EVENTS:
                     event, verb = _EVENTS[name]
-                    self._tell(event, f"{self._roster.cars[slot].name} {verb}")
+                    self._tell(event, f"{self._shown_name(self._places[slot])} {verb}")
         if self._phase == before:
             return
         if self._phase == Phase.GOAL_SCORED:
@@ -497,15 +497,26 @@ class PlayedMatch:
         with self._lock:
             humans = set(self._humans)
         drivers = [self._driver_name(place, humans) for place in range(len(seats))]
+        names = [self._shown_name(place) for place in range(len(seats))]
         cars = [
-            describe_car(seat.name, seat.team, seat.hitbox, place in humans)
+            describe_car(names[place], seat.team, seat.hitbox, place in humans)
             for place, seat in enumerate(seats)
         ]
-        teams = (", ".join(seat.name for seat in seats if seat.team == team) for team in (BLUE, ORANGE))
+        teams = (
+            ", ".join(name for name, seat in zip(names, seats, strict=True) if seat.team == team)
+            for team in (BLUE, ORANGE)
+        )
         return make_setup(
             self.mode, cars, seat=viewer.seat, policies=self._policies, drivers=drivers,
             title=" - ".join(teams), take_over=not self._only_looks,
         )  # fmt: skip
+
+    def _shown_name(self, place: int) -> str:
+        """Return a car's name; a human's car that something else drives is called by its driver."""
+        driver = self._policy_drivers.get(place)
+        if driver is not None and self._is_human(place):
+            return driver.name
+        return self._roster.cars[self._slots[place]].name
 
     def _driver_name(self, place: int, humans: set[int]) -> str:
         driver = self._policy_drivers.get(place)

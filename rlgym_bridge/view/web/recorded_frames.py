@@ -26,6 +26,7 @@ from rlgym_bridge.view.web.frames import (
     make_setup,
     pack_frames,
 )
+from rlgym_bridge.view.web.landing import FallingBalls
 
 FRAMES_PER_SECOND: Final = 30
 """Of a single file."""
@@ -54,7 +55,7 @@ class RecordedFrames:
     """
 
     def __init__(self, recording: Recording) -> None:
-        self.source, self.frame_numbers = recording.source, recording.tick
+        self.source, self.mode, self.frame_numbers = recording.source, recording.mode, recording.tick
         named = recording.names if isinstance(recording, MatchRecording) else []
         agents = list(recording.state.agents)
         self.names = [name[:_LONGEST_NAME] for name in named] if len(named) == len(agents) else agents
@@ -109,11 +110,11 @@ class RecordedFrames:
         )  # fmt: skip
         return pack_frames(state, heads).tobytes()
 
-    def state_of(self, row: int) -> MatchState:
-        """Return one moment; it shares its numbers with the recording."""
-        layout = self.state.layout
+    def state_of(self, rows: int | np.ndarray) -> MatchState:
+        """Return a moment, or moments `(n,)`."""
+        layout, buffer = self.state.layout, np.atleast_2d(self.state.buffer[rows])
         most = max(layout.blue, layout.orange)
-        return MatchState(layout.blue, layout.orange, 1, self.state.buffer[row : row + 1], most=most)
+        return MatchState(layout.blue, layout.orange, len(buffer), buffer, most=most)
 
     def controls_from(self, row: int) -> np.ndarray | None:
         """Return the recorded controls of the ticks after a moment, `(ticks, cars, 8)`; None without all."""
@@ -149,13 +150,12 @@ class RecordedFrames:
 
         Returns:
             `(columns, n)` int64, 16 bits of each count: phase and flags; clock in 0.1 s; countdown in
-            0.01 s; goals; tick; of the ball place in 0.25 uu, quaternion in 1/32767, velocity in uu/s; of
-            each car the same, boost and flags, steer and throttle; pads in three words. Where two numbers
-            share a column the second is times 256.
+            0.01 s; goals; tick; of the ball place in 0.25 uu, quaternion in 1/32767, velocity in uu/s; x and
+            y of its landing in 0.25 uu, and seconds until it in 0.01 s, 0 for none; of each car place,
+            quaternion and velocity, boost and flags, steer and throttle; pads in three words. Where two
+            numbers share a column the second is times 256.
         """
-        layout = self.state.layout
-        most = max(layout.blue, layout.orange)
-        state = MatchState(layout.blue, layout.orange, len(rows), self.state.buffer[rows], most=most)
+        state = self.state_of(rows)
         flags = frames.OVERTIME * (state.overtime > 0)
         score = np.clip(state.score, 0, 255).astype(int)
         parts: list[Any] = [
@@ -163,8 +163,11 @@ class RecordedFrames:
             self._countdown[rows] * 100, score[:, 0] + 256 * score[:, 1], self.tick[rows],
         ]  # fmt: skip
         parts += _body(state.ball_position, state.ball_rotation, state.ball_linear_velocity)
+        balls = FallingBalls(self.mode)
+        landings = np.nan_to_num([balls.landing(self.state_of(row), row) for row in rows.tolist()])
+        parts += [*np.clip(landings[:, :2] * _PLACE, -_TURN, _TURN).T, landings[:, 3] * 100]
         told = car_flags(state).astype(int)
-        for car in range(layout.cars):
+        for car in range(state.layout.cars):
             parts += _body(
                 state.car_position[:, car], state.car_rotation[:, car], state.car_linear_velocity[:, car]
             )

@@ -11,16 +11,12 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-import numpy as np
 from rlbot import flat
 
 from rlgym_bridge.components.player_spec import PlayerSpec
 from rlgym_bridge.components.user_errors import describe_error
 from rlgym_bridge.game import (
     BODY_OF_HITBOX,
-    BOOST_CONSUMPTION,
-    CONTROL_NAMES,
-    DODGE_DEADZONE,
     HITBOXES,
     MOST_TEAM_SIZE,
     TICKS_PER_SECOND,
@@ -31,11 +27,9 @@ from rlgym_bridge.recording.mcap.match_recording import MatchRecording
 from rlgym_bridge.recording.recording import Recording
 from rlgym_bridge.server import MatchServer
 from rlgym_bridge.server.game.simulated_match import Moment
-from rlgym_bridge.sim.simulator import DEFAULT_SIMULATOR, make_simulator
 from rlgym_bridge.state import MatchState
-from rlgym_bridge.view.web.car_drivers import likeliest, table_of
-from rlgym_bridge.view.web.frames import NO_LANDING
-from rlgym_bridge.view.web.landing import find_landing
+from rlgym_bridge.view.web.car_drivers import describe_choice, table_of
+from rlgym_bridge.view.web.landing import FallingBalls, whole_state
 from rlgym_bridge.view.web.last_minute import LastMinute
 from rlgym_bridge.view.web.page_messages import PageCommand, PageInput
 from rlgym_bridge.view.web.page_server import PageServer, Viewer
@@ -46,7 +40,6 @@ _FRAME_SECONDS: Final = 1.0 / 60.0
 _STANDING_SECONDS: Final = 1.0 / 15.0
 _BEGINS_MATCH: Final = frozenset({"take", "put", "rewind"})
 _LONG: Final = 86_400.0  # s
-_LANDING_EVERY: Final = 8  # rows
 _SECONDS: Final = 300.0  # on the clock of a match that goes on from a recording without one
 
 
@@ -90,7 +83,7 @@ class ShownRecording:
         self._number = 0
         self._decisions = _decisions_of(recording)
         self._told: dict[int, tuple[int, int]] = {}  # of each page, car and place of the latest decision
-        self._balls = _FallingBalls(recording.mode)
+        self._balls = FallingBalls(recording.mode)
         layout = recording.state.layout
         self._can_play = layout.cars > 0 and max(layout.blue, layout.orange) <= MOST_TEAM_SIZE
         self._pages = serve(self)
@@ -254,30 +247,6 @@ class ShownRecording:
                 self._woken.set()
 
 
-class _FallingBalls:
-    """Forecasts the balls of a recording.
-
-    Args:
-        mode: The game mode; only Soccar's ball is known.
-    """
-
-    def __init__(self, mode: str) -> None:
-        self._simulator = make_simulator(DEFAULT_SIMULATOR, 1, 0, 0) if mode == "Soccar" else None
-        self._latest: tuple[int, Sequence[float]] = (-_LANDING_EVERY, NO_LANDING)
-
-    def landing(self, state: MatchState, row: int) -> Sequence[float]:
-        """Return where the ball of a row lands, or of a row shortly before it; see `find_landing`."""
-        if self._simulator is None or 0 <= row - self._latest[0] < _LANDING_EVERY:
-            return self._latest[1]
-        ball = MatchState(0, 0, buffer=whole_state(state).buffer[:, : MatchState(0, 0).layout.size].copy())
-        try:
-            self._simulator.put([0], ball)
-        except ValueError:  # a number that no game has
-            return NO_LANDING
-        self._latest = (row, find_landing(self._simulator, ball))
-        return self._latest[1]
-
-
 def match_like(state: MatchState, names: Sequence[str]) -> flat.MatchConfiguration:
     """Return a match with the cars of a state, which policies in this process drive."""
     bodies = [BODY_OF_HITBOX[HITBOXES[hitbox].name] for hitbox in state.car_hitbox[0].astype(int)]
@@ -311,22 +280,6 @@ def moment_of(state: MatchState, phase: int) -> Moment:
     return Moment(whole_state(state).buffer[0], referee)
 
 
-def whole_state(state: MatchState) -> MatchState:
-    """Return a copy of a recorded state in which what was not recorded is as usual."""
-    layout = state.layout
-    whole = MatchState(layout.blue, layout.orange, buffer=state.buffer.copy())
-    usuals = {"gravity": 1.0, "boost_consumption": BOOST_CONSUMPTION, "dodge_deadzone": DODGE_DEADZONE}
-    for name, usual in usuals.items():
-        view = getattr(whole, name)
-        view[view == 0.0] = usual
-    for rotation in (whole.ball_rotation, whole.car_rotation):
-        rotation[~rotation.any((-1, -2))] = np.eye(3)
-    whole.ball_known[:] = whole.car_known[:] = 1
-    whole.car_player_id[:] = np.arange(layout.cars)
-    whole.car_bump_victim[:] = -1
-    return whole
-
-
 def _decisions_of(recording: Recording) -> dict[int, list[Decision]]:
     """Return the decisions of each car in the order of frames."""
     found: dict[int, list[Decision]] = {}
@@ -357,15 +310,7 @@ def _describe_decision(decision: Decision, car: int, spec: PlayerSpec | None) ->
         spec: The policy that decided; None where it is not at hand.
     """
     place = decision.seats.tolist().index(car)
-    action, seen = decision.actions[place], decision.obs[place]
-    parts = None if spec is None else spec.components()
-    table = None if parts is None or action.size != 1 else table_of(parts.parser)
-    is_known = table is not None and 0 <= action[0] < len(table)
-    shown = table[int(action[0])].tolist() if table is not None and is_known else action.tolist()
-    return {
-        "action": shown,
-        "names": list(CONTROL_NAMES) if is_known else [f"action {number}" for number in range(len(shown))],
-        "best": [] if spec is None else likeliest(spec.policy(), seen[None, None], None, table),
-        "value": None,
-        "observed": [[str(number), round(one, 4)] for number, one in enumerate(seen.tolist())],
-    }
+    if spec is None:
+        return describe_choice(decision.actions[place], decision.obs[place], None, None)
+    table = table_of(spec.components().parser)
+    return describe_choice(decision.actions[place], decision.obs[place], spec.policy(), table)

@@ -10,7 +10,6 @@ import math
 import os
 import sys
 import threading
-import webbrowser
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -26,6 +25,7 @@ from rlgym_bridge.policy.load_player import load_player
 from rlgym_bridge.policy.run_modules import run_modules
 from rlgym_bridge.server import MatchServer
 from rlgym_bridge.user_input.user_modules import add_module_folders
+from rlgym_bridge.view.display import open_browser
 from rlgym_bridge.view.web import READY
 from rlgym_bridge.view.web.page_server import PageServer
 from rlgym_bridge.view.web.played_match import PlayedMatch
@@ -166,7 +166,7 @@ def main(words: Sequence[str]) -> int:
     def opened(address: str) -> None:
         print(READY + address, flush=True)
         if "browser" in words[2:]:
-            webbrowser.open(address)
+            open_browser(address)
 
     def wait() -> None:
         sys.stdin.read()

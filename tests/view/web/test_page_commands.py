@@ -7,6 +7,8 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
+import webbrowser
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,7 @@ from rlgym_bridge.cli import main, play
 from rlgym_bridge.cli.browser_page import NamedPolicies
 from rlgym_bridge.game import Phase
 from rlgym_bridge.policy.load_player import BUILT_IN
+from rlgym_bridge.view.display import open_browser
 from tests.support.policy_folders import network_folder
 from tests.support.processes import child, run_to_end
 from tests.support.recorded_matches import POLICY, chaser_and_policy
@@ -143,6 +146,9 @@ def test_a_run_is_watched_while_it_trains(tmp_path: Path) -> None:
         await link.command("ready")
         curves = await link.text("curves")
         assert curves["columns"][0] == "steps" and len(curves["rows"][-1]) == len(curves["columns"])
+        await link.command("follow", 0)
+        while (await link.text("mind"))["value"] is None:  # torch is loaded meanwhile
+            pass
         await link.text("say")  # of a newer checkpoint
         await link.frame(lambda frame: frame.phase == Phase.COUNTDOWN and frame.time > 1.0)
 
@@ -166,6 +172,12 @@ def test_a_match_that_cannot_be_played_is_told_in_a_line(
     assert main(["play", "--no-browser", *words]) == 2
     errors = capsys.readouterr().err
     assert said in errors and errors.startswith("error: ") and "Traceback" not in errors
+
+
+@pytest.mark.parametrize("words", [["match", "--blue", "chaser"], ["train"], ["match", "--watch", "--web"]])
+def test_a_port_without_a_page_is_refused(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*words, "--port", "8000"]) == 2
+    assert "--port 8000 is of the page, expected --web, too" in capsys.readouterr().err
 
 
 def chosen(*words: str) -> tuple[list[str], list[str]]:
@@ -204,6 +216,29 @@ def test_in_a_bots_folder_its_run_is_played(tmp_path: Path, monkeypatch: pytest.
     assert chosen()[1][0].endswith("bot/policy"), "it has no checkpoint yet"
     shutil.copytree(POLICY, tmp_path / "runs" / "mine" / "checkpoints" / "100")
     assert chosen() == (["human"], ["runs/mine"])
+
+
+@pytest.mark.parametrize(
+    ("display", "chosen_one", "kind", "opens"),
+    [
+        ("", "", webbrowser.GenericBrowser, False), (":0", "", webbrowser.GenericBrowser, False),
+        (":0", "", webbrowser.BackgroundBrowser, True), ("", "w3m %s", webbrowser.GenericBrowser, True),
+    ],
+)  # fmt: skip
+def test_no_browser_takes_the_terminal_unless_it_is_chosen(
+    display: str, chosen_one: str, kind: Any, opens: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in (("DISPLAY", display), ("WAYLAND_DISPLAY", ""), ("BROWSER", chosen_one)):
+        monkeypatch.setenv(name, value)
+    opened: list[str] = []
+    monkeypatch.setattr("sys.platform", "linux")
+    monkeypatch.setattr(webbrowser, "get", lambda: kind("x"))
+    monkeypatch.setattr(webbrowser, "open", opened.append)
+    open_browser("http://here")
+    for thread in threading.enumerate():
+        if thread.name == "browser":
+            thread.join(10)
+    assert opened == ["http://here"] * opens
 
 
 def test_without_aiohttp_it_says_what_to_install(

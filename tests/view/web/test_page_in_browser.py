@@ -138,6 +138,21 @@ def test_a_page_that_is_loaded_again_or_cut_off_drives_on(page):
 
 
 @pytest.mark.slow
+def test_a_lost_picture_comes_back_and_the_followed_car_stays(page):
+    page.select_option("#follow", str(OTHER))
+    ask(page, "void (window.lost = app.renderer.gl.getExtension('WEBGL_lose_context')).loseContext()")
+    ask(page, "new Promise((done) => setTimeout(done, 300))")
+    ask(page, "void lost.restoreContext()")
+    wait_until(page, "!app.renderer.gl.isContextLost() && app.renderer.shapes.plates")
+    tick = ask(page, "app.frame.tick")
+    wait_until(page, f"app.frame.tick > {tick + 30}")
+    assert ask(page, "app.followed") == OTHER and not ask(page, "app.renderer.gl.getError()")
+    ask(page, "void (app.source.socket.close(), (document.getElementById('mind-of').textContent = ''))")
+    wait_until(page, "document.getElementById('mind-of').textContent")  # it is told on of the followed car
+    page.select_option("#follow", str(MINE))
+
+
+@pytest.mark.slow
 def test_a_key_that_was_changed_is_kept(page):
     page.click("#help")
     page.click("#bindings label:has-text('Jump') button")

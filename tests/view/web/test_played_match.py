@@ -10,7 +10,7 @@ pytest.importorskip("aiohttp")
 from rlgym_bridge.game import GOAL_BACK_Y, TICKS_PER_SECOND, Phase
 from rlgym_bridge.live.player import LivePlayer
 from rlgym_bridge.recording.open import open_recording
-from rlgym_bridge.server.game.referee import Course
+from rlgym_bridge.server.game.referee import Course, Scoreboard
 from rlgym_bridge.view.web.car_drivers import PolicyDriver
 from rlgym_bridge.view.web.played_match import HUMAN
 from tests.support.recorded_matches import POLICY
@@ -146,6 +146,32 @@ def test_score_and_clock_go_back_too() -> None:
     show.until(Phase.GOAL_SCORED, 200)  # the moments since the ball was put are there
 
 
+def test_what_cars_have_counted_goes_back_too() -> None:
+    show = kicked_off(HUMAN, "chaser")
+    viewer = show.open()
+    show.until(Phase.ACTIVE)
+    scores = show.match.scores
+    scores.shot(1)
+    assert scores.touches == [0, 1] and show.match.packet().players[1].score_info.shots == 1
+    show.command(viewer, "rewind", 1.0)
+    show.step(1)
+    assert scores.touches == [0, 0] and show.match.packet().players[1].score_info.shots == 0
+    show.command(viewer, "resume")
+    show.until(Phase.ACTIVE)
+    assert scores.touches == [0, 1], "the kept moment was not written to"
+
+
+def test_a_touch_that_goes_on_after_a_rewind_is_counted_once() -> None:
+    scores = Scoreboard([0, 1])
+    scores.touch(0, 100)
+    then = scores.moment()
+    scores.goal(0, 200)
+    scores.restore(then, 500)
+    assert scores.goals == [0, 0]
+    scores.touch(0, 601)
+    assert scores.touches == [1, 0]
+
+
 def test_bodies_are_put_elsewhere_at_rest_and_within_the_field() -> None:
     show = kicked_off(HUMAN, None)
     viewer = show.open()
@@ -200,6 +226,7 @@ def test_another_policy_takes_over() -> None:
     show.command(viewer, "take", {"car": 0, "driver": "chaser"})
     show.step(60)
     assert viewer.seat is None and show.pages.frames[-1].cars[0][12] == 1.0
+    assert [car["name"] for car in show.texts("setup")[-1]["cars"]] == ["chaser", "Car 1"]
     with pytest.raises(ValueError, match="expected human or one of chaser"):
         show.command(viewer, "take", {"car": 0, "driver": "../../x"})
     with pytest.raises(ValueError, match="expected 0 to 1"):

@@ -23,7 +23,7 @@ from tests.support.recorded_matches import chaser_and_policy
 from tests.support.stepped_match import seats
 from tests.support.web_pages import read_frame
 
-FIRST_BODY, BODY, CAR = 5, 10, 12
+FIRST_BODY, BALL, CAR = 5, 13, 12
 
 
 @pytest.fixture(scope="module")
@@ -105,12 +105,12 @@ def test_the_packed_file_is_the_match_within_its_steps(recorded: RecordedFrames)
     setup, columns = unpacked(recorded.pack())
     count = columns.shape[1]
     assert setup["length_s"] == recorded.seconds and count == pytest.approx(recorded.seconds * 30, abs=2)
-    assert len(columns) == FIRST_BODY + BODY + 2 * CAR + 3
+    assert len(columns) == FIRST_BODY + BALL + 2 * CAR + 3
     rows = [recorded.row_at(frame / 30) for frame in range(count)]
     state = recorded.state
     assert np.abs(columns[5:8].T / 4 - state.ball_position[rows]).max() <= 0.126
     for car in range(2):
-        first = FIRST_BODY + BODY + car * CAR
+        first = FIRST_BODY + BALL + car * CAR
         assert np.abs(columns[first : first + 3].T / 4 - state.car_position[rows, car]).max() <= 0.126
         turned = from_quaternions(columns[first + 3 : first + 7].T / 32767)
         assert np.abs(turned - state.car_rotation[rows, car]).max() < 1e-3
@@ -121,9 +121,19 @@ def test_the_packed_file_is_the_match_within_its_steps(recorded: RecordedFrames)
     assert np.abs(columns[1] / 10 - state.clock[rows]).max() <= 0.051
 
 
+def test_a_file_marks_where_the_recorded_ball_lands(recorded: RecordedFrames) -> None:
+    _, columns = unpacked(recorded.pack())
+    x, y, left = columns[FIRST_BODY + 10] / 4, columns[FIRST_BODY + 11] / 4, columns[FIRST_BODY + 12] / 100
+    flying = [frame for frame in np.flatnonzero(left) if frame / 30 + left[frame] < recorded.seconds]
+    assert len(flying) > 20
+    there = recorded.state.ball_position[[recorded.row_at(frame / 30 + left[frame]) for frame in flying]]
+    off = np.hypot(there[:, 0] - x[flying], there[:, 1] - y[flying])
+    assert np.median(off) < 100 and np.median(there[:, 2]) < 200, "cars touch some of them before"
+
+
 def test_quaternions_of_neighbours_are_near_each_other(recorded: RecordedFrames) -> None:
     _, columns = unpacked(recorded.pack())
-    for first in (FIRST_BODY + 3, FIRST_BODY + BODY + 3):
+    for first in (FIRST_BODY + 3, FIRST_BODY + BALL + 3):
         turns = columns[first : first + 4].T.astype(float)
         assert ((turns[1:] * turns[:-1]).sum(1) > 0).all()
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from queue import Queue
 from unittest.mock import Mock
 
+import numpy as np
 import pytest
 
 pytest.importorskip("aiohttp")
@@ -16,6 +17,9 @@ pytest.importorskip("aiohttp")
 
 from rlgym_bridge.cli.browser_page import _tell_address
 from rlgym_bridge.game import Phase
+from rlgym_bridge.policy.folder import load_policy
+from rlgym_bridge.view.web import car_drivers
+from rlgym_bridge.view.web.car_drivers import estimate_value
 from rlgym_bridge.view.web.shown_run import RunShow, main, read_curves
 from tests.support.processes import child
 from tests.support.recorded_matches import POLICY
@@ -86,6 +90,37 @@ def test_the_newest_checkpoint_plays_and_a_newer_one_after_it(run: Path, address
             assert "only watched" in (await link.text("say"))["text"]
 
     asyncio.run(look())
+
+
+@pytest.mark.parametrize("deviation", [1.0, 4.0])
+def test_the_value_is_what_the_checkpoints_critic_says(deviation: float, run: Path) -> None:
+    torch = pytest.importorskip("torch")
+    folder, random = run / "checkpoints" / "100", np.random.default_rng(0)
+    assert value_when_loaded(folder, np.zeros((1, 1, 222), np.float32)) is None, "it has no critic"
+    critic = {
+        "layers.0.weight": random.normal(size=(6, 222)), "layers.0.bias": random.normal(size=6),
+        "layers.1.weight": random.normal(size=(1, 6)), "layers.1.bias": random.normal(size=1),
+    }  # fmt: skip
+    state = {
+        "critic": {name: torch.tensor(numbers, dtype=torch.float32) for name, numbers in critic.items()},
+        "settings": {"standardize_returns": deviation != 1.0},
+        "return_scale": (100, torch.zeros(1), torch.full((1,), 100 * deviation**2)),
+    }
+    folder = shutil.copytree(folder, run / "checkpoints" / "200")
+    torch.save(state, folder / "training.pt")
+    obs = random.normal(size=(1, 1, 222)).astype(np.float32)
+    policy = load_policy(folder).policy
+    rows, _ = policy.show_network(obs[0])
+    hidden = np.maximum(rows @ critic["layers.0.weight"].T + critic["layers.0.bias"], 0)
+    expected = hidden @ critic["layers.1.weight"].T + critic["layers.1.bias"]
+    assert value_when_loaded(folder, obs) == pytest.approx(deviation * expected[0, 0], rel=1e-3)
+
+
+def value_when_loaded(folder: Path, obs: np.ndarray) -> float | None:
+    policy = load_policy(folder).policy
+    estimate_value(policy, obs)
+    car_drivers._critic_of(folder).result(60)
+    return estimate_value(policy, obs)
 
 
 def test_a_run_that_cannot_be_shown_says_why(

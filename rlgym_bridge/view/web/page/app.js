@@ -43,7 +43,8 @@ class App {
     this.panels = new Panels(this);
     const receive = (message) => this.receive(message), text = window.RECORDING;
     this.source = text ? new Recorded(text, receive) : new Connection(receive, (...what) => this.hud.say(...what));
-    this.canvas.addEventListener("webglcontextlost", () => location.reload());
+    this.canvas.addEventListener("webglcontextlost", (event) => event.preventDefault());
+    this.canvas.addEventListener("webglcontextrestored", () => [(this.renderer = new Renderer(this.canvas)), this.setup && this.renderer.setup(this.setup)]);
     document.addEventListener("visibilitychange", () => document.hidden && this.sleep(0));
     requestAnimationFrame((now) => this.step(now));
   }
@@ -70,6 +71,7 @@ class App {
     if (this.followed >= setup.cars.length) this.followed = null;
     if (taken) [this.camera.choose("ball"), this.follow(seat)];
     else if (first && setup.mode === "view" && setup.cars.length) this.follow(0);
+    else this.follow(this.followed); // the server of a new connection does not know
   }
   follow(car) {
     if (this.followed === null && car !== null && !this.input.driving) this.camera.choose("chase");
@@ -104,12 +106,12 @@ class App {
   }
   // Shows how fast all is, and draws fewer points where the machine is slow.
   count(now) {
-    const { lag, driving } = this.input, ticks = this.stats?.ticks_s;
+    const { lag, driving } = this.input, { speed } = this.frame, ticks = speed && this.stats?.ticks_s;
     [this.busy, this.rate] = [this.costs.sort((a, b) => a - b)[this.costs.length >> 1], (1000 * this.costs.length) / (now - this.counted)];
     [this.counted, this.costs] = [now, []];
     put("numbers", [
       `${this.rate.toFixed(0)} fps`, `${this.busy.toFixed(1)} ms`, ...(ticks ? [`${Math.round(ticks)} ticks/s`] : []),
-      ...(lag && driving ? [`input ${lag.ticks} tick${lag.ticks === 1 ? '' : 's'}, ${lag.ms.toFixed(0)} ms`] : []),
+      ...(lag && driving && speed ? [`input ${lag.ticks} tick${lag.ticks === 1 ? '' : 's'}, ${lag.ms.toFixed(0)} ms`] : []),
     ].join("  ·  "));
     const slow = this.rate < 27 && now > (this.sharpened ?? now);
     if (slow) this.renderer.scale = Math.max(0.45, this.renderer.scale * 0.88);

@@ -23,7 +23,8 @@ function frameAt(columns, i, count) {
   const bytes = () => ((word) => [word & 255, (word >> 8) & 255])(next()), signed = (byte) => ((byte << 24) >> 24) / 127;
   const body = () => ({ pos: many(3, 0.25), quat: many(4, 1 / 32767), vel: many(3, 1) });
   const [phase, flags] = bytes(), clock = next() * 0.1, countdown = next() * 0.01, score = bytes(), tick = next();
-  const ball = { ...body(), landing: [NaN, NaN, NaN], landingIn: NaN };
+  const ball = { ...body(), landing: many(2, 0.25), landingIn: next() * 0.01 };
+  if (!ball.landingIn) ball.landing = [NaN, NaN];
   const cars = Array.from({ length: count }, () => {
     const car = body(), [boost, marks] = bytes(), [steer, throttle] = bytes().map(signed);
     return { ...car, boost, flags: marks, steer, throttle };
