@@ -38,6 +38,15 @@ def test_one_line_says_what_holds_training_back(changes: dict[str, Any], line: s
     assert times(**changes).name_bottleneck() == line
 
 
+def test_overlapping_parts_wait_only_for_the_rest() -> None:
+    seconds = [{"physics": 5.0, "total": 6.0, "cpu": 6.0}]
+    fast_learner = IterationTimes.of(3.0, 4.0, seconds, overlap=True)
+    assert fast_learner.waiting_for_learner == 1.0
+    assert fast_learner.name_bottleneck().startswith("the learner waits 43% of the time for collectors")
+    slow_learner = IterationTimes.of(0.0, 9.0, seconds, overlap=True)
+    assert slow_learner.name_bottleneck().startswith("collectors wait 33% of the time for the learner")
+
+
 def test_one_line_says_what_a_slow_learner_does_most() -> None:
     parts = {"taking": 1.0, "judging": 5.0, "improving": 18.0}
     line = times(learning=24.0, learner_parts=parts).name_bottleneck()

@@ -56,21 +56,33 @@ def likeliest(policy: PolicyNetwork, obs: np.ndarray) -> np.ndarray:
     return actions[..., 0] if policy.shape.distribution == "categorical" else actions
 
 
-@each_distribution
-def test_the_exported_folder_plays_what_torch_plays(distribution: str, tmp_path: Path) -> None:
-    policy = network(distribution)
+def save_network(folder: Path, policy: PolicyNetwork, activation: str) -> None:
+    distribution = policy.shape.distribution
     save_policy(
-        tmp_path / "policy",
-        policy.arrays(),
-        distribution=distribution,
-        team_sizes=[(1, 1)],
-        obs=ComponentSpec.of(DefaultObs, zero_padding=None),
+        folder, policy.arrays(), distribution=distribution, team_sizes=[(1, 1)], obs_normalisation=SCALING,
+        obs=ComponentSpec.of(DefaultObs, zero_padding=None), activation=activation,
         parser=ComponentSpec.of(RepeatAction, ComponentSpec.of(SHAPES[distribution][0]), repeats=8),
-        obs_normalisation=SCALING,
-    )
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("distribution", "activation"), [*((one, "relu") for one in SHAPES), ("categorical", "silu")]
+)
+def test_the_exported_folder_plays_what_torch_plays(
+    distribution: str, activation: str, tmp_path: Path
+) -> None:
+    policy = network(distribution, activation, layer_norm=activation == "silu")
+    save_network(tmp_path / "policy", policy, activation)
     obs = observations(200)
     played = load_policy(tmp_path / "policy", selection="argmax").policy.act(obs)
     np.testing.assert_allclose(played, likeliest(policy, obs), atol=1e-4)
+    # Folders with ReLU stay as they always were.
+    assert ('"activation"' in (tmp_path / "policy" / "policy.json").read_text()) == (activation != "relu")
+
+
+def test_an_unknown_activation_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="activation is 'mish', expected one of relu, leaky_relu, tanh"):
+        save_network(tmp_path / "mish", network("categorical"), "mish")
 
 
 @each_distribution
@@ -165,25 +177,6 @@ def test_activations_are_torchs_far_out(activation: str) -> None:
     expected = functions[activation](torch.from_numpy(values)).numpy()
     ACTIVATIONS[activation](values)
     np.testing.assert_allclose(values, expected, rtol=1e-6, atol=1e-6)
-
-
-def test_a_folder_says_its_activation_and_plays_it(tmp_path: Path) -> None:
-    policy = network("categorical", "silu", layer_norm=True)
-    parts = {
-        "distribution": "categorical", "team_sizes": [(1, 1)],
-        "obs": ComponentSpec.of(DefaultObs, zero_padding=None),
-        "parser": ComponentSpec.of(RepeatAction, ComponentSpec.of(LookupTableAction), repeats=8),
-        "obs_normalisation": SCALING,
-    }  # fmt: skip
-    save_policy(tmp_path / "silu", policy.arrays(), **parts, activation="silu")
-    assert '"activation": "silu"' in (tmp_path / "silu" / "policy.json").read_text()
-    obs = observations(100)
-    played = load_policy(tmp_path / "silu", selection="argmax").policy.act(obs)
-    assert (played == likeliest(policy, obs)).mean() > 0.99
-    save_policy(tmp_path / "relu", network("categorical").arrays(), **parts)
-    assert '"activation"' not in (tmp_path / "relu" / "policy.json").read_text()  # as folders always were
-    with pytest.raises(ValueError, match="activation is 'mish', expected one of relu, leaky_relu, tanh"):
-        save_policy(tmp_path / "mish", policy.arrays(), **parts, activation="mish")
 
 
 def test_layer_norms_that_do_not_fit_are_named() -> None:

@@ -52,7 +52,8 @@ def test_a_newer_checkpoint_of_another_run_plays_from_a_restart(tmp_path: Path) 
     learner = PPOLearner(run)
 
     def chosen() -> set[int]:
-        collectors.collect((0,), 1)
+        collectors.begin((0,), 1)
+        collectors.finish()
         actions = collectors.arrays["actions"].reshape(run.rollout_steps, run.matches, run.cars)
         return set(actions[:, [0, 1], [0, 1]].ravel().tolist())  # blue in one match, orange in the next
 
