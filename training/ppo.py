@@ -21,7 +21,7 @@ from torch import Tensor
 from rlgym_bridge.policy.torch_network import ActingNetwork
 from rlgym_bridge.sim.simulator import PartTimes
 from rlgym_bridge.training.collector import Collectors
-from rlgym_bridge.training.gradients import add_up
+from rlgym_bridge.training.gradients import RecordedSteps, add_up
 from rlgym_bridge.training.learner import ACTIONS, ARENAS, ORDER, Diverged, PPOLearner
 from rlgym_bridge.training.returns import estimate_advantages
 from rlgym_bridge.training.rollouts import CollectedSteps, SequencePieces, by_piece, judge_steps
@@ -148,13 +148,6 @@ class Local:
         """Do nothing: what was learned is in the learner."""
 
 
-ARRAYS: Final = (
-    "shown", "rows", "actions", "log_probs", "advantages", "returns", "values", "masks", "teacher",
-    "teacher_weight",
-)  # fmt: skip
-"""Arrays of a batch; some batches lack the last ones."""
-
-
 @dataclass(frozen=True)
 class Batch:
     """The batch that one iteration learns from.
@@ -193,15 +186,10 @@ class Batch:
         """Steps that stay together: 1 without memory."""
         return 1 if self.pieces is None else self.pieces.length
 
-    def tensors(self) -> list[Tensor]:
-        """Return all arrays that are there."""
-        return [one for name in ARRAYS if (one := getattr(self, name)) is not None]
-
-    def at(self, tensors: Sequence[Tensor]) -> "Batch":
-        """Return the same batch with its arrays, in the order of `tensors` and of their shapes, elsewhere."""
-        names = [name for name in ARRAYS if getattr(self, name) is not None]
-        arrays: dict[str, Any] = dict(zip(names, tensors, strict=True))
-        return replace(self, **arrays)
+    def kept_in(self, steps: RecordedSteps) -> "Batch":
+        """Return the same batch with its arrays where recorded steps read them."""
+        arrays: dict[str, Any] = {name: one for name, one in vars(self).items() if isinstance(one, Tensor)}
+        return replace(self, **dict(zip(arrays, steps.keep([*arrays.values()]), strict=True)))
 
     def numbers(self, learner: PPOLearner) -> Tensor:
         """Return the numbers of all that minibatches are made of, `(n,)` int64: steps, or pieces."""
@@ -302,11 +290,12 @@ def _judge(
         return values, learner.values(learner.shown(collected.final_obs)) if cut else np.zeros(0), None
     length = learner.settings.sequence_length
     both = shown, learner.shown(collected.final_obs)
-    judged = judge_steps(learner.critic, collected, both, learner.critic_memory, length, learner.in_parts)
-    learner.critic_memory = judged.memory
+    values, finals, kept, learner.critic_memory = judge_steps(
+        learner.critic, collected, both, learner.critic_memory, length, learner.in_parts
+    )
     states = learner.tensor(collected.states).flatten(0, 2)  # (P, numbers)
     starts = learner.tensor(by_piece(collected.starts, length)).unflatten(0, (-1, length))  # (P, length)
-    return judged.values, judged.final_values, SequencePieces(starts, states, judged.states)
+    return values, finals, SequencePieces(starts, states, kept)
 
 
 def improve(learner: PPOLearner, batch: Batch) -> dict[str, float]:
@@ -322,7 +311,7 @@ def improve(learner: PPOLearner, batch: Batch) -> dict[str, float]:
     minibatches = min(count, max(1, round(size / settings.minibatch)))
     recorded = learner.recorded
     if recorded is not None:
-        batch = batch.at(recorded.keep(batch.tensors()))
+        batch = batch.kept_in(recorded)
     found: list[tuple[str, Tensor]] = []  # of each minibatch which one it is, and what `take_step` returns
     shuffled = (torch.randperm(count, generator=order).to(learner.device) for _ in range(settings.epochs))
     parts = ((epoch, *part) for epoch, mixed in enumerate(shuffled)

@@ -155,28 +155,11 @@ def by_piece(array: np.ndarray, length: int) -> np.ndarray:
     return np.ascontiguousarray(apart.swapaxes(2, 3)).reshape(-1, *array.shape[3:])
 
 
-@dataclass(frozen=True)
-class JudgedSteps:
-    """A critic's values of a rollout, as it goes through time.
-
-    Attributes:
-        values: `(K, T + 1, L)` float32.
-        final_values: `(n,)` float32, of the last observations of truncated episodes, in order.
-        states: `(P, numbers)` float32, its memory before each piece.
-        memory: `(K * L, numbers)` float32, its memory at the end.
-    """
-
-    values: np.ndarray
-    final_values: np.ndarray
-    states: Tensor
-    memory: Tensor
-
-
 def judge_steps(
     critic: ValueNetwork, collected: Any, shown: tuple[Tensor, Tensor], memory: Tensor | None, length: int,
     in_parts: Callable[[Callable[[Tensor], Any], Tensor], list[Any]],
-) -> JudgedSteps:  # fmt: skip
-    """Let a critic with memory judge all steps of a rollout.
+) -> tuple[np.ndarray, np.ndarray, Tensor, Tensor]:  # fmt: skip
+    """Let a critic with memory judge all steps of a rollout, as it goes through time.
 
     Args:
         critic: The critic.
@@ -185,6 +168,10 @@ def judge_steps(
         memory: Its memory at the end of the rollout before, `(K * L, numbers)`; None where matches begin.
         length: Steps of a piece.
         in_parts: Calls a function with parts of rows, see `PPOLearner.in_parts`.
+
+    Returns:
+        Values `(K, T + 1, L)` float32; those of final observations, `(n,)` float32; its memory before each
+        piece, `(P, numbers)` float32, and at the end, `(K * L, numbers)` float32.
     """
     obs, final_obs = shown
     collectors, steps, cars = collected.rewards.shape
@@ -225,4 +212,4 @@ def judge_steps(
     for one in parts:
         for which, outcome in one[2]:
             final_values[which.cpu().numpy()] = outcome.cpu().numpy()
-    return JudgedSteps(values.cpu().numpy(), final_values, states, torch.cat([one[3] for one in parts]))
+    return values.cpu().numpy(), final_values, states, torch.cat([one[3] for one in parts])

@@ -5,18 +5,15 @@ collectors.
 """
 
 import argparse
-import math
 import statistics
 import time
 
-import numpy as np
-
-from rlgym_bridge.training.collector import rollout_layout
 from rlgym_bridge.training.learner import PPOLearner
 from rlgym_bridge.training.ppo import batch_of, improve
 from rlgym_bridge.training.processes import count_usable_cores
 from rlgym_bridge.training.rollouts import CollectedSteps
 from rlgym_bridge.training.settings import check_settings
+from tests.benchmarks.device_check import made_up_rollouts
 
 
 def main() -> None:
@@ -30,13 +27,7 @@ def main() -> None:
         {"collectors": 2, "snapshot_share": 0.0, "minibatch": options.minibatch, "threads": options.threads}
     )
     learner = PPOLearner(settings)
-    rng = np.random.default_rng(0)
-    layout = rollout_layout(settings, 2, learner.shape)
-    rollouts = {name: np.zeros(shape, dtype) for name, (shape, dtype) in layout.items()}
-    rollouts["obs"][:] = rng.normal(size=rollouts["obs"].shape)
-    rollouts["rewards"][:] = rng.normal(size=rollouts["rewards"].shape)
-    rollouts["actions"][:] = rng.integers(90, size=rollouts["actions"].shape)
-    rollouts["log_probs"][:] = -math.log(90)  # about what a new policy has
+    rollouts = made_up_rollouts(learner, 2)
     preparing, whole = [], []
     for _ in range(options.iterations + 1):
         began = time.perf_counter()

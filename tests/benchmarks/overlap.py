@@ -1,44 +1,19 @@
-"""Measure `overlap`: `python -m tests.benchmarks.overlap learning|speed [--seeds N] [--rounds N] [CONFIG]`.
+"""Measure the speed of `overlap`: `python -m tests.benchmarks.overlap [--rounds N] [CONFIG]`.
 
-learning: a game with known returns, on and off with each seed; printed are the agent steps to nine tenths of
-what can be had, and the mean of the last tenth of the run. speed: agent steps a second of training as the
-files of settings say, and processor time, on and off in turns; printed are the medians of the ratios.
+It prints agent steps a second of training as the files of settings say, and processor time, on and off in
+turns, and the medians of the ratios. What it learns a step is for `learning_curves` to say.
 """
 
 import argparse
 import statistics
-import tempfile
 import time
 from pathlib import Path
 
 from rlgym_bridge.training.learner import PPOLearner
 from rlgym_bridge.training.ppo import Local
-from rlgym_bridge.training.ppo import main as train
-from rlgym_bridge.training.settings import TrainingSettings, check_settings, load_settings
-from tests.support.training_runs import column
+from rlgym_bridge.training.settings import TrainingSettings, load_settings
 
-_GAME = {
-    "components": "tests.support.mark_game", "collectors": 2, "threads": 1, "snapshot_share": 0.0,
-    "matches": 32, "rollout_steps": 32, "minibatch": 512, "policy_layers": [32], "critic_layers": [32],
-    "learning_rate": 2e-3, "gamma": 0.5, "steps": 200_000,
-}  # fmt: skip
-_KNOWN = 0.9
-_DECISIONS = 900  # a car-minute
 _ITERATIONS = 4  # of a round
-
-
-def show_learning(seeds: int) -> None:
-    """Print how soon and how well each seed learns, in turns and overlapping."""
-    print(f"{'overlap':<9}{'seed':>6}{'steps to ' + str(_KNOWN):>15}{'last tenth':>12}")
-    for overlap in (False, True):
-        for seed in range(seeds):
-            with tempfile.TemporaryDirectory() as folder:
-                train(check_settings(_GAME | {"out": folder, "overlap": overlap, "seed": seed}), quiet=True)
-                hits = [touches / _DECISIONS for touches in column(Path(folder), "touches_per_car_minute")]
-                steps = column(Path(folder), "steps")
-            first = next((int(step) for step, hit in zip(steps, hits, strict=True) if hit > _KNOWN), -1)
-            last = statistics.mean(hits[-max(1, len(hits) // 10) :])
-            print(f"{overlap!s:<9}{seed:>6}{first:>15,}{last:>12.4f}")
 
 
 def show_speed(files: list[Path], rounds: int) -> None:
@@ -80,15 +55,10 @@ def measure_speed(settings: TrainingSettings) -> tuple[float, float]:
 def main() -> None:
     """Run the command."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=("learning", "speed"))
     parser.add_argument("config", nargs="*", type=Path, default=[Path("training/config.toml")])
-    parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
-    if options.what == "learning":
-        show_learning(options.seeds)
-    else:
-        show_speed(options.config, options.rounds)
+    show_speed(options.config, options.rounds)
 
 
 if __name__ == "__main__":

@@ -19,6 +19,8 @@ SMALL = {
     "minibatch": 64,
     "threads": 1,
 }
+SEVERAL = "def parser(settings): return ComponentSpec.of(RepeatAction, ComponentSpec.of({}), repeats=8)"
+"""Text of a module for `stand_in`, with a parser in the place of the brackets."""
 
 
 def column(out: Path, name: str) -> list[float]:

@@ -16,9 +16,7 @@ from rlgym_bridge.training.ppo import Batch, batch_of, gradients_of, improve
 from rlgym_bridge.training.runs.checkpoints import Checkpoints
 from rlgym_bridge.training.settings import check_settings
 from tests.support.small_learners import collected_by, learner_of, move_weights, record_by_repeating
-from tests.support.training_runs import SMALL, stand_in
-
-SEVERAL = "def parser(settings): return ComponentSpec.of(RepeatAction, ComponentSpec.of({}), repeats=8)"
+from tests.support.training_runs import SEVERAL, SMALL, stand_in
 
 
 def moved_learner(out: Path, **changes: Any) -> tuple[PPOLearner, Batch]:

@@ -148,19 +148,21 @@ def test_without_older_versions_no_rating_is_shown(
     [
         ("0::/a/b\n", {"a/cpu.max": "100000 100000", "a/b/cpu.max": "max 100000"}, 1),
         ("0::/\n", {"cpu.max": "50000 100000"}, 1),
-        ("0::/\n", {"cpu.max": "max 100000"}, None),
+        ("0::/\n", {"cpu.max": "150000 100000"}, 2),  # one process would not use all of it
+        ("0::/\n", {"cpu.max": "max 100000"}, 8),
         ("3:cpu,cpuacct:/x\n1:memory:/x\n",
          {"cpu,cpuacct/x/cpu.cfs_quota_us": "90000", "cpu,cpuacct/x/cpu.cfs_period_us": "100000"}, 1),
-        ("3:cpu:/x\n", {"cpu/x/cpu.cfs_quota_us": "-1", "cpu/x/cpu.cfs_period_us": "100000"}, None),
-        ("nonsense\n", {}, None),
+        ("3:cpu:/x\n", {"cpu/x/cpu.cfs_quota_us": "-1", "cpu/x/cpu.cfs_period_us": "100000"}, 8),
+        ("nonsense\n", {}, 8),
     ],
 )  # fmt: skip
 def test_cores_are_those_that_container_and_affinity_leave(
-    own: str, files: dict[str, str], cores: int | None, tmp_path: Path
+    own: str, files: dict[str, str], cores: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: set(range(8)), raising=False)
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text + "\n")
     (tmp_path / "own").write_text(own)
-    without = count_usable_cores(tmp_path / "none", tmp_path / "none")
-    assert count_usable_cores(tmp_path, tmp_path / "own") == (without if cores is None else cores)
+    assert count_usable_cores(tmp_path / "none", tmp_path / "none") == 8
+    assert count_usable_cores(tmp_path, tmp_path / "own") == cores

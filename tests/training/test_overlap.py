@@ -24,7 +24,7 @@ from tests.support.small_learners import (
     played_by,
     train_in_two_ways,
 )
-from tests.support.training_runs import SMALL, column, stand_in
+from tests.support.training_runs import SEVERAL, SMALL, column, stand_in
 
 BATCH = 8 * 14
 
@@ -106,12 +106,8 @@ def test_batches_in_turns_are_the_default(tmp_path: Path, monkeypatch: pytest.Mo
 def test_collectors_tell_how_likely_their_actions_were(
     parser: str, normalise: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    text = (
-        f"def parser(settings): return ComponentSpec.of(RepeatAction, ComponentSpec.of({parser}), repeats=8)"
-    )
-    settings = overlapping(
-        tmp_path / "run", normalise_obs=normalise, components=stand_in(tmp_path, monkeypatch, text)
-    )
+    components = stand_in(tmp_path, monkeypatch, SEVERAL.format(parser))
+    settings = overlapping(tmp_path / "run", normalise_obs=normalise, components=components)
     learner = PPOLearner(settings)
     move_weights(learner, 0.3)
     learner.take_in(np.random.default_rng(0).normal(1, 3, (100, MARKS)))

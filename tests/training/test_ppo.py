@@ -22,10 +22,9 @@ from rlgym_bridge.training.selfplay.rivals import cars_of_sides, snapshot_sides
 from rlgym_bridge.training.settings import SettingsError, TrainingSettings, check_settings
 from tests.support.policy_folders import make_module
 from tests.support.small_learners import assert_same_learners, train_in_two_ways
-from tests.support.training_runs import SMALL, column, forget_checksum, stand_in
+from tests.support.training_runs import SEVERAL, SMALL, column, forget_checksum, stand_in
 
 BATCH = 8 * 14
-SEVERAL = "def parser(settings): return ComponentSpec.of(RepeatAction, ComponentSpec.of({}), repeats=8)"
 
 
 def settings(out: Path, **changes: Any) -> TrainingSettings:
@@ -39,20 +38,15 @@ def settings(out: Path, **changes: Any) -> TrainingSettings:
 def test_every_kind_of_action_learns_a_game_with_known_returns(
     parser: str, guessing: float, known: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    text = SEVERAL.format(parser)
-    out = tmp_path / "run"
+    out, components = tmp_path / "run", stand_in(tmp_path, monkeypatch, SEVERAL.format(parser))
     changes = {"matches": 32, "rollout_steps": 32, "learning_rate": 3e-3, "minibatch": 512, "gamma": 0.0}
-    components = stand_in(tmp_path, monkeypatch, text)
-    summary = main(
-        settings(out, components=components, steps=50_000, snapshot_share=0.0, **changes), quiet=True
-    )
+    given = changes | {"components": components, "steps": 50_000, "snapshot_share": 0.0}
+    summary = main(settings(out, **given), quiet=True)
     shares = np.array(column(out, "touches_per_car_minute")) / 900  # 900 decisions a minute
     assert shares[0] == pytest.approx(guessing, abs=0.1)
     assert shares[-1] > known
-    assert summary.steps >= 50_000
-    assert (
-        load_policy(summary.checkpoint, allow_modules=["tests"]).manifest.training["steps"] == summary.steps
-    )
+    manifest = load_policy(summary.checkpoint, allow_modules=["tests"]).manifest
+    assert manifest.training["steps"] == summary.steps >= 50_000
 
 
 @pytest.mark.parametrize("components", ["tests.support.mark_game", "rlgym_bridge.training.components"])
@@ -185,31 +179,20 @@ def trained(tmp_path: Path) -> Path:
     return tmp_path / "run"
 
 
+SEEN = """
+class MarkObs(stand_in.MarkObs):
+    def build_obs(self, agents, state, shared_info):
+        return {{agent: {} for agent in agents}}
+def obs(settings): return ComponentSpec.of(MarkObs)
+"""
+
+
 @pytest.mark.parametrize(
     ("text", "changes", "message"),
     [
-        (
-            "class MarkObs(stand_in.MarkObs):\n"
-            " def build_obs(self, agents, state, shared_info):\n"
-            "  return {agent: np.zeros(5, np.float32) for agent in agents}\n"
-            "def obs(settings): return ComponentSpec.of(MarkObs)",
-            {},
-            r"the observation was 4 numbers \(obs_size\) and is 5 here",
-        ),
-        (
-            "class MarkObs(stand_in.MarkObs):\n"
-            " def build_obs(self, agents, state, shared_info):\n"
-            "  return {agent: np.ones(4, np.float32) for agent in agents}\n"
-            "def obs(settings): return ComponentSpec.of(MarkObs)",
-            {},
-            r"elements of the observation changed: number 1 was 0 and is 1",
-        ),
-        (
-            "def parser(settings): return ComponentSpec.of(\n"
-            " RepeatAction, ComponentSpec.of(MultiDiscreteAction), repeats=8)",
-            {},
-            r"distribution is categorical",
-        ),
+        (SEEN.format("np.zeros(5, np.float32)"), {}, r"observation was 4 numbers \(obs_size\) and is 5 here"),
+        (SEEN.format("np.ones(4, np.float32)"), {}, r"observation changed: number 1 was 0 and is 1"),
+        (SEVERAL.format("MultiDiscreteAction"), {}, r"distribution is categorical"),
         ("", {"policy_layers": [32]}, r"policy_layers was \[16\] and is \[32\] now"),
         ("", {"normalise_obs": True}, r"normalise_obs was False and is True now"),
         ("", {"activation": "tanh"}, r"activation was relu and is tanh now"),
@@ -309,12 +292,17 @@ def test_the_standard_components_read_all_settings_of_theirs() -> None:
     assert "kickoff_share = 0.3: the mutator of" in Task(both).name_unread()
 
 
+STEPPING = """
+class MarkEnv(MarkEnv):
+ def step(self, actions): {}
+def make_env(settings, matches): return MarkEnv(matches, settings.cars)
+"""
+
+
 def test_an_error_in_a_collector_shows_the_users_calls_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    text = "class MarkEnv(MarkEnv):\n def step(self, actions): self.weigh()\n"
-    text += " def weigh(self): raise ValueError('reward Odd gave nan')\n"
-    text += "def make_env(settings, matches): return MarkEnv(matches, settings.cars)"
+    text = STEPPING.format("self.weigh()\n def weigh(self): raise ValueError('reward Odd gave nan')")
     components = stand_in(tmp_path, monkeypatch, text)
     with pytest.raises(CollectorDied) as caught:
         main(settings(tmp_path / "run", components=components), quiet=True)
@@ -326,9 +314,7 @@ def test_an_error_in_a_collector_shows_the_users_calls_alone(
 def test_a_collector_that_vanishes_is_named_with_its_exit_code(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    text = "import os\nclass MarkEnv(MarkEnv):\n def step(self, actions): os._exit(7)\n"
-    text += "def make_env(settings, matches): return MarkEnv(matches, settings.cars)"
-    components = stand_in(tmp_path, monkeypatch, text)
+    components = stand_in(tmp_path, monkeypatch, STEPPING.format("__import__('os')._exit(7)"))
     with pytest.raises(CollectorDied, match="collector 0 ended without a word, exit code 7"):
         main(settings(tmp_path / "run", components=components), quiet=True)
 

@@ -21,30 +21,24 @@ def test_three_runners_for_two_processors_are_refused(
         ray_ppo.main(check_settings(SMALL | {"out": str(tmp_path), "collectors": 3}), quiet=True)
 
 
-def test_overlap_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(SettingsError, match="overlap is true, and --engine rllib plays and learns in turns"):
-        ray_ppo.main(check_settings(SMALL | {"out": str(tmp_path), "overlap": True}), quiet=True)
+_LACKED = "is .*, which RLlib's PPO does not have .*; expected {}, or --engine local"
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "others"),
+    ("name", "value", "message"),
     [
-        ("uniform_coefficient", 0.1, r"0\.0"),
-        ("critic_learning_rate", 0.1, r"0\.0"),
-        ("critic_learning_rate_schedule", "linear", '"same"'),
-        ("standardize_returns", True, "false"),
-        ("value_clip", 0.1, r"0\.0"),
-        ("target_kl", 0.1, r"0\.0"),
+        ("overlap", True, "is true, and --engine rllib plays and learns in turns"),
+        ("mirror", True, "is true, which --engine rllib does not have"),
+        ("uniform_coefficient", 0.1, _LACKED.format(r"0\.0")),
+        ("critic_learning_rate", 0.1, _LACKED.format(r"0\.0")),
+        ("critic_learning_rate_schedule", "linear", _LACKED.format('"same"')),
+        ("standardize_returns", True, _LACKED.format("false")),
+        ("value_clip", 0.1, _LACKED.format(r"0\.0")),
+        ("target_kl", 0.1, _LACKED.format(r"0\.0")),
     ],
 )
 def test_what_its_learner_does_not_have_is_refused(
-    name: str, value: Any, others: str, tmp_path: Path
+    name: str, value: Any, message: str, tmp_path: Path
 ) -> None:
-    message = rf"{name} is .*, which RLlib's PPO does not have .*; expected {others}, or --engine local"
-    with pytest.raises(SettingsError, match=message):
+    with pytest.raises(SettingsError, match=f"{name} {message}"):
         ray_ppo.main(check_settings(SMALL | {"out": str(tmp_path), name: value}), quiet=True)
-
-
-def test_a_mirrored_policy_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(SettingsError, match="mirror is true, which --engine rllib does not have"):
-        ray_ppo.main(check_settings(SMALL | {"out": str(tmp_path), "mirror": True}), quiet=True)
