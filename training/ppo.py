@@ -188,8 +188,9 @@ class Batch:
 
     def kept_in(self, steps: RecordedSteps) -> "Batch":
         """Return the same batch with its arrays where recorded steps read them."""
-        arrays: dict[str, Any] = {name: one for name, one in vars(self).items() if isinstance(one, Tensor)}
-        return replace(self, **dict(zip(arrays, steps.keep([*arrays.values()]), strict=True)))
+        arrays = {name: one for name, one in vars(self).items() if isinstance(one, Tensor)}
+        kept: dict[str, Any] = dict(zip(arrays, steps.keep([*arrays.values()]), strict=True))
+        return replace(self, **kept)
 
     def numbers(self, learner: PPOLearner) -> Tensor:
         """Return the numbers of all that minibatches are made of, `(n,)` int64: steps, or pieces."""
