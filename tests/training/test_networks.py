@@ -127,25 +127,28 @@ def test_only_the_distance_from_uniform_revives_lost_actions() -> None:
     np.testing.assert_allclose(np.delete(by_uniform.numpy(), 7), -1 / 90, rtol=1e-5)
 
 
-def test_log_probabilities_and_entropies_are_sums_of_choices() -> None:
-    policy = network("multi_categorical")
-    obs = torch.randn(5, OBS)
-    actions = torch.tensor([[0, 1, 2, 0, 1, 1, 0, 1]] * 5)
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("distribution", ["categorical", "multi_categorical"])
+def test_probabilities_are_those_of_allowed_choices(distribution: str, masked: bool) -> None:
+    policy, rng = network(distribution), np.random.default_rng(5)
+    sizes = policy.shape.sizes
+    starts = np.cumsum((0, *sizes[:-1]))
+    actions = rng.integers(sizes, size=(5, len(sizes)))
+    allowed = (rng.random((5, sum(sizes))) < 0.5) | (not masked)
+    np.put_along_axis(allowed, actions + starts, True, 1)
+    obs, chosen = torch.randn(5, OBS), torch.from_numpy(actions.reshape(5, *policy.shape.action[0]))
     with torch.no_grad():
-        log_probs, entropies, from_uniform = policy.evaluate_actions(obs, actions)
+        found = policy.evaluate_actions(obs, chosen, torch.from_numpy(allowed) if masked else None)
         logits = policy(obs).double().numpy()
-    for i in range(5):
-        start, log_prob, entropy, distance = 0, 0.0, 0.0, 0.0
-        for size, chosen in zip(policy.shape.sizes, actions[i].tolist(), strict=True):
-            weights = np.exp(logits[i, start : start + size])
+    for row in range(5):
+        expected = np.zeros(3)  # log-probability, entropy, KL(uniform || policy): sums over the decisions
+        for start, size, action in zip(starts, sizes, actions[row], strict=True):
+            few = allowed[row, start : start + size]
+            weights = np.exp(logits[row, start : start + size]) * few
             shares = weights / weights.sum()
-            log_prob += np.log(shares[chosen])
-            entropy -= (shares * np.log(shares)).sum()
-            distance += (np.log(1 / size / shares) / size).sum()
-            start += size
-        assert float(log_probs[i]) == pytest.approx(log_prob, abs=1e-4)
-        assert float(entropies[i]) == pytest.approx(entropy, abs=1e-4)
-        assert float(from_uniform[i]) == pytest.approx(distance, abs=1e-4)
+            logs = np.log(shares[few])
+            expected += np.log(shares[action]), -(shares[few] * logs).sum(), -logs.mean() - np.log(few.sum())
+        np.testing.assert_allclose([float(one[row]) for one in found], expected, atol=1e-4)
 
 
 def test_the_same_seed_draws_the_same_and_another_one_does_not() -> None:
