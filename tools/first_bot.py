@@ -4,12 +4,17 @@
 
 Prints times, sizes and what `evaluate` says. Fails where the bot wins less than 80 % of its matches against
 random actions. `--seed N` trains with another seed.
+
+`--until-half` trains a bot of `init` in this environment instead, until it wins half of its matches against
+Chaser, and prints the minutes of training. Matches do not count as training.
 """
 
 import argparse
+import csv
 import re
 import shlex
 import sys
+import tempfile
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -24,6 +29,8 @@ ENOUGH: Final = 0.8
 _OURS: Final = "tools/first_bot.py"  # named above the blocks that are followed
 _RESULT: Final = re.compile(r"won (\d+), drawn (\d+), lost (\d+)")
 _LONGEST: Final = 3600.0  # s of one command: others may use the machine, too
+_LEG: Final = 2_000_000  # agent steps between matches against Chaser
+_CHASER: Final = "evaluate runs/mine chaser --matches 100 --seconds 300"
 
 
 def first_bot(folder: Path, settings: str = "") -> dict[str, float]:
@@ -87,11 +94,51 @@ def _replace_settings(file: Path, settings: str) -> None:
     file.write_text("\n".join([settings, *kept]) + "\n", "utf-8")
 
 
+def train_until_half(folder: Path, seed: int, most: int) -> int:
+    """Train a bot of `init` until it wins half of its matches against Chaser; print minutes and win rates.
+
+    Args:
+        folder: An empty one.
+        seed: Of training.
+        most: Agent steps after which to give up.
+
+    Returns:
+        The exit code: 1 if it gave up.
+    """
+    clean, bot, seconds = CleanFolder(folder), folder / "mybot", 0.0
+    program = Path(sys.executable).with_name("rlgym-bridge")
+    clean.run(program, "init", "mybot")
+    _replace_settings(bot / "train.toml", f"seed = {seed}")
+    for steps in range(_LEG, most + 1, _LEG):
+        words = ["train", "--quiet", "--steps", str(steps), *(["--resume"] if steps > _LEG else [])]
+        clean.run(program, *words, cwd=bot, seconds=_LONGEST)
+        with (bot / "runs" / "mine" / "progress.csv").open(encoding="utf-8") as table:
+            seconds += float([*csv.DictReader(table)][-1]["seconds"])  # since the start or the resume
+        said = clean.run(program, *shlex.split(_CHASER), cwd=bot, seconds=_LONGEST)
+        result = _RESULT.search(said)
+        assert result is not None, said
+        won, drawn, lost = (int(number) for number in result.groups())
+        rate = (won + drawn / 2) / (won + drawn + lost)
+        print(
+            f"{steps:,} agent steps, {seconds / 60:.1f} minutes: won {won}, drawn {drawn}, lost {lost}",
+            flush=True,
+        )
+        if rate >= 0.5:
+            print(f"half of the matches against Chaser after {seconds / 60:.1f} minutes")
+            return 0
+    return 1
+
+
 def main() -> int:
     """Print the figures; return 1 where the bot wins too seldom."""
     parser = argparse.ArgumentParser(description="Follow docs/start/first-bot.md from a clean environment.")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="of training (default: 0)")
+    parser.add_argument("--until-half", action="store_true", help="train until Chaser loses half instead")
+    parser.add_argument("--most", type=int, default=60_000_000, metavar="N", help="agent steps of that")
     options = parser.parse_args()
+    if options.until_half:
+        with tempfile.TemporaryDirectory() as folder:
+            return train_until_half(Path(folder), options.seed, options.most)
     figures = print_figures(partial(first_bot, settings=f"seed = {options.seed}"))
     share = figures["matches won, share"]
     verdict = "enough" if share >= ENOUGH else "too few"

@@ -37,12 +37,10 @@ from rlgym_bridge.user_input.failures import Failure
 
 _STOP_SECONDS: Final = 5.0  # for a collector to finish its step and leave
 _TIMED_FIRST, _TIMED_EVERY = 4, 8  # steps of a rollout whose parts are timed: not the first, with cold caches
-
+_LINE: Final = 64  # bytes of a cache line, which no two arrays share
 
 Layout = Mapping[str, tuple[tuple[int, ...], str]]
 """Shape and dtype of each array, by name."""
-
-_LINE: Final = 64  # bytes of a cache line, which no two arrays share
 
 
 class SharedArrays:
@@ -102,35 +100,29 @@ def rollout_layout(settings: TrainingSettings, collectors: int, policy: PolicySh
         collectors: Processes; each writes its own row of the leading axis.
         policy: Shape of the policies.
     """
-    steps, every = (collectors, settings.rollout_steps), settings.cars_of_collector
-    cars = (*steps, every)  # of all matches, one after another
-    action, dtype = policy.action
+    steps, every = settings.rollout_steps, settings.cars_of_collector  # cars of all matches, in order
+    cars, (action, dtype) = (collectors, steps, every), policy.action
+    remembered = {
+        "starts": (cars, "bool"),  # whether an episode begins with the step
+        # The memory before each piece of `sequence_length` steps.
+        "states": ((collectors, steps // settings.sequence_length, every, policy.state_size), "float32"),
+    }
     return {
         # Row 0 is the policy that learns, the others are snapshots.
         "policies": ((1 + settings.snapshots, policy.numbers), "float32"),
         # One step more than the rest: what the next rollout begins with.
-        "obs": ((collectors, settings.rollout_steps + 1, every, policy.obs_size), "float32"),
+        "obs": ((collectors, steps + 1, every, policy.obs_size), "float32"),
         "actions": ((*cars, *action), dtype),
         "log_probs": (cars, "float32"),  # of the actions of cars that the policy plays
         "rewards": (cars, "float32"),
         "terminated": (cars, "bool"),
         "truncated": (cars, "bool"),
         **({"masks": ((*cars, policy.outputs), "bool")} if policy.masked else {}),
-        **(_memory_layout(settings, collectors, policy) if policy.state_size else {}),
+        **(remembered if policy.state_size else {}),
         # Written only while the teacher's weight is above 0.
         **({"teacher": ((*cars, policy.outputs), "float32")} if settings.teacher else {}),
         # Written only where an episode was truncated.
         "final_obs": ((*cars, policy.obs_size), "float32"),
-    }
-
-
-def _memory_layout(settings: TrainingSettings, collectors: int, policy: PolicyShape) -> Layout:
-    """Return what a policy with memory shares beside the rest."""
-    steps, cars = settings.rollout_steps, settings.cars_of_collector
-    return {
-        "starts": ((collectors, steps, cars), "bool"),  # whether an episode begins with the step
-        # The memory before each piece of `sequence_length` steps.
-        "states": ((collectors, steps // settings.sequence_length, cars, policy.state_size), "float32"),
     }
 
 
@@ -148,7 +140,7 @@ class Collectors:
     Attributes:
         count: Processes.
         arrays: What they share; see `rollout_layout`.
-        seconds: Of each collector, what its parts took in the latest `collect`, see `Collector.seconds`.
+        seconds: Of each collector, what its parts took in the latest rollout, see `Collector.seconds`.
 
     Raises:
         CollectorDied: A collector could not make its matches.
@@ -181,11 +173,6 @@ class Collectors:
         self._send("renew", [settings] * self.count)
         self._receive()
 
-    def collect(self, seed: tuple[int, ...], snapshot: int) -> Counter[str]:
-        """Fill the shared arrays with the next steps of all matches; see `begin` and `finish`."""
-        self.begin(seed, snapshot)
-        return self.finish()
-
     def begin(self, seed: tuple[int, ...], snapshot: int, teach: bool = False) -> None:
         """Let all collectors play the next steps; until `finish` the shared arrays are theirs.
 
@@ -215,8 +202,8 @@ class Collectors:
         for (worker, pipe), argument in zip(self._workers, arguments, strict=True):
             try:
                 pipe.send((what, argument))
-            except OSError:  # it has gone; what it said last is read below
-                self._raise_if_dead(worker, pipe)
+            except OSError:  # it has gone
+                self._answer(worker, pipe)  # raises by what it said last
 
     def _receive(self) -> list[Any]:
         """Return the answer of each collector."""
@@ -240,9 +227,6 @@ class Collectors:
         if kind == "error":
             raise CollectorDied(answer)
         return answer
-
-    def _raise_if_dead(self, worker: Any, pipe: Connection) -> None:
-        self._answer(worker, pipe)
 
     def __enter__(self) -> Self:
         """Return the collectors themselves."""
@@ -317,7 +301,7 @@ class Collector:
         settings: Of the run.
         policy: Shape of the policies.
         index: Of the collector; its actions are drawn by seed and index.
-        arrays: By name, see `shared.rollout_layout`.
+        arrays: By name, see `rollout_layout`.
         row: Of the arrays' leading axis; None: `index`.
 
     Attributes:
@@ -393,12 +377,7 @@ class Collector:
 
 
 class _Deciding:
-    """Decides for the cars of all matches, and keeps what policies with memory know of each.
-
-    Args:
-        settings: Of the run.
-        shape: Of the policies.
-    """
+    """Decides for the cars of all matches, and keeps what policies with memory know of each."""
 
     def __init__(self, settings: TrainingSettings, shape: PolicyShape) -> None:
         self._snapshot = snapshot_cars(settings)
@@ -451,13 +430,7 @@ class _Deciding:
 
 
 def _parts_of_total(whole: Mapping[str, float], timed: Mapping[str, float], total: float) -> dict[str, float]:
-    """Return the seconds of each part of a rollout.
-
-    Args:
-        whole: Seconds of `inference` and `step` in all steps.
-        timed: Seconds of the parts of the steps that were timed.
-        total: Seconds of the rollout.
-    """
+    """Return the seconds of each part of a rollout; in `timed` are those of some of its steps."""
     share = whole["step"] / max(sum(timed.values()), 1e-12)
     seconds = {name: part * share for name, part in timed.items()}
     seconds["inference"] = seconds.get("inference", 0.0) + whole["inference"]

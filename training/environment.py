@@ -34,7 +34,6 @@ from rlgym_bridge.user_input.user_modules import import_user_module
 FUNCTIONS: Final = ("obs", "parser", "reward", "conditions", "mutator")
 """Functions that a module may have; `make_env(settings, matches)` takes the place of the last three."""
 
-
 _READ_BY: Final = {
     "reward": (*REWARDS, "team_spirit", "zero_sum"),
     "conditions": ("no_touch_seconds", "episode_seconds"),
@@ -47,7 +46,6 @@ LIVE: Final = (
     "critic_learning_rate_schedule",
 )  # fmt: skip
 """Settings that a person may change while a run goes on; they act from the next checkpoint on."""
-
 
 _DEFAULTS: Final = {field.name: getattr(TrainingSettings(), field.name) for field in fields(TrainingSettings)}
 
@@ -118,12 +116,8 @@ class Task:
         Raises:
             Exception: Whatever the functions of its module raise.
         """
-        changed = [
-            name
-            for names in _READ_BY.values()
-            for name in names
-            if getattr(self._settings, name) != _DEFAULTS[name]
-        ]
+        own = (name for names in _READ_BY.values() for name in names)
+        changed = [name for name in own if getattr(self._settings, name) != _DEFAULTS[name]]
         if not changed or hasattr(self._module, "make_env"):
             return ""  # nobody knows what a make_env reads before it makes all matches
         noted: set[str] = set()
@@ -178,21 +172,16 @@ class Task:
         conditions = self._module.conditions(self._settings)
         if not (isinstance(conditions, tuple | list) and len(conditions) == 2):
             raise self._wrong("conditions", conditions, "two conditions: termination and truncation")
-        for one in conditions:
-            if not isinstance(one, DoneCondition | None):
-                raise self._wrong("conditions", one, "a DoneCondition of rlgym.api, or None")
         reward, mutator = self._module.reward(self._settings), self._module.mutator(self._settings)
-        if not isinstance(reward, RewardFunction):
-            raise self._wrong("reward", reward, "a RewardFunction of rlgym.api")
-        if not isinstance(mutator, StateMutator):
-            raise self._wrong("mutator", mutator, "a StateMutator of rlgym.api")
-        return replace(
-            parts,
-            reward_fn=reward,
-            termination_cond=conditions[0],
-            truncation_cond=conditions[1],
-            state_mutator=mutator,
-        )
+        for function, given, kind, expected in (
+            *(("conditions", one, DoneCondition | None, "a DoneCondition or None") for one in conditions),
+            ("reward", reward, RewardFunction, "a RewardFunction"),
+            ("mutator", mutator, StateMutator, "a StateMutator"),
+        ):
+            if not isinstance(given, kind):
+                raise self._wrong(function, given, f"{expected} of rlgym.api")
+        ends = {"termination_cond": conditions[0], "truncation_cond": conditions[1]}
+        return replace(parts, reward_fn=reward, state_mutator=mutator, **ends)
 
     def _wrong(self, function: str, given: object, expected: str) -> SettingsError:
         """Return the error for what a function of the module returned."""
@@ -344,14 +333,7 @@ def _agrees(settings: TrainingSettings, key: str, value: Any) -> bool:
 
 
 def _check_components(parts: Components, settings: TrainingSettings) -> list[type]:
-    """Begin an episode of one team size, and check that observations can have noise.
-
-    Returns:
-        Classes of the components that have no batch form.
-
-    Raises:
-        SettingsError: `obs_noise` is set, and a component has no batch form.
-    """
+    """Begin an episode of one team size; return the classes of components that have no batch form."""
     foreign = [type(part) for part in third_party_parts(parts)]
     if foreign and any(settings.obs_noise.values()):
         raise SettingsError(

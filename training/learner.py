@@ -2,8 +2,9 @@
 
 import hashlib
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -147,14 +148,8 @@ class PPOLearner:
             SettingsError: The components cannot be made of them, or observation and actions become others.
         """
         task = Task(settings)
-        try:
+        with _explaining(task):
             task.check()
-        except SettingsError:
-            raise
-        except (Exception, SystemExit) as error:  # whatever one's own components may raise
-            raise SettingsError(
-                f"the components of {task.name} do not fit: {describe_error(error)}"
-            ) from error
         if task.named() != self._task.named():
             raise SettingsError(f"the observation or the parser of {task.name} would be another one")
         self.settings, self._task = settings, task
@@ -302,12 +297,7 @@ class PPOLearner:
         return norms
 
     def check_norms(self, norms: Sequence[float], where: str) -> None:
-        """Raise Diverged unless the norms of policy's and critic's gradients are finite.
-
-        Args:
-            norms: Of both.
-            where: For the message.
-        """
+        """Raise Diverged unless the norms of both networks' gradients are finite; it says `where`."""
         for name, network, norm in zip(("policy", "critic"), (self.policy, self.critic), norms, strict=True):
             if not np.isfinite(norm):
                 wrong = [
@@ -411,9 +401,7 @@ class PPOLearner:
         state = load_state(folder, self.settings, self._built, self._task)
         self.policy.load_state_dict(state["policy"])
         self.critic.load_state_dict(state["critic"])
-        groups = self.optimizer.state_dict()[
-            "param_groups"
-        ]  # checkpoints of before had one for both networks
+        groups = self.optimizer.state_dict()["param_groups"]  # in older checkpoints one for both networks
         self.optimizer.load_state_dict({"state": state["optimizer"]["state"], "param_groups": groups})
         self._ready_optimizer()
         self.scale = _from_tensors(state["scale"])
@@ -425,7 +413,7 @@ class PPOLearner:
 
 
 def _as_tensors(scale: RunningScale) -> tuple[int, Tensor, Tensor]:
-    """Return a scale as a checkpoint holds it: the count, and mean and spread `(size,)` float64."""
+    """Return a scale as a checkpoint holds it."""
     return scale.count, torch.from_numpy(scale.mean), torch.from_numpy(scale.spread)
 
 
@@ -435,20 +423,27 @@ def _from_tensors(state: tuple[int, Tensor, Tensor]) -> RunningScale:
     return RunningScale(count, mean.numpy(), spread.numpy())
 
 
+@contextmanager
+def _explaining(task: Task) -> Iterator[None]:
+    """Turn whatever a run's components raise into a SettingsError."""
+    try:
+        yield
+    except SettingsError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise SettingsError(f"the components of {task.name} do not fit: {describe_error(error)}") from error
+
+
 def probe_components(settings: TrainingSettings, task: Task) -> Fingerprint:
     """Build a run's components, and return what they make of known states.
 
     Raises:
         SettingsError: They fail, or hold a row for other ticks than the settings say.
     """
-    try:
+    with _explaining(task):
         task.check()
         parts = task.obs_and_parser()
         built = fingerprint(parts, settings.sizes, HITBOX_NAMES.index(settings.hitbox))
-    except SettingsError:
-        raise
-    except (Exception, SystemExit) as error:  # whatever one's own components may raise
-        raise SettingsError(f"the components of {task.name} do not fit: {describe_error(error)}") from error
     if built.ticks not in (None, settings.tick_skip):
         raise SettingsError(
             f"tick_skip is {settings.tick_skip}, and the parser of {task.name} gives {built.ticks} ticks an "

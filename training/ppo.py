@@ -18,9 +18,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from rlgym_bridge.policy.torch_network import ActingNetwork
 from rlgym_bridge.sim.simulator import PartTimes
 from rlgym_bridge.training.collector import Collectors
-from rlgym_bridge.training.gradients import add_up
+from rlgym_bridge.training.gradients import RecordedSteps, add_up
 from rlgym_bridge.training.learner import ACTIONS, ARENAS, ORDER, Diverged, PPOLearner
 from rlgym_bridge.training.rollouts import CollectedSteps, SequencePieces, by_piece, judge_steps
 from rlgym_bridge.training.runs.checkpoints import has_checkpoint
@@ -32,9 +33,7 @@ SUMMED: Final = ("policy_loss", "value_loss", "entropy", "uniform_divergence", "
 """Statistics that are sums over the steps of a minibatch, as `gradients_of` returns them."""
 
 _KL: Final = SUMMED.index("kl")
-_MOST_REWARD: Final = 10.0
-"""Of a standardised reward [rlgym-ppo, rlgym-learn: `reward_clip`]."""
-
+_MOST_REWARD: Final = 10.0  # of a standardised reward [rlgym-ppo, rlgym-learn: `reward_clip`]
 
 MOST_IMPORTANCE: Final = 2.0
 """Weight of a step at most, where the policy that played it is one update older than the one that learns."""
@@ -114,9 +113,8 @@ class Local:
         clock.end("judging")
         stats = improve(learner, batch)
         clock.end("improving")
-        learned = time.perf_counter()
-        stats |= {"collect_seconds": waited - started, "learn_seconds": learned - waited}
-        spent = waited - started, learned - waited
+        spent = waited - started, time.perf_counter() - waited
+        stats |= {"collect_seconds": spent[0], "learn_seconds": spent[1]}
         times = IterationTimes.of(*spent, seconds, learner.overlaps, clock.seconds)
         return Iteration(len(batch.rows), counts, stats, times)
 
@@ -147,13 +145,6 @@ class Local:
 
     def bring(self) -> None:
         """Do nothing: what was learned is in the learner."""
-
-
-ARRAYS: Final = (
-    "shown", "rows", "actions", "log_probs", "advantages", "returns", "values", "masks", "teacher",
-    "teacher_weight",
-)  # fmt: skip
-"""Arrays of a batch; some batches lack the last ones."""
 
 
 @dataclass(frozen=True)
@@ -194,19 +185,25 @@ class Batch:
         """Steps that stay together: 1 without memory."""
         return 1 if self.pieces is None else self.pieces.length
 
-    def tensors(self) -> list[Tensor]:
-        """Return all arrays that are there."""
-        return [one for name in ARRAYS if (one := getattr(self, name)) is not None]
+    def kept_in(self, steps: RecordedSteps) -> "Batch":
+        """Return the same batch with its arrays where recorded steps read them."""
+        arrays = {name: one for name, one in vars(self).items() if isinstance(one, Tensor)}
+        kept: dict[str, Any] = dict(zip(arrays, steps.keep([*arrays.values()]), strict=True))
+        return replace(self, **kept)
 
-    def at(self, tensors: Sequence[Tensor]) -> "Batch":
-        """Return the same batch with its arrays, in the order of `tensors` and of their shapes, elsewhere."""
-        names = [name for name in ARRAYS if getattr(self, name) is not None]
-        arrays: dict[str, Any] = dict(zip(names, tensors, strict=True))
-        return replace(self, **arrays)
+    def numbers(self, learner: PPOLearner) -> Tensor:
+        """Return the numbers of all that minibatches are made of, `(n,)` int64: steps, or pieces."""
+        return torch.arange(len(self.rows) // self.piece_length, device=learner.device)
 
-    def masks_at(self, part: Tensor) -> Tensor | None:
-        """Return the masks of some rows `(n,)` int64 of the batch."""
-        return None if self.masks is None else self.masks.index_select(0, part)
+    def seen(self, part: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
+        """Return of a part `(n,)` of `numbers` the steps `(m,)` int64, observations `(m, S)` and masks."""
+        at = part if self.pieces is None else self.pieces.rows(part)
+        masks = None if self.masks is None else self.masks.index_select(0, at)
+        return at, self.shown.index_select(0, self.rows.index_select(0, at)), masks
+
+    def act(self, policy: ActingNetwork, shown: Tensor, part: Tensor) -> Tensor:
+        """Return a policy's outputs `(m, outputs)` for the observations `(m, S)` of a part."""
+        return policy(shown) if self.pieces is None else self.pieces.act(policy, shown, part)
 
 
 def batch_of(learner: PPOLearner, collected: CollectedSteps) -> Batch:
@@ -267,18 +264,17 @@ def _decoupled(learner: PPOLearner, batch: Batch) -> Batch:
     """Return a batch with log-probabilities of the present policy, where those played may differ."""
     if not learner.overlaps and not learner.settings.bfloat16:
         return batch
-    policy, pieces = learner.policy, batch.pieces
+    policy = learner.policy
 
     @torch.no_grad()
     def log_probs_of(part: Tensor) -> Tensor:
-        at = part if pieces is None else pieces.rows(part)
-        shown = batch.shown.index_select(0, batch.rows.index_select(0, at))
+        at, shown, masks = batch.seen(part)
         with learner.precision():
-            outputs = policy(shown) if pieces is None else pieces.act(policy, shown, part)
-            return policy.log_probs_of(outputs, batch.actions.index_select(0, at), batch.masks_at(at))
+            outputs = batch.act(policy, shown, part)
+            return policy.log_probs_of(outputs, batch.actions.index_select(0, at), masks)
 
-    every = torch.arange(len(batch.rows) // batch.piece_length, device=learner.device)
-    log_probs, advantages = torch.cat(learner.in_parts(log_probs_of, every)), batch.advantages
+    log_probs = torch.cat(learner.in_parts(log_probs_of, batch.numbers(learner)))
+    advantages = batch.advantages
     if learner.overlaps:
         advantages = advantages * (log_probs - batch.log_probs).exp().clamp(max=MOST_IMPORTANCE)
     return replace(batch, log_probs=log_probs, advantages=advantages)
@@ -287,27 +283,19 @@ def _decoupled(learner: PPOLearner, batch: Batch) -> Batch:
 def _judge(
     learner: PPOLearner, collected: CollectedSteps, shown: Tensor
 ) -> tuple[np.ndarray, np.ndarray, SequencePieces | None]:
-    """Return the critic's values of the steps and of final observations, and the pieces of a memory.
-
-    Args:
-        learner: Its critic judges; one with memory remembers where the rollout ends.
-        collected: The steps.
-        shown: `(K, T + 1, L, S)` float32, observations as the critic sees them.
-
-    Returns:
-        `(K, T + 1, L)` and `(n,)` float32, and None for networks without memory.
-    """
+    """Return the critic's values of the steps and of final observations, and the pieces of a memory."""
     if collected.starts is None or collected.states is None:
         values = learner.values(shown.flatten(0, 2)).reshape(shown.shape[:3])
         cut = collected.truncated.any()
         return values, learner.values(learner.shown(collected.final_obs)) if cut else np.zeros(0), None
     length = learner.settings.sequence_length
     both = shown, learner.shown(collected.final_obs)
-    judged = judge_steps(learner.critic, collected, both, learner.critic_memory, length, learner.in_parts)
-    learner.critic_memory = judged.memory
+    values, finals, kept, learner.critic_memory = judge_steps(
+        learner.critic, collected, both, learner.critic_memory, length, learner.in_parts
+    )
     states = learner.tensor(collected.states).flatten(0, 2)  # (P, numbers)
     starts = learner.tensor(by_piece(collected.starts, length)).unflatten(0, (-1, length))  # (P, length)
-    return judged.values, judged.final_values, SequencePieces(starts, states, judged.states)
+    return values, finals, SequencePieces(starts, states, kept)
 
 
 def improve(learner: PPOLearner, batch: Batch) -> dict[str, float]:
@@ -323,7 +311,7 @@ def improve(learner: PPOLearner, batch: Batch) -> dict[str, float]:
     minibatches = min(count, max(1, round(size / settings.minibatch)))
     recorded = learner.recorded
     if recorded is not None:
-        batch = batch.at(recorded.keep(batch.tensors()))
+        batch = batch.kept_in(recorded)
     found: list[tuple[str, Tensor]] = []  # of each minibatch which one it is, and what `take_step` returns
     shuffled = (torch.randperm(count, generator=order).to(learner.device) for _ in range(settings.epochs))
     parts = ((epoch, *part) for epoch, mixed in enumerate(shuffled)
@@ -370,21 +358,16 @@ def _stats_of(learner: PPOLearner, found: Sequence[tuple[str, Tensor]], rows: in
 
 def teacher_divergence(learner: PPOLearner, batch: Batch) -> float:
     """Return the mean KL(teacher || policy) over a batch, in nats."""
-    policy, pieces = learner.policy, batch.pieces
 
     @torch.no_grad()
     def divergence_of(part: Tensor) -> Tensor:
-        at = part if pieces is None else pieces.rows(part)
-        shown = batch.shown.index_select(0, batch.rows.index_select(0, at))
+        at, shown, masks = batch.seen(part)
         assert batch.teacher is not None  # the caller has checked it
-        targets = batch.teacher.index_select(0, at)
         with learner.precision():
-            outputs = policy(shown) if pieces is None else pieces.act(policy, shown, part)
-        return policy.divergence_from(outputs, targets, batch.masks_at(at))
+            outputs = batch.act(learner.policy, shown, part)
+        return learner.policy.divergence_from(outputs, batch.teacher.index_select(0, at), masks)
 
-    count = len(batch.rows) // batch.piece_length
-    every = learner.in_parts(divergence_of, torch.arange(count, device=learner.device))
-    return float(torch.cat(every).mean())
+    return float(torch.cat(learner.in_parts(divergence_of, batch.numbers(learner))).mean())
 
 
 def take_step(learner: PPOLearner, batch: Batch, minibatch: Tensor, where: str) -> Tensor:
@@ -421,25 +404,22 @@ def gradients_of(learner: PPOLearner, batch: Batch, part: Tensor, rows: int) -> 
         A gradient for each of the learner's parameters; the part's sums of the statistics `SUMMED`.
     """
     settings, pieces = learner.settings, batch.pieces
-    at = part if pieces is None else pieces.rows(part)
-    shown = batch.shown.index_select(0, batch.rows.index_select(0, at))  # (n, S)
+    at, shown, masks = batch.seen(part)
     every = (batch.actions, batch.log_probs, batch.advantages, batch.returns)
     actions, before, advantages, returns = (one.index_select(0, at) for one in every)
-    masks = batch.masks_at(at)
     if learner.backpropagation is not None and batch.teacher is None:
         return learner.backpropagation.gradients(shown, actions, before, advantages, returns, rows, masks)
     with learner.precision():
         policy, critic = learner.policy, learner.critic
-        outputs = policy(shown) if pieces is None else pieces.act(policy, shown, part)
+        outputs = batch.act(policy, shown, part)
         log_probs, entropies, from_uniform = policy.evaluate_outputs(outputs, actions, masks)
         values = critic.values(shown) if pieces is None else pieces.values(critic, shown, part)
     change = log_probs - before
     ratios = change.exp()
     policy_loss, value_loss = losses(ratios, advantages, values, returns, settings.clip)
     if settings.value_clip:
-        value_loss = clip_value_loss(
-            value_loss, values, batch.values.index_select(0, at), returns, settings.value_clip
-        )
+        old = batch.values.index_select(0, at)
+        value_loss = clip_value_loss(value_loss, values, old, returns, settings.value_clip)
     loss = policy_loss + value_loss - settings.entropy_coefficient * entropies  # (n,)
     if batch.teacher is not None and batch.teacher_weight is not None:
         targets = batch.teacher.index_select(0, at)
@@ -480,11 +460,11 @@ def clip_value_loss(
     """Return the larger of half the critic's squared error and that of a value that has changed less.
 
     Args:
-        value_loss: `(rows,)`, half the squared error.
+        value_loss: `(rows,)` as `losses` returns it.
         values: `(rows,)` of the critic.
         before: `(rows,)`, its values before the iteration.
         returns: `(rows,)` value targets.
-        clip: Most that a value changes, above 0.
+        clip: Most that a value changes.
 
     Returns:
         `(rows,)`.

@@ -46,16 +46,9 @@ def main(
     settings: TrainingSettings, resume: bool = False, quiet: bool = False, change_simulator: bool = False,
     rewards: bool = False, read_again: ReadAgain | None = None, address: str = "auto",
 ) -> Summary:  # fmt: skip
-    """Train on a Ray cluster; other arguments and errors are those of `rlgym_bridge.training.runs.run.run`.
+    """Train on the Ray cluster at an address, with as many actors as `collectors` says; 0: one a processor.
 
-    Args:
-        settings: Of the run; `collectors` is the number of actors, 0 for one on each processor.
-        resume: See `run`.
-        quiet: See `run`.
-        change_simulator: See `run`.
-        rewards: See `run`.
-        read_again: See `run`.
-        address: Of the cluster, `"auto"` for the one that this machine is part of.
+    `"auto"` is the cluster that this machine is part of. All else is that of `run`.
     """
     engine = partial(OnRay, address=address, quiet=quiet)
     return run(settings, engine, resume, quiet, change_simulator, rewards, read_again)
@@ -171,7 +164,7 @@ class RayCollectors:
 
     Attributes:
         count: Rollouts of a batch.
-        arrays: See `shared.rollout_layout`; cars that nobody learns from stay as they are.
+        arrays: See `rollout_layout`; cars that nobody learns from stay as they are.
         seconds: Of each rollout, see `Collector.seconds`.
         rows: The actor of each rollout of the batch, and which of its rollouts it is.
         stats: Of the batch: mean age of its rollouts in updates, rollouts that were too old, and actors lost
@@ -467,7 +460,7 @@ class RemoteCollector:
 
         Returns:
             `("answer", (arrays by name, counts, seconds))`: arrays of cars that are learned from, see
-            `shared.rollout_layout`, without the axis of collectors; of `final_obs` only `(n, size)` of those
+            `rollout_layout`, without the axis of collectors; of `final_obs` only `(n, size)` of those
             that were truncated. Or `("error", what went wrong)`.
         """
         try:

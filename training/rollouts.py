@@ -14,7 +14,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rlgym_bridge.policy.symmetry import Mirror
 from rlgym_bridge.policy.torch_network import ActingNetwork, SteppingNetwork, ValueNetwork
 from rlgym_bridge.training.learner import Diverged, PPOLearner
 from rlgym_bridge.training.selfplay.rivals import name_car
@@ -67,52 +66,27 @@ class CollectedSteps:
         Raises:
             Diverged: A reward is not finite.
         """
-        learned = learner.learned  # (C,) bool
+        learned, shape = learner.learned, learner.shape  # learned: (C,) bool
         _check_rewards(learner.settings, rollouts["rewards"])
-        cut = rollouts["truncated"] & learned  # (K, T, C) bool
-        obs, actions, final_obs, masks, teacher = _as_shown(
-            learner.shape.mirror,
-            rollouts["obs"][:, :, learned],
-            rollouts["actions"][:, :, learned],
-            rollouts["final_obs"][cut],
-            rollouts["masks"][:, :, learned] if learner.shape.masked else None,
-            rollouts["teacher"][:, :, learned] if learner.teacher_weight() else None,
-        )
-        return cls(
-            obs=obs,
-            actions=actions,
-            log_probs=rollouts["log_probs"][:, :, learned],
-            rewards=rollouts["rewards"][:, :, learned],
-            terminated=rollouts["terminated"][:, :, learned],
-            truncated=cut[:, :, learned],
-            final_obs=final_obs,
-            masks=masks,
-            teacher=teacher,
-            **{name: rollouts[name][:, :, learned] for name in MEMORY if learner.shape.state_size},
-        )
+        names = ["obs", "actions", "log_probs", "rewards", "terminated", "truncated"]
+        names += ["masks"] if shape.masked else []
+        names += ["teacher"] if learner.teacher_weight() else []
+        names += MEMORY if shape.state_size else ()
+        taken = {name: rollouts[name][:, :, learned] for name in names}
+        final_obs = rollouts["final_obs"][rollouts["truncated"] & learned]
+        if (mirror := shape.mirror) is not None:
+            where = mirror.applies(taken["obs"])  # (K, T + 1, L) bool
+            taken["obs"] = mirror.show(taken["obs"], where)
+            final_obs = mirror.show(final_obs, mirror.applies(final_obs))
+            taken["actions"] = mirror.exchange(taken["actions"], where[:, :-1])
+            for name in {"masks", "teacher"} & taken.keys():
+                taken[name] = mirror.exchange_masks(taken[name], where[:, :-1])
+        return cls(**taken, final_obs=final_obs)
 
     @property
     def count(self) -> int:
         """Agent steps."""
         return self.rewards.size
-
-
-def _as_shown(
-    mirror: Mirror | None, obs: np.ndarray, actions: np.ndarray, final_obs: np.ndarray,
-    masks: np.ndarray | None, teacher: np.ndarray | None,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray | None, np.ndarray | None]:  # fmt: skip
-    """Return all of them as the network sees and chooses, see `CollectedSteps`."""
-    if mirror is None:
-        return obs, actions, final_obs, masks, teacher
-    where = mirror.applies(obs)  # (K, T + 1, L) bool
-    chosen = where[:, :-1]
-    return (
-        mirror.show(obs, where),
-        mirror.exchange(actions, chosen),
-        mirror.show(final_obs, mirror.applies(final_obs)),
-        None if masks is None else mirror.exchange_masks(masks, chosen),
-        None if teacher is None else mirror.exchange_masks(teacher, chosen),
-    )
 
 
 def _check_rewards(settings: TrainingSettings, rewards: np.ndarray) -> None:
@@ -162,25 +136,15 @@ class SequencePieces:
         obs, starts, state = shown.unflatten(0, (-1, self.length)), self.starts[part], states[part]
         found = []
         for step in range(self.length):
-            outputs, state = advance(network, obs[:, step], state, starts[:, step])
+            outputs, state = _advance(network, obs[:, step], state, starts[:, step])
             found.append(outputs)
         return torch.stack(found, 1).flatten(0, 1)
 
 
-def advance(
+def _advance(
     network: SteppingNetwork, obs: Tensor, state: Tensor, starts: Tensor
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
-    """Take one step of a network with memory, which is empty where an episode begins.
-
-    Args:
-        network: The network.
-        obs: `(rows, S)` float32.
-        state: `(rows, numbers)` float32, its memory.
-        starts: `(rows,)` bool.
-
-    Returns:
-        Its outputs `(rows, outputs)` and its memory after the step.
-    """
+    """Take a step of a network with memory, which is empty where an episode begins; see its `step`."""
     return network.step(obs, state * ~starts[:, None], starts)
 
 
@@ -191,28 +155,11 @@ def by_piece(array: np.ndarray, length: int) -> np.ndarray:
     return np.ascontiguousarray(apart.swapaxes(2, 3)).reshape(-1, *array.shape[3:])
 
 
-@dataclass(frozen=True)
-class JudgedSteps:
-    """A critic's values of a rollout, as it goes through time.
-
-    Attributes:
-        values: `(K, T + 1, L)` float32.
-        final_values: `(n,)` float32, of the last observations of truncated episodes, in order.
-        states: `(P, numbers)` float32, its memory before each piece.
-        memory: `(K * L, numbers)` float32, its memory at the end.
-    """
-
-    values: np.ndarray
-    final_values: np.ndarray
-    states: Tensor
-    memory: Tensor
-
-
 def judge_steps(
     critic: ValueNetwork, collected: Any, shown: tuple[Tensor, Tensor], memory: Tensor | None, length: int,
     in_parts: Callable[[Callable[[Tensor], Any], Tensor], list[Any]],
-) -> JudgedSteps:  # fmt: skip
-    """Let a critic with memory judge all steps of a rollout.
+) -> tuple[np.ndarray, np.ndarray, Tensor, Tensor]:  # fmt: skip
+    """Let a critic with memory judge all steps of a rollout, as it goes through time.
 
     Args:
         critic: The critic.
@@ -221,6 +168,10 @@ def judge_steps(
         memory: Its memory at the end of the rollout before, `(K * L, numbers)`; None where matches begin.
         length: Steps of a piece.
         in_parts: Calls a function with parts of rows, see `PPOLearner.in_parts`.
+
+    Returns:
+        Values `(K, T + 1, L)` float32; those of final observations, `(n,)` float32; its memory before each
+        piece, `(P, numbers)` float32, and at the end, `(K * L, numbers)` float32.
     """
     obs, final_obs = shown
     collectors, steps, cars = collected.rewards.shape
@@ -243,7 +194,7 @@ def judge_steps(
         for step in range(steps + 1):
             if step % length == 0 and step < steps:
                 kept.append(state)
-            found, after = advance(critic, every[step, part], state, begins[step, part])
+            found, after = _advance(critic, every[step, part], state, begins[step, part])
             values.append(found[:, 0].float())
             if step < steps:
                 state = after
@@ -261,4 +212,4 @@ def judge_steps(
     for one in parts:
         for which, outcome in one[2]:
             final_values[which.cpu().numpy()] = outcome.cpu().numpy()
-    return JudgedSteps(values.cpu().numpy(), final_values, states, torch.cat([one[3] for one in parts]))
+    return values.cpu().numpy(), final_values, states, torch.cat([one[3] for one in parts])

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from rlgym_bridge.policy.files import WEIGHTS_FILE
-from rlgym_bridge.training.collector import rollout_layout
+from rlgym_bridge.training.collector import Collector, rollout_layout
 from rlgym_bridge.training.gradients import RecordedSteps
 from rlgym_bridge.training.learner import PPOLearner
 from rlgym_bridge.training.ppo import main
@@ -21,10 +21,43 @@ from rlgym_bridge.training.settings import TrainingSettings, check_settings
 from tests.support.training_runs import SMALL
 
 
+def empty_rollouts(learner: PPOLearner) -> dict[str, np.ndarray]:
+    layout = rollout_layout(learner.settings, 1, learner.shape)
+    return {name: np.zeros(shape, dtype) for name, (shape, dtype) in layout.items()}
+
+
+def play_rollouts(
+    learner: PPOLearner, count: int, renewed: TrainingSettings | None = None
+) -> list[tuple[dict[str, np.ndarray], dict[str, float]]]:
+    """Return arrays and counts of some rollouts, one after another, of a collector with the present policy.
+
+    With `renewed` settings it played a rollout by the learner's before.
+    """
+    arrays = empty_rollouts(learner)
+    arrays["policies"][:] = learner.packed()
+    collector = Collector(learner.settings, learner.shape, 0, arrays)
+    collector.restart(5)
+    if renewed is not None:
+        collector.collect(((0, 0), 1, False))
+        collector.renew(renewed)
+        collector.restart(5)
+    found = []
+    for number in range(count):
+        counts, _ = collector.collect(((0, number), 1, False))
+        found.append(({name: array.copy() for name, array in arrays.items()}, counts))
+    return found
+
+
+def move_weights(learner: PPOLearner, by: float) -> None:
+    """Move all weights at random, so that the policy is not uniform and unlike the one before."""
+    with torch.no_grad():
+        for parameter in learner.parameters:
+            parameter += by * torch.randn_like(parameter)
+
+
 def collected_by(learner: PPOLearner) -> CollectedSteps:
     rng = np.random.default_rng(0)
-    layout = rollout_layout(learner.settings, 1, learner.shape)
-    rollouts = {name: np.zeros(shape, dtype) for name, (shape, dtype) in layout.items()}
+    rollouts = empty_rollouts(learner)
     rollouts["obs"][:] = rng.normal(size=rollouts["obs"].shape)
     rollouts["rewards"][:] = rng.normal(size=rollouts["rewards"].shape)
     rollouts["actions"][:] = rng.integers(90, size=rollouts["actions"].shape) % np.array(learner.shape.sizes)

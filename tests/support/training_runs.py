@@ -29,6 +29,10 @@ def small_settings(out: Path, **changes: Any) -> TrainingSettings:
     return check_settings(SMALL | {"out": str(out)} | changes)
 
 
+SEVERAL = "def parser(settings): return ComponentSpec.of(RepeatAction, ComponentSpec.of({}), repeats=8)"
+"""Text of a module for `stand_in`, with a parser in the place of the brackets."""
+
+
 def column(out: Path, name: str) -> list[float]:
     with (out / "progress.csv").open() as file:
         return [float(row[name]) for row in csv.DictReader(file)]

@@ -15,19 +15,15 @@ from rlgym_bridge.training.learner import PPOLearner
 from rlgym_bridge.training.ppo import Batch, batch_of, gradients_of, improve
 from rlgym_bridge.training.runs.checkpoints import Checkpoints
 from rlgym_bridge.training.settings import check_settings
-from tests.support.small_learners import collected_by, learner_of, record_by_repeating
-from tests.support.training_runs import SMALL, stand_in
-
-SEVERAL = "def parser(settings): return ComponentSpec.of(RepeatAction, ComponentSpec.of({}), repeats=8)"
+from tests.support.small_learners import collected_by, learner_of, move_weights, record_by_repeating
+from tests.support.training_runs import SEVERAL, SMALL, stand_in
 
 
 def moved_learner(out: Path, **changes: Any) -> tuple[PPOLearner, Batch]:
     """Return a learner whose policy moved on since the batch was played, so that some ratios are clipped."""
     learner = PPOLearner(check_settings(SMALL | {"out": str(out)} | changes))
     batch = batch_of(learner, collected_by(learner))
-    with torch.no_grad():
-        for parameter in learner.parameters:
-            parameter += 0.1 * torch.randn_like(parameter)
+    move_weights(learner, 0.1)
     return learner, batch
 
 

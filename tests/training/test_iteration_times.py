@@ -37,6 +37,15 @@ def test_one_line_says_what_holds_training_back(changes: dict[str, Any], line: s
     assert times(**changes).name_bottleneck() == line
 
 
+def test_overlapping_parts_wait_only_for_the_rest() -> None:
+    seconds = [{"physics": 5.0, "total": 6.0, "cpu": 6.0}]
+    fast_learner = IterationTimes.of(3.0, 4.0, seconds, overlap=True)
+    assert fast_learner.waiting_for_learner == 1.0
+    assert fast_learner.name_bottleneck().startswith("the learner waits 43% of the time for collectors")
+    slow_learner = IterationTimes.of(0.0, 9.0, seconds, overlap=True)
+    assert slow_learner.name_bottleneck().startswith("collectors wait 33% of the time for the learner")
+
+
 def test_one_line_says_what_a_slow_learner_does_most() -> None:
     parts = {"taking": 1.0, "judging": 5.0, "improving": 18.0}
     line = times(learning=24.0, learner_parts=parts).name_bottleneck()
@@ -138,19 +147,21 @@ def test_without_older_versions_no_rating_is_shown(
     [
         ("0::/a/b\n", {"a/cpu.max": "100000 100000", "a/b/cpu.max": "max 100000"}, 1),
         ("0::/\n", {"cpu.max": "50000 100000"}, 1),
-        ("0::/\n", {"cpu.max": "max 100000"}, None),
+        ("0::/\n", {"cpu.max": "150000 100000"}, 2),  # one process would not use all of it
+        ("0::/\n", {"cpu.max": "max 100000"}, 8),
         ("3:cpu,cpuacct:/x\n1:memory:/x\n",
          {"cpu,cpuacct/x/cpu.cfs_quota_us": "90000", "cpu,cpuacct/x/cpu.cfs_period_us": "100000"}, 1),
-        ("3:cpu:/x\n", {"cpu/x/cpu.cfs_quota_us": "-1", "cpu/x/cpu.cfs_period_us": "100000"}, None),
-        ("nonsense\n", {}, None),
+        ("3:cpu:/x\n", {"cpu/x/cpu.cfs_quota_us": "-1", "cpu/x/cpu.cfs_period_us": "100000"}, 8),
+        ("nonsense\n", {}, 8),
     ],
 )  # fmt: skip
 def test_cores_are_those_that_container_and_affinity_leave(
-    own: str, files: dict[str, str], cores: int | None, tmp_path: Path
+    own: str, files: dict[str, str], cores: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: set(range(8)), raising=False)
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text + "\n")
     (tmp_path / "own").write_text(own)
-    without = count_usable_cores(tmp_path / "none", tmp_path / "none")
-    assert count_usable_cores(tmp_path, tmp_path / "own") == (without if cores is None else cores)
+    assert count_usable_cores(tmp_path / "none", tmp_path / "none") == 8
+    assert count_usable_cores(tmp_path, tmp_path / "own") == cores

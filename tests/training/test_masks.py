@@ -1,8 +1,6 @@
 """Action masks hold alike in collecting, learning, evaluation, matches, and in numpy and torch."""
 
 import itertools
-import math
-import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -29,13 +27,18 @@ from rlgym_bridge.policy.manifest import PolicyMismatch
 from rlgym_bridge.policy.numpy_network import NetworkPolicy
 from rlgym_bridge.policy.symmetry import Mirror
 from rlgym_bridge.sim.vector_env import VectorEnv
-from rlgym_bridge.training.collector import Collector, SharedArrays, rollout_layout
 from rlgym_bridge.training.evaluate import evaluate
-from rlgym_bridge.training.learner import PPOLearner
 from rlgym_bridge.training.ppo import batch_of, gradients_of, main
-from rlgym_bridge.training.settings import SettingsError
+from rlgym_bridge.training.settings import SettingsError, check_settings
 from tests.support.policy_folders import edit, random_weights, spec
-from tests.support.small_learners import collected_by, learner_of
+from tests.support.small_learners import (
+    assert_same_learners,
+    collected_by,
+    learner_of,
+    move_weights,
+    play_rollouts,
+    train_in_two_ways,
+)
 from tests.support.states import random_state
 from tests.support.training_runs import SMALL, stand_in
 
@@ -163,9 +166,7 @@ def test_learning_counts_allowed_actions_alone(
     assert learner.shape.masked and learner.backpropagation is not None
     batch = batch_of(learner, collected_by(learner))
     assert batch.masks is not None
-    with torch.no_grad():
-        for parameter in learner.parameters:
-            parameter += 0.3 * torch.randn_like(parameter)
+    move_weights(learner, 0.3)
     part = torch.arange(50)
     found, sums = gradients_of(learner, batch, part, 70)
     learner.backpropagation = None
@@ -174,20 +175,6 @@ def test_learning_counts_allowed_actions_alone(
     for own, other in zip(found, expected, strict=True):
         assert other.isfinite().all()
         torch.testing.assert_close(own, other, rtol=1e-4, atol=1e-6)
-    shown, allowed, actions = batch.shown[batch.rows[part]], batch.masks[part], batch.actions[part]
-    logs, entropies, divergences = learner.policy.evaluate_actions(shown, actions, allowed)
-    logits = learner.policy(shown).detach().double()
-    for row in range(50):  # by definition: a policy over the allowed choices alone
-        log, entropy, divergence, start = 0.0, 0.0, 0.0, 0
-        for size, action in zip(learner.shape.sizes, actions[row].reshape(-1).tolist(), strict=True):
-            choices = torch.arange(size)[allowed[row, start : start + size]]
-            few = logits[row, start + choices].log_softmax(0)
-            log += float(few[choices == action])
-            entropy -= float((few.exp() * few).sum())
-            divergence -= float(few.mean()) + math.log(len(few))
-            start += size
-        found = [float(one[row].detach()) for one in (logs, entropies, divergences)]
-        np.testing.assert_allclose(found, (log, entropy, divergence), rtol=1e-4, atol=1e-5)
 
 
 def test_a_mirrored_policy_keeps_to_mirrored_masks() -> None:
@@ -208,23 +195,6 @@ def test_a_mirrored_policy_keeps_to_mirrored_masks() -> None:
         policy.act(obs)
 
 
-def collected_rows(learner: PPOLearner, renewed: bool = False) -> dict[str, np.ndarray]:
-    layout = rollout_layout(learner.settings, 1, learner.shape)
-    arrays = SharedArrays(layout)
-    arrays["policies"][0] = arrays["policies"][1] = learner.packed()
-    collector = Collector(learner.settings, learner.shape, 0, arrays)
-    collector.restart(5)
-    if renewed:  # as where a person changes a reward while a run goes on
-        collector.collect(((0, 0), 1, False))
-        arrays["masks"][:] = False
-        collector.renew(replace(learner.settings, goal=3.0))
-        collector.restart(5)
-    collector.collect(((0, 0), 1, False))
-    rows = {name: arrays[name].copy() for name in ("actions", "masks", "obs", "log_probs")}
-    arrays.close()
-    return rows
-
-
 @pytest.mark.parametrize(("rlgym", "renewed"), [(False, False), (True, False), (False, True), (True, True)])
 def test_collected_actions_keep_to_the_masks(
     rlgym: bool, renewed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -243,7 +213,8 @@ def parser(settings): return ComponentSpec.of(RepeatAction, ComponentSpec.of(Loo
     learner = learner_of(
         tmp_path / "run", False, components=name, rollout_steps=32, team_sizes=[1, 1], kickoff_share=0.0
     )
-    rows = collected_rows(learner, renewed)
+    # as where a person changes a reward while a run goes on
+    ((rows, _),) = play_rollouts(learner, 1, replace(learner.settings, goal=3.0) if renewed else None)
     allowed = np.take_along_axis(rows["masks"], rows["actions"][..., None], 3)
     assert allowed.all() and not rows["masks"].all()
     seen, actions, masks = (torch.from_numpy(rows[name]) for name in ("obs", "actions", "masks"))
@@ -262,26 +233,15 @@ def test_a_masked_run_resumes_to_the_bit_and_is_evaluated(
     name = stand_in(tmp_path, monkeypatch, MASKED)
     common = SMALL | {"components": name, "kickoff_share": 0.0, "normalise_obs": True}
     batch = learner_of(tmp_path / "size", False, **common).steps_of_iteration(1)
-    changes = common | {"steps": 4 * batch, "checkpoint_every": 2 * batch}
-
-    def train(out: str, resume: bool = False, **more: Any) -> Path:
-        settings = learner_of(tmp_path / "made", False, **changes | more).settings
-        return main(settings_at(settings, tmp_path / out), resume=resume, quiet=True).checkpoint
-
-    whole = train("whole")
-    shutil.copytree(whole.with_name(str(2 * batch)), tmp_path / "resumed" / "checkpoints" / str(2 * batch))
-    resumed = train("resumed", resume=True)
-    weights = "weights.safetensors"
-    assert (resumed / weights).read_bytes() == (whole / weights).read_bytes()
+    settings = check_settings(common | {"steps": 4 * batch, "checkpoint_every": 2 * batch})
+    whole, resumed = train_in_two_ways(settings, tmp_path)
+    assert_same_learners(whole, resumed)
     other = stand_in(tmp_path, monkeypatch, MASKED.replace("masked=True", "masked=False"))
+    further = replace(settings, out=str(tmp_path / "resumed"), components=other, steps=8 * batch)
     with pytest.raises(SettingsError, match="trained with action masks, and the parser here gives none"):
-        train("resumed", resume=True, components=other, steps=8 * batch)
+        main(further, resume=True, quiet=True)
     result = evaluate(str(whole), "random", 2, seconds=5.0, allow_modules=[name], processes=1)
     assert result.matches == 2
-
-
-def settings_at(settings: Any, out: Path) -> Any:
-    return replace(settings, out=str(out))
 
 
 def test_a_folder_plays_within_the_masks_it_was_saved_with(tmp_path: Path) -> None:

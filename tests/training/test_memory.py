@@ -1,6 +1,5 @@
 """Networks with memory: what is remembered in play is what is learned from, and it ends with the episode."""
 
-import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,6 @@ from rlgym_bridge.policy.folder import load_policy
 from rlgym_bridge.policy.load_player import load_player
 from rlgym_bridge.policy.shape import PolicyShape
 from rlgym_bridge.policy.torch_network import make_networks
-from rlgym_bridge.training.collector import Collector, SharedArrays, rollout_layout
 from rlgym_bridge.training.evaluate import evaluate
 from rlgym_bridge.training.learner import PPOLearner
 from rlgym_bridge.training.ppo import batch_of, gradients_of, improve, main
@@ -23,7 +21,13 @@ from rlgym_bridge.training.runs.checkpoints import Checkpoints
 from rlgym_bridge.training.selfplay.snapshots import pack, unpack
 from rlgym_bridge.training.settings import SettingsError, check_settings
 from tests.support.policy_folders import make_module
-from tests.support.small_learners import learner_of
+from tests.support.small_learners import (
+    assert_same_learners,
+    learner_of,
+    move_weights,
+    play_rollouts,
+    train_in_two_ways,
+)
 from tests.support.states import random_state
 from tests.support.training_runs import SMALL, column, stand_in
 
@@ -67,42 +71,19 @@ def network_of(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> st
     return name
 
 
-def collect(learner: PPOLearner, rollouts: int) -> list[dict[str, np.ndarray]]:
-    """Return what some rollouts, one after another, leave in the shared arrays."""
-    arrays = SharedArrays(rollout_layout(learner.settings, 1, learner.shape))
-    arrays["policies"][0] = arrays["policies"][1] = learner.packed()
-    collector = Collector(learner.settings, learner.shape, 0, arrays)
-    collector.restart(5)
-    found = []
-    for number in range(rollouts):
-        collector.collect(((0, number), 1, False))
-        found.append(
-            {name: arrays[name].copy() for name in rollout_layout(learner.settings, 1, learner.shape)}
-        )
-    arrays.close()
-    return found
-
-
-def move(learner: PPOLearner) -> None:
-    torch.manual_seed(2)
-    with torch.no_grad():
-        for parameter in learner.parameters:
-            parameter += 0.3 * torch.randn_like(parameter)
-
-
 @pytest.mark.parametrize("name", ["gru", "own"])
 def test_learning_sees_the_memory_that_play_had(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     network = network_of(name, tmp_path, monkeypatch)
     learner = learner_of(tmp_path / "run", False, network=network, rollout_steps=12, sequence_length=4)
-    move(learner)
+    move_weights(learner, 0.3)
     player = unpack(learner.shape, learner.packed(), (0,)).network
     cars = len(learner.learned)
     size = player.state_size
     state, fresh = np.zeros((cars, size), np.float32), np.ones(cars, bool)
     critic_state = torch.zeros(int(learner.learned.sum()), learner.critic.state_size)
-    for rows in collect(learner, 2):
+    for rows, _ in play_rollouts(learner, 2):
         batch = batch_of(learner, CollectedSteps.of(learner, rows))
         log_probs = np.empty((12, cars), np.float32)
         values = np.empty((13, int(learner.learned.sum())), np.float32)
@@ -133,8 +114,8 @@ def test_learning_sees_the_memory_that_play_had(
 
 def test_a_truncated_episode_is_worth_what_its_memory_says(tmp_path: Path) -> None:
     learner = learner_of(tmp_path, False, network="gru", rollout_steps=4, sequence_length=4)
-    move(learner)
-    rows = collect(learner, 1)[0]
+    move_weights(learner, 0.3)
+    ((rows, _),) = play_rollouts(learner, 1)
     rows["terminated"][:], rows["truncated"][:] = False, False
     rows["starts"][:], rows["starts"][:, 0] = False, True
     rows["truncated"][0, 1] = rows["starts"][0, 2] = True
@@ -151,9 +132,13 @@ def test_a_truncated_episode_is_worth_what_its_memory_says(tmp_path: Path) -> No
         _, state = learner.critic.step(obs[0], torch.zeros(len(obs[0]), 128), ~nobody)
         value, state = learner.critic.step(obs[1], state, nobody)
         outcome, _ = learner.critic.step(final, state, nobody)
+        _, state = learner.critic.step(obs[2], torch.zeros(len(obs[0]), 128), ~nobody)
+        _, state = learner.critic.step(obs[3], state, nobody)
+        following, _ = learner.critic.step(obs[4], state, nobody)
     # The value target of the step before the cut is what its own last observation is worth, discounted.
-    target = batch.returns.reshape(-1, 4)[:, 1]
-    torch.testing.assert_close(target, learner.settings.gamma * outcome[:, 0], atol=1e-5, rtol=1e-4)
+    targets, gamma = batch.returns.reshape(-1, 4), learner.settings.gamma
+    torch.testing.assert_close(targets[:, 1], gamma * outcome[:, 0], atol=1e-5, rtol=1e-4)
+    torch.testing.assert_close(targets[:, 3], gamma * following[:, 0], atol=1e-5, rtol=1e-4)
     assert (value[:, 0] - outcome[:, 0]).abs().max() > 1e-3
 
 
@@ -162,7 +147,7 @@ def test_a_memory_learns_within_value_clip_and_up_to_target_kl(tmp_path: Path) -
         given = {"network": "gru", "sequence_length": 4, "learning_rate": 0.01}
         return learner_of(tmp_path, False, **given | {"epochs": 4, "minibatch": 56} | changes)
 
-    rows = collect(learner_with(), 1)[0]
+    ((rows, _),) = play_rollouts(learner_with(), 1)
     gradients, moved = [], []
     for clip in (0.0, 1e6, 0.01):
         learner = learner_with(value_clip=clip)
@@ -199,22 +184,15 @@ def test_only_a_memory_learns_a_game_of_the_mark_before(
     assert shares["perceptron"] < 0.35
 
 
-@pytest.mark.parametrize("overlap", [False, True])
-def test_a_run_with_memory_resumes_to_the_bit_and_plays(overlap: bool, tmp_path: Path) -> None:
+def test_a_run_with_memory_resumes_to_the_bit_and_plays(tmp_path: Path) -> None:
     changes = SMALL | {
         "components": "rlgym_bridge.training.components", "kickoff_share": 0.0, "network": "gru",
-        "sequence_length": 4, "overlap": overlap, "no_touch_seconds": 0.5, "normalise_obs": True,
-        "rivals": {"random": 0.25},
+        "sequence_length": 4, "no_touch_seconds": 0.5, "normalise_obs": True, "rivals": {"random": 0.25},
     }  # fmt: skip
     size = learner_of(tmp_path / "size", False, **changes).steps_of_iteration(1)
     settings = check_settings(changes | {"steps": 4 * size, "checkpoint_every": 2 * size})
-    whole = main(replace(settings, out=str(tmp_path / "whole")), quiet=True).checkpoint
-    shutil.copytree(whole.with_name(str(2 * size)), tmp_path / "resumed" / "checkpoints" / str(2 * size))
-    resumed = main(replace(settings, out=str(tmp_path / "resumed")), resume=True, quiet=True).checkpoint
-    weights = "weights.safetensors"
-    assert (resumed / weights).read_bytes() == (whole / weights).read_bytes()
-    if overlap:
-        return
+    whole, resumed = train_in_two_ways(settings, tmp_path)
+    assert_same_learners(whole, resumed)
     assert evaluate(str(whole), str(resumed), 2, seconds=3.0, processes=1).matches == 2
     rival = replace(settings, out=str(tmp_path / "next"), rivals={str(whole): 0.5}, steps=size)
     assert main(rival, quiet=True).steps >= size
@@ -223,7 +201,7 @@ def test_a_run_with_memory_resumes_to_the_bit_and_plays(overlap: bool, tmp_path:
 def test_a_policy_remembers_until_the_next_episode(tmp_path: Path) -> None:
     settings = {"components": "rlgym_bridge.training.components", "network": "gru", "rollout_steps": 16}
     learner = learner_of(tmp_path / "run", False, **settings)
-    move(learner)
+    move_weights(learner, 0.3)
     folder = learner.save(Checkpoints(tmp_path / "run", 1))
     loaded = load_policy(folder, selection="argmax")
     obs = loaded.obs_builder().build_batch(random_state(1, 1, seed=1, matches=5))

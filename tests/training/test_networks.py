@@ -56,21 +56,33 @@ def likeliest(policy: PolicyNetwork, obs: np.ndarray) -> np.ndarray:
     return actions[..., 0] if policy.shape.distribution == "categorical" else actions
 
 
-@each_distribution
-def test_the_exported_folder_plays_what_torch_plays(distribution: str, tmp_path: Path) -> None:
-    policy = network(distribution)
+def save_network(folder: Path, policy: PolicyNetwork, activation: str) -> None:
+    distribution = policy.shape.distribution
     save_policy(
-        tmp_path / "policy",
-        policy.arrays(),
-        distribution=distribution,
-        team_sizes=[(1, 1)],
-        obs=ComponentSpec.of(DefaultObs, zero_padding=None),
+        folder, policy.arrays(), distribution=distribution, team_sizes=[(1, 1)], obs_normalisation=SCALING,
+        obs=ComponentSpec.of(DefaultObs, zero_padding=None), activation=activation,
         parser=ComponentSpec.of(RepeatAction, ComponentSpec.of(SHAPES[distribution][0]), repeats=8),
-        obs_normalisation=SCALING,
-    )
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("distribution", "activation"), [*((one, "relu") for one in SHAPES), ("categorical", "silu")]
+)
+def test_the_exported_folder_plays_what_torch_plays(
+    distribution: str, activation: str, tmp_path: Path
+) -> None:
+    policy = network(distribution, activation, layer_norm=activation == "silu")
+    save_network(tmp_path / "policy", policy, activation)
     obs = observations(200)
     played = load_policy(tmp_path / "policy", selection="argmax").policy.act(obs)
     np.testing.assert_allclose(played, likeliest(policy, obs), atol=1e-4)
+    # Folders with ReLU stay as they always were.
+    assert ('"activation"' in (tmp_path / "policy" / "policy.json").read_text()) == (activation != "relu")
+
+
+def test_an_unknown_activation_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="activation is 'mish', expected one of relu, leaky_relu, tanh"):
+        save_network(tmp_path / "mish", network("categorical"), "mish")
 
 
 @each_distribution
@@ -115,25 +127,28 @@ def test_only_the_distance_from_uniform_revives_lost_actions() -> None:
     np.testing.assert_allclose(np.delete(by_uniform.numpy(), 7), -1 / 90, rtol=1e-5)
 
 
-def test_log_probabilities_and_entropies_are_sums_of_choices() -> None:
-    policy = network("multi_categorical")
-    obs = torch.randn(5, OBS)
-    actions = torch.tensor([[0, 1, 2, 0, 1, 1, 0, 1]] * 5)
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("distribution", ["categorical", "multi_categorical"])
+def test_probabilities_are_those_of_allowed_choices(distribution: str, masked: bool) -> None:
+    policy, rng = network(distribution), np.random.default_rng(5)
+    sizes = policy.shape.sizes
+    starts = np.cumsum((0, *sizes[:-1]))
+    actions = rng.integers(sizes, size=(5, len(sizes)))
+    allowed = (rng.random((5, sum(sizes))) < 0.5) | (not masked)
+    np.put_along_axis(allowed, actions + starts, True, 1)
+    obs, chosen = torch.randn(5, OBS), torch.from_numpy(actions.reshape(5, *policy.shape.action[0]))
     with torch.no_grad():
-        log_probs, entropies, from_uniform = policy.evaluate_actions(obs, actions)
+        found = policy.evaluate_actions(obs, chosen, torch.from_numpy(allowed) if masked else None)
         logits = policy(obs).double().numpy()
-    for i in range(5):
-        start, log_prob, entropy, distance = 0, 0.0, 0.0, 0.0
-        for size, chosen in zip(policy.shape.sizes, actions[i].tolist(), strict=True):
-            weights = np.exp(logits[i, start : start + size])
+    for row in range(5):
+        expected = np.zeros(3)  # log-probability, entropy, KL(uniform || policy): sums over the decisions
+        for start, size, action in zip(starts, sizes, actions[row], strict=True):
+            few = allowed[row, start : start + size]
+            weights = np.exp(logits[row, start : start + size]) * few
             shares = weights / weights.sum()
-            log_prob += np.log(shares[chosen])
-            entropy -= (shares * np.log(shares)).sum()
-            distance += (np.log(1 / size / shares) / size).sum()
-            start += size
-        assert float(log_probs[i]) == pytest.approx(log_prob, abs=1e-4)
-        assert float(entropies[i]) == pytest.approx(entropy, abs=1e-4)
-        assert float(from_uniform[i]) == pytest.approx(distance, abs=1e-4)
+            logs = np.log(shares[few])
+            expected += np.log(shares[action]), -(shares[few] * logs).sum(), -logs.mean() - np.log(few.sum())
+        np.testing.assert_allclose([float(one[row]) for one in found], expected, atol=1e-4)
 
 
 def test_the_same_seed_draws_the_same_and_another_one_does_not() -> None:
@@ -165,25 +180,6 @@ def test_activations_are_torchs_far_out(activation: str) -> None:
     expected = functions[activation](torch.from_numpy(values)).numpy()
     ACTIVATIONS[activation](values)
     np.testing.assert_allclose(values, expected, rtol=1e-6, atol=1e-6)
-
-
-def test_a_folder_says_its_activation_and_plays_it(tmp_path: Path) -> None:
-    policy = network("categorical", "silu", layer_norm=True)
-    parts = {
-        "distribution": "categorical", "team_sizes": [(1, 1)],
-        "obs": ComponentSpec.of(DefaultObs, zero_padding=None),
-        "parser": ComponentSpec.of(RepeatAction, ComponentSpec.of(LookupTableAction), repeats=8),
-        "obs_normalisation": SCALING,
-    }  # fmt: skip
-    save_policy(tmp_path / "silu", policy.arrays(), **parts, activation="silu")
-    assert '"activation": "silu"' in (tmp_path / "silu" / "policy.json").read_text()
-    obs = observations(100)
-    played = load_policy(tmp_path / "silu", selection="argmax").policy.act(obs)
-    assert (played == likeliest(policy, obs)).mean() > 0.99
-    save_policy(tmp_path / "relu", network("categorical").arrays(), **parts)
-    assert '"activation"' not in (tmp_path / "relu" / "policy.json").read_text()  # as folders always were
-    with pytest.raises(ValueError, match="activation is 'mish', expected one of relu, leaky_relu, tanh"):
-        save_policy(tmp_path / "mish", policy.arrays(), **parts, activation="mish")
 
 
 def test_layer_norms_that_do_not_fit_are_named() -> None:

@@ -2,7 +2,6 @@
 
 import multiprocessing
 import re
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +17,12 @@ from rlgym_bridge.training.environment import Task
 from rlgym_bridge.training.learner import Diverged, PPOLearner
 from rlgym_bridge.training.ppo import main
 from rlgym_bridge.training.processes import Locked
-from rlgym_bridge.training.runs.checkpoints import STATE_FILE, Checkpoints
-from rlgym_bridge.training.runs.progress import COLUMNS
+from rlgym_bridge.training.runs.checkpoints import Checkpoints
 from rlgym_bridge.training.selfplay.rivals import cars_of_sides, snapshot_sides
 from rlgym_bridge.training.settings import SettingsError, TrainingSettings, check_settings
 from tests.support.policy_folders import make_module
-from tests.support.training_runs import SMALL, column, forget_checksum, stand_in
+from tests.support.small_learners import assert_same_learners, train_in_two_ways
+from tests.support.training_runs import SEVERAL, SMALL, column, forget_checksum, stand_in
 
 BATCH = 8 * 14
 
@@ -39,40 +38,15 @@ def settings(out: Path, **changes: Any) -> TrainingSettings:
 def test_every_kind_of_action_learns_a_game_with_known_returns(
     parser: str, guessing: float, known: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    text = (
-        f"def parser(settings): return ComponentSpec.of(RepeatAction, ComponentSpec.of({parser}), repeats=8)"
-    )
-    out = tmp_path / "run"
+    out, components = tmp_path / "run", stand_in(tmp_path, monkeypatch, SEVERAL.format(parser))
     changes = {"matches": 32, "rollout_steps": 32, "learning_rate": 3e-3, "minibatch": 512, "gamma": 0.0}
-    components = stand_in(tmp_path, monkeypatch, text)
-    summary = main(
-        settings(out, components=components, steps=50_000, snapshot_share=0.0, **changes), quiet=True
-    )
+    given = changes | {"components": components, "steps": 50_000, "snapshot_share": 0.0}
+    summary = main(settings(out, **given), quiet=True)
     shares = np.array(column(out, "touches_per_car_minute")) / 900  # 900 decisions a minute
     assert shares[0] == pytest.approx(guessing, abs=0.1)
     assert shares[-1] > known
-    assert summary.steps >= 50_000
-    assert (
-        load_policy(summary.checkpoint, allow_modules=["tests"]).manifest.training["steps"] == summary.steps
-    )
-
-
-def contents(folder: Path) -> dict[str, Any]:
-    return torch.load(folder / STATE_FILE, weights_only=True)
-
-
-def assert_same(one: Any, other: Any) -> None:
-    if isinstance(one, torch.Tensor):
-        assert torch.equal(one, other)
-    elif isinstance(one, dict):
-        assert one.keys() == other.keys()
-        for key in one:
-            assert_same(one[key], other[key])
-    elif isinstance(one, list | tuple):
-        for first, second in zip(one, other, strict=True):
-            assert_same(first, second)
-    else:
-        assert one == other
+    manifest = load_policy(summary.checkpoint, allow_modules=["tests"]).manifest
+    assert manifest.training["steps"] == summary.steps >= 50_000
 
 
 @pytest.mark.parametrize("components", ["tests.support.mark_game", "rlgym_bridge.training.components"])
@@ -84,38 +58,21 @@ def test_a_resumed_run_equals_an_uninterrupted_one_bit_for_bit(components: str, 
     }  # fmt: skip
     if components == "rlgym_bridge.training.components":
         changes |= {"rivals": {"chaser": 0.25}, "snapshot_share": 0.0}  # as many seats less
-    whole = main(settings(tmp_path / "whole", **changes), quiet=True).checkpoint
+    whole, resumed = train_in_two_ways(settings(tmp_path, **changes), tmp_path)
     halfway = whole.with_name(str(8 * BATCH))
     assert {path.name for path in whole.parent.iterdir()} == {halfway.name, whole.name, "latest"}
-    shutil.copytree(halfway, tmp_path / "resumed" / "checkpoints" / halfway.name)
-    resumed = main(settings(tmp_path / "resumed", **changes), resume=True, quiet=True).checkpoint
-    ours, theirs = contents(resumed), contents(whole)
-    del ours["settings"]["out"], theirs["settings"]["out"]
-    assert_same(ours, theirs)
-    assert (resumed / "weights.safetensors").read_bytes() == (whole / "weights.safetensors").read_bytes()
+    assert_same_learners(whole, resumed)
     with pytest.raises(AssertionError):
-        assert_same(contents(halfway)["policy"], theirs["policy"])
+        assert_same_learners(whole, halfway)
 
 
 def test_a_run_with_other_networks_resumes_and_plays(tmp_path: Path) -> None:
     changes = {"activation": "silu", "layer_norm": True, "steps": 4 * BATCH, "checkpoint_every": 2 * BATCH}
-    whole = main(settings(tmp_path / "whole", **changes), quiet=True).checkpoint
-    halfway = whole.with_name(str(2 * BATCH))
-    shutil.copytree(halfway, tmp_path / "resumed" / "checkpoints" / halfway.name)
-    resumed = main(settings(tmp_path / "resumed", **changes), resume=True, quiet=True).checkpoint
-    assert (resumed / "weights.safetensors").read_bytes() == (whole / "weights.safetensors").read_bytes()
-    assert_same(contents(resumed)["critic"], contents(whole)["critic"])
+    whole, resumed = train_in_two_ways(settings(tmp_path, **changes), tmp_path)
+    assert_same_learners(whole, resumed)
     loaded = load_policy(whole, allow_modules=["tests"])
     assert loaded.manifest.activation == "silu"
     assert loaded.policy.act(np.zeros((3, 2, 4), np.float32)).shape == (3, 2)
-
-
-def test_only_the_newest_checkpoints_are_kept(tmp_path: Path) -> None:
-    checkpoints = Checkpoints(tmp_path, keep=2)
-    for steps in (5, 30, 200):
-        checkpoints.save(steps, lambda folder: (folder / "policy.json").write_text("{}"))
-    assert sorted(path.name for path in checkpoints.folder.iterdir()) == ["200", "30", "latest"]
-    assert newest_checkpoint(tmp_path) == tmp_path / "checkpoints" / "200"
 
 
 def test_going_back_to_a_checkpoint_keeps_what_comes_of_it(tmp_path: Path) -> None:
@@ -222,31 +179,20 @@ def trained(tmp_path: Path) -> Path:
     return tmp_path / "run"
 
 
+SEEN = """
+class MarkObs(stand_in.MarkObs):
+    def build_obs(self, agents, state, shared_info):
+        return {{agent: {} for agent in agents}}
+def obs(settings): return ComponentSpec.of(MarkObs)
+"""
+
+
 @pytest.mark.parametrize(
     ("text", "changes", "message"),
     [
-        (
-            "class MarkObs(stand_in.MarkObs):\n"
-            " def build_obs(self, agents, state, shared_info):\n"
-            "  return {agent: np.zeros(5, np.float32) for agent in agents}\n"
-            "def obs(settings): return ComponentSpec.of(MarkObs)",
-            {},
-            r"the observation was 4 numbers \(obs_size\) and is 5 here",
-        ),
-        (
-            "class MarkObs(stand_in.MarkObs):\n"
-            " def build_obs(self, agents, state, shared_info):\n"
-            "  return {agent: np.ones(4, np.float32) for agent in agents}\n"
-            "def obs(settings): return ComponentSpec.of(MarkObs)",
-            {},
-            r"elements of the observation changed: number 1 was 0 and is 1",
-        ),
-        (
-            "def parser(settings): return ComponentSpec.of(\n"
-            " RepeatAction, ComponentSpec.of(MultiDiscreteAction), repeats=8)",
-            {},
-            r"distribution is categorical",
-        ),
+        (SEEN.format("np.zeros(5, np.float32)"), {}, r"observation was 4 numbers \(obs_size\) and is 5 here"),
+        (SEEN.format("np.ones(4, np.float32)"), {}, r"observation changed: number 1 was 0 and is 1"),
+        (SEVERAL.format("MultiDiscreteAction"), {}, r"distribution is categorical"),
         ("", {"policy_layers": [32]}, r"policy_layers was \[16\] and is \[32\] now"),
         ("", {"normalise_obs": True}, r"normalise_obs was False and is True now"),
         ("", {"activation": "tanh"}, r"activation was relu and is tanh now"),
@@ -259,12 +205,6 @@ def test_a_foreign_checkpoint_is_refused_with_the_difference(
     components = stand_in(tmp_path, monkeypatch, text)
     with pytest.raises(SettingsError, match=message):
         main(settings(trained, components=components, **changes), resume=True, quiet=True)
-
-
-def test_a_damaged_checkpoint_is_named(trained: Path) -> None:
-    (trained / "checkpoints" / "0" / STATE_FILE).write_bytes(b"nothing")
-    with pytest.raises(SettingsError, match=r"checkpoints.0 cannot be read"):
-        main(settings(trained), resume=True, quiet=True)
 
 
 def test_a_folder_with_an_earlier_run_is_not_trained_over(trained: Path) -> None:
@@ -352,12 +292,17 @@ def test_the_standard_components_read_all_settings_of_theirs() -> None:
     assert "kickoff_share = 0.3: the mutator of" in Task(both).name_unread()
 
 
+STEPPING = """
+class MarkEnv(MarkEnv):
+ def step(self, actions): {}
+def make_env(settings, matches): return MarkEnv(matches, settings.cars)
+"""
+
+
 def test_an_error_in_a_collector_shows_the_users_calls_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    text = "class MarkEnv(MarkEnv):\n def step(self, actions): self.weigh()\n"
-    text += " def weigh(self): raise ValueError('reward Odd gave nan')\n"
-    text += "def make_env(settings, matches): return MarkEnv(matches, settings.cars)"
+    text = STEPPING.format("self.weigh()\n def weigh(self): raise ValueError('reward Odd gave nan')")
     components = stand_in(tmp_path, monkeypatch, text)
     with pytest.raises(CollectorDied) as caught:
         main(settings(tmp_path / "run", components=components), quiet=True)
@@ -369,9 +314,7 @@ def test_an_error_in_a_collector_shows_the_users_calls_alone(
 def test_a_collector_that_vanishes_is_named_with_its_exit_code(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    text = "import os\nclass MarkEnv(MarkEnv):\n def step(self, actions): os._exit(7)\n"
-    text += "def make_env(settings, matches): return MarkEnv(matches, settings.cars)"
-    components = stand_in(tmp_path, monkeypatch, text)
+    components = stand_in(tmp_path, monkeypatch, STEPPING.format("__import__('os')._exit(7)"))
     with pytest.raises(CollectorDied, match="collector 0 ended without a word, exit code 7"):
         main(settings(tmp_path / "run", components=components), quiet=True)
 
@@ -407,15 +350,7 @@ def test_goals_against_snapshots_make_the_rating(tmp_path: Path) -> None:
     ) as both:
         both.arrays["policies"][:] = PPOLearner(settings(out)).packed()
         both.restart((0,))
-        counts = both.collect((0,), 1)
+        both.begin((0,), 1)
+        counts = both.finish()
     assert counts["snapshot_goals"] + counts["goals_against_snapshot"] == counts["goals"] > 20
     assert counts["snapshot_goals"] == pytest.approx(counts["goals"] / 2, rel=0.5)
-
-
-def test_a_table_with_other_columns_is_put_aside(tmp_path: Path) -> None:
-    out = tmp_path / "run"
-    out.mkdir()
-    (out / "progress.csv").write_text("steps,old\n1,2\n")
-    main(settings(out, steps=BATCH), quiet=True)
-    assert (out / "progress.1.csv").read_text() == "steps,old\n1,2\n"
-    assert (out / "progress.csv").read_text().startswith(",".join(COLUMNS))

@@ -41,25 +41,11 @@ def settings_of(kinds: set[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     return check_settings(changes | {"overlap": True, "steps": 4 * size, "checkpoint_every": 2 * size})
 
 
-@pytest.mark.parametrize(
-    "kinds",
-    [
-        {"memory", "masks", "teacher"},
-        pytest.param({"memory"}, marks=pytest.mark.slow),
-        pytest.param({"masks"}, marks=pytest.mark.slow),
-        pytest.param({"teacher"}, marks=pytest.mark.slow),
-    ],
-    ids=lambda kinds: "+".join(sorted(kinds)),
-)
-def test_an_overlapping_run_goes_on_to_the_bit(
-    kinds: set[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    settings = settings_of(kinds, tmp_path, monkeypatch)
-    whole, resumed = train_in_two_ways(settings, tmp_path)
-    assert_same_learners(whole, resumed)
-    curves = {"memory": "epochs_taken", "masks": "entropy", "teacher": "teacher_kl"}
-    for kind in kinds:
-        assert len(column(tmp_path / "resumed", curves[kind])) == 2
+def test_an_overlapping_run_goes_on_to_the_bit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = settings_of({"memory", "masks", "teacher"}, tmp_path, monkeypatch)
+    assert_same_learners(*train_in_two_ways(settings, tmp_path))
+    for curve in ("epochs_taken", "entropy", "teacher_kl"):
+        assert len(column(tmp_path / "resumed", curve)) == 2
 
 
 @pytest.mark.slow

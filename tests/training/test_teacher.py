@@ -1,7 +1,5 @@
 """Learn from an old policy: its probabilities reach the loss, whatever it sees, and its weight fades."""
 
-import shutil
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +14,10 @@ from rlgym_bridge.components.default_obs import DefaultObs
 from rlgym_bridge.components.relative_obs import TeamObs
 from rlgym_bridge.policy.folder import load_policy
 from rlgym_bridge.training.environment import Task
-from rlgym_bridge.training.ppo import main
 from rlgym_bridge.training.selfplay.teacher import Teacher
 from rlgym_bridge.training.settings import SettingsError, TrainingSettings, check_settings
 from tests.support.policy_folders import make_module, random_weights, save, spec
-from tests.support.small_learners import learner_of
+from tests.support.small_learners import assert_same_learners, learner_of, train_in_two_ways
 from tests.support.states import random_state
 from tests.support.training_runs import SMALL, column
 
@@ -145,13 +142,9 @@ def test_a_run_comes_near_its_teacher_and_resumes(network: str, tmp_path: Path) 
         "network": network, "sequence_length": 4, "mirror": network == "perceptron",
     }  # fmt: skip
     settings = check_settings(changes | {"teacher_coefficient": 5.0})
-    whole = main(replace(settings, out=str(tmp_path / "whole")), quiet=True).checkpoint
+    assert_same_learners(*train_in_two_ways(settings, tmp_path))
     found = column(tmp_path / "whole", "teacher_kl")
     assert found[-1] < 0.7 * found[0]
-    shutil.copytree(whole.with_name(str(8 * size)), tmp_path / "resumed" / "checkpoints" / str(8 * size))
-    faded = replace(settings, out=str(tmp_path / "resumed"))
-    resumed = main(faded, resume=True, quiet=True).checkpoint
-    assert (resumed / "weights.safetensors").read_bytes() == (whole / "weights.safetensors").read_bytes()
 
 
 def test_a_mirrored_policy_is_told_mirrored_probabilities(tmp_path: Path) -> None:

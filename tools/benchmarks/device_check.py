@@ -66,7 +66,7 @@ def compare_steps(given: Mapping[str, Any]) -> dict[str, Any]:
     for make in (PPOLearner, _without_recording):
         learner = make(settings)
         for _ in range(_REPEATS):
-            improve(learner, batch_of(learner, CollectedSteps.of(learner, _made_up(learner))))
+            improve(learner, batch_of(learner, CollectedSteps.of(learner, made_up_rollouts(learner, 1))))
         ends.append(learner.packed())
     return {"recorded": learner.device.type == "cuda", "equal": bool((ends[0] == ends[1]).all()),
             "difference": float(np.abs(ends[0] - ends[1]).max())}  # fmt: skip
@@ -97,10 +97,10 @@ def _without_recording(settings: TrainingSettings) -> PPOLearner:
     return learner
 
 
-def _made_up(learner: PPOLearner) -> dict[str, np.ndarray]:
-    """Return rollouts that nobody played, by the names of `rollout_layout`."""
+def made_up_rollouts(learner: PPOLearner, collectors: int) -> dict[str, np.ndarray]:
+    """Return rollouts `(collectors, steps, cars, ...)` that nobody played, see `rollout_layout`."""
     rng = np.random.default_rng(learner.steps)
-    layout = rollout_layout(learner.settings, 1, learner.shape)
+    layout = rollout_layout(learner.settings, collectors, learner.shape)
     rollouts = {name: np.zeros(shape, dtype) for name, (shape, dtype) in layout.items()}
     rollouts["obs"][:] = rng.normal(size=rollouts["obs"].shape)
     rollouts["rewards"][:] = rng.normal(size=rollouts["rewards"].shape)
@@ -133,15 +133,8 @@ def main_of_all(options: argparse.Namespace) -> int:
         if left < 1:
             print(json.dumps({"check": name, "left out": "the time is over"}), flush=True)
             continue
-        command = [
-            sys.executable,
-            "-m",
-            __spec__.name,
-            "--only",
-            name,
-            "--iterations",
-            str(options.iterations),
-        ]
+        command = [sys.executable, "-m", __spec__.name, "--only", name]
+        command += ["--iterations", str(options.iterations)]
         try:
             limit = min(left, _LONGEST)
             shown = {"stdout": None, "stderr": None}

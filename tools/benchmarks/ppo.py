@@ -146,12 +146,18 @@ def _run(command: list[str], folder: Path, packages: Path) -> str:
     return said
 
 
+def wanted_packages() -> str:
+    """Return the packages of the peer with their versions in constraints.txt, as it records them."""
+    names = {one.partition("==")[0] for one in _PACKAGES}
+    pinned = (_ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    return "\n".join([*_PACKAGES, *(one for one in pinned if one.partition("==")[0] in names)])
+
+
 def install_peer() -> None:
     """Make the peer's environment, unless it is there with these packages."""
     if sys.platform == "win32":
         raise Skipped("rlgym-learn is given a terminal that Windows does not have")
-    constraints = _ROOT / "constraints.txt"
-    done, wanted = _PEER / ".installed", "\n".join(_PACKAGES) + "\n" + constraints.read_text(encoding="utf-8")
+    constraints, done, wanted = _ROOT / "constraints.txt", _PEER / ".installed", wanted_packages()
     if done.exists() and done.read_text(encoding="utf-8") == wanted:
         return
     print(f"making {_PEER.relative_to(_ROOT)} for rlgym-learn", flush=True)

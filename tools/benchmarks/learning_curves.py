@@ -1,0 +1,140 @@
+"""Compare what training settings learn a step: `python -m tests.benchmarks.learning_curves FOLDER`.
+
+    VARIANTS x seeds -> runs, one after another -> each checkpoint against Chaser -> picture and table
+
+It runs at the lowest priority. A run in the folder goes on or stays, so that the command may be interrupted.
+"""
+
+import argparse
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+import matplotlib
+import numpy as np
+
+from rlgym_bridge.policy.files import newest_checkpoint
+from rlgym_bridge.training.evaluate import evaluate
+from rlgym_bridge.training.ppo import main as train
+from rlgym_bridge.training.settings import check_settings
+
+matplotlib.use("Agg")
+from matplotlib import pyplot as plt
+
+_GPU: Final = {"matches": 1024}  # of 2 collectors: the batch of 16 collectors with 128 matches
+VARIANTS: Final[dict[str, dict[str, Any]]] = {
+    "in turns": {"overlap": False},
+    "overlap": {"overlap": True},
+    "large batch": _GPU | {"overlap": True},
+    "large batch, minibatch 16,384": _GPU | {"overlap": True, "minibatch": 16_384},
+}
+"""Settings beside the defaults. Where none is given, a minibatch has 2,048 agent steps."""
+
+TOUCHES: Final = "touches_per_car_minute"
+AIM: Final = 5.0  # touches a car and minute
+MATCHES: Final = 100  # of a minute, with Chaser
+_CHECKPOINTS: Final = 6
+_POINTS: Final = 60  # that a curve is cut into
+
+
+def read_table(run: Path) -> np.ndarray:
+    """Return progress.csv of a run, `(lines,)` with a field for each column."""
+    found: np.ndarray = np.genfromtxt(run / "progress.csv", delimiter=",", names=True, deletechars="")
+    return np.atleast_1d(found)
+
+
+def train_run(run: Path, seed: int, changes: dict[str, Any], steps: int) -> None:
+    """Train a run to its end, from its newest checkpoint on if there is one; end the program on Ctrl-C."""
+    shared = {"out": str(run), "seed": seed, "steps": steps, "collectors": 2, "threads": 2, "device": "cpu"}
+    often = {"checkpoint_every": steps // _CHECKPOINTS, "keep_checkpoints": 10 * _CHECKPOINTS}
+    settings = check_settings(shared | often | changes)
+    if train(settings, resume=(run / "checkpoints").exists(), quiet=True).stopped:
+        sys.exit("stopped; the same command goes on")
+
+
+def measure_wins(run: Path) -> dict[int, float]:
+    """Return the win rate against Chaser of each checkpoint by its agent steps; kept in the run's folder."""
+    file = run / "chaser.json"
+    known = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+    for folder in newest_checkpoint(run).parent.iterdir():
+        if folder.name.isdigit() and folder.name not in known:
+            known[folder.name] = evaluate(str(folder), "chaser", MATCHES).win_rate
+            file.write_text(json.dumps(known), encoding="utf-8")
+    return {int(steps): rate for steps, rate in sorted(known.items(), key=lambda one: int(one[0]))}
+
+
+def read_touches(run: Path) -> tuple[np.ndarray, np.ndarray]:
+    """Return agent steps at the ends of a run's segments, and touches a car and minute in each, `(n,)`."""
+    table = read_table(run)
+    parts = np.array_split(np.arange(len(table)), min(_POINTS, len(table)))
+    means = [float(np.nanmean(table[TOUCHES][part])) for part in parts]
+    return np.array([table["steps"][part[-1]] for part in parts]), np.array(means)
+
+
+def describe(name: str, runs: list[Path], steps: int) -> str:
+    """Return the lines of a table on the runs of one variant, in the order of their seeds."""
+    cells = []
+    curves = [read_touches(run) for run in runs]
+    for at in (steps / 3, 2 * steps / 3, steps):
+        cells.append(", ".join(f"{np.interp(at, *curve):.1f}" for curve in curves))
+    reached = [curve[0][curve[1] >= AIM] for curve in curves]
+    cells.append(", ".join(f"{one[0] / 1e6:.2f}" if len(one) else "never" for one in reached))
+    wins = [measure_wins(run) for run in runs]
+    for share in (0.5, 1.0):
+        rates = [min(one.items(), key=lambda entry: abs(entry[0] - share * steps))[1] for one in wins]
+        cells.append(", ".join(f"{100 * rate:.0f}" for rate in rates))
+    return f"| {name} | {' | '.join(cells)} |"
+
+
+def draw(folder: Path, runs: dict[str, list[Path]], steps: int) -> None:
+    """Write `learning-per-step.png` and `.md`: a colour for each variant, a thin line for each seed."""
+    figure, (touches, wins) = plt.subplots(1, 2, figsize=(11, 4), layout="constrained")
+    for number, (name, those) in enumerate(runs.items()):
+        curves = [read_touches(run) for run in those]
+        rates = [measure_wins(run) for run in those]
+        points = [(np.array(list(one)), np.array(list(one.values()))) for one in rates]
+        for axes, lines in ((touches, curves), (wins, points)):
+            at = lines[0][0]
+            for line in lines:
+                axes.plot(line[0] / 1e6, line[1], color=f"C{number}", linewidth=0.6, alpha=0.6)
+            mean = np.mean([np.interp(at, *line) for line in lines], 0)
+            axes.plot(at / 1e6, mean, color=f"C{number}", linewidth=2, label=name)
+    touches.set(xlabel="agent steps, millions", title="touches a car and minute", xlim=(0, None))
+    wins.set(xlabel="agent steps, millions", title=f"win rate against Chaser, {MATCHES} matches of a minute")
+    touches.legend(fontsize="small")
+    figure.savefig(folder / "learning-per-step.png", dpi=110)
+    third, heads = steps / 3e6, "touches a car and minute at"
+    lines = [
+        f"| settings | {heads} {third:g} million | {2 * third:g} | {3 * third:g} | {AIM:g} touches after, "
+        f"millions | % against Chaser at {1.5 * third:g} million | {3 * third:g} |",
+        "|---" * 7 + "|",
+        *(describe(name, those, steps) for name, those in runs.items()),
+    ]
+    (folder / "learning-per-step.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    print("\n".join(lines))
+
+
+def main() -> None:
+    """Train what is missing, and draw all."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("folder", type=Path, help="for the runs")
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--steps", type=int, default=3_000_000, help="agent steps of each run")
+    parser.add_argument("--out", type=Path, help="folder of picture and table; default: that of the runs")
+    options = parser.parse_args()
+    if hasattr(os, "nice"):
+        os.nice(19)
+    runs: dict[str, list[Path]] = {name: [] for name in VARIANTS}
+    for seed in range(1, options.seeds + 1):
+        for number, (name, changes) in enumerate(VARIANTS.items()):
+            run = options.folder / f"{number}-{seed}"
+            train_run(run, seed, changes, options.steps)
+            print(f"{name}, seed {seed}: {measure_wins(run)}", flush=True)
+            runs[name].append(run)
+        draw(options.out or options.folder, runs, options.steps)
+
+
+if __name__ == "__main__":
+    main()
