@@ -148,7 +148,7 @@ def test_transposed_or_double_weights_are_saved_as_meant(tmp_path):
 
 
 @pytest.mark.parametrize("builder", [RLGymDefaultObs, RelativeDefaultObs])
-def test_foreign_builders_and_parsers_are_saved_and_played(tmp_path, builder):
+def test_third_party_builders_and_parsers_are_saved_and_played(tmp_path, builder):
     manifest = save(
         tmp_path,
         obs=spec(builder, zero_padding=None),
@@ -185,7 +185,7 @@ def test_a_subclass_of_the_dict_form_alone_is_called_by_it():
     assert not control_rows(RepeatAction(Still()), np.array([[5]]), [0], state)[0].any()
 
 
-def test_a_foreign_builder_takes_one_match_at_a_time():
+def test_a_third_party_builder_takes_one_match_at_a_time():
     class Ragged(RLGymDefaultObs):
         def build_obs(self, agents, state, shared_info):
             return {agent: np.zeros(3 + i) for i, agent in enumerate(agents)}
