@@ -259,15 +259,8 @@ def test_a_spec_is_made_of_a_class():
 
 def test_fingerprint_states_show_all_and_never_change():
     states = probe_states(2, 2, 0)
-    for name in (
-        "is_demoed",
-        "is_flipping",
-        "is_boosting",
-        "is_supersonic",
-        "on_ground",
-        "can_flip",
-        "has_flip",
-    ):
+    names = "on_ground is_demoed is_boosting is_supersonic is_flipping has_flip can_flip"
+    for name in names.split():
         flags = np.stack([getattr(state, "car_" + name) for state in states])
         assert 0 < flags.mean() < 1, name
     assert all(0 < (state.pad_timer > 0).mean() < 1 for state in states)
