@@ -159,20 +159,20 @@ class BlueIsDone(DoneCondition):
         return {agent: agent.startswith("blue") for agent in agents}
 
 
-def test_a_foreign_condition_may_tell_agents_apart():
+def test_a_third_party_condition_may_tell_agents_apart():
     states = sequence([(0, 0, False, True), (60, 0, False, False), (120, 0, False, False)])
     games = [to_rlgym(state) for state in states]
-    foreign = BlueIsDone()
-    either = AnyCondition(AnyCondition([foreign]), TimeoutCondition(1))
-    both = AllCondition([foreign, TimeoutCondition(1)])
+    third_party = BlueIsDone()
+    either = AnyCondition(AnyCondition([third_party]), TimeoutCondition(1))
+    both = AllCondition([third_party, TimeoutCondition(1)])
     for condition in (either, both):
         condition.reset(AGENTS, games[0], {})
-    assert foreign.resets == 2
+    assert third_party.resets == 2
     assert either.is_done(AGENTS, games[1], {}) == {"blue-0": True, "orange-0": False}
     assert both.is_done(AGENTS, games[1], {}) == {"blue-0": False, "orange-0": False}
     assert either.is_done(AGENTS, games[2], {}) == {"blue-0": True, "orange-0": True}
     assert both.is_done(["orange-0"], games[2], {}) == {"orange-0": False}
-    assert third_party_part(either) is foreign
+    assert third_party_part(either) is third_party
     for call in (lambda: either.done_batch(states[0]), lambda: both.reset_batch(states[0], np.array([True]))):
         with pytest.raises(TypeError, match="holds BlueIsDone, which has no reset_batch and done_batch"):
             call()

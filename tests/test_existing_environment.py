@@ -250,7 +250,7 @@ def test_an_engine_of_ones_own_is_said_to_be_left_out(
     words = {
         "parity": ["--env", "other_env:of_two", "--ticks", "100"],
         "import": ["script.pt", "--activation", "relu", "--env", "other_env:of_two", "--out", "bot"],
-        "train": ["mine.toml"],  # mirror does not go with foreign components: it ends before it trains
+        "train": ["mine.toml"],  # mirror does not go with third-party components: it ends before it trains
     }
     bridge([command, *words[command]])
     said = capsys.readouterr().out

@@ -414,7 +414,7 @@ def test_each_match_of_a_mix_is_drawn_by_weight():
     assert (np.abs(state.ball_position[:, 0]) > 0).mean() == pytest.approx(0.25, abs=0.03)
 
 
-class Foreign(StateMutator):
+class ThirdParty(StateMutator):
     """A mutator of somebody else."""
 
     calls = 0
@@ -424,11 +424,11 @@ class Foreign(StateMutator):
         RLGymKickoffMutator().apply(state, shared_info)
 
 
-def test_a_foreign_mutator_works_in_rlgyms_form_alone():
-    foreign = Foreign()
-    mutator = WeightedMutator([(foreign, 1), (WeightedMutator([(KickoffMutator(), 1)]), 1)], seed=0)
-    assert third_party_part(mutator) is foreign
-    with pytest.raises(TypeError, match="WeightedMutator holds Foreign, which has no apply_batch"):
+def test_a_third_party_mutator_works_in_rlgyms_form_alone():
+    third_party = ThirdParty()
+    mutator = WeightedMutator([(third_party, 1), (WeightedMutator([(KickoffMutator(), 1)]), 1)], seed=0)
+    assert third_party_part(mutator) is third_party
+    with pytest.raises(TypeError, match="WeightedMutator holds ThirdParty, which has no apply_batch"):
         filled(mutator)
     engine = RocketSimEngine()
     for _ in range(20):
@@ -436,7 +436,7 @@ def test_a_foreign_mutator_works_in_rlgyms_form_alone():
         FixedTeamSizeMutator(1, 1).apply(game, {})
         mutator.apply(game, {})
         assert np.isfinite(from_rlgym(engine.set_state(game, {})).buffer).all()
-    assert 4 <= foreign.calls <= 16
+    assert 4 <= third_party.calls <= 16
 
 
 @pytest.mark.parametrize(

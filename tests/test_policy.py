@@ -148,7 +148,7 @@ def test_transposed_or_double_weights_are_saved_as_meant(tmp_path):
 
 
 @pytest.mark.parametrize("builder", [RLGymDefaultObs, RelativeDefaultObs])
-def test_foreign_builders_and_parsers_are_saved_and_played(tmp_path, builder):
+def test_third_party_builders_and_parsers_are_saved_and_played(tmp_path, builder):
     manifest = save(
         tmp_path,
         obs=spec(builder, zero_padding=None),
@@ -185,7 +185,7 @@ def test_a_subclass_of_the_dict_form_alone_is_called_by_it():
     assert not control_rows(RepeatAction(Still()), np.array([[5]]), [0], state)[0].any()
 
 
-def test_a_foreign_builder_takes_one_match_at_a_time():
+def test_a_third_party_builder_takes_one_match_at_a_time():
     class Ragged(RLGymDefaultObs):
         def build_obs(self, agents, state, shared_info):
             return {agent: np.zeros(3 + i) for i, agent in enumerate(agents)}
@@ -259,15 +259,8 @@ def test_a_spec_is_made_of_a_class():
 
 def test_fingerprint_states_show_all_and_never_change():
     states = probe_states(2, 2, 0)
-    for name in (
-        "is_demoed",
-        "is_flipping",
-        "is_boosting",
-        "is_supersonic",
-        "on_ground",
-        "can_flip",
-        "has_flip",
-    ):
+    names = "on_ground is_demoed is_boosting is_supersonic is_flipping has_flip can_flip"
+    for name in names.split():
         flags = np.stack([getattr(state, "car_" + name) for state in states])
         assert 0 < flags.mean() < 1, name
     assert all(0 < (state.pad_timer > 0).mean() < 1 for state in states)

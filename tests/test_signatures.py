@@ -1,4 +1,4 @@
-"""A component of an older RLGym is told the right signature."""
+"""A component of an older RLGym gets the right signature in its error."""
 
 from typing import Any
 

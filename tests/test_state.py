@@ -29,14 +29,8 @@ def random_state(seed: int, blue: int, orange: int, matches: int = 1) -> MatchSt
     state.car_player_id[:] = np.arange(blue + orange)
     state.car_team[:] = [0] * blue + [1] * orange
     state.car_hitbox[:] = rng.integers(0, 6, cars)
-    for name in (
-        "has_jumped",
-        "is_holding_jump",
-        "is_jumping",
-        "has_flipped",
-        "has_double_jumped",
-        "is_autoflipping",
-    ):
+    flags = "has_jumped is_holding_jump is_jumping has_flipped has_double_jumped is_autoflipping"
+    for name in flags.split():
         getattr(state, "car_" + name)[:] = rng.integers(0, 2, cars)
     state.car_wheels_with_contact[:] = rng.integers(0, 2, (*cars, 4))
     state.car_flip_time[:] = rng.choice([0, 0.3, 0.64999, 0.65, 0.66, 2], cars)
@@ -85,15 +79,8 @@ def test_derived_fields_equal_rlgyms_properties(seed: int) -> None:
     state = random_state(seed, 2, 2)
     game = to_rlgym(state)
     for row, car in enumerate(game.cars.values()):
-        for name in (
-            "on_ground",
-            "is_demoed",
-            "is_boosting",
-            "is_supersonic",
-            "is_flipping",
-            "has_flip",
-            "can_flip",
-        ):
+        names = "on_ground is_demoed is_boosting is_supersonic is_flipping has_flip can_flip"
+        for name in names.split():
             assert bool(getattr(state, "car_" + name)[0, row]) == bool(getattr(car, name)), name
 
 

@@ -1,4 +1,4 @@
-"""Beginnings of episodes by name, and a mix of them by shares: the table `[beginnings]` of settings."""
+"""Initial states of episodes by name, and a mix of them by shares: the table `[beginnings]` of settings."""
 
 import math
 from collections.abc import Mapping
@@ -29,14 +29,14 @@ BEGINNINGS: Final[Mapping[str, BatchMutator]] = {
     "recovery": RecoveryMutator(),
     "collision": CollisionMutator(),
 }
-"""All beginnings that a share can be given to."""
+"""All kinds of initial states that a share can be given to."""
 
 _SUM_REACH: Final = 1e-6  # of shares that make 1 together
 _ALIKE: Final = 0.6  # similarity of spelling from which on a name is suggested for an unknown one
 
 
 def parse_beginnings(table: object) -> dict[str, float]:
-    """Return shares of beginnings from a table as TOML gives it; empty where it is empty.
+    """Return shares of initial states from a table as TOML gives it; empty where it is empty.
 
     Raises:
         ValueError: It is no table; a name is unknown, a share is no number of 0 to 1, or they do not make 1.
@@ -62,7 +62,7 @@ def parse_beginnings(table: object) -> dict[str, float]:
 
 
 def mix_beginnings(shares: Mapping[str, Any], seed: int | None = None) -> WeightedMutator:
-    """Return a mutator that draws each episode's beginning by shares, which make 1 together.
+    """Return a mutator that draws each initial state by shares, which make 1 together.
 
     Raises:
         ValueError: As `parse_beginnings`, or there is no share.

@@ -45,7 +45,7 @@ _OTHERS_SPEED: Final = 1400.0  # uu/s, the speed that throttle alone reaches
 
 
 class SkillMutator(BatchMutator):
-    """A beginning with something to do for one car of each match, the acting one.
+    """An initial state with something to do for one car of each match, the acting one.
 
     The acting car is drawn: both teams have it equally often, and so have all cars of a team. All other cars
     drive on the ground, out of its way. All pads are there.

@@ -1,4 +1,4 @@
-"""A learner may pause: lockstep waits for it, and in real time what was missed is told."""
+"""A learner may pause: lockstep waits for it, and in real time what was missed is reported."""
 
 import time
 from collections.abc import Iterator

@@ -79,9 +79,7 @@ def _physics(body: Any) -> Iterator[float]:
 def known_of(state: MatchState, judged: Sequence[str] = ()) -> list[bool]:
     """Return, for each number of `row_of`, whether the state says that it is known.
 
-    Args:
-        state: One match.
-        judged: Of `KNOWN_FIELDS`, those to be compared though the state calls them estimates.
+    Fields of `judged`, of `KNOWN_FIELDS`, are compared though the state calls them estimates.
     """
     names = _fields(state.layout.cars)
     flags = state.car_known[0] > 0
@@ -108,17 +106,11 @@ _NEEDS = {
 class Tally:
     """One field over a run.
 
-    Attributes:
-        samples: Values compared: one a tick, or one a car and tick.
-        mismatches: Of those, how many are off by more than the tolerance though known.
-        unknown: Of those, how many the state itself says it does not know.
-        guessed: Of the unknown ones, how many are off.
-        wrecks: Mismatches of a car whose wheels are over a demolished one. RocketSim leaves that body lying
-            about invisibly, where wheels touch it now and then for a tick; counted here alone.
-        edges: Mismatches of a car with a wheel within 0.2 uu of touching the ball or of leaving it.
-        worst: Largest difference of a mismatch.
-        longest: Ticks that the longest mismatch lasted without a break.
-        first: Frame of the first mismatch.
+    `samples` are the values compared, one a tick, or one a car and tick; `mismatches` those known and off by
+    more than the tolerance; `unknown` those that the state does not claim to know, `guessed` the wrong ones
+    of these. Mismatches of wheels over a demolished car, which RocketSim leaves lying about invisibly, are
+    counted as `wrecks` alone, those of wheels within 0.2 uu of touching the ball or leaving it as `edges`.
+    `worst` is the largest difference, `longest` in ticks without a break, `first` the frame of the first.
     """
 
     samples: int = 0
@@ -134,11 +126,7 @@ class Tally:
 
 @dataclass
 class Comparison:
-    """Compares rows of one reader with the engine's, tick by tick.
-
-    Attributes:
-        tallies: By field, after `finish`.
-    """
+    """Compares rows of one reader with the engine's, tick by tick; `tallies` are by field, after `finish`."""
 
     cars: int
     tallies: dict[str, Tally] = field(default_factory=dict)

@@ -26,13 +26,7 @@ Peer = Callable[[flat.GamePacket], GameState[Any]]
 
 @dataclass
 class Loss:
-    """Packets that do not arrive.
-
-    Attributes:
-        share: Of all packets, 0..1.
-        burst: Packets lost in a row.
-        seed: Of the choice.
-    """
+    """Packets that do not arrive: a share of all, 0..1, in bursts of some in a row."""
 
     share: float = 0.0
     burst: int = 1
@@ -51,12 +45,7 @@ class Loss:
 
 @dataclass
 class Run:
-    """The content and the findings of a run.
-
-    Attributes:
-        counts: Events of the run: ticks, touches, goals, ...
-        readers: A comparison for each reader, by name.
-    """
+    """What a run held, by name, and a comparison for each reader."""
 
     counts: dict[str, int] = field(default_factory=dict)
     readers: dict[str, Comparison] = field(default_factory=dict)
@@ -79,19 +68,10 @@ def run(
     simulator: str = ROCKETSIM2,
     into: Run | None = None,
 ) -> Run:
-    """Play until `ticks` ticks of play are compared.
+    """Play until `ticks` ticks of play are compared, with set situations in turns, and return or extend a
+    run.
 
-    Args:
-        ticks: To compare.
-        team_size: Cars a team.
-        seed: Of the match, its drivers and its scenes.
-        scenes: Set situations, in turns; none for free play alone.
-        hitboxes: Of each car; Octanes when empty.
-        readers: Of "shadow", "counting", "compat", "compat with SimExtraInfo".
-        loss: Packets that do not reach the readers.
-        dialect: Of the server.
-        simulator: What plays.
-        into: A run to add to.
+    Readers are "shadow", "counting", "compat", "compat with SimExtraInfo"; `loss` takes packets from them.
     """
     result = into or Run()
     match = make_match(team_size, seed, hitboxes=hitboxes, dialect=dialect, simulator=simulator)

@@ -67,14 +67,8 @@ def make_match(
 ) -> Match:
     """Return a match of equal teams without replays, in Octanes where no hitboxes are given.
 
-    Args:
-        team_size: Cars a team.
-        seed: Of kickoff and respawn spots.
-        seconds: Of playing time.
-        hitboxes: Numbers of the cars' hitboxes.
-        dialect: Of the packets.
-        thrust: Whether rocketsim2 has the game's boost in the air; RLGym's engine has it not.
-        simulator: What plays the match.
+    `seconds` are of playing time; `thrust` gives rocketsim2 the game's boost in the air, which RLGym's engine
+    has not.
     """
     bodies = {box: body for body, box in HITBOX_OF_BODY.items()}
     players = []
@@ -102,12 +96,8 @@ def with_fields(one: Any, **values: Any) -> Any:
 
 
 def drive(match: Match, seed: int, director: Director | None = None) -> Iterator[flat.GamePacket]:
-    """Play a match with Chasers that do something random now and then; yield every packet.
-
-    Args:
-        match: From its first packet on.
-        seed: Of the drivers.
-        director: Of set situations, if there are to be any.
+    """Play a match from its first packet on with Chasers that do something random now and then; yield
+    packets.
     """
     rng = np.random.default_rng(seed)
     cars = len(match.teams)

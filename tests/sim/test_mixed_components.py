@@ -81,7 +81,7 @@ MIXTURES = {
 
 
 @pytest.mark.parametrize("mixture", MIXTURES)
-def test_one_foreign_component_changes_no_result(mixture: str) -> None:
+def test_one_third_party_component_changes_no_result(mixture: str) -> None:
     ours = VectorEnv(_MATCHES, _ours)
     mixed = VectorEnv(_MATCHES, lambda: _ours(**MIXTURES[mixture]()))
     np.testing.assert_allclose(mixed.reset(), ours.reset(), atol=1e-5)
@@ -131,7 +131,7 @@ def test_a_game_state_is_made_once_a_step_and_match_if_at_all(
     assert len(made) == a_match * _MATCHES * 5
 
 
-def test_ours_beside_a_foreign_reward_are_called_once() -> None:
+def test_ours_beside_a_third_party_reward_are_called_once() -> None:
     asked: list[int] = []
 
     class Counted(SpeedReward):
@@ -166,7 +166,7 @@ class Uneven(RewardFunction[Any, GameState[Any], float]):
         return {agent: float(state.cars[agent].physics.position[0] + state.tick_count) for agent in agents}
 
 
-def test_teams_share_what_a_foreign_reward_gives() -> None:
+def test_teams_share_what_a_third_party_reward_gives() -> None:
     env = VectorEnv(
         2, lambda: _ours(reward_fn=WeightedSum([(Uneven(), 0.1)], team_spirit=0.5, zero_sum=True)), (2, 1)
     )

@@ -62,7 +62,7 @@ def test_noise_of_zero_is_none() -> None:
     np.testing.assert_array_equal(one[-1].obs, other[-1].obs)
 
 
-def test_foreign_components_are_named_where_noise_is_set() -> None:
+def test_third_party_components_are_named_where_noise_is_set() -> None:
     with pytest.raises(ValueError, match=r"expected none where components have no batch form: DefaultObs"):
         VectorEnv(1, peers, obs_noise=NOISE)
     own = check_settings(SMALL | {"obs_noise": NOISE})

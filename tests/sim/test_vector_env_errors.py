@@ -84,8 +84,8 @@ def test_arguments_of_the_wrong_kind_are_named(wrong: dict[str, Any], message: s
         VectorEnv(**{"matches": 1, "components": components} | wrong)
 
 
-class ForeignBlind(rlgym_obs.DefaultObs):
-    """Sees what it is told in place of one number, by RLGym's own builder."""
+class ThirdPartyBlind(rlgym_obs.DefaultObs):
+    """Sees a given number in place of one, by RLGym's own builder."""
 
     shown = 0.0
 
@@ -95,12 +95,14 @@ class ForeignBlind(rlgym_obs.DefaultObs):
         return built
 
 
-def test_a_foreign_observation_that_is_not_finite_is_named() -> None:
-    blind = ForeignBlind(zero_padding=None)
+def test_a_third_party_observation_that_is_not_finite_is_named() -> None:
+    blind = ThirdPartyBlind(zero_padding=None)
     env = VectorEnv(2, lambda: components(obs_builder=blind))
     env.reset()
     blind.shown = np.nan
-    message = "ForeignBlind gave nan as number 3 of what orange-0 sees in match 0, expected a finite number"
+    message = (
+        "ThirdPartyBlind gave nan as number 3 of what orange-0 sees in match 0, expected a finite number"
+    )
     with pytest.raises(ValueError, match=message):
         env.step(np.zeros((2, 2), np.int64))
     with pytest.raises(ValueError, match=message):

@@ -1,4 +1,4 @@
-"""Compare what training settings learn a step: `python -m tests.benchmarks.learning_curves FOLDER`.
+"""Compare what training settings learn a step: `python -m tools.benchmarks.learning_curves FOLDER`.
 
     VARIANTS x seeds -> runs, one after another -> each checkpoint against Chaser -> picture and table
 

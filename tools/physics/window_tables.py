@@ -26,12 +26,9 @@ _FEWEST: Final = 10  # windows of a situation in a cell
 
 
 class Recordings(NamedTuple):
-    """Recordings of one kind.
+    """Recordings of one kind: a title, a pattern of files, and the map of their columns, "" for replays.
 
-    Attributes:
-        title: What they are.
-        files: Where they lie among the recordings, as a pattern.
-        columns: The map of their columns; "" for replays, whose cars are left out.
+    Of replays the cars are left out.
     """
 
     title: str
@@ -63,7 +60,7 @@ def describe_windows(sets: Sequence[Recordings] = _SETS) -> list[str]:
 
 
 def read_recording(file: Path, columns: str = "") -> Recording:
-    """Read a recording."""
+    """Read a recording; without a map of its columns it is a replay, of which only the ball is simulated."""
     if columns:
         return open_recording(file, COLUMNS / columns)
     none = np.empty((0, 8), bool)
@@ -71,7 +68,10 @@ def read_recording(file: Path, columns: str = "") -> Recording:
 
 
 def describe_recordings(recordings: Sequence[Recording], worlds: Sequence[str] = WORLDS) -> list[str]:
-    """Return a table of recordings of one kind: p50 / p90 of position, then of velocity."""
+    """Return a table of recordings of one kind: p50 / p90 of position, then of velocity.
+
+    They are simulated in `worlds`; the first one names the situations.
+    """
     found: dict[str, WindowErrors] = {}
     lags: dict[str, list[int]] = {}
     scenes = [TimedRecording(one, fit_timeline(one)) for one in recordings]
