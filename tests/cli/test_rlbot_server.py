@@ -39,7 +39,10 @@ def played(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Serve], str]]:
         monkeypatch.setenv("RLBOT_SERVER_PORT", str(port))
         return f"{ip}:{port}"
 
-    for module in ("matches.real_match", "trials.measured_match"):  # the one imports from the other
+    for module in (
+        "matches.real_match",
+        "trials.measured_match",
+    ):  # in this order: the first takes the second's
         monkeypatch.setattr(f"rlgym_bridge.{module}.START_SECONDS", 0.5)
     yield start
     for one in open_ones:
