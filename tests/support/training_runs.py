@@ -21,17 +21,19 @@ SMALL = {
     "minibatch": 64,
     "threads": 1,
 }
+
+
+def column(out: Path, name: str) -> list[float]:
+    with (out / "progress.csv").open() as file:
+        return [float(row[name]) for row in csv.DictReader(file)]
+
+
 BATCH = 8 * 14
 """Agent steps of an iteration with `SMALL`."""
 
 
 def small_settings(out: Path, **changes: Any) -> TrainingSettings:
     return check_settings(SMALL | {"out": str(out)} | changes)
-
-
-def column(out: Path, name: str) -> list[float]:
-    with (out / "progress.csv").open() as file:
-        return [float(row[name]) for row in csv.DictReader(file)]
 
 
 def forget_checksum(checkpoint: Path) -> None:
