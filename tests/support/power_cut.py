@@ -44,14 +44,13 @@ class Calls:
     Args:
         root: The folder; what it holds already is on the disk.
         monkeypatch: Puts back what is replaced here.
-        without: Calls of fsync that a faulty disk passes over: "file", "folder", or both.
 
     Attributes:
         states: What a power cut may leave, for each call: before the first, after the first, and so on.
     """
 
-    def __init__(self, root: Path, monkeypatch: pytest.MonkeyPatch, without: tuple[str, ...] = ()) -> None:
-        self._root, self._without = root, without
+    def __init__(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._root = root
         self._top = _read(root)
         self._open: dict[int, _Node] = {}
         self.states = [crash_states(self._top)]
@@ -114,7 +113,7 @@ class Calls:
 
     def _sync(self, number: int) -> None:
         node = self._open.get(number)
-        if node is None or ("folder" if node.is_folder else "file") in self._without:
+        if node is None:
             return
         if node.is_folder:
             node.names = _names(node)

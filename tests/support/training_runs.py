@@ -21,6 +21,13 @@ SMALL = {
     "minibatch": 64,
     "threads": 1,
 }
+
+
+def column(out: Path, name: str) -> list[float]:
+    with (out / "progress.csv").open() as file:
+        return [float(row[name]) for row in csv.DictReader(file)]
+
+
 BATCH = 8 * 14
 """Agent steps of an iteration with `SMALL`."""
 
@@ -31,11 +38,6 @@ def small_settings(out: Path, **changes: Any) -> TrainingSettings:
 
 SEVERAL = "def parser(settings): return ComponentSpec.of(RepeatAction, ComponentSpec.of({}), repeats=8)"
 """Text of a module for `stand_in`, with a parser in the place of the brackets."""
-
-
-def column(out: Path, name: str) -> list[float]:
-    with (out / "progress.csv").open() as file:
-        return [float(row[name]) for row in csv.DictReader(file)]
 
 
 def forget_checksum(checkpoint: Path) -> None:

@@ -145,25 +145,6 @@ def test_a_crashed_run_saves_its_next_checkpoint(
         read_checkpoint(tmp_path / "crash" / "run" / "checkpoints" / "30")
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("without", [("file",), ("folder",), ("file", "folder")])
-def test_the_simulation_finds_what_is_not_synced(
-    without: tuple[str, ...], disk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    save_at(disk / "run", 1, 10)
-    with monkeypatch.context() as recorded:
-        calls = Calls(disk, recorded, without)
-        save_at(disk / "run", 1, 20)
-
-    def is_lost(tree: Tree) -> bool:
-        try:
-            return resumed(tree, tmp_path / "crash") is None
-        except ValueError:  # no checkpoint is whole, or `latest` names none
-            return True
-
-    assert any(map(is_lost, different(calls.states)))
-
-
 WRITERS: dict[str, Callable[[Path], Any]] = {
     RUN_FILE: lambda disk: write_run_modules(disk, ["new"]),
     "matches.jsonl": lambda disk: KeptMatches(disk / "matches.jsonl", {"seconds": 5}),
