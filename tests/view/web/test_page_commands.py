@@ -1,6 +1,5 @@
 """Commands that open the page, as processes, and a page that looks at them over loopback."""
 
-import argparse
 import asyncio
 import json
 import shutil
@@ -20,6 +19,7 @@ pytest.importorskip("aiohttp")
 
 from rlgym_bridge.cli import main, play
 from rlgym_bridge.cli.browser_page import NamedPolicies
+from rlgym_bridge.cli.commands import make_parser
 from rlgym_bridge.game import Phase
 from rlgym_bridge.policy.load_player import BUILT_IN
 from rlgym_bridge.view.display import open_browser
@@ -181,9 +181,7 @@ def test_a_port_without_a_page_is_refused(words: list[str], capsys: pytest.Captu
 
 
 def chosen(*words: str) -> tuple[list[str], list[str]]:
-    parser = argparse.ArgumentParser()
-    play.add_to(parser)
-    return play.choose_cars(parser.parse_args(["--quiet", *words]))
+    return play.choose_cars(make_parser("play").parse_args(["--quiet", *words]))
 
 
 def test_the_words_of_play_choose_the_cars(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
