@@ -71,7 +71,7 @@ class Agent:
         self._recorder = begin_recording(name, policy, record)
         set_seed = _whole_number(SEED_VARIABLE)
         self._connection = partial(
-            BotSession, self.server, report=self.report, override=override, measured=measured,
+            BotSession, report=self.report, override=override, measured=measured,
             seed=seed if set_seed is None else set_seed, recorder=self._recorder, followed=followed,
         )  # fmt: skip
 
@@ -96,7 +96,8 @@ class Agent:
         report = self.report
         while True:
             packets = report.packets
-            session = self._connection(spec=self._spec if self._followed is None else self._followed.spec)
+            spec = self._spec if self._followed is None else self._followed.spec
+            session = self._connection(self.server, spec)
             try:
                 session.connect(wait)
             except (OSError, TimeoutError) as error:
