@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -26,6 +26,7 @@ from rlgym_bridge.server.game.roster import AgentSeat
 _BEST: Final = 5  # choices that the page is told of
 _BUTTONS: Final = ("jump", "boost", "handbrake")
 _STATE_FILE: Final = "training.pt"  # of a checkpoint, which has the critic
+_CRITICS: Final = 8  # that are kept: a run that is watched for days makes thousands of checkpoints
 _LOADER: Final = ThreadPoolExecutor(1, "critic")  # importing torch takes seconds, and no match waits for it
 _LOG = logging.getLogger(__name__)
 
@@ -175,7 +176,7 @@ def estimate_value(policy: Any, observation: np.ndarray | None) -> float | None:
     return round(float(network(rows)[0, 0]) * scale, 4)
 
 
-@cache
+@lru_cache(maxsize=_CRITICS)
 def _critic_of(folder: Path) -> "Future[tuple[Network, float] | None]":
     return _LOADER.submit(_load_critic, folder)
 

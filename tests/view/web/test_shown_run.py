@@ -116,6 +116,13 @@ def test_the_value_is_what_the_checkpoints_critic_says(deviation: float, run: Pa
     assert value_when_loaded(folder, obs) == pytest.approx(deviation * expected[0, 0], rel=1e-3)
 
 
+def test_critics_of_a_run_that_is_watched_for_days_do_not_fill_the_memory(tmp_path: Path) -> None:
+    car_drivers._critic_of.cache_clear()
+    for number in range(30):
+        car_drivers._critic_of(tmp_path / str(number))
+    assert car_drivers._critic_of.cache_info().currsize <= 8
+
+
 def value_when_loaded(folder: Path, obs: np.ndarray) -> float | None:
     policy = load_policy(folder).policy
     estimate_value(policy, obs)
