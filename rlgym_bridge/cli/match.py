@@ -221,8 +221,8 @@ def run(options: argparse.Namespace) -> int:
     output_files.check_outputs(options.json, inputs=read)
     output_files.check_different(options.json, options.record)
     real_game = options.server == "rlbot"
-    network = dict.fromkeys(("latency", "jitter", "drop", "burst", "fps"), 0)
-    shown = {"physics": None, "simulator": None, "watch": False, "web": False}
+    network = dict.fromkeys(shared.IMPAIRMENTS, 0)
+    shown = {"physics": None, "simulator": None, "watch": False, "web": False, "pace": "realtime"}
     shared.refuse_with_rlbot(options, **network, **shown, dialect=[], max_overtime=300.0, max_hang=60.0)
     settings = shared.server_settings(options)
     configuration = with_line_up(

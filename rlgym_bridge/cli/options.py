@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from rich.console import Console
 from rich.table import Table
@@ -19,6 +19,9 @@ from rlgym_bridge.sim.simulator import DEFAULT_SIMULATOR, SIMULATORS
 from rlgym_bridge.user_input.plain_console import PlainConsole
 from rlgym_bridge.user_input.text_files import explain_unreadable
 from rlgym_bridge.user_input.user_modules import add_module_folders
+
+IMPAIRMENTS: Final = ("latency", "jitter", "drop", "burst", "fps")
+"""Options of `add_impairment_options`, each 0 where nothing is simulated."""
 
 
 def port(text: str) -> int:
@@ -149,7 +152,7 @@ def impairments_of(options: argparse.Namespace) -> Impairments:
     Raises:
         ConfigError: An impairment is out of range, or impossible at this pace.
     """
-    names = [name for name in ("latency", "jitter", "drop", "burst", "fps") if hasattr(options, name)]
+    names = [name for name in IMPAIRMENTS if hasattr(options, name)]
     try:
         impairments = Impairments(**{name: getattr(options, name) for name in names})
         impairments.check_pace(options.pace)

@@ -38,6 +38,7 @@ def run(options: argparse.Namespace) -> int:
     output_files.check_outputs(options.json)
     if not options.seconds:
         raise ValueError("--seconds is 0, expected more: inputs have to act while they are measured")
+    shared.refuse_with_rlbot(options, pace="realtime", **dict.fromkeys(shared.IMPAIRMENTS, 0))
     match = with_own_ids(match_of(1, 1))
     with measured_match(match, shared.embedded_server(options)) as server:
         timing = measure_timing(server.address, match, server.patience, options.seconds)

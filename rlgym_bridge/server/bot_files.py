@@ -1,6 +1,5 @@
 """Read bots and scripts as RLBot v5 describes them, with errors that name the line of a key."""
 
-import logging
 import os
 import re
 import shutil
@@ -81,8 +80,6 @@ class Source:
         line = self.line(section, key, occurrence)
         return f"{self.path}" if line is None else f"{self.path}:{line}"
 
-
-_log = logging.getLogger(__name__)
 
 _MOST_ID: Final = (1 << 32) - 1  # of a loadout: ids are 32 bits, unsigned, in messages
 LOADOUT_KEYS: Final = tuple(key for key in flat.PlayerLoadout.__match_args__ if key.endswith("_id"))

@@ -2,6 +2,7 @@
 
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final, NamedTuple
@@ -16,6 +17,9 @@ from rlgym_bridge.server import ConfigError, MatchCalledOff, MatchServer, Server
 START_SECONDS: Final = 180.0
 """In which the real game has to start, load the map and send something."""
 
+LAUNCH_SECONDS: Final = 60.0
+"""In which an RLBotServer that was started here has to listen."""
+
 REFUSED: Final = (
     "it is this project's own match server, whose log says why. It plays no Psyonix bots and humans unless "
     "it was started with --allow-idle: for them start RLBotServer with the real game"
@@ -23,6 +27,7 @@ REFUSED: Final = (
 """The reason that this project's server in RLBotServer's place does not take a match."""
 
 _SIM_PATIENCE: Final = 20.0  # s for each step of the embedded server's handshake
+_RETRY_SECONDS: Final = 0.2
 
 
 class MeasuredServer(NamedTuple):
@@ -96,7 +101,7 @@ def running_server() -> tuple[str, int]:
 
     Raises:
         ConfigError: The address in the environment is none.
-        ServerError: None runs, and none is installed.
+        ServerError: None runs and none is installed, or the one that was started cannot be reached.
     """
     try:
         ip, port = server_address()
@@ -116,4 +121,22 @@ def running_server() -> tuple[str, int]:
             f"Rocket League and RLBot v5 (rlbot.org): start RLBotServer first, or set RLBOT_SERVER_IP and "
             f"RLBOT_SERVER_PORT. Without the game, play with --server sim"
         ) from error
-    return ip, int(manager.rlbot_server_port)
+    address = ip, int(manager.rlbot_server_port)
+    _await_listening(address)
+    return address
+
+
+def _await_listening(address: tuple[str, int]) -> None:
+    """Wait until a server that has just been started can be reached: its launcher returns before."""
+    deadline = time.monotonic() + LAUNCH_SECONDS
+    while True:
+        try:
+            with socket.create_connection(address, timeout=2.0):
+                return
+        except OSError as error:
+            if time.monotonic() > deadline:
+                raise ServerError(
+                    f"RLBotServer was started, but cannot be reached at {address[0]}:{address[1]} within "
+                    f"{LAUNCH_SECONDS:g} s: {error}. Start it by hand to see what it says"
+                ) from error
+            time.sleep(_RETRY_SECONDS)

@@ -211,6 +211,8 @@ def test_whatever_a_module_of_a_user_raises_takes_one_line(
         (["probe", "--server", "rlbot", "--latency", "2"], "expected none of them with --server rlbot"),
         (["probe", "--latency", "-1"], "latency is -1, expected whole ticks"),
         (["probe", "--out", "no/such/folder.toml"], "No such file"),
+        (["match", "--server", "rlbot", "--pace", "lockstep"], "--pace change what the embedded"),
+        (["timing", "--server", "rlbot", "--latency", "3", "--fps", "60"], "--latency, --fps change what"),
         (["timing", "--seconds", "0"], "--seconds is 0, expected more"),
         (["parity", "--obs", "nowhere:Obs"], "nowhere (for nowhere:Obs) cannot be imported"),
         (["parity", "--obs", "json:dumps"], "expected a subclass of rlgym.api.ObsBuilder"),

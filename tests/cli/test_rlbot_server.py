@@ -7,9 +7,11 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from rlbot import flat
+from rlbot.managers import MatchManager
 
 from rlgym_bridge.cli import main
 from rlgym_bridge.client.agent_connections import is_own_server
+from rlgym_bridge.trials.measured_match import running_server
 from tests.support.servers import match_server
 
 Serve = Callable[[socket.socket], None]
@@ -116,6 +118,39 @@ def test_a_server_without_packets_is_given_up_by_address(
     said = capsys.readouterr().err
     assert message in said and address in said
     assert complaints(caplog) <= time.monotonic() - began + 1
+
+
+def a_free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        return int(free.getsockname()[1])
+
+
+def test_a_server_that_was_started_just_now_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RLBOT_SERVER_PORT", str(a_free_port()))
+    listening: list[socket.socket] = []
+
+    def start(manager: MatchManager) -> None:
+        manager.rlbot_server_port = port = a_free_port()
+        later = threading.Timer(0.5, lambda: listening.append(socket.create_server(("127.0.0.1", port))))
+        later.start()
+
+    monkeypatch.setattr(MatchManager, "ensure_server_started", start)
+    _, port = running_server()
+    assert listening and port == listening[0].getsockname()[1]
+    listening[0].close()
+
+
+def test_a_server_that_was_started_and_never_listens_is_given_up(
+    monkeypatch: pytest.MonkeyPatch, refused: Callable[..., str]
+) -> None:
+    port = a_free_port()
+    monkeypatch.setenv("RLBOT_SERVER_PORT", str(port))
+    monkeypatch.setattr("rlgym_bridge.trials.measured_match.LAUNCH_SECONDS", 0.3)
+    monkeypatch.setattr(
+        MatchManager, "ensure_server_started", lambda one: setattr(one, "rlbot_server_port", port)
+    )
+    said = refused("match", "--server", "rlbot", "--blue", "chaser", "--orange", "chaser")
+    assert f"RLBotServer was started, but cannot be reached at 127.0.0.1:{port} within 0.3 s" in said
 
 
 def test_of_a_flood_of_garbage_the_probe_logs_one_line_a_second(

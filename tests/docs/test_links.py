@@ -58,6 +58,13 @@ def test_paths_modules_and_tests_in_prose_exist(page: Path) -> None:
             assert is_module(word) or is_name(word), word
 
 
+@pytest.mark.parametrize("page", [*PAGES, *NOT_IN_THE_SITE], ids=lambda page: str(page.relative_to(ROOT)))
+def test_tests_that_comments_above_blocks_name_exist(page: Path) -> None:
+    for comment in re.findall(r"<!-- (.*?) -->", page.read_text(encoding="utf-8")):
+        for path in re.findall(r"tests/[\w./]+\.py", comment):
+            assert (ROOT / path).is_file(), comment
+
+
 def test_every_page_is_in_the_navigation() -> None:
     listed = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
     written = [path.relative_to(ROOT / "docs").as_posix() for path in PAGES if ROOT / "docs" in path.parents]

@@ -101,8 +101,9 @@ class BotProcess:
 
         A command may end with status 0 and leave the bot running: then a process of its family lives.
         """
-        if self.exit_code != 0:
-            return self.exit_code is not None
+        code = self.exit_code  # asked once: it may end between two questions
+        if code != 0:
+            return code is not None
         if not self.living():
             self.find_heirs()
         return not self.living()

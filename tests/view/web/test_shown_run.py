@@ -123,6 +123,13 @@ def save_critic(folder: Path, deviation: float = 1.0) -> dict[str, np.ndarray]:
     return critic
 
 
+def test_critics_of_a_run_that_is_watched_for_days_do_not_fill_the_memory(tmp_path: Path) -> None:
+    car_drivers._critic_of.cache_clear()
+    for number in range(30):
+        car_drivers._critic_of(tmp_path / str(number))
+    assert car_drivers._critic_of.cache_info().currsize <= 8
+
+
 def value_when_loaded(folder: Path, obs: np.ndarray) -> float | None:
     policy = load_policy(folder).policy
     estimate_value(policy, obs)
