@@ -184,7 +184,8 @@ def index_page() -> str:
         "Exit status of every command: 0 fine, 1 a failure was found, 2 bad usage or input. "
         "A page says so where a command differs.",
         "",
-        "`python -m training`, `python -m training.evaluate` and so on run the commands that train, too.",
+        "In a clone `python -m training`, `training.evaluate`, `training.average` and `training.imitate` run "
+        "`train` and these commands, too.",
     ]
     return "\n".join(lines)
 

@@ -63,3 +63,9 @@ def average(folders: Sequence[Path], out: Path, selection: str | None = None) ->
     write_files(out, data, changed)
     copy_carried(folders[-1], out)
     return changed
+
+
+if __name__ == "__main__":
+    from rlgym_bridge.cli import run_module
+
+    run_module("average")

@@ -434,3 +434,9 @@ def _jobs(matches: int, seed: int) -> list[tuple[bool, int, int]]:
         for swapped in (False, True)
         for number, first in enumerate(range(0, half, _AT_ONCE))  # not by the processes, for the seeds
     ]
+
+
+if __name__ == "__main__":
+    from rlgym_bridge.cli import run_module
+
+    run_module("evaluate")

@@ -151,12 +151,13 @@ def test_a_checkpoint_of_an_earlier_version_goes_on(tmp_path: Path) -> None:
     folder = learner.save(Checkpoints(tmp_path, 1))
     state = contents(folder)
     del state["return_scale"]
+    state["settings"] |= {name: tuple(state["settings"][name]) for name in ("policy_layers", "team_sizes")}
     first, second = state["optimizer"]["param_groups"]
     state["optimizer"]["param_groups"] = [{**first, "params": [*first["params"], *second["params"]]}]
     torch.save(state, folder / STATE_FILE)
     forget_checksum(folder)
     other = learner_of(tmp_path / "other", False)
-    other.load(folder)
+    assert set(other.load(folder)) <= {"out"}
     for one in (learner, other):
         improve(one, batch_of(one, collected_by(one)))
     assert all(torch.equal(*pair) for pair in zip(learner.parameters, other.parameters, strict=True))

@@ -36,6 +36,7 @@ from rlgym_bridge.policy.mismatch import differences
 from rlgym_bridge.policy.shape import PERCEPTRON, PolicyShape
 from rlgym_bridge.sim.simulator import ROCKETSIM2
 from rlgym_bridge.training.environment import Task
+from rlgym_bridge.training.setting_values import as_lists
 from rlgym_bridge.training.settings import SettingsError, TrainingSettings, recorded_settings
 from rlgym_bridge.user_input.durable_files import make_folder, sync_folder, write_durably
 from rlgym_bridge.user_input.text_files import check_file
@@ -148,6 +149,8 @@ def load_state(folder: Path, settings: TrainingSettings, built: Fingerprint, tas
     """
     manifest, state = read_checkpoint(folder)
     found = differences(manifest, built, task.obs_and_parser())
+    # The first versions wrote tuples.
+    state["settings"] = {name: as_lists(value) for name, value in state["settings"].items()}
     before, now = _SINCE | state["settings"], recorded_settings(settings)
     found += [
         f"{name} was {before.get(name)} and is {now[name]} now"
