@@ -184,7 +184,7 @@ def index_page() -> str:
         "Exit status of every command: 0 fine, 1 a failure was found, 2 bad usage or input. "
         "A page says so where a command differs.",
         "",
-        "`python -m training` runs `rlgym-bridge train`, too.",
+        "`python -m training`, `python -m training.evaluate` and so on run the commands that train, too.",
     ]
     return "\n".join(lines)
 

@@ -441,3 +441,9 @@ def _same(some: np.ndarray, others: np.ndarray) -> np.ndarray:
     """Return which actions are the same, `(n,)` bool."""
     found: np.ndarray = (some == others).reshape(len(others), -1).all(1)
     return found
+
+
+if __name__ == "__main__":
+    from rlgym_bridge.cli import run_module
+
+    run_module("imitate")

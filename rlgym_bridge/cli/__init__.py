@@ -1,4 +1,4 @@
-"""The command line: `rlgym-bridge COMMAND`, and `python -m training` for `train`.
+"""The command line: `rlgym-bridge COMMAND`, and `python -m training` for the commands that train.
 
 Each command's module has `add_to(parser)`, its options, and `run(options)`, which returns the exit code.
 """
@@ -55,7 +55,7 @@ def serve() -> int:
 
 
 def run_module(name: str) -> NoReturn:
-    """Run a command as the module that Python was started with (`python -m training`), and end.
+    """Run a command as the module that Python was started with (`python -m training.NAME`), and end.
 
     Raises:
         SystemExit: With the exit code, see `run_command`.
