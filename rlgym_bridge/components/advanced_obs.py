@@ -10,6 +10,7 @@ from typing import Final
 
 import numpy as np
 
+from rlgym_bridge.components.batch_form import with_native_form
 from rlgym_bridge.components.default_obs import (
     FORWARD,
     UP,
@@ -20,7 +21,6 @@ from rlgym_bridge.components.default_obs import (
     pad_numbers,
     vector,
 )
-from rlgym_bridge.components.native_form import with_native_form
 from rlgym_bridge.game import CONTROL_NAMES, PAD_COUNT
 from rlgym_bridge.state import Layout, MatchState
 

@@ -11,8 +11,7 @@ from typing import Any, Final
 import numpy as np
 from rlgym.api import DoneCondition
 
-from rlgym_bridge.components.batch_form import refuse_third_party, third_party_part
-from rlgym_bridge.components.native_form import with_native_form
+from rlgym_bridge.components.batch_form import refuse_third_party, third_party_part, with_native_form
 from rlgym_bridge.components.rlgym_state import from_rlgym
 from rlgym_bridge.components.rlgym_types import GameState
 from rlgym_bridge.game import TICKS_PER_SECOND

@@ -13,8 +13,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 import numpy as np
 from rlgym.api import ObsBuilder
 
-from rlgym_bridge.components.batch_form import describe_array, is_number_array
-from rlgym_bridge.components.native_form import with_native_form
+from rlgym_bridge.components.batch_form import describe_array, is_number_array, with_native_form
 from rlgym_bridge.components.rlgym_state import car_of, cars_by_agent, from_rlgym
 from rlgym_bridge.components.rlgym_types import GameState
 from rlgym_bridge.components.user_errors import locate_function

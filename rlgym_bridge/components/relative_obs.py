@@ -11,8 +11,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from rlgym_bridge.components.ball_ahead import ball_ahead_names, check_seconds, see_ball_ahead
+from rlgym_bridge.components.batch_form import with_native_form
 from rlgym_bridge.components.default_obs import DefaultObs, ObsNumber, nothing
-from rlgym_bridge.components.native_form import with_native_form
 from rlgym_bridge.game import GOAL_BACK_Y, GOAL_CENTRE_Z
 from rlgym_bridge.state import Layout, MatchState
 

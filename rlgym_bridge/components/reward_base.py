@@ -16,9 +16,9 @@ from rlgym_bridge.components.batch_form import (
     open_parts,
     refuse_third_party,
     third_party_part,
+    with_native_form,
     works_in_batches,
 )
-from rlgym_bridge.components.native_form import with_native_form
 from rlgym_bridge.components.rlgym_state import car_of, cars_by_agent, from_rlgym
 from rlgym_bridge.components.rlgym_types import CombinedReward, GameState
 from rlgym_bridge.components.user_errors import locate_function, locate_method

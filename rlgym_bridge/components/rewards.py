@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from rlgym_bridge.components.native_form import with_native_form
+from rlgym_bridge.components.batch_form import with_native_form
 from rlgym_bridge.components.reward_base import BatchReward, WeightedSum, name_of_bad
 from rlgym_bridge.game import (
     BACK_WALL_Y,

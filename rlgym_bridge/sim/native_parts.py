@@ -13,13 +13,13 @@ import numpy as np
 
 from rlgym_bridge.components.advanced_obs import AdvancedObs
 from rlgym_bridge.components.ball_ahead import columns_of_cars, forecast_times
+from rlgym_bridge.components.batch_form import FORMS
 from rlgym_bridge.components.conditions import (
     GoalCondition,
     NoTouchTimeoutCondition,
     TimeoutCondition,
 )
 from rlgym_bridge.components.default_obs import DefaultObs
-from rlgym_bridge.components.native_form import FORMS
 from rlgym_bridge.components.relative_obs import (
     BLOCK,
     DIRECTIONS,
@@ -90,7 +90,7 @@ _plans: WeakKeyDictionary[Any, dict[Any, Any]] = WeakKeyDictionary()
 
 @cache
 def provide_native_forms() -> None:
-    """Fill `native_form.FORMS`, once in a process, unless the variable says no or the module is not there."""
+    """Fill `batch_form.FORMS`, once in a process, unless the variable says no or the module is not there."""
     if os.environ.get(NATIVE_VARIABLE) == "0" or not is_installed(ROCKETSIM3):
         return
     try:

@@ -16,7 +16,6 @@ NOT_IN_THE_SITE = [
     ROOT / "native" / "README.md",
     *sorted((ROOT / "lab").glob("*.md")),
 ]
-pages = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 
 
 def anchors(page: Path) -> set[str]:
@@ -49,13 +48,21 @@ def test_links_and_pictures_lead_to_files_and_headings(page: Path) -> None:
         assert not anchor or anchor in anchors(target), link
 
 
-@pages
-def test_paths_modules_and_tests_in_prose_exist(page: Path) -> None:
-    for word in re.findall(r"`([\w./-]+)`", page.read_text(encoding="utf-8")):
+@pytest.mark.parametrize("page", [*PAGES, *NOT_IN_THE_SITE[:2]], ids=lambda page: str(page.relative_to(ROOT)))
+def test_paths_modules_and_tests_on_pages_exist(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    for word in re.findall(r"`([\w./-]+)`", text):
         if word.startswith(tuple(f"{room}/" for room in ROOMS)) and "NUMBER" not in word:
             assert word in TO_COME or (ROOT / word).exists(), word
         elif re.fullmatch(r"(rlgym_bridge|training|tests|tools)(\.\w+)+", word) and not word.endswith(".py"):
             assert is_module(word) or is_name(word), word
+        elif page.parent == DESIGN and re.fullmatch(r"\w+\.py", word):  # beside another, or in a folder
+            assert any(path for room in ROOMS for path in (ROOT / room).rglob(word)), word
+    # in commands, and in comments that name the tests of a block
+    for word in re.findall(r"(?<![\w./-])(?:tests|tools|native|training)/[\w./-]*\w", text):
+        assert (ROOT / word).exists(), word
+    for word in re.findall(r"python -m ((?:tools|training)[.\w]*)", text):
+        assert is_module(word.rstrip(".")), word
 
 
 @pytest.mark.parametrize("page", [*PAGES, *NOT_IN_THE_SITE], ids=lambda page: str(page.relative_to(ROOT)))
@@ -78,6 +85,14 @@ def test_every_picture_is_shown_somewhere(folder: str, shown_by: list[Path]) -> 
     shown = "".join(page.read_text(encoding="utf-8") for page in shown_by)
     pictures = [path for kind in ("png", "svg") for path in (ROOT / folder).rglob(f"*.{kind}")]
     assert pictures and not [path.name for path in pictures if path.name not in shown]
+
+
+def test_the_laboratory_lists_its_files() -> None:
+    said = (ROOT / "lab" / "README.md").read_text(encoding="utf-8")
+    files = {path.name for path in (ROOT / "lab").iterdir()} - {"README.md"}
+    assert files and not [
+        name for name in sorted(files) if f"({name})" not in said and f"`{name}`" not in said
+    ]
 
 
 def test_the_readme_is_an_entrance() -> None:

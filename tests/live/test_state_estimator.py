@@ -158,7 +158,7 @@ def test_a_given_dialect_stands_and_doubts_are_said_once(
             break
     assert one.detector.dialect == wrong and other.detector.dialect == right
     said = sorted(
-        record.message for record in caplog.records if record.name.startswith("rlgym_bridge.packets")
+        record.message for record in caplog.records if record.name == "rlgym_bridge.protocol_variant"
     )
     assert [words.split(", which")[0] for words in said] == [
         "packets show demolished_place=kept, but the given dialect says demolished_place=origin",

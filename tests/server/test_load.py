@@ -89,6 +89,7 @@ def test_a_tick_after_a_very_late_one_is_put_down_to_it():
 def test_a_watch_counts_what_a_thread_does():
     code = """
 import gc, json, logging
+from tools.thread_watch import ThreadWatch
 watch = ThreadWatch()
 before = watch.read()
 import wave
@@ -110,6 +111,7 @@ def test_a_goal_and_a_demolition_import_nothing():
 import json
 from rlgym_bridge.game import Phase
 from tests.support.stepped_match import go_on, kicked_off, put_ball, put_car, to_phase
+from tools.thread_watch import ThreadWatch
 match = kicked_off()
 watch = ThreadWatch()
 put_car(match, 0, (0, -3000, 17), (0, 2300, 0), yaw=1.5708)

@@ -13,7 +13,7 @@ import pytest
 
 from rlgym_bridge.components.actions import LookupTableAction, RepeatAction
 from rlgym_bridge.components.advanced_obs import AdvancedObs
-from rlgym_bridge.components.batch_form import observe
+from rlgym_bridge.components.batch_form import FORMS, observe
 from rlgym_bridge.components.beginnings import BEGINNINGS, mix_beginnings
 from rlgym_bridge.components.conditions import (
     AllCondition,
@@ -24,7 +24,6 @@ from rlgym_bridge.components.conditions import (
 )
 from rlgym_bridge.components.default_obs import DefaultObs
 from rlgym_bridge.components.mutators import BatchMutator
-from rlgym_bridge.components.native_form import FORMS
 from rlgym_bridge.components.relative_obs import RelativeObs, TeamObs
 from rlgym_bridge.components.reward_base import BatchReward
 from rlgym_bridge.components.rewards import (

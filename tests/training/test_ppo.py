@@ -2,8 +2,8 @@
 
 import multiprocessing
 import re
-from pathlib import Path
 from itertools import chain
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -272,7 +272,10 @@ def test_standard_parts_beside_those_of_ones_own_are_told(
             "without effect: save = 3.0, team_spirit = 0.5: the reward of few_weights does not read them",
         ),
         ({"save": 0.0}, ""),  # the default says nothing
-        ({"ball_ahead": [1.0]}, "without effect: ball_ahead = [1.0]: the obs of few_weights does not read it"),
+        (
+            {"ball_ahead": [1.0]},
+            "without effect: ball_ahead = [1.0]: the obs of few_weights does not read it",
+        ),
     ],
 )
 def test_settings_that_own_components_do_not_read_are_named(

@@ -27,10 +27,10 @@ from rlgym.rocket_league.state_mutators import FixedTeamSizeMutator, MutatorSequ
 from rlgym.rocket_league.state_mutators import KickoffMutator as PeerKickoff
 
 from rlgym_bridge.components.actions import LookupTableAction, RepeatAction
+from rlgym_bridge.components.batch_form import FORMS
 from rlgym_bridge.components.conditions import GoalCondition, NoTouchTimeoutCondition
 from rlgym_bridge.components.default_obs import DefaultObs
 from rlgym_bridge.components.mutators import KickoffMutator, blank_state
-from rlgym_bridge.components.native_form import FORMS
 from rlgym_bridge.components.rewards import GoalReward, TouchReward, WeightedSum
 from rlgym_bridge.components.spec import Components
 from rlgym_bridge.sim.arena import control_of, make_arena

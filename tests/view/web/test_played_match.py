@@ -151,7 +151,7 @@ def test_what_cars_have_counted_goes_back_too() -> None:
     viewer = show.open()
     show.until(Phase.ACTIVE)
     scores = show.match.scores
-    scores.shot(1)
+    scores.credit(1, "Shot")
     assert scores.touches == [0, 1] and show.match.packet().players[1].score_info.shots == 1
     show.command(viewer, "rewind", 1.0)
     show.step(1)
