@@ -191,6 +191,7 @@ def test_whatever_a_module_of_a_user_raises_takes_one_line(
         (["evaluate", "chaser", "chaser", "--seconds", "0.001"], "seconds is 0.001, expected 1 to 86400"),
         (["evaluate", "chaser", "chaser", "--action-delay", "9999"], "error: action_delay is [9999, 9999], "),
         (["match", "--seed", "-1"], "-1 is no seed, expected a whole number, 0 or more"),
+        (["imitate", "a.mcap", "--seed", "-1"], "-1 is no seed, expected a whole number, 0 or more"),
         (["match", "--physics", "nowhere.toml"], "nowhere.toml: No such file or directory, expected a file"),
         (["match", "nothing.cfg"], "nothing.cfg: no such file"),
         (["match", "README.md"], "expected a match file"),
