@@ -35,6 +35,7 @@ FUNCTIONS: Final = ("obs", "parser", "reward", "conditions", "mutator")
 """Functions that a module may have; `make_env(settings, matches)` takes the place of the last three."""
 
 _READ_BY: Final = {
+    "obs": ("ball_ahead",),
     "reward": (*REWARDS, "team_spirit", "zero_sum"),
     "conditions": ("no_touch_seconds", "episode_seconds"),
     "mutator": ("kickoff_share", "beginnings"),

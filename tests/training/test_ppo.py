@@ -2,6 +2,7 @@
 
 import multiprocessing
 import re
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -271,14 +272,20 @@ def test_standard_parts_beside_those_of_ones_own_are_told(
             "without effect: save = 3.0, team_spirit = 0.5: the reward of few_weights does not read them",
         ),
         ({"save": 0.0}, ""),  # the default says nothing
+        (
+            {"ball_ahead": [1.0]},
+            "without effect: ball_ahead = [1.0]: the obs of few_weights does not read it",
+        ),
     ],
 )
-def test_weights_that_the_own_reward_does_not_read_are_named(
-    given: dict[str, float], unread: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_settings_that_own_components_do_not_read_are_named(
+    given: dict[str, Any], unread: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "few_weights.py").write_text(
+        "from rlgym_bridge import ComponentSpec, DefaultObs\n"
         "from rlgym_bridge.components.rewards import GoalReward, TouchReward, WeightedSum\n"
+        "def obs(settings): return ComponentSpec.of(DefaultObs, zero_padding=None)\n"
         "def reward(settings):\n"
         "    return WeightedSum([(GoalReward(), settings.goal), (TouchReward(), settings.touch)])\n"
     )
@@ -286,8 +293,9 @@ def test_weights_that_the_own_reward_does_not_read_are_named(
 
 
 def test_the_standard_components_read_all_settings_of_theirs() -> None:
-    changed = {name: 0.5 for names in environment._READ_BY.values() for name in names if name != "beginnings"}
-    assert Task(check_settings(changed | {"zero_sum": True})).name_unread() == ""
+    changed: dict[str, Any] = dict.fromkeys(chain(*environment._READ_BY.values()), 0.5)
+    del changed["beginnings"]
+    assert Task(check_settings(changed | {"zero_sum": True, "ball_ahead": [0.5]})).name_unread() == ""
     both = check_settings({"kickoff_share": 0.3, "beginnings": {"kickoff": 1.0}})
     assert "kickoff_share = 0.3: the mutator of" in Task(both).name_unread()
 
