@@ -46,7 +46,7 @@ class PolicyModule(TorchRLModule, ValueFunctionAPI, InferenceOnlyAPI):
         }  # fmt: skip
         given = dict(self.model_config or {})
         given.pop("vf_share_layers", None)  # RLlib adds that for PPO
-        if unknown := given.keys() - config.keys():
+        if unknown := sorted(given.keys() - config.keys()):
             raise ValueError(
                 f"model_config has {', '.join(unknown)}; PolicyModule knows policy_layers, critic_layers, "
                 "activation, layer_norm and obs_clip"
