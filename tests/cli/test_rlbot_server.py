@@ -140,7 +140,7 @@ def test_a_server_that_was_started_just_now_is_waited_for(monkeypatch: pytest.Mo
     listening[0].close()
 
 
-def test_a_server_that_was_started_and_never_listens_is_given_up(
+def test_a_started_server_that_never_listens_is_given_up(
     monkeypatch: pytest.MonkeyPatch, refused: Callable[..., str]
 ) -> None:
     port = a_free_port()

@@ -123,7 +123,7 @@ def save_critic(folder: Path, deviation: float = 1.0) -> dict[str, np.ndarray]:
     return critic
 
 
-def test_critics_of_a_run_that_is_watched_for_days_do_not_fill_the_memory(tmp_path: Path) -> None:
+def test_critics_of_a_long_run_do_not_fill_the_memory(tmp_path: Path) -> None:
     car_drivers._critic_of.cache_clear()
     for number in range(30):
         car_drivers._critic_of(tmp_path / str(number))
