@@ -70,7 +70,7 @@ def play_real_match(
         _stop(connection)
     except _NotTaken as error:
         raise ServerError(f"the server at {ip}:{port} did not take the match: {REFUSED}") from error
-    except TimeoutError as error:
+    except _Silent as error:
         raise ServerError(
             f"the RLBotServer at {ip}:{port} sent no packet for {START_SECONDS:g} s: is Rocket League "
             f"installed? Does its launcher wait? `rlgym-bridge doctor` says how the game started"
@@ -92,6 +92,10 @@ def _stop(connection: Connection) -> None:
 
 class _NotTaken(Exception):
     """The server has not sent the match's configuration in time."""
+
+
+class _Silent(Exception):
+    """The server has sent no packet for `START_SECONDS`."""
 
 
 class _Watch:
@@ -117,14 +121,14 @@ class _Watch:
         Raises:
             EOFError: The server closed the connection, or said goodbye.
             MatchCalledOff: A bot will not play, and play has not begun.
-            TimeoutError: No packet came for `START_SECONDS`, whatever else did.
+            _Silent: No packet came for `START_SECONDS`, whatever else did.
             _NotTaken: The server did not take the match.
         """
         began = heard = asked = time.monotonic()
         while True:
             now = time.monotonic()
             if now - heard > START_SECONDS:
-                raise TimeoutError
+                raise _Silent
             if not self._taken and now - began > self._patience:
                 raise _NotTaken
             if now - asked >= _ASK_SECONDS and not self._was_active:

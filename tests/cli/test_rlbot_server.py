@@ -4,6 +4,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from unittest.mock import Mock
 
 import pytest
 from rlbot import flat
@@ -118,6 +119,17 @@ def test_a_server_without_packets_is_given_up_by_address(
     said = capsys.readouterr().err
     assert message in said and address in said
     assert complaints(caplog) <= time.monotonic() - began + 1
+
+
+def test_a_server_that_reads_nothing_is_not_called_silent(
+    played: Callable[[Serve], str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    address = played(lambda _: None)
+    unread = TimeoutError("the server has not read for 5 s")
+    monkeypatch.setattr("rlgym_bridge.client.agent_connections.Connection.send", Mock(side_effect=unread))
+    assert main(["match", "--server", "rlbot", "--blue", "chaser", "--orange", "chaser"]) == 2
+    said = capsys.readouterr().err
+    assert f"the RLBotServer at {address} went away: the server has not read for 5 s" in said
 
 
 def a_free_port() -> int:
