@@ -129,7 +129,7 @@ def _open(file: Path, columns: Path | None) -> Recording:
         raise ValueError(
             f"{file} holds states that replicar made with RocketSim, expected the game's own: its .replay"
         )
-    return read_match(file, shadow=False) if file.suffix == ".mcap" else open_recording(file, columns)
+    return open_recording(file, columns, shadow=False)
 
 
 def _read(files: Sequence[Path], read: Callable[[Path], T]) -> tuple[list[T], list[RefusedFile]]:

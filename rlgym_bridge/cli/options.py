@@ -272,8 +272,8 @@ def refuse_with_rlbot(options: argparse.Namespace, **usual: object) -> None:
     ]
     if options.server == "rlbot" and given:
         raise ConfigError(
-            f"{', '.join(given)} change what the embedded server does or shows, expected none of them with "
-            "--server rlbot: the real game cannot be changed"
+            f"only the embedded server takes {', '.join(given)}, expected none of it with --server rlbot: "
+            "the real game cannot be changed"
         )
 
 

@@ -12,7 +12,7 @@ from rlgym_bridge.recording.tables.table_recording import read_table
 from rlgym_bridge.user_input.text_files import check_file
 
 
-def open_recording(path: str | Path, columns: str | Path | None = None) -> Recording:
+def open_recording(path: str | Path, columns: str | Path | None = None, *, shadow: bool = True) -> Recording:
     """Read a recording: a match of ours, a replay of the game, or a table of somebody else's.
 
     Args:
@@ -20,6 +20,7 @@ def open_recording(path: str | Path, columns: str | Path | None = None) -> Recor
             converted; or CSV, text or JSON lines.
         columns: The TOML file that says what is in a table's columns; see `docs/columns/`. Matches and
             replays need none and take no notice of it, so that all can be named in one command.
+        shadow: See `read_match`.
 
     Raises:
         OSError: The file cannot be opened.
@@ -37,7 +38,7 @@ def open_recording(path: str | Path, columns: str | Path | None = None) -> Recor
     with path.open("rb") as stream:
         begins = stream.read(len(MAGIC))
     if begins == MAGIC or path.suffix == ".mcap":
-        return read_match(path)
+        return read_match(path, shadow=shadow)
     if path.suffix == ".replay":
         return read_replay(path)
     if path.suffix == ".parquet":

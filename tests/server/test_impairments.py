@@ -65,7 +65,7 @@ def test_jitter_in_lockstep_is_refused_with_the_reason():
     [
         (["match", "--pace", "lockstep", "--jitter", "5"], "--jitter is 5 ms at lockstep pace, expected 0"),
         (["server", "0", "--drop", "120"], "--drop is 120.0, expected percent"),
-        (["match", "--server", "rlbot", "--fps", "60"], "--fps change what the embedded server does"),
+        (["match", "--server", "rlbot", "--fps", "60"], "only the embedded server takes --fps"),
     ],
 )
 def test_the_commands_refuse_such_worlds_with_exit_code_2(capsys, words, message):

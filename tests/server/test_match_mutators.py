@@ -216,7 +216,7 @@ def test_rules_get_one_sentence(command: list[str], rules: str, capsys: pytest.C
 
 def test_the_real_game_takes_no_simulator(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["match", "--server", "rlbot", "--simulator", "rocketsim2"]) == 2
-    assert "--simulator change what the embedded server does" in capsys.readouterr().err
+    assert "only the embedded server takes --simulator" in capsys.readouterr().err
 
 
 def started(server: MatchServer, mode: str) -> HostedMatch:
