@@ -138,6 +138,21 @@ def test_a_jump_with_three_wheels_down_keeps_its_dodge() -> None:
     assert state.car_air_time_since_jump[0, 0] == 0 and state.car_has_flip[0, 0] == 1
 
 
+def test_a_dodge_turns_about_the_axis_across_its_direction() -> None:
+    direction = flat.Vector2(0.6, 0.75)  # forwards and to the right
+    air = player(air_state=flat.AirState.Dodging, has_dodged=True, dodge_dir=direction, dodge_elapsed=0.1)
+    state = Decoder(field_info(), shadow=False).update(packet(10, air))
+    assert state.car_flip_torque[0, 0].tolist() == [-0.75, np.float32(0.6), 0.0]
+
+
+def test_lost_packets_count_for_the_time_that_a_car_is_supersonic() -> None:
+    decoder = Decoder(field_info(), shadow=False)
+    decoder.update(packet(10))
+    decoder.update(packet(11, player(is_supersonic=True)))
+    state = decoder.update(packet(16, player(is_supersonic=True)))
+    assert state.car_supersonic_time[0, 0] == pytest.approx(6 / 120)
+
+
 @pytest.mark.parametrize(
     ("simulator", "third"), [(ROCKETSIM2, True), pytest.param(ROCKETSIM3, False, marks=needs_native)]
 )
