@@ -16,7 +16,7 @@ from typing import Any
 
 import yaml
 
-from rlgym_bridge.cli.commands import GROUPS, module_of
+from rlgym_bridge.cli.commands import GROUPS, make_parser, module_of
 from rlgym_bridge.protocol_variant import POINTS
 from rlgym_bridge.training.settings import REWARDS
 
@@ -192,8 +192,7 @@ def index_page() -> str:
 def command_page(name: str, text: str) -> str:
     """Return the page of one command as Markdown: usage, groups of options, defaults, exit status."""
     module = module_of(name)
-    parser = argparse.ArgumentParser(prog=f"rlgym-bridge {name}")
-    module.add_to(parser)
+    parser = make_parser(name, f"rlgym-bridge {name}")
     lines = [f"# {name}", "", _text(parser.description or text), ""]
     usage = re.sub(r"\s+", " ", parser.format_usage()).removeprefix("usage: ")
     lines += ["```text", *_wrapped(usage), "```", ""]

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, NoReturn
 
-from rlgym_bridge.cli.commands import COMMANDS, REMOVED, explain_broken, module_of, overview
+from rlgym_bridge.cli.commands import COMMANDS, REMOVED, explain_broken, make_parser, module_of, overview
 from rlgym_bridge.components.user_errors import describe_error, is_ours
 from rlgym_bridge.user_input.arguments import nearest_key
 from rlgym_bridge.user_input.extras import explain_missing
@@ -108,8 +108,7 @@ def run_command(name: str, arguments: Sequence[str] | None = None, program: str 
             stream.reconfigure(errors="backslashreplace")
     try:
         command = module_of(name)
-        parser = argparse.ArgumentParser(prog=program)
-        command.add_to(parser)
+        parser = make_parser(name, program)
         status = f"exit status: {getattr(command, 'STATUS', _STATUS)}"
         parser.epilog = status if parser.epilog is None else f"{parser.epilog}\n\n{status}"
         options, unknown = parser.parse_known_args(arguments)

@@ -36,7 +36,6 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "policy folders may import from: the newest is loaded first, to see that it plays here. Without this "
         "option nothing is imported",
     )
-    shared.add_output_options(parser)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -34,7 +34,6 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         help="seconds in which the bot must connect, and again in which it must be ready (default: "
         "%(default)g)",
     )  # fmt: skip
-    shared.add_output_options(parser)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -1,5 +1,6 @@
 """List the commands of `rlgym-bridge`, grouped by purpose, and find the module of each."""
 
+import argparse
 from importlib import import_module
 from typing import Any, Final
 
@@ -63,6 +64,14 @@ def module_of(name: str) -> Any:
     """Return the module of a command, which has `add_to`, its options, and `run`."""
     module = {"import": "import_bot"}.get(name, name.replace("-", "_"))
     return import_module(f"rlgym_bridge.cli.{module}")
+
+
+def make_parser(name: str, program: str | None = None) -> argparse.ArgumentParser:
+    """Return the parser of a command, with the options that all have."""
+    parser = argparse.ArgumentParser(prog=program)
+    module_of(name).add_to(parser)
+    import_module("rlgym_bridge.cli.options").add_output_options(parser)  # late: --help needs no numpy
+    return parser
 
 
 def explain_broken(error: ImportError) -> str | None:

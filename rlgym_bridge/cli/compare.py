@@ -87,7 +87,6 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--html", type=Path, metavar="FILE", help="write a report with plots as one HTML page"
     )
-    shared.add_output_options(parser)
 
 
 def run(options: argparse.Namespace) -> int:

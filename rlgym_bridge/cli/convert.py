@@ -27,7 +27,6 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         help="file to write, in the folder of FILE.cfg, to which paths in it are relative (default: "
         "FILE.toml, for a bot FILE.bot.toml)",
     )  # fmt: skip
-    shared.add_output_options(parser)
 
 
 def run(options: argparse.Namespace) -> int:

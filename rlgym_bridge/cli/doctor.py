@@ -324,9 +324,6 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "Check what this machine has: Python, packages and their versions, the simulator, extras, "
         "RLBotServer, the game. Nothing is changed. What is missing is needed by some commands alone."
     )
-    from rlgym_bridge.cli import options as shared
-
-    shared.add_output_options(parser)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -20,6 +20,7 @@ from rich.table import Table
 from rlgym_bridge.cli import match as match_command
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files
+from rlgym_bridge.cli.commands import make_parser
 from rlgym_bridge.cli.doctor import check_game
 from rlgym_bridge.cli.probe import findings_table
 from rlgym_bridge.client.agent_connections import is_own_server
@@ -96,7 +97,6 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     shared.add_embedded_options(parser)
     shared.add_simulator_option(parser, default=None)
     shared.add_dialect_option(parser)
-    shared.add_output_options(parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -261,9 +261,7 @@ def _play_match(options: argparse.Namespace, recording: Path) -> MatchPart:
         words += ["--pace", options.pace, "--latency", str(options.latency), "--max-overtime", "0"]
         words += [] if options.simulator is None else ["--simulator", options.simulator]
         words += [word for point in options.dialect for word in ("--dialect", point)]
-    parser = argparse.ArgumentParser()
-    match_command.add_to(parser)
-    match_command.run(parser.parse_args(words))
+    match_command.run(make_parser("match").parse_args(words))
     told = parse_json(read_text(result))
     touches, unanswered = ([bot[name] for bot in told["bots"]] for name in ("touches", "missed"))
     return MatchPart(tuple(told["score"]), told["playing_ticks"], told["ended_by"], touches, unanswered)

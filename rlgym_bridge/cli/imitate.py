@@ -59,7 +59,6 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         help="training run of a recorded bot, whose modules it may import; may be repeated",
     )  # fmt: skip
     shared.add_modules_option(parser, "recorded policies may import from")
-    shared.add_output_options(parser)
 
 
 def _add_replay_options(parser: argparse.ArgumentParser) -> None:

@@ -178,7 +178,6 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         help="output_ranges of rlgym-learn's ContinuousActor, which it does not save: [-1, 1] for all "
         "numbers, or a list of such pairs",
     )  # fmt: skip
-    shared.add_output_options(parser)
 
 
 def run(options: argparse.Namespace) -> int:

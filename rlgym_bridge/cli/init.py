@@ -19,7 +19,6 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--author", default="", metavar="A", help="who made it, for RLBot's window (default: nobody is named)"
     )
-    shared.add_output_options(parser)
 
 
 def run(options: argparse.Namespace) -> int:

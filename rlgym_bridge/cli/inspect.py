@@ -30,7 +30,6 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     shared.add_recording(parser)
     parser.add_argument("--csv", type=Path, metavar="OUT", help="export every row and field as CSV")
     parser.add_argument("--parquet", type=Path, metavar="OUT", help="export them as Parquet")
-    shared.add_output_options(parser)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -187,7 +187,6 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     add_watch_options(parser, "; without --watch: show it on the page of `play`, without Rerun")
     add_page_options(parser)
     shared.add_selection_options(parser)
-    shared.add_output_options(parser)
 
 
 def _add_line_up_options(parser: argparse.ArgumentParser) -> None:

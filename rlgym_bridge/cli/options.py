@@ -297,13 +297,13 @@ def embedded_server(options: argparse.Namespace) -> MatchServer | None:
 
 
 def add_output_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say how much is printed, and where to."""
+    """Add the options of every command: how much is printed, and where to."""
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the result to FILE as JSON")
     parser.add_argument("-q", "--quiet", action="store_true", help="print nothing but errors")
 
 
 def console_of(options: argparse.Namespace, stderr: bool = False) -> Console:
-    """Return the console that a command with `add_output_options` prints to, or shows its progress on."""
+    """Return the console that a command prints to, or shows its progress on."""
     return PlainConsole(stderr=stderr, quiet=options.quiet)
 
 

@@ -64,7 +64,6 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "--replace", action="store_true",
         help="write over the files of a packaged bot in DIR; other files in it stay",
     )  # fmt: skip
-    shared.add_output_options(parser)
 
 
 def run(options: argparse.Namespace) -> int:

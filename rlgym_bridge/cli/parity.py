@@ -63,7 +63,6 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "--tick-skip", type=int, metavar="TICKS",
         help="ticks that an action lasts (default: what the policy or the parser says)",
     )  # fmt: skip
-    shared.add_output_options(parser)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -65,7 +65,6 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     add_page_options(parser)
     shared.add_physics_option(parser)
     shared.add_simulator_option(parser, default=None)
-    shared.add_output_options(parser)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -71,7 +71,6 @@ def add_contest_options(parser: argparse.ArgumentParser, matches: int, of: str, 
         help="folder for results; finished matches are kept there, and the same command goes on with the "
         "others (default: %(default)s)",
     )  # fmt: skip
-    shared.add_output_options(parser)
 
 
 def check_contest_outputs(options: argparse.Namespace, read: Sequence[Path]) -> None:
@@ -163,7 +162,6 @@ def add_options(parser: argparse.ArgumentParser, matches: int, of: str) -> None:
     )  # fmt: skip
     shared.add_simulator_option(parser)
     shared.add_modules_option(parser)
-    shared.add_output_options(parser)
 
 
 def how(options: argparse.Namespace, *named: str | Path) -> dict[str, Any]:

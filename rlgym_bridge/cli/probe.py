@@ -36,7 +36,6 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     shared.add_embedded_options(parser)
     shared.add_dialect_option(parser)
-    shared.add_output_options(parser)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -30,7 +30,6 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     shared.add_match_options(parser)
     add_watch_options(parser)
-    shared.add_output_options(parser)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -30,7 +30,6 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         help="pace of the embedded server (default: %(default)s)",
     )  # fmt: skip
     shared.add_impairment_options(parser)
-    shared.add_output_options(parser)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -85,7 +85,6 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         help="only print all settings and end: modules and folders that they name are not looked for",
     )  # fmt: skip
     add_page_options(parser, "show the newest checkpoint against itself, and the curves, in the browser")
-    shared.add_output_options(parser)
 
 
 def _add_cluster_options(parser: argparse.ArgumentParser) -> None:

@@ -76,7 +76,6 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     where.add_argument("--rerun-page", action="store_true", help="open Rerun in the browser")
     where.add_argument("--window", action="store_true", help="open it in Rerun's own window")
-    shared.add_output_options(parser)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -8,7 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,6 +17,7 @@ import psutil
 import pytest
 
 from rlgym_bridge.cli import field_test, main
+from rlgym_bridge.cli.commands import make_parser
 from rlgym_bridge.cli.outcome import progress_line
 from rlgym_bridge.game import Phase
 from rlgym_bridge.protocol_variant import POINTS
@@ -361,9 +362,7 @@ def test_the_match_of_a_field_test_has_its_dialect(tmp_path: Path, monkeypatch: 
         return 0
 
     monkeypatch.setattr("rlgym_bridge.cli.match.run", play)
-    given = ArgumentParser()
-    field_test.add_to(given)
-    options = given.parse_args(["--dialect", "clock=whole", "--seconds", "1"])
+    options = make_parser("field-test").parse_args(["--dialect", "clock=whole", "--seconds", "1"])
     assert field_test._play_match(options, tmp_path / "match.mcap").score == (1, 0)
     assert played == [["clock=whole"]]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rlgym_bridge.cli.commands import module_of
+from rlgym_bridge.cli.commands import make_parser
 from tests.support.documentation import PAGES, ROOT, Block, blocks, command_lines, prose
 
 COMMAND_BLOCKS = blocks("sh", "bat", "")
@@ -22,9 +22,8 @@ TARGETS = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MUL
 
 
 def parser_of(name: str) -> argparse.ArgumentParser:
-    module = module_of(name)
-    parser = argparse.ArgumentParser(prog=f"rlgym-bridge {name}", exit_on_error=False)
-    module.add_to(parser)
+    parser = make_parser(name, f"rlgym-bridge {name}")
+    parser.exit_on_error = False
     return parser
 
 

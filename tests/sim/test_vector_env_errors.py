@@ -77,7 +77,6 @@ def test_what_goes_wrong_is_named() -> None:
         ({"components": None}, "components is a NoneType, expected a function that returns"),
         ({"components": int}, "components gave a int, expected rlgym_bridge.components.spec.Components"),
     ],
-    ids=str,
 )
 def test_arguments_of_the_wrong_kind_are_named(wrong: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):

@@ -123,7 +123,8 @@ def test_runs_in_rocketsim_3_go_on_by_either_engine(tmp_path: Path) -> None:
     first = main(settings(tmp_path / "run", steps=STEPS, **changes), quiet=True)
     assert load_policy(first.checkpoint).manifest.training["settings"]["simulator"] == "rocketsim3"
     with pytest.raises(SettingsError, match="rocketsim3 -> rocketsim2"):
-        main(settings(tmp_path / "run", steps=2 * STEPS, components=changes["components"]), True, True)
+        other = changes | {"simulator": "rocketsim2"}
+        main(settings(tmp_path / "run", steps=2 * STEPS, **other), True, True)
     second = train_here(settings(tmp_path / "run", steps=2 * STEPS, **changes), resume=True, quiet=True)
     assert second.steps == 2 * STEPS
 

@@ -1,9 +1,10 @@
 """Let policies drive cars of a match in the server's process, as they do in one of their own."""
 
+import io
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,7 +18,6 @@ from rlgym_bridge.game import BLUE, CONTROL_NAMES, ORANGE
 from rlgym_bridge.live.followed_run import FollowedRun
 from rlgym_bridge.live.player import Faults, LivePlayer
 from rlgym_bridge.packets.decoder import player_input
-from rlgym_bridge.policy.files import read_files
 from rlgym_bridge.policy.numpy_layers import Network
 from rlgym_bridge.policy.numpy_network import NetworkPolicy
 from rlgym_bridge.server.game.packer import field_info
@@ -26,6 +26,7 @@ from rlgym_bridge.server.game.roster import AgentSeat
 _BEST: Final = 5  # choices that the page is told of
 _BUTTONS: Final = ("jump", "boost", "handbrake")
 _STATE_FILE: Final = "training.pt"  # of a checkpoint, which has the critic
+_KEPT_CHECKPOINTS: Final = 4
 _LOADER: Final = ThreadPoolExecutor(1, "critic")  # importing torch takes seconds, and no match waits for it
 _LOG = logging.getLogger(__name__)
 
@@ -175,21 +176,30 @@ def estimate_value(policy: Any, observation: np.ndarray | None) -> float | None:
     return round(float(network(rows)[0, 0]) * scale, 4)
 
 
-@cache
+@lru_cache(_KEPT_CHECKPOINTS)
+def read_state(folder: Path) -> bytes | None:
+    """Return the file of a checkpoint that has its critic, None without one; later on it may be deleted."""
+    try:
+        return (folder / _STATE_FILE).read_bytes()
+    except OSError:
+        return None
+
+
+@lru_cache(_KEPT_CHECKPOINTS)
 def _critic_of(folder: Path) -> "Future[tuple[Network, float] | None]":
     return _LOADER.submit(_load_critic, folder)
 
 
 def _load_critic(folder: Path) -> tuple[Network, float] | None:
     """Return the critic of a checkpoint, and what its outputs are divided by; None where there is none."""
-    if not (folder / _STATE_FILE).is_file():
+    if (data := read_state(folder)) is None:
         return None
     try:
         import torch
 
-        state = torch.load(folder / _STATE_FILE, map_location="cpu", weights_only=True)
+        state = torch.load(io.BytesIO(data), map_location="cpu", weights_only=True)
         weights = {name: tensor.numpy() for name, tensor in state["critic"].items()}
-        network = Network(weights, read_files(folder)[0].activation)
+        network = Network(weights, state["settings"].get("activation", "relu"))
         count, _, spread = state.get("return_scale", (0, None, [0.0]))
         scaled = state["settings"].get("standardize_returns", False) and float(spread[0]) > 0
         return network, float(np.sqrt(float(spread[0]) / count)) if scaled else 1.0

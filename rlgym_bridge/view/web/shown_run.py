@@ -27,6 +27,7 @@ from rlgym_bridge.server import MatchServer
 from rlgym_bridge.user_input.user_modules import add_module_folders
 from rlgym_bridge.view.display import open_browser
 from rlgym_bridge.view.web import READY
+from rlgym_bridge.view.web.car_drivers import read_state
 from rlgym_bridge.view.web.page_server import PageServer
 from rlgym_bridge.view.web.played_match import PlayedMatch
 
@@ -124,6 +125,7 @@ class RunShow:
         return FollowedRun(self._run, self._load)
 
     def _load(self, folder: Path) -> Any:
+        read_state(folder)  # before the run deletes it
         return load_player(folder, run_modules(str(folder), ()))
 
     def _look(self, show: PlayedMatch) -> None:

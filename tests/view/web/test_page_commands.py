@@ -1,6 +1,5 @@
 """Commands that open the page, as processes, and a page that looks at them over loopback."""
 
-import argparse
 import asyncio
 import json
 import shutil
@@ -20,6 +19,7 @@ pytest.importorskip("aiohttp")
 
 from rlgym_bridge.cli import main, play
 from rlgym_bridge.cli.browser_page import NamedPolicies
+from rlgym_bridge.cli.commands import make_parser
 from rlgym_bridge.game import Phase
 from rlgym_bridge.policy.load_player import BUILT_IN
 from rlgym_bridge.view.display import open_browser
@@ -146,9 +146,6 @@ def test_a_run_is_watched_while_it_trains(tmp_path: Path) -> None:
         await link.command("ready")
         curves = await link.text("curves")
         assert curves["columns"][0] == "steps" and len(curves["rows"][-1]) == len(curves["columns"])
-        await link.command("follow", 0)
-        while (await link.text("mind"))["value"] is None:  # torch is loaded meanwhile
-            pass
         await link.text("say")  # of a newer checkpoint
         await link.frame(lambda frame: frame.phase == Phase.COUNTDOWN and frame.time > 1.0)
 
@@ -181,9 +178,7 @@ def test_a_port_without_a_page_is_refused(words: list[str], capsys: pytest.Captu
 
 
 def chosen(*words: str) -> tuple[list[str], list[str]]:
-    parser = argparse.ArgumentParser()
-    play.add_to(parser)
-    return play.choose_cars(parser.parse_args(["--quiet", *words]))
+    return play.choose_cars(make_parser("play").parse_args(["--quiet", *words]))
 
 
 def test_the_words_of_play_choose_the_cars(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
