@@ -149,9 +149,7 @@ def test_a_dodge_turns_about_the_axis_across_its_direction() -> None:
 @pytest.mark.parametrize(
     ("counts", "wheels"), [("three_wheels", [0, 0, 0, 0]), ("four_wheels", [1, 0, 1, 1])]
 )
-def test_three_wheels_may_touch_in_the_air_where_the_server_counts_four(
-    counts: str, wheels: list[int]
-) -> None:
+def test_three_wheels_touch_in_the_air_where_four_count(counts: str, wheels: list[int]) -> None:
     decoder = Decoder(field_info(), shadow=False, dialect=ProtocolVariant({"on_ground": counts}))
     tilted = flat.Physics(flat.Vector3(0, 0, 24), flat.Rotator(0.1, 0, 0.1), flat.Vector3(), flat.Vector3())
     for frame in (1, 2):  # by geometry three wheels of the pose touch, and the packet says "in the air"
@@ -159,7 +157,7 @@ def test_three_wheels_may_touch_in_the_air_where_the_server_counts_four(
     assert state.car_wheels_with_contact[0, 0].tolist() == wheels
 
 
-def test_lost_packets_count_for_the_time_that_a_car_is_supersonic() -> None:
+def test_lost_packets_count_for_the_supersonic_time() -> None:
     decoder = Decoder(field_info(), shadow=False)
     decoder.update(packet(10))
     decoder.update(packet(11, player(is_supersonic=True)))
