@@ -15,7 +15,7 @@ CARGO := $(shell cargo --version 2>&1 | \
 SIMULATOR := $(if $(CARGO),$(NATIVE),no-native)
 NO_CARGO := cargo 1.95 or later is not on the path: get Rust from https://rustup.rs, then enter: make native
 
-.PHONY: install native no-native match play train test test-slow fuzz planted release-check bench parity physics docs check clean
+.PHONY: install native no-native match play train test test-slow fuzz planted mutation release-check bench parity physics docs check clean
 
 # cargo's tests run the Python of .venv, and have to find its library
 CARGO_PYTHON = PYO3_PYTHON="$(CURDIR)/$(BIN)/python" \
@@ -104,6 +104,10 @@ LAST ?= 120
 planted: $(TESTS) $(SIMULATOR)
 	$(BIN)/python -m tools.planted $(FIRST) $(LAST)
 	$(BIN)/python -m tools.false_alarms $(FIRST) $(LAST)
+
+# whether the tests notice the faults of tools/faults.toml; PLACES=rlgym_bridge/sim for those of a room
+mutation: $(TESTS) $(SIMULATOR)
+	$(BIN)/python -m tools.mutation_check $(PLACES)
 
 # what the release workflow does, but publish: builds, checks, installs from the wheel, plays
 release-check: $(TESTS)

@@ -126,6 +126,13 @@ def test_a_late_decision_skips_rows_and_the_grid_stays() -> None:
     assert clock.skipped_decisions == 0
 
 
+def test_the_last_row_is_held_until_a_late_decision() -> None:
+    clock = Clock()
+    drive(clock, [(100, Phase.ACTIVE)])
+    assert clock.see(113, Phase.ACTIVE) is Event.DECIDE  # the rows drove the ticks 101 to 108
+    assert clock.row()[0][1] == np.float32(0.007)
+
+
 def test_decisions_without_any_packet_are_skipped_and_counted() -> None:
     clock = Clock()
     drive(clock, [(100, Phase.ACTIVE)])

@@ -128,6 +128,19 @@ def test_time_is_counted_in_ticks_to_the_tick():
         assert condition.done_batch(over)[0]
 
 
+def test_a_new_episode_counts_its_time_from_its_own_beginning():
+    def both_at(frame: int) -> MatchState:
+        state = blank_state(1, 1, 2)
+        state.frame[:] = frame
+        return state
+
+    for condition in (TimeoutCondition(3), NoTouchTimeoutCondition(3)):
+        condition.reset_batch(both_at(0), np.array([True, True]))
+        condition.reset_batch(both_at(200), np.array([False, True]))
+        assert condition.done_batch(both_at(360)).tolist() == [True, False]
+        assert condition.done_batch(both_at(560)).tolist() == [True, True]
+
+
 def test_frame_numbers_may_run_over_their_end():
     start, nearly, over = sequence([(0, 0, False, True)] * 3)
     condition = TimeoutCondition(1)

@@ -1,6 +1,6 @@
 """Plant faults in a copy of the project, one after the other, and run the tests that must notice each.
 
-    python -m tools.mutation_check [--room sim]
+    python -m tools.mutation_check [rlgym_bridge/sim training/ppo.py]
 
 `tools/faults.toml` has the faults: a file, a piece of its text, the text in its place, and the tests to run.
 A fault counts as caught when these tests pass without it and fail with it. Exit code 1: one was not caught.
@@ -13,15 +13,52 @@ import subprocess
 import sys
 import tempfile
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final, NamedTuple
 
 from tests.support.processes import run_to_end
 
 _ROOT: Final = Path(__file__).parents[1]
 _FAULTS: Final = _ROOT / "tools" / "faults.toml"
-_LONGEST: Final = 600.0  # s that the tests of a fault may take; a fault that hangs them is caught
+_LONGEST: Final = 60  # s for one test: a fault that keeps it waiting longer is caught
+
+
+class Fault(NamedTuple):
+    """One fault: `new` stands in place of `old` in a file, which breaks what `says` tells.
+
+    Attributes:
+        says: What a user would notice.
+        file: Path from the project's root.
+        old: Text that is in the file exactly once.
+        new: Text in its place.
+        tests: Tests as pytest names them, of which one must fail.
+    """
+
+    says: str
+    file: str
+    old: str
+    new: str
+    tests: Sequence[str]
+
+
+def read_faults(places: Sequence[str] = ()) -> list[Fault]:
+    """Return the faults of some files and folders, or of all if none is given.
+
+    Raises:
+        ValueError: The texts of some faults are not in their files exactly once.
+    """
+    faults = [Fault(**table) for table in tomllib.loads(_FAULTS.read_text(encoding="utf-8"))["fault"]]
+    counts = [(_ROOT / one.file).read_text(encoding="utf-8").count(one.old) for one in faults]
+    stale = [
+        f"{one.file} has {one.old!r} {count} times"
+        for one, count in zip(faults, counts, strict=True)
+        if count != 1
+    ]
+    if stale:
+        raise ValueError("\n".join([f"expected each text once, mend {_FAULTS}:", *stale]))
+    wanted = [Path(place) for place in places or ["."]]
+    return [one for one in faults if any(Path(one.file).is_relative_to(place) for place in wanted)]
 
 
 def copy_project(folder: Path) -> None:
@@ -34,35 +71,38 @@ def copy_project(folder: Path) -> None:
     (folder / "rlgym_bridge" / "training").symlink_to(folder / "training")
 
 
-def tests_pass(folder: Path, tests: Sequence[str]) -> bool:
-    """Say whether tests pass in a copy of the project.
+def failing_tests(folder: Path, tests: Iterable[str], *options: str) -> list[str]:
+    """Return which of some tests fail in a copy of the project; all, if a module cannot be imported.
 
     Raises:
-        RuntimeError: pytest could not collect them, so that they say nothing.
+        RuntimeError: There is no such test, so that the others say nothing.
     """
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-n", "0", "-p", "no:cacheprovider", *tests]
-    env = os.environ | {"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
-    try:
-        done = run_to_end(command, cwd=folder, env=env, seconds=_LONGEST)
-    except subprocess.TimeoutExpired:
-        return False
-    if done.returncode not in (0, 1, 2):  # 2: the planted fault keeps a module from being imported
+    chosen = list(dict.fromkeys(tests))
+    command = [
+        sys.executable, "-m", "pytest", "-n", "0", "--tb", "no", "-rfE", "-p", "no:cacheprovider",
+        f"--timeout={_LONGEST}", *options, *chosen,
+    ]  # fmt: skip
+    env = os.environ | {"PYTHONPATH": str(folder), "COLUMNS": "1000"}
+    done = run_to_end(command, cwd=folder, env=env, seconds=_LONGEST * (len(chosen) + 1))
+    if done.returncode not in (0, 1, 2):
         raise RuntimeError(f"{command} ended with {done.returncode}:\n{(done.stdout + done.stderr)[-2000:]}")
-    return done.returncode == 0
+    if done.returncode == 2:
+        return chosen
+    said = [line.split()[1] for line in done.stdout.splitlines() if line.startswith(("FAILED ", "ERROR "))]
+    return [test for test in chosen if any(one.partition("[")[0] == test.partition("[")[0] for one in said)]
 
 
-def plant(folder: Path, fault: dict[str, Any]) -> str:
-    """Write a fault into a file of the copy, and return the file's text before.
-
-    Raises:
-        ValueError: The fault's text is not in the file exactly once.
-    """
-    file = folder / fault["file"]
+def is_noticed(folder: Path, fault: Fault) -> bool:
+    """Plant a fault in a copy of the project, tell whether a test fails, and take it out again."""
+    file = folder / fault.file
     text = file.read_text(encoding="utf-8")
-    if (found := text.count(fault["old"])) != 1:
-        raise ValueError(f"{fault['file']} has {fault['old']!r} {found} times, expected once: mend {_FAULTS}")
-    file.write_text(text.replace(fault["old"], fault["new"]), encoding="utf-8")
-    return text
+    file.write_text(text.replace(fault.old, fault.new), encoding="utf-8")
+    try:
+        return bool(failing_tests(folder, fault.tests, "-x"))
+    except subprocess.TimeoutExpired:
+        return True
+    finally:
+        file.write_text(text, encoding="utf-8")
 
 
 def main(words: Sequence[str]) -> int:
@@ -70,29 +110,20 @@ def main(words: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--room", help="only faults of this room")
-    parser.add_argument("--faults", type=Path, default=_FAULTS, help="another file of faults")
-    options = parser.parse_args(words)
-    faults = [
-        fault
-        for fault in tomllib.loads(options.faults.read_text(encoding="utf-8"))["fault"]
-        if options.room in (None, fault["room"])
-    ]
-    passing: dict[tuple[str, ...], bool] = {}
+    parser.add_argument("places", nargs="*", help="only faults in these files and folders")
+    faults = read_faults(parser.parse_args(words).places)
     missed = 0
     with tempfile.TemporaryDirectory(prefix="mutation-check-") as name:
         folder = Path(name)
         copy_project(folder)
+        broken = set(failing_tests(folder, (test for one in faults for test in one.tests)))
         for number, fault in enumerate(faults, 1):
-            tests = tuple(fault["tests"])
-            before = plant(folder, fault)
-            caught = not tests_pass(folder, tests)
-            (folder / fault["file"]).write_text(before, encoding="utf-8")
-            if caught and tests not in passing:
-                passing[tests] = tests_pass(folder, tests)
-            said = "missed" if not caught else "caught" if passing[tests] else "the tests fail without it"
+            if broken.intersection(fault.tests):
+                said = "fails without it"
+            else:
+                said = "caught" if is_noticed(folder, fault) else "missed"
             missed += said != "caught"
-            print(f"{number:3} of {len(faults)}  {fault['room']:12} {said:7} {fault['says']}", flush=True)
+            print(f"{number:3} of {len(faults)}  {said:6}  {fault.file}: {fault.says}", flush=True)
     print(f"{len(faults) - missed} of {len(faults)} caught")
     return int(bool(missed))
 

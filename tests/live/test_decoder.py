@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from rlbot import flat
 
-from rlgym_bridge.game import BIG_PADS, HITBOXES, PAD_POSITIONS
-from rlgym_bridge.packets.decoder import ESTIMATES, Decoder
+from rlgym_bridge.game import BIG_PADS, CONTROL_NAMES, HITBOXES, PAD_POSITIONS
+from rlgym_bridge.packets.decoder import ESTIMATES, Decoder, player_input
+from rlgym_bridge.protocol_variant import ProtocolVariant
 from rlgym_bridge.server.game.packer import field_info
 from rlgym_bridge.sim.simulator import ROCKETSIM2, ROCKETSIM3
 from rlgym_bridge.state import KNOWN_FIELDS
@@ -138,6 +139,32 @@ def test_a_jump_with_three_wheels_down_keeps_its_dodge() -> None:
     assert state.car_air_time_since_jump[0, 0] == 0 and state.car_has_flip[0, 0] == 1
 
 
+def test_a_dodge_turns_about_the_axis_across_its_direction() -> None:
+    direction = flat.Vector2(0.6, 0.75)  # forwards and to the right
+    air = player(air_state=flat.AirState.Dodging, has_dodged=True, dodge_dir=direction, dodge_elapsed=0.1)
+    state = Decoder(field_info(), shadow=False).update(packet(10, air))
+    assert state.car_flip_torque[0, 0].tolist() == [-0.75, np.float32(0.6), 0.0]
+
+
+@pytest.mark.parametrize(
+    ("counts", "wheels"), [("three_wheels", [0, 0, 0, 0]), ("four_wheels", [1, 0, 1, 1])]
+)
+def test_three_wheels_touch_in_the_air_where_four_count(counts: str, wheels: list[int]) -> None:
+    decoder = Decoder(field_info(), shadow=False, dialect=ProtocolVariant({"on_ground": counts}))
+    tilted = flat.Physics(flat.Vector3(0, 0, 24), flat.Rotator(0.1, 0, 0.1), flat.Vector3(), flat.Vector3())
+    for frame in (1, 2):  # by geometry three wheels of the pose touch, and the packet says "in the air"
+        state = decoder.update(packet(frame, player(physics=tilted, air_state=flat.AirState.InAir)))
+    assert state.car_wheels_with_contact[0, 0].tolist() == wheels
+
+
+def test_lost_packets_count_for_the_supersonic_time() -> None:
+    decoder = Decoder(field_info(), shadow=False)
+    decoder.update(packet(10))
+    decoder.update(packet(11, player(is_supersonic=True)))
+    state = decoder.update(packet(16, player(is_supersonic=True)))
+    assert state.car_supersonic_time[0, 0] == pytest.approx(6 / 120)
+
+
 @pytest.mark.parametrize(
     ("simulator", "third"), [(ROCKETSIM2, True), pytest.param(ROCKETSIM3, False, marks=needs_native)]
 )
@@ -193,3 +220,12 @@ def test_scores_phase_and_clock_come_as_they_are() -> None:
     state = Decoder(field_info()).update(packet(77))
     assert state.frame[0] == 77 and state.phase[0] == 3 and state.score[0].tolist() == [1, 2]
     assert state.gravity[0] == 1
+
+
+@pytest.mark.parametrize("control", range(8))
+def test_each_number_of_a_row_is_sent_as_its_own_control(control: int) -> None:
+    row = [0.0] * 8
+    row[control] = 1.0
+    sent = player_input(3, row)
+    assert sent.player_index == 3
+    assert [float(getattr(sent.controller_state, name)) for name in CONTROL_NAMES] == row

@@ -123,6 +123,19 @@ def test_a_quarter_turn_is_the_same_in_every_notation(tmp_path: Path, rotation: 
     np.testing.assert_allclose([forward, right, up], [[0, 1, 0], [-1, 0, 0], [0, 0, 1]], atol=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("cells", "forward", "right"),
+    [("90,0,0", [0, 0, 1], [0, 1, 0]), ("0,90,0", [0, 1, 0], [-1, 0, 0]), ("0,0,90", [1, 0, 0], [0, 0, -1])],
+    ids=["pitch lifts the nose", "yaw turns right", "roll lowers the right side"],
+)
+def test_euler_angles_turn_as_in_the_game(
+    tmp_path: Path, cells: str, forward: list[int], right: list[int]
+) -> None:
+    columns = "[time]\ndt = 1\n[ball]\nposition = [0, 1, 2]\neuler = [3, 4, 5]\nhalf_turn = 180\n"
+    turned = read(tmp_path, f"1,2,3,{cells}\n", columns).state.ball_rotation[0].T
+    np.testing.assert_allclose(turned, [forward, right, np.cross(forward, right)], atol=1e-6)
+
+
 def test_cars_stand_blue_first_and_the_ball_beside_them(tmp_path: Path) -> None:
     columns = """
     [time]

@@ -130,6 +130,13 @@ def test_goals_terminate_and_time_truncates() -> None:
     assert not step.truncated[0], "what is terminated needs no bootstrapping"
 
 
+def test_a_goal_is_the_scorers_in_the_step_that_ends_with_it() -> None:
+    env = VectorEnv(1, lambda: components(state_mutator=BallAhead()))
+    env.reset()
+    seen = {(bool(play(env, 1, forward=True)[0].terminated[0]), int(env.scored[0])) for _ in range(60)}
+    assert seen == {(False, 0), (True, 1)}, "blue drives the ball into orange's goal"
+
+
 def test_equal_seeds_give_equal_matches_after_a_reset_too() -> None:
     def make(seed: int) -> VectorEnv:
         return VectorEnv(
