@@ -1,56 +1,56 @@
-"""Public examples of rlgym-ppo and rlgym-learn, carried over by the table in docs/train/settings.md."""
+"""Public examples of rlgym-ppo and rlgym-learn, carried over by the table in the docs."""
 
-import dataclasses
-import re
 from pathlib import Path
-from typing import Any, Final
 
+import numpy as np
 import pytest
 
-from rlgym_bridge.training.settings import TrainingSettings, check_settings
+from rlgym_bridge.training.settings import check_settings
+from tools.side_by_side import EXAMPLES, carry_over, draw, our_curve, peer_curve, peer_settings
 
-PAGE: Final = Path(__file__).parents[2] / "docs" / "train" / "settings.md"
-BATCH: Final = ("ts_per_iteration", "timesteps_per_iteration", "exp_buffer_size", "max_size")
-EXAMPLES: Final[dict[str, dict[str, Any]]] = {
+SAME = {
+    "gamma": 0.99, "gae_lambda": 0.95, "clip": 0.2, "minibatch": 50_000, "standardize_returns": True,
+    "policy_layers": (256, 256, 256), "critic_layers": (256, 256, 256), "steps": 1_000_000_000, "seed": 123,
+    "keep_checkpoints": 5, "epochs": 3,
+    "checkpoint_every": 1_000_000,  # rlgym-ppo's has 100,000: matches would end after 4 seconds
+    "max_grad_norm": 0.5, "goal": 10.0, "touch": 0.1, "value_clip": 0.0,
+}  # fmt: skip
+OTHERS = {
     "rlgym-ppo": {
-        "ts_per_iteration": 50_000, "exp_buffer_size": 150_000, "ppo_batch_size": 50_000,
-        "ppo_minibatch_size": 50_000, "ppo_ent_coef": 0.001, "ppo_epochs": 1, "ppo_clip_range": 0.2,
-        "policy_lr": 3e-4, "critic_lr": 2e-4, "gae_gamma": 0.99, "gae_lambda": 0.95,
-        "standardize_returns": True, "standardize_obs": False, "policy_layer_sizes": [256] * 3,
-        "critic_layer_sizes": [512] * 3, "save_every_ts": 100_000, "n_checkpoints_to_keep": 5,
-        "random_seed": 123, "timestep_limit": 1_000_000_000,
+        "learning_rate": 3e-4, "critic_learning_rate": 3e-4, "entropy_coefficient": 0.001,
+        "no_touch_seconds": 10.0, "team_sizes": (1, 1),
     },
     "rlgym-learn": {
-        "timesteps_per_iteration": 50_000, "max_size": 150_000, "batch_size": 50_000, "n_minibatches": 1,
-        "ent_coef": 0.001, "n_epochs": 1, "clip_range": 0.2, "actor_lr": 3e-4, "critic_lr": 2e-4,
-        "gamma": 0.99, "lmbda": 0.95, "standardize_returns": True, "advantage_normalization": True,
-        "save_every_ts": 100_000, "n_checkpoints_to_keep": 5, "random_seed": 123,
-        "timestep_limit": 1_000_000_000,
+        "learning_rate": 5e-5, "critic_learning_rate": 5e-5, "entropy_coefficient": 0.01,
+        "no_touch_seconds": 30.0, "team_sizes": (2, 2),
     },
 }  # fmt: skip
-"""Names of `rlgym_v2_example.py` (AechPro/rlgym-ppo) and `quick_start_guide.py` (JPK314/rlgym-learn)."""
-
-OURS: Final = {
-    "steps": 1_000_000_000, "minibatch": 50_000, "epochs": 1, "clip": 0.2, "entropy_coefficient": 0.001,
-    "learning_rate": 3e-4, "critic_learning_rate": 2e-4, "gamma": 0.99, "gae_lambda": 0.95,
-    "standardize_returns": True, "seed": 123, "checkpoint_every": 100_000, "keep_checkpoints": 5,
-}  # fmt: skip
-NETWORKS: Final = {"policy_layers": (256,) * 3, "critic_layers": (512,) * 3, "normalise_obs": False}
 
 
 @pytest.mark.parametrize("library", EXAMPLES)
-def test_an_example_is_carried_over_by_the_table(library: str) -> None:
-    table = PAGE.read_text(encoding="utf-8").partition("## From rlgym-ppo and rlgym-learn")[2]
-    rows = [line.strip("|").split("|") for line in table.splitlines() if line.startswith("|")]
-    column = [cell.strip() for cell in rows[0]].index(library)
-    known = {field.name for field in dataclasses.fields(TrainingSettings)}
-    given, carried, named = EXAMPLES[library], {}, set()
-    for row in rows[2:]:
-        ours, theirs = (re.findall(r"`(\w+)`", row[at]) for at in (0, column))
-        named |= set(theirs)
-        pairs = zip((name for name in ours if name in known), theirs, strict=False)
-        carried |= {our: given[their] for our, their in pairs if their in given and their not in BATCH}
+@pytest.mark.parametrize("collectors", [1, 2, 16])
+def test_an_example_is_carried_over_by_the_table(library: str, collectors: int, tmp_path: Path) -> None:
+    carried, left = carry_over(library, collectors)
     settings = check_settings(carried)
-    assert set(given) <= named
-    expected = OURS | (NETWORKS if library == "rlgym-ppo" else {})
-    assert {name: getattr(settings, name) for name in expected} == expected
+    for name, value in (SAME | OTHERS[library]).items():
+        assert getattr(settings, name) == value, name
+    batch = collectors * settings.matches * settings.rollout_steps * settings.cars
+    assert batch == pytest.approx(50_000, rel=0.02)
+    # Minibatches of theirs are parts of a gradient step, and advantages are always normalised here.
+    assert set(left) <= {"ppo_minibatch_size", "n_minibatches", "advantage_normalization"}
+    theirs = peer_settings(settings, library, tmp_path, 8)  # the example as it is
+    assert (theirs["epochs"], theirs["batch"], theirs["buffer"]) == (1, 50_000, 150_000)
+
+
+def test_touches_of_all_processes_are_added(tmp_path: Path) -> None:
+    for number in (1, 2):  # a touch each second of 60 agent steps, and the second process begins later
+        rows = [[float(now), 60 * (now - number), now - number] for now in range(number, 102)]
+        (tmp_path / f"touches-{number}").write_text("".join(f"{row}\n" for row in rows))
+    theirs = peer_curve(sorted(tmp_path.glob("touches-*")), 8 / 120 / 60)
+    assert theirs[-1] == pytest.approx([100, 60 * 199, 15])  # 60 steps of 8 ticks are 4 seconds
+    np.testing.assert_allclose(theirs[2:, 2], 15, rtol=1e-6)
+    (tmp_path / "progress.csv").write_text("steps,seconds,touches_per_car_minute\n100,2,3\n200,4,5\n")
+    ours = our_curve(tmp_path / "progress.csv")
+    assert ours.tolist() == [[2, 100, 3], [4, 200, 5]]
+    draw({"here": ours, "there": theirs}, "an example", tmp_path / "touches.png")
+    assert (tmp_path / "touches.png").stat().st_size > 5000

@@ -238,6 +238,8 @@ TARGETS: Final = [
     )),
     FuzzTarget("client", hear, heard_seeds),
     FuzzTarget("drawings", draw, drawn_seeds),
+    FuzzTarget("field-test", of_file("a.zip", _read_pack), lambda: [_pack(_scenes())]),
+    FuzzTarget("scenes", lambda data: of_file("a.zip", _read_pack)(_pack(data)), lambda: [_scenes()]),
     FuzzTarget("settings", of_file("s.toml", load_settings), _files("training/config.toml")),
 ]  # fmt: skip
 """All readers of files and messages that others may have written."""
