@@ -111,4 +111,4 @@ def test_a_match_with_constants_that_are_none_is_not_played(
     assert main(["match", "--blue", "chaser", "--physics", file]) == 2
     assert "value of gravity in [physics] is 0, expected a multiple" in capsys.readouterr().err
     assert main(["match", "--blue", "chaser", "--server", "rlbot", "--physics", file]) == 2
-    assert "expected none of them with --server rlbot" in capsys.readouterr().err
+    assert "expected none of it with --server rlbot" in capsys.readouterr().err

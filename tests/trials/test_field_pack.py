@@ -158,7 +158,7 @@ def test_a_part_that_fails_is_named_and_the_next_is_played(
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--server", "rlbot", "--latency", "2"], "expected none of them with --server rlbot"),
+        (["--server", "rlbot", "--latency", "2"], "expected none of it with --server rlbot"),
         (["--out", "pack.mcap"], "a file whose name ends with .zip"),
         (["--html", "page.html"], "--html goes with --read FILE"),
         (["--parts", "timin"], "--parts has 'timin', did you mean timing?"),
