@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import RocketSim as rsim
 
-from rlgym_bridge.chaser import Charger, Chaser
 from rlgym_bridge.components.actions import LookupTableAction
 from rlgym_bridge.components.mutators import KickoffMutator, blank_state
 from rlgym_bridge.game import BLUE, ORANGE, PAD_POSITIONS
+from rlgym_bridge.policy.chaser import Charger, Chaser
 from rlgym_bridge.sim.arena import ArenaReader, read_arena
 from rlgym_bridge.sim.rocketsim2 import RocketSim2
 from rlgym_bridge.state import MatchState, derive
@@ -212,7 +212,7 @@ def test_one_car_of_a_team_goes_and_the_others_stand_off() -> None:
 
 
 def test_it_needs_neither_the_simulator_nor_the_game() -> None:
-    program = "import sys, rlgym_bridge.chaser; print({'rlbot', 'RocketSim'} & set(sys.modules))"
+    program = "import sys, rlgym_bridge.policy.chaser; print({'rlbot', 'RocketSim'} & set(sys.modules))"
     done = run_to_end([sys.executable, "-c", program], check=True)
     assert done.stdout.strip() == "set()"
 

@@ -3,9 +3,9 @@
 import pytest
 from rlbot import flat
 
-from rlgym_bridge.client.agent_connections import agents_of, match_of, with_own_ids
-from rlgym_bridge.matches.lineup import BotReport, find_troubles, first_of_process
+from rlgym_bridge.live.agent_connections import agents_of, match_of, with_own_ids
 from rlgym_bridge.server import BotResult
+from rlgym_bridge.server.lineup import BotReport, find_troubles, first_of_process
 
 
 def result(**fields) -> BotResult:

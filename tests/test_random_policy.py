@@ -5,8 +5,8 @@ import pytest
 
 from rlgym_bridge import LookupTableAction
 from rlgym_bridge.cli import run_command
-from rlgym_bridge.matches.lineup import empty_match, with_line_up
 from rlgym_bridge.policy.load_player import load_player
+from rlgym_bridge.server.lineup import empty_match, with_line_up
 from rlgym_bridge.training.evaluate import play_matches
 from tests.support.states import random_state
 

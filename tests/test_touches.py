@@ -12,11 +12,11 @@ from rlbot import flat
 
 from rlgym_bridge.compare.two_sets import pieces_of
 from rlgym_bridge.game import TICKS_PER_SECOND, Phase
-from rlgym_bridge.matches.real_match import _Watch
 from rlgym_bridge.recording.mcap.match_recording import MatchRecording
 from rlgym_bridge.server.game.referee import Scoreboard
 from rlgym_bridge.sim.touches import TouchCounter
 from rlgym_bridge.state import MatchState
+from rlgym_bridge.trials.real_match import _Watch
 
 
 def of_server(contacts: Sequence[int]) -> int:

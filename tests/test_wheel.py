@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from rlgym_bridge.matches.lineup import find_shipped_folder
+from rlgym_bridge.server.lineup import find_shipped_folder
 from tests.support.processes import run_to_end
 
 ROOT = Path(__file__).parents[1]

@@ -23,10 +23,10 @@ from typing import Any, Final
 from rlbot import flat
 
 from rlgym_bridge.live.play import SEED_VARIABLE
-from rlgym_bridge.matches.lineup import empty_match, with_environment, with_line_up
 from rlgym_bridge.recording.mcap.channels import PACKETS
 from rlgym_bridge.recording.mcap.mcap_reader import Contents, read_contents
 from rlgym_bridge.server import Impairments, MatchServer
+from rlgym_bridge.server.lineup import empty_match, with_environment, with_line_up
 from tests.support.processes import child, run_to_end
 
 POLICY: Final = str(Path(__file__).parents[1] / "bot" / "policy")

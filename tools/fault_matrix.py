@@ -19,8 +19,8 @@ from typing import Final
 import pytest
 from rlbot import flat
 
-from rlgym_bridge.client.agent_connections import start_match
 from rlgym_bridge.game import TICK_SECONDS
+from rlgym_bridge.live.agent_connections import start_match
 from rlgym_bridge.server import MatchServer
 from tests.support.raw_client import RawClient
 from tests.support.short_waits import shorten_answer_wait, shorten_countdown, shorten_farewell

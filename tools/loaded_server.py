@@ -13,8 +13,8 @@ import numpy as np
 from rlbot import flat
 
 from rlgym_bridge.game import PLAYING_PHASES, TICK_SECONDS
-from rlgym_bridge.matches.lineup import empty_match, with_line_up
 from rlgym_bridge.server import MatchServer
+from rlgym_bridge.server.lineup import empty_match, with_line_up
 from rlgym_bridge.server.net.lobby import Lobby
 from rlgym_bridge.server.net.pace import RealTime
 from tests.support.processes import child

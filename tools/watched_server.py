@@ -15,11 +15,11 @@ from rlbot import flat
 
 from rlgym_bridge.game import TICKS_PER_SECOND
 from rlgym_bridge.live.agent_recorder import RECORD_VARIABLE
-from rlgym_bridge.matches.lineup import empty_match, with_environment, with_line_up
 from rlgym_bridge.recording.mcap.drawable import state_message
 from rlgym_bridge.recording.mcap.mcap_writer import Recorder
 from rlgym_bridge.server import MatchServer
 from rlgym_bridge.server.bot_account import BotAccount
+from rlgym_bridge.server.lineup import empty_match, with_environment, with_line_up
 from rlgym_bridge.server.net.lobby import Lobby
 from rlgym_bridge.server.net.pace import RealTime
 from tools.loaded_server import Meanwhile

@@ -175,7 +175,7 @@ def _rocketsim3() -> Check:
 
 
 def _shipped_bot() -> Check:
-    from rlgym_bridge.matches.lineup import find_shipped_folder
+    from rlgym_bridge.server.lineup import find_shipped_folder
 
     try:
         return Check("shipped bot", "fine", str(find_shipped_folder() / "bot"))

@@ -13,13 +13,13 @@ from rlgym_bridge.cli import output_files
 from rlgym_bridge.components.actions import action_space
 from rlgym_bridge.components.spec import TRUSTED, Components, ComponentSpec, component_factory
 from rlgym_bridge.game import MOST_TEAM_SIZE, TICK_SKIP
-from rlgym_bridge.matches.lineup import show_match_command
 from rlgym_bridge.policy.environment_facts import EnvironmentFacts, read_environment
 from rlgym_bridge.policy.folder import save_policy
 from rlgym_bridge.policy.importers import MAPPED, ImportedNetwork, find_checkpoint, read_checkpoint
 from rlgym_bridge.policy.manifest import SELECTIONS, Normalisation
 from rlgym_bridge.policy.numpy_layers import ACTIVATIONS
 from rlgym_bridge.server import ConfigError
+from rlgym_bridge.server.lineup import show_match_command
 from rlgym_bridge.user_input.arguments import shorten_text
 from rlgym_bridge.user_input.text_files import parse_json
 from rlgym_bridge.user_input.user_modules import add_module_folders

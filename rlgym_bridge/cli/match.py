@@ -28,18 +28,6 @@ from rlgym_bridge.cli.view import add_watch_options, watched
 from rlgym_bridge.live.agent_recorder import RECORD_VARIABLE
 from rlgym_bridge.live.play import SEED_VARIABLE, SELECTION_VARIABLE
 from rlgym_bridge.live.session import REPORT_VARIABLE
-from rlgym_bridge.matches.lineup import (
-    empty_match,
-    find_refusal,
-    find_troubles,
-    first_of_process,
-    read_bot_report,
-    read_shipped_match,
-    with_environment,
-    with_followed,
-    with_line_up,
-)  # fmt: skip
-from rlgym_bridge.matches.real_match import play_real_match
 from rlgym_bridge.project.this_project import match_file
 from rlgym_bridge.recording.mcap.drawable import state_message
 from rlgym_bridge.recording.mcap.mcap_reader import MAGIC
@@ -56,6 +44,18 @@ from rlgym_bridge.server import (
 )  # fmt: skip
 from rlgym_bridge.server.bot_files import Source, catch_rlbot_errors, parsed
 from rlgym_bridge.server.game.rules import name_of
+from rlgym_bridge.server.lineup import (
+    empty_match,
+    find_refusal,
+    find_troubles,
+    first_of_process,
+    read_bot_report,
+    read_shipped_match,
+    with_environment,
+    with_followed,
+    with_line_up,
+)  # fmt: skip
+from rlgym_bridge.trials.real_match import play_real_match
 from rlgym_bridge.user_input.arguments import count_of
 from rlgym_bridge.user_input.stop_signals import stopped_by_signals
 

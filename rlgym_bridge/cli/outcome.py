@@ -13,10 +13,10 @@ from rich.markup import escape
 
 from rlgym_bridge.cli.options import make_table
 from rlgym_bridge.game import Phase
-from rlgym_bridge.matches.lineup import BotReport, ForecastCounts, ForecastErrors, find_troubles
 from rlgym_bridge.protocol_variant import ProtocolVariant
 from rlgym_bridge.server import BotResult, Impairments, MatchResult, MatchStatus
 from rlgym_bridge.server.bot_account import REAL_TIME
+from rlgym_bridge.server.lineup import BotReport, ForecastCounts, ForecastErrors, find_troubles
 from rlgym_bridge.sim.simulator import simulator_for
 
 _PHASES: Final = {

@@ -7,7 +7,6 @@ from typing import Final
 
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files
-from rlgym_bridge.matches.lineup import show_match_command
 from rlgym_bridge.policy.carried_modules import explain_copies
 from rlgym_bridge.policy.files import CHECKPOINTS, MANIFEST_FILE, policy_path
 from rlgym_bridge.policy.run_modules import RUN_FILE, run_modules
@@ -24,6 +23,7 @@ from rlgym_bridge.project.package_bot import (
     write_bot,
 )
 from rlgym_bridge.project.this_project import run_folder
+from rlgym_bridge.server.lineup import show_match_command
 from rlgym_bridge.user_input.extras import explain_native
 
 _POLICY: Final = Path("policy")

@@ -16,7 +16,11 @@ from rlgym_bridge.cli.browser_page import NamedPolicies, add_page_options, check
 from rlgym_bridge.cli.outcome import describe_match, summarise
 from rlgym_bridge.live.play import SEED_VARIABLE
 from rlgym_bridge.live.session import REPORT_VARIABLE
-from rlgym_bridge.matches.lineup import (
+from rlgym_bridge.policy.files import MANIFEST_FILE, newest_checkpoint, policy_path, read_files
+from rlgym_bridge.policy.load_player import BUILT_IN
+from rlgym_bridge.project.this_project import run_folder
+from rlgym_bridge.server import ConfigError, MatchCalledOff, MatchResult, MatchServer
+from rlgym_bridge.server.lineup import (
     empty_match,
     find_refusal,
     find_shipped_folder,
@@ -24,10 +28,6 @@ from rlgym_bridge.matches.lineup import (
     with_drivers,
     with_environment,
 )
-from rlgym_bridge.policy.files import MANIFEST_FILE, newest_checkpoint, policy_path, read_files
-from rlgym_bridge.policy.load_player import BUILT_IN
-from rlgym_bridge.project.this_project import run_folder
-from rlgym_bridge.server import ConfigError, MatchCalledOff, MatchResult, MatchServer
 from rlgym_bridge.user_input.stop_signals import stopped_by_signals
 
 STATUS: Final = "0 played until Ctrl-C, 2 the match cannot be played or shown"

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files
-from rlgym_bridge.client.agent_connections import NoServer, agents_of, with_own_ids
+from rlgym_bridge.live.agent_connections import NoServer, agents_of, with_own_ids
 from rlgym_bridge.protocol_variant import OTHER_SERVER, OWN_SERVER, POINTS
 from rlgym_bridge.trials.findings import TIMING, ProbeReport
 from rlgym_bridge.trials.measured_match import measured_match

@@ -7,8 +7,8 @@ from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files
 from rlgym_bridge.cli.outcome import summarise
 from rlgym_bridge.cli.view import add_watch_options, watched
-from rlgym_bridge.matches.lineup import BotReport
 from rlgym_bridge.server import ConfigError, MatchResult, MatchServer
+from rlgym_bridge.server.lineup import BotReport
 from rlgym_bridge.user_input.stop_signals import stopped_by_signals
 from rlgym_bridge.view.watch import Watch
 

@@ -7,7 +7,7 @@ from rich.console import Console
 
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files
-from rlgym_bridge.client.agent_connections import match_of, with_own_ids
+from rlgym_bridge.live.agent_connections import match_of, with_own_ids
 from rlgym_bridge.trials.input_latency import TimingReport, measure_timing
 from rlgym_bridge.trials.measured_match import measured_match
 

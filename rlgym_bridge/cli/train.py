@@ -15,10 +15,10 @@ from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files
 from rlgym_bridge.cli.browser_page import add_page_options, check_port, shown_run
 from rlgym_bridge.game import TICK_SKIP
-from rlgym_bridge.matches.lineup import show_match_command
 from rlgym_bridge.policy.carried_modules import CARRIED, CARRIED_FOLDER, carried_names, use_carried
 from rlgym_bridge.policy.files import all_checkpoints, chosen_checkpoint
 from rlgym_bridge.project.this_project import SETTINGS_FILE, settings_file
+from rlgym_bridge.server.lineup import show_match_command
 from rlgym_bridge.sim.simulator import SIMULATORS
 from rlgym_bridge.training.environment import fit_to_environment
 from rlgym_bridge.training.setting_values import DEFAULTS

@@ -21,7 +21,6 @@ from typing import Any, Final
 import numpy as np
 from rlbot import flat
 
-from rlgym_bridge.client.agent_connections import agents_of, match_of, start_match, with_own_ids
 from rlgym_bridge.components.conditions import GapCondition
 from rlgym_bridge.components.rlgym_state import checked_state, to_rlgym
 from rlgym_bridge.components.rlgym_types import GameState
@@ -29,6 +28,7 @@ from rlgym_bridge.controls import NEUTRAL
 from rlgym_bridge.engines.base import BaseEngine, DesiredBody, DesiredMatch, desired_part, rows_of_actions
 from rlgym_bridge.engines.match_stream import LiveEngineError, MatchStream
 from rlgym_bridge.game import TICK_SKIP, TICKS_PER_SECOND
+from rlgym_bridge.live.agent_connections import agents_of, match_of, start_match, with_own_ids
 from rlgym_bridge.live.play import server_address
 from rlgym_bridge.protocol_variant import ProtocolVariant
 from rlgym_bridge.state import CAR_FIELDS, MATCH_FIELDS, MatchState

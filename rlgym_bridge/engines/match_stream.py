@@ -8,8 +8,8 @@ from typing import Final
 import numpy as np
 from rlbot import flat
 
-from rlgym_bridge.client.agent_connections import AgentConnections, agents_of
 from rlgym_bridge.game import BALL_RADIUS, BLUE, GOAL_THRESHOLD_Y, ORANGE, PLAYING_PHASES, Phase
+from rlgym_bridge.live.agent_connections import AgentConnections, agents_of
 from rlgym_bridge.packets.decoder import Decoder, player_input
 from rlgym_bridge.protocol_variant import ProtocolVariant
 from rlgym_bridge.state import MatchState

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import numpy as np
 
-from rlgym_bridge.chaser import Charger, Chaser
 from rlgym_bridge.clock import Timing
 from rlgym_bridge.components.actions import LookupTableAction, RepeatAction
 from rlgym_bridge.components.player_spec import PlayerSpec
 from rlgym_bridge.components.spec import Components
+from rlgym_bridge.policy.chaser import Charger, Chaser
 from rlgym_bridge.policy.folder import load_policy
 from rlgym_bridge.state import MatchState
 

@@ -9,9 +9,9 @@ from typing import Any, Final
 import numpy as np
 from rlbot import flat
 
-from rlgym_bridge.client.agent_connections import agents_of, match_of, message_of, with_own_ids
 from rlgym_bridge.components.user_errors import describe_error
 from rlgym_bridge.game import CONTROL_NAMES, TICKS_PER_SECOND
+from rlgym_bridge.live.agent_connections import agents_of, match_of, message_of, with_own_ids
 from rlgym_bridge.live.agent_recorder import AgentRecorder
 from rlgym_bridge.recording.mcap.mcap_writer import Recorder
 from rlgym_bridge.server import MatchServer, ServerError

@@ -15,8 +15,8 @@ import numpy as np
 from msgspec import Meta, Struct
 from rlbot import flat
 
-from rlgym_bridge.client.agent_connections import AgentConnections, NoServer, agents_of
 from rlgym_bridge.game import PLAYING_PHASES, TICKS_PER_SECOND
+from rlgym_bridge.live.agent_connections import AgentConnections, NoServer, agents_of
 from rlgym_bridge.trials.findings import Amount, Count, Finding, Name
 from rlgym_bridge.trials.scene_player import NEUTRAL, Play, ScenePlayer, press
 

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from rlbot import flat
 from rlbot.managers import MatchManager
 
-from rlgym_bridge.client.agent_connections import OWN_SECONDS, NoServer, is_own_server, start_match
+from rlgym_bridge.live.agent_connections import OWN_SECONDS, NoServer, is_own_server, start_match
 from rlgym_bridge.live.play import server_address
 from rlgym_bridge.server import ConfigError, MatchCalledOff, MatchServer, ServerError
 

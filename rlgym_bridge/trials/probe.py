@@ -10,8 +10,8 @@ from typing import Final
 
 from rlbot import flat
 
-from rlgym_bridge.client.agent_connections import AgentConnections, own_players
 from rlgym_bridge.game import TICKS_PER_SECOND
+from rlgym_bridge.live.agent_connections import AgentConnections, own_players
 from rlgym_bridge.protocol_variant import POINTS
 from rlgym_bridge.trials import driving_scenes, input_latency, jump_scenes, match_flow
 from rlgym_bridge.trials.findings import TIMING, Fact, Finding, ProbeReport

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from rlgym_bridge.game import HITBOX_OF_BODY, HITBOXES
-from rlgym_bridge.matches.lineup import empty_match, with_line_up
 from rlgym_bridge.server import ConfigError
+from rlgym_bridge.server.lineup import empty_match, with_line_up
 from rlgym_bridge.sim.rocketsim2 import RocketSim2
 from rlgym_bridge.state import MatchState
 from rlgym_bridge.training.evaluate import play_matches

@@ -11,8 +11,8 @@ from rlbot import flat
 
 from rlgym_bridge.cli import main
 from rlgym_bridge.cli.output_files import check_output_folder, check_outputs, write_json
-from rlgym_bridge.matches.lineup import BotReport, read_bot_report
 from rlgym_bridge.server import ConfigError
+from rlgym_bridge.server.lineup import BotReport, read_bot_report
 from rlgym_bridge.trials.findings import ProbeReport
 from rlgym_bridge.trials.probe import Probe
 from tests.support.processes import child, run_to_end

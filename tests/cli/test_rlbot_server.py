@@ -11,7 +11,7 @@ from rlbot import flat
 from rlbot.managers import MatchManager
 
 from rlgym_bridge.cli import main
-from rlgym_bridge.client.agent_connections import is_own_server
+from rlgym_bridge.live.agent_connections import is_own_server
 from rlgym_bridge.trials.measured_match import running_server
 from tests.support.servers import match_server
 
@@ -126,7 +126,7 @@ def test_a_server_that_reads_nothing_is_not_called_silent(
 ) -> None:
     address = played(lambda _: None)
     unread = TimeoutError("the server has not read for 5 s")
-    monkeypatch.setattr("rlgym_bridge.client.agent_connections.Connection.send", Mock(side_effect=unread))
+    monkeypatch.setattr("rlgym_bridge.live.agent_connections.Connection.send", Mock(side_effect=unread))
     assert main(["match", "--server", "rlbot", "--blue", "chaser", "--orange", "chaser"]) == 2
     said = capsys.readouterr().err
     assert f"the RLBotServer at {address} went away: the server has not read for 5 s" in said

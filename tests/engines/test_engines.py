@@ -11,7 +11,6 @@ from rlgym.api import RLGym, StateMutator, TransitionEngine
 from rlgym.rocket_league.sim import RocketSimEngine
 from rlgym.rocket_league.state_mutators import FixedTeamSizeMutator, MutatorSequence
 
-from rlgym_bridge.client.agent_connections import NoServer, match_of
 from rlgym_bridge.components.actions import LookupTableAction, RepeatAction
 from rlgym_bridge.components.conditions import (
     AnyCondition,
@@ -26,9 +25,10 @@ from rlgym_bridge.components.rlgym_state import to_rlgym
 from rlgym_bridge.controls import ControlsError
 from rlgym_bridge.engines.live import LiveEngine, LiveEngineError
 from rlgym_bridge.engines.sim import SimEngine
-from rlgym_bridge.matches.lineup import with_line_up
+from rlgym_bridge.live.agent_connections import NoServer, match_of
 from rlgym_bridge.policy.load_player import CHASER
 from rlgym_bridge.server import Impairments
+from rlgym_bridge.server.lineup import with_line_up
 from rlgym_bridge.sim.simulator import ROCKETSIM2
 from tests.support.rlgym_script import train
 from tests.support.rlgym_worlds import STANDARD, Env, serving

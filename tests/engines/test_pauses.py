@@ -12,8 +12,6 @@ from rlgym.api import RLGym, StateMutator
 from rlgym.rocket_league.done_conditions import NoTouchTimeoutCondition as RLGymsTimeout
 from rlgym.rocket_league.state_mutators import FixedTeamSizeMutator, MutatorSequence
 
-from rlgym_bridge.client import agent_connections
-from rlgym_bridge.client.agent_connections import match_of
 from rlgym_bridge.components.actions import LookupTableAction, RepeatAction
 from rlgym_bridge.components.conditions import (
     AnyCondition,
@@ -27,6 +25,8 @@ from rlgym_bridge.components.rewards import GoalReward, TouchReward, WeightedSum
 from rlgym_bridge.controls import NEUTRAL
 from rlgym_bridge.engines.live import LiveEngine, LiveEngineError
 from rlgym_bridge.game import Phase
+from rlgym_bridge.live import agent_connections
+from rlgym_bridge.live.agent_connections import match_of
 from tests.support.rlgym_worlds import STANDARD, Env, serving
 from tests.support.short_waits import shorten_answer_wait
 

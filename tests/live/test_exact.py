@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rlgym_bridge.chaser import Chaser
 from rlgym_bridge.components.actions import LookupTableAction
 from rlgym_bridge.components.default_obs import DefaultObs
 from rlgym_bridge.game import Phase
+from rlgym_bridge.policy.chaser import Chaser
 from rlgym_bridge.policy.folder import load_policy
 from rlgym_bridge.state import MatchState
 from tests.support.call_log import CallLog, logged_components

@@ -17,8 +17,8 @@ from rlgym_bridge import (
     RepeatAction,
     play,
 )
-from rlgym_bridge.chaser import Chaser
 from rlgym_bridge.components.spec import Components
+from rlgym_bridge.policy.chaser import Chaser
 from tests.support.documentation import blocks
 from tests.support.documentation_folders import run_command
 from tests.support.made_packets import at

@@ -8,11 +8,11 @@ from rlbot import flat
 from rlgym.rocket_league.api import GameConfig, GameState
 from rlgym.rocket_league.sim import RocketSimEngine
 
-from rlgym_bridge.chaser import Chaser
 from rlgym_bridge.components.actions import LookupTableAction
 from rlgym_bridge.components.rlgym_state import to_rlgym
 from rlgym_bridge.game import HITBOX_OF_BODY, PLAYING_PHASES, Phase
 from rlgym_bridge.packets.decoder import Decoder
+from rlgym_bridge.policy.chaser import Chaser
 from rlgym_bridge.protocol_variant import ProtocolVariant
 from rlgym_bridge.server.game.packer import field_info
 from rlgym_bridge.server.game.referee import Course

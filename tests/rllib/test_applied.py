@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 pytest.importorskip("ray")
 
-from rlgym_bridge.rllib.correct_actions import correct_applied_actions
+from rlgym_bridge.training.rllib.correct_actions import correct_applied_actions
 from tests.support.rllib_episodes import (
     ACTIONS,
     BLUE,

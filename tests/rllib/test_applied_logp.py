@@ -14,7 +14,7 @@ from ray.rllib.algorithms.ppo import PPOConfig
 from ray.rllib.env.multi_agent_env import MultiAgentEnv
 from ray.rllib.env.multi_agent_env_runner import MultiAgentEnvRunner
 
-from rlgym_bridge.rllib.correct_actions import correct_applied_actions
+from rlgym_bridge.training.rllib.correct_actions import correct_applied_actions
 from tests.support.rllib_episodes import (
     ACTIONS,
     BLUE,

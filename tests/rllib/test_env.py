@@ -20,9 +20,9 @@ from rlgym_bridge.components.actions import (
 from rlgym_bridge.components.conditions import GoalCondition
 from rlgym_bridge.components.default_obs import DefaultObs
 from rlgym_bridge.components.mutators import KickoffMutator
-from rlgym_bridge.rllib.env import MatchEnv
-from rlgym_bridge.rllib.match_runner import MatchRunner
 from rlgym_bridge.sim.vector_env import VectorEnv
+from rlgym_bridge.training.rllib.env import MatchEnv
+from rlgym_bridge.training.rllib.match_runner import MatchRunner
 from tests.support.policy_folders import COUNTING_ENV, make_module
 from tests.support.rllib_matches import DECISIONS, SPACES, config_of, each_parser, parts, ppo, timeout
 from tests.support.vector_parts import BallAhead

@@ -20,8 +20,8 @@ from ray.rllib.core.rl_module.torch import TorchRLModule
 from rlgym_bridge.policy.manifest import Normalisation
 from rlgym_bridge.policy.numpy_layers import Network
 from rlgym_bridge.policy.numpy_network import NetworkPolicy
-from rlgym_bridge.rllib.match_runner import MatchRunner
-from rlgym_bridge.rllib.module import PolicyModule
+from rlgym_bridge.training.rllib.match_runner import MatchRunner
+from rlgym_bridge.training.rllib.module import PolicyModule
 from tests.support.rllib_episodes import logp_of
 from tests.support.rllib_matches import ppo
 

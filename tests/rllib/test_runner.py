@@ -13,8 +13,8 @@ pytest.importorskip("torch")
 import torch
 from ray.rllib.env.multi_agent_episode import MultiAgentEpisode
 
-from rlgym_bridge.rllib.env import MatchEnv
-from rlgym_bridge.rllib.match_runner import COUNTS, MatchRunner
+from rlgym_bridge.training.rllib.env import MatchEnv
+from rlgym_bridge.training.rllib.match_runner import COUNTS, MatchRunner
 from tests.support.rllib_episodes import logp_of
 from tests.support.rllib_matches import (
     DECISIONS,

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from rlbot import flat
 
-from rlgym_bridge.matches.lineup import BotReport, find_troubles
 from rlgym_bridge.server.game.roster import AgentSeat, seat_players
+from rlgym_bridge.server.lineup import BotReport, find_troubles
 from rlgym_bridge.server.net import admission as callers
 from rlgym_bridge.server.net.admission import Admission, Caller, Standing, ends_of, find_caller, find_own
 from rlgym_bridge.server.net.connected_client import Client

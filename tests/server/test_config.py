@@ -6,10 +6,10 @@ import sys
 import pytest
 from rlbot import flat
 
-from rlgym_bridge.matches.lineup import with_line_up
 from rlgym_bridge.server import ConfigError, client_log, read_match_file
 from rlgym_bridge.server.game.roster import seat_players, warn_of_shared_ids
 from rlgym_bridge.server.game.rules import check_rules, course_of, physics_of, warn_of_rules
+from rlgym_bridge.server.lineup import with_line_up
 from tests.support.stepped_match import match_of, player
 
 BOT = """

@@ -5,7 +5,7 @@ import logging
 import pytest
 from rlbot import flat
 
-from rlgym_bridge.client.agent_connections import message_of
+from rlgym_bridge.live.agent_connections import message_of
 from rlgym_bridge.recording.mcap.match_recording import read_match
 from rlgym_bridge.server import client_log
 from rlgym_bridge.server.client_log import begin_limits, end_limits

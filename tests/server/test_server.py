@@ -14,8 +14,8 @@ import psutil
 import pytest
 from rlbot import flat
 
-from rlgym_bridge.client.agent_connections import AgentConnections, own_players
 from rlgym_bridge.game import Phase
+from rlgym_bridge.live.agent_connections import AgentConnections, own_players
 from rlgym_bridge.server import ConfigError, MatchCalledOff, MatchServer, match_server
 from rlgym_bridge.server.net.hosted_match import HostedMatch
 from rlgym_bridge.server.net.wire import is_this_machine

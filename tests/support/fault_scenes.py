@@ -12,9 +12,9 @@ from typing import Any, Final
 import numpy as np
 from rlgym.rocket_league.action_parsers import LookupTableAction
 
-from rlgym_bridge.chaser import Chaser
 from rlgym_bridge.components.mutators import RandomStateMutator, blank_state
 from rlgym_bridge.game import BALL_REST_Z, CONTROL_NAMES, TICKS_PER_SECOND
+from rlgym_bridge.policy.chaser import Chaser
 from rlgym_bridge.recording.recording import Inputs, Recording, TimeBase
 from rlgym_bridge.recording.tables.table_recording import rise
 from rlgym_bridge.rotations import from_euler, from_quaternions, to_quaternions

@@ -5,8 +5,8 @@ from typing import Final
 
 import numpy as np
 
-from rlgym_bridge.chaser import Chaser
 from rlgym_bridge.components.actions import LookupTableAction
+from rlgym_bridge.policy.chaser import Chaser
 from rlgym_bridge.sim.simulator import Simulator, make_simulator
 from rlgym_bridge.state import KNOWN_FIELDS, MatchState, derive
 from tests.support.states import kickoff, ram

@@ -10,7 +10,7 @@ from gymnasium import spaces
 from gymnasium.utils.env_checker import data_equivalence
 from ray.rllib.env.multi_agent_episode import MultiAgentEpisode
 
-from rlgym_bridge.rllib.correct_actions import correct_applied_actions
+from rlgym_bridge.training.rllib.correct_actions import correct_applied_actions
 
 BLUE, ORANGE = "blue-0", "orange-0"
 lists_and_arrays = pytest.mark.parametrize("numpy", [False, True], ids=["lists", "numpy'ized"])

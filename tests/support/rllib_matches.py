@@ -23,9 +23,9 @@ from rlgym_bridge.components.default_obs import DefaultObs
 from rlgym_bridge.components.mutators import RandomStateMutator
 from rlgym_bridge.components.reward_base import BatchReward
 from rlgym_bridge.components.spec import Components
-from rlgym_bridge.rllib.env import MatchEnv
-from rlgym_bridge.rllib.module import PolicyModule
 from rlgym_bridge.state import MatchState
+from rlgym_bridge.training.rllib.env import MatchEnv
+from rlgym_bridge.training.rllib.module import PolicyModule
 
 PARSERS = {"Discrete": LookupTableAction, "MultiDiscrete": MultiDiscreteAction, "Box": ContinuousAction}
 

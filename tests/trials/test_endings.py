@@ -7,8 +7,8 @@ from contextlib import closing
 import pytest
 from rlbot import flat
 
-from rlgym_bridge.client.agent_connections import NoServer
 from rlgym_bridge.game import Phase
+from rlgym_bridge.live.agent_connections import NoServer
 from rlgym_bridge.protocol_variant import OWN_SERVER
 from rlgym_bridge.server import Impairments, MatchResult, MatchServer
 from rlgym_bridge.trials.findings import ProbeReport

@@ -9,8 +9,8 @@ from typing import Any
 
 from rlbot import flat
 
-from rlgym_bridge.matches.lineup import empty_match, with_line_up
 from rlgym_bridge.server import MatchServer
+from rlgym_bridge.server.lineup import empty_match, with_line_up
 from tests.parity.world import make_match
 from tests.support.processes import child
 from tools.benchmarks.runner import compared

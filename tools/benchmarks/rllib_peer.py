@@ -26,7 +26,7 @@ from rlgym.rocket_league.reward_functions import CombinedReward, GoalReward, Tou
 from rlgym.rocket_league.sim import RocketSimEngine
 from rlgym.rocket_league.state_mutators import FixedTeamSizeMutator, KickoffMutator, MutatorSequence
 
-from rlgym_bridge.rllib.module import PolicyModule
+from rlgym_bridge.training.rllib.module import PolicyModule
 
 _AGENTS = ["blue-0", "orange-0"]
 _OBS_SIZE, _ACTIONS = 92, 90

@@ -11,7 +11,6 @@ from typing import Any, Final
 
 from rlbot import flat
 
-from rlgym_bridge.matches.lineup import read_bot_report
 from rlgym_bridge.packets.decoder import Decoder
 from rlgym_bridge.physics import read_physics
 from rlgym_bridge.policy.folder import load_policy
@@ -24,6 +23,7 @@ from rlgym_bridge.recording.tables.table_recording import read_table
 from rlgym_bridge.server.bot_files import Source, read_bot, read_script
 from rlgym_bridge.server.convert_v4 import convert
 from rlgym_bridge.server.game.packer import field_info
+from rlgym_bridge.server.lineup import read_bot_report
 from rlgym_bridge.server.match_file import read_match_file
 from rlgym_bridge.training.settings import load_settings
 from rlgym_bridge.trials.diagnostic_pack import open_field_pack

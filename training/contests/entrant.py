@@ -8,12 +8,12 @@ from pathlib import Path
 
 from rlbot import flat
 
-from rlgym_bridge.matches.lineup import empty_match, with_line_up
 from rlgym_bridge.policy.files import MANIFEST_FILE, policy_path, read_files
 from rlgym_bridge.policy.load_player import BUILT_IN
 from rlgym_bridge.policy.manifest import SELECTIONS
 from rlgym_bridge.policy.run_modules import run_modules
 from rlgym_bridge.server import ConfigError
+from rlgym_bridge.server.lineup import empty_match, with_line_up
 from rlgym_bridge.training.contests.served_match import ServedBot
 from rlgym_bridge.user_input.text_files import read_text
 

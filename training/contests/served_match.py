@@ -25,7 +25,9 @@ from rlgym_bridge.components.user_errors import explain_error
 from rlgym_bridge.game import BLUE, ORANGE
 from rlgym_bridge.live.play import SEED_VARIABLE, SELECTION_VARIABLE
 from rlgym_bridge.live.session import REPORT_VARIABLE
-from rlgym_bridge.matches.lineup import (
+from rlgym_bridge.protocol_variant import ProtocolVariant
+from rlgym_bridge.server import BotResult, Impairments, MatchCalledOff, MatchResult, MatchServer
+from rlgym_bridge.server.lineup import (
     BotReport,
     empty_match,
     find_troubles,
@@ -34,8 +36,6 @@ from rlgym_bridge.matches.lineup import (
     with_environment,
     with_line_up,
 )
-from rlgym_bridge.protocol_variant import ProtocolVariant
-from rlgym_bridge.server import BotResult, Impairments, MatchCalledOff, MatchResult, MatchServer
 from rlgym_bridge.training.contests.kept_matches import KeptMatches, MatchKey, Progress, ServedResult
 from rlgym_bridge.training.processes import ENDING
 from rlgym_bridge.user_input.failures import Failure

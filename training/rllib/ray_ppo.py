@@ -22,13 +22,13 @@ from ray.rllib.core.rl_module.multi_rl_module import MultiRLModuleSpec
 from ray.rllib.core.rl_module.rl_module import RLModuleSpec
 
 from rlgym_bridge.policy.shape import PERCEPTRON
-from rlgym_bridge.rllib.env import MatchEnv
-from rlgym_bridge.rllib.match_runner import COUNTS
-from rlgym_bridge.rllib.module import PolicyModule
 from rlgym_bridge.training.collector import CollectorDied
 from rlgym_bridge.training.learner import Diverged, PPOLearner
 from rlgym_bridge.training.processes import count_usable_cores
 from rlgym_bridge.training.ray_cluster import cluster
+from rlgym_bridge.training.rllib.env import MatchEnv
+from rlgym_bridge.training.rllib.match_runner import COUNTS
+from rlgym_bridge.training.rllib.module import PolicyModule
 from rlgym_bridge.training.rllib.self_play import MAIN, SNAPSHOT, SelfPlayLearner, SelfPlayRunner
 from rlgym_bridge.training.running_scale import RunningScale
 from rlgym_bridge.training.runs.run import Iteration, ReadAgain, Summary, run

@@ -13,8 +13,8 @@ from ray.rllib.utils.metrics import NUM_AGENT_STEPS_SAMPLED
 from torch import Tensor, nn
 
 from rlgym_bridge.components.user_errors import explain_error
-from rlgym_bridge.rllib.match_runner import NOBODY, MatchRunner
 from rlgym_bridge.training.learner import ADAM_EPS, Diverged
+from rlgym_bridge.training.rllib.match_runner import NOBODY, MatchRunner
 from rlgym_bridge.training.running_scale import RunningScale
 from rlgym_bridge.training.selfplay.matches import SelfPlayMatches
 from rlgym_bridge.training.selfplay.rivals import cars_of_sides, rival_sides, snapshot_sides

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from rich.console import Console
 from rlbot import flat
 
-from rlgym_bridge.client.agent_connections import OWN_SECONDS, Connection, is_own_server, message_of
 from rlgym_bridge.game import PLAYING_PHASES, TICKS_PER_SECOND, Phase
+from rlgym_bridge.live.agent_connections import OWN_SECONDS, Connection, is_own_server, message_of
 from rlgym_bridge.server import BotResult, MatchCalledOff, MatchResult, ServerError
 from rlgym_bridge.server.bot_account import REAL_TIME
 from rlgym_bridge.server.bot_files import check_texts

@@ -10,7 +10,7 @@ from ray.rllib.env.multi_agent_episode import MultiAgentEpisode
 
 from rlgym_bridge.recording.car_episodes import Played, RewardFactory, played
 from rlgym_bridge.recording.mcap.match_recording import MatchRecording, read_match
-from rlgym_bridge.rllib.env import action_space_of
+from rlgym_bridge.training.rllib.env import action_space_of
 
 
 def episodes_from_recording(

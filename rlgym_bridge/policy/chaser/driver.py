@@ -4,7 +4,9 @@ from math import asin, atan2, copysign, cos, dist, hypot, pi, sin, sqrt
 from random import Random
 from typing import Final
 
-from rlgym_bridge.chaser.perception import (
+from rlgym_bridge.components.actions import LookupTableAction
+from rlgym_bridge.game import BACK_WALL_Y, BALL_REST_Z, CAR_MAX_SPEED, GRAVITY
+from rlgym_bridge.policy.chaser.perception import (
     PATH_POINTS,
     PATH_STEP,
     FieldView,
@@ -16,8 +18,6 @@ from rlgym_bridge.chaser.perception import (
     seen_by,
     turn_between,
 )
-from rlgym_bridge.components.actions import LookupTableAction
-from rlgym_bridge.game import BACK_WALL_Y, BALL_REST_Z, CAR_MAX_SPEED, GRAVITY
 
 THROTTLE_SPEED: Final = 1400.0  # uu/s without boost
 CONTACT_GAP: Final = 160.0  # uu from car to ball when they touch, about

@@ -24,7 +24,7 @@ from ray.rllib.utils.metrics import (
     WEIGHTS_SEQ_NO,
 )
 
-from rlgym_bridge.rllib.env import Matches, matches_of, seed_of
+from rlgym_bridge.training.rllib.env import Matches, matches_of, seed_of
 
 COUNTS: Final = "matches"
 """Key in a runner's metrics: sums of what its environment counted, and of `episode_reward` over the

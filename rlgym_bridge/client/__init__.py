@@ -1,1 +1,0 @@
-"""Connect to RLBot servers and take part in their matches; packets are decoded elsewhere."""

@@ -1,1 +1,0 @@
-"""Put bots into a match, and read what each reported about itself."""
