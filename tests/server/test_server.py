@@ -148,7 +148,7 @@ def test_what_a_bot_left_unanswered_and_raised_is_counted(monkeypatch):
     skipper, other = result.bots
     # the countdown does not count; on a busy machine each answer may come too late
     assert 0.85 < skipper.unanswered / result.playing_ticks <= 1.0
-    assert skipper.exceptions > 100
+    assert skipper.exceptions > 10  # each packet that it reads raises one; a busy machine lets it read few
     assert skipper.troubles[0].endswith("% of its packets unanswered") and len(skipper.troubles) == 2
     assert (other.troubles, other.unanswered) == ((), 0)
     assert "list index out of range" in Path(skipper.log_path).read_text()
