@@ -1,6 +1,6 @@
 """Compare what training settings learn a step: `python -m tools.benchmarks.learning_curves FOLDER`.
 
-    VARIANTS x seeds -> runs, one after another -> each checkpoint against Chaser -> picture and table
+    VARIANTS x seeds -> runs, one after another -> last checkpoints against Chaser -> picture and table
 
 It runs at the lowest priority. A run in the folder goes on or stays, so that the command may be interrupted.
 """
@@ -38,6 +38,7 @@ TOUCHES: Final = "touches_per_car_minute"
 AIM: Final = 5.0  # touches a car and minute
 MATCHES: Final = 100  # of a minute, with Chaser
 _CHECKPOINTS: Final = 4
+_PLAYED: Final = 0.7  # share of the steps from which on checkpoints play
 _POINTS: Final = 60  # that a curve is cut into
 
 
@@ -57,15 +58,16 @@ def train_run(run: Path, seed: int, changes: dict[str, Any], steps: int) -> None
         sys.exit("stopped; the same command goes on")
 
 
-def measure_wins(run: Path) -> dict[int, float]:
-    """Return the win rate against Chaser of each checkpoint by its agent steps; kept in the run's folder."""
+def measure_wins(run: Path, steps: int) -> dict[int, float]:
+    """Return the win rate against Chaser of the last checkpoints up to `steps`; kept in the run's folder."""
     file = run / "chaser.json"
     known = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
     for folder in newest_checkpoint(run).parent.iterdir():
-        if folder.name.isdigit() and folder.name not in known:
+        if folder.name.isdigit() and int(folder.name) >= _PLAYED * steps and folder.name not in known:
             known[folder.name] = evaluate(str(folder), "chaser", MATCHES).win_rate
             file.write_text(json.dumps(known), encoding="utf-8")
-    return {int(steps): rate for steps, rate in sorted(known.items(), key=lambda one: int(one[0]))}
+    rates = {int(at): rate for at, rate in known.items()}
+    return {at: rates[at] for at in sorted(rates) if _PLAYED * steps <= at <= 1.05 * steps}
 
 
 def read_touches(run: Path) -> tuple[np.ndarray, np.ndarray]:
@@ -84,7 +86,7 @@ def describe(name: str, runs: list[Path], steps: int) -> str:
         cells.append(", ".join(f"{np.interp(at, *curve):.1f}" for curve in curves))
     reached = [curve[0][curve[1] >= AIM] for curve in curves]
     cells.append(", ".join(f"{one[0] / 1e6:.2f}" if len(one) else "never" for one in reached))
-    wins = [measure_wins(run) for run in runs]
+    wins = [measure_wins(run, steps) for run in runs]
     for share in (0.75, 1.0):
         rates = [min(one.items(), key=lambda entry: abs(entry[0] - share * steps))[1] for one in wins]
         cells.append(", ".join(f"{100 * rate:.0f}" for rate in rates))
@@ -96,7 +98,7 @@ def draw(folder: Path, runs: dict[str, list[Path]], steps: int) -> None:
     figure, (touches, wins) = plt.subplots(1, 2, figsize=(11, 4), layout="constrained")
     for number, (name, those) in enumerate(runs.items()):
         curves = [read_touches(run) for run in those]
-        rates = [measure_wins(run) for run in those]
+        rates = [measure_wins(run, steps) for run in those]
         points = [(np.array(list(one)), np.array(list(one.values()))) for one in rates]
         for axes, lines in ((touches, curves), (wins, points)):
             at = lines[0][0]
@@ -104,7 +106,7 @@ def draw(folder: Path, runs: dict[str, list[Path]], steps: int) -> None:
                 axes.plot(line[0] / 1e6, line[1], color=f"C{number}", linewidth=0.6, alpha=0.6)
             mean = np.mean([np.interp(at, *line) for line in lines], 0)
             axes.plot(at / 1e6, mean, color=f"C{number}", linewidth=2, label=name)
-    touches.set(xlabel="agent steps, millions", title="touches a car and minute", xlim=(0, None))
+    touches.set(xlabel="agent steps, millions", title="touches a car and minute", xlim=(0, steps / 1e6))
     wins.set(xlabel="agent steps, millions", title=f"win rate against Chaser, {MATCHES} matches of a minute")
     touches.legend(fontsize="small")
     figure.savefig(folder / "learning-per-step.png", dpi=110)
@@ -134,7 +136,7 @@ def main() -> None:
         for number, (name, changes) in enumerate(VARIANTS.items()):
             run = options.folder / f"{number}-{seed}"
             train_run(run, seed, changes, options.steps)
-            print(f"{name}, seed {seed}: {measure_wins(run)}", flush=True)
+            print(f"{name}, seed {seed}: {measure_wins(run, options.steps)}", flush=True)
             runs[name].append(run)
         draw(options.out or options.folder, runs, options.steps)
 
