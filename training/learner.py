@@ -101,7 +101,8 @@ class PPOLearner:
     """
 
     def __init__(self, settings: TrainingSettings) -> None:
-        self.settings = settings
+        self.device = choose_device(settings)
+        self.settings = settings = settings.for_machine(count_usable_cores(), self.device.type == "cuda")
         self._task = Task(settings)
         self._built = built = probe_components(settings, self._task)
         self._own_delay = self._task.obs_and_parser().action_delay  # of its environment
@@ -111,7 +112,6 @@ class PPOLearner:
         masked = bool(built.masks)
         network, names = settings.network, built.names[0]
         shape = PolicyShape(built.obs_size, *built.space, layers, clip, *kind, mirror, masked, network, names)
-        self.device = choose_device(settings)
         self.asynchronous = self.device.type != "cpu"
         self.overlaps = self.asynchronous if settings.overlap == "auto" else settings.overlap
         # Threads that each compute a part of a minibatch wait for each other once; torch's own would do so

@@ -13,7 +13,7 @@ from rlgym_bridge.training.runs.progress import (
     IterationTimes,
     mean_times,
 )
-from rlgym_bridge.training.runs.run import load_newest
+from rlgym_bridge.training.runs.run import load_newest, with_batch_of_run
 from rlgym_bridge.training.settings import SettingsError, TrainingSettings
 from rlgym_bridge.user_input.arguments import count_of
 from rlgym_bridge.user_input.checking import VAST
@@ -113,6 +113,7 @@ def profile_training(settings: TrainingSettings, iterations: int, resume: bool =
         SettingsError: As `rlgym_bridge.training.runs.run.run` raises it.
         CollectorDied, Diverged: As there.
     """
+    settings = with_batch_of_run(settings) if resume else settings
     learner = PPOLearner(replace(settings, steps=VAST))  # no iteration is the last one
     if not resume:
         learner.start()
@@ -130,7 +131,7 @@ def profile_training(settings: TrainingSettings, iterations: int, resume: bool =
                 steps += done.steps
         about = learner.about(engine.count)
         collectors = engine.count
-    decisions = settings.rollout_steps * settings.cars_of_collector
+    decisions = learner.settings.rollout_steps * learner.settings.cars_of_collector
     return TrainingProfile(
         about, iterations, collectors, count_usable_cores(), steps / iterations, decisions, mean_times(every)
     )

@@ -4,6 +4,7 @@ A file is flat TOML, which needs only the keys that differ from the defaults, th
 """
 
 import dataclasses
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -51,6 +52,9 @@ from rlgym_bridge.user_input.checking import VAST, check_values, expecting, one_
 from rlgym_bridge.user_input.text_files import explain_unreadable, read_toml, toml_line, toml_value
 
 MOST_NUMBER = 1e30
+# Of more matches together a bot learns less a step, and of few in one process each costs more.
+_MATCHES, _MATCHES_ALONE, _FEWEST_MATCHES = 256, 128, 16
+_MINIBATCH, _MINIBATCH_OF_GPU = 2048, 4096
 _ALIKE = 0.6  # similarity of spelling from which on a key is suggested for an unknown one
 
 Count = Annotated[int, Meta(ge=0, le=VAST)]
@@ -168,7 +172,13 @@ class TrainingSettings:
     ] = DEFAULT_SIMULATOR
 
     collectors: Annotated[int, Meta(ge=0, le=1024), about("processes that play; 0: one for each core")] = 0
-    matches: Annotated[Positive, about("matches that each of them plays at once")] = 128
+    matches: Annotated[
+        Count,
+        about(
+            f"matches that each of them plays at once; 0: {_MATCHES_ALONE}, or less where that makes all "
+            f"together {_MATCHES}; a resumed run keeps its own"
+        ),
+    ] = 0
     rollout_steps: Annotated[Positive, about("steps of every match between two updates")] = 32
     overlap: Annotated[
         bool | Literal["auto"],
@@ -230,7 +240,13 @@ class TrainingSettings:
         bool, about("divide rewards by the running deviation of returns; then they are clipped to -10 to 10")
     ] = False
     epochs: Annotated[Positive, about("passes over each batch")] = 2
-    minibatch: Annotated[Positive, about("agent steps of one gradient step")] = 2048
+    minibatch: Annotated[
+        Count,
+        about(
+            f"agent steps of one gradient step; 0: {_MINIBATCH:,}, on a GPU {_MINIBATCH_OF_GPU:,}; a resumed "
+            "run keeps its own"
+        ),
+    ] = 0
     clip: Annotated[NotNegative, about("PPO clip range of the probability ratio: 1 - clip to 1 + clip")] = 0.2
     value_clip: Annotated[
         NotNegative, about("clip range of the critic's change of a value in an iteration; 0: none")
@@ -351,8 +367,8 @@ class TrainingSettings:
             raise SettingsError(f"action_delay is [{low}, {high}], expected the lowest first")
         if len(self.sizes) > 1 and 0 in self._matches_by_size():
             raise SettingsError(
-                f"matches is {self.matches}, of which a share in team_sizes gives none; expected more "
-                "matches, or a larger share"
+                f"matches is {self.matches or _MATCHES_ALONE}, of which a share in team_sizes gives none; "
+                "expected more matches, or a larger share"
             )
         if self.hitboxes and self.hitbox not in self.hitboxes:
             raise SettingsError(
@@ -381,6 +397,21 @@ class TrainingSettings:
         """Cars of all matches of a collector."""
         return sum(one.matches * one.cars for one in self.by_size())
 
+    def for_machine(self, cores: int, gpu: bool) -> "TrainingSettings":
+        """Return settings with numbers in place of the 0 of `matches` and `minibatch`.
+
+        Args:
+            cores: Which play, unless `collectors` says otherwise.
+            gpu: Whether a GPU learns.
+        """
+        shares = [self.snapshot_share, *self.rivals.values()]
+        shares += [size[2] for size in self.team_sizes if isinstance(size, tuple)]
+        one_of_each = max((1 / share for share in shares if share), default=1.0)
+        wanted = max(_MATCHES // (self.collectors or cores), _FEWEST_MATCHES, one_of_each)
+        matches = self.matches or math.ceil(min(wanted, _MATCHES_ALONE))
+        minibatch = self.minibatch or (_MINIBATCH_OF_GPU if gpu else _MINIBATCH)
+        return dataclasses.replace(self, matches=matches, minibatch=minibatch)
+
     def by_size(self) -> "list[TrainingSettings]":
         """Return settings for the matches of each team size alone: `team_sizes` and `matches` are theirs."""
         if len(self.sizes) == 1:
@@ -392,7 +423,7 @@ class TrainingSettings:
 
     def _matches_by_size(self) -> list[int]:
         """Return how many matches of a collector have each of several team sizes."""
-        return count_matches([size[2] for size in self.team_sizes], self.matches)
+        return count_matches([size[2] for size in self.team_sizes], self.matches or _MATCHES_ALONE)
 
 
 def _notes() -> Iterator[tuple[str, Meta]]:

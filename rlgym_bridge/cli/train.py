@@ -187,10 +187,10 @@ def _introduce(
 
 def _with_simulator_of_run(settings: TrainingSettings) -> TrainingSettings:
     """Return settings with the simulator that the run to resume had."""
-    from rlgym_bridge.training.runs.checkpoints import simulator_of_run
+    from rlgym_bridge.training.runs.checkpoints import settings_of_run
 
-    found = simulator_of_run(Path(settings.out))
-    return settings if found is None else dataclasses.replace(settings, simulator=found)
+    found = settings_of_run(Path(settings.out))
+    return dataclasses.replace(settings, simulator=found.get("simulator", settings.simulator))
 
 
 def _components_left_out(files: Sequence[Path], settings: TrainingSettings) -> str:

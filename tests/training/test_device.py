@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from rlgym_bridge.training import learner as learner_module
 from rlgym_bridge.training.learner import Diverged, PPOLearner
 from rlgym_bridge.training.ppo import batch_of, improve
 from rlgym_bridge.training.settings import SettingsError, check_settings
@@ -103,3 +104,12 @@ def test_a_device_that_is_not_there_is_refused(tmp_path: Path, monkeypatch: pyte
     )
     with pytest.raises(SettingsError, match=message):
         PPOLearner(check_settings(SMALL | {"out": str(tmp_path), "device": "cuda"}))
+
+
+def test_a_learner_has_the_batch_of_its_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(learner_module, "count_usable_cores", lambda: 16)
+    unset = {"collectors": 0, "matches": 0, "minibatch": 0, "snapshot_share": 0.0, "rollout_steps": 32}
+    learner = PPOLearner(check_settings(SMALL | unset | {"out": str(tmp_path), "device": "cpu"}))
+    assert learner.steps_of_iteration(16) == 2 * 128 * 32 * 2  # of two collectors with 128 matches of 1v1
+    assert learner.settings.minibatch == 2048
+    assert "16 collectors of 16 matches" in learner.about(16)

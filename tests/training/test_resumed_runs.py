@@ -10,11 +10,12 @@ import pytest
 
 from rlgym_bridge.components.relative_obs import TeamObs
 from rlgym_bridge.training.ppo import main
+from rlgym_bridge.training.profile_training import profile_training
 from rlgym_bridge.training.settings import TrainingSettings, check_settings, settings_as_toml
 from tests.support.policy_folders import random_weights, save, spec
 from tests.support.processes import child
 from tests.support.small_learners import assert_same_learners, learner_of, train_in_two_ways
-from tests.support.training_runs import SMALL, column, stand_in
+from tests.support.training_runs import BATCH, SMALL, column, small_settings, stand_in
 
 MASKED = """
 from rlgym_bridge.training.components import obs
@@ -46,6 +47,15 @@ def test_an_overlapping_run_goes_on_to_the_bit(tmp_path: Path, monkeypatch: pyte
     assert_same_learners(*train_in_two_ways(settings, tmp_path))
     for curve in ("epochs_taken", "entropy", "teacher_kl"):
         assert len(column(tmp_path / "resumed", curve)) == 2
+
+
+def test_a_resumed_run_keeps_its_batch_where_none_is_set(tmp_path: Path) -> None:
+    whole = small_settings(tmp_path / "whole", steps=4 * BATCH, checkpoint_every=2 * BATCH)
+    begun = replace(whole, out=str(tmp_path / "begun"), steps=2 * BATCH)
+    main(begun, quiet=True)
+    unset = replace(begun, matches=0, minibatch=0, steps=whole.steps)  # of itself a machine would take others
+    assert profile_training(unset, 1, resume=True).steps == BATCH
+    assert_same_learners(main(whole, quiet=True).checkpoint, main(unset, resume=True, quiet=True).checkpoint)
 
 
 @pytest.mark.slow

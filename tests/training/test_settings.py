@@ -3,6 +3,7 @@
 import tomllib
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -43,6 +44,28 @@ def test_what_is_printed_reads_back_as_the_same_settings() -> None:
     assert settings.gamma == 1.0 and isinstance(settings.gamma, float)
     assert settings.my == {"bump": 0.5, "names": ["a", "b"]}
     assert check_settings(tomllib.loads(settings_as_toml(settings))) == settings
+
+
+@pytest.mark.parametrize(
+    ("cores", "given", "matches"),
+    [
+        (1, {}, 128), (2, {}, 128), (8, {}, 32), (16, {}, 16), (64, {}, 16),
+        (2, {"collectors": 16}, 16), (16, {"collectors": 2}, 128), (16, {"matches": 100}, 100),
+        (16, {"rivals": {"chaser": 0.05}}, 20), (16, {"team_sizes": [[1, 1, 0.99], [2, 2, 0.01]]}, 100),
+        (16, {"rivals": {"chaser": 1e-310}}, 128),
+    ],
+)  # fmt: skip
+def test_many_collectors_play_as_many_matches_as_two(cores: int, given: Any, matches: int) -> None:
+    settings = check_settings(given)
+    assert settings.for_machine(cores, gpu=False).matches == matches
+    assert settings.for_machine(cores, gpu=True).matches == matches
+
+
+@pytest.mark.parametrize(
+    ("gpu", "given", "minibatch"), [(False, {}, 2048), (True, {}, 4096), (True, {"minibatch": 64}, 64)]
+)
+def test_a_gpu_learns_from_larger_minibatches(gpu: bool, given: Any, minibatch: int) -> None:
+    assert check_settings(given).for_machine(16, gpu).minibatch == minibatch
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ def test_each_phase_can_go_on_from_the_one_before() -> None:
 
 @pytest.mark.parametrize("number", range(1 + len(LATER)))
 def test_matches_of_a_phase_begin_and_step(number: int) -> None:
-    phase = phases()[number]
+    phase = phases()[number].for_machine(2, gpu=False)
     counts = [one.matches for one in phase.by_size()]
     assert min(counts) > 0 and sum(counts) == phase.matches
     sizes = tuple((blue, orange, 1 / 3) for blue, orange, _ in phase.team_sizes)

@@ -12,7 +12,7 @@ from rlgym_bridge.cli import run_command
 from rlgym_bridge.policy.folder import load_policy
 from rlgym_bridge.sim.simulator import ROCKETSIM2, ROCKETSIM3, DeadMatches
 from rlgym_bridge.training.ppo import Local, main
-from rlgym_bridge.training.runs.checkpoints import STATE_FILE, Checkpoints, simulator_of_run
+from rlgym_bridge.training.runs.checkpoints import STATE_FILE, Checkpoints, settings_of_run
 from rlgym_bridge.training.runs.run import Iteration, run
 from rlgym_bridge.training.settings import (
     SettingsError,
@@ -85,7 +85,7 @@ def test_an_older_run_is_of_rocketsim_2_and_changes_by_name(
 ) -> None:
     out = tmp_path / "run"
     forget_simulator(trained(out))
-    assert simulator_of_run(out) == ROCKETSIM2
+    assert settings_of_run(out)["simulator"] == ROCKETSIM2
     assert command(file, out, 2 * BATCH) == 0
     newest = Checkpoints(out, 1).folder
     assert settings_in(newest / str(2 * BATCH))["simulator"] == ROCKETSIM2

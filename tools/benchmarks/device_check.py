@@ -32,7 +32,7 @@ from rlgym_bridge.training.rollouts import CollectedSteps
 from rlgym_bridge.training.settings import TrainingSettings, check_settings
 from tests.support.processes import run_to_end
 
-_LARGE: Final = {"minibatch": 32_768}
+_LARGE: Final = {"minibatch": 32_768, "matches": 128}
 SPEEDS: Final[Mapping[str, tuple[Mapping[str, Any], bool]]] = {
     "1v1": ({}, True),
     "1v1, plain steps": ({}, False),

@@ -1,6 +1,6 @@
 """Compare what training settings learn a step: `python -m tools.benchmarks.learning_curves FOLDER`.
 
-    VARIANTS x seeds -> runs, one after another -> each checkpoint against Chaser -> picture and table
+    VARIANTS x seeds -> runs, one after another -> last checkpoints against Chaser -> picture and table
 
 It runs at the lowest priority. A run in the folder goes on or stays, so that the command may be interrupted.
 """
@@ -23,19 +23,22 @@ from rlgym_bridge.training.settings import check_settings
 matplotlib.use("Agg")
 from matplotlib import pyplot as plt
 
-_GPU: Final = {"matches": 1024}  # of 2 collectors: the batch of 16 collectors with 128 matches
 VARIANTS: Final[dict[str, dict[str, Any]]] = {
-    "in turns": {"overlap": False},
-    "overlap": {"overlap": True},
-    "large batch": _GPU | {"overlap": True},
-    "large batch, minibatch 16,384": _GPU | {"overlap": True, "minibatch": 16_384},
+    "batch 14,720": {},
+    "batch 29,440": {"matches": 256},
+    "batch 58,880": {"matches": 512},
+    "batch 117,760": {"matches": 1024, "overlap": True},
+    "batch 14,720, minibatch 3,680": {"minibatch": 3680},
+    "batch 14,720, minibatch 7,360": {"minibatch": 7360},
+    "batch 14,720, overlap": {"overlap": True},
 }
-"""Settings beside the defaults. Where none is given, a minibatch has 2,048 agent steps."""
+"""Settings beside the defaults of two collectors: minibatches of 2,048 agent steps, in turns."""
 
 TOUCHES: Final = "touches_per_car_minute"
 AIM: Final = 5.0  # touches a car and minute
 MATCHES: Final = 100  # of a minute, with Chaser
-_CHECKPOINTS: Final = 6
+_CHECKPOINTS: Final = 4
+_PLAYED: Final = 0.7  # share of the steps from which on checkpoints play
 _POINTS: Final = 60  # that a curve is cut into
 
 
@@ -48,21 +51,23 @@ def read_table(run: Path) -> np.ndarray:
 def train_run(run: Path, seed: int, changes: dict[str, Any], steps: int) -> None:
     """Train a run to its end, from its newest checkpoint on if there is one; end the program on Ctrl-C."""
     shared = {"out": str(run), "seed": seed, "steps": steps, "collectors": 2, "threads": 2, "device": "cpu"}
+    shared |= {"matches": 128, "rollout_steps": 32, "minibatch": 2048, "overlap": False}
     often = {"checkpoint_every": steps // _CHECKPOINTS, "keep_checkpoints": 10 * _CHECKPOINTS}
     settings = check_settings(shared | often | changes)
     if train(settings, resume=(run / "checkpoints").exists(), quiet=True).stopped:
         sys.exit("stopped; the same command goes on")
 
 
-def measure_wins(run: Path) -> dict[int, float]:
-    """Return the win rate against Chaser of each checkpoint by its agent steps; kept in the run's folder."""
+def measure_wins(run: Path, steps: int) -> dict[int, float]:
+    """Return the win rate against Chaser of the last checkpoints up to `steps`; kept in the run's folder."""
     file = run / "chaser.json"
     known = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
     for folder in newest_checkpoint(run).parent.iterdir():
-        if folder.name.isdigit() and folder.name not in known:
+        if folder.name.isdigit() and int(folder.name) >= _PLAYED * steps and folder.name not in known:
             known[folder.name] = evaluate(str(folder), "chaser", MATCHES).win_rate
             file.write_text(json.dumps(known), encoding="utf-8")
-    return {int(steps): rate for steps, rate in sorted(known.items(), key=lambda one: int(one[0]))}
+    rates = {int(at): rate for at, rate in known.items()}
+    return {at: rates[at] for at in sorted(rates) if _PLAYED * steps <= at <= 1.05 * steps}
 
 
 def read_touches(run: Path) -> tuple[np.ndarray, np.ndarray]:
@@ -77,12 +82,12 @@ def describe(name: str, runs: list[Path], steps: int) -> str:
     """Return the lines of a table on the runs of one variant, in the order of their seeds."""
     cells = []
     curves = [read_touches(run) for run in runs]
-    for at in (steps / 3, 2 * steps / 3, steps):
+    for at in (steps / 4, steps / 2, steps):
         cells.append(", ".join(f"{np.interp(at, *curve):.1f}" for curve in curves))
     reached = [curve[0][curve[1] >= AIM] for curve in curves]
     cells.append(", ".join(f"{one[0] / 1e6:.2f}" if len(one) else "never" for one in reached))
-    wins = [measure_wins(run) for run in runs]
-    for share in (0.5, 1.0):
+    wins = [measure_wins(run, steps) for run in runs]
+    for share in (0.75, 1.0):
         rates = [min(one.items(), key=lambda entry: abs(entry[0] - share * steps))[1] for one in wins]
         cells.append(", ".join(f"{100 * rate:.0f}" for rate in rates))
     return f"| {name} | {' | '.join(cells)} |"
@@ -93,7 +98,7 @@ def draw(folder: Path, runs: dict[str, list[Path]], steps: int) -> None:
     figure, (touches, wins) = plt.subplots(1, 2, figsize=(11, 4), layout="constrained")
     for number, (name, those) in enumerate(runs.items()):
         curves = [read_touches(run) for run in those]
-        rates = [measure_wins(run) for run in those]
+        rates = [measure_wins(run, steps) for run in those]
         points = [(np.array(list(one)), np.array(list(one.values()))) for one in rates]
         for axes, lines in ((touches, curves), (wins, points)):
             at = lines[0][0]
@@ -101,14 +106,14 @@ def draw(folder: Path, runs: dict[str, list[Path]], steps: int) -> None:
                 axes.plot(line[0] / 1e6, line[1], color=f"C{number}", linewidth=0.6, alpha=0.6)
             mean = np.mean([np.interp(at, *line) for line in lines], 0)
             axes.plot(at / 1e6, mean, color=f"C{number}", linewidth=2, label=name)
-    touches.set(xlabel="agent steps, millions", title="touches a car and minute", xlim=(0, None))
+    touches.set(xlabel="agent steps, millions", title="touches a car and minute", xlim=(0, steps / 1e6))
     wins.set(xlabel="agent steps, millions", title=f"win rate against Chaser, {MATCHES} matches of a minute")
     touches.legend(fontsize="small")
     figure.savefig(folder / "learning-per-step.png", dpi=110)
-    third, heads = steps / 3e6, "touches a car and minute at"
+    whole, heads = steps / 1e6, "touches a car and minute at"
     lines = [
-        f"| settings | {heads} {third:g} million | {2 * third:g} | {3 * third:g} | {AIM:g} touches after, "
-        f"millions | % against Chaser at {1.5 * third:g} million | {3 * third:g} |",
+        f"| settings | {heads} {whole / 4:g} million | {whole / 2:g} | {whole:g} | {AIM:g} touches after, "
+        f"millions | % against Chaser at {0.75 * whole:g} million | {whole:g} |",
         "|---" * 7 + "|",
         *(describe(name, those, steps) for name, those in runs.items()),
     ]
@@ -121,7 +126,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("folder", type=Path, help="for the runs")
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--steps", type=int, default=3_000_000, help="agent steps of each run")
+    parser.add_argument("--steps", type=int, default=2_000_000, help="agent steps of each run")
     parser.add_argument("--out", type=Path, help="folder of picture and table; default: that of the runs")
     options = parser.parse_args()
     if hasattr(os, "nice"):
@@ -131,7 +136,7 @@ def main() -> None:
         for number, (name, changes) in enumerate(VARIANTS.items()):
             run = options.folder / f"{number}-{seed}"
             train_run(run, seed, changes, options.steps)
-            print(f"{name}, seed {seed}: {measure_wins(run)}", flush=True)
+            print(f"{name}, seed {seed}: {measure_wins(run, options.steps)}", flush=True)
             runs[name].append(run)
         draw(options.out or options.folder, runs, options.steps)
 

@@ -234,8 +234,8 @@ def whole_checkpoint(run: Path) -> Path | None:
     return None
 
 
-def simulator_of_run(run: Path) -> str | None:
-    """Return the simulator that a run had by its newest readable checkpoint; None where there is none.
+def settings_of_run(run: Path) -> Mapping[str, Any]:
+    """Return the settings that a run had by its newest readable checkpoint; {} where there is none.
 
     Raises:
         ValueError: `latest` names no checkpoint.
@@ -243,9 +243,8 @@ def simulator_of_run(run: Path) -> str | None:
     for folder in checkpoints_to_try(run):
         with suppress(OSError, ValueError):
             manifest, _ = read_files(folder)
-            settings: Mapping[str, Any] = manifest.training.get("settings", {})
-            return str(settings.get("simulator", ROCKETSIM2))
-    return None
+            return {"simulator": ROCKETSIM2, **manifest.training.get("settings", {})}
+    return {}
 
 
 def load_start(

@@ -23,7 +23,12 @@ from rlgym_bridge.sim.vector_env import MOST_DEAD
 from rlgym_bridge.training.environment import LIVE
 from rlgym_bridge.training.learner import PPOLearner
 from rlgym_bridge.training.processes import Locked, StopAsked
-from rlgym_bridge.training.runs.checkpoints import Checkpoints, DamagedCheckpoint, has_checkpoint
+from rlgym_bridge.training.runs.checkpoints import (
+    Checkpoints,
+    DamagedCheckpoint,
+    has_checkpoint,
+    settings_of_run,
+)
 from rlgym_bridge.training.runs.curve_files import import_wandb
 from rlgym_bridge.training.runs.progress import IterationTimes, Progress, say_nothing_left
 from rlgym_bridge.training.selfplay.rivals import newest_rivals
@@ -139,7 +144,7 @@ def run(
         Locked(Path(settings.out)),
         StopAsked() as stop,
         engine_of(learner) as engine,
-        Progress(settings, learner.steps, quiet, rewards) as progress,
+        Progress(learner.settings, learner.steps, quiet, rewards) as progress,
         closing(ruler) if (ruler := _make_ruler(settings, learner)) else nullcontext(),
     ):
         write_run_modules(Path(settings.out), learner.modules)
@@ -285,7 +290,7 @@ def _make_learner(
     out = Path(settings.out)
     _check_places(out)
     if resume:
-        learner = PPOLearner(settings)
+        learner = PPOLearner(with_batch_of_run(settings))
         if (found := load_newest(learner, out)) is not None:
             if "simulator" in found[1] and not change_simulator:
                 raise SettingsError(
@@ -311,6 +316,13 @@ def _make_learner(
     learner = PPOLearner(settings)
     learner.start()
     return learner, None, {}
+
+
+def with_batch_of_run(settings: TrainingSettings) -> TrainingSettings:
+    """Return settings with `matches` and `minibatch` of the run to resume, where they are 0."""
+    found = settings_of_run(Path(settings.out))
+    unset = [name for name in ("matches", "minibatch") if name in found and not getattr(settings, name)]
+    return replace(settings, **{name: found[name] for name in unset})
 
 
 def load_newest(learner: PPOLearner, run: Path) -> tuple[Path, dict[str, str]] | None:
