@@ -81,13 +81,6 @@ def _ask(options: argparse.Namespace) -> tuple[ProbeReport, str, bool]:
 
 def _print(console: Console, report: ProbeReport) -> None:
     console.print(findings_table(report, [*POINTS, *TIMING]))
-    facts = shared.make_table("measured", numbers=("here", "RocketSim"))
-    facts.add_column("")
-    for fact in report.facts:
-        value = "-" if fact.value is None else f"{fact.value:.4g}"
-        flag = "not seen" if fact.value is None else "[red]differs[/]" if fact.differs else ""
-        facts.add_row(fact.name, value, f"{fact.expected:.4g} {fact.unit}", flag)
-    console.print(facts)
     for note in report.notes:
         console.print(f"[yellow]note:[/] {escape(note)}")
 
