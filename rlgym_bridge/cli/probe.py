@@ -64,7 +64,7 @@ def _ask(options: argparse.Namespace) -> tuple[ProbeReport, str, bool]:
     match, embedded = with_own_ids(match_of_two()), shared.embedded_server(options)
     with (
         measured_match(match, embedded) as server,
-        closing(Players(server.address, server.patience, agents=agents_of(match))) as players,
+        closing(Players(server.address, agents_of(match), server.patience)) as players,
     ):
         probe = Probe(players.ids, players.field)
         try:

@@ -11,7 +11,7 @@ from typing import Final
 from rlbot import flat
 
 from rlgym_bridge.game import TICKS_PER_SECOND
-from rlgym_bridge.live.agent_connections import AgentConnections, own_players
+from rlgym_bridge.live.agent_connections import AgentConnections, match_of
 from rlgym_bridge.protocol_variant import POINTS
 from rlgym_bridge.trials import driving_scenes, input_latency, jump_scenes, match_flow
 from rlgym_bridge.trials.findings import TIMING, Finding, ProbeReport
@@ -118,22 +118,14 @@ class Probe(SceneScript):
         return finding
 
 
-AGENTS: Final = ("rlgym_bridge/probe-blue", "rlgym_bridge/probe-orange")
 _SILENCE_SECONDS: Final = 30.0  # without a packet, after which the server is given up
 
 
 def match_of_two() -> flat.MatchConfiguration:
-    """Return the match that the probe plays: 1v1 with state setting and goal replays."""
-    names = ("Probe blue", "Probe orange")
-    return flat.MatchConfiguration(
-        game_map_upk="Stadium_P",
-        player_configurations=own_players(list(zip(names, AGENTS, (0, 1), strict=True))),
-        auto_start_agents=False,
-        wait_for_agents=True,
-        skip_replays=False,
-        enable_state_setting=True,
-        mutators=flat.MutatorSettings(),
-    )
+    """Return the match that the probe plays: five minutes of 1v1 with state setting and goal replays."""
+    match = match_of(1, 1)
+    match.skip_replays, match.mutators = False, flat.MutatorSettings()
+    return match
 
 
 class Players:
@@ -141,9 +133,9 @@ class Players:
 
     Args:
         server: Address and port.
+        agents: Agent ids of the cars in the match.
         patience: Seconds to wait for each step.
         log: Called with every message that the first car's connection receives.
-        agents: Agent ids of the cars in the match.
         sent: Called with each reply before it is sent, and the frame that it answers.
 
     Raises:
@@ -153,9 +145,9 @@ class Players:
     def __init__(
         self,
         server: tuple[str, int],
+        agents: Sequence[str],
         patience: float,
         log: Callable[[bytes], None] | None = None,
-        agents: Sequence[str] = AGENTS,
         sent: Callable[[Reply, Frame], None] = lambda reply, frame: None,
     ) -> None:
         self._connections = AgentConnections(server, agents, patience, log)

@@ -162,12 +162,11 @@ class ScenePlayer:
     def step(
         self,
         controls: flat.ControllerState = NEUTRAL,
-        other: flat.ControllerState = NEUTRAL,
         cars: Mapping[int, flat.DesiredCarState] | None = None,
         ball: flat.DesiredBallState | None = None,
     ) -> Play[None]:
         """Answer the latest packet and wait for the next one."""
-        self.frame = yield Reply((controls, other), cars, ball)
+        self.frame = yield Reply((controls, NEUTRAL), cars, ball)
         self.frames.append(self.frame)
 
     def wait(self, packets: int, seen: Callable[[Frame], bool]) -> Play[bool]:
@@ -178,23 +177,20 @@ class ScenePlayer:
             yield from self.step()
         return seen(self.frame)
 
-    def hold(
-        self, ticks: int, controls: flat.ControllerState = NEUTRAL, other: flat.ControllerState = NEUTRAL
-    ) -> Play[None]:
-        """Hold inputs for some ticks by frame numbers, and for at most as many packets."""
-        yield from self.until(lambda _: False, ticks, controls, other)
+    def hold(self, ticks: int, controls: flat.ControllerState = NEUTRAL) -> Play[None]:
+        """Hold the first car's inputs for some ticks by frame numbers, and for at most as many packets."""
+        yield from self.until(lambda _: False, ticks, controls)
 
     def until(
         self,
         seen: Callable[[Frame], bool],
         ticks: int,
         controls: flat.ControllerState | Callable[[Frame], flat.ControllerState] = NEUTRAL,
-        other: flat.ControllerState = NEUTRAL,
     ) -> Play[bool]:
         """Hold inputs until a condition is seen; return whether it was seen within some ticks."""
         start = self.frame.number
         for _ in range(ticks):
-            yield from self.step(controls(self.frame) if callable(controls) else controls, other)
+            yield from self.step(controls(self.frame) if callable(controls) else controls)
             if seen(self.frame):
                 return True
             if self.frame.number - start >= ticks or self.frame.phase not in PLAYING_PHASES:
@@ -230,7 +226,7 @@ class ScenePlayer:
         states = {number: flat.DesiredCarState(body, boost) for number, body in targets.items()}
         for _ in range(2):
             desired = None if ball is None else flat.DesiredBallState(ball)
-            yield from self.step(controls, NEUTRAL, states, desired)
+            yield from self.step(controls, states, desired)
             for _ in range(_SHOWN_WITHIN):
                 if all(_is_there(self.frame, number, body) for number, body in targets.items()):
                     self.sets_state = True

@@ -22,7 +22,6 @@ FrameNumber = Annotated[int, Meta(ge=-(2**53), le=2**53)]
 Text = Annotated[str, Meta(max_length=200)]
 Body = Literal["car", "other", "ball"]
 
-_NEUTRAL_ROW: Final[Row] = (0.0,) * 8
 MOST_SCENES: Final = 400
 """Scenes that a pack may have; ours has about a hundred."""
 
@@ -36,11 +35,10 @@ class BodyState(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=T
 
 
 class ScriptStep(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """Control vectors of both cars to hold for some ticks, in the order of `game.CONTROL_NAMES`."""
+    """A control vector of the first car to hold for some ticks, in the order of `game.CONTROL_NAMES`."""
 
     ticks: Annotated[int, Meta(ge=1, le=1200)]
-    car: Row = _NEUTRAL_ROW
-    other: Row = _NEUTRAL_ROW
+    car: Row = (0.0,) * 8
 
 
 class ScriptedScene(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -50,7 +48,6 @@ class ScriptedScene(Struct, frozen=True, omit_defaults=True, forbid_unknown_fiel
         kind: Scenes of a kind are reported together, such as "dodge".
         measured: Bodies that RocketSim is to follow together.
         settle: Ticks without controls before the steps.
-        boost: Of both cars at the beginning, 0 to 100.
     """
 
     name: Text
@@ -61,7 +58,6 @@ class ScriptedScene(Struct, frozen=True, omit_defaults=True, forbid_unknown_fiel
     ball: BodyState
     settle: Annotated[int, Meta(ge=0, le=1200)]
     steps: Annotated[tuple[ScriptStep, ...], Meta(min_length=1, max_length=100)]
-    boost: Annotated[float, Meta(ge=0.0, le=100.0)] = 100.0
 
 
 class PlayedScene(Struct, frozen=True, forbid_unknown_fields=True):
@@ -132,9 +128,8 @@ class SceneBattery(SceneScript):
             yield from scene.begin()
             yield from scene.hold(_CLEAR_TICKS)
             asked = scene.frame.number
-            done = yield from scene.put(
-                _desired(scripted.car), _desired(scripted.other), _desired(scripted.ball), scripted.boost
-            )
+            states = _desired(scripted.car), _desired(scripted.other), _desired(scripted.ball)
+            done = yield from scene.put(*states)
             if scene.sets_state is False:
                 self.notes.append("the server ignores state setting (enable_state_setting)")
                 return
@@ -147,7 +142,7 @@ class SceneBattery(SceneScript):
             yield from scene.hold(scripted.settle)
             began = scene.frame.number
             for step in scripted.steps:
-                yield from scene.hold(step.ticks, _pressed(step.car), _pressed(step.other))
+                yield from scene.hold(step.ticks, _pressed(step.car))
             self.played.append(PlayedScene(number, asked, shown, began, scene.frame.number))
 
 

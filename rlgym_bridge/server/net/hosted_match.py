@@ -165,7 +165,7 @@ class HostedMatch:
                 configuration, settings.seconds, settings.max_overtime, settings.max_kickoff,
                 settings.max_hang,
             )  # fmt: skip
-            physics = physics_of(configuration, settings.constants, settings.thrust, settings.simulator)
+            physics = physics_of(configuration, settings.constants, settings.simulator)
         match = Match(cars, course, physics, settings.seed, settings.on_kickoff, settings.dialect)
         if before is not None and kept is not None:
             match.take_over(before, kept)
