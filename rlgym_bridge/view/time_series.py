@@ -69,16 +69,9 @@ def log_smooth(
     stream: rr.RecordingStream, path: str, times: Times, shown: np.ndarray, there: np.ndarray,
     values: np.ndarray, color: tuple[int, ...],
 ) -> None:  # fmt: skip
-    """Log a curve that ends where its body is gone; the last part of its path is its name.
+    """Log a curve of `values` `(rows,)`, which ends where its body is gone; its path ends with its name.
 
-    Args:
-        stream: Where to.
-        path: Of the curve.
-        times: Of all rows.
-        shown: `(rows,)` bool: rows that have a value.
-        there: What `drawn` makes of that.
-        values: `(rows,)`.
-        color: Of the curve.
+    `shown` `(rows,)` bool are the rows that have a value, `there` is what `drawn` makes of them.
     """
     rows, here = updates(shown, there)
     some = thinned(rows, here, times.tick, _PER_SECOND)
@@ -95,16 +88,9 @@ def log_steps(
     stream: rr.RecordingStream, path: str, times: Times, rows: np.ndarray, values: np.ndarray,
     names: list[str], colors: Sequence[tuple[int, ...]] | None = None,
 ) -> None:  # fmt: skip
-    """Log curves that keep a value until the next.
+    """Log curves of one entity that keep a value until the next.
 
-    Args:
-        stream: Where to.
-        path: Entity of all the curves.
-        times: The time axes.
-        rows: `(n,)` rows of the recording, rising.
-        values: `(n, curves)` from these rows on.
-        names: Of the curves.
-        colors: Of the curves; Rerun's own when None.
+    `values` `(n, curves)` begin in `rows` `(n,)`, which rise. Without colours Rerun chooses them.
     """
     if not names or not len(rows):
         return

@@ -139,11 +139,9 @@ class PageServer:
         return list(self._viewers)
 
     def show_frame(self, frame: bytes, inputs: Mapping[Viewer, int] | None = None) -> None:
-        """Send a frame to all pages; a slow one misses older frames.
+        """Send a packed frame to all pages; a slow one misses older frames.
 
-        Args:
-            frame: Packed, with 0 as the number of the latest input that acted.
-            inputs: That number, for the pages that drive.
+        `inputs` has the number of the latest input that acted, for the pages that drive.
         """
         if not self._viewers:
             return

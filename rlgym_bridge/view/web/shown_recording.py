@@ -264,12 +264,7 @@ def match_like(state: MatchState, names: Sequence[str]) -> flat.MatchConfigurati
 
 
 def moment_of(state: MatchState, phase: int) -> Moment:
-    """Return a recorded state as a moment that a match can be put into.
-
-    Args:
-        state: One match.
-        phase: `game.Phase`; a match begins in play whatever it is.
-    """
+    """Return a recorded state, one match, as a moment that a match can be put into; it begins in play."""
     overtime = bool(state.overtime[0] > 0)
     left = round(float(state.clock[0]) * TICKS_PER_SECOND)
     referee = {
@@ -302,13 +297,7 @@ def _cars_of(recording: Recording, weights: str | None) -> set[int]:
 
 
 def _describe_decision(decision: Decision, car: int, spec: PlayerSpec | None) -> dict[str, Any]:
-    """Return what a bot saw and chose for a car, as it recorded it.
-
-    Args:
-        decision: The bot's.
-        car: Its place in the state.
-        spec: The policy that decided; None where it is not at hand.
-    """
+    """Return what a bot saw and chose for a car; `spec` is its policy, None where that is not at hand."""
     place = decision.seats.tolist().index(car)
     if spec is None:
         return describe_choice(decision.actions[place], decision.obs[place], None, None)

@@ -66,12 +66,7 @@ def _number(text: str | None) -> float | None:
 
 
 class RunShow:
-    """A run on pages.
-
-    Args:
-        run: Its folder.
-        port: Of the page, 0 for any free one.
-    """
+    """The run in a folder, on pages of a port; 0 for any free one."""
 
     def __init__(self, run: Path, port: int) -> None:
         self._run, self._port = run, port
@@ -152,13 +147,9 @@ class RunShow:
 
 
 def main(words: Sequence[str]) -> int:
-    """Show a run until standard input ends.
+    """Show a run until standard input ends; return 0, or 2 where the run cannot be shown.
 
-    Args:
-        words: The run's folder, the port, and `browser` to open one.
-
-    Returns:
-        The exit code: 0, or 2 where the run cannot be shown.
+    `words` are the run's folder, the port, and `browser` to open one.
     """
     with suppress(AttributeError, OSError):  # training comes first; Windows is told at the start
         os.nice(10)
