@@ -71,7 +71,7 @@ def with_line_up(
         match: The match.
         blue: BOT arguments, each a policy folder, a `bot.toml`, `chaser`, or with `humans` `human` or
             `psyonix:SKILL`; None keeps blue's cars.
-        orange: The same for orange.
+        orange: As `blue`.
         humans: Whether humans and Psyonix bots can play, or stand idle.
         allow_modules: Modules that policy folders may import components from, besides those of a run.
         follow: Whether blue's are training runs, whose newer checkpoints are taken at kickoffs.

@@ -231,11 +231,8 @@ class _DefaultPort:
 class MatchTrier:
     """Plays matches of one bot, one after the other.
 
-    Args:
-        bot: The bot.
-        timeout: Seconds in which its process must connect, and again in which it must be ready.
-        log_dir: Folder for its logs.
-        say: Called with the name of each match before it begins.
+    Its process must connect within `timeout` seconds, and again be ready within them. `say` is called with
+    the name of each match before it begins.
     """
 
     def __init__(self, bot: BotFile, timeout: float, log_dir: Path, say: Callable[[str], None]) -> None:

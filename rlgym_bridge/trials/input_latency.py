@@ -320,9 +320,9 @@ def measure_timing(
 
     Args:
         server: Address and port.
-        match: The match, whose cars this process plays.
+        match: Its cars are played by this process.
         patience: Seconds for each step of the handshake.
-        seconds: Game time to play.
+        seconds: Game time.
 
     Raises:
         NoServer: The server did not accept the agents, or sends no packets.

@@ -24,13 +24,7 @@ _MOST_PACKETS: Final = 200 * TICKS_PER_SECOND
 
 
 class Probe(SceneScript):
-    """Plays all scenes on the packets of a server.
-
-    Args:
-        ids: `player_id` of its two cars, blue and orange.
-        field: The pads in packet order.
-        most_packets: Packets after which it ends.
-    """
+    """Plays all scenes on the packets of a server; see `SceneScript`."""
 
     def __init__(
         self, ids: tuple[int, int], field: flat.FieldInfo, most_packets: int = _MOST_PACKETS

@@ -38,11 +38,8 @@ def play_real_match(
 ) -> MatchResult:
     """Play a match on a running or installed RLBotServer, which launches its bots.
 
-    Args:
-        configuration: The match.
-        console: Where the score is shown when it changes.
-        refusal: Asked about once a second until play begins: why a bot will not play, None where all do.
-        seconds: Game time in play after which the match is stopped; None to play it to its end.
+    The score is shown when it changes. `refusal` is asked about once a second until play begins why a bot
+    will not play, None where all do. The match is stopped after `seconds` of game time in play.
 
     Returns:
         The result; reply times are NaN, replies and late packets 0: RLBotServer does not tell.

@@ -211,14 +211,8 @@ class ScenePlayer:
     ) -> Play[bool]:
         """Set cars and ball, and begin the scene when packets show the state; return whether they do.
 
-        What is None stays as it is. After two failed attempts no state is set any more.
-
-        Args:
-            car: State of the first car.
-            other: State of the second car.
-            ball: State of the ball.
-            boost: Of the cars that are set, 0..100.
-            controls: Input of the first car until the state is seen.
+        What is None stays as it is; boost [0..100] is that of the cars that are set, `controls` the input of
+        the first car until the state is seen. After two failed attempts no state is set any more.
         """
         if self.sets_state is False:
             return False
@@ -283,10 +277,7 @@ class SceneScript:
         """Look at a packet before it is answered; most scripts need not."""
 
     def answer(self, packet: flat.GamePacket) -> tuple[Reply, Frame | None]:
-        """Answer a packet.
-
-        Args:
-            packet: The server's next packet.
+        """Answer the server's next packet.
 
         Returns:
             The reply, which is neutral once all scenes are played, and the packet's frame; None for the frame

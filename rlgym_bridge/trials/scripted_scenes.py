@@ -105,10 +105,7 @@ _CLEAR_TICKS: Final = 20
 class SceneBattery(SceneScript):
     """Plays scenes one after another; a scene whose state is not shown is left out.
 
-    Args:
-        ids: `player_id` of its two cars, blue and orange.
-        scenes: What to play.
-        progress: Called with the number of a scene when it begins.
+    `progress` is called with the number of a scene when it begins.
     """
 
     def __init__(

@@ -10,9 +10,10 @@ pytest.importorskip("aiohttp")
 
 import aiohttp
 
+from rlgym_bridge.server import ServerError
 from rlgym_bridge.state import MatchState
 from rlgym_bridge.view.web.frames import pack_frames
-from rlgym_bridge.view.web.page_server import MOST_MESSAGES, MOST_PAGES, PageError, PageServer
+from rlgym_bridge.view.web.page_server import MOST_MESSAGES, MOST_PAGES, PageServer
 from tests.support.web_pages import EchoShow, Link, linked, socket_address
 
 
@@ -255,5 +256,5 @@ def test_pages_are_told_goodbye(show: EchoShow) -> None:
 
 
 def test_a_port_that_is_taken_is_named(show: EchoShow) -> None:
-    with pytest.raises(PageError, match=f"port {show.server.port} of 127.0.0.1 cannot be used"):
+    with pytest.raises(ServerError, match=f"port {show.server.port} on 127.0.0.1 is in use"):
         PageServer(show, show.server.port)
