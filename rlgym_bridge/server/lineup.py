@@ -124,10 +124,17 @@ def with_drivers(
     drivers: list[str | None] = []
     for player, bot in zip(match.player_configurations, bots, strict=True):
         is_policy = bot in BUILT_IN or (Path(bot) / MANIFEST_FILE).is_file()
-        if is_policy and isinstance(own := player.variety, flat.CustomBot):  # a car that no process drives
-            player.variety = flat.PsyonixBot(own.name, own.loadout, flat.PsyonixSkill.Rookie)
+        if is_policy and isinstance(own := player.variety, flat.CustomBot):
+            player.variety = make_driven_player(own.name, player.team, own.loadout).variety
         drivers.append(bot if is_policy or bot == _HUMAN else None)
     return drivers
+
+
+def make_driven_player(
+    name: str, team: int, loadout: flat.PlayerLoadout | None = None
+) -> flat.PlayerConfiguration:
+    """Return a player that a policy in the server's own process drives, a Psyonix bot to RLBot."""
+    return flat.PlayerConfiguration(flat.PsyonixBot(name, loadout, flat.PsyonixSkill.Rookie), team)
 
 
 def show_match_command(bot: str, team_sizes: Sequence[tuple[int, int]], more: str = "") -> str | None:

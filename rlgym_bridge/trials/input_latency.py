@@ -233,9 +233,7 @@ def numbered(number: int) -> flat.ControllerState:
     code = number % _NUMBERS
     code += code >= _NEUTRAL_NUMBER
     yaw, roll = divmod(code, _LEVELS)
-    return flat.ControllerState(
-        0.0, 0.0, 0.0, yaw / (_LEVELS / 2) - 1, roll / (_LEVELS / 2) - 1, False, False, False, False
-    )
+    return press(yaw=yaw / (_LEVELS / 2) - 1, roll=roll / (_LEVELS / 2) - 1)
 
 
 def number_of(controls: flat.ControllerState) -> int | None:

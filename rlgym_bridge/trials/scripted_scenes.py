@@ -12,6 +12,7 @@ from msgspec import Meta, Struct
 from rlbot import flat
 
 from rlgym_bridge.game import CONTROL_NAMES, TICKS_PER_SECOND
+from rlgym_bridge.packets.decoder import player_input
 from rlgym_bridge.trials.scene_player import Frame, Play, ScenePlayer, SceneScript, put
 
 Number = Annotated[float, Meta(ge=-1e5, le=1e5)]
@@ -139,7 +140,7 @@ class SceneBattery(SceneScript):
             yield from scene.hold(scripted.settle)
             began = scene.frame.number
             for step in scripted.steps:
-                yield from scene.hold(step.ticks, _pressed(step.car))
+                yield from scene.hold(step.ticks, player_input(0, step.car).controller_state)
             self.played.append(PlayedScene(number, asked, shown, began, scene.frame.number))
 
 
@@ -160,10 +161,3 @@ def _shows_ball(target: BodyState, frame: Frame) -> bool:
 
 def _desired(body: BodyState) -> flat.DesiredPhysics:
     return put(body.position, body.velocity, body.rotation)
-
-
-def _pressed(row: Row) -> flat.ControllerState:
-    throttle, steer, pitch, yaw, roll, jump, boost, handbrake = row
-    return flat.ControllerState(
-        throttle, steer, pitch, yaw, roll, jump > 0.0, boost > 0.0, handbrake > 0.0, False
-    )

@@ -10,6 +10,7 @@ from rlgym_bridge.game import CONTROL_NAMES, Phase
 from rlgym_bridge.recording.mcap.agent_track import AgentTrack
 from rlgym_bridge.recording.mcap.match_recording import MatchRecording
 from rlgym_bridge.recording.recording import Inputs, Recording
+from rlgym_bridge.state import MatchState
 from rlgym_bridge.view.scene import BALL_COLOR, TEAM_COLORS
 from rlgym_bridge.view.times import Times, drawn, steps, thinned, updates
 
@@ -33,7 +34,7 @@ def log_curves(stream: rr.RecordingStream, recording: Recording, times: Times) -
     speed = np.linalg.norm(state.ball_linear_velocity, axis=-1)
     log_smooth(stream, "/speed/ball", times, recording.ball_shown, there, speed, BALL_COLOR)
     for car, name in enumerate(state.agents):
-        shown, color = recording.car_shown[:, car], car_color(recording, car)
+        shown, color = recording.car_shown[:, car], car_color(state, car)
         there = drawn(recording, shown, state.car_is_demoed[:, car] > 0)
         speed = np.linalg.norm(state.car_linear_velocity[:, car], axis=-1)
         log_smooth(stream, f"/speed/{name}", times, shown, there, speed, color)
@@ -52,14 +53,9 @@ def log_curves(stream: rr.RecordingStream, recording: Recording, times: Times) -
             _log_decisions(stream, recording, agent, times)
 
 
-def car_color(recording: Recording, car: int) -> tuple[int, ...]:
-    """Return a car's colour: its team's, lighter or darker than those of its team mates."""
-    return shaded(recording.state.car_team[0], car)
-
-
-def shaded(teams: np.ndarray, car: int) -> tuple[int, ...]:
-    """Return the colour of a car among others, whose teams are `(cars,)`, 0 or 1."""
-    teams = teams.astype(int)
+def car_color(state: MatchState, car: int) -> tuple[int, ...]:
+    """Return a car's colour: its team's, lighter or darker than those of its teammates."""
+    teams = state.car_team[0].astype(int)
     place = int((teams[:car] == teams[car]).sum())
     shade = _SHADES[place % len(_SHADES)]
     return tuple(min(255, round(one * shade)) for one in TEAM_COLORS[teams[car]])
@@ -111,7 +107,7 @@ def _log_decisions(
         if not 0 <= seat < recording.state.layout.cars:
             continue
         own = [(one, one.seats.tolist().index(seat)) for one in agent.decisions if seat in one.seats]
-        name, color = recording.state.agents[seat], car_color(recording, seat)
+        name, color = recording.state.agents[seat], car_color(recording.state, seat)
         width = max(one.actions.shape[1] for one, _ in own)
         chosen = [  # an episode's last step has none
             (one.frame, one.actions[place]) for one, place in own if 0 < one.actions.shape[1] == width

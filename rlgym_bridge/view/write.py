@@ -79,7 +79,7 @@ def log_ghosts(stream: rr.RecordingStream, recording: Recording, times: Times, g
             shape = rr.Ellipsoids3D.from_fields(colors=_GHOST, line_radii=_LINE, fill_mode="majorwireframe")
         else:
             halves, centers = boxes(int(state.car_hitbox[0, column]))
-            color = car_color(recording, column)
+            color = car_color(state, column)
             shape = rr.Boxes3D.from_fields(
                 centers=centers, colors=_GHOST, radii=_LINE, fill_mode="majorwireframe"
             )

@@ -146,7 +146,8 @@ class HostedMatch:
         loadouts = Loadouts(self._roster, self._match.set_hitbox, lobby.admission, lambda: self._match.tick)
         lobby.clients.handlers.update(loadouts.handlers)
         lobby.orders.take_state = self._match.set_state
-        lobby.orders.take_input = partial(self._hold_other, lobby.take_input)
+        hold, cars = lobby.take_input, len(self._roster.cars)
+        lobby.orders.take_input = lambda car, controls: car < cars and hold(car, controls)
         lobby.orders.on_state = self._note_state
         self._repeatability = Repeatability(lambda: self._match.tick)
         for account in lobby.accounts:
@@ -262,11 +263,6 @@ class HostedMatch:
         while not control.act() and self._lobby.orders.latest is None:
             self._lobby.clients.pump(_STANDING_SECONDS)
             pace.pause()
-
-    def _hold_other(
-        self, hold: Callable[[int, flat.ControllerState], bool], car: int, controls: flat.ControllerState
-    ) -> bool:
-        return car < len(self._roster.cars) and hold(car, controls)
 
     def _note_state(self, client: Client) -> None:
         script = client.script

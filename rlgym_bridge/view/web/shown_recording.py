@@ -27,6 +27,7 @@ from rlgym_bridge.recording.mcap.match_recording import MatchRecording
 from rlgym_bridge.recording.recording import Recording
 from rlgym_bridge.server import MatchServer
 from rlgym_bridge.server.game.simulated_match import Moment
+from rlgym_bridge.server.lineup import empty_match, make_driven_player
 from rlgym_bridge.state import MatchState
 from rlgym_bridge.view.web.car_drivers import describe_choice, table_of
 from rlgym_bridge.view.web.landing import FallingBalls, whole_state
@@ -250,17 +251,13 @@ class ShownRecording:
 def match_like(state: MatchState, names: Sequence[str]) -> flat.MatchConfiguration:
     """Return a match with the cars of a state, which policies in this process drive."""
     bodies = [BODY_OF_HITBOX[HITBOXES[hitbox].name] for hitbox in state.car_hitbox[0].astype(int)]
-    players = [
-        flat.PlayerConfiguration(
-            flat.PsyonixBot(name, flat.PlayerLoadout(car_id=body), flat.PsyonixSkill.Rookie),
-            int(number >= state.layout.blue),
-        )
+    match = empty_match()
+    match.skip_replays = False
+    match.player_configurations = [
+        make_driven_player(name, int(number >= state.layout.blue), flat.PlayerLoadout(car_id=body))
         for number, (name, body) in enumerate(zip(names, bodies, strict=True))
     ]
-    return flat.MatchConfiguration(
-        auto_start_agents=True, wait_for_agents=True, game_map_upk="Stadium_P", player_configurations=players,
-        mutators=flat.MutatorSettings(),
-    )  # fmt: skip
+    return match
 
 
 def moment_of(state: MatchState, phase: int) -> Moment:

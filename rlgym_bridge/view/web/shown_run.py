@@ -15,7 +15,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
-from rlbot import flat
 from threadpoolctl import threadpool_limits
 
 from rlgym_bridge.components.user_errors import describe_error
@@ -24,6 +23,7 @@ from rlgym_bridge.policy.files import newest_checkpoint
 from rlgym_bridge.policy.load_player import load_player
 from rlgym_bridge.policy.run_modules import run_modules
 from rlgym_bridge.server import MatchServer
+from rlgym_bridge.server.lineup import empty_match, make_driven_player
 from rlgym_bridge.user_input.user_modules import add_module_folders
 from rlgym_bridge.view.display import open_browser
 from rlgym_bridge.view.web import READY
@@ -88,20 +88,15 @@ class RunShow:
                 return
         followed = self._follow()
         blue, orange = min(followed.spec.team_sizes or ((1, 1),), key=sum)
-        players = [
-            flat.PlayerConfiguration(flat.PsyonixBot(self._run.name, None, flat.PsyonixSkill.Rookie), team)
-            for team in [0] * blue + [1] * orange
-        ]
-        match = flat.MatchConfiguration(
-            player_configurations=players, skip_replays=True, mutators=flat.MutatorSettings()
-        )
+        match, teams = empty_match(), [0] * blue + [1] * orange
+        match.player_configurations = [make_driven_player(self._run.name, team) for team in teams]
 
         def serve(show: PlayedMatch) -> PageServer:
             pages = PageServer(show, self._port)
             opened(pages.address)
             return pages
 
-        names = [self._run.name] * len(players)
+        names = [self._run.name] * len(teams)
         show = PlayedMatch(
             "train", names, lambda _: followed.spec, names[:1], serve, follow=self._follow
         )  # fmt: skip
