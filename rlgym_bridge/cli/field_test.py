@@ -305,10 +305,6 @@ def print_field_report(console: Console, found: FieldReport) -> None:
 def _print_dialect(console: Console, probe: ProbeReport) -> None:
     console.print("\n[bold]dialect[/]")
     console.print(findings_table(probe, [point for point in probe.evidence if point not in TIMING]))
-    for fact in probe.facts:
-        if fact.value is not None and fact.differs:
-            said = f"{fact.name}: {fact.value:.4g}, by RocketSim {fact.expected:.4g} {fact.unit}"
-            console.print(f"[red]differs[/] {escape(said)}")
     for note in probe.notes:
         console.print(f"[yellow]note:[/] {escape(note)}")
 

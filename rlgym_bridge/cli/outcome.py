@@ -156,8 +156,7 @@ def _print_remarks(console: Console, bot: BotResult, told: BotReport) -> None:
         where = f"; its log: {escape(bot.log_path)}" if bot.log_path else ""
         console.print(f"[red]{name} {', '.join(seen)}{where}[/]")
     if bot.crashed:
-        code = "" if bot.exit_code is None else f", exit code {bot.exit_code}"
-        console.print(f"[red]{name} left before the end{code}; its car stood still from then on[/]")
+        console.print(f"[red]{name} left before the end{bot.last_code}; its car stood still from then on[/]")
         for line in bot.log_tail.splitlines():
             console.print(f"    {line}", markup=False)
         if bot.log_path:

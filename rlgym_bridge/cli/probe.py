@@ -64,7 +64,7 @@ def _ask(options: argparse.Namespace) -> tuple[ProbeReport, str, bool]:
     match, embedded = with_own_ids(match_of_two()), shared.embedded_server(options)
     with (
         measured_match(match, embedded) as server,
-        closing(Players(server.address, server.patience, agents=agents_of(match))) as players,
+        closing(Players(server.address, agents_of(match), server.patience)) as players,
     ):
         probe = Probe(players.ids, players.field)
         try:
@@ -81,13 +81,6 @@ def _ask(options: argparse.Namespace) -> tuple[ProbeReport, str, bool]:
 
 def _print(console: Console, report: ProbeReport) -> None:
     console.print(findings_table(report, [*POINTS, *TIMING]))
-    facts = shared.make_table("measured", numbers=("here", "RocketSim"))
-    facts.add_column("")
-    for fact in report.facts:
-        value = "-" if fact.value is None else f"{fact.value:.4g}"
-        flag = "not seen" if fact.value is None else "[red]differs[/]" if fact.differs else ""
-        facts.add_row(fact.name, value, f"{fact.expected:.4g} {fact.unit}", flag)
-    console.print(facts)
     for note in report.notes:
         console.print(f"[yellow]note:[/] {escape(note)}")
 

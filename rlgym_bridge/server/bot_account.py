@@ -66,9 +66,8 @@ class Repeatability:
 
 _log = logging.getLogger(__name__)
 
-_KEPT_TIMES: Final = 1024  # latest reply times; earlier ones are only counted
-_TIME_STEP: Final = 1e-5  # s: width of the counts of earlier reply times
-_LONGEST_TIME: Final = 100_000  # of these steps, 1 s: longer reply times count as this
+_KEPT_TIMES: Final = 1 << 16  # latest reply times, those of nine minutes
+_USUAL_TIMES: Final = 1024  # of these, by which lockstep is patient
 FIRST_ANSWER_SECONDS: Final = 10.0  # lockstep waits this long for a bot's first answer
 ANSWER_SECONDS: Final = 1.0  # and for every other
 _MISSES_FORGIVEN: Final = 3  # packets in a row without an answer until nobody waits for a bot
@@ -117,9 +116,7 @@ class BotAccount:
     late_in_play: int = 0
     invalid: int = 0
     dropped: int = 0
-    # s, the latest; begun anew where it is full
-    _times: np.ndarray = field(default_factory=lambda: np.empty(_KEPT_TIMES, np.float32))
-    _earlier: np.ndarray | None = None  # counts of those before the latest beginning, by step
+    _times: np.ndarray = field(default_factory=lambda: np.empty(_KEPT_TIMES, np.float32))  # s, a ring
 
     @property
     def is_awaited(self) -> bool:
@@ -137,7 +134,7 @@ class BotAccount:
 
     def _usual_patience(self) -> float:
         """Return ten times the median reply time, a tick at least and a second at most [s]."""
-        usual = self.reply_ms(50.0, latest=_KEPT_TIMES)[0] / 1000.0
+        usual = self.reply_ms(50.0, latest=_USUAL_TIMES)[0] / 1000.0
         return min(max(TICK_SECONDS, _SKIPPER_REPLIES * usual), ANSWER_SECONDS)
 
     def sent(self, now: float) -> None:
@@ -177,36 +174,15 @@ class BotAccount:
         self.answered = True
         self.pending = self.waited_for = False
         self.misses = 0
-        number = self.replies
-        place = number % _KEPT_TIMES
-        if place == 0 and number:
-            if self._earlier is None:
-                self._earlier = np.zeros(_LONGEST_TIME + 1, dtype=np.int32)
-            counts = np.bincount(_steps_of(self._times))  # as long as the longest time
-            self._earlier[: len(counts)] += counts
-        self._times[place] = now - self.sent_at
-        self.replies = number + 1
+        self._times[self.replies % _KEPT_TIMES] = now - self.sent_at
+        self.replies += 1
 
-    def reply_ms(self, *percentiles: float, latest: int | None = None) -> tuple[float, ...]:
-        """Return percentiles (0..100) of the reply time [ms], NaN where nothing came.
-
-        Those of more than 1024 replies are right to 0.005 ms, and at most 1000 ms. Where `latest` is given,
-        only so many replies, 1024 at most, are looked at.
-        """
+    def reply_ms(self, *percentiles: float, latest: int = _KEPT_TIMES) -> tuple[float, ...]:
+        """Return percentiles (0..100) of the latest 65,536 reply times at most [ms]; NaN without any."""
         if self.replies == 0:
             return (float("nan"),) * len(percentiles)
-        if latest is not None:
-            places = np.arange(max(0, self.replies - min(latest, _KEPT_TIMES)), self.replies) % _KEPT_TIMES
-            return tuple(_percentiles_ms(self._times[places], percentiles))
-        if self._earlier is None:
-            values = np.percentile(self._times[: self.replies], percentiles)
-        else:
-            since = (self.replies - 1) % _KEPT_TIMES + 1
-            latest_counts = np.bincount(_steps_of(self._times[:since]), minlength=_LONGEST_TIME + 1)
-            counts = np.cumsum(self._earlier + latest_counts)
-            ranks = np.array(percentiles) / 100.0 * self.replies
-            values = (np.searchsorted(counts, np.maximum(ranks, 1.0)) + 0.5) * _TIME_STEP
-        return tuple(float(value) * 1000.0 for value in values)
+        places = np.arange(max(0, self.replies - min(latest, _KEPT_TIMES)), self.replies) % _KEPT_TIMES
+        return tuple(_percentiles_ms(self._times[places], percentiles))
 
 
 class ScriptAccount(BotAccount):
@@ -289,8 +265,3 @@ def _percentiles_ms(times: np.ndarray, percentiles: tuple[float, ...]) -> list[f
         low, high = float(ordered[int(whole)]), float(ordered[min(int(whole) + 1, len(ordered) - 1)])
         values.append((low + (high - low) * part) * 1000.0)
     return values
-
-
-def _steps_of(times: np.ndarray) -> np.ndarray:
-    """Return which of the steps of 10 us reply times are in: `(N,)` [s] to `(N,)` int64."""
-    return np.clip(times / _TIME_STEP, 0, _LONGEST_TIME).astype(np.int64)

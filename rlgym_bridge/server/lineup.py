@@ -40,6 +40,8 @@ from rlgym_bridge.user_input.text_files import (
     read_toml,
 )
 
+_HUMAN: Final = "human"  # a BOT
+
 
 def empty_match() -> flat.MatchConfiguration:
     """Return a five-minute match of standard soccar without players or goal replays."""
@@ -69,7 +71,7 @@ def with_line_up(
         match: The match.
         blue: BOT arguments, each a policy folder, a `bot.toml`, `chaser`, or with `humans` `human` or
             `psyonix:SKILL`; None keeps blue's cars.
-        orange: The same for orange.
+        orange: As `blue`.
         humans: Whether humans and Psyonix bots can play, or stand idle.
         allow_modules: Modules that policy folders may import components from, besides those of a run.
         follow: Whether blue's are training runs, whose newer checkpoints are taken at kickoffs.
@@ -114,21 +116,25 @@ def with_drivers(
     Return of each car, in the order of packets, the policy that drives it: a folder or a name; "human", or
     None for a bot that has a process of its own.
     """
-    bots = [policy_path(bot) for bot in (*blue, *orange)]
     with_line_up(match, blue, orange, True, allow_modules)
-    teams = [BLUE] * len(blue) + [ORANGE] * len(orange)
-    players = [
-        _player(bot, team, True, (*allow_modules, *_modules(bot, allow_modules)))
-        for bot, team in zip(bots, teams, strict=True)
-    ]
-    drivers: dict[int, str | None] = {}
-    for player, bot in zip(players, bots, strict=True):
+    bots = [policy_path(bot) for bot in (*blue, *orange)]
+    if _HUMAN in bots:  # it stands last, see `move_human_last`
+        place = bots.index(_HUMAN)
+        bots[place], bots[-1] = bots[-1], bots[place]
+    drivers: list[str | None] = []
+    for player, bot in zip(match.player_configurations, bots, strict=True):
         is_policy = bot in BUILT_IN or (Path(bot) / MANIFEST_FILE).is_file()
-        if is_policy and isinstance(own := player.variety, flat.CustomBot):  # a car that no process drives
-            player.variety = flat.PsyonixBot(own.name, own.loadout, flat.PsyonixSkill.Rookie)
-        drivers[id(player)] = bot if is_policy else "human" if bot == "human" else None
-    match.player_configurations = placed = move_human_last(players)
-    return [drivers[id(player)] for player in placed]
+        if is_policy and isinstance(own := player.variety, flat.CustomBot):
+            player.variety = make_driven_player(own.name, player.team, own.loadout).variety
+        drivers.append(bot if is_policy or bot == _HUMAN else None)
+    return drivers
+
+
+def make_driven_player(
+    name: str, team: int, loadout: flat.PlayerLoadout | None = None
+) -> flat.PlayerConfiguration:
+    """Return a player that a policy in the server's own process drives, a Psyonix bot to RLBot."""
+    return flat.PlayerConfiguration(flat.PsyonixBot(name, loadout, flat.PsyonixSkill.Rookie), team)
 
 
 def show_match_command(bot: str, team_sizes: Sequence[tuple[int, int]], more: str = "") -> str | None:
@@ -170,7 +176,7 @@ def _player(bot: str, team: int, humans: bool, allow_modules: Sequence[str]) -> 
         return _policy_player(bot if bot in BUILT_IN else str(path.resolve()), team, allow_modules)
     if path.suffix == ".toml":
         return read_bot(path, team, "", None)
-    if bot == "human" or bot.startswith("psyonix:"):
+    if bot == _HUMAN or bot.startswith("psyonix:"):
         if not humans:
             raise ConfigError(f"BOT {bot!r} needs the real game: play with --server rlbot, or --allow-idle")
         return _game_player(bot, team)
@@ -252,7 +258,7 @@ def _manifest(policy: str) -> Manifest:
 
 
 def _game_player(bot: str, team: int) -> flat.PlayerConfiguration:
-    if bot == "human":
+    if bot == _HUMAN:
         return flat.PlayerConfiguration(flat.Human(), team)
     skills = {
         name.lower(): getattr(flat.PsyonixSkill, name) for name in ("Beginner", "Rookie", "Pro", "AllStar")

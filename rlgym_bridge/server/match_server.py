@@ -65,7 +65,6 @@ class MatchServer(HostSettings):
         dialect: How packets speak where documents of the protocol disagree or are silent; the first
             value of `POINTS` where it says nothing.
         constants: Physics constants from `physics.read_physics`; matches are played with their values.
-        thrust: Whether boost in the air pushes in rocketsim2 as in the game; see `RocketSim2`.
         simulator: What plays the matches, rocketsim2 or rocketsim3. None takes the default where it plays
             the match's mode and is installed, else rocketsim2; a line of the log says so then.
         allow_clients: Whether in `play` every client that connects may drive cars and give orders, not just

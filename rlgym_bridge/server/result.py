@@ -28,7 +28,6 @@ class AbsentBot:
         connected: Whether it connected, and then did not get ready.
         exit_code: Exit code of its process, None while that runs or where this server did not start it.
         log_path: File with its output; None where this server did not start it.
-        log_tail: The last lines of that file.
         strangers: Agent ids under which processes of the match connected, and which it does not have.
     """
 
@@ -64,10 +63,8 @@ class BotResult:
     """The result of one car.
 
     Attributes:
-        name: Name in the match.
         team: 0 blue, 1 orange.
         index: Index of the car in packets.
-        agent_id: Agent id of the bot.
         connected: Whether the bot stayed until the end.
         crashed: Whether it left before the end: its process died or its connection broke.
         exit_code: Exit code of its process, if that ended before the match did.
@@ -75,9 +72,6 @@ class BotResult:
         log_tail: The last lines of that file, for a bot that has crashed.
         exceptions: Python's tracebacks in that file.
         touches: Contacts with the ball.
-        goals: Goals scored.
-        demolitions: Cars demolished.
-        bumps: Cars bumped.
         boost_used: Boost used; a full tank is 100.
         replies: Packets answered.
         late: Packets not answered before the next tick, of those that were sent.
@@ -116,6 +110,11 @@ class BotResult:
     foreign_ids: tuple[str, ...] = ()
 
     @property
+    def last_code(self) -> str:
+        """Return its exit code as a clause that follows a sentence; empty where there is none."""
+        return "" if self.exit_code is None else f", exit code {self.exit_code}"
+
+    @property
     def intrusions(self) -> tuple[str, ...]:
         """Return what it did to take another bot's car, in words that follow its name."""
         return tuple(f"connected as {agent_id!r} too" for agent_id in self.foreign_ids)
@@ -130,8 +129,7 @@ class BotResult:
         if self.exceptions:
             found.append(f"wrote {count_of(self.exceptions, 'traceback')}")
         if self.crashed:
-            code = "" if self.exit_code is None else f", exit code {self.exit_code}"
-            found.append(f"left before the end{code}")
+            found.append(f"left before the end{self.last_code}")
         return tuple(found)
 
 
@@ -142,7 +140,6 @@ class MatchResult:
     Attributes:
         score: Goals of blue and orange.
         winner: "blue", "orange" or "draw".
-        overtime: Whether it went to overtime.
         ended_by: "time", "overtime goal", "max score", "max overtime: draw", "kickoff not
             touched", "no bots left" or "stopped".
         ticks: Ticks of the match with that of the first packet; each has a packet, unless `world` loses it.
@@ -153,7 +150,7 @@ class MatchResult:
         seconds: Wall time of the match, s.
         unrepeatable: Why the match may go otherwise when it is played again, in sentences; empty for a
             match in lockstep that depended on nothing but seed, bots and versions, as far as can be seen.
-        bots: Results of the cars, in packet order.
+        bots: In packet order.
     """
 
     score: tuple[int, int]
@@ -177,7 +174,6 @@ class MatchStatus:
         phase: One of `game.Phase`.
         score: Goals of blue and orange.
         clock: Seconds on the in-game clock.
-        overtime: Whether it is overtime.
         ticks: Packets sent so far.
         ticks_per_second: Packets sent per second of wall time since the last status.
         teams: Team of each car, 0 blue, 1 orange, in packet order.

@@ -172,7 +172,7 @@ class Simulator(Protocol):
         """Return what happened in the latest step, by match and tick: `(events,)` of the dtype `EVENT`."""
 
     def forecast_ball(self, match: int, ticks: int, every: int = 1) -> np.ndarray:
-        """Return where the untouched ball goes, `(ticks // every, 9)` float32: place, velocity, spin."""
+        """Return the untouched ball every so many ticks, `(frames, 9)` float32: place, velocity, spin."""
 
     def forecast(self, matches: Sequence[int], rows: np.ndarray, ahead: MatchState) -> None:
         """Play copies of some matches on, by `rows` `(n, cars, ticks, 8)` float32 that act at once.

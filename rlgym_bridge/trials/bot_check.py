@@ -287,8 +287,7 @@ def _judge_scenes(scenes: MatchScenes, match: TriedMatch) -> Iterator[BotVerdict
             yield check("not tried", "not reached")
         elif problem:
             if left is not None:
-                code = "" if left.exit_code is None else f", exit code {left.exit_code}"
-                problem += code + words_of(left)
+                problem += left.last_code + words_of(left)
             yield check("failure", problem, "look into its log, or play it with match")
         else:
             late = f"{scenes.rejoin_seconds:.1f} s after its start"

@@ -16,6 +16,7 @@ from rlbot.interface import RLBOT_SERVER_PORT
 from rlgym_bridge.game import BLUE, ORANGE
 from rlgym_bridge.server import BotResult, ConfigError, MatchCalledOff, MatchResult, MatchServer
 from rlgym_bridge.server.bot_files import idle_player
+from rlgym_bridge.server.lineup import empty_match
 from rlgym_bridge.server.net.hosted_match import HostedMatch
 from rlgym_bridge.server.net.launch import read_tail
 from rlgym_bridge.server.result import AbsentBot
@@ -231,11 +232,8 @@ class _DefaultPort:
 class MatchTrier:
     """Plays matches of one bot, one after the other.
 
-    Args:
-        bot: The bot.
-        timeout: Seconds in which its process must connect, and again in which it must be ready.
-        log_dir: Folder for its logs.
-        say: Called with the name of each match before it begins.
+    Its process must connect within `timeout` seconds, and again be ready within them. `say` is called with
+    the name of each match before it begins.
     """
 
     def __init__(self, bot: BotFile, timeout: float, log_dir: Path, say: Callable[[str], None]) -> None:
@@ -281,17 +279,12 @@ class MatchTrier:
 
     def _match(self, plan: MatchPlan) -> flat.MatchConfiguration:
         """Return the match: the bot's cars on its team, idle cars on the other."""
-        players = [
+        match = empty_match()
+        match.game_mode, match.skip_replays = plan.mode, False
+        match.enable_state_setting = True  # as RLBot has it where the match file does not say
+        match.player_configurations = [
             self._bot.player(team) if team == plan.team else idle_player("psyonix", team, "Idle")
             for team in (BLUE, ORANGE)
             for _ in range(plan.size)
         ]
-        return flat.MatchConfiguration(
-            player_configurations=players,
-            auto_start_agents=True,
-            wait_for_agents=True,
-            game_map_upk="Stadium_P",
-            game_mode=plan.mode,
-            enable_state_setting=True,  # as RLBot has it where the match file does not say
-            mutators=flat.MutatorSettings(),
-        )
+        return match

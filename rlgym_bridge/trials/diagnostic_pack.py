@@ -142,14 +142,8 @@ def write_field_pack(
 ) -> None:
     """Write a pack; an existing file is replaced when the new one is whole.
 
-    Args:
-        path: The file.
-        about: What it is.
-        parts: Results by the names of `PARTS`.
-        recordings: Files by the names of `RECORDED`, without names of people.
-
-    Raises:
-        OSError: It cannot be written.
+    `parts` are results by the names of `PARTS`, `recordings` files by those of `RECORDED`, without names of
+    people. An OSError says that it cannot be written.
     """
     unfinished = path.with_name(path.name + ".part")
     texts = {_README: _TEXT, _ABOUT: _as_text(about)}

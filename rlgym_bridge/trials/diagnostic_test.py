@@ -99,7 +99,7 @@ class FieldTest:
             closing(_ClientRecording(self._recording(name))) as recording,
             measured_match(match, self.embedded()) as server,
             closing(
-                Players(server.address, server.patience, recording.take, agents_of(match), recording.send)
+                Players(server.address, agents_of(match), server.patience, recording.take, recording.send)
             ) as players,
         ):
             script = script_of(players)

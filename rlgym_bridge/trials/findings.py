@@ -1,4 +1,4 @@
-"""Findings of the probe: values of the dialect's points, measured facts, and the whole report.
+"""Findings of the probe: values of the dialect's points, and the whole report.
 
 The report is also read from packs of others, so every field has its limits.
 """
@@ -34,21 +34,6 @@ class Finding:
     evidence: str
 
 
-class Fact(Struct, frozen=True):
-    """A measured number, None where it was not seen, with RocketSim's for comparison."""
-
-    name: Sentence
-    value: Amount | None
-    expected: Amount
-    unit: Name
-    differs: bool
-
-    @classmethod
-    def of(cls, name: str, value: float | None, expected: float, unit: str, tolerance: float) -> Self:
-        """Compare a number with RocketSim's; they count as equal up to a tolerance."""
-        return cls(name, value, expected, unit, value is not None and abs(value - expected) > tolerance)
-
-
 class ProbeTiming(Struct, frozen=True):
     """Times that the probe found; None where they are not settled."""
 
@@ -71,18 +56,17 @@ class ProbeReport(Struct):
     open: Words
     timing: ProbeTiming
     evidence: Words
-    facts: Annotated[list[Fact], Meta(max_length=100)]
     notes: Sentences
     packets: Count
 
     @classmethod
-    def of(cls, findings: Mapping[str, Finding], facts: list[Fact], notes: list[str], packets: int) -> Self:
+    def of(cls, findings: Mapping[str, Finding], notes: list[str], packets: int) -> Self:
         """Make the report of findings, which are one for each of `POINTS` and `TIMING`."""
         found = {point: one.value for point, one in findings.items() if one.value is not None}
         timing = {point: kind(found.pop(point)) for point, (kind, _) in TIMING.items() if point in found}
         evidence = {point: one.evidence for point, one in findings.items()}
         missing = {point: text for point, text in evidence.items() if findings[point].value is None}
-        return cls(found, missing, ProbeTiming(**timing), evidence, facts, notes, packets)
+        return cls(found, missing, ProbeTiming(**timing), evidence, notes, packets)
 
     def value(self, point: str) -> str | None:
         """Return the value of a point of `POINTS` or `TIMING`; None where it could not be found."""

@@ -233,9 +233,7 @@ def numbered(number: int) -> flat.ControllerState:
     code = number % _NUMBERS
     code += code >= _NEUTRAL_NUMBER
     yaw, roll = divmod(code, _LEVELS)
-    return flat.ControllerState(
-        0.0, 0.0, 0.0, yaw / (_LEVELS / 2) - 1, roll / (_LEVELS / 2) - 1, False, False, False, False
-    )
+    return press(yaw=yaw / (_LEVELS / 2) - 1, roll=roll / (_LEVELS / 2) - 1)
 
 
 def number_of(controls: flat.ControllerState) -> int | None:
@@ -320,9 +318,9 @@ def measure_timing(
 
     Args:
         server: Address and port.
-        match: The match, whose cars this process plays.
+        match: Its cars are played by this process.
         patience: Seconds for each step of the handshake.
-        seconds: Game time to play.
+        seconds: Game time.
 
     Raises:
         NoServer: The server did not accept the agents, or sends no packets.

@@ -1,4 +1,4 @@
-"""Jump and land in several ways, and judge dodge timeouts, lengths of jumps, and wheels on the ground."""
+"""Jump and land in several ways, and judge dodge timeouts, and wheels on the ground."""
 
 import math
 from collections.abc import Sequence
@@ -6,30 +6,20 @@ from typing import Final
 
 from rlbot import flat
 
-from rlgym_bridge.game import (
-    DODGE_DEADLINE_SECONDS,
-    FLIP_TORQUE_SECONDS,
-    HITBOXES,
-    JUMP_MAX_SECONDS,
-    JUMP_MIN_SECONDS,
-    TICK_SECONDS,
-    WHEELS,
-)
-from rlgym_bridge.game import TICK_SECONDS as TICK
-from rlgym_bridge.trials.findings import Fact, Finding
+from rlgym_bridge.game import DODGE_DEADLINE_SECONDS, HITBOXES, TICK_SECONDS, WHEELS
+from rlgym_bridge.trials.findings import Finding
 from rlgym_bridge.trials.scene_player import SPOT, Frame, Play, ScenePlayer, press, put, seconds_between
 
 _JUMP: Final = press(jump=True)
 _NEAR: Final = 0.05  # s by which a measured time may differ from the expected one
-_DOUBLE_JUMP_SECONDS: Final = 13 * TICK  # [flatbuffers, `AirState.DoubleJumping`]
 _RISE: Final = 900.0  # uu/s, enough to stay in the air until no dodge is possible
 _AERIAL_PITCH: Final = 1.2  # rad
 
 
-def jump(scene: ScenePlayer, ticks: int) -> Play[list[Frame]]:
-    """Jump with the button held for some ticks, and land."""
+def jump(scene: ScenePlayer) -> Play[list[Frame]]:
+    """Jump with the button held for longer than a jump pushes, and land."""
     yield from scene.stand()
-    yield from scene.hold(ticks, _JUMP)
+    yield from scene.hold(40, _JUMP)
     yield from scene.hold(30)
     yield from scene.land()
     return scene.frames
@@ -83,7 +73,7 @@ def _pushing(frames: Sequence[Frame]) -> list[Frame]:
 
 def _length(frames: Sequence[Frame]) -> float:
     """Return the time that frames cover, s, with a tick for the last one."""
-    return seconds_between(frames[0], frames[-1]) + TICK if frames else 0.0
+    return seconds_between(frames[0], frames[-1]) + TICK_SECONDS if frames else 0.0
 
 
 def _after_push(frames: Sequence[Frame]) -> tuple[list[Frame], list[Frame]]:
@@ -174,31 +164,6 @@ def judge_expired(frames: Sequence[Frame]) -> Finding:
     if values == {0.0}:
         return Finding("zero", evidence)
     return Finding(None, f"{min(values):.4f} to {max(values):.4f}, {since:.2f} s after the jump")
-
-
-def jump_facts(
-    tapped: Sequence[Frame], long: Sequence[Frame], dodged: Sequence[Frame], doubled: Sequence[Frame]
-) -> list[Fact]:
-    """Return how long jumps and dodges last."""
-    return [
-        _lasting(name, frames, kind, expected)
-        for name, frames, kind, expected in (
-            ("a tapped jump pushes", tapped, flat.AirState.Jumping, JUMP_MIN_SECONDS),
-            ("a held jump pushes", long, flat.AirState.Jumping, JUMP_MAX_SECONDS),
-            ("a dodge turns", dodged, flat.AirState.Dodging, FLIP_TORQUE_SECONDS + TICK),
-            ("a double jump is shown", doubled, flat.AirState.DoubleJumping, _DOUBLE_JUMP_SECONDS),
-        )
-    ]
-
-
-def _lasting(name: str, frames: Sequence[Frame], kind: flat.AirState, expected: float) -> Fact:
-    """Return how long an air state is shown, from its first packet to the first one after it."""
-    shown = [number for number, frame in enumerate(frames) if frame.car.air_state == kind]
-    if not shown or shown[-1] + 1 >= len(frames):
-        return Fact.of(name, None, expected, "s", TICK)
-    value = seconds_between(frames[shown[0]], frames[shown[-1] + 1])
-    # Where packets skip frames, both ends are seen late.
-    return Fact.of(name, value, expected, "s", max(map(seconds_between, frames, frames[1:])) + 0.1 * TICK)
 
 
 _TILTS: Final = (

@@ -8,16 +8,8 @@ from typing import Final
 
 from rlbot import flat
 
-from rlgym_bridge.game import (
-    BALL_REST_Z,
-    COUNTDOWN_TICKS,
-    GOAL_SCORED_TICKS,
-    REPLAY_TICKS,
-    TICK_SECONDS,
-    TICKS_PER_SECOND,
-    Phase,
-)
-from rlgym_bridge.trials.findings import Fact, Finding
+from rlgym_bridge.game import BALL_REST_Z, TICKS_PER_SECOND, Phase
+from rlgym_bridge.trials.findings import Finding
 from rlgym_bridge.trials.scene_player import (
     ASIDE,
     SPOT,
@@ -177,44 +169,6 @@ def judge_idle_frames(frames: Sequence[Frame]) -> Finding:
     if moving == len(steps):
         return Finding("counted", evidence)
     return Finding("repeated" if steps.count(0) > 0.9 * len(steps) else None, evidence)
-
-
-@dataclass
-class PhaseWatch:
-    """Measures how long phases last, over all packets."""
-
-    _began: Frame | None = None
-    _before: Frame | None = None
-    _seconds: dict[int, float] = field(default_factory=dict)  # by frame numbers
-    _packets: dict[int, int] = field(default_factory=dict)  # of phases in which frame numbers stood still
-    _count: int = 0
-
-    def see(self, frame: Frame) -> None:
-        """Follow the phase of a packet."""
-        before, self._before = self._before, frame
-        self._count += 1
-        if before is None or before.phase == frame.phase:
-            return
-        if self._began is not None:
-            if before.phase in _IDLE and before.number == self._began.number:
-                self._packets.setdefault(before.phase, self._count)
-            else:
-                self._seconds.setdefault(before.phase, seconds_between(self._began, frame))
-        self._began, self._count = frame, 0
-
-    def facts(self, packets_per_second: float) -> list[Fact]:
-        """Return the lengths of phases; where frame numbers stand still, by the packet rate in play."""
-        measured: list[Fact] = []
-        for name, phase, ticks in (
-            ("GoalScored lasts", Phase.GOAL_SCORED, GOAL_SCORED_TICKS),
-            ("Replay lasts", Phase.REPLAY, REPLAY_TICKS),
-            ("Countdown lasts", Phase.COUNTDOWN, COUNTDOWN_TICKS),
-        ):
-            value, tolerance = self._seconds.get(phase), 0.1
-            if value is None and phase in self._packets:
-                value, tolerance = self._packets[phase] / packets_per_second, 0.5
-            measured.append(Fact.of(name, value, ticks * TICK_SECONDS, "s", tolerance))
-        return measured
 
 
 _GAP_TICKS: Final = 120  # a longer step is a jump of the counter, as one back is

@@ -47,10 +47,7 @@ class MeasuredServer(NamedTuple):
 def measured_match(match: flat.MatchConfiguration, server: MatchServer | None) -> Iterator[MeasuredServer]:
     """Start a match, and end it with the context.
 
-    Args:
-        match: The match.
-        server: The embedded server to play it on, in a thread of its own; None for RLBotServer, or what runs
-            in its place.
+    The embedded server plays it in a thread of its own; None is RLBotServer, or what runs in its place.
 
     Raises:
         ConfigError: The server does not play such a match.

@@ -58,12 +58,9 @@ def hide_personal(text: str) -> str:
 
 
 def copy_without_names(source: Path, target: Path, about: Mapping[str, Any]) -> list[str]:
-    """Copy a recording of ours without names and dates.
+    """Copy a recording of ours into a new file, without names and dates.
 
-    Args:
-        source: The recording.
-        target: The new file.
-        about: What the copy says of the match, in place of what the recorder said; JSON values.
+    `about` is what the copy says of the match, in place of what the recorder said; JSON values.
 
     Returns:
         What could not be read, as sentences without the file's folder.

@@ -265,7 +265,7 @@ def compare_worlds(
         components: Makes builder, parser and shared info; called for each side.
         team_sizes: Cars of blue and orange.
         ticks: Of play.
-        seed: Of match and actions.
+        seed: Of the match and the actions.
         tick_skip: Ticks that an action has to last; None: as many as the parser says.
         hitbox: Of all cars, `game.HITBOXES`.
 

@@ -11,10 +11,10 @@ from typing import Final
 from rlbot import flat
 
 from rlgym_bridge.game import TICKS_PER_SECOND
-from rlgym_bridge.live.agent_connections import AgentConnections, own_players
+from rlgym_bridge.live.agent_connections import AgentConnections, match_of
 from rlgym_bridge.protocol_variant import POINTS
 from rlgym_bridge.trials import driving_scenes, input_latency, jump_scenes, match_flow
-from rlgym_bridge.trials.findings import TIMING, Fact, Finding, ProbeReport
+from rlgym_bridge.trials.findings import TIMING, Finding, ProbeReport
 from rlgym_bridge.trials.scene_player import NONSENSE, Frame, Play, Reply, ScenePlayer, SceneScript
 
 _LOG = logging.getLogger("rlgym_bridge.trials")
@@ -24,27 +24,20 @@ _MOST_PACKETS: Final = 200 * TICKS_PER_SECOND
 
 
 class Probe(SceneScript):
-    """Plays all scenes on the packets of a server.
-
-    Args:
-        ids: `player_id` of its two cars, blue and orange.
-        field: The pads in packet order.
-        most_packets: Packets after which it ends.
-    """
+    """Plays all scenes on the packets of a server; see `SceneScript`."""
 
     def __init__(
         self, ids: tuple[int, int], field: flat.FieldInfo, most_packets: int = _MOST_PACKETS
     ) -> None:
         super().__init__(ids, most_packets)
-        self._pads = driving_scenes.PadWatch(field)
-        self._phases, self._cadence = match_flow.PhaseWatch(), match_flow.Cadence()
+        self._field = field
+        self._pads, self._cadence = driving_scenes.PadWatch(), match_flow.Cadence()
         self._findings: dict[str, Finding] = {}
-        self._facts: list[Fact] = []
 
     def see(self, frame: Frame) -> None:
-        """Follow pads, phases and frame numbers over all packets."""
-        for watch in (self._pads, self._phases, self._cadence):
-            watch.see(frame)
+        """Follow pads and frame numbers over all packets."""
+        self._pads.see(frame)
+        self._cadence.see(frame)
 
     def play(self, scene: ScenePlayer) -> Play[None]:
         """Play all scenes."""
@@ -55,7 +48,7 @@ class Probe(SceneScript):
         yield from scene.stand()
         if scene.sets_state is False:
             self.notes.append("the server ignores state setting (enable_state_setting)")
-        yield from driving_scenes.take_pads(scene, self._pads)
+        yield from driving_scenes.take_pad(scene, self._field)
         yield from self._jumps(scene)
         yield from self._drives(scene)
         yield from scene.begin()
@@ -68,16 +61,14 @@ class Probe(SceneScript):
 
     def _jumps(self, scene: ScenePlayer) -> Play[None]:
         yield from scene.begin()
-        tapped = yield from jump_scenes.jump(scene, 1)
-        held = yield from jump_scenes.jump(scene, 40)  # longer than a jump pushes
+        held = yield from jump_scenes.jump(scene)
         self._judge("dodge_timeout", lambda: jump_scenes.judge_timeout(held))
         self._judge("dodge_timeout_jumping", lambda: jump_scenes.judge_jumping(held))
         yield from scene.begin()
         dodged = yield from jump_scenes.jump_twice(scene, pitch=-1.0)
         doubled = yield from jump_scenes.jump_twice(scene)
         self._judge("dodge_timeout_used", lambda: jump_scenes.judge_used(dodged, doubled))
-        self._facts += jump_scenes.jump_facts(tapped, held, dodged, doubled)
-        landed = [*tapped, *held, *dodged, *doubled]
+        landed = [*held, *dodged, *doubled]
         yield from scene.begin()
         unused = yield from jump_scenes.fly_on(scene)
         if jump_scenes.judge_expired(unused).value is None and scene.sets_state:
@@ -91,14 +82,8 @@ class Probe(SceneScript):
         changes = yield from input_latency.change_inputs(scene)
         self._judge("input_latency", lambda: input_latency.judge_changes(changes))
         yield from scene.begin()
-        self._facts += yield from driving_scenes.boost(scene)
-        self._facts += yield from driving_scenes.handbrake(scene)
-        yield from scene.begin()
-        self._facts += yield from driving_scenes.bump(scene)
-        yield from scene.begin()
         frames = yield from driving_scenes.demolition(scene)
         self._judge("demolished_place", lambda: driving_scenes.judge_place(frames))
-        self._facts += driving_scenes.demolition_facts(frames)
 
     def _judge(self, point: str, judge: Callable[[], Finding]) -> None:
         """Store a judge's finding; a judge that fails leaves its point open."""
@@ -112,18 +97,13 @@ class Probe(SceneScript):
         """Return the findings so far."""
         self._judge("pad_timer", self._pads.judge)
         self._judge("packets_per_second", self._cadence.judge)
-        notes, facts = list(self.notes), list(self._facts)
+        notes = list(self.notes)
         if not self.packets:
             notes.append("no packet came")
         if self.missing:
             notes.append(f"{self.missing} packets lacked one of the probe's cars")
-        try:
-            rate = float(self._findings["packets_per_second"].value or TICKS_PER_SECOND)
-            facts = [*self._pads.facts(), *facts, *self._phases.facts(rate)]
-        except NONSENSE as error:
-            notes.append(f"measured times are inconsistent: {error!r}")
         every = {point: self._finding(point) for point in (*POINTS, *TIMING)}
-        return ProbeReport.of(every, facts, notes, self.packets)
+        return ProbeReport.of(every, notes, self.packets)
 
     def _finding(self, point: str) -> Finding:
         finding = self._findings.get(point) or Finding(None, "its scene was not reached")
@@ -132,22 +112,14 @@ class Probe(SceneScript):
         return finding
 
 
-AGENTS: Final = ("rlgym_bridge/probe-blue", "rlgym_bridge/probe-orange")
 _SILENCE_SECONDS: Final = 30.0  # without a packet, after which the server is given up
 
 
 def match_of_two() -> flat.MatchConfiguration:
-    """Return the match that the probe plays: 1v1 with state setting and goal replays."""
-    names = ("Probe blue", "Probe orange")
-    return flat.MatchConfiguration(
-        game_map_upk="Stadium_P",
-        player_configurations=own_players(list(zip(names, AGENTS, (0, 1), strict=True))),
-        auto_start_agents=False,
-        wait_for_agents=True,
-        skip_replays=False,
-        enable_state_setting=True,
-        mutators=flat.MutatorSettings(),
-    )
+    """Return the match that the probe plays: five minutes of 1v1 with state setting and goal replays."""
+    match = match_of(1, 1)
+    match.skip_replays, match.mutators = False, flat.MutatorSettings()
+    return match
 
 
 class Players:
@@ -155,9 +127,9 @@ class Players:
 
     Args:
         server: Address and port.
+        agents: Agent ids of the cars in the match.
         patience: Seconds to wait for each step.
         log: Called with every message that the first car's connection receives.
-        agents: Agent ids of the cars in the match.
         sent: Called with each reply before it is sent, and the frame that it answers.
 
     Raises:
@@ -167,9 +139,9 @@ class Players:
     def __init__(
         self,
         server: tuple[str, int],
+        agents: Sequence[str],
         patience: float,
         log: Callable[[bytes], None] | None = None,
-        agents: Sequence[str] = AGENTS,
         sent: Callable[[Reply, Frame], None] = lambda reply, frame: None,
     ) -> None:
         self._connections = AgentConnections(server, agents, patience, log)

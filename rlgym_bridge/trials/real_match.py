@@ -38,11 +38,8 @@ def play_real_match(
 ) -> MatchResult:
     """Play a match on a running or installed RLBotServer, which launches its bots.
 
-    Args:
-        configuration: The match.
-        console: Where the score is shown when it changes.
-        refusal: Asked about once a second until play begins: why a bot will not play, None where all do.
-        seconds: Game time in play after which the match is stopped; None to play it to its end.
+    The score is shown when it changes. `refusal` is asked about once a second until play begins why a bot
+    will not play, None where all do. The match is stopped after `seconds` of game time in play.
 
     Returns:
         The result; reply times are NaN, replies and late packets 0: RLBotServer does not tell.
@@ -61,20 +58,15 @@ def play_real_match(
     try:
         connection = Connection((ip, port))
         connection.send(flat.ConnectionSettings("", False, False, False), configuration, flat.InitComplete())
-        watch = _Watch(console, refusal, seconds, OWN_SECONDS if own else math.inf)
+        watch = _Watch(console, refusal, seconds, OWN_SECONDS if own else math.inf, f"{ip}:{port}")
         try:
             watch.follow(connection)
         except (MatchCalledOff, KeyboardInterrupt):
             _stop(connection)
             raise
         _stop(connection)
-    except _NotTaken as error:
-        raise ServerError(f"the server at {ip}:{port} did not take the match: {REFUSED}") from error
-    except _Silent as error:
-        raise ServerError(
-            f"the RLBotServer at {ip}:{port} sent no packet for {START_SECONDS:g} s: is Rocket League "
-            f"installed? Does its launcher wait? `rlgym-bridge doctor` says how the game started"
-        ) from error
+    except ServerError:
+        raise
     except (EOFError, OSError) as error:
         raise ServerError(
             f"the RLBotServer at {ip}:{port} went away: {error or 'it closed'}; start it and play again"
@@ -90,22 +82,14 @@ def _stop(connection: Connection) -> None:
         connection.send(flat.StopCommand(False), flat.DisconnectSignal())
 
 
-class _NotTaken(Exception):
-    """The server has not sent the match's configuration in time."""
-
-
-class _Silent(Exception):
-    """The server has sent no packet for `START_SECONDS`."""
-
-
 class _Watch:
     """Follows a match packet by packet."""
 
     def __init__(
-        self, console: Console, refusal: Callable[[], str | None], seconds: float | None, patience: float
-    ) -> None:
-        self._console = console
-        self._refusal = refusal
+        self, console: Console, refusal: Callable[[], str | None], seconds: float | None, patience: float,
+        where: str,
+    ) -> None:  # fmt: skip
+        self._console, self._refusal, self._where = console, refusal, where
         self._patience = patience  # s until the configuration has to be there
         self._taken = False
         self._most_ticks = math.inf if seconds is None else seconds * TICKS_PER_SECOND
@@ -121,16 +105,18 @@ class _Watch:
         Raises:
             EOFError: The server closed the connection, or said goodbye.
             MatchCalledOff: A bot will not play, and play has not begun.
-            _Silent: No packet came for `START_SECONDS`, whatever else did.
-            _NotTaken: The server did not take the match.
+            ServerError: No packet came for `START_SECONDS`, or the server did not take the match.
         """
         began = heard = asked = time.monotonic()
         while True:
             now = time.monotonic()
             if now - heard > START_SECONDS:
-                raise _Silent
+                raise ServerError(
+                    f"the RLBotServer at {self._where} sent no packet for {START_SECONDS:g} s: is Rocket "
+                    "League installed? Does its launcher wait? `rlgym-bridge doctor` says how it started"
+                )
             if not self._taken and now - began > self._patience:
-                raise _NotTaken
+                raise ServerError(f"the server at {self._where} did not take the match: {REFUSED}")
             if now - asked >= _ASK_SECONDS and not self._was_active:
                 asked = now
                 if (refused := self._refusal()) is not None:

@@ -162,12 +162,11 @@ class ScenePlayer:
     def step(
         self,
         controls: flat.ControllerState = NEUTRAL,
-        other: flat.ControllerState = NEUTRAL,
         cars: Mapping[int, flat.DesiredCarState] | None = None,
         ball: flat.DesiredBallState | None = None,
     ) -> Play[None]:
         """Answer the latest packet and wait for the next one."""
-        self.frame = yield Reply((controls, other), cars, ball)
+        self.frame = yield Reply((controls, NEUTRAL), cars, ball)
         self.frames.append(self.frame)
 
     def wait(self, packets: int, seen: Callable[[Frame], bool]) -> Play[bool]:
@@ -178,23 +177,20 @@ class ScenePlayer:
             yield from self.step()
         return seen(self.frame)
 
-    def hold(
-        self, ticks: int, controls: flat.ControllerState = NEUTRAL, other: flat.ControllerState = NEUTRAL
-    ) -> Play[None]:
-        """Hold inputs for some ticks by frame numbers, and for at most as many packets."""
-        yield from self.until(lambda _: False, ticks, controls, other)
+    def hold(self, ticks: int, controls: flat.ControllerState = NEUTRAL) -> Play[None]:
+        """Hold the first car's inputs for some ticks by frame numbers, and for at most as many packets."""
+        yield from self.until(lambda _: False, ticks, controls)
 
     def until(
         self,
         seen: Callable[[Frame], bool],
         ticks: int,
         controls: flat.ControllerState | Callable[[Frame], flat.ControllerState] = NEUTRAL,
-        other: flat.ControllerState = NEUTRAL,
     ) -> Play[bool]:
         """Hold inputs until a condition is seen; return whether it was seen within some ticks."""
         start = self.frame.number
         for _ in range(ticks):
-            yield from self.step(controls(self.frame) if callable(controls) else controls, other)
+            yield from self.step(controls(self.frame) if callable(controls) else controls)
             if seen(self.frame):
                 return True
             if self.frame.number - start >= ticks or self.frame.phase not in PLAYING_PHASES:
@@ -215,14 +211,8 @@ class ScenePlayer:
     ) -> Play[bool]:
         """Set cars and ball, and begin the scene when packets show the state; return whether they do.
 
-        What is None stays as it is. After two failed attempts no state is set any more.
-
-        Args:
-            car: State of the first car.
-            other: State of the second car.
-            ball: State of the ball.
-            boost: Of the cars that are set, 0..100.
-            controls: Input of the first car until the state is seen.
+        What is None stays as it is; boost [0..100] is that of the cars that are set, `controls` the input of
+        the first car until the state is seen. After two failed attempts no state is set any more.
         """
         if self.sets_state is False:
             return False
@@ -230,7 +220,7 @@ class ScenePlayer:
         states = {number: flat.DesiredCarState(body, boost) for number, body in targets.items()}
         for _ in range(2):
             desired = None if ball is None else flat.DesiredBallState(ball)
-            yield from self.step(controls, NEUTRAL, states, desired)
+            yield from self.step(controls, states, desired)
             for _ in range(_SHOWN_WITHIN):
                 if all(_is_there(self.frame, number, body) for number, body in targets.items()):
                     self.sets_state = True
@@ -287,10 +277,7 @@ class SceneScript:
         """Look at a packet before it is answered; most scripts need not."""
 
     def answer(self, packet: flat.GamePacket) -> tuple[Reply, Frame | None]:
-        """Answer a packet.
-
-        Args:
-            packet: The server's next packet.
+        """Answer the server's next packet.
 
         Returns:
             The reply, which is neutral once all scenes are played, and the packet's frame; None for the frame

@@ -12,6 +12,7 @@ from msgspec import Meta, Struct
 from rlbot import flat
 
 from rlgym_bridge.game import CONTROL_NAMES, TICKS_PER_SECOND
+from rlgym_bridge.packets.decoder import player_input
 from rlgym_bridge.trials.scene_player import Frame, Play, ScenePlayer, SceneScript, put
 
 Number = Annotated[float, Meta(ge=-1e5, le=1e5)]
@@ -22,7 +23,6 @@ FrameNumber = Annotated[int, Meta(ge=-(2**53), le=2**53)]
 Text = Annotated[str, Meta(max_length=200)]
 Body = Literal["car", "other", "ball"]
 
-_NEUTRAL_ROW: Final[Row] = (0.0,) * 8
 MOST_SCENES: Final = 400
 """Scenes that a pack may have; ours has about a hundred."""
 
@@ -36,11 +36,10 @@ class BodyState(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=T
 
 
 class ScriptStep(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """Control vectors of both cars to hold for some ticks, in the order of `game.CONTROL_NAMES`."""
+    """A control vector of the first car to hold for some ticks, in the order of `game.CONTROL_NAMES`."""
 
     ticks: Annotated[int, Meta(ge=1, le=1200)]
-    car: Row = _NEUTRAL_ROW
-    other: Row = _NEUTRAL_ROW
+    car: Row = (0.0,) * 8
 
 
 class ScriptedScene(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -50,7 +49,6 @@ class ScriptedScene(Struct, frozen=True, omit_defaults=True, forbid_unknown_fiel
         kind: Scenes of a kind are reported together, such as "dodge".
         measured: Bodies that RocketSim is to follow together.
         settle: Ticks without controls before the steps.
-        boost: Of both cars at the beginning, 0 to 100.
     """
 
     name: Text
@@ -61,7 +59,6 @@ class ScriptedScene(Struct, frozen=True, omit_defaults=True, forbid_unknown_fiel
     ball: BodyState
     settle: Annotated[int, Meta(ge=0, le=1200)]
     steps: Annotated[tuple[ScriptStep, ...], Meta(min_length=1, max_length=100)]
-    boost: Annotated[float, Meta(ge=0.0, le=100.0)] = 100.0
 
 
 class PlayedScene(Struct, frozen=True, forbid_unknown_fields=True):
@@ -109,10 +106,7 @@ _CLEAR_TICKS: Final = 20
 class SceneBattery(SceneScript):
     """Plays scenes one after another; a scene whose state is not shown is left out.
 
-    Args:
-        ids: `player_id` of its two cars, blue and orange.
-        scenes: What to play.
-        progress: Called with the number of a scene when it begins.
+    `progress` is called with the number of a scene when it begins.
     """
 
     def __init__(
@@ -132,9 +126,8 @@ class SceneBattery(SceneScript):
             yield from scene.begin()
             yield from scene.hold(_CLEAR_TICKS)
             asked = scene.frame.number
-            done = yield from scene.put(
-                _desired(scripted.car), _desired(scripted.other), _desired(scripted.ball), scripted.boost
-            )
+            states = _desired(scripted.car), _desired(scripted.other), _desired(scripted.ball)
+            done = yield from scene.put(*states)
             if scene.sets_state is False:
                 self.notes.append("the server ignores state setting (enable_state_setting)")
                 return
@@ -147,7 +140,7 @@ class SceneBattery(SceneScript):
             yield from scene.hold(scripted.settle)
             began = scene.frame.number
             for step in scripted.steps:
-                yield from scene.hold(step.ticks, _pressed(step.car), _pressed(step.other))
+                yield from scene.hold(step.ticks, player_input(0, step.car).controller_state)
             self.played.append(PlayedScene(number, asked, shown, began, scene.frame.number))
 
 
@@ -168,10 +161,3 @@ def _shows_ball(target: BodyState, frame: Frame) -> bool:
 
 def _desired(body: BodyState) -> flat.DesiredPhysics:
     return put(body.position, body.velocity, body.rotation)
-
-
-def _pressed(row: Row) -> flat.ControllerState:
-    throttle, steer, pitch, yaw, roll, jump, boost, handbrake = row
-    return flat.ControllerState(
-        throttle, steer, pitch, yaw, roll, jump > 0.0, boost > 0.0, handbrake > 0.0, False
-    )

@@ -52,8 +52,7 @@ def read_mesh(path: Path) -> tuple[np.ndarray, np.ndarray]:
 def mesh_edges(folder: Path | None = None) -> np.ndarray:
     """Return the edges, `(edges, 2, 3)` float32 uu, at which the meshes of a folder bend or end.
 
-    Args:
-        folder: Of the `.cmf` files; that of the standard field when None.
+    Without a folder they are those of the standard field.
 
     Raises:
         FileNotFoundError: There are no meshes.

@@ -26,7 +26,7 @@ from rlgym_bridge.view.scene import (
     name_place,
     pad_colors,
 )
-from rlgym_bridge.view.time_series import shaded, words_of_phase, words_of_score
+from rlgym_bridge.view.time_series import car_color, words_of_phase, words_of_score
 from rlgym_bridge.view.times import APPLICATION, Times
 
 _TICKS: Final = TICKS_PER_SECOND // PER_SECOND  # between two looks at drawings, curves and the trail
@@ -95,7 +95,7 @@ class LiveScene:
                 self._stream.log(path, rr.Transform3D.from_fields(**NO_AXES), static=True)
             self._stream.log(f"{path}/body", car_shape(state, car), static=True)
             log_still_name(self._stream, state, car)
-            look = rr.SeriesLines(colors=[shaded(state.car_team[0], car)], names=[name])
+            look = rr.SeriesLines(colors=[car_color(state, car)], names=[name])
             for curve in ("speed", "boost"):
                 self._stream.log(f"/{curve}/{name}", look, static=True)
 

@@ -140,15 +140,8 @@ def log_moving(
 ) -> None:  # fmt: skip
     """Log a frame that moves, and below it a `body` that comes and goes.
 
-    Args:
-        stream: To log to.
-        path: Of the frame.
-        times: Of all rows.
-        moves: What `updates` says.
-        positions: `(rows, 3)` uu, in every row of the recording.
-        rotations: `(rows, 3, 3)`, in the same order.
-        shape: All of the body but its half sizes.
-        halves: `(n, 3)` uu, its half sizes.
+    `moves` is what `updates` returned; `positions` `(rows, 3)` uu and `rotations` `(rows, 3, 3)` are those of
+    every row of the recording. `shape` is all of the body but its half sizes, `halves` `(n, 3)` uu.
     """
     rows, here = moves
     if not len(rows):

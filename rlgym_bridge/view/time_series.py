@@ -10,6 +10,7 @@ from rlgym_bridge.game import CONTROL_NAMES, Phase
 from rlgym_bridge.recording.mcap.agent_track import AgentTrack
 from rlgym_bridge.recording.mcap.match_recording import MatchRecording
 from rlgym_bridge.recording.recording import Inputs, Recording
+from rlgym_bridge.state import MatchState
 from rlgym_bridge.view.scene import BALL_COLOR, TEAM_COLORS
 from rlgym_bridge.view.times import Times, drawn, steps, thinned, updates
 
@@ -33,7 +34,7 @@ def log_curves(stream: rr.RecordingStream, recording: Recording, times: Times) -
     speed = np.linalg.norm(state.ball_linear_velocity, axis=-1)
     log_smooth(stream, "/speed/ball", times, recording.ball_shown, there, speed, BALL_COLOR)
     for car, name in enumerate(state.agents):
-        shown, color = recording.car_shown[:, car], car_color(recording, car)
+        shown, color = recording.car_shown[:, car], car_color(state, car)
         there = drawn(recording, shown, state.car_is_demoed[:, car] > 0)
         speed = np.linalg.norm(state.car_linear_velocity[:, car], axis=-1)
         log_smooth(stream, f"/speed/{name}", times, shown, there, speed, color)
@@ -52,14 +53,9 @@ def log_curves(stream: rr.RecordingStream, recording: Recording, times: Times) -
             _log_decisions(stream, recording, agent, times)
 
 
-def car_color(recording: Recording, car: int) -> tuple[int, ...]:
-    """Return a car's colour: its team's, lighter or darker than those of its team mates."""
-    return shaded(recording.state.car_team[0], car)
-
-
-def shaded(teams: np.ndarray, car: int) -> tuple[int, ...]:
-    """Return the colour of a car among others, whose teams are `(cars,)`, 0 or 1."""
-    teams = teams.astype(int)
+def car_color(state: MatchState, car: int) -> tuple[int, ...]:
+    """Return a car's colour: its team's, lighter or darker than those of its teammates."""
+    teams = state.car_team[0].astype(int)
     place = int((teams[:car] == teams[car]).sum())
     shade = _SHADES[place % len(_SHADES)]
     return tuple(min(255, round(one * shade)) for one in TEAM_COLORS[teams[car]])
@@ -69,16 +65,9 @@ def log_smooth(
     stream: rr.RecordingStream, path: str, times: Times, shown: np.ndarray, there: np.ndarray,
     values: np.ndarray, color: tuple[int, ...],
 ) -> None:  # fmt: skip
-    """Log a curve that ends where its body is gone; the last part of its path is its name.
+    """Log a curve of `values` `(rows,)`, which ends where its body is gone; its path ends with its name.
 
-    Args:
-        stream: Where to.
-        path: Of the curve.
-        times: Of all rows.
-        shown: `(rows,)` bool: rows that have a value.
-        there: What `drawn` makes of that.
-        values: `(rows,)`.
-        color: Of the curve.
+    `shown` `(rows,)` bool are the rows that have a value, `there` is what `drawn` makes of them.
     """
     rows, here = updates(shown, there)
     some = thinned(rows, here, times.tick, _PER_SECOND)
@@ -95,16 +84,9 @@ def log_steps(
     stream: rr.RecordingStream, path: str, times: Times, rows: np.ndarray, values: np.ndarray,
     names: list[str], colors: Sequence[tuple[int, ...]] | None = None,
 ) -> None:  # fmt: skip
-    """Log curves that keep a value until the next.
+    """Log curves of one entity that keep a value until the next.
 
-    Args:
-        stream: Where to.
-        path: Entity of all the curves.
-        times: The time axes.
-        rows: `(n,)` rows of the recording, rising.
-        values: `(n, curves)` from these rows on.
-        names: Of the curves.
-        colors: Of the curves; Rerun's own when None.
+    `values` `(n, curves)` begin in `rows` `(n,)`, which rise. Without colours Rerun chooses them.
     """
     if not names or not len(rows):
         return
@@ -125,7 +107,7 @@ def _log_decisions(
         if not 0 <= seat < recording.state.layout.cars:
             continue
         own = [(one, one.seats.tolist().index(seat)) for one in agent.decisions if seat in one.seats]
-        name, color = recording.state.agents[seat], car_color(recording, seat)
+        name, color = recording.state.agents[seat], car_color(recording.state, seat)
         width = max(one.actions.shape[1] for one, _ in own)
         chosen = [  # an episode's last step has none
             (one.frame, one.actions[place]) for one, place in own if 0 < one.actions.shape[1] == width

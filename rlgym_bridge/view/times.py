@@ -46,10 +46,7 @@ def rising(recording: Recording) -> tuple[np.ndarray, np.ndarray]:
 def drawn(recording: Recording, shown: np.ndarray, gone: np.ndarray | None = None) -> np.ndarray:
     """Return in which rows a body is drawn, `(rows,)` bool.
 
-    Args:
-        recording: Whose rows they are.
-        shown: `(rows,)` bool: rows that have the body.
-        gone: `(rows,)` bool: rows in which it is known not to be there.
+    `shown` `(rows,)` bool are the rows that have the body, `gone` those in which it is known not to be there.
     """
     if not len(shown):
         return shown
@@ -60,11 +57,7 @@ def drawn(recording: Recording, shown: np.ndarray, gone: np.ndarray | None = Non
 
 
 def updates(shown: np.ndarray, drawn: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rows in which a drawn body is put somewhere or taken away.
-
-    Returns:
-        `(n,)` rows and `(n,)` bool: whether it is there.
-    """
+    """Return the rows `(n,)` in which a drawn body is moved or taken away, and whether it is there."""
     taken = np.zeros(len(drawn), bool)
     taken[1:] = drawn[:-1] & ~drawn[1:]
     rows = np.flatnonzero((shown & drawn) | taken)
@@ -72,16 +65,10 @@ def updates(shown: np.ndarray, drawn: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 
 def thinned(rows: np.ndarray, there: np.ndarray, tick: np.ndarray, per_second: int) -> np.ndarray:
-    """Choose the updates that a curve needs.
+    """Choose the updates that a curve with some points per second needs; return indices into `rows`.
 
-    Args:
-        rows: Rows of the updates in the recording, `(updates,)` int64.
-        there: Whether the body is shown, `(updates,)` bool.
-        tick: Ticks of all rows, `(rows,)` int64.
-        per_second: Points of the curve per second.
-
-    Returns:
-        Indices into `rows`, `(kept,)` int64.
+    `rows` are those of the updates, `there` tells whether they show the body, both `(updates,)`; `tick` has
+    the ticks of all rows of the recording.
     """
     slot = tick[rows] * per_second // TICKS_PER_SECOND
     kept = np.ones(len(rows), bool)

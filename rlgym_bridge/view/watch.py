@@ -87,14 +87,7 @@ class Watch:
         self._thread.start()
 
     def put(self, topic: str, frame: int, content: bytes, head: bool = False) -> None:
-        """Hand over a message of a match, or drop it; this takes microseconds.
-
-        Args:
-            topic: See `channels`; what is not shown is passed over.
-            frame: The game's.
-            content: Of the message.
-            head: It begins a match.
-        """
+        """Hand over a message of a match, or drop it, in microseconds; see `Recorder.put`."""
         if self.ended or topic not in TOPICS:
             return
         if topic == PACKETS:

@@ -52,11 +52,7 @@ class _Inbox:
 
 
 def show(stream: BinaryIO, where: str) -> None:
-    """Show what comes, until nothing comes any more or the window is closed.
-
-    Args:
-        stream: Messages, see `watch`.
-        where: "window", "web", or "" for the window where there is a display.
+    """Show the messages that come, until none comes any more or the window is closed; see `Watch`.
 
     Raises:
         ViewerError: The viewer does not start.

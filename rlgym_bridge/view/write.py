@@ -21,11 +21,7 @@ from rlgym_bridge.view.times import APPLICATION, Times, drawn, rising, updates
 def write_rrd(recording: Recording, path: Path, compare: bool = False, simulator: str | None = None) -> None:
     """Write a recording as `.rrd`, with the layout in which the viewer opens it.
 
-    Args:
-        recording: To write.
-        path: The file; one that is there is replaced.
-        compare: Add what a simulator makes of the recorded inputs.
-        simulator: Which, as for `compare_recordings`.
+    A file that is there is replaced. With `compare` add what a simulator makes of the recorded inputs.
 
     Raises:
         FileNotFoundError: The collision meshes are not installed.
@@ -83,7 +79,7 @@ def log_ghosts(stream: rr.RecordingStream, recording: Recording, times: Times, g
             shape = rr.Ellipsoids3D.from_fields(colors=_GHOST, line_radii=_LINE, fill_mode="majorwireframe")
         else:
             halves, centers = boxes(int(state.car_hitbox[0, column]))
-            color = car_color(recording, column)
+            color = car_color(state, column)
             shape = rr.Boxes3D.from_fields(
                 centers=centers, colors=_GHOST, radii=_LINE, fill_mode="majorwireframe"
             )

@@ -35,7 +35,6 @@ def test_the_probe_writes_what_the_server_was_told_to_speak(tmp_path: Path) -> N
     assert VariantFile.read(tmp_path / "found.toml").server == "rlgym-bridge"
     result = json.loads((tmp_path / "found.json").read_text())
     assert (result["dialect"], result["open"], result["timing"]) == (standard, {}, timing)
-    assert not any(fact["differs"] for fact in result["facts"])
     for name in POINTS:
         assert name in done.stdout and result["evidence"][name]
 

@@ -43,7 +43,7 @@ def played(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Serve], str]]:
         return f"{ip}:{port}"
 
     for module in (
-        "matches.real_match",
+        "trials.real_match",
         "trials.measured_match",
     ):  # in this order: the first takes the second's
         monkeypatch.setattr(f"rlgym_bridge.{module}.START_SECONDS", 0.5)
@@ -207,7 +207,7 @@ def test_another_server_is_not_taken_for_this_projects_own(
 def test_the_own_server_is_known_and_says_what_it_does_not_play(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for module in ("matches.real_match", "trials.measured_match"):
+    for module in ("trials.real_match", "trials.measured_match"):
         monkeypatch.setattr(f"rlgym_bridge.{module}.OWN_SECONDS", 0.5)
     with match_server() as port:
         assert is_own_server(("127.0.0.1", port))

@@ -13,13 +13,12 @@ from rlgym_bridge.server.game.rules import check_rules, course_of, physics_of, w
 from rlgym_bridge.server.game.simulated_match import Match
 from rlgym_bridge.server.net.hosted_match import HostedMatch
 from rlgym_bridge.sim import simulator
-from rlgym_bridge.sim.rocketsim2 import GAME_BOOST_AIR, RocketSim2
+from rlgym_bridge.sim.rocketsim2 import RocketSim2
 from rlgym_bridge.sim.simulator import ROCKETSIM2, ROCKETSIM3, SimulatorError
 from tests.support.simulators import needs_native
 from tests.support.stepped_match import (
     chase,
     go_on,
-    kicked_off,
     match_of,
     place_of,
     player,
@@ -187,17 +186,6 @@ def test_assumed_values_are_logged_once_for_each_mutator(caplog: pytest.LogCaptu
 def test_a_mutator_that_is_refused_says_why(mode: str, name: str, value: str, why: str) -> None:
     with pytest.raises(ConfigError, match=f"mutator {name} is {value}.*{why}"):
         check_rules(configured(mode, **{name: value}))
-
-
-def test_thrust_is_a_constant_of_the_match() -> None:
-    configuration = match_of(player(0), player(1))
-    boosts = []
-    for thrust in (False, True):
-        match = kicked_off(physics=physics_of(configuration, None, thrust), simulator=ROCKETSIM2)
-        assert isinstance(match.simulation.simulator, RocketSim2)
-        config = match.simulation.simulator._matches[0].arena.get_mutator_config()
-        boosts.append(config.boost_accel_air)
-    assert boosts[1] / boosts[0] == pytest.approx(GAME_BOOST_AIR)
 
 
 @pytest.mark.parametrize(

@@ -69,7 +69,6 @@ def names(dialect: ProtocolVariant, latency: int = 0, **more) -> None:
     assert report.dialect == dialect.complete()
     assert report.timing.input_latency == latency
     assert report.settled and report.notes == []
-    assert [fact.name for fact in report.facts if fact.differs or fact.value is None] == []
 
 
 def test_the_probe_names_the_standard_dialect() -> None:
@@ -121,7 +120,6 @@ def test_a_client_that_renders_every_other_frame_spoils_nothing(latency: int) ->
     report = ask(dialect, latency, reaches=lambda tick: tick % 2 == 0)
     assert report.dialect == dialect.complete()
     assert (report.timing.input_latency, report.timing.packets_per_second) == (latency, 60.0)
-    assert not any(fact.differs for fact in report.facts)
 
 
 @pytest.mark.parametrize("seed", at_least((0,), 2))
@@ -131,7 +129,6 @@ def test_lost_packets_spoil_nothing(seed: int) -> None:
     report = ask(dialect, 2, seed, reaches=lambda tick: generator.random() > 0.05)
     assert report.dialect == dialect.complete()
     assert report.timing.input_latency == 2
-    assert not any(fact.differs for fact in report.facts)
     assert report.timing.packets_per_second == pytest.approx(114.0, abs=2.0)
 
 

@@ -8,12 +8,14 @@ import pytest
 from rlbot import flat
 
 from rlgym_bridge.game import Phase
-from rlgym_bridge.live.agent_connections import NoServer
+from rlgym_bridge.live.agent_connections import NoServer, agents_of
 from rlgym_bridge.protocol_variant import OWN_SERVER
 from rlgym_bridge.server import Impairments, MatchResult, MatchServer
 from rlgym_bridge.trials.findings import ProbeReport
 from rlgym_bridge.trials.probe import Players, Probe, match_of_two
 from tests.support.probe_packets import car, frame
+
+AGENTS = agents_of(match_of_two())
 
 
 def fed(packet_of, most: int = 6000) -> ProbeReport:
@@ -83,14 +85,14 @@ def listener():
 
 def test_a_server_that_says_nothing_is_given_up(listener: socket.socket) -> None:
     with pytest.raises(NoServer, match="the server gave it no car"):
-        Players(listener.getsockname(), patience=0.5)
+        Players(listener.getsockname(), AGENTS, patience=0.5)
 
 
 def test_no_server_at_all_is_said(listener: socket.socket) -> None:
     address = listener.getsockname()
     listener.close()
-    with pytest.raises(NoServer, match=r"no car for rlgym_bridge/probe-blue at 127\.0\.0\.1"):
-        Players(address, patience=0.5)
+    with pytest.raises(NoServer, match=r"no car for rlgym_bridge/engine/blue-0 at 127\.0\.0\.1"):
+        Players(address, AGENTS, patience=0.5)
 
 
 def framed(message: object) -> bytes:
@@ -118,7 +120,7 @@ def test_a_server_that_goes_or_sends_junk_leaves_a_report(listener: socket.socke
 
     thread = threading.Thread(target=serve, daemon=True)
     thread.start()
-    with closing(Players(listener.getsockname(), patience=5.0)) as players:
+    with closing(Players(listener.getsockname(), AGENTS, patience=5.0)) as players:
         assert players.ids == (1, 2)
         probe = Probe(players.ids, players.field)
         players.follow(probe, seconds=10.0)
@@ -139,7 +141,7 @@ def test_a_time_that_is_up_ends_the_play(listener: socket.socket) -> None:
 
     kept: list[socket.socket] = []
     threading.Thread(target=serve, daemon=True).start()
-    with closing(Players(listener.getsockname(), patience=5.0)) as players:
+    with closing(Players(listener.getsockname(), AGENTS, patience=5.0)) as players:
         probe = Probe(players.ids, players.field)
         players.follow(probe, seconds=0.3)
     assert probe.report().notes == ["ended after 0.3 s", "no packet came"]
@@ -155,7 +157,7 @@ def test_lockstep_does_not_wait_for_a_lone_cars_packet(impairments: Impairments)
     with MatchServer(pace="lockstep", impairments=impairments) as server:
         thread = threading.Thread(target=lambda: results.append(server.play(match_of_two())), daemon=True)
         thread.start()
-        with closing(Players((server.host, server.port), patience=10.0)) as players:
+        with closing(Players((server.host, server.port), AGENTS, patience=10.0)) as players:
             players.follow(Probe(players.ids, players.field, most_packets=700), seconds=60.0)
             players.stop_match()
         thread.join(10.0)

@@ -188,9 +188,8 @@ def _result_of(played: MatchResult, told: list[BotReport]) -> ServedResult:
 
 
 def _describe_crash(bot: BotResult) -> str:
-    code = "" if bot.exit_code is None else f", exit code {bot.exit_code}"
     tail = "".join(f"\n    {line}" for line in bot.log_tail.splitlines()[-_LOG_LINES:])
-    return f"{bot.name} left before the end{code}; its log ends with:{tail or ' (nothing)'}"
+    return f"{bot.name} left before the end{bot.last_code}; its log ends with:{tail or ' (nothing)'}"
 
 
 @contextmanager

@@ -297,12 +297,11 @@ def check_mutators(mutators: flat.MutatorSettings, mode: str) -> None:
 
 def ball_factors(mutators: flat.MutatorSettings) -> dict[str, float]:
     """Return multiples of RocketSim's constants for the ball, those that are not 1."""
-    factors = {}
-    for name, (constant, values) in BALL_FACTORS.items():
-        factor = values[name_of(getattr(mutators, name))]
-        if factor != 1.0:
-            factors[constant] = factor
-    return factors
+    factors = {
+        constant: values[name_of(getattr(mutators, name))]
+        for name, (constant, values) in BALL_FACTORS.items()
+    }
+    return {constant: factor for constant, factor in factors.items() if factor != 1.0}
 
 
 def describe_assumptions(mutators: flat.MutatorSettings) -> Iterator[str]:
@@ -338,22 +337,18 @@ def check_rules(configuration: flat.MatchConfiguration) -> None:
 
 def warn_of_rules(configuration: flat.MatchConfiguration) -> None:
     """Log what is played here, but not as in the game."""
-    _warn_of_field(configuration.game_map_upk)
+    field = configuration.game_map_upk
+    if field and field.lower() not in _STANDARD_FIELDS:
+        _log.warning(
+            "game_map_upk %s is not known to have the standard field's shape: the match is played on the "
+            "standard field", field,
+        )  # fmt: skip
     for sentence in describe_assumptions(configuration.mutators or flat.MutatorSettings()):
         _log.warning("%s: the game's own value is not documented", sentence)
     if configuration.freeplay:
         _log.warning("freeplay has no effect here: a match is played")
     if configuration.auto_save_replay:
         _log.warning("auto_save_replay has no effect here: there is no game to save a replay")
-
-
-def _warn_of_field(field: str) -> None:
-    """Log a field that may have another shape than the standard one, which is played on here."""
-    if field and field.lower() not in _STANDARD_FIELDS:
-        _log.warning(
-            "game_map_upk %s is not known to have the standard field's shape: the match is played on the "
-            "standard field", field,
-        )  # fmt: skip
 
 
 def course_of(
@@ -382,7 +377,6 @@ def course_of(
 def physics_of(
     configuration: flat.MatchConfiguration,
     constants: Mapping[str, Spread] | None = None,
-    thrust: bool = True,
     simulator: str | None = None,
 ) -> Physics:
     """Return mode and mutators of a match, with the values of `constants` besides."""
@@ -409,6 +403,5 @@ def physics_of(
         unlimited_jumps=mutators.jump == flat.JumpMutator.Unlimited,
         game_speed=GAME_SPEED[name_of(mutators.game_speed)],
         factors=factors,
-        thrust=thrust,
         simulator=simulator,
     )

@@ -57,12 +57,6 @@ BALL_OFFSET: Final = 4 * layout_of(0, 0).column("ball_position")
 """Bytes before the ball in a row."""
 
 
-def car_offset(blue: int, orange: int, place: int) -> int:
-    """Return the bytes before a car's part in a row."""
-    layout = layout_of(blue, orange)
-    return 4 * (layout.car_start + place * layout.car_stride)
-
-
 @dataclass
 class TickEvents:
     """The events of one physics tick; cars are given by their index.
@@ -152,7 +146,7 @@ class Simulation:
         self.simulator = physics.make(self._teams.count(BLUE), self._teams.count(ORANGE), seed)
         self._buffer: Any = self.simulator.state.buffer
         layout = self.simulator.state.layout
-        self._offsets = [car_offset(layout.blue, layout.orange, place) for place in self.places]
+        self._offsets = [4 * self.car_columns(slot).start for slot in range(len(self._teams))]  # bytes
         self.cars: list[tuple[float, ...]] = []
         self.ball: tuple[float, ...] = ()
         self._memory = _memory_columns(layout)

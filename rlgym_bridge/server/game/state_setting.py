@@ -65,7 +65,7 @@ def set_bodies(simulation: Simulation, desired: flat.DesiredGameState) -> bool:
     state = simulation.state.copy()
     balls = desired.ball_states[:1]
     for ball in balls:
-        edit_ball(state, ball)
+        _edit_physics(state, "ball_", 0, ball.physics)  # one at rest stays in the air until it is touched
     slots = []
     for slot, (place, wanted) in enumerate(zip(simulation.places, desired.car_states, strict=False)):
         if (wanted.physics is None and wanted.boost_amount is None) or state.car_is_demoed[0, place]:
@@ -77,14 +77,6 @@ def set_bodies(simulation: Simulation, desired: flat.DesiredGameState) -> bool:
         _set_supersonic(state, simulation.places[slot], desired.car_states[slot].physics)
     simulation.set(state, slots, bool(balls))
     return any(is_placed(one.physics) for one in balls)
-
-
-def edit_ball(state: MatchState, desired: flat.DesiredBallState) -> None:
-    """Put what is desired into the ball of a state.
-
-    A ball without any velocity and spin stays where it is, in the air too, until it is touched.
-    """
-    _edit_physics(state, "ball_", 0, desired.physics)
 
 
 def edit_car(state: MatchState, place: int, desired: flat.DesiredCarState) -> None:

@@ -75,7 +75,6 @@ class HostSettings:
     impairments: Impairments | None = None
     dialect: ProtocolVariant | None = None
     constants: Mapping[str, Spread] | None = None
-    thrust: bool = True
     simulator: str | None = None
     allow_clients: bool = False
     allow_idle: bool = False

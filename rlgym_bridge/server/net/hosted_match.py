@@ -146,7 +146,8 @@ class HostedMatch:
         loadouts = Loadouts(self._roster, self._match.set_hitbox, lobby.admission, lambda: self._match.tick)
         lobby.clients.handlers.update(loadouts.handlers)
         lobby.orders.take_state = self._match.set_state
-        lobby.orders.take_input = partial(self._hold_other, lobby.take_input)
+        hold, cars = lobby.take_input, len(self._roster.cars)
+        lobby.orders.take_input = lambda car, controls: car < cars and hold(car, controls)
         lobby.orders.on_state = self._note_state
         self._repeatability = Repeatability(lambda: self._match.tick)
         for account in lobby.accounts:
@@ -165,7 +166,7 @@ class HostedMatch:
                 configuration, settings.seconds, settings.max_overtime, settings.max_kickoff,
                 settings.max_hang,
             )  # fmt: skip
-            physics = physics_of(configuration, settings.constants, settings.thrust, settings.simulator)
+            physics = physics_of(configuration, settings.constants, settings.simulator)
         match = Match(cars, course, physics, settings.seed, settings.on_kickoff, settings.dialect)
         if before is not None and kept is not None:
             match.take_over(before, kept)
@@ -262,11 +263,6 @@ class HostedMatch:
         while not control.act() and self._lobby.orders.latest is None:
             self._lobby.clients.pump(_STANDING_SECONDS)
             pace.pause()
-
-    def _hold_other(
-        self, hold: Callable[[int, flat.ControllerState], bool], car: int, controls: flat.ControllerState
-    ) -> bool:
-        return car < len(self._roster.cars) and hold(car, controls)
 
     def _note_state(self, client: Client) -> None:
         script = client.script

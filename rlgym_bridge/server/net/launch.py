@@ -12,16 +12,16 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import psutil
 
 from rlgym_bridge.server.game.roster import AgentSeat
 from rlgym_bridge.user_input.arguments import shorten_text
+from rlgym_bridge.user_input.stop_signals import apart
 from rlgym_bridge.user_input.text_files import check_file
 
 _log = logging.getLogger(__name__)
@@ -34,13 +34,6 @@ MARK: Final = secrets.token_hex(16)
 
 _LOCAL: Final = {"localhost": "127.0.0.1", "": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}
 """Address at which this machine finds a server that listens on all addresses."""
-
-_APART: Final[dict[str, Any]] = (
-    {"creationflags": getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)}
-    if sys.platform == "win32"
-    else {"start_new_session": True}
-)
-"""A Ctrl-C in the terminal is for the server, which ends the bots in good order."""
 
 _numbers: Final = itertools.count()  # of the bot processes that were started
 _TAIL_LINES: Final = 12
@@ -161,12 +154,10 @@ class BotProcess:
 
     def watch_family(self) -> None:
         """Remember its children now, so that they are found when their parent has gone."""
-        try:
+        with suppress(psutil.Error):  # it has gone, or is not ours to look at
             parent = psutil.Process(self.popen.pid)
             for process in (parent, *parent.children(recursive=True)):
                 self._family[process.pid] = process
-        except psutil.Error:
-            return  # it has gone, or is not ours to look at
 
     def living(self) -> list[psutil.Process]:
         """List those of its processes that still run."""
@@ -231,7 +222,7 @@ def launch(seats: list[AgentSeat], host: str, port: int, log_dir: Path) -> BotPr
         try:
             popen = subprocess.Popen(
                 seat.run_command, shell=True, cwd=seat.root_dir or None, env=environment,
-                stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, **_APART,
+                stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, **apart(),
             )  # fmt: skip
         except (OSError, ValueError) as error:  # no such folder; a NUL or = where none may be
             log.write(f"cannot be started: {error}\n".encode())
@@ -239,12 +230,8 @@ def launch(seats: list[AgentSeat], host: str, port: int, log_dir: Path) -> BotPr
             popen = subprocess.Popen(
                 [sys.executable, "-c", "raise SystemExit(127)"], stdin=subprocess.DEVNULL
             )
-    _log.info(
-        "started %s (%s): %s",
-        shorten_text(seat.name),
-        seat.side,
-        shorten_text(seat.run_command, _SHOWN_COMMAND),
-    )
+    command = shorten_text(seat.run_command, _SHOWN_COMMAND)
+    _log.info("started %s (%s): %s", shorten_text(seat.name), seat.side, command)
     _log.debug("started %s with %r in %s", seat.label, seat.run_command, seat.root_dir)
     return BotProcess(seats, log_path, popen, mark=mark)
 
@@ -279,11 +266,13 @@ def end_all(processes: list[BotProcess], patience: float) -> None:
         hidden = []
         one.was_told_to_end = bool(one.living())
     for process in _living(processes):
-        _try(process.terminate)
+        with suppress(psutil.Error):  # it ended meanwhile
+            process.terminate()
     _wait(processes, _TERMINATE_SECONDS)
     for process in _living(processes):
         _log.warning("process %d does not end, killed", process.pid)
-        _try(process.kill)
+        with suppress(psutil.Error):
+            process.kill()
     _wait(processes, _TERMINATE_SECONDS)
     for one in processes:
         one.end_job()
@@ -308,14 +297,10 @@ def _find_hidden(processes: list[BotProcess]) -> list[psutil.Process]:
         for child in psutil.Process().children():
             with suppress(psutil.Error, OSError):
                 its = child.environ()
-                is_changed = its.get("PATH", "").startswith(_SCRIPTS) and its.get("PATH") != os.environ.get(
-                    "PATH"
-                )
-                if (
-                    child.create_time() >= since
-                    and MARK_VARIABLE not in its
-                    and (is_changed or not ours & set(its.items()))
-                ):
+                path = its.get("PATH", "")
+                is_changed = path.startswith(_SCRIPTS) and path != os.environ.get("PATH")
+                is_bots = is_changed or not ours & set(its.items())
+                if child.create_time() >= since and MARK_VARIABLE not in its and is_bots:
                     hidden.append(child)
     return hidden
 
@@ -347,10 +332,3 @@ def _wait(processes: list[BotProcess], seconds: float) -> None:
     deadline = time.monotonic() + seconds
     while _living(processes) and time.monotonic() < deadline:
         time.sleep(0.02)
-
-
-def _try(action: Callable[[], None]) -> None:
-    try:
-        action()
-    except psutil.Error:
-        return  # it ended meanwhile

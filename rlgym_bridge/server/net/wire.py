@@ -127,8 +127,8 @@ def listen(host: str, port: int) -> socket.socket:
         listener.close()
         if error.errno in (errno.EADDRINUSE, errno.EACCES):
             raise ServerError(
-                f"port {port} on {host} is in use, expected a free one; RLBotServer or another "
-                f"match server may be running: stop it, or choose another port (0: any free one)"
+                f"port {port} on {host} is in use, expected a free one: stop what uses it, such as "
+                f"RLBotServer or another match server, or choose another port (0: any free one)"
             ) from error
         raise ServerError(f"cannot listen on {host} port {port}: {error}") from error
     listener.setblocking(False)

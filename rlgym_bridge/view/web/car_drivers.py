@@ -36,13 +36,8 @@ OnMind = Callable[[Mapping[str, Any]], None]
 class PolicyDriver:
     """A policy that drives one car.
 
-    Args:
-        name: Shown on the page.
-        spec: The player.
-        seat: Of the car.
-        configuration: Of the match.
-        seed: Of the policy's random numbers.
-        followed: The run whose newest checkpoint is taken at every countdown, in place of `spec`.
+    `seed` is that of its random numbers; with `followed` a run's newest checkpoint is taken at every
+    countdown, in place of `spec`.
     """
 
     def __init__(
@@ -63,8 +58,8 @@ class PolicyDriver:
         self._told_faults = 0  # kinds
         self._on_mind: OnMind | None = None
         self._player = LivePlayer(
-            self._spec, field_info(), self._configuration, [self._seat.identifier], self.faults,
-            seed=self._seed, on_decision=self._decided,
+            self._spec, field_info(), configuration, [seat.identifier], self.faults, seed=seed,
+            on_decision=self._decided,
         )  # fmt: skip
 
     def renew(self) -> "PolicyDriver":
@@ -80,9 +75,7 @@ class PolicyDriver:
     def answer(self, packet: flat.GamePacket, on_mind: OnMind | None = None) -> flat.ControllerState | None:
         """Return the controls that answer a packet; every packet is needed. None where the car is not there.
 
-        Args:
-            packet: Of the match.
-            on_mind: Called with what the policy saw and chose, where it decides.
+        `on_mind` is called with what the policy saw and chose, where it decides.
         """
         self._on_mind = on_mind
         self._player.see(packet)
@@ -106,10 +99,7 @@ class PolicyDriver:
 def describe_mind(episode: Episode, sizes: tuple[int, int], car: int) -> dict[str, Any]:
     """Return what a policy saw and chose at its latest decision, for one car; see `describe_choice`.
 
-    Args:
-        episode: After a decision.
-        sizes: Cars of blue and of orange.
-        car: Its place in the state.
+    `sizes` are the cars of blue and of orange, `car` is its place in the state.
     """
     seen = None if episode.observation is None else episode.observation[0, 0]
     chosen = np.zeros(0) if episode.actions is None else np.ravel(episode.actions[0, 0])
@@ -138,9 +128,8 @@ def describe_choice(
         words: Names of the observation's numbers, where they have some.
 
     Returns:
-        `action` and `names`, the numbers that it chose; `best`, pairs of a choice and its probability, the
-        likeliest first; `value`, see `estimate_value`; `observed`, pairs of a name and a number, None without
-        an observation.
+        `action` and `names`, the numbers chosen; `best`, pairs of a choice and its probability; `value`, see
+        `estimate_value`; `observed`, pairs of a name and a number, None without an observation.
     """
     is_known = table is not None and chosen.size == 1 and 0 <= chosen[0] < len(table)
     shown = table[int(chosen[0])].tolist() if table is not None and is_known else chosen.tolist()
@@ -155,15 +144,9 @@ def describe_choice(
 
 
 def estimate_value(policy: Any, observation: np.ndarray | None) -> float | None:
-    """Return the reward that the critic of a training run's checkpoint expects, discounted.
+    """Return the discounted reward that a checkpoint's critic expects from an observation `(1, 1, size)`.
 
-    Args:
-        policy: Of one car.
-        observation: `(1, 1, size)`, as it was shown.
-
-    Returns:
-        The value; None without a checkpoint, without torch, for a critic that is no perceptron, and until the
-        critic is loaded.
+    None without a checkpoint, without torch, for a critic that is no perceptron, and until it is loaded.
     """
     if not isinstance(policy, NetworkPolicy) or policy.folder is None or observation is None:
         return None
@@ -211,13 +194,9 @@ def _load_critic(folder: Path) -> tuple[Network, float] | None:
 def likeliest(
     policy: Any, observation: np.ndarray | None, masks: np.ndarray | None, table: np.ndarray | None
 ) -> list[list[Any]]:
-    """Return the five likeliest choices of a policy and their probabilities; none where it has no such.
+    """Return the five likeliest choices and their probabilities, none of a policy without such.
 
-    Args:
-        policy: Of one car.
-        observation: `(1, 1, size)`, as it was shown.
-        masks: `(1, 1, choices)`, or None.
-        table: `(choices, 8)` control vectors, which name the choices.
+    `observation` is `(1, 1, size)`, `masks` `(1, 1, choices)`, `table` `(choices, 8)`, see `describe_choice`.
     """
     if not isinstance(policy, NetworkPolicy) or policy.distribution != "categorical" or policy.state_size:
         return []  # asking one with memory would change what it remembers

@@ -15,7 +15,7 @@ axes forward, right and up into the game's. Cars stand blue first, as in `MatchS
 of the latest input message that acted. A landing is NaN while the ball is on the floor.
 """
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import cache
 from typing import Any, Final
 
@@ -74,41 +74,15 @@ def frame_type(cars: int) -> np.dtype:
     return np.dtype([*_HEAD, ("ball", _BALL), ("car", _CAR, cars), ("pads", "u1", _PAD_BYTES)])
 
 
-@dataclass
-class FrameHeads:
-    """Numbers of frames besides the bodies: one each, or an array `(N,)` with one for each state.
-
-    Attributes:
-        phase: `game.Phase`.
-        flags: See `PAUSED` and the others.
-        tick: Rises from frame to frame.
-        speed: Seconds of the game in a second.
-        clock: Seconds on the clock.
-        countdown: Seconds until the kickoff's GO, 0 for none.
-        score: Goals, `(2,)` or `(N, 2)`.
-        input: Number of the latest input that acted.
-        time: Seconds since the beginning.
-        landing: Where the ball lands (uu) and in how many seconds: `(4,)` or `(N, 4)`, NaN for nowhere.
-    """
-
-    phase: Any
-    flags: Any
-    tick: Any
-    speed: Any
-    clock: Any
-    countdown: Any
-    score: Any
-    input: Any
-    time: Any
-    landing: Any = NO_LANDING
-
-
-def pack_frames(state: MatchState, heads: FrameHeads) -> np.ndarray:
-    """Pack states as frames.
+def pack_frames(state: MatchState, landing: Sequence[float] = NO_LANDING, **head: Any) -> np.ndarray:
+    """Pack N states as frames.
 
     Args:
-        state: N states.
-        heads: What else the frames say.
+        state: The states.
+        landing: Where the ball lands (uu) and in how many seconds: `(4,)`, NaN for nowhere.
+        head: Numbers of the head by the names above, one each or `(N,)`: of `game.Phase`, of `PAUSED` and the
+            others, a tick that rises, seconds of the game in a second, on the clock, until GO and since the
+            beginning; `score` `(2,)` or `(N, 2)`.
 
     Returns:
         `(N,)` of the dtype `frame_type(cars)`; `tobytes` of one of them is what is sent.
@@ -116,14 +90,14 @@ def pack_frames(state: MatchState, heads: FrameHeads) -> np.ndarray:
     cars = state.layout.cars
     frames = np.zeros(state.matches, frame_type(cars))
     frames["kind"], frames["cars"] = FRAME, cars
-    for name in ("phase", "flags", "tick", "speed", "clock", "countdown", "score", "input", "time"):
-        frames[name] = getattr(heads, name)
+    for name, numbers in head.items():
+        frames[name] = numbers
     ball, car = frames["ball"], frames["car"]
     ball["position"], ball["velocity"] = state.ball_position, state.ball_linear_velocity
     turned = np.concatenate([state.ball_rotation[:, None], state.car_rotation], 1)
     turned = to_quaternions(turned.reshape(-1, 3, 3)).reshape(state.matches, 1 + cars, 4)
     ball["spin"], ball["quaternion"] = state.ball_angular_velocity, turned[:, 0]
-    ball["landing"] = heads.landing
+    ball["landing"] = landing
     car["position"], car["quaternion"] = state.car_position, turned[:, 1:]
     car["velocity"], car["boost"] = state.car_linear_velocity, state.car_boost_amount
     controls = state.car_controls
@@ -156,14 +130,7 @@ def car_flags(state: MatchState) -> np.ndarray:
 
 
 def describe_car(name: str, team: int, hitbox: int, human: bool) -> dict[str, Any]:
-    """Return what the page is told of a car: its name, team, box, wheels, and whether a human may drive it.
-
-    Args:
-        name: Shown above it.
-        team: 0 blue, 1 orange.
-        hitbox: Number, see `game.HITBOXES`.
-        human: Whether a human drives it now.
-    """
+    """Return what the page is told of a car: name, team, box, wheels, and whether a human drives it now."""
     box = HITBOXES[hitbox]
     wheels = [
         [x, side * y, radius - _STANDING_Z, radius]
@@ -179,10 +146,7 @@ def describe_car(name: str, team: int, hitbox: int, human: bool) -> dict[str, An
 def make_setup(mode: str, cars: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
     """Return the first message to a page: what it shows, and everything that does not change.
 
-    Args:
-        mode: "play", "watch", "view" or "train".
-        cars: Of `describe_car`, in the order of frames.
-        more: Further keys, or other values.
+    `mode` is "play", "watch", "view" or "train"; `cars` are those of `describe_car`, in the order of frames.
     """
     pads = [[x, y, 0.0, float(pad in BIG_PADS)] for pad, (x, y) in enumerate(PAD_POSITIONS)]
     return {

@@ -19,11 +19,7 @@ _ROWS: Final = 8  # of a recording, in which the landing stays as it was
 
 
 def find_landing(simulator: Simulator, state: MatchState) -> Sequence[float]:
-    """Return where the ball meets the floor next if nobody touches it.
-
-    Args:
-        simulator: Of one match.
-        state: Its state.
+    """Return where the ball of a simulator's only match meets the floor next if nobody touches it.
 
     Returns:
         x, y, z in uu and the seconds until then; NaN where the ball lies on the floor, or does not come down
@@ -44,11 +40,7 @@ def find_landing(simulator: Simulator, state: MatchState) -> Sequence[float]:
 
 
 class FallingBalls:
-    """Forecasts the balls of a recording.
-
-    Args:
-        mode: The game mode; only Soccar's ball is known.
-    """
+    """Forecasts the balls of a recording; of the game modes only Soccar's ball is known."""
 
     def __init__(self, mode: str) -> None:
         self._simulator: Simulator | None = None

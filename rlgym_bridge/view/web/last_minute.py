@@ -18,8 +18,7 @@ _PATIENCE: Final = 30.0  # seconds that the disk may take
 class LastMinute:
     """Takes the messages of a match as a `Recorder` does, and keeps those of the last 7,200 packets.
 
-    Args:
-        about: What a recording says of the match; JSON values.
+    `about` is what a recording says of the match, JSON values.
     """
 
     def __init__(self, about: Mapping[str, Any]) -> None:
@@ -42,13 +41,9 @@ class LastMinute:
         """Take metadata, which say how the whole match went: nothing of them is kept."""
 
     def save(self, path: Path) -> Path:
-        """Write the last minute; another thread may go on with the match.
+        """Write the last minute into a new file, or one beside it, and return the file.
 
-        Args:
-            path: A new file; where it is there already, one beside it is written.
-
-        Returns:
-            The file that was written.
+        Another thread may go on with the match.
 
         Raises:
             RecordingError: It cannot be made.

@@ -24,6 +24,8 @@ from aiohttp import WSCloseCode, WSMsgType, web
 from aiohttp.http import HttpProcessingError
 
 from rlgym_bridge.components.user_errors import describe_error
+from rlgym_bridge.server import ServerError
+from rlgym_bridge.server.net.wire import listen
 from rlgym_bridge.view.web.frames import with_input
 from rlgym_bridge.view.web.page_messages import MOST_BYTES, PageCommand, PageInput, read_message
 
@@ -47,10 +49,6 @@ _HEADERS: Final = {
     "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Cache-Control": "no-store",
     "Cross-Origin-Resource-Policy": "same-origin",
 }  # fmt: skip
-
-
-class PageError(OSError):
-    """The page cannot be served; the message says why."""
 
 
 class Viewer:
@@ -109,7 +107,7 @@ class PageServer:
         token: Whoever has it may look and drive.
 
     Raises:
-        PageError: The port is taken, or the page's files are missing.
+        ServerError: The port is taken, or serves no page.
     """
 
     def __init__(self, show: Show, port: int = 0) -> None:
@@ -119,7 +117,7 @@ class PageServer:
         self._numbers = 0
         self._loop = asyncio.new_event_loop()
         self._stopped = asyncio.Event()
-        self._socket = _listen(port)
+        self._socket = listen(HOST, port)
         self.port: int = self._socket.getsockname()[1]
         self.address = f"http://{HOST}:{self.port}/?token={self.token}"
         self._hosts = {f"{name}:{self.port}" for name in (HOST, "localhost")}
@@ -127,7 +125,7 @@ class PageServer:
         self._thread = threading.Thread(target=self._run, name="page", daemon=True)
         self._thread.start()
         if not self._started.wait(_START_SECONDS):
-            raise PageError(
+            raise ServerError(
                 f"port {self.port} of {HOST} serves no page after {_START_SECONDS:g} s; try again"
             )
 
@@ -139,11 +137,9 @@ class PageServer:
         return list(self._viewers)
 
     def show_frame(self, frame: bytes, inputs: Mapping[Viewer, int] | None = None) -> None:
-        """Send a frame to all pages; a slow one misses older frames.
+        """Send a packed frame to all pages; a slow one misses older frames.
 
-        Args:
-            frame: Packed, with 0 as the number of the latest input that acted.
-            inputs: That number, for the pages that drive.
+        `inputs` has the number of the latest input that acted, for the pages that drive.
         """
         if not self._viewers:
             return
@@ -305,21 +301,6 @@ def _without_clients_errors() -> logging.Logger:
 def _as_text(message: Mapping[str, Any]) -> str:
     """Return a message as JSON, which has no numbers that are not finite: null stands for them."""
     return msgspec.json.encode(message).decode()
-
-
-def _listen(port: int) -> socket.socket:
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    try:
-        if hasattr(socket, "SO_EXCLUSIVEADDRUSE"):  # Windows: nobody else may take the port, too
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_EXCLUSIVEADDRUSE, 1)
-        else:
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind((HOST, port))
-        listener.listen()  # two programs may bind a port that nobody listens on
-    except OSError as error:
-        listener.close()
-        raise PageError(f"port {port} of {HOST} cannot be used: {error.strerror}; try another one") from error
-    return listener
 
 
 def _asset(name: str) -> web.Response:

@@ -39,7 +39,7 @@ from rlgym_bridge.server.game.simulated_match import Match, Moment
 from rlgym_bridge.state import MatchState
 from rlgym_bridge.view.web import frames
 from rlgym_bridge.view.web.car_drivers import PolicyDriver
-from rlgym_bridge.view.web.frames import NO_LANDING, FrameHeads, describe_car, make_setup, pack_frames
+from rlgym_bridge.view.web.frames import NO_LANDING, describe_car, make_setup, pack_frames
 from rlgym_bridge.view.web.landing import find_landing
 from rlgym_bridge.view.web.last_minute import LastMinute
 from rlgym_bridge.view.web.page_messages import PageCommand, PageInput, Put, Take
@@ -245,13 +245,12 @@ class PlayedMatch:
         referee, standing = self._match.referee, self.paused or self.waits
         flags |= (frames.PAUSED * self.paused) | (frames.OVERTIME * referee.overtime)
         flags |= (frames.WAITING * self.waits) | (frames.CHANGED * self._changed)
-        heads = FrameHeads(
-            phase=referee.phase, flags=flags, tick=self._tick,
+        frame = pack_frames(
+            state, self._landing, phase=referee.phase, flags=flags, tick=self._tick,
             speed=0.0 if standing else self._match.game_speed, clock=self._match.clock,
-            countdown=referee.countdown, score=referee.score, input=0,
-            time=at / TICKS_PER_SECOND, landing=self._landing,
+            countdown=referee.countdown, score=referee.score, time=at / TICKS_PER_SECOND,
         )  # fmt: skip
-        self.pages.show_frame(pack_frames(state, heads).tobytes(), self._acted)
+        self.pages.show_frame(frame.tobytes(), self._acted)
 
     def _show_replay(self) -> None:
         """Show the next moment of the goal's last seconds."""

@@ -18,14 +18,7 @@ from rlgym_bridge.recording.recording import Inputs, Recording, TimeBase
 from rlgym_bridge.rotations import to_quaternions
 from rlgym_bridge.state import MatchState
 from rlgym_bridge.view.web import frames
-from rlgym_bridge.view.web.frames import (
-    NO_LANDING,
-    FrameHeads,
-    car_flags,
-    describe_car,
-    make_setup,
-    pack_frames,
-)
+from rlgym_bridge.view.web.frames import NO_LANDING, car_flags, describe_car, make_setup, pack_frames
 from rlgym_bridge.view.web.landing import FallingBalls
 
 FRAMES_PER_SECOND: Final = 30
@@ -92,23 +85,14 @@ class RecordedFrames:
     def frame(
         self, row: int, speed: float, paused: bool, number: int, landing: Sequence[float] = NO_LANDING
     ) -> bytes:
-        """Return a moment as a frame.
-
-        Args:
-            row: The moment.
-            speed: Of the time that it is shown in.
-            paused: Whether that stands still.
-            number: Of the frame; rises.
-            landing: Of the ball, see `FrameHeads`.
-        """
+        """Return the moment of a row as a frame; its number rises from frame to frame."""
         state = self.state_of(row)
         flags = frames.PAUSED * paused | frames.OVERTIME * int(state.overtime[0] > 0)
-        heads = FrameHeads(
-            phase=self.phase[row], flags=flags, tick=number, speed=0.0 if paused else speed,
-            clock=state.clock, countdown=self._countdown[row], score=state.score, input=0,
-            time=self.tick[row] / TICKS_PER_SECOND, landing=landing,
-        )  # fmt: skip
-        return pack_frames(state, heads).tobytes()
+        return pack_frames(
+            state, landing, phase=self.phase[row], flags=flags, tick=number, speed=0.0 if paused else speed,
+            clock=state.clock, countdown=self._countdown[row], score=state.score,
+            time=self.tick[row] / TICKS_PER_SECOND,
+        ).tobytes()  # fmt: skip
 
     def state_of(self, rows: int | np.ndarray) -> MatchState:
         """Return a moment, or moments `(n,)`."""

@@ -27,6 +27,7 @@ from rlgym_bridge.recording.mcap.match_recording import MatchRecording
 from rlgym_bridge.recording.recording import Recording
 from rlgym_bridge.server import MatchServer
 from rlgym_bridge.server.game.simulated_match import Moment
+from rlgym_bridge.server.lineup import empty_match, make_driven_player
 from rlgym_bridge.state import MatchState
 from rlgym_bridge.view.web.car_drivers import describe_choice, table_of
 from rlgym_bridge.view.web.landing import FallingBalls, whole_state
@@ -250,26 +251,17 @@ class ShownRecording:
 def match_like(state: MatchState, names: Sequence[str]) -> flat.MatchConfiguration:
     """Return a match with the cars of a state, which policies in this process drive."""
     bodies = [BODY_OF_HITBOX[HITBOXES[hitbox].name] for hitbox in state.car_hitbox[0].astype(int)]
-    players = [
-        flat.PlayerConfiguration(
-            flat.PsyonixBot(name, flat.PlayerLoadout(car_id=body), flat.PsyonixSkill.Rookie),
-            int(number >= state.layout.blue),
-        )
+    match = empty_match()
+    match.skip_replays = False
+    match.player_configurations = [
+        make_driven_player(name, int(number >= state.layout.blue), flat.PlayerLoadout(car_id=body))
         for number, (name, body) in enumerate(zip(names, bodies, strict=True))
     ]
-    return flat.MatchConfiguration(
-        auto_start_agents=True, wait_for_agents=True, game_map_upk="Stadium_P", player_configurations=players,
-        mutators=flat.MutatorSettings(),
-    )  # fmt: skip
+    return match
 
 
 def moment_of(state: MatchState, phase: int) -> Moment:
-    """Return a recorded state as a moment that a match can be put into.
-
-    Args:
-        state: One match.
-        phase: `game.Phase`; a match begins in play whatever it is.
-    """
+    """Return a recorded state, one match, as a moment that a match can be put into; it begins in play."""
     overtime = bool(state.overtime[0] > 0)
     left = round(float(state.clock[0]) * TICKS_PER_SECOND)
     referee = {
@@ -302,13 +294,7 @@ def _cars_of(recording: Recording, weights: str | None) -> set[int]:
 
 
 def _describe_decision(decision: Decision, car: int, spec: PlayerSpec | None) -> dict[str, Any]:
-    """Return what a bot saw and chose for a car, as it recorded it.
-
-    Args:
-        decision: The bot's.
-        car: Its place in the state.
-        spec: The policy that decided; None where it is not at hand.
-    """
+    """Return what a bot saw and chose for a car; `spec` is its policy, None where that is not at hand."""
     place = decision.seats.tolist().index(car)
     if spec is None:
         return describe_choice(decision.actions[place], decision.obs[place], None, None)

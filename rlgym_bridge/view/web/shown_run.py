@@ -15,7 +15,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
-from rlbot import flat
 from threadpoolctl import threadpool_limits
 
 from rlgym_bridge.components.user_errors import describe_error
@@ -24,6 +23,7 @@ from rlgym_bridge.policy.files import newest_checkpoint
 from rlgym_bridge.policy.load_player import load_player
 from rlgym_bridge.policy.run_modules import run_modules
 from rlgym_bridge.server import MatchServer
+from rlgym_bridge.server.lineup import empty_match, make_driven_player
 from rlgym_bridge.user_input.user_modules import add_module_folders
 from rlgym_bridge.view.display import open_browser
 from rlgym_bridge.view.web import READY
@@ -66,12 +66,7 @@ def _number(text: str | None) -> float | None:
 
 
 class RunShow:
-    """A run on pages.
-
-    Args:
-        run: Its folder.
-        port: Of the page, 0 for any free one.
-    """
+    """The run in a folder, on pages of a port; 0 for any free one."""
 
     def __init__(self, run: Path, port: int) -> None:
         self._run, self._port = run, port
@@ -93,20 +88,15 @@ class RunShow:
                 return
         followed = self._follow()
         blue, orange = min(followed.spec.team_sizes or ((1, 1),), key=sum)
-        players = [
-            flat.PlayerConfiguration(flat.PsyonixBot(self._run.name, None, flat.PsyonixSkill.Rookie), team)
-            for team in [0] * blue + [1] * orange
-        ]
-        match = flat.MatchConfiguration(
-            player_configurations=players, skip_replays=True, mutators=flat.MutatorSettings()
-        )
+        match, teams = empty_match(), [0] * blue + [1] * orange
+        match.player_configurations = [make_driven_player(self._run.name, team) for team in teams]
 
         def serve(show: PlayedMatch) -> PageServer:
             pages = PageServer(show, self._port)
             opened(pages.address)
             return pages
 
-        names = [self._run.name] * len(players)
+        names = [self._run.name] * len(teams)
         show = PlayedMatch(
             "train", names, lambda _: followed.spec, names[:1], serve, follow=self._follow
         )  # fmt: skip
@@ -152,13 +142,9 @@ class RunShow:
 
 
 def main(words: Sequence[str]) -> int:
-    """Show a run until standard input ends.
+    """Show a run until standard input ends; return 0, or 2 where the run cannot be shown.
 
-    Args:
-        words: The run's folder, the port, and `browser` to open one.
-
-    Returns:
-        The exit code: 0, or 2 where the run cannot be shown.
+    `words` are the run's folder, the port, and `browser` to open one.
     """
     with suppress(AttributeError, OSError):  # training comes first; Windows is told at the start
         os.nice(10)

@@ -10,9 +10,10 @@ pytest.importorskip("aiohttp")
 
 import aiohttp
 
+from rlgym_bridge.server import ServerError
 from rlgym_bridge.state import MatchState
-from rlgym_bridge.view.web.frames import FrameHeads, pack_frames
-from rlgym_bridge.view.web.page_server import MOST_MESSAGES, MOST_PAGES, PageError, PageServer
+from rlgym_bridge.view.web.frames import pack_frames
+from rlgym_bridge.view.web.page_server import MOST_MESSAGES, MOST_PAGES, PageServer
 from tests.support.web_pages import EchoShow, Link, linked, socket_address
 
 
@@ -230,7 +231,7 @@ def test_a_page_that_does_not_read_gets_the_newest_frames(show: EchoShow) -> Non
 
 
 def test_each_page_that_drives_is_told_of_its_own_input(show: EchoShow) -> None:
-    frame = pack_frames(MatchState(1, 1), FrameHeads(3, 0, 1, 1.0, 300, 0.0, (0, 0), 0, 0.0)).tobytes()
+    frame = pack_frames(MatchState(1, 1), phase=3, tick=1, speed=1.0, clock=300).tobytes()
 
     async def run() -> list[int]:
         async with linked(show.server.address, 3) as links:
@@ -255,5 +256,5 @@ def test_pages_are_told_goodbye(show: EchoShow) -> None:
 
 
 def test_a_port_that_is_taken_is_named(show: EchoShow) -> None:
-    with pytest.raises(PageError, match=f"port {show.server.port} of 127.0.0.1 cannot be used"):
+    with pytest.raises(ServerError, match=f"port {show.server.port} on 127.0.0.1 is in use"):
         PageServer(show, show.server.port)

@@ -16,7 +16,7 @@ from rlgym_bridge.recording.open import open_recording
 from rlgym_bridge.rotations import from_quaternions, to_quaternions
 from rlgym_bridge.server.game.simulated_match import Match
 from rlgym_bridge.state import MatchState
-from rlgym_bridge.view.web.frames import FrameHeads, car_flags, pack_frames
+from rlgym_bridge.view.web.frames import car_flags, pack_frames
 from rlgym_bridge.view.web.recorded_frames import RecordedFrames
 from rlgym_bridge.view.web.shown_recording import moment_of
 from tests.support.recorded_matches import chaser_and_policy
@@ -63,8 +63,10 @@ def test_a_frame_says_what_the_state_says() -> None:
     rotations = from_quaternions(turns.reshape(-1, 4)).reshape(4, 4, 3, 3)
     state.ball_rotation[:], state.car_rotation[:] = rotations[:, 0], rotations[:, 1:]
     state.car_boost_amount[2, 1], state.car_controls[2, 1, :2], state.pad_timer[2, [0, 9]] = 55, (0.5, -1), 3
-    heads = FrameHeads(3, 2, np.arange(4) + 7, 1.0, 280.5, 0.0, (1, 2), 9, np.arange(4) / 120)
-    frame = read_frame(pack_frames(state, heads)[2].tobytes())
+    times = {"tick": np.arange(4) + 7, "speed": 1.0, "clock": 280.5, "countdown": 0.0}
+    times["time"] = np.arange(4) / 120
+    packed = pack_frames(state, phase=3, flags=2, score=(1, 2), input=9, **times)
+    frame = read_frame(packed[2].tobytes())
     assert (frame.phase, frame.flags, frame.tick, frame.clock, frame.score, frame.input) == (
         3,
         2,
