@@ -102,7 +102,7 @@ class PackagedBot:
 
     @property
     def needs_torch(self) -> bool:
-        """Whether its network is a class of torch, which other bots do without."""
+        """True where its network is a class of torch, which other bots do without."""
         return ":" in self.manifest.network
 
     @property
