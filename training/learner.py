@@ -362,10 +362,10 @@ class PPOLearner:
         parts = [*filter(None, (lacks, self._task.name_standard(), self._task.name_unread()))]
         return (
             f"{name_sizes(settings.sizes)} of {self._task.name}: {self.shape.obs_size} numbers, "
-            f"{self.shape.distribution} actions {self.shape.sizes}; {count_of(collectors, 'collector')} of "
-            f"{settings.matches} matches in {settings.simulator}, {batch:,} agent steps an iteration; "
-            f"learner on {self.device.type}, {self._threads} threads{alone}"
-            + "".join(f"\n{line}" for line in parts)
+            f"{self.shape.distribution} actions {self.shape.sizes}{' with masks' * self.shape.masked}, "
+            f"network {settings.network}; {count_of(collectors, 'collector')} of {settings.matches} matches "
+            f"in {settings.simulator}, {batch:,} agent steps an iteration; learner on {self.device.type}, "
+            f"{count_of(self._threads, 'thread')}{alone}" + "".join(f"\n{line}" for line in parts)
         )
 
     def start(self) -> None:
@@ -447,7 +447,8 @@ def probe_components(settings: TrainingSettings, task: Task) -> Fingerprint:
     if built.ticks not in (None, settings.tick_skip):
         raise SettingsError(
             f"tick_skip is {settings.tick_skip}, and the parser of {task.name} gives {built.ticks} ticks an "
-            f"action; expected the same: tick_skip = {built.ticks}"
+            f"action; expected the same: RepeatAction around it, with repeats={settings.tick_skip}, or "
+            f"tick_skip = {built.ticks}"
         )
     if built.ticks is None and parts.tick_skip not in (None, settings.tick_skip):
         raise SettingsError(

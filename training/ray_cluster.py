@@ -80,6 +80,6 @@ def _begin(address: str | None, processors: int, silent: bool) -> None:
         ray.init(address=address, **how)
     except (OSError, ValueError, RuntimeError) as error:
         raise SettingsError(
-            f'no Ray cluster can be joined at "{address}": {error}. `ray start --head` begins one, and says '
-            "its address"
+            f'no Ray cluster can be joined at "{address}": {str(error).partition(". ")[0]}. '
+            "`ray start --head` begins one, and says its address"
         ) from error

@@ -487,7 +487,8 @@ def check_settings(values: Mapping[str, Any]) -> TrainingSettings:
             )
         raise SettingsError(
             f"{shorten_text(name)} = {shorten_text(toml_value(value))} is no setting{hint} (all keys: "
-            f"{DEFAULTS}; those of your own components go into a table [my])"
+            f"{DEFAULTS}; names in rlgym-ppo and rlgym-learn: docs/train/settings.md; those of your own "
+            "components go into a table [my])"
         )
     given = _with_present_names(values)
     try:

@@ -35,8 +35,8 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Package a policy as a bot for others: a folder that RLBot's window and its botpack take. It holds "
         "the policy, your own modules, bot.toml with a unique agent id, loadout, logo, licence, requirements "
-        "without torch, and what PyInstaller and the botpack's builder need. The bot is started once to see "
-        "that it loads."
+        "(torch only for a network of your own), and what PyInstaller and the botpack's builder need. The "
+        "bot is started once to see that it loads."
     )
     parser.add_argument(
         "policy", nargs="?", metavar="POLICY",
@@ -96,7 +96,8 @@ def run(options: argparse.Namespace) -> int:
         say(without + explain_native())
     else:
         say(f"  {bot.wheel} comes along: RocketSim 3 for {this_system()}; elsewhere it plays without")
-    say(f"  it starts in {seconds:.1f} s, without torch")
+    torch = "with torch, which its network needs" if bot.needs_torch else "without torch"
+    say(f"  it starts in {seconds:.1f} s, {torch}")
     say("next:")
     say("  rlgym_bridge is not at PyPI yet: put its wheel into the folder, by this command in its checkout")
     say(f"  pip wheel --no-deps -w {shlex.quote(str(out.absolute()))} .")

@@ -50,8 +50,8 @@ class PlayerPlaces:
         if not blocks or len({tuple(name for _, name in block) for block in blocks}) > 1:
             raise ValueError(
                 "attention needs an observation with places of equal size for other cars, with numbers named "
-                "enemy-0/there and so on, as TeamObs has them; this one has "
-                f"{'no names' if names is None else f'{len(places)} such places'}"
+                "enemy-0/there and so on: TeamObs with zero_padding, or a class of yours that is made of it; "
+                f"this one has {'no names' if names is None else f'{len(places)} such places'}"
             )
         taken = np.array([[i for i, _ in block] for block in blocks])
         common = np.setdiff1d(np.arange(len(names or ())), taken)

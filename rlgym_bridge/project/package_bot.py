@@ -101,6 +101,11 @@ class PackagedBot:
     files: Mapping[str, bytes]
 
     @property
+    def needs_torch(self) -> bool:
+        """True where its network is a class of torch, which other bots do without."""
+        return ":" in self.manifest.network
+
+    @property
     def folder_name(self) -> str:
         """Name of the bot without what no folder's name may have on Windows."""
         return re.sub(r'[<>:"/\\|?*]', "-", self.name).strip(" .") or "bot"
@@ -135,9 +140,6 @@ def make_bot(plan: PackagePlan) -> PackagedBot:
         needed += imported_by(plan.project / PROGRAM_FILE)
     add_module_folders(Path.cwd())
     own = find_own_modules(needed)
-    if ":" in manifest.network:  # a class of torch, which other bots do without
-        torch = f"torch=={metadata.version('torch').partition('+')[0]}"
-        own = replace(own, requirements=(*own.requirements, torch))
     _check_found(own, manifest)
     data = {_path_here(file): file for file in plan.include}
     wheel = pack_wheel(SIMULATOR)
@@ -148,7 +150,7 @@ def make_bot(plan: PackagePlan) -> PackagedBot:
         BOT_FILE: _bot_toml(bot, hivemind, settings, details),
         PROGRAM_FILE: program,
         "loadout.toml": _loadout(manifest.hitbox),
-        "requirements.txt": _requirements(own, bot.wheel),
+        "requirements.txt": _requirements(own, bot),
         "bob.toml": _bob_toml(bot),
         ".gitignore": _fill_template("gitignore", words),
     } | {file: _fill_template(file, words) for file in (_LICENSE, "README.md", "bot.spec")}
@@ -175,7 +177,7 @@ def try_bot(bot: PackagedBot) -> float:
     """
     with tempfile.TemporaryDirectory(prefix="rlgym-bridge-") as folder:
         write_bot(bot, Path(folder))
-        return start_once(Path(folder), bot.agent_id, torch=":" in bot.manifest.network)
+        return start_once(Path(folder), bot.agent_id, torch=bot.needs_torch)
 
 
 def write_bot(bot: PackagedBot, folder: Path) -> None:
@@ -353,7 +355,7 @@ def _loadout(hitbox: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _requirements(own: OwnModules, wheel: str | None) -> str:
+def _requirements(own: OwnModules, bot: PackagedBot) -> str:
     """Return `requirements.txt`: this version of rlgym_bridge, and what the bot's own modules import."""
     # The wheel is required by its path, since anybody may give a package of its name to the package index.
     here = f'sys_platform == "{sys.platform}" and platform_machine == "{platform.machine()}"'
@@ -361,10 +363,15 @@ def _requirements(own: OwnModules, wheel: str | None) -> str:
         "--find-links .  # takes a wheel of rlgym_bridge beside this file, too",
         f"rlgym-bridge[rlgym]=={metadata.version('rlgym-bridge')}",
         f"rlbot=={metadata.version('rlbot')}  # a pre-release: the next may differ",
-        *([] if wheel is None else [f"./{wheel} ; {here}"]),
+        *([] if bot.wheel is None else [f"./{bot.wheel} ; {here}"]),
         *own.requirements,
+        *([_torch_required()] if bot.needs_torch else []),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _torch_required() -> str:
+    return f"torch=={metadata.version('torch').partition('+')[0]}"
 
 
 def _bob_toml(bot: PackagedBot) -> str:
@@ -398,6 +405,10 @@ def _words_of(bot: PackagedBot, data: Sequence[str]) -> dict[str, str]:
         f"\n`{bot.wheel}` is RocketSim 3 for {this_system()}, and `requirements.txt` takes it there. On "
         "other systems the bot\nplays without it, with RocketSim 2.2.1.\n"
     )
+    torch = (
+        f".venv/bin/python -m pip install {_torch_required()} --index-url "
+        "https://download.pytorch.org/whl/cpu  # else CUDA comes, several GB\n"
+    ) if bot.needs_torch else ""  # fmt: skip
     modules = dict.fromkeys((*bot.modules, *bot.manifest.modules))  # that are imported by name
     return {
         "agent_id": bot.agent_id,
@@ -407,6 +418,8 @@ def _words_of(bot: PackagedBot, data: Sequence[str]) -> dict[str, str]:
         "year": str(datetime.now(UTC).year),
         "team_sizes": show_team_sizes(bot.manifest.team_sizes),
         "simulator": "" if bot.wheel is None else simulator,
+        "torch": torch,
+        "unneeded": repr([] if bot.needs_torch else ["torch"]),
         "modules": repr([*modules]),
         "files": repr([(path, Path(path).parent.as_posix()) for path in data]),
     }

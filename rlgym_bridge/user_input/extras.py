@@ -19,6 +19,7 @@ MESHES_VARIABLE: Final = "RLGYM_BRIDGE_MESHES"
 
 EXTRAS: Final = {
     "train": ("train bots", ("torch", "tensorboard", "matplotlib")),
+    "wandb": ("send curves to Weights & Biases", ("wandb",)),
     "view": ("look at recordings and matches", ("rerun", "rerun_sdk", "pyarrow")),
     "play": ("play and watch in the browser", ("aiohttp",)),
     "replay": ("read .replay files", ("subtr_actor",)),

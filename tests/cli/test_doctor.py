@@ -3,6 +3,7 @@
 import json
 import socket
 import sys
+import tomllib
 import types
 from importlib import metadata
 from importlib.machinery import ModuleSpec
@@ -35,6 +36,11 @@ def test_this_machine_can_play(tmp_path: Path, capsys: pytest.CaptureFixture[str
     found: list[dict[str, Any]] = json.loads((tmp_path / "out.json").read_text())["checks"]
     assert {"Python", "rlbot", "numpy", "RocketSim", "RLBotServer"} <= {one["name"] for one in found}
     assert all(one["name"] in said for one in found)
+    extras = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"][
+        "optional-dependencies"
+    ]
+    told = {one["name"] for one in found} | {"extra rlgym", "extra dev", "extra docs"}
+    assert {f"extra {name}" for name in extras} <= told
 
 
 @pytest.mark.parametrize(

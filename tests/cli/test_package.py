@@ -322,7 +322,8 @@ def test_own_modules_come_along_with_what_they_import(own_parts: Path) -> None:
     folder = own_parts / "dist" / "ace"
     assert files_in(folder) == FILES | {"parts.py", "more/__init__.py", "more/scale.py"}
     assert "allow_modules=('parts',)" in (folder / "bot.py").read_text().replace('"', "'")
-    assert "torch" not in (folder / "requirements.txt").read_text()
+    assert "torch" not in (folder / "requirements.txt").read_text() + (folder / "README.md").read_text()
+    assert "*['torch']" in (folder / "bot.spec").read_text()  # of what it leaves out
     for module in ("parts", "more", "more.scale"):
         assert f"'{module}'" in (folder / "bot.spec").read_text()
 

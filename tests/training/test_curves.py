@@ -294,6 +294,14 @@ def test_a_package_that_is_not_there_is_named_at_once(
     assert not (tmp_path / "run").exists()
 
 
+def test_a_package_that_lacks_another_one_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "wandb.py").write_text("import nobody_has_it\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "wandb", raising=False)
+    with pytest.raises(SettingsError, match=r"wandb cannot be imported \(No module named 'nobody_has_it'\)"):
+        main(settings(tmp_path / "run"), quiet=True)
+
+
 @pytest.mark.parametrize("service", [{"error": RuntimeError("no key\nmore")}], indirect=True)
 def test_who_is_not_signed_in_is_told_what_to_do(tmp_path: Path, service: Service) -> None:
     with pytest.raises(

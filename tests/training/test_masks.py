@@ -163,6 +163,7 @@ def test_learning_counts_allowed_actions_alone(
         tmp_path / "run", False, components=stand_in(tmp_path, monkeypatch, text), uniform_coefficient=0.3,
         entropy_coefficient=0.05,
     )  # fmt: skip
+    assert " with masks, network perceptron" in learner.about(1)
     assert learner.shape.masked and learner.backpropagation is not None
     batch = batch_of(learner, collected_by(learner))
     assert batch.masks is not None

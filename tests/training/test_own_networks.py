@@ -126,7 +126,7 @@ def test_a_run_with_such_a_network_resumes_and_plays(
     PPOLearner(start).start()
     with pytest.raises(SettingsError, match=r"its network is .*, this run's perceptron"):
         PPOLearner(replace(start, network="perceptron", components=settings.components)).start()
-    with pytest.raises(SettingsError, match=r"network was .* and is perceptron now"):
+    with pytest.raises(SettingsError, match=r"network was .* is perceptron now.*\(out\)$"):
         main(replace(settings, out=str(tmp_path / "whole"), network="perceptron"), resume=True, quiet=True)
     if allow:
         assert carried_names(whole) == allow
@@ -142,7 +142,7 @@ def test_a_run_with_such_a_network_resumes_and_plays(
         ({"network": "pathlib:Path"}, r"network is pathlib:Path, which is .*, expected a class of torch"),
         ({"network": "torch.nn:ReLU"}, "network is torch.nn:ReLU, which cannot be made or called:"),
         ({"network": "attention", "normalise_obs": True}, "expected normalise_obs = false: TeamObs"),
-        ({"network": "attention", "components": "tests.support.mark_game"}, "attention needs .* no names"),
+        ({"network": "attention", "components": "tests.support.mark_game"}, "needs .* TeamObs .* no "),
     ],
 )  # fmt: skip
 def test_wrong_networks_get_a_sentence(changes: dict[str, Any], message: str, tmp_path: Path) -> None:
@@ -164,4 +164,6 @@ def test_a_bot_with_a_network_of_its_own_is_packaged(tmp_path: Path, monkeypatch
     bot = make_bot(PackagePlan(folder, "Mine", "me", ["nets_to_package"]))
     assert {"nets_to_package.py", "policy/weights.safetensors"} <= set(bot.files)
     assert "\ntorch==" in bot.files["requirements.txt"].decode()
+    assert '"torch"' not in (spec := bot.files["bot.spec"].decode()) and "*[]" in spec  # left out there
+    assert "download.pytorch.org/whl/cpu" in bot.files["README.md"].decode()
     assert try_bot(bot) > 0  # it connects, with torch

@@ -150,6 +150,7 @@ def load_state(folder: Path, settings: TrainingSettings, built: Fingerprint, tas
     manifest, state = read_checkpoint(folder)
     found = differences(manifest, built, task.obs_and_parser())
     # The first versions wrote tuples.
+    copies = explain_copies(folder) if found else ""  # they mend no setting
     state["settings"] = {name: as_lists(value) for name, value in state["settings"].items()}
     before, now = _SINCE | state["settings"], recorded_settings(settings)
     found += [
@@ -163,8 +164,7 @@ def load_state(folder: Path, settings: TrainingSettings, built: Fingerprint, tas
     if found:
         raise SettingsError(
             f"the checkpoint {folder} does not fit what is to be trained: {'; '.join(found)}. Use the code "
-            "and the settings that it was trained with, or train anew in another folder (out)"
-            f"{explain_copies(folder)}"
+            f"and the settings that it was trained with, or train anew in another folder (out){copies}"
         )
     return state
 

@@ -143,8 +143,10 @@ def import_wandb(settings: TrainingSettings) -> Any:
         module = import_module("wandb")
         module.init  # a folder `wandb` here, which the package leaves behind, has none  # noqa: B018
     except (ImportError, AttributeError) as error:
+        lacks = isinstance(error, ImportError) and error.name not in (None, "wandb")
+        why = f"cannot be imported ({error})" if lacks else "is not installed"
         raise SettingsError(
-            f'wandb is "{settings.wandb}", and the package wandb is not installed: '
+            f'wandb is "{settings.wandb}", and the package wandb {why}: '
             f"{explain_install('wandb')}, or take wandb out of the settings"
         ) from error
     return module
