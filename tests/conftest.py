@@ -19,7 +19,7 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # each process that a test star
 from rlgym_bridge.project import package_bot
 from rlgym_bridge.project.package_bot import pack_wheel
 from tests.support.processes import guard
-from tests.support.short_waits import lengthen_answer_wait
+from tests.support.short_waits import lengthen_answer_wait, shorten_countdown
 from tests.support.watched_matches import watching
 
 
@@ -110,6 +110,12 @@ def bots_may_be_held_up(own_modules_are_forgotten: None, monkeypatch: pytest.Mon
 def usual_answer_wait(bots_may_be_held_up: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Give bots in lockstep the time that a user's match gives them."""
     monkeypatch.undo()
+
+
+@pytest.fixture
+def short_countdowns(bots_may_be_held_up: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let countdowns last half a second: four of the five seconds of a short match are its countdown."""
+    shorten_countdown(monkeypatch)
 
 
 @pytest.fixture(autouse=True)

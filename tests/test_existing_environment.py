@@ -261,6 +261,7 @@ def test_an_engine_of_ones_own_is_said_to_be_left_out(
 
 
 @pytest.mark.parametrize("env", [pytest.param("of_two", marks=pytest.mark.slow), "uneven"])
+@pytest.mark.usefixtures("short_countdowns")
 def test_the_command_that_import_prints_plays_the_bot(
     env: str, here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

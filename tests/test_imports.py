@@ -27,29 +27,29 @@ def modules(room: str) -> list[Path]:
     return sorted(folder_of(room).rglob("*.py"))
 
 
-@pytest.mark.parametrize("path", modules("server"), ids=lambda path: path.name)
-def test_the_server_uses_nothing_of_the_decoder_but_constants(path: Path) -> None:
-    ours = {name for name in imports(path) if name.startswith("rlgym_bridge.")}
+def ours(path: Path) -> set[str]:
+    return {name for name in imports(path) if name.startswith("rlgym_bridge.")}
+
+
+def test_the_server_uses_nothing_of_the_decoder_but_constants() -> None:
     allowed = ("rlgym_bridge.server", "rlgym_bridge.game", "rlgym_bridge.physics",
                "rlgym_bridge.protocol_variant", "rlgym_bridge.user_input.failures",
                "rlgym_bridge.sim.touches", "rlgym_bridge.user_input", "rlgym_bridge.sim.simulator",
                "rlgym_bridge.rotations", "rlgym_bridge.state",
                "rlgym_bridge.recording.mcap.mcap_writer",
                "rlgym_bridge.recording.mcap.channels")  # fmt: skip
-    if path.name == "lineup.py":  # it puts saved policies into a match configuration
-        allowed = (*allowed, "rlgym_bridge.policy")
-    assert all(name.startswith(allowed) for name in ours), ours
+    found = {(path.name, name) for path in modules("server") for name in ours(path)}
+    found = {(file, name) for file, name in found if not name.startswith(allowed)}
+    assert all(name.startswith("rlgym_bridge.policy") for _, name in found), found
+    assert {file for file, _ in found} <= {"lineup.py"}, "it puts saved policies into a match configuration"
 
 
-@pytest.mark.parametrize("path", [*modules("live"), *modules("packets")], ids=lambda path: path.name)
-def test_the_live_side_knows_neither_server_nor_simulator(path: Path) -> None:
-    found = imports(path)
-    if path.name == "decoder.py":  # where RocketSim is installed a simulation follows the match
-        estimator = "rlgym_bridge.sim.state_estimator"
-        found -= {estimator, f"{estimator}.StateEstimator"}
-    assert not any(
-        name.startswith(("rlgym_bridge.server", "rlgym_bridge.sim", "RocketSim")) for name in found
-    )
+def test_the_live_side_knows_neither_server_nor_simulator() -> None:
+    estimator = "rlgym_bridge.sim.state_estimator"  # where RocketSim is installed it follows the match
+    own = {("decoder.py", estimator), ("decoder.py", f"{estimator}.StateEstimator")}
+    found = {(path.name, name) for path in [*modules("live"), *modules("packets")] for name in imports(path)}
+    others = ("rlgym_bridge.server", "rlgym_bridge.sim", "RocketSim")
+    assert not {(file, name) for file, name in found - own if name.startswith(others)}
 
 
 PROBE = (
@@ -58,22 +58,21 @@ PROBE = (
 """Modules of `trials` that a server's packets are judged by."""
 
 
-@pytest.mark.parametrize("name", PROBE)
-def test_the_probe_shares_constants_alone_with_the_checked(name: str) -> None:
-    found = imports(ROOT / "trials" / f"{name}.py")
-    ours = {name for name in found if name.startswith("rlgym_bridge.")} - {"rlgym_bridge.trials"}
+def test_the_probe_shares_constants_alone_with_the_checked() -> None:
+    found = {one for name in PROBE for one in imports(ROOT / "trials" / f"{name}.py")}
     allowed = ("rlgym_bridge.live.agent_connections", "rlgym_bridge.game", "rlgym_bridge.protocol_variant",
                "rlgym_bridge.user_input", *(f"rlgym_bridge.trials.{name}" for name in PROBE))  # fmt: skip
-    assert all(name.startswith(allowed) for name in ours), ours
+    shared = {name for name in found if name.startswith("rlgym_bridge.")} - {"rlgym_bridge.trials"}
+    assert not {name for name in shared if not name.startswith(allowed)}
     assert not any(name.startswith("RocketSim") for name in found)
 
 
 BETWEEN = sorted({*ROOT.glob("*.py"), *modules("components"), *modules("policy")})
 
 
-@pytest.mark.parametrize("path", BETWEEN, ids=lambda path: path.name)
-def test_nothing_between_imports_rlbot_or_rocketsim(path: Path) -> None:
-    assert not any(name.split(".")[0] in ("rlbot", "RocketSim") for name in imports(path))
+def test_nothing_between_imports_rlbot_or_rocketsim() -> None:
+    found = {(path, name.split(".")[0]) for path in BETWEEN for name in imports(path)}
+    assert not [one for one in found if one[1] in ("rlbot", "RocketSim")]
 
 
 def test_a_bot_plays_without_torch_and_without_rocketsim() -> None:
@@ -121,10 +120,9 @@ def is_entry(node: ast.stmt) -> bool:
     return bool(re.fullmatch(r"from rlgym_bridge\.cli import run_module; run_module\('[a-z-]+'\)", lines))
 
 
-@pytest.mark.parametrize("path", modules("training"), ids=lambda path: path.name)
-def test_training_parses_no_command_line(path: Path) -> None:
-    found = imports_of(without_entry(path))
-    assert not any(name.startswith("rlgym_bridge.cli") or name == "argparse" for name in found)
+def test_training_parses_no_command_line() -> None:
+    found = {(path, name) for path in modules("training") for name in imports_of(without_entry(path))}
+    assert not [one for one in found if one[1].startswith("rlgym_bridge.cli") or one[1] == "argparse"]
 
 
 @pytest.mark.parametrize("room", ROOMS)

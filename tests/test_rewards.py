@@ -116,26 +116,26 @@ def at(blue: int = 1, orange: int = 1) -> MatchState:
 # --- what holds for every reward -------------------------------------------------------------------
 
 
-@every_reward
 @every_size
-def test_teams_and_goals_exchanged_exchange_the_rewards(reward, blue, orange):
+def test_teams_and_goals_exchanged_exchange_the_rewards(blue, orange):
     before, after = random_step(blue, orange, 3)
+    turned = exchanged(before), exchanged(after)
     rows = [*range(blue, blue + orange), *range(blue)]
-    as_is, other = judge(reward, before, after), judge(reward, exchanged(before), exchanged(after))
-    np.testing.assert_allclose(as_is[:, rows], other, rtol=0, atol=2e-6)
+    for name, reward in EACH.items():
+        as_is, other = judge(reward, before, after), judge(reward, *turned)
+        np.testing.assert_allclose(as_is[:, rows], other, rtol=0, atol=2e-6, err_msg=name)
 
 
-@every_reward
 @every_size
-def test_every_car_gets_one_finite_float32(reward, blue, orange):
+def test_every_car_gets_one_finite_float32(blue, orange):
     before, after = random_step(blue, orange, 4)
-    copies = before.copy(), after.copy()
-    rewards = judge(reward, before, after)
-    assert rewards.shape == (40, blue + orange) and rewards.dtype == np.float32
-    assert np.isfinite(rewards).all()
-    assert before.buffer.tobytes() == copies[0].buffer.tobytes()
-    assert after.buffer.tobytes() == copies[1].buffer.tobytes()
-    assert not any(np.shares_memory(rewards, state.buffer) for state in (before, after))
+    copies = [state.buffer.tobytes() for state in (before, after)]
+    for name, reward in EACH.items():
+        rewards = judge(reward, before, after)
+        assert rewards.shape == (40, blue + orange) and rewards.dtype == np.float32, name
+        assert np.isfinite(rewards).all(), name
+        assert [state.buffer.tobytes() for state in (before, after)] == copies, name
+        assert not any(np.shares_memory(rewards, state.buffer) for state in (before, after)), name
 
 
 @every_reward

@@ -12,6 +12,7 @@ from rlgym_bridge.user_input.user_modules import explain_not_found
 from tests.support.foreign_checkpoints import network, save_ppo
 from tests.support.policy_folders import save
 from tests.support.processes import run_to_end
+from tests.support.short_waits import SOON
 
 PROGRAM = [sys.executable, "-P", "-c", "import sys; from rlgym_bridge.cli import main; sys.exit(main())"]
 """`rlgym-bridge`, as the script of an installed package runs it: without the current folder."""
@@ -63,7 +64,8 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def run(folder: Path, *words: str, code: int = 0) -> str:
-    done = run_to_end([*PROGRAM, *words], cwd=folder, seconds=120)
+    program = [*PROGRAM[:-1], SOON] if words[0] == "match" else PROGRAM
+    done = run_to_end([*program, *words], cwd=folder, seconds=120)
     assert done.returncode == code, done.stdout + done.stderr
     return done.stdout + done.stderr
 

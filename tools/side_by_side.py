@@ -19,15 +19,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-import matplotlib
 import numpy as np
 
 from rlgym_bridge.training.settings import TrainingSettings, check_settings, settings_as_toml
 from tests.support.processes import child
 from tools.benchmarks.ppo import PEER_PYTHON, install_peer
-
-matplotlib.use("Agg")
-from matplotlib import pyplot as plt
 
 _ROOT: Final = Path(__file__).parents[1]
 _PAGE: Final = _ROOT / "docs" / "train" / "settings.md"
@@ -168,6 +164,11 @@ def peer_curve(files: Sequence[Path], minutes_a_step: float) -> np.ndarray:
 
 def draw(curves: dict[str, np.ndarray], title: str, picture: Path) -> None:
     """Draw touches over agent steps and over minutes."""
+    import matplotlib  # a second, which no other function here needs
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot as plt
+
     figure, every = plt.subplots(1, 2, figsize=(10, 3.6), layout="constrained", sharey=True)
     for name, curve in curves.items():
         parts = [part.mean(0) for part in np.array_split(curve, min(_POINTS, len(curve)))]

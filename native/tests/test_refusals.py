@@ -36,17 +36,17 @@ def unchanged():
     assert (bits(world.buffer) == bits(twin.buffer)).all(), "the matches changed"
 
 
-@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1e30, -1e30])
 @pytest.mark.parametrize("field", STATE_FIELDS)
-def test_a_bad_number_in_the_third_of_five_states_puts_none(field, value, unchanged):
-    states = unchanged.buffer.copy()
+def test_a_bad_number_in_the_third_of_five_states_puts_none(field, unchanged):
     of_car = field.startswith("car_")
-    rs.views(unchanged.layout, states)[field][(2, 1) if of_car else 2] = value
     words = "match 2, car 1: " if of_car else f"match 2, {field}"
-    with pytest.raises(ValueError, match=words) as caught:
-        unchanged.matches.put(unchanged.all, states, unchanged.buffer)
     name = {"car_controls": "throttle"}.get(field, field.removeprefix("car_"))
-    assert name in str(caught.value) and "expected" in str(caught.value)
+    for value in (np.nan, np.inf, -np.inf, 1e30, -1e30):
+        states = unchanged.buffer.copy()
+        rs.views(unchanged.layout, states)[field][(2, 1) if of_car else 2] = value
+        with pytest.raises(ValueError, match=words) as caught:
+            unchanged.matches.put(unchanged.all, states, unchanged.buffer)
+        assert name in str(caught.value) and "expected" in str(caught.value)
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, 1e9])
@@ -71,15 +71,15 @@ def test_what_is_no_rotation_is_refused(rotation, unchanged):
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, 1.01, -1.01, 1e30])
-@pytest.mark.parametrize("name", ["throttle", "steer", "pitch", "yaw", "roll", "jump", "boost", "handbrake"])
-def test_bad_controls_name_match_car_and_control(name, value, unchanged):
+def test_bad_controls_name_match_car_and_control(value, unchanged):
     names = ["throttle", "steer", "pitch", "yaw", "roll", "jump", "boost", "handbrake"]
-    controls = np.zeros((5, 3, 4, 8), np.float32)
-    controls[3, 2, 1, names.index(name)] = value
-    with pytest.raises(ValueError, match=f"match 3, car 2: {name} is .*-1 to 1"):
-        unchanged.matches.step(unchanged.buffer, controls, 4)
-    with pytest.raises(ValueError, match=f"match 3, car 2: {name} is .*-1 to 1"):
-        unchanged.matches.play(unchanged.buffer, controls)
+    for place, name in enumerate(names):
+        controls = np.zeros((5, 3, 4, 8), np.float32)
+        controls[3, 2, 1, place] = value
+        with pytest.raises(ValueError, match=f"match 3, car 2: {name} is .*-1 to 1"):
+            unchanged.matches.step(unchanged.buffer, controls, 4)
+        with pytest.raises(ValueError, match=f"match 3, car 2: {name} is .*-1 to 1"):
+            unchanged.matches.play(unchanged.buffer, controls)
 
 
 FLOATS = "float32"

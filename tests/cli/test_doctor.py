@@ -216,7 +216,7 @@ def test_a_game_that_rlbot_did_not_start_is_to_be_closed(
     assert (told in capsys.readouterr().out) == (state == "note")
 
 
-@pytest.mark.parametrize("command", ["doctor", "match"])
+@pytest.mark.parametrize("command", ["doctor", pytest.param("match", marks=pytest.mark.slow)])
 def test_without_a_package_that_all_need_a_line_says_so(command: str, tmp_path: Path) -> None:
     hidden = "import sys; sys.modules['rlbot'] = None; from rlgym_bridge.cli import main; sys.exit(main())"
     done = run_to_end([sys.executable, "-c", hidden, command], cwd=tmp_path)

@@ -130,7 +130,7 @@ def test_from_there_commands_run_without_options(
     said = said_by("train")
     assert "settings: train.toml" in said and "next: rlgym-bridge evaluate runs/mine" in said
     assert "1v1 of my_parts: 114 numbers" in said
-    said = said_by("evaluate --matches 2 --seconds 5 --processes 1")
+    said = said_by("evaluate --matches 2 --seconds 1 --processes 1")
     assert "runs/mine" in said and "against chaser, 2 matches" in said
     said = said_by(f"match {SHORT}")
     assert "mybot" in said and "Chaser" in said and "match: match.toml of this folder" in said

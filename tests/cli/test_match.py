@@ -382,9 +382,8 @@ def test_a_report_without_faults_hides_no_traceback(tmp_path: Path, here: Here) 
 
 
 @pytest.mark.parametrize(
-    ("mode", "place"),
-    [("Soccar", (0.0, 0.0, 93.0)), ("Heatseeker", (1000.0, 2220.0, 93.0)), ("Snowday", (0.0, 0.0, 33.0))],
-)
+    ("mode", "place"), [("Heatseeker", (1000.0, 2220.0, 93.0)), ("Snowday", (0.0, 0.0, 33.0))]
+)  # in Soccar it plays above
 def test_the_shipped_bot_plays_in_every_mode(
     mode: str, place: tuple[float, float, float], tmp_path: Path, here: Here
 ) -> None:

@@ -42,11 +42,8 @@ def played(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Serve], str]]:
         monkeypatch.setenv("RLBOT_SERVER_PORT", str(port))
         return f"{ip}:{port}"
 
-    for module in (
-        "trials.real_match",
-        "trials.measured_match",
-    ):  # in this order: the first takes the second's
-        monkeypatch.setattr(f"rlgym_bridge.{module}.START_SECONDS", 0.5)
+    for module in ("real_match", "measured_match"):  # in this order: the first takes the second's
+        monkeypatch.setattr(f"rlgym_bridge.trials.{module}.START_SECONDS", 0.5)
     yield start
     for one in open_ones:
         one.close()
@@ -207,8 +204,8 @@ def test_another_server_is_not_taken_for_this_projects_own(
 def test_the_own_server_is_known_and_says_what_it_does_not_play(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for module in ("trials.real_match", "trials.measured_match"):
-        monkeypatch.setattr(f"rlgym_bridge.{module}.OWN_SECONDS", 0.5)
+    for module in ("real_match", "measured_match"):
+        monkeypatch.setattr(f"rlgym_bridge.trials.{module}.OWN_SECONDS", 0.5)
     with match_server() as port:
         assert is_own_server(("127.0.0.1", port))
         monkeypatch.setenv("RLBOT_SERVER_PORT", str(port))

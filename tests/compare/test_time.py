@@ -40,7 +40,7 @@ def table(seed: int = 4, **form: object) -> Recording:
 
 
 def compared(recording: Recording) -> Comparison:
-    return compare_recordings(recording, windows=24)
+    return compare_recordings(recording, windows=16)
 
 
 def lag_of(recording: Recording, windows: int = 40) -> LagFit:
@@ -221,9 +221,12 @@ def test_free_balls_differ_by_their_clock_and_by_nothing_else() -> None:
     assert {gap.name for gap in found.gaps} == {"clock"} and found.agrees
 
 
+@pytest.mark.usefixtures("short_countdowns")
 @pytest.mark.parametrize("latency", [4, pytest.param(16, marks=pytest.mark.slow)])
 def test_a_match_tells_how_late_its_inputs_act(latency: int, tmp_path: Path) -> None:
-    recording = read_match(record(tmp_path / "match.mcap", "--latency", str(latency)), shadow=False)
+    recording = read_match(
+        record(tmp_path / "match.mcap", "--latency", str(latency), seconds=3), shadow=False
+    )
     found = action_delay(recording)
     assert found is not None and found.inputs > 30
     assert found == ActionDelay(latency, latency, 0.0, latency, found.inputs)

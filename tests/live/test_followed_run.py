@@ -126,6 +126,7 @@ def test_a_new_connection_plays_what_was_taken(tmp_path: Path, monkeypatch: pyte
     assert list(agent.report.checkpoints) == ["0", "16"]
 
 
+@pytest.mark.usefixtures("short_countdowns")
 def test_a_match_follows_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     save(tmp_path / "run" / "checkpoints" / "100")

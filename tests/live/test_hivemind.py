@@ -124,6 +124,7 @@ def played(folder: Path, policy: str | Path, hivemind: bool, monkeypatch: Any, *
     return read_contents(folder / f"{name}.mcap"), json.loads((folder / f"{name}.json").read_text())
 
 
+@pytest.mark.usefixtures("short_countdowns")
 def test_a_match_file_bot_with_hivemind_true_is_one_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -215,6 +215,7 @@ def test_inspect_tells_what_is_in_it_and_exports_it(
     assert names == table.column_names
 
 
+@pytest.mark.usefixtures("short_countdowns")
 def test_a_bot_that_is_started_alone_records_into_a_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -275,6 +276,7 @@ def test_a_link_to_a_missing_recording_is_written_through(
     assert read_match("link.mcap", shadow=False).agents
 
 
+@pytest.mark.usefixtures("short_countdowns")
 def test_a_match_with_a_failed_recording_ends_with_1(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

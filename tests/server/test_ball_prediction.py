@@ -163,6 +163,7 @@ def test_a_ball_that_stands_still_has_new_times_alone(name):
 
 
 @pytest.mark.protocol("steady.prediction-first")
+@pytest.mark.usefixtures("short_countdowns")
 def test_bots_that_want_it_have_it_before_every_packet(tmp_path):
     match = match_of(player(0, "reader"), player(1))
     result = result_of(match, seconds=2.0, max_overtime=0.1, log_dir=tmp_path)

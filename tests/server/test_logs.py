@@ -43,6 +43,7 @@ def test_a_log_stays_in_its_folder_whatever_its_bot_is_called(name: str, tmp_pat
     assert [*tmp_path.iterdir()] == [log.resolve()]
 
 
+@pytest.mark.usefixtures("short_countdowns")
 def test_a_bot_that_deletes_its_log_folder_ends_no_match(tmp_path: Path) -> None:
     logs = tmp_path / "logs"
     delete = f"import shutil; shutil.rmtree({str(logs)!r}, ignore_errors=True)"
@@ -53,6 +54,7 @@ def test_a_bot_that_deletes_its_log_folder_ends_no_match(tmp_path: Path) -> None
     assert all(bot.replies > 100 for bot in result.bots)
 
 
+@pytest.mark.usefixtures("short_countdowns")
 def test_a_log_folder_that_takes_no_logs_is_replaced_and_said(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -136,6 +136,7 @@ def test_a_manager_starts_finds_and_stops_the_server(tmp_path: Path) -> None:
             one.kill()
 
 
+@pytest.mark.usefixtures("short_countdowns")
 def test_two_servers_play_at_once(tmp_path: Path) -> None:
     with (
         MatchServer(pace="lockstep", seconds=0.5, max_overtime=0.1, log_dir=tmp_path / "a") as one,

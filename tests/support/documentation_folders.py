@@ -7,6 +7,7 @@ from pathlib import Path
 
 from tests.support.documentation import ROOT, blocks
 from tests.support.processes import run_to_end
+from tests.support.short_waits import SOON
 
 FEW = "collectors = 1\nmatches = 8\nrollout_steps = 8\nsteps = 300\ncheckpoint_every = 100\n"
 """Settings with which training takes seconds."""
@@ -21,8 +22,9 @@ def run_program(folder: Path, *words: str, code: int = 0, **environment: str) ->
 
 
 def run_command(folder: Path, words: str, code: int = 0) -> str:
-    """Run a command of `rlgym-bridge` in a folder; return what it printed."""
-    return run_program(folder, "-m", "rlgym_bridge.cli", *words.split(), code=code)
+    """Run a command of `rlgym-bridge` in a folder, matches with a short countdown; return what it printed."""
+    program = ("-c", SOON) if words.startswith("match ") else ("-m", "rlgym_bridge.cli")
+    return run_program(folder, *program, *words.split(), code=code)
 
 
 def files_of_the_pages(folder: Path) -> None:

@@ -1,12 +1,14 @@
 """List the modules that a module imports."""
 
 import ast
+from functools import cache
 from pathlib import Path
 
 
-def imports(path: Path) -> set[str]:
+@cache
+def imports(path: Path) -> frozenset[str]:
     """Return the modules a file imports, by their full names."""
-    return imports_of(ast.parse(path.read_text()))
+    return frozenset(imports_of(ast.parse(path.read_text())))
 
 
 def imports_of(tree: ast.AST) -> set[str]:

@@ -13,6 +13,13 @@ from tests.packet_checker import phases
 COUNTDOWN_TICKS: Final = 60
 
 
+SOON: Final = (
+    f"from rlgym_bridge.server.game import referee; referee.COUNTDOWN_TICKS = {COUNTDOWN_TICKS}; "
+    "import sys; from rlgym_bridge.cli import main; sys.exit(main())"
+)
+"""The command line, in a Python of its own, with such countdowns."""
+
+
 def shorten_countdown(patch: pytest.MonkeyPatch) -> None:
     """Let countdowns of matches in this process last half a second, for their packets' checker too."""
     patch.setattr(referee, "COUNTDOWN_TICKS", COUNTDOWN_TICKS)

@@ -57,20 +57,24 @@ class NotANumber(Bot):
 
 
 class Crashing(Bot):
-    """Dies when the ball is first in play."""
+    """Dies a second after the kickoff."""
+
+    played = 0
 
     def get_output(self, packet: flat.GamePacket) -> flat.ControllerState:
-        if packet.match_info.frame_num == 600:
+        self.played += packet.match_info.match_phase != flat.MatchPhase.Countdown
+        if self.played == 120:
             print("out of luck", file=sys.stderr, flush=True)
             os._exit(3)
         return at_ball(packet, self.index)
 
 
-class SlowlyEnding(Bot):
-    """Leaves when the ball is first in play, and ends half a second later."""
+class SlowlyEnding(Crashing):
+    """Leaves a second after the kickoff, and ends half a second later."""
 
     def get_output(self, packet: flat.GamePacket) -> flat.ControllerState:
-        if packet.match_info.frame_num == 600:
+        self.played += packet.match_info.match_phase != flat.MatchPhase.Countdown
+        if self.played == 120:
             os.closerange(3, 64)  # its connection among them
         return at_ball(packet, self.index)
 

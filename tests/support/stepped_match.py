@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 from rlbot import flat
 
 from rlgym_bridge.game import Phase
@@ -20,6 +21,7 @@ from rlgym_bridge.server.game.rules import Physics
 from rlgym_bridge.server.game.simulated_match import Match
 from rlgym_bridge.server.game.simulation import OnKickoff
 from rlgym_bridge.state import derive
+from tests.support.short_waits import shorten_countdown
 
 HERE = Path(__file__).parent
 
@@ -73,7 +75,7 @@ def kicked_off(
 ) -> Match:
     """Return a match at its first Kickoff packet; it speaks the dialect named by point.
 
-    Of the countdown only the first packet is built.
+    Its countdown lasts half a second, and only the first packet of it is built.
     """
     if simulator is not None:
         physics = replace(physics or Physics(), simulator=simulator)
@@ -86,8 +88,10 @@ def kicked_off(
         dialect=ProtocolVariant(dialect),
     )
     match.packet()
-    while match.referee.phase != Phase.KICKOFF:
-        match.advance()
+    with pytest.MonkeyPatch.context() as patch:
+        shorten_countdown(patch)
+        while match.referee.phase != Phase.KICKOFF:
+            match.advance()
     match.packet()
     return match
 

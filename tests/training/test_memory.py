@@ -177,7 +177,7 @@ def test_only_a_memory_learns_a_game_of_the_mark_before(
     changes = {"matches": 32, "rollout_steps": 32, "learning_rate": 1e-2, "minibatch": 512, "gamma": 0.0}
     shares = {}
     for network in ("gru", "perceptron"):
-        given = SMALL | changes | {"out": str(tmp_path / network), "components": components, "steps": 24_000}
+        given = SMALL | changes | {"out": str(tmp_path / network), "components": components, "steps": 17_000}
         main(check_settings(given | {"network": network, "snapshot_share": 0.0}), quiet=True)
         shares[network] = column(tmp_path / network, "touches_per_car_minute")[-1] / 900
     assert shares["gru"] > 0.8  # an episode's first step is a guess

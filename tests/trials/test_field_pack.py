@@ -40,7 +40,7 @@ def report(pack: Path) -> tuple[dict, str]:
     """Return the pack's report as JSON and as it is printed, of few windows."""
     said = io.StringIO()
     with redirect_stdout(said), pytest.MonkeyPatch.context() as patch:
-        patch.setattr(diagnostic_report, "_WINDOWS", 24)
+        patch.setattr(diagnostic_report, "_WINDOWS", 14)
         found = read_report(pack)
     return found, said.getvalue()
 

@@ -31,6 +31,8 @@ from tests.support.web_pages import Link, linked
 SIGNALS = """import signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)
 from rlgym_bridge.cli import main, play
+from rlgym_bridge.server.game import referee
+referee.COUNTDOWN_TICKS = 60
 sys.exit(main(sys.argv[1:]))"""
 
 WAITING, CHANGED = 8, 16

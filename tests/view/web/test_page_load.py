@@ -18,10 +18,9 @@ from rlgym_bridge.view.web.page_server import PageServer
 from rlgym_bridge.view.web.played_match import HUMAN, PlayedMatch
 from tests.support.web_pages import linked, socket_address
 
-_SECONDS = 3.0
+_SECONDS = 1.5
 _LEAST_SHARE = 0.9
 _ROUNDS = 4  # one of these counts: other programs slow a match, too
-_INPUT = '{"type":"input","seq":1,"controls":[1,1,1,1,1,1,1,1]}'
 
 
 @pytest.fixture
