@@ -32,7 +32,7 @@ from rlgym_bridge.state import MatchState
 
 _EVERY: Final = {ROCKETSIM3: 8.0, ROCKETSIM2: 4.0}
 """Ticks; a simulation stays within a hundredth of a uu of what it follows."""
-_CHUNK: Final = {ROCKETSIM3: 400, ROCKETSIM2: 8}  # matches played at a time: bounded memory, few arenas
+_CHUNK: Final = {ROCKETSIM3: 400, ROCKETSIM2: 2}  # matches played at a time: bounded memory, few arenas
 _CORES: Final = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 _FULL_TANK: Final = 100.0
 _SETTLED: Final = 24.0  # ticks after which a car that was elsewhere drives as if it had not been

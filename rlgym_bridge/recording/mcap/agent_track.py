@@ -75,7 +75,7 @@ def read_agent(contents: Contents, agent: str, rows_of: dict[int, int], notes: l
         except ValueError:
             bad += 1
             continue
-        if ((decision.seats >= 0) & (decision.seats < len(rows_of))).all():
+        if all(0 <= seat < len(rows_of) for seat in decision.seats.tolist()):
             decisions.append(decision)
         else:  # of cars that the match does not have
             bad += 1

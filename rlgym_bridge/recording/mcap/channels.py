@@ -19,6 +19,7 @@ may go otherwise when it is played again, and `policy <id>` holds an agent's pol
 """
 
 import struct
+from itertools import accumulate
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -105,7 +106,7 @@ class Decision(NamedTuple):
             raise ValueError(
                 f"a decision of {len(data)} bytes, expected {DECISION.size + 4 * sum(sizes)} for {cars} cars"
             )
-        bounds = np.cumsum([0, *sizes])
+        bounds = [0, *accumulate(sizes)]
         numbers = np.frombuffer(data, "<f4", offset=DECISION.size)
         seats = np.frombuffer(data, "<i4", cars, DECISION.size)
         return cls(

@@ -1,8 +1,9 @@
 """A recorded match: the states of its packets, and what each agent saw, decided and sent."""
 
+import gc
 import json
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -81,6 +82,19 @@ class MatchRecording(Recording):
         return int((~np.isin(self.tick[since], track.frame)).sum())
 
 
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Let the garbage collector rest: it would look through all messages again and again for nothing."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+@_uncollected()
 def read_match(path: str | Path, shadow: bool | None = None) -> MatchRecording:
     """Read a recording of ours.
 
@@ -97,8 +111,8 @@ def read_match(path: str | Path, shadow: bool | None = None) -> MatchRecording:
     packets = contents.topics.get(PACKETS) or _longest(contents)
     heads = [_message(contents.topics[name][0]) if contents.topics.get(name) else None
              for name in (FIELD_INFO, MATCH_CONFIGURATION)]  # fmt: skip
-    states, seatings, kept, notes = _decode(packets, heads, shadow, contents.about)
-    if not states:
+    rows, seatings, kept, notes = _decode(packets, heads, shadow, contents.about)
+    if not rows:
         raise RecordingError(f"{path} holds no packet of a match that can be read")
     notes += _why_unrepeatable(contents.about)
     if beside := left_over(path):
@@ -107,10 +121,9 @@ def read_match(path: str | Path, shadow: bool | None = None) -> MatchRecording:
             "itself: in .N.part decisions and inputs of a bot (the match was killed, or goes on), in .partN "
             "what came later"
         )
-    state, chosen = _playable(states, path, notes)
-    kept = [kept[one] for one in chosen]
+    state, chosen = _playable(rows, path, notes)
+    kept, seats = [kept[one] for one in chosen], [seatings[one] for one in chosen]
     tick = np.array([one.frame for one in kept], np.int64)
-    seats = [seatings[one] for one in chosen]
     rows_of = {index: row for row, index in enumerate(seats[-1])}
     last = _message(kept[-1])
     playing = _in_play(state)
@@ -145,15 +158,15 @@ def _why_unrepeatable(about: dict[str, Any]) -> list[str]:
 
 
 def _playable(
-    states: Sequence[tuple[Layout, np.ndarray]], path: Path, notes: list[str]
+    rows: dict[Layout, tuple[list[int], bytearray]], path: Path, notes: list[str]
 ) -> tuple[MatchState, list[int]]:
-    """Join the states that have the cars of most and possible numbers; return also which they are."""
-    layout = Counter(layout for layout, _ in states).most_common(1)[0][0]
-    chosen = [number for number, (own, _) in enumerate(states) if own is layout]
-    if len(chosen) < len(states):
-        notes.append(f"{len(states) - len(chosen):,} packets with other cars than the most are left out")
-    rows = np.concatenate([states[row][1] for row in chosen])
-    joined = MatchState(layout.blue, layout.orange, len(chosen), rows)
+    """Return the states that have the cars of most and possible numbers, and which packets they are."""
+    layout, (chosen, data) = max(rows.items(), key=lambda one: len(one[1][0]))
+    if others := sum(len(numbers) for numbers, _ in rows.values()) - len(chosen):
+        notes.append(f"{others:,} packets with other cars than the most are left out")
+    joined = MatchState(
+        layout.blue, layout.orange, len(chosen), np.frombuffer(data, np.float32).reshape(-1, layout.size)
+    )
     possible = _possible(joined)
     if not possible.any():
         raise RecordingError(f"{path} holds no packet whose ball and cars are where a game can have them")
@@ -172,13 +185,21 @@ def _mode(configuration: Any) -> str:
 
 def _decode(
     packets: Sequence[Message], heads: Sequence[Any], shadow: bool | None, about: dict[str, Any]
-) -> tuple[list[tuple[Layout, np.ndarray]], list[list[int]], list[Message], list[str]]:
-    """Return the state `(1, size)` of each packet that is new, its rows' packet indices, and the packet."""
+) -> tuple[dict[Layout, tuple[list[int], bytearray]], list[list[int]], list[Message], list[str]]:
+    """Decode the packets that are new.
+
+    Returns:
+        By layout the numbers of its packets and their states; the packet indices of the rows of each packet;
+        the packets; and notes.
+    """
     field_info, configuration = heads
     notes: list[str] = []
     dialect = _dialect(about, notes)
     decoder = Decoder(field_info or flat.FieldInfo(), configuration, shadow, dialect)
-    states, seatings, kept, bad, crowded, last = [], [], [], 0, 0, None
+    rows: dict[Layout, tuple[list[int], bytearray]] = {}
+    seatings: list[list[int]] = []
+    kept: list[Message] = []
+    bad, crowded, last = 0, 0, None
     for message in packets:
         packet = _message(message)
         if not isinstance(packet, flat.GamePacket):
@@ -192,15 +213,17 @@ def _decode(
         if message.frame == last:  # shown again
             continue
         last = message.frame
-        states.append((state.layout, state.buffer.copy()))
-        seatings.append(list(decoder.packet_indices))
+        numbers, data = rows.setdefault(state.layout, ([], bytearray()))
+        numbers.append(len(kept))
+        data += state.buffer.data
+        seatings.append(decoder.packet_indices)
         kept.append(message)
         decoder.clear_touches()
     if bad:
         notes.append(f"{bad:,} packets cannot be read")
     if crowded:
         notes.append(f"{crowded:,} packets with more than four cars in a team are left out")
-    return states, seatings, kept, notes
+    return rows, seatings, kept, notes
 
 
 def _dialect(about: dict[str, Any], notes: list[str]) -> ProtocolVariant:
