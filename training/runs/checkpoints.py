@@ -228,7 +228,10 @@ def check_tensors(
 
 
 def check_moments(kept: Mapping[int, Mapping[str, Tensor]], parameters: Sequence[Tensor]) -> None:
-    """Raise ValueError unless what Adam kept fits the parameters: its step does not look at that."""
+    """Raise ValueError unless both numbers that Adam keeps of parameters `(...)` are `(...)`, too.
+
+    Adam itself does not look at that, and ends the process.
+    """
     for number, moments in kept.items():
         if {moments["exp_avg"].shape, moments["exp_avg_sq"].shape} != {parameters[number].shape}:
             raise ValueError(f"Adam's numbers for parameter {number} have another shape than it")
