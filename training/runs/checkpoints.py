@@ -228,7 +228,7 @@ def check_tensors(
 
 
 def check_moments(kept: Mapping[int, Mapping[str, Tensor]], parameters: Sequence[Tensor]) -> None:
-    """Raise ValueError unless both numbers that Adam keeps of parameters `(...)` are `(...)`, too.
+    """Raise ValueError unless what Adam keeps of a parameter `(outputs, inputs)` is `(outputs, inputs)`, too.
 
     Adam itself does not look at that, and ends the process.
     """
