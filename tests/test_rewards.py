@@ -620,6 +620,7 @@ def test_overriding_the_dict_form_alone_ends_the_batch_form():
         (([TouchReward()],), TypeError, "expected pairs of an RLGym reward, or a function"),
         (([(max, 1)],), TypeError, "rewards hold .*max.*expected pairs"),
         (([(TouchReward(), math.nan)],), ValueError, "the weight of TouchReward is nan, expected a finite"),
+        (([(TouchReward(), 1e31)],), ValueError, r"the weight of TouchReward is 1e\+31, .* 1e30 at most"),
         (([(TouchReward(), 1)], 1.5), ValueError, r"team_spirit is 1.5, expected 0 to 1"),
         (([(TouchReward(), 1)], math.nan), ValueError, "team_spirit is nan"),
     ],

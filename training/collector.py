@@ -58,7 +58,10 @@ class SharedArrays:
         sizes = [np.dtype(dtype).itemsize * math.prod(shape) for shape, dtype in layout.values()]
         starts = np.cumsum([0, *(-(-size // _LINE) * _LINE for size in sizes)])
         self._owner = name is None
-        self._memory = SharedMemory(name, create=self._owner, size=int(starts[-1]))
+        try:
+            self._memory = SharedMemory(name, create=self._owner, size=int(starts[-1]))
+        except OSError as error:
+            raise _no_memory(int(starts[-1]), error) from error
         if self._owner and hasattr(os, "posix_fallocate"):
             # Without it a full /dev/shm is noticed by a signal that ends the process.
             try:
@@ -69,10 +72,7 @@ class SharedArrays:
             except OSError as error:
                 self._memory.close()
                 self._memory.unlink()
-                raise SettingsError(
-                    f"{starts[-1] / 1e6:,.0f} MB of shared memory cannot be had ({error.strerror}): make "
-                    "/dev/shm larger, or set fewer matches, rollout_steps or collectors"
-                ) from error
+                raise _no_memory(int(starts[-1]), error) from error
         self.name = self._memory.name
         self._arrays: dict[str, np.ndarray] = {
             key: np.ndarray(shape, dtype, self._memory.buf, int(start))
@@ -90,6 +90,14 @@ class SharedArrays:
             self._memory.close()
         if self._owner:
             self._memory.unlink()
+
+
+def _no_memory(size: int, error: OSError) -> SettingsError:
+    """Return the error where so many bytes of shared memory cannot be had."""
+    return SettingsError(
+        f"{size / 1e6:,.1f} MB of shared memory cannot be had ({error.strerror}): make /dev/shm larger, or "
+        "set fewer matches, rollout_steps or collectors"
+    )
 
 
 def rollout_layout(settings: TrainingSettings, collectors: int, policy: PolicyShape) -> Layout:

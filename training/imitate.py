@@ -27,6 +27,8 @@ from rlgym_bridge.recording.mcap.match_recording import read_match
 from rlgym_bridge.recording.replays.replay_episodes import played_like
 from rlgym_bridge.recording.replays.replicar_recording import convert_replay, read_replicar
 from rlgym_bridge.training.running_scale import scaled
+from rlgym_bridge.training.setting_values import MOST_LAYERS, MOST_WIDTH, check_layers
+from rlgym_bridge.user_input.arguments import show_value
 from rlgym_bridge.user_input.extras import meshes_folder
 
 _SEEDS: Final = 2**32  # that NumPy takes
@@ -386,11 +388,15 @@ def _check_arguments(
         raise ValueError(f"held_out is {held_out}, expected a share above 0 and below 1")
     for name, value in (("epochs", epochs), ("learning_rate", learning_rate)):
         if value is not None and not 0 < value < math.inf:
-            raise ValueError(f"{name} is {value}, expected more than 0")
+            raise ValueError(f"{name} is {value}, expected a finite number above 0")
     if not 0 <= seed < _SEEDS:
         raise ValueError(f"seed is {seed}, expected 0 to {_SEEDS - 1}")
-    if not layers or min(layers) < 1:
-        raise ValueError(f"layers are {list(layers)}, expected widths of 1 or more")
+    if not 0 < len(layers) <= MOST_LAYERS or not all(1 <= width <= MOST_WIDTH for width in layers):
+        raise ValueError(
+            f"layers are {show_value(list(layers))}, expected 1 to {MOST_LAYERS} widths from 1 to "
+            f"{MOST_WIDTH}"
+        )
+    check_layers("layers", layers)
     if activation not in ACTIVATIONS:
         raise ValueError(f"activation is {activation!r}, expected one of {', '.join(ACTIVATIONS)}")
 

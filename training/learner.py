@@ -2,9 +2,10 @@
 
 import hashlib
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -20,6 +21,7 @@ from rlgym_bridge.policy.shape import ATTENTION, PolicyShape
 from rlgym_bridge.policy.symmetry import Mirror
 from rlgym_bridge.policy.torch_network import ActingNetwork, ValueNetwork, make_networks
 from rlgym_bridge.sim.simulator import ROCKETSIM2, simulator_for
+from rlgym_bridge.sim.vector_env import without_warnings
 from rlgym_bridge.training.environment import Task
 from rlgym_bridge.training.gradients import Backpropagation, RecordedSteps
 from rlgym_bridge.training.processes import count_usable_cores
@@ -28,6 +30,9 @@ from rlgym_bridge.training.runs.checkpoints import (
     STATE_CHECKSUM,
     STATE_FILE,
     Checkpoints,
+    DamagedCheckpoint,
+    check_moments,
+    check_tensors,
     load_start,
     load_state,
     pack_state,
@@ -83,7 +88,7 @@ class PPOLearner:
         asynchronous: Whether the device computes while Python goes on, as a GPU does.
         overlaps: Whether collectors play on while it learns, see the setting `overlap`.
         policy, critic: The networks.
-        parameters: Of both.
+        parameters: Of both, those that learn.
         optimizer: Of both; a group of parameters each, in this order.
         recorded: Takes gradient steps as CUDA graphs; None on a CPU.
         backpropagation: Computes gradients without autograd; None where networks or device are not for it.
@@ -121,8 +126,9 @@ class PPOLearner:
         torch.set_num_threads(1)
         torch.manual_seed(settings.seed)
         self.shape, self.policy, self.critic = networks_of(settings, shape, self.device)
-        self.parameters = [*self.policy.parameters(), *self.critic.parameters()]
-        groups = [{"params": list(one.parameters())} for one in (self.policy, self.critic)]
+        networks = self.policy, self.critic
+        groups = [{"params": [one for one in each.parameters() if one.requires_grad]} for each in networks]
+        self.parameters = [one for group in groups for one in group["params"]]
         self.optimizer = torch.optim.Adam(groups, settings.learning_rate, eps=ADAM_EPS, fused=True)
         # Nobody knows whether a network of a user waits for the GPU, which nothing recorded may do.
         may_record = not self.shape.is_own and not self.shape.state_size
@@ -148,8 +154,9 @@ class PPOLearner:
             SettingsError: The components cannot be made of them, or observation and actions become others.
         """
         task = Task(settings)
-        with _explaining(task):
+        with without_warnings(), _explaining(task):  # the run has given them
             task.check()
+            Task(replace(settings.by_size()[0], matches=1), settings).make_env()
         if task.named() != self._task.named():
             raise SettingsError(f"the observation or the parser of {task.name} would be another one")
         self.settings, self._task = settings, task
@@ -167,7 +174,10 @@ class PPOLearner:
         row = pack(self.shape, self.policy.arrays(), self._scaling())
         largest = float(np.abs(row).max())
         if not largest <= MOST_WEIGHT:
-            raise Diverged(f"a weight of the policy is {largest:g} after {self.steps} steps, expected less")
+            raise Diverged(
+                f"a weight of the policy is {largest:g} after {self.steps} steps, expected {MOST_WEIGHT:g} "
+                "at most: make the learning_rate smaller"
+            )
         return row
 
     def random(self, purpose: int, steps: int | None = None) -> np.random.Generator:
@@ -305,7 +315,10 @@ class PPOLearner:
                     for part, tensor in network.named_parameters()
                     if tensor.grad is not None and not tensor.grad.isfinite().all()
                 ]
-                raise Diverged(f"the gradient of {', '.join(wrong) or name} is not finite in {where}")
+                raise Diverged(
+                    f"the gradient of {', '.join(wrong) or name} is not finite in {where}: make the "
+                    "learning_rate smaller, or the weights of rewards"
+                )
 
     def save(self, checkpoints: Checkpoints) -> Path:
         """Write a checkpoint; its policy may be played against from now on."""
@@ -398,18 +411,34 @@ class PPOLearner:
             DamagedCheckpoint: It is damaged, or a file is missing.
             SettingsError: It was trained with something else than the settings say.
         """
-        state = load_state(folder, self.settings, self._built, self._task)
+        try:
+            state = load_state(folder, self.settings, self._built, self._task)
+            self._take(folder, state)
+        except SettingsError:
+            raise
+        except Exception as error:  # no checksum tells of changes to checkpoints of earlier versions
+            raise DamagedCheckpoint(
+                f"the checkpoint {folder} cannot be read: {STATE_FILE} is not as training writes it: "
+                f"{describe_error(error)}"
+            ) from error
+        return describe_changes(state["settings"], self.settings)
+
+    def _take(self, folder: Path, state: Mapping[str, Any]) -> None:
+        """Go on from the state of a checkpoint; raise SettingsError where the networks have other tensors."""
+        kept, parts = state["optimizer"]["state"], (("policy", self.policy), ("critic", self.critic))
+        for name, network in parts:
+            check_tensors(folder, f"{name} ({self.settings.network})", network.state_dict(), state[name])
+        check_moments(kept, self.parameters)
         self.policy.load_state_dict(state["policy"])
         self.critic.load_state_dict(state["critic"])
         groups = self.optimizer.state_dict()["param_groups"]  # in older checkpoints one for both networks
-        self.optimizer.load_state_dict({"state": state["optimizer"]["state"], "param_groups": groups})
+        self.optimizer.load_state_dict({"state": kept, "param_groups": groups})
         self._ready_optimizer()
         self.scale = _from_tensors(state["scale"])
         if "return_scale" in state:  # not in checkpoints of before this setting
             self.return_scale = _from_tensors(state["return_scale"])
         self.snapshots.restore(state)
-        self.steps = state["steps"]
-        return describe_changes(state["settings"], self.settings)
+        self.steps = int(state["steps"])
 
 
 def _as_tensors(scale: RunningScale) -> tuple[int, Tensor, Tensor]:

@@ -233,9 +233,15 @@ def batch_of(learner: PPOLearner, collected: CollectedSteps) -> Batch:
     values = values[:, :-1]  # (K, T, L) float32
     by_step = (a.swapaxes(0, 1) for a in (rewards, values, next_values, terminated | truncated))
     discounts = settings.gamma, settings.gae_lambda
-    estimates = estimate_advantages(*discounts, *by_step).swapaxes(0, 1)  # (K, T, L) float32
+    with np.errstate(over="ignore", invalid="ignore"):  # which the next lines tell
+        estimates = estimate_advantages(*discounts, *by_step).swapaxes(0, 1)  # (K, T, L) float32
     if not np.isfinite(estimates).all():
-        raise Diverged(f"an advantage is not finite after {learner.steps} steps: the critic's values diverge")
+        most, reward = (float(np.abs(array).max()) for array in (values, rewards))
+        raise Diverged(
+            f"an advantage is not finite after {learner.steps} steps: rewards are up to {reward:g}, the "
+            f"critic's values up to {most:g}, expected numbers around 1: make the weights of rewards "
+            "smaller, or the learning_rate"
+        )
     returns = estimates + values  # (K, T, L) float32
     normalised = (estimates - estimates.mean()) / (estimates.std() + 1e-8)  # (K, T, L) float32
 
@@ -426,7 +432,8 @@ def gradients_of(learner: PPOLearner, batch: Batch, part: Tensor, rows: int) -> 
         loss = loss + batch.teacher_weight * policy.divergence_from(outputs, targets, masks)
     if settings.uniform_coefficient:
         loss = loss + settings.uniform_coefficient * from_uniform
-    gradients = torch.autograd.grad(loss.sum() / rows, learner.parameters)
+    # A network of a user may have parameters that nothing depends on.
+    gradients = torch.autograd.grad(loss.sum() / rows, learner.parameters, materialize_grads=True)
     with torch.no_grad():
         # Of the divergence from the policy that played, the estimate that is never below 0.
         divergence = ratios - 1 - change

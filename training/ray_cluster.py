@@ -14,6 +14,7 @@ from typing import Any, Final
 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # Ray asks before it is imported whether to report
 
 import ray
+from ray._private.services import canonicalize_bootstrap_address
 from ray.job_config import JobConfig
 
 from rlgym_bridge.training.processes import count_usable_cores
@@ -23,6 +24,10 @@ _OBJECTS: Final = 512 << 20
 """Bytes of shared memory for the objects of a cluster of our own: a batch has a few MB."""
 
 _REACH_SECONDS: Final = 5.0
+_ANSWER_SECONDS: Final = 20.0
+
+_PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, 4, 0, 0, 0, 0, 0))
+"""The first bytes of an HTTP/2 client, which Ray's are; the server's first frame is of type 4, too."""
 
 
 @contextmanager
@@ -74,12 +79,29 @@ def _begin(address: str | None, processors: int, silent: bool) -> None:
         )
         return
     try:
-        if address.rpartition(":")[2].isdecimal():  # Ray itself tries for minutes
-            host, _, port = address.rpartition(":")
-            socket.create_connection((host.removeprefix("ray://"), int(port)), _REACH_SECONDS).close()
+        named = canonicalize_bootstrap_address(address) if address == "auto" else address
+        if named is not None:
+            _check_head(named)  # Ray itself tries for minutes
         ray.init(address=address, **how)
     except (OSError, ValueError, RuntimeError) as error:
         raise SettingsError(
-            f'no Ray cluster can be joined at "{address}": {str(error).partition(". ")[0]}. '
-            "`ray start --head` begins one, and says its address"
+            f'no Ray cluster can be joined at "{address}": {str(error).partition(". ")[0]}. Expected '
+            "host:port, or auto; `ray start --head` begins one, and says its address"
         ) from error
+
+
+def _check_head(address: str) -> None:
+    """Raise OSError or ValueError unless something that could be a Ray head listens at an address."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if not host or not port.isdecimal() or not 0 < int(port) < 2**16:
+        raise ValueError("it has no host, or no port from 1 to 65535")
+    with socket.create_connection((host.strip("[]"), int(port)), _REACH_SECONDS) as tried:
+        if os.environ.get("RAY_USE_TLS", "0") in ("1", "true"):
+            return
+        tried.settimeout(_ANSWER_SECONDS)
+        tried.sendall(_PREFACE)
+        first = b""
+        while len(first) < 4 and (more := tried.recv(4 - len(first))):
+            first += more
+    if first[3:] != _PREFACE[-6:-5]:
+        raise ValueError("what listens there is no Ray head")

@@ -156,7 +156,10 @@ PARSERS: Final[Mapping[str, Callable[[Any], Any]]] = {
 """Readers of the settings that are more than a number, a text or a list of them."""
 
 
-Layers = Annotated[tuple[Annotated[int, Meta(ge=1, le=65_536)], ...], Meta(max_length=32)]
+MOST_WIDTH: Final = 65_536
+MOST_LAYERS: Final = 32
+
+Layers = Annotated[tuple[Annotated[int, Meta(ge=1, le=MOST_WIDTH)], ...], Meta(max_length=MOST_LAYERS)]
 """Widths of hidden layers."""
 
 _MOST_WEIGHTS: Final = MOST_WEIGHTS_BYTES // 4

@@ -438,6 +438,9 @@ REWARDS: Final[Mapping[str, Callable[[], BatchReward]]] = {
 """The standard rewards, each to be called without arguments, by the names of their weights."""
 
 
+_TABLES: Final = ("physics", "obs_noise", "beginnings", "rivals", "my")
+
+
 def _with_present_names(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return settings of an older version with the present name of the standard components."""
     is_former = values.get("components") == "training.components"
@@ -477,7 +480,7 @@ def check_settings(values: Mapping[str, Any]) -> TrainingSettings:
     for name, value in values.items():
         if name in known:
             continue
-        near = nearest_key(name, known, _ALIKE)
+        near = nearest_key(name, _TABLES if isinstance(value, dict) else known, _ALIKE)
         hint = "" if near is None else f"; the nearest is {near}"
         if isinstance(value, dict):
             raise SettingsError(
@@ -586,7 +589,7 @@ def settings_as_toml(settings: TrainingSettings) -> str:
     helps = {name: note.description for name, note in _notes() if note.description}
     for field in dataclasses.fields(settings):
         value = getattr(settings, field.name)
-        if field.name in ("physics", "obs_noise", "beginnings", "rivals", "my"):
+        if field.name in _TABLES:
             lines.append(f"\n# [{field.name}]: {helps[field.name]}")
             if value:
                 lines += [f"[{field.name}]", *(toml_line(name, item) for name, item in value.items())]

@@ -306,9 +306,7 @@ def find_masks(
     Raises:
         ValueError: A mask has another shape, leaves a car no action, or is for actions that are no choices.
     """
-    holder = parser
-    while not hasattr(holder, "masks") and hasattr(holder, "parser"):
-        holder = holder.parser
+    holder = mask_holder(parser)
     given = holder.masks(state) if hasattr(holder, "masks") else None
     who = f"the masks of {type(holder).__name__}"
     shared = None if shared_info is None else shared_info.get(SHARED)
@@ -326,8 +324,15 @@ def find_masks(
         of_agents = _masks_of_agents(shared, state, sum(sizes))
         given, who = (of_agents, f'shared_info["{SHARED}"]') if given is None else (given & of_agents, who)
     assert given is not None  # one of the two is there
-    _check_choices(given, sizes, state, who, match)
+    _check_choices(given, sizes, state, (who, locate_method(holder, "masks")), match)
     return given
+
+
+def mask_holder(parser: Any) -> Any:
+    """Return the parser with a method `masks` that one wraps, or itself; the innermost one has none."""
+    while not hasattr(parser, "masks") and hasattr(parser, "parser"):
+        parser = parser.parser
+    return parser
 
 
 def act_within(policy: Any, obs: np.ndarray | None, state: MatchState, masks: np.ndarray | None) -> Any:
@@ -364,9 +369,12 @@ def _masks_of_agents(shared: Any, state: MatchState, actions: int) -> np.ndarray
 
 
 def _check_choices(
-    masks: np.ndarray, sizes: tuple[int, ...], state: MatchState, who: str, first: int
+    masks: np.ndarray, sizes: tuple[int, ...], state: MatchState, who: tuple[str, str], first: int
 ) -> None:
-    """Raise ValueError where a decision of a car has no choice left; `first` is the first match's number."""
+    """Raise ValueError where a decision of a car has no choice left; `first` is the first match's number.
+
+    `who` are the words for the masks, and where their method is.
+    """
     starts = np.cumsum((0, *sizes[:-1]))
     left = np.logical_or.reduceat(masks, starts, 2)  # (matches, cars, decisions)
     if left.all():
@@ -374,8 +382,8 @@ def _check_choices(
     match, car, decision = (int(i) for i in np.argwhere(~left)[0])
     of = f" for decision {decision}" if len(sizes) > 1 else ""
     raise ValueError(
-        f"{who} leave {state.agents[car]} (car {car}) in match {first + match} no action{of}, expected one "
-        "at least"
+        f"{who[0]} leave {state.agents[car]} (car {car}) in match {first + match} no action{of}, expected "
+        f"one at least{who[1]}"
     )
 
 

@@ -16,7 +16,7 @@ from rlgym.api import ObsBuilder
 from rlgym_bridge.components.batch_form import describe_array, is_number_array, with_native_form
 from rlgym_bridge.components.rlgym_state import car_of, cars_by_agent, from_rlgym
 from rlgym_bridge.components.rlgym_types import GameState
-from rlgym_bridge.components.user_errors import locate_function
+from rlgym_bridge.components.user_errors import check_arguments, locate_function
 from rlgym_bridge.game import PAD_COUNT
 from rlgym_bridge.state import Layout, MatchState, layout_of
 from rlgym_bridge.user_input.arguments import check_number, check_whole
@@ -183,6 +183,7 @@ def add_number(builder: type[Builder]) -> Callable[[Callable[[MatchState], np.nd
 
     def extend(function: Callable[[MatchState], np.ndarray]) -> type[Builder]:
         base: Any = builder
+        check_arguments(function, f"the number {function.__name__}", "state")
 
         class Extended(base):
             def get_obs_space(self, agent: Hashable) -> tuple[str, int]:

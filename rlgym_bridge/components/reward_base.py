@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import cache
 from types import FunctionType, MethodType
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from rlgym.api import RewardFunction
@@ -21,9 +21,11 @@ from rlgym_bridge.components.batch_form import (
 )
 from rlgym_bridge.components.rlgym_state import car_of, cars_by_agent, from_rlgym
 from rlgym_bridge.components.rlgym_types import CombinedReward, GameState
-from rlgym_bridge.components.user_errors import locate_function, locate_method
+from rlgym_bridge.components.user_errors import check_arguments, locate_function, locate_method
 from rlgym_bridge.state import Layout, MatchState
 from rlgym_bridge.user_input.arguments import check_list, check_number, show_value
+
+_MOST_WEIGHT: Final = 1e30  # float32 ends at 3e38
 
 
 class BatchReward(RewardFunction[Any, GameState[Any], float]):
@@ -104,6 +106,7 @@ class FunctionReward(BatchReward):
 
     def __init__(self, function: Callable[[MatchState, MatchState], np.ndarray]) -> None:
         super().__init__()
+        check_arguments(function, f"the reward {function.__name__}", "before, after")
         self.function, self.name = function, function.__name__
 
     def reward_batch(
@@ -139,8 +142,10 @@ class WeightedSum(BatchReward):
         last: Of each part `(N, cars)` float32 in the latest call, so that a bad number finds its name.
 
     Raises:
-        TypeError: Something is no pair of an RLGym reward, or a function, and a weight.
-        ValueError: There is no reward, a weight is not finite, or `team_spirit` is not within 0..1.
+        TypeError: Something is no pair of an RLGym reward, or a function, and a weight; or the function does
+            not take two states.
+        ValueError: There is no reward, a weight is not finite or above 1e30, or `team_spirit` is not within
+            0..1.
     """
 
     def __init__(
@@ -157,9 +162,9 @@ class WeightedSum(BatchReward):
                     f"rewards hold {show_value(pair)}, expected pairs of an RLGym reward, or a function of "
                     "(before, after), and its weight"
                 )
-            if not math.isfinite(pair[1]):
+            if not math.isfinite(pair[1]) or abs(pair[1]) > _MOST_WEIGHT:
                 kind = getattr(pair[0], "__name__", type(pair[0]).__name__)
-                raise ValueError(f"the weight of {kind} is {pair[1]}, expected a finite one")
+                raise ValueError(f"the weight of {kind} is {pair[1]}, expected a finite one, 1e30 at most")
         if not rewards:
             raise ValueError("there are no rewards to add up, expected one or more")
         check_number("team_spirit", team_spirit, most=1.0, unit="(0: each on its own, 1: all equal)")

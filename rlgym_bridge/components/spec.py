@@ -32,9 +32,14 @@ from rlgym_bridge.components.rlgym_types import (
     AnyCondition,
     CombinedReward,
     MutatorSequence,
-    RepeatAction,
 )
-from rlgym_bridge.components.user_errors import describe_error, locate_class, locate_function, locate_import
+from rlgym_bridge.components.user_errors import (
+    check_arguments,
+    describe_error,
+    locate_class,
+    locate_function,
+    locate_import,
+)
 from rlgym_bridge.user_input.user_modules import (
     explain_not_found,
     import_user_module,
@@ -373,7 +378,7 @@ KINDS: Final[tuple[type, ...]] = (
 )  # fmt: skip
 
 _HOLDERS: Final = (
-    (RepeatAction, "parser"), (CombinedReward, "reward_fns"), (AnyCondition, "conditions"),
+    (ActionParser, "parser"), (KINDS, "parts"), (CombinedReward, "reward_fns"), (AnyCondition, "conditions"),
     (AllCondition, "conditions"), (MutatorSequence, "mutators"),
 )  # fmt: skip
 
@@ -381,8 +386,21 @@ _NEVER_CALLED: Final = ("get_obs_space", "close")
 """Methods that a component may leave out: nothing here needs their result."""
 
 
+_OURS: Final = {
+    "build_batch": "state, cars",
+    "parse_batch": "actions",
+    "reward_batch": "before, after, terminated, truncated",
+    "done_batch": "state",
+    "reset_batch": "state, begun",
+    "apply_batch": "state, rng",
+    "masks": "state",
+    "metrics": "state",
+}
+"""Methods that a component may have beside RLGym's, with their arguments."""
+
+
 def check_signatures(component: Any) -> None:
-    """Check that a component and its parts can be called as RLGym 2 calls them; None passes.
+    """Check that a component and its parts can be called as RLGym 2 and this package do; None passes.
 
     Raises:
         TypeError: A method is missing or takes other arguments; the message shows the right signature.
@@ -416,12 +434,16 @@ def check_signatures(component: Any) -> None:
                     f"{type(component).__name__}.{name}{written} does not take what RLGym 2 gives it, "
                     f"expected {name}({', '.join(expected.parameters)}) as in rlgym.api.{kind.__name__}"
                 ) from None
+    if isinstance(component, KINDS):
+        for name, arguments in _OURS.items():
+            if (own := getattr(component, name, None)) is not None:
+                check_arguments(own, f"{type(component).__name__}.{name}", arguments)
 
 
 def _parts_of(component: Any) -> Sequence[Any]:
-    """Return the parts of RLGym's components that hold others."""
+    """Return the parts of components that hold others: RLGym's, and ours."""
     for kind, attribute in _HOLDERS:
-        if isinstance(component, kind):
+        if isinstance(component, kind) and hasattr(component, attribute):
             parts = getattr(component, attribute)
             return parts if isinstance(parts, tuple | list) else (parts,)
     return ()

@@ -60,6 +60,25 @@ def explain_error(error: BaseException) -> str:
     return "\n".join([text, *calls[-_MOST_FRAMES:]]) if len(calls) > 1 else text
 
 
+def check_arguments(function: Any, who: str, expected: str) -> None:
+    """Check that a function of a user takes what it will be given, before it is called among our own code.
+
+    Raises:
+        TypeError: It does not take as many arguments as `expected` names: `"before, after"`.
+    """
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # nothing to call, or not written in Python: calling it tells
+        return
+    try:
+        signature.bind(*expected.split(", "))
+    except TypeError:
+        where = locate_function(function)
+        raise TypeError(
+            f"{who}{signature} does not take what it is given, expected ({expected}){where}"
+        ) from None
+
+
 def locate_method(component: Any, name: str) -> str:
     """Return where a user's class defines a method, as ` (my_parts.py, line 23)`; else ""."""
     return locate_function(getattr(type(component), name, None))

@@ -164,6 +164,7 @@ class OwnNetwork(SteppingNetwork):
 
     def __init__(self, path: str, kind: Any, inputs: int, outputs: int) -> None:
         super().__init__()
+        self._inputs = inputs
         if not (isinstance(kind, type) and issubclass(kind, nn.Module)):
             raise ValueError(f"network is {path}, which is {kind!r}, expected a class of torch.nn.Module")
         try:
@@ -195,6 +196,43 @@ class OwnNetwork(SteppingNetwork):
                 f"network is {path}, which has tensors of whole numbers ({', '.join(whole)}), expected "
                 "floating point: LayerNorm in place of BatchNorm"
             )
+
+    def check_learning(self, path: str) -> None:
+        """Raise ValueError, which names the network `path`, unless it can be trained, each row by itself."""
+        try:
+            why = self._find_misfit()
+        except Exception as error:  # whatever the user's code raises
+            why = f"cannot be called: {describe_error(error)}"
+        if why:
+            raise ValueError(f"network is {path}, which {why}")
+
+    def _find_misfit(self) -> str:
+        """Say why nothing could learn from what the network gives for some observations; "" if it could."""
+        given = torch.rand(2, self._inputs, generator=torch.Generator().manual_seed(0))
+        starts, state = torch.ones(2, dtype=torch.bool), torch.zeros(2, self.state_size)
+        obs = given.clone()
+        found, after = self.step(obs, state, starts)
+        if not torch.equal(obs, given):
+            return "changes the observations that it is given, expected new tensors: x = x + 1, not x += 1"
+        if not (found.isfinite().all() and after.isfinite().all()):
+            return "gives numbers that are not finite for observations from 0 to 1, expected finite ones"
+        if not found.requires_grad:
+            return (
+                "gives outputs that depend on no parameter that learns, expected one at least, and no "
+                "detach(), no_grad() or whole numbers between them"
+            )
+        with torch.no_grad():
+            again, _ = self.step(given.clone(), state, starts)
+            alone = [self.step(given[row : row + 1].clone(), state[:1], starts[:1])[0] for row in (0, 1)]
+        reach = 0.02 * float(found.detach().abs().max())  # of float16
+        if not torch.allclose(found, again, 0, reach):
+            return "answers twice the same observations differently, expected the same: no Dropout, no noise"
+        if not torch.allclose(found, torch.cat(alone), 0, reach):
+            return (
+                "answers a row beside others and alone differently, expected the same: LayerNorm in place of "
+                "BatchNorm, no mean over rows"
+            )
+        return ""
 
     def _call(self, inputs: Tensor, state: Tensor, starts: Tensor) -> tuple[Any, Any]:
         if not self.state_size:
@@ -429,8 +467,11 @@ def make_networks(
         critic = _GruCritic(shape.obs_size, 1, critic_layers, 1.0, *kind)
     else:
         network = import_named(shape.network, None)
-        policy = _OwnPolicy(shape.network, network, shape.obs_size, shape.outputs)
-        critic = _OwnCritic(shape.network, network, shape.obs_size, 1)
+        own = _OwnPolicy(shape.network, network, shape.obs_size, shape.outputs)
+        judge = _OwnCritic(shape.network, network, shape.obs_size, 1)
+        own.check_learning(shape.network)
+        judge.check_learning(shape.network)
+        policy, critic = own, judge
     policy.take_shape(shape)
     found = policy.state_dict().items()
     weights = tuple((name, tuple(value.shape)) for name, value in found)

@@ -98,8 +98,9 @@ def _limits(info: IntType | FloatType, value: Any) -> str:
     low, high = info.ge, info.le
     given = value if isinstance(value, list | tuple) else [value]
     numbers = [number for number in given if isinstance(number, int | float)]
+    multiple = "" if info.multiple_of is None else f", a multiple of {info.multiple_of}"
     if high is not None and high < VAST:
-        return f" from {_digits(low)} to {_digits(high)}"
+        return f" from {_digits(low)} to {_digits(high)}{multiple}"
     if high is not None and any(number > high for number in numbers):
         return f" of {high:,} at most"
     if low is not None and low > -VAST:

@@ -4,7 +4,7 @@ import csv
 import os
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
@@ -107,10 +107,19 @@ def test_each_reward_is_in_the_table_the_board_and_the_terminal(
     assert {"episode_seconds", "truncated_share"} <= set(rows(tmp_path)[0])
 
 
-def report(progress: Progress, steps: int, own: float | None = None) -> None:
-    counts = {"episode_reward": 0.0, "finished_cars": 0.0}
+def report(
+    progress: Progress, steps: int, own: float | None = None, more: Mapping[str, float] | None = None
+) -> None:
+    counts = {"episode_reward": 0.0, "finished_cars": 0.0, **(more or {})}
     counts |= {} if own is None else {"metric/my, own": own, "metric_count/my, own": 1.0}
     progress.report(steps, 1, counts, dict.fromkeys(COLUMNS[COLUMNS.index("elo") :], 1.0))
+
+
+def test_rewards_that_gave_nothing_have_no_share(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    nothing = {"given/touch": 0.0, "raw/touch": 0.0, "size/touch": 0.0, "rewarded": 8.0}
+    with Progress(small_settings(tmp_path), 0, quiet=False, rewards=True) as progress:
+        report(progress, 1, more=nothing)
+    assert "rewards a step: touch 0 (-; unweighted 0)" in capsys.readouterr().err.splitlines()
 
 
 def test_a_column_begins_with_the_first_line_that_has_it(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from rlgym_bridge.cli import run_command
 from rlgym_bridge.live.followed_run import FollowedRun
@@ -19,7 +20,7 @@ from rlgym_bridge.training.learner import PPOLearner
 from rlgym_bridge.training.runs.checkpoints import Checkpoints
 from rlgym_bridge.training.runs.run import load_newest
 from rlgym_bridge.training.settings import SettingsError
-from tests.support.training_runs import BATCH, column
+from tests.support.training_runs import BATCH, column, forget_checksum
 from tests.support.training_runs import small_settings as settings
 
 
@@ -49,6 +50,27 @@ DAMAGES: dict[str, Callable[[Path], Any]] = {
     "cut weights": lambda one: os.truncate(one / "weights.safetensors", 100),
     "an empty policy.json": lambda one: (one / "policy.json").write_bytes(b""),
     "an empty folder": lambda one: (shutil.rmtree(one), one.mkdir()),
+}
+
+
+def change_state(key: str, value: object) -> Callable[[Path], None]:
+    """Change what an earlier version wrote, which recorded no checksum."""
+
+    def change(one: Path) -> None:
+        state = torch.load(one / "training.pt", weights_only=True)
+        torch.save(state | {key: value}, one / "training.pt")
+        forget_checksum(one)
+
+    return change
+
+
+MOMENTS = {"exp_avg": torch.zeros(3), "exp_avg_sq": torch.zeros(3)}
+DAMAGES |= {
+    "no tensors of the policy": change_state("policy", None),
+    "text of the optimizer": change_state("optimizer", "Adam"),
+    "moments of another shape": change_state("optimizer", {"state": {0: MOMENTS}, "param_groups": []}),
+    "numbers for a scale": change_state("scale", (1, 2, 3)),
+    "a list of settings": change_state("settings", []),
 }
 OF_POLICY = ["cut weights", "an empty policy.json", "an empty folder"]
 

@@ -110,11 +110,14 @@ def clean(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "holds nothing out of recordings as short as these",
         ),
         (["{match}", "--bot", "nobody"], "holds no decisions with observations of nobody; it holds those of"),
-        (["{match}", "--epochs", "0"], "epochs is 0.0, expected more than 0"),
-        (["{match}", "--learning-rate", "-1"], "learning_rate is -1.0, expected more than 0"),
+        (["{match}", "--epochs", "0"], "epochs is 0.0, expected a finite number above 0"),
+        (["{match}", "--learning-rate", "-1"], "learning_rate is -1.0, expected a finite number above 0"),
         (["{match}", "--seed", "4294967296"], "seed is 4294967296, expected 0 to"),
         (["{match}", "--out", "/proc/no/../where"], "/proc/where"),
-        (["{match}", "--layers", "0"], "layers are [0], expected widths of 1 or more"),
+        (["{match}", "--layers", "0"], "layers are [0], expected 1 to 32 widths from 1 to 65536"),
+        (["{match}", "--layers", "65537"], "layers are [65537], expected 1 to 32 widths from 1 to 65536"),
+        (["{match}", "--layers", *["1"] * 33], "], expected 1 to 32 widths from 1 to 65536"),
+        (["{match}", "--layers", "65536", "65536"], "4,294,967,296 weights between them, expected"),
     ],
 )
 def test_bad_input_is_named(

@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,8 @@ from rlgym_bridge.training.ppo import main
 from rlgym_bridge.training.runs.curve_files import add_changes, forget_changes, read_changes
 from rlgym_bridge.training.settings import SettingsError, TrainingSettings
 from tests.support.policy_folders import make_module
-from tests.support.training_runs import BATCH, column, small_settings
+from tests.support.small_learners import learner_of
+from tests.support.training_runs import BATCH, column, small_settings, stand_in
 
 STANDARD = "rlgym_bridge.training.components"
 BEFORE = {"steps": 8 * BATCH, "checkpoint_every": 4 * BATCH, "components": STANDARD, "speed": 1.0}
@@ -136,6 +138,19 @@ def test_numbers_of_ones_own_change_but_not_the_observation(
         (said,) = trained(tmp_path / str(my["speed"]), {"my": my}, capsys, **own)
         assert said.startswith(f"not changed: my: {why}")
         assert said.endswith("; training goes on with the settings before")
+
+
+def test_matches_that_cannot_be_made_of_a_change_leave_all_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = (
+        "def make_env(settings, matches): return MarkEnv(matches, settings.cars // settings.my.get('by', 1))"
+    )
+    learner = learner_of(tmp_path, False, components=stand_in(tmp_path, monkeypatch, text))
+    before = learner.settings
+    with pytest.raises(SettingsError, match=r"do not fit: ZeroDivisionError: .* \(.*py, line \d+\)"):
+        learner.renew(replace(before, my={"by": 0}))
+    assert learner.settings is before
 
 
 def test_a_changed_weight_that_nobody_reads_is_named(

@@ -230,3 +230,9 @@ def test_an_iteration_meets_one_version_however_often_it_asks(by_rating: bool) -
     met = np.bincount(drawn[::2], minlength=4)
     assert (met > 0).all()
     assert not by_rating or met[3] > 1.5 * met[0], "the newest one is nearer than the first"
+
+
+def test_matches_that_show_no_state_take_no_rivals(tmp_path: Path) -> None:
+    message = "make_env of tests.support.mark_game returns have no attribute state"
+    with pytest.raises(SettingsError, match=message):
+        SelfPlayMatches(small_settings(tmp_path, rivals={"chaser": 0.5}, snapshot_share=0.0))

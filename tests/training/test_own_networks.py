@@ -17,12 +17,13 @@ from rlgym_bridge.policy.torch_network import make_networks
 from rlgym_bridge.project.package_bot import PackagePlan, make_bot, try_bot
 from rlgym_bridge.training.evaluate import evaluate
 from rlgym_bridge.training.learner import PPOLearner
-from rlgym_bridge.training.ppo import main
+from rlgym_bridge.training.ppo import batch_of, improve, main
 from rlgym_bridge.training.runs.checkpoints import Checkpoints
+from rlgym_bridge.training.runs.run import load_newest
 from rlgym_bridge.training.selfplay.snapshots import pack, unpack
 from rlgym_bridge.training.settings import SettingsError, check_settings
 from tests.support.policy_folders import make_module
-from tests.support.small_learners import learner_of
+from tests.support.small_learners import collected_by, learner_of
 from tests.support.states import random_state
 from tests.support.training_runs import SMALL
 
@@ -41,9 +42,28 @@ class {name}(nn.Module):
         return self.last(torch.tanh(self.norm(self.first(obs))))
 """
 
+SHORT = """
+import torch
+from torch import nn
+
+class MyNet(nn.Module):
+    def __init__(self, inputs, outputs):
+        super().__init__()
+        self.last = nn.Linear(inputs, outputs)
+        {parts}
+
+    def forward(self, obs):
+        return {answer}
+"""
+
 
 def own_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, more: str = "") -> str:
     make_module(tmp_path, monkeypatch, name, OWN.format(name="MyNet", more=more))
+    return f"{name}:MyNet"
+
+
+def short_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, parts: str, answer: str) -> str:
+    make_module(tmp_path, monkeypatch, name, SHORT.format(parts=parts or "pass", answer=answer))
     return f"{name}:MyNet"
 
 
@@ -154,6 +174,53 @@ def test_a_network_of_another_size_is_named(tmp_path: Path, monkeypatch: pytest.
     network = own_module(tmp_path, monkeypatch, "wide_nets", " + 1")
     with pytest.raises(SettingsError, match=r"gives \(2, 91\) for observations .* a tensor \(2, 90\)"):
         learner_of(tmp_path / "run", False, network=network, **STANDARD)
+
+
+@pytest.mark.parametrize(
+    ("parts", "answer", "message"),
+    [
+        ("", "torch.zeros(len(obs), self.last.out_features)", "depend on no parameter that learns"),
+        ("self.last.requires_grad_(False)", "self.last(obs)", "depend on no parameter that learns"),
+        ("", "self.last(obs).detach()", "depend on no parameter that learns"),
+        ("", "self.last(obs) * float('nan')", "gives numbers that are not finite"),
+        ("", "self.last(obs.mul_(2))", "changes the observations that it is given"),
+        ("self.drop = nn.Dropout()", "self.last(self.drop(obs))", "no Dropout, no noise"),
+        ("", "self.last(obs - obs.mean(0))", "a row beside others and alone differently"),
+    ],
+)
+def test_a_network_that_cannot_learn_is_named(
+    parts: str, answer: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    network = short_module(tmp_path, monkeypatch, f"poor_nets_{abs(hash((parts, answer)))}", parts, answer)
+    with pytest.raises(SettingsError, match=f"network is {network}, which .*{message}"):
+        learner_of(tmp_path / "run", False, network=network)
+
+
+def test_frozen_and_unused_parameters_stay_as_they_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parts = "self.frozen, self.unused = nn.Linear(inputs, inputs).requires_grad_(False), nn.Linear(2, 2)"
+    network = short_module(tmp_path, monkeypatch, "partly_learning", parts, "self.last(self.frozen(obs))")
+    learner = learner_of(tmp_path / "run", False, network=network)
+    before = {name: value.clone() for name, value in learner.policy.state_dict().items()}
+    improve(learner, batch_of(learner, collected_by(learner)))
+    after = learner.policy.state_dict()
+    assert {name for name in before if not torch.equal(before[name], after[name])} == {
+        "net.last.weight",
+        "net.last.bias",
+    }
+
+
+def test_a_run_whose_class_has_changed_names_the_tensors(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    network = short_module(tmp_path, monkeypatch, "changing_nets", "", "self.last(obs)")
+    learner_of(tmp_path / "run", False, network=network).save(Checkpoints(tmp_path / "run", 1))
+    parts = "self.more = nn.Linear(inputs, inputs)"
+    short_module(tmp_path, monkeypatch, "changing_nets", parts, "self.last(self.more(obs))")
+    message = r"its policy \(changing_nets:MyNet\) has other tensors .* now: net.more.bias, net.more.weight"
+    with pytest.raises(SettingsError, match=message):
+        load_newest(learner_of(tmp_path / "run", False, network=network), tmp_path / "run")
 
 
 def test_a_bot_with_a_network_of_its_own_is_packaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -79,6 +79,8 @@ def test_a_gpu_learns_from_larger_minibatches(gpu: bool, given: Any, minibatch: 
         ("goal", float("nan"), r"goal is nan, expected a number"),
         ("epochs", 2.0, r"epochs is 2.0, expected a whole number, 1 or more"),
         ("epochs", True, r"epochs is true, expected a whole number"),
+        ("ruler_matches", 3, r"ruler_matches is 3, expected a whole number from 2 to 10000, a multiple of 2"),
+        ("rewards", {"goal": 1}, r"\[rewards\] is a table; settings stand outside"),
         ("zero_sum", 1, r"zero_sum is 1, expected true or false"),
         ("policy_layers", [256, 0], r"policy_layers is \[256, 0\], expected a list of whole numbers"),
         ("policy_layers", 256, r"policy_layers is 256, expected a list"),

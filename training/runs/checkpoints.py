@@ -214,6 +214,29 @@ def read_checkpoint(folder: Path) -> tuple[Manifest, dict[str, Any]]:
     return manifest, state
 
 
+def check_tensors(
+    folder: Path, name: str, tensors: Mapping[str, Tensor], given: Mapping[str, Tensor]
+) -> None:
+    """Raise SettingsError unless a checkpoint's tensors for a network have its names and shapes."""
+    ours, theirs = ({one: tuple(held.shape) for one, held in held_by.items()} for held_by in (tensors, given))
+    if differing := sorted({one for one, _ in ours.items() ^ theirs.items()}):
+        raise SettingsError(
+            f"the checkpoint {folder} does not fit what is to be trained: its {name} has other tensors than "
+            f"that network now: {', '.join(differing[:4])}. Use the code that it was trained with, or train "
+            f"anew in another folder (out){explain_copies(folder)}"
+        )
+
+
+def check_moments(kept: Mapping[int, Mapping[str, Tensor]], parameters: Sequence[Tensor]) -> None:
+    """Raise ValueError unless what Adam keeps of a parameter `(outputs, inputs)` is `(outputs, inputs)`, too.
+
+    Adam itself does not look at that, and ends the process.
+    """
+    for number, moments in kept.items():
+        if {moments["exp_avg"].shape, moments["exp_avg_sq"].shape} != {parameters[number].shape}:
+            raise ValueError(f"Adam's numbers for parameter {number} have another shape than it")
+
+
 def pack_state(state: Mapping[str, Any]) -> bytes:
     """Return what `STATE_FILE` holds; torch itself does not name a full disk."""
     data = io.BytesIO()

@@ -422,7 +422,8 @@ class Progress:
         for column in sorted(shares, key=lambda one: -shares[one]):
             name = column.removeprefix(_SHARES)
             mean, raw = row[f"reward/{name}"], row[f"reward_raw/{name}"]
-            found.append((name, f"{mean:.4g} ({shares[column]:.0%}; unweighted {raw:.4g})"))
+            share = "-" if math.isnan(shares[column]) else f"{shares[column]:.0%}"  # all parts give 0
+            found.append((name, f"{mean:.4g} ({share}; unweighted {raw:.4g})"))
         return found
 
     def __enter__(self) -> Self:

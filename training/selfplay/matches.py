@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rlgym_bridge.components.batch_form import find_masks
+from rlgym_bridge.components.batch_form import find_masks, mask_holder
+from rlgym_bridge.components.user_errors import locate_method
 from rlgym_bridge.sim.play_statistics import PlayStatistics
 from rlgym_bridge.sim.simulator import PartTimes
 from rlgym_bridge.sim.vector_env import Step, VectorEnv
@@ -16,7 +17,8 @@ from rlgym_bridge.state import layout_of
 from rlgym_bridge.training.environment import Task
 from rlgym_bridge.training.selfplay.rivals import Rival, cars_of_sides, rival_sides, snapshot_sides
 from rlgym_bridge.training.selfplay.teacher import Teacher
-from rlgym_bridge.training.settings import TrainingSettings
+from rlgym_bridge.training.settings import SettingsError, TrainingSettings
+from rlgym_bridge.user_input.text_files import toml_value
 
 
 def goals_label(rival: str) -> str:
@@ -51,6 +53,12 @@ class SelfPlayMatches:
         self._env: Any = task.make_env(own_delays)
         self.agents, self.parser = layout_of(*settings.team_sizes).agents, task.obs_and_parser().parser
         self._teacher = Teacher(settings, task) if settings.teacher else None
+        if (self._rivals or self._teacher) and not hasattr(self._env, "state"):
+            raise SettingsError(
+                f"rivals is {toml_value(settings.rivals)}, teacher {toml_value(settings.teacher)}, and the "
+                f"matches that make_env of {task.name} returns have no attribute state, expected their "
+                "MatchState, on which these decide; or take both out of the settings"
+            )
         self._goals = self._no_goals()
         self.times: PartTimes | None = None
         self._counts_times = hasattr(self._env, "times")  # not where it is somebody's own
@@ -219,8 +227,10 @@ class MixedMatches:
             return None
         given = [masks for part in self._parts if (masks := part.masks()) is not None]
         if len(given) < len(self._parts):
+            holder = mask_holder(self._parts[0].parser)
             raise ValueError(
-                "matches have no action mask, and the probe states had some; expected one in all"
+                f"{type(holder).__name__} gave no action mask for a match, and some for the probe states; "
+                f"expected masks in all states, or in none{locate_method(holder, 'masks')}"
             )
         return _joined([masks.reshape(-1, masks.shape[2]) for masks in given])
 
