@@ -183,7 +183,7 @@ def test_a_lag_that_changes_for_good_has_pieces_of_its_own() -> None:
     fit = lag_of(_changing(3, 1, row), 120)
     assert [piece.ticks for piece in fit.pieces] == [3, 1]
     assert fit.pieces[1].row == pytest.approx(row, abs=150)
-    delay = action_delay(_changing(3, 1, row), fit)
+    delay = action_delay(scene_of(_changing(3, 1, row)), fit)
     assert delay is not None and (delay.low, delay.high, delay.noise) == (1, 3, 0.0)
     times = fit_timeline(match()).inputs
     lag = np.where(np.arange(len(times)) < row, 3.0, 1.0)
