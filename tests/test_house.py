@@ -29,9 +29,6 @@ CYCLES: Final = {
         {"policy.numpy_network", "policy.torch_network"}
     ): "a class of torch is loaded where one is named",
     frozenset({"sim.rocketsim2", "sim.rocketsim3", "sim.simulator"}): "one of two simulators is loaded",
-    frozenset(
-        {"compare.comparison_result", "compare.gaps", "compare.sentences"}
-    ): "a result makes its sentences",
 }
 """Modules of `rlgym_bridge` that may import each other, each group with its why."""
 

@@ -19,19 +19,17 @@ from rlgym_bridge.compare.comparison_result import (
     GapVerdict,
     RefusedFile,
     Situation,
+    fit_as_toml,
     name_simulator,
-    short,
-)
-from rlgym_bridge.compare.fitted_settings import fit_as_toml
-from rlgym_bridge.compare.report import report, report_against
-from rlgym_bridge.compare.sentences import (
     row_to_tell,
     said_once,
+    short,
     short_verdict,
     sources_to_show,
     told_fit,
     told_untried,
 )
+from rlgym_bridge.compare.report import report, report_against
 from rlgym_bridge.compare.two_sets import LEVEL, against
 from rlgym_bridge.compare.windows import HORIZONS
 from rlgym_bridge.recording.mcap.match_recording import read_match

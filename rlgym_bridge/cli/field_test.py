@@ -23,8 +23,7 @@ from rlgym_bridge.cli import output_files
 from rlgym_bridge.cli.commands import make_parser
 from rlgym_bridge.cli.doctor import check_game
 from rlgym_bridge.cli.probe import findings_table
-from rlgym_bridge.compare.comparison_result import Comparison, short
-from rlgym_bridge.compare.sentences import told_untried
+from rlgym_bridge.compare.comparison_result import Comparison, short, told_untried
 from rlgym_bridge.components.user_errors import describe_error
 from rlgym_bridge.game import TICKS_PER_SECOND
 from rlgym_bridge.live.agent_connections import is_own_server

@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from rlgym_bridge.compare.timed_recording import TimedRecording
-from rlgym_bridge.compare.tracks import BALL, POSITION, ROTATION, SPIN, VELOCITY, Drive, Track
+from rlgym_bridge.compare.tracks import BALL, POSITION, VELOCITY, Drive, Track
 from rlgym_bridge.compare.windows import Window
 from rlgym_bridge.game import CONTROL_NAMES, TICK_SECONDS
 from rlgym_bridge.physics import CONSTANTS
@@ -28,11 +28,15 @@ _COLUMNS: Final = {name: CONTROL_NAMES.index(name) for name in (*_AXES, *_BUTTON
 _DEAD_ZONES: Final = (0.03, 0.05, 0.08, 0.1, 0.12, 0.15, 0.2, 0.25, 0.3)
 _HEIGHTS: Final = tuple(s * size for size in (1.0, 3.0, 5.0, 8.0, 12.0, 18.0, 30.0) for s in (1.0, -1.0))
 _STICK: Final = 1 / 127  # RocketSim 3 rounds sticks to such steps
+_ALL: Final = ("ball", "cars", "meetings")
 _LAGS: Final = (1.0, 2.0, 3.0, 4.0, -1.0, -2.0, -3.0, -4.0)  # ticks beside the other inputs
 
 OLD_SIMULATOR: Final = "RocketSim 2.2.1"
 NEW_SIMULATOR: Final = "RocketSim 3"
 """Names of physics that are tried: those of the simulator that is not compared."""
+
+_MIRRORED: Final = np.array([-1, 1, 1, -1, 1, 1, 1, -1, -1, -1, 1, -1, 1, -1, 1, 1, -1, 1])
+"""Signs of a body's numbers in a frame whose x axis points the other way, as of the other hand."""
 
 Change = Callable[[np.ndarray, float], np.ndarray]
 Lookup = Callable[[int, np.ndarray], np.ndarray]
@@ -78,12 +82,9 @@ class Alteration:
 
     def can_change(self, window: Window) -> bool:
         """Tell whether it can change anything in a window."""
-        if window.meeting:
-            if "meetings" not in self.touches:
-                return False
-        elif ("ball" if window.bodies[0] == BALL else "cars") not in self.touches:
-            return False
-        return self.car is None or self.car in window.bodies or self.other in window.bodies
+        what = "meetings" if window.meeting else "ball" if window.bodies[0] == BALL else "cars"
+        whose = self.car is None or self.car in window.bodies or self.other in window.bodies
+        return what in self.touches and whose
 
     def phrase(self, value: float) -> str:
         """Return the alteration with a parameter as a phrase, such as `gain of throttle 0.90`."""
@@ -141,30 +142,18 @@ def factors_of(applied: Applied) -> tuple[dict[str, float], float]:
     return factors, factors.pop("gravity", 1.0)
 
 
-def alter_values(applied: Applied, track: Track, moments: Sequence[int], scene: TimedRecording) -> np.ndarray:
+def alter_values(applied: Applied, track: Track, moments: Sequence[int]) -> np.ndarray:
     """Return states of a track at some moments `(moments, bodies, 18)`, as alterations have them."""
     values = track.values[moments]
     for one, value in applied:
         for place, body in enumerate(track.bodies):
             if one.name == "mirrored axis":
-                values[:, place] = mirrored(values[:, place])
+                values[:, place] *= _MIRRORED
             elif one.kind == OFFSET and body == one.car:
                 values[:, place, 2] -= value
             elif one.name.startswith("positions") and body == one.car:
                 values[:, place, POSITION] += value * TICK_SECONDS * values[:, place, VELOCITY]
     return values
-
-
-def mirrored(values: np.ndarray) -> np.ndarray:
-    """Return states `(n, 18)` in a frame whose x axis points the other way, as of the other hand."""
-    turned = values.copy()
-    turned[:, [0, 3]] *= -1
-    turned[:, SPIN] *= (1, -1, -1)
-    matrix = turned[:, ROTATION].reshape(-1, 3, 3)
-    matrix[:, 0, :] *= -1
-    matrix[:, :, 1] *= -1
-    turned[:, ROTATION] = matrix.reshape(-1, 9)
-    return turned
 
 
 def alter_drive(
@@ -178,12 +167,9 @@ def alter_drive(
     for one, _ in applied:
         if one.other is not None and car in (one.car, one.other):
             source = one.other if car == one.car else int(one.car or 0)
-    drive = scene.drive(source)
-    if drive is None:
+    if (drive := scene.drive(source)) is None:
         return None
-    if drawn is not None:
-        drive = drawn(drive, source)
-    look: Lookup = drive.during
+    look: Lookup = (drive if drawn is None else drawn(drive, source)).during
     for one, value in applied:
         if (one.change is None and one.lagged < 0 and one.stuck < 0) or one.car not in (None, car):
             continue
@@ -194,10 +180,8 @@ def alter_drive(
 def _altered(
     look: Lookup, one: Alteration, value: float, times: np.ndarray, row: int, ends: np.ndarray
 ) -> np.ndarray:
-    if one.lagged == 8:
-        return look(row, ends - value)
-    controls = look(row, ends)
-    if one.lagged >= 0:
+    controls = look(row, ends - value if one.lagged == 8 else ends)
+    if 0 <= one.lagged < 8:
         controls[:, one.lagged] = look(row, ends - value)[:, one.lagged]
     if one.stuck >= 0:
         begin, end = spanned(value)
@@ -221,16 +205,15 @@ def catalogue(scene: TimedRecording, simulator: str = ROCKETSIM3) -> list[Altera
         for name, mutator, step, touches in _CONSTANTS
         if soccar or mutator not in ("ball_radius", "ball_mass")
     ]  # fmt: skip
-    other = OLD_SIMULATOR if simulator == ROCKETSIM3 else NEW_SIMULATOR
-    if other == OLD_SIMULATOR or simulator_for(scene.recording.mode)[0] == ROCKETSIM3:
-        found.append(Alteration(other, PHYSICS, touches=("ball", "cars", "meetings")))
-    found += _offsets(scene)
-    cars = [body for body in scene.bodies if body != BALL] if scene.driven else []
-    for car in cars:
-        found += _inputs(scene, car)
-    for one, other in combinations(cars, 2):
-        found.append(Alteration(f"inputs of cars {one} and {other} swapped", INPUTS, one, other=other))
-    return found
+    physics = OLD_SIMULATOR if simulator == ROCKETSIM3 else NEW_SIMULATOR
+    if physics == OLD_SIMULATOR or simulator_for(scene.recording.mode)[0] == ROCKETSIM3:
+        found.append(Alteration(physics, PHYSICS, touches=_ALL))
+    cars = scene.cars if scene.driven else []
+    return [
+        *found, *_offsets(scene), *(one for car in cars for one in _inputs(scene, car)),
+        *(Alteration(f"inputs of cars {one} and {other} swapped", INPUTS, one, other=other)
+          for one, other in combinations(cars, 2)),
+    ]  # fmt: skip
 
 
 _CONSTANTS: Final = (
@@ -251,18 +234,15 @@ _CONSTANTS: Final = (
 
 def _offsets(scene: TimedRecording) -> list[Alteration]:
     found = []
-    every = ("ball", "cars", "meetings")
     for body in scene.bodies:
         name = "the ball" if body == BALL else f"car {body}"
         found += [
-            Alteration(f"height of {name}", OFFSET, body, (-60.0, 60.0), "uu", 0.0, 1.0, touches=every,
+            Alteration(f"height of {name}", OFFSET, body, (-60.0, 60.0), "uu", 0.0, 1.0, touches=_ALL,
                        starts=_HEIGHTS),
-            Alteration(f"positions of {name} late", TIME, body, (-4.0, 4.0), "ticks", 0.0, 0.5,
-                       touches=every),
+            Alteration(f"positions of {name} late", TIME, body, (-4.0, 4.0), "ticks", 0.0, 0.5, touches=_ALL),
         ]  # fmt: skip
-    found.append(Alteration("mirrored axis", OFFSET, touches=every))
-    found.append(Alteration("clock", TIME, None, (0.9, 1.1), "times", 1.0, 0.004, touches=every))
-    return found
+    clock = Alteration("clock", TIME, None, (0.9, 1.1), "times", 1.0, 0.004, touches=_ALL)
+    return [*found, Alteration("mirrored axis", OFFSET, touches=_ALL), clock]
 
 
 def _inputs(scene: TimedRecording, car: int) -> list[Alteration]:
@@ -283,9 +263,9 @@ def _inputs(scene: TimedRecording, car: int) -> list[Alteration]:
         if name in used:
             add(f"{name} without effect", [name], lambda values, _: np.zeros_like(values))
             found.append(Alteration(f"lag of {name}", INPUTS, car, _LAGS, "ticks", lagged=column))
-        if name in used and name != "jump":
-            found.append(Alteration(f"{name} stuck", INPUTS, car, _SPANS, stuck=column))
-        if name not in used and (name in _BUTTONS or not scene.recording.inputs_recorded[car, column]):
+            if name != "jump":
+                found.append(Alteration(f"{name} stuck", INPUTS, car, _SPANS, stuck=column))
+        elif name in _BUTTONS or not scene.recording.inputs_recorded[car, column]:
             add(f"{name} held", [name], lambda values, _: np.ones_like(values))
     for names in [axes, *([name] for name in axes)] if axes else []:
         called = "all sticks" if len(names) > 1 else names[0]

@@ -6,7 +6,7 @@ only if it does that in windows that had no part in fitting it. Others that do a
 it. If none does, the cause is something that is not tried here.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
@@ -25,7 +25,7 @@ from rlgym_bridge.compare.alterations import (
     span,
     spanned,
 )
-from rlgym_bridge.compare.detection import Judged, bounds_with, ratios_of
+from rlgym_bridge.compare.detection import Judged, bounds_of, ratios_of
 from rlgym_bridge.compare.noise import Noise
 from rlgym_bridge.compare.window_simulation import Bench, apart, recorded, simulate
 from rlgym_bridge.compare.windows import HORIZONS, Window, thinned
@@ -67,10 +67,9 @@ class Explained:
     low: float  # low, high: its interval: where all windows that it explains stay within their bounds
     high: float
     share: float  # of the windows beyond bounds, those that it explains
-    windows: int  # how many these are
+    explained: frozenset[int]  # indices of these windows in the sample
+    borne: bool  # whether it is borne out
     alike: tuple[str, ...] = ()  # phrases of alterations that are not told apart from it
-    explained: frozenset[int] = frozenset()  # indices of these windows in the sample
-    borne: bool = False  # whether it is borne out
 
 
 @dataclass
@@ -177,7 +176,7 @@ class _Sample:
         windows = [self.windows[one] for one in some.tolist()]
         bench = self._bench_of(applied)
         base = simulate(windows, applied, bench=bench)
-        limits = bounds_with(windows, self._noise, bench, base, applied)[:, 0]
+        limits = bounds_of(windows, self._noise, bench, base, applied=applied)[:, 0]
         limits = np.fmax(limits, self.bounds[some][:, : limits.shape[1]])
         off = apart(windows, recorded(windows, applied), base.values)[:, 0]
         ratios = ratios.copy()
@@ -249,14 +248,13 @@ class _Search:
         taken = {one.key for one, _ in self.applied}
         candidates = [one for one in self._catalogue if one.key not in taken]
         newer = [one for one in candidates if one.name == NEW_SIMULATOR]  # asked before all others
-        judged = [self._judge(one, flagged) for one in newer]
+        always = [one for one in candidates if not one.sometimes and one not in newer]
         some = np.array(thinned(flagged.tolist(), _SCREENED), int)
-        if not any(one and one.borne for one in judged):
-            always = [one for one in candidates if not one.sometimes and one not in newer]
-            judged += [self._judge(one, flagged) for one in self._screen(always, some)]
-        if not any(one and one.borne for one in judged):
-            judged += [self._judge_stuck(one, flagged) for one in self._likeliest_stuck(candidates, some)]
-        known = [one for one in judged if one is not None]
+        known = self._judge_all(newer, flagged)
+        if not any(one.borne for one in known):
+            known += self._judge_all(self._screen(always, some), flagged)
+        if not any(one.borne for one in known):
+            known += self._judge_all(self._likeliest_stuck(candidates, some), flagged)
         borne = [one for one in known if one.borne]
         if not borne:
             return max(known, key=lambda one: one.share, default=None)
@@ -268,6 +266,10 @@ class _Search:
             and len(one.explained & best.explained) >= _ALIKE * len(best.explained)
         ]
         return replace(best, alike=tuple(alike))
+
+    def _judge_all(self, candidates: Sequence[Alteration], flagged: np.ndarray) -> list[Explained]:
+        judges = [self._judge_stuck if one.sometimes else self._judge for one in candidates]
+        return [*filter(None, (judge(one, flagged) for judge, one in zip(judges, candidates, strict=True)))]
 
     def _screen(self, candidates: Sequence[Alteration], some: np.ndarray) -> list[Alteration]:
         """Return the candidates that bring some windows nearest."""
@@ -283,6 +285,9 @@ class _Search:
     def _with(self, one: Alteration, value: float) -> Applied:
         return (*self.applied, (one, value))
 
+    def _loss_with(self, one: Alteration, value: float, which: np.ndarray) -> float:
+        return self._sample.loss(self._with(one, value), which)
+
     def _own(self, one: Alteration, which: np.ndarray) -> np.ndarray:
         """Return those of some windows in which an alteration can change anything."""
         return which[[one.can_change(self._sample.windows[place]) for place in which.tolist()]]
@@ -292,17 +297,11 @@ class _Search:
         sample, own = self._sample, self._own(one, which)
         if not len(own):
             return one.neutral, sample.loss(self.applied, which)
-
-        def loss(value: float) -> float:
-            return sample.loss(self._with(one, value), own)
-
-        tried = {value: loss(value) for value in (self._bend(one, own, start) if one.step else one.values)}
-        best = min(tried, key=tried.__getitem__)
-        between = one.unit == "of 1" and tried[best] < sample.loss(self.applied, own) - _HELPS
+        values = self._bend(one, own, start) if one.step else one.values
+        tried = {value: self._loss_with(one, value, own) for value in values}
+        between = one.unit == "of 1" and min(tried.values()) < sample.loss(self.applied, own) - _HELPS
         step = 0.02 if between else 0.0  # between the values that are tried
-        while step > 0.004:
-            tried |= {value: loss(value) for value in (best - step, best + step)}
-            best, step = min(tried, key=tried.__getitem__), step / 2
+        best = _halve(lambda value: self._loss_with(one, value, own), tried, step, 0.004)
         others = np.setdiff1d(which, own)
         rest = sample.loss(self.applied, others)
         return best, (tried[best] * len(own) + rest * len(others)) / len(which)
@@ -315,32 +314,23 @@ class _Search:
         if start is not None and start != one.neutral:
             starts = found = [start]
         elif one.starts and start is None:  # what touches, or no more, bends too much
-            starts = found = [self._halve(one, which)]
+            tried = {value: self._loss_with(one, value, which) for value in one.starts}
+            first = min(tried, key=tried.__getitem__)
+            starts = found = [_halve(lambda at: self._loss_with(one, at, which), tried, abs(first) / 4, 0.05)]
         found = [*found]
         for value in starts:
             last, before = one.neutral, base
             for bend in range(_BENDS):
-                tried = self._sample.off(self._with(one, value), which)
-                amount = _fit_amount(tried, (before - tried) / (value - last))
-                last, before = value, tried
+                off = self._sample.off(self._with(one, value), which)
+                amount = _fit_amount(off, (before - off) / (value - last))
+                last, before = value, off
                 value = float(np.clip(value + amount, low, high))
                 found.append(value)
-                if bend == _LOOKS and _loss(tried) > _loss(base) - _HELPS:
+                if bend == _LOOKS and _loss(off) > _loss(base) - _HELPS:
                     break
                 if abs(value - last) < 1e-3 * abs(last - one.neutral) or abs(value - one.neutral) < 1e-9:
                     break
         return found
-
-    def _halve(self, one: Alteration, which: np.ndarray) -> float:
-        """Return the parameter that fits best of those to begin from, and of some around it."""
-        tried = {value: self._sample.loss(self._with(one, value), which) for value in one.starts}
-        best = min(tried, key=tried.__getitem__)
-        step = abs(best) / 4
-        while step > 0.05:
-            for value in (best - step, best + step):
-                tried[value] = self._sample.loss(self._with(one, value), which)
-            best, step = min(tried, key=tried.__getitem__), step / 2
-        return best
 
     def _judge(self, one: Alteration, flagged: np.ndarray) -> Explained | None:
         """Fit an alteration to one half of the stretches and judge it on the other, and the reverse."""
@@ -372,8 +362,7 @@ class _Search:
         )  # fmt: skip
         whole = sample.ratios(self._with(one, value), sample.every)
         low, high = self._interval(one, value, np.flatnonzero(acts & (whole <= _WITHIN)))
-        return Explained(one, value, low, high, share, len(explained), (), frozenset(explained.tolist()),
-                         bool(borne))  # fmt: skip
+        return Explained(one, value, low, high, share, frozenset(explained.tolist()), bool(borne))
 
     def _interval(self, one: Alteration, value: float, which: np.ndarray) -> tuple[float, float]:
         """Return where windows stay within their bounds, by the linear effect of the parameter."""
@@ -428,8 +417,16 @@ class _Search:
         share = float((best <= _WITHIN).mean())
         least = _STUCK_SHARE if one.stuck >= _BUTTONS else _STUCK_STICK
         borne = share >= least and len(explained) >= _LEAST and before.max(initial=0.0) > _PLAIN
-        return Explained(one, 1.0, np.nan, np.nan, share, len(explained), (), frozenset(explained.tolist()),
-                         bool(borne))  # fmt: skip
+        return Explained(one, 1.0, np.nan, np.nan, share, frozenset(explained.tolist()), bool(borne))
+
+
+def _halve(loss: Callable[[float], float], tried: dict[float, float], step: float, least: float) -> float:
+    """Return the value of the least loss of those tried and some around it, which are added to `tried`."""
+    best = min(tried, key=tried.__getitem__)
+    while step > least:
+        tried |= {value: loss(value) for value in (best - step, best + step)}
+        best, step = min(tried, key=tried.__getitem__), step / 2
+    return best
 
 
 def _shift(values: np.ndarray, button: float) -> np.ndarray:

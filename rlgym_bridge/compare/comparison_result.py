@@ -1,26 +1,36 @@
-"""The result of a comparison: what was fitted, measured and found."""
+"""The result of a comparison: what was fitted, measured and found, and sentences about it."""
 
 import enum
 import math
+import re
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
 
-from rlgym_bridge.compare.action_delay import ActionDelay
 from rlgym_bridge.compare.clock_fit import ClockFit, OffsetFit
-from rlgym_bridge.compare.input_lag import SURE, LagFit
+from rlgym_bridge.compare.input_lag import SURE, ActionDelay, LagFit
+from rlgym_bridge.physics import CONSTANTS, Spread, physics_as_toml
 from rlgym_bridge.user_input.arguments import count_of
+from rlgym_bridge.user_input.text_files import toml_line, toml_value
 
 SECOND: Final = 120
 """Ticks."""
 
 _LEAST: Final = 0.01  # uu: less is not printed with its digits
+_WIDEST: Final = 0.1  # half of an interval beyond which a fit tells nothing worth training over
+_SHOWN: Final = 4  # recordings that are shown whether they agree or not
+_CLOCK_STEP: Final = 0.001  # %: the least that is printed of a clock that is right
 _IN_TIME: Final = {
     "clock": "its clock", "input latency": "late inputs", "tick offset": "states older than their frames",
 }  # fmt: skip
 _NAMES: Final = {"rocketsim3": "RocketSim 3", "rocketsim2": "RocketSim 2.2.1"}
+_IN_JSON: Final = (
+    "explanation", "simulator", "untried", "input_latency_ticks", "clock_scale", "tick_offset", "situations",
+    "gaps", "sizes", "unjudged", "worst", "notes", "refused", "agrees",
+)  # fmt: skip
 
 
 class GapVerdict(enum.Enum):
@@ -199,9 +209,9 @@ class Comparison:
     @property
     def input_latency_ticks(self) -> int | None:
         """Ticks by which inputs act late, median of the recordings that tell; None if none does."""
-        told = [fit.input_latency_ticks for fit in self.fits if fit.lag.sure >= SURE or fit.late]
-        told = told or [fit.input_latency_ticks for fit in self.fits if fit.lag.fitted]
-        return int(np.median(told)) if told else None
+        sure = [fit for fit in self.fits if fit.lag.sure >= SURE or fit.late]
+        fits = sure or [fit for fit in self.fits if fit.lag.fitted]
+        return int(np.median([fit.input_latency_ticks for fit in fits])) if fits else None
 
     @property
     def clock_scale(self) -> float:
@@ -226,16 +236,8 @@ class Comparison:
 
     def as_json(self) -> dict[str, Any]:
         """Return it as JSON's types; see the docstrings of the parts for units."""
-        return {
-            "explanation": self.explanation,
-            "simulator": self.simulator,
+        return {name: plain(getattr(self, name)) for name in _IN_JSON} | {
             "mechanisms": [plain(each) | {"certain": each.certain} for each in self.causes],
-            "untried": [plain(each) for each in self.untried],
-            "input_latency_ticks": self.input_latency_ticks,
-            "clock_scale": round(self.clock_scale, 6),
-            "tick_offset": self.tick_offset,
-            "situations": [plain(row) for row in self.situations],
-            "gaps": [plain(gap) for gap in self.gaps],
             "fits": [
                 {
                     "source": fit.source, "clock": plain(fit.clock), "tick_offset": plain(fit.offset),
@@ -245,12 +247,6 @@ class Comparison:
                 }
                 for fit in self.fits
             ],
-            "sizes": [plain(size) for size in self.sizes],
-            "unjudged": self.unjudged,
-            "worst": [plain(one) for one in self.worst],
-            "notes": self.notes,
-            "refused": [plain(one) for one in self.refused],
-            "agrees": self.agrees,
         }  # fmt: skip
 
 
@@ -262,9 +258,9 @@ def plain(part: Any) -> Any:
         return {name: plain(getattr(part, name)) for name in part.__dataclass_fields__}
     if isinstance(part, dict):
         return {str(key): plain(value) for key, value in part.items()}
-    if isinstance(part, Sequence) and not isinstance(part, str):
+    if isinstance(part, (list, tuple)):
         return [plain(one) for one in part]
-    if isinstance(part, (bool, np.bool_)):
+    if isinstance(part, np.bool_):
         return bool(part)
     if isinstance(part, float):
         return round(part, 6) if np.isfinite(part) else None
@@ -276,8 +272,7 @@ def plain(part: Any) -> Any:
 
 def begin_with(found: Comparison) -> list[str]:
     """Return the sentences that a comparison begins with: what differs, what was measured, whose it is."""
-    tellers = (_tell_difference, _tell_measured, _tell_recorder)
-    return [sentence for sentence in (tell(found) for tell in tellers) if sentence]
+    return [*filter(None, (_tell_difference(found), _tell_measured(found), _tell_recorder(found)))]
 
 
 def name_simulator(found: Comparison) -> str:
@@ -286,14 +281,12 @@ def name_simulator(found: Comparison) -> str:
 
 
 def _tell_difference(found: Comparison) -> str:
-    name = name_simulator(found)
     timing = [gap.name for gap in found.gaps if gap.kind is GapVerdict.TIMING]
     causes = [cause for cause in found.causes if not (cause.kind == "time" and cause.name in _IN_TIME)]
     sure = [
-        f"the physics, which are those of {cause.phrase}" if cause.kind == "physics" else cause.phrase
-        for cause in causes
-        if cause.certain
-    ]
+        ("the physics, which are those of " if cause.kind == "physics" else "") + cause.phrase
+        for cause in causes if cause.certain
+    ]  # fmt: skip
     either = [f"one of these, which it does not tell apart: {' or '.join([c.phrase, *c.alike])}"
               for c in causes if not c.certain]  # fmt: skip
     parts = list(dict.fromkeys([*sure, *either]))
@@ -303,7 +296,7 @@ def _tell_difference(found: Comparison) -> str:
     late = list(dict.fromkeys(_IN_TIME.get(one, one) for one in timing))
     also = f" The recorded time differs as well: {', '.join(late)}." if late else ""
     if parts:
-        return f"Recording and {name} differ by {'; '.join(parts)}.{also}"
+        return f"Recording and {name_simulator(found)} differ by {'; '.join(parts)}.{also}"
     if late:
         return f"No gap of physics was found; the recorded time differs: {', '.join(late)}."
     return "No gap was found."
@@ -334,10 +327,9 @@ def _tell_recorder(found: Comparison) -> str:
     own = [fit.source for fit in found.fits if fit.own]
     if not own:
         return ""
-    which = (
-        "The recording is" if len(found.fits) == 1 else f"{listed(own)} {'is' if len(own) == 1 else 'are'}"
-    )
-    return f"{which} of the match server, which plays in RocketSim: nothing here measures Rocket League."
+    who = "The recording" if len(found.fits) == 1 else listed(own)
+    who += " is" if len(own) == 1 else " are"
+    return f"{who} of the match server, which plays in RocketSim: nothing here measures Rocket League."
 
 
 def listed(names: Sequence[str]) -> str:
@@ -355,3 +347,154 @@ def short(error: float) -> str:
 def in_time(ticks: int) -> str:
     """Return a horizon in ticks as a time: `a second`, `60 ticks (0.5 s)`."""
     return "a second" if ticks == SECOND else f"{count_of(ticks, 'tick')} ({ticks / SECOND:.2g} s)"
+
+
+# --- sentences about its parts -----------------------------------------------------------------------
+
+
+def told_untried(one: Untried) -> str:
+    """Return a difference that nothing explains, as a sentence."""
+    share = f"{100 * one.share:.0f} %"
+    nearest = f"; {one.nearest} comes nearest, and explains {share} of them" if one.nearest else ""
+    return (
+        f"{count_of(one.windows, 'window')} of {one.source} ({', '.join(one.situations)}) stay beyond their "
+        f"bounds, up to {short(one.worst)} uu after {in_time(one.after_ticks)}, and no alteration that is "
+        f"tried here explains them{nearest}"
+    )
+
+
+def told_fit(fit: Fit) -> str:
+    """Return clock, age of states, input latency and noise of a recording, each with how sure it is."""
+    parts = [_tell_clock(fit)]
+    if any(fit.offset.ages[1:]):
+        oldest = max(age for age, count in enumerate(fit.offset.ages) if count)
+        parts.append(
+            f"its states are up to {count_of(oldest, 'tick')} old, {fit.offset.ticks} in the median (which "
+            f"explains {100 * fit.offset.share:.0f} % of steps)"
+        )
+    if fit.lag.curve:
+        late = count_of(abs(fit.lag.ticks), "tick") + (" early" if fit.lag.ticks < 0 else " late")
+        late = late if fit.lag.ticks else "when the recording says" if fit.applied else "without delay"
+        doubt = "" if fit.lag.sure >= SURE else ", which is not sure"
+        more = f", or up to {count_of(fit.unseen, 'tick')} later" if fit.unseen else ""
+        parts.append(
+            f"inputs act {late}{doubt}{more} (in {100 * fit.lag.sure:.0f} % of resampled sets of "
+            f"{count_of(fit.lag.windows, 'window')})"
+        )
+    if fit.applied and fit.delay is not None:
+        delay = fit.delay
+        after = f"{count_of(delay.input_latency, 'tick')} late" if delay.input_latency else "without delay"
+        parts.append(f"what bots sent was applied {after} ({delay.inputs:,} inputs)")
+    if fit.noise:
+        parts.append(f"open are {fit.noise}")
+    return "; ".join(parts)
+
+
+def _tell_clock(fit: Fit) -> str:
+    percent, doubt = 100 * (fit.clock.scale - 1), 200 * fit.clock.error
+    if fit.offset.ages:
+        return "time is that of the replay's frames"
+    if not math.isfinite(doubt):
+        return "whether its clock is right is not known, as nothing moves enough"
+    if abs(percent) <= max(doubt, _CLOCK_STEP):
+        return f"its clock is right to {max(doubt, _CLOCK_STEP):.1g} %"
+    return f"its clock runs {abs(percent):.3g} % {'slow' if percent > 0 else 'fast'} (± {doubt:.1g} %)"
+
+
+def short_verdict(verdict: GapVerdict) -> str:
+    """Return a verdict in two words at most, for tables."""
+    return "untried" if verdict is GapVerdict.UNTRIED else verdict.value
+
+
+def row_to_tell(rows: dict[int, Situation]) -> Situation:
+    """Return the row of a situation with most windows beyond bounds, else that after a second."""
+    most = max(row.beyond for row in rows.values())
+    if most:
+        return next(row for _, row in sorted(rows.items()) if row.beyond == most)
+    return rows[max((at for at in rows if at <= SECOND), default=max(rows))]
+
+
+def sources_to_show(found: Comparison) -> list[str]:
+    """Return the recordings whose errors are shown one by one: of many, those that differ."""
+    sources = [fit.source for fit in found.fits]
+    if len(sources) <= _SHOWN:
+        return sources
+    differ = {gap.source for gap in found.gaps} | {one.source for one in found.untried}
+    differ |= {row.source for row in found.situations if row.beyond}
+    return [source for source in sources if source in differ]
+
+
+def said_once(texts: Sequence[str], sources: Sequence[str]) -> list[str]:
+    """Return sentences about recordings, `sources`; of many alike those of the first, with a count.
+
+    Alike are those that differ in their recording and in numbers alone.
+    """
+    if len(sources) <= _SHOWN:
+        return list(texts)
+    name = re.compile("|".join(re.escape(one) for one in sorted(sources, key=len, reverse=True)))
+    kinds: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    for text in texts:
+        found = name.search(text)
+        kinds[re.sub(r"[\d.,]+", "", name.sub("", text))][found.group() if found else ""].append(text)
+    said = []
+    for own in kinds.values():
+        first, *others = own.values()
+        also = f" (and {count_of(len(others), 'other recording')} alike)" if others else ""
+        said += [f"{text}{also}" for text in first]
+    return said
+
+
+# --- what training and matches are to change: `compare --fit` ---------------------------------------
+
+
+def fitted_constants(found: Comparison) -> dict[str, Spread]:
+    """Return RocketSim's constants as recordings show them, to 10 % or better, by the names of `CONSTANTS`.
+
+    The value is RocketSim's own unless a gap is found that is told apart from all others. The range is what
+    the recordings allow together; if they contradict each other, from the lowest to the highest.
+    """
+    every: dict[str, list[Size]] = {}
+    for size in found.sizes:
+        if size.mutator in CONSTANTS and size.high - size.low <= 2 * _WIDEST:
+            every.setdefault(size.mutator, []).append(size)
+    return {name: _together(sizes) for name, sizes in every.items()}
+
+
+def _together(sizes: list[Size]) -> Spread:
+    """Return what the intervals of one constant in several recordings allow."""
+    low, high = max(size.low for size in sizes), min(size.high for size in sizes)
+    if low > high:
+        low, high = min(size.low for size in sizes), max(size.high for size in sizes)
+    gaps = [size for size in sizes if size.gap]
+    if not gaps:
+        return Spread(1.0, min(low, 1.0), max(high, 1.0))
+    best = min(gaps, key=lambda size: size.high - size.low)
+    return Spread(min(max(best.value, low), high), low, high)
+
+
+def fit_as_toml(found: Comparison) -> str:
+    """Return the file: settings of `python -m training`, whose table [physics] matches read too."""
+    delays = [fit.delay for fit in found.fits if fit.delay is not None]
+    sources = ", ".join(toml_value(fit.source) for fit in found.fits)
+    lines = [f"# what recordings show, made by rlgym-bridge compare --fit of {sources}", ""]
+    if delays:
+        low, high = min(one.low for one in delays), max(one.high for one in delays)
+        noise = float(f"{max(one.noise for one in delays):.3g}")
+        latency = max(delays, key=lambda one: one.inputs).input_latency
+        lines += [
+            toml_line("action_delay", [low, high], "ticks, lowest and highest of a segment of play"),
+            toml_line("action_delay_noise", noise, "ticks, of single decisions within a segment"),
+            toml_line("input_latency", latency, "ticks, of most inputs; rows are sent that much earlier"),
+        ]
+        if len({one.input_latency for one in delays}) > 1:
+            known = [(fit.source, fit.delay) for fit in found.fits if fit.delay is not None]
+            told = ", ".join(f"{toml_value(source)} {delay.input_latency}" for source, delay in known)
+            lines.append(f"# inputs of these recordings act late by different ticks ({told}): fit them apart")
+    else:
+        lines += ["# how late actions act is not told: no input that was sent stands beside what it did"]
+    lines += [
+        "",
+        "# multiples of RocketSim's own: matches are played with value, training draws from low to",
+        "# high, which is what these recordings allow; widen it by hand for a bot that is to bear more",
+    ]
+    return "\n".join(lines) + "\n" + physics_as_toml(fitted_constants(found))

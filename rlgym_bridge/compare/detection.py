@@ -30,27 +30,23 @@ _FLOOR: Final = {"position": 0.03, "velocity": 0.05, "rotation": 0.0005, "spin":
 captures of the game of 2026 stay within half of it in RocketSim 3 [measured]."""
 _MEETING_FLOOR: Final = {"position": 0.2, "velocity": 1.0, "rotation": 0.01, "spin": 0.05}
 """The same where bodies meet: a hit of 3,165 uu/s is 0.02 to 0.13 uu/s off [measured]."""
+_HULL_FLOOR: Final = {"position": 0.3, "velocity": 5.0, "rotation": 0.02, "spin": 0.2}
+"""The same where a car's hull hits something: what it touched before counts, and no row holds it."""
+_HULL: Final = 3.0  # multiple of the draws' differences there
+_BOUNCED: Final = 4.0  # multiple of what is no gap of a ball that bounced: edges decide by the last bit
+_BETWEEN_TICKS: Final = 5.0  # multiple of what is no gap if rows are not of whole ticks that are known
 _EARLIER: Final = (6.0, 14.0, 30.0)  # ticks by which windows beyond their bounds start earlier
-_DRAWS_EARLIER: Final = 8
 _DISMISSED: Final = 1.01  # multiple of a residual that its bound becomes
 _AGAIN: Final = 48  # windows of a file that are drawn again, at most
 _ROUNDS: Final = 3  # times that so many are
 _HELD: Final = 0.9  # share of them that has to stay beyond, so that the others count
-_HULL_FLOOR: Final = {"position": 0.3, "velocity": 5.0, "rotation": 0.02, "spin": 0.2}
-"""The same where a car's hull hits something: what it touched before counts, and no row holds it."""
-_HULL: Final = 3.0
-_BOUNCED: Final = 4.0  # multiple of what is no gap of a ball that bounced: edges decide by the last bit
-_BETWEEN_TICKS: Final = 5.0  # multiple of what is no gap if rows are not of whole ticks that are known
-_DRAWS: Final = 4
-_DRAWS_AGAIN: Final = 32
-"""Draws of each window, and of those that are beyond the bounds of the first."""
-_FEW: Final = 12
-"""Windows of a file that are drawn still more often, if so few are left: a rare draw may come as near."""
-_DRAWS_OF_FEW: Final = 256
-_WIDER: Final = 2.5
-"""Multiple of the largest difference between draws that a window may be off."""
+_FEW: Final = 12  # if so few are left, they are drawn still more often: a rare draw may come as near
+_DRAWS: Final = range(4)
+_DRAWS_AGAIN, _DRAWS_OF_FEW, _DRAWS_EARLIER = range(4, 36), range(32, 256), range(8)
+"""Seeds of the draws of each window, of those that are beyond their bounds, of few, and of earlier starts."""
+_WIDER: Final = 2.5  # multiple of the largest difference between draws that a window may be off
 _STRONGER, _WIDER_AGAIN = 3.0, 1.25
-"""Multiple of the noise in the second draws, and of their largest difference."""
+"""Multiple of the noise in later draws, and of their largest difference."""
 
 
 @dataclass
@@ -62,7 +58,6 @@ class Judged:
     # `(..., 4)` of the sizes of position (uu), velocity (uu/s), rotation (rad) and spin (rad/s)
     bounds: np.ndarray
     names: np.ndarray  # `(...)` situations, "" where a window lacks it
-    simulated: Simulated  # the simulated ends
 
     @property
     def sizes(self) -> np.ndarray:
@@ -103,15 +98,13 @@ def judge_windows(windows: Sequence[Window], noise: Noise, bench: Bench) -> Judg
     """Simulate windows of one recording and find their bounds."""
     windows = list(windows)
     base = simulate(windows, bench=bench)
-    real = recorded(windows)
-    off = apart(windows, real, base.values)
-    bounds = _bounds(windows, noise, bench, base, range(_DRAWS), 1.0, _WIDER)
-    names = _name(windows, base)
+    off = apart(windows, recorded(windows), base.values)
+    bounds = bounds_of(windows, noise, bench, base)
     waits = np.ones(len(windows), bool)
     for _ in range(_ROUNDS):
         doubtful = np.flatnonzero(waits & (ratios_of(off, bounds) > 1).any((1, 2)))
         again = np.array(thinned(doubtful.tolist(), _AGAIN), int)
-        _judge_again(windows, noise, bench, base, bounds, again, range(_DRAWS, _DRAWS + _DRAWS_AGAIN))
+        _judge_again(windows, noise, bench, base, bounds, again, _DRAWS_AGAIN)
         _judge_earlier(windows, noise, bench, off, bounds, again)
         waits[again] = False
         left = (ratios_of(off, bounds) > 1).any((1, 2))
@@ -122,8 +115,8 @@ def judge_windows(windows: Sequence[Window], noise: Noise, bench: Bench) -> Judg
         bounds[others] = np.maximum(bounds[others], _DISMISSED * sizes_of(off[others]))
     few = np.flatnonzero((ratios_of(off, bounds) > 1).any((1, 2)))
     if len(few) <= _FEW:
-        _judge_again(windows, noise, bench, base, bounds, few, range(_DRAWS_AGAIN, _DRAWS_OF_FEW))
-    return Judged(windows, off, bounds, names, base)
+        _judge_again(windows, noise, bench, base, bounds, few, _DRAWS_OF_FEW)
+    return Judged(windows, off, bounds, name_situations(windows, base))
 
 
 def _judge_again(
@@ -134,10 +127,9 @@ def _judge_again(
     if not len(again):
         return
     some = [windows[one] for one in again.tolist()]
-    own = Simulated(*(getattr(base, name)[again] for name in ("values", "wheels", "kicked", "jumped")))
     ends, bodies = max(len(one.ends) for one in some), max(len(one.bodies) for one in some)
-    own.values = own.values[:, :ends, :bodies]
-    more = _bounds(some, noise, bench, own, draws, _STRONGER, _WIDER_AGAIN)
+    own = replace(base, values=base.values[again, :ends, :bodies], kicked=base.kicked[again])
+    more = bounds_of(some, noise, bench, own, draws, strength=_STRONGER)
     bounds[again, :ends, :bodies] = np.maximum(bounds[again, :ends, :bodies], more)
 
 
@@ -166,43 +158,34 @@ def _judge_earlier(
     tried = [*earlier.values()]
     base = simulate(tried, bench=bench)
     theirs = apart(tried, recorded(tried), base.values)
-    limits = _bounds(tried, noise, bench, base, range(_DRAWS_EARLIER), _STRONGER, _WIDER_AGAIN)
+    limits = bounds_of(tried, noise, bench, base, _DRAWS_EARLIER, strength=_STRONGER)
     owners = np.array([number for number, _ in earlier])
     gone = np.unique(owners[(ratios_of(theirs, limits) <= 1).all((1, 2))])
     bounds[gone] = np.fmax(bounds[gone], _DISMISSED * sizes_of(off[gone]))
 
 
-def bounds_with(
-    windows: Sequence[Window], noise: Noise, bench: Bench, base: Simulated, applied: Applied
-) -> np.ndarray:
-    """Return bounds `(n, ends, bodies, 4)` of windows with alterations applied, as `base` is simulated."""
-    return _bounds(windows, noise, bench, base, range(_DRAWS), 1.0, _WIDER, applied)
-
-
-def _bounds(
-    windows: Sequence[Window], noise: Noise, bench: Bench, base: Simulated, draws: range, strength: float,
-    wider: float, applied: Applied = (),
+def bounds_of(
+    windows: Sequence[Window], noise: Noise, bench: Bench, base: Simulated, draws: range = _DRAWS,
+    applied: Applied = (), strength: float = 1.0,
 ) -> np.ndarray:  # fmt: skip
-    """Return bounds `(n, ends, bodies, 4)` from draws of each window, by their seeds."""
+    """Return bounds `(n, ends, bodies, 4)` from draws, by their seeds; `base` is simulated with `applied`."""
     most = np.zeros((*base.values.shape[:3], 4))
     drawing = bench.of_draws(windows[0].scene.recording.mode)
     middle = base.values if drawing is bench else simulate(windows, applied, bench=drawing).values
     for seed in draws:
-        others = strength > 1 and seed % 4 >= 2  # in half of the second draws all bodies are there
-        each = [Draw(noise, seed, strength, others)] * len(windows)
-        drawn = simulate(windows, applied, bench=drawing, draws=each)
+        others = strength > 1 and seed % 4 >= 2  # in half of the later draws all bodies are there
+        drawn = simulate(windows, applied, bench=drawing, draw=Draw(noise, seed, strength, others))
         most = np.fmax(most, sizes_of(residuals(drawn.values, middle)))
         noise.drawn.clear()
+    wider = _WIDER_AGAIN if strength > 1 else _WIDER
     for number, window in enumerate(windows):
         trial = len(window.track.times) == TRIAL
         for place, body in enumerate(window.bodies):
             own = 3 * np.sqrt(3) * np.array([noise.bodies[body].of(part) for part in PARTS])
             # A ball turns as it likes. The last speeds of a trial are not measured in all directions.
-            unseen = np.array([False, trial, body == BALL, trial or not window.scene.knows_spin(body)])
+            unseen = np.array([False, trial, body == BALL, trial or not window.scene.knows_spin[body]])
             for end, column in enumerate(window.horizons):
-                floors, around = _floors(
-                    window, body, HORIZONS[column], bool(base.kicked[number, end, place])
-                )
+                floors, around = _floors(window, body, HORIZONS[column], base.kicked[number, end, place])
                 most[number, end, place] = around * wider * most[number, end, place] + own + floors
                 most[number, end, place, unseen] = np.inf
     return most
@@ -221,14 +204,13 @@ def _floors(window: Window, body: int, ticks: int, kicked: bool) -> tuple[np.nda
     return _BOUNCED * grown, 1.0
 
 
-def _name(windows: Sequence[Window], base: Simulated) -> np.ndarray:
+def name_situations(windows: Sequence[Window], base: Simulated) -> np.ndarray:
+    """Return the situations of simulated windows, `(n, ends, bodies)`; "" where a window lacks it."""
     names = np.full(base.values.shape[:3], "", dtype="<U24")
     for number, window in enumerate(windows):
-        for end in range(len(window.ends)):
-            for place in range(len(window.bodies)):
-                least, most = base.wheels[number, end, place].tolist()
-                names[number, end, place] = name_situation(
-                    window, end, place, (least, most), bool(base.kicked[number, end, place]),
-                    bool(base.jumped[number, place]),
-                )  # fmt: skip
+        for end, place in np.ndindex(len(window.ends), len(window.bodies)):
+            at = number, end, place
+            names[at] = name_situation(
+                window, end, place, base.wheels[at], base.kicked[at], base.jumped[number, place]
+            )
     return names

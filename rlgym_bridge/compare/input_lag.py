@@ -1,9 +1,10 @@
-"""Fit the input latency: drive the simulation with each lag, and take the one that fits best.
+"""Measure how late inputs act: fit the lag with which a simulation comes nearest; compare sent and applied.
 
 A game that hiccups may take inputs a tick sooner or later from there on [seen in a real recording]: then
 the recording has pieces, each with a lag of its own.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -16,9 +17,10 @@ from rlgym_bridge.compare.clock_fit import cheapest
 from rlgym_bridge.compare.detection import sizes_of
 from rlgym_bridge.compare.noise import Draw, measure_noise
 from rlgym_bridge.compare.timed_recording import TimedRecording
-from rlgym_bridge.compare.tracks import BALL, TRIAL
+from rlgym_bridge.compare.tracks import TRIAL
 from rlgym_bridge.compare.window_simulation import Bench, recorded, residuals, simulate
 from rlgym_bridge.compare.windows import Window, thinned
+from rlgym_bridge.recording.mcap.agent_track import InputTrack
 from rlgym_bridge.recording.mcap.match_recording import MatchRecording
 from rlgym_bridge.recording.recording import Inputs
 
@@ -39,6 +41,10 @@ _AT_ROWS: Final = np.log(3.0)  # by how much better windows fit whose inputs cha
 _DRAWN: Final = 3  # draws of changes between rows, to compare with
 _CLEARLY: Final = 0.67  # of the error without a lag: what an unsure lag has to fit better by
 _CERTAIN: Final = 0.95  # share of resampled windows, of a piece that has another lag than the one before
+_LATEST: Final = 60  # ticks; an input that acts later is not told from one that never acts
+_WILD: Final = 8.0  # ticks: inputs that act so differently late are matched by chance
+_SAME: Final = 1e-5  # controls closer than that are the same
+_FEWEST: Final = 8  # inputs of a segment of play that tell its latency
 
 SURE: Final = 0.9
 """Share of resampled windows that has to give the same lag: one in ten may be chance."""
@@ -84,21 +90,13 @@ class LagFit:
         return np.asarray(np.array([one.ticks for one in self.pieces], float)[piece.clip(0)] - self.early)
 
 
-def fit_lag(scene: TimedRecording, windows: int = WINDOWS, *, bench: Bench | None = None) -> LagFit:
-    """Find the lag of a recording's inputs.
-
-    Args:
-        scene: The recording.
-        windows: Of each car, at most; in larger matches fewer, so that all of them are not more than of two.
-        bench: The simulators; those of RocketSim 3 where it is None.
-    """
-    return _fit(scene, _Errors(scene, windows, bench or Bench()))
+def fit_lag(scene: TimedRecording, windows: int = WINDOWS, *, bench: Bench) -> LagFit:
+    """Find the lag of a recording's inputs by so many windows of each car, or of two in larger matches."""
+    return _fit(scene, _Errors(scene, windows, bench))
 
 
 def _fit(scene: TimedRecording, errors_of: "_Errors", car: int | None = None) -> LagFit:
     """Return the lag of a car's inputs, or of all cars'."""
-    if not scene.driven:
-        return LagFit(0, 0.0, 0, {})
     lags = [*range(-1 if scene.recording.inputs is Inputs.SENT else 0, _MOST + 1)]
     rows, errors = errors_of.of(lags, car)
     if len(errors):
@@ -121,13 +119,12 @@ def fit_common_lag(scene: TimedRecording, bench: Bench) -> LagFit:
     own_match = isinstance(scene.recording, MatchRecording)  # of what was applied, to all cars alike
     errors = _Errors(scene, WINDOWS // 3 if own_match else WINDOWS, bench)
     fit = _fit(scene, errors)
-    cars = [body for body in scene.bodies if body != BALL]
-    lags = dict.fromkeys(cars, fit.ticks)
-    if scene.driven and len(cars) > 1 and not own_match:
-        own = {car: found for car in cars if (found := _fit(scene, errors, car=car)).sure >= SURE}
+    lags = dict.fromkeys(scene.cars, fit.ticks)
+    if scene.driven and len(scene.cars) > 1 and not own_match:
+        own = {car: found for car in scene.cars if (found := _fit(scene, errors, car=car)).sure >= SURE}
         if len({found.ticks for found in own.values()}) > 1:
             fit = min(own.values(), key=lambda fit: abs(fit.ticks))
-            lags = dict.fromkeys(cars, fit.ticks) | {car: found.ticks for car, found in own.items()}
+            lags = dict.fromkeys(scene.cars, fit.ticks) | {car: found.ticks for car, found in own.items()}
     if fit.fitted and fit.sure < SURE and fit.curve[fit.ticks] + _SMALL > _CLEARLY * (fit.curve[0] + _SMALL):
         begins = tuple(piece._replace(ticks=0) for piece in fit.pieces[:1])
         return replace(fit, ticks=0, pieces=begins)  # none fits: something else is wrong with the inputs
@@ -207,10 +204,9 @@ class _Errors:
     """The errors of a recording's windows with each lag, each of which is simulated once."""
 
     def __init__(self, scene: TimedRecording, windows: int, bench: Bench) -> None:
-        cars = [body for body in scene.bodies if body != BALL]
-        each = max(min(windows, 2 * windows // max(len(cars), 1)), _LEAST)
-        chosen = [window for car in cars for window in _choose(scene, car, each)] if scene.driven else []
-        self._windows, self._bench = chosen, bench
+        each = max(min(windows, 2 * windows // max(len(scene.cars), 1)), _LEAST)
+        cars = scene.cars if scene.driven else []
+        self._windows, self._bench = [window for car in cars for window in _choose(scene, car, each)], bench
         self._known: dict[tuple[int, int | None], np.ndarray] = {}
 
     def of(
@@ -220,19 +216,14 @@ class _Errors:
         if not self._windows:
             return np.zeros(0, int), np.zeros((0, len(lags)))
         keys = [(lag, None if draw is None else draw.seed) for lag in lags]
-        for key in keys:
-            if key not in self._known:
-                self._known[key] = self._simulate(key[0], draw)
+        late = Alteration("input latency", TIME, values=(0.0,), unit="ticks", lagged=8)
+        for key in (key for key in keys if key not in self._known):
+            ours = simulate(self._windows, [(late, float(key[0]))], bench=self._bench, draw=draw).values
+            off = residuals(recorded(self._windows), ours)[:, 0, 0]
+            self._known[key] = _error(self._windows, off)
         own = [place for place, one in enumerate(self._windows) if car is None or one.bodies[0] == car]
         rows = np.array([self._windows[place].row for place in own], int)
         return rows, np.stack([self._known[key][own] for key in keys], axis=1)
-
-    def _simulate(self, lag: int, draw: Draw | None) -> np.ndarray:
-        """Return the logs of the errors of all windows with a lag and perhaps a draw, `(windows,)`."""
-        late = Alteration("input latency", TIME, values=(0.0,), unit="ticks", lagged=8)
-        draws = [draw] * len(self._windows) if draw is not None else []
-        ours = simulate(self._windows, [(late, float(lag))], bench=self._bench, draws=draws).values
-        return _error(self._windows, residuals(recorded(self._windows), ours)[:, 0, 0])
 
 
 def _error(windows: Sequence[Window], off: np.ndarray) -> np.ndarray:
@@ -253,7 +244,7 @@ def _choose(scene: TimedRecording, body: int, windows: int) -> list[Window]:
     controls = scene.recording.state.car_controls[:, body]
     changes = np.concatenate([[False], (controls[1:] != controls[:-1]).any(1)])
     total = np.concatenate([[0], np.cumsum(changes)])
-    blocked = np.concatenate([[0], np.cumsum(scene.near[:, body] | scene.unknown_inputs(body))])
+    blocked = scene.blocked(body)
     found = []
     for track in scene.tracks((body,)):
         ends = track.nearest(track.times + _AFTER)
@@ -270,3 +261,139 @@ def _choose(scene: TimedRecording, body: int, windows: int) -> list[Window]:
                 last = track.times[start]
                 found.append(Window(scene, track, start, (int(ends[start]),), (2,), _LEAD))
     return thinned(found, windows)
+
+
+# --- the delay of actions ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ActionDelay:
+    """The action delay of a recording, in ticks."""
+
+    # low, high: range over segments of play, for training's `action_delay`: the soonest that an action
+    # can act after the state it was decided on, 1 at least. A bot whose own delay is longer waits
+    # longer. Where rows leave ticks out, `high` is by so many more than was seen
+    low: int
+    high: int
+    # standard deviation of single decisions within a segment, for training's `action_delay_noise`
+    noise: float
+    input_latency: int  # from the packet an input answers to the first tick it drives, of most inputs
+    inputs: int  # how many told it
+
+
+class _Segment(NamedTuple):
+    """Input latencies, and waits of decisions for an input, of one car in a segment, `(n,)` ticks each."""
+
+    late: np.ndarray
+    waits: np.ndarray
+
+
+def action_delay(scene: TimedRecording, lag: LagFit) -> ActionDelay | None:
+    """Return how late the actions of a recording act; `lag` is the fit of its inputs.
+
+    A recording of ours has what bots sent and what the game applied: every change of an input tells, and
+    decisions tell how long they wait for the next input where packets come in bursts. Of other recordings the
+    fitted lag tells; it has no noise, and a range where the lag changes or rows leave ticks out.
+
+    Returns:
+        The delay; None where inputs do not tell: none recorded, applied ones alone, too few that change,
+        half a second late or more, or no lag that fits clearly better than others.
+    """
+    recording = scene.recording
+    if isinstance(recording, MatchRecording):
+        return _together(_of_match(recording), _step(recording) - 1)
+    if recording.inputs is not Inputs.SENT or lag.sure < SURE:
+        return None
+    every = [max(1, piece.ticks) for piece in lag.pieces]
+    unseen = 0 if lag.at_rows else scene.unseen
+    return ActionDelay(min(every), max(every) + unseen, 0.0, max(0, lag.ticks), lag.windows)
+
+
+def _together(segments: Sequence[_Segment], unseen: int) -> ActionDelay | None:
+    """Return the delay that segments of play show; None where inputs are too few, or act at any time."""
+    telling = [one for one in segments if len(one.late) >= _FEWEST]
+    spread = _spread([one.late for one in telling])
+    if not telling or spread > _WILD:
+        return None
+    usual = [max(1, round(float(np.median(one.late) + _median(one.waits)))) for one in telling]
+    noise = np.hypot(spread, _spread([one.waits for one in telling]))
+    every = np.concatenate([one.late for one in telling])
+    latency = Counter(every.tolist()).most_common(1)[0][0]
+    return ActionDelay(min(usual), max(usual) + unseen, float(noise), latency, len(every))
+
+
+def latencies(recording: MatchRecording, sent: InputTrack, car: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return when a car's inputs changed, and how late each change acted.
+
+    Returns:
+        `(n,)` int64 frames that the changed inputs answered, and `(n,)` int64 ticks from there to the first
+        tick driven: the least that it can be where packets leave out ticks. Where they leave out more than
+        usually, nothing is said.
+    """
+    mine = sent.row == car
+    frame_of, last = np.unique(sent.frame[mine][::-1], return_index=True)
+    newest = sent.controls[mine][::-1][last]
+    changed = np.flatnonzero(np.abs(np.diff(newest, axis=0)).max(1, initial=0.0) >= _SAME) + 1
+    applied = recording.state.car_controls[:, car]
+    follows = np.diff(recording.segment, prepend=-1) == 0
+    follows &= np.diff(recording.tick, prepend=recording.tick[:1]) <= _step(recording)
+    frames: list[int] = []
+    found: list[np.ndarray] = []  # ticks after which the car began to do what each of them says
+    for frame, wanted in zip(frame_of[changed].tolist(), newest[changed], strict=True):
+        first = max(1, int(np.searchsorted(recording.tick, frame, side="right")))
+        end = int(np.searchsorted(recording.tick, frame + _LATEST, side="right"))
+        broken = np.flatnonzero(~follows[first:end])  # what no packet shows may be when it first acted
+        end = first + int(broken[0]) if len(broken) else end
+        does = (np.abs(applied[first - 1 : end] - wanted) < _SAME).all(-1)
+        begins = first - 1 + np.flatnonzero(does[1:] & ~does[:-1])
+        if len(begins):
+            frames.append(frame)
+            found.append((recording.tick[begins] - frame).clip(0))
+    answered, late = np.array(frames, np.int64), np.zeros(len(frames), np.int64)
+    segments = _segment(recording, answered)
+    for segment in np.unique(segments):  # of several the nearest to the most common of its segment
+        places = np.flatnonzero(segments == segment)
+        (usual, _), *_ = Counter(np.concatenate([found[place] for place in places]).tolist()).most_common(1)
+        late[places] = [found[place][np.abs(found[place] - usual).argmin()] for place in places]
+    return answered, late
+
+
+def _of_match(recording: MatchRecording) -> list[_Segment]:
+    """Return what each car shows in each segment."""
+    tracks = [(track.inputs, [one.frame for one in track.decisions]) for track in recording.agents.values()]
+    if not any(len(inputs.frame) for inputs, _ in tracks) and recording.inputs_taken is not None:
+        tracks = [(recording.inputs_taken, [])]
+    found = []
+    for inputs, decisions in tracks:
+        for car in sorted(set(inputs.row.tolist()) - {-1}):
+            frames, late = latencies(recording, inputs, car)
+            answers = np.unique(inputs.frame[inputs.row == car])
+            decided = np.array(decisions, np.int64)
+            decided = decided[decided <= answers[-1]]
+            waits = answers[np.searchsorted(answers, decided)] - decided
+            acted, chosen = _segment(recording, frames), _segment(recording, decided)
+            found += [_Segment(late[acted == one], waits[chosen == one]) for one in np.unique(acted)]
+    return found
+
+
+def _step(recording: MatchRecording) -> int:
+    """Return the ticks from most packets to the next."""
+    return max(1, int(np.median(np.diff(recording.tick)))) if len(recording.tick) > 1 else 1
+
+
+def _segment(recording: MatchRecording, frames: np.ndarray) -> np.ndarray:
+    rows = np.searchsorted(recording.tick, frames).clip(0, len(recording.tick) - 1)
+    return np.asarray(recording.segment[rows])
+
+
+def _median(values: np.ndarray) -> float:
+    return float(np.median(values)) if len(values) else 0.0
+
+
+def _spread(parts: Sequence[np.ndarray]) -> float:
+    """Return the standard deviation around the parts' medians."""
+    around = np.concatenate([*(one - _median(one) for one in parts), np.empty(0)])
+    if not len(around):
+        return 0.0
+    around = around.clip(*np.percentile(around, (1, 99)))  # lost packets are no noise
+    return float(np.sqrt((around**2).mean()))

@@ -103,12 +103,10 @@ class Draw:
         for place, body in enumerate(bodies):
             own = self.noise.bodies[body]
             for part, columns in _STATE_PARTS.items():
-                shape = (len(values), 3)
                 half = max(own.rounding.get(part, 0.0), _LEAST[part])
-                wide = own.deviation.get(part, 0.0)
-                off = half * random.uniform(-1, 1, shape)
-                if wide:
-                    off += wide * random.standard_normal(shape)
+                off = half * random.uniform(-1, 1, (len(values), 3))
+                if wide := own.deviation.get(part, 0.0):
+                    off += wide * random.standard_normal(off.shape)
                 drawn[:, place, columns] += self.strength * off
             if body == BALL and (drawn[:, place, ROTATION] == np.eye(3).ravel()).all():  # it was not recorded
                 turn, _ = np.linalg.qr(random.standard_normal((3, 3)))
@@ -116,9 +114,8 @@ class Draw:
                 continue
             half = own.rounding.get("rotation", 0.0) + np.sqrt(3) * own.deviation.get("rotation", 0.0)
             if half:
-                drawn[:, place, ROTATION] = _turned(
-                    drawn[:, place, ROTATION], self.strength * half * random.uniform(-1, 1, (len(values), 3))
-                )
+                turns = self.strength * half * random.uniform(-1, 1, (len(values), 3))
+                drawn[:, place, ROTATION] = _turned(drawn[:, place, ROTATION], turns)
         return drawn
 
     def controls(self, rows: np.ndarray, car: int) -> np.ndarray:
@@ -140,9 +137,8 @@ class Draw:
         key = (id(drive.rows), self.seed, car)
         if key not in self.noise.drawn:
             late = (self.noise.slack + 1) // 2
-            self.noise.drawn[key] = drive.drawn(
-                self._random(2 + car), self.noise.held, late, self.noise.known
-            )
+            random = self._random(2 + car)
+            self.noise.drawn[key] = drive.drawn(random, self.noise.held, late, self.noise.known)
         return self.noise.drawn[key]
 
     def elsewhere(self, values: np.ndarray) -> np.ndarray:
@@ -152,20 +148,17 @@ class Draw:
         row holds that.
         """
         places = np.repeat(values[None], _PLACES, axis=0)
-        low, high = _FIELD
-        places[..., POSITION] = self._random(60).uniform(low, high, (_PLACES, len(values), 3))
+        places[..., POSITION] = self._random(60).uniform(*_FIELD, (_PLACES, len(values), 3))
         return places
 
     def aside(self, body: np.ndarray, others: np.ndarray) -> np.ndarray:
         """Return how far other bodies `(n, 18)` move, `(n, 3)` uu, so as not to touch a body `(18,)`."""
         if self.seed % 2 == 0:
             return np.zeros((len(others), 3))
-        low, high = _FIELD
         random = self._random(61)
-        places = random.uniform(low, high, (len(others), 3))
+        places = random.uniform(*_FIELD, (len(others), 3))
         places[:, 2] = random.choice([20.0, 95.0, 300.0, 1000.0], len(others))
-        places[:, 0] = -np.sign(body[0]) * np.abs(places[:, 0])
-        places[:, 1] = -np.sign(body[1]) * np.abs(places[:, 1])
+        places[:, :2] = -np.sign(body[:2]) * np.abs(places[:, :2])
         return np.asarray(places - others[:, POSITION])
 
     def lead(self, lead: float, every: float) -> tuple[float, float]:
@@ -191,7 +184,7 @@ def measure_noise(scene: TimedRecording) -> Noise:
     exact = isinstance(recording, MatchRecording)
     bodies = {body: BodyNoise() if exact else _body_noise(scene, body) for body in scene.bodies}
     sticks = {}
-    for car in (body for body in scene.bodies if body != BALL):
+    for car in scene.cars:
         rows = recording.state.car_controls[:, car][:, _STICKS]
         sticks[car] = 0.0 if exact or not scene.driven else _stick_rounding(rows)
     slack = 0 if scene.at_rows or recording.inputs is Inputs.NONE else scene.unseen
@@ -219,18 +212,16 @@ def _body_noise(scene: TimedRecording, body: int) -> BodyNoise:
     values = np.concatenate([track.values[:, 0] for track in tracks])
     if scene.recording.clock is TimeBase.FRAMES:  # of uneven ticks, and of the game's own numbers
         tracks = []
-    for part, columns in _STATE_PARTS.items():
-        noise.rounding[part] = rounding(values[:, columns])
+    for part, columns in (_STATE_PARTS | {"rotation": ROTATION}).items():
+        noise.rounding[part] = 1e-6 if part == "rotation" else rounding(values[:, columns])
         noise.deviation[part] = _beyond(noise.rounding[part], _deviation(tracks, columns))
     if body == BALL and scene.spinless:
         noise.rounding["spin"] = _BALL_SPIN  # any: bounces are as open
-    noise.rounding["rotation"] = 1e-6
-    noise.deviation["rotation"] = _beyond(1e-6, _deviation(tracks, ROTATION))
     return noise
 
 
 def rounding(values: np.ndarray) -> float:
-    """Return half of the last digit of float32 numbers: of their decimals, or of their significant digits.
+    """Return half of the last digit of float32 numbers `(n,)`: of their decimals, or significant digits.
 
     The significant digits are those of the largest number.
     """
@@ -266,10 +257,9 @@ def _deviation(tracks: Sequence[Track], columns: slice) -> float:
             continue
         usual = np.median(steps)
         third = np.abs(np.diff(track.values[:, 0, columns], n=3, axis=0))
-        even = (np.abs(steps - usual) < 0.1 * usual + 0.3).astype(int)
-        kept = (even[:-2] + even[1:-1] + even[2:]) == 3
-        third = third[kept]
-        found.append(third[(third > 0).any(1)].ravel() if len(third) else np.zeros(0))
+        even = np.abs(steps - usual) < 0.1 * usual + 0.3
+        third = third[even[:-2] & even[1:-1] & even[2:]]
+        found.append(third[(third > 0).any(1)].ravel())
     together = np.concatenate([*found, np.zeros(0)])
     return float(np.percentile(together, 25) / _QUARTILE / _THIRD) if len(together) > 30 else 0.0
 
@@ -283,9 +273,7 @@ def _beyond(half: float, deviation: float) -> float:
 def _stick_rounding(rows: np.ndarray) -> float:
     """Return half of the step of sticks `(rows, 5)`; 0 where they are exact, or at their ends alone."""
     values = np.unique(np.abs(rows[(rows != 0) & (np.abs(rows) < 1)]).astype(float))
-    if len(values) < 5:
-        return 0.0
-    for steps in (10, 20, 50, 100, 127, 128, 255, 256, 1000):
+    for steps in (10, 20, 50, 100, 127, 128, 255, 256, 1000) if len(values) >= 5 else ():
         if (np.abs(values * steps - np.round(values * steps)) < 1e-3).mean() >= _NEARLY_ALL:
             return 0.5 / steps
     return 0.0

@@ -19,8 +19,6 @@ from rlgym_bridge.compare.comparison_result import (
     begin_with,
     listed,
     name_simulator,
-)
-from rlgym_bridge.compare.sentences import (
     said_once,
     short_verdict,
     sources_to_show,
@@ -59,6 +57,7 @@ COLOURS: Final = {
 }  # fmt: skip
 """Colours of the parts of a plot, which the page defines for light and dark."""
 MEDIAN, WORST, BOUND, OTHER = COLOURS
+_GROWTH: Final = {MEDIAN: "p50", WORST: "worst", BOUND: "tolerance", OTHER: "rocketsim2"}
 _DASHES: Final = {BOUND: ' stroke-dasharray="4 3"', OTHER: ' stroke-dasharray="2 2"'}
 
 _ERRORS: Final = ("p50", "p90", "worst", "tolerance", "rocketsim2", "velocity", "angle", "spin")
@@ -113,11 +112,11 @@ def report(found: Comparison, note: str = "") -> str:
 def report_against(found: Against) -> str:
     """Return the page of two sets of matches: what differs, all features, and all of it as JSON."""
     heads = ("feature", "mean", "mean of --against", "95 % from", "to", "distance", "chance", "")
-    rows = []
-    for one in found.differences:
-        numbers = [f"{value:.4g}" for value in (one.here, one.there, one.low, one.high)]
-        differs = "differs" if one.differs else ""
-        rows.append((one.name, *numbers, f"{one.distance:.3f}", f"{one.chance:.4f}", differs))
+    rows = [
+        (one.name, *(f"{value:.4g}" for value in (one.here, one.there, one.low, one.high)),
+         f"{one.distance:.3f}", f"{one.chance:.4f}", "differs" if one.differs else "")
+        for one in found.differences
+    ]  # fmt: skip
     sections = [
         f"<h1>{'The matches are alike' if found.alike else 'The matches differ'}</h1>",
         f"<p>{sum(one.differs for one in found.differences):,} of {len(rows):,} features differ, over "
@@ -150,8 +149,7 @@ def _claim(kind: GapVerdict, text: str, links: dict[str, str]) -> str:
 
 def _links(found: Comparison, claim: Gap | Untried) -> dict[str, str]:
     """Return the plots that show what a gap, or an untried difference, rests on: names by anchors."""
-    number = next(at for at, fit in enumerate(found.fits) if fit.source == claim.source)
-    fit = found.fits[number]
+    number, fit = next((at, fit) for at, fit in enumerate(found.fits) if fit.source == claim.source)
     if isinstance(claim, Gap) and claim.name == "tick offset":
         return {f"r{number}-ages": "ages"}
     late = isinstance(claim, Gap) and claim.name == "input latency" and claim.size == fit.lag.ticks
@@ -169,14 +167,19 @@ def _worst(found: Comparison, fit: Fit) -> dict[str, float]:
 
 def _plots(found: Comparison, number: int, fit: Fit) -> str:
     """Return all plots of a recording, with the anchors that claims link to."""
-    rows = [row for row in found.situations if row.source == fit.source]
-    plots = {"growth": "".join(_growth(name, list(own)) for name, own in groupby(rows, lambda row: row.name))}
+    plots = {"growth": ""}
+    own = (row for row in found.situations if row.source == fit.source)
+    for name, group in groupby(own, lambda row: row.name):
+        rows = list(group)
+        series = {part: [getattr(row, column) for row in rows] for part, column in _GROWTH.items()}
+        ticks = [row.horizon_ticks for row in rows]
+        plots["growth"] += curves(f"{name}: position error, uu", ticks, series)
     if worst := _worst(found, fit):
         plots["worst"] = bars("Worst windows: error as a multiple of its bound", worst, 1.0)
     if curve := fit.lag.curve:
         series = {MEDIAN: [*curve.values()]}
         marked = list(curve).index(fit.lag.ticks)
-        plots["lag"] = curves("Typical error by input latency, uu/s", "ticks", [*curve], series, marked)
+        plots["lag"] = curves("Typical error by input latency, uu/s", [*curve], series, marked)
     if any(fit.offset.ages[1:]):
         ages = {f"{age} ticks": float(count) for age, count in enumerate(fit.offset.ages)}
         plots["ages"] = bars("Steps by the age of their states", ages)
@@ -184,21 +187,14 @@ def _plots(found: Comparison, number: int, fit: Fit) -> str:
     return f"<h3>{escape(fit.source)}</h3>{drawn}"
 
 
-def _growth(name: str, rows: Sequence[Situation]) -> str:
-    """Return the errors of a situation over the horizon, with bounds and RocketSim 2.2.1."""
-    parts = {MEDIAN: "p50", WORST: "worst", BOUND: "tolerance", OTHER: "rocketsim2"}
-    series = {part: [getattr(row, field) for row in rows] for part, field in parts.items()}
-    return curves(f"{name}: position error, uu", "ticks", [row.horizon_ticks for row in rows], series)
-
-
 def _situations(rows: Iterable[Situation]) -> str:
     """Return a table of errors by recording, situation and horizon."""
     heads = "situation|recording|ticks|verdict|windows|beyond|p50|p90|worst|bound|2.2.1|uu/s|rad|rad/s"
-    lines = []
-    for one in rows:
-        counts = (str(one.windows), str(one.beyond))
-        words = (one.name, one.source, str(one.horizon_ticks), short_verdict(one.verdict), *counts)
-        lines.append((*words, *(_three_digits(getattr(one, field)) for field in _ERRORS)))
+    lines = [
+        (one.name, one.source, str(one.horizon_ticks), short_verdict(one.verdict), str(one.windows),
+         str(one.beyond), *(_three_digits(getattr(one, column)) for column in _ERRORS))
+        for one in rows
+    ]  # fmt: skip
     return _table(heads.split("|"), lines)
 
 
@@ -233,14 +229,13 @@ def _json(values: Any) -> str:
 
 
 def curves(
-    title: str, unit: str, at: Sequence[int], series: Mapping[str, Sequence[float]], marked: int | None = None
+    title: str, at: Sequence[int], series: Mapping[str, Sequence[float]], marked: int | None = None
 ) -> str:
     """Return curves on a logarithmic upright axis; between `MEDIAN` and `WORST` is a band.
 
     Args:
         title: Of the plot.
-        unit: Of `at`.
-        at: Where the values are, rising.
+        at: Where the values are, rising, in ticks.
         series: Values by name, of `COLOURS`; nan where there is none. `MEDIAN` has all.
         marked: Which value of `MEDIAN` has a ring.
     """
@@ -249,10 +244,12 @@ def curves(
     high = max(10 * low, float(np.nanmax(every)))
     shares = np.linspace(0, 1, len(at)) if len(at) > 1 else [0.5]
     across = [_LEFT + 8 + share * (_WIDTH - _RIGHT - _LEFT - 16) for share in shares]
-    lines = {}
-    for name, values in series.items():
-        up = [_height(value, low, high) for value in values]
-        lines[name] = [(x, y) for x, y in zip(across, up, strict=True) if y == y]
+    lines = {
+        name: [
+            (x, _height(value, low, high)) for x, value in zip(across, values, strict=True) if value == value
+        ]
+        for name, values in series.items()
+    }
     parts = [_decades(low, high)]
     if WORST in lines:
         band = [*lines[MEDIAN], *reversed(lines.pop(WORST))]
@@ -269,19 +266,14 @@ def curves(
         ring = f'r="5" fill="none" stroke="{COLOURS[BOUND]}" stroke-width="2"'
         parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" {ring}/>')
     parts += [_text(x, _BASE + 13, str(value), "middle") for x, value in zip(across, at, strict=True)]
-    parts.append(_text((_LEFT + _WIDTH - _RIGHT) / 2, _BASE + 28, unit, "middle"))
+    parts.append(_text((_LEFT + _WIDTH - _RIGHT) / 2, _BASE + 28, "ticks", "middle"))
     return _frame(title, parts, _WIDTH, _HEIGHT)
 
 
 def bars(title: str, values: Mapping[str, float], bound: float | None = None) -> str:
-    """Return horizontal bars with their names and values; with a bound they are logarithms.
+    """Return horizontal bars with their names and values, 0 or more; with a bound they are logarithms.
 
-    Those beyond the bound stand out, and it is a line.
-
-    Args:
-        title: Of the plot.
-        values: By name, 0 or more.
-        bound: In the unit of the values.
+    Those beyond the bound, which is in the same unit, stand out, and it is a line.
     """
     bend = float if bound is None else np.log1p
     room = (2 * _WIDTH - _NAMES - 60) / bend(max(*values.values(), bound or 0.0, 1e-9))
@@ -292,10 +284,8 @@ def bars(title: str, values: Mapping[str, float], bound: float | None = None) ->
         colour = COLOURS[BOUND if bound is not None and value > bound else MEDIAN]
         size = f'width="{length:.1f}" height="{_BAR - 5}"'
         parts.append(f'<rect x="{_NAMES}" y="{top + 3}" {size} fill="{colour}"/>')
-        parts += [
-            _text(_NAMES - 6, top + 13, name, "end"),
-            _text(_NAMES + length + 5, top + 13, f"{value:.3g}"),
-        ]
+        parts.append(_text(_NAMES - 6, top + 13, name, "end"))
+        parts.append(_text(_NAMES + length + 5, top + 13, f"{value:.3g}"))
     if bound is not None:
         x = _NAMES + room * bend(bound)
         parts.append(f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{_TOP}" y2="{height - 4}" stroke="var(--text)"/>')
@@ -317,9 +307,8 @@ def _decades(low: float, high: float) -> str:
     found = []
     for power in range(int(np.ceil(np.log10(low) - 1e-9)), int(np.floor(np.log10(high) + 1e-9)) + 1):
         y = _height(10.0**power, low, high)
-        found.append(
-            f'<line x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{y:.1f}" y2="{y:.1f}" stroke="var(--line)"/>'
-        )
+        across = f'x1="{_LEFT}" x2="{_WIDTH - _RIGHT}"'
+        found.append(f'<line {across} y1="{y:.1f}" y2="{y:.1f}" stroke="var(--line)"/>')
         found.append(_text(_LEFT - 5, y + 4, f"{10.0**power:g}", "end"))
     return "".join(found)
 

@@ -11,7 +11,7 @@ from rlgym_bridge.compare.input_lag import fit_lag
 from rlgym_bridge.compare.timed_recording import TimedRecording, check_playable
 from rlgym_bridge.compare.tracks import POSITION, ROTATION, Track
 from rlgym_bridge.compare.window_simulation import Bench, simulate
-from rlgym_bridge.compare.windows import Window, cars_of, lead_of, starts
+from rlgym_bridge.compare.windows import Window, leads_of, starts
 from rlgym_bridge.game import TICKS_PER_SECOND
 from rlgym_bridge.recording.recording import Recording, TimeBase
 from rlgym_bridge.sim.simulator import check_simulator, simulator_for
@@ -71,7 +71,7 @@ def _windows(scene: TimedRecording, track: Track) -> list[Window]:
     for start, end in pairwise([*begins, len(track.times) - 1]):
         if end <= start:
             continue
-        leads = [lead_of(scene, track, start, place, end) for place in range(cars_of(track.bodies))]
+        leads = leads_of(scene, track, start, end)
         lead = max((_LEAD if one is None else one for one in leads), default=1.0)
         first = start if start == begins[0] else start + 1
         windows.append(Window(scene, track, start, tuple(range(first, end + 1)), (), lead))
@@ -80,13 +80,13 @@ def _windows(scene: TimedRecording, track: Track) -> list[Window]:
 
 def _enter(found: Ghosts, windows: list[Window], values: np.ndarray) -> None:
     """Fill in the ghosts of some windows from their simulated moments, `(windows, moments, bodies, 18)`."""
-    for number, window in enumerate(windows):
+    for window, played in zip(windows, values, strict=True):
         moments = list(window.ends)
-        rows = window.track.rows[moments]
+        rows, real = window.track.rows[moments], window.track.values[moments]
         for place, body in enumerate(window.bodies):
-            seen = values[number, : len(moments), place]
-            real = window.track.values[moments, place]
+            seen = played[: len(moments), place]
             found.position[rows, body] = seen[:, POSITION]
             found.rotation[rows, body] = seen[:, ROTATION].reshape(-1, 3, 3)
-            found.distance[rows, body] = np.linalg.norm(seen[:, POSITION] - real[:, POSITION], axis=1)
+            off = seen[:, POSITION] - real[:, place, POSITION]
+            found.distance[rows, body] = np.linalg.norm(off, axis=1)
             found.there[rows, body] = True

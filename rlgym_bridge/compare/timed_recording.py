@@ -15,7 +15,7 @@ from rlgym_bridge.compare.tracks import (
     VELOCITY,
     Drive,
     Track,
-    body_motion,
+    body_values,
     knows_spin,
     make_tracks,
     shown,
@@ -61,24 +61,30 @@ class TimedRecording:
 
     def __post_init__(self) -> None:
         """Work out what every measurement needs."""
-        self.near = near_others(self.recording)
-        every = (*range(self.recording.state.layout.cars), BALL)
-        self.bodies = [body for body in every if shown(self.recording, body).any()]
-        self.gravity = float(np.median(self.recording.state.gravity)) if len(self.recording.tick) else 0.0
-        self._tracks: dict[tuple[int, ...], list[Track]] = {}
-        self._heights: dict[int, float] = {}
-        self._spins: dict[int, bool] = {}
-        self._unknown: dict[int, np.ndarray] = {}
-        self._since: dict[int, np.ndarray] = {}
-        steps = np.diff(self.timeline.inputs)[np.diff(self.recording.segment) == 0]
+        recording = self.recording
+        self.near = near_others(recording)
+        every = (*range(recording.state.layout.cars), BALL)
+        self.bodies = [body for body in every if shown(recording, body).any()]
+        self.cars = [body for body in self.bodies if body != BALL]
+        self.gravity = float(np.median(recording.state.gravity)) if len(recording.tick) else 0.0
+        steps = np.diff(self.timeline.inputs)[np.diff(recording.segment) == 0]
         self.unseen = max(round(float(np.median(steps))) - 1, 0) if len(steps) else 0
         """Ticks from most rows to the next of which nothing is known."""
+        self.driven = recording.inputs is not Inputs.NONE and bool(recording.inputs_recorded.any())
+        """Whether there are inputs, so that cars can be simulated."""
+        self.knows_memory = isinstance(recording, MatchRecording)
+        """Whether the recording holds jump and dodge timers, as matches of ours do."""
+        self.knows_spin = {body: knows_spin(recording, body) for body in self.bodies}
+        """Whether angular velocities of a body were recorded."""
+        self.standing_height = {car: _standing_height(recording, car) for car in self.cars}
+        """The height below which a car is on its wheels, uu, also if it is recorded too high."""
+        self.unknown_inputs = {car: self._find_unknown(car) for car in self.cars}
+        """By body, `(rows,)` bool: where a control that was not recorded could move it otherwise."""
+        if BALL in self.bodies:
+            self.unknown_inputs[BALL] = _falls_asleep(recording)
+        self._since = {car: _ago(self.presses(car), self.timeline.inputs) for car in self.cars}
+        self._tracks: dict[tuple[int, ...], list[Track]] = {}
         self._drives: dict[int, Drive] = {}  # a table of many rows has large ones: the rows are shared
-
-    @property
-    def driven(self) -> bool:
-        """True if there are inputs, so that cars can be simulated."""
-        return self.recording.inputs is not Inputs.NONE and bool(self.recording.inputs_recorded.any())
 
     def moves(self, body: int) -> bool:
         """Tell whether a body can be simulated: a ball, or a car with inputs.
@@ -94,54 +100,21 @@ class TimedRecording:
             return 2.0
         return 0.0 if self.timeline.clock.on_ticks else 1.0
 
-    @property
-    def knows_memory(self) -> bool:
-        """True if the recording holds jump and dodge timers, as matches of ours do."""
-        return isinstance(self.recording, MatchRecording)
-
-    def knows_spin(self, body: int) -> bool:
-        """Tell whether angular velocities of a body were recorded."""
-        if body not in self._spins:
-            self._spins[body] = knows_spin(self.recording, body)
-        return self._spins[body]
-
-    def standing_height(self, car: int) -> float:
-        """Return the height below which a car is on its wheels, uu, also if it is recorded too high."""
-        if car not in self._heights:
-            state = self.recording.state
-            there = shown(self.recording, car)
-            upright = there & (state.car_rotation[:, car, 2, 2] > STANDING_LEAST_UP)
-            rolls = upright & (np.abs(state.car_linear_velocity[:, car, 2]) < _ROLLS)
-            height = state.car_position[rolls, car, 2]
-            usual = float(np.percentile(height, 10)) if len(height) > _ROLLING_ROWS else 0.0
-            self._heights[car] = max(STANDING_MOST_Z, usual + _ABOVE if usual < _HIGHEST else 0.0)
-        return self._heights[car]
-
     def presses(self, car: int) -> np.ndarray:
         """Return `(rows,)` bool: rows in which a car's jump is down."""
         return np.asarray(self.recording.state.car_controls[:, car, _JUMP] > 0)
 
-    def unknown_inputs(self, body: int) -> np.ndarray:
-        """Return `(rows,)` bool: where a control that was not recorded could move a car otherwise.
+    def blocked(self, body: int) -> np.ndarray:
+        """Return `(rows + 1,)` counts that rise where a body is near another or may move otherwise."""
+        return np.concatenate([[0], np.cumsum(self.near[:, body] | self.unknown_inputs[body])])
 
-        In the air those are pitch, yaw and roll; on the ground throttle, steer and handbrake; always boost
-        and jump.
-        """
-        if body not in self._unknown:
-            self._unknown[body] = self._find_unknown(body)
-        return self._unknown[body]
-
-    def _find_unknown(self, body: int) -> np.ndarray:
-        if body == BALL:
-            return self._falls_asleep()
-        rows = self._empties(body) | self._lost_presses(body) | self._burns_unseen(body)
-        if self.recording.inputs_recorded[body].all():
-            return np.asarray(rows)
-        known = dict(zip(CONTROL_NAMES, self.recording.inputs_recorded[body].tolist(), strict=True))
+    def _find_unknown(self, car: int) -> np.ndarray:
+        """Return where an unrecorded control counts: on the ground, in the air; boost and jump always."""
         state = self.recording.state
-        low = state.car_position[:, body, 2] < STANDING_MOST_Z
-        upright = state.car_rotation[:, body, 2, 2] > STANDING_LEAST_UP
-        ground = low & upright
+        rows = self._burns_otherwise(car) | self._lost_presses(car)
+        known = dict(zip(CONTROL_NAMES, self.recording.inputs_recorded[car].tolist(), strict=True))
+        low = state.car_position[:, car, 2] < STANDING_MOST_Z
+        ground = low & (state.car_rotation[:, car, 2, 2] > STANDING_LEAST_UP)
         if not (known["boost"] and known["jump"]):
             rows[:] = True
         if not (known["throttle"] and known["steer"]):
@@ -150,48 +123,29 @@ class TimedRecording:
             rows |= ~ground
         return np.asarray(rows)
 
-    def _falls_asleep(self) -> np.ndarray:
-        """Return `(rows,)` bool: where a ball rolls so slowly, nobody knows since when, that it may stop."""
-        state = self.recording.state
-        speed = np.linalg.norm(state.ball_linear_velocity, axis=1)
-        return np.asarray((speed > 0) & (speed < _SLEEPS) & (state.ball_position[:, 2] < _LOW))
-
     def _lost_presses(self, car: int) -> np.ndarray:
         """Return `(rows,)` bool: rows after lost ones in which a press of jump may have begun or ended."""
-        times = self.timeline.inputs
-        steps = np.diff(times, prepend=times[:1])
+        steps = np.diff(self.timeline.inputs, prepend=self.timeline.inputs[:1])
         lost = np.round(steps) > self.unseen + 1
         pressed = self.presses(car)
         before = np.concatenate([[False], pressed[:-1]])
         return np.asarray(lost & (pressed | before | (steps > _PRESS)))
 
-    def _empties(self, car: int) -> np.ndarray:
-        """Return `(rows,)` bool: where a car's tank runs empty while boost burns, or did a little before."""
+    def _burns_otherwise(self, car: int) -> np.ndarray:
+        """Return `(rows,)` bool: where a tank runs empty or just has, or sinks while no row shows boost."""
         # Boost that is let go lasts 0.1 s [RocketSim], what runs out does not. A simulation's tank is full.
-        amount = self.recording.state.car_boost_amount[:, car]
-        times = self.timeline.inputs
-        burns = (self.recording.state.car_controls[:, car, _BOOST] > 0) | (
-            np.diff(amount, prepend=amount[:1]) < 0
-        )
-        low = (amount < _LAST_BOOST) & burns
-        if not amount.any() or not low.any():
-            return np.zeros(len(times), bool)
-        return np.asarray(_ago(low, times) < _BOOST_LASTS)
-
-    def _burns_unseen(self, car: int) -> np.ndarray:
-        """Return `(rows,)` bool: where a tank sinks while no row shows boost: it was pressed between rows."""
-        amount = self.recording.state.car_boost_amount[:, car]
-        times = self.timeline.inputs
+        amount, times = self.recording.state.car_boost_amount[:, car], self.timeline.inputs
         pressed = self.recording.state.car_controls[:, car, _BOOST] > 0
-        ago = _ago(pressed, times) - self.lag
-        sinks = (np.diff(amount, prepend=amount[:1]) < 0) & (ago > _BOOST_LASTS + _LATEST_BURN + self.unseen)
+        sinks = np.diff(amount, prepend=amount[:1]) < 0
+        low = (amount < _LAST_BOOST) & (pressed | sinks) & amount.any()
+        # A press between rows: what burns for longer is none, what is rounded sinks some ticks later.
+        sinks &= _ago(pressed, times) - self.lag > _BOOST_LASTS + _LATEST_BURN + self.unseen
         at = times[sinks]
         run = np.cumsum(np.abs(np.diff(at, prepend=at[:1])) > _LATEST_BURN)
         first, last = (np.searchsorted(run, run, side=side) for side in ("left", "right"))
-        at = at[at[last - 1] - at[first] < _LONGEST_BURN]  # what burns for longer is no press between rows
-        after = np.append(at, np.inf)  # what is left is rounded, and sinks some ticks later
+        after = np.append(at[at[last - 1] - at[first] < _LONGEST_BURN], np.inf)
         later = after[np.searchsorted(after, times)] - times
-        return np.asarray((later >= 0) & (later < _LATEST_BURN))
+        return np.asarray((_ago(low, times) < _BOOST_LASTS) | ((later >= 0) & (later < _LATEST_BURN)))
 
     def tracks(self, bodies: Sequence[int]) -> list[Track]:
         """Return the tracks of bodies together."""
@@ -215,24 +169,43 @@ class TimedRecording:
 
     def since_jump(self, car: int, row: int) -> float:
         """Return how many ticks before a row a car last pressed or let go of jump, as far as is known."""
-        if car not in self._since:
-            self._since[car] = _ago(self.presses(car), self.timeline.inputs)
         lag = self.lag if isinstance(self.lag, float) else self.lag[row]
         return max(float(self._since[car][row] - lag), 0.0)
 
     @property
     def spinless(self) -> bool:
         """True if nothing says how the ball spins: neither its spin nor its orientation."""
-        if BALL not in self.bodies or self.knows_spin(BALL):
+        if self.knows_spin.get(BALL, True):
             return False
         there, state = self.recording.ball_shown, self.recording.state
         moves = np.ptp(state.ball_position[there], axis=0).any()  # at rest it does not spin
         return bool(moves) and not np.ptp(state.ball_rotation[there], axis=0).any()
 
 
+def _standing_height(recording: Recording, car: int) -> float:
+    state = recording.state
+    upright = shown(recording, car) & (state.car_rotation[:, car, 2, 2] > STANDING_LEAST_UP)
+    rolls = upright & (np.abs(state.car_linear_velocity[:, car, 2]) < _ROLLS)
+    height = state.car_position[rolls, car, 2]
+    usual = float(np.percentile(height, 10)) if len(height) > _ROLLING_ROWS else 0.0
+    return max(STANDING_MOST_Z, usual + _ABOVE if usual < _HIGHEST else 0.0)
+
+
+def _falls_asleep(recording: Recording) -> np.ndarray:
+    """Return `(rows,)` bool: where a ball rolls so slowly, nobody knows since when, that it may stop."""
+    state = recording.state
+    speed = np.linalg.norm(state.ball_linear_velocity, axis=1)
+    return np.asarray((speed > 0) & (speed < _SLEEPS) & (state.ball_position[:, 2] < _LOW))
+
+
+def _latest(there: np.ndarray) -> np.ndarray:
+    """Return for each row the latest in which `there` was true, `(rows,)`; -1 for none."""
+    return np.maximum.accumulate(np.where(there, np.arange(len(there)), -1))
+
+
 def _ago(there: np.ndarray, times: np.ndarray) -> np.ndarray:
     """Return for each row how many ticks ago `there` was last true, `(rows,)`; infinity for never."""
-    latest = np.maximum.accumulate(np.where(there, np.arange(len(times)), -1))
+    latest = _latest(there)
     return np.where(latest >= 0, times - times[latest.clip(0)], np.inf)
 
 
@@ -241,11 +214,12 @@ def near_others(recording: Recording) -> np.ndarray:
     cars = recording.state.layout.cars
     bodies = (*range(cars), BALL)
     near = np.zeros((len(recording.tick), cars + 1), bool)
-    ever = [place for place, body in enumerate(bodies) if shown(recording, body).any()]
+    seen = [shown(recording, body) for body in bodies]
+    ever = [place for place, one in enumerate(seen) if one.any()]
     if len(ever) < 2:  # nobody is there to be near to
         return near
-    last = [_last_shown(shown(recording, body)) for body in bodies]
-    motion = [body_motion(recording, body, at) for body, at in zip(bodies, last, strict=True)]
+    last = [np.where(_latest(one) < 0, np.argmax(one), _latest(one)) for one in seen]  # first, before it is
+    motion = [body_values(recording, body, at) for body, at in zip(bodies, last, strict=True)]
     gap = np.minimum(np.diff(recording.tick, append=recording.tick[-1:] + 1).clip(1), TICKS_PER_SECOND)
     if recording.clock is TimeBase.FRAMES:
         gap = gap + _OLDEST
@@ -261,14 +235,6 @@ def near_others(recording: Recording) -> np.ndarray:
         near[:, one] |= close
         near[:, other] |= close
     return near
-
-
-def _last_shown(there: np.ndarray) -> np.ndarray:
-    """Return for each row the latest that shows something, the first that does before that."""
-    rows = np.where(there, np.arange(len(there)), -1)
-    latest = np.maximum.accumulate(rows) if len(rows) else rows
-    first = int(np.argmax(there)) if there.any() else 0
-    return np.where(latest < 0, first, latest)
 
 
 def check_playable(recording: Recording) -> None:

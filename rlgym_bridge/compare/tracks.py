@@ -23,14 +23,11 @@ POSITION: Final = slice(0, 3)  # uu
 VELOCITY: Final = slice(3, 6)  # uu/s
 SPIN: Final = slice(6, 9)  # rad/s, world axes
 ROTATION: Final = slice(9, 18)  # columns forward, right, up, in C order
+UP_Z: Final = 17  # z of a car's up axis
 BODY_SIZE: Final = 18
 """Numbers of a body: position, velocity, angular velocity, rotation matrix."""
-
-SLOW: Final = 200.0
-"""uu/s: what is slower tells little of the time."""
-
-LONGEST_STEP: Final = 12.5
-"""Ticks: over longer ones a path bends too much."""
+FROM_STATE: Final = np.r_[0:3, 12:18, 3:12]
+"""The places of these in a body's numbers of a state."""
 
 _BOOST: Final = CONTROL_NAMES.index("boost")
 _ALL_ALIKE: Final = 0.25  # share of the draws in which all inputs change equally soon after rows
@@ -47,37 +44,20 @@ class Track:
     values: np.ndarray  # `(n, bodies, 18)` float64, see `BODY_SIZE`
 
     def nearest(self, time: np.ndarray) -> np.ndarray:
-        """Return which moments lie nearest to times, as indices."""
-        after = np.clip(np.searchsorted(self.times, time), 1, max(len(self.times) - 1, 1))
-        before = after - 1
-        later = np.minimum(after, len(self.times) - 1)
-        closer = np.abs(self.times[later] - time) < np.abs(self.times[before] - time)
-        return np.where(closer, later, before)
+        """Return which moments lie nearest to times `(n,)`, as indices `(n,)`."""
+        after = np.clip(np.searchsorted(self.times, time), 1, len(self.times) - 1)
+        closer = np.abs(self.times[after] - time) < np.abs(self.times[after - 1] - time)
+        return np.where(closer, after, after - 1)
 
 
 def body_values(recording: Recording, body: int, rows: np.ndarray) -> np.ndarray:
     """Return `(rows, 18)` float64 of one body at some rows of a recording."""
-    state = recording.state
-    prefix, own = ("ball_", ()) if body == BALL else ("car_", (body,))
-    parts = [
-        getattr(state, prefix + name)[(rows, *own)]
-        for name in ("position", "linear_velocity", "angular_velocity", "rotation")
-    ]
-    flat = [part.reshape(len(rows), width) for part, width in zip(parts, (3, 3, 3, 9), strict=True)]
-    values: np.ndarray = np.concatenate(flat, axis=1).astype(float)
+    layout = recording.state.layout
+    first = layout.column("ball_position") if body == BALL else layout.column("position", car=body)
+    values: np.ndarray = recording.state.buffer[np.ix_(rows, first + FROM_STATE)].astype(float)
     if not values[:, ROTATION].any():  # not recorded: any will do for a ball
         values[:, ROTATION] = np.eye(3).ravel()
     return values
-
-
-def body_motion(recording: Recording, body: int, rows: np.ndarray) -> np.ndarray:
-    """Return `(rows, 6)` float64 position in uu and velocity in uu/s of one body at some rows."""
-    state = recording.state
-    prefix, own = ("ball_", ()) if body == BALL else ("car_", (body,))
-    motion = np.empty((len(rows), 6))
-    motion[:, POSITION] = getattr(state, prefix + "position")[(rows, *own)]
-    motion[:, VELOCITY] = getattr(state, prefix + "linear_velocity")[(rows, *own)]
-    return motion
 
 
 def moves(recording: Recording, body: int, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -95,7 +75,7 @@ def moves(recording: Recording, body: int, rows: np.ndarray) -> tuple[np.ndarray
     mean = (values[1:, VELOCITY] + values[:-1, VELOCITY]) / 2
     moved = np.diff(values[:, POSITION], axis=0) - change * TICK_SECONDS / 2
     if body != BALL:  # a car on the floor shows a vertical speed that moves it nowhere
-        floor = (values[1:, 2] < STANDING_MOST_Z) & (values[1:, ROTATION][:, 8] > STANDING_LEAST_UP)
+        floor = stands(values[1:])
         mean[floor, 2] = moved[floor, 2] = 0.0
     return mean, moved, change
 
@@ -121,9 +101,11 @@ def turning(rotation: np.ndarray, times: np.ndarray) -> np.ndarray:
     return np.concatenate([spin[:1], spin])
 
 
-def stands(values: np.ndarray) -> bool:
-    """Tell whether a car, `(18,)`, is on its wheels on the floor."""
-    return bool(values[2] < STANDING_MOST_Z and values[ROTATION][8] > STANDING_LEAST_UP)
+def stands(values: np.ndarray) -> np.ndarray:
+    """Tell whether cars `(..., 18)` are on their wheels on the floor, `(...)` bool."""
+    return np.asarray(
+        (values[..., 2] < STANDING_MOST_Z) & (values[..., ROTATION][..., 8] > STANDING_LEAST_UP)
+    )
 
 
 def shown(recording: Recording, body: int, rows: slice = slice(None)) -> np.ndarray:

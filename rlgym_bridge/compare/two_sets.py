@@ -7,16 +7,17 @@ max-T).
 """
 
 import math
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 
-from rlgym_bridge.compare.action_delay import latencies
 from rlgym_bridge.compare.comparison_result import plain
+from rlgym_bridge.compare.input_lag import latencies
 from rlgym_bridge.game import CONTROL_NAMES, PLAYING_PHASES, TICKS_PER_SECOND
-from rlgym_bridge.recording.mcap.agent_track import AgentTrack, InputTrack
+from rlgym_bridge.recording.mcap.agent_track import AgentTrack
 from rlgym_bridge.recording.mcap.match_recording import MatchRecording
 from rlgym_bridge.sim.touches import is_new_touch
 
@@ -28,11 +29,7 @@ _BINS: Final = 12
 _LEAST_DEALS: Final = 1000  # ways to deal the pieces: the most telling of them has to be beyond `LEVEL`
 _CATEGORIES: Final = 200  # more different values are a distribution, not categories
 _TINY: Final = 1e-9
-
-
-PIECE_SECONDS: Final = 10.0
-"""Length of a piece: longer than a car's moves hang together, short enough that a match has many."""
-
+_PIECE_SECONDS: Final = 10.0  # longer than a car's moves hang together; a match has many
 _LEAST_SECONDS: Final = 3.0  # shorter rests of play are left out
 _MINUTE: Final = 60.0
 _STICKS: Final = 5  # of the controls; the others are buttons
@@ -112,22 +109,14 @@ def against(here: Sequence[MatchRecording], there: Sequence[MatchRecording], see
     found = table.distances(mine[None])[0]
     dealt = table.distances(deals)
     middle, spread = dealt.mean(0), dealt.std(0)
-    usable = (spread > _TINY) | (found > _TINY)
     scores = (found - middle) / np.maximum(spread, _TINY)
     largest = np.where(spread > _TINY, (dealt - middle) / np.maximum(spread, _TINY), 0.0).max(1)
+    numbers = np.stack([*table.means(np.stack([mine, ~mine]).astype(float)), *table.interval(random), found])
     rows = []
-    low, high = table.interval(counts, random)
-    for number, name in enumerate(table.names):
-        if not usable[number]:
-            continue
+    for number in np.flatnonzero((spread > _TINY) | (found > _TINY)).tolist():
         chance = float((1 + (largest >= scores[number]).sum()) / (1 + _DEALS))
-        here_mean, there_mean = table.means(mine)[:, number].tolist()
-        rows.append(
-            Difference(
-                name, here_mean, there_mean, float(low[number]), float(high[number]), float(found[number]),
-                chance, chance < LEVEL,
-            )
-        )  # fmt: skip
+        mean, other, low, high, apart = numbers[:, number].tolist()
+        rows.append(Difference(table.names[number], mean, other, low, high, apart, chance, chance < LEVEL))
     rows.sort(key=lambda one: (one.chance, -one.distance))
     return Against((counts[0], counts[1]), rows)
 
@@ -138,67 +127,49 @@ class _FeatureTable:
     def __init__(self, sets: Sequence[Sequence[Pieces]]) -> None:
         every = [pieces for one in sets for pieces in one]
         self.counts = [sum(len(next(iter(pieces.means.values()), ())) for pieces in one) for one in sets]
-        self._numbers = [name for name in every[0].means if all(name in one.means for one in every)]
-        if not self._numbers:
+        numbers = [name for name in every[0].means if all(name in one.means for one in every)]
+        if not numbers:
             raise ValueError("the matches have nothing in common to compare, expected the same cars in all")
-        self._values = np.array(
-            [np.concatenate([one.means[name] for one in every]) for name in self._numbers]
-        ).reshape(len(self._numbers), -1).T  # fmt: skip
-        self._spread = np.nanstd(self._values, axis=0)
-        self._histograms, self._named, self._sums, self._is_action = [], [], [], []
-        for action, found in (
-            (False, [one.samples for one in every]),
-            (True, [one.actions for one in every]),
-        ):
+        values = np.stack([np.concatenate([one.means[name] for one in every]) for name in numbers], axis=1)
+        self._known, self._spread = np.isfinite(values), np.nanstd(values, axis=0)
+        self._values = np.where(self._known, values, 0.0)
+        self.names, self._histograms, self._sums = numbers, [], []
+        for action, found in enumerate(([one.samples for one in every], [one.actions for one in every])):
             for name in (name for name in found[0] if all(name in one for one in found)):
                 pieces = [values for one in found for values in one[name]]
                 pooled = np.concatenate(pieces)
-                if not len(pooled):
-                    continue
-                self._named.append(name)
-                self._histograms.append(_histograms(pieces, pooled, action))
-                self._is_action.append(action)
-                self._sums.append([float(values.sum()) for values in pieces])
-        self.names = self._numbers + self._named
+                if len(pooled):
+                    self.names.append(name)
+                    self._histograms.append((_histograms(pieces, pooled, bool(action)), bool(action)))
+                    self._sums.append([float(values.sum()) for values in pieces])
 
     def distances(self, deals: np.ndarray) -> np.ndarray:
         """Return `(deals, features)`; a deal `(pieces,)` is True for the first set."""
-        found = np.zeros((len(deals), len(self.names)))
-        told = np.isfinite(self._values)
-        filled = np.where(told, self._values, 0.0)
-        first = deals.astype(float)
-        parts = []
-        for one in (first, 1 - first):
-            parts.append((one @ filled) / np.maximum(one @ told, 1))
-        found[:, : len(self._numbers)] = np.abs(parts[0] - parts[1]) / np.maximum(self._spread, _TINY)
-        for number, (shares, action) in enumerate(zip(self._histograms, self._is_action, strict=True)):
-            sums = [one @ shares for one in (first, 1 - first)]
-            rates = [one / np.maximum(one.sum(1, keepdims=True), 1) for one in sums]
-            apart = rates[0] - rates[1]
-            distance = np.abs(apart).sum(1) / 2 if action else np.abs(apart.cumsum(1)).max(1)
-            found[:, len(self._numbers) + number] = distance
-        return found
+        both = deals.astype(float), 1 - deals.astype(float)
+        here, there = ((one @ self._values) / np.maximum(one @ self._known, 1) for one in both)
+        columns = [*(np.abs(here - there) / np.maximum(self._spread, _TINY)).T]
+        for counts, action in self._histograms:
+            sums = [one @ counts for one in both]
+            here, there = (one / np.maximum(one.sum(1, keepdims=True), 1) for one in sums)
+            apart = here - there
+            columns.append(np.abs(apart).sum(1) / 2 if action else np.abs(apart.cumsum(1)).max(1))
+        return np.stack(columns, axis=1)
 
-    def means(self, first: np.ndarray) -> np.ndarray:
-        """Return `(2, features)`."""
-        return np.stack([self._means(one[None].astype(float))[0] for one in (first, ~first)])
-
-    def _means(self, weights: np.ndarray) -> np.ndarray:
-        told = np.isfinite(self._values)
-        numbers = (weights @ np.where(told, self._values, 0.0)) / np.maximum(weights @ told, _TINY)
-        if not self._named:
+    def means(self, weights: np.ndarray) -> np.ndarray:
+        """Return `(n, features)` from weights of the pieces, `(n, pieces)` float64."""
+        numbers = (weights @ self._values) / np.maximum(weights @ self._known, _TINY)
+        if not self._histograms:
             return np.asarray(numbers)
-        sums = weights @ np.array(self._sums).T
-        counts = weights @ np.array([one.sum(1) for one in self._histograms]).T
-        return np.concatenate([numbers, sums / np.maximum(counts, _TINY)], axis=1)
+        counts = weights @ np.array([one.sum(1) for one, _ in self._histograms]).T
+        return np.hstack([numbers, weights @ np.array(self._sums).T / np.maximum(counts, _TINY)])
 
-    def interval(self, counts: Sequence[int], random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    def interval(self, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """Return the bounds that 95 % of resampled differences of the means lie in."""
         means = []
-        for first, count in ((0, counts[0]), (counts[0], counts[1])):
-            weights = np.zeros((400, sum(counts)))
+        for first, count in ((0, self.counts[0]), (self.counts[0], self.counts[1])):
+            weights = np.zeros((400, sum(self.counts)))
             weights[:, first : first + count] = random.multinomial(count, np.full(count, 1 / count), 400)
-            means.append(self._means(weights))
+            means.append(self.means(weights))
         low, high = np.percentile(means[1] - means[0], [2.5, 97.5], axis=0)
         return low, high
 
@@ -223,51 +194,44 @@ def pieces_of(recording: MatchRecording) -> Pieces:
     For each car touches, goals and boost per minute, the input latency, and as distributions: speed, height,
     boost, controls, actions and observations of the policy, as far as they were recorded.
     """
-    rows = list(_pieces(recording))
-    means: dict[str, list[float]] = {}
-    samples: dict[str, list[np.ndarray]] = {}
-    actions: dict[str, list[np.ndarray]] = {}
-    state = recording.state
-    score = state.score.astype(int)
-    seats = {row: track for track in recording.agents.values() for row in set(track.inputs.row.tolist())}
-    touches = _touches(recording)
-    latencies = {row: _latency(recording, track.inputs, row) for row, track in seats.items() if row >= 0}
+    rows, state = list(_pieces(recording)), recording.state
+    means: dict[str, list[float]] = defaultdict(list)
+    samples: dict[str, list[np.ndarray]] = defaultdict(list)
+    actions: dict[str, list[np.ndarray]] = defaultdict(list)
+    score, touches = state.score.astype(int), _touches(recording)
+    late = {}
+    for track in recording.agents.values():
+        for row in {*track.inputs.row.tolist()} - {-1}:
+            _, ticks = latencies(recording, track.inputs, row)
+            late[row] = float(np.bincount(ticks).argmax()) if len(ticks) else float("nan")
     for piece in rows:
         minutes = (piece.stop - piece.start) / TICKS_PER_SECOND / _MINUTE
         for team, name in enumerate(("blue", "orange")):
             scored = score[min(piece.stop, len(score) - 1), team] - score[piece.start, team]
-            means.setdefault(f"{name} goals/min", []).append(scored / minutes)
+            means[f"{name} goals/min"].append(scored / minutes)
         for car, agent in enumerate(state.agents):
-            shown = recording.car_shown[piece, car]
-            speed = np.linalg.norm(state.car_linear_velocity[piece, car], axis=-1)
-            boost = state.car_boost_amount[piece, car]
-            values = {
-                "speed, uu/s": speed[shown],
-                "height, uu": state.car_position[piece, car, 2][shown],
-                "boost": boost[shown],
-                "distance to ball, uu": np.linalg.norm(
-                    state.ball_position[piece] - state.car_position[piece, car], axis=-1
-                )[shown],
-            }
-            for name, one in values.items():
-                samples.setdefault(f"{agent} {name}", []).append(one)
-            controls = state.car_controls[piece, car]
-            for number, control in enumerate(CONTROL_NAMES):
-                if number < _STICKS:
-                    samples.setdefault(f"{agent} {control}", []).append(controls[:, number])
-                else:
-                    pressed = float((controls[:, number] > _PRESSED).mean())
-                    means.setdefault(f"{agent} {control} held, share", []).append(pressed)
+            shown, controls = recording.car_shown[piece, car], state.car_controls[piece, car]
+            position, boost = state.car_position[piece, car], state.car_boost_amount[piece, car]
             used = np.clip(-np.diff(boost), 0, None)
-            numbers = {
+            values = {
+                "speed, uu/s": np.linalg.norm(state.car_linear_velocity[piece, car], axis=-1)[shown],
+                "height, uu": position[shown, 2],
+                "boost": boost[shown],
+                "distance to ball, uu": np.linalg.norm(state.ball_position[piece] - position, axis=-1)[shown],
+            } | dict(zip(CONTROL_NAMES[:_STICKS], controls.T, strict=False))
+            held = (controls[:, _STICKS:] > _PRESSED).mean(0).tolist()
+            buttons = [f"{name} held, share" for name in CONTROL_NAMES[_STICKS:]]
+            numbers = dict(zip(buttons, held, strict=True)) | {
                 "touches/min": int(touches[piece, car].sum()) / minutes,
                 "in the air, share": float((state.car_on_ground[piece, car] < 1).mean()),
                 "boost used/min": float(used[used < 5].sum()) / minutes,
             }
-            if car in latencies:
-                numbers["input latency, ticks"] = latencies[car]
+            if car in late:
+                numbers["input latency, ticks"] = late[car]
+            for name, one in values.items():
+                samples[f"{agent} {name}"].append(one)
             for name, value in numbers.items():
-                means.setdefault(f"{agent} {name}", []).append(value)
+                means[f"{agent} {name}"].append(value)
     for track in recording.agents.values():
         _add_decisions(recording, track, rows, samples, actions)
     return Pieces({name: np.array(one) for name, one in means.items()}, samples, actions)
@@ -275,7 +239,7 @@ def pieces_of(recording: MatchRecording) -> Pieces:
 
 def _pieces(recording: MatchRecording) -> Iterator[slice]:
     """Yield segments of play, cut into pieces."""
-    size, least = int(PIECE_SECONDS * TICKS_PER_SECOND), int(_LEAST_SECONDS * TICKS_PER_SECOND)
+    size, least = int(_PIECE_SECONDS * TICKS_PER_SECOND), int(_LEAST_SECONDS * TICKS_PER_SECOND)
     for play in _plays(recording):
         for first in range(play.start, play.stop, size):
             last = min(first + size, play.stop)
@@ -302,36 +266,26 @@ def _touches(recording: MatchRecording) -> np.ndarray:
     return begun
 
 
-def _latency(recording: MatchRecording, sent: InputTrack, car: int) -> float:
-    """Return how many ticks after the next one most inputs act; NaN where inputs hardly change."""
-    _, late = latencies(recording, sent, car)
-    return float(np.bincount(late).argmax()) if len(late) else float("nan")
-
-
 def _add_decisions(
-    recording: MatchRecording,
-    track: AgentTrack,
-    rows: list[slice],
-    samples: dict[str, list[np.ndarray]],
+    recording: MatchRecording, track: AgentTrack, rows: list[slice], samples: dict[str, list[np.ndarray]],
     actions: dict[str, list[np.ndarray]],
-) -> None:
+) -> None:  # fmt: skip
     """Add the distributions of what a policy saw and chose."""
     if not track.decisions:
         return
     seats, shape = track.decisions[0].seats.tolist(), track.decisions[0].actions.shape
     decisions = [one for one in track.decisions if one.seats.tolist() == seats and one.actions.shape == shape]
     here = np.array([one.frame for one in decisions])
-    names = None if track.policy is None else track.policy.get("obs_names")
+    names = (track.policy and track.policy.get("obs_names")) or ()
     for place, seat in enumerate(seats):
         agent = recording.state.agents[seat]
         obs = np.array([one.obs[place] for one in decisions])
         acted = np.array([one.actions[place] for one in decisions])
+        seen = [*names, *(f"number {number}" for number in range(len(names), obs.shape[1]))]
+        done = ["action"] if acted.shape[1] == 1 else [f"action {number}" for number in range(acted.shape[1])]
         for piece in rows:
-            low, high = recording.tick[piece.start], recording.tick[piece.stop - 1]
-            chosen = (here >= low) & (here <= high)
-            for number in range(obs.shape[1]):
-                name = names[number] if names and number < len(names) else f"number {number}"
-                samples.setdefault(f"{agent} sees {name}", []).append(obs[chosen, number])
-            for number in range(acted.shape[1]):
-                name = "action" if acted.shape[1] == 1 else f"action {number}"
-                actions.setdefault(f"{agent} {name}", []).append(acted[chosen, number])
+            chosen = (here >= recording.tick[piece.start]) & (here <= recording.tick[piece.stop - 1])
+            for name, column in zip(seen, obs.T, strict=False):
+                samples[f"{agent} sees {name}"].append(column[chosen])
+            for name, column in zip(done, acted.T, strict=True):
+                actions[f"{agent} {name}"].append(column[chosen])

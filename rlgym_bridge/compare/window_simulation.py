@@ -16,6 +16,7 @@ from rlgym_bridge.compare.noise import Draw
 from rlgym_bridge.compare.tracks import (
     BALL,
     BODY_SIZE,
+    FROM_STATE,
     POSITION,
     ROTATION,
     SPIN,
@@ -40,9 +41,7 @@ _AWAY: Final = (0.0, 0.0, 5000.0)  # uu: where a ball that takes no part lies as
 _MUTATED_GRAVITY: Final = 0.1
 """Share by which a recorded gravity has to differ from 1 to be the match's rule and no gap: the game's own
 mutators are 0, 0.5, 1.75 and more [RLBot's match configuration]; a recording that knows none has 0."""
-_FROM_STATE: Final = [*range(3), *range(12, 18), *range(3, 12)]
-"""The places of position, velocity, spin and rotation in a body's 18 numbers of a state."""
-_TO_STATE: Final = np.argsort(_FROM_STATE).tolist()
+_TO_STATE: Final = np.argsort(FROM_STATE)
 
 
 @dataclass
@@ -60,8 +59,9 @@ class Simulated:
 class _Plan:
     """A window as it is played: bodies, states to follow, control vectors, and when to look."""
 
+    window: Window
     bodies: tuple[int, ...]
-    state: np.ndarray
+    first: int  # row of the recording
     values: np.ndarray
     apart: list[int]
     controls: np.ndarray
@@ -96,8 +96,7 @@ class Bench:
 
     def of(self, matches: int, blue: int, orange: int, mode: str) -> tuple[Simulator, int]:
         """Return a simulator with so many matches or more, and how many it has."""
-        size = 1 << max(matches - 1, 0).bit_length()
-        size = min(size, _CHUNK[self.simulator]) if matches <= _CHUNK[self.simulator] else matches
+        size = min(1 << (matches - 1).bit_length(), _CHUNK[self.simulator])
         key = (size, blue, orange, mode)
         if key not in self._made:
             self._made[key] = make_simulator(
@@ -111,20 +110,13 @@ def simulate(
     applied: Applied = (),
     *,
     bench: Bench,
-    draws: Sequence[Draw | None] = (),
+    draw: Draw | None = None,
     each: Sequence[Applied] = (),
 ) -> Simulated:
-    """Simulate windows from their starts to their ends.
+    """Simulate windows of any recordings from their starts to their ends, and return these in their order.
 
-    Args:
-        windows: The windows, of any recordings.
-        applied: Alterations with their parameters, all of which act.
-        bench: The simulators.
-        draws: For each window a draw from what its file leaves open; none where it is empty.
-        each: For each window its own alterations in place of `applied`; none where it is empty.
-
-    Returns:
-        The ends, in the order of `windows`.
+    All of `applied` acts; if `each` has alterations for each window, those act in place of it. `draw` is one
+    of what the file leaves open; None for what it says.
 
     Raises:
         FileNotFoundError: The collision meshes are not installed.
@@ -138,23 +130,19 @@ def simulate(
     )  # fmt: skip
     groups: dict[tuple[int, int, bool, str, tuple[int, ...]], list[int]] = {}
     for number, window in enumerate(windows):
-        there = _together(window, draws[number] if draws else None)
+        there = _together(window, draw)
         teams = window.scene.recording.state.car_team[0, [one for one in there if one != BALL]]
         key = (int((teams < 1).sum()), int((teams >= 1).sum()), BALL in there)
         key = (1, 0, False) if key == (0, 1, False) else key
         places = tuple(there.index(body) for body in window.bodies)
         groups.setdefault((*key, window.scene.recording.mode, places), []).append(number)
+    every, chunk = _EVERY[bench.simulator], _CHUNK[bench.simulator]
     for group, numbers in groups.items():
         numbers.sort(key=lambda number: len(windows[number].ends))
-        for first in range(0, len(numbers), _CHUNK[bench.simulator]):
-            some = numbers[first : first + _CHUNK[bench.simulator]]
-            plans = [
-                _plan(windows[one], each[one] if each else applied, draws[one] if draws else None,
-                      _EVERY[bench.simulator])
-                for one in some
-            ]  # fmt: skip
-            chunk = _Chunk(bench, plans, group)
-            chunk.play(found, some, [windows[one] for one in some])
+        for first in range(0, len(numbers), chunk):
+            some = numbers[first : first + chunk]
+            plans = [_plan(windows[one], each[one] if each else applied, draw, every) for one in some]
+            _Chunk(bench, plans, group).play(found, some)
     return found
 
 
@@ -177,7 +165,7 @@ def _plan(window: Window, applied: Applied, draw: Draw | None, every: float) -> 
     moments = _followed(track, window.start, window.lead, every, draw)
     scale = time_scale(applied)
     times = track.times[moments] * scale
-    values = alter_values(applied, track, moments, window.scene)
+    values = alter_values(applied, track, moments)
     bodies, before = _together(window, draw), 0
     if draw is not None:
         values = draw.states(values, window.bodies)
@@ -199,20 +187,18 @@ def _plan(window: Window, applied: Applied, draw: Draw | None, every: float) -> 
         if drive is not None:
             given = drive(window.row, ticks / scale)
             controls[place, before:] = given if draw is None else draw.controls(given, car)
-    state = scene.recording.state.buffer[track.rows[moments[0]]]
-    return _Plan(bodies, state, values, [1] * before + apart[:-1], controls, after, applied)
+    first = int(track.rows[moments[0]])
+    return _Plan(window, bodies, first, values, [1] * before + apart[:-1], controls, after, applied)
 
 
 def _with_others(
     window: Window, bodies: tuple[int, ...], moments: Sequence[int], values: np.ndarray, draw: Draw
 ) -> np.ndarray:
     """Return states `(moments, bodies, 18)` of a window's bodies and of all others."""
-    rows = window.track.rows[moments]
-    recorded_ones = [body_values(window.scene.recording, body, rows) for body in bodies]
-    together: np.ndarray = np.stack(recorded_ones, axis=1)
-    own = [bodies.index(body) for body in window.bodies]
-    others = [place for place in range(len(bodies)) if place not in own]
-    together[:, own] = values
+    recording, rows = window.scene.recording, window.track.rows[moments]
+    together: np.ndarray = np.stack([body_values(recording, body, rows) for body in bodies], axis=1)
+    others = [place for place, body in enumerate(bodies) if body not in window.bodies]
+    together[:, [bodies.index(body) for body in window.bodies]] = values
     together[:, others, POSITION] += draw.aside(values[0, 0], together[0, others])
     return together
 
@@ -239,51 +225,44 @@ class _Chunk:
         self._blue, self._orange, self._ball, mode, self._places = group
         self._plans = plans
         self._simulator, self._size = bench.of(len(plans), self._blue, self._orange, mode)
+        self._padded = [*plans, *[plans[-1]] * (self._size - len(plans))]  # all matches begin somewhere
         self._cars = self._blue + self._orange
         layout = self._simulator.state.layout
         self._columns = [layout.column("position", car=car) for car in range(self._cars)]
         self._columns += [layout.column("ball_position")] if self._ball else []
         self._played = np.zeros(len(plans), int)
 
-    def play(self, found: Simulated, numbers: Sequence[int], windows: Sequence[Window]) -> None:
+    def play(self, found: Simulated, numbers: Sequence[int]) -> None:
         """Play all windows and enter their ends."""
         simulator, plans = self._simulator, self._plans
         gravity = np.ones(self._size)
-        for match in range(self._size):
-            factors, gravity[match] = factors_of(plans[min(match, len(plans) - 1)].applied)
+        for match, plan in enumerate(self._padded):
+            factors, gravity[match] = factors_of(plan.applied)
             simulator.set_mutators(match, factors, {"boost_pads_enabled": 0.0})
         every = [*range(len(plans))]
-        simulator.put([*range(self._size)], self._begin(windows, gravity))
+        simulator.put([*range(self._size)], self._begin(gravity))
         self._nudge(0, every)
         for phase in range(max(len(plan.apart) for plan in plans)):
-            lengths = [plan.apart[phase] if phase < len(plan.apart) else 0 for plan in plans]
-            self._advance(lengths)
+            self._advance([plan.apart[phase] if phase < len(plan.apart) else 0 for plan in plans])
             self._nudge(phase + 1, [one for one in every if phase < len(plans[one].apart)])
         state = simulator.state
         remembers = (state.car_has_jumped > 0) | (state.car_has_flipped > 0) | (state.car_is_jumping > 0)
         wheels = state.car_wheels_with_contact[: len(plans)].sum(-1)
         total = np.array([plan.controls.shape[1] for plan in plans])
         frames = self._advance((total - self._played).tolist())
-        self._enter(found, numbers, windows, frames, wheels, remembers[: len(plans)])
+        self._enter(found, numbers, frames, wheels, remembers[: len(plans)])
 
-    def _begin(self, windows: Sequence[Window], gravity: np.ndarray) -> MatchState:
+    def _begin(self, gravity: np.ndarray) -> MatchState:
         desired = MatchState(self._blue, self._orange, self._size)
         layout = desired.layout
-        for number in range(self._size):
-            window = windows[min(number, len(windows) - 1)]
-            plan, recording = self._plans[min(number, len(windows) - 1)], window.scene.recording
-            theirs, row = recording.state.layout, desired.buffer[number]
-            for place, body in enumerate(plan.bodies):
-                if body != BALL:
-                    own = layout.car_start + place * layout.car_stride
-                    first = theirs.car_start + body * theirs.car_stride
-                    row[own : own + layout.car_stride] = plan.state[first : first + theirs.car_stride]
-            rule = window.scene.gravity
-            desired.gravity[number] = gravity[number] * (
-                rule if rule and abs(rule - 1) > _MUTATED_GRAVITY else 1.0
-            )
-            own_zone = float(recording.state.dodge_deadzone[0])
-            desired.dodge_deadzone[number] = own_zone or 0.5
+        for number, plan in enumerate(self._padded):
+            scene = plan.window.scene
+            theirs, own = scene.recording.state, [body for body in plan.bodies if body != BALL]
+            cars = theirs.buffer[plan.first, theirs.layout.car_start :].reshape(-1, layout.car_stride)
+            desired.buffer[number, layout.car_start :] = cars[own].ravel()
+            mutated = scene.gravity and abs(scene.gravity - 1) > _MUTATED_GRAVITY
+            desired.gravity[number] = gravity[number] * (scene.gravity if mutated else 1.0)
+            desired.dodge_deadzone[number] = float(theirs.dodge_deadzone[0]) or 0.5
         desired.car_boost_amount[:] = _FULL_TANK
         desired.car_demo_respawn_timer[:] = 0.0
         desired.car_autoflip_timer[:] = np.maximum(desired.car_autoflip_timer, 0.0)  # it counts a tick below
@@ -293,14 +272,11 @@ class _Chunk:
         desired.ball_rotation[:] = np.eye(3)
         desired.ball_position[:] = _AWAY
         for place, column in enumerate(self._columns):
-            given = np.stack([plan.values[0, place] for plan in self._plans])
-            desired.buffer[: len(self._plans), column : column + BODY_SIZE] = given[:, _TO_STATE]
-            desired.buffer[len(self._plans) :, column : column + BODY_SIZE] = given[-1, _TO_STATE]
+            given = np.stack([plan.values[0, place] for plan in self._padded])
+            desired.buffer[:, column : column + BODY_SIZE] = given[:, _TO_STATE]
             if place < self._cars:
                 still = desired.car_wheels_with_contact[:, place].sum(1) == 0
-                on_floor = np.array([stands(one) for one in given])
-                still[: len(given)] &= on_floor
-                still[len(given) :] &= on_floor[-1]
+                still &= stands(given)
                 desired.car_wheels_with_contact[still, place] = 1.0
         return desired
 
@@ -312,11 +288,10 @@ class _Chunk:
         desired.buffer[:] = self._simulator.state.buffer[which]
         for place, column in enumerate(self._columns):
             given = np.stack([self._plans[one].values[phase, place] for one in which])[:, _TO_STATE]
-            # A ball goes on turning: hardly any file holds how it lies.
-            some = (
-                [*range(3), *range(12, BODY_SIZE)] if place == self._cars and phase else [*range(BODY_SIZE)]
-            )
-            desired.buffer[:, [column + one for one in some]] = given[:, some]
+            some = np.arange(BODY_SIZE)
+            if place == self._cars and phase:  # a ball goes on turning: hardly any file holds how it lies
+                some = np.delete(some, range(3, 12))
+            desired.buffer[:, column + some] = given[:, some]
         self._simulator.nudge(which, desired, self._ball, np.ones((len(which), self._cars), bool))
 
     def _advance(self, lengths: Sequence[int]) -> np.ndarray:
@@ -331,20 +306,21 @@ class _Chunk:
         return frames[: len(lengths)]
 
     def _enter(
-        self, found: Simulated, numbers: Sequence[int], windows: Sequence[Window], frames: np.ndarray,
-        wheels: np.ndarray, remembers: np.ndarray,
+        self, found: Simulated, numbers: Sequence[int], frames: np.ndarray, wheels: np.ndarray,
+        remembers: np.ndarray,
     ) -> None:  # fmt: skip
         """Fill in the ends of the windows from their frames."""
         layout = self._simulator.state.layout
-        ends = np.full((len(windows), found.values.shape[1]), 0.0)
-        for number, plan in enumerate(self._plans):
-            ends[number, : len(plan.after)] = plan.after
-        there = np.array([len(plan.after) for plan in self._plans])[:, None] > np.arange(ends.shape[1])
-        rows = np.arange(len(windows))[:, None]
+        there = np.array([len(plan.after) for plan in self._plans])[:, None] > np.arange(
+            found.values.shape[1]
+        )
+        ends = np.zeros(there.shape)
+        ends[there] = np.concatenate([plan.after for plan in self._plans])
+        rows = np.arange(len(ends))[:, None]
         for slot, place in enumerate(self._places):
             column = self._columns[place]
             start = np.stack([plan.values[-1, place] for plan in self._plans])
-            body = frames[:, :, column : column + BODY_SIZE][..., _FROM_STATE].astype(float)
+            body = frames[:, :, column : column + BODY_SIZE][..., FROM_STATE].astype(float)
             path = np.concatenate([start[:, None], body], axis=1)
             values = _between(path, ends)
             change = np.diff(path[..., VELOCITY], axis=1)
@@ -390,8 +366,7 @@ def recorded(windows: Sequence[Window], applied: Applied = (), each: Sequence[Ap
     bodies = max((len(window.bodies) for window in windows), default=0)
     values = np.full((len(windows), most, bodies, BODY_SIZE), np.nan)
     for number, window in enumerate(windows):
-        own = each[number] if each else applied
-        given = alter_values(own, window.track, list(window.ends), window.scene)
+        given = alter_values(each[number] if each else applied, window.track, list(window.ends))
         values[number, : given.shape[0], : given.shape[1]] = given
     return values
 
@@ -433,11 +408,11 @@ def apart(windows: Sequence[Window], real: np.ndarray, ours: np.ndarray) -> np.n
         step = real[number, ..., VELOCITY] * TICK_SECONDS
         along = (off[number, ..., :3] * step).sum(-1) / np.maximum((step * step).sum(-1), 1e-9)
         along = np.nan_to_num(np.clip(np.round(along) if slack > 1 else along, -slack, slack))
-        moved = along[..., None]
         rates = _rates(window)
-        off[number, : len(rates), :, :3] -= (moved * step)[: len(rates)]
-        off[number, : len(rates), :, 2] -= moved[: len(rates), :, 0] ** 2 * GRAVITY * TICK_SECONDS**2 / 2
-        off[number, : len(rates), : rates.shape[1], 3:] -= moved[: len(rates), : rates.shape[1]] * rates
+        here, own, moved = off[number, : len(rates)], rates.shape[1], along[: len(rates), :, None]
+        here[..., :3] -= moved * step[: len(rates)]
+        here[..., 2] -= moved[..., 0] ** 2 * GRAVITY * TICK_SECONDS**2 / 2
+        here[:, :own, 3:] -= moved[:, :own] * rates
     return off
 
 

@@ -4,14 +4,14 @@ A window has one body that touches no other, or the bodies of one meeting: a bal
 cars that bump. So a car that drives otherwise than recorded makes no ball wrong.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
 import numpy as np
 
 from rlgym_bridge.compare.timed_recording import TimedRecording
-from rlgym_bridge.compare.tracks import BALL, ROTATION, TRIAL, VELOCITY, Track, stands
+from rlgym_bridge.compare.tracks import BALL, TRIAL, UP_Z, VELOCITY, Track, stands
 from rlgym_bridge.game import (
     BACK_WALL_Y,
     GRAVITY,
@@ -104,26 +104,18 @@ class Window:
 
 def make_windows(scene: TimedRecording, most: int) -> list[Window]:
     """Return all windows of a recording."""
-    found = [
-        window
-        for body in scene.bodies
-        if scene.moves(body)
-        for window in thinned(list(_alone(scene, body, most)), most)
-    ]
+    found = []
+    for body in filter(scene.moves, scene.bodies):  # each up to where it comes near to another
+        blocked, tracks = scene.blocked(body), scene.tracks((body,))
+        every = _spacing(tracks, most)
+        own = [
+            _window_at(scene, track, start, blocked)
+            for track in tracks for start in starts(track, every).tolist()
+        ]  # fmt: skip
+        found += thinned([one for one in own if one is not None], most)
     if scene.driven and scene.recording.clock is not TimeBase.FRAMES:  # a replay's bodies are of other ticks
         found += _meetings(scene, max(most // 4, 10))
     return found
-
-
-def _alone(scene: TimedRecording, body: int, most: int) -> Iterator[Window]:
-    """Yield the windows of a body up to where it comes near to another."""
-    tracks = scene.tracks((body,))
-    every = _spacing(tracks, most)
-    blocked = np.concatenate([[0], np.cumsum(scene.near[:, body] | scene.unknown_inputs(body))])
-    for track in tracks:
-        for start in starts(track, every).tolist():
-            if (window := _window_at(scene, track, start, blocked)) is not None:
-                yield window
 
 
 def _window_at(
@@ -135,8 +127,7 @@ def _window_at(
     kept = np.flatnonzero(fits & (np.array(HORIZONS) <= (_MEETING_TICKS if meeting else np.inf))).tolist()
     if not kept:
         return None
-    last = int(ends[kept[-1]])
-    leads = [lead_of(scene, track, start, place, last) for place in range(cars_of(track.bodies))]
+    leads = leads_of(scene, track, start, int(ends[kept[-1]]))
     known = [lead for lead in leads if lead is not None]
     if len(known) < len(leads):
         return None
@@ -144,25 +135,25 @@ def _window_at(
     return Window(scene, track, start, tuple(ends[kept].tolist()), tuple(kept), lead, meeting)
 
 
-def cars_of(bodies: Sequence[int]) -> int:
-    """Return how many of some bodies are cars."""
-    return sum(body != BALL for body in bodies)
-
-
-def lead_of(scene: TimedRecording, track: Track, start: int, place: int, end: int) -> float | None:
-    """Return how many ticks of a car have to be followed before a window, so that all is known of it.
+def leads_of(scene: TimedRecording, track: Track, start: int, end: int) -> list[float | None]:
+    """Return for how many ticks to follow each car before a window, so that all is known of it.
 
     A car remembers its jump and dodge since it left the floor, and a dodge that ends in a landing for 36
     ticks more. None if the track does not go back to a floor on which it had rested, and jump is pressed:
     nobody knows whether the car has its dodge. None too in the beginning of a long track, since suspension,
     tyres and dodges that began before are not recorded.
     """
+    cars = [place for place, body in enumerate(track.bodies) if body != BALL]
+    return [_lead_of(scene, track, start, place, end) for place in cars]
+
+
+def _lead_of(scene: TimedRecording, track: Track, start: int, place: int, end: int) -> float | None:
     values = track.values[: start + 1, place]
     times, rows = track.times, track.rows
     before = float(times[start] - times[0])
     long = scene.longest(track.bodies) > _LONG
-    height = scene.standing_height(track.bodies[place])
-    on_floor = (values[:, 2] < height) & (values[:, ROTATION][:, 8] > STANDING_LEAST_UP)
+    height = scene.standing_height[track.bodies[place]]
+    on_floor = (values[:, 2] < height) & (values[:, UP_Z] > STANDING_LEAST_UP)
     begun = np.maximum.accumulate(np.where(on_floor, -1, np.arange(start + 1)))  # the last moment off it
     rested = on_floor & (times[: start + 1] - times[begun.clip(0)] >= _SETTLED)
     if not long:
@@ -189,7 +180,7 @@ def _meetings(scene: TimedRecording, most: int) -> list[Window]:
         soon = slice(row, row + 13)
         who = np.flatnonzero(near[soon][segment[soon] == segment[row]].any(0)).tolist()
         bodies = tuple(BALL if body == near.shape[1] - 1 else body for body in who)
-        unknown = np.logical_or.reduce([scene.unknown_inputs(body) for body in bodies])
+        unknown = np.logical_or.reduce([scene.unknown_inputs[body] for body in bodies])
         if len(bodies) < 2 or unknown[soon].any():
             continue
         blocked = np.concatenate([[0], np.cumsum(unknown)])
@@ -247,18 +238,9 @@ def _spacing(tracks: Sequence[Track], most: int) -> float:
 
 
 def name_situation(
-    window: Window, end: int, place: int, wheels: tuple[int, int], kicked: bool, jumped: bool
+    window: Window, end: int, place: int, wheels: np.ndarray, kicked: bool, jumped: bool
 ) -> str:
-    """Name the situation of a window up to one of its ends.
-
-    Args:
-        window: The window.
-        end: Which of its ends.
-        place: Which of its bodies.
-        wheels: Least and most wheels that touch in the simulation from the start to the end.
-        kicked: Whether the simulated velocity has a kink by then.
-        jumped: Whether a jump or a dodge is in the car's memory at the start.
-    """
+    """Name the situation of one body of a window up to one of its ends; `wheels` `(2,)` as in `Simulated`."""
     track, body = window.track, window.bodies[place]
     values = track.values[window.start : window.ends[end] + 1, place]
     apart = np.diff(track.times[window.start : window.ends[end] + 1])
@@ -277,8 +259,8 @@ def name_situation(
     if most == 0:
         return CAR_LEAVES if kicked or has_kink(values, apart, _KICK) else CAR_AIR
     if least >= 3:
-        upright = (values[:, ROTATION][:, 8] > STANDING_LEAST_UP).all()
-        low = (values[:, 2] < window.scene.standing_height(body)).all()
+        upright = (values[:, UP_Z] > STANDING_LEAST_UP).all()
+        low = (values[:, 2] < window.scene.standing_height[body]).all()
         across, along = np.abs(values[:, :2]).T
         midfield = ((across < SIDE_WALL_X - _RAMP) & (along < BACK_WALL_Y - _RAMP)).all()
         leaves = upright and midfield and (across + along < _CORNER - _RAMP).all()  # with wheels on it still

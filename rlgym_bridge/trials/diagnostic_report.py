@@ -17,7 +17,7 @@ from rlgym_bridge.compare.noise import measure_noise
 from rlgym_bridge.compare.timed_recording import TimedRecording, check_playable
 from rlgym_bridge.compare.tracks import BALL, Track
 from rlgym_bridge.compare.window_simulation import Bench, recorded, residuals, simulate
-from rlgym_bridge.compare.windows import HORIZONS, Window, cars_of, lead_of, targets
+from rlgym_bridge.compare.windows import HORIZONS, Window, leads_of, targets
 from rlgym_bridge.game import TICKS_PER_SECOND
 from rlgym_bridge.protocol_variant import POINTS
 from rlgym_bridge.recording.mcap.match_recording import read_match
@@ -81,8 +81,7 @@ def _window_of(timed: TimedRecording, track: Track, start: int, last: int) -> Wi
     kept = [place for place, at in enumerate(HORIZONS) if at in SCENE_HORIZONS and 0 <= ends[place] <= last]
     if not kept:
         return None
-    final = int(ends[kept[-1]])
-    leads = [lead_of(timed, track, start, place, final) for place in range(cars_of(track.bodies))]
+    leads = leads_of(timed, track, start, int(ends[kept[-1]]))
     before = float(track.times[start] - track.times[0])
     lead = max((before if one is None else one for one in leads), default=1.0)
     return Window(timed, track, start, tuple(ends[kept].tolist()), tuple(kept), lead, len(track.bodies) > 1)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rlgym_bridge.cli import main
-from rlgym_bridge.compare.fitted_settings import fit_as_toml, fitted_constants
+from rlgym_bridge.compare.comparison_result import fit_as_toml, fitted_constants
 from rlgym_bridge.physics import CONSTANTS, Spread, parse_physics, read_physics
 from rlgym_bridge.training.settings import load_settings
 from tests.support.made_comparisons import comparison, size

@@ -7,8 +7,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from rlgym_bridge.compare.clock_fit import fit_timeline
-from rlgym_bridge.compare.motion_check import check_motion
+from rlgym_bridge.compare.clock_fit import check_motion, fit_timeline
 from rlgym_bridge.recording.recording import Recording
 from rlgym_bridge.rotations import from_euler, from_quaternions, to_quaternions
 from rlgym_bridge.state import MatchState

@@ -6,8 +6,8 @@ from functools import cache
 import numpy as np
 import pytest
 
+from rlgym_bridge.compare.comparison import note_recording
 from rlgym_bridge.compare.noise import Draw, rounding
-from rlgym_bridge.compare.sentences import note_recording
 from rlgym_bridge.compare.tracks import BALL, POSITION, ROTATION, VELOCITY
 from rlgym_bridge.compare.windows import BALL_BOUNCED, HORIZONS
 from rlgym_bridge.recording.recording import Inputs, Recording

@@ -27,13 +27,13 @@ def points(svg: str) -> list[float]:
 
 @pytest.mark.parametrize("values", [(0.05, 0.1, 0.2), (0.01, 0.1, 10.0), (0.1, 0.1, 0.1)])
 def test_a_point_stands_at_the_label_of_its_value(values: tuple[float, ...]) -> None:
-    svg = curves("x", "ticks", (12, 60, 120), {MEDIAN: values, BOUND: (NAN, 0.1, 0.1)})
+    svg = curves("x", (12, 60, 120), {MEDIAN: values, BOUND: (NAN, 0.1, 0.1)})
     assert points(svg)[1] == pytest.approx(labels(svg)[0.1], abs=0.2)
     assert "nan" not in svg
 
 
 def test_the_lag_that_was_taken_is_marked_at_its_error() -> None:
-    svg = curves("x", "ticks", (0, 1, 2), {MEDIAN: (20.0, 10.0, 30.0)}, 1)
+    svg = curves("x", (0, 1, 2), {MEDIAN: (20.0, 10.0, 30.0)}, 1)
     (marked,) = re.findall(r'cy="([\d.]+)" r="5"', svg)
     assert float(marked) == pytest.approx(labels(svg)[10.0], abs=0.2)
 

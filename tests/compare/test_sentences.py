@@ -4,15 +4,16 @@ from dataclasses import replace
 
 import pytest
 
-from rlgym_bridge.compare.comparison_result import GapVerdict, begin_with
-from rlgym_bridge.compare.input_lag import LagFit
-from rlgym_bridge.compare.sentences import (
+from rlgym_bridge.compare.comparison_result import (
+    GapVerdict,
+    begin_with,
     row_to_tell,
     said_once,
     sources_to_show,
     told_fit,
     told_untried,
 )
+from rlgym_bridge.compare.input_lag import LagFit
 from tests.support.made_comparisons import cause, comparison, fit, gap, row, untried
 
 

@@ -153,8 +153,8 @@ def test_bodies_far_away_can_decide_a_contact_and_nothing_else() -> None:
     noise = noise_of(recording)
 
     def off(number: int | None) -> np.ndarray:
-        draws = [] if number is None else [Draw(noise, number, 0.0, others=True)]
-        found = simulate(windows, bench=bench(), draws=draws).values
+        draw = None if number is None else Draw(noise, number, 0.0, others=True)
+        found = simulate(windows, bench=bench(), draw=draw).values
         return np.asarray(sizes_of(residuals(recorded(windows), found))[0, :, 0, 1])
 
     alone, there = off(None), np.stack([off(number) for number in range(4)])

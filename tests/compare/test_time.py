@@ -7,11 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rlgym_bridge.compare.action_delay import ActionDelay, action_delay
 from rlgym_bridge.compare.clock_fit import fit_timeline
 from rlgym_bridge.compare.comparison import compare_recordings
 from rlgym_bridge.compare.comparison_result import Comparison, GapVerdict
-from rlgym_bridge.compare.input_lag import LagFit, fit_common_lag, fit_lag
+from rlgym_bridge.compare.input_lag import ActionDelay, LagFit, action_delay, fit_common_lag, fit_lag
 from rlgym_bridge.compare.noise import measure_noise
 from rlgym_bridge.compare.tracks import Drive
 from rlgym_bridge.recording.mcap.match_recording import read_match
@@ -184,7 +183,7 @@ def test_a_lag_that_changes_for_good_has_pieces_of_its_own() -> None:
     fit = lag_of(_changing(3, 1, row), 120)
     assert [piece.ticks for piece in fit.pieces] == [3, 1]
     assert fit.pieces[1].row == pytest.approx(row, abs=150)
-    delay = action_delay(_changing(3, 1, row), fit)
+    delay = action_delay(scene_of(_changing(3, 1, row)), fit)
     assert delay is not None and (delay.low, delay.high, delay.noise) == (1, 3, 0.0)
     times = fit_timeline(match()).inputs
     lag = np.where(np.arange(len(times)) < row, 3.0, 1.0)
@@ -224,9 +223,7 @@ def test_free_balls_differ_by_their_clock_and_by_nothing_else() -> None:
 @pytest.mark.usefixtures("short_countdowns")
 @pytest.mark.parametrize("latency", [4, pytest.param(16, marks=pytest.mark.slow)])
 def test_a_match_tells_how_late_its_inputs_act(latency: int, tmp_path: Path) -> None:
-    recording = read_match(
-        record(tmp_path / "match.mcap", "--latency", str(latency), seconds=3), shadow=False
-    )
-    found = action_delay(recording)
+    file = record(tmp_path / "match.mcap", "--latency", str(latency), seconds=3)
+    found = action_delay(scene_of(read_match(file, shadow=False)), LagFit(0, 0.0, 0, {}))
     assert found is not None and found.inputs > 30
     assert found == ActionDelay(latency, latency, 0.0, latency, found.inputs)

@@ -145,7 +145,7 @@ def test_a_lead_begins_on_a_floor_on_which_the_car_had_rested(rate: int) -> None
         track, car = window.track, window.bodies[0]
         pressed = window.scene.presses(car)[track.rows[0] : track.rows[window.ends[-1]] + 1].any()
         before = track.times[window.start] - track.times[: window.start + 1]
-        low = (track.values[: window.start + 1, 0, 2] < window.scene.standing_height(car)) & (
+        low = (track.values[: window.start + 1, 0, 2] < window.scene.standing_height[car]) & (
             track.values[: window.start + 1, 0, ROTATION][:, 8] > STANDING_LEAST_UP
         )
         followed = before <= window.lead
@@ -181,10 +181,10 @@ def test_boost_that_no_row_shows_ends_a_window() -> None:
         if not recording.state.car_controls[one - 60 : one + 60, 0, CONTROL_NAMES.index("boost")].any()
         and len(set(recording.segment[one - 60 : one + 60].tolist())) == 1
     )  # fmt: skip
-    assert not scene_of(recording).unknown_inputs(0)[row - 5 : row + 5].any()
+    assert not scene_of(recording).unknown_inputs[0][row - 5 : row + 5].any()
     recording.state.car_boost_amount[row:, 0] -= 3
-    unknown = scene_of(recording).unknown_inputs(0)
+    unknown = scene_of(recording).unknown_inputs[0]
     assert unknown[row - 5 : row + 1].all() and not unknown[row + 1 : row + 20].any()
     recording.state.car_boost_amount[row : row + 60, 0] = 80 - 0.28 * np.arange(60)
-    long = scene_of(recording).unknown_inputs(0)[row - 5 : row + 60]
+    long = scene_of(recording).unknown_inputs[0][row - 5 : row + 60]
     assert not long.any()  # no press between rows burns for so long

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rlgym_bridge.compare.detection import sizes_of
+from rlgym_bridge.compare.detection import name_situations, sizes_of
 from rlgym_bridge.compare.timed_recording import TimedRecording
-from rlgym_bridge.compare.window_simulation import Bench, Simulated, recorded, residuals, simulate
-from rlgym_bridge.compare.windows import HORIZONS, Window, make_windows, name_situation
+from rlgym_bridge.compare.window_simulation import Bench, recorded, residuals, simulate
+from rlgym_bridge.compare.windows import HORIZONS, make_windows
 
 
 @dataclass
@@ -36,10 +36,11 @@ def measure_windows(scene: TimedRecording, most: int, simulator: str) -> WindowE
                          np.full((len(windows), len(HORIZONS)), "", "<U24"))  # fmt: skip
     simulated = simulate(windows, bench=Bench(simulator))
     sizes = sizes_of(residuals(recorded(windows), simulated.values))
+    names = name_situations(windows, simulated)
     for number, window in enumerate(windows):
         for end, column in enumerate(window.horizons):
             found.position[number, column], found.velocity[number, column] = sizes[number, end, 0, :2]
-            found.names[number, column] = _name(window, number, end, simulated)
+            found.names[number, column] = names[number, end, 0]
     return found
 
 
@@ -47,16 +48,4 @@ def join_errors(parts: list[WindowErrors]) -> WindowErrors:
     """Return the windows of several recordings together."""
     return WindowErrors(
         *(np.concatenate([getattr(one, name) for one in parts]) for name in ("position", "velocity", "names"))
-    )
-
-
-def _name(window: Window, number: int, end: int, simulated: Simulated) -> str:
-    least, most = simulated.wheels[number, end, 0].tolist()
-    return name_situation(
-        window,
-        end,
-        0,
-        (least, most),
-        bool(simulated.kicked[number, end, 0]),
-        bool(simulated.jumped[number, 0]),
     )
