@@ -14,7 +14,7 @@ from rlgym.rocket_league.state_mutators import FixedTeamSizeMutator, MutatorSequ
 from rlgym.rocket_league.state_mutators import KickoffMutator as RLGymKickoffMutator
 
 from rlgym_bridge.components.batch_form import third_party_part
-from rlgym_bridge.components.beginnings import BEGINNINGS, mix_beginnings
+from rlgym_bridge.components.initial_states import INITIAL_STATES, mix_initial_states
 from rlgym_bridge.components.mutators import (
     SETTLED,
     BatchMutator,
@@ -34,10 +34,10 @@ from tests.support.states import after_a_tick, mirrored
 
 TURN = np.array([-1, -1, 1], np.float32)
 EACH: dict[str, BatchMutator] = {
-    **BEGINNINGS,
+    **INITIAL_STATES,
     "weighted": WeightedMutator([(KickoffMutator(), 1), (RandomStateMutator(), 2)]),
 }
-TASKS = {name: one for name, one in BEGINNINGS.items() if isinstance(one, SkillMutator)}
+TASKS = {name: one for name, one in INITIAL_STATES.items() if isinstance(one, SkillMutator)}
 
 every_mutator = pytest.mark.parametrize("mutator", EACH.values(), ids=EACH.keys())
 every_task = pytest.mark.parametrize("task", TASKS.values(), ids=TASKS.keys())
@@ -108,7 +108,7 @@ def test_states_hold_for_a_tick_of_rocketsim(name):
     matches = 300 if name == "anywhere" else 40
     state = blank_state(3, 3, matches)
     state.car_hitbox[:] = np.arange(6 * matches).reshape(matches, 6) % 6
-    BEGINNINGS[name].apply_batch(state, np.random.default_rng(1))
+    INITIAL_STATES[name].apply_batch(state, np.random.default_rng(1))
     derive(state)
     later = after_a_tick(state)
     assert np.isfinite(later.buffer).all()
@@ -390,9 +390,9 @@ def test_orange_has_the_same_task_as_blue(task):
 
 
 def test_both_teams_have_tasks_equally_often():
-    state = filled(BEGINNINGS["save"], 3, 3, 4000)
+    state = filled(INITIAL_STATES["save"], 3, 3, 4000)
     assert (state.ball_linear_velocity[:, 1] < 0).mean() == pytest.approx(0.5, abs=0.03)
-    state = filled(BEGINNINGS["wall"], 3, 3, 4000)
+    state = filled(INITIAL_STATES["wall"], 3, 3, 4000)
     on_wall = np.abs(state.car_position[..., 0]) > 4000
     assert (on_wall.sum(1) == 1).all()
     np.testing.assert_allclose(on_wall.mean(0), 1 / 6, atol=0.02)
@@ -459,8 +459,8 @@ def test_mixes_of_nonsense_are_refused(mutators, error, message):
         WeightedMutator(mutators)
 
 
-def test_beginnings_are_drawn_by_their_shares():
-    mixed = mix_beginnings({"kickoff": 0.5, "save": 0.2, "recovery": 0.3, "shot": 0})
+def test_initial_states_are_drawn_by_their_shares():
+    mixed = mix_initial_states({"kickoff": 0.5, "save": 0.2, "recovery": 0.3, "shot": 0})
     state = filled(mixed, 2, 2, 4000)
     assert (state.phase == Phase.KICKOFF).mean() == pytest.approx(0.5, abs=0.03)
     assert (np.abs(state.ball_linear_velocity[:, 1]) > 1000).mean() == pytest.approx(0.2, abs=0.02)
@@ -470,19 +470,19 @@ def test_beginnings_are_drawn_by_their_shares():
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        ({"kickoff": 0.5}, r"the shares in \[beginnings\] are 0.5 together, expected 1"),
-        ({"kickoff": 0.5, "save": 0.6}, r"the shares in \[beginnings\] are 1.1 together"),
+        ({"kickoff": 0.5}, r"the shares in \[initial_states\] are 0.5 together, expected 1"),
+        ({"kickoff": 0.5, "save": 0.6}, r"the shares in \[initial_states\] are 1.1 together"),
         (
             {"kickof": 1.0},
-            r"kickof in \[beginnings\] is unknown; the nearest is kickoff; expected",
+            r"kickof in \[initial_states\] is unknown; the nearest is kickoff; expected",
         ),
-        ({"kickoff": 1.5, "save": -0.5}, r"kickoff in \[beginnings\] is 1.5, expected a share, 0 to 1"),
-        ({"save": -0.5, "kickoff": 1.5}, r"save in \[beginnings\] is -0.5, expected a share, 0 to 1"),
-        ({"kickoff": True}, r"kickoff in \[beginnings\] is True, expected a share"),
-        ({"kickoff": math.nan}, r"kickoff in \[beginnings\] is nan, expected a share"),
-        ("kickoff", r"beginnings is 'kickoff', expected a table \[beginnings\] of kickoff, anywhere"),
+        ({"kickoff": 1.5, "save": -0.5}, r"kickoff in \[initial_states\] is 1.5, expected a share, 0 to 1"),
+        ({"save": -0.5, "kickoff": 1.5}, r"save in \[initial_states\] is -0.5, expected a share, 0 to 1"),
+        ({"kickoff": True}, r"kickoff in \[initial_states\] is True, expected a share"),
+        ({"kickoff": math.nan}, r"kickoff in \[initial_states\] is nan, expected a share"),
+        ("kickoff", r"initial_states is 'kickoff', expected a table of kickoff, anywhere"),
     ],
 )
 def test_shares_of_nonsense_are_refused(table, message):
     with pytest.raises(ValueError, match=message):
-        mix_beginnings(table)
+        mix_initial_states(table)

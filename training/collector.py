@@ -30,7 +30,7 @@ from rlgym_bridge.sim.simulator import PartTimes
 from rlgym_bridge.sim.vector_env import without_warnings
 from rlgym_bridge.training.processes import ENDING, count_usable_cores
 from rlgym_bridge.training.selfplay.matches import MixedMatches
-from rlgym_bridge.training.selfplay.rivals import learned_cars, snapshot_cars
+from rlgym_bridge.training.selfplay.opponents import learned_cars, snapshot_cars
 from rlgym_bridge.training.selfplay.snapshots import unpack
 from rlgym_bridge.training.settings import SettingsError, TrainingSettings
 from rlgym_bridge.user_input.failures import Failure
@@ -196,7 +196,7 @@ class Collectors:
 
         Returns:
             Sums of what was counted meanwhile: those of the environment, `episode_reward` over
-            `finished_cars`; the goals of snapshots and of rivals, and those against them, see
+            `finished_cars`; the goals of snapshots and of opponents, and those against them, see
             `SelfPlayMatches.take_counts`.
         """
         total: Counter[str] = Counter()

@@ -7,13 +7,13 @@ functions anew.
 from typing import Any
 
 from rlgym_bridge.components.actions import LookupTableAction, RepeatAction
-from rlgym_bridge.components.beginnings import mix_beginnings
 from rlgym_bridge.components.conditions import (
     AnyCondition,
     GoalCondition,
     NoTouchTimeoutCondition,
     TimeoutCondition,
 )
+from rlgym_bridge.components.initial_states import mix_initial_states
 from rlgym_bridge.components.mutators import KickoffMutator, RandomStateMutator, WeightedMutator
 from rlgym_bridge.components.relative_obs import RelativeObs, TeamObs
 from rlgym_bridge.components.rewards import WeightedSum
@@ -57,8 +57,8 @@ def conditions(settings: TrainingSettings) -> tuple[Any, Any]:
 
 def mutator(settings: TrainingSettings) -> Any:
     """Return what begins an episode: an RLGym state mutator."""
-    if settings.beginnings:
-        return mix_beginnings(settings.beginnings)
+    if settings.initial_states:
+        return mix_initial_states(settings.initial_states)
     return WeightedMutator(
         [(KickoffMutator(), settings.kickoff_share), (RandomStateMutator(), 1 - settings.kickoff_share)]
     )

@@ -38,7 +38,7 @@ _READ_BY: Final = {
     "obs": ("ball_ahead",),
     "reward": (*REWARDS, "team_spirit", "zero_sum"),
     "conditions": ("no_touch_seconds", "episode_seconds"),
-    "mutator": ("kickoff_share", "beginnings"),
+    "mutator": ("kickoff_share", "initial_states"),
 }
 """Settings that nobody reads but the functions of a module, by the standard one that does."""
 

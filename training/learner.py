@@ -38,7 +38,7 @@ from rlgym_bridge.training.runs.checkpoints import (
     pack_state,
     write_policy,
 )
-from rlgym_bridge.training.selfplay.rivals import check_rivals, learned_cars
+from rlgym_bridge.training.selfplay.opponents import check_opponents, learned_cars
 from rlgym_bridge.training.selfplay.snapshots import Snapshots, pack
 from rlgym_bridge.training.selfplay.teacher import check_teacher
 from rlgym_bridge.training.setting_values import name_sizes
@@ -140,7 +140,7 @@ class PPOLearner:
         self.learned = learned_cars(settings)
         self.modules = self._task.modules()
         read_own_sources(self.modules, hold=True)
-        check_rivals(settings, self._task)
+        check_opponents(settings, self._task)
         check_teacher(settings, self._task)
         self.steps = 0
         self.scale = RunningScale.of_size(self.shape.obs_size)

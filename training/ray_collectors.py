@@ -32,7 +32,7 @@ from rlgym_bridge.training.learner import PPOLearner
 from rlgym_bridge.training.ppo import Local
 from rlgym_bridge.training.ray_cluster import cluster
 from rlgym_bridge.training.runs.run import Iteration, ReadAgain, Summary, run
-from rlgym_bridge.training.selfplay.rivals import learned_cars
+from rlgym_bridge.training.selfplay.opponents import learned_cars
 from rlgym_bridge.training.settings import SettingsError, TrainingSettings
 from rlgym_bridge.user_input.arguments import count_of
 

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from rlgym_bridge.policy.torch_network import ActingNetwork, SteppingNetwork, ValueNetwork
 from rlgym_bridge.training.learner import Diverged, PPOLearner
-from rlgym_bridge.training.selfplay.rivals import name_car
+from rlgym_bridge.training.selfplay.opponents import name_car
 from rlgym_bridge.training.settings import TrainingSettings
 
 MEMORY: Final = ("starts", "states")

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from rlgym_bridge.components.actions import ContinuousAction, RepeatAction
-from rlgym_bridge.components.beginnings import BEGINNINGS
+from rlgym_bridge.components.initial_states import INITIAL_STATES
 from rlgym_bridge.components.mutator_base import BatchMutator
 from rlgym_bridge.components.mutators import KickoffMutator, blank_state
 from rlgym_bridge.components.player_spec import PlayerSpec, Policy
@@ -165,21 +165,23 @@ SCENES: Final[Mapping[str, SkillScene]] = {
         *range(len(KICKOFF_SPAWNS)), opponent="charger", named="a car that drives through the ball"
     ),
     "save": SkillScene(
-        BEGINNINGS["save"], 4.0, "no goal within 4 s; untouched, the ball goes in", _lets_no_goal_in, _is_kept
+        INITIAL_STATES["save"], 4.0, "no goal within 4 s; untouched the ball goes in",
+        _lets_no_goal_in, _is_kept,
     ),
-    "shot": SkillScene(BEGINNINGS["shot"], 5.0, "a goal at the open goal within 5 s", SceneView.goals),
+    "shot": SkillScene(INITIAL_STATES["shot"], 5.0, "a goal at the open goal within 5 s", SceneView.goals),
     "aerial_500": _aerial(500),
     "aerial_1000": _aerial(1000),
     "dribble": SkillScene(
-        BEGINNINGS["dribble"], 3.0, "for 3 s the ball stays above 110 uu, at most 300 uu from the car",
+        INITIAL_STATES["dribble"], 3.0, "for 3 s the ball stays above 110 uu, at most 300 uu from the car",
         _carries, _is_kept,
     ),
     "recovery": SkillScene(
-        BEGINNINGS["recovery"], 6.0, "the car drives on its wheels, at 1,000 uu/s; 6 s at most", _drives,
+        INITIAL_STATES["recovery"], 6.0, "the car drives on its wheels, at 1,000 uu/s; 6 s at most", _drives,
         timed=True,
     ),
     "collision": SkillScene(
-        BEGINNINGS["collision"], 3.0, "not demolished for 3 s by a car that comes at 2,250 uu/s and steers",
+        INITIAL_STATES["collision"], 3.0,
+        "not demolished for 3 s by a car that comes at 2,250 uu/s and steers",
         _is_not_demolished, _is_kept, opponent="rams",
     ),
 }  # fmt: skip

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final
 from msgspec import Meta
 
 from rlgym_bridge.components.ball_ahead import check_seconds
-from rlgym_bridge.components.beginnings import parse_beginnings
+from rlgym_bridge.components.initial_states import parse_initial_states
 from rlgym_bridge.game import MOST_TEAM_SIZE
 from rlgym_bridge.physics import parse_physics
 from rlgym_bridge.policy.files import MOST_WEIGHTS_BYTES
@@ -116,26 +116,25 @@ def check_own(table: Mapping[str, Any]) -> None:
             )
 
 
-def parse_rivals(table: object) -> dict[str, float]:
-    """Return shares of matches by rivals; a rival with a share of 0 is none.
+def parse_opponents(table: object) -> dict[str, float]:
+    """Return shares of matches by opponents; an opponent with a share of 0 is none.
 
     Raises:
-        ValueError: It is no table; a rival has no name, or a share is no number of 0 to 1.
+        ValueError: It is no table; an opponent has no name, or a share is no number of 0 to 1.
     """
     if not isinstance(table, Mapping):
         raise ValueError(
-            f"rivals is {show_value(table)}, expected a table [rivals] with a share of the matches for each: "
-            "chaser = 0.1"
+            f"opponents is {show_value(table)}, expected a table of shares of the matches: chaser = 0.1"
         )
     for name, share in table.items():
         if not name or "\0" in name:
             raise ValueError(
-                f"{show_value(name)} in [rivals] is no name, expected chaser, charger or a folder"
+                f"{show_value(name)} in [opponents] is no name, expected chaser, charger or a folder"
             )
         if type(share) not in (int, float) or not 0 <= share <= 1:
             raise ValueError(
-                f"{shorten_text(name)} in [rivals] is {show_value(share)}, expected a share of the matches, "
-                "0 to 1"
+                f"{shorten_text(name)} in [opponents] is {show_value(share)}, expected a share of the "
+                "matches, 0 to 1"
             )
     return {name: float(share) for name, share in table.items() if share}
 
@@ -150,8 +149,8 @@ def parse_ball_ahead(seconds: Any) -> tuple[float, ...]:
 
 
 PARSERS: Final[Mapping[str, Callable[[Any], Any]]] = {
-    "physics": check_physics, "obs_noise": parse_noise, "beginnings": parse_beginnings,
-    "team_sizes": parse_team_sizes, "rivals": parse_rivals, "ball_ahead": parse_ball_ahead,
+    "physics": check_physics, "obs_noise": parse_noise, "initial_states": parse_initial_states,
+    "team_sizes": parse_team_sizes, "opponents": parse_opponents, "ball_ahead": parse_ball_ahead,
 }  # fmt: skip
 """Readers of the settings that are more than a number, a text or a list of them."""
 

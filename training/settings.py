@@ -136,7 +136,7 @@ class TrainingSettings:
         tuple[Ticks, Ticks],
         about(
             "ticks that an action waits, from the state it was decided on to the first tick it drives: "
-            "lowest, highest; drawn for each episode; rivals have their own"
+            "lowest, highest; drawn for each episode; opponents have their own"
         ),
     ] = (1, 1)
     action_delay_noise: Annotated[
@@ -333,11 +333,11 @@ class TrainingSettings:
         dict[str, float],
         about("standard deviations of noise that is added to what is observed, in training alone"),
     ] = dataclasses.field(default_factory=dict)
-    beginnings: Annotated[
+    initial_states: Annotated[
         dict[str, float],
         about("shares of episodes by how they begin, which make 1, in place of kickoff_share"),
     ] = dataclasses.field(default_factory=dict)
-    rivals: Annotated[
+    opponents: Annotated[
         dict[str, float],
         about("shares of matches against others: chaser, charger, policy folders, training runs"),
     ] = dataclasses.field(default_factory=dict)
@@ -356,8 +356,8 @@ class TrainingSettings:
             raise SettingsError(
                 f"network is {show_value(self.network)}, expected {', '.join(NETWORKS)}, or module:Class"
             )
-        opponents = f"snapshot_share is {self.snapshot_share}, rivals {toml_value(self.rivals)}"
-        share = round(self.snapshot_share + sum(self.rivals.values()), 9)  # 0.7, 0.1 and 0.2 make 1
+        opponents = f"snapshot_share is {self.snapshot_share}, opponents {toml_value(self.opponents)}"
+        share = round(self.snapshot_share + sum(self.opponents.values()), 9)  # 0.7, 0.1 and 0.2 make 1
         if share > 1:
             raise SettingsError(f"{opponents}, expected 1 together at most")
         if not self.out or "\0" in self.out:
@@ -404,7 +404,7 @@ class TrainingSettings:
             cores: Which play, unless `collectors` says otherwise.
             gpu: Whether a GPU learns.
         """
-        shares = [self.snapshot_share, *self.rivals.values()]
+        shares = [self.snapshot_share, *self.opponents.values()]
         shares += [size[2] for size in self.team_sizes if isinstance(size, tuple)]
         one_of_each = max((1 / share for share in shares if share), default=1.0)
         wanted = max(_MATCHES // (self.collectors or cores), _FEWEST_MATCHES, one_of_each)
@@ -438,13 +438,25 @@ REWARDS: Final[Mapping[str, Callable[[], BatchReward]]] = {
 """The standard rewards, each to be called without arguments, by the names of their weights."""
 
 
-_TABLES: Final = ("physics", "obs_noise", "beginnings", "rivals", "my")
+_TABLES: Final = ("physics", "obs_noise", "initial_states", "opponents", "my")
+
+
+_FORMER_NAMES: Final = {"beginnings": "initial_states", "rivals": "opponents"}
 
 
 def _with_present_names(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings of an older version with the present name of the standard components."""
-    is_former = values.get("components") == "training.components"
-    return {**values, **({"components": TrainingSettings.components} if is_former else {})}
+    """Return settings of an older version under the present names, also that of the standard components.
+
+    Raises:
+        SettingsError: A setting is there under both names.
+    """
+    for former in _FORMER_NAMES.keys() & values:
+        if (name := _FORMER_NAMES[former]) in values:
+            raise SettingsError(f"{former} is called {name} now: expected one of them, both are there")
+    present = {_FORMER_NAMES.get(name, name): value for name, value in values.items()}
+    if present.get("components") == "training.components":
+        present["components"] = TrainingSettings.components
+    return present
 
 
 def recorded_settings(settings: TrainingSettings) -> dict[str, Any]:
@@ -477,7 +489,8 @@ def check_settings(values: Mapping[str, Any]) -> TrainingSettings:
         SettingsError: A key is unknown; a value is of the wrong type or out of range.
     """
     known = TrainingSettings.__annotations__
-    for name, value in values.items():
+    given = _with_present_names(values)
+    for name, value in given.items():
         if name in known:
             continue
         near = nearest_key(name, _TABLES if isinstance(value, dict) else known, _ALIKE)
@@ -486,14 +499,13 @@ def check_settings(values: Mapping[str, Any]) -> TrainingSettings:
             raise SettingsError(
                 f"[{shorten_text(name)}] is a table{hint}; settings stand outside of tables, your own in "
                 "[my], constants of the physics in [physics], noise in [obs_noise], shares of episodes in "
-                "[beginnings], of matches in [rivals]"
+                "[initial_states], of matches in [opponents]"
             )
         raise SettingsError(
             f"{shorten_text(name)} = {shorten_text(toml_value(value))} is no setting{hint} (all keys: "
             f"{DEFAULTS}; names in rlgym-ppo and rlgym-learn: docs/train/settings.md; those of your own "
             "components go into a table [my])"
         )
-    given = _with_present_names(values)
     try:
         for name, parse in PARSERS.items():
             if name in given:
@@ -558,7 +570,7 @@ def read_settings(*paths: Path) -> dict[str, Any]:
             read = read_toml(path)
         except (OSError, ValueError) as error:
             raise SettingsError(explain_unreadable(error)) from error
-        for name, value in read.items():
+        for name, value in _with_present_names(read).items():
             tables = isinstance(value, dict) and isinstance(values.get(name), dict)
             values[name] = values[name] | value if tables else value
     return values

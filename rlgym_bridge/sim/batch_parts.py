@@ -20,7 +20,7 @@ from rlgym_bridge.components.batch_form import (
     third_party_leaves,
     works_in_batches,
 )
-from rlgym_bridge.components.beginnings import BEGINNINGS
+from rlgym_bridge.components.initial_states import INITIAL_STATES
 from rlgym_bridge.components.mutators import WeightedMutator, blank_state
 from rlgym_bridge.components.reward_base import checked_shape, name_of_bad, name_parts, split_rewards
 from rlgym_bridge.components.spec import Components
@@ -204,7 +204,7 @@ def is_standard_mutator(mutator: Any) -> bool:
     """Tell whether a mutator and all its parts are classes of this project, which draw each state anew."""
     if type(mutator) is WeightedMutator:
         return all(map(is_standard_mutator, mutator.parts))
-    return type(mutator) in {type(one) for one in BEGINNINGS.values()}
+    return type(mutator) in {type(one) for one in INITIAL_STATES.values()}
 
 
 def is_batch(components: Components) -> bool:

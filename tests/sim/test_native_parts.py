@@ -14,7 +14,6 @@ import pytest
 from rlgym_bridge.components.actions import LookupTableAction, RepeatAction
 from rlgym_bridge.components.advanced_obs import AdvancedObs
 from rlgym_bridge.components.batch_form import FORMS, observe
-from rlgym_bridge.components.beginnings import BEGINNINGS, mix_beginnings
 from rlgym_bridge.components.conditions import (
     AllCondition,
     AnyCondition,
@@ -23,6 +22,7 @@ from rlgym_bridge.components.conditions import (
     TimeoutCondition,
 )
 from rlgym_bridge.components.default_obs import DefaultObs
+from rlgym_bridge.components.initial_states import INITIAL_STATES, mix_initial_states
 from rlgym_bridge.components.mutators import BatchMutator
 from rlgym_bridge.components.relative_obs import RelativeObs, TeamObs
 from rlgym_bridge.components.reward_base import BatchReward
@@ -86,8 +86,8 @@ class Begun(BatchMutator):
     def apply_batch(self, state: MatchState, rng: np.random.Generator) -> None:
         layout = state.layout
         both = min(layout.blue, layout.orange) > 0
-        names = BEGINNINGS if both else ("kickoff", "anywhere")  # others need an opponent
-        mix_beginnings(dict.fromkeys(names, 1 / len(names))).apply_batch(state, rng)
+        names = INITIAL_STATES if both else ("kickoff", "anywhere")  # others need an opponent
+        mix_initial_states(dict.fromkeys(names, 1 / len(names))).apply_batch(state, rng)
         for match in range(0, state.matches, 3) if both else ():
             ram(state, match)
 

@@ -40,8 +40,8 @@ def all_rewards(**changes: Any) -> TrainingSettings:
 
 @pytest.mark.parametrize("sizes", [[1, 1], [3, 3]], ids=["1v1", "3v3"])
 def test_every_standard_component_plays(sizes: list[int]) -> None:
-    beginnings = {"kickoff": 0.2, "anywhere": 0.2, "shot": 0.2, "dribble": 0.2, "collision": 0.2}
-    settings = all_rewards(team_sizes=sizes, beginnings=beginnings, obs_noise={"ball_position": 1.0})
+    initial_states = {"kickoff": 0.2, "anywhere": 0.2, "shot": 0.2, "dribble": 0.2, "collision": 0.2}
+    settings = all_rewards(team_sizes=sizes, initial_states=initial_states, obs_noise={"ball_position": 1.0})
     matches = Task(settings).make_env()
     assert np.isfinite(matches.reset(0)).all()
     steps = play(matches, 80)

@@ -125,16 +125,16 @@ def test_lines_of_progress_fit_and_say_what_holds_back_once(
 
 
 @pytest.mark.parametrize(
-    ("rivals", "shown"),
+    ("opponents", "shown"),
     [({}, r"goals/min 2.40, \d"), ({"chaser": 0.1, "random": 0.8}, r"goal share against random 0.75, \d")],
 )
 def test_without_older_versions_no_rating_is_shown(
-    rivals: dict[str, float], shown: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    opponents: dict[str, float], shown: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    settings = check_settings(SMALL | {"out": str(tmp_path), "snapshot_share": 0.0, "rivals": rivals})
+    settings = check_settings(SMALL | {"out": str(tmp_path), "snapshot_share": 0.0, "opponents": opponents})
     stats = dict.fromkeys(COLUMNS[COLUMNS.index("elo") :], 25.3)
     counts = {"episode_reward": 0.0, "finished_cars": 0.0, "touches": 52, "car_minutes": 10, "goals": 12}
-    counts |= {"goals_against_rival/random": 3, "rival/random_goals": 1}
+    counts |= {"goals_against_opponent/random": 3, "opponent/random_goals": 1}
     with Progress(settings, 0, quiet=False) as progress:
         progress._next_line = 0.0
         progress.report(100, 1, counts | {"game_minutes": 5.0}, stats)

@@ -187,15 +187,15 @@ def test_only_a_memory_learns_a_game_of_the_mark_before(
 def test_a_run_with_memory_resumes_to_the_bit_and_plays(tmp_path: Path) -> None:
     changes = SMALL | {
         "components": "rlgym_bridge.training.components", "kickoff_share": 0.0, "network": "gru",
-        "sequence_length": 4, "no_touch_seconds": 0.5, "normalise_obs": True, "rivals": {"random": 0.25},
+        "sequence_length": 4, "no_touch_seconds": 0.5, "normalise_obs": True, "opponents": {"random": 0.25},
     }  # fmt: skip
     size = learner_of(tmp_path / "size", False, **changes).steps_of_iteration(1)
     settings = check_settings(changes | {"steps": 4 * size, "checkpoint_every": 2 * size})
     whole, resumed = train_in_two_ways(settings, tmp_path)
     assert_same_learners(whole, resumed)
     assert evaluate(str(whole), str(resumed), 2, seconds=3.0, processes=1).matches == 2
-    rival = replace(settings, out=str(tmp_path / "next"), rivals={str(whole): 0.5}, steps=size)
-    assert main(rival, quiet=True).steps >= size
+    opponent = replace(settings, out=str(tmp_path / "next"), opponents={str(whole): 0.5}, steps=size)
+    assert main(opponent, quiet=True).steps >= size
 
 
 def test_a_policy_remembers_until_the_next_episode(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from rlgym_bridge.training.learner import PPOLearner
 from rlgym_bridge.training.ppo import main
 from rlgym_bridge.training.runs.checkpoints import Checkpoints
 from rlgym_bridge.training.selfplay.matches import MixedMatches
-from rlgym_bridge.training.selfplay.rivals import learned_cars, name_car, snapshot_cars
+from rlgym_bridge.training.selfplay.opponents import learned_cars, name_car, snapshot_cars
 from rlgym_bridge.training.settings import SettingsError, TrainingSettings, check_settings, settings_as_toml
 from tests.support.policy_folders import make_module, save
 from tests.support.training_runs import SMALL
@@ -38,8 +38,8 @@ def test_matches_are_divided_by_shares() -> None:
     assert settings(team_sizes=[[2, 2]]).team_sizes == (2, 2)
 
 
-def test_snapshots_and_rival_play_their_share_of_each_size() -> None:
-    mixed = settings(matches=16, snapshot_share=0.25, rivals={"chaser": 0.25})
+def test_snapshots_and_opponent_play_their_share_of_each_size() -> None:
+    mixed = settings(matches=16, snapshot_share=0.25, opponents={"chaser": 0.25})
     cars = np.split(snapshot_cars(mixed), [8 * 2, 8 * 2 + 4 * 4])
     assert [int(some.sum()) for some in cars] == [2, 2, 3]
     assert learned_cars(mixed).sum() == 16 + 16 + 24 - 2 * (2 + 2 + 3)
@@ -114,9 +114,9 @@ def test_a_mutator_without_states_of_a_size_is_named(tmp_path: Path, monkeypatch
         PPOLearner(settings(components="duel"))
 
 
-def test_a_rival_of_another_size_is_refused(tmp_path: Path) -> None:
+def test_an_opponent_of_another_size_is_refused(tmp_path: Path) -> None:
     save(tmp_path / "duel")
-    changes = REAL | {"rivals": {str(tmp_path / "duel"): 0.5}, "matches": 8}
+    changes = REAL | {"opponents": {str(tmp_path / "duel"): 0.5}, "matches": 8}
     PPOLearner(settings(**changes, team_sizes=[1, 1]))
     for sizes in ([2, 2], [[1, 1], [2, 2]]):
         with pytest.raises(SettingsError, match=r"duel\", which was trained for 1v1, this match is 2v2"):

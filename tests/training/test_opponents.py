@@ -1,4 +1,4 @@
-"""Opponents in training: rivals, their shares, delays and newer checkpoints; older versions, rated."""
+"""Opponents in training: their shares, delays and newer checkpoints; older versions, rated."""
 
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from rlgym_bridge.training.learner import PPOLearner
 from rlgym_bridge.training.ppo import main
 from rlgym_bridge.training.runs.progress import COLUMNS, Progress
 from rlgym_bridge.training.selfplay.matches import SelfPlayMatches
-from rlgym_bridge.training.selfplay.rivals import Rival, learned_cars, newest_rivals, rival_sides
+from rlgym_bridge.training.selfplay.opponents import Opponent, learned_cars, newest_opponents, opponent_sides
 from rlgym_bridge.training.selfplay.snapshots import Snapshots
 from rlgym_bridge.training.settings import SettingsError, TrainingSettings
 from tests.support.policy_folders import OBS_1V1, random_weights, save
@@ -33,9 +33,11 @@ def save_checkpoint(run: Path, steps: int, action: int) -> None:
     save(run / "checkpoints" / str(steps), weights=weights)
 
 
-def test_each_rival_plays_its_share_and_is_not_learned_from(tmp_path: Path) -> None:
-    small = settings(tmp_path, matches=10, snapshot_share=0.2, rivals={"chaser": 0.3, "runs/b": 0.2, "c": 0})
-    sides = {name: one.tolist() for name, one in rival_sides(small).items()}
+def test_each_opponent_plays_its_share_and_is_not_learned_from(tmp_path: Path) -> None:
+    small = settings(
+        tmp_path, matches=10, snapshot_share=0.2, opponents={"chaser": 0.3, "runs/b": 0.2, "c": 0}
+    )
+    sides = {name: one.tolist() for name, one in opponent_sides(small).items()}
     assert sides == {"chaser": [0, 0, 1, -1, 1, 0, 0, 0, 0, 0], "runs/b": [0, 0, 0, 0, 0, 1, -1, 0, 0, 0]}
     assert learned_cars(small).sum() == 20 - 2 - 3 - 2
 
@@ -49,16 +51,16 @@ def test_goals_count_for_the_side_that_scored(tmp_path: Path) -> None:
     assert counts["snapshot_goals"] > 0 == counts["goals_against_snapshot"]
 
 
-def test_a_rival_has_the_delay_of_its_own_folder(tmp_path: Path) -> None:
-    late = settings(tmp_path, matches=4, rivals={"chaser": 0.5}, action_delay=[16, 16])
-    rival = Rival("chaser", late, Task(late), rival_sides(late)["chaser"])
-    assert rival.delays.tolist() == [[1, -1], [-1, 1], [-1, -1], [-1, -1]]
+def test_an_opponent_has_the_delay_of_its_own_folder(tmp_path: Path) -> None:
+    late = settings(tmp_path, matches=4, opponents={"chaser": 0.5}, action_delay=[16, 16])
+    opponent = Opponent("chaser", late, Task(late), opponent_sides(late)["chaser"])
+    assert opponent.delays.tolist() == [[1, -1], [-1, 1], [-1, -1], [-1, -1]]
 
 
 def test_a_newer_checkpoint_of_another_run_plays_from_a_restart(tmp_path: Path) -> None:
     other = tmp_path / "other"
     save_checkpoint(other, 100, action=5)
-    run = settings(tmp_path / "run", matches=4, rivals={str(other): 0.5, "chaser": 0.25})
+    run = settings(tmp_path / "run", matches=4, opponents={str(other): 0.5, "chaser": 0.25})
     learner = PPOLearner(run)
 
     def chosen() -> set[int]:
@@ -70,65 +72,74 @@ def test_a_newer_checkpoint_of_another_run_plays_from_a_restart(tmp_path: Path) 
     with Collectors(run, learner.shape) as collectors:
         collectors.arrays["policies"][:] = learner.packed()
         collectors.restart((0,))
-        assert chosen() == {5} and newest_rivals(run) == {str(other): "100"}
+        assert chosen() == {5} and newest_opponents(run) == {str(other): "100"}
         save_checkpoint(other, 200, action=7)
         assert chosen() == {5}
         collectors.restart((0,))  # as a run does at each of its checkpoints
-        assert chosen() == {7} and newest_rivals(run) == {str(other): "200"}
+        assert chosen() == {7} and newest_opponents(run) == {str(other): "200"}
 
 
-def rival_of(folder: Path) -> Rival:
+def opponent_of(folder: Path) -> Opponent:
     save_checkpoint(folder, 100, action=5)
-    run = settings(folder / "run", rivals={str(folder): 0.5})
-    return Rival(str(folder), run, Task(run), rival_sides(run)[str(folder)])
+    run = settings(folder / "run", opponents={str(folder): 0.5})
+    return Opponent(str(folder), run, Task(run), opponent_sides(run)[str(folder)])
 
 
-def test_a_rival_plays_on_where_latest_names_none_by_now(tmp_path: Path) -> None:
-    rival = rival_of(tmp_path)
+def test_an_opponent_plays_on_where_latest_names_none_by_now(tmp_path: Path) -> None:
+    opponent = opponent_of(tmp_path)
     save_checkpoint(tmp_path, 200, action=7)
     (tmp_path / "checkpoints" / "latest").write_text("20")
-    rival.renew()
-    assert Path(rival.path).name == "100"
+    opponent.renew()
+    assert Path(opponent.path).name == "100"
 
 
 def test_a_newer_checkpoint_with_another_delay_is_refused(tmp_path: Path) -> None:
-    rival = rival_of(tmp_path)
+    opponent = opponent_of(tmp_path)
     save(tmp_path / "checkpoints" / "200", action_delay=3)
     with pytest.raises(SettingsError, match=r"whose newest checkpoint .*200 has another delay"):
-        rival.renew()
+        opponent.renew()
 
 
-def test_a_run_trains_against_several_rivals(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_trains_against_several_opponents(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     save_checkpoint(tmp_path / "other", 100, action=5)
-    rivals = {"chaser": 0.25, str(tmp_path / "other"): 0.25}
-    assert main(settings(tmp_path / "run", rivals=rivals, steps=200)).steps >= 200
-    assert f"rival {tmp_path / 'other'}: its checkpoint 100" in capsys.readouterr().err
-    assert len(column(tmp_path / "run", "rival_goal_share/chaser")) == 3
+    opponents = {"chaser": 0.25, str(tmp_path / "other"): 0.25}
+    assert main(settings(tmp_path / "run", opponents=opponents, steps=200)).steps >= 200
+    assert f"opponent {tmp_path / 'other'}: its checkpoint 100" in capsys.readouterr().err
+    assert len(column(tmp_path / "run", "opponent_goal_share/chaser")) == 3
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"rivals": {"nowhere": 0.5}}, r'\[rivals\] has "nowhere", which cannot be played: nowhere is no'),
-        ({"rivals": {"chaser": 0.5}, "tick_skip": 4}, "decides every 8 ticks, and tick_skip is 4"),
-        ({"rivals": {"chaser": 0.9}, "snapshot_share": 0.2}, r"rivals \{chaser = 0.9\}, expected 1 together"),
-        ({"rivals": {"chaser": 1.5}}, r"chaser in \[rivals\] is 1.5, expected a share of the matches, 0"),
-        ({"rivals": {"chaser": 0.01}}, r'gives "chaser" 0.01 of 8 matches, which is none'),
-        ({"rivals": "chaser"}, r"rivals is 'chaser', expected a table \[rivals\]"),
-        ({"rivals": {"": 0.5}}, r"'' in \[rivals\] is no name"),
+        (
+            {"opponents": {"nowhere": 0.5}},
+            r'\[opponents\] has "nowhere", which cannot be played: nowhere is no',
+        ),
+        ({"opponents": {"chaser": 0.5}, "tick_skip": 4}, "decides every 8 ticks, and tick_skip is 4"),
+        (
+            {"opponents": {"chaser": 0.9}, "snapshot_share": 0.2},
+            r"opponents \{chaser = 0.9\}, expected 1 together",
+        ),
+        (
+            {"opponents": {"chaser": 1.5}},
+            r"chaser in \[opponents\] is 1.5, expected a share of the matches, 0",
+        ),
+        ({"opponents": {"chaser": 0.01}}, r'gives "chaser" 0.01 of 8 matches, which is none'),
+        ({"opponents": "chaser"}, r"opponents is 'chaser', expected a table of shares"),
+        ({"opponents": {"": 0.5}}, r"'' in \[opponents\] is no name"),
     ],
 )
-def test_a_rival_that_cannot_play_is_named(changes: dict[str, Any], message: str, tmp_path: Path) -> None:
+def test_an_opponent_that_cannot_play_is_named(changes: dict[str, Any], message: str, tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=message):
         PPOLearner(settings(tmp_path / "run", **changes))
 
 
-def test_a_rival_with_modules_of_its_own_is_refused(tmp_path: Path) -> None:
+def test_an_opponent_with_modules_of_its_own_is_refused(tmp_path: Path) -> None:
     save(tmp_path / "own")
     file = tmp_path / "own" / "policy.json"
     file.write_text(file.read_text().replace("rlgym_bridge:DefaultObs", "not_theirs:Obs"))
     with pytest.raises(SettingsError, match=r"that this run does not import: .* a training run") as e:
-        PPOLearner(settings(tmp_path / "run", rivals={str(tmp_path / "own"): 0.5}))
+        PPOLearner(settings(tmp_path / "run", opponents={str(tmp_path / "own"): 0.5}))
     assert "--allow-modules" not in str(e.value)  # which `train` does not have
 
 
@@ -137,27 +148,27 @@ def test_rlgyms_own_parser_is_told_from_ours_of_the_same_name(tmp_path: Path) ->
     table = ComponentSpec(f"{rlgyms}:LookupTableAction")
     save(tmp_path / "own", parser=ComponentSpec(f"{rlgyms}:RepeatAction", {"repeats": 8}, table))
     with pytest.raises(SettingsError, match=r"its parser is rlgym\.rocket_.*of this run rlgym_bridge\."):
-        PPOLearner(settings(tmp_path / "run", rivals={str(tmp_path / "own"): 0.5}))
+        PPOLearner(settings(tmp_path / "run", opponents={str(tmp_path / "own"): 0.5}))
 
 
 def test_a_run_without_a_checkpoint_yet_is_named(tmp_path: Path) -> None:
     (tmp_path / "run.toml").write_text("modules = []\n")
     with pytest.raises(SettingsError, match="a training run that has no checkpoint yet"):
-        PPOLearner(settings(tmp_path / "run", rivals={str(tmp_path): 0.5}))
+        PPOLearner(settings(tmp_path / "run", opponents={str(tmp_path): 0.5}))
 
 
-def test_each_rival_has_its_goal_share_in_the_table(tmp_path: Path) -> None:
+def test_each_opponent_has_its_goal_share_in_the_table(tmp_path: Path) -> None:
     stats = dict.fromkeys(COLUMNS, 0.0)
     counts = {"episode_reward": 0.0, "finished_cars": 0.0}
-    counts |= {"goals_against_rival/chaser": 3, "rival/chaser_goals": 1}
-    with Progress(settings(tmp_path, rivals={"chaser": 0.2}), 0, quiet=True) as progress:
+    counts |= {"goals_against_opponent/chaser": 3, "opponent/chaser_goals": 1}
+    with Progress(settings(tmp_path, opponents={"chaser": 0.2}), 0, quiet=True) as progress:
         row = progress.report(100, 100, counts, stats)
-    assert row["rival_goal_share/chaser"] == 0.75
-    changed = settings(tmp_path, rivals={"runs/my bot": 0.2})  # resumed with another rival
+    assert row["opponent_goal_share/chaser"] == 0.75
+    changed = settings(tmp_path, opponents={"runs/my bot": 0.2})  # resumed with another opponent
     with Progress(changed, 100, quiet=True) as progress:
-        progress.report(200, 100, counts | {"rival/runs/my bot_goals": 2}, stats)
-    np.testing.assert_array_equal(column(tmp_path, "rival_goal_share/chaser"), [0.75, np.nan])
-    np.testing.assert_array_equal(column(tmp_path, "rival_goal_share/runs/my_bot"), [np.nan, 0.0])
+        progress.report(200, 100, counts | {"opponent/runs/my bot_goals": 2}, stats)
+    np.testing.assert_array_equal(column(tmp_path, "opponent_goal_share/chaser"), [0.75, np.nan])
+    np.testing.assert_array_equal(column(tmp_path, "opponent_goal_share/runs/my_bot"), [np.nan, 0.0])
 
 
 # --- older versions --------------------------------------------------------------------------
@@ -232,7 +243,7 @@ def test_an_iteration_meets_one_version_however_often_it_asks(by_rating: bool) -
     assert not by_rating or met[3] > 1.5 * met[0], "the newest one is nearer than the first"
 
 
-def test_matches_that_show_no_state_take_no_rivals(tmp_path: Path) -> None:
+def test_matches_that_show_no_state_take_no_opponents(tmp_path: Path) -> None:
     message = "make_env of tests.support.mark_game returns have no attribute state"
     with pytest.raises(SettingsError, match=message):
-        SelfPlayMatches(small_settings(tmp_path, rivals={"chaser": 0.5}, snapshot_share=0.0))
+        SelfPlayMatches(small_settings(tmp_path, opponents={"chaser": 0.5}, snapshot_share=0.0))

@@ -19,7 +19,7 @@ from rlgym_bridge.training.learner import Diverged, PPOLearner
 from rlgym_bridge.training.ppo import main
 from rlgym_bridge.training.processes import Locked
 from rlgym_bridge.training.runs.checkpoints import Checkpoints
-from rlgym_bridge.training.selfplay.rivals import cars_of_sides, snapshot_sides
+from rlgym_bridge.training.selfplay.opponents import cars_of_sides, snapshot_sides
 from rlgym_bridge.training.settings import SettingsError, TrainingSettings, check_settings
 from tests.support.policy_folders import make_module
 from tests.support.small_learners import assert_same_learners, train_in_two_ways
@@ -58,7 +58,7 @@ def test_a_resumed_run_equals_an_uninterrupted_one_bit_for_bit(components: str, 
         "learning_rate_schedule": "linear",
     }  # fmt: skip
     if components == "rlgym_bridge.training.components":
-        changes |= {"rivals": {"chaser": 0.25}, "snapshot_share": 0.0}  # as many seats less
+        changes |= {"opponents": {"chaser": 0.25}, "snapshot_share": 0.0}  # as many seats less
     whole, resumed = train_in_two_ways(settings(tmp_path, **changes), tmp_path)
     halfway = whole.with_name(str(8 * BATCH))
     assert {path.name for path in whole.parent.iterdir()} == {halfway.name, whole.name, "latest"}
@@ -294,9 +294,9 @@ def test_settings_that_own_components_do_not_read_are_named(
 
 def test_the_standard_components_read_all_settings_of_theirs() -> None:
     changed: dict[str, Any] = dict.fromkeys(chain(*environment._READ_BY.values()), 0.5)
-    del changed["beginnings"]
+    del changed["initial_states"]
     assert Task(check_settings(changed | {"zero_sum": True, "ball_ahead": [0.5]})).name_unread() == ""
-    both = check_settings({"kickoff_share": 0.3, "beginnings": {"kickoff": 1.0}})
+    both = check_settings({"kickoff_share": 0.3, "initial_states": {"kickoff": 1.0}})
     assert "kickoff_share = 0.3: the mutator of" in Task(both).name_unread()
 
 
@@ -349,7 +349,7 @@ def test_snapshots_are_spread_over_the_whole_run(tmp_path: Path) -> None:
 
 
 def test_goals_against_snapshots_make_the_rating(tmp_path: Path) -> None:
-    # In the stand-in blue scores every goal, and the rivals are orange and blue in turn.
+    # In the stand-in blue scores every goal, and the opponents are orange and blue in turn.
     out = tmp_path / "run"
     main(settings(out, steps=20 * BATCH, matches=8, snapshot_share=0.25), quiet=True)
     assert len(set(column(out, "elo"))) > 5

@@ -24,7 +24,7 @@ from rlgym_bridge.training.ray_collectors import (
     RemoteCollector,
     Work,
 )
-from rlgym_bridge.training.selfplay.rivals import learned_cars
+from rlgym_bridge.training.selfplay.opponents import learned_cars
 from rlgym_bridge.training.settings import SettingsError, TrainingSettings, check_settings
 from tests.support.training_runs import SMALL
 

@@ -266,12 +266,12 @@ print(policy.policy.act(np.zeros((1, 1, policy.manifest.obs_size), np.float32)).
 
 
 @pytest.mark.slow
-def test_real_2v2_matches_are_played_against_rivals_too(tmp_path: Path) -> None:
+def test_real_2v2_matches_are_played_against_opponents_too(tmp_path: Path) -> None:
     run = {"team_sizes": [2, 2], "matches": 4, "rollout_steps": 16, "collectors": 1, "threads": 1}
     PPOLearner(check_settings({**run, "out": str(tmp_path / "other")})).save(
         Checkpoints(tmp_path / "other", 1)
     )
-    others = {"rivals": {"chaser": 0.25, str(tmp_path / "other"): 0.25}, "snapshot_share": 0.25}
+    others = {"opponents": {"chaser": 0.25, str(tmp_path / "other"): 0.25}, "snapshot_share": 0.25}
     with OnCluster(PPOLearner(check_settings({**run, **others, "out": str(tmp_path)}))) as engine:
         done = engine.iterate(0)
         [seats] = engine.ask_runners(lambda runner: runner._seats)
@@ -279,9 +279,9 @@ def test_real_2v2_matches_are_played_against_rivals_too(tmp_path: Path) -> None:
         (tmp_path / "other/checkpoints/latest").write_text("100\n")
         edit(newer, tick_skip=4)
         engine.restart()
-        with pytest.raises(CollectorDied, match=r"rivals.*other\", which cannot be played"):
+        with pytest.raises(CollectorDied, match=r"opponents.*other\", which cannot be played"):
             engine.iterate(0)
-    assert done.steps == 16 * (4 * 4 - 2 * 2 - 2)  # of 16 cars 4 are rivals' and 2 a snapshot's
+    assert done.steps == 16 * (4 * 4 - 2 * 2 - 2)  # of 16 cars 4 are opponents' and 2 a snapshot's
     assert sum(name == MAIN for match in seats for name in match) == 10
-    assert {"rival/chaser_goals", "goals_against_rival/chaser", "snapshot_goals"} <= set(done.counts)
+    assert {"opponent/chaser_goals", "goals_against_opponent/chaser", "snapshot_goals"} <= set(done.counts)
     assert done.counts["car_minutes"] == pytest.approx(16 * 8 / 120 / 60 * 16)

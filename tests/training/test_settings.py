@@ -51,8 +51,8 @@ def test_what_is_printed_reads_back_as_the_same_settings() -> None:
     [
         (1, {}, 128), (2, {}, 128), (8, {}, 32), (16, {}, 16), (64, {}, 16),
         (2, {"collectors": 16}, 16), (16, {"collectors": 2}, 128), (16, {"matches": 100}, 100),
-        (16, {"rivals": {"chaser": 0.05}}, 20), (16, {"team_sizes": [[1, 1, 0.99], [2, 2, 0.01]]}, 100),
-        (16, {"rivals": {"chaser": 1e-310}}, 128),
+        (16, {"opponents": {"chaser": 0.05}}, 20), (16, {"team_sizes": [[1, 1, 0.99], [2, 2, 0.01]]}, 100),
+        (16, {"opponents": {"chaser": 1e-310}}, 128),
     ],
 )  # fmt: skip
 def test_many_collectors_play_as_many_matches_as_two(cores: int, given: Any, matches: int) -> None:
@@ -172,7 +172,7 @@ def test_a_name_that_no_module_has_is_told_as_such(name: str) -> None:
 
 def test_a_setting_newer_than_a_checkpoint_did_not_change() -> None:
     before = recorded_settings(TrainingSettings())
-    del before["beginnings"]
+    del before["initial_states"]
     assert describe_changes(before | {"goal": 3.0}, TrainingSettings()) == {"goal": "3.0 -> 10.0"}
 
 
@@ -188,6 +188,21 @@ def test_settings_of_former_versions_are_understood() -> None:
     before = {"components": "training.components"}  # all runs had RocketSim 2
     assert not describe_changes(before, then)
     assert describe_changes(before, now) == {"simulator": "rocketsim2 -> rocketsim3"}
+    tables = {"rivals": {"chaser": 0.5}, "beginnings": {"kickoff": 1.0}}
+    settings = check_settings(tables)
+    assert (settings.opponents, settings.initial_states) == tuple(tables.values())
+    assert not describe_changes(tables | {"simulator": settings.simulator}, settings)
+    with pytest.raises(SettingsError, match=r"^rivals is called opponents now: expected one of them"):
+        check_settings({"rivals": {}, "opponents": {}})
+
+
+def test_a_table_goes_on_in_a_file_with_its_former_name(tmp_path: Path) -> None:
+    (tmp_path / "a.toml").write_text("[opponents]\nchaser = 0.2\n")
+    (tmp_path / "b.toml").write_text("[rivals]\ncharger = 0.1\n")
+    assert load_settings(tmp_path / "a.toml", tmp_path / "b.toml").opponents == {
+        "chaser": 0.2,
+        "charger": 0.1,
+    }
 
 
 def test_kickoff_share_is_the_share_of_episodes_from_a_kickoff() -> None:

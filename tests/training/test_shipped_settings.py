@@ -42,7 +42,7 @@ def test_matches_of_a_phase_begin_and_step(number: int) -> None:
     counts = [one.matches for one in phase.by_size()]
     assert min(counts) > 0 and sum(counts) == phase.matches
     sizes = tuple((blue, orange, 1 / 3) for blue, orange, _ in phase.team_sizes)
-    few = replace(phase, matches=6, team_sizes=sizes, rivals={"chaser": 0.15})  # there is no run to meet
+    few = replace(phase, matches=6, team_sizes=sizes, opponents={"chaser": 0.15})  # there is no run to meet
     reward(few)
     matches = MixedMatches(few, 222)
     obs = matches.reset(number)
@@ -55,7 +55,7 @@ def test_matches_of_a_phase_begin_and_step(number: int) -> None:
 def test_the_exploiter_meets_the_shipped_bot() -> None:
     exploiter = load_settings(FIRST, LATER[-1], LATER[-1].with_name("exploiter.toml"))
     last = phases()[-1]
-    assert list(exploiter.rivals) == ["bot/policy"] and exploiter.rivals["bot/policy"] > 0.5
+    assert list(exploiter.opponents) == ["bot/policy"] and exploiter.opponents["bot/policy"] > 0.5
     assert exploiter.out != last.out and exploiter.start_from == "bot/policy"
     same = [name for name in FIXED if name not in ("out", "snapshots")]
     assert [getattr(exploiter, name) for name in same] == [getattr(last, name) for name in same]
@@ -64,7 +64,7 @@ def test_the_exploiter_meets_the_shipped_bot() -> None:
 @needs_native
 def test_the_next_bot_sees_the_ball_to_come_in_each_size() -> None:
     settings = load_settings(FIRST, LATER[-1].with_name("next.toml"))
-    few = replace(settings, matches=6, rivals={"chaser": 0.2, "charger": 0.2})
+    few = replace(settings, matches=6, opponents={"chaser": 0.2, "charger": 0.2})
     matches = MixedMatches(few, 246)
     cars = sum((blue + orange) * one.matches for one in few.by_size() for blue, orange in one.sizes)
     assert matches.reset(0).shape == (cars, 222 + 4 * 6)

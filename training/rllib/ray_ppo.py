@@ -32,7 +32,7 @@ from rlgym_bridge.training.rllib.module import PolicyModule
 from rlgym_bridge.training.rllib.self_play import MAIN, SNAPSHOT, SelfPlayLearner, SelfPlayRunner
 from rlgym_bridge.training.running_scale import RunningScale
 from rlgym_bridge.training.runs.run import Iteration, ReadAgain, Summary, run
-from rlgym_bridge.training.selfplay.rivals import newest_rivals
+from rlgym_bridge.training.selfplay.opponents import newest_opponents
 from rlgym_bridge.training.selfplay.snapshots import tensors_of
 from rlgym_bridge.training.settings import SettingsError, TrainingSettings
 from rlgym_bridge.user_input.text_files import toml_value
@@ -144,9 +144,9 @@ class OnCluster:
         self._open.close()
 
     def restart(self) -> None:
-        """Renew rivals; matches go on."""
-        if newest_rivals(self._learner.settings):
-            self.ask_runners(lambda runner: runner.renew_rivals())
+        """Renew opponents; matches go on."""
+        if newest_opponents(self._learner.settings):
+            self.ask_runners(lambda runner: runner.renew_opponents())
 
     def renew(self, settings: TrainingSettings) -> None:
         """Refuse other settings with a SettingsError: the env runners of a cluster keep theirs."""

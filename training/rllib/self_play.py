@@ -17,7 +17,7 @@ from rlgym_bridge.training.learner import ADAM_EPS, Diverged
 from rlgym_bridge.training.rllib.match_runner import NOBODY, MatchRunner
 from rlgym_bridge.training.running_scale import RunningScale
 from rlgym_bridge.training.selfplay.matches import SelfPlayMatches
-from rlgym_bridge.training.selfplay.rivals import cars_of_sides, rival_sides, snapshot_sides
+from rlgym_bridge.training.selfplay.opponents import cars_of_sides, opponent_sides, snapshot_sides
 
 MAIN: Final = "main"
 SNAPSHOT: Final = "snapshot"
@@ -135,7 +135,7 @@ _FULL: Final = 2**40  # steps
 
 
 class SelfPlayRunner(MatchRunner):
-    """Plays the policy against itself, an older version, and rivals; `env_config` holds `settings`."""
+    """Plays the policy against itself, an older version, and opponents; `env_config` holds `settings`."""
 
     _fault = ""
 
@@ -144,7 +144,7 @@ class SelfPlayRunner(MatchRunner):
         settings = self.config.env_config["settings"]
         seats = np.full((matches, settings.cars), MAIN, object)
         seats[cars_of_sides(snapshot_sides(settings), settings)] = SNAPSHOT
-        for sides in rival_sides(settings).values():
+        for sides in opponent_sides(settings).values():
             seats[cars_of_sides(sides, settings)] = NOBODY
         self._seats: list[list[str]] = seats.tolist()
         self._steps = settings.rollout_steps * int((seats == MAIN).sum())
@@ -177,10 +177,10 @@ class SelfPlayRunner(MatchRunner):
             self._scale.update(obs)
         return episodes
 
-    def renew_rivals(self) -> None:
-        """Let rivals that are training runs play their newest checkpoints from now on."""
+    def renew_opponents(self) -> None:
+        """Let opponents that are training runs play their newest checkpoints from now on."""
         try:
-            self.env.env.renew_rivals()
+            self.env.env.renew_opponents()
         except (Exception, SystemExit) as error:  # told by `report`, see `sample`
             self._fault = explain_error(error)
 

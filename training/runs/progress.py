@@ -207,13 +207,13 @@ COLUMNS: Final = (
     "collect_seconds", "learn_seconds",
 )  # fmt: skip
 """Of progress.csv, one line an iteration. Times are wall-clock seconds, minutes are game time; `seconds`
-counts from the start or the resume. `episode_reward` is the mean over the cars that finished an episode, nan
-where none did. Touches are those of all cars, snapshots included. `elo` is that of `selfplay/snapshots.py`.
-`uniform_divergence` is KL(uniform || policy) in nats: it grows as unlikely actions are lost, which the
-entropy does not show. Behind these each rival has a column `rival_goal_share/NAME`: the policy's share of
-the goals in matches against it, nan where none fell. Then come those of `play_statistics.means_of`, and what
-else the learner found; a column begins with the first line that has it. In NAME an underscore stands for what
-a tag of TensorBoard cannot have."""
+counts from the start or the resume. `episode_reward` is the mean over the cars that finished an episode,
+nan where none did. Touches are those of all cars, snapshots included. `elo` is that of
+`selfplay/snapshots.py`. `uniform_divergence` is KL(uniform || policy) in nats: it grows as unlikely
+actions are lost, which the entropy does not show. Behind these each opponent has a column
+`opponent_goal_share/NAME`: the policy's share of the goals in matches against it, nan where none fell.
+Then come those of `play_statistics.means_of`, and what else the learner found; a column begins with the
+first line that has it. In NAME an underscore stands for what a tag of TensorBoard cannot have."""
 
 _SHOWN: Final = {
     "steps": "agent steps", "steps_per_second": "agent steps/s",
@@ -231,16 +231,16 @@ class Progress:
 
     def __init__(self, settings: TrainingSettings, steps: int, quiet: bool, rewards: bool = False) -> None:
         self._settings, self._first, self._shows_rewards = settings, steps, rewards
-        tags = map(_tag, settings.rivals)
-        self._rivals = {
-            f"rival_goal_share/{tag}": one for tag, one in zip(tags, settings.rivals, strict=True)
+        tags = map(_tag, settings.opponents)
+        self._opponents = {
+            f"opponent_goal_share/{tag}": one for tag, one in zip(tags, settings.opponents, strict=True)
         }
-        self._shown = _SHOWN | {name: f"goal share against {one}" for name, one in self._rivals.items()}
-        self._met: dict[str, str] = {}  # of rivals that are runs, the checkpoints that play
+        self._shown = _SHOWN | {name: f"goal share against {one}" for name, one in self._opponents.items()}
+        self._met: dict[str, str] = {}  # of opponents that are runs, the checkpoints that play
         out = Path(settings.out)
         out.mkdir(parents=True, exist_ok=True)
         self._path, self._failed = out / "progress.csv", False  # to write its latest line
-        self._open_table(steps, tuple(self._rivals))
+        self._open_table(steps, tuple(self._opponents))
         forget_changes(out, steps)
         self._board = Board(out / "tensorboard", steps, self._tell)
         self._console = PlainConsole(file=sys.stderr, quiet=quiet, markup=False)
@@ -306,11 +306,11 @@ class Progress:
             ),
             "episode_reward": _share(counts["episode_reward"], counts["finished_cars"]),
             "episodes": counts.get("episodes", 0.0),
-            **{name: _goal_share(counts, goals_label(one)) for name, one in self._rivals.items()},
+            **{name: _goal_share(counts, goals_label(one)) for name, one in self._opponents.items()},
             **stats,
         }
         self._last = now
-        row = {name: known.pop(name) for name in (*COLUMNS, *self._rivals)}
+        row = {name: known.pop(name) for name in (*COLUMNS, *self._opponents)}
         row |= {_tag(name): value for name, value in {**means_of(counts), **known}.items()}
         self._widen_table(row, steps - new)
         values = (row.get(name, math.nan) for name in self._columns)
@@ -349,11 +349,11 @@ class Progress:
             "on, and tries again at the next checkpoint"
         )
 
-    def show_rivals(self, newest: Mapping[str, str]) -> None:
-        """Say which checkpoints of rivals play from now on, where they are others than before."""
+    def show_opponents(self, newest: Mapping[str, str]) -> None:
+        """Say which checkpoints of opponents play from now on, where they are others than before."""
         for name, checkpoint in newest.items():
             if self._met.get(name) != checkpoint:
-                self.say(f"rival {name}: its checkpoint {checkpoint}")
+                self.say(f"opponent {name}: its checkpoint {checkpoint}")
         self._met = dict(newest)
 
     def _show(self, now: float) -> None:
@@ -385,7 +385,11 @@ class Progress:
         """Return what people need of a row, on a line that fits; the rest is in `progress.csv`."""
         rated = f"Elo {_short(row['elo'])}, "
         if not self._settings.snapshot_share:  # then the rating stands still
-            most = max(self._rivals, key=lambda name: self._settings.rivals[self._rivals[name]], default=None)
+            most = max(
+                self._opponents,
+                key=lambda name: self._settings.opponents[self._opponents[name]],
+                default=None,
+            )
             rated = "" if most is None else f"{self._shown[most]} {_short(row[most])}, "
         total = max(row["steps"], self._settings.steps)  # the last iteration is whole
         return (

@@ -31,7 +31,7 @@ from rlgym_bridge.training.runs.checkpoints import (
 )
 from rlgym_bridge.training.runs.curve_files import import_wandb
 from rlgym_bridge.training.runs.progress import IterationTimes, Progress, say_nothing_left
-from rlgym_bridge.training.selfplay.rivals import newest_rivals
+from rlgym_bridge.training.selfplay.opponents import newest_opponents
 from rlgym_bridge.training.settings import (
     SettingsError,
     TrainingSettings,
@@ -77,7 +77,7 @@ class Engine(Protocol):
     def restart(self) -> None:
         """Begin new matches, where that makes a resumed run equal one that was never interrupted.
 
-        Rivals that are training runs play their newest checkpoints from now on.
+        Opponents that are training runs play their newest checkpoints from now on.
         """
 
     def renew(self, settings: TrainingSettings) -> None:
@@ -155,7 +155,7 @@ def run(
             # A resumed run has no matches under way, so all begin new ones at checkpoints, to be equal.
             if restart:
                 engine.restart()
-                progress.show_rivals(newest_rivals(settings))
+                progress.show_opponents(newest_opponents(settings))
             done, row = _iterate(learner, engine, progress)
             _show_rating(ruler, progress)
             dead = _count_dead(dead, done)

@@ -1,1 +1,1 @@
-"""Seat the policy in training, its older versions and rivals in matches."""
+"""Seat the policy in training, its older versions and opponents in matches."""

@@ -15,19 +15,19 @@ from rlgym_bridge.sim.simulator import PartTimes
 from rlgym_bridge.sim.vector_env import Step, VectorEnv
 from rlgym_bridge.state import layout_of
 from rlgym_bridge.training.environment import Task
-from rlgym_bridge.training.selfplay.rivals import Rival, cars_of_sides, rival_sides, snapshot_sides
+from rlgym_bridge.training.selfplay.opponents import Opponent, cars_of_sides, opponent_sides, snapshot_sides
 from rlgym_bridge.training.selfplay.teacher import Teacher
 from rlgym_bridge.training.settings import SettingsError, TrainingSettings
 from rlgym_bridge.user_input.text_files import toml_value
 
 
-def goals_label(rival: str) -> str:
-    """Return the label of a rival's goals: they count as `<label>_goals` and `goals_against_<label>`."""
-    return f"rival/{rival}"
+def goals_label(opponent: str) -> str:
+    """Return the label of an opponent's goals: they count as `<label>_goals` and `goals_against_<label>`."""
+    return f"opponent/{opponent}"
 
 
 class SelfPlayMatches:
-    """A `VectorEnv` in which rivals play their seats.
+    """A `VectorEnv` in which opponents play their seats.
 
     Args:
         settings: Of the run, for one team size, see `TrainingSettings.by_size`.
@@ -36,27 +36,29 @@ class SelfPlayMatches:
     Attributes:
         agents: Names of the cars.
         parser: The action parser (of the first match).
-        times: Counts how long the parts of a step take, as `VectorEnv.times`, and the rivals' `inference`;
+        times: Counts how long the parts of a step take, as `VectorEnv.times`, and the opponents' `inference`;
             where the matches are somebody's own, `environment` alone. None, as at first, counts nothing.
 
     Raises:
-        SettingsError: A rival does not fit.
+        SettingsError: An opponent does not fit.
     """
 
     def __init__(self, settings: TrainingSettings, whole: TrainingSettings | None = None) -> None:
         task = Task(settings, whole)
-        rivals = rival_sides(settings)
+        opponents = opponent_sides(settings)
         self._sides = {"snapshot": snapshot_sides(settings)}
-        self._sides |= {goals_label(name): sides for name, sides in rivals.items()}
-        self._rivals = [Rival(name, settings, task, sides) for name, sides in rivals.items() if sides.any()]
-        own_delays = np.max([rival.delays for rival in self._rivals], 0) if self._rivals else None
+        self._sides |= {goals_label(name): sides for name, sides in opponents.items()}
+        self._opponents = [
+            Opponent(name, settings, task, sides) for name, sides in opponents.items() if sides.any()
+        ]
+        own_delays = np.max([opponent.delays for opponent in self._opponents], 0) if self._opponents else None
         self._env: Any = task.make_env(own_delays)
         self.agents, self.parser = layout_of(*settings.team_sizes).agents, task.obs_and_parser().parser
         self._teacher = Teacher(settings, task) if settings.teacher else None
-        if (self._rivals or self._teacher) and not hasattr(self._env, "state"):
+        if (self._opponents or self._teacher) and not hasattr(self._env, "state"):
             raise SettingsError(
-                f"rivals is {toml_value(settings.rivals)}, teacher {toml_value(settings.teacher)}, and the "
-                f"matches that make_env of {task.name} returns have no attribute state, expected their "
+                f"opponents is {toml_value(settings.opponents)}, teacher {toml_value(settings.teacher)}, and "
+                f"the matches that make_env of {task.name} returns have no attribute state, expected their "
                 "MatchState, on which these decide; or take both out of the settings"
             )
         self._goals = self._no_goals()
@@ -69,34 +71,34 @@ class SelfPlayMatches:
 
     def reset(self, seed: int | None = None) -> np.ndarray:
         """Begin new episodes in all matches; return observations `(matches, cars, size)` float32."""
-        self.renew_rivals()
-        for number, rival in enumerate(self._rivals):
-            rival.reset((seed or 0) + number)
+        self.renew_opponents()
+        for number, opponent in enumerate(self._opponents):
+            opponent.reset((seed or 0) + number)
         if self._teacher is not None:
             self._teacher.restart()
         obs: np.ndarray = self._env.reset(seed)
         return obs
 
-    def renew_rivals(self) -> None:
-        """Let rivals that are training runs play their newest checkpoints from now on.
+    def renew_opponents(self) -> None:
+        """Let opponents that are training runs play their newest checkpoints from now on.
 
         Raises:
             SettingsError: One does not fit.
         """
-        for rival in self._rivals:
-            rival.renew()
+        for opponent in self._opponents:
+            opponent.renew()
 
     def step(self, actions: np.ndarray) -> Step:
         """Play one decision.
 
         Args:
-            actions: `(matches, cars)` or `(matches, cars, k)`; those of rivals' cars are written over.
+            actions: `(matches, cars)` or `(matches, cars, k)`; those of opponents' cars are written over.
         """
         times = self.times
         if times is not None:
             times.begin()
-        for rival in self._rivals:
-            for where, chosen in rival.actions(self._env.state):
+        for opponent in self._opponents:
+            for where, chosen in opponent.actions(self._env.state):
                 actions[where] = chosen
         if times is not None:
             times.end("inference")
@@ -106,8 +108,8 @@ class SelfPlayMatches:
         if times is not None and not self._counts_times:
             times.end("environment")
         ended = step.terminated | step.truncated
-        for rival in self._rivals:
-            rival.forget(ended)
+        for opponent in self._opponents:
+            opponent.forget(ended)
         if self._teacher is not None:
             self._teacher.forget(ended)
         for name, sides in self._sides.items():
@@ -141,7 +143,7 @@ class SelfPlayMatches:
         """Return what was counted since the last call: `VectorEnv.take_counts`, and goals by opponent.
 
         `snapshot_goals` are those of snapshots, `goals_against_snapshot` the policy's in the same matches;
-        of rivals see `goals_label`. What cars did and what each reward gave stands there as
+        of opponents see `goals_label`. What cars did and what each reward gave stands there as
         `play_statistics.means_of` takes it, unless the matches are somebody's own.
         """
         goals, self._goals = self._goals, self._no_goals()
@@ -180,7 +182,7 @@ class MixedMatches:
         masked: Whether the policy was made for action masks.
 
     Raises:
-        SettingsError: A rival does not fit.
+        SettingsError: An opponent does not fit.
     """
 
     def __init__(self, settings: TrainingSettings, obs_size: int, masked: bool = False) -> None:
@@ -238,7 +240,7 @@ class MixedMatches:
         """Play one decision.
 
         Args:
-            actions: `(cars,)` or `(cars, k)`; those of rivals' cars are written over.
+            actions: `(cars,)` or `(cars, k)`; those of opponents' cars are written over.
         """
         steps = []
         for part, shape, cars in zip(self._parts, self._shapes, self._ranges, strict=True):

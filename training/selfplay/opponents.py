@@ -1,6 +1,6 @@
-"""Seat rivals: policies from outside (Chaser, a policy folder, another run) in a collector's matches.
+"""Seat opponents: policies from outside (Chaser, a policy folder, another run) in a collector's matches.
 
-The first matches have a snapshot on one side, the next ones a rival each. In all others the policy plays
+The first matches have a snapshot on one side, the next ones an opponent each. In all others the policy plays
 itself. All collectors are alike. Of several team sizes each has its own share of such matches.
 """
 
@@ -30,13 +30,13 @@ def snapshot_sides(settings: TrainingSettings) -> np.ndarray:
     return _sides(settings, 0, round(settings.snapshot_share * settings.matches))
 
 
-def rival_sides(settings: TrainingSettings) -> dict[str, np.ndarray]:
-    """Return which team each rival plays in each match, `(matches,)` int8: 1 blue, -1 orange, 0 neither."""
-    ends = np.cumsum([settings.snapshot_share, *settings.rivals.values()])
+def opponent_sides(settings: TrainingSettings) -> dict[str, np.ndarray]:
+    """Return the team of each opponent in each match, `(matches,)` int8: 1 blue, -1 orange, 0 neither."""
+    ends = np.cumsum([settings.snapshot_share, *settings.opponents.values()])
     places = [round(end * settings.matches) for end in ends.round(9).tolist()]
     return {
         name: _sides(settings, first, end - first)
-        for name, (first, end) in zip(settings.rivals, pairwise(places), strict=True)
+        for name, (first, end) in zip(settings.opponents, pairwise(places), strict=True)
     }
 
 
@@ -54,7 +54,8 @@ def snapshot_cars(settings: TrainingSettings) -> np.ndarray:
 def learned_cars(settings: TrainingSettings) -> np.ndarray:
     """Return the cars that are learned from, `(cars,)` bool: the policy's in training, of all matches."""
     opponents = (
-        cars_of_sides(sum(rival_sides(one).values(), snapshot_sides(one)), one) for one in settings.by_size()
+        cars_of_sides(sum(opponent_sides(one).values(), snapshot_sides(one)), one)
+        for one in settings.by_size()
     )
     learned: np.ndarray = ~np.concatenate([cars.ravel() for cars in opponents])
     return learned
@@ -80,14 +81,14 @@ def _sides(settings: TrainingSettings, first: int, count: int) -> np.ndarray:
 _PROBED = 1000  # actions at most whose rows are compared
 
 
-class Rival:
+class Opponent:
     """One policy, on blue's side in some matches and on orange's in others.
 
     Args:
-        name: Of the setting `rivals`: `chaser`, a policy folder, or a training run, whose newest checkpoint
-            plays.
+        name: Of the setting `opponents`: `chaser`, a policy folder, or a training run, of which the newest
+            checkpoint plays.
         settings: Of the run.
-        task: Of the run: the rival's actions have to mean the same.
+        task: Of the run: the opponent's actions have to mean the same.
         sides: `(matches,)` int8, where it plays: 1 blue, -1 orange, 0 not.
 
     Attributes:
@@ -111,7 +112,7 @@ class Rival:
         self._obs, self._parser = components.obs_builder, components.parser
         if self._obs is not None and not works_in_batches(self._obs):
             raise SettingsError(
-                f'[rivals] has "{self._name}", whose observation {type(self._obs).__name__} has no '
+                f'[opponents] has "{self._name}", whose observation {type(self._obs).__name__} has no '
                 "build_batch"
             )
         self.delays = np.where(cars_of_sides(sides, settings), player_spec.timing.action_delay, -1)
@@ -124,7 +125,7 @@ class Rival:
 
     def _load(self, path: str) -> PlayerSpec:
         """Load a policy, and check that it can play this run's matches."""
-        given, settings, ours = f'[rivals] has "{self._name}"', self._settings, self._task.obs_and_parser()
+        given, settings, ours = f'[opponents] has "{self._name}"', self._settings, self._task.obs_and_parser()
         if (Path(path) / RUN_FILE).is_file() and not (Path(path) / MANIFEST_FILE).is_file():
             raise SettingsError(
                 f"{given}, a training run that has no checkpoint yet: wait for one, or set its share to 0"
@@ -172,7 +173,7 @@ class Rival:
         self._take(self._load(newest))
         if not np.array_equal(self.delays, delays):
             raise SettingsError(
-                f'[rivals] has "{self._name}", whose newest checkpoint {newest} has another delay or '
+                f'[opponents] has "{self._name}", whose newest checkpoint {newest} has another delay or '
                 "observation than the one that played: give the same command with --resume to take it"
             )
         self.reset(self._seed + 1)  # matches may be under way
@@ -200,33 +201,33 @@ class Rival:
             yield np.ix_(matches, np.array(seats)), act_within(policy, obs, some, given)
 
 
-def check_rivals(settings: TrainingSettings, task: Task) -> None:
-    """Make sure that all rivals can play, and get matches.
+def check_opponents(settings: TrainingSettings, task: Task) -> None:
+    """Make sure that all opponents can play, and get matches.
 
     Raises:
         SettingsError: One cannot, or its share is less than half a match.
     """
-    played = dict.fromkeys(settings.rivals, 0)
+    played = dict.fromkeys(settings.opponents, 0)
     for one in settings.by_size():
-        for name, sides in rival_sides(one).items():
-            Rival(name, one, task, sides)
+        for name, sides in opponent_sides(one).items():
+            Opponent(name, one, task, sides)
             played[name] += np.count_nonzero(sides)
     for name, count in played.items():
         if not count:
             raise SettingsError(
-                f'[rivals] gives "{name}" {settings.rivals[name]} of {settings.matches} matches, which is '
-                "none: expected a larger share, or more matches"
+                f'[opponents] gives "{name}" {settings.opponents[name]} of {settings.matches} matches, '
+                "which is none: expected a larger share, or more matches"
             )
 
 
-def newest_rivals(settings: TrainingSettings) -> dict[str, str]:
-    """Return the number of the newest checkpoint of each rival that is a training run."""
-    newest = {name: _newest(name, name) for name in settings.rivals}
+def newest_opponents(settings: TrainingSettings) -> dict[str, str]:
+    """Return the number of the newest checkpoint of each opponent that is a training run."""
+    newest = {name: _newest(name, name) for name in settings.opponents}
     return {name: Path(path).name for name, path in newest.items() if path != name}
 
 
 def _newest(name: str, otherwise: str) -> str:
-    """Return what plays as a rival now; `otherwise` where its run has no checkpoint by now."""
+    """Return what plays as an opponent now; `otherwise` where its run has no checkpoint by now."""
     try:
         return policy_path(name)
     except ValueError:

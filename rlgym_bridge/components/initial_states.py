@@ -1,4 +1,4 @@
-"""Initial states of episodes by name, and a mix of them by shares: the table `[beginnings]` of settings."""
+"""Initial states of episodes by name, and a mix of them by shares: the setting `[initial_states]`."""
 
 import math
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ from rlgym_bridge.components.skill_mutators import (
 )
 from rlgym_bridge.user_input.arguments import nearest_key, shorten_text, show_value
 
-BEGINNINGS: Final[Mapping[str, BatchMutator]] = {
+INITIAL_STATES: Final[Mapping[str, BatchMutator]] = {
     "kickoff": KickoffMutator(),
     "anywhere": RandomStateMutator(),
     "ground": RandomStateMutator(ground_share=1.0),
@@ -35,38 +35,38 @@ _SUM_REACH: Final = 1e-6  # of shares that make 1 together
 _ALIKE: Final = 0.6  # similarity of spelling from which on a name is suggested for an unknown one
 
 
-def parse_beginnings(table: object) -> dict[str, float]:
+def parse_initial_states(table: object) -> dict[str, float]:
     """Return shares of initial states from a table as TOML gives it; empty where it is empty.
 
     Raises:
         ValueError: It is no table; a name is unknown, a share is no number of 0 to 1, or they do not make 1.
     """
-    names = ", ".join(BEGINNINGS)
+    names = ", ".join(INITIAL_STATES)
     if not isinstance(table, Mapping):
-        raise ValueError(f"beginnings is {show_value(table)}, expected a table [beginnings] of {names}")
+        raise ValueError(f"initial_states is {show_value(table)}, expected a table of {names}")
     shares: dict[str, float] = {}
     for name, share in table.items():
-        if name not in BEGINNINGS:
-            near = nearest_key(str(name), BEGINNINGS, _ALIKE)
+        if name not in INITIAL_STATES:
+            near = nearest_key(str(name), INITIAL_STATES, _ALIKE)
             hint = "" if near is None else f"; the nearest is {near}"
             raise ValueError(
-                f"{shorten_text(str(name))} in [beginnings] is unknown{hint}; expected one of {names}"
+                f"{shorten_text(str(name))} in [initial_states] is unknown{hint}; expected one of {names}"
             )
         if type(share) not in (int, float) or not 0 <= share <= 1:
-            raise ValueError(f"{name} in [beginnings] is {show_value(share)}, expected a share, 0 to 1")
+            raise ValueError(f"{name} in [initial_states] is {show_value(share)}, expected a share, 0 to 1")
         shares[name] = float(share)
     total = math.fsum(shares.values())
     if shares and abs(total - 1) > _SUM_REACH:
-        raise ValueError(f"the shares in [beginnings] are {total:g} together, expected 1")
+        raise ValueError(f"the shares in [initial_states] are {total:g} together, expected 1")
     return shares
 
 
-def mix_beginnings(shares: Mapping[str, Any], seed: int | None = None) -> WeightedMutator:
+def mix_initial_states(shares: Mapping[str, Any], seed: int | None = None) -> WeightedMutator:
     """Return a mutator that draws each initial state by shares, which make 1 together.
 
     Raises:
-        ValueError: As `parse_beginnings`, or there is no share.
+        ValueError: As `parse_initial_states`, or there is no share.
     """
     return WeightedMutator(
-        [(BEGINNINGS[name], share) for name, share in parse_beginnings(shares).items()], seed
+        [(INITIAL_STATES[name], share) for name, share in parse_initial_states(shares).items()], seed
     )
