@@ -88,9 +88,7 @@ def one_state(after: Any) -> Any: ...
         ),
     ],
 )
-def test_batch_methods_and_functions_with_other_arguments_are_named(
-    make: Callable[[], Any], message: str
-) -> None:
+def test_methods_with_other_arguments_are_named(make: Callable[[], Any], message: str) -> None:
     with pytest.raises(TypeError, match=message + r".*\(.*test_signatures.py, line \d+\)"):
         check_signatures(make())
 

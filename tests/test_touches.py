@@ -51,7 +51,7 @@ def of_comparison(contacts: Sequence[int], every: int = 1) -> int:
 def of_real_game(contacts: Sequence[int]) -> int:
     """Count in packets, whose times are float32 seconds."""
     watch, info = (
-        _Watch(Console(quiet=True), lambda: None, None, math.inf),
+        _Watch(Console(quiet=True), lambda: None, None, math.inf, ""),
         flat.MatchInfo(match_phase=flat.MatchPhase.Active),
     )
     teams = [flat.TeamInfo(), flat.TeamInfo()]

@@ -2,8 +2,9 @@
 
 import contextlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 from rlbot import flat
@@ -19,6 +20,8 @@ from rlgym_bridge.components.rlgym_state import from_rlgym, to_rlgym
 from rlgym_bridge.components.spec import Components
 from rlgym_bridge.game import BOOST_PER_SECOND, PLAYING_PHASES, RLGYM_BOOST_PER_SECOND, Phase
 from rlgym_bridge.server import MatchServer
+from rlgym_bridge.server.game.rules import Physics, physics_of
+from rlgym_bridge.server.net import hosted_match
 from rlgym_bridge.sim.arena import is_pinned
 from rlgym_bridge.sim.simulator import ROCKETSIM2
 from rlgym_bridge.state import MatchState
@@ -102,6 +105,11 @@ def _row(controls: flat.ControllerState) -> list[float]:
     ]  # fmt: skip
 
 
+def _as_in_rlgym(*given: Any) -> Physics:
+    """Return a match's physics without what rocketsim2 adds for the game: RLGym's engine lacks it."""
+    return replace(physics_of(*given), thrust=False)
+
+
 def play(players: Sequence[tuple[int, str]], seed: int, enough: Callable[[Watcher], bool]) -> Watcher:
     """Play a lockstep match of bot processes until `enough` says so."""
     watcher = Watcher(enough)
@@ -123,9 +131,9 @@ def play(players: Sequence[tuple[int, str]], seed: int, enough: Callable[[Watche
             seconds=3600,
             on_kickoff=watcher.on_kickoff,
             on_packet=watcher.on_packet,
-            thrust=False,
             simulator=ROCKETSIM2,
         ) as server,
+        patch.object(hosted_match, "physics_of", _as_in_rlgym),
         contextlib.suppress(Enough),
     ):
         server.play(config)

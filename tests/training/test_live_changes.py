@@ -140,7 +140,7 @@ def test_numbers_of_ones_own_change_but_not_the_observation(
         assert said.endswith("; training goes on with the settings before")
 
 
-def test_matches_that_cannot_be_made_of_a_change_leave_all_as_it_was(
+def test_a_change_that_makes_no_matches_leaves_all_as_it_was(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = (
