@@ -15,6 +15,7 @@ os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # Ray asks before it is i
 
 import ray
 from ray._private.services import canonicalize_bootstrap_address
+from ray.exceptions import AuthenticationError
 from ray.job_config import JobConfig
 
 from rlgym_bridge.training.processes import count_usable_cores
@@ -83,7 +84,12 @@ def _begin(address: str | None, processors: int, silent: bool) -> None:
         if named is not None:
             _check_head(named)  # Ray itself tries for minutes
         ray.init(address=address, **how)
-    except (OSError, ValueError, RuntimeError) as error:
+    except (OSError, ValueError, RuntimeError, AuthenticationError) as error:
+        if isinstance(error, AuthenticationError) or "InvalidAuthToken" in str(error.__cause__):
+            raise SettingsError(
+                f'the Ray cluster at "{address}" expects a token: set RAY_AUTH_MODE=token, and copy '
+                "~/.ray/auth_token from its first machine"
+            ) from error
         raise SettingsError(
             f'no Ray cluster can be joined at "{address}": {str(error).partition(". ")[0]}. Expected '
             "host:port, or auto; `ray start --head` begins one, and says its address"

@@ -4,6 +4,9 @@ import logging
 import os
 import shutil
 import signal
+import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -23,9 +26,17 @@ from rlgym_bridge.policy.folder import load_policy
 from rlgym_bridge.training.ray_collectors import OnRay, RemoteCollector
 from rlgym_bridge.training.runs.run import Iteration, run
 from rlgym_bridge.training.settings import check_settings
+from tests.support.processes import child, run_to_end
 from tests.support.training_runs import SMALL, column
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+
+JOIN = """
+import sys
+from rlgym_bridge.training.ray_cluster import cluster
+with cluster(sys.argv[1]):
+    pass
+"""
 
 NODE: dict[str, Any] = {"num_cpus": 1, "object_store_memory": 256 << 20}
 
@@ -97,3 +108,28 @@ def test_a_policy_with_memory_learns_from_afar(two: Cluster, tmp_path: Path) -> 
     )
     summary = run(settings, partial(OnRay, address=two.address), quiet=True)
     assert summary.steps >= 2000
+
+
+def test_a_cluster_that_wants_a_token_says_how_to_join(monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = Path("/tmp", f"ray-{os.getpid()}")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    head = [
+        Path(sys.executable).with_name("ray"), "start", "--head", "--block", "--port", str(port),
+        "--num-cpus", "1", "--include-dashboard", "false", "--node-ip-address", "127.0.0.1",
+    ]  # fmt: skip
+    secret = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "0123456789" * 4, "RAY_TMPDIR": str(folder)}
+    monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
+    folder.mkdir()
+    try:
+        with child(head, env=os.environ | secret, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            assert any("Ray runtime started" in line for line in process.stdout)
+            for mode in ("disabled", "token"):  # without a word of tokens, and without the right one
+                done = run_to_end(
+                    [sys.executable, "-c", JOIN, f"127.0.0.1:{port}"],
+                    env=os.environ | {"RAY_AUTH_MODE": mode, "RAY_AUTH_TOKEN": "9" * 40},
+                )
+                assert "expects a token: set RAY_AUTH_MODE=token" in done.stderr, done.stderr
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
