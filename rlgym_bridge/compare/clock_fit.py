@@ -51,6 +51,7 @@ _KICK: Final = 40.0  # uu/s: a change of velocity beyond gravity's and boost's; 
 _ON_TICKS: Final = 0.2  # ticks: rows this near to whole ticks apart are whole ticks apart
 _MOSTLY: Final = 0.9  # share of rows that has to be
 _DRIFT: Final = 0.01  # ticks by which such rows may be apart more or less, most of them: they do not add up
+_SAME_TIME: Final = 2e-5  # s: more than what float32 leaves of a time of minutes
 _ROUNDING: Final = 1e-4  # s by which a segment's times may be rounded, together
 _WAVERS: Final = 0.004  # of a step: a clock that was rounded to ms has 0.02 at 60 rows a second
 _BOUNCE: Final = 0.1  # of a step, or of some: what is off further may have been a bounce
@@ -137,8 +138,18 @@ def _fit_seconds(recording: Recording, bodies: list[int]) -> tuple[ClockFit, np.
         passed += np.ptp(times[segment]) * TICK_SECONDS
     if on_ticks:  # then ticks tell the scale better than speeds do
         error = _ROUNDING / max(shown_seconds, TICK_SECONDS)
+        error = max(error, _rounding(recording.seconds) * len(steps) / max(shown_seconds, TICK_SECONDS))
         fit = replace(fit, scale=float(passed / shown_seconds), error=error)
     return replace(fit, on_ticks=on_ticks), times
+
+
+def _rounding(seconds: np.ndarray) -> float:
+    """Return the standard error of a segment's length, s, of times that are rounded to ms; else 0.
+
+    Segments of equal lengths are rounded alike, so that more of them do not make it smaller.
+    """
+    in_ms = (np.abs(seconds - np.round(seconds, 3)) < _SAME_TIME).all()
+    return float(in_ms * 0.001 / np.sqrt(6))  # of the difference of two evenly rounded numbers
 
 
 def _steady(recording: Recording, bodies: list[int], segment: slice, scale: float) -> np.ndarray:

@@ -71,11 +71,11 @@ class TimedRecording:
         self.unseen = max(round(float(np.median(steps))) - 1, 0) if len(steps) else 0
         """Ticks from most rows to the next of which nothing is known."""
         self.driven = recording.inputs is not Inputs.NONE and bool(recording.inputs_recorded.any())
-        """Whether there are inputs, so that cars can be simulated."""
+        """True if there are inputs, so that cars can be simulated."""
         self.knows_memory = isinstance(recording, MatchRecording)
-        """Whether the recording holds jump and dodge timers, as matches of ours do."""
+        """True if the recording holds jump and dodge timers, as matches of ours do."""
         self.knows_spin = {body: knows_spin(recording, body) for body in self.bodies}
-        """Whether angular velocities of a body were recorded."""
+        """True if angular velocities of a body were recorded."""
         self.standing_height = {car: _standing_height(recording, car) for car in self.cars}
         """The height below which a car is on its wheels, uu, also if it is recorded too high."""
         self.unknown_inputs = {car: self._find_unknown(car) for car in self.cars}

@@ -75,6 +75,12 @@ def test_a_wavering_clock_is_told_by_what_moves(waver: str) -> None:
     assert (steps == 1).mean() > 0.95 and steps.max() <= 2
 
 
+@pytest.mark.parametrize("seed", [2036, 2406])  # segments of 3.983 s, in truth a third of a ms longer each
+def test_times_rounded_to_ms_make_no_clock(seed: int) -> None:
+    clock = fit_timeline(clean(seed).recording).clock
+    assert clock.on_ticks and 0 < clock.scale - 1 < 4 * clock.error < 0.0005
+
+
 @pytest.mark.parametrize("kind", ["gravity", "drag on cars"])
 def test_a_gap_of_the_physics_is_not_taken_for_one_of_the_clock(kind: str) -> None:
     recording = plant(4, kind, Form(table=True)).recording
