@@ -1,6 +1,8 @@
 """Compare what training settings learn a step: `python -m tools.benchmarks.learning_curves FOLDER`.
 
-    VARIANTS x seeds -> runs, one after another -> last checkpoints against Chaser -> picture and table
+    BATCHES x seeds -> runs, one after another -> last checkpoints against Chaser -> picture and table
+
+`--networks` compares policies for all team sizes: attention or perceptron, with the ball to come or without.
 
 It runs at the lowest priority. A run in the folder goes on or stays, so that the command may be interrupted.
 """
@@ -9,6 +11,7 @@ import argparse
 import json
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,7 +26,7 @@ from rlgym_bridge.training.settings import check_settings
 matplotlib.use("Agg")
 from matplotlib import pyplot as plt
 
-VARIANTS: Final[dict[str, dict[str, Any]]] = {
+BATCHES: Final[dict[str, dict[str, Any]]] = {
     "batch 14,720": {},
     "batch 29,440": {"matches": 256},
     "batch 58,880": {"matches": 512},
@@ -33,6 +36,18 @@ VARIANTS: Final[dict[str, dict[str, Any]]] = {
     "batch 14,720, overlap": {"overlap": True},
 }
 """Settings beside the defaults of two collectors: minibatches of 2,048 agent steps, in turns."""
+
+_TEAMS: Final = {"team_sizes": [[1, 1, 0.5], [2, 2, 0.3], [3, 3, 0.2]]}
+_ATTENTION: Final = _TEAMS | {"network": "attention", "policy_layers": [384] * 2, "critic_layers": [384] * 2}
+_PERCEPTRON: Final = _TEAMS | {"policy_layers": [512] * 3, "critic_layers": [512] * 3}
+_AHEAD: Final = {"ball_ahead": [0.25, 0.5, 1.0, 2.0]}
+NETWORKS: Final[dict[str, dict[str, Any]]] = {
+    "attention 2x384": _ATTENTION,
+    "attention 2x384, ball to come": _ATTENTION | _AHEAD,
+    "perceptron 3x512": _PERCEPTRON,
+    "perceptron 3x512, ball to come": _PERCEPTRON | _AHEAD,
+}
+"""Settings beside the same defaults, for one policy that plays 1v1, 2v2 and 3v3."""
 
 TOUCHES: Final = "touches_per_car_minute"
 AIM: Final = 5.0  # touches a car and minute
@@ -58,13 +73,13 @@ def train_run(run: Path, seed: int, changes: dict[str, Any], steps: int) -> None
         sys.exit("stopped; the same command goes on")
 
 
-def measure_wins(run: Path, steps: int) -> dict[int, float]:
+def measure_wins(run: Path, steps: int, team_size: int = 1) -> dict[int, float]:
     """Return the win rate against Chaser of the last checkpoints up to `steps`; kept in the run's folder."""
-    file = run / "chaser.json"
+    file = run / f"chaser-{team_size}v{team_size}.json"
     known = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
     for folder in newest_checkpoint(run).parent.iterdir():
         if folder.name.isdigit() and int(folder.name) >= _PLAYED * steps and folder.name not in known:
-            known[folder.name] = evaluate(str(folder), "chaser", MATCHES).win_rate
+            known[folder.name] = evaluate(str(folder), "chaser", MATCHES, team_size=team_size).win_rate
             file.write_text(json.dumps(known), encoding="utf-8")
     rates = {int(at): rate for at, rate in known.items()}
     return {at: rates[at] for at in sorted(rates) if _PLAYED * steps <= at <= 1.05 * steps}
@@ -78,7 +93,7 @@ def read_touches(run: Path) -> tuple[np.ndarray, np.ndarray]:
     return np.array([table["steps"][part[-1]] for part in parts]), np.array(means)
 
 
-def describe(name: str, runs: list[Path], steps: int) -> str:
+def describe(name: str, runs: list[Path], steps: int, sizes: Sequence[int]) -> str:
     """Return the lines of a table on the runs of one variant, in the order of their seeds."""
     cells = []
     curves = [read_touches(run) for run in runs]
@@ -86,15 +101,16 @@ def describe(name: str, runs: list[Path], steps: int) -> str:
         cells.append(", ".join(f"{np.interp(at, *curve):.1f}" for curve in curves))
     reached = [curve[0][curve[1] >= AIM] for curve in curves]
     cells.append(", ".join(f"{one[0] / 1e6:.2f}" if len(one) else "never" for one in reached))
-    wins = [measure_wins(run, steps) for run in runs]
-    for share in (0.75, 1.0):
-        rates = [min(one.items(), key=lambda entry: abs(entry[0] - share * steps))[1] for one in wins]
-        cells.append(", ".join(f"{100 * rate:.0f}" for rate in rates))
+    for size in sizes:
+        wins = [measure_wins(run, steps, size) for run in runs]
+        for share in (0.75, 1.0):
+            rates = [min(one.items(), key=lambda entry: abs(entry[0] - share * steps))[1] for one in wins]
+            cells.append(", ".join(f"{100 * rate:.0f}" for rate in rates))
     return f"| {name} | {' | '.join(cells)} |"
 
 
-def draw(folder: Path, runs: dict[str, list[Path]], steps: int) -> None:
-    """Write `learning-per-step.png` and `.md`: a colour for each variant, a thin line for each seed."""
+def draw(folder: Path, stem: str, runs: dict[str, list[Path]], steps: int, sizes: Sequence[int]) -> None:
+    """Write `{stem}.png` and `.md`: a colour for each variant, a thin line for each seed."""
     figure, (touches, wins) = plt.subplots(1, 2, figsize=(11, 4), layout="constrained")
     for number, (name, those) in enumerate(runs.items()):
         curves = [read_touches(run) for run in those]
@@ -107,17 +123,21 @@ def draw(folder: Path, runs: dict[str, list[Path]], steps: int) -> None:
             mean = np.mean([np.interp(at, *line) for line in lines], 0)
             axes.plot(at / 1e6, mean, color=f"C{number}", linewidth=2, label=name)
     touches.set(xlabel="agent steps, millions", title="touches a car and minute", xlim=(0, steps / 1e6))
-    wins.set(xlabel="agent steps, millions", title=f"win rate against Chaser, {MATCHES} matches of a minute")
+    wins.set(
+        xlabel="agent steps, millions", title=f"win rate against Chaser in 1v1, {MATCHES} matches of a minute"
+    )
     touches.legend(fontsize="small")
-    figure.savefig(folder / "learning-per-step.png", dpi=110)
+    figure.savefig(folder / f"{stem}.png", dpi=110)
     whole, heads = steps / 1e6, "touches a car and minute at"
     lines = [
         f"| settings | {heads} {whole / 4:g} million | {whole / 2:g} | {whole:g} | {AIM:g} touches after, "
-        f"millions | % against Chaser at {0.75 * whole:g} million | {whole:g} |",
-        "|---" * 7 + "|",
-        *(describe(name, those, steps) for name, those in runs.items()),
+        + "millions | "
+        + " | ".join(f"% in {n}v{n} at {0.75 * whole:g} million | {whole:g}" for n in sizes)
+        + " |",
+        "|---" * (5 + 2 * len(sizes)) + "|",
+        *(describe(name, those, steps, sizes) for name, those in runs.items()),
     ]
-    (folder / "learning-per-step.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    (folder / f"{stem}.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
     print("\n".join(lines))
 
 
@@ -127,18 +147,22 @@ def main() -> None:
     parser.add_argument("folder", type=Path, help="for the runs")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--steps", type=int, default=2_000_000, help="agent steps of each run")
+    parser.add_argument("--networks", action="store_true", help="compare networks, not batches")
     parser.add_argument("--out", type=Path, help="folder of picture and table; default: that of the runs")
     options = parser.parse_args()
     if hasattr(os, "nice"):
         os.nice(19)
-    runs: dict[str, list[Path]] = {name: [] for name in VARIANTS}
+    variants, sizes = (NETWORKS, (1, 2, 3)) if options.networks else (BATCHES, (1,))
+    stem = "networks-per-step" if options.networks else "learning-per-step"
+    runs: dict[str, list[Path]] = {name: [] for name in variants}
     for seed in range(1, options.seeds + 1):
-        for number, (name, changes) in enumerate(VARIANTS.items()):
+        for number, (name, changes) in enumerate(variants.items()):
             run = options.folder / f"{number}-{seed}"
             train_run(run, seed, changes, options.steps)
-            print(f"{name}, seed {seed}: {measure_wins(run, options.steps)}", flush=True)
+            wins = [measure_wins(run, options.steps, size) for size in sizes]
+            print(f"{name}, seed {seed}: {wins}", flush=True)
             runs[name].append(run)
-        draw(options.out or options.folder, runs, options.steps)
+        draw(options.out or options.folder, stem, runs, options.steps, sizes)
 
 
 if __name__ == "__main__":
