@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.documentation import PAGES, ROOT, prose
+from tests.support.documentation import PAGES, ROOT, blocks, prose
 
 TO_COME = {"bot/dialect.toml"}
 """Files that users make."""
@@ -69,6 +69,15 @@ def test_paths_modules_and_tests_on_pages_exist(page: Path) -> None:
         assert (ROOT / word).exists(), word
     for word in re.findall(r"python -m ((?:tools|training)[.\w]*)", text):
         assert is_module(word.rstrip(".")), word
+
+
+def test_python_on_pages_imports_names_that_exist() -> None:
+    for block in blocks("python"):
+        imports = re.findall(r"^from (rlgym_bridge[.\w]*) import (.+)$", block.text, re.MULTILINE)
+        for module, names in imports:
+            for name in re.findall(r"\w+", names.split("#")[0].partition(" as ")[0]):
+                word = f"{module}.{name}"
+                assert is_module(word) or is_name(word), f"{block.name} imports {word}"
 
 
 def test_tests_that_comments_in_the_lab_name_exist() -> None:
