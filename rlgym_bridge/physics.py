@@ -53,12 +53,7 @@ class Spread(NamedTuple):
 
 
 def read_physics(path: str | Path) -> dict[str, Spread]:
-    """Read the table [physics] of a TOML file.
-
-    Raises:
-        OSError: The file cannot be read.
-        ValueError: It is no TOML, has no such table, or a constant is not as it should be; with the file.
-    """
+    """Read the table [physics] of a TOML file; raises OSError, or ValueError with the file's name."""
     table = read_toml(Path(path))
     try:
         if "physics" not in table:
@@ -69,11 +64,7 @@ def read_physics(path: str | Path) -> dict[str, Spread]:
 
 
 def parse_physics(table: object) -> dict[str, Spread]:
-    """Return constants from a table as TOML gives it: numbers, or tables of value, low and high.
-
-    Raises:
-        ValueError: A constant is unknown, or not a number from 0.01 to 100, or out of its own range.
-    """
+    """Return constants from a table as TOML gives it; raises ValueError for a wrong one."""
     if not isinstance(table, Mapping):
         raise ValueError(f"physics is {show_value(table)}, expected a table [physics]")
     found = {}

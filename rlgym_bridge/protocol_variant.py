@@ -140,13 +140,7 @@ class ProtocolVariant(dict[str, str]):
 
     @classmethod
     def read(cls, path: Path) -> "ProtocolVariant":
-        """Return the `[dialect]` table of a `dialect.toml`.
-
-        Raises:
-            OSError: The file cannot be read.
-            ValueError: It is not TOML, has no such table or another one than `[timing]`, or names no value of
-                `POINTS`.
-        """
+        """Return the table [dialect] of a file; raises OSError, or ValueError if it is no such file."""
         table = _load(path).get("dialect")
         if not isinstance(table, dict):
             raise ValueError(

@@ -55,11 +55,7 @@ def serve() -> int:
 
 
 def run_module(name: str) -> NoReturn:
-    """Run a command as the module that Python was started with (`python -m training.NAME`), and end.
-
-    Raises:
-        SystemExit: With the exit code, see `run_command`.
-    """
+    """Run a command as the module that Python was started with (`python -m training.NAME`), and end."""
     started = sys.modules["__main__"].__spec__
     module = started.name.removesuffix(".__main__") if started else name
     sys.exit(run_command(name, program=f"python -m {module}"))

@@ -103,11 +103,7 @@ class RecordedMatch:
         return {} if self.file is None else {RECORD_VARIABLE: str(bot_file(self.file, player))}
 
     def recorder(self, mode: str, settings: dict[str, Any]) -> Recorder | None:
-        """Begin the server's file; `settings` are those of the server.
-
-        Raises:
-            ConfigError: It cannot be made.
-        """
+        """Begin the server's file; `settings` are the server's; raises ConfigError if it cannot be made."""
         if self.file is None:
             return None
         try:

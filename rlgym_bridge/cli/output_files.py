@@ -67,11 +67,7 @@ def check_outputs(*paths: Path | None, inputs: Iterable[Path | None] = ()) -> No
 
 
 def check_different(*paths: Path | None) -> None:
-    """Check that outputs go to different files; None for one that was not asked for.
-
-    Raises:
-        ConfigError: Two are the same file.
-    """
+    """Raise ConfigError if two outputs are the same file; None for one that was not asked for."""
     given = [path for path in paths if path is not None]
     for number, path in enumerate(given):
         if any(path.resolve() == other.resolve() for other in given[:number]):
@@ -120,11 +116,7 @@ def naming(path: Path) -> Iterator[None]:
 
 
 def write(path: Path | None, text: str) -> None:
-    """Write a result to a file, if one is given.
-
-    Raises:
-        OSError: It cannot be written; the error has its name.
-    """
+    """Write a result to a file, if one is given; an OSError has its name."""
     if path is not None:
         with naming(path), _opened(path) as file:
             file.write(text)

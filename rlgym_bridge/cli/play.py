@@ -120,11 +120,7 @@ def _play(
 
 
 def choose_cars(options: argparse.Namespace) -> tuple[list[str], list[str]]:
-    """Return the BOTs of blue and of orange, as the options of `add_to` name them.
-
-    Raises:
-        ConfigError: Both ways to name them are used.
-    """
+    """Return the BOTs of blue and orange; raises ConfigError if both ways to name them are used."""
     if options.blue or options.orange:
         if options.bots or options.mates or options.team != "blue":
             raise ConfigError(

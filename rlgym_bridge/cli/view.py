@@ -163,11 +163,7 @@ def _writer() -> Any:
 
 
 def _show(path: Path, options: argparse.Namespace, console: Console) -> None:
-    """Show a file until Ctrl-C, or until the window is closed.
-
-    Raises:
-        ViewerError: The viewer does not start.
-    """
+    """Show a file until Ctrl-C, or until the window is closed."""
     from rlgym_bridge.view.viewer import ViewerError, viewer
 
     stopped = threading.Event()

@@ -250,12 +250,7 @@ class RepeatAction(ActionParser[Any, Any, np.ndarray, Any, Any]):
     def parse_actions(
         self, actions: Mapping[Hashable, Any], state: object, shared_info: dict[str, Any]
     ) -> dict[Hashable, np.ndarray]:
-        """Return each agent's row, repeated: `(repeats, 8)`, with the dtype of the wrapped parser.
-
-        Raises:
-            ValueError: The wrapped parser gave an agent something other than one row of 8, or refused an
-                action.
-        """
+        """Return each agent's row repeated, `(repeats, 8)`; raises ValueError unless it is a single one."""
         rows = self.parser.parse_actions(dict(actions), state, shared_info)
         for agent, row in rows.items():
             if np.shape(row) not in ((_WIDTH,), (1, _WIDTH)):
@@ -270,9 +265,7 @@ class RepeatAction(ActionParser[Any, Any, np.ndarray, Any, Any]):
     def parse_batch(self, actions: np.ndarray) -> np.ndarray:
         """Return control vectors `(matches, cars, repeats, 8)` float32 of the wrapped parser's actions.
 
-        Raises:
-            TypeError: The wrapped parser has no `parse_batch`; its dict form, `parse_actions`, works.
-            ValueError: The wrapped parser refused an action, or gave more than one row a car.
+        Raises TypeError if that has no `parse_batch`, ValueError if it gives more than one row a car.
         """
         batch = getattr(self.parser, "parse_batch", None)
         if batch is None:

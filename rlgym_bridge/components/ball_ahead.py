@@ -29,11 +29,7 @@ _own = (
 
 
 def check_seconds(name: str, seconds: Any) -> tuple[float, ...]:
-    """Return times ahead as a tuple: one at least, each later than the one before, from a tick to 10 s.
-
-    Raises:
-        ValueError: They are something else, or the module `rocketsim_batch` is not installed.
-    """
+    """Return rising times, a tick to 10 s; raises ValueError for others, or without `rocketsim_batch`."""
     given = list(seconds) if isinstance(seconds, list | tuple) else []
     numbers = [one for one in given if isinstance(one, int | float) and not isinstance(one, bool)]
     ordered = sorted({one for one in numbers if 0.5 / TICKS_PER_SECOND < one <= MOST_SECONDS})

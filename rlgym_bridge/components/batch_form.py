@@ -168,11 +168,7 @@ def describe_array(given: object) -> str:
 
 
 def check_observations(builder: Any, given: Any, state: MatchState, cars: Sequence[int]) -> np.ndarray:
-    """Return what a builder's `build_batch` gave for some cars, `(matches, cars, size)`.
-
-    Raises:
-        ValueError: It is no array of that shape, or has a number that is not finite.
-    """
+    """Return observations `(matches, cars, size)`; raises ValueError unless they are so, and finite."""
     name = type(builder).__name__
     if not is_number_array(given) or given.ndim != 3 or given.shape[:2] != (state.matches, len(cars)):
         raise ValueError(

@@ -98,11 +98,7 @@ class TimedCondition(BatchCondition):
         self._since: np.ndarray | None = None  # (N,) int32 ticks
 
     def reset_batch(self, state: MatchState, begun: np.ndarray) -> None:
-        """Count anew in the matches that begin; `begun` is `(N,)` bool.
-
-        Raises:
-            ValueError: The number of matches changed and not all of them begin.
-        """
+        """Count anew in matches that begin, `(N,)` bool; raises ValueError if N changes and not all do."""
         if self._since is None or len(self._since) != state.matches:
             if not np.all(begun):
                 known = "none" if self._since is None else len(self._since)

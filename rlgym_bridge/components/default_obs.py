@@ -88,11 +88,7 @@ class TableObs(ObsBuilder[Any, np.ndarray, GameState[Any], tuple[str, int]]):
     def build_obs(
         self, agents: Sequence[Hashable], state: GameState[Any], shared_info: dict[str, Any]
     ) -> dict[Hashable, np.ndarray]:
-        """Return each agent's observation, `(size,)` float32.
-
-        Raises:
-            ValueError: An agent has no car, or a team has more cars than `zero_padding`.
-        """
+        """Return each agent's observation, `(size,)` float32; raises ValueError as `build_batch`."""
         self._cars = len(state.cars)
         by_agent = cars_by_agent(state)
         cars = [car_of(by_agent, agent) for agent in agents]

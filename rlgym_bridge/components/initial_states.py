@@ -36,11 +36,7 @@ _ALIKE: Final = 0.6  # similarity of spelling from which on a name is suggested 
 
 
 def parse_initial_states(table: object) -> dict[str, float]:
-    """Return shares of initial states from a table as TOML gives it; empty where it is empty.
-
-    Raises:
-        ValueError: It is no table; a name is unknown, a share is no number of 0 to 1, or they do not make 1.
-    """
+    """Return shares from a table as TOML gives it, perhaps empty; raises ValueError for a wrong one."""
     names = ", ".join(INITIAL_STATES)
     if not isinstance(table, Mapping):
         raise ValueError(f"initial_states is {show_value(table)}, expected a table of {names}")
@@ -62,11 +58,7 @@ def parse_initial_states(table: object) -> dict[str, float]:
 
 
 def mix_initial_states(shares: Mapping[str, Any], seed: int | None = None) -> WeightedMutator:
-    """Return a mutator that draws each initial state by shares, which make 1 together.
-
-    Raises:
-        ValueError: As `parse_initial_states`, or there is no share.
-    """
+    """Return a mutator that draws initial states by shares; raises ValueError unless they make 1."""
     return WeightedMutator(
         [(INITIAL_STATES[name], share) for name, share in parse_initial_states(shares).items()], seed
     )

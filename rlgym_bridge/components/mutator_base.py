@@ -140,7 +140,7 @@ class WeightedMutator(BatchMutator):
         for number, part in enumerate(self.parts):
             rows = np.flatnonzero(drawn == number)
             if len(rows):
-                chosen = MatchState(state.layout.blue, state.layout.orange, len(rows), state.buffer[rows])
+                chosen = state.select(rows)
                 part.apply_batch(chosen, rng)
                 state.buffer[rows] = chosen.buffer
 

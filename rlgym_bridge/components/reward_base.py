@@ -112,11 +112,7 @@ class FunctionReward(BatchReward):
     def reward_batch(
         self, before: MatchState, after: MatchState, terminated: np.ndarray, truncated: np.ndarray
     ) -> np.ndarray:
-        """Return what the function gives, `(N, cars)` float32.
-
-        Raises:
-            ValueError: It gives something else than an array `(N, cars)` of numbers.
-        """
+        """Return what the function gives, `(N, cars)` float32; raises ValueError for any other shape."""
         return checked_shape(self, self.function(before, after), after).astype(np.float32)
 
 

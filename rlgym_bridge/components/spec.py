@@ -400,11 +400,7 @@ _OURS: Final = {
 
 
 def check_signatures(component: Any) -> None:
-    """Check that a component and its parts can be called as RLGym 2 and this package do; None passes.
-
-    Raises:
-        TypeError: A method is missing or takes other arguments; the message shows the right signature.
-    """
+    """Raise TypeError if RLGym 2 or this package cannot call a component, or one of its parts."""
     for part in _parts_of(component):
         check_signatures(part)
     for kind in KINDS:

@@ -14,13 +14,13 @@ from rlgym_bridge.clock import GAP_TICKS
 from rlgym_bridge.components.actions import action_space
 from rlgym_bridge.components.rlgym_state import to_rlgym
 from rlgym_bridge.components.spec import component_factory
-from rlgym_bridge.game import PLAYING_PHASES
 from rlgym_bridge.policy.manifest import Manifest
 from rlgym_bridge.recording.applied_actions import ActionFinder, applied_actions
 from rlgym_bridge.recording.mcap.agent_track import AgentTrack
 from rlgym_bridge.recording.mcap.channels import Decision
 from rlgym_bridge.recording.mcap.match_recording import MatchRecording
 from rlgym_bridge.recording.mcap.mcap_writer import RecordingError
+from rlgym_bridge.recording.recording import in_play
 from rlgym_bridge.state import MatchState
 
 _LOG = logging.getLogger(__name__)
@@ -271,8 +271,7 @@ def _rewards(
 
 def _since(recording: MatchRecording, before: int, row: int) -> MatchState:
     """Return a row's state with the touches since another row, which is how a decision sees them."""
-    layout = recording.state.layout
-    state = MatchState(layout.blue, layout.orange, 1, recording.state.buffer[row : row + 1].copy())
+    state = recording.state.select(np.array([row]))
     state.car_ball_touches[0] = recording.state.car_ball_touches[before + 1 : row + 1].sum(0)
     return state
 
@@ -283,7 +282,7 @@ _GAP_LEAST: Final = 12  # ticks that they may
 
 def _segments_of_play(recording: MatchRecording) -> tuple[np.ndarray, np.ndarray]:
     """Return the ticks at which play begins and ends: `(n,)` int64 each."""
-    playing = np.isin(recording.state.phase, [int(phase) for phase in PLAYING_PHASES])
+    playing = in_play(recording.state)
     steps = np.diff(recording.tick, prepend=recording.tick[:1])
     if (steps < 0).any():
         raise RecordingError(

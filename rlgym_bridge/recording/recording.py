@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from rlgym_bridge.game import PLAYING_PHASES
 from rlgym_bridge.state import MatchState
 
 
@@ -133,6 +134,11 @@ def motions_of(state: MatchState, ball_shown: np.ndarray, car_shown: np.ndarray)
         for car in range(state.layout.cars)
     )
     return [BodyMotion(state.ball_position, state.ball_linear_velocity, ball_shown), *cars]
+
+
+def in_play(state: MatchState) -> np.ndarray:
+    """Tell in which rows the game is in play, `(rows,)` bool."""
+    return np.isin(state.phase, list(PLAYING_PHASES))
 
 
 def holes(seconds: np.ndarray) -> np.ndarray:

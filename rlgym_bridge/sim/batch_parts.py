@@ -95,8 +95,7 @@ class BatchParts:
             if condition is not None:
                 condition.reset_batch(state, begun)
         if len(matches) < state.matches:
-            layout = state.layout
-            seen = MatchState(layout.blue, layout.orange, len(matches), seen.buffer[matches])
+            seen = seen.select(matches)
         return self.observe(seen)
 
     def observe(self, seen: MatchState) -> np.ndarray:
@@ -158,11 +157,7 @@ def measured_parts(components: Components) -> list[Any]:
 
 
 def ask_metrics(measured: Iterable[Any], state: MatchState) -> dict[str, Any]:
-    """Return what components with a method `metrics` measure in a state, by name.
-
-    Raises:
-        ValueError: One gives something else than a dict of numbers or arrays of them by name.
-    """
+    """Return what `metrics` of components give, by name; raises ValueError unless it is numbers."""
     found: dict[str, Any] = {}
     for part in measured:
         given = part.metrics(state)

@@ -126,11 +126,7 @@ class MatchParts:
         self._ours.forget()
 
     def new_states(self, matches: np.ndarray, random: np.random.Generator) -> MatchState:
-        """Return states that begin episodes, one for each of `matches`, `(n,)` int.
-
-        Raises:
-            ValueError: A mutator made cars of another hitbox, other team sizes, or a value that no match has.
-        """
+        """Return states that begin episodes, for `matches` `(n,)` int; raises ValueError for wrong ones."""
         assert self._mutator is not None  # checked by VectorEnv
         made = []
         for match in matches.tolist():
@@ -152,18 +148,13 @@ class MatchParts:
             condition.reset_batch(state, begun)
         if self._needs_games:
             for match in matches.tolist():
-                self._calls[match].reset(_match_of(state, match), range(state.layout.cars))
+                self._calls[match].reset(state.select(slice(match, match + 1)), range(state.layout.cars))
         if len(matches) < state.matches:
-            layout = state.layout
-            seen = MatchState(layout.blue, layout.orange, len(matches), seen.buffer[matches])
+            seen = seen.select(matches)
         return self._observe(seen, matches)
 
     def masks(self, state: MatchState) -> np.ndarray | None:
-        """Return which actions each car may choose, `(matches, cars, actions)` bool; None for all.
-
-        Raises:
-            ValueError: Some matches have masks, and others none; or see `find_masks`.
-        """
+        """Return the actions that cars may choose, `(matches, cars, actions)` bool; None for all."""
         if not self._needs_games:
             return self._ours.masks(state)
         every = [calls.masks(match) for match, calls in enumerate(self._calls)]
@@ -174,11 +165,7 @@ class MatchParts:
         return np.concatenate(given) if given else None
 
     def rows(self, actions: np.ndarray, state: MatchState) -> np.ndarray:
-        """Return a step's control vectors, `(matches, cars, ticks, 8)` float32; the state is not read.
-
-        Raises:
-            ValueError: Matches differ in the number of ticks: they go on together.
-        """
+        """Return a step's control vectors `(matches, cars, ticks, 8)`; raises ValueError if ticks differ."""
         assert self._parser is not None  # every set of components has one
         if self._parser.is_batch:
             return self._ours.rows(actions, state)
@@ -199,7 +186,7 @@ class MatchParts:
         """Observe a step's end, and ask conditions and rewards; third-party components see no noise."""
         if self._needs_games:
             for match, calls in enumerate(self._calls):
-                calls.step(_match_of(after, match))
+                calls.step(after.select(slice(match, match + 1)))
         observations = self._observe(seen, np.arange(after.matches))
         flags = [self._ask_condition(node, after) for node in (self._termination, self._truncation)]
         terminated, truncated = (given.any(1) for given in flags)
@@ -231,7 +218,7 @@ class MatchParts:
         for match, (calls, measured) in enumerate(zip(self._calls, self._measured_alone, strict=True)):
             given = _numbers_in(calls.shared_info)
             if measured:
-                given |= ask_metrics(measured, _match_of(state, match))
+                given |= ask_metrics(measured, state.select(slice(match, match + 1)))
             for name, numbers in given.items():
                 several.setdefault(name, []).append(np.ravel(numbers))
         return found | {name: np.concatenate(numbers) for name, numbers in several.items()}
@@ -322,9 +309,3 @@ def _numbers_in(shared_info: Mapping[str, Any]) -> dict[str, Any]:
             if isinstance(number, int | float | np.number | np.bool_):
                 found[key] = float(number)
     return found
-
-
-def _match_of(state: MatchState, match: int) -> MatchState:
-    """Return one match as a view of the state."""
-    layout = state.layout
-    return MatchState(layout.blue, layout.orange, 1, state.buffer[match : match + 1])

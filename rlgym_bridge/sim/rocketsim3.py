@@ -50,12 +50,7 @@ class RocketSim3:
         self._matches.set_mutators(match, self._own | scaled | dict(values or {}))
 
     def put(self, matches: Sequence[int], desired: MatchState) -> None:
-        """Put some matches into new states; see `Simulator.put`.
-
-        Raises:
-            ValueError: There are not as many states as matches, or a number is not finite or absurd.
-            DeadMatches: Matches failed inside RocketSim.
-        """
+        """Put some matches into new states; raises ValueError for a number of states, or absurd values."""
         if desired.matches != len(matches):
             raise ValueError(f"{desired.matches} states for {len(matches)} matches, expected one each")
         with _naming_the_dead():

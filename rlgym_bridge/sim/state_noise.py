@@ -39,8 +39,7 @@ class StateNoise:
 
     def seen(self, state: MatchState, random: np.random.Generator) -> MatchState:
         """Return a copy of a state with noise; derived fields are those of the state."""
-        layout = state.layout
-        noisy = MatchState(layout.blue, layout.orange, state.matches, state.buffer.copy())
+        noisy = state.copy()
         for name, deviation in self._deviations.items():
             field = getattr(noisy, name)
             if name == "car_rotation":

@@ -355,11 +355,7 @@ def check_settings(
     delay_noise: float, own_delays: np.ndarray | None, hitbox: int | Sequence[int],
     constants: Mapping[str, Spread] | None, seed: int,
 ) -> tuple[tuple[int, int], tuple[int, int], tuple[int, ...]]:  # fmt: skip
-    """Check the settings of `VectorEnv`; return sizes, delays and hitboxes.
-
-    Raises:
-        ValueError: A setting is out of range; the message says what it is and what was expected.
-    """
+    """Return sizes, delays and hitboxes; raises ValueError for a setting of `VectorEnv` out of range."""
     ticks = 1 if tick_skip is None else tick_skip
     for name, number, least in (("matches", matches, 1), ("tick_skip", ticks, 1), ("seed", seed, 0)):
         check_whole(name, number, least)

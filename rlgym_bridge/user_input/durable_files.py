@@ -35,11 +35,7 @@ def write_durably(folder: Path, contents: Mapping[str, bytes]) -> None:
 
 
 def make_folder(path: Path) -> None:
-    """Make a folder and those above it; when this returns they survive a power cut.
-
-    Raises:
-        OSError: It cannot be made.
-    """
+    """Make a folder and those above it; when this returns they survive a power cut."""
     if not path.is_dir():
         make_folder(path.parent)
         path.mkdir(exist_ok=True)

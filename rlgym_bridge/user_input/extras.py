@@ -81,11 +81,7 @@ def explain_native() -> str:
 
 @cache
 def load_native() -> Any:
-    """Return the module `rocketsim_batch`.
-
-    Raises:
-        ImportError: It is not installed, or the installed one has another interface.
-    """
+    """Return the module `rocketsim_batch`; raises ImportError if it is missing or of another interface."""
     import rocketsim_batch
 
     if rocketsim_batch.INTERFACE != _INTERFACE:

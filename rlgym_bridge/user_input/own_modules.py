@@ -46,11 +46,7 @@ class OwnModules:
 
 
 def find_own_modules(needed: Iterable[str]) -> OwnModules:
-    """Find modules by name, and those that they import, as whole packages, for a packaged bot.
-
-    Raises:
-        ValueError: A file cannot be read as Python.
-    """
+    """Find modules by name, and those that they import, as whole packages, for a packaged bot."""
     waiting, seen = list(needed), {"rlgym_bridge"}
     files: dict[str, Path] = {}
     early = {name.partition(".")[0] for name in waiting}  # imported when the bot starts

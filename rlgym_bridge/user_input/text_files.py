@@ -61,11 +61,7 @@ def _odd_kind(path: Path) -> str | None:
 
 
 def check_file(path: Path, what: str) -> None:
-    """Check that a path may be opened: a device is read without end, a named pipe may wait for ever.
-
-    Raises:
-        ValueError: It is a folder, a device or a named pipe, not `what`, such as "a recording".
-    """
+    """Raise ValueError if a path is a folder, a device or a named pipe, not `what` ("a recording")."""
     odd = _odd_kind(path)
     if odd == "a folder":
         raise ValueError(f"{path} is a folder, expected {what} in it: give its name")
@@ -74,12 +70,7 @@ def check_file(path: Path, what: str) -> None:
 
 
 def check_size(path: Path, most: int, what: str) -> int:
-    """Return the size of a file in bytes, once it is sure that it can be read.
-
-    Raises:
-        OSError: It is not there.
-        ValueError: As `check_file`; or it has more than `most` bytes.
-    """
+    """Return a file's size in bytes; raises ValueError as `check_file`, or for more than `most`."""
     check_file(path, what)
     size = path.stat().st_size
     if size > most:
@@ -90,12 +81,7 @@ def check_size(path: Path, most: int, what: str) -> int:
 
 
 def read_bytes(path: Path, most: int, what: str) -> bytes:
-    """Return what a file holds; bytes beyond `most` are not read.
-
-    Raises:
-        OSError: It cannot be opened.
-        ValueError: As `check_size`.
-    """
+    """Return a file's content; raises ValueError as `check_size`, and reads no more than `most`."""
     check_size(path, most, what)
     with path.open("rb") as file:
         content = file.read(most + 1)
@@ -105,12 +91,7 @@ def read_bytes(path: Path, most: int, what: str) -> bytes:
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """Read a TOML file.
-
-    Raises:
-        OSError: As `read_text`.
-        ValueError: As `read_text` and `parse_toml`; the message has the path.
-    """
+    """Read a TOML file; raises OSError or ValueError, with its path, as `read_text` and `parse_toml`."""
     text = read_text(path)
     try:
         return parse_toml(text)

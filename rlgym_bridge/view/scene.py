@@ -47,11 +47,7 @@ NO_AXES: Final[dict[str, Any]] = {"axis_length": 0.0} if _IS_OLD else {}
 
 
 def log_field(stream: rr.RecordingStream) -> None:
-    """Log what does not move, and the camera.
-
-    Raises:
-        FileNotFoundError: The collision meshes are not installed.
-    """
+    """Log what does not move, and the camera; raises FileNotFoundError without collision meshes."""
     stream.log("/", rr.ViewCoordinates.RIGHT_HAND_Z_UP, static=True)
     stream.log("/match", rr.Transform3D(mat3x3=MIRROR, **NO_AXES), static=True)
     stream.log(

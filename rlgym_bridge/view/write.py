@@ -45,11 +45,7 @@ def write_rrd(recording: Recording, path: Path, compare: bool = False, simulator
 
 
 def log_recording(stream: rr.RecordingStream, recording: Recording) -> None:
-    """Log field, bodies, curves and drawings.
-
-    Raises:
-        FileNotFoundError: The collision meshes are not installed.
-    """
+    """Log field, bodies, curves and drawings; raises FileNotFoundError without collision meshes."""
     stream.send_recording_name(recording.source)
     times = Times(*rising(recording))
     log_field(stream)

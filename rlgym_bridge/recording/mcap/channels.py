@@ -93,11 +93,7 @@ class Decision(NamedTuple):
 
     @classmethod
     def from_bytes(cls, frame: int, data: bytes) -> "Decision":
-        """Read a message.
-
-        Raises:
-            ValueError: It has no car, or not the length that its head says.
-        """
+        """Read a message; raises ValueError if it has no car, or not the length that its head says."""
         if len(data) < DECISION.size:
             raise ValueError(f"a decision of {len(data)} bytes, expected {DECISION.size} or more")
         cars, obs, actions = DECISION.unpack_from(data)

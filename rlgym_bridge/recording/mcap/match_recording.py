@@ -13,7 +13,7 @@ import numpy as np
 from rlbot import flat
 
 from rlgym_bridge.clock import GAP_TICKS
-from rlgym_bridge.game import PLAYING_PHASES, TICKS_PER_SECOND
+from rlgym_bridge.game import TICKS_PER_SECOND
 from rlgym_bridge.packets.decoder import Decoder
 from rlgym_bridge.protocol_variant import ProtocolVariant
 from rlgym_bridge.recording.mcap.agent_track import SECOND, AgentTrack, InputTrack, read_agent, read_inputs
@@ -28,7 +28,7 @@ from rlgym_bridge.recording.mcap.channels import (
 from rlgym_bridge.recording.mcap.mcap_reader import Contents, Message, read_contents
 from rlgym_bridge.recording.mcap.mcap_writer import RecordingError
 from rlgym_bridge.recording.mcap.merge import left_over
-from rlgym_bridge.recording.recording import Recording, jumps, motions_of
+from rlgym_bridge.recording.recording import Recording, in_play, jumps, motions_of
 from rlgym_bridge.state import Layout, MatchState
 from rlgym_bridge.user_input.message_limits import FROM_SERVER, SHORT_BYTES, check_from_server, kind_of
 
@@ -63,7 +63,7 @@ class MatchRecording(Recording):
     @property
     def played_ticks(self) -> int:
         """Ticks of play, those that no packet shows included, unless the frame leaps."""
-        playing, steps = _in_play(self.state), np.diff(self.tick)
+        playing, steps = in_play(self.state), np.diff(self.tick)
         together = playing[1:] & playing[:-1] & (steps > 0) & (steps <= GAP_TICKS)
         return int(steps[together].sum() + playing.sum() - together.sum())
 
@@ -126,7 +126,7 @@ def read_match(path: str | Path, shadow: bool | None = None) -> MatchRecording:
     tick = np.array([one.frame for one in kept], np.int64)
     rows_of = {index: row for row, index in enumerate(seats[-1])}
     last = _message(kept[-1])
-    playing = _in_play(state)
+    playing = in_play(state)
     known = state.ball_known > 0
     shown = state.car_is_demoed == 0
     seated = np.array([False, *(a != b for a, b in pairwise(seats))])
@@ -173,7 +173,7 @@ def _playable(
     if wrong := int((~possible).sum()):
         notes.append(f"{wrong:,} packets with numbers that no game has are left out")
         chosen = [chosen[row] for row in np.flatnonzero(possible)]
-        joined = MatchState(layout.blue, layout.orange, len(chosen), joined.buffer[possible])
+        joined = joined.select(possible)
     return joined, chosen
 
 
@@ -272,10 +272,6 @@ def _broken(state: MatchState, tick: np.ndarray, ball: np.ndarray, cars: np.ndar
     found[1:] = (steps <= 0) | (steps > GAP_TICKS) | (cars[1:] != cars[:-1]).any(1)
     found |= jumps(tick / TICKS_PER_SECOND, motions_of(state, ball, cars))
     return found
-
-
-def _in_play(state: MatchState) -> np.ndarray:
-    return np.isin(state.phase, [int(phase) for phase in PLAYING_PHASES])
 
 
 def _changes(flags: np.ndarray) -> np.ndarray:

@@ -57,11 +57,7 @@ class UnpackBudget:
         self._left = _MOST_UNPACKED * size + _SLACK
 
     def spend(self, amount: int) -> None:
-        """Count bytes that were unpacked.
-
-        Raises:
-            RecordingError: They are too many for the file.
-        """
+        """Count bytes that were unpacked; raises RecordingError if they are too many for the file."""
         self._left -= amount
         if self._left < 0:
             raise RecordingError(

@@ -173,11 +173,7 @@ class _BrokenOff(Exception):
 
 
 def _framed(file: BinaryIO, size: int, damage: _Damage) -> Iterator[tuple[int, bytes]]:
-    """Yield kind and content of each record, damaged or not; behind a wrong length goes on at the next chunk.
-
-    Raises:
-        _BrokenOff: See there.
-    """
+    """Yield kind and content of each record; behind a wrong length go on at the next chunk."""
     opcode = 0
     while opcode != Opcode.FOOTER:
         start = file.tell()

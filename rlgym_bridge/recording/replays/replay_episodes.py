@@ -11,7 +11,6 @@ from rlgym_bridge.game import CONTROL_NAMES
 from rlgym_bridge.recording.applied_actions import ActionFinder
 from rlgym_bridge.recording.car_episodes import Played
 from rlgym_bridge.recording.recording import Recording
-from rlgym_bridge.state import MatchState
 
 _WEIGHTS: Final = {  # of a squared difference: on wheels, and in the air
     "throttle": (1, 0.05), "steer": (1, 0.01), "pitch": (0.01, 1), "yaw": (0.01, 1), "roll": (0.01, 1),
@@ -65,7 +64,7 @@ def played_like(recording: Recording, policy: Any, bots: Collection[str] | None 
         rows = np.arange(part.start, last + 1, manifest.tick_skip)
         if len(rows) < 3:
             continue
-        state = MatchState(*size, len(rows), recording.state.buffer[rows])
+        state = recording.state.select(rows)
         obs = observe(policy.obs_builder(), range(layout.cars), state)
         scored = bool(recording.state.goal_scored[part.stop - 1])
         episodes.append([

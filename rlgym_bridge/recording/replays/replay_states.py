@@ -14,12 +14,11 @@ from rlgym_bridge.game import (
     BALL_RADIUS,
     CEILING_Z,
     MOST_TEAM_SIZE,
-    PLAYING_PHASES,
     SIDE_WALL_X,
     SUPERSONIC_START_SPEED,
     TICK_SECONDS,
 )
-from rlgym_bridge.recording.recording import BodyMotion, Recording, jumps
+from rlgym_bridge.recording.recording import BodyMotion, Recording, in_play, jumps
 from rlgym_bridge.state import MatchState, derive
 
 _MOST_AGE: Final = 8  # ticks, two frames: bodies that are further moved would miss a bounce
@@ -45,7 +44,7 @@ def states_of_replay(recording: Recording, every: int) -> MatchState:
     blue = source.layout.blue
     present = recording.car_present
     sizes = np.stack((present[:, :blue].sum(1), present[:, blue:].sum(1)), -1)
-    playing = np.isin(source.phase, [int(phase) for phase in PLAYING_PHASES])
+    playing = in_play(source)
     counted = Counter(map(tuple, sizes[playing & sizes.any(1)].tolist()))
     if not counted:
         return MatchState(0, 0, 0)
@@ -66,8 +65,7 @@ def states_of_replay(recording: Recording, every: int) -> MatchState:
     chosen = _spaced(recording.tick, np.flatnonzero(fits), every)
     seconds = np.where(ages > _MOST_AGE, 0, ages)[:, chosen] * TICK_SECONDS
     made = _fill(source, present, chosen, seconds, (int(size[0]), int(size[1])))
-    inside = _in_field(made)
-    return MatchState(int(size[0]), int(size[1]), int(inside.sum()), made.buffer[inside])
+    return made.select(_in_field(made))
 
 
 def _check_motion(recording: Recording) -> None:

@@ -32,11 +32,7 @@ _CONVERT: Final = "import sys, replicar; replicar.convert(sys.argv[1], sys.argv[
 
 
 def convert_replay(replay: Path, out: Path, python: str, meshes: Path) -> None:
-    """Convert a replay to a Parquet file by a Python of 3.12 or later that has replicar.
-
-    Raises:
-        ValueError: It cannot be started, has no replicar, or the replay cannot be converted.
-    """
+    """Convert a replay by a Python of 3.12 or later with replicar; raises ValueError if that fails."""
     command = [python, "-c", _CONVERT, str(replay), str(out), str(meshes)]
     try:
         done = subprocess.run(command, capture_output=True, text=True, errors="replace")

@@ -90,12 +90,7 @@ class ColumnMap:
 
 
 def read_columns(path: Path) -> ColumnMap:
-    """Read a map.
-
-    Raises:
-        OSError: The file cannot be read.
-        ValueError: It is no TOML; a key is unknown or missing; a value is of the wrong kind.
-    """
+    """Read a map; raises OSError, or ValueError for a key or a value that it cannot have."""
     values = read_toml(path)
     try:
         return _columns(path, values)

@@ -150,7 +150,7 @@ def _recording(
     car_shown = ~car_stale[kept]
     stale = int(ball_stale[kept].sum() + car_stale[kept].sum())
 
-    state = MatchState(state.layout.blue, state.layout.orange, len(kept), state.buffer[kept])
+    state = state.select(kept)
     seconds = seconds[kept]
     state.frame[:] = tick
     backwards = np.diff(seconds, prepend=seconds[:1]) < 0
