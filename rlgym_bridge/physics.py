@@ -30,12 +30,6 @@ CONSTANTS: Final = {
 }
 """Constants that can be changed: names of RocketSim's `MutatorConfig`, with its values [RocketSim 2.2.1]."""
 
-RULES_GONE: Final = (
-    "rules of the game are no setting any more: leave them out. rocketsim3 plays by them; rocketsim2 is "
-    "RocketSim 2.2.1 with the game's thrust"
-)
-"""Answer to who names rules, as versions before could."""
-
 _LEAST, _MOST = 0.01, 100.0  # of a multiple; beyond them nothing that can be played
 _Multiple = Annotated[
     float,
@@ -69,10 +63,6 @@ def parse_physics(table: object) -> dict[str, Spread]:
         raise ValueError(f"physics is {show_value(table)}, expected a table [physics]")
     found = {}
     for name, given in table.items():
-        if name == "rules" and given == "default":
-            continue  # written by versions before
-        if name == "rules":
-            raise ValueError(f"rules in [physics]: {RULES_GONE}")
         if name not in CONSTANTS:
             near, known = nearest_key(name, CONSTANTS), ", ".join(CONSTANTS)
             raise ValueError(

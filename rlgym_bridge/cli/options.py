@@ -11,7 +11,7 @@ from typing import Any, Final
 from rich.console import Console
 from rich.table import Table
 
-from rlgym_bridge.physics import RULES_GONE, Spread, read_physics
+from rlgym_bridge.physics import Spread, read_physics
 from rlgym_bridge.protocol_variant import POINTS, ProtocolVariant
 from rlgym_bridge.server import ConfigError, Impairments, MatchServer
 from rlgym_bridge.server.game.rules import LONGEST_SECONDS
@@ -191,11 +191,6 @@ def add_simulator_option(parser: argparse.ArgumentParser, default: str | None = 
         help="what simulates matches (default: rocketsim3 where rocketsim_batch is installed and the mode is "
         "Soccar, else rocketsim2)",
     )  # fmt: skip
-    parser.add_argument("--rules", type=_refuse_rules, help=argparse.SUPPRESS)
-
-
-def _refuse_rules(text: str) -> str:
-    raise argparse.ArgumentTypeError(RULES_GONE)
 
 
 def add_dialect_option(parser: argparse.ArgumentParser) -> None:

@@ -16,7 +16,7 @@ from rlgym.api import ActionParser, DoneCondition, ObsBuilder, RewardFunction, S
 
 from rlgym_bridge.components.actions import RepeatAction, action_space
 from rlgym_bridge.components.rlgym_state import to_rlgym
-from rlgym_bridge.components.rlgym_types import AnyCondition, CombinedReward, GameState
+from rlgym_bridge.components.rlgym_types import AnyCondition, CombinedReward, Game, SharedInfo
 from rlgym_bridge.components.user_errors import locate_method
 from rlgym_bridge.state import Layout, MatchState
 
@@ -198,8 +198,8 @@ def observe(
     builder: ObsBuilder[Any, Any, Any, Any],
     cars: Sequence[int],
     state: MatchState,
-    game: GameState[Any] | None = None,
-    shared_info: dict[str, Any] | None = None,
+    game: Game | None = None,
+    shared_info: SharedInfo | None = None,
 ) -> np.ndarray:
     """Return the observations of some cars by any observation builder, `(matches, cars, size)` float32.
 
@@ -247,8 +247,8 @@ def control_rows(
     actions: np.ndarray,
     cars: Sequence[int],
     state: MatchState,
-    game: GameState[Any] | None = None,
-    shared_info: dict[str, Any] | None = None,
+    game: Game | None = None,
+    shared_info: SharedInfo | None = None,
 ) -> list[np.ndarray]:
     """Return the control vectors that any action parser makes of the actions of one match, for each car.
 
@@ -270,9 +270,7 @@ def control_rows(
     return [np.asarray(rows[agent]) for agent in agents]
 
 
-def _one_match(
-    who: str, cars: Sequence[int], state: MatchState, game: GameState[Any] | None
-) -> tuple[list[str], GameState[Any]]:
+def _one_match(who: str, cars: Sequence[int], state: MatchState, game: Game | None) -> tuple[list[str], Game]:
     if state.matches != 1:
         raise ValueError(f"{who} has no batch form and takes one match at a time, not {state.matches}")
     return [state.agents[car] for car in cars], to_rlgym(state) if game is None else game

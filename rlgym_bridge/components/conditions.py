@@ -13,20 +13,17 @@ from rlgym.api import DoneCondition
 
 from rlgym_bridge.components.batch_form import refuse_third_party, third_party_part, with_native_form
 from rlgym_bridge.components.rlgym_state import from_rlgym
-from rlgym_bridge.components.rlgym_types import GameState
+from rlgym_bridge.components.rlgym_types import Agents, Game, SharedInfo
 from rlgym_bridge.game import TICKS_PER_SECOND
 from rlgym_bridge.state import Layout, MatchState
 from rlgym_bridge.user_input.arguments import check_number
 
 
-class BatchCondition(DoneCondition[Any, GameState[Any]]):
+class BatchCondition(DoneCondition[Any, Game]):
     """A condition with one formula, `done_batch`, and a memory of its own for each match.
 
     An instance follows either one batch of matches or one RLGym environment.
     """
-
-    reads: tuple[str, ...] | None = ()
-    """Ignored; older classes of users name the fields here that they read, and extend it."""
 
     def reset_batch(self, state: MatchState, begun: np.ndarray) -> None:
         """Begin an episode in some of the matches as they were reset, `begun` `(N,)` bool."""
@@ -35,15 +32,11 @@ class BatchCondition(DoneCondition[Any, GameState[Any]]):
         """Tell which matches are over, `(N,)` bool, a new array; call it once a step."""
         raise NotImplementedError
 
-    def reset(
-        self, agents: Sequence[Hashable], initial_state: GameState[Any], shared_info: dict[str, Any]
-    ) -> None:
+    def reset(self, agents: Agents, initial_state: Game, shared_info: SharedInfo) -> None:
         """Begin an episode."""
         self.reset_batch(from_rlgym(initial_state), np.ones(1, np.bool_))
 
-    def is_done(
-        self, agents: Sequence[Hashable], state: GameState[Any], shared_info: dict[str, Any]
-    ) -> dict[Hashable, bool]:
+    def is_done(self, agents: Agents, state: Game, shared_info: SharedInfo) -> dict[Hashable, bool]:
         """Return for each agent whether the episode is over, the same for all."""
         return dict.fromkeys(agents, bool(self.done_batch(from_rlgym(state))[0]))
 
@@ -66,7 +59,7 @@ class GapCondition(BatchCondition):
     _KEY: Final = "match_went_on"  # in the shared info
 
     @classmethod
-    def note(cls, shared_info: dict[str, Any], gap: bool) -> None:
+    def note(cls, shared_info: SharedInfo, gap: bool) -> None:
         """Record in the shared info whether the match went on without the learner; the engine calls it."""
         shared_info[cls._KEY] = gap
 
@@ -74,9 +67,7 @@ class GapCondition(BatchCondition):
         """Return False for all matches, `(N,)` bool."""
         return np.zeros(state.matches, np.bool_)
 
-    def is_done(
-        self, agents: Sequence[Hashable], state: GameState[Any], shared_info: dict[str, Any]
-    ) -> dict[Hashable, bool]:
+    def is_done(self, agents: Agents, state: Game, shared_info: SharedInfo) -> dict[Hashable, bool]:
         """Return for each agent whether the step was a gap."""
         return dict.fromkeys(agents, bool(shared_info.get(self._KEY, False)))
 
@@ -196,9 +187,7 @@ class _Joined(BatchCondition):
         done: np.ndarray = self.join.reduce(columns)
         return done
 
-    def reset(
-        self, agents: Sequence[Hashable], initial_state: GameState[Any], shared_info: dict[str, Any]
-    ) -> None:
+    def reset(self, agents: Agents, initial_state: Game, shared_info: SharedInfo) -> None:
         """Begin an episode, for all parts."""
         if self._third_party is None:
             super().reset(agents, initial_state, shared_info)
@@ -206,9 +195,7 @@ class _Joined(BatchCondition):
         for part in self.parts:
             part.reset(list(agents), initial_state, shared_info)
 
-    def is_done(
-        self, agents: Sequence[Hashable], state: GameState[Any], shared_info: dict[str, Any]
-    ) -> dict[Hashable, bool]:
+    def is_done(self, agents: Agents, state: Game, shared_info: SharedInfo) -> dict[Hashable, bool]:
         """Return for each agent whether its episode is over; a part may tell agents apart."""
         if not self._one_by_one:
             return super().is_done(agents, state, shared_info)

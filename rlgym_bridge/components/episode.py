@@ -18,10 +18,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rlgym_bridge.components.batch_form import act_within, control_rows, find_masks, observe, works_in_batches
-from rlgym_bridge.components.player_spec import PlayerSpec, Policy
+from rlgym_bridge.components.player_spec import PlayerSpec
 from rlgym_bridge.components.reward_base import ask_reward, reward_between
 from rlgym_bridge.components.rlgym_state import base_state, to_rlgym
-from rlgym_bridge.components.rlgym_types import GameState
+from rlgym_bridge.components.rlgym_types import Game, SharedInfo
 from rlgym_bridge.components.spec import Components
 from rlgym_bridge.components.user_errors import locate_method
 from rlgym_bridge.controls import NEUTRAL, ControlsError, checked_plan
@@ -58,7 +58,7 @@ class ComponentCalls:
         self.agents: list[str] = []
         self._provider = parts.shared_info_provider
         # RLGym's constructor makes one, before the first reset makes the next.
-        self.shared_info: dict[str, Any] = {} if self._provider is None else self._provider.create({})
+        self.shared_info: SharedInfo = {} if self._provider is None else self._provider.create({})
         if resets is None:
             judging = (parts.termination_cond, parts.truncation_cond, parts.reward_fn)
             resets = (parts.obs_builder, parts.parser, *judging)
@@ -72,10 +72,10 @@ class ComponentCalls:
         self._parser_is_ours = works_in_batches(parts.parser)
         self._cars: Sequence[int] = ()
         self._state: MatchState | None = None
-        self._game: GameState[Any] | None = None
+        self._game: Game | None = None
 
     @property
-    def game(self) -> GameState[Any]:
+    def game(self) -> Game:
         """The state of the latest `reset` or `step` in RLGym's form, made when it is first needed."""
         if self._game is None:
             assert self._state is not None  # set by reset
@@ -193,7 +193,7 @@ class ComponentCalls:
             self.parts.renderer.close()
 
 
-def _show_match(shared_info: dict[str, Any], state: MatchState, begins: bool) -> None:
+def _show_match(shared_info: SharedInfo, state: MatchState, begins: bool) -> None:
     """Put a match's reported clock and score into the scoreboard of rlgym-tools, if there is one."""
     board = shared_info.get("scoreboard")
     fields = board if isinstance(board, dict) else getattr(type(board), "__dataclass_fields__", {})
@@ -237,6 +237,7 @@ class Episode:
         report: Answers of conditions and rewards about the last step.
         observation: `(1, cars, size)` float32, the policy's input; None where it reads the state alone.
         actions: `(1, cars)` or `(1, cars, k)`, its latest choice; None before.
+        policy, parts, masks: The policy, the components, and `ComponentCalls.masks`.
     """
 
     def __init__(self, player_spec: PlayerSpec) -> None:
@@ -244,8 +245,9 @@ class Episode:
         self.observation: np.ndarray | None = None
         self.actions: np.ndarray | None = None
         self._tick_skip = player_spec.tick_skip
-        self._policy = player_spec.policy()
+        self.policy = player_spec.policy()
         self._calls = ComponentCalls(player_spec.components())
+        self.parts, self.masks = self._calls.parts, self._calls.masks
         self._cars = 0
 
     @property
@@ -253,26 +255,12 @@ class Episode:
         """Names of the cars to play."""
         return self._calls.agents
 
-    @property
-    def policy(self) -> Policy:
-        """The policy."""
-        return self._policy
-
-    @property
-    def parts(self) -> Components:
-        """The components."""
-        return self._calls.parts
-
-    def masks(self) -> np.ndarray | None:
-        """Return which actions each car may choose; see `ComponentCalls.masks`."""
-        return self._calls.masks()
-
     def reset(self, state: MatchState, cars: Sequence[int], seed: int | None = None) -> None:
         """Begin an episode on one match, for cars by their places in the state; the policy gets the seed."""
         self._cars = len(cars)
         self.report = StepReport()
         self._calls.begin(state, cars)
-        self._policy.reset(cars, seed)
+        self.policy.reset(cars, seed)
         self.observation = self._calls.observe()
 
     def step(self, state: MatchState) -> None:
@@ -290,10 +278,10 @@ class Episode:
             ControlsError: Rows are no control vectors: any car's without `refused`, all cars' with it.
             ValueError: The rows of different cars differ in length.
         """
-        actions = self.actions = act_within(self._policy, self.observation, state, self._calls.masks())
+        actions = self.actions = act_within(self.policy, self.observation, state, self._calls.masks())
         if actions.shape[:2] != (1, self._cars):
             raise ValueError(
-                f"{type(self._policy).__name__} gave actions of shape {actions.shape} for one match and "
+                f"{type(self.policy).__name__} gave actions of shape {actions.shape} for one match and "
                 f"{self._cars} cars, expected (1, {self._cars}) or (1, {self._cars}, k)"
             )
         source = type(self._calls.parts.parser).__name__

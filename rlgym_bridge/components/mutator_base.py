@@ -15,16 +15,9 @@ from rlgym_bridge.components.rlgym_state import (
     odd_values,
     to_rlgym,
 )
-from rlgym_bridge.components.rlgym_types import GameState, MutatorSequence
+from rlgym_bridge.components.rlgym_types import Game, MutatorSequence, SharedInfo
 from rlgym_bridge.components.user_errors import describe_error, is_of_user, is_ours, locate_method
-from rlgym_bridge.game import (
-    BALL_REST_Z,
-    BOOST_CONSUMPTION,
-    DODGE_DEADZONE,
-    HITBOXES,
-    ORANGE,
-    Phase,
-)
+from rlgym_bridge.game import BALL_REST_Z, BOOST_CONSUMPTION, DODGE_DEADZONE, HITBOXES, ORANGE, Phase
 from rlgym_bridge.state import MatchState, derive
 from rlgym_bridge.user_input.arguments import check_list, check_seed, show_value
 
@@ -63,7 +56,7 @@ def rest_ball(state: MatchState) -> None:
     state.ball_linear_velocity[:] = state.ball_angular_velocity[:] = 0
 
 
-class BatchMutator(StateMutator[GameState[Any]]):
+class BatchMutator(StateMutator[Game]):
     """A mutator that fills whole batches of matches.
 
     Args:
@@ -84,7 +77,7 @@ class BatchMutator(StateMutator[GameState[Any]]):
         """
         raise NotImplementedError
 
-    def apply(self, state: GameState[Any], shared_info: dict[str, Any]) -> None:
+    def apply(self, state: Game, shared_info: SharedInfo) -> None:
         """Fill a game state that has its cars; its `ball` and the objects in `cars` are replaced."""
         match = from_rlgym(state)
         # RLGym's base state has a ball without a place, and new cars have none either.
@@ -144,7 +137,7 @@ class WeightedMutator(BatchMutator):
                 part.apply_batch(chosen, rng)
                 state.buffer[rows] = chosen.buffer
 
-    def apply(self, state: GameState[Any], shared_info: dict[str, Any]) -> None:
+    def apply(self, state: Game, shared_info: SharedInfo) -> None:
         """Fill a game state by one of the mutators; one of others by its own generator."""
         if self._third_party is None:
             super().apply(state, shared_info)
@@ -152,7 +145,7 @@ class WeightedMutator(BatchMutator):
             self.parts[self._rng.choice(len(self.parts), p=self.shares)].apply(state, shared_info)
 
 
-def apply_mutator(mutator: StateMutator[Any], game: GameState[Any], shared_info: dict[str, Any]) -> None:
+def apply_mutator(mutator: StateMutator[Any], game: Game, shared_info: SharedInfo) -> None:
     """Apply a mutator of RLGym's form, and name the part of a `MutatorSequence` that spoils a match.
 
     Raises:
@@ -178,7 +171,7 @@ def _sequence_of(mutator: Any) -> tuple[Any, ...]:
     return tuple(one for part in mutator.mutators for one in _sequence_of(part))
 
 
-def _blame(mutator: Any, odd: str, shared_info: dict[str, Any]) -> str:
+def _blame(mutator: Any, odd: str, shared_info: SharedInfo) -> str:
     """Name the mutator, of a sequence the part, that set an odd value."""
     parts = _sequence_of(mutator)
     game, before, guilty = base_state(), True, mutator

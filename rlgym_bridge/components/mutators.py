@@ -24,6 +24,7 @@ from rlgym_bridge.game import (
     TICK_SECONDS,
     Phase,
 )
+from rlgym_bridge.rotations import from_euler
 from rlgym_bridge.state import MatchState
 from rlgym_bridge.user_input.arguments import check_number, show_value
 
@@ -205,9 +206,7 @@ _AIR_LOWEST, _AIR_HIGHEST = 150.0, 1800.0  # uu; a car's corners reach 95 uu fro
 
 def make_rotations(pitch: np.ndarray, yaw: np.ndarray) -> np.ndarray:
     """Return the matrices `(..., 3, 3)` of cars without roll; angles in rad, nose up is positive."""
-    sp, cp, sy, cy, zero = np.sin(pitch), np.cos(pitch), np.sin(yaw), np.cos(yaw), np.zeros_like(yaw)
-    rows = ((cp * cy, -sy, -sp * cy), (cp * sy, cy, -sp * sy), (sp, zero, cp))
-    return np.stack([np.stack(row, -1) for row in rows], -2)
+    return from_euler(np.stack((pitch, yaw, np.zeros_like(yaw)), -1))
 
 
 def draw_rotations(shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:

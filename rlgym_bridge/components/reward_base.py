@@ -20,7 +20,7 @@ from rlgym_bridge.components.batch_form import (
     works_in_batches,
 )
 from rlgym_bridge.components.rlgym_state import car_of, cars_by_agent, from_rlgym
-from rlgym_bridge.components.rlgym_types import CombinedReward, GameState
+from rlgym_bridge.components.rlgym_types import Agents, CombinedReward, Game, SharedInfo
 from rlgym_bridge.components.user_errors import check_arguments, locate_function, locate_method
 from rlgym_bridge.state import Layout, MatchState
 from rlgym_bridge.user_input.arguments import check_list, check_number, show_value
@@ -28,7 +28,7 @@ from rlgym_bridge.user_input.arguments import check_list, check_number, show_val
 _MOST_WEIGHT: Final = 1e30  # float32 ends at 3e38
 
 
-class BatchReward(RewardFunction[Any, GameState[Any], float]):
+class BatchReward(RewardFunction[Any, Game, float]):
     """A reward with one formula, `reward_batch`, that compares two states and has no memory.
 
     RLGym's form converts its game state and keeps the one before.
@@ -39,9 +39,6 @@ class BatchReward(RewardFunction[Any, GameState[Any], float]):
     """
 
     name: str = ""
-
-    reads: tuple[str, ...] | None = ()
-    """Ignored; older classes of users name the fields here that they read, and extend it."""
 
     _before: MatchState | None = None
 
@@ -61,19 +58,17 @@ class BatchReward(RewardFunction[Any, GameState[Any], float]):
         """
         raise NotImplementedError
 
-    def reset(
-        self, agents: Sequence[Hashable], initial_state: GameState[Any], shared_info: dict[str, Any]
-    ) -> None:
+    def reset(self, agents: Agents, initial_state: Game, shared_info: SharedInfo) -> None:
         """Take the state that the first step starts from."""
         self._before = from_rlgym(initial_state)
 
     def get_rewards(
         self,
-        agents: Sequence[Hashable],
-        state: GameState[Any],
+        agents: Agents,
+        state: Game,
         is_terminated: Mapping[Hashable, bool],
         is_truncated: Mapping[Hashable, bool],
-        shared_info: dict[str, Any],
+        shared_info: SharedInfo,
     ) -> dict[Hashable, float]:
         """Return the agents' rewards for the step that led to `state`; one True flag counts for the match.
 
@@ -99,6 +94,20 @@ class BatchReward(RewardFunction[Any, GameState[Any], float]):
             )
         self._before = after
         return before
+
+
+class FormulaReward(BatchReward):
+    """A reward of this project: a formula of two states, whose class says what comes out."""
+
+    def _formula(self, before: MatchState, after: MatchState) -> Any:
+        """Return `(N, cars)`; the classes have `with_native_form` around it."""
+        raise NotImplementedError
+
+    def reward_batch(
+        self, before: MatchState, after: MatchState, terminated: np.ndarray, truncated: np.ndarray
+    ) -> np.ndarray:
+        """Return the reward of every car, `(N, cars)` float32, whether the episode ended or not."""
+        return np.asarray(self._formula(before, after))
 
 
 class FunctionReward(BatchReward):
@@ -184,9 +193,7 @@ class WeightedSum(BatchReward):
         ]
         return self.join_columns(columns, after.layout)
 
-    def reset(
-        self, agents: Sequence[Hashable], initial_state: GameState[Any], shared_info: dict[str, Any]
-    ) -> None:
+    def reset(self, agents: Agents, initial_state: Game, shared_info: SharedInfo) -> None:
         """Take the state that the first step starts from, and reset third-party parts."""
         super().reset(agents, initial_state, shared_info)
         for part in self.parts:
@@ -195,11 +202,11 @@ class WeightedSum(BatchReward):
 
     def get_rewards(
         self,
-        agents: Sequence[Hashable],
-        state: GameState[Any],
+        agents: Agents,
+        state: Game,
         is_terminated: Mapping[Hashable, bool],
         is_truncated: Mapping[Hashable, bool],
-        shared_info: dict[str, Any],
+        shared_info: SharedInfo,
     ) -> dict[Hashable, float]:
         """Return the agents' sums; arguments and errors as for any `BatchReward`."""
         if self.foreign is None:
@@ -210,12 +217,12 @@ class WeightedSum(BatchReward):
 
     def sum_for(
         self,
-        agents: Sequence[Hashable],
+        agents: Agents,
         between: tuple[MatchState, MatchState],
-        state: GameState[Any],
+        state: Game,
         is_terminated: Mapping[Hashable, bool],
         is_truncated: Mapping[Hashable, bool],
-        shared_info: dict[str, Any],
+        shared_info: SharedInfo,
     ) -> dict[Hashable, float]:
         """Return the agents' sums: this package's parts get `between`, third-party ones RLGym's `state`."""
         (before, after), asked, cars = between, self._asked(agents, state), cars_by_agent(state)
@@ -242,7 +249,7 @@ class WeightedSum(BatchReward):
         self.last = [np.asarray(column, np.float32) for column in columns]
         return self._sum(layout)
 
-    def _asked(self, agents: Sequence[Hashable], state: GameState[Any]) -> list[Hashable]:
+    def _asked(self, agents: Agents, state: Game) -> list[Hashable]:
         return list(state.cars) if self.team_spirit or self.zero_sum else list(agents)
 
     def _sum(self, layout: Layout) -> np.ndarray:
@@ -309,7 +316,7 @@ def _short_name(kind: str) -> str:
 
 def reward_between(
     reward: Any,
-    agents: Sequence[Hashable],
+    agents: Agents,
     between: tuple[MatchState, MatchState],
     is_terminated: Mapping[Any, bool],
     is_truncated: Mapping[Any, bool],
@@ -323,11 +330,11 @@ def reward_between(
 
 def ask_reward(
     reward: RewardFunction[Any, Any, Any],
-    agents: Sequence[Hashable],
-    state: GameState[Any],
+    agents: Agents,
+    state: Game,
     is_terminated: Mapping[Any, bool],
     is_truncated: Mapping[Any, bool],
-    shared_info: dict[str, Any],
+    shared_info: SharedInfo,
     between: tuple[MatchState, MatchState] | None = None,
 ) -> Mapping[Hashable, Any]:
     """Return what any reward gives the agents for a step, in RLGym's form.
@@ -378,10 +385,7 @@ def checked_shape(reward: RewardFunction[Any, Any, Any], given: Any, state: Matc
 
 
 def name_of_bad(
-    reward: RewardFunction[Any, Any, Any],
-    rewards: np.ndarray,
-    agents: Sequence[Hashable],
-    first_match: int = 0,
+    reward: RewardFunction[Any, Any, Any], rewards: np.ndarray, agents: Agents, first_match: int = 0
 ) -> str | None:
     """Name the reward, car and match of a number that is not finite; None where all are finite.
 

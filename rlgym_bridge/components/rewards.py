@@ -6,12 +6,12 @@ Every class is an RLGym `RewardFunction`. Speed and facing count nothing for a c
 """
 
 from functools import cache
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
 from rlgym_bridge.components.batch_form import with_native_form
-from rlgym_bridge.components.reward_base import BatchReward, WeightedSum, name_of_bad
+from rlgym_bridge.components.reward_base import BatchReward, FormulaReward, WeightedSum, name_of_bad
 from rlgym_bridge.game import (
     BACK_WALL_Y,
     BALL_MAX_SPEED,
@@ -38,24 +38,20 @@ __all__ = [
 _GOAL_BACKS: Final = np.array([(0, y, GOAL_CENTRE_Z) for y in (GOAL_BACK_Y, -GOAL_BACK_Y)], np.float32)
 
 
-class GoalReward(BatchReward):
+class GoalReward(FormulaReward):
     """1 for each car of the team that scores, -1 for each of the other, on the step of the goal.
 
     The goal is the step on which `goal_scored` turns true; the side of the ball says whose it is.
     """
 
     @with_native_form
-    def reward_batch(
-        self, before: MatchState, after: MatchState, terminated: np.ndarray, truncated: np.ndarray
-    ) -> np.ndarray:
-        """Return -1, 0 or 1 for every car, `(N, cars)`."""
+    def _formula(self, before: MatchState, after: MatchState) -> Any:
         scored = (after.goal_scored > 0) & (before.goal_scored == 0)
         blue_gets = np.where(after.ball_position[:, 1] > 0, 1.0, -1.0) * scored
-        rewards: np.ndarray = np.outer(blue_gets, side_signs(after.layout)).astype(np.float32)
-        return rewards
+        return np.outer(blue_gets, side_signs(after.layout)).astype(np.float32)
 
 
-class TouchReward(BatchReward):
+class TouchReward(FormulaReward):
     """1 for a step with a touch of the ball, however many; 0 without.
 
     Args:
@@ -69,10 +65,7 @@ class TouchReward(BatchReward):
         self.name = "touch_strength" if strength else "touch"
 
     @with_native_form
-    def reward_batch(
-        self, before: MatchState, after: MatchState, terminated: np.ndarray, truncated: np.ndarray
-    ) -> np.ndarray:
-        """Return 0 or 1, with `strength` 0 to 2, for every car, `(N, cars)`."""
+    def _formula(self, before: MatchState, after: MatchState) -> Any:
         touched = find_touches(after)
         if self.strength:
             change = after.ball_linear_velocity - before.ball_linear_velocity
@@ -80,35 +73,27 @@ class TouchReward(BatchReward):
         return touched
 
 
-class VelocityPlayerToBallReward(BatchReward):
+class VelocityPlayerToBallReward(FormulaReward):
     """A car's speed towards the ball, as a share of 2300 uu/s: -1 (away) to 1."""
 
     name = "velocity_to_ball"
 
     @with_native_form
-    def reward_batch(
-        self, before: MatchState, after: MatchState, terminated: np.ndarray, truncated: np.ndarray
-    ) -> np.ndarray:
-        """Return -1 to 1 for every car, `(N, cars)`."""
+    def _formula(self, before: MatchState, after: MatchState) -> Any:
         speeds = project(after.car_linear_velocity, aim_at_ball(after))
-        rewards: np.ndarray = speeds * (find_alive(after) / CAR_MAX_SPEED)
-        return rewards
+        return speeds * (find_alive(after) / CAR_MAX_SPEED)
 
 
-class SpeedReward(BatchReward):
+class SpeedReward(FormulaReward):
     """A car's speed in any direction, as a share of 2300 uu/s: 0 to 1; 0 while demolished."""
 
     @with_native_form
-    def reward_batch(
-        self, before: MatchState, after: MatchState, terminated: np.ndarray, truncated: np.ndarray
-    ) -> np.ndarray:
-        """Return 0 to 1 for every car, `(N, cars)`."""
+    def _formula(self, before: MatchState, after: MatchState) -> Any:
         speeds = np.sqrt(project(after.car_linear_velocity, after.car_linear_velocity))
-        rewards: np.ndarray = speeds * (find_alive(after) / CAR_MAX_SPEED)
-        return rewards
+        return speeds * (find_alive(after) / CAR_MAX_SPEED)
 
 
-class VelocityBallToGoalReward(BatchReward):
+class VelocityBallToGoalReward(FormulaReward):
     """The ball's speed towards the opponents' goal, as a share of 6000 uu/s: -1 (away) to 1.
 
     Towards the middle of the net's back, so that a ball that crosses the line still flies towards it. All
@@ -116,40 +101,29 @@ class VelocityBallToGoalReward(BatchReward):
     """
 
     @with_native_form
-    def reward_batch(
-        self, before: MatchState, after: MatchState, terminated: np.ndarray, truncated: np.ndarray
-    ) -> np.ndarray:
-        """Return -1 to 1 for every car, `(N, cars)`."""
+    def _formula(self, before: MatchState, after: MatchState) -> Any:
         to_goals = make_units(_GOAL_BACKS - after.ball_position[:, None])
         shares = project(after.ball_linear_velocity[:, None], to_goals) / BALL_MAX_SPEED
         return spread_by_team(shares, after.layout)
 
 
-class FaceBallReward(BatchReward):
+class FaceBallReward(FormulaReward):
     """Cosine of the angle between a car's nose and the ball: 1 towards it, -1 away."""
 
     @with_native_form
-    def reward_batch(
-        self, before: MatchState, after: MatchState, terminated: np.ndarray, truncated: np.ndarray
-    ) -> np.ndarray:
-        """Return -1 to 1 for every car, `(N, cars)`."""
-        rewards: np.ndarray = project(after.car_rotation[..., 0], aim_at_ball(after)) * find_alive(after)
-        return rewards
+    def _formula(self, before: MatchState, after: MatchState) -> Any:
+        return project(after.car_rotation[..., 0], aim_at_ball(after)) * find_alive(after)
 
 
-class BoostKeptReward(BatchReward):
+class BoostKeptReward(FormulaReward):
     """Square root of boost / 100, so that the first 12 count more than the last; 0 while demolished."""
 
     @with_native_form
-    def reward_batch(
-        self, before: MatchState, after: MatchState, terminated: np.ndarray, truncated: np.ndarray
-    ) -> np.ndarray:
-        """Return 0 to 1 for every car, `(N, cars)`."""
-        rewards: np.ndarray = boost_root(after) * find_alive(after)
-        return rewards
+    def _formula(self, before: MatchState, after: MatchState) -> Any:
+        return boost_root(after) * find_alive(after)
 
 
-class BoostPickedUpReward(BatchReward):
+class BoostPickedUpReward(FormulaReward):
     """Growth of the square root of boost / 100 over a step: a small pad counts much for an empty tank.
 
     What was burnt in the same step is taken off, but no less than 0 comes out. The boost that comes with a
@@ -157,16 +131,12 @@ class BoostPickedUpReward(BatchReward):
     """
 
     @with_native_form
-    def reward_batch(
-        self, before: MatchState, after: MatchState, terminated: np.ndarray, truncated: np.ndarray
-    ) -> np.ndarray:
-        """Return 0 to 1 for every car, `(N, cars)`."""
+    def _formula(self, before: MatchState, after: MatchState) -> Any:
         gain = np.maximum(boost_root(after) - boost_root(before), 0.0)
-        rewards: np.ndarray = gain * (find_alive(before) * find_alive(after))
-        return rewards
+        return gain * (find_alive(before) * find_alive(after))
 
 
-class SaveReward(BatchReward):
+class SaveReward(FormulaReward):
     """1 for a touch that turns away a ball that was flying into the own goal.
 
     The ball flies into a goal if, going on straight at its present velocity (no gravity, no bounce), it
@@ -188,20 +158,16 @@ class SaveReward(BatchReward):
         self.seconds = seconds
 
     @with_native_form
-    def reward_batch(
-        self, before: MatchState, after: MatchState, terminated: np.ndarray, truncated: np.ndarray
-    ) -> np.ndarray:
-        """Return 0 or 1 for every car, `(N, cars)`."""
+    def _formula(self, before: MatchState, after: MatchState) -> Any:
         saved = self._flies_in(before) & ~self._flies_in(after) & (after.goal_scored == 0)[:, None]
-        rewards: np.ndarray = find_touches(after) * spread_by_team(saved, after.layout)
-        return rewards
+        return find_touches(after) * spread_by_team(saved, after.layout)
 
     def _flies_in(self, state: MatchState) -> np.ndarray:
         """Return `(N, 2)` bool: into blue's goal, into orange's goal."""
         return flies_into_goals(state.ball_position, state.ball_linear_velocity, self.seconds)
 
 
-class DemolitionReward(BatchReward):
+class DemolitionReward(FormulaReward):
     """1 for demolishing an opponent, -1 for being demolished by one.
 
     Demolished in this step is a car whose respawn timer rose. It was demolished by the opponents whose
@@ -209,10 +175,7 @@ class DemolitionReward(BatchReward):
     """
 
     @with_native_form
-    def reward_batch(
-        self, before: MatchState, after: MatchState, terminated: np.ndarray, truncated: np.ndarray
-    ) -> np.ndarray:
-        """Return -1 to 1, more for several victims, for every car, `(N, cars)`."""
+    def _formula(self, before: MatchState, after: MatchState) -> Any:
         demolished = after.car_demo_respawn_timer > before.car_demo_respawn_timer
         rows, side = np.arange(after.layout.cars), side_signs(after.layout)
         opponents = side[:, None] != side
@@ -220,11 +183,10 @@ class DemolitionReward(BatchReward):
         hits = (after.car_bump_victim[:, :, None] == rows) & demolished[:, None] & opponents
         attackers = hits.sum(1)
         shares = hits / np.maximum(attackers, 1)[:, None]
-        rewards: np.ndarray = (shares.sum(2) - (attackers > 0)).astype(np.float32)
-        return rewards
+        return (shares.sum(2) - (attackers > 0)).astype(np.float32)
 
 
-class MateDistanceReward(BatchReward):
+class MateDistanceReward(FormulaReward):
     """Distance of a car to its nearest team mate, as a share of `far`: 1 from there on.
 
     It is 0 without a mate. Demolished cars get nothing and are nobody's mate.
@@ -243,10 +205,7 @@ class MateDistanceReward(BatchReward):
         self.far = far
 
     @with_native_form
-    def reward_batch(
-        self, before: MatchState, after: MatchState, terminated: np.ndarray, truncated: np.ndarray
-    ) -> np.ndarray:
-        """Return 0 to 1 for every car, `(N, cars)`."""
+    def _formula(self, before: MatchState, after: MatchState) -> Any:
         side, alive = side_signs(after.layout), find_alive(after) > 0
         mates = (side[:, None] == side) & ~np.eye(after.layout.cars, dtype=bool)
         # (N, car, mate); inf where there is no such mate
@@ -333,7 +292,7 @@ def flies_into_goals(position: np.ndarray, velocity: np.ndarray, seconds: float)
 _STILL = 1.0  # uu, uu/s: the ball of a kickoff lies on the centre spot, and nothing else does for a step
 
 
-class KickoffSpeedReward(BatchReward):
+class KickoffSpeedReward(FormulaReward):
     """The signed square of a car's speed towards the ball of a kickoff, as a share of 2300 uu/s: -1 to 1.
 
     0 once the ball has moved. It is squared because speeds themselves add up to the way to the ball, which is
@@ -341,10 +300,7 @@ class KickoffSpeedReward(BatchReward):
     """
 
     @with_native_form
-    def reward_batch(
-        self, before: MatchState, after: MatchState, terminated: np.ndarray, truncated: np.ndarray
-    ) -> np.ndarray:
-        """Return -1 to 1 for every car, `(N, cars)`."""
+    def _formula(self, before: MatchState, after: MatchState) -> Any:
         rewards = np.zeros(after.car_is_demoed.shape, np.float32)
         off_centre = np.abs(after.ball_position[:, :2]).max(1)
         still = (off_centre < _STILL) & (np.abs(after.ball_linear_velocity).max(1) < _STILL)
@@ -354,20 +310,16 @@ class KickoffSpeedReward(BatchReward):
         return rewards
 
 
-class AirTouchReward(BatchReward):
+class AirTouchReward(FormulaReward):
     """The ball's height after a step with a touch: 0 for a ball on the floor, 1 under the ceiling."""
 
     @with_native_form
-    def reward_batch(
-        self, before: MatchState, after: MatchState, terminated: np.ndarray, truncated: np.ndarray
-    ) -> np.ndarray:
-        """Return 0 to 1 for every car, `(N, cars)`."""
+    def _formula(self, before: MatchState, after: MatchState) -> Any:
         height = (after.ball_position[:, 2:] - BALL_REST_Z) / (CEILING_Z - BALL_RADIUS - BALL_REST_Z)
-        rewards: np.ndarray = find_touches(after) * np.clip(height, 0.0, 1.0)
-        return rewards
+        return find_touches(after) * np.clip(height, 0.0, 1.0)
 
 
-class FlyToBallReward(BatchReward):
+class FlyToBallReward(FormulaReward):
     """A flying car's speed towards a high ball, as a share of 2300 uu/s: more the higher the car is.
 
     The share is multiplied by the car's height over the ball's, 1 at most. It is 0 for a car that has three
@@ -386,25 +338,17 @@ class FlyToBallReward(BatchReward):
         self.lowest = lowest
 
     @with_native_form
-    def reward_batch(
-        self, before: MatchState, after: MatchState, terminated: np.ndarray, truncated: np.ndarray
-    ) -> np.ndarray:
-        """Return 0 to 1 for every car, `(N, cars)`."""
+    def _formula(self, before: MatchState, after: MatchState) -> Any:
         ball = after.ball_position[:, 2:]
         flying = (1 - after.car_on_ground) * find_alive(after) * (ball > self.lowest)
         speeds = np.maximum(project(after.car_linear_velocity, aim_at_ball(after)), 0.0)
         climbed = np.clip(after.car_position[..., 2] / np.maximum(ball, BALL_RADIUS), 0.0, 1.0)
-        rewards: np.ndarray = flying * climbed * (speeds / CAR_MAX_SPEED)
-        return rewards
+        return flying * climbed * (speeds / CAR_MAX_SPEED)
 
 
-class InAirReward(BatchReward):
+class InAirReward(FormulaReward):
     """1 while fewer than three wheels touch anything, 0 otherwise and while demolished."""
 
     @with_native_form
-    def reward_batch(
-        self, before: MatchState, after: MatchState, terminated: np.ndarray, truncated: np.ndarray
-    ) -> np.ndarray:
-        """Return 0 or 1 for every car, `(N, cars)`."""
-        rewards: np.ndarray = (1 - after.car_on_ground) * find_alive(after)
-        return rewards
+    def _formula(self, before: MatchState, after: MatchState) -> Any:
+        return (1 - after.car_on_ground) * find_alive(after)

@@ -7,7 +7,7 @@ import numpy as np
 
 from rlgym_bridge.components.mutator_base import blank_state
 from rlgym_bridge.components.rlgym_state import cars_by_agent, checked_state, to_rlgym
-from rlgym_bridge.components.rlgym_types import GameState
+from rlgym_bridge.components.rlgym_types import Game, SharedInfo
 from rlgym_bridge.engines.base import BaseEngine, DesiredBody, desired_part, rows_of_actions
 from rlgym_bridge.game import (
     BALL_MAX_SPEED,
@@ -22,12 +22,7 @@ from rlgym_bridge.game import (
     TICKS_PER_SECOND,
 )
 from rlgym_bridge.rotations import rotation_of
-from rlgym_bridge.sim.simulator import (
-    DEFAULT_SIMULATOR,
-    Simulator,
-    check_simulator,
-    make_simulator,
-)
+from rlgym_bridge.sim.simulator import DEFAULT_SIMULATOR, Simulator, check_simulator, make_simulator
 from rlgym_bridge.state import MatchState, derive
 from rlgym_bridge.user_input.arguments import check_whole
 
@@ -101,7 +96,7 @@ class SimEngine(BaseEngine):
     def config(self, value: dict[str, Any]) -> None:
         self._delay = bool(value.get("rlbot_delay", self._delay))
 
-    def set_state(self, desired_state: GameState[Any], shared_info: dict[str, Any]) -> GameState[Any]:
+    def set_state(self, desired_state: Game, shared_info: SharedInfo) -> Game:
         """Begin an episode; return the state as it was set; raises ValueError for an odd one."""
         match = checked_state(desired_state)
         sizes = match.layout.blue, match.layout.orange
@@ -116,7 +111,7 @@ class SimEngine(BaseEngine):
         self._agents = list(cars_by_agent(desired_state))
         return self._show()
 
-    def step(self, actions: dict[Hashable, np.ndarray], shared_info: dict[str, Any]) -> GameState[Any]:
+    def step(self, actions: dict[Hashable, np.ndarray], shared_info: SharedInfo) -> Game:
         """Step the match, every car driven by its rows, `(ticks, 8)` or a held one, to a goal at most.
 
         Raises:
@@ -148,7 +143,7 @@ class SimEngine(BaseEngine):
         """Let go of the match."""
         self._simulator = None
 
-    def _show(self) -> GameState[Any]:
+    def _show(self) -> Game:
         assert self._simulator is not None  # checked by the callers
         self._state = to_rlgym(self._simulator.state, agents=self._agents)
         return self._state

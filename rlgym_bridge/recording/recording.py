@@ -60,8 +60,6 @@ class Recording:
             and go.
         mode: The game mode, as `flat.GameMode` names it.
         mutators: What differs from the mode's rules and RocketSim cannot be told, for people.
-        rules: Names of rules of the game that a match server of before corrected RocketSim 2.2.1 by; empty
-            where it told none.
         simulator: Name of the simulator that a match server of this project played in; empty for others.
     """
 
@@ -79,7 +77,6 @@ class Recording:
     car_present: np.ndarray = field(default_factory=lambda: np.empty((0, 0), bool))
     mode: str = "Soccar"
     mutators: list[str] = field(default_factory=list)
-    rules: str = ""
     simulator: str = ""
 
     def __post_init__(self) -> None:

@@ -4,6 +4,7 @@ import struct
 from collections.abc import Mapping, Sequence
 from functools import cache
 from operator import attrgetter
+from typing import Any, Final
 
 import numpy as np
 import RocketSim as rsim
@@ -22,7 +23,7 @@ from rlgym_bridge.game import (
     RLGYM_BOOST_PER_SECOND,
     Phase,
 )
-from rlgym_bridge.state import KNOWN_FIELDS, MatchState, layout_of
+from rlgym_bridge.state import KNOWN_FIELDS, MATCH_COLUMNS, MatchState, layout_of
 from rlgym_bridge.user_input.extras import meshes_folder
 from rlgym_bridge.user_input.failures import Failure
 
@@ -333,11 +334,8 @@ def write_arena(
     set_mutators(arena, mutators)
     teams = [int(team) for team in state.car_team[match]]
     cars = place_cars(arena, teams, [int(box) for box in state.car_hitbox[match]])
-    ball = rsim.BallState()
-    ball.pos = rsim.Vec(*state.ball_position[match].tolist())
-    ball.vel = rsim.Vec(*state.ball_linear_velocity[match].tolist())
-    ball.ang_vel = rsim.Vec(*state.ball_angular_velocity[match].tolist())
-    ball.rot_mat = rsim.RotMat(*state.ball_rotation[match].T.ravel().tolist())
+    first = MATCH_COLUMNS["ball_position"]
+    ball = set_body(rsim.BallState(), state.buffer[match, first : first + BODY_SIZE].tolist())
     arena.ball.set_state(ball)
     for row, car in enumerate(cars):
         car.set_state(car_state(state, match, row, cars))
@@ -348,6 +346,16 @@ def write_arena(
         pad_state.is_active = timer <= 0
         pad.set_state(pad_state)
     return cars
+
+
+BODY_SIZE: Final = 18  # numbers of a body, which lie side by side in a state
+
+
+def set_body(body: Any, numbers: Sequence[float]) -> Any:
+    """Set place, rotation and velocities of a RocketSim state to numbers of a `MatchState`; return it."""
+    body.pos, body.vel, body.ang_vel = (rsim.Vec(*numbers[at : at + 3]) for at in (0, 12, 15))
+    body.rot_mat = rsim.RotMat(*numbers[3:12:3], *numbers[4:12:3], *numbers[5:12:3])
+    return body
 
 
 def control_of(row: Sequence[float]) -> rsim.CarControls:
@@ -385,11 +393,8 @@ _WRITTEN_FLAGS = (
 
 def car_state(state: MatchState, match: int, row: int, cars: Sequence[rsim.Car] = ()) -> rsim.CarState:
     """Return one car of a state as RocketSim's; its bump victim only where the arena's `cars` are given."""
-    car = rsim.CarState()
-    car.pos = rsim.Vec(*state.car_position[match, row].tolist())
-    car.vel = rsim.Vec(*state.car_linear_velocity[match, row].tolist())
-    car.ang_vel = rsim.Vec(*state.car_angular_velocity[match, row].tolist())
-    car.rot_mat = rsim.RotMat(*state.car_rotation[match, row].T.ravel().tolist())
+    first = state.layout.column("position", car=row)
+    car = set_body(rsim.CarState(), state.buffer[match, first : first + BODY_SIZE].tolist())
     car.wheels_with_contact = tuple(wheel > 0 for wheel in state.car_wheels_with_contact[match, row].tolist())
     for theirs, ours in _WRITTEN:
         setattr(car, theirs, float(getattr(state, "car_" + ours)[match, row]))

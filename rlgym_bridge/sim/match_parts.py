@@ -14,14 +14,9 @@ from rlgym.api import DoneCondition
 from rlgym_bridge.components.batch_form import join_columns, open_parts, works_in_batches
 from rlgym_bridge.components.episode import ComponentCalls
 from rlgym_bridge.components.mutator_base import apply_mutator
-from rlgym_bridge.components.reward_base import (
-    checked_shape,
-    name_parts,
-    split_rewards,
-    weigh_parts,
-)
+from rlgym_bridge.components.reward_base import checked_shape, name_parts, split_rewards, weigh_parts
 from rlgym_bridge.components.rlgym_state import base_state, car_of, from_rlgym
-from rlgym_bridge.components.rlgym_types import GameState
+from rlgym_bridge.components.rlgym_types import Game
 from rlgym_bridge.components.spec import Components
 from rlgym_bridge.components.user_errors import locate_method
 from rlgym_bridge.controls import checked_plan
@@ -276,7 +271,7 @@ class MatchParts:
             )
         return observations
 
-    def _checked(self, game: GameState[Any], mutator: str, random: np.random.Generator) -> MatchState:
+    def _checked(self, game: Game, mutator: str, random: np.random.Generator) -> MatchState:
         """Return what a third-party mutator made, with hitboxes of the setting."""
         drawn = draw_hitboxes(self._hitboxes, (1, len(game.cars)), random)[0].tolist()
         for car, hitbox in zip(game.cars.values(), drawn, strict=True):

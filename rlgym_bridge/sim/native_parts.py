@@ -98,7 +98,7 @@ def provide_native_forms() -> None:
     except ImportError:  # another interface, or a processor that it is not for
         return
     FORMS.update({f"{kind.__qualname__}.build_batch": _observing(kind) for kind in _OBSERVERS})
-    FORMS.update({f"{kind.__qualname__}.reward_batch": _rewarding(kind) for kind in _TERMS})
+    FORMS.update({f"{kind.__qualname__}._formula": _rewarding(kind) for kind in _TERMS})
     FORMS["WeightedSum.reward_batch"] = _add_up
     FORMS.update({f"{kind.__qualname__}.done_batch": _timing(kind) for kind in _TIMED})
     FORMS["_Joined.done_batch"] = _join
@@ -131,10 +131,10 @@ def _has_form(layout: Layout) -> bool:
 
 
 def _rewarding(kind: type) -> Callable[..., np.ndarray | None]:
-    """Return the compiled form of a reward's `reward_batch`."""
+    """Return the compiled form of a reward."""
     term = _TERMS[kind]
 
-    def reward(self: Any, before: MatchState, after: MatchState, *_: np.ndarray) -> np.ndarray | None:
+    def reward(self: Any, before: MatchState, after: MatchState) -> np.ndarray | None:
         if not _has_form(after.layout):
             return None
         columns = np.empty((1, after.matches, after.layout.cars), np.float32)

@@ -162,10 +162,10 @@ class Simulator(Protocol):
         """
 
     def play(self, rows: np.ndarray, lengths: Sequence[int]) -> np.ndarray:
-        """Return the untouched ball's way, `(ticks // every, 9)` float32: place, velocity, spin.
+        """Play control vectors `(matches, cars, ticks, 8)`, of each match as many ticks as `lengths` says.
 
         Return the states, `(matches, ticks, size)` float32 as `state.buffer` has them, nan beyond the
-        `lengths` that matches play. Raises DeadMatches where some failed inside the simulator.
+        lengths. Raises DeadMatches if some failed inside the simulator.
         """
 
     def events(self) -> np.ndarray:

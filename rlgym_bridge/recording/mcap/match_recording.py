@@ -139,7 +139,7 @@ def read_match(path: str | Path, shadow: bool | None = None) -> MatchRecording:
         inputs_taken=read_inputs(contents.topics.get(INPUTS, []), rows_of),
         drawn=contents.topics.get(DRAWINGS, []), rows_of=rows_of,
         names=[last.players[index].name for index in seats[-1]] if isinstance(last, flat.GamePacket) else [],
-        mode=_mode(heads[1]), rules=str(contents.about.get("rules", "")),
+        mode=_mode(heads[1]),
         simulator=str(contents.about.get("simulator", "")),
     )  # fmt: skip
     for agent in sorted(
