@@ -136,8 +136,7 @@ class LookupTableAction(_Parser):
         empty = state.car_boost_amount <= 0  # (matches, cars)
         used = (state.car_on_ground == 0) & (state.car_has_flip == 0)
         forbidden = (empty[..., None] & self._boosts) | (used[..., None] & self._dodges)
-        allowed: np.ndarray = np.logical_not(forbidden)
-        return allowed
+        return np.asarray(np.logical_not(forbidden))
 
     def get_action_space(self, agent: Hashable) -> tuple[str, int]:
         """Return `("discrete", 90)`."""

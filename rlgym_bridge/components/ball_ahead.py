@@ -71,8 +71,7 @@ def forecast_ball(state: MatchState, seconds: Sequence[float] = SECONDS) -> np.n
 def forecast_times(state: MatchState, seconds: tuple[float, ...]) -> np.ndarray:
     """Return what `forecast_ball` does, `(N, times, 6)`, for times that `check_seconds` has returned."""
     balls = state.buffer.take(_columns(state.layout), 1)
-    found: np.ndarray = _flights(seconds).forecast(balls)[:, :, :_MOVING]
-    return found
+    return np.asarray(_flights(seconds).forecast(balls)[:, :, :_MOVING])
 
 
 @lru_cache

@@ -111,15 +111,13 @@ def every_part(component: Any) -> Iterator[Any]:
 def join_columns(component: Any, columns: Sequence[np.ndarray], layout: Layout) -> np.ndarray:
     """Join the answers of a component's opened parts, `(N, cars)`, of rewards or bools."""
     if type(component) is AnyCondition:
-        over: np.ndarray = np.logical_or.reduce(columns)
-        return over
+        return np.asarray(np.logical_or.reduce(columns))
     if type(component) is CombinedReward:
         total = np.zeros(columns[0].shape)
         for column, weight in zip(columns, component.weights, strict=True):
             total += column.astype(np.float64) * weight
         return total
-    joined: np.ndarray = component.join_columns(columns, layout)
-    return joined
+    return np.asarray(component.join_columns(columns, layout))
 
 
 def refuse_third_party(whole: object, third_party: object | None, needed: str, instead: str) -> None:

@@ -46,8 +46,7 @@ class GoalCondition(BatchCondition):
 
     def done_batch(self, state: MatchState) -> np.ndarray:
         """Tell in which matches the ball is in a goal, `(N,)` bool."""
-        scored: np.ndarray = state.goal_scored > 0
-        return scored
+        return np.asarray(state.goal_scored > 0)
 
 
 class GapCondition(BatchCondition):
@@ -111,8 +110,7 @@ class TimedCondition(BatchCondition):
         return self._since
 
     def _is_over(self, state: MatchState) -> np.ndarray:
-        over: np.ndarray = (state.frame - self.ticks_since(state)) / TICKS_PER_SECOND >= self.timeout_seconds
-        return over
+        return np.asarray((state.frame - self.ticks_since(state)) / TICKS_PER_SECOND >= self.timeout_seconds)
 
 
 class TimeoutCondition(TimedCondition):
@@ -132,8 +130,7 @@ class NoTouchTimeoutCondition(TimedCondition):
         """Tell in which matches no car touched the ball for so long, `(N,)` bool."""
         touched = (state.car_ball_touches > 0).any(1)
         np.copyto(self.ticks_since(state), state.frame, where=touched)
-        over: np.ndarray = self._is_over(state) & ~touched
-        return over
+        return np.asarray(self._is_over(state) & ~touched)
 
 
 class _Joined(BatchCondition):
@@ -179,13 +176,11 @@ class _Joined(BatchCondition):
         """Tell which matches are over, `(N,)` bool; every part is called."""
         refuse_third_party(self, self._third_party, "reset_batch and done_batch", "reset and is_done")
         # No short cut: a part that is not called would miss a touch.
-        done: np.ndarray = self.join.reduce([part.done_batch(state) for part in self.parts])
-        return done
+        return np.asarray(self.join.reduce([part.done_batch(state) for part in self.parts]))
 
     def join_columns(self, columns: Sequence[np.ndarray], layout: Layout) -> np.ndarray:
         """Return which episodes are over by the answers that the parts have given, bool of one shape."""
-        done: np.ndarray = self.join.reduce(columns)
-        return done
+        return np.asarray(self.join.reduce(columns))
 
     def reset(self, agents: Agents, initial_state: Game, shared_info: SharedInfo) -> None:
         """Begin an episode, for all parts."""

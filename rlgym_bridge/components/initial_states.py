@@ -4,30 +4,22 @@ import math
 from collections.abc import Mapping
 from typing import Any, Final
 
+from rlgym_bridge.components import skill_mutators
 from rlgym_bridge.components.mutator_base import BatchMutator, WeightedMutator
 from rlgym_bridge.components.mutators import KickoffMutator, RandomStateMutator
-from rlgym_bridge.components.skill_mutators import (
-    AerialMutator,
-    CollisionMutator,
-    DribbleMutator,
-    RecoveryMutator,
-    SaveMutator,
-    ShotMutator,
-    WallMutator,
-)
 from rlgym_bridge.user_input.arguments import nearest_key, shorten_text, show_value
 
 INITIAL_STATES: Final[Mapping[str, BatchMutator]] = {
     "kickoff": KickoffMutator(),
     "anywhere": RandomStateMutator(),
     "ground": RandomStateMutator(ground_share=1.0),
-    "wall": WallMutator(),
-    "aerial": AerialMutator(),
-    "dribble": DribbleMutator(),
-    "save": SaveMutator(),
-    "shot": ShotMutator(),
-    "recovery": RecoveryMutator(),
-    "collision": CollisionMutator(),
+    "wall": skill_mutators.WallMutator(),
+    "aerial": skill_mutators.AerialMutator(),
+    "dribble": skill_mutators.DribbleMutator(),
+    "save": skill_mutators.SaveMutator(),
+    "shot": skill_mutators.ShotMutator(),
+    "recovery": skill_mutators.RecoveryMutator(),
+    "collision": skill_mutators.CollisionMutator(),
 }
 """All kinds of initial states that a share can be given to."""
 

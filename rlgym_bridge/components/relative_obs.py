@@ -267,13 +267,11 @@ class TeamObs(DefaultObs):
         distances = np.add.reduce(away * away, -1) + self.rank_blocks(around)
         order = distances.argsort(-1, kind="stable").reshape(-1, self._others)
         order += np.arange(0, order.size, self._others)[:, None]
-        flat: np.ndarray = order.reshape(-1)
-        return flat
+        return np.asarray(order.reshape(-1))
 
     def rank_blocks(self, around: Surroundings) -> np.ndarray:
         """Return what keeps groups of blocks apart, `(cars, others)` float64, to add to squared distances."""
-        ranks: np.ndarray = self._ranks - self._farthest * around.there
-        return ranks
+        return np.asarray(self._ranks - self._farthest * around.there)
 
     def _elements(self, layout: Layout, car: int) -> list[ObsNumber]:
         """Return the elements of one car's observation, in order; what is filled in later is 0."""

@@ -232,8 +232,7 @@ def spread_by_team(numbers: np.ndarray, layout: Layout) -> np.ndarray:
 
 def find_touches(state: MatchState) -> np.ndarray:
     """Return 1 for cars that touched the ball in the step, else 0, `(N, cars)` float32."""
-    touched: np.ndarray = (state.car_ball_touches > 0).astype(np.float32)
-    return touched
+    return np.asarray((state.car_ball_touches > 0).astype(np.float32))
 
 
 def find_alive(state: MatchState) -> np.ndarray:
@@ -244,8 +243,7 @@ def find_alive(state: MatchState) -> np.ndarray:
 def boost_root(state: MatchState) -> np.ndarray:
     """Return the square root of boost / 100, `(N, cars)`."""
     # The simulator may burn a tick's boost from a nearly empty tank.
-    root: np.ndarray = np.sqrt(np.maximum(state.car_boost_amount, 0.0) / _FULL_BOOST)
-    return root
+    return np.asarray(np.sqrt(np.maximum(state.car_boost_amount, 0.0) / _FULL_BOOST))
 
 
 def aim_at_ball(state: MatchState) -> np.ndarray:
@@ -256,21 +254,18 @@ def aim_at_ball(state: MatchState) -> np.ndarray:
 def find_distances(state: MatchState) -> np.ndarray:
     """Return the distances between cars in uu, `(N, cars, cars)`."""
     gaps = state.car_position[:, :, None] - state.car_position[:, None]
-    distances: np.ndarray = np.sqrt(project(gaps, gaps))
-    return distances
+    return np.asarray(np.sqrt(project(gaps, gaps)))
 
 
 def make_units(vectors: np.ndarray) -> np.ndarray:
     """Return vectors `(..., 3)` of length 1; a zero vector stays."""
     length = np.sqrt(project(vectors, vectors))[..., None]
-    units: np.ndarray = vectors / np.where(length == 0, 1.0, length)
-    return units
+    return np.asarray(vectors / np.where(length == 0, 1.0, length))
 
 
 def project(vectors: np.ndarray, directions: np.ndarray) -> np.ndarray:
     """Return the lengths of vectors along unit vectors, `(..., 3)` each: `(...)`."""
-    products: np.ndarray = np.einsum("...i,...i->...", vectors, directions)
-    return products
+    return np.asarray(np.einsum("...i,...i->...", vectors, directions))
 
 
 def flies_into_goals(position: np.ndarray, velocity: np.ndarray, seconds: float) -> np.ndarray:
@@ -285,8 +280,7 @@ def flies_into_goals(position: np.ndarray, velocity: np.ndarray, seconds: float)
     soon = (closing > 0) & (distance <= closing * seconds)
     left = distance / np.where(soon, closing, np.inf)  # s until the line
     between = np.abs(x + speed_x * left) <= GOAL_WIDTH / 2 - BALL_RADIUS
-    flies: np.ndarray = soon & between & (z + speed_z * left <= GOAL_HEIGHT - BALL_RADIUS)
-    return flies
+    return np.asarray(soon & between & (z + speed_z * left <= GOAL_HEIGHT - BALL_RADIUS))
 
 
 _STILL = 1.0  # uu, uu/s: the ball of a kickoff lies on the centre spot, and nothing else does for a step

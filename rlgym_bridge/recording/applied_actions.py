@@ -72,8 +72,7 @@ class ActionFinder:
             nearest = away.argmin(1)
             close = away[np.arange(len(nearest)), nearest] < _SAME
             found[start : start + step] = np.where(close, self._whose[nearest], -1)
-        numbers: np.ndarray = found[back.reshape(-1)]
-        return numbers
+        return np.asarray(found[back.reshape(-1)])
 
     def mean_controls(self) -> np.ndarray:
         """Return the controls that each action makes, `(candidates, 8)`: means over its ticks."""
@@ -83,8 +82,7 @@ class ActionFinder:
         """Return on which of some ticks, controls `(ticks, 8)`, an action may have been applied: bool."""
         if not self.steady:
             return np.zeros(len(controls), bool)
-        near: np.ndarray = np.abs(controls[:, None] - self._made[number]).max(2).min(1) < _SAME
-        return near
+        return np.asarray(np.abs(controls[:, None] - self._made[number]).max(2).min(1) < _SAME)
 
 
 def _asked(

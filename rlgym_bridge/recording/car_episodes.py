@@ -61,8 +61,7 @@ class Played:
     def differs(self) -> np.ndarray:
         """Decisions for which the game applied another action than was chosen, `(n,)` bool."""
         meant = self.chosen.clip(-1, 1) if self.space[0] == "gaussian" else self.chosen
-        found: np.ndarray = (self.applied != meant).reshape(len(meant), -1).any(1)
-        return found
+        return np.asarray((self.applied != meant).reshape(len(meant), -1).any(1))
 
 
 def played(

@@ -221,5 +221,4 @@ def draw_hitboxes(hitboxes: Sequence[int], shape: tuple[int, ...], random: np.ra
     """Draw a hitbox for each car, `(matches, cars)` int, every entry as likely; one alone draws no number."""
     if len(set(hitboxes)) == 1:
         return np.full(shape, hitboxes[0])
-    drawn: np.ndarray = random.choice(np.array(hitboxes), shape)
-    return drawn
+    return np.asarray(random.choice(np.array(hitboxes), shape))

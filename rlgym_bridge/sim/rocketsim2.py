@@ -208,8 +208,7 @@ class RocketSim2:
             waiting[some, one + ticks :] = rows[some, -1:]
         rest = waiting[:, :, ticks:] if waiting.shape[2] > ticks else waiting[:, :, -1:]
         self._waiting = rest.copy()
-        played: np.ndarray = waiting[:, :, :ticks]
-        return played
+        return np.asarray(waiting[:, :, :ticks])
 
     def _play(self, match: "_Match", played: np.ndarray, back: Mapping[int, Sequence[int]]) -> None:
         """Step one match by `(cars, ticks, 8)`; `back` has the cars that come back before a tick."""

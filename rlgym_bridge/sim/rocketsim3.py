@@ -81,8 +81,7 @@ class RocketSim3:
         """Play `(matches, cars, ticks, 8)`; return `(matches, ticks, size)`; see `Simulator.play`."""
         given = np.ascontiguousarray(rows, np.float32)
         with _naming_the_dead():
-            frames: np.ndarray = self._matches.play(self.state.buffer, given, lengths=list(lengths))
-        return frames
+            return np.asarray(self._matches.play(self.state.buffer, given, lengths=list(lengths)))
 
     def _delays(self, delay: Sequence[int] | np.ndarray) -> np.ndarray:
         """Return delays of `step` as the module takes them; it checks whole ones that are as long already."""
@@ -106,8 +105,7 @@ class RocketSim3:
 
     def events(self) -> np.ndarray:
         """Return the events of the latest step, shape `(events,)`; see `Simulator.events`."""
-        found: np.ndarray = self._matches.events()
-        return found
+        return np.asarray(self._matches.events())
 
     def target_speed(self, match: int) -> float:
         """Return 0: the ball of Soccar has no aim."""

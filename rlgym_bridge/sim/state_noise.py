@@ -82,5 +82,4 @@ def _rotations(angles: np.ndarray) -> np.ndarray:
     none = np.zeros_like(x)
     rows = ((none, -z, y), (z, none, -x), (-y, x, none))
     cross = np.stack([np.stack(row, -1) for row in rows], -2)
-    turned: np.ndarray = np.eye(3) + np.sin(length) * cross + (1 - np.cos(length)) * (cross @ cross)
-    return turned
+    return np.asarray(np.eye(3) + np.sin(length) * cross + (1 - np.cos(length)) * (cross @ cross))

@@ -133,8 +133,7 @@ def _values(table: Any, name: str) -> np.ndarray:
 
     column, field = table.column(name), table.schema.field(name)
     if pyarrow.types.is_dictionary(field.type) or pyarrow.types.is_string(field.type):
-        texts: np.ndarray = np.array(column.cast(pyarrow.string()).to_pylist(), object)
-        return texts
+        return np.asarray(np.array(column.cast(pyarrow.string()).to_pylist(), object))
     numbers = np.nan_to_num(np.asarray(column.to_numpy(), np.float64))
     return numbers * float((field.metadata or {}).get(b"scale", 1))
 
