@@ -163,20 +163,12 @@ class ProtocolVariant(dict[str, str]):
 
 @dataclass(frozen=True)
 class VariantFile:
-    """The content of a `dialect.toml`.
+    """The content of a `dialect.toml`."""
 
-    Attributes:
-        path: The file.
-        dialect: The points that are settled.
-        input_latency: Ticks from the packet that an input answers to the first one it drives; None where the
-            file does not say it.
-        server: `OWN_SERVER` or `OTHER_SERVER`, where it was measured; None where the file does not say it.
-    """
-
-    path: Path
-    dialect: ProtocolVariant
-    input_latency: int | None = None
-    server: str | None = None
+    path: Path  # the file
+    dialect: ProtocolVariant  # the points that are settled
+    input_latency: int | None = None  # ticks from the packet answered to the first one driven; None: not told
+    server: str | None = None  # `OWN_SERVER` or `OTHER_SERVER`, where it was measured; None: not told
 
     @classmethod
     def read(cls, path: Path) -> "VariantFile":

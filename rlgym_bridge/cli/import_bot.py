@@ -36,19 +36,12 @@ _PARSER: Final = "rlgym_bridge:LookupTableAction"
 
 @dataclass(frozen=True)
 class NamedComponents:
-    """The components of a bot by name, or its environment.
+    """The components of a bot by name, or its environment."""
 
-    Attributes:
-        obs: The observation builder; None where `env` is given, as `parser` is.
-        parser: The action parser, repeated for a decision's ticks.
-        env: `"module:function"` of an environment.
-        team_sizes: (blue, orange) of the matches; empty with `env`.
-    """
-
-    obs: ComponentSpec | None
-    parser: ComponentSpec | None
-    env: str | None
-    team_sizes: tuple[tuple[int, int], ...]
+    obs: ComponentSpec | None  # the observation builder; None where `env` is given, as `parser` is
+    parser: ComponentSpec | None  # the action parser, repeated for a decision's ticks
+    env: str | None  # `"module:function"` of an environment
+    team_sizes: tuple[tuple[int, int], ...]  # (blue, orange) of the matches; empty with `env`
 
     @property
     def allow_option(self) -> str:

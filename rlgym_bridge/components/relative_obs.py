@@ -27,22 +27,14 @@ DIRECTIONS: Final = 3
 
 
 class Surroundings(NamedTuple):
-    """The vectors that some cars see, as columns of `MatchState.buffer`.
+    """The vectors that some cars see, as columns of `MatchState.buffer`."""
 
-    Attributes:
-        columns, origins: `(cars, vectors, 3)` int, where each vector ends and begins.
-        goals: `(cars, 2, 3)` float32, uu: where vectors 1 and 2 end, which no column has.
-        scales: `(cars, vectors, 1)` float32, 0 for cars that are not there.
-        rotations: `(cars, 3, 3)` int, of the cars that look.
-        there: `(cars, others)` bool, whether there is such a car: team mates, then opponents.
-    """
-
-    columns: np.ndarray
-    origins: np.ndarray
-    goals: np.ndarray
-    scales: np.ndarray
-    rotations: np.ndarray
-    there: np.ndarray
+    columns: np.ndarray  # `(cars, vectors, 3)` int, where each vector ends
+    origins: np.ndarray  # `(cars, vectors, 3)` int, where it begins
+    goals: np.ndarray  # `(cars, 2, 3)` float32, uu: where vectors 1 and 2 end, which no column has
+    scales: np.ndarray  # `(cars, vectors, 1)` float32, 0 for cars that are not there
+    rotations: np.ndarray  # `(cars, 3, 3)` int, of the cars that look
+    there: np.ndarray  # `(cars, others)` bool, whether there is such a car: team mates, then opponents
 
 
 class RelativeObs(DefaultObs):

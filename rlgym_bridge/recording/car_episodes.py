@@ -30,32 +30,20 @@ RewardFactory: TypeAlias = Callable[[], RewardFunction[Any, Any, Any]]
 
 @dataclass(frozen=True)
 class Played:
-    """One car in one episode: from a kickoff, or where the bot joined, to a goal or the end of play.
+    """One car in one episode: from a kickoff, or where the bot joined, to a goal or the end of play."""
 
-    Attributes:
-        agent: Name of the car, `blue-0`.
-        bot: Agent id of who played it.
-        space: Kind of distribution and sizes, see `components.actions.action_space`.
-        frames: `(n + 1,)` int64, ticks of n decisions and of the state after the last.
-        obs: `(n + 1, S)` float32.
-        chosen: `(n,)` int64, `(n, choices)` int64 or `(n, k)` float32: what the policy chose.
-        applied: The same of what the game applied, see `applied_actions`; real numbers are in -1..1.
-        told: `(n,)` bool, whether the game told that.
-        rewards: `(n,)` float64.
-        scored: Whether it ended with a goal; else the match, or the recording, was over.
-    """
-
-    agent: str
-    bot: str
+    agent: str  # name of the car, `blue-0`
+    bot: str  # agent id of who played it
     policy: Manifest
+    # kind of distribution and sizes, see `components.actions.action_space`
     space: tuple[str, tuple[int, ...]]
-    frames: np.ndarray
-    obs: np.ndarray
-    chosen: np.ndarray
-    applied: np.ndarray
-    told: np.ndarray
-    rewards: np.ndarray
-    scored: bool
+    frames: np.ndarray  # `(n + 1,)` int64, ticks of n decisions and of the state after the last
+    obs: np.ndarray  # `(n + 1, S)` float32
+    chosen: np.ndarray  # `(n,)` int64, `(n, choices)` int64 or `(n, k)` float32: what the policy chose
+    applied: np.ndarray  # the same of what the game applied, see `applied_actions`; real numbers are in -1..1
+    told: np.ndarray  # `(n,)` bool, whether the game told that
+    rewards: np.ndarray  # `(n,)` float64
+    scored: bool  # whether it ended with a goal; else the match, or the recording, was over
 
     @property
     def differs(self) -> np.ndarray:

@@ -34,21 +34,16 @@ _COUNTED: Final = ("episodes", "goals", "touches", "car_minutes", "game_minutes"
 
 
 class Step(NamedTuple):
-    """The results of a step.
+    """The results of a step."""
 
-    Attributes:
-        obs: `(matches, cars, size)` float32, what the next actions are chosen on: of a new episode where
-            one has ended.
-        rewards: `(matches, cars)` float32.
-        terminated: `(matches,)` bool, by the termination condition.
-        truncated: `(matches,)` bool, by the truncation condition alone; or the match died, see `step`.
-        final_obs: `(ended, cars, size)` float32, the last observations of the matches that ended, in order.
-    """
-
+    # `(matches, cars, size)` float32, what the next actions are chosen on: of a new episode where one has
+    # ended
     obs: np.ndarray
-    rewards: np.ndarray
-    terminated: np.ndarray
+    rewards: np.ndarray  # `(matches, cars)` float32
+    terminated: np.ndarray  # `(matches,)` bool, by the termination condition
+    # `(matches,)` bool, by the truncation condition alone; or the match died, see `step`
     truncated: np.ndarray
+    # `(ended, cars, size)` float32, the last observations of the matches that ended, in order
     final_obs: np.ndarray
 
 

@@ -26,17 +26,12 @@ _COME_ALONG: Final = ("numpy", "rlbot", "rlgym")  # with rlgym_bridge
 
 @dataclass(frozen=True)
 class OwnModules:
-    """Modules of a user.
+    """Modules of a user."""
 
-    Attributes:
-        files: Files by their paths in the bot's folder, with slashes.
-        requirements: Lines of `requirements.txt` for what they import when they are imported themselves.
-        missing: Names that nobody has; they may be imported where they are needed alone.
-    """
-
-    files: Mapping[str, Path]
+    files: Mapping[str, Path]  # files by their paths in the bot's folder, with slashes
+    # lines of `requirements.txt` for what they import when they are imported themselves
     requirements: tuple[str, ...]
-    missing: tuple[str, ...]
+    missing: tuple[str, ...]  # names that nobody has; they may be imported where they are needed alone
 
     @property
     def modules(self) -> tuple[str, ...]:

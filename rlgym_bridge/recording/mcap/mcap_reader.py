@@ -42,36 +42,23 @@ _new: Final = tuple.__new__  # `Message._make` takes three times as long
 
 
 class Message(NamedTuple):
-    """One message.
+    """One message."""
 
-    Attributes:
-        frame: The game's.
-        time: When it came or was sent, in ns since 1970.
-        content: Its bytes.
-    """
-
-    frame: int
-    time: int
-    content: bytes
+    frame: int  # the game's
+    time: int  # when it came or was sent, in ns since 1970
+    content: bytes  # its bytes
 
 
 @dataclass
 class Contents:
-    """All of a file.
+    """All of a file."""
 
-    Attributes:
-        about: What the recorder said of the match.
-        policies: The policy.json of each agent id.
-        topics: Messages by topic, in the order in which they were written.
-        notes: What could not be read: sentences for people.
-        about_characters: Characters of what the recorder said.
-    """
-
-    about: dict[str, Any] = field(default_factory=dict)
-    policies: dict[str, str] = field(default_factory=dict)
+    about: dict[str, Any] = field(default_factory=dict)  # what the recorder said of the match
+    policies: dict[str, str] = field(default_factory=dict)  # the policy.json of each agent id
+    # messages by topic, in the order in which they were written
     topics: dict[str, list[Message]] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
-    about_characters: int = 0
+    notes: list[str] = field(default_factory=list)  # what could not be read: sentences for people
+    about_characters: int = 0  # characters of what the recorder said
 
 
 def read_records(path: Path, notes: list[str]) -> Iterator[tuple[str, Message] | Metadata]:

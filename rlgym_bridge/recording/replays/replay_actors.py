@@ -30,29 +30,21 @@ _FULL: Final = 255.0  # a full tank of boost
 
 @dataclass
 class ReplayCar:
-    """A player's car with all that the frames so far say of it.
-
-    Attributes:
-        hitbox: Of `game.HITBOXES`, as the loadout's body says.
-        body: The rigid body as last shown, or None.
-        shown: Whether that was in this frame.
-        there: Whether the player has a car now: not before joining, after leaving, or while demolished.
-        boost: 0..100, as last told, less what burning has taken since.
-        active: Parts of the car that act: `Boost`, `Jump`, `DoubleJump`, `Dodge`.
-        pressed: Whether a double jump or a dodge begins in this frame.
-    """
+    """A player's car with all that the frames so far say of it."""
 
     team: int
-    hitbox: int
-    body: Mapping[str, Any] | None = None
-    shown: bool = False
+    hitbox: int  # of `game.HITBOXES`, as the loadout's body says
+    body: Mapping[str, Any] | None = None  # the rigid body as last shown, or None
+    shown: bool = False  # whether that was in this frame
+    # whether the player has a car now: not before joining, after leaving, or while demolished
     there: bool = False
     throttle: float = 0.0
     steer: float = 0.0
     handbrake: bool = False
-    boost: float = KICKOFF_BOOST
+    boost: float = KICKOFF_BOOST  # 0..100, as last told, less what burning has taken since
+    # parts of the car that act: `Boost`, `Jump`, `DoubleJump`, `Dodge`
     active: dict[str, bool] = field(default_factory=dict)
-    pressed: bool = False
+    pressed: bool = False  # whether a double jump or a dodge begins in this frame
 
     def controls(self) -> tuple[float, ...]:
         """Return the controls in the order of `CONTROL_NAMES`; pitch, yaw and roll are not told."""

@@ -26,20 +26,14 @@ _WORDS: Final = {"true": 1.0, "false": 0.0}
 
 @dataclass(frozen=True)
 class Cells:
-    """Rows of text, or of JSON values.
-
-    Attributes:
-        lines: Number of each row in the file, from 1.
-        rows: Of each row its cells, or the object that it is.
-        names: Of the columns; empty without a header. None for JSON lines, whose rows have their own.
-        notes: What reading it brought up: sentences for people.
-    """
+    """Rows of text, or of JSON values."""
 
     source: Path
-    lines: Sequence[int]
-    rows: Sequence[Any]
+    lines: Sequence[int]  # number of each row in the file, from 1
+    rows: Sequence[Any]  # of each row its cells, or the object that it is
+    # of the columns; empty without a header. None for JSON lines, whose rows have their own
     names: Sequence[str] | None
-    notes: Sequence[str] = ()
+    notes: Sequence[str] = ()  # what reading it brought up: sentences for people
 
     def numbers(self, column: int | str, what: str) -> np.ndarray:
         """Return a column as numbers, `(rows,)` float64; true is 1, false is 0. `what` is for errors.
