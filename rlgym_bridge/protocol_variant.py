@@ -228,17 +228,12 @@ _OBSERVED = {
 class VariantDetector:
     """The server's protocol variant as far as it is known, shared by the readers of a connection.
 
-    Args:
-        dialect: What is known beforehand. Packets do not overrule it: a contradiction is logged once.
-
-    Attributes:
-        elapsed: Pad timers count up from the pickup; None while unknown.
-        adds_hold: `dodge_timeout` includes the time that the jump was held; None while unknown.
-        at_origin: A demolished car is shown at the origin; None while unknown.
-        wheels_on_ground: Wheels that touch where a packet says `OnGround`, at least.
-        waits_for_touch: Phase Kickoff may end before the first touch, which ends it in the state.
-        whole_seconds: The clock in packets is rounded up.
-        undecided: Names of the attributes that packets may still decide, or contradict.
+    Packets do not overrule a given dialect: a contradiction is logged once. None is unknown: whether pad
+    timers count up from the pickup (`elapsed`), `dodge_timeout` includes the time that jump was held
+    (`adds_hold`), and a demolished car is shown at the origin (`at_origin`). `wheels_on_ground` touch at
+    least where a packet says `OnGround`; with `waits_for_touch` phase Kickoff may end before the first touch;
+    with `whole_seconds` the clock is rounded up. Packets may still decide, or contradict, what is
+    `undecided`.
     """
 
     def __init__(self, dialect: ProtocolVariant | None = None) -> None:

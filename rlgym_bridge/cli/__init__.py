@@ -86,18 +86,10 @@ def _ended_by_signals() -> Iterator[None]:
 
 @_ended_by_signals()
 def run_command(name: str, arguments: Sequence[str] | None = None, program: str | None = None) -> int:
-    """Run one command.
+    """Run one command, by its name and the words after it, and return the exit code.
 
-    Args:
-        name: Of the command.
-        arguments: The words after it; those of this process when None.
-        program: Name of the program in the help.
-
-    Returns:
-        The exit code.
-
-    Raises:
-        SystemExit: argparse's, for `--help` and for options that do not exist.
+    None takes the words of this process. `program` is the name in the help. Raises argparse's SystemExit for
+    `--help` and unknown options.
     """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # names of bots may have what a redirected output lacks

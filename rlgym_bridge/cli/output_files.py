@@ -30,15 +30,9 @@ _KEPT: Final = re.compile("|".join(map(re.escape, _NAMES)) + r"|progress(\.\d+)?
 
 
 def check_outputs(*paths: Path | None, inputs: Iterable[Path | None] = ()) -> None:
-    """Check before the work that its results can be written; no empty file is left.
+    """Raise ConfigError if files to write are the same, cannot be written, are needed, or among the `inputs`.
 
-    Args:
-        paths: Files to write, all different; None for an output that was not asked for.
-        inputs: Files that are read, which no output may replace.
-
-    Raises:
-        ConfigError: Two are the same file, one cannot be written, is needed, or is a pipe that may have no
-            reader.
+    None stands for one that was not asked for. No empty file is left.
     """
     check_different(*paths)
     read = [path for path in inputs if path is not None and path.exists()]

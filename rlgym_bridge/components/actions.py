@@ -22,15 +22,10 @@ _MOST_REPEATS = 60 * TICKS_PER_SECOND  # a minute for one action is a slip
 
 
 def action_space(space: Any) -> tuple[str, tuple[int, ...]]:
-    """Return the distribution that fits an RLGym action space, and its sizes.
+    """Return the distribution that fits an RLGym action space, and its sizes; else raise ValueError.
 
-    Args:
-        space: A pair of name and size, as RLGym's parsers give: `("discrete", 90)`, `("multi_discrete", (3,
-            2))`, `("continuous", 8)`; or of size and name, as in RLGym's documentation: `(8.0,
-            "continuous")`.
-
-    Raises:
-        ValueError: It is something else.
+    A space is a pair of name and size, as RLGym's parsers give it: `("discrete", 90)`, `("multi_discrete",
+    (3, 2))`; or of size and name, as in RLGym's documentation: `(8.0, "continuous")`.
     """
     try:
         name, size = reversed(space) if isinstance(space[1], str) else space

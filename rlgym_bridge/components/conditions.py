@@ -136,13 +136,8 @@ class NoTouchTimeoutCondition(TimedCondition):
 class _Joined(BatchCondition):
     """Several conditions as one, given one by one or as a list; in batches only if each has a batch form.
 
-    Attributes:
-        parts: The conditions.
-        join: What joins their answers.
-
-    Raises:
-        TypeError: Something is no RLGym condition.
-        ValueError: There is none.
+    `parts` are the conditions, `join` joins their answers. Raises TypeError if one is no RLGym condition,
+    ValueError if there is none.
     """
 
     join: np.ufunc

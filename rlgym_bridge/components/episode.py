@@ -41,16 +41,9 @@ class ComponentCalls:
     """The components of one match, called in RLGym's order.
 
     For each episode: `begin`, then `observe`; for each step: `parse`, `step`, `observe`, `judge`. Whoever
-    plays the state that the mutator makes calls `renew_shared_info`, the mutator and `reset` for `begin`.
-
-    Args:
-        parts: Components that no other match uses.
-        resets: Those of `parts` that `reset` resets, in RLGym's order; None: all of them. `judge` needs the
-            conditions and rewards among them.
-
-    Attributes:
-        agents: Names of the cars that are played; empty before `reset`.
-        shared_info: The dict that the components share.
+    plays the state that the mutator makes calls `renew_shared_info`, the mutator and `reset` for `begin`. No
+    other match uses `parts`. Of these `reset` resets `resets`, in RLGym's order, or all where that is None;
+    `judge` needs the conditions and rewards among them. `agents` are the names of the cars that are played.
     """
 
     def __init__(self, parts: Components, resets: Sequence[Any] | None = None) -> None:

@@ -46,6 +46,7 @@ class GoalReward(FormulaReward):
 
     @with_native_form
     def _formula(self, before: MatchState, after: MatchState) -> Any:
+        """Return -1, 0 or 1 for every car, `(N, cars)`."""
         scored = (after.goal_scored > 0) & (before.goal_scored == 0)
         blue_gets = np.where(after.ball_position[:, 1] > 0, 1.0, -1.0) * scored
         return np.outer(blue_gets, side_signs(after.layout)).astype(np.float32)
@@ -66,6 +67,7 @@ class TouchReward(FormulaReward):
 
     @with_native_form
     def _formula(self, before: MatchState, after: MatchState) -> Any:
+        """Return 0 or 1, with `strength` 0 to 2, for every car, `(N, cars)`."""
         touched = find_touches(after)
         if self.strength:
             change = after.ball_linear_velocity - before.ball_linear_velocity
@@ -80,6 +82,7 @@ class VelocityPlayerToBallReward(FormulaReward):
 
     @with_native_form
     def _formula(self, before: MatchState, after: MatchState) -> Any:
+        """Return -1 to 1 for every car, `(N, cars)`."""
         speeds = project(after.car_linear_velocity, aim_at_ball(after))
         return speeds * (find_alive(after) / CAR_MAX_SPEED)
 
@@ -89,6 +92,7 @@ class SpeedReward(FormulaReward):
 
     @with_native_form
     def _formula(self, before: MatchState, after: MatchState) -> Any:
+        """Return 0 to 1 for every car, `(N, cars)`."""
         speeds = np.sqrt(project(after.car_linear_velocity, after.car_linear_velocity))
         return speeds * (find_alive(after) / CAR_MAX_SPEED)
 
@@ -102,6 +106,7 @@ class VelocityBallToGoalReward(FormulaReward):
 
     @with_native_form
     def _formula(self, before: MatchState, after: MatchState) -> Any:
+        """Return -1 to 1 for every car, `(N, cars)`."""
         to_goals = make_units(_GOAL_BACKS - after.ball_position[:, None])
         shares = project(after.ball_linear_velocity[:, None], to_goals) / BALL_MAX_SPEED
         return spread_by_team(shares, after.layout)
@@ -112,6 +117,7 @@ class FaceBallReward(FormulaReward):
 
     @with_native_form
     def _formula(self, before: MatchState, after: MatchState) -> Any:
+        """Return -1 to 1 for every car, `(N, cars)`."""
         return project(after.car_rotation[..., 0], aim_at_ball(after)) * find_alive(after)
 
 
@@ -120,6 +126,7 @@ class BoostKeptReward(FormulaReward):
 
     @with_native_form
     def _formula(self, before: MatchState, after: MatchState) -> Any:
+        """Return 0 to 1 for every car, `(N, cars)`."""
         return boost_root(after) * find_alive(after)
 
 
@@ -132,6 +139,7 @@ class BoostPickedUpReward(FormulaReward):
 
     @with_native_form
     def _formula(self, before: MatchState, after: MatchState) -> Any:
+        """Return 0 to 1 for every car, `(N, cars)`."""
         gain = np.maximum(boost_root(after) - boost_root(before), 0.0)
         return gain * (find_alive(before) * find_alive(after))
 
@@ -159,6 +167,7 @@ class SaveReward(FormulaReward):
 
     @with_native_form
     def _formula(self, before: MatchState, after: MatchState) -> Any:
+        """Return 0 or 1 for every car, `(N, cars)`."""
         saved = self._flies_in(before) & ~self._flies_in(after) & (after.goal_scored == 0)[:, None]
         return find_touches(after) * spread_by_team(saved, after.layout)
 
@@ -176,6 +185,7 @@ class DemolitionReward(FormulaReward):
 
     @with_native_form
     def _formula(self, before: MatchState, after: MatchState) -> Any:
+        """Return -1 to 1, more for several victims, for every car, `(N, cars)`."""
         demolished = after.car_demo_respawn_timer > before.car_demo_respawn_timer
         rows, side = np.arange(after.layout.cars), side_signs(after.layout)
         opponents = side[:, None] != side
@@ -206,6 +216,7 @@ class MateDistanceReward(FormulaReward):
 
     @with_native_form
     def _formula(self, before: MatchState, after: MatchState) -> Any:
+        """Return 0 to 1 for every car, `(N, cars)`."""
         side, alive = side_signs(after.layout), find_alive(after) > 0
         mates = (side[:, None] == side) & ~np.eye(after.layout.cars, dtype=bool)
         # (N, car, mate); inf where there is no such mate
@@ -295,6 +306,7 @@ class KickoffSpeedReward(FormulaReward):
 
     @with_native_form
     def _formula(self, before: MatchState, after: MatchState) -> Any:
+        """Return -1 to 1 for every car, `(N, cars)`."""
         rewards = np.zeros(after.car_is_demoed.shape, np.float32)
         off_centre = np.abs(after.ball_position[:, :2]).max(1)
         still = (off_centre < _STILL) & (np.abs(after.ball_linear_velocity).max(1) < _STILL)
@@ -309,6 +321,7 @@ class AirTouchReward(FormulaReward):
 
     @with_native_form
     def _formula(self, before: MatchState, after: MatchState) -> Any:
+        """Return 0 to 1 for every car, `(N, cars)`."""
         height = (after.ball_position[:, 2:] - BALL_REST_Z) / (CEILING_Z - BALL_RADIUS - BALL_REST_Z)
         return find_touches(after) * np.clip(height, 0.0, 1.0)
 
@@ -333,6 +346,7 @@ class FlyToBallReward(FormulaReward):
 
     @with_native_form
     def _formula(self, before: MatchState, after: MatchState) -> Any:
+        """Return 0 to 1 for every car, `(N, cars)`."""
         ball = after.ball_position[:, 2:]
         flying = (1 - after.car_on_ground) * find_alive(after) * (ball > self.lowest)
         speeds = np.maximum(project(after.car_linear_velocity, aim_at_ball(after)), 0.0)
@@ -345,4 +359,5 @@ class InAirReward(FormulaReward):
 
     @with_native_form
     def _formula(self, before: MatchState, after: MatchState) -> Any:
+        """Return 0 or 1 for every car, `(N, cars)`."""
         return (1 - after.car_on_ground) * find_alive(after)

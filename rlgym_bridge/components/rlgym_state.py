@@ -50,19 +50,11 @@ def base_state() -> Game:
 
 
 def to_rlgym(state: MatchState, match: int = 0, agents: Agents | None = None) -> Game:
-    """Return one match as a real `rlgym.rocket_league.api.GameState`.
+    """Return one match as a real `rlgym.rocket_league.api.GameState`, which shares no memory with the state.
 
-    Args:
-        state: The state; the result shares no memory with it.
-        match: Number of the match.
-        agents: Agent ids of the cars, in their order; `state.agents` (`blue-0` ...) when None.
-
-    Returns:
-        A game state with dtypes as RLGym's engine gives them: float32 vectors and matrices, Python floats and
-        bools, `boost_pad_timers` (34,) float32 in seconds until the pad is back.
-
-    Raises:
-        ValueError: `agents` does not name every car.
+    `agents` are ids for the cars, `state.agents` if None; raises ValueError unless they name every car.
+    Dtypes are those of RLGym's engine: float32 vectors and matrices, Python floats and bools,
+    `boost_pad_timers` (34,) float32 in seconds until the pad is back.
     """
     names = state.agents if agents is None else agents
     if len(names) != state.layout.cars:

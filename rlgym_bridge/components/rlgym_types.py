@@ -35,8 +35,8 @@ class _GameConfig:
 class _PhysicsObject:
     """A body: position (uu), velocity (uu/s), spin (rad/s), each `(3,)`, and a rotation in three forms.
 
-    The rotation is set in one form and read in all: `rotation_mtx` `(3, 3)` with the columns forward, right
-    and up, `quaternion` `(4,)` in the order w, x, y, z, `euler_angles` `(3,)` pitch, yaw and roll in radians.
+    It is set in one form and read in all: `rotation_mtx` `(3, 3)` with the columns forward, right, up,
+    `quaternion` `(4,)` as w, x, y, z, `euler_angles` `(3,)` as pitch, yaw, roll in radians.
     """
 
     position: np.ndarray = _UNSET

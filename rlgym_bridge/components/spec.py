@@ -137,28 +137,22 @@ class ComponentSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, ren
 
 @dataclass(frozen=True)
 class Components:
-    """The components of one match; they keep state, so another match needs its own.
+    """The components of one match; they keep state, so another match needs its own."""
 
-    Attributes:
-        obs_builder: Observation builder; None for a policy that reads the state alone.
-        parser: Action parser.
-        shared_info_provider: None where the dict of shared info starts empty.
-        action_delay: Ticks, where an environment says it: 1 with RLGym's `rlbot_delay`, else 0.
-        tick_skip: Ticks that the environment's engine holds a single row `(8,)`; None where it takes none.
-        reward_fn, termination_cond, truncation_cond: Called in a match as in training; optional.
-        state_mutator: Begins an episode in training; a match begins by itself.
-        renderer: Given the state of every decision in a match; training draws nothing.
-    """
-
+    # observation builder; None for a policy that reads the state alone
     obs_builder: ObsBuilder[Any, Any, Any, Any] | None
-    parser: ActionParser[Any, Any, Any, Any, Any]
+    parser: ActionParser[Any, Any, Any, Any, Any]  # action parser
+    # None where the dict of shared info starts empty
     shared_info_provider: SharedInfoProvider[Any, Any] | None = None
+    # ticks, where an environment says it: 1 with RLGym's `rlbot_delay`, else 0
     action_delay: int | None = None
-    reward_fn: RewardFunction[Any, Any, Any] | None = None
+    reward_fn: RewardFunction[Any, Any, Any] | None = None  # called in a match as in training; optional
     termination_cond: DoneCondition[Any, Any] | None = None
     truncation_cond: DoneCondition[Any, Any] | None = None
-    state_mutator: StateMutator[Any] | None = None
+    state_mutator: StateMutator[Any] | None = None  # begins an episode in training; a match begins by itself
+    # given the state of every decision in a match; training draws nothing
     renderer: Renderer[Any] | None = None
+    # ticks that the environment's engine holds a single row `(8,)`; None where it takes none
     tick_skip: int | None = None
 
     def __post_init__(self) -> None:
@@ -170,19 +164,12 @@ class Components:
 def component_factory(
     obs: ComponentSpec | None, parser: ComponentSpec | None, env: str | None, allow: Sequence[str] | None = ()
 ) -> Callable[[], Components]:
-    """Return a function that makes the components of one match.
+    """Return a function that makes the components of one match: by `obs` and `parser`, or of an environment.
 
-    Args:
-        obs: Observation builder, where `env` is None.
-        parser: Action parser, where `env` is None.
-        env: `"module:function"` that returns an `RLGym`, or a wrapper of one; all components are its own.
-        allow: Modules of the user's own that may be imported besides the components of `TRUSTED`, each with
-            what lies in it; None for all. An environment's module must be named here. A function of an
-            installed package must be named itself, as `"module:function"`.
-
-    Raises:
-        ValueError: A name may not be imported, does not exist or is something else; neither an
-            environment nor both components are given.
+    `env` is the `"module:function"` that returns an `RLGym`, or a wrapper of one. `allow` are the user's own
+    modules that may be imported besides the components of `TRUSTED`, each with what lies in it; None for all.
+    It must name an environment's module, or, in an installed package, its `"module:function"`. Raises
+    ValueError if a name may not be imported, is missing or something else.
     """
     if env is not None:
         function = _env_function(env, allow)

@@ -60,17 +60,10 @@ def played(
 ) -> list[list[Played]]:
     """Return the episodes of a match, each as its cars that saw an observation.
 
-    Args:
-        recording: With the decisions of our bots.
-        reward: Makes a reward function, one for each bot and episode; None: what the bot recorded, 0 where it
-            recorded none.
-        bots: Agent ids of those to take; None: all whose policies have observations.
-        allow_modules: Modules that their policies may name components of.
-
-    Raises:
-        RecordingError: Nobody's decisions, or not those of a bot that is asked for, are in the recording.
-        TypeError: `reward` is a reward function, not what makes one.
-        ValueError: A policy's components cannot be made.
+    `reward` makes a reward function, one for each bot and episode; None takes what the bot recorded, 0 if
+    that is nothing. `bots` are agent ids, None all whose policies have observations. Raises RecordingError if
+    the decisions of nobody, or not those of one that is asked for, are there, TypeError if `reward` is a
+    reward function itself, ValueError if a policy's components cannot be made.
     """
     if isinstance(reward, RewardFunction):
         raise TypeError(

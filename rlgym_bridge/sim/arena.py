@@ -56,17 +56,8 @@ def make_arena(
     RocketSim keeps its cars in a hash set of pointers, so the order in which it walks them depends on the
     allocator; it matters where wheels stand on other cars. The pinned order is that of a set without
     collisions. So two arenas made alike, given the same states and controls, go on alike to the bit, in
-    another process too.
-
-    Args:
-        teams: Team of each car, 0 blue or 1 orange, at most 4 a team.
-        hitboxes: Hitbox number 0..5 of each car (`game.HITBOXES`); all Octane when None.
-        mode: One of `RocketSim.GameMode`; the meshes at hand are those of standard soccar's arena.
-
-    Raises:
-        ValueError: A team is not 0 or 1, more than 4 cars are in a team, or `hitboxes` does not fit `teams`.
-        RuntimeError: The pinned order did not come up in 20 arenas, or RocketSim cannot make an arena of this
-            mode.
+    another process too. Hitboxes are all Octane when None. Raises ValueError for teams or hitboxes that do
+    not exist, RuntimeError if the order did not come up in 20 arenas.
     """
     init_meshes()
     for _ in range(_ARENA_TRIES):
@@ -220,13 +211,8 @@ _FLIP_TORQUE = float(np.float32(FLIP_TORQUE_SECONDS))
 class ArenaReader:
     """A reader of one arena that knows the order of its cars; after `place_cars` make a new one.
 
-    Args:
-        arena: The arena.
-        cars: Its cars in the order of the state: blue first, then orange.
-        hitboxes: Hitbox number of each car (RocketSim does not tell); all Octane when None.
-
-    Raises:
-        ValueError: The cars are not ordered blue first.
+    Cars are in the order of the state; raises ValueError unless that is blue first, then orange. RocketSim
+    does not tell hitboxes: they are all Octane when None.
     """
 
     def __init__(
@@ -313,17 +299,8 @@ def write_arena(
 
     The calls and their order are those of RLGym's engine, so that both go on alike to the bit. It is not a
     restore: wheel forces and contact caches are not in the state (about 26 uu off after one second of random
-    driving; exact where the cars stand still).
-
-    Args:
-        arena: The arena; its cars are replaced.
-        state: The state to set; cars take their `controls` on the first tick.
-        match: Number of the match.
-        config: Mutators to begin with; None takes the arena's.
-        factors: Multiples of its constants, see `scale_constants`.
-
-    Raises:
-        RuntimeError: The pinned car order did not come up; see `place_cars`.
+    driving; exact where the cars stand still). Cars take their `controls` on the first tick. `config` are the
+    mutators to begin with, the arena's if None, whose constants `factors` multiply. Raises as `place_cars`.
     """
     mutators = arena.get_mutator_config() if config is None else config
     mutators.gravity = rsim.Vec(0, 0, -GRAVITY * float(state.gravity[match]))

@@ -36,8 +36,8 @@ from rlgym_bridge.state import MatchState
 class _Node:
     """A reward or a condition of all matches, with nodes of its parts where `open_parts` opens it.
 
-    `every` has the component of each match; one that works in batches is called once for all: the first.
-    `last` are the latest answers of its parts, `(N, cars)` each.
+    `every` has each match's component; one that works in batches is called once for all: the first. `last`
+    are the latest answers of its parts, `(N, cars)` each.
     """
 
     def __init__(self, every: Sequence[Any]) -> None:

@@ -42,16 +42,10 @@ def check_values(
     error: Callable[[str, str], Exception],
     show: Callable[[Any], str] = shorten,
 ) -> dict[str, Any]:
-    """Return values as the annotations of a class describe them.
+    """Return values, as TOML or JSON gives them, as the annotations of a class describe them.
 
-    Args:
-        values: Values as TOML or JSON gives them, by names of attributes of the class.
-        kind: A class with annotations that msgspec understands.
-        error: Makes the exception of a key and what is wrong with its value.
-        show: Makes the text of a value for a message.
-
-    Raises:
-        Exception: What `error` returns, for the first value that does not fit.
+    For the first one that does not fit raise what `error` makes of its key and the problem; `show` makes the
+    text of a value.
     """
     types = get_type_hints(kind, include_extras=True)
     checked = {}

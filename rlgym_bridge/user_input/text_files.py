@@ -129,17 +129,10 @@ def parse_toml(text: str) -> dict[str, Any]:
 def parse_json(
     text: str, parse_constant: Callable[[str], Any] | None = None, unique_keys: bool = False
 ) -> Any:
-    """Return what JSON says.
+    """Return what JSON says; `parse_constant` is called with `NaN`, `Infinity` and `-Infinity`.
 
-    Args:
-        text: The JSON.
-        parse_constant: Called with `NaN`, `Infinity` and `-Infinity`, which are none of JSON's.
-        unique_keys: Whether a key that an object has twice is an error; otherwise the last one counts.
-
-    Raises:
-        ValueError: It is no JSON, is nested more than 100 levels deep, has a whole number of more than 64
-            bits, has a key twice that must not be, is longer than `MOST_CHARACTERS`, or `parse_constant`
-            raised it.
+    Raises ValueError if it is no JSON, nested more than 100 levels deep, has a whole number of more than 64
+    bits, with `unique_keys` a key twice, or is longer than `MOST_CHARACTERS`.
     """
     pairs = _unique if unique_keys else None
     return _parse_checked(

@@ -19,14 +19,8 @@ def read_mesh(path: Path) -> tuple[np.ndarray, np.ndarray]:
     """Read a collision mesh: corners, ramps and goals; RocketSim adds floor, walls and ceiling.
 
     A file (.cmf) is little endian: int32 triangles, int32 vertices, int32 indices of a triangle's vertices,
-    float32 x y z of each vertex in units of 50 uu.
-
-    Returns:
-        `(vertices, 3)` float32 in uu and `(triangles, 3)` int32.
-
-    Raises:
-        OSError: The file cannot be read.
-        ValueError: Its length is not what its head says.
+    float32 x y z of each vertex in units of 50 uu. Return `(vertices, 3)` float32 in uu and `(triangles, 3)`
+    int32. Raises OSError, or ValueError if the length is not what its head says.
     """
     data = path.read_bytes()
     head = np.frombuffer(data[:8], "<i4")

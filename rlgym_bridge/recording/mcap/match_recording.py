@@ -41,23 +41,17 @@ class MatchRecording(Recording):
 
     `state` holds every frame of which a packet was recorded, all fields filled in as live play has them; the
     controls in a row are those that the game says it applied. `seconds` is game time, frame / 120.
-
-    Attributes:
-        about: What the recorder said of the match.
-        arrived: `(rows,)` float64, when the packet came or was made, in seconds since 1970.
-        inputs_taken: What the server took; empty where it did not record.
-        agents: What each agent recorded, by agent id.
-        drawn: What clients drew, as `channels.DRAWN` describes it.
-        rows_of: Rows in the state of the cars, by their index in packets.
-        names: Of the cars, in the order of the state, as the last packet has them.
     """
 
-    about: dict[str, Any] = field(default_factory=dict)
+    about: dict[str, Any] = field(default_factory=dict)  # what the recorder said of the match
+    # `(rows,)` float64, when the packet came or was made, in seconds since 1970
     arrived: np.ndarray = field(default_factory=lambda: np.empty(0))
-    inputs_taken: InputTrack | None = None
-    agents: dict[str, AgentTrack] = field(default_factory=dict)
-    drawn: list[Message] = field(default_factory=list)
+    inputs_taken: InputTrack | None = None  # what the server took; empty where it did not record
+    agents: dict[str, AgentTrack] = field(default_factory=dict)  # what each agent recorded, by agent id
+    drawn: list[Message] = field(default_factory=list)  # what clients drew, as `channels.DRAWN` describes it
+    # rows in the state of the cars, by their index in packets
     rows_of: dict[int, int] = field(default_factory=dict)
+    # of the cars, in the order of the state, as the last packet has them
     names: list[str] = field(default_factory=list)
 
     @property
@@ -96,15 +90,9 @@ def _uncollected() -> Iterator[None]:
 
 @_uncollected()
 def read_match(path: str | Path, shadow: bool | None = None) -> MatchRecording:
-    """Read a recording of ours.
+    """Read a recording of ours, whole or cut off; see `Decoder` for `shadow`.
 
-    Args:
-        path: An MCAP file, whole or cut off.
-        shadow: See `Decoder`: False reads twice as fast and knows wheels and the like less exactly.
-
-    Raises:
-        OSError: It cannot be opened.
-        RecordingError: It is no recording, or holds no packet.
+    Raises OSError, or RecordingError if it is no recording, or holds no packet.
     """
     path = Path(path)
     contents = read_contents(path)
@@ -186,12 +174,7 @@ def _mode(configuration: Any) -> str:
 def _decode(
     packets: Sequence[Message], heads: Sequence[Any], shadow: bool | None, about: dict[str, Any]
 ) -> tuple[dict[Layout, tuple[list[int], bytearray]], list[list[int]], list[Message], list[str]]:
-    """Decode the packets that are new.
-
-    Returns:
-        By layout the numbers of its packets and their states; the packet indices of the rows of each packet;
-        the packets; and notes.
-    """
+    """Return numbers and states of the new packets by layout, their cars' packet indices, packets, notes."""
     field_info, configuration = heads
     notes: list[str] = []
     dialect = _dialect(about, notes)

@@ -130,13 +130,8 @@ def chunk_records(
 ) -> Iterator[Channel | tuple[int, int, int, bytes]]:
     """Yield the channels of a chunk, and its messages: channel, sequence, publish time and content.
 
-    Behind a record whose length cannot be, messages go on where the next one is whose time fits its frame,
-    as in recordings of ours.
-
-    Args:
-        data: From `unpack_chunk`.
-        damage: Is told what is left out, once at most.
-        budget: Is told how many records there are.
+    Behind a record whose length cannot be, go on at the next message whose time fits its frame, as in
+    recordings of ours. `damage` gets what is left out, once at most, `budget` the number of records.
     """
     at, told, size, message = 0, False, len(data), int(Opcode.MESSAGE)
     while at < size:

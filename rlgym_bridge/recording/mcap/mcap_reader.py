@@ -62,14 +62,9 @@ class Contents:
 
 
 def read_records(path: Path, notes: list[str]) -> Iterator[tuple[str, Message] | Metadata]:
-    """Yield a file's messages with their topics, and its metadata; what is damaged is left out.
+    """Yield a file's messages with their topics, and its metadata; `notes` get what is left out.
 
-    Args:
-        path: The file.
-        notes: Is told what is left out, and where it cannot be read on.
-
-    Raises:
-        OSError, RecordingError: See `read_contents`.
+    Raises OSError, RecordingError as `read_contents`.
     """
     try:
         size = check_size(path, MOST_FILE_BYTES, "a recording")
@@ -124,14 +119,7 @@ class _Damage:
 def _records(
     file: BinaryIO, budget: UnpackBudget, damage: _Damage, notes: list[str]
 ) -> Iterator[McapRecord | _Numbered]:
-    """Yield the records of the kinds that matter, from behind the magic bytes on.
-
-    Args:
-        file: It.
-        budget: Is told what is unpacked.
-        damage: Is told which records cannot be read.
-        notes: Is told where it cannot be read on.
-    """
+    """Yield the records that matter; `damage` gets those that cannot be read, `notes` an early end."""
     try:
         for opcode, content in _framed(file, budget.size, damage):
             try:
@@ -185,14 +173,7 @@ def _framed(file: BinaryIO, size: int, damage: _Damage) -> Iterator[tuple[int, b
 
 
 def _content(file: BinaryIO, opcode: int, length: int, left: int) -> bytes | None:
-    """Return what a record holds; None where its length is wrong.
-
-    Args:
-        file: Stands behind the record's length.
-        opcode: Kind of the record.
-        length: The record's, as it says.
-        left: Bytes of the file from here on.
-    """
+    """Return a record's content; None if its length is wrong. `left` are the file's bytes from here on."""
     if opcode == Opcode.CHUNK:  # which has two lengths; where they differ, that of its data
         start = file.tell()
         own = own_length(file.read(CHUNK_HEAD_BYTES))

@@ -47,18 +47,10 @@ def left_over(path: Path) -> list[Path]:
 def merge(path: Path, agents: Sequence[Path]) -> list[str]:
     """Put the agents' recordings into the server's, ordered by frame, and remove those that were read whole.
 
-    Where the server's has the packets, an agent's are reduced to when they came. Recordings that went on in
-    other files (`parts_of`) are taken with all of them.
-
-    Args:
-        path: The server's; made of the agents' alone where it is not there.
-        agents: The agents'; those that are missing or cannot be read are left out.
-
-    Returns:
-        What could not be read: sentences for people.
-
-    Raises:
-        OSError: The new file cannot be written; the old ones stay.
+    Where the server's has the packets, an agent's are reduced to when they came. Files in which a recording
+    went on (`parts_of`) are taken, too. Without the server's file it is made of the agents' alone; an agent's
+    that is missing or cannot be read is left out. Return what could not be read, in sentences. Raises OSError
+    if the new file cannot be written; the old ones stay.
     """
     notes: list[str] = []
     server, *others = ([part for part in (one, *parts_of(one)) if part.is_file()] for one in (path, *agents))

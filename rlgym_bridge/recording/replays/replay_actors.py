@@ -74,17 +74,10 @@ class ReplayCar:
 class Actors:
     """The actors of a replay, brought forward frame by frame.
 
-    Args:
-        objects, names: Of the replay: what its numbers stand for.
-        arena: The name of its arena.
-
-    Attributes:
-        cars: One for each player and team, in the order of their first frame.
-        ball: The ball's rigid body as last shown, or None. Of several balls it is the first, until that ends.
-        ball_shown: Whether that was in this frame.
-        cut: Whether this frame does not follow on the one before: the match's phase changes, a car is
-            demolished, or comes or goes.
-        clock: Seconds on the clock.
+    `cars` has one for each player and team, in the order of their first frame. `ball` is the rigid body as
+    last shown, or None; of several balls it is the first, until that ends. `ball_shown` tells whether this
+    frame has it. `cut` tells that this frame does not follow on the one before: the phase changes, a car is
+    demolished, or comes or goes. `clock` has seconds.
     """
 
     def __init__(self, objects: Sequence[str], names: Sequence[str], arena: str = "") -> None:

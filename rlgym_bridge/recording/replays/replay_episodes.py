@@ -24,16 +24,9 @@ def played_like(recording: Recording, policy: Any, bots: Collection[str] | None 
 
     A decision's action is the one whose controls are nearest to the mean of those on the ticks that it
     drives; jump counts where it was pressed on one of them. Steering and throttle count on wheels, pitch, yaw
-    and roll in the air.
-
-    Args:
-        recording: With all controls, a row for each tick.
-        policy: The `LoadedPolicy` whose observations, actions and timing are taken.
-        bots: Names of cars (`blue-0`); None: all.
-
-    Raises:
-        ValueError: The policy does not play matches of this size, or has no finite set of actions; or there
-            is no such car.
+    and roll in the air. `policy` is the `LoadedPolicy` whose observations, actions and timing are taken;
+    `bots` are names of cars (`blue-0`), None all. Raises ValueError if the policy plays no matches of this
+    size, has no finite set of actions, or there is no such car.
     """
     layout, manifest = recording.state.layout, policy.manifest
     size = layout.blue, layout.orange

@@ -49,12 +49,8 @@ def read_replicar(path: Path) -> Recording:
     """Read a Parquet file of replicar, with a row for each tick and the group `state`.
 
     States are RocketSim's, corrected wherever the replay tells the game's own. Names are dropped. A goal, a
-    demolition, and where a car comes or goes begin a new segment.
-
-    Raises:
-        ImportError: pyarrow is not installed.
-        OSError: The file cannot be read.
-        ValueError: It is no file of replicar, of a newer format, or lacks what is needed.
+    demolition, and where a car comes or goes begin a new segment. Raises ImportError without pyarrow,
+    OSError, or ValueError if it is no such file, or of a newer format.
     """
     header, columns = _read(path)
     players = sorted(header["players"], key=lambda one: one["team"])

@@ -112,22 +112,13 @@ _MOST_TICKS: Final = 2**31 - 1  # a state's frame is an int32
 
 
 def read_table(path: Path, columns: Path | ColumnMap) -> Recording:
-    """Read a table whose rows are moments, or trials.
+    """Read a table whose rows are moments, or trials: CSV with commas, tabs or spaces, or JSON lines.
 
-    In JSON lines the columns are the fields of an object, also nested ones, named by dotted paths.
-
-    A row that says nothing new (every body and all controls as in the row before) is dropped. One that
-    repeats a moving body's state keeps its controls, and does not show the body. Holes, times that fall and
-    jumps begin a new segment. The notes count all of it.
-
-    Args:
-        path: CSV with commas, tabs or spaces, or JSON lines.
-        columns: The map of its columns, or its file.
-
-    Raises:
-        OSError: A file cannot be read.
-        ValueError: The map is wrong, or does not fit the table; a cell is no finite number. The message says
-            which file, row and column.
+    In JSON lines the columns are the fields of an object, also nested ones, named by dotted paths. A row that
+    says nothing new (every body and all controls as in the row before) is dropped. One that repeats a moving
+    body's state keeps its controls, and does not show the body. Holes, times that fall and jumps begin a new
+    segment; the notes count all of it. Raises OSError, or ValueError, which names file, row and column, if
+    the map is wrong or does not fit, or a cell is no finite number.
     """
     columns = columns if isinstance(columns, ColumnMap) else read_columns(columns)
     cells = read_cells(path, columns.header)
