@@ -141,15 +141,7 @@ class ProtocolVariant(dict[str, str]):
     @classmethod
     def read(cls, path: Path) -> "ProtocolVariant":
         """Return the table [dialect] of a file; raises OSError, or ValueError if it is no such file."""
-        table = _load(path).get("dialect")
-        if not isinstance(table, dict):
-            raise ValueError(
-                f"{path} has no table [dialect]; `rlgym-bridge probe --out FILE` writes such a file"
-            )
-        try:
-            return cls(table)
-        except ValueError as error:
-            raise ValueError(f"{path}: {error}") from None
+        return VariantFile.read(path).dialect
 
     def complete(self) -> "ProtocolVariant":
         """Return this with the first value for every point that it leaves open."""
@@ -172,8 +164,16 @@ class VariantFile:
 
     @classmethod
     def read(cls, path: Path) -> "VariantFile":
-        """Return what a file says; raises OSError, or ValueError as `ProtocolVariant.read` does."""
-        dialect, content = ProtocolVariant.read(path), _load(path)
+        """Read a `dialect.toml`; raises OSError, or ValueError if it is none, or has no value of `POINTS`."""
+        content = _load(path)
+        if not isinstance(table := content.get("dialect"), dict):
+            raise ValueError(
+                f"{path} has no table [dialect]; `rlgym-bridge probe --out FILE` writes such a file"
+            )
+        try:
+            dialect = ProtocolVariant(table)
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from None
         return cls(path, dialect, content.get("timing", {}).get("input_latency"), content.get("server"))
 
     def fits(self, own_server: bool) -> bool:

@@ -102,13 +102,7 @@ CAR_FIELDS: Final = (
 
 
 class Layout:
-    """The place of each field in a match's part of the buffer, for one pair of team sizes.
-
-    Attributes:
-        blue, orange: Cars in each team.
-        size: Numbers of a match.
-        format: The `struct` format of a match.
-    """
+    """The columns of all fields in a match's `size` numbers of a `struct` format, for two team sizes."""
 
     def __init__(self, blue: int, orange: int) -> None:
         self.blue, self.orange, self.cars = blue, orange, blue + orange

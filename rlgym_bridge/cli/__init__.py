@@ -25,13 +25,9 @@ _STATUS = "0 fine, 1 a failure was found, 2 bad usage or input"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run `rlgym-bridge`.
+    """Run `rlgym-bridge` with these words, or those of this process; return the exit code.
 
-    Args:
-        arguments: The words after the program's name; those of this process when None.
-
-    Returns:
-        The exit code: 0 fine, 1 a failure was found or Ctrl-C ended it, 2 bad usage or input.
+    It is 0 fine, 1 a failure was found or Ctrl-C ended it, 2 bad usage or input.
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
     if not words or words[0] in ("-h", "--help"):

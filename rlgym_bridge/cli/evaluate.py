@@ -105,7 +105,6 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _run_scenes(options: argparse.Namespace, first: str) -> int:
-    """Play the scenes with a player as the user named it."""
     if options.b is not None:
         raise ValueError(f"B is {options.b} with --scenes, expected A alone: scenes have their own opponents")
     if ignored := [f"--{name}" for name in ("matches", "seconds") if getattr(options, name) is not None]:

@@ -146,7 +146,6 @@ def _make(options: argparse.Namespace) -> int:
 
 
 def _kinds() -> list[str]:
-    """Return the kinds of scenes, in their order."""
     return list(dict.fromkeys(scene.kind for scene in all_scenes()))
 
 

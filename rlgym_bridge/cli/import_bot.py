@@ -101,7 +101,6 @@ def _arguments(text: str | None) -> Mapping[str, Any]:
 
 
 def _add_component_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that take the place of `--env`."""
     group = parser.add_argument_group("without an environment", "in place of --env")
     group.add_argument(
         "--obs", metavar="MODULE:CLASS",
@@ -235,7 +234,6 @@ def _in_words(value: object) -> object:
 
 
 def _hitbox_of(facts: EnvironmentFacts) -> str:
-    """Return the hitbox of an environment's cars."""
     if len(facts.hitboxes) != 1:
         raise ValueError(
             f"{facts.name} plays cars with hitboxes {', '.join(facts.hitboxes)}, expected one for all"
@@ -267,7 +265,6 @@ def _distribution(
 
 
 def _names(given: Sequence[str]) -> dict[str, str]:
-    """Return the values of `--map` by part."""
     pairs = [text.partition("=") for text in given]
     for part, _, name in pairs:
         if part not in MAPPED or not all(one.strip() for one in name.split(",")):

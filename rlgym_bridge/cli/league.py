@@ -87,7 +87,6 @@ def _entrants_of(options: argparse.Namespace) -> list[Entrant]:
 
 
 def _settings_of(options: argparse.Namespace, entrants: Sequence[Entrant]) -> dict[str, Any]:
-    """Return the settings that all kept matches share."""
     return {
         "what": _WORK, "seconds": options.seconds, "team_size": options.team_size, "seed": options.seed,
         "simulator": options.simulator,

@@ -176,7 +176,6 @@ def add_to(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_line_up_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say which bots play."""
     bots = (
         "BOT is a policy folder, a training run, a bot.toml, chaser, charger or random; with --server rlbot "
         "or --allow-idle also human or psyonix:SKILL (beginner, rookie, pro, allstar)"

@@ -71,9 +71,8 @@ def check_different(*paths: Path | None) -> None:
 def check_output_folder(folder: Path, json_file: Path | None, inputs: Iterable[Path] = ()) -> None:
     """Check before the work that a policy folder can be written, beside the file of `--json`.
 
-    Raises:
-        ConfigError: It is among the inputs, belongs to a training run, or cannot be written.
-        ValueError: A file is in the place of the modules that the policy carries.
+    Raises ConfigError if it is among the inputs, belongs to a training run, or cannot be written; ValueError
+    if a file is in the place of the modules that the policy carries.
     """
     check_different(json_file, folder)
     place = folder.resolve()

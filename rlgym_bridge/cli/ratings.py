@@ -91,7 +91,6 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _settings_of(options: argparse.Namespace) -> dict[str, Any]:
-    """Return the settings that all kept matches share."""
     return {
         "what": _WORK, "run": options.run.resolve().name, "seconds": options.seconds,
         "team_size": options.team_size, "seed": options.seed, "simulator": options.simulator,
@@ -99,7 +98,6 @@ def _settings_of(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _report(options: argparse.Namespace, book: ratings.RatingBook, kept: KeptMatches) -> int:
-    """Print and write the ratings."""
     rated, size = ratings.rate_checkpoints(book, kept.results), options.team_size
     title = f"{options.run.resolve().name}, {size}v{size}, matches of {options.seconds:g} s"
     lines = [title, *ratings.describe_ratings(rated, book.anchors)]

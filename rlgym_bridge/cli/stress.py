@@ -102,7 +102,6 @@ def _plan_of(options: argparse.Namespace) -> tuple[stress.StressPlan, Entrant]:
 
 
 def _settings_of(plan: stress.StressPlan, against: Entrant) -> dict[str, Any]:
-    """Return the settings that all kept matches share."""
     return {
         "what": _WORK, "seconds": plan.seconds, "team_size": plan.team_size, "seed": plan.seed,
         "tested": plan.tested.identity, "against": against.identity,

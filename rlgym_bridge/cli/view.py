@@ -139,7 +139,6 @@ def _check_together(options: argparse.Namespace) -> None:
 
 
 def _show_page(recording: Recording, options: argparse.Namespace) -> None:
-    """Show the recording on our own page until Ctrl-C."""
     from rlgym_bridge.view.web.shown_recording import ShownRecording
 
     policy = policy_path(options.policy or CHASER)
@@ -201,12 +200,9 @@ def add_watch_options(parser: argparse.ArgumentParser, of_web: str = "") -> None
 def watched(options: argparse.Namespace, has_page: bool = False) -> Iterator[Watch | None]:
     """Show matches in Rerun until the block ends, as the options of `add_watch_options` say, or yield None.
 
-    With `has_page` `--web` alone means another page, which the caller shows.
-
-    Raises:
-        ConfigError: `--web` or `--window` without `--watch`.
-        ImportError: Rerun is not installed.
-        WatchError: The viewer does not start.
+    With `has_page` `--web` alone means another page, which the caller shows. Raises
+    ConfigError for `--web` or `--window` without `--watch`; ImportError without Rerun; WatchError if the
+    viewer does not start.
     """
     if not options.watch:
         if options.window or (options.web and not has_page):

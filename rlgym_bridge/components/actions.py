@@ -79,7 +79,6 @@ class _Parser(ActionParser[Any, np.ndarray, np.ndarray, Any, Any]):
         )
 
     def _refuse(self, actions: np.ndarray, wrong: np.ndarray, expected: str, agent: Hashable) -> NoReturn:
-        """Raise for the first element that is `wrong`."""
         index = tuple(int(i) for i in np.argwhere(wrong)[0])
         where = f"agent {agent!r}" if agent is not None else f"match {index[0]}, car {index[1]}"
         raise ValueError(

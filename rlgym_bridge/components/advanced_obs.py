@@ -92,7 +92,6 @@ class AdvancedObs(TableObs):
         return observations
 
     def _elements(self, layout: Layout, car: int) -> list[ObsNumber]:
-        """Return the numbers that a car is shown, in order."""
         allies, enemies = self._other_cars(layout, car)
         is_turned = car >= layout.blue
         numbers = ball_numbers(layout, (self._pos, self._vel, self._ang), is_turned)

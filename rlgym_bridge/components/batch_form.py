@@ -202,11 +202,8 @@ def observe(
     """Return the observations of some cars by any observation builder, `(matches, cars, size)` float32.
 
     A builder without a batch form gets one match in RLGym's form: `game`, made from `state` when None, and
-    the dict `shared_info`.
-
-    Raises:
-        ValueError: The builder refuses the match, gives something else than vectors of one length, or has no
-            batch form for several matches.
+    the dict `shared_info`. Raises ValueError if the builder refuses the match, gives something else than
+    vectors of one length, or has no batch form for several matches.
     """
     if works_in_batches(builder):
         return check_observations(builder, builder.build_batch(state, cars), state, cars)
@@ -224,7 +221,6 @@ def observe(
 
 
 def _vector(builder: Any, agent: str, given: Any) -> np.ndarray:
-    """Return an agent's observation as float32."""
     with suppress(ValueError, TypeError):  # no numbers, or lists of different lengths
         vector: np.ndarray = np.asarray(given, np.float32)
         if vector.ndim == 1:
@@ -252,10 +248,8 @@ def control_rows(
 
     They are unchecked: `(ticks, 8)` from ours, `(8,)` or `(ticks, 8)` from another. That one gets each
     agent's action as an array `(1,)` or `(k,)`, real numbers clipped to -1..1, as RLGym's continuous actions
-    are. `actions` are `(1, cars)` or `(1, cars, k)`; all else is as `observe` takes it.
-
-    Raises:
-        ValueError: An action is not in the action space; there are several matches; an agent has no rows.
+    are. `actions` are `(1, cars)` or `(1, cars, k)`; all else is as `observe` takes it. Raises ValueError if
+    an action is not in the action space; there are several matches; an agent has no rows.
     """
     if works_in_batches(parser):
         return list(parser.parse_batch(actions)[0])
@@ -293,10 +287,8 @@ def find_masks(
 
     Masks come from a method `masks(state)` of the parser, or of one that it wraps, and from `action_mask` in
     the shared info of a single match: for each agent a number for each action, 0 for never. `match` is the
-    number of the first match, for errors.
-
-    Raises:
-        ValueError: A mask has another shape, leaves a car no action, or is for actions that are no choices.
+    number of the first match, for errors. Raises ValueError if a mask has another shape, leaves a car no
+    action, or is for actions that are no choices.
     """
     holder = mask_holder(parser)
     given = holder.masks(state) if hasattr(holder, "masks") else None

@@ -61,9 +61,8 @@ Builder = TypeVar("Builder", bound="TableObs")
 class TableObs(ObsBuilder[Any, np.ndarray, Game, tuple[str, int]]):
     """An observation that shows columns of the state; `factors` are its scales, by their names.
 
-    Raises:
-        ValueError: `zero_padding`, cars in a full team, is no whole number from 1 to 64; a factor is no
-            number.
+    Raises ValueError if `zero_padding`, cars in a full team, is no whole number from 1 to 64; a factor is no
+    number.
     """
 
     def __init__(self, zero_padding: int | None, factors: Mapping[str, float]) -> None:
@@ -95,8 +94,7 @@ class TableObs(ObsBuilder[Any, np.ndarray, Game, tuple[str, int]]):
             state: N matches, derived fields filled.
             cars: Observing cars, by their place in the state; None for all.
 
-        Raises:
-            ValueError: There is no such car, or a team has more cars than `zero_padding`.
+        Raises ValueError if there is no such car, or a team has more cars than `zero_padding`.
         """
 
     def names(self, blue: int, orange: int, car: int = 0) -> tuple[str, ...]:
@@ -117,7 +115,6 @@ class TableObs(ObsBuilder[Any, np.ndarray, Game, tuple[str, int]]):
         """Return the numbers of one car's observation, in order."""
 
     def _table(self, rows: list[list[ObsNumber]]) -> ObsTable:
-        """Return the numbers of some cars as arrays."""
         shape = (len(rows), len(rows[0]) if rows else 0)
 
         def array(of: Callable[[ObsNumber], Any], kind: type) -> np.ndarray:

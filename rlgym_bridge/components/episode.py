@@ -265,11 +265,8 @@ class Episode:
         """Choose actions on the newest observation; return each car's rows, `(ticks, 8)` float32.
 
         With a list `refused`, a car whose rows are no control vectors gets neutral ones, and the error is
-        added.
-
-        Raises:
-            ControlsError: Rows are no control vectors: any car's without `refused`, all cars' with it.
-            ValueError: The rows of different cars differ in length.
+        added. Raises ControlsError if rows are no control vectors: any car's without `refused`, all cars'
+        with it; ValueError if the rows of different cars differ in length.
         """
         actions = self.actions = act_within(self.policy, self.observation, state, self._calls.masks())
         if actions.shape[:2] != (1, self._cars):

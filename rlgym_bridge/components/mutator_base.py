@@ -26,10 +26,8 @@ def blank_state(blue: int, orange: int, matches: int, hitbox: int = 0) -> MatchS
     """Return matches for a mutator to fill: all is set but the places of the cars.
 
     The ball lies in the centre, all pads are there, the cars are whole, without boost, not turned, and all at
-    the origin. The phase is Active. `derive` has not run.
-
-    Raises:
-        ValueError: A team size or the hitbox does not exist.
+    the origin. The phase is Active. `derive` has not run. Raises ValueError if a team size or the hitbox does
+    not exist.
     """
     if not 0 <= hitbox < len(HITBOXES):
         raise ValueError(f"hitbox is {hitbox}, expected a number 0..{len(HITBOXES) - 1} (game.HITBOXES)")
@@ -104,9 +102,8 @@ class WeightedMutator(BatchMutator):
         parts: The mutators.
         shares: Their shares, which add up to 1.
 
-    Raises:
-        TypeError: Something is no pair of an RLGym mutator and a weight.
-        ValueError: There is none, a weight is negative or not finite, or all are 0.
+    Raises TypeError if something is no pair of an RLGym mutator and a weight; ValueError if there is none, a
+    weight is negative or not finite, or all are 0.
     """
 
     def __init__(self, mutators: Sequence[tuple[StateMutator[Any], float]], seed: int | None = None) -> None:
@@ -148,8 +145,7 @@ class WeightedMutator(BatchMutator):
 def apply_mutator(mutator: StateMutator[Any], game: Game, shared_info: SharedInfo) -> None:
     """Apply a mutator of RLGym's form, and name the part of a `MutatorSequence` that spoils a match.
 
-    Raises:
-        ValueError: A value is none that a match can have, or a mutator of an installed package failed.
+    Raises ValueError if a value is none that a match can have, or a mutator of an installed package failed.
     """
     for part in _sequence_of(mutator):
         try:

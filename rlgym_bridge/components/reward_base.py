@@ -72,9 +72,8 @@ class BatchReward(RewardFunction[Any, Game, float]):
     ) -> dict[Hashable, float]:
         """Return the agents' rewards for the step that led to `state`; one True flag counts for the match.
 
-        Raises:
-            RuntimeError: `reset` was not called.
-            ValueError: An agent has no car, or there are other cars than at the last call.
+        Raises RuntimeError if `reset` was not called; ValueError if an agent has no car, or there are other
+        cars than at the last call.
         """
         after = from_rlgym(state)
         before = self._take_before(after)
@@ -146,11 +145,9 @@ class WeightedSum(BatchReward):
         foreign: The first part without a batch form; None where all have one.
         last: Of each part `(N, cars)` float32 in the latest call, so that a bad number finds its name.
 
-    Raises:
-        TypeError: Something is no pair of an RLGym reward, or a function, and a weight; or the function does
-            not take two states.
-        ValueError: There is no reward, a weight is not finite or above 1e30, or `team_spirit` is not within
-            0..1.
+    Raises TypeError if something is no pair of an RLGym reward, or a function, and a weight; or the function
+    does not take two states; ValueError if there is no reward, a weight is not finite or above 1e30, or
+    `team_spirit` is not within 0..1.
     """
 
     def __init__(
@@ -253,7 +250,6 @@ class WeightedSum(BatchReward):
         return list(state.cars) if self.team_spirit or self.zero_sum else list(agents)
 
     def _sum(self, layout: Layout) -> np.ndarray:
-        """Return the parts of this call as one, `(N, cars)` float32."""
         total = np.zeros_like(self.last[0], np.float32)
         for column, weight in zip(self.last, self.weights, strict=True):
             total += np.float32(weight) * column
@@ -272,7 +268,6 @@ class WeightedSum(BatchReward):
 
 
 def _is_reward(given: object) -> bool:
-    """Tell whether a sum takes it: an RLGym reward, or a function."""
     return isinstance(given, RewardFunction | FunctionType | MethodType)
 
 
@@ -341,10 +336,8 @@ def ask_reward(
 
     The parts of RLGym's `CombinedReward` are asked one by one, and added up as it does, so that an error has
     the name of the part. Where `between`, the match at the last decision and now, is at hand, rewards of ours
-    are given these, without the way over RLGym's form.
-
-    Raises:
-        ValueError: A reward gives something else than a number for each agent; the message names it.
+    are given these, without the way over RLGym's form. Raises ValueError if a reward gives something else
+    than a number for each agent; the message names it.
     """
     arguments = (state, is_terminated, is_truncated, shared_info)
     if between is not None and works_in_batches(reward):

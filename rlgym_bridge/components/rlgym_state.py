@@ -83,10 +83,8 @@ def from_rlgym(games: Game | Sequence[Game]) -> MatchState:
     """Return RLGym game states of equal team sizes as a `MatchState`.
 
     Cars are ordered blue first, each team in the order of `GameState.cars`. What RLGym does not hold is left
-    0 (phase, clock, score, applied controls but for the jump button); `known` is 1.
-
-    Raises:
-        ValueError: There is no game state, or the team sizes differ.
+    0 (phase, clock, score, applied controls but for the jump button); `known` is 1. Raises ValueError if
+    there is no game state, or the team sizes differ.
     """
     games = [games] if isinstance(games, GameState) else list(games)
     sizes = {_team_sizes(game) for game in games}

@@ -173,7 +173,7 @@ def component_factory(
     """
     if env is not None:
         function = _env_function(env, allow)
-        return lambda: _from_env(env, function)
+        return lambda: _components_of(_build(env, function))
     if obs is None or parser is None:
         raise ValueError(
             f"obs is {obs!r} and parser {parser!r}, expected both, as ComponentSpec.of makes them, or an "
@@ -184,8 +184,8 @@ def component_factory(
     return lambda: Components(make_obs(), make_parser())
 
 
-def _from_env(name: str, function: Callable[[], Any]) -> Components:
-    env = _build(name, function)
+def _components_of(env: RLGym[Any, Any, Any, Any, Any, Any, Any, Any]) -> Components:
+    """Return the components of an environment; raises TypeError as `Components` does."""
     delay = env.transition_engine.config.get("rlbot_delay")
     return Components(
         env.obs_builder,
@@ -233,11 +233,10 @@ def _build(name: str, function: Callable[[], Any]) -> RLGym[Any, Any, Any, Any, 
         env = function()
     for one in (env, getattr(env, "rlgym_env", None), getattr(env, "env", None)):
         if isinstance(one, RLGym):
-            for part in _components_of(one):
-                try:
-                    check_signatures(part)
-                except TypeError as error:
-                    raise ValueError(f"{name}{locate_function(function)}: {error}") from error
+            try:
+                _components_of(one)
+            except TypeError as error:
+                raise ValueError(f"{name}{locate_function(function)}: {error}") from error
             return one
     raise ValueError(
         f"{name} returned {type(env).__name__}, expected an RLGym, or a wrapper with one in rlgym_env"
@@ -248,14 +247,6 @@ def _build(name: str, function: Callable[[], Any]) -> RLGym[Any, Any, Any, Any, 
 def locate_environment(name: str) -> str:
     """Return where the function of an environment is defined, as ` (my_env.py, line 23)`; "" if unknown."""
     return locate_function(_env_function(name, None))
-
-
-def _components_of(env: RLGym[Any, Any, Any, Any, Any, Any, Any, Any]) -> tuple[Any, ...]:
-    """Return the components of an environment, None for those that it has not."""
-    return (
-        env.obs_builder, env.action_parser, env.shared_info_provider, env.reward_fn, env.termination_cond,
-        env.truncation_cond, env.state_mutator, env.renderer,
-    )  # fmt: skip
 
 
 def _factory(spec: ComponentSpec, kind: Any, allow: Sequence[str] | None) -> Callable[[], Any]:

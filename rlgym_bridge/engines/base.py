@@ -48,12 +48,9 @@ class BaseEngine(TransitionEngine[Hashable, Game, np.ndarray]):
 def rows_of_actions(actions: Mapping[Any, Any], agents: Agents, tick_skip: int) -> np.ndarray:
     """Return the checked control vectors of a step, `(agents, ticks, 8)` float32.
 
-    A row `(8,)` of an agent is held for `tick_skip` ticks.
-
-    Raises:
-        KeyError: An agent has no rows, or an unknown one has.
-        ControlsError: Rows have another shape, or hold something that is no control.
-        ValueError: Agents have rows for different numbers of ticks.
+    A row `(8,)` of an agent is held for `tick_skip` ticks. Raises KeyError if an agent has no rows, or an
+    unknown one has; ControlsError if rows have another shape, or hold something that is no control;
+    ValueError if agents have rows for different numbers of ticks.
     """
     if set(actions) != set(agents):
         raise KeyError(f"actions are for {list(actions)}, expected {list(agents)}, each once")

@@ -81,9 +81,9 @@ class MatchStream:
         """Take in all packets that there are, at least one, until none is left; return `state`.
 
         `to_goal` stops at a goal of this episode, and has the state show it. `rows` is called with the frame
-        of a packet that alone follows the last one in play; the rows that it returns, `(8,)` each, answer it
+        of a packet that only follows the last one in play. The rows that it returns, `(8,)` each, answer it
         before it is decoded: the server goes on meanwhile. Raises LiveEngineError if no packet came, or a
-        driven car has left, EOFError if the match is over or the server gone.
+        driven car has left; EOFError if the match is over or the server gone.
         """
         packets = self._packets(self._patience)
         if not packets:

@@ -136,10 +136,8 @@ def holes(seconds: np.ndarray) -> np.ndarray:
 def jumps(seconds: np.ndarray, tracks: Sequence[BodyMotion], slack: float = 0.0) -> np.ndarray:
     """Return in which rows a body is where its speed could not have brought it, `(rows,)` bool.
 
-    Args:
-        seconds: `(rows,)`.
-        tracks: The bodies; each is compared with the last row before that has it.
-        slack: Seconds that the time between two rows may be wrong by.
+    Each body is compared with the last row before that has it. The time between two rows, of `seconds`
+    `(rows,)`, may be wrong by `slack`.
     """
     found = np.zeros(len(seconds), bool)
     for position, velocity, shown in tracks:

@@ -343,29 +343,21 @@ def control_of(row: Sequence[float]) -> rsim.CarControls:
     return controls
 
 
-_WRITTEN = (
-    ("boost", "boost_amount"),
-    ("demo_respawn_timer", "demo_respawn_timer"),
-    ("supersonic_time", "supersonic_time"),
-    ("time_spent_boosting", "boost_active_time"),
-    ("handbrake_val", "handbrake"),
-    ("jump_time", "jump_time"),
-    ("air_time_since_jump", "air_time_since_jump"),
-    ("flip_time", "flip_time"),
-    ("auto_flip_timer", "autoflip_timer"),
-    ("auto_flip_torque_scale", "autoflip_direction"),
-)
-_WRITTEN_FLAGS = (
-    ("is_demoed", "is_demoed"),
-    ("is_on_ground", "on_ground"),
-    ("is_supersonic", "is_supersonic"),
-    ("has_jumped", "has_jumped"),
-    ("is_jumping", "is_jumping"),
-    ("has_flipped", "has_flipped"),
-    ("is_flipping", "is_flipping"),
-    ("has_double_jumped", "has_double_jumped"),
-    ("is_auto_flipping", "is_autoflipping"),
-)
+_NAMES: Final = {
+    "boost": "boost_amount", "time_spent_boosting": "boost_active_time", "handbrake_val": "handbrake",
+    "auto_flip_timer": "autoflip_timer", "auto_flip_torque_scale": "autoflip_direction",
+    "is_on_ground": "on_ground", "is_auto_flipping": "is_autoflipping",
+}  # fmt: skip
+"""Fields of a car by RocketSim's names, if these are others."""
+
+_FLOATS: Final = (
+    "boost", "demo_respawn_timer", "supersonic_time", "time_spent_boosting", "handbrake_val", "jump_time",
+    "air_time_since_jump", "flip_time", "auto_flip_timer", "auto_flip_torque_scale",
+)  # fmt: skip
+_FLAGS: Final = (
+    "is_demoed", "is_on_ground", "is_supersonic", "has_jumped", "is_jumping", "has_flipped", "is_flipping",
+    "has_double_jumped", "is_auto_flipping",
+)  # fmt: skip
 
 
 def car_state(state: MatchState, match: int, row: int, cars: Sequence[rsim.Car] = ()) -> rsim.CarState:
@@ -373,10 +365,9 @@ def car_state(state: MatchState, match: int, row: int, cars: Sequence[rsim.Car] 
     first = state.layout.column("position", car=row)
     car = set_body(rsim.CarState(), state.buffer[match, first : first + BODY_SIZE].tolist())
     car.wheels_with_contact = tuple(wheel > 0 for wheel in state.car_wheels_with_contact[match, row].tolist())
-    for theirs, ours in _WRITTEN:
-        setattr(car, theirs, float(getattr(state, "car_" + ours)[match, row]))
-    for theirs, ours in _WRITTEN_FLAGS:
-        setattr(car, theirs, bool(getattr(state, "car_" + ours)[match, row] > 0))
+    for names, kind in ((_FLOATS, float), (_FLAGS, bool)):
+        for name in names:
+            setattr(car, name, kind(getattr(state, f"car_{_NAMES.get(name, name)}")[match, row]))
     car.flip_rel_torque = rsim.Vec(*state.car_flip_torque[match, row].tolist())
     car.last_controls = control_of(state.car_controls[match, row].tolist())
     victim = int(state.car_bump_victim[match, row])

@@ -103,7 +103,6 @@ def _has_form(layout: Layout) -> bool:
 
 
 def _rewarding(kind: type) -> Callable[..., np.ndarray | None]:
-    """Return the compiled form of a reward."""
     term = _TERMS[kind]
 
     def reward(self: Any, before: MatchState, after: MatchState) -> np.ndarray | None:
@@ -150,7 +149,6 @@ def _add_up(
 
 
 def _timing(kind: type) -> Callable[..., np.ndarray | None]:
-    """Return the compiled form of a condition's `done_batch` that counts seconds."""
     name = _TIMED[kind]
 
     def is_over(self: Any, state: MatchState) -> np.ndarray | None:
@@ -193,7 +191,6 @@ def _judge(
 
 
 def _observing(kind: type) -> Callable[..., np.ndarray | None]:
-    """Return the compiled form of a builder's `build_batch`."""
     make = _OBSERVERS[kind]
 
     def observe(self: Any, state: MatchState, cars: Sequence[int] | None = None) -> np.ndarray | None:

@@ -129,7 +129,6 @@ def _dead(error: rocketsim_batch.MatchError) -> DeadMatches:
 
 @cache
 def _load_meshes() -> None:
-    """Load the collision meshes, once in a process."""
     load_native().load_meshes(meshes_folder())
 
 

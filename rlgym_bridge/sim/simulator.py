@@ -155,10 +155,8 @@ class Simulator(Protocol):
                 come before it.
             times: Counts the time of `physics` and of `reading`; None counts nothing.
 
-        Raises:
-            ValueError: A delay is below 0 or no whole number.
-            DeadMatches: Matches failed inside the simulator. All others were stepped; the state of the dead
-                ones is as before.
+        Raises ValueError if a delay is below 0 or no whole number; DeadMatches if matches failed inside the
+        simulator. All others were stepped; the state of the dead ones is as before.
         """
 
     def play(self, rows: np.ndarray, lengths: Sequence[int]) -> np.ndarray:

@@ -103,9 +103,8 @@ class StateEstimator:
     def follow(self, state: MatchState) -> None:
         """Take over the line-up of a state; the next state that is refined is the first one.
 
-        Raises:
-            ValueError: A car is of no team.
-            FileNotFoundError, RuntimeError: As for the constructor; the line-up before stays.
+        Raises ValueError if a car is of no team; FileNotFoundError, RuntimeError as for the constructor; the
+        line-up before stays.
         """
         layout, teams = state.layout, state.car_team[0].tolist()
         if teams != [0] * layout.blue + [1] * layout.orange:

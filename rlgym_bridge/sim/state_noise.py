@@ -24,10 +24,8 @@ class StateNoise:
     """Gaussian noise of some fields, drawn anew for each number at each look.
 
     A rotation is turned by an angle about each of the car's axes. All cars of a match see the same noise.
-    Standard deviations are in units of the game, by the names of `NOISY_FIELDS`.
-
-    Raises:
-        ValueError: A field is unknown, or a deviation out of range.
+    Standard deviations are in units of the game, by the names of `NOISY_FIELDS`. Raises ValueError if a field
+    is unknown, or a deviation out of range.
     """
 
     def __init__(self, deviations: Mapping[str, float]) -> None:

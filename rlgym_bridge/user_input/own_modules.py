@@ -94,13 +94,10 @@ def read_own_sources(names: Iterable[str], hold: bool = False) -> dict[str, byte
 
 
 def trace_own_files(names: Iterable[str]) -> dict[str, Path]:
-    """Find the Python files of the user's own modules that some modules import, and their own.
+    """Find the user's own Python files among some modules and all that they import.
 
-    Returns:
-        Files by path from the folder in which Python finds the module, with slashes.
-
-    Raises:
-        ValueError: A file cannot be read as Python.
+    They are named by path from the folder in which Python finds the module, with slashes. Raises ValueError
+    if one cannot be read as Python.
     """
     waiting, seen = list(names), set[str]()
     roots: dict[str, Path | None] = {}

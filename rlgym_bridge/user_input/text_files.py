@@ -30,9 +30,8 @@ _MOST_BITS: Final = 64  # of a whole number, as TOML has it: Python refuses to s
 def read_text(path: Path, most: int = MOST_CHARACTERS) -> str:
     """Read a file of UTF-8 text, with or without a mark in front as Windows' editors put it.
 
-    Raises:
-        OSError: It cannot be opened, or is not there.
-        ValueError: It is a folder or a device, has more than `most` characters, or is no UTF-8 text.
+    Raises OSError if it cannot be opened, or is not there; ValueError if it is a folder or a device, has more
+    than `most` characters, or is no UTF-8 text.
     """
     try:
         if odd := _odd_kind(path):
@@ -117,9 +116,8 @@ def escape_controls(text: str) -> str:
 def parse_toml(text: str) -> dict[str, Any]:
     """Return what TOML says.
 
-    Raises:
-        ValueError: It is no TOML (the message has line and column), is nested more than 100 levels deep, has
-            a whole number of more than 64 bits, or is longer than `MOST_CHARACTERS`.
+    Raises ValueError if it is no TOML (the message has line and column), is nested more than 100 levels deep,
+    has a whole number of more than 64 bits, or is longer than `MOST_CHARACTERS`.
     """
     if _DEEP_NAME.search(text):
         raise ValueError(f"it is nested more than {_MOST_LEVELS} levels deep")
@@ -167,7 +165,6 @@ def _parse_checked(parse: Callable[[str], Any], text: str) -> Any:
 
 
 def _list_values(value: Any) -> list[Any]:
-    """Return what a table or a list holds; nothing of other values."""
     if isinstance(value, dict):
         return list(value.values())
     return value if isinstance(value, list) else []

@@ -39,11 +39,8 @@ def read_mesh(path: Path) -> tuple[np.ndarray, np.ndarray]:
 def mesh_edges(folder: Path | None = None) -> np.ndarray:
     """Return the edges, `(edges, 2, 3)` float32 uu, at which the meshes of a folder bend or end.
 
-    Without a folder they are those of the standard field.
-
-    Raises:
-        FileNotFoundError: There are no meshes.
-        ValueError: A file is no mesh.
+    Without a folder they are those of the standard field. Raises FileNotFoundError if there are no meshes;
+    ValueError if a file is no mesh.
     """
     folder = meshes_folder() / "soccar" if folder is None else folder
     meshes = [read_mesh(path) for path in sorted(folder.glob("*.cmf"))]

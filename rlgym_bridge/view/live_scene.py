@@ -74,7 +74,6 @@ class LiveScene:
         return self._agents[indices.index(car)] if car in indices else None
 
     def _log_looks(self, state: MatchState) -> None:
-        """Log what does not change of cars and curves."""
         self._agents = tuple(state.agents)
         ball = rr.SeriesLines(colors=[scene.BALL_COLOR], names=["ball"])
         self._stream.log("/speed/ball", ball, static=True)

@@ -91,14 +91,10 @@ def own_length(head: bytes) -> int | None:
 
 
 def unpack_chunk(content: bytes) -> bytes:
-    """Return the records of a chunk as bytes.
+    """Return the records of a chunk, given the content of its own record.
 
-    Args:
-        content: Of the chunk's record.
-
-    Raises:
-        ValueError: It would unpack to more than `MOST_CHUNK_BYTES`, or has another checksum.
-        One of DAMAGED: It cannot be unpacked.
+    Raises ValueError if they would be more than `MOST_CHUNK_BYTES`, or have another checksum; one of DAMAGED
+    if they cannot be unpacked.
     """
     chunk = Chunk.read(ReadDataStream(BytesIO(content)))
     data = _unpacked(chunk)

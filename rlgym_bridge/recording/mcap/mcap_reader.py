@@ -218,9 +218,8 @@ def _find_chunk(file: BinaryIO, since: int) -> int | None:
 def read_contents(path: Path) -> Contents:
     """Read a file from beginning to end; of one that ends early, or is damaged, what is whole.
 
-    Raises:
-        OSError: It cannot be opened.
-        RecordingError: It is empty, no MCAP file, not one of ours, or without a message that is whole.
+    Raises OSError if it cannot be opened; RecordingError if it is empty, no MCAP file, not one of ours, or
+    without a message that is whole.
     """
     found = Contents()
     for one in read_records(path, found.notes):

@@ -26,10 +26,8 @@ def states_of_replay(recording: Recording, every: int) -> MatchState:
 
     A frame shows some of the bodies; the others are taken from up to 8 ticks before and moved on by their
     velocity. What a replay does not tell is as in a fresh state: pads are all there, and a car in the air
-    still has its dodge. Only moments are taken in which as many cars are there as most of the time.
-
-    Raises:
-        ValueError: Cars are not where their velocities take them, or there are too many.
+    still has its dodge. Only moments are taken in which as many cars are there as most of the time. Raises
+    ValueError if cars are not where their velocities take them, or there are too many.
     """
     _check_motion(recording)
     source, rows = recording.state, np.arange(len(recording.tick))

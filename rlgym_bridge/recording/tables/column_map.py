@@ -174,7 +174,6 @@ def _flag(values: Mapping[str, Any], name: str, default: bool) -> bool:
 
 
 def _body(values: Any, name: str, keys: tuple[str, ...]) -> Body:
-    """Return a ball or a car from its table."""
     _check_keys(values, f"[{name}]", keys)
     vectors = {}
     for key, value in values.items():
@@ -263,5 +262,4 @@ def _is_column(value: Any) -> bool:
 
 
 def _is_number(value: Any) -> bool:
-    """Return whether a value of TOML is a finite number."""
     return type(value) in (int, float) and math.isfinite(value)

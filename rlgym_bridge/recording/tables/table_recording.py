@@ -174,7 +174,6 @@ def _recording(
 
 
 def _state(cells: Cells, columns: ColumnMap) -> MatchState:
-    """Return the state of all rows."""
     blue = sum(car.team == BLUE for car in columns.cars)
     rows = np.arange(len(cells.rows))
     state = MatchState(blue, len(columns.cars) - blue, len(rows))
@@ -290,7 +289,6 @@ def _fill_car(state: MatchState, rows: np.ndarray, car: int, cells: Cells, body:
 
 
 def _take(cells: Cells, number: Number, what: str) -> np.ndarray:
-    """Return a number of every row, `(rows,)`."""
     if number.column is None:
         return np.full(len(cells.rows), number.add)
     return cells.numbers(number.column, what) * number.scale + number.add
