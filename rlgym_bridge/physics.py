@@ -32,9 +32,7 @@ CONSTANTS: Final = {
 
 _LEAST, _MOST = 0.01, 100.0  # of a multiple; beyond them nothing that can be played
 _Multiple = Annotated[
-    float,
-    Meta(ge=_LEAST, le=_MOST),
-    expecting(f"a multiple of RocketSim's own, {_LEAST:g} to {_MOST:g}"),
+    float, Meta(ge=_LEAST, le=_MOST), expecting(f"a multiple of RocketSim's own, {_LEAST:g} to {_MOST:g}")
 ]
 
 

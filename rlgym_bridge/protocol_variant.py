@@ -53,34 +53,25 @@ POINTS: Final[Mapping[str, Point]] = {
         "dodge_timeout after a dodge or double jump, in the air: -1, or counting on",
     ),
     "dodge_timeout_expired": Point(
-        ("minus_one", "zero"),
-        "dodge_timeout when the time is up, in the air: -1 or 0",
+        ("minus_one", "zero"), "dodge_timeout when the time is up, in the air: -1 or 0"
     ),
-    "on_ground": Point(
-        ("three_wheels", "four_wheels"),
-        "wheels that must touch for AirState.OnGround",
-    ),
+    "on_ground": Point(("three_wheels", "four_wheels"), "wheels that must touch for AirState.OnGround"),
     "ball_after_goal": Point(
-        ("shown", "hidden"),
-        "GamePacket.balls from a goal to the next countdown: the ball, or empty",
+        ("shown", "hidden"), "GamePacket.balls from a goal to the next countdown: the ball, or empty"
     ),
     "idle_frames": Point(
         ("counted", "repeated"),
         "frame_num in Replay, Paused and Ended: one more with every packet, or standing still",
     ),
     "demolished_place": Point(
-        ("kept", "origin"),
-        "place and speed of a demolished car: those of its demolition, or all zero",
+        ("kept", "origin"), "place and speed of a demolished car: those of its demolition, or all zero"
     ),
     "kickoff_ends": Point(
         ("at_touch", "after_two_seconds"),
         "phase Kickoff turns Active at the first touch, or after 2 s at the latest; the clock waits for the "
         "touch either way",
     ),
-    "clock": Point(
-        ("fraction", "whole"),
-        "game_time_remaining: exact, or whole seconds rounded up",
-    ),
+    "clock": Point(("fraction", "whole"), "game_time_remaining: exact, or whole seconds rounded up"),
 }
 """All open points. Schema docstrings, rlbot-rocketsim, RLBotSim and rlgym-compat disagree, or are silent."""
 
@@ -102,9 +93,7 @@ class _Timing:
     """The table [timing] of a dialect.toml; every key may be missing."""
 
     input_latency: Annotated[
-        int,
-        Meta(ge=0, le=MOST_LATENCY),
-        expecting(f"ticks, a whole number from 0 to {MOST_LATENCY} (10 s)"),
+        int, Meta(ge=0, le=MOST_LATENCY), expecting(f"ticks, a whole number from 0 to {MOST_LATENCY} (10 s)")
     ]
     packets_per_second: Annotated[float, Meta(gt=0, le=1e30), expecting("a number above 0")]
 

@@ -26,12 +26,7 @@ from rlgym.api import (
 )  # fmt: skip
 
 import rlgym_bridge
-from rlgym_bridge.components.rlgym_types import (
-    AllCondition,
-    AnyCondition,
-    CombinedReward,
-    MutatorSequence,
-)
+from rlgym_bridge.components.rlgym_types import AllCondition, AnyCondition, CombinedReward, MutatorSequence
 from rlgym_bridge.components.user_errors import (
     check_arguments,
     describe_error,

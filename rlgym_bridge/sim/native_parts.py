@@ -15,11 +15,7 @@ from rlgym_bridge.components import relative_obs, rewards
 from rlgym_bridge.components.advanced_obs import AdvancedObs
 from rlgym_bridge.components.ball_ahead import columns_of_cars, forecast_times
 from rlgym_bridge.components.batch_form import FORMS
-from rlgym_bridge.components.conditions import (
-    GoalCondition,
-    NoTouchTimeoutCondition,
-    TimeoutCondition,
-)
+from rlgym_bridge.components.conditions import GoalCondition, NoTouchTimeoutCondition, TimeoutCondition
 from rlgym_bridge.components.default_obs import DefaultObs
 from rlgym_bridge.components.reward_base import WeightedSum, checked_shape
 from rlgym_bridge.game import MOST_TEAM_SIZE

@@ -280,10 +280,7 @@ _OWN: Final = {("Snowday", "ReplicatedWorldBounceScale"): 0.25}
 
 _LEAST, _MOST_SCALE = 1e-3, 100.0  # beyond these a number was misread: some have a top speed of 1.9e27
 
-_FLAGS: Final = {
-    "bUnlimitedJumps": "unlimited jumps",
-    "bUnlimitedTimeForDodge": "unlimited time for a dodge",
-}
+_FLAGS: Final = {"bUnlimitedJumps": "unlimited jumps", "bUnlimitedTimeForDodge": "unlimited time for a dodge"}
 _HARMLESS: Final = re.compile(
     r"(\d+Minutes|UnlimitedTime|MaxTime\w*|Max\d*|Overtime\w*|\d+Games|Bots\w*|\w*Respawn|DisableGoalDelay"
     r"|NoDemolish|DemolishAll|AlwaysDemolish\w*|\w*Booster|\w*Recharge|\w*Score\d+|Possession\w*"
