@@ -14,15 +14,8 @@ from rich.console import Console
 from rlbot import flat
 from rlbot.config import load_match_config
 
+from rlgym_bridge.cli import browser_page, output_files
 from rlgym_bridge.cli import options as shared
-from rlgym_bridge.cli import output_files
-from rlgym_bridge.cli.browser_page import (
-    NamedPolicies,
-    add_page_options,
-    check_installed,
-    check_port,
-    page_opener,
-)
 from rlgym_bridge.cli.outcome import describe_match, print_result, progress_line, summarise
 from rlgym_bridge.cli.view import add_watch_options, watched
 from rlgym_bridge.live.agent_recorder import RECORD_VARIABLE
@@ -171,7 +164,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "and view",
     )  # fmt: skip
     add_watch_options(parser, "; without --watch: show it on the page of `play`, without Rerun")
-    add_page_options(parser)
+    browser_page.add_page_options(parser)
     shared.add_selection_options(parser)
 
 
@@ -255,7 +248,7 @@ def _check_together(options: argparse.Namespace) -> None:
             f"--allow-modules is {' '.join(options.allow_modules)}, expected policies or runs with it, such "
             "as --blue runs/mine; a bot.toml's program names its modules itself (allow_modules in bot.py)"
         )
-    check_port(options, options.web and not options.watch)
+    browser_page.check_port(options, options.web and not options.watch)
     network = dict.fromkeys(shared.IMPAIRMENTS, 0)
     shown = {"physics": None, "simulator": None, "watch": False, "web": False, "pace": "realtime"}
     shared.refuse_with_rlbot(options, **network, **shown, dialect=[], max_overtime=300.0, max_hang=60.0)
@@ -269,12 +262,12 @@ def _page_of(
     if options.watch or not options.web:
         yield None
         return
-    check_installed()
+    browser_page.check_installed()
     from rlgym_bridge.view.web.played_match import PlayedMatch
 
-    policies = NamedPolicies(())
+    policies = browser_page.NamedPolicies(())
     nobody = [None] * len(configuration.player_configurations)  # all bots have processes of their own
-    with PlayedMatch("watch", nobody, policies.load, (), page_opener(options)) as page:
+    with PlayedMatch("watch", nobody, policies.load, (), browser_page.page_opener(options)) as page:
         yield page
 
 

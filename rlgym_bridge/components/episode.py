@@ -12,8 +12,8 @@ all others are given real `rlgym.rocket_league.api.GameState` objects.
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -29,12 +29,14 @@ from rlgym_bridge.game import Phase
 from rlgym_bridge.state import MatchState
 
 
-class StepJudgement(NamedTuple):
-    """Answers of conditions and rewards about one step, by agent; empty where there is no such component."""
+@dataclass
+class StepReport:
+    """Answers of conditions and rewards about a step, by agent; empty without them."""
 
-    terminated: dict[Any, bool]
-    truncated: dict[Any, bool]
-    rewards: Mapping[Any, Any]
+    rewards: Mapping[Any, Any] = field(default_factory=dict)
+    returns: dict[Any, float] = field(default_factory=dict)  # sums of rewards since the reset of an `Episode`
+    terminated: dict[Any, bool] = field(default_factory=dict)
+    truncated: dict[Any, bool] = field(default_factory=dict)
 
 
 class ComponentCalls:
@@ -134,7 +136,7 @@ class ComponentCalls:
         assert self._state is not None  # set by reset
         return control_rows(self.parts.parser, actions, self._cars, self._state, game, self.shared_info)
 
-    def judge(self) -> StepJudgement:
+    def judge(self) -> StepReport:
         """Ask conditions and rewards about the latest step."""
         parts, agents = self.parts, self.agents
         ends, cuts, reward = parts.termination_cond, parts.truncation_cond, parts.reward_fn
@@ -142,7 +144,7 @@ class ComponentCalls:
             {} if part is None else self._ask_any_condition(part) for part in (ends, cuts)
         )
         if reward is None:
-            return StepJudgement(terminated, truncated, {})
+            return StepReport(terminated=terminated, truncated=truncated)
         nobody = dict.fromkeys(agents, False)
         flags = (nobody if ends is None else terminated, nobody if cuts is None else truncated)
         before, after = self._before, self._state
@@ -152,7 +154,7 @@ class ComponentCalls:
         else:
             rewards = ask_reward(reward, agents, self.game, *flags, self.shared_info, (before, after))
         self._before = after.copy()
-        return StepJudgement(terminated, truncated, rewards)
+        return StepReport(rewards, {}, terminated, truncated)
 
     def _ask_any_condition(self, condition: Any) -> dict[Any, bool]:
         if id(condition) not in self._batch_judges:
@@ -208,19 +210,6 @@ def _show_match(shared_info: SharedInfo, state: MatchState, begins: bool) -> Non
             board[name] = value
         else:
             setattr(board, name, value)
-
-
-@dataclass
-class StepReport:
-    """Answers of conditions and rewards about the last step, by agent; empty without them.
-
-    `returns` are the sums of rewards since the reset.
-    """
-
-    rewards: Mapping[Any, Any] = field(default_factory=dict)
-    returns: dict[Any, float] = field(default_factory=dict)
-    terminated: dict[Any, bool] = field(default_factory=dict)
-    truncated: dict[Any, bool] = field(default_factory=dict)
 
 
 class Episode:
@@ -302,7 +291,7 @@ class Episode:
         verdict, returns = self._calls.judge(), self.report.returns
         for agent, reward in verdict.rewards.items():
             returns[agent] = returns.get(agent, 0.0) + float(reward)
-        self.report = StepReport(verdict.rewards, returns, verdict.terminated, verdict.truncated)
+        self.report = replace(verdict, returns=returns)
         self._calls.render()
 
     def close(self) -> None:

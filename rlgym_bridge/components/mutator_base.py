@@ -6,15 +6,8 @@ from typing import Any
 import numpy as np
 from rlgym.api import StateMutator
 
+from rlgym_bridge.components import rlgym_state
 from rlgym_bridge.components.batch_form import refuse_third_party, third_party_part
-from rlgym_bridge.components.rlgym_state import (
-    base_state,
-    cars_by_agent,
-    from_rlgym,
-    odd_structure,
-    odd_values,
-    to_rlgym,
-)
 from rlgym_bridge.components.rlgym_types import Game, MutatorSequence, SharedInfo
 from rlgym_bridge.components.user_errors import describe_error, is_of_user, is_ours, locate_method
 from rlgym_bridge.game import BALL_REST_Z, BOOST_CONSUMPTION, DODGE_DEADZONE, HITBOXES, ORANGE, Phase
@@ -77,13 +70,13 @@ class BatchMutator(StateMutator[Game]):
 
     def apply(self, state: Game, shared_info: SharedInfo) -> None:
         """Fill a game state that has its cars; its `ball` and the objects in `cars` are replaced."""
-        match = from_rlgym(state)
+        match = rlgym_state.from_rlgym(state)
         # RLGym's base state has a ball without a place, and new cars have none either.
         blank = blank_state(match.layout.blue, match.layout.orange, 1).buffer
         np.copyto(match.buffer, blank, where=np.isnan(match.buffer))
         self.apply_batch(match, self._rng)
         derive(match)
-        made = to_rlgym(match, agents=list(cars_by_agent(state)))
+        made = rlgym_state.to_rlgym(match, agents=list(rlgym_state.cars_by_agent(state)))
         state.goal_scored, state.ball = made.goal_scored, made.ball
         state.boost_pad_timers = made.boost_pad_timers
         for agent in state.cars:  # in their own order, which is the engine's
@@ -154,9 +147,9 @@ def apply_mutator(mutator: StateMutator[Any], game: Game, shared_info: SharedInf
             if is_of_user(error) or is_ours(error):
                 raise
             raise ValueError(f"{type(part).__name__} failed: {describe_error(error)}") from error
-        for odd in odd_structure(game):  # before the next part fails on it
+        for odd in rlgym_state.odd_structure(game):  # before the next part fails on it
             raise ValueError(f"{odd}; {type(part).__name__} set it{locate_method(part, 'apply')}")
-    for odd in odd_values(game):
+    for odd in rlgym_state.odd_values(game):
         raise ValueError(f"{odd}; {_blame(mutator, odd, shared_info)}")
 
 
@@ -170,11 +163,11 @@ def _sequence_of(mutator: Any) -> tuple[Any, ...]:
 def _blame(mutator: Any, odd: str, shared_info: SharedInfo) -> str:
     """Name the mutator, of a sequence the part, that set an odd value."""
     parts = _sequence_of(mutator)
-    game, before, guilty = base_state(), True, mutator
+    game, before, guilty = rlgym_state.base_state(), True, mutator
     for number, part in enumerate((None, *parts)):
         if part is not None:
             part.apply(game, shared_info)
-        now = odd.partition(" is ")[0] in {text.partition(" is ")[0] for text in odd_values(game)}
+        now = odd.partition(" is ")[0] in {text.partition(" is ")[0] for text in rlgym_state.odd_values(game)}
         if now and not before:
             guilty = parts[number - 1]
         before = now

@@ -10,15 +10,7 @@ from typing import Any, Final
 import numpy as np
 from rlgym.api import RewardFunction
 
-from rlgym_bridge.components.batch_form import (
-    describe_array,
-    is_number_array,
-    open_parts,
-    refuse_third_party,
-    third_party_part,
-    with_native_form,
-    works_in_batches,
-)
+from rlgym_bridge.components import batch_form
 from rlgym_bridge.components.rlgym_state import car_of, cars_by_agent, from_rlgym
 from rlgym_bridge.components.rlgym_types import Agents, CombinedReward, Game, SharedInfo
 from rlgym_bridge.components.user_errors import check_arguments, locate_function, locate_method
@@ -175,15 +167,15 @@ class WeightedSum(BatchReward):
         )
         self.weights = tuple(float(weight) for _, weight in rewards)
         self.team_spirit, self.zero_sum = team_spirit, zero_sum
-        self.foreign = third_party_part(self)
+        self.foreign = batch_form.third_party_part(self)
         self.last: Sequence[np.ndarray] = ()
 
-    @with_native_form
+    @batch_form.with_native_form
     def reward_batch(
         self, before: MatchState, after: MatchState, terminated: np.ndarray, truncated: np.ndarray
     ) -> np.ndarray:
         """Return each car's sum, `(N, cars)` float32; raises TypeError if a part has no batch form."""
-        refuse_third_party(self, self.foreign, "reward_batch", "get_rewards")
+        batch_form.refuse_third_party(self, self.foreign, "reward_batch", "get_rewards")
         columns = [
             checked_shape(part, part.reward_batch(before, after, terminated, truncated), after)
             for part in self.parts
@@ -194,7 +186,7 @@ class WeightedSum(BatchReward):
         """Take the state that the first step starts from, and reset third-party parts."""
         super().reset(agents, initial_state, shared_info)
         for part in self.parts:
-            if third_party_part(part) is not None:
+            if batch_form.third_party_part(part) is not None:
                 part.reset(self._asked(agents, initial_state), initial_state, shared_info)
 
     def get_rewards(
@@ -230,7 +222,7 @@ class WeightedSum(BatchReward):
         )
         columns: list[np.ndarray] = []
         for part in self.parts:
-            if third_party_part(part) is None:
+            if batch_form.third_party_part(part) is None:
                 column = part.reward_batch(before, after, *(np.array([flag]) for flag in flags))
             else:
                 column = np.zeros((1, len(cars)), np.float32)
@@ -340,9 +332,9 @@ def ask_reward(
     than a number for each agent; the message names it.
     """
     arguments = (state, is_terminated, is_truncated, shared_info)
-    if between is not None and works_in_batches(reward):
+    if between is not None and batch_form.works_in_batches(reward):
         return reward_between(reward, agents, between, is_terminated, is_truncated)
-    if between is not None and isinstance(reward, WeightedSum) and open_parts(reward):
+    if between is not None and isinstance(reward, WeightedSum) and batch_form.open_parts(reward):
         return reward.sum_for(agents, between, *arguments)
     if type(reward) is CombinedReward:
         total = dict.fromkeys(agents, 0.0)
@@ -354,13 +346,13 @@ def ask_reward(
     name = f"reward {type(reward).__name__}"
     if not isinstance(given, Mapping):
         raise ValueError(
-            f"{name} gave {describe_array(given)}, expected a dict with a number for each agent"
+            f"{name} gave {batch_form.describe_array(given)}, expected a dict with a number for each agent"
             f"{locate_method(reward, 'get_rewards')}"
         )
     for agent, one in given.items():
-        if type(one) is not float and not (np.ndim(one) == 0 and is_number_array(np.asarray(one))):
+        if type(one) is not float and not (np.ndim(one) == 0 and batch_form.is_number_array(np.asarray(one))):
             raise ValueError(
-                f"{name} gave {describe_array(one)} for {agent}, expected a number"
+                f"{name} gave {batch_form.describe_array(one)} for {agent}, expected a number"
                 f"{locate_method(reward, 'get_rewards')}"
             )
     return given
@@ -369,10 +361,10 @@ def ask_reward(
 def checked_shape(reward: RewardFunction[Any, Any, Any], given: Any, state: MatchState) -> np.ndarray:
     """Return what `reward_batch` gave; raises ValueError unless it is an array `(N, cars)` of numbers."""
     expected = (state.matches, state.layout.cars)
-    if not is_number_array(given) or given.shape != expected:
+    if not batch_form.is_number_array(given) or given.shape != expected:
         raise ValueError(
-            f"reward {_title(reward)} gave {describe_array(given)}, expected an array {expected} of "
-            f"numbers: matches and cars{_locate(reward)}"
+            f"reward {_title(reward)} gave {batch_form.describe_array(given)}, expected an array {expected} "
+            f"of numbers: matches and cars{_locate(reward)}"
         )
     return given
 

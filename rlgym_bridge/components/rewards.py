@@ -10,20 +10,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from rlgym_bridge import game
 from rlgym_bridge.components.batch_form import with_native_form
 from rlgym_bridge.components.reward_base import BatchReward, FormulaReward, WeightedSum, name_of_bad
-from rlgym_bridge.game import (
-    BACK_WALL_Y,
-    BALL_MAX_SPEED,
-    BALL_RADIUS,
-    BALL_REST_Z,
-    CAR_MAX_SPEED,
-    CEILING_Z,
-    GOAL_BACK_Y,
-    GOAL_CENTRE_Z,
-    GOAL_HEIGHT,
-    GOAL_WIDTH,
-)
 from rlgym_bridge.state import Layout, MatchState
 from rlgym_bridge.user_input.arguments import check_number
 
@@ -35,7 +24,9 @@ __all__ = [
 ]  # fmt: skip
 
 # The goal that blue shoots at, then the one that orange shoots at.
-_GOAL_BACKS: Final = np.array([(0, y, GOAL_CENTRE_Z) for y in (GOAL_BACK_Y, -GOAL_BACK_Y)], np.float32)
+_GOAL_BACKS: Final = np.array(
+    [(0, y, game.GOAL_CENTRE_Z) for y in (game.GOAL_BACK_Y, -game.GOAL_BACK_Y)], np.float32
+)
 
 
 class GoalReward(FormulaReward):
@@ -71,7 +62,7 @@ class TouchReward(FormulaReward):
         touched = find_touches(after)
         if self.strength:
             change = after.ball_linear_velocity - before.ball_linear_velocity
-            touched *= np.linalg.norm(change, axis=1, keepdims=True) / BALL_MAX_SPEED
+            touched *= np.linalg.norm(change, axis=1, keepdims=True) / game.BALL_MAX_SPEED
         return touched
 
 
@@ -84,7 +75,7 @@ class VelocityPlayerToBallReward(FormulaReward):
     def _formula(self, before: MatchState, after: MatchState) -> Any:
         """Return -1 to 1 for every car, `(N, cars)`."""
         speeds = project(after.car_linear_velocity, aim_at_ball(after))
-        return speeds * (find_alive(after) / CAR_MAX_SPEED)
+        return speeds * (find_alive(after) / game.CAR_MAX_SPEED)
 
 
 class SpeedReward(FormulaReward):
@@ -94,7 +85,7 @@ class SpeedReward(FormulaReward):
     def _formula(self, before: MatchState, after: MatchState) -> Any:
         """Return 0 to 1 for every car, `(N, cars)`."""
         speeds = np.sqrt(project(after.car_linear_velocity, after.car_linear_velocity))
-        return speeds * (find_alive(after) / CAR_MAX_SPEED)
+        return speeds * (find_alive(after) / game.CAR_MAX_SPEED)
 
 
 class VelocityBallToGoalReward(FormulaReward):
@@ -108,7 +99,7 @@ class VelocityBallToGoalReward(FormulaReward):
     def _formula(self, before: MatchState, after: MatchState) -> Any:
         """Return -1 to 1 for every car, `(N, cars)`."""
         to_goals = make_units(_GOAL_BACKS - after.ball_position[:, None])
-        shares = project(after.ball_linear_velocity[:, None], to_goals) / BALL_MAX_SPEED
+        shares = project(after.ball_linear_velocity[:, None], to_goals) / game.BALL_MAX_SPEED
         return spread_by_team(shares, after.layout)
 
 
@@ -287,11 +278,11 @@ def flies_into_goals(position: np.ndarray, velocity: np.ndarray, seconds: float)
     x, y, z = position.T[:, :, None]
     speed_x, speed_y, speed_z = velocity.T[:, :, None]
     closing = speed_y * _OWN_GOAL_SIGNS
-    distance = np.maximum(BACK_WALL_Y - y * _OWN_GOAL_SIGNS, 0.0)  # 0 for a ball past the line
+    distance = np.maximum(game.BACK_WALL_Y - y * _OWN_GOAL_SIGNS, 0.0)  # 0 for a ball past the line
     soon = (closing > 0) & (distance <= closing * seconds)
     left = distance / np.where(soon, closing, np.inf)  # s until the line
-    between = np.abs(x + speed_x * left) <= GOAL_WIDTH / 2 - BALL_RADIUS
-    return np.asarray(soon & between & (z + speed_z * left <= GOAL_HEIGHT - BALL_RADIUS))
+    between = np.abs(x + speed_x * left) <= game.GOAL_WIDTH / 2 - game.BALL_RADIUS
+    return np.asarray(soon & between & (z + speed_z * left <= game.GOAL_HEIGHT - game.BALL_RADIUS))
 
 
 _STILL = 1.0  # uu, uu/s: the ball of a kickoff lies on the centre spot, and nothing else does for a step
@@ -312,7 +303,7 @@ class KickoffSpeedReward(FormulaReward):
         still = (off_centre < _STILL) & (np.abs(after.ball_linear_velocity).max(1) < _STILL)
         if still.any():
             speeds = project(after.car_linear_velocity, aim_at_ball(after)) * find_alive(after)
-            rewards[still] = (speeds * np.abs(speeds))[still] / CAR_MAX_SPEED**2
+            rewards[still] = (speeds * np.abs(speeds))[still] / game.CAR_MAX_SPEED**2
         return rewards
 
 
@@ -322,7 +313,9 @@ class AirTouchReward(FormulaReward):
     @with_native_form
     def _formula(self, before: MatchState, after: MatchState) -> Any:
         """Return 0 to 1 for every car, `(N, cars)`."""
-        height = (after.ball_position[:, 2:] - BALL_REST_Z) / (CEILING_Z - BALL_RADIUS - BALL_REST_Z)
+        height = (after.ball_position[:, 2:] - game.BALL_REST_Z) / (
+            game.CEILING_Z - game.BALL_RADIUS - game.BALL_REST_Z
+        )
         return find_touches(after) * np.clip(height, 0.0, 1.0)
 
 
@@ -341,7 +334,7 @@ class FlyToBallReward(FormulaReward):
 
     def __init__(self, lowest: float = 300.0) -> None:
         super().__init__()
-        check_number("lowest", lowest, BALL_RADIUS, CEILING_Z, unit="uu")
+        check_number("lowest", lowest, game.BALL_RADIUS, game.CEILING_Z, unit="uu")
         self.lowest = lowest
 
     @with_native_form
@@ -350,8 +343,8 @@ class FlyToBallReward(FormulaReward):
         ball = after.ball_position[:, 2:]
         flying = (1 - after.car_on_ground) * find_alive(after) * (ball > self.lowest)
         speeds = np.maximum(project(after.car_linear_velocity, aim_at_ball(after)), 0.0)
-        climbed = np.clip(after.car_position[..., 2] / np.maximum(ball, BALL_RADIUS), 0.0, 1.0)
-        return flying * climbed * (speeds / CAR_MAX_SPEED)
+        climbed = np.clip(after.car_position[..., 2] / np.maximum(ball, game.BALL_RADIUS), 0.0, 1.0)
+        return flying * climbed * (speeds / game.CAR_MAX_SPEED)
 
 
 class InAirReward(FormulaReward):

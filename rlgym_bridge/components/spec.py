@@ -26,14 +26,8 @@ from rlgym.api import (
 )  # fmt: skip
 
 import rlgym_bridge
+from rlgym_bridge.components import user_errors
 from rlgym_bridge.components.rlgym_types import AllCondition, AnyCondition, CombinedReward, MutatorSequence
-from rlgym_bridge.components.user_errors import (
-    check_arguments,
-    describe_error,
-    locate_class,
-    locate_function,
-    locate_import,
-)
 from rlgym_bridge.user_input.user_modules import (
     explain_not_found,
     import_user_module,
@@ -231,7 +225,7 @@ def _build(name: str, function: Callable[[], Any]) -> RLGym[Any, Any, Any, Any, 
             try:
                 _components_of(one)
             except TypeError as error:
-                raise ValueError(f"{name}{locate_function(function)}: {error}") from error
+                raise ValueError(f"{name}{user_errors.locate_function(function)}: {error}") from error
             return one
     raise ValueError(
         f"{name} returned {type(env).__name__}, expected an RLGym, or a wrapper with one in rlgym_env"
@@ -241,7 +235,7 @@ def _build(name: str, function: Callable[[], Any]) -> RLGym[Any, Any, Any, Any, 
 
 def locate_environment(name: str) -> str:
     """Return where the function of an environment is defined, as ` (my_env.py, line 23)`; "" if unknown."""
-    return locate_function(_env_function(name, None))
+    return user_errors.locate_function(_env_function(name, None))
 
 
 def _factory(spec: ComponentSpec, kind: Any, allow: Sequence[str] | None) -> Callable[[], Any]:
@@ -317,13 +311,15 @@ def import_named(path: str, allow: Sequence[str] | None) -> Any:
                 f"{missing} (for {path}) cannot be imported: {error}; {explain_not_found(missing)}"
                 f"{_explain_v1(missing)}"
             ) from error
-        who, where = locate_import(error) or (module_name, "")
+        who, where = user_errors.locate_import(error) or (module_name, "")
         raise ValueError(
             f"{who} (for {path}) imports {missing}, which is not installed here; install it, or move the "
             f"import into the function that needs it{where}{_explain_v1(missing)}"
         ) from error
     except (Exception, SystemExit) as error:
-        raise ValueError(f"{module_name} (for {path}) cannot be imported: {describe_error(error)}") from error
+        raise ValueError(
+            f"{module_name} (for {path}) cannot be imported: {user_errors.describe_error(error)}"
+        ) from error
     try:
         return getattr(module, name)
     except AttributeError:
@@ -364,33 +360,33 @@ def check_signatures(component: Any) -> None:
         if not isinstance(component, kind):
             continue
         for name, expected in _methods(kind).items():
-            own = getattr(component, name)
+            own, who = getattr(component, name), f"{type(component).__name__}.{name}"
+            right = f"{name}({', '.join(expected.parameters)})"
             if getattr(own, "__func__", own) is getattr(kind, name) and name not in _NEVER_CALLED:
                 raise TypeError(
-                    f"{type(component).__name__}{locate_class(component)} has no {name} of its own, expected "
-                    f"a subclass of rlgym.api.{kind.__name__} with {name}({', '.join(expected.parameters)})"
+                    f"{type(component).__name__}{user_errors.locate_class(component)} has no {name} of its "
+                    f"own, expected a subclass of rlgym.api.{kind.__name__} with {right}"
                 )
             try:
-                signature = inspect.signature(getattr(component, name))
+                signature = inspect.signature(own)
             except ValueError:  # it is not written in Python and does not say
                 continue
             except TypeError:
                 raise TypeError(
-                    f"{type(component).__name__}.{name} is {getattr(component, name)!r}, expected a method "
-                    f"{name}({', '.join(expected.parameters)}) as in rlgym.api.{kind.__name__}"
+                    f"{who} is {own!r}, expected a method {right} as in rlgym.api.{kind.__name__}"
                 ) from None
             try:
                 signature.bind(*[None] * (len(expected.parameters) - 1))  # without self
             except TypeError:
                 written = str(signature).replace("(", "(self, " if signature.parameters else "(self", 1)
                 raise TypeError(
-                    f"{type(component).__name__}.{name}{written} does not take what RLGym 2 gives it, "
-                    f"expected {name}({', '.join(expected.parameters)}) as in rlgym.api.{kind.__name__}"
+                    f"{who}{written} does not take what RLGym 2 gives it, expected {right} as in "
+                    f"rlgym.api.{kind.__name__}"
                 ) from None
     if isinstance(component, KINDS):
         for name, arguments in _OURS.items():
             if (own := getattr(component, name, None)) is not None:
-                check_arguments(own, f"{type(component).__name__}.{name}", arguments)
+                user_errors.check_arguments(own, f"{type(component).__name__}.{name}", arguments)
 
 
 def _parts_of(component: Any) -> Sequence[Any]:

@@ -21,15 +21,7 @@ from rlgym_bridge.components.spec import Components
 from rlgym_bridge.components.user_errors import locate_method
 from rlgym_bridge.controls import checked_plan
 from rlgym_bridge.game import HITBOXES
-from rlgym_bridge.sim.batch_parts import (
-    BatchParts,
-    Judgement,
-    ask_batch_condition,
-    ask_metrics,
-    draw_hitboxes,
-    measured_parts,
-    refuse_bad,
-)
+from rlgym_bridge.sim import batch_parts
 from rlgym_bridge.state import MatchState
 
 
@@ -93,7 +85,9 @@ class MatchParts:
         first = components[0]
         self._sizes, self._tick_skip, self._hitboxes = team_sizes, tick_skip, hitboxes
         judging = ("termination_cond", "truncation_cond", "reward_fn")
-        self._ours = BatchParts(replace(first, **dict.fromkeys(judging)), team_sizes, tick_skip, hitboxes)
+        self._ours = batch_parts.BatchParts(
+            replace(first, **dict.fromkeys(judging)), team_sizes, tick_skip, hitboxes
+        )
         self._obs, self._parser, self._mutator, *nodes = (
             None if getattr(first, name) is None else _Node([getattr(parts, name) for parts in components])
             for name in ("obs_builder", "parser", "state_mutator", *judging)
@@ -107,9 +101,10 @@ class MatchParts:
             ComponentCalls(parts, [leaf.every[match] for leaf in alone])
             for match, parts in enumerate(components)
         ]
-        self._measured = [part for part in measured_parts(first) if works_in_batches(part)]
+        self._measured = [part for part in batch_parts.measured_parts(first) if works_in_batches(part)]
         self._measured_alone = [
-            [part for part in measured_parts(parts) if not works_in_batches(part)] for parts in components
+            [part for part in batch_parts.measured_parts(parts) if not works_in_batches(part)]
+            for parts in components
         ]
         self._needs_games = bool(alone) or first.shared_info_provider is not None
         self._batch_conditions: list[Any] = [
@@ -177,7 +172,7 @@ class MatchParts:
             )
         return np.array(every, np.float32)
 
-    def judge(self, before: MatchState, after: MatchState, seen: MatchState) -> Judgement:
+    def judge(self, before: MatchState, after: MatchState, seen: MatchState) -> batch_parts.Judgement:
         """Observe a step's end, and ask conditions and rewards; third-party components see no noise."""
         if self._needs_games:
             for match, calls in enumerate(self._calls):
@@ -195,7 +190,7 @@ class MatchParts:
             return self._ask_rewards(every, flags, after.agents)
 
         rewards = np.asarray(self._reward.ask(ask_batch, ask_alone, after), np.float32)
-        refuse_bad(self._reward.first, rewards, after.agents)
+        batch_parts.refuse_bad(self._reward.first, rewards, after.agents)
         return observations, terminated, truncated, rewards
 
     def split_rewards(self, rewards: np.ndarray) -> list[np.ndarray]:
@@ -208,12 +203,12 @@ class MatchParts:
 
     def metrics(self, state: MatchState) -> dict[str, Any]:
         """Return what components measure in a state, and the shared info's numbers."""
-        found = ask_metrics(self._measured, state)
+        found = batch_parts.ask_metrics(self._measured, state)
         several: dict[str, list[Any]] = {}
         for match, (calls, measured) in enumerate(zip(self._calls, self._measured_alone, strict=True)):
             given = _numbers_in(calls.shared_info)
             if measured:
-                given |= ask_metrics(measured, state.select(slice(match, match + 1)))
+                given |= batch_parts.ask_metrics(measured, state.select(slice(match, match + 1)))
             for name, numbers in given.items():
                 several.setdefault(name, []).append(np.ravel(numbers))
         return found | {name: np.concatenate(numbers) for name, numbers in several.items()}
@@ -223,7 +218,7 @@ class MatchParts:
         shape, agents = (after.matches, after.layout.cars), after.agents
 
         def ask_batch(condition: Any) -> np.ndarray:
-            return np.broadcast_to(ask_batch_condition(condition, after)[:, None], shape)
+            return np.broadcast_to(batch_parts.ask_batch_condition(condition, after)[:, None], shape)
 
         def ask_alone(every: Sequence[Any]) -> np.ndarray:
             answers = [calls.ask_condition(one) for calls, one in zip(self._calls, every, strict=True)]
@@ -273,7 +268,7 @@ class MatchParts:
 
     def _checked(self, game: Game, mutator: str, random: np.random.Generator) -> MatchState:
         """Return what a third-party mutator made, with hitboxes of the setting."""
-        drawn = draw_hitboxes(self._hitboxes, (1, len(game.cars)), random)[0].tolist()
+        drawn = batch_parts.draw_hitboxes(self._hitboxes, (1, len(game.cars)), random)[0].tolist()
         for car, hitbox in zip(game.cars.values(), drawn, strict=True):
             if car.hitbox_type not in (0, *self._hitboxes):
                 setting = "hitbox" if len(self._hitboxes) == 1 else "hitboxes"

@@ -16,15 +16,8 @@ from rlgym_bridge.clock import GAP_TICKS
 from rlgym_bridge.game import TICKS_PER_SECOND
 from rlgym_bridge.packets.decoder import Decoder
 from rlgym_bridge.protocol_variant import ProtocolVariant
+from rlgym_bridge.recording.mcap import channels
 from rlgym_bridge.recording.mcap.agent_track import SECOND, AgentTrack, InputTrack, read_agent, read_inputs
-from rlgym_bridge.recording.mcap.channels import (
-    AGENTS,
-    DRAWINGS,
-    FIELD_INFO,
-    INPUTS,
-    MATCH_CONFIGURATION,
-    PACKETS,
-)
 from rlgym_bridge.recording.mcap.mcap_reader import Contents, Message, read_contents
 from rlgym_bridge.recording.mcap.mcap_writer import RecordingError
 from rlgym_bridge.recording.mcap.merge import left_over
@@ -96,9 +89,9 @@ def read_match(path: str | Path, shadow: bool | None = None) -> MatchRecording:
     """
     path = Path(path)
     contents = read_contents(path)
-    packets = contents.topics.get(PACKETS) or _longest(contents)
+    packets = contents.topics.get(channels.PACKETS) or _longest(contents)
     heads = [_message(contents.topics[name][0]) if contents.topics.get(name) else None
-             for name in (FIELD_INFO, MATCH_CONFIGURATION)]  # fmt: skip
+             for name in (channels.FIELD_INFO, channels.MATCH_CONFIGURATION)]  # fmt: skip
     rows, seatings, kept, notes = _decode(packets, heads, shadow, contents.about)
     if not rows:
         raise RecordingError(f"{path} holds no packet of a match that can be read")
@@ -124,14 +117,18 @@ def read_match(path: str | Path, shadow: bool | None = None) -> MatchRecording:
         path.name, state, tick, tick / TICKS_PER_SECOND, segment, known, shown,
         notes=contents.notes + notes, about=contents.about,
         arrived=np.array([one.time for one in kept]) * SECOND,
-        inputs_taken=read_inputs(contents.topics.get(INPUTS, []), rows_of),
-        drawn=contents.topics.get(DRAWINGS, []), rows_of=rows_of,
+        inputs_taken=read_inputs(contents.topics.get(channels.INPUTS, []), rows_of),
+        drawn=contents.topics.get(channels.DRAWINGS, []), rows_of=rows_of,
         names=[last.players[index].name for index in seats[-1]] if isinstance(last, flat.GamePacket) else [],
         mode=_mode(heads[1]),
         simulator=str(contents.about.get("simulator", "")),
     )  # fmt: skip
     for agent in sorted(
-        {name[len(AGENTS) :].rpartition("/")[0] for name in contents.topics if name.startswith(AGENTS)}
+        {
+            name[len(channels.AGENTS) :].rpartition("/")[0]
+            for name in contents.topics
+            if name.startswith(channels.AGENTS)
+        }
     ):
         recording.agents[agent] = read_agent(contents, agent, rows_of, recording.notes)
     return recording
@@ -244,7 +241,7 @@ def _message(message: Message) -> object:
 
 def _longest(contents: Contents) -> list[Message]:
     """Return the packets of the agent that got most: nobody else recorded any."""
-    every = [one for name, one in contents.topics.items() if name.endswith(PACKETS)]
+    every = [one for name, one in contents.topics.items() if name.endswith(channels.PACKETS)]
     return max(every, key=len, default=[])
 
 
