@@ -91,8 +91,8 @@ def rewards_table() -> str:
 
 
 def range_of_reward(made: Any) -> str:
-    """Return the least and the largest value of a reward, as the docstring of its `reward_batch` has them."""
-    (numbers,) = re.findall(r"^Return (.+?),? for every car", type(made).reward_batch.__doc__)
+    """Return the least and the largest value of a reward, as the docstring of its formula has them."""
+    (numbers,) = re.findall(r"^Return (.+?),? for every car", type(made)._formula.__doc__)
     return str(numbers)
 
 

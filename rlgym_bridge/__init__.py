@@ -111,11 +111,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import a name of the public face when it is first asked for (PEP 562).
-
-    Raises:
-        AttributeError: There is no such name.
-    """
+    """Import a name of the public face when it is first asked for (PEP 562)."""
     if name in _MODULES:
         value: Any = import_module(f"{__name__}.{_MODULES[name]}")
     elif name in _HOMES:

@@ -34,19 +34,12 @@ class Event(Enum):
 
 @dataclass(frozen=True)
 class Timing:
-    """The action delay and the input latency of a player, in ticks.
+    """The action delay and the input latency of a player, in ticks; raises ValueError for one below 0."""
 
-    Attributes:
-        action_delay: Ticks that an action waits, from the state it was decided on to the first tick it
-            drives; 1 in RLGym's engine with `rlbot_delay=True`, 0 without.
-        input_latency: Ticks by which the match applies inputs late (L): 0 where the answer to a packet
-            drives the next tick.
-
-    Raises:
-        ValueError: A delay is no whole number, or below 0.
-    """
-
+    # from the state that an action was decided on to the first tick it drives; 1 in RLGym's engine with
+    # `rlbot_delay=True`, 0 without
     action_delay: int = 1
+    # by which the match applies inputs late (L): 0 where the answer to a packet drives the next tick
     input_latency: int = 0
 
     def __post_init__(self) -> None:

@@ -16,11 +16,8 @@ class ControlsError(ValueError):
 def checked_rows(rows: object, hold: int, source: str) -> np.ndarray:
     """Convert a parser's rows to `(ticks, 8)` float32: five values in [-1, 1], the last three 0 or 1.
 
-    A single row `(8,)` is held for `hold` ticks; `source` names the parser in errors.
-
-    Raises:
-        ControlsError: Another shape, no rows, a non-finite number, a stick outside [-1, 1] or a button that
-            is neither 0 nor 1.
+    A single row `(8,)` is held for `hold` ticks; `source` names the parser in errors. Raises ControlsError
+    for another shape, no rows, a non-finite number, or one that is no control.
     """
     try:
         array = np.array(rows, np.float32)  # a copy: a parser may reuse its own

@@ -30,17 +30,9 @@ CONSTANTS: Final = {
 }
 """Constants that can be changed: names of RocketSim's `MutatorConfig`, with its values [RocketSim 2.2.1]."""
 
-RULES_GONE: Final = (
-    "rules of the game are no setting any more: leave them out. rocketsim3 plays by them; rocketsim2 is "
-    "RocketSim 2.2.1 with the game's thrust"
-)
-"""Answer to who names rules, as versions before could."""
-
 _LEAST, _MOST = 0.01, 100.0  # of a multiple; beyond them nothing that can be played
 _Multiple = Annotated[
-    float,
-    Meta(ge=_LEAST, le=_MOST),
-    expecting(f"a multiple of RocketSim's own, {_LEAST:g} to {_MOST:g}"),
+    float, Meta(ge=_LEAST, le=_MOST), expecting(f"a multiple of RocketSim's own, {_LEAST:g} to {_MOST:g}")
 ]
 
 
@@ -53,12 +45,7 @@ class Spread(NamedTuple):
 
 
 def read_physics(path: str | Path) -> dict[str, Spread]:
-    """Read the table [physics] of a TOML file.
-
-    Raises:
-        OSError: The file cannot be read.
-        ValueError: It is no TOML, has no such table, or a constant is not as it should be; with the file.
-    """
+    """Read the table [physics] of a TOML file; raises OSError, or ValueError with the file's name."""
     table = read_toml(Path(path))
     try:
         if "physics" not in table:
@@ -69,19 +56,11 @@ def read_physics(path: str | Path) -> dict[str, Spread]:
 
 
 def parse_physics(table: object) -> dict[str, Spread]:
-    """Return constants from a table as TOML gives it: numbers, or tables of value, low and high.
-
-    Raises:
-        ValueError: A constant is unknown, or not a number from 0.01 to 100, or out of its own range.
-    """
+    """Return constants from a table as TOML gives it; raises ValueError for a wrong one."""
     if not isinstance(table, Mapping):
         raise ValueError(f"physics is {show_value(table)}, expected a table [physics]")
     found = {}
     for name, given in table.items():
-        if name == "rules" and given == "default":
-            continue  # written by versions before
-        if name == "rules":
-            raise ValueError(f"rules in [physics]: {RULES_GONE}")
         if name not in CONSTANTS:
             near, known = nearest_key(name, CONSTANTS), ", ".join(CONSTANTS)
             raise ValueError(

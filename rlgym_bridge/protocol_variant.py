@@ -53,34 +53,25 @@ POINTS: Final[Mapping[str, Point]] = {
         "dodge_timeout after a dodge or double jump, in the air: -1, or counting on",
     ),
     "dodge_timeout_expired": Point(
-        ("minus_one", "zero"),
-        "dodge_timeout when the time is up, in the air: -1 or 0",
+        ("minus_one", "zero"), "dodge_timeout when the time is up, in the air: -1 or 0"
     ),
-    "on_ground": Point(
-        ("three_wheels", "four_wheels"),
-        "wheels that must touch for AirState.OnGround",
-    ),
+    "on_ground": Point(("three_wheels", "four_wheels"), "wheels that must touch for AirState.OnGround"),
     "ball_after_goal": Point(
-        ("shown", "hidden"),
-        "GamePacket.balls from a goal to the next countdown: the ball, or empty",
+        ("shown", "hidden"), "GamePacket.balls from a goal to the next countdown: the ball, or empty"
     ),
     "idle_frames": Point(
         ("counted", "repeated"),
         "frame_num in Replay, Paused and Ended: one more with every packet, or standing still",
     ),
     "demolished_place": Point(
-        ("kept", "origin"),
-        "place and speed of a demolished car: those of its demolition, or all zero",
+        ("kept", "origin"), "place and speed of a demolished car: those of its demolition, or all zero"
     ),
     "kickoff_ends": Point(
         ("at_touch", "after_two_seconds"),
         "phase Kickoff turns Active at the first touch, or after 2 s at the latest; the clock waits for the "
         "touch either way",
     ),
-    "clock": Point(
-        ("fraction", "whole"),
-        "game_time_remaining: exact, or whole seconds rounded up",
-    ),
+    "clock": Point(("fraction", "whole"), "game_time_remaining: exact, or whole seconds rounded up"),
 }
 """All open points. Schema docstrings, rlbot-rocketsim, RLBotSim and rlgym-compat disagree, or are silent."""
 
@@ -102,9 +93,7 @@ class _Timing:
     """The table [timing] of a dialect.toml; every key may be missing."""
 
     input_latency: Annotated[
-        int,
-        Meta(ge=0, le=MOST_LATENCY),
-        expecting(f"ticks, a whole number from 0 to {MOST_LATENCY} (10 s)"),
+        int, Meta(ge=0, le=MOST_LATENCY), expecting(f"ticks, a whole number from 0 to {MOST_LATENCY} (10 s)")
     ]
     packets_per_second: Annotated[float, Meta(gt=0, le=1e30), expecting("a number above 0")]
 
@@ -140,22 +129,8 @@ class ProtocolVariant(dict[str, str]):
 
     @classmethod
     def read(cls, path: Path) -> "ProtocolVariant":
-        """Return the `[dialect]` table of a `dialect.toml`.
-
-        Raises:
-            OSError: The file cannot be read.
-            ValueError: It is not TOML, has no such table or another one than `[timing]`, or names no value of
-                `POINTS`.
-        """
-        table = _load(path).get("dialect")
-        if not isinstance(table, dict):
-            raise ValueError(
-                f"{path} has no table [dialect]; `rlgym-bridge probe --out FILE` writes such a file"
-            )
-        try:
-            return cls(table)
-        except ValueError as error:
-            raise ValueError(f"{path}: {error}") from None
+        """Return the table [dialect] of a file; raises OSError, or ValueError if it is no such file."""
+        return VariantFile.read(path).dialect
 
     def complete(self) -> "ProtocolVariant":
         """Return this with the first value for every point that it leaves open."""
@@ -169,25 +144,25 @@ class ProtocolVariant(dict[str, str]):
 
 @dataclass(frozen=True)
 class VariantFile:
-    """The content of a `dialect.toml`.
+    """The content of a `dialect.toml`."""
 
-    Attributes:
-        path: The file.
-        dialect: The points that are settled.
-        input_latency: Ticks from the packet that an input answers to the first one it drives; None where the
-            file does not say it.
-        server: `OWN_SERVER` or `OTHER_SERVER`, where it was measured; None where the file does not say it.
-    """
-
-    path: Path
-    dialect: ProtocolVariant
-    input_latency: int | None = None
-    server: str | None = None
+    path: Path  # the file
+    dialect: ProtocolVariant  # the points that are settled
+    input_latency: int | None = None  # ticks from the packet answered to the first one driven; None: not told
+    server: str | None = None  # `OWN_SERVER` or `OTHER_SERVER`, where it was measured; None: not told
 
     @classmethod
     def read(cls, path: Path) -> "VariantFile":
-        """Return what a file says; raises OSError, or ValueError as `ProtocolVariant.read` does."""
-        dialect, content = ProtocolVariant.read(path), _load(path)
+        """Read a `dialect.toml`; raises OSError, or ValueError if it is none, or has no value of `POINTS`."""
+        content = _load(path)
+        if not isinstance(table := content.get("dialect"), dict):
+            raise ValueError(
+                f"{path} has no table [dialect]; `rlgym-bridge probe --out FILE` writes such a file"
+            )
+        try:
+            dialect = ProtocolVariant(table)
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from None
         return cls(path, dialect, content.get("timing", {}).get("input_latency"), content.get("server"))
 
     def fits(self, own_server: bool) -> bool:
@@ -242,17 +217,12 @@ _OBSERVED = {
 class VariantDetector:
     """The server's protocol variant as far as it is known, shared by the readers of a connection.
 
-    Args:
-        dialect: What is known beforehand. Packets do not overrule it: a contradiction is logged once.
-
-    Attributes:
-        elapsed: Pad timers count up from the pickup; None while unknown.
-        adds_hold: `dodge_timeout` includes the time that the jump was held; None while unknown.
-        at_origin: A demolished car is shown at the origin; None while unknown.
-        wheels_on_ground: Wheels that touch where a packet says `OnGround`, at least.
-        waits_for_touch: Phase Kickoff may end before the first touch, which ends it in the state.
-        whole_seconds: The clock in packets is rounded up.
-        undecided: Names of the attributes that packets may still decide, or contradict.
+    Packets do not overrule a given dialect: a contradiction is logged once. None is unknown: whether pad
+    timers count up from the pickup (`elapsed`), `dodge_timeout` includes the time that jump was held
+    (`adds_hold`), and a demolished car is shown at the origin (`at_origin`). `wheels_on_ground` touch at
+    least where a packet says `OnGround`; with `waits_for_touch` phase Kickoff may end before the first touch;
+    with `whole_seconds` the clock is rounded up. Packets may still decide, or contradict, what is
+    `undecided`.
     """
 
     def __init__(self, dialect: ProtocolVariant | None = None) -> None:

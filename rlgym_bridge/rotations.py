@@ -13,11 +13,11 @@ _STEEP: Final = 0.99  # sine of the pitch from which its float32 no longer tells
 
 
 def from_euler(angles: np.ndarray) -> np.ndarray:
-    """Return matrices `(rows, 3, 3)` of Euler angles `(rows, 3)` in radians.
+    """Return matrices `(..., 3, 3)` of Euler angles `(..., 3)` in radians.
 
     They are pitch (nose up positive), yaw (from +x towards +y) and roll (right side down positive).
     """
-    (cp, cy, cr), (sp, sy, sr) = np.cos(angles).T, np.sin(angles).T
+    (cp, cy, cr), (sp, sy, sr) = (np.moveaxis(of(angles), -1, 0) for of in (np.cos, np.sin))
     rows = (
         (cp * cy, cy * sp * sr - cr * sy, -cr * cy * sp - sr * sy),
         (cp * sy, sy * sp * sr + cr * cy, -cr * sy * sp + sr * cy),

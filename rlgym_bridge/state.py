@@ -102,13 +102,7 @@ CAR_FIELDS: Final = (
 
 
 class Layout:
-    """The place of each field in a match's part of the buffer, for one pair of team sizes.
-
-    Attributes:
-        blue, orange: Cars in each team.
-        size: Numbers of a match.
-        format: The `struct` format of a match.
-    """
+    """The columns of all fields in a match's `size` numbers of a `struct` format, for two team sizes."""
 
     def __init__(self, blue: int, orange: int) -> None:
         self.blue, self.orange, self.cars = blue, orange, blue + orange
@@ -153,12 +147,7 @@ CAR_COLUMNS: Final = {name: column for name, (column, _) in _offsets(CAR_FIELDS)
 
 @cache
 def layout_of(blue: int, orange: int, most: int = MOST_TEAM_SIZE) -> Layout:
-    """Return the (shared) layout for two team sizes.
-
-    Raises:
-        ValueError: A team has fewer than 0 cars or more than `most`: a match has 4, and a recording may have
-            more.
-    """
+    """Return the shared layout for two team sizes; raises ValueError for one beyond 0 to `most` cars."""
     if not all(isinstance(size, int | np.integer) and 0 <= size <= most for size in (blue, orange)):
         raise ValueError(f"team sizes are {blue!r} and {orange!r}, expected 0 to {most} each")
     return _layout(blue, orange)
@@ -283,6 +272,11 @@ class MatchState:
     def agents(self) -> tuple[str, ...]:
         """Names of the cars, in their order: `blue-0` ... `orange-3`."""
         return self.layout.agents
+
+    def select(self, matches: slice | np.ndarray) -> "MatchState":
+        """Return some matches: for a slice as a view, for `(n,)` numbers or `(N,)` bool as a copy."""
+        make, (blue, orange, _, buffer, most) = self.__reduce__()
+        return make(blue, orange, len(chosen := buffer[matches]), chosen, most)
 
     def copy(self) -> "MatchState":
         """Return an independent copy."""

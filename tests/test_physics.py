@@ -51,13 +51,3 @@ def test_a_file_that_is_none_is_named(tmp_path: Path, text: str) -> None:
     (tmp_path / "mine.toml").write_text(text)
     with pytest.raises(ValueError, match=r"mine\.toml"):
         read_physics(tmp_path / "mine.toml")
-
-
-@pytest.mark.parametrize("rules", ["game", "thrust", "rocketsim", 1])
-def test_rules_beside_the_constants_get_an_answer(rules: object) -> None:
-    with pytest.raises(ValueError, match=r"rules in \[physics\]: rules of the game are no setting"):
-        parse_physics({"rules": rules, "gravity": 1})
-
-
-def test_a_file_that_names_the_default_rules_is_read() -> None:
-    assert parse_physics({"rules": "default", "gravity": 1}) == {"gravity": Spread(1.0, 1.0, 1.0)}

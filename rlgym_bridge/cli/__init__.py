@@ -25,13 +25,9 @@ _STATUS = "0 fine, 1 a failure was found, 2 bad usage or input"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run `rlgym-bridge`.
+    """Run `rlgym-bridge` with these words, or those of this process; return the exit code.
 
-    Args:
-        arguments: The words after the program's name; those of this process when None.
-
-    Returns:
-        The exit code: 0 fine, 1 a failure was found or Ctrl-C ended it, 2 bad usage or input.
+    It is 0 fine, 1 a failure was found or Ctrl-C ended it, 2 bad usage or input.
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
     if not words or words[0] in ("-h", "--help"):
@@ -55,11 +51,7 @@ def serve() -> int:
 
 
 def run_module(name: str) -> NoReturn:
-    """Run a command as the module that Python was started with (`python -m training.NAME`), and end.
-
-    Raises:
-        SystemExit: With the exit code, see `run_command`.
-    """
+    """Run a command as the module that Python was started with (`python -m training.NAME`), and end."""
     started = sys.modules["__main__"].__spec__
     module = started.name.removesuffix(".__main__") if started else name
     sys.exit(run_command(name, program=f"python -m {module}"))
@@ -90,18 +82,10 @@ def _ended_by_signals() -> Iterator[None]:
 
 @_ended_by_signals()
 def run_command(name: str, arguments: Sequence[str] | None = None, program: str | None = None) -> int:
-    """Run one command.
+    """Run one command, by its name and the words after it, and return the exit code.
 
-    Args:
-        name: Of the command.
-        arguments: The words after it; those of this process when None.
-        program: Name of the program in the help.
-
-    Returns:
-        The exit code.
-
-    Raises:
-        SystemExit: argparse's, for `--help` and for options that do not exist.
+    None takes the words of this process. `program` is the name in the help. Raises argparse's SystemExit for
+    `--help` and unknown options.
     """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # names of bots may have what a redirected output lacks

@@ -13,22 +13,8 @@ from rich.table import Table
 
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files
+from rlgym_bridge.compare import comparison_result as result
 from rlgym_bridge.compare.comparison import WINDOWS, compare_recordings
-from rlgym_bridge.compare.comparison_result import (
-    Comparison,
-    GapVerdict,
-    RefusedFile,
-    Situation,
-    fit_as_toml,
-    name_simulator,
-    row_to_tell,
-    said_once,
-    short,
-    short_verdict,
-    sources_to_show,
-    told_fit,
-    told_untried,
-)
 from rlgym_bridge.compare.report import report, report_against
 from rlgym_bridge.compare.two_sets import LEVEL, against
 from rlgym_bridge.compare.windows import HORIZONS
@@ -40,12 +26,12 @@ from rlgym_bridge.user_input.arguments import count_of
 T = TypeVar("T")
 
 _LOOK = {
-    GapVerdict.AGREES: "green",
-    GapVerdict.PHYSICS: "bold red",
-    GapVerdict.TIMING: "yellow",
-    GapVerdict.WRONG: "bold red",
-    GapVerdict.OFFSET: "bold red",
-    GapVerdict.UNTRIED: "bold red",
+    result.GapVerdict.AGREES: "green",
+    result.GapVerdict.PHYSICS: "bold red",
+    result.GapVerdict.TIMING: "yellow",
+    result.GapVerdict.WRONG: "bold red",
+    result.GapVerdict.OFFSET: "bold red",
+    result.GapVerdict.UNTRIED: "bold red",
 }
 
 
@@ -112,7 +98,7 @@ def run(options: argparse.Namespace) -> int:
     found.refused[:0] = unread
     _print(console, found)
     output_files.write_json(options.json, found.as_json())
-    for path, make in ((options.fit, fit_as_toml), (options.html, report)):
+    for path, make in ((options.fit, result.fit_as_toml), (options.html, report)):
         if path is not None:
             output_files.write(path, make(found))
             console.print(f"written to {escape(str(path))}")
@@ -130,7 +116,7 @@ def _open(file: Path, columns: Path | None) -> Recording:
     return open_recording(file, columns, shadow=False)
 
 
-def _read(files: Sequence[Path], read: Callable[[Path], T]) -> tuple[list[T], list[RefusedFile]]:
+def _read(files: Sequence[Path], read: Callable[[Path], T]) -> tuple[list[T], list[result.RefusedFile]]:
     """Return what files hold, and those that cannot be read; the error of the first where none can."""
     found: list[T] = []
     refused, errors = [], []
@@ -138,7 +124,7 @@ def _read(files: Sequence[Path], read: Callable[[Path], T]) -> tuple[list[T], li
         try:
             found.append(read(file))
         except (OSError, ImportError, ValueError) as error:
-            refused.append(RefusedFile(str(file), str(error)))
+            refused.append(result.RefusedFile(str(file), str(error)))
             errors.append(error)
     if not found:
         _name(errors[0], refused[1:])
@@ -146,13 +132,13 @@ def _read(files: Sequence[Path], read: Callable[[Path], T]) -> tuple[list[T], li
     return found, refused
 
 
-def _name(error: Exception, refused: Sequence[RefusedFile]) -> None:
+def _name(error: Exception, refused: Sequence[result.RefusedFile]) -> None:
     """Name what else was refused behind an error's message."""
     for one in refused:
         error.add_note(one.describe())
 
 
-def _print_refused(console: Console, refused: Sequence[RefusedFile]) -> None:
+def _print_refused(console: Console, refused: Sequence[result.RefusedFile]) -> None:
     for one in refused:
         console.print(f"[bold red]not compared[/]: {escape(one.describe())}")
 
@@ -191,34 +177,34 @@ def _against(options: argparse.Namespace, console: Console) -> int:
             "numbers in standard deviations of a piece; chance: that any feature of equal sets is as far "
             "apart; a piece of play has up to ten seconds"
         )
-    result = {"against": found.as_json(), "refused": [vars(one) for one in refused]}
-    output_files.write_json(options.json, result)
+    both = {"against": found.as_json(), "refused": [vars(one) for one in refused]}
+    output_files.write_json(options.json, both)
     if options.html is not None:
         output_files.write(options.html, report_against(found))
     return 2 if refused else int(not found.alike)
 
 
-def _print(console: Console, found: Comparison) -> None:
+def _print(console: Console, found: result.Comparison) -> None:
     """Print the sentences, what differs, what could not be judged, the errors, and how they were found."""
     console.print(f"[bold]{escape(found.explanation)}[/]")
     _print_refused(console, found.refused)
     sources = [fit.source for fit in found.fits]
-    for kind in GapVerdict:
+    for kind in result.GapVerdict:
         told = [gap.text for gap in found.gaps if gap.kind is kind]
-        told += [told_untried(one) for one in found.untried if kind is GapVerdict.UNTRIED]
-        for text in said_once(told, sources if kind is GapVerdict.TIMING else []):
+        told += [result.told_untried(one) for one in found.untried if kind is result.GapVerdict.UNTRIED]
+        for text in result.said_once(told, sources if kind is result.GapVerdict.TIMING else []):
             console.print(f"[{_LOOK[kind]}]{kind.value}[/]: {escape(text)}")
-    for text in said_once(found.unjudged, sources):
+    for text in result.said_once(found.unjudged, sources):
         console.print(f"not judged: {escape(text)}")
     _print_errors(console, found)
-    shown = sources_to_show(found)
-    told = [f"{fit.source}: {told_fit(fit)}" for fit in found.fits if fit.source in shown]
-    for text in said_once([*told, *found.notes], sources):
+    shown = result.sources_to_show(found)
+    told = [f"{fit.source}: {result.told_fit(fit)}" for fit in found.fits if fit.source in shown]
+    for text in result.said_once([*told, *found.notes], sources):
         console.print(escape(text))
 
 
-def _print_errors(console: Console, found: Comparison) -> None:
-    shown = sources_to_show(found)
+def _print_errors(console: Console, found: result.Comparison) -> None:
+    shown = result.sources_to_show(found)
     other = any(not math.isnan(row.rocketsim2) for row in found.situations)
     shared.widen(console)
     for source in shown:
@@ -231,25 +217,26 @@ def _print_errors(console: Console, found: Comparison) -> None:
     if shown:
         than = ", 2.2.1 (the median error of RocketSim 2.2.1, in which RLGym trains)" if other else ""
         console.print(
-            f"Median errors of {name_simulator(found)} in uu after 1 to 240 ticks; 120 ticks are a second. "
-            f"worst, bound (what the file leaves open, in the median){than}, windows, those beyond their "
-            "bounds and the verdict are those after the ticks beside it."
+            f"Median errors of {result.name_simulator(found)} in uu after 1 to 240 ticks; 120 ticks are a "
+            f"second. worst, bound (what the file leaves open, in the median){than}, windows, those beyond "
+            "their bounds and the verdict are those after the ticks beside it."
         )
 
 
-def _errors_of(every: Sequence[Situation], other: bool) -> Table:
+def _errors_of(every: Sequence[result.Situation], other: bool) -> Table:
     """Return a table of the errors of one recording, with those of RocketSim 2.2.1 if `other`."""
     numbers = ("worst", "bound", *(("2.2.1",) if other else ()), "windows", "beyond", "after")
     table = shared.make_table("uu off after ticks", numbers=(*map(str, HORIZONS), *numbers))
     table.add_column("verdict", no_wrap=True)
     for name, group in groupby(every, lambda row: row.name):
         rows = {row.horizon_ticks: row for row in group}
-        row = row_to_tell(rows)
+        row = result.row_to_tell(rows)
         table.add_row(
             name,
-            *(short(rows[one].p50) if one in rows else "-" for one in HORIZONS),
-            short(row.worst), short(row.tolerance), *((short(row.rocketsim2),) if other else ()),
+            *(result.short(rows[one].p50) if one in rows else "-" for one in HORIZONS),
+            result.short(row.worst), result.short(row.tolerance),
+            *((result.short(row.rocketsim2),) if other else ()),
             f"{row.windows:,}", f"{row.beyond:,}", f"{row.horizon_ticks}",
-            f"[{_LOOK[row.verdict]}]{short_verdict(row.verdict)}[/]",
+            f"[{_LOOK[row.verdict]}]{result.short_verdict(row.verdict)}[/]",
         )  # fmt: skip
     return table

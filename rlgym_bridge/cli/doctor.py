@@ -48,19 +48,13 @@ _NEEDED: Final = (
 
 @dataclass(frozen=True)
 class Check:
-    """The finding of one look at the machine.
+    """The finding of one look at the machine."""
 
-    Attributes:
-        name: Of what was looked at.
-        state: "fine"; "missing" for what some commands need; "wrong" for what has to be mended; "note" else.
-        found: What there is.
-        advice: What to do; empty where nothing is to be done.
-    """
-
-    name: str
+    name: str  # of what was looked at
+    # "fine"; "missing" for what some commands need; "wrong" for what has to be mended; "note" else
     state: Literal["fine", "missing", "note", "wrong"]
-    found: str
-    advice: str = ""
+    found: str  # what there is
+    advice: str = ""  # what to do; empty where nothing is to be done
 
 
 def check_machine() -> Iterator[Check]:

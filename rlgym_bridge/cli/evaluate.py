@@ -9,15 +9,8 @@ from rlgym_bridge.cli.play_options import SECONDS, add_options, how
 from rlgym_bridge.policy.files import policy_path, shorten_policy
 from rlgym_bridge.policy.load_player import CHASER
 from rlgym_bridge.project.this_project import run_named
+from rlgym_bridge.training import scenes
 from rlgym_bridge.training.evaluate import MATCHES, evaluate
-from rlgym_bridge.training.scenes import (
-    SCENES,
-    STANDING,
-    TRIALS,
-    describe_results,
-    evaluate_scenes,
-    parse_scenes,
-)
 
 
 def _delays(text: str) -> list[int]:
@@ -48,13 +41,13 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     add_options(parser, MATCHES, "half of them from each side")
     parser.set_defaults(matches=None, seconds=None)  # so that `run` knows what was given
     parser.add_argument(
-        "--scenes", nargs="?", const=",".join(SCENES), metavar="NAMES",
+        "--scenes", nargs="?", const=",".join(scenes.SCENES), metavar="NAMES",
         help="play scenes with A in place of matches: saves, shots and other skills; A may be standing, a "
-        f"car that does nothing (NAMES: with commas between them: {', '.join(SCENES)}; default: all)",
+        f"car that does nothing (NAMES: with commas between them: {', '.join(scenes.SCENES)}; default: all)",
     )  # fmt: skip
     parser.add_argument(
         "--trials", type=int, metavar="N",
-        help=f"with --scenes: trials of each, half of them on each side (default: {TRIALS})",
+        help=f"with --scenes: trials of each, half of them on each side (default: {scenes.TRIALS})",
     )  # fmt: skip
     parser.add_argument(
         "--team-size", type=int, metavar="N", help="cars in a team (default: what A was trained for)"
@@ -112,26 +105,25 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _run_scenes(options: argparse.Namespace, first: str) -> int:
-    """Play the scenes with a player as the user named it."""
     if options.b is not None:
         raise ValueError(f"B is {options.b} with --scenes, expected A alone: scenes have their own opponents")
     if ignored := [f"--{name}" for name in ("matches", "seconds") if getattr(options, name) is not None]:
         raise ValueError(
             f"{' and '.join(ignored)} given with --scenes, expected --trials: a scene has a length of its own"
         )
-    scenes = parse_scenes(options.scenes)
+    names = scenes.parse_scenes(options.scenes)
     say = shared.printer(options)
-    player = first if first == STANDING else policy_path(first)
+    player = first if first == scenes.STANDING else policy_path(first)
     played = how(options, first)
     del played["seconds"]
-    trials = TRIALS if options.trials is None else options.trials
+    trials = scenes.TRIALS if options.trials is None else options.trials
     delay = None if options.action_delay is None else options.action_delay[0]
-    found = evaluate_scenes(
-        player, scenes, trials, team_size=options.team_size, selection=options.selection,
+    found = scenes.evaluate_scenes(
+        player, names, trials, team_size=options.team_size, selection=options.selection,
         action_delay=delay, **played,
     )  # fmt: skip
     say(f"{shorten_policy(player)}, {trials} trials of each scene, half of them on each side")
-    for line in describe_results(found):
+    for line in scenes.describe_results(found):
         say(line)
     scenes_json = [one.to_json() for one in found]
     result = {"policy": Path(player).as_posix(), "seed": options.seed, "scenes": scenes_json}

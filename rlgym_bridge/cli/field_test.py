@@ -30,24 +30,7 @@ from rlgym_bridge.live.agent_connections import is_own_server
 from rlgym_bridge.policy.load_player import CHASER
 from rlgym_bridge.server import ConfigError
 from rlgym_bridge.server.lineup import find_shipped_folder
-from rlgym_bridge.trials.diagnostic_pack import (
-    FORMAT,
-    PARTS,
-    AboutPack,
-    MatchPart,
-    PartOutcome,
-    open_field_pack,
-    write_field_pack,
-)
-from rlgym_bridge.trials.diagnostic_report import (
-    SCENE_HORIZONS,
-    SIMULATOR_NAMES,
-    FieldReport,
-    compare_pack,
-    conclude_field_test,
-    parts_left_out,
-    read_field_test,
-)
+from rlgym_bridge.trials import diagnostic_pack, diagnostic_report
 from rlgym_bridge.trials.diagnostic_test import MOST_NOTE, FieldTest
 from rlgym_bridge.trials.findings import TIMING, ProbeReport
 from rlgym_bridge.trials.input_latency import TimingReport
@@ -82,8 +65,8 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         help="with --read: also compare its recordings as `compare` does, and write that report (a minute)",
     )  # fmt: skip
     parser.add_argument(
-        "--parts", nargs="+", default=list(PARTS), metavar="PART",
-        help=f"parts to play, of {', '.join(PARTS)} (default: all)",
+        "--parts", nargs="+", default=list(diagnostic_pack.PARTS), metavar="PART",
+        help=f"parts to play, of {', '.join(diagnostic_pack.PARTS)} (default: all)",
     )  # fmt: skip
     parser.add_argument(
         "--scenes", nargs="+", metavar="KIND",
@@ -106,14 +89,16 @@ def run(options: argparse.Namespace) -> int:
 def _read(options: argparse.Namespace) -> int:
     output_files.check_outputs(options.json, options.html, inputs=[options.read])
     with (
-        open_field_pack(options.read) as pack,
+        diagnostic_pack.open_field_pack(options.read) as pack,
         shared.console_of(options, stderr=True).status("reading ...") as status,
     ):
         progress = partial(_show, status)
-        found = read_field_test(pack, progress)
-        difference = None if options.html is None else compare_pack(pack, progress)
+        found = diagnostic_report.read_field_test(pack, progress)
+        difference = None if options.html is None else diagnostic_report.compare_pack(pack, progress)
     print_field_report(shared.console_of(options), found)
-    output_files.write_json(options.json, found.as_json() | {"conclusion": conclude_field_test(found)})
+    output_files.write_json(
+        options.json, found.as_json() | {"conclusion": diagnostic_report.conclude_field_test(found)}
+    )
     if difference is not None:
         from rlgym_bridge.compare.report import report
 
@@ -143,12 +128,12 @@ def _make(options: argparse.Namespace) -> int:
         recordings = test.copy_recordings(outcomes)
         day = time.strftime("%Y-%m-%d", time.gmtime())
         server: Literal["rlbot", "sim"] = "rlbot" if real else "sim"
-        about = AboutPack(FORMAT, day, server, _versions(), {
+        about = diagnostic_pack.AboutPack(diagnostic_pack.FORMAT, day, server, _versions(), {
             "pace": options.pace if options.server == "sim" else None, "match_seconds": options.seconds,
             "seconds": round(time.perf_counter() - began, 1),
         }, outcomes)  # fmt: skip
         with output_files.naming(options.out):
-            write_field_pack(options.out, about, test.results, recordings)
+            diagnostic_pack.write_field_pack(options.out, about, test.results, recordings)
         size = options.out.stat().st_size
     say = shared.printer(options)
     shown = f"{size / 1e6:.1f} MB" if size >= 1e6 else f"{size / 1e3:.1f} kB"
@@ -161,14 +146,13 @@ def _make(options: argparse.Namespace) -> int:
 
 
 def _kinds() -> list[str]:
-    """Return the kinds of scenes, in their order."""
     return list(dict.fromkeys(scene.kind for scene in all_scenes()))
 
 
 def _check(options: argparse.Namespace) -> None:
     """Raise `ConfigError` or `ValueError` for options that do not fit together."""
     output_files.check_outputs(options.json, options.out)
-    check_names("--parts", options.parts, PARTS)
+    check_names("--parts", options.parts, diagnostic_pack.PARTS)
     check_names("--scenes", options.scenes or (), _kinds())
     if options.scenes and "scenes" not in options.parts:
         raise ConfigError(f"--scenes goes with the part scenes, and --parts has {', '.join(options.parts)}")
@@ -186,7 +170,7 @@ def _check(options: argparse.Namespace) -> None:
 
 
 def _announce(options: argparse.Namespace, console: Console, test: FieldTest, real: bool) -> None:
-    names = [name for name in PARTS if name in options.parts]
+    names = [name for name in diagnostic_pack.PARTS if name in options.parts]
     seconds = sum(map(test.seconds, names))
     how_long = f"{seconds:.0f} seconds of play" if seconds < 60 else f"{seconds / 60:.1f} minutes of play"
     if options.server == "rlbot" and not real:
@@ -204,12 +188,18 @@ def _announce(options: argparse.Namespace, console: Console, test: FieldTest, re
     console.print(f"this takes {how_long}; Ctrl-C ends it and keeps what there is")
 
 
-def _play_all(options: argparse.Namespace, console: Console, test: FieldTest) -> list[PartOutcome]:
+def _play_all(
+    options: argparse.Namespace, console: Console, test: FieldTest
+) -> list[diagnostic_pack.PartOutcome]:
     """Play the parts one after another; where one fails the next ones are played, until Ctrl-C."""
-    outcomes = {name: PartOutcome(name, "not begun") for name in PARTS if name in options.parts}
+    outcomes = {
+        name: diagnostic_pack.PartOutcome(name, "not begun")
+        for name in diagnostic_pack.PARTS
+        if name in options.parts
+    }
     try:
         for name in outcomes:
-            outcomes[name] = PartOutcome(name, "stopped")
+            outcomes[name] = diagnostic_pack.PartOutcome(name, "stopped")
             outcomes[name] = _play_part(name, shared.console_of(options, stderr=True), test)
             _print_outcome(console, outcomes[name])
     except KeyboardInterrupt:
@@ -219,7 +209,7 @@ def _play_all(options: argparse.Namespace, console: Console, test: FieldTest) ->
     return list(outcomes.values())
 
 
-def _play_part(name: str, console: Console, test: FieldTest) -> PartOutcome:
+def _play_part(name: str, console: Console, test: FieldTest) -> diagnostic_pack.PartOutcome:
     began = time.perf_counter()
     state: Literal["done", "failed"] = "done"
     note = ""
@@ -231,10 +221,10 @@ def _play_part(name: str, console: Console, test: FieldTest) -> PartOutcome:
             said = describe_error(error)
             print(f"error: {name}: {escape_controls(said)}", file=sys.stderr)  # whole, unlike in the pack
             state, note = "failed", hide_personal(said)[:MOST_NOTE]
-    return PartOutcome(name, state, round(time.perf_counter() - began, 1), note)
+    return diagnostic_pack.PartOutcome(name, state, round(time.perf_counter() - began, 1), note)
 
 
-def _print_outcome(console: Console, outcome: PartOutcome) -> None:
+def _print_outcome(console: Console, outcome: diagnostic_pack.PartOutcome) -> None:
     said = f"[red]{outcome.state}[/]: {escape(outcome.note)}" if outcome.note else outcome.state
     console.print(f"{outcome.name}: {said} ({outcome.seconds:.0f} s)")
 
@@ -248,7 +238,7 @@ def _versions() -> dict[str, str]:
     return {name: version(name) for name in _PACKAGES} | system
 
 
-def _play_match(options: argparse.Namespace, recording: Path) -> MatchPart:
+def _play_match(options: argparse.Namespace, recording: Path) -> diagnostic_pack.MatchPart:
     """Play the shipped bot against Chaser with `match`, and record it."""
     result = recording.with_suffix(".json")
     words = [
@@ -263,7 +253,9 @@ def _play_match(options: argparse.Namespace, recording: Path) -> MatchPart:
     match_command.run(make_parser("match").parse_args(words))
     told = parse_json(read_text(result))
     touches, unanswered = ([bot[name] for bot in told["bots"]] for name in ("touches", "missed"))
-    return MatchPart(tuple(told["score"]), told["playing_ticks"], told["ended_by"], touches, unanswered)
+    return diagnostic_pack.MatchPart(
+        tuple(told["score"]), told["playing_ticks"], told["ended_by"], touches, unanswered
+    )
 
 
 _BODIES = {"other": "struck car"}  # names of bodies that do not speak for themselves
@@ -274,19 +266,19 @@ SERVERS = {
 """Words for the server of a field test, by `AboutPack.server`."""
 
 
-def print_field_report(console: Console, found: FieldReport) -> None:
+def print_field_report(console: Console, found: diagnostic_report.FieldReport) -> None:
     """Print what the pack is, what was measured, and what is missing."""
     about = found.about
     shared.widen(console)
     console.print(f"{SERVERS[about.server]}, {escape(about.made)}")
-    console.print(f"[bold]{escape(' '.join(conclude_field_test(found)))}[/]\n")
+    console.print(f"[bold]{escape(' '.join(diagnostic_report.conclude_field_test(found)))}[/]\n")
     versions = ", ".join(f"{name} {text}" for name, text in about.versions.items())
     console.print(escape(versions))
     for part in about.parts:
         if part.state != "done" or part.note:
             said = f": {part.note}" if part.note else ""
             console.print(f"[red]{escape(part.name)} {part.state}[/]{escape(said)}")
-    if left := parts_left_out(found):
+    if left := diagnostic_report.parts_left_out(found):
         console.print(f"left out by --parts: {', '.join(left)}")
     if (probe := found.parts.get("probe")) is not None:
         _print_dialect(console, probe)
@@ -308,7 +300,7 @@ def _print_dialect(console: Console, probe: ProbeReport) -> None:
         console.print(f"[yellow]note:[/] {escape(note)}")
 
 
-def _print_timing(console: Console, found: FieldReport) -> None:
+def _print_timing(console: Console, found: diagnostic_report.FieldReport) -> None:
     probe: ProbeReport | None = found.parts.get("probe")
     timing: TimingReport | None = found.parts.get("timing")
     console.print("\n[bold]timing[/]")
@@ -337,7 +329,9 @@ def _ticks(latency: int | None) -> str:
     return "not told" if latency is None else count_of(latency, "tick")
 
 
-def _print_match(console: Console, match: MatchPart, found: FieldReport) -> None:
+def _print_match(
+    console: Console, match: diagnostic_pack.MatchPart, found: diagnostic_report.FieldReport
+) -> None:
     seconds = match.playing_ticks / TICKS_PER_SECOND
     lost = ", ".join("-" if count is None else f"{count:,}" for count in match.unanswered)
     asked = found.about.settings.get("match_seconds")
@@ -361,7 +355,7 @@ def _print_difference(console: Console, difference: Comparison) -> None:
         console.print(f"not judged: {escape(text)}")
 
 
-def _print_scenes(console: Console, found: FieldReport) -> None:
+def _print_scenes(console: Console, found: diagnostic_report.FieldReport) -> None:
     played = count_of(len(found.parts["scenes"].played), "scene")
     console.print(
         f"\n[bold]how far the simulators are off[/], uu, in {found.scenes} of {played} that were played"
@@ -369,8 +363,8 @@ def _print_scenes(console: Console, found: FieldReport) -> None:
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("\nscenes", no_wrap=True)
     for simulator in found.errors:
-        above = SIMULATOR_NAMES[simulator]
-        for ticks in SCENE_HORIZONS:
+        above = diagnostic_report.SIMULATOR_NAMES[simulator]
+        for ticks in diagnostic_report.SCENE_HORIZONS:
             table.add_column(f"{above}\n{ticks / TICKS_PER_SECOND:g} s", justify="right", no_wrap=True)
             above = ""
         table.add_column("\nworst", justify="right", no_wrap=True)
@@ -383,7 +377,7 @@ def _print_scenes(console: Console, found: FieldReport) -> None:
             own = [row for (name, _), row in rows.items() if name == simulator]
             cells += [
                 short(rows[simulator, ticks].error) if (simulator, ticks) in rows else "-"
-                for ticks in SCENE_HORIZONS
+                for ticks in diagnostic_report.SCENE_HORIZONS
             ]
             cells += [short(max(row.worst for row in own)), str(max(row.beyond for row in own))]
         many = max(row.scenes for row in rows.values())

@@ -62,7 +62,6 @@ def add_to(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_replay_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options for replays."""
     parser.add_argument(
         "--like", metavar="POLICY",
         help="for replays: policy folder or training run whose observations and actions the clone gets",
@@ -74,7 +73,6 @@ def _add_replay_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_network_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the network."""
     parser.add_argument(
         "--layers", type=int, nargs="+", default=[256, 256], metavar="N",
         help="widths of the hidden layers (default: 256 256)",

@@ -36,19 +36,12 @@ _PARSER: Final = "rlgym_bridge:LookupTableAction"
 
 @dataclass(frozen=True)
 class NamedComponents:
-    """The components of a bot by name, or its environment.
+    """The components of a bot by name, or its environment."""
 
-    Attributes:
-        obs: The observation builder; None where `env` is given, as `parser` is.
-        parser: The action parser, repeated for a decision's ticks.
-        env: `"module:function"` of an environment.
-        team_sizes: (blue, orange) of the matches; empty with `env`.
-    """
-
-    obs: ComponentSpec | None
-    parser: ComponentSpec | None
-    env: str | None
-    team_sizes: tuple[tuple[int, int], ...]
+    obs: ComponentSpec | None  # the observation builder; None where `env` is given, as `parser` is
+    parser: ComponentSpec | None  # the action parser, repeated for a decision's ticks
+    env: str | None  # `"module:function"` of an environment
+    team_sizes: tuple[tuple[int, int], ...]  # (blue, orange) of the matches; empty with `env`
 
     @property
     def allow_option(self) -> str:
@@ -108,7 +101,6 @@ def _arguments(text: str | None) -> Mapping[str, Any]:
 
 
 def _add_component_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that take the place of `--env`."""
     group = parser.add_argument_group("without an environment", "in place of --env")
     group.add_argument(
         "--obs", metavar="MODULE:CLASS",
@@ -242,7 +234,6 @@ def _in_words(value: object) -> object:
 
 
 def _hitbox_of(facts: EnvironmentFacts) -> str:
-    """Return the hitbox of an environment's cars."""
     if len(facts.hitboxes) != 1:
         raise ValueError(
             f"{facts.name} plays cars with hitboxes {', '.join(facts.hitboxes)}, expected one for all"
@@ -274,7 +265,6 @@ def _distribution(
 
 
 def _names(given: Sequence[str]) -> dict[str, str]:
-    """Return the values of `--map` by part."""
     pairs = [text.partition("=") for text in given]
     for part, _, name in pairs:
         if part not in MAPPED or not all(one.strip() for one in name.split(",")):

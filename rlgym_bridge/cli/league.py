@@ -6,26 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from rlgym_bridge.cli import options as shared
-from rlgym_bridge.cli.play_options import (
-    add_contest_options,
-    check_contest_outputs,
-    positive,
-    say_stopped,
-    shown_progress,
-    write_results,
-)  # fmt: skip
+from rlgym_bridge.cli import play_options
 from rlgym_bridge.policy.files import MANIFEST_FILE, policy_path
 from rlgym_bridge.policy.load_player import CHASER
 from rlgym_bridge.project.this_project import SETTINGS_FILE, run_named
+from rlgym_bridge.training.contests import league
 from rlgym_bridge.training.contests.entrant import Entrant, read_entrants, split_selection
 from rlgym_bridge.training.contests.kept_matches import FILE, KeptMatches, MatchKey, seen_by_first
-from rlgym_bridge.training.contests.league import (
-    describe_league,
-    league_matches,
-    pairs_of,
-    rank,
-    summarise_league,
-)
 from rlgym_bridge.training.contests.pictures import draw_league
 from rlgym_bridge.training.contests.served_match import LOGS, play_missing
 from rlgym_bridge.training.evaluate import team_size_of
@@ -47,13 +34,15 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "random; :sample or :argmax behind a policy chooses how it plays (default: the run of train.toml in "
         "this folder, and chaser)",
     )  # fmt: skip
-    add_contest_options(parser, 20, "for each pair of entries and each entry against its copy", _WORK)
+    play_options.add_contest_options(
+        parser, 20, "for each pair of entries and each entry against its copy", _WORK
+    )
     parser.add_argument(
         "--gauntlet", action="store_true",
         help="play only the matches of the first entry against each of the others",
     )  # fmt: skip
     parser.add_argument(
-        "--team-size", type=positive, metavar="N",
+        "--team-size", type=play_options.positive, metavar="N",
         help="cars in a team, all driven by the entry (default: what the first policy was trained for)",
     )  # fmt: skip
     shared.add_simulator_option(parser)
@@ -63,18 +52,20 @@ def run(options: argparse.Namespace) -> int:
     """Run the command."""
     entrants = _entrants_of(options)
     read = [Path(one.path) for one in entrants]
-    check_contest_outputs(options, read)
-    matches = league_matches(
+    play_options.check_contest_outputs(options, read)
+    matches = league.league_matches(
         entrants, options.matches, gauntlet=options.gauntlet, team_size=options.team_size,
         seconds=options.seconds, seed=options.seed, simulator=options.simulator,
         allow_modules=shared.allowed_modules(options), logs=options.out / LOGS,
     )  # fmt: skip
     with Locked(options.out, _WORK):
         kept = KeptMatches(options.out / FILE, _settings_of(options, entrants))
-        with shown_progress(options, options.jobs) as show:
+        with play_options.shown_progress(options, options.jobs) as show:
             complete = play_missing(kept, matches, options.jobs, show)
         if not complete:
-            say_stopped(kept, f"{sum(key in kept.results for key, _ in matches)} of {len(matches)}")
+            play_options.say_stopped(
+                kept, f"{sum(key in kept.results for key, _ in matches)} of {len(matches)}"
+            )
         # A gauntlet in the folder of a whole league shows the other pairs, too.
         known = dict.fromkeys([*(key for key, _ in matches), *sorted(kept.results)])
         keys = [key for key in known if key in kept.results and key[2] < options.matches]
@@ -96,7 +87,6 @@ def _entrants_of(options: argparse.Namespace) -> list[Entrant]:
 
 
 def _settings_of(options: argparse.Namespace, entrants: Sequence[Entrant]) -> dict[str, Any]:
-    """Return the settings that all kept matches share."""
     return {
         "what": _WORK, "seconds": options.seconds, "team_size": options.team_size, "seed": options.seed,
         "simulator": options.simulator,
@@ -112,17 +102,17 @@ def _report(
     if not keys:
         return 1
     matches = [seen_by_first(key, kept.results[key]) for key in keys]
-    standings = rank([one.name for one in entrants], matches)
-    pairs = pairs_of(standings, matches)
+    standings = league.rank([one.name for one in entrants], matches)
+    pairs = league.pairs_of(standings, matches)
     remarks = [remark for key in keys for remark in kept.results[key].remarks]
-    lines = describe_league(standings, pairs, matches, remarks)
+    lines = league.describe_league(standings, pairs, matches, remarks)
     shared.printer(options)("\n".join(lines))
     if not complete:
         return 1
     result = {
         **kept.settings, "matches": options.matches,
-        **summarise_league(standings, pairs, matches, remarks),
+        **league.summarise_league(standings, pairs, matches, remarks),
     }  # fmt: skip
     draw_league(standings, pairs, options.out / "league.png")
-    write_results(options, _WORK, lines, result)
+    play_options.write_results(options, _WORK, lines, result)
     return int(any(one.forfeits for one in standings))

@@ -14,15 +14,8 @@ from rich.console import Console
 from rlbot import flat
 from rlbot.config import load_match_config
 
+from rlgym_bridge.cli import browser_page, output_files
 from rlgym_bridge.cli import options as shared
-from rlgym_bridge.cli import output_files
-from rlgym_bridge.cli.browser_page import (
-    NamedPolicies,
-    add_page_options,
-    check_installed,
-    check_port,
-    page_opener,
-)
 from rlgym_bridge.cli.outcome import describe_match, print_result, progress_line, summarise
 from rlgym_bridge.cli.view import add_watch_options, watched
 from rlgym_bridge.live.agent_recorder import RECORD_VARIABLE
@@ -40,21 +33,11 @@ from rlgym_bridge.server import (
     MatchServer,
     MatchStatus,
     ServerError,
+    lineup,
     read_match_file,
 )  # fmt: skip
 from rlgym_bridge.server.bot_files import Source, catch_rlbot_errors, parsed
 from rlgym_bridge.server.game.rules import name_of
-from rlgym_bridge.server.lineup import (
-    empty_match,
-    find_refusal,
-    find_troubles,
-    first_of_process,
-    read_bot_report,
-    read_shipped_match,
-    with_environment,
-    with_followed,
-    with_line_up,
-)  # fmt: skip
 from rlgym_bridge.trials.real_match import play_real_match
 from rlgym_bridge.user_input.arguments import count_of
 from rlgym_bridge.user_input.stop_signals import stopped_by_signals
@@ -103,11 +86,7 @@ class RecordedMatch:
         return {} if self.file is None else {RECORD_VARIABLE: str(bot_file(self.file, player))}
 
     def recorder(self, mode: str, settings: dict[str, Any]) -> Recorder | None:
-        """Begin the server's file; `settings` are those of the server.
-
-        Raises:
-            ConfigError: It cannot be made.
-        """
+        """Begin the server's file; `settings` are the server's; raises ConfigError if it cannot be made."""
         if self.file is None:
             return None
         try:
@@ -185,12 +164,11 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "and view",
     )  # fmt: skip
     add_watch_options(parser, "; without --watch: show it on the page of `play`, without Rerun")
-    add_page_options(parser)
+    browser_page.add_page_options(parser)
     shared.add_selection_options(parser)
 
 
 def _add_line_up_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say which bots play."""
     bots = (
         "BOT is a policy folder, a training run, a bot.toml, chaser, charger or random; with --server rlbot "
         "or --allow-idle also human or psyonix:SKILL (beginner, rookie, pro, allstar)"
@@ -210,22 +188,14 @@ def _add_line_up_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Play the match and print how it went."""
-    if options.allow_modules and not (options.blue or options.orange or options.follow):
-        raise ConfigError(
-            f"--allow-modules is {' '.join(options.allow_modules)}, expected policies or runs with it, such "
-            "as --blue runs/mine; a bot.toml's program names its modules itself (allow_modules in bot.py)"
-        )
-    check_port(options, options.web and not options.watch)
+    _check_together(options)
     console = shared.console_of(options)
     read = [options.config or match_file(), options.physics, *_bot_files(options)]
     output_files.check_outputs(options.json, inputs=read)
     output_files.check_different(options.json, options.record)
     real_game = options.server == "rlbot"
-    network = dict.fromkeys(shared.IMPAIRMENTS, 0)
-    shown = {"physics": None, "simulator": None, "watch": False, "web": False, "pace": "realtime"}
-    shared.refuse_with_rlbot(options, **network, **shown, dialect=[], max_overtime=300.0, max_hang=60.0)
     settings = shared.server_settings(options)
-    configuration = with_line_up(
+    configuration = lineup.with_line_up(
         _match_of(options), options.blue or options.follow, options.orange,
         real_game or options.allow_idle, options.allow_modules, follow=options.follow is not None,
     )  # fmt: skip
@@ -233,26 +203,29 @@ def run(options: argparse.Namespace) -> int:
         players = range(len(configuration.player_configurations))
         reports = [Path(folder) / f"{i}.json" for i in players]
         recorded = RecordedMatch(options.record)
-        with_environment(
+        lineup.with_environment(
             configuration, [_environment(options, reports[i]) | recorded.environment(i) for i in players]
         )
         try:
             if real_game:
                 result = play_real_match(
-                    configuration, console, lambda: find_refusal(configuration, reports), options.seconds
+                    configuration,
+                    console,
+                    lambda: lineup.find_refusal(configuration, reports),
+                    options.seconds,
                 )
             else:
                 recorder = recorded.recorder(name_of(configuration.game_mode), settings)
                 result = _play(configuration, options, settings | {"recorder": recorder}, console)
         except (MatchCalledOff, ServerError) as error:
-            if (refused := find_refusal(configuration, reports)) is not None:
+            if (refused := lineup.find_refusal(configuration, reports)) is not None:
                 raise ConfigError(f"the match was called off: {refused}") from error
             raise
         finally:
             recorded.finish()
-        by_process = [read_bot_report(path) for path in reports]
-        told = [by_process[first] for first in first_of_process(configuration)]
-    result = with_followed(result, told)
+        by_process = [lineup.read_bot_report(path) for path in reports]
+        told = [by_process[first] for first in lineup.first_of_process(configuration)]
+    result = lineup.with_followed(result, told)
     print_result(console, result, told)
     if recorded.failed is not None:
         print(f"error: {options.record} is not a whole recording: {recorded.failed}", file=sys.stderr)
@@ -262,9 +235,23 @@ def run(options: argparse.Namespace) -> int:
         print("stopped", file=sys.stderr)
     output_files.write_json(options.json, summarise(result, told, recorded.file))
     troubled = recorded.failed is not None or any(
-        bot.crashed or told[bot.index].faults or find_troubles(bot, told[bot.index]) for bot in result.bots
+        bot.crashed or told[bot.index].faults or lineup.find_troubles(bot, told[bot.index])
+        for bot in result.bots
     )
     return 1 if troubled or result.ended_by == "stopped" else 0
+
+
+def _check_together(options: argparse.Namespace) -> None:
+    """Raise `ConfigError` for options that have no effect together."""
+    if options.allow_modules and not (options.blue or options.orange or options.follow):
+        raise ConfigError(
+            f"--allow-modules is {' '.join(options.allow_modules)}, expected policies or runs with it, such "
+            "as --blue runs/mine; a bot.toml's program names its modules itself (allow_modules in bot.py)"
+        )
+    browser_page.check_port(options, options.web and not options.watch)
+    network = dict.fromkeys(shared.IMPAIRMENTS, 0)
+    shown = {"physics": None, "simulator": None, "watch": False, "web": False, "pace": "realtime"}
+    shared.refuse_with_rlbot(options, **network, **shown, dialect=[], max_overtime=300.0, max_hang=60.0)
 
 
 @contextmanager
@@ -275,12 +262,12 @@ def _page_of(
     if options.watch or not options.web:
         yield None
         return
-    check_installed()
+    browser_page.check_installed()
     from rlgym_bridge.view.web.played_match import PlayedMatch
 
-    policies = NamedPolicies(())
+    policies = browser_page.NamedPolicies(())
     nobody = [None] * len(configuration.player_configurations)  # all bots have processes of their own
-    with PlayedMatch("watch", nobody, policies.load, (), page_opener(options)) as page:
+    with PlayedMatch("watch", nobody, policies.load, (), browser_page.page_opener(options)) as page:
         yield page
 
 
@@ -293,12 +280,12 @@ def _match_of(options: argparse.Namespace) -> flat.MatchConfiguration:
     path = options.config
     if path is None:
         if _bot_files(options):
-            return empty_match()
+            return lineup.empty_match()
         path = match_file()
         if path is None:
             bot = "; --blue bot.toml --orange chaser plays the bot of this folder" if _BOT.is_file() else ""
             shared.printer(options)(f"no match.toml here: the shipped bot against Chaser{bot}")
-            return read_shipped_match()
+            return lineup.read_shipped_match()
         shared.printer(options)(f"match: {path} of this folder")
     if options.server == "rlbot" and path.suffix == ".toml":
         parsed(Source(path))

@@ -11,7 +11,7 @@ from typing import Any, Final
 from rich.console import Console
 from rich.table import Table
 
-from rlgym_bridge.physics import RULES_GONE, Spread, read_physics
+from rlgym_bridge.physics import Spread, read_physics
 from rlgym_bridge.protocol_variant import POINTS, ProtocolVariant
 from rlgym_bridge.server import ConfigError, Impairments, MatchServer
 from rlgym_bridge.server.game.rules import LONGEST_SECONDS
@@ -108,11 +108,7 @@ def add_match_options(parser: argparse.ArgumentParser) -> None:
 
 
 def server_settings(options: argparse.Namespace) -> dict[str, Any]:
-    """Return the arguments of `MatchServer` that the options of `add_match_options` set.
-
-    Raises:
-        ConfigError: An option has a value that cannot be simulated.
-    """
+    """Return the arguments of `MatchServer` that the options of `add_match_options` set."""
     names = ("pace", "seed", "seconds", "max_overtime", "max_hang", "allow_idle", "simulator")
     settings = {name: getattr(options, name) for name in names}
     settings["impairments"], settings["dialect"] = impairments_of(options), dialect_of(options)
@@ -147,11 +143,7 @@ def add_impairment_options(parser: argparse.ArgumentParser) -> None:
 
 
 def impairments_of(options: argparse.Namespace) -> Impairments:
-    """Return the impairments to simulate; a command may lack the options of some.
-
-    Raises:
-        ConfigError: An impairment is out of range, or impossible at this pace.
-    """
+    """Return the impairments of a command; raises ConfigError if one is impossible at this pace."""
     names = [name for name in IMPAIRMENTS if hasattr(options, name)]
     try:
         impairments = Impairments(**{name: getattr(options, name) for name in names})
@@ -183,11 +175,7 @@ def add_physics_option(parser: argparse.ArgumentParser) -> None:
 
 
 def physics_of(options: argparse.Namespace) -> dict[str, Spread]:
-    """Return the constants that `--physics` names; none where it is not given.
-
-    Raises:
-        ConfigError: The file is not as it should be.
-    """
+    """Return the constants that `--physics` names, if any; raises ConfigError for a wrong file."""
     if options.physics is None:
         return {}
     try:
@@ -203,11 +191,6 @@ def add_simulator_option(parser: argparse.ArgumentParser, default: str | None = 
         help="what simulates matches (default: rocketsim3 where rocketsim_batch is installed and the mode is "
         "Soccar, else rocketsim2)",
     )  # fmt: skip
-    parser.add_argument("--rules", type=_refuse_rules, help=argparse.SUPPRESS)
-
-
-def _refuse_rules(text: str) -> str:
-    raise argparse.ArgumentTypeError(RULES_GONE)
 
 
 def add_dialect_option(parser: argparse.ArgumentParser) -> None:
@@ -227,11 +210,7 @@ def add_dialect_option(parser: argparse.ArgumentParser) -> None:
 
 
 def dialect_of(options: argparse.Namespace) -> ProtocolVariant:
-    """Return what `--dialect` says.
-
-    Raises:
-        ConfigError: There is no such point or value, or a point is given twice.
-    """
+    """Return the points of `--dialect`; raises ConfigError for one that is unknown or given twice."""
     try:
         return ProtocolVariant.parse(options.dialect)
     except ValueError as error:
@@ -262,11 +241,7 @@ def add_server_option(parser: argparse.ArgumentParser) -> None:
 
 
 def refuse_with_rlbot(options: argparse.Namespace, **usual: object) -> None:
-    """Refuse options of the embedded server with `--server rlbot`, given the values of those not named.
-
-    Raises:
-        ConfigError: One has another value; the message names all that do.
-    """
+    """Raise ConfigError if `--server rlbot` stands beside options that are not as `usual`."""
     given = [
         f"--{name.replace('_', '-')}" for name, value in usual.items() if getattr(options, name) != value
     ]

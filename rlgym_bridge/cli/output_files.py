@@ -30,15 +30,9 @@ _KEPT: Final = re.compile("|".join(map(re.escape, _NAMES)) + r"|progress(\.\d+)?
 
 
 def check_outputs(*paths: Path | None, inputs: Iterable[Path | None] = ()) -> None:
-    """Check before the work that its results can be written; no empty file is left.
+    """Raise ConfigError if files to write are the same, cannot be written, are needed, or among the `inputs`.
 
-    Args:
-        paths: Files to write, all different; None for an output that was not asked for.
-        inputs: Files that are read, which no output may replace.
-
-    Raises:
-        ConfigError: Two are the same file, one cannot be written, is needed, or is a pipe that may have no
-            reader.
+    None stands for one that was not asked for. No empty file is left.
     """
     check_different(*paths)
     read = [path for path in inputs if path is not None and path.exists()]
@@ -67,11 +61,7 @@ def check_outputs(*paths: Path | None, inputs: Iterable[Path | None] = ()) -> No
 
 
 def check_different(*paths: Path | None) -> None:
-    """Check that outputs go to different files; None for one that was not asked for.
-
-    Raises:
-        ConfigError: Two are the same file.
-    """
+    """Raise ConfigError if two outputs are the same file; None for one that was not asked for."""
     given = [path for path in paths if path is not None]
     for number, path in enumerate(given):
         if any(path.resolve() == other.resolve() for other in given[:number]):
@@ -81,9 +71,8 @@ def check_different(*paths: Path | None) -> None:
 def check_output_folder(folder: Path, json_file: Path | None, inputs: Iterable[Path] = ()) -> None:
     """Check before the work that a policy folder can be written, beside the file of `--json`.
 
-    Raises:
-        ConfigError: It is among the inputs, belongs to a training run, or cannot be written.
-        ValueError: A file is in the place of the modules that the policy carries.
+    Raises ConfigError if it is among the inputs, belongs to a training run, or cannot be written; ValueError
+    if a file is in the place of the modules that the policy carries.
     """
     check_different(json_file, folder)
     place = folder.resolve()
@@ -120,11 +109,7 @@ def naming(path: Path) -> Iterator[None]:
 
 
 def write(path: Path | None, text: str) -> None:
-    """Write a result to a file, if one is given.
-
-    Raises:
-        OSError: It cannot be written; the error has its name.
-    """
+    """Write a result to a file, if one is given; an OSError has its name."""
     if path is not None:
         with naming(path), _opened(path) as file:
             file.write(text)

@@ -10,18 +10,8 @@ from rlgym_bridge.cli import output_files
 from rlgym_bridge.policy.carried_modules import explain_copies
 from rlgym_bridge.policy.files import CHECKPOINTS, MANIFEST_FILE, policy_path
 from rlgym_bridge.policy.run_modules import RUN_FILE, run_modules
+from rlgym_bridge.project import package_bot
 from rlgym_bridge.project.bot_description import ProjectError, show_team_sizes, size_tags
-from rlgym_bridge.project.package_bot import (
-    BOT_FILE,
-    PROGRAM_FILE,
-    SIMULATOR,
-    PackagePlan,
-    bot_tables,
-    make_bot,
-    this_system,
-    try_bot,
-    write_bot,
-)
 from rlgym_bridge.project.this_project import run_folder
 from rlgym_bridge.server.lineup import show_match_command
 from rlgym_bridge.user_input.extras import explain_native
@@ -70,17 +60,17 @@ def run(options: argparse.Namespace) -> int:
     """Make the bot, try it, write it, and say what comes next."""
     plan = _plan(options)
     output_files.check_outputs(options.json, inputs=plan.include)
-    bot = make_bot(plan)
+    bot = package_bot.make_bot(plan)
     out = options.out or _ROOM / bot.folder_name
     output_files.check_output_folder(out, options.json, [plan.policy])
     _check_free(out, options.replace)
     try:
-        seconds = try_bot(bot)
+        seconds = package_bot.try_bot(bot)
     except ProjectError as error:
         # Copies help nobody whose program does not allow their module.
         copies = "" if "allow_modules=" in str(error) else explain_copies(plan.policy, options.allow_modules)
         raise ProjectError(f"{error}{copies}") from error
-    write_bot(bot, out)
+    package_bot.write_bot(bot, out)
     size = sum(map(len, bot.files.values()))
     sizes = show_team_sizes(bot.manifest.team_sizes)
     say = shared.printer(options)
@@ -92,16 +82,19 @@ def run(options: argparse.Namespace) -> int:
     if bot.modules:
         say(f"  your modules: {', '.join(bot.modules)}")
     if bot.wheel is None:
-        without = f"  without {SIMULATOR}: it plays with RocketSim 2.2.1; to take RocketSim 3 along: "
+        without = (
+            f"  without {package_bot.SIMULATOR}: it plays with RocketSim 2.2.1; to take RocketSim 3 along: "
+        )
         say(without + explain_native())
     else:
-        say(f"  {bot.wheel} comes along: RocketSim 3 for {this_system()}; elsewhere it plays without")
+        system = package_bot.this_system()
+        say(f"  {bot.wheel} comes along: RocketSim 3 for {system}; elsewhere it plays without")
     torch = "with torch, which its network needs" if bot.needs_torch else "without torch"
     say(f"  it starts in {seconds:.1f} s, {torch}")
     say("next:")
     say("  rlgym_bridge is not at PyPI yet: put its wheel into the folder, by this command in its checkout")
     say(f"  pip wheel --no-deps -w {shlex.quote(str(out.absolute()))} .")
-    play = show_match_command(str(out / BOT_FILE), bot.manifest.team_sizes, " --pace lockstep")
+    play = show_match_command(str(out / package_bot.BOT_FILE), bot.manifest.team_sizes, " --pace lockstep")
     if play is not None:
         say(f"  {play}")
     result = {
@@ -113,20 +106,23 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _plan(options: argparse.Namespace) -> PackagePlan:
+def _plan(options: argparse.Namespace) -> package_bot.PackagePlan:
     """Return what is packaged; `ValueError` where nothing to package is named, or there is none here."""
     given, project = options.policy, None
     name, author = options.name, options.author
     if given is None:
         given, project = _policy_here(), Path()
     else:
-        settings, details = bot_tables(Path()) if Path(BOT_FILE).is_file() else ({}, {})
+        settings, details = (
+            package_bot.bot_tables(Path()) if Path(package_bot.BOT_FILE).is_file() else ({}, {})
+        )
         name = settings.get("name") if name is None else name
         author = details.get("developer") if author is None else author
         if not isinstance(name, str) or not isinstance(author, str):
             lacking = "--author" if isinstance(name, str) else "--name"
             raise ProjectError(
-                f"{lacking} is missing, and no {BOT_FILE} here says it; expected --name N --author A"
+                f"{lacking} is missing, and no {package_bot.BOT_FILE} here says it; "
+                "expected --name N --author A"
             )
     policy = Path(policy_path(given))
     if not (policy / MANIFEST_FILE).is_file() and any(
@@ -134,15 +130,15 @@ def _plan(options: argparse.Namespace) -> PackagePlan:
     ):
         raise ProjectError(f"{policy} is a training run without a checkpoint, expected one: train longer")
     allowed = (*options.allow_modules, *run_modules(given, options.allow_modules))
-    return PackagePlan(policy, name, author, allowed, options.hivemind, project, options.include)
+    return package_bot.PackagePlan(policy, name, author, allowed, options.hivemind, project, options.include)
 
 
 def _policy_here() -> str:
     """Return the policy of the current folder's bot; `ValueError` where it has none, or there is no bot."""
-    if not Path(BOT_FILE).is_file() or not Path(PROGRAM_FILE).is_file():
+    if not Path(package_bot.BOT_FILE).is_file() or not Path(package_bot.PROGRAM_FILE).is_file():
         raise ProjectError(
             f"POLICY is missing, expected a policy folder, a run or a checkpoint; {Path.cwd()} has no "
-            f"{BOT_FILE} with {PROGRAM_FILE} to package"
+            f"{package_bot.BOT_FILE} with {package_bot.PROGRAM_FILE} to package"
         )
     found = str(_POLICY) if _POLICY.is_dir() else run_folder()
     if found is None:
@@ -156,7 +152,7 @@ def _check_free(out: Path, replace: bool) -> None:
     """Raise `ProjectError` for a folder with anything but a packaged bot that is to be replaced."""
     if not out.is_dir() or not any(out.iterdir()):
         return
-    if not (out / "bob.toml").is_file() or not (out / BOT_FILE).is_file():
+    if not (out / "bob.toml").is_file() or not (out / package_bot.BOT_FILE).is_file():
         raise ProjectError(f"{out} holds something else than a packaged bot, expected a new or empty folder")
     if not replace:
         raise ProjectError(f"{out} is there already, expected a new folder, or --replace to write over it")

@@ -19,15 +19,7 @@ from rlgym_bridge.live.session import REPORT_VARIABLE
 from rlgym_bridge.policy.files import MANIFEST_FILE, newest_checkpoint, policy_path, read_files
 from rlgym_bridge.policy.load_player import BUILT_IN
 from rlgym_bridge.project.this_project import run_folder
-from rlgym_bridge.server import ConfigError, MatchCalledOff, MatchResult, MatchServer
-from rlgym_bridge.server.lineup import (
-    empty_match,
-    find_refusal,
-    find_shipped_folder,
-    read_bot_report,
-    with_drivers,
-    with_environment,
-)
+from rlgym_bridge.server import ConfigError, MatchCalledOff, MatchResult, MatchServer, lineup
 from rlgym_bridge.user_input.stop_signals import stopped_by_signals
 
 STATUS: Final = "0 played until Ctrl-C, 2 the match cannot be played or shown"
@@ -72,20 +64,20 @@ def run(options: argparse.Namespace) -> int:
     check_installed()
     output_files.check_outputs(options.json, inputs=[options.physics])
     blue, orange = choose_cars(options)
-    match = empty_match()
+    match = lineup.empty_match()
     match.skip_replays = False
-    drivers = with_drivers(match, blue, orange, options.allow_modules)
+    drivers = lineup.with_drivers(match, blue, orange, options.allow_modules)
     with tempfile.TemporaryDirectory(prefix="rlgym-bridge-", ignore_cleanup_errors=True) as folder:
         reports = [Path(folder) / f"{i}.json" for i in range(len(drivers))]
         seed = {SEED_VARIABLE: str(options.seed)}
-        with_environment(match, [seed | {REPORT_VARIABLE: str(report)} for report in reports])
+        lineup.with_environment(match, [seed | {REPORT_VARIABLE: str(report)} for report in reports])
         try:
             result = _play(options, match, drivers)
         except MatchCalledOff as error:
-            if (refused := find_refusal(match, reports)) is not None:
+            if (refused := lineup.find_refusal(match, reports)) is not None:
                 raise ConfigError(f"the match was called off: {refused}") from error
             raise
-        told = [read_bot_report(path) for path in reports]
+        told = [lineup.read_bot_report(path) for path in reports]
     blue_goals, orange_goals = result.score
     shared.printer(options)(f"blue {blue_goals} : {orange_goals} orange")
     output_files.write_json(options.json, summarise(result, told, None))
@@ -120,11 +112,7 @@ def _play(
 
 
 def choose_cars(options: argparse.Namespace) -> tuple[list[str], list[str]]:
-    """Return the BOTs of blue and of orange, as the options of `add_to` name them.
-
-    Raises:
-        ConfigError: Both ways to name them are used.
-    """
+    """Return the BOTs of blue and orange; raises ConfigError if both ways to name them are used."""
     if options.blue or options.orange:
         if options.bots or options.mates or options.team != "blue":
             raise ConfigError(
@@ -145,7 +133,7 @@ def _own_bot(say: Callable[[str], None]) -> str:
         say(f"opponent: {run}, the run of this folder")
         return run
     say("opponent: the shipped bot")
-    return str(find_shipped_folder() / "bot" / "policy")
+    return str(lineup.find_shipped_folder() / "bot" / "policy")
 
 
 def _fitting(bot: str) -> tuple[list[str], list[str]]:

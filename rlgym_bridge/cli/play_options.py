@@ -74,11 +74,7 @@ def add_contest_options(parser: argparse.ArgumentParser, matches: int, of: str, 
 
 
 def check_contest_outputs(options: argparse.Namespace, read: Sequence[Path]) -> None:
-    """Check before the matches that results and logs can be written, and replace nothing that is read.
-
-    Raises:
-        ConfigError: An output would replace what is read, or cannot be written.
-    """
+    """Raise ConfigError if results or logs cannot be written, or would replace what is read."""
     output_files.check_outputs(options.json, inputs=[*read, options.out / FILE])
     output_files.check_output_folder(options.out, options.json, read)
     output_files.check_output_folder(options.out / LOGS, options.json)

@@ -5,23 +5,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from rlgym_bridge.cli import options as shared
-from rlgym_bridge.cli import output_files
-from rlgym_bridge.cli.play_options import add_options, how, say_stopped, shown_progress, write_results
+from rlgym_bridge.cli import output_files, play_options
 from rlgym_bridge.policy.files import policy_path
 from rlgym_bridge.project.this_project import run_named
+from rlgym_bridge.training.contests import ratings
 from rlgym_bridge.training.contests.kept_matches import FILE, KeptMatches, play_jobs
 from rlgym_bridge.training.contests.pictures import draw_ratings
-from rlgym_bridge.training.contests.ratings import (
-    BOOK,
-    RatingBook,
-    describe_ratings,
-    fix_anchors,
-    jobs_of,
-    pairs_of,
-    rate_checkpoints,
-    read_anchors,
-    summarise_ratings,
-)
 from rlgym_bridge.training.elo import FIRST_RATING
 from rlgym_bridge.training.evaluate import check_numbers, team_size_of
 from rlgym_bridge.training.processes import Locked
@@ -47,7 +36,9 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         f"how it plays. The first one ever named has {FIRST_RATING:g} points (default: those of DIR, else "
         "chaser)",
     )  # fmt: skip
-    add_options(parser, _MATCHES, "for each checkpoint with each anchor and with itself, half from each side")
+    play_options.add_options(
+        parser, _MATCHES, "for each checkpoint with each anchor and with itself, half from each side"
+    )
     parser.add_argument(
         "--most", type=int, default=10, metavar="N",
         help="rate at most N checkpoints newer than those rated, evenly spread (default: %(default)s)",
@@ -76,42 +67,42 @@ def run(options: argparse.Namespace) -> int:
     options.out = options.out or options.run / f"ratings-{size}v{size}"
     output_files.check_outputs(options.json)
     output_files.check_output_folder(options.out, options.json)
-    book = RatingBook.read(options.out / BOOK)
+    book = ratings.RatingBook.read(options.out / ratings.BOOK)
     checkpoints = book.choose_checkpoints(options.run, options.most, size)
-    anchors = read_anchors(options.anchors, book, size)
+    anchors = ratings.read_anchors(options.anchors, book, size)
     with Locked(options.out, _WORK):
         kept = KeptMatches(options.out / FILE, _settings_of(options))
-        book.write(options.out / BOOK)
-        modules = how(options, options.run)["allow_modules"]
-        pairs = list(pairs_of(book, checkpoints.values(), anchors))
+        book.write(options.out / ratings.BOOK)
+        modules = play_options.how(options, options.run)["allow_modules"]
+        pairs = list(ratings.pairs_of(book, checkpoints.values(), anchors))
         how_played = {name: getattr(options, name) for name in ("seconds", "seed", "team_size", "simulator")}
-        jobs = [job for pair in pairs for job in jobs_of(pair, options.matches, modules, **how_played)]
+        jobs = [
+            job for pair in pairs for job in ratings.jobs_of(pair, options.matches, modules, **how_played)
+        ]
         try:
-            with shown_progress(options, options.processes) as show:
+            with play_options.shown_progress(options, options.processes) as show:
                 play_jobs(kept, jobs, options.processes, show)
         except KeyboardInterrupt:
-            say_stopped(kept, str(len(kept.results)))
+            play_options.say_stopped(kept, str(len(kept.results)))
             return 1
-        fix_anchors(book, anchors, kept)
-        book.write(options.out / BOOK)
+        ratings.fix_anchors(book, anchors, kept)
+        book.write(options.out / ratings.BOOK)
         return _report(options, book, kept)
 
 
 def _settings_of(options: argparse.Namespace) -> dict[str, Any]:
-    """Return the settings that all kept matches share."""
     return {
         "what": _WORK, "run": options.run.resolve().name, "seconds": options.seconds,
         "team_size": options.team_size, "seed": options.seed, "simulator": options.simulator,
     }  # fmt: skip
 
 
-def _report(options: argparse.Namespace, book: RatingBook, kept: KeptMatches) -> int:
-    """Print and write the ratings."""
-    rated, size = rate_checkpoints(book, kept.results), options.team_size
+def _report(options: argparse.Namespace, book: ratings.RatingBook, kept: KeptMatches) -> int:
+    rated, size = ratings.rate_checkpoints(book, kept.results), options.team_size
     title = f"{options.run.resolve().name}, {size}v{size}, matches of {options.seconds:g} s"
-    lines = [title, *describe_ratings(rated, book.anchors)]
+    lines = [title, *ratings.describe_ratings(rated, book.anchors)]
     shared.printer(options)("\n".join(lines))
-    result = {**kept.settings, **summarise_ratings(rated, book.anchors)}
+    result = {**kept.settings, **ratings.summarise_ratings(rated, book.anchors)}
     draw_ratings(title, rated, book.anchors, options.out / "ratings.png")
-    write_results(options, _WORK, lines, result)
+    play_options.write_results(options, _WORK, lines, result)
     return 0

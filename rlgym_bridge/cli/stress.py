@@ -6,36 +6,15 @@ from pathlib import Path
 from typing import Any
 
 from rlgym_bridge.cli import options as shared
-from rlgym_bridge.cli import output_files
-from rlgym_bridge.cli.play_options import (
-    add_contest_options,
-    check_contest_outputs,
-    even,
-    positive,
-    say_stopped,
-    shown_progress,
-    write_results,
-)  # fmt: skip
+from rlgym_bridge.cli import output_files, play_options
 from rlgym_bridge.policy.files import MANIFEST_FILE, policy_path, read_files
 from rlgym_bridge.policy.load_player import CHASER
 from rlgym_bridge.project.this_project import run_named
+from rlgym_bridge.training.contests import stress
 from rlgym_bridge.training.contests.entrant import Entrant, read_entrants, split_selection
 from rlgym_bridge.training.contests.kept_matches import FILE, KeptMatches, play_jobs
 from rlgym_bridge.training.contests.pictures import draw_losses
 from rlgym_bridge.training.contests.served_match import play_missing
-from rlgym_bridge.training.contests.stress import (
-    CONTROL,
-    DIALECTS,
-    GROUPS,
-    StressPlan,
-    describe_losses,
-    list_causes,
-    losses_of,
-    plan_trials,
-    served_matches,
-    simulated_jobs,
-    summarise_losses,
-)
 from rlgym_bridge.training.evaluate import team_size_of
 from rlgym_bridge.training.processes import Locked
 from rlgym_bridge.user_input.arguments import check_names
@@ -47,7 +26,9 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     """Add the description and the options of the command."""
     parser.description = (
         "Say what costs a bot matches: it plays against itself, with one thing at a time that differs for it "
-        "alone. Causes: " + "; ".join(f"{name}: {text}" for name, text in GROUPS.items()) + ". Causes of "
+        "alone. Causes: "
+        + "; ".join(f"{name}: {text}" for name, text in stress.GROUPS.items())
+        + ". Causes of "
         "packets are played over the match server, the others in training's matches in RocketSim. DIR gets "
         "stress.json, stress.txt and stress.png."
     )
@@ -62,16 +43,16 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "itself)",
     )  # fmt: skip
     parser.add_argument(
-        "--causes", nargs="+", default=list(GROUPS), metavar="NAME",
-        help=f"play only these causes: {', '.join(GROUPS)} (default: all)",
+        "--causes", nargs="+", default=list(stress.GROUPS), metavar="NAME",
+        help=f"play only these causes: {', '.join(stress.GROUPS)} (default: all)",
     )  # fmt: skip
-    add_contest_options(parser, 200, "for each cause in RocketSim", _WORK)
+    play_options.add_contest_options(parser, 200, "for each cause in RocketSim", _WORK)
     parser.add_argument(
-        "--server-matches", type=even, default=40, metavar="N",
+        "--server-matches", type=play_options.even, default=40, metavar="N",
         help="matches for each cause over the match server (default: %(default)s)",
     )  # fmt: skip
     parser.add_argument(
-        "--team-size", type=positive, metavar="N",
+        "--team-size", type=play_options.positive, metavar="N",
         help="cars in a team (default: what the policy was trained for)",
     )  # fmt: skip
 
@@ -80,8 +61,8 @@ def run(options: argparse.Namespace) -> int:
     """Run the command."""
     plan, against = _plan_of(options)
     read = [Path(plan.tested.path)]
-    check_contest_outputs(options, read)
-    output_files.check_output_folder(options.out / DIALECTS, options.json)
+    play_options.check_contest_outputs(options, read)
+    output_files.check_output_folder(options.out / stress.DIALECTS, options.json)
     with Locked(options.out, _WORK):
         kept = KeptMatches(options.out / FILE, _settings_of(plan, against))
         try:
@@ -90,14 +71,14 @@ def run(options: argparse.Namespace) -> int:
             complete = False
         if not complete:
             _print_so_far(plan, kept, options)
-            say_stopped(kept, str(len(kept.results)))
+            play_options.say_stopped(kept, str(len(kept.results)))
             return 1
         return _report(plan, kept, options)
 
 
-def _plan_of(options: argparse.Namespace) -> tuple[StressPlan, Entrant]:
+def _plan_of(options: argparse.Namespace) -> tuple[stress.StressPlan, Entrant]:
     """Return what is to be played, and against whom."""
-    check_names("--causes", options.causes, GROUPS)
+    check_names("--causes", options.causes, stress.GROUPS)
     options.policy = run_named(options.policy, "POLICY", "a policy folder, a training run or a checkpoint")
     if options.team_size is None:
         policy = policy_path(split_selection(options.policy)[0])
@@ -111,55 +92,54 @@ def _plan_of(options: argparse.Namespace) -> tuple[StressPlan, Entrant]:
     (chaser,) = read_entrants([CHASER], options.team_size)
     allowed = dict.fromkeys([*shared.allowed_modules(options), *tested.allow_modules, *against.allow_modules])
     manifest, _ = read_files(Path(tested.path))
-    causes = list_causes(manifest, tested.selection or manifest.selection, options.causes)
-    trials = plan_trials(causes, tested, against, chaser, (options.matches, options.server_matches))
-    plan = StressPlan(
+    causes = stress.list_causes(manifest, tested.selection or manifest.selection, options.causes)
+    trials = stress.plan_trials(causes, tested, against, chaser, (options.matches, options.server_matches))
+    plan = stress.StressPlan(
         tested=tested, manifest=manifest, trials=trials, team_size=options.team_size,
         seconds=options.seconds, seed=options.seed, allow_modules=tuple(allowed), out=options.out,
     )  # fmt: skip
     return plan, against
 
 
-def _settings_of(plan: StressPlan, against: Entrant) -> dict[str, Any]:
-    """Return the settings that all kept matches share."""
+def _settings_of(plan: stress.StressPlan, against: Entrant) -> dict[str, Any]:
     return {
         "what": _WORK, "seconds": plan.seconds, "team_size": plan.team_size, "seed": plan.seed,
         "tested": plan.tested.identity, "against": against.identity,
     }  # fmt: skip
 
 
-def _play(plan: StressPlan, kept: KeptMatches, options: argparse.Namespace) -> bool:
+def _play(plan: stress.StressPlan, kept: KeptMatches, options: argparse.Namespace) -> bool:
     """Play the matches that are not kept yet: those in RocketSim, then those over the server."""
-    jobs = list(simulated_jobs(plan))
-    with shown_progress(options, options.jobs) as show:
+    jobs = list(stress.simulated_jobs(plan))
+    with play_options.shown_progress(options, options.jobs) as show:
         play_jobs(kept, jobs, options.jobs, show)
-    matches = served_matches(plan)
+    matches = stress.served_matches(plan)
     if jobs and matches:
         shared.printer(options)(
             f"in RocketSim all is played; now {len(matches)} matches over the match server"
         )
-    with shown_progress(options, options.jobs) as show:
+    with play_options.shown_progress(options, options.jobs) as show:
         return play_missing(kept, matches, options.jobs, show)
 
 
-def _print_so_far(plan: StressPlan, kept: KeptMatches, options: argparse.Namespace) -> None:
+def _print_so_far(plan: stress.StressPlan, kept: KeptMatches, options: argparse.Namespace) -> None:
     """Print the table of the causes whose matches are all played, those without one left out."""
     trials = [trial for trial in plan.trials if all(key in kept.results for key in trial.keys)]
     whole = tuple(trial for trial in trials if trial.baseline in trials)
-    if any(trial.cause.name != CONTROL for trial in whole):
+    if any(trial.cause.name != stress.CONTROL for trial in whole):
         part = replace(plan, trials=whole)
-        lines = describe_losses(part, losses_of(part, kept.results))
+        lines = stress.describe_losses(part, stress.losses_of(part, kept.results))
         shared.printer(options)(
             "\n".join([f"{len(whole)} of {len(plan.trials)} rows are whole so far:", *lines])
         )
 
 
-def _report(plan: StressPlan, kept: KeptMatches, options: argparse.Namespace) -> int:
+def _report(plan: stress.StressPlan, kept: KeptMatches, options: argparse.Namespace) -> int:
     """Print and write what each cause costs; 1 where a bot forfeited."""
-    losses = losses_of(plan, kept.results)
-    lines = describe_losses(plan, losses)
+    losses = stress.losses_of(plan, kept.results)
+    lines = stress.describe_losses(plan, losses)
     shared.printer(options)("\n".join(lines))
-    result = {**kept.settings, "causes": summarise_losses(losses)}
+    result = {**kept.settings, "causes": stress.summarise_losses(losses)}
     draw_losses(plan.tested.name, losses, options.out / "stress.png")
-    write_results(options, _WORK, lines, result)
+    play_options.write_results(options, _WORK, lines, result)
     return int(any(loss.forfeits for loss in losses))

@@ -88,7 +88,6 @@ def add_to(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_cluster_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say where matches are played."""
     parser.add_argument(
         "--engine", choices=("local", "rllib"), default="local",
         help="local: processes on this machine; rllib: Ray RLlib, also on a cluster (default: local)",
@@ -186,7 +185,6 @@ def _introduce(
 
 
 def _with_simulator_of_run(settings: TrainingSettings) -> TrainingSettings:
-    """Return settings with the simulator that the run to resume had."""
     from rlgym_bridge.training.runs.checkpoints import settings_of_run
 
     found = settings_of_run(Path(settings.out))
@@ -267,7 +265,6 @@ def _next_command(settings: TrainingSettings) -> str | None:
 
 
 def _profile(options: argparse.Namespace, settings: TrainingSettings) -> int:
-    """Train a few iterations and print a table of their times."""
     from rlgym_bridge.training.profile_training import profile_training
 
     say = shared.printer(options)
@@ -279,7 +276,6 @@ def _profile(options: argparse.Namespace, settings: TrainingSettings) -> int:
 
 
 def _iterations(text: str) -> int:
-    """Return a number of iterations from its text."""
     if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= _MOST_PROFILED:
         raise argparse.ArgumentTypeError(
             f"{text!r}, expected a number of iterations, 1 to {_MOST_PROFILED}; files of settings go before "
@@ -300,7 +296,6 @@ def _what_is_left(settings: TrainingSettings) -> str:
 
 
 def _engine(options: argparse.Namespace) -> Callable[..., Any]:
-    """Return what trains."""
     if options.ray is not None:
         from rlgym_bridge.training.ray_collectors import main as train_on_ray
 

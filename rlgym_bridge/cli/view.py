@@ -10,15 +10,8 @@ from typing import Any, Final
 
 from rich.console import Console
 
+from rlgym_bridge.cli import browser_page, output_files
 from rlgym_bridge.cli import options as shared
-from rlgym_bridge.cli import output_files
-from rlgym_bridge.cli.browser_page import (
-    NamedPolicies,
-    add_page_options,
-    check_installed,
-    check_port,
-    page_opener,
-)
 from rlgym_bridge.cli.outcome import describe_match
 from rlgym_bridge.policy.files import policy_path, read_files
 from rlgym_bridge.policy.load_player import BUILT_IN, CHASER
@@ -56,7 +49,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         help="with --web: a policy that may drive cars where you play on from a moment (default: chaser). Of "
         "cars that it drove in the recording, its likeliest choices are shown",
     )  # fmt: skip
-    add_page_options(parser)
+    browser_page.add_page_options(parser)
     parser.add_argument(
         "--compare",
         action="store_true",
@@ -83,7 +76,7 @@ def run(options: argparse.Namespace) -> int:
     console = shared.console_of(options)
     _check_together(options)
     if options.web:
-        check_installed()
+        browser_page.check_installed()
     if options.html:
         options.out = options.out or Path(f"{options.file.stem}.html")
     in_rerun = not options.web and not options.html
@@ -135,18 +128,19 @@ def _check_together(options: argparse.Namespace) -> None:
         raise ConfigError("--out is the file of --html, expected --html, too")
     if options.policy is not None and not options.web:
         raise ConfigError("--policy plays on from a recording on the page, expected --web, too")
-    check_port(options, options.web)
+    browser_page.check_port(options, options.web)
 
 
 def _show_page(recording: Recording, options: argparse.Namespace) -> None:
-    """Show the recording on our own page until Ctrl-C."""
     from rlgym_bridge.view.web.shown_recording import ShownRecording
 
     policy = policy_path(options.policy or CHASER)
-    policies = NamedPolicies([policy])
+    policies = browser_page.NamedPolicies([policy])
     weights = None if policy in BUILT_IN else read_files(Path(policy))[0].weights_sha256
     about = describe_match("Soccar", {"simulator": None, "pace": "realtime", "seed": 0})
-    shown = ShownRecording(recording, policies.load, policies.names, page_opener(options), about, weights)
+    shown = ShownRecording(
+        recording, policies.load, policies.names, browser_page.page_opener(options), about, weights
+    )
     with stopped_by_signals(shown.stop):
         shown.run()
 
@@ -163,11 +157,7 @@ def _writer() -> Any:
 
 
 def _show(path: Path, options: argparse.Namespace, console: Console) -> None:
-    """Show a file until Ctrl-C, or until the window is closed.
-
-    Raises:
-        ViewerError: The viewer does not start.
-    """
+    """Show a file until Ctrl-C, or until the window is closed."""
     from rlgym_bridge.view.viewer import ViewerError, viewer
 
     stopped = threading.Event()
@@ -205,12 +195,9 @@ def add_watch_options(parser: argparse.ArgumentParser, of_web: str = "") -> None
 def watched(options: argparse.Namespace, has_page: bool = False) -> Iterator[Watch | None]:
     """Show matches in Rerun until the block ends, as the options of `add_watch_options` say, or yield None.
 
-    With `has_page` `--web` alone means another page, which the caller shows.
-
-    Raises:
-        ConfigError: `--web` or `--window` without `--watch`.
-        ImportError: Rerun is not installed.
-        WatchError: The viewer does not start.
+    With `has_page` `--web` alone means another page, which the caller shows. Raises
+    ConfigError for `--web` or `--window` without `--watch`; ImportError without Rerun; WatchError if the
+    viewer does not start.
     """
     if not options.watch:
         if options.window or (options.web and not has_page):

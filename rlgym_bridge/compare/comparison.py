@@ -167,7 +167,7 @@ def _fit(scene: TimedRecording, lag: LagFit, noise: str, judged: Judged) -> Fit:
         recording.source, scene.timeline.clock, scene.timeline.offset, lag, action_delay(scene, lag),
         recording.inputs is Inputs.APPLIED, 0 if lag.at_rows else scene.unseen, scene.driven and bool(cars),
         noise, len(judged.windows), sum(window.seconds(-1) for window in judged.windows),
-        isinstance(recording, MatchRecording) and bool(recording.rules or recording.simulator),
+        isinstance(recording, MatchRecording) and bool(recording.simulator),
         tuple(lacking),
     )  # fmt: skip
 

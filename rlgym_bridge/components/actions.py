@@ -22,15 +22,10 @@ _MOST_REPEATS = 60 * TICKS_PER_SECOND  # a minute for one action is a slip
 
 
 def action_space(space: Any) -> tuple[str, tuple[int, ...]]:
-    """Return the distribution that fits an RLGym action space, and its sizes.
+    """Return the distribution that fits an RLGym action space, and its sizes; else raise ValueError.
 
-    Args:
-        space: A pair of name and size, as RLGym's parsers give: `("discrete", 90)`, `("multi_discrete", (3,
-            2))`, `("continuous", 8)`; or of size and name, as in RLGym's documentation: `(8.0,
-            "continuous")`.
-
-    Raises:
-        ValueError: It is something else.
+    A space is a pair of name and size, as RLGym's parsers give it: `("discrete", 90)`, `("multi_discrete",
+    (3, 2))`; or of size and name, as in RLGym's documentation: `(8.0, "continuous")`.
     """
     try:
         name, size = reversed(space) if isinstance(space[1], str) else space
@@ -84,7 +79,6 @@ class _Parser(ActionParser[Any, np.ndarray, np.ndarray, Any, Any]):
         )
 
     def _refuse(self, actions: np.ndarray, wrong: np.ndarray, expected: str, agent: Hashable) -> NoReturn:
-        """Raise for the first element that is `wrong`."""
         index = tuple(int(i) for i in np.argwhere(wrong)[0])
         where = f"agent {agent!r}" if agent is not None else f"match {index[0]}, car {index[1]}"
         raise ValueError(
@@ -136,8 +130,7 @@ class LookupTableAction(_Parser):
         empty = state.car_boost_amount <= 0  # (matches, cars)
         used = (state.car_on_ground == 0) & (state.car_has_flip == 0)
         forbidden = (empty[..., None] & self._boosts) | (used[..., None] & self._dodges)
-        allowed: np.ndarray = np.logical_not(forbidden)
-        return allowed
+        return np.asarray(np.logical_not(forbidden))
 
     def get_action_space(self, agent: Hashable) -> tuple[str, int]:
         """Return `("discrete", 90)`."""
@@ -250,12 +243,7 @@ class RepeatAction(ActionParser[Any, Any, np.ndarray, Any, Any]):
     def parse_actions(
         self, actions: Mapping[Hashable, Any], state: object, shared_info: dict[str, Any]
     ) -> dict[Hashable, np.ndarray]:
-        """Return each agent's row, repeated: `(repeats, 8)`, with the dtype of the wrapped parser.
-
-        Raises:
-            ValueError: The wrapped parser gave an agent something other than one row of 8, or refused an
-                action.
-        """
+        """Return each agent's row repeated, `(repeats, 8)`; raises ValueError unless it is a single one."""
         rows = self.parser.parse_actions(dict(actions), state, shared_info)
         for agent, row in rows.items():
             if np.shape(row) not in ((_WIDTH,), (1, _WIDTH)):
@@ -270,9 +258,7 @@ class RepeatAction(ActionParser[Any, Any, np.ndarray, Any, Any]):
     def parse_batch(self, actions: np.ndarray) -> np.ndarray:
         """Return control vectors `(matches, cars, repeats, 8)` float32 of the wrapped parser's actions.
 
-        Raises:
-            TypeError: The wrapped parser has no `parse_batch`; its dict form, `parse_actions`, works.
-            ValueError: The wrapped parser refused an action, or gave more than one row a car.
+        Raises TypeError if that has no `parse_batch`, ValueError if it gives more than one row a car.
         """
         batch = getattr(self.parser, "parse_batch", None)
         if batch is None:

@@ -92,8 +92,7 @@ class AdvancedObs(TableObs):
         return observations
 
     def _elements(self, layout: Layout, car: int) -> list[ObsNumber]:
-        """Return the numbers that a car is shown, in order."""
-        allies, enemies = self._padded_others(layout, car)
+        allies, enemies = self._other_cars(layout, car)
         is_turned = car >= layout.blue
         numbers = ball_numbers(layout, (self._pos, self._vel, self._ang), is_turned)
         controls = layout.column("controls", car=car)
@@ -136,10 +135,3 @@ class AdvancedObs(TableObs):
             for name, column, scale in zip(_MOTION, (place, velocity), (self._pos, self._vel), strict=True):
                 add(f"own_{name}", column, layout.column(name, car=observer), scale)
         return numbers
-
-    def _padded_others(self, layout: Layout, car: int) -> tuple[list[int | None], list[int | None]]:
-        """Return a car's team mates and opponents; None for a place without a car."""
-        allies, enemies = self._other_cars(layout, car)
-        padding = self.zero_padding
-        no_ally, no_enemy = (0, 0) if padding is None else (padding - 1 - len(allies), padding - len(enemies))
-        return [*allies, *[None] * no_ally], [*enemies, *[None] * no_enemy]

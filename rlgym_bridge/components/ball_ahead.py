@@ -29,11 +29,7 @@ _own = (
 
 
 def check_seconds(name: str, seconds: Any) -> tuple[float, ...]:
-    """Return times ahead as a tuple: one at least, each later than the one before, from a tick to 10 s.
-
-    Raises:
-        ValueError: They are something else, or the module `rocketsim_batch` is not installed.
-    """
+    """Return rising times, a tick to 10 s; raises ValueError for others, or without `rocketsim_batch`."""
     given = list(seconds) if isinstance(seconds, list | tuple) else []
     numbers = [one for one in given if isinstance(one, int | float) and not isinstance(one, bool)]
     ordered = sorted({one for one in numbers if 0.5 / TICKS_PER_SECOND < one <= MOST_SECONDS})
@@ -75,8 +71,7 @@ def forecast_ball(state: MatchState, seconds: Sequence[float] = SECONDS) -> np.n
 def forecast_times(state: MatchState, seconds: tuple[float, ...]) -> np.ndarray:
     """Return what `forecast_ball` does, `(N, times, 6)`, for times that `check_seconds` has returned."""
     balls = state.buffer.take(_columns(state.layout), 1)
-    found: np.ndarray = _flights(seconds).forecast(balls)[:, :, :_MOVING]
-    return found
+    return np.asarray(_flights(seconds).forecast(balls)[:, :, :_MOVING])
 
 
 @lru_cache

@@ -16,7 +16,7 @@ from rlgym.api import ActionParser, DoneCondition, ObsBuilder, RewardFunction, S
 
 from rlgym_bridge.components.actions import RepeatAction, action_space
 from rlgym_bridge.components.rlgym_state import to_rlgym
-from rlgym_bridge.components.rlgym_types import AnyCondition, CombinedReward, GameState
+from rlgym_bridge.components.rlgym_types import AnyCondition, CombinedReward, Game, SharedInfo
 from rlgym_bridge.components.user_errors import locate_method
 from rlgym_bridge.state import Layout, MatchState
 
@@ -111,15 +111,13 @@ def every_part(component: Any) -> Iterator[Any]:
 def join_columns(component: Any, columns: Sequence[np.ndarray], layout: Layout) -> np.ndarray:
     """Join the answers of a component's opened parts, `(N, cars)`, of rewards or bools."""
     if type(component) is AnyCondition:
-        over: np.ndarray = np.logical_or.reduce(columns)
-        return over
+        return np.asarray(np.logical_or.reduce(columns))
     if type(component) is CombinedReward:
         total = np.zeros(columns[0].shape)
         for column, weight in zip(columns, component.weights, strict=True):
             total += column.astype(np.float64) * weight
         return total
-    joined: np.ndarray = component.join_columns(columns, layout)
-    return joined
+    return np.asarray(component.join_columns(columns, layout))
 
 
 def refuse_third_party(whole: object, third_party: object | None, needed: str, instead: str) -> None:
@@ -168,11 +166,7 @@ def describe_array(given: object) -> str:
 
 
 def check_observations(builder: Any, given: Any, state: MatchState, cars: Sequence[int]) -> np.ndarray:
-    """Return what a builder's `build_batch` gave for some cars, `(matches, cars, size)`.
-
-    Raises:
-        ValueError: It is no array of that shape, or has a number that is not finite.
-    """
+    """Return observations `(matches, cars, size)`; raises ValueError unless they are so, and finite."""
     name = type(builder).__name__
     if not is_number_array(given) or given.ndim != 3 or given.shape[:2] != (state.matches, len(cars)):
         raise ValueError(
@@ -202,17 +196,14 @@ def observe(
     builder: ObsBuilder[Any, Any, Any, Any],
     cars: Sequence[int],
     state: MatchState,
-    game: GameState[Any] | None = None,
-    shared_info: dict[str, Any] | None = None,
+    game: Game | None = None,
+    shared_info: SharedInfo | None = None,
 ) -> np.ndarray:
     """Return the observations of some cars by any observation builder, `(matches, cars, size)` float32.
 
     A builder without a batch form gets one match in RLGym's form: `game`, made from `state` when None, and
-    the dict `shared_info`.
-
-    Raises:
-        ValueError: The builder refuses the match, gives something else than vectors of one length, or has no
-            batch form for several matches.
+    the dict `shared_info`. Raises ValueError if the builder refuses the match, gives something else than
+    vectors of one length, or has no batch form for several matches.
     """
     if works_in_batches(builder):
         return check_observations(builder, builder.build_batch(state, cars), state, cars)
@@ -230,7 +221,6 @@ def observe(
 
 
 def _vector(builder: Any, agent: str, given: Any) -> np.ndarray:
-    """Return an agent's observation as float32."""
     with suppress(ValueError, TypeError):  # no numbers, or lists of different lengths
         vector: np.ndarray = np.asarray(given, np.float32)
         if vector.ndim == 1:
@@ -251,17 +241,15 @@ def control_rows(
     actions: np.ndarray,
     cars: Sequence[int],
     state: MatchState,
-    game: GameState[Any] | None = None,
-    shared_info: dict[str, Any] | None = None,
+    game: Game | None = None,
+    shared_info: SharedInfo | None = None,
 ) -> list[np.ndarray]:
     """Return the control vectors that any action parser makes of the actions of one match, for each car.
 
     They are unchecked: `(ticks, 8)` from ours, `(8,)` or `(ticks, 8)` from another. That one gets each
     agent's action as an array `(1,)` or `(k,)`, real numbers clipped to -1..1, as RLGym's continuous actions
-    are. `actions` are `(1, cars)` or `(1, cars, k)`; all else is as `observe` takes it.
-
-    Raises:
-        ValueError: An action is not in the action space; there are several matches; an agent has no rows.
+    are. `actions` are `(1, cars)` or `(1, cars, k)`; all else is as `observe` takes it. Raises ValueError if
+    an action is not in the action space; there are several matches; an agent has no rows.
     """
     if works_in_batches(parser):
         return list(parser.parse_batch(actions)[0])
@@ -274,9 +262,7 @@ def control_rows(
     return [np.asarray(rows[agent]) for agent in agents]
 
 
-def _one_match(
-    who: str, cars: Sequence[int], state: MatchState, game: GameState[Any] | None
-) -> tuple[list[str], GameState[Any]]:
+def _one_match(who: str, cars: Sequence[int], state: MatchState, game: Game | None) -> tuple[list[str], Game]:
     if state.matches != 1:
         raise ValueError(f"{who} has no batch form and takes one match at a time, not {state.matches}")
     return [state.agents[car] for car in cars], to_rlgym(state) if game is None else game
@@ -301,10 +287,8 @@ def find_masks(
 
     Masks come from a method `masks(state)` of the parser, or of one that it wraps, and from `action_mask` in
     the shared info of a single match: for each agent a number for each action, 0 for never. `match` is the
-    number of the first match, for errors.
-
-    Raises:
-        ValueError: A mask has another shape, leaves a car no action, or is for actions that are no choices.
+    number of the first match, for errors. Raises ValueError if a mask has another shape, leaves a car no
+    action, or is for actions that are no choices.
     """
     holder = mask_holder(parser)
     given = holder.masks(state) if hasattr(holder, "masks") else None

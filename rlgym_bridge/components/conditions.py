@@ -13,20 +13,17 @@ from rlgym.api import DoneCondition
 
 from rlgym_bridge.components.batch_form import refuse_third_party, third_party_part, with_native_form
 from rlgym_bridge.components.rlgym_state import from_rlgym
-from rlgym_bridge.components.rlgym_types import GameState
+from rlgym_bridge.components.rlgym_types import Agents, Game, SharedInfo
 from rlgym_bridge.game import TICKS_PER_SECOND
 from rlgym_bridge.state import Layout, MatchState
 from rlgym_bridge.user_input.arguments import check_number
 
 
-class BatchCondition(DoneCondition[Any, GameState[Any]]):
+class BatchCondition(DoneCondition[Any, Game]):
     """A condition with one formula, `done_batch`, and a memory of its own for each match.
 
     An instance follows either one batch of matches or one RLGym environment.
     """
-
-    reads: tuple[str, ...] | None = ()
-    """Ignored; older classes of users name the fields here that they read, and extend it."""
 
     def reset_batch(self, state: MatchState, begun: np.ndarray) -> None:
         """Begin an episode in some of the matches as they were reset, `begun` `(N,)` bool."""
@@ -35,15 +32,11 @@ class BatchCondition(DoneCondition[Any, GameState[Any]]):
         """Tell which matches are over, `(N,)` bool, a new array; call it once a step."""
         raise NotImplementedError
 
-    def reset(
-        self, agents: Sequence[Hashable], initial_state: GameState[Any], shared_info: dict[str, Any]
-    ) -> None:
+    def reset(self, agents: Agents, initial_state: Game, shared_info: SharedInfo) -> None:
         """Begin an episode."""
         self.reset_batch(from_rlgym(initial_state), np.ones(1, np.bool_))
 
-    def is_done(
-        self, agents: Sequence[Hashable], state: GameState[Any], shared_info: dict[str, Any]
-    ) -> dict[Hashable, bool]:
+    def is_done(self, agents: Agents, state: Game, shared_info: SharedInfo) -> dict[Hashable, bool]:
         """Return for each agent whether the episode is over, the same for all."""
         return dict.fromkeys(agents, bool(self.done_batch(from_rlgym(state))[0]))
 
@@ -53,8 +46,7 @@ class GoalCondition(BatchCondition):
 
     def done_batch(self, state: MatchState) -> np.ndarray:
         """Tell in which matches the ball is in a goal, `(N,)` bool."""
-        scored: np.ndarray = state.goal_scored > 0
-        return scored
+        return np.asarray(state.goal_scored > 0)
 
 
 class GapCondition(BatchCondition):
@@ -66,7 +58,7 @@ class GapCondition(BatchCondition):
     _KEY: Final = "match_went_on"  # in the shared info
 
     @classmethod
-    def note(cls, shared_info: dict[str, Any], gap: bool) -> None:
+    def note(cls, shared_info: SharedInfo, gap: bool) -> None:
         """Record in the shared info whether the match went on without the learner; the engine calls it."""
         shared_info[cls._KEY] = gap
 
@@ -74,9 +66,7 @@ class GapCondition(BatchCondition):
         """Return False for all matches, `(N,)` bool."""
         return np.zeros(state.matches, np.bool_)
 
-    def is_done(
-        self, agents: Sequence[Hashable], state: GameState[Any], shared_info: dict[str, Any]
-    ) -> dict[Hashable, bool]:
+    def is_done(self, agents: Agents, state: Game, shared_info: SharedInfo) -> dict[Hashable, bool]:
         """Return for each agent whether the step was a gap."""
         return dict.fromkeys(agents, bool(shared_info.get(self._KEY, False)))
 
@@ -98,11 +88,7 @@ class TimedCondition(BatchCondition):
         self._since: np.ndarray | None = None  # (N,) int32 ticks
 
     def reset_batch(self, state: MatchState, begun: np.ndarray) -> None:
-        """Count anew in the matches that begin; `begun` is `(N,)` bool.
-
-        Raises:
-            ValueError: The number of matches changed and not all of them begin.
-        """
+        """Count anew in matches that begin, `(N,)` bool; raises ValueError if N changes and not all do."""
         if self._since is None or len(self._since) != state.matches:
             if not np.all(begun):
                 known = "none" if self._since is None else len(self._since)
@@ -124,8 +110,7 @@ class TimedCondition(BatchCondition):
         return self._since
 
     def _is_over(self, state: MatchState) -> np.ndarray:
-        over: np.ndarray = (state.frame - self.ticks_since(state)) / TICKS_PER_SECOND >= self.timeout_seconds
-        return over
+        return np.asarray((state.frame - self.ticks_since(state)) / TICKS_PER_SECOND >= self.timeout_seconds)
 
 
 class TimeoutCondition(TimedCondition):
@@ -145,20 +130,14 @@ class NoTouchTimeoutCondition(TimedCondition):
         """Tell in which matches no car touched the ball for so long, `(N,)` bool."""
         touched = (state.car_ball_touches > 0).any(1)
         np.copyto(self.ticks_since(state), state.frame, where=touched)
-        over: np.ndarray = self._is_over(state) & ~touched
-        return over
+        return np.asarray(self._is_over(state) & ~touched)
 
 
 class _Joined(BatchCondition):
     """Several conditions as one, given one by one or as a list; in batches only if each has a batch form.
 
-    Attributes:
-        parts: The conditions.
-        join: What joins their answers.
-
-    Raises:
-        TypeError: Something is no RLGym condition.
-        ValueError: There is none.
+    `parts` are the conditions, `join` joins their answers. Raises TypeError if one is no RLGym condition,
+    ValueError if there is none.
     """
 
     join: np.ufunc
@@ -192,17 +171,13 @@ class _Joined(BatchCondition):
         """Tell which matches are over, `(N,)` bool; every part is called."""
         refuse_third_party(self, self._third_party, "reset_batch and done_batch", "reset and is_done")
         # No short cut: a part that is not called would miss a touch.
-        done: np.ndarray = self.join.reduce([part.done_batch(state) for part in self.parts])
-        return done
+        return np.asarray(self.join.reduce([part.done_batch(state) for part in self.parts]))
 
     def join_columns(self, columns: Sequence[np.ndarray], layout: Layout) -> np.ndarray:
         """Return which episodes are over by the answers that the parts have given, bool of one shape."""
-        done: np.ndarray = self.join.reduce(columns)
-        return done
+        return np.asarray(self.join.reduce(columns))
 
-    def reset(
-        self, agents: Sequence[Hashable], initial_state: GameState[Any], shared_info: dict[str, Any]
-    ) -> None:
+    def reset(self, agents: Agents, initial_state: Game, shared_info: SharedInfo) -> None:
         """Begin an episode, for all parts."""
         if self._third_party is None:
             super().reset(agents, initial_state, shared_info)
@@ -210,9 +185,7 @@ class _Joined(BatchCondition):
         for part in self.parts:
             part.reset(list(agents), initial_state, shared_info)
 
-    def is_done(
-        self, agents: Sequence[Hashable], state: GameState[Any], shared_info: dict[str, Any]
-    ) -> dict[Hashable, bool]:
+    def is_done(self, agents: Agents, state: Game, shared_info: SharedInfo) -> dict[Hashable, bool]:
         """Return for each agent whether its episode is over; a part may tell agents apart."""
         if not self._one_by_one:
             return super().is_done(agents, state, shared_info)

@@ -7,7 +7,7 @@ The factor turns the field by 180 degrees about z for an orange car, too.
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
@@ -15,7 +15,7 @@ from rlgym.api import ObsBuilder
 
 from rlgym_bridge.components.batch_form import describe_array, is_number_array, with_native_form
 from rlgym_bridge.components.rlgym_state import car_of, cars_by_agent, from_rlgym
-from rlgym_bridge.components.rlgym_types import GameState
+from rlgym_bridge.components.rlgym_types import Agents, Game, SharedInfo
 from rlgym_bridge.components.user_errors import check_arguments, locate_function
 from rlgym_bridge.game import PAD_COUNT
 from rlgym_bridge.state import Layout, MatchState, layout_of
@@ -58,16 +58,12 @@ class ObsTable(NamedTuple):
 Builder = TypeVar("Builder", bound="TableObs")
 
 
-class TableObs(ObsBuilder[Any, np.ndarray, GameState[Any], tuple[str, int]]):
+class TableObs(ObsBuilder[Any, np.ndarray, Game, tuple[str, int]]):
     """An observation that shows columns of the state; `factors` are its scales, by their names.
 
-    Raises:
-        ValueError: `zero_padding`, cars in a full team, is no whole number from 1 to 64; a factor is no
-            number.
+    Raises ValueError if `zero_padding`, cars in a full team, is no whole number from 1 to 64; a factor is no
+    number.
     """
-
-    reads: tuple[str, ...] | None = ()
-    """Ignored; older classes of users name the fields here that they read, and extend it."""
 
     def __init__(self, zero_padding: int | None, factors: Mapping[str, float]) -> None:
         super().__init__()
@@ -79,20 +75,12 @@ class TableObs(ObsBuilder[Any, np.ndarray, GameState[Any], tuple[str, int]]):
         self._tables: dict[tuple[Layout, tuple[int, ...] | None], ObsTable] = {}
         self._cars: int | None = None
 
-    def reset(
-        self, agents: Sequence[Hashable], initial_state: GameState[Any], shared_info: dict[str, Any]
-    ) -> None:
+    def reset(self, agents: Agents, initial_state: Game, shared_info: SharedInfo) -> None:
         """Take note of the number of cars."""
         self._cars = len(initial_state.cars)
 
-    def build_obs(
-        self, agents: Sequence[Hashable], state: GameState[Any], shared_info: dict[str, Any]
-    ) -> dict[Hashable, np.ndarray]:
-        """Return each agent's observation, `(size,)` float32.
-
-        Raises:
-            ValueError: An agent has no car, or a team has more cars than `zero_padding`.
-        """
+    def build_obs(self, agents: Agents, state: Game, shared_info: SharedInfo) -> dict[Hashable, np.ndarray]:
+        """Return each agent's observation, `(size,)` float32; raises ValueError as `build_batch`."""
         self._cars = len(state.cars)
         by_agent = cars_by_agent(state)
         cars = [car_of(by_agent, agent) for agent in agents]
@@ -106,8 +94,7 @@ class TableObs(ObsBuilder[Any, np.ndarray, GameState[Any], tuple[str, int]]):
             state: N matches, derived fields filled.
             cars: Observing cars, by their place in the state; None for all.
 
-        Raises:
-            ValueError: There is no such car, or a team has more cars than `zero_padding`.
+        Raises ValueError if there is no such car, or a team has more cars than `zero_padding`.
         """
 
     def names(self, blue: int, orange: int, car: int = 0) -> tuple[str, ...]:
@@ -128,7 +115,6 @@ class TableObs(ObsBuilder[Any, np.ndarray, GameState[Any], tuple[str, int]]):
         """Return the numbers of one car's observation, in order."""
 
     def _table(self, rows: list[list[ObsNumber]]) -> ObsTable:
-        """Return the numbers of some cars as arrays."""
         shape = (len(rows), len(rows[0]) if rows else 0)
 
         def array(of: Callable[[ObsNumber], Any], kind: type) -> np.ndarray:
@@ -151,24 +137,34 @@ class TableObs(ObsBuilder[Any, np.ndarray, GameState[Any], tuple[str, int]]):
             table = self._tables[layout, chosen] = self._table(rows)
         return table
 
-    def _other_cars(self, layout: Layout, car: int) -> tuple[list[int], list[int]]:
-        """Return a car's team mates and its opponents."""
+    def _other_cars(self, layout: Layout, car: int) -> tuple[list[int | None], list[int | None]]:
+        """Return a car's team mates and its opponents, None for each place without a car."""
         if not 0 <= car < layout.cars:
             raise ValueError(
                 f"there is no car {car}, expected one of the {layout.cars} cars 0..{layout.cars - 1}"
             )
-        teams = {"blue": list(range(layout.blue)), "orange": list(range(layout.blue, layout.cars))}
-        for team, members in teams.items():
-            if self.zero_padding is not None and len(members) > self.zero_padding:
+        for team, members in (("blue", layout.blue), ("orange", layout.orange)):
+            if self.zero_padding is not None and members > self.zero_padding:
                 raise ValueError(
-                    f"the {team} team has {len(members)} cars and {type(self).__name__} has room for "
+                    f"the {team} team has {members} cars and {type(self).__name__} has room for "
                     f"{self.zero_padding} (zero_padding) in a match of {layout.blue} against "
                     f"{layout.orange}; use a larger zero_padding, or None, and a policy trained with it"
                 )
-        blue, orange = teams.values()
-        allies, enemies = (blue, orange) if car < layout.blue else (orange, blue)
-        allies.remove(car)
-        return allies, enemies
+        return other_cars(layout, car, self.zero_padding)
+
+
+def other_cars(
+    layout: Layout, car: int, zero_padding: int | None
+) -> tuple[list[int | None], list[int | None]]:
+    """Return a car's team mates and its opponents, padded with None to teams of `zero_padding` cars."""
+    blue: list[int | None] = list(range(layout.blue))
+    orange: list[int | None] = list(range(layout.blue, layout.cars))
+    allies, enemies = (blue, orange) if car < layout.blue else (orange, blue)
+    allies.remove(car)
+    if zero_padding is not None:
+        allies += [None] * (zero_padding - 1 - len(allies))
+        enemies += [None] * (zero_padding - len(enemies))
+    return allies, enemies
 
 
 def add_number(builder: type[Builder]) -> Callable[[Callable[[MatchState], np.ndarray]], type[Builder]]:
@@ -283,20 +279,14 @@ class DefaultObs(TableObs):
         elements += pad_numbers(layout, turned, "/timer", self.pad_timer_coef)
         elements += [ObsNumber("self/" + name, layout.column(name, car=car)) for name in _SELF_FIELDS]
         elements += self._car(layout, "self", car, turned)
-        elements += self._group(layout, "ally", allies, 1, turned)
-        elements += self._group(layout, "enemy", enemies, 0, turned)
+        for group, others in (("ally", allies), ("enemy", enemies)):
+            for place, other in enumerate(others):
+                who = f"{group}-{place}"
+                if other is None:
+                    elements += [ObsNumber(f"{who}/padding/{i}", *nothing(layout)) for i in range(_CAR_SIZE)]
+                else:
+                    elements += self._car(layout, who, other, turned)
         return elements
-
-    def _group(
-        self, layout: Layout, group: str, rows: list[int], taken: int, turned: bool
-    ) -> Iterator[ObsNumber]:
-        """Yield the cars of a group, then zeros for its empty places; `taken` places are the own car's."""
-        for place, row in enumerate(rows):
-            yield from self._car(layout, f"{group}-{place}", row, turned)
-        if self.zero_padding is not None:
-            for place in range(len(rows), self.zero_padding - taken):
-                for i in range(_CAR_SIZE):
-                    yield ObsNumber(f"{group}-{place}/padding/{i}", *nothing(layout))
 
     def _car(self, layout: Layout, who: str, row: int, turned: bool) -> list[ObsNumber]:
         numbers = []

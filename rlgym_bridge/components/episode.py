@@ -12,16 +12,16 @@ all others are given real `rlgym.rocket_league.api.GameState` objects.
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
 from rlgym_bridge.components.batch_form import act_within, control_rows, find_masks, observe, works_in_batches
-from rlgym_bridge.components.player_spec import PlayerSpec, Policy
+from rlgym_bridge.components.player_spec import PlayerSpec
 from rlgym_bridge.components.reward_base import ask_reward, reward_between
 from rlgym_bridge.components.rlgym_state import base_state, to_rlgym
-from rlgym_bridge.components.rlgym_types import GameState
+from rlgym_bridge.components.rlgym_types import Game, SharedInfo
 from rlgym_bridge.components.spec import Components
 from rlgym_bridge.components.user_errors import locate_method
 from rlgym_bridge.controls import NEUTRAL, ControlsError, checked_plan
@@ -29,28 +29,23 @@ from rlgym_bridge.game import Phase
 from rlgym_bridge.state import MatchState
 
 
-class StepJudgement(NamedTuple):
-    """Answers of conditions and rewards about one step, by agent; empty where there is no such component."""
+@dataclass
+class StepReport:
+    """Answers of conditions and rewards about a step, by agent; empty without them."""
 
-    terminated: dict[Any, bool]
-    truncated: dict[Any, bool]
-    rewards: Mapping[Any, Any]
+    rewards: Mapping[Any, Any] = field(default_factory=dict)
+    returns: dict[Any, float] = field(default_factory=dict)  # sums of rewards since the reset of an `Episode`
+    terminated: dict[Any, bool] = field(default_factory=dict)
+    truncated: dict[Any, bool] = field(default_factory=dict)
 
 
 class ComponentCalls:
     """The components of one match, called in RLGym's order.
 
     For each episode: `begin`, then `observe`; for each step: `parse`, `step`, `observe`, `judge`. Whoever
-    plays the state that the mutator makes calls `renew_shared_info`, the mutator and `reset` for `begin`.
-
-    Args:
-        parts: Components that no other match uses.
-        resets: Those of `parts` that `reset` resets, in RLGym's order; None: all of them. `judge` needs the
-            conditions and rewards among them.
-
-    Attributes:
-        agents: Names of the cars that are played; empty before `reset`.
-        shared_info: The dict that the components share.
+    plays the state that the mutator makes calls `renew_shared_info`, the mutator and `reset` for `begin`. No
+    other match uses `parts`. Of these `reset` resets `resets`, in RLGym's order, or all where that is None;
+    `judge` needs the conditions and rewards among them. `agents` are the names of the cars that are played.
     """
 
     def __init__(self, parts: Components, resets: Sequence[Any] | None = None) -> None:
@@ -58,7 +53,7 @@ class ComponentCalls:
         self.agents: list[str] = []
         self._provider = parts.shared_info_provider
         # RLGym's constructor makes one, before the first reset makes the next.
-        self.shared_info: dict[str, Any] = {} if self._provider is None else self._provider.create({})
+        self.shared_info: SharedInfo = {} if self._provider is None else self._provider.create({})
         if resets is None:
             judging = (parts.termination_cond, parts.truncation_cond, parts.reward_fn)
             resets = (parts.obs_builder, parts.parser, *judging)
@@ -72,10 +67,10 @@ class ComponentCalls:
         self._parser_is_ours = works_in_batches(parts.parser)
         self._cars: Sequence[int] = ()
         self._state: MatchState | None = None
-        self._game: GameState[Any] | None = None
+        self._game: Game | None = None
 
     @property
-    def game(self) -> GameState[Any]:
+    def game(self) -> Game:
         """The state of the latest `reset` or `step` in RLGym's form, made when it is first needed."""
         if self._game is None:
             assert self._state is not None  # set by reset
@@ -141,7 +136,7 @@ class ComponentCalls:
         assert self._state is not None  # set by reset
         return control_rows(self.parts.parser, actions, self._cars, self._state, game, self.shared_info)
 
-    def judge(self) -> StepJudgement:
+    def judge(self) -> StepReport:
         """Ask conditions and rewards about the latest step."""
         parts, agents = self.parts, self.agents
         ends, cuts, reward = parts.termination_cond, parts.truncation_cond, parts.reward_fn
@@ -149,7 +144,7 @@ class ComponentCalls:
             {} if part is None else self._ask_any_condition(part) for part in (ends, cuts)
         )
         if reward is None:
-            return StepJudgement(terminated, truncated, {})
+            return StepReport(terminated=terminated, truncated=truncated)
         nobody = dict.fromkeys(agents, False)
         flags = (nobody if ends is None else terminated, nobody if cuts is None else truncated)
         before, after = self._before, self._state
@@ -159,7 +154,7 @@ class ComponentCalls:
         else:
             rewards = ask_reward(reward, agents, self.game, *flags, self.shared_info, (before, after))
         self._before = after.copy()
-        return StepJudgement(terminated, truncated, rewards)
+        return StepReport(rewards, {}, terminated, truncated)
 
     def _ask_any_condition(self, condition: Any) -> dict[Any, bool]:
         if id(condition) not in self._batch_judges:
@@ -193,7 +188,7 @@ class ComponentCalls:
             self.parts.renderer.close()
 
 
-def _show_match(shared_info: dict[str, Any], state: MatchState, begins: bool) -> None:
+def _show_match(shared_info: SharedInfo, state: MatchState, begins: bool) -> None:
     """Put a match's reported clock and score into the scoreboard of rlgym-tools, if there is one."""
     board = shared_info.get("scoreboard")
     fields = board if isinstance(board, dict) else getattr(type(board), "__dataclass_fields__", {})
@@ -217,19 +212,6 @@ def _show_match(shared_info: dict[str, Any], state: MatchState, begins: bool) ->
             setattr(board, name, value)
 
 
-@dataclass
-class StepReport:
-    """Answers of conditions and rewards about the last step, by agent; empty without them.
-
-    `returns` are the sums of rewards since the reset.
-    """
-
-    rewards: Mapping[Any, Any] = field(default_factory=dict)
-    returns: dict[Any, float] = field(default_factory=dict)
-    terminated: dict[Any, bool] = field(default_factory=dict)
-    truncated: dict[Any, bool] = field(default_factory=dict)
-
-
 class Episode:
     """A policy and its components in one match, episode after episode.
 
@@ -237,6 +219,7 @@ class Episode:
         report: Answers of conditions and rewards about the last step.
         observation: `(1, cars, size)` float32, the policy's input; None where it reads the state alone.
         actions: `(1, cars)` or `(1, cars, k)`, its latest choice; None before.
+        policy, parts, masks: The policy, the components, and `ComponentCalls.masks`.
     """
 
     def __init__(self, player_spec: PlayerSpec) -> None:
@@ -244,8 +227,9 @@ class Episode:
         self.observation: np.ndarray | None = None
         self.actions: np.ndarray | None = None
         self._tick_skip = player_spec.tick_skip
-        self._policy = player_spec.policy()
+        self.policy = player_spec.policy()
         self._calls = ComponentCalls(player_spec.components())
+        self.parts, self.masks = self._calls.parts, self._calls.masks
         self._cars = 0
 
     @property
@@ -253,26 +237,12 @@ class Episode:
         """Names of the cars to play."""
         return self._calls.agents
 
-    @property
-    def policy(self) -> Policy:
-        """The policy."""
-        return self._policy
-
-    @property
-    def parts(self) -> Components:
-        """The components."""
-        return self._calls.parts
-
-    def masks(self) -> np.ndarray | None:
-        """Return which actions each car may choose; see `ComponentCalls.masks`."""
-        return self._calls.masks()
-
     def reset(self, state: MatchState, cars: Sequence[int], seed: int | None = None) -> None:
         """Begin an episode on one match, for cars by their places in the state; the policy gets the seed."""
         self._cars = len(cars)
         self.report = StepReport()
         self._calls.begin(state, cars)
-        self._policy.reset(cars, seed)
+        self.policy.reset(cars, seed)
         self.observation = self._calls.observe()
 
     def step(self, state: MatchState) -> None:
@@ -284,16 +254,13 @@ class Episode:
         """Choose actions on the newest observation; return each car's rows, `(ticks, 8)` float32.
 
         With a list `refused`, a car whose rows are no control vectors gets neutral ones, and the error is
-        added.
-
-        Raises:
-            ControlsError: Rows are no control vectors: any car's without `refused`, all cars' with it.
-            ValueError: The rows of different cars differ in length.
+        added. Raises ControlsError if rows are no control vectors: any car's without `refused`, all cars'
+        with it; ValueError if the rows of different cars differ in length.
         """
-        actions = self.actions = act_within(self._policy, self.observation, state, self._calls.masks())
+        actions = self.actions = act_within(self.policy, self.observation, state, self._calls.masks())
         if actions.shape[:2] != (1, self._cars):
             raise ValueError(
-                f"{type(self._policy).__name__} gave actions of shape {actions.shape} for one match and "
+                f"{type(self.policy).__name__} gave actions of shape {actions.shape} for one match and "
                 f"{self._cars} cars, expected (1, {self._cars}) or (1, {self._cars}, k)"
             )
         source = type(self._calls.parts.parser).__name__
@@ -324,7 +291,7 @@ class Episode:
         verdict, returns = self._calls.judge(), self.report.returns
         for agent, reward in verdict.rewards.items():
             returns[agent] = returns.get(agent, 0.0) + float(reward)
-        self.report = StepReport(verdict.rewards, returns, verdict.terminated, verdict.truncated)
+        self.report = replace(verdict, returns=returns)
         self._calls.render()
 
     def close(self) -> None:

@@ -4,30 +4,22 @@ import math
 from collections.abc import Mapping
 from typing import Any, Final
 
+from rlgym_bridge.components import skill_mutators
 from rlgym_bridge.components.mutator_base import BatchMutator, WeightedMutator
 from rlgym_bridge.components.mutators import KickoffMutator, RandomStateMutator
-from rlgym_bridge.components.skill_mutators import (
-    AerialMutator,
-    CollisionMutator,
-    DribbleMutator,
-    RecoveryMutator,
-    SaveMutator,
-    ShotMutator,
-    WallMutator,
-)
 from rlgym_bridge.user_input.arguments import nearest_key, shorten_text, show_value
 
 INITIAL_STATES: Final[Mapping[str, BatchMutator]] = {
     "kickoff": KickoffMutator(),
     "anywhere": RandomStateMutator(),
     "ground": RandomStateMutator(ground_share=1.0),
-    "wall": WallMutator(),
-    "aerial": AerialMutator(),
-    "dribble": DribbleMutator(),
-    "save": SaveMutator(),
-    "shot": ShotMutator(),
-    "recovery": RecoveryMutator(),
-    "collision": CollisionMutator(),
+    "wall": skill_mutators.WallMutator(),
+    "aerial": skill_mutators.AerialMutator(),
+    "dribble": skill_mutators.DribbleMutator(),
+    "save": skill_mutators.SaveMutator(),
+    "shot": skill_mutators.ShotMutator(),
+    "recovery": skill_mutators.RecoveryMutator(),
+    "collision": skill_mutators.CollisionMutator(),
 }
 """All kinds of initial states that a share can be given to."""
 
@@ -36,11 +28,7 @@ _ALIKE: Final = 0.6  # similarity of spelling from which on a name is suggested 
 
 
 def parse_initial_states(table: object) -> dict[str, float]:
-    """Return shares of initial states from a table as TOML gives it; empty where it is empty.
-
-    Raises:
-        ValueError: It is no table; a name is unknown, a share is no number of 0 to 1, or they do not make 1.
-    """
+    """Return shares from a table as TOML gives it, perhaps empty; raises ValueError for a wrong one."""
     names = ", ".join(INITIAL_STATES)
     if not isinstance(table, Mapping):
         raise ValueError(f"initial_states is {show_value(table)}, expected a table of {names}")
@@ -62,11 +50,7 @@ def parse_initial_states(table: object) -> dict[str, float]:
 
 
 def mix_initial_states(shares: Mapping[str, Any], seed: int | None = None) -> WeightedMutator:
-    """Return a mutator that draws each initial state by shares, which make 1 together.
-
-    Raises:
-        ValueError: As `parse_initial_states`, or there is no share.
-    """
+    """Return a mutator that draws initial states by shares; raises ValueError unless they make 1."""
     return WeightedMutator(
         [(INITIAL_STATES[name], share) for name, share in parse_initial_states(shares).items()], seed
     )

@@ -6,25 +6,11 @@ from typing import Any
 import numpy as np
 from rlgym.api import StateMutator
 
+from rlgym_bridge.components import rlgym_state
 from rlgym_bridge.components.batch_form import refuse_third_party, third_party_part
-from rlgym_bridge.components.rlgym_state import (
-    base_state,
-    cars_by_agent,
-    from_rlgym,
-    odd_structure,
-    odd_values,
-    to_rlgym,
-)
-from rlgym_bridge.components.rlgym_types import GameState, MutatorSequence
+from rlgym_bridge.components.rlgym_types import Game, MutatorSequence, SharedInfo
 from rlgym_bridge.components.user_errors import describe_error, is_of_user, is_ours, locate_method
-from rlgym_bridge.game import (
-    BALL_REST_Z,
-    BOOST_CONSUMPTION,
-    DODGE_DEADZONE,
-    HITBOXES,
-    ORANGE,
-    Phase,
-)
+from rlgym_bridge.game import BALL_REST_Z, BOOST_CONSUMPTION, DODGE_DEADZONE, HITBOXES, ORANGE, Phase
 from rlgym_bridge.state import MatchState, derive
 from rlgym_bridge.user_input.arguments import check_list, check_seed, show_value
 
@@ -33,10 +19,8 @@ def blank_state(blue: int, orange: int, matches: int, hitbox: int = 0) -> MatchS
     """Return matches for a mutator to fill: all is set but the places of the cars.
 
     The ball lies in the centre, all pads are there, the cars are whole, without boost, not turned, and all at
-    the origin. The phase is Active. `derive` has not run.
-
-    Raises:
-        ValueError: A team size or the hitbox does not exist.
+    the origin. The phase is Active. `derive` has not run. Raises ValueError if a team size or the hitbox does
+    not exist.
     """
     if not 0 <= hitbox < len(HITBOXES):
         raise ValueError(f"hitbox is {hitbox}, expected a number 0..{len(HITBOXES) - 1} (game.HITBOXES)")
@@ -63,7 +47,7 @@ def rest_ball(state: MatchState) -> None:
     state.ball_linear_velocity[:] = state.ball_angular_velocity[:] = 0
 
 
-class BatchMutator(StateMutator[GameState[Any]]):
+class BatchMutator(StateMutator[Game]):
     """A mutator that fills whole batches of matches.
 
     Args:
@@ -84,15 +68,15 @@ class BatchMutator(StateMutator[GameState[Any]]):
         """
         raise NotImplementedError
 
-    def apply(self, state: GameState[Any], shared_info: dict[str, Any]) -> None:
+    def apply(self, state: Game, shared_info: SharedInfo) -> None:
         """Fill a game state that has its cars; its `ball` and the objects in `cars` are replaced."""
-        match = from_rlgym(state)
+        match = rlgym_state.from_rlgym(state)
         # RLGym's base state has a ball without a place, and new cars have none either.
         blank = blank_state(match.layout.blue, match.layout.orange, 1).buffer
         np.copyto(match.buffer, blank, where=np.isnan(match.buffer))
         self.apply_batch(match, self._rng)
         derive(match)
-        made = to_rlgym(match, agents=list(cars_by_agent(state)))
+        made = rlgym_state.to_rlgym(match, agents=list(rlgym_state.cars_by_agent(state)))
         state.goal_scored, state.ball = made.goal_scored, made.ball
         state.boost_pad_timers = made.boost_pad_timers
         for agent in state.cars:  # in their own order, which is the engine's
@@ -111,9 +95,8 @@ class WeightedMutator(BatchMutator):
         parts: The mutators.
         shares: Their shares, which add up to 1.
 
-    Raises:
-        TypeError: Something is no pair of an RLGym mutator and a weight.
-        ValueError: There is none, a weight is negative or not finite, or all are 0.
+    Raises TypeError if something is no pair of an RLGym mutator and a weight; ValueError if there is none, a
+    weight is negative or not finite, or all are 0.
     """
 
     def __init__(self, mutators: Sequence[tuple[StateMutator[Any], float]], seed: int | None = None) -> None:
@@ -140,11 +123,11 @@ class WeightedMutator(BatchMutator):
         for number, part in enumerate(self.parts):
             rows = np.flatnonzero(drawn == number)
             if len(rows):
-                chosen = MatchState(state.layout.blue, state.layout.orange, len(rows), state.buffer[rows])
+                chosen = state.select(rows)
                 part.apply_batch(chosen, rng)
                 state.buffer[rows] = chosen.buffer
 
-    def apply(self, state: GameState[Any], shared_info: dict[str, Any]) -> None:
+    def apply(self, state: Game, shared_info: SharedInfo) -> None:
         """Fill a game state by one of the mutators; one of others by its own generator."""
         if self._third_party is None:
             super().apply(state, shared_info)
@@ -152,11 +135,10 @@ class WeightedMutator(BatchMutator):
             self.parts[self._rng.choice(len(self.parts), p=self.shares)].apply(state, shared_info)
 
 
-def apply_mutator(mutator: StateMutator[Any], game: GameState[Any], shared_info: dict[str, Any]) -> None:
+def apply_mutator(mutator: StateMutator[Any], game: Game, shared_info: SharedInfo) -> None:
     """Apply a mutator of RLGym's form, and name the part of a `MutatorSequence` that spoils a match.
 
-    Raises:
-        ValueError: A value is none that a match can have, or a mutator of an installed package failed.
+    Raises ValueError if a value is none that a match can have, or a mutator of an installed package failed.
     """
     for part in _sequence_of(mutator):
         try:
@@ -165,9 +147,9 @@ def apply_mutator(mutator: StateMutator[Any], game: GameState[Any], shared_info:
             if is_of_user(error) or is_ours(error):
                 raise
             raise ValueError(f"{type(part).__name__} failed: {describe_error(error)}") from error
-        for odd in odd_structure(game):  # before the next part fails on it
+        for odd in rlgym_state.odd_structure(game):  # before the next part fails on it
             raise ValueError(f"{odd}; {type(part).__name__} set it{locate_method(part, 'apply')}")
-    for odd in odd_values(game):
+    for odd in rlgym_state.odd_values(game):
         raise ValueError(f"{odd}; {_blame(mutator, odd, shared_info)}")
 
 
@@ -178,14 +160,14 @@ def _sequence_of(mutator: Any) -> tuple[Any, ...]:
     return tuple(one for part in mutator.mutators for one in _sequence_of(part))
 
 
-def _blame(mutator: Any, odd: str, shared_info: dict[str, Any]) -> str:
+def _blame(mutator: Any, odd: str, shared_info: SharedInfo) -> str:
     """Name the mutator, of a sequence the part, that set an odd value."""
     parts = _sequence_of(mutator)
-    game, before, guilty = base_state(), True, mutator
+    game, before, guilty = rlgym_state.base_state(), True, mutator
     for number, part in enumerate((None, *parts)):
         if part is not None:
             part.apply(game, shared_info)
-        now = odd.partition(" is ")[0] in {text.partition(" is ")[0] for text in odd_values(game)}
+        now = odd.partition(" is ")[0] in {text.partition(" is ")[0] for text in rlgym_state.odd_values(game)}
         if now and not before:
             guilty = parts[number - 1]
         before = now

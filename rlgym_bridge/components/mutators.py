@@ -10,20 +10,9 @@ from typing import Final
 
 import numpy as np
 
+from rlgym_bridge import game
 from rlgym_bridge.components.mutator_base import BatchMutator, WeightedMutator, blank_state, rest_ball
-from rlgym_bridge.game import (
-    BALL_MAX_SPEED,
-    BALL_REST_Z,
-    CAR_MAX_ANGULAR_SPEED,
-    CAR_MAX_SPEED,
-    HITBOXES,
-    JUMP_MAX_SECONDS,
-    KICKOFF_BOOST,
-    KICKOFF_SPAWNS,
-    SUPERSONIC_START_SPEED,
-    TICK_SECONDS,
-    Phase,
-)
+from rlgym_bridge.rotations import from_euler
 from rlgym_bridge.state import MatchState
 from rlgym_bridge.user_input.arguments import check_number, show_value
 
@@ -68,7 +57,7 @@ class KickoffMutator(BatchMutator):
 
     def __init__(self, seed: int | None = None, spots: Sequence[int] | None = None) -> None:
         super().__init__(seed)
-        known = range(len(KICKOFF_SPAWNS))
+        known = range(len(game.KICKOFF_SPAWNS))
         if spots is not None and (not spots or not all(spot in known for spot in spots)):
             raise ValueError(f"spots is {show_value(spots)}, expected numbers 0..{known[-1]}, one at least")
         self._spots = None if spots is None else np.array(spots)
@@ -76,7 +65,9 @@ class KickoffMutator(BatchMutator):
     def apply_batch(self, state: MatchState, rng: np.random.Generator) -> None:
         """Fill all matches of `state`; the phase is Kickoff."""
         blue, orange = state.layout.blue, state.layout.orange
-        spots = np.broadcast_to(np.arange(len(KICKOFF_SPAWNS)), (state.matches, len(KICKOFF_SPAWNS)))
+        spots = np.broadcast_to(
+            np.arange(len(game.KICKOFF_SPAWNS)), (state.matches, len(game.KICKOFF_SPAWNS))
+        )
         spots = rng.permuted(spots, axis=1)
         if self._spots is not None:  # the first car takes one of them, and who had it takes the first car's
             first = rng.choice(self._spots, state.matches)[:, None]
@@ -91,8 +82,8 @@ class KickoffMutator(BatchMutator):
         state.car_rotation[:, blue:] *= TURN[:, None]
         state.car_linear_velocity[:] = state.car_angular_velocity[:] = 0
         state.car_wheels_with_contact[:] = 1
-        state.car_boost_amount[:] = KICKOFF_BOOST
-        state.phase[:] = Phase.KICKOFF
+        state.car_boost_amount[:] = game.KICKOFF_BOOST
+        state.phase[:] = game.Phase.KICKOFF
         state.pad_timer[:] = 0
         rest_ball(state)
 
@@ -118,15 +109,15 @@ class RandomStateMutator(BatchMutator):
     def __init__(
         self,
         ground_share: float = 0.5,
-        car_speed: float = CAR_MAX_SPEED,
-        ball_speed: float = BALL_MAX_SPEED / 2,
+        car_speed: float = game.CAR_MAX_SPEED,
+        ball_speed: float = game.BALL_MAX_SPEED / 2,
         seed: int | None = None,
     ) -> None:
         super().__init__(seed)
         for name, value, most in (
             ("ground_share", ground_share, 1.0),
-            ("car_speed", car_speed, CAR_MAX_SPEED),
-            ("ball_speed", ball_speed, BALL_MAX_SPEED),
+            ("car_speed", car_speed, game.CAR_MAX_SPEED),
+            ("ball_speed", ball_speed, game.BALL_MAX_SPEED),
         ):
             check_number(name, value, most=most, unit="uu/s" if name.endswith("speed") else "")
         self.ground_share, self.car_speed, self.ball_speed = ground_share, car_speed, ball_speed
@@ -139,7 +130,7 @@ class RandomStateMutator(BatchMutator):
         places = draw_places(np.column_stack((ball_rolls, stands)), rng)
         self._fill_ball(state, ball_rolls, places[:, 0], rng)
         self._fill_cars(state, stands, places[:, 1:], rng)
-        state.phase[:] = Phase.ACTIVE
+        state.phase[:] = game.Phase.ACTIVE
         state.pad_timer[:] = 0
 
     def _fill_ball(
@@ -147,7 +138,7 @@ class RandomStateMutator(BatchMutator):
     ) -> None:
         rest_ball(state)
         state.ball_position[:] = places
-        state.ball_position[rolls, 2] = BALL_REST_Z
+        state.ball_position[rolls, 2] = game.BALL_REST_Z
         direction = draw_directions(rolls.shape, rng)
         direction[rolls] = level_directions(direction[rolls])
         state.ball_linear_velocity[:] = direction * rng.uniform(0, self.ball_speed, (*rolls.shape, 1))
@@ -166,15 +157,15 @@ class RandomStateMutator(BatchMutator):
         direction[stands] = level_directions(state.car_rotation[stands][:, :, 0])
         speed = rng.uniform(0, self.car_speed, shape)
         state.car_linear_velocity[:] = direction * speed[..., None]
-        spin = rng.uniform(0, CAR_MAX_ANGULAR_SPEED, shape) * flies
+        spin = rng.uniform(0, game.CAR_MAX_ANGULAR_SPEED, shape) * flies
         state.car_angular_velocity[:] = draw_directions(shape, rng) * spin[..., None]
-        state.car_supersonic_time[:] = (speed >= SUPERSONIC_START_SPEED) * TICK_SECONDS
+        state.car_supersonic_time[:] = (speed >= game.SUPERSONIC_START_SPEED) * game.TICK_SECONDS
         state.car_boost_amount[:] = rng.uniform(0, _FULL_BOOST, shape)
         state.car_wheels_with_contact[:] = stands[..., None]
         spent = flies & (rng.random(shape) < 0.5)
         state.car_has_jumped[:] = state.car_has_double_jumped[:] = spent
-        state.car_jump_time[:] = spent * JUMP_MAX_SECONDS
-        state.car_air_time_since_jump[:] = spent * rng.uniform(TICK_SECONDS, 1.0, shape)
+        state.car_jump_time[:] = spent * game.JUMP_MAX_SECONDS
+        state.car_air_time_since_jump[:] = spent * rng.uniform(game.TICK_SECONDS, 1.0, shape)
 
 
 # --- what they are made of --------------------------------------------------------------------------
@@ -183,9 +174,9 @@ class RandomStateMutator(BatchMutator):
 @cache
 def _kickoff_places() -> tuple[np.ndarray, np.ndarray]:
     """Return blue's cars settled on their spots: (hitboxes, spots, 3) positions, (..., 3, 3) rotations."""
-    x, y, half_turns = np.array(KICKOFF_SPAWNS).T
+    x, y, half_turns = np.array(game.KICKOFF_SPAWNS).T
     height, shift, pitch = SETTLED.T[:, :, None]
-    yaw = np.broadcast_to(half_turns * math.pi, (len(HITBOXES), len(KICKOFF_SPAWNS)))
+    yaw = np.broadcast_to(half_turns * math.pi, (len(game.HITBOXES), len(game.KICKOFF_SPAWNS)))
     positions = np.stack((x + shift * np.cos(yaw), y + shift * np.sin(yaw), height + 0 * yaw), -1)
     return positions, make_rotations(np.broadcast_to(pitch, yaw.shape), yaw)
 
@@ -205,9 +196,7 @@ _AIR_LOWEST, _AIR_HIGHEST = 150.0, 1800.0  # uu; a car's corners reach 95 uu fro
 
 def make_rotations(pitch: np.ndarray, yaw: np.ndarray) -> np.ndarray:
     """Return the matrices `(..., 3, 3)` of cars without roll; angles in rad, nose up is positive."""
-    sp, cp, sy, cy, zero = np.sin(pitch), np.cos(pitch), np.sin(yaw), np.cos(yaw), np.zeros_like(yaw)
-    rows = ((cp * cy, -sy, -sp * cy), (cp * sy, cy, -sp * sy), (sp, zero, cp))
-    return np.stack([np.stack(row, -1) for row in rows], -2)
+    return from_euler(np.stack((pitch, yaw, np.zeros_like(yaw)), -1))
 
 
 def draw_rotations(shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
@@ -221,15 +210,13 @@ def draw_rotations(shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarr
 def draw_directions(shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
     """Return unit vectors, evenly spread over all directions: `(*shape, 3)`."""
     vectors = rng.normal(size=(*shape, 3))
-    directions: np.ndarray = vectors / np.linalg.norm(vectors, axis=-1, keepdims=True)
-    return directions
+    return np.asarray(vectors / np.linalg.norm(vectors, axis=-1, keepdims=True))
 
 
 def level_directions(directions: np.ndarray) -> np.ndarray:
     """Return unit vectors `(..., 3)` with the same bearing and no z."""
     flat = directions * (1, 1, 0)
-    level: np.ndarray = flat / np.linalg.norm(flat, axis=-1, keepdims=True)
-    return level
+    return np.asarray(flat / np.linalg.norm(flat, axis=-1, keepdims=True))
 
 
 def draw_places(grounded: np.ndarray, rng: np.random.Generator) -> np.ndarray:

@@ -6,20 +6,20 @@ TeamObs      the same in blocks (cars, others, 27), one for each other car, sort
 
 from collections.abc import Hashable, Sequence
 from functools import lru_cache
+from itertools import chain
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from rlgym_bridge.components.ball_ahead import ball_ahead_names, check_seconds, see_ball_ahead
 from rlgym_bridge.components.batch_form import with_native_form
-from rlgym_bridge.components.default_obs import DefaultObs, ObsNumber, nothing
+from rlgym_bridge.components.default_obs import DefaultObs, ObsNumber, nothing, other_cars
 from rlgym_bridge.game import GOAL_BACK_Y, GOAL_CENTRE_Z
 from rlgym_bridge.state import Layout, MatchState
 
 _AXES: Final = ("forward", "right", "up")
 _BALL: Final = ("ball/position", "ball/direction", "ball/linear_velocity", "ball/to_goal", "ball/to_own_goal")
 _CAR: Final = ("position", "linear_velocity")
-_NOBODY: Final = -1
 _TINY: Final = np.float32(1e-30)  # in place of a length of 0
 
 DIRECTIONS: Final = 3
@@ -27,22 +27,14 @@ DIRECTIONS: Final = 3
 
 
 class Surroundings(NamedTuple):
-    """The vectors that some cars see, as columns of `MatchState.buffer`.
+    """The vectors that some cars see, as columns of `MatchState.buffer`."""
 
-    Attributes:
-        columns, origins: `(cars, vectors, 3)` int, where each vector ends and begins.
-        goals: `(cars, 2, 3)` float32, uu: where vectors 1 and 2 end, which no column has.
-        scales: `(cars, vectors, 1)` float32, 0 for cars that are not there.
-        rotations: `(cars, 3, 3)` int, of the cars that look.
-        there: `(cars, others)` bool, whether there is such a car: team mates, then opponents.
-    """
-
-    columns: np.ndarray
-    origins: np.ndarray
-    goals: np.ndarray
-    scales: np.ndarray
-    rotations: np.ndarray
-    there: np.ndarray
+    columns: np.ndarray  # `(cars, vectors, 3)` int, where each vector ends
+    origins: np.ndarray  # `(cars, vectors, 3)` int, where it begins
+    goals: np.ndarray  # `(cars, 2, 3)` float32, uu: where vectors 1 and 2 end, which no column has
+    scales: np.ndarray  # `(cars, vectors, 1)` float32, 0 for cars that are not there
+    rotations: np.ndarray  # `(cars, 3, 3)` int, of the cars that look
+    there: np.ndarray  # `(cars, others)` bool, whether there is such a car: team mates, then opponents
 
 
 class RelativeObs(DefaultObs):
@@ -114,22 +106,22 @@ def find_surroundings(
     layout: Layout, cars: tuple[int, ...], zero_padding: int | None, pos_coef: float, lin_vel_coef: float
 ) -> Surroundings:
     """Find the columns of the vectors that some cars see; factors in 1/uu and s/uu."""
-    groups = [_others(layout, car, zero_padding) for car in cars]
-    others = np.array(groups, np.intp).reshape(len(cars), -1)
-    there = others != _NOBODY
+    groups = [[*chain(*other_cars(layout, car, zero_padding))] for car in cars]
+    there = np.array([[other is not None for other in group] for group in groups], bool)
+    there = there.reshape(len(cars), -1)
     ball, ball_velocity = layout.column("ball_position"), layout.column("ball_linear_velocity")
     columns, origins, rotations = [], [], []
     for car, group in zip(cars, groups, strict=True):
         position, velocity = (layout.column(name, car=car) for name in _CAR)
         # Of a car that is not there: no vector at all.
-        seen = [car if other == _NOBODY else other for other in group]
+        seen = [car if other is None else other for other in group]
         columns.append(
             [ball, ball, ball, ball, ball_velocity]
             + [layout.column(name, car=other) for other in seen for name in _CAR]
         )
         origins.append([position, ball, ball, position, velocity] + [position, velocity] * len(seen))
         rotations.append(layout.column("rotation", car=car))
-    scales = np.ones((len(cars), len(_BALL) + 2 * others.shape[1], 1), np.float32)
+    scales = np.ones((len(cars), len(_BALL) + 2 * there.shape[1], 1), np.float32)
     scales[:, DIRECTIONS::2, 0], scales[:, DIRECTIONS + 1 :: 2, 0] = pos_coef, lin_vel_coef
     scales[:, len(_BALL) :, 0] *= there.repeat(2, 1)
     side = np.where(np.array(cars, np.intp) < layout.blue, 1.0, -1.0)
@@ -171,16 +163,6 @@ def look_from_cars(state: MatchState, around: Surroundings) -> tuple[np.ndarray,
 def order_vectors(vectors: int) -> np.ndarray:
     """Return the order of the vectors in a RelativeObs, `(vectors,)`: ball, as `_BALL` says, then cars."""
     return np.array([3, 0, 4, 1, 2, *range(len(_BALL), vectors)], np.intp)
-
-
-def _others(layout: Layout, car: int, zero_padding: int | None) -> list[int]:
-    blue, orange = list(range(layout.blue)), list(range(layout.blue, layout.cars))
-    own, other = (blue, orange) if car < layout.blue else (orange, blue)
-    own.remove(car)
-    if zero_padding is not None:
-        own += [_NOBODY] * (zero_padding - 1 - len(own))
-        other += [_NOBODY] * (zero_padding - len(other))
-    return own + other
 
 
 _FULL: Final = RelativeObs(None).names(1, 1)
@@ -277,13 +259,11 @@ class TeamObs(DefaultObs):
         distances = np.add.reduce(away * away, -1) + self.rank_blocks(around)
         order = distances.argsort(-1, kind="stable").reshape(-1, self._others)
         order += np.arange(0, order.size, self._others)[:, None]
-        flat: np.ndarray = order.reshape(-1)
-        return flat
+        return np.asarray(order.reshape(-1))
 
     def rank_blocks(self, around: Surroundings) -> np.ndarray:
         """Return what keeps groups of blocks apart, `(cars, others)` float64, to add to squared distances."""
-        ranks: np.ndarray = self._ranks - self._farthest * around.there
-        return ranks
+        return np.asarray(self._ranks - self._farthest * around.there)
 
     def _elements(self, layout: Layout, car: int) -> list[ObsNumber]:
         """Return the elements of one car's observation, in order; what is filled in later is 0."""

@@ -10,17 +10,9 @@ from typing import Any, Final
 import numpy as np
 from rlgym.api import RewardFunction
 
-from rlgym_bridge.components.batch_form import (
-    describe_array,
-    is_number_array,
-    open_parts,
-    refuse_third_party,
-    third_party_part,
-    with_native_form,
-    works_in_batches,
-)
+from rlgym_bridge.components import batch_form
 from rlgym_bridge.components.rlgym_state import car_of, cars_by_agent, from_rlgym
-from rlgym_bridge.components.rlgym_types import CombinedReward, GameState
+from rlgym_bridge.components.rlgym_types import Agents, CombinedReward, Game, SharedInfo
 from rlgym_bridge.components.user_errors import check_arguments, locate_function, locate_method
 from rlgym_bridge.state import Layout, MatchState
 from rlgym_bridge.user_input.arguments import check_list, check_number, show_value
@@ -28,7 +20,7 @@ from rlgym_bridge.user_input.arguments import check_list, check_number, show_val
 _MOST_WEIGHT: Final = 1e30  # float32 ends at 3e38
 
 
-class BatchReward(RewardFunction[Any, GameState[Any], float]):
+class BatchReward(RewardFunction[Any, Game, float]):
     """A reward with one formula, `reward_batch`, that compares two states and has no memory.
 
     RLGym's form converts its game state and keeps the one before.
@@ -39,9 +31,6 @@ class BatchReward(RewardFunction[Any, GameState[Any], float]):
     """
 
     name: str = ""
-
-    reads: tuple[str, ...] | None = ()
-    """Ignored; older classes of users name the fields here that they read, and extend it."""
 
     _before: MatchState | None = None
 
@@ -61,25 +50,22 @@ class BatchReward(RewardFunction[Any, GameState[Any], float]):
         """
         raise NotImplementedError
 
-    def reset(
-        self, agents: Sequence[Hashable], initial_state: GameState[Any], shared_info: dict[str, Any]
-    ) -> None:
+    def reset(self, agents: Agents, initial_state: Game, shared_info: SharedInfo) -> None:
         """Take the state that the first step starts from."""
         self._before = from_rlgym(initial_state)
 
     def get_rewards(
         self,
-        agents: Sequence[Hashable],
-        state: GameState[Any],
+        agents: Agents,
+        state: Game,
         is_terminated: Mapping[Hashable, bool],
         is_truncated: Mapping[Hashable, bool],
-        shared_info: dict[str, Any],
+        shared_info: SharedInfo,
     ) -> dict[Hashable, float]:
         """Return the agents' rewards for the step that led to `state`; one True flag counts for the match.
 
-        Raises:
-            RuntimeError: `reset` was not called.
-            ValueError: An agent has no car, or there are other cars than at the last call.
+        Raises RuntimeError if `reset` was not called; ValueError if an agent has no car, or there are other
+        cars than at the last call.
         """
         after = from_rlgym(state)
         before = self._take_before(after)
@@ -101,6 +87,20 @@ class BatchReward(RewardFunction[Any, GameState[Any], float]):
         return before
 
 
+class FormulaReward(BatchReward):
+    """A reward of this project: a formula of two states, whose class says what comes out."""
+
+    def _formula(self, before: MatchState, after: MatchState) -> Any:
+        """Return `(N, cars)`; the classes have `with_native_form` around it."""
+        raise NotImplementedError
+
+    def reward_batch(
+        self, before: MatchState, after: MatchState, terminated: np.ndarray, truncated: np.ndarray
+    ) -> np.ndarray:
+        """Return the reward of every car, `(N, cars)` float32, whether the episode ended or not."""
+        return np.asarray(self._formula(before, after))
+
+
 class FunctionReward(BatchReward):
     """A reward that is a plain function of two states, which returns `(N, cars)` numbers."""
 
@@ -112,11 +112,7 @@ class FunctionReward(BatchReward):
     def reward_batch(
         self, before: MatchState, after: MatchState, terminated: np.ndarray, truncated: np.ndarray
     ) -> np.ndarray:
-        """Return what the function gives, `(N, cars)` float32.
-
-        Raises:
-            ValueError: It gives something else than an array `(N, cars)` of numbers.
-        """
+        """Return what the function gives, `(N, cars)` float32; raises ValueError for any other shape."""
         return checked_shape(self, self.function(before, after), after).astype(np.float32)
 
 
@@ -141,11 +137,9 @@ class WeightedSum(BatchReward):
         foreign: The first part without a batch form; None where all have one.
         last: Of each part `(N, cars)` float32 in the latest call, so that a bad number finds its name.
 
-    Raises:
-        TypeError: Something is no pair of an RLGym reward, or a function, and a weight; or the function does
-            not take two states.
-        ValueError: There is no reward, a weight is not finite or above 1e30, or `team_spirit` is not within
-            0..1.
+    Raises TypeError if something is no pair of an RLGym reward, or a function, and a weight; or the function
+    does not take two states; ValueError if there is no reward, a weight is not finite or above 1e30, or
+    `team_spirit` is not within 0..1.
     """
 
     def __init__(
@@ -173,37 +167,35 @@ class WeightedSum(BatchReward):
         )
         self.weights = tuple(float(weight) for _, weight in rewards)
         self.team_spirit, self.zero_sum = team_spirit, zero_sum
-        self.foreign = third_party_part(self)
+        self.foreign = batch_form.third_party_part(self)
         self.last: Sequence[np.ndarray] = ()
 
-    @with_native_form
+    @batch_form.with_native_form
     def reward_batch(
         self, before: MatchState, after: MatchState, terminated: np.ndarray, truncated: np.ndarray
     ) -> np.ndarray:
         """Return each car's sum, `(N, cars)` float32; raises TypeError if a part has no batch form."""
-        refuse_third_party(self, self.foreign, "reward_batch", "get_rewards")
+        batch_form.refuse_third_party(self, self.foreign, "reward_batch", "get_rewards")
         columns = [
             checked_shape(part, part.reward_batch(before, after, terminated, truncated), after)
             for part in self.parts
         ]
         return self.join_columns(columns, after.layout)
 
-    def reset(
-        self, agents: Sequence[Hashable], initial_state: GameState[Any], shared_info: dict[str, Any]
-    ) -> None:
+    def reset(self, agents: Agents, initial_state: Game, shared_info: SharedInfo) -> None:
         """Take the state that the first step starts from, and reset third-party parts."""
         super().reset(agents, initial_state, shared_info)
         for part in self.parts:
-            if third_party_part(part) is not None:
+            if batch_form.third_party_part(part) is not None:
                 part.reset(self._asked(agents, initial_state), initial_state, shared_info)
 
     def get_rewards(
         self,
-        agents: Sequence[Hashable],
-        state: GameState[Any],
+        agents: Agents,
+        state: Game,
         is_terminated: Mapping[Hashable, bool],
         is_truncated: Mapping[Hashable, bool],
-        shared_info: dict[str, Any],
+        shared_info: SharedInfo,
     ) -> dict[Hashable, float]:
         """Return the agents' sums; arguments and errors as for any `BatchReward`."""
         if self.foreign is None:
@@ -214,12 +206,12 @@ class WeightedSum(BatchReward):
 
     def sum_for(
         self,
-        agents: Sequence[Hashable],
+        agents: Agents,
         between: tuple[MatchState, MatchState],
-        state: GameState[Any],
+        state: Game,
         is_terminated: Mapping[Hashable, bool],
         is_truncated: Mapping[Hashable, bool],
-        shared_info: dict[str, Any],
+        shared_info: SharedInfo,
     ) -> dict[Hashable, float]:
         """Return the agents' sums: this package's parts get `between`, third-party ones RLGym's `state`."""
         (before, after), asked, cars = between, self._asked(agents, state), cars_by_agent(state)
@@ -230,7 +222,7 @@ class WeightedSum(BatchReward):
         )
         columns: list[np.ndarray] = []
         for part in self.parts:
-            if third_party_part(part) is None:
+            if batch_form.third_party_part(part) is None:
                 column = part.reward_batch(before, after, *(np.array([flag]) for flag in flags))
             else:
                 column = np.zeros((1, len(cars)), np.float32)
@@ -246,11 +238,10 @@ class WeightedSum(BatchReward):
         self.last = [np.asarray(column, np.float32) for column in columns]
         return self._sum(layout)
 
-    def _asked(self, agents: Sequence[Hashable], state: GameState[Any]) -> list[Hashable]:
+    def _asked(self, agents: Agents, state: Game) -> list[Hashable]:
         return list(state.cars) if self.team_spirit or self.zero_sum else list(agents)
 
     def _sum(self, layout: Layout) -> np.ndarray:
-        """Return the parts of this call as one, `(N, cars)` float32."""
         total = np.zeros_like(self.last[0], np.float32)
         for column, weight in zip(self.last, self.weights, strict=True):
             total += np.float32(weight) * column
@@ -269,7 +260,6 @@ class WeightedSum(BatchReward):
 
 
 def _is_reward(given: object) -> bool:
-    """Tell whether a sum takes it: an RLGym reward, or a function."""
     return isinstance(given, RewardFunction | FunctionType | MethodType)
 
 
@@ -313,7 +303,7 @@ def _short_name(kind: str) -> str:
 
 def reward_between(
     reward: Any,
-    agents: Sequence[Hashable],
+    agents: Agents,
     between: tuple[MatchState, MatchState],
     is_terminated: Mapping[Any, bool],
     is_truncated: Mapping[Any, bool],
@@ -327,26 +317,24 @@ def reward_between(
 
 def ask_reward(
     reward: RewardFunction[Any, Any, Any],
-    agents: Sequence[Hashable],
-    state: GameState[Any],
+    agents: Agents,
+    state: Game,
     is_terminated: Mapping[Any, bool],
     is_truncated: Mapping[Any, bool],
-    shared_info: dict[str, Any],
+    shared_info: SharedInfo,
     between: tuple[MatchState, MatchState] | None = None,
 ) -> Mapping[Hashable, Any]:
     """Return what any reward gives the agents for a step, in RLGym's form.
 
     The parts of RLGym's `CombinedReward` are asked one by one, and added up as it does, so that an error has
     the name of the part. Where `between`, the match at the last decision and now, is at hand, rewards of ours
-    are given these, without the way over RLGym's form.
-
-    Raises:
-        ValueError: A reward gives something else than a number for each agent; the message names it.
+    are given these, without the way over RLGym's form. Raises ValueError if a reward gives something else
+    than a number for each agent; the message names it.
     """
     arguments = (state, is_terminated, is_truncated, shared_info)
-    if between is not None and works_in_batches(reward):
+    if between is not None and batch_form.works_in_batches(reward):
         return reward_between(reward, agents, between, is_terminated, is_truncated)
-    if between is not None and isinstance(reward, WeightedSum) and open_parts(reward):
+    if between is not None and isinstance(reward, WeightedSum) and batch_form.open_parts(reward):
         return reward.sum_for(agents, between, *arguments)
     if type(reward) is CombinedReward:
         total = dict.fromkeys(agents, 0.0)
@@ -358,13 +346,13 @@ def ask_reward(
     name = f"reward {type(reward).__name__}"
     if not isinstance(given, Mapping):
         raise ValueError(
-            f"{name} gave {describe_array(given)}, expected a dict with a number for each agent"
+            f"{name} gave {batch_form.describe_array(given)}, expected a dict with a number for each agent"
             f"{locate_method(reward, 'get_rewards')}"
         )
     for agent, one in given.items():
-        if type(one) is not float and not (np.ndim(one) == 0 and is_number_array(np.asarray(one))):
+        if type(one) is not float and not (np.ndim(one) == 0 and batch_form.is_number_array(np.asarray(one))):
             raise ValueError(
-                f"{name} gave {describe_array(one)} for {agent}, expected a number"
+                f"{name} gave {batch_form.describe_array(one)} for {agent}, expected a number"
                 f"{locate_method(reward, 'get_rewards')}"
             )
     return given
@@ -373,19 +361,16 @@ def ask_reward(
 def checked_shape(reward: RewardFunction[Any, Any, Any], given: Any, state: MatchState) -> np.ndarray:
     """Return what `reward_batch` gave; raises ValueError unless it is an array `(N, cars)` of numbers."""
     expected = (state.matches, state.layout.cars)
-    if not is_number_array(given) or given.shape != expected:
+    if not batch_form.is_number_array(given) or given.shape != expected:
         raise ValueError(
-            f"reward {_title(reward)} gave {describe_array(given)}, expected an array {expected} of "
-            f"numbers: matches and cars{_locate(reward)}"
+            f"reward {_title(reward)} gave {batch_form.describe_array(given)}, expected an array {expected} "
+            f"of numbers: matches and cars{_locate(reward)}"
         )
     return given
 
 
 def name_of_bad(
-    reward: RewardFunction[Any, Any, Any],
-    rewards: np.ndarray,
-    agents: Sequence[Hashable],
-    first_match: int = 0,
+    reward: RewardFunction[Any, Any, Any], rewards: np.ndarray, agents: Agents, first_match: int = 0
 ) -> str | None:
     """Name the reward, car and match of a number that is not finite; None where all are finite.
 

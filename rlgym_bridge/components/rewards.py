@@ -6,24 +6,13 @@ Every class is an RLGym `RewardFunction`. Speed and facing count nothing for a c
 """
 
 from functools import cache
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
+from rlgym_bridge import game
 from rlgym_bridge.components.batch_form import with_native_form
-from rlgym_bridge.components.reward_base import BatchReward, WeightedSum, name_of_bad
-from rlgym_bridge.game import (
-    BACK_WALL_Y,
-    BALL_MAX_SPEED,
-    BALL_RADIUS,
-    BALL_REST_Z,
-    CAR_MAX_SPEED,
-    CEILING_Z,
-    GOAL_BACK_Y,
-    GOAL_CENTRE_Z,
-    GOAL_HEIGHT,
-    GOAL_WIDTH,
-)
+from rlgym_bridge.components.reward_base import BatchReward, FormulaReward, WeightedSum, name_of_bad
 from rlgym_bridge.state import Layout, MatchState
 from rlgym_bridge.user_input.arguments import check_number
 
@@ -35,27 +24,26 @@ __all__ = [
 ]  # fmt: skip
 
 # The goal that blue shoots at, then the one that orange shoots at.
-_GOAL_BACKS: Final = np.array([(0, y, GOAL_CENTRE_Z) for y in (GOAL_BACK_Y, -GOAL_BACK_Y)], np.float32)
+_GOAL_BACKS: Final = np.array(
+    [(0, y, game.GOAL_CENTRE_Z) for y in (game.GOAL_BACK_Y, -game.GOAL_BACK_Y)], np.float32
+)
 
 
-class GoalReward(BatchReward):
+class GoalReward(FormulaReward):
     """1 for each car of the team that scores, -1 for each of the other, on the step of the goal.
 
     The goal is the step on which `goal_scored` turns true; the side of the ball says whose it is.
     """
 
     @with_native_form
-    def reward_batch(
-        self, before: MatchState, after: MatchState, terminated: np.ndarray, truncated: np.ndarray
-    ) -> np.ndarray:
+    def _formula(self, before: MatchState, after: MatchState) -> Any:
         """Return -1, 0 or 1 for every car, `(N, cars)`."""
         scored = (after.goal_scored > 0) & (before.goal_scored == 0)
         blue_gets = np.where(after.ball_position[:, 1] > 0, 1.0, -1.0) * scored
-        rewards: np.ndarray = np.outer(blue_gets, side_signs(after.layout)).astype(np.float32)
-        return rewards
+        return np.outer(blue_gets, side_signs(after.layout)).astype(np.float32)
 
 
-class TouchReward(BatchReward):
+class TouchReward(FormulaReward):
     """1 for a step with a touch of the ball, however many; 0 without.
 
     Args:
@@ -69,46 +57,38 @@ class TouchReward(BatchReward):
         self.name = "touch_strength" if strength else "touch"
 
     @with_native_form
-    def reward_batch(
-        self, before: MatchState, after: MatchState, terminated: np.ndarray, truncated: np.ndarray
-    ) -> np.ndarray:
+    def _formula(self, before: MatchState, after: MatchState) -> Any:
         """Return 0 or 1, with `strength` 0 to 2, for every car, `(N, cars)`."""
         touched = find_touches(after)
         if self.strength:
             change = after.ball_linear_velocity - before.ball_linear_velocity
-            touched *= np.linalg.norm(change, axis=1, keepdims=True) / BALL_MAX_SPEED
+            touched *= np.linalg.norm(change, axis=1, keepdims=True) / game.BALL_MAX_SPEED
         return touched
 
 
-class VelocityPlayerToBallReward(BatchReward):
+class VelocityPlayerToBallReward(FormulaReward):
     """A car's speed towards the ball, as a share of 2300 uu/s: -1 (away) to 1."""
 
     name = "velocity_to_ball"
 
     @with_native_form
-    def reward_batch(
-        self, before: MatchState, after: MatchState, terminated: np.ndarray, truncated: np.ndarray
-    ) -> np.ndarray:
+    def _formula(self, before: MatchState, after: MatchState) -> Any:
         """Return -1 to 1 for every car, `(N, cars)`."""
         speeds = project(after.car_linear_velocity, aim_at_ball(after))
-        rewards: np.ndarray = speeds * (find_alive(after) / CAR_MAX_SPEED)
-        return rewards
+        return speeds * (find_alive(after) / game.CAR_MAX_SPEED)
 
 
-class SpeedReward(BatchReward):
+class SpeedReward(FormulaReward):
     """A car's speed in any direction, as a share of 2300 uu/s: 0 to 1; 0 while demolished."""
 
     @with_native_form
-    def reward_batch(
-        self, before: MatchState, after: MatchState, terminated: np.ndarray, truncated: np.ndarray
-    ) -> np.ndarray:
+    def _formula(self, before: MatchState, after: MatchState) -> Any:
         """Return 0 to 1 for every car, `(N, cars)`."""
         speeds = np.sqrt(project(after.car_linear_velocity, after.car_linear_velocity))
-        rewards: np.ndarray = speeds * (find_alive(after) / CAR_MAX_SPEED)
-        return rewards
+        return speeds * (find_alive(after) / game.CAR_MAX_SPEED)
 
 
-class VelocityBallToGoalReward(BatchReward):
+class VelocityBallToGoalReward(FormulaReward):
     """The ball's speed towards the opponents' goal, as a share of 6000 uu/s: -1 (away) to 1.
 
     Towards the middle of the net's back, so that a ball that crosses the line still flies towards it. All
@@ -116,40 +96,32 @@ class VelocityBallToGoalReward(BatchReward):
     """
 
     @with_native_form
-    def reward_batch(
-        self, before: MatchState, after: MatchState, terminated: np.ndarray, truncated: np.ndarray
-    ) -> np.ndarray:
+    def _formula(self, before: MatchState, after: MatchState) -> Any:
         """Return -1 to 1 for every car, `(N, cars)`."""
         to_goals = make_units(_GOAL_BACKS - after.ball_position[:, None])
-        shares = project(after.ball_linear_velocity[:, None], to_goals) / BALL_MAX_SPEED
+        shares = project(after.ball_linear_velocity[:, None], to_goals) / game.BALL_MAX_SPEED
         return spread_by_team(shares, after.layout)
 
 
-class FaceBallReward(BatchReward):
+class FaceBallReward(FormulaReward):
     """Cosine of the angle between a car's nose and the ball: 1 towards it, -1 away."""
 
     @with_native_form
-    def reward_batch(
-        self, before: MatchState, after: MatchState, terminated: np.ndarray, truncated: np.ndarray
-    ) -> np.ndarray:
+    def _formula(self, before: MatchState, after: MatchState) -> Any:
         """Return -1 to 1 for every car, `(N, cars)`."""
-        rewards: np.ndarray = project(after.car_rotation[..., 0], aim_at_ball(after)) * find_alive(after)
-        return rewards
+        return project(after.car_rotation[..., 0], aim_at_ball(after)) * find_alive(after)
 
 
-class BoostKeptReward(BatchReward):
+class BoostKeptReward(FormulaReward):
     """Square root of boost / 100, so that the first 12 count more than the last; 0 while demolished."""
 
     @with_native_form
-    def reward_batch(
-        self, before: MatchState, after: MatchState, terminated: np.ndarray, truncated: np.ndarray
-    ) -> np.ndarray:
+    def _formula(self, before: MatchState, after: MatchState) -> Any:
         """Return 0 to 1 for every car, `(N, cars)`."""
-        rewards: np.ndarray = boost_root(after) * find_alive(after)
-        return rewards
+        return boost_root(after) * find_alive(after)
 
 
-class BoostPickedUpReward(BatchReward):
+class BoostPickedUpReward(FormulaReward):
     """Growth of the square root of boost / 100 over a step: a small pad counts much for an empty tank.
 
     What was burnt in the same step is taken off, but no less than 0 comes out. The boost that comes with a
@@ -157,16 +129,13 @@ class BoostPickedUpReward(BatchReward):
     """
 
     @with_native_form
-    def reward_batch(
-        self, before: MatchState, after: MatchState, terminated: np.ndarray, truncated: np.ndarray
-    ) -> np.ndarray:
+    def _formula(self, before: MatchState, after: MatchState) -> Any:
         """Return 0 to 1 for every car, `(N, cars)`."""
         gain = np.maximum(boost_root(after) - boost_root(before), 0.0)
-        rewards: np.ndarray = gain * (find_alive(before) * find_alive(after))
-        return rewards
+        return gain * (find_alive(before) * find_alive(after))
 
 
-class SaveReward(BatchReward):
+class SaveReward(FormulaReward):
     """1 for a touch that turns away a ball that was flying into the own goal.
 
     The ball flies into a goal if, going on straight at its present velocity (no gravity, no bounce), it
@@ -188,20 +157,17 @@ class SaveReward(BatchReward):
         self.seconds = seconds
 
     @with_native_form
-    def reward_batch(
-        self, before: MatchState, after: MatchState, terminated: np.ndarray, truncated: np.ndarray
-    ) -> np.ndarray:
+    def _formula(self, before: MatchState, after: MatchState) -> Any:
         """Return 0 or 1 for every car, `(N, cars)`."""
         saved = self._flies_in(before) & ~self._flies_in(after) & (after.goal_scored == 0)[:, None]
-        rewards: np.ndarray = find_touches(after) * spread_by_team(saved, after.layout)
-        return rewards
+        return find_touches(after) * spread_by_team(saved, after.layout)
 
     def _flies_in(self, state: MatchState) -> np.ndarray:
         """Return `(N, 2)` bool: into blue's goal, into orange's goal."""
         return flies_into_goals(state.ball_position, state.ball_linear_velocity, self.seconds)
 
 
-class DemolitionReward(BatchReward):
+class DemolitionReward(FormulaReward):
     """1 for demolishing an opponent, -1 for being demolished by one.
 
     Demolished in this step is a car whose respawn timer rose. It was demolished by the opponents whose
@@ -209,9 +175,7 @@ class DemolitionReward(BatchReward):
     """
 
     @with_native_form
-    def reward_batch(
-        self, before: MatchState, after: MatchState, terminated: np.ndarray, truncated: np.ndarray
-    ) -> np.ndarray:
+    def _formula(self, before: MatchState, after: MatchState) -> Any:
         """Return -1 to 1, more for several victims, for every car, `(N, cars)`."""
         demolished = after.car_demo_respawn_timer > before.car_demo_respawn_timer
         rows, side = np.arange(after.layout.cars), side_signs(after.layout)
@@ -220,11 +184,10 @@ class DemolitionReward(BatchReward):
         hits = (after.car_bump_victim[:, :, None] == rows) & demolished[:, None] & opponents
         attackers = hits.sum(1)
         shares = hits / np.maximum(attackers, 1)[:, None]
-        rewards: np.ndarray = (shares.sum(2) - (attackers > 0)).astype(np.float32)
-        return rewards
+        return (shares.sum(2) - (attackers > 0)).astype(np.float32)
 
 
-class MateDistanceReward(BatchReward):
+class MateDistanceReward(FormulaReward):
     """Distance of a car to its nearest team mate, as a share of `far`: 1 from there on.
 
     It is 0 without a mate. Demolished cars get nothing and are nobody's mate.
@@ -243,9 +206,7 @@ class MateDistanceReward(BatchReward):
         self.far = far
 
     @with_native_form
-    def reward_batch(
-        self, before: MatchState, after: MatchState, terminated: np.ndarray, truncated: np.ndarray
-    ) -> np.ndarray:
+    def _formula(self, before: MatchState, after: MatchState) -> Any:
         """Return 0 to 1 for every car, `(N, cars)`."""
         side, alive = side_signs(after.layout), find_alive(after) > 0
         mates = (side[:, None] == side) & ~np.eye(after.layout.cars, dtype=bool)
@@ -273,8 +234,7 @@ def spread_by_team(numbers: np.ndarray, layout: Layout) -> np.ndarray:
 
 def find_touches(state: MatchState) -> np.ndarray:
     """Return 1 for cars that touched the ball in the step, else 0, `(N, cars)` float32."""
-    touched: np.ndarray = (state.car_ball_touches > 0).astype(np.float32)
-    return touched
+    return np.asarray((state.car_ball_touches > 0).astype(np.float32))
 
 
 def find_alive(state: MatchState) -> np.ndarray:
@@ -285,8 +245,7 @@ def find_alive(state: MatchState) -> np.ndarray:
 def boost_root(state: MatchState) -> np.ndarray:
     """Return the square root of boost / 100, `(N, cars)`."""
     # The simulator may burn a tick's boost from a nearly empty tank.
-    root: np.ndarray = np.sqrt(np.maximum(state.car_boost_amount, 0.0) / _FULL_BOOST)
-    return root
+    return np.asarray(np.sqrt(np.maximum(state.car_boost_amount, 0.0) / _FULL_BOOST))
 
 
 def aim_at_ball(state: MatchState) -> np.ndarray:
@@ -297,21 +256,18 @@ def aim_at_ball(state: MatchState) -> np.ndarray:
 def find_distances(state: MatchState) -> np.ndarray:
     """Return the distances between cars in uu, `(N, cars, cars)`."""
     gaps = state.car_position[:, :, None] - state.car_position[:, None]
-    distances: np.ndarray = np.sqrt(project(gaps, gaps))
-    return distances
+    return np.asarray(np.sqrt(project(gaps, gaps)))
 
 
 def make_units(vectors: np.ndarray) -> np.ndarray:
     """Return vectors `(..., 3)` of length 1; a zero vector stays."""
     length = np.sqrt(project(vectors, vectors))[..., None]
-    units: np.ndarray = vectors / np.where(length == 0, 1.0, length)
-    return units
+    return np.asarray(vectors / np.where(length == 0, 1.0, length))
 
 
 def project(vectors: np.ndarray, directions: np.ndarray) -> np.ndarray:
     """Return the lengths of vectors along unit vectors, `(..., 3)` each: `(...)`."""
-    products: np.ndarray = np.einsum("...i,...i->...", vectors, directions)
-    return products
+    return np.asarray(np.einsum("...i,...i->...", vectors, directions))
 
 
 def flies_into_goals(position: np.ndarray, velocity: np.ndarray, seconds: float) -> np.ndarray:
@@ -322,18 +278,17 @@ def flies_into_goals(position: np.ndarray, velocity: np.ndarray, seconds: float)
     x, y, z = position.T[:, :, None]
     speed_x, speed_y, speed_z = velocity.T[:, :, None]
     closing = speed_y * _OWN_GOAL_SIGNS
-    distance = np.maximum(BACK_WALL_Y - y * _OWN_GOAL_SIGNS, 0.0)  # 0 for a ball past the line
+    distance = np.maximum(game.BACK_WALL_Y - y * _OWN_GOAL_SIGNS, 0.0)  # 0 for a ball past the line
     soon = (closing > 0) & (distance <= closing * seconds)
     left = distance / np.where(soon, closing, np.inf)  # s until the line
-    between = np.abs(x + speed_x * left) <= GOAL_WIDTH / 2 - BALL_RADIUS
-    flies: np.ndarray = soon & between & (z + speed_z * left <= GOAL_HEIGHT - BALL_RADIUS)
-    return flies
+    between = np.abs(x + speed_x * left) <= game.GOAL_WIDTH / 2 - game.BALL_RADIUS
+    return np.asarray(soon & between & (z + speed_z * left <= game.GOAL_HEIGHT - game.BALL_RADIUS))
 
 
 _STILL = 1.0  # uu, uu/s: the ball of a kickoff lies on the centre spot, and nothing else does for a step
 
 
-class KickoffSpeedReward(BatchReward):
+class KickoffSpeedReward(FormulaReward):
     """The signed square of a car's speed towards the ball of a kickoff, as a share of 2300 uu/s: -1 to 1.
 
     0 once the ball has moved. It is squared because speeds themselves add up to the way to the ball, which is
@@ -341,33 +296,30 @@ class KickoffSpeedReward(BatchReward):
     """
 
     @with_native_form
-    def reward_batch(
-        self, before: MatchState, after: MatchState, terminated: np.ndarray, truncated: np.ndarray
-    ) -> np.ndarray:
+    def _formula(self, before: MatchState, after: MatchState) -> Any:
         """Return -1 to 1 for every car, `(N, cars)`."""
         rewards = np.zeros(after.car_is_demoed.shape, np.float32)
         off_centre = np.abs(after.ball_position[:, :2]).max(1)
         still = (off_centre < _STILL) & (np.abs(after.ball_linear_velocity).max(1) < _STILL)
         if still.any():
             speeds = project(after.car_linear_velocity, aim_at_ball(after)) * find_alive(after)
-            rewards[still] = (speeds * np.abs(speeds))[still] / CAR_MAX_SPEED**2
+            rewards[still] = (speeds * np.abs(speeds))[still] / game.CAR_MAX_SPEED**2
         return rewards
 
 
-class AirTouchReward(BatchReward):
+class AirTouchReward(FormulaReward):
     """The ball's height after a step with a touch: 0 for a ball on the floor, 1 under the ceiling."""
 
     @with_native_form
-    def reward_batch(
-        self, before: MatchState, after: MatchState, terminated: np.ndarray, truncated: np.ndarray
-    ) -> np.ndarray:
+    def _formula(self, before: MatchState, after: MatchState) -> Any:
         """Return 0 to 1 for every car, `(N, cars)`."""
-        height = (after.ball_position[:, 2:] - BALL_REST_Z) / (CEILING_Z - BALL_RADIUS - BALL_REST_Z)
-        rewards: np.ndarray = find_touches(after) * np.clip(height, 0.0, 1.0)
-        return rewards
+        height = (after.ball_position[:, 2:] - game.BALL_REST_Z) / (
+            game.CEILING_Z - game.BALL_RADIUS - game.BALL_REST_Z
+        )
+        return find_touches(after) * np.clip(height, 0.0, 1.0)
 
 
-class FlyToBallReward(BatchReward):
+class FlyToBallReward(FormulaReward):
     """A flying car's speed towards a high ball, as a share of 2300 uu/s: more the higher the car is.
 
     The share is multiplied by the car's height over the ball's, 1 at most. It is 0 for a car that has three
@@ -382,29 +334,23 @@ class FlyToBallReward(BatchReward):
 
     def __init__(self, lowest: float = 300.0) -> None:
         super().__init__()
-        check_number("lowest", lowest, BALL_RADIUS, CEILING_Z, unit="uu")
+        check_number("lowest", lowest, game.BALL_RADIUS, game.CEILING_Z, unit="uu")
         self.lowest = lowest
 
     @with_native_form
-    def reward_batch(
-        self, before: MatchState, after: MatchState, terminated: np.ndarray, truncated: np.ndarray
-    ) -> np.ndarray:
+    def _formula(self, before: MatchState, after: MatchState) -> Any:
         """Return 0 to 1 for every car, `(N, cars)`."""
         ball = after.ball_position[:, 2:]
         flying = (1 - after.car_on_ground) * find_alive(after) * (ball > self.lowest)
         speeds = np.maximum(project(after.car_linear_velocity, aim_at_ball(after)), 0.0)
-        climbed = np.clip(after.car_position[..., 2] / np.maximum(ball, BALL_RADIUS), 0.0, 1.0)
-        rewards: np.ndarray = flying * climbed * (speeds / CAR_MAX_SPEED)
-        return rewards
+        climbed = np.clip(after.car_position[..., 2] / np.maximum(ball, game.BALL_RADIUS), 0.0, 1.0)
+        return flying * climbed * (speeds / game.CAR_MAX_SPEED)
 
 
-class InAirReward(BatchReward):
+class InAirReward(FormulaReward):
     """1 while fewer than three wheels touch anything, 0 otherwise and while demolished."""
 
     @with_native_form
-    def reward_batch(
-        self, before: MatchState, after: MatchState, terminated: np.ndarray, truncated: np.ndarray
-    ) -> np.ndarray:
+    def _formula(self, before: MatchState, after: MatchState) -> Any:
         """Return 0 or 1 for every car, `(N, cars)`."""
-        rewards: np.ndarray = (1 - after.car_on_ground) * find_alive(after)
-        return rewards
+        return (1 - after.car_on_ground) * find_alive(after)

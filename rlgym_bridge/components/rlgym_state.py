@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from rlgym_bridge.components.rlgym_types import Car, GameConfig, GameState, PhysicsObject
+from rlgym_bridge.components.rlgym_types import Agents, Car, Game, GameConfig, GameState, PhysicsObject
 from rlgym_bridge.game import BLUE, HITBOXES, MOST_TEAM_SIZE, PAD_COUNT
 from rlgym_bridge.state import CAR_COLUMNS, KNOWN_FIELDS, MATCH_COLUMNS, MatchState, derive
 from rlgym_bridge.user_input.arguments import show_value
@@ -37,9 +37,9 @@ _RANGES: Final = {
 _MOST_GRAVITY: Final = 10.0  # times the game's
 
 
-def base_state() -> GameState[Any]:
+def base_state() -> Game:
     """Return a state for mutators to fill, as RLGym's engine does: no cars, and a ball without a place."""
-    state: GameState[Any] = GameState()
+    state: Game = GameState()
     state.tick_count, state.goal_scored = 0, False
     state.config = GameConfig()
     state.config.gravity, state.config.boost_consumption, state.config.dodge_deadzone = 1.0, 1.0, 0.5
@@ -49,27 +49,19 @@ def base_state() -> GameState[Any]:
     return state
 
 
-def to_rlgym(state: MatchState, match: int = 0, agents: Sequence[Hashable] | None = None) -> GameState[Any]:
-    """Return one match as a real `rlgym.rocket_league.api.GameState`.
+def to_rlgym(state: MatchState, match: int = 0, agents: Agents | None = None) -> Game:
+    """Return one match as a real `rlgym.rocket_league.api.GameState`, which shares no memory with the state.
 
-    Args:
-        state: The state; the result shares no memory with it.
-        match: Number of the match.
-        agents: Agent ids of the cars, in their order; `state.agents` (`blue-0` ...) when None.
-
-    Returns:
-        A game state with dtypes as RLGym's engine gives them: float32 vectors and matrices, Python floats and
-        bools, `boost_pad_timers` (34,) float32 in seconds until the pad is back.
-
-    Raises:
-        ValueError: `agents` does not name every car.
+    `agents` are ids for the cars, `state.agents` if None; raises ValueError unless they name every car.
+    Dtypes are those of RLGym's engine: float32 vectors and matrices, Python floats and bools,
+    `boost_pad_timers` (34,) float32 in seconds until the pad is back.
     """
     names = state.agents if agents is None else agents
     if len(names) != state.layout.cars:
         raise ValueError(f"{len(names)} agent ids for {state.layout.cars} cars, expected one each")
     numbers = state.buffer[match].copy()  # the state's own vectors are views of this
     values: list[float] = numbers.tolist()  # one call: reading numbers one by one takes ten times as long
-    game: GameState[Any] = GameState()
+    game: Game = GameState()
     game.tick_count = int(state.frame[match])
     game.goal_scored = bool(values[MATCH_COLUMNS["goal_scored"]])
     game.config = GameConfig()
@@ -87,14 +79,12 @@ def to_rlgym(state: MatchState, match: int = 0, agents: Sequence[Hashable] | Non
     return game
 
 
-def from_rlgym(games: GameState[Any] | Sequence[GameState[Any]]) -> MatchState:
+def from_rlgym(games: Game | Sequence[Game]) -> MatchState:
     """Return RLGym game states of equal team sizes as a `MatchState`.
 
     Cars are ordered blue first, each team in the order of `GameState.cars`. What RLGym does not hold is left
-    0 (phase, clock, score, applied controls but for the jump button); `known` is 1.
-
-    Raises:
-        ValueError: There is no game state, or the team sizes differ.
+    0 (phase, clock, score, applied controls but for the jump button); `known` is 1. Raises ValueError if
+    there is no game state, or the team sizes differ.
     """
     games = [games] if isinstance(games, GameState) else list(games)
     sizes = {_team_sizes(game) for game in games}
@@ -113,14 +103,14 @@ def from_rlgym(games: GameState[Any] | Sequence[GameState[Any]]) -> MatchState:
     return state
 
 
-def checked_state(game: GameState[Any]) -> MatchState:
+def checked_state(game: Game) -> MatchState:
     """Convert a state that mutators have made to one match; raises ValueError where `odd_values` has one."""
     for odd in odd_values(game):
         raise ValueError(odd)
     return from_rlgym(game)
 
 
-def odd_values(game: GameState[Any]) -> Iterator[str]:
+def odd_values(game: Game) -> Iterator[str]:
     """Yield the values that no match has, as `boost_amount of blue-0 is -20, expected ...`.
 
     A rotation may be missing, as mutators leave it.
@@ -128,7 +118,7 @@ def odd_values(game: GameState[Any]) -> Iterator[str]:
     yield from (" ".join(text.split()) for text in _odd_parts(game))  # arrays are written in lines
 
 
-def odd_structure(game: GameState[Any]) -> Iterator[str]:
+def odd_structure(game: Game) -> Iterator[str]:
     """Yield what other mutators cannot work with: parts of a state that are missing or of another kind."""
     if not isinstance(game.config, GameConfig):
         yield f"config of the state is {show_value(game.config)}, expected a GameConfig"
@@ -148,7 +138,7 @@ def odd_structure(game: GameState[Any]) -> Iterator[str]:
             yield f"number of {team} cars is {count}, expected up to {MOST_TEAM_SIZE}"
 
 
-def _odd_parts(game: GameState[Any]) -> Iterator[str]:
+def _odd_parts(game: Game) -> Iterator[str]:
     broken = list(odd_structure(game))
     yield from broken
     if broken:
@@ -206,7 +196,7 @@ def _are_numbers(value: Any, shape: tuple[int, ...]) -> bool:
     return numbers.shape == shape and numbers.dtype.kind in "fiub" and bool(np.isfinite(numbers).all())
 
 
-def cars_by_agent(game: GameState[Any]) -> dict[Hashable, int]:
+def cars_by_agent(game: Game) -> dict[Hashable, int]:
     """Return each agent's car by its place in a `MatchState`: blue first, each team in the game's order."""
     agents = sorted(game.cars, key=lambda agent: game.cars[agent].team_num != BLUE)
     return {agent: car for car, agent in enumerate(agents)}
@@ -245,12 +235,12 @@ def _car(numbers: np.ndarray, values: Sequence[float], names: Sequence[Hashable]
     return car
 
 
-def _team_sizes(game: GameState[Any]) -> tuple[int, int]:
+def _team_sizes(game: Game) -> tuple[int, int]:
     blue = sum(car.team_num == BLUE for car in game.cars.values())
     return blue, len(game.cars) - blue
 
 
-def _fill_match(state: MatchState, match: int, game: GameState[Any]) -> None:
+def _fill_match(state: MatchState, match: int, game: Game) -> None:
     state.frame[match] = game.tick_count
     row = state.buffer[match]
     row[MATCH_COLUMNS["gravity"]] = game.config.gravity

@@ -4,12 +4,13 @@ Stand-ins have the same fields, properties and units. RLGym's own components tak
 such as `CombinedReward`, exist then as names that nothing is an instance of.
 """
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 import numpy as np
 
+from rlgym_bridge.game import DODGE_DEADLINE_SECONDS, FLIP_TORQUE_SECONDS
 from rlgym_bridge.rotations import angles_of, from_euler, from_quaternions, to_quaternions
 
 _Agent = TypeVar("_Agent", bound=Hashable)
@@ -18,8 +19,6 @@ _UNSET: Final[Any] = None  # as in RLGym, fields are None until they are set
 _MIRRORED: Final = np.array([-1, -1, 1], np.float32)
 """A state seen from the other side is turned half around the z axis."""
 
-_FLIP_SECONDS: Final = 1.25  # s after a jump in which a car may dodge [RocketSim, DOUBLEJUMP_MAX_DELAY]
-_TORQUE_SECONDS: Final = 0.65  # s in which a dodge turns the car [RocketSim, FLIP_TORQUE_TIME]
 _WHEELS_ON_GROUND: Final = 3  # wheels that touch, from which a car is on the ground [RocketSim, Car]
 
 
@@ -36,8 +35,8 @@ class _GameConfig:
 class _PhysicsObject:
     """A body: position (uu), velocity (uu/s), spin (rad/s), each `(3,)`, and a rotation in three forms.
 
-    The rotation is set in one form and read in all: `rotation_mtx` `(3, 3)` with the columns forward, right
-    and up, `quaternion` `(4,)` in the order w, x, y, z, `euler_angles` `(3,)` pitch, yaw and roll in radians.
+    It is set in one form and read in all: `rotation_mtx` `(3, 3)` with the columns forward, right, up,
+    `quaternion` `(4,)` as w, x, y, z, `euler_angles` `(3,)` as pitch, yaw, roll in radians.
     """
 
     position: np.ndarray = _UNSET
@@ -158,7 +157,7 @@ class _Car(Generic[_Agent]):
     @property
     def has_flip(self) -> bool:
         spent = self.has_double_jumped or self.has_flipped
-        return not spent and self.air_time_since_jump < _FLIP_SECONDS
+        return not spent and self.air_time_since_jump < DODGE_DEADLINE_SECONDS
 
     @property
     def can_flip(self) -> bool:
@@ -166,15 +165,15 @@ class _Car(Generic[_Agent]):
 
     @property
     def is_flipping(self) -> bool:
-        return self.has_flipped and self.flip_time < _TORQUE_SECONDS
+        return self.has_flipped and self.flip_time < FLIP_TORQUE_SECONDS
 
     @is_flipping.setter
     def is_flipping(self, flips: bool) -> None:
         if not flips:
-            self.flip_time = _TORQUE_SECONDS
+            self.flip_time = FLIP_TORQUE_SECONDS
             return
         self.has_flipped = True
-        if self.flip_time >= _TORQUE_SECONDS:
+        if self.flip_time >= FLIP_TORQUE_SECONDS:
             self.flip_time = 0
 
     had_car_contact = property(lambda self: self.bump_victim_id is not None)
@@ -232,14 +231,22 @@ except ModuleNotFoundError as error:
     Car, GameConfig, GameState, PhysicsObject = _Car, _GameConfig, _GameState, _PhysicsObject
     RepeatAction = AllCondition = AnyCondition = CombinedReward = MutatorSequence = _Absent
 
+Agents: TypeAlias = Sequence[Hashable]
+Game: TypeAlias = GameState[Any]
+SharedInfo: TypeAlias = dict[str, Any]
+"""What the methods of RLGym's components take: names of agents, a state, and what components share."""
+
 __all__ = [
+    "Agents",
     "AllCondition",
     "AnyCondition",
     "Car",
     "CombinedReward",
+    "Game",
     "GameConfig",
     "GameState",
     "MutatorSequence",
     "PhysicsObject",
     "RepeatAction",
+    "SharedInfo",
 ]

@@ -8,32 +8,9 @@ from typing import Final
 
 import numpy as np
 
+from rlgym_bridge import game
+from rlgym_bridge.components import mutators
 from rlgym_bridge.components.mutator_base import BatchMutator, rest_ball
-from rlgym_bridge.components.mutators import (
-    APART,
-    FLAT_CORNER,
-    FLAT_X,
-    FLAT_Y,
-    SETTLED,
-    TURN,
-    draw_directions,
-    draw_rotations,
-    make_rotations,
-)
-from rlgym_bridge.game import (
-    BACK_WALL_Y,
-    BALL_RADIUS,
-    BALL_REST_Z,
-    CAR_MAX_ANGULAR_SPEED,
-    GOAL_THRESHOLD_Y,
-    GRAVITY,
-    HITBOXES,
-    JUMP_MAX_SECONDS,
-    SIDE_WALL_X,
-    SUPERSONIC_START_SPEED,
-    TICK_SECONDS,
-    Phase,
-)
 from rlgym_bridge.state import MatchState
 from rlgym_bridge.user_input.arguments import check_number
 
@@ -67,7 +44,7 @@ class SkillMutator(BatchMutator):
     def begin(self, state: MatchState, acting: np.ndarray, rng: np.random.Generator) -> None:
         """Fill all matches of a blank `state`; `acting` `(matches,)` int are the acting cars."""
         rest_ball(state)
-        state.phase[:] = Phase.ACTIVE
+        state.phase[:] = game.Phase.ACTIVE
         state.pad_timer[:] = 0
         at = np.arange(state.matches), acting
         placed = np.zeros((state.matches, state.layout.cars), bool)
@@ -89,19 +66,19 @@ def turn_field(state: MatchState, matches: np.ndarray) -> None:
     """Turn ball and cars of some matches, `(n,)` int, by 180 degrees about the field's centre."""
     for who in ("ball", "car"):
         for name in ("position", "linear_velocity", "angular_velocity"):
-            getattr(state, f"{who}_{name}")[matches] *= TURN
-        getattr(state, f"{who}_rotation")[matches] *= TURN[:, None]
+            getattr(state, f"{who}_{name}")[matches] *= mutators.TURN
+        getattr(state, f"{who}_rotation")[matches] *= mutators.TURN[:, None]
 
 
 def stand_cars(
     state: MatchState, at: At, place: np.ndarray, yaw: np.ndarray, speed: np.ndarray, boost: np.ndarray
 ) -> None:
     """Put n cars on their wheels at `place` `(n, 2)` uu, driving forwards; rad, uu/s, boost 0..100."""
-    height, _, pitch = SETTLED[state.car_hitbox[at].astype(np.intp)].T
+    height, _, pitch = mutators.SETTLED[state.car_hitbox[at].astype(np.intp)].T
     state.car_position[at] = np.column_stack((place, height))
-    state.car_rotation[at] = make_rotations(pitch, yaw)
+    state.car_rotation[at] = mutators.make_rotations(pitch, yaw)
     state.car_linear_velocity[at] = heading(yaw) * speed[:, None]
-    state.car_supersonic_time[at] = (speed >= SUPERSONIC_START_SPEED) * TICK_SECONDS
+    state.car_supersonic_time[at] = (speed >= game.SUPERSONIC_START_SPEED) * game.TICK_SECONDS
     state.car_wheels_with_contact[at] = 1
     state.car_boost_amount[at] = boost
 
@@ -113,8 +90,7 @@ def heading(yaw: np.ndarray) -> np.ndarray:
 
 def bearing(start: np.ndarray, end: np.ndarray) -> np.ndarray:
     """Return the bearing in rad, `(n,)`, from places to others, `(n, 2)` or more coordinates each."""
-    found: np.ndarray = np.arctan2(end[:, 1] - start[:, 1], end[:, 0] - start[:, 0])
-    return found
+    return np.asarray(np.arctan2(end[:, 1] - start[:, 1], end[:, 0] - start[:, 0]))
 
 
 def draw_bearings(count: int, rng: np.random.Generator) -> np.ndarray:
@@ -131,12 +107,12 @@ def _place_others(
     for car in range(placed.shape[1]):
         missing = np.flatnonzero(~placed[:, car])
         while len(missing):
-            low, high = np.clip(bounds[:, missing], -FLAT_Y, FLAT_Y)
-            x, y = rng.uniform(-FLAT_X, FLAT_X, len(missing)), rng.uniform(low, high)
+            low, high = np.clip(bounds[:, missing], -mutators.FLAT_Y, mutators.FLAT_Y)
+            x, y = rng.uniform(-mutators.FLAT_X, mutators.FLAT_X, len(missing)), rng.uniform(low, high)
             place = np.column_stack((x, y))
             gaps = np.linalg.norm(state.car_position[missing, :, :2] - place[:, None], axis=-1)
-            least = np.where(important[missing], OTHERS_CLEAR, APART) * placed[missing]
-            bad = (np.abs(x) + np.abs(y) > FLAT_CORNER) | (gaps < least).any(1)
+            least = np.where(important[missing], OTHERS_CLEAR, mutators.APART) * placed[missing]
+            bad = (np.abs(x) + np.abs(y) > mutators.FLAT_CORNER) | (gaps < least).any(1)
             bad |= np.linalg.norm(ball[missing] - place, axis=-1) < OTHERS_CLEAR
             good = missing[~bad]
             at = good, np.full(len(good), car)
@@ -152,7 +128,7 @@ _BALL_DECAY: Final = -math.log(1 - 0.03)  # 1/s: the ball loses 3 % of its veloc
 _ROLL_LOSS: Final = 230.0  # uu/s^2 that the floor takes off a ball that slides [measured, RS]
 _FULL_BOOST: Final = 100.0
 _BOX_MARGIN: Final = 3.0  # uu above the game's box, of which RocketSim's reaches 1.25
-_ROOFS: Final = np.array([(box.offset_x, box.offset_z + box.height / 2) for box in HITBOXES])
+_ROOFS: Final = np.array([(box.offset_x, box.offset_z + box.height / 2) for box in game.HITBOXES])
 _MOST_AERIAL: Final = 1100.0  # uu: a ball that begins 450 above it and rises by 377 stays below the ceiling
 
 
@@ -169,13 +145,21 @@ class SaveMutator(SkillMutator):
         count = len(at[0])
         gap, seconds = rng.uniform(2500, 5000, count), rng.uniform(1.5, 2.5, count)
         end = np.column_stack(
-            (rng.uniform(-600, 600, count), np.full(count, -GOAL_THRESHOLD_Y), rng.uniform(110, 300, count))
+            (
+                rng.uniform(-600, 600, count),
+                np.full(count, -game.GOAL_THRESHOLD_Y),
+                rng.uniform(110, 300, count),
+            )
         )
         start = np.column_stack(
-            (end[:, 0] + gap * rng.uniform(-0.5, 0.5, count), gap - BACK_WALL_Y, rng.uniform(100, 700, count))
+            (
+                end[:, 0] + gap * rng.uniform(-0.5, 0.5, count),
+                gap - game.BACK_WALL_Y,
+                rng.uniform(100, 700, count),
+            )
         )
         velocity, rolls = _aim(start, end, seconds), rng.random(count) < 0.5
-        start[rolls, 2], velocity[rolls, 2] = BALL_REST_Z, 0
+        start[rolls, 2], velocity[rolls, 2] = game.BALL_REST_Z, 0
         speed = np.linalg.norm(velocity[rolls], axis=1)
         velocity[rolls] *= (1 + _ROLL_LOSS * seconds[rolls] / (2 * speed))[:, None]
         state.ball_position[:], state.ball_linear_velocity[:] = start, velocity
@@ -184,7 +168,7 @@ class SaveMutator(SkillMutator):
         place = np.column_stack((path + _signs(count, rng) * rng.uniform(300, 700, count), y))
         yaw = bearing(place, start) + rng.uniform(-1, 1, count)
         stand_cars(state, at, place, yaw, rng.uniform(0, 300, count), rng.uniform(20, _FULL_BOOST, count))
-        return np.array((start[:, 1] + 300, np.full(count, FLAT_Y)))
+        return np.array((start[:, 1] + 300, np.full(count, mutators.FLAT_Y)))
 
 
 class ShotMutator(SkillMutator):
@@ -199,15 +183,15 @@ class ShotMutator(SkillMutator):
         """Set ball and acting cars; see `SkillMutator.fill` for the shapes."""
         count = len(at[0])
         x, gap = rng.uniform(-1500, 1500, count), rng.uniform(1200, 3000, count)
-        ball = np.column_stack((x, BACK_WALL_Y - gap))
+        ball = np.column_stack((x, game.BACK_WALL_Y - gap))
         state.ball_position[:, :2] = ball
         state.ball_linear_velocity[:] = _roll(200.0, count, rng)
-        goal = np.broadcast_to((0.0, BACK_WALL_Y), ball.shape)
+        goal = np.broadcast_to((0.0, game.BACK_WALL_Y), ball.shape)
         away = bearing(goal, ball) + rng.uniform(-0.6, 0.6, count)
         place = ball + heading(away)[:, :2] * rng.uniform(600, 1500, (count, 1))
         yaw = away + math.pi + rng.uniform(-0.4, 0.4, count)
         stand_cars(state, at, place, yaw, rng.uniform(0, 500, count), rng.uniform(20, _FULL_BOOST, count))
-        return np.array((np.full(count, -FLAT_Y), ball[:, 1] - 2500))
+        return np.array((np.full(count, -mutators.FLAT_Y), ball[:, 1] - 2500))
 
 
 class AerialMutator(SkillMutator):
@@ -259,7 +243,7 @@ class DribbleMutator(SkillMutator):
         hitbox = state.car_hitbox[at].astype(np.intp)
         offset, roof = _ROOFS[hitbox].T
         above = np.column_stack((offset + rng.uniform(-15, 15, count), rng.uniform(-8, 8, count),
-                                 roof + BALL_RADIUS + _BOX_MARGIN))  # fmt: skip
+                                 roof + game.BALL_RADIUS + _BOX_MARGIN))  # fmt: skip
         carried = np.einsum("nij,nj->ni", state.car_rotation[at], above)
         state.ball_position[:] = state.car_position[at] + carried
         state.ball_linear_velocity[:] = state.car_linear_velocity[at]
@@ -274,18 +258,18 @@ class WallMutator(SkillMutator):
         count = len(at[0])
         side, turn = _signs(count, rng), draw_bearings(count, rng)
         zero = np.zeros(count)
-        height, _, pitch = SETTLED[state.car_hitbox[at].astype(np.intp)].T[:, :, None]
+        height, _, pitch = mutators.SETTLED[state.car_hitbox[at].astype(np.intp)].T[:, :, None]
         along, up = np.column_stack((zero, np.cos(turn), np.sin(turn))), np.column_stack((-side, zero, zero))
         nose, roof = along * np.cos(pitch) + up * np.sin(pitch), up * np.cos(pitch) - along * np.sin(pitch)
         y, z = rng.uniform(-2000, 2000, count), rng.uniform(400, 1500, count)
-        state.car_position[at] = np.column_stack((side * SIDE_WALL_X, y, z)) + up * height
+        state.car_position[at] = np.column_stack((side * game.SIDE_WALL_X, y, z)) + up * height
         state.car_rotation[at] = np.stack((nose, np.cross(roof, nose), roof), -1)
         state.car_linear_velocity[at] = along * rng.uniform(600, 1800, (count, 1))
         state.car_wheels_with_contact[at] = 1
         state.car_boost_amount[at] = rng.uniform(20, _FULL_BOOST, count)
         ball_y = y + _signs(count, rng) * rng.uniform(300, 1200, count)
         state.ball_position[:] = np.column_stack(
-            (side * (SIDE_WALL_X - BALL_REST_Z), ball_y, rng.uniform(400, 1500, count))
+            (side * (game.SIDE_WALL_X - game.BALL_REST_Z), ball_y, rng.uniform(400, 1500, count))
         )
         state.ball_linear_velocity[:] = np.column_stack(
             (zero, rng.uniform(-1000, 1000, count), rng.uniform(-300, 1000, count))
@@ -305,18 +289,18 @@ class RecoveryMutator(SkillMutator):
         count = len(at[0])
         place = rng.uniform(-1, 1, (count, 2)) * (2200, 3000)
         state.car_position[at] = np.column_stack((place, rng.uniform(200, 700, count)))
-        state.car_rotation[at] = draw_rotations((count,), rng)
+        state.car_rotation[at] = mutators.draw_rotations((count,), rng)
         velocity = _roll(800.0, count, rng)
         velocity[:, 2] = rng.uniform(-300, 600, count)
         state.car_linear_velocity[at] = velocity
-        spin = rng.uniform(1, CAR_MAX_ANGULAR_SPEED, (count, 1))
-        state.car_angular_velocity[at] = draw_directions((count,), rng) * spin
+        spin = rng.uniform(1, game.CAR_MAX_ANGULAR_SPEED, (count, 1))
+        state.car_angular_velocity[at] = mutators.draw_directions((count,), rng) * spin
         state.car_wheels_with_contact[at] = 0
         state.car_boost_amount[at] = rng.uniform(0, _FULL_BOOST, count)
         spent = rng.random(count) < 0.5
         state.car_has_jumped[at] = state.car_has_double_jumped[at] = spent
-        state.car_jump_time[at] = spent * JUMP_MAX_SECONDS
-        state.car_air_time_since_jump[at] = spent * rng.uniform(TICK_SECONDS, 1.0, count)
+        state.car_jump_time[at] = spent * game.JUMP_MAX_SECONDS
+        state.car_air_time_since_jump[at] = spent * rng.uniform(game.TICK_SECONDS, 1.0, count)
         ball = place + heading(draw_bearings(count, rng))[:, :2] * rng.uniform(1000, 2500, (count, 1))
         state.ball_position[:, :2] = np.clip(ball, (-3200, -4000), (3200, 4000))
         return _everywhere(count)
@@ -348,7 +332,7 @@ class CollisionMutator(SkillMutator):
         while len(missing):
             come = place[missing] + heading(away[missing])[:, :2] * rng.uniform(2000, 3500, (len(missing), 1))
             x, y = np.abs(come).T
-            good = (x <= FLAT_X) & (y <= FLAT_Y) & (x + y <= FLAT_CORNER)
+            good = (x <= mutators.FLAT_X) & (y <= mutators.FLAT_Y) & (x + y <= mutators.FLAT_CORNER)
             some = missing[good]
             stand_cars(
                 state, (some, first[some]), come[good], away[some] + math.pi, np.full(len(some), 2250.0),
@@ -363,15 +347,13 @@ def _aim(start: np.ndarray, end: np.ndarray, seconds: np.ndarray) -> np.ndarray:
     """Return velocities `(n, 3)` that take a ball from places to others, `(n, 3)`, in a time, `(n,)`."""
     reach = (1 - np.exp(-_BALL_DECAY * seconds)) / _BALL_DECAY  # uu for each uu/s
     fall = np.zeros_like(start)
-    fall[:, 2] = GRAVITY * (seconds - reach) / _BALL_DECAY
-    velocities: np.ndarray = (end - start + fall) / reach[:, None]
-    return velocities
+    fall[:, 2] = game.GRAVITY * (seconds - reach) / _BALL_DECAY
+    return np.asarray((end - start + fall) / reach[:, None])
 
 
 def _roll(most: float, count: int, rng: np.random.Generator) -> np.ndarray:
     """Return level velocities `(count, 3)` in any direction, of up to `most` uu/s."""
-    velocities: np.ndarray = heading(draw_bearings(count, rng)) * rng.uniform(0, most, (count, 1))
-    return velocities
+    return np.asarray(heading(draw_bearings(count, rng)) * rng.uniform(0, most, (count, 1)))
 
 
 def _signs(count: int, rng: np.random.Generator) -> np.ndarray:
@@ -381,4 +363,4 @@ def _signs(count: int, rng: np.random.Generator) -> np.ndarray:
 
 def _everywhere(count: int) -> np.ndarray:
     """Return bounds of y for cars that may be everywhere, `(2, count)`."""
-    return np.repeat([[-FLAT_Y], [FLAT_Y]], count, axis=1)
+    return np.repeat([[-mutators.FLAT_Y], [mutators.FLAT_Y]], count, axis=1)

@@ -14,7 +14,6 @@ from typing import Annotated, Any, Final
 
 import msgspec
 from msgspec import Meta
-from msgspec.structs import force_setattr
 from rlgym.api import (
     ActionParser,
     DoneCondition,
@@ -27,19 +26,8 @@ from rlgym.api import (
 )  # fmt: skip
 
 import rlgym_bridge
-from rlgym_bridge.components.rlgym_types import (
-    AllCondition,
-    AnyCondition,
-    CombinedReward,
-    MutatorSequence,
-)
-from rlgym_bridge.components.user_errors import (
-    check_arguments,
-    describe_error,
-    locate_class,
-    locate_function,
-    locate_import,
-)
+from rlgym_bridge.components import user_errors
+from rlgym_bridge.components.rlgym_types import AllCondition, AnyCondition, CombinedReward, MutatorSequence
 from rlgym_bridge.user_input.user_modules import (
     explain_not_found,
     import_user_module,
@@ -65,16 +53,6 @@ _MOST_ARGUMENT: Final = 10_000  # of whole numbers: cars, ticks, choices
 _V1: Final = ("rlgym_sim.", "rlgym.utils.", "rlgym.envs.", "rlgym.gym.", "rlgym.gamelaunch.")
 """Beginnings of the names of RLGym 1's modules, and of rlgym-sim's, which are its copies."""
 
-_FORMER_PATHS: Final = {
-    "rlgym_bridge.actions:ContinuousAction": "rlgym_bridge:ContinuousAction",
-    "rlgym_bridge.actions:LookupTableAction": "rlgym_bridge:LookupTableAction",
-    "rlgym_bridge.actions:MultiDiscreteAction": "rlgym_bridge:MultiDiscreteAction",
-    "rlgym_bridge.actions:RepeatAction": "rlgym_bridge:RepeatAction",
-    "rlgym_bridge.observations:DefaultObs": "rlgym_bridge:DefaultObs",
-    "rlgym_bridge.relative_obs:RelativeObs": "rlgym_bridge:RelativeObs",
-}
-"""Names that older policy folders have for our components; they go on loading."""
-
 
 class UntrustedModuleError(ValueError):
     """A policy names a module that the caller did not allow; `allow` is what allows it."""
@@ -91,7 +69,7 @@ class ComponentSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, ren
     """A component by name, so that a file can hold it.
 
     Attributes:
-        path: `"module:Class"`; a former path of ours is replaced with the public one.
+        path: `"module:Class"`.
         args: Keyword arguments; JSON values only.
         nested: A component given as the first argument, as `RepeatAction` takes a parser.
     """
@@ -99,11 +77,6 @@ class ComponentSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, ren
     path: Annotated[str, Meta(pattern="^[^:]+:[^:]+$")]
     args: Mapping[str, Any] = msgspec.field(default_factory=dict)
     nested: "ComponentSpec | None" = None
-
-    def __post_init__(self) -> None:
-        """Take the public path in place of a former one."""
-        if self.path in _FORMER_PATHS:
-            force_setattr(self, "path", _FORMER_PATHS[self.path])
 
     @classmethod
     def of(cls, component: type, nested: "ComponentSpec | None" = None, **args: Any) -> "ComponentSpec":
@@ -153,28 +126,22 @@ class ComponentSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, ren
 
 @dataclass(frozen=True)
 class Components:
-    """The components of one match; they keep state, so another match needs its own.
+    """The components of one match; they keep state, so another match needs its own."""
 
-    Attributes:
-        obs_builder: Observation builder; None for a policy that reads the state alone.
-        parser: Action parser.
-        shared_info_provider: None where the dict of shared info starts empty.
-        action_delay: Ticks, where an environment says it: 1 with RLGym's `rlbot_delay`, else 0.
-        tick_skip: Ticks that the environment's engine holds a single row `(8,)`; None where it takes none.
-        reward_fn, termination_cond, truncation_cond: Called in a match as in training; optional.
-        state_mutator: Begins an episode in training; a match begins by itself.
-        renderer: Given the state of every decision in a match; training draws nothing.
-    """
-
+    # observation builder; None for a policy that reads the state alone
     obs_builder: ObsBuilder[Any, Any, Any, Any] | None
-    parser: ActionParser[Any, Any, Any, Any, Any]
+    parser: ActionParser[Any, Any, Any, Any, Any]  # action parser
+    # None where the dict of shared info starts empty
     shared_info_provider: SharedInfoProvider[Any, Any] | None = None
+    # ticks, where an environment says it: 1 with RLGym's `rlbot_delay`, else 0
     action_delay: int | None = None
-    reward_fn: RewardFunction[Any, Any, Any] | None = None
+    reward_fn: RewardFunction[Any, Any, Any] | None = None  # called in a match as in training; optional
     termination_cond: DoneCondition[Any, Any] | None = None
     truncation_cond: DoneCondition[Any, Any] | None = None
-    state_mutator: StateMutator[Any] | None = None
+    state_mutator: StateMutator[Any] | None = None  # begins an episode in training; a match begins by itself
+    # given the state of every decision in a match; training draws nothing
     renderer: Renderer[Any] | None = None
+    # ticks that the environment's engine holds a single row `(8,)`; None where it takes none
     tick_skip: int | None = None
 
     def __post_init__(self) -> None:
@@ -186,23 +153,16 @@ class Components:
 def component_factory(
     obs: ComponentSpec | None, parser: ComponentSpec | None, env: str | None, allow: Sequence[str] | None = ()
 ) -> Callable[[], Components]:
-    """Return a function that makes the components of one match.
+    """Return a function that makes the components of one match: by `obs` and `parser`, or of an environment.
 
-    Args:
-        obs: Observation builder, where `env` is None.
-        parser: Action parser, where `env` is None.
-        env: `"module:function"` that returns an `RLGym`, or a wrapper of one; all components are its own.
-        allow: Modules of the user's own that may be imported besides the components of `TRUSTED`, each with
-            what lies in it; None for all. An environment's module must be named here. A function of an
-            installed package must be named itself, as `"module:function"`.
-
-    Raises:
-        ValueError: A name may not be imported, does not exist or is something else; neither an
-            environment nor both components are given.
+    `env` is the `"module:function"` that returns an `RLGym`, or a wrapper of one. `allow` are the user's own
+    modules that may be imported besides the components of `TRUSTED`, each with what lies in it; None for all.
+    It must name an environment's module, or, in an installed package, its `"module:function"`. Raises
+    ValueError if a name may not be imported, is missing or something else.
     """
     if env is not None:
         function = _env_function(env, allow)
-        return lambda: _from_env(env, function)
+        return lambda: _components_of(_build(env, function))
     if obs is None or parser is None:
         raise ValueError(
             f"obs is {obs!r} and parser {parser!r}, expected both, as ComponentSpec.of makes them, or an "
@@ -213,8 +173,8 @@ def component_factory(
     return lambda: Components(make_obs(), make_parser())
 
 
-def _from_env(name: str, function: Callable[[], Any]) -> Components:
-    env = _build(name, function)
+def _components_of(env: RLGym[Any, Any, Any, Any, Any, Any, Any, Any]) -> Components:
+    """Return the components of an environment; raises TypeError as `Components` does."""
     delay = env.transition_engine.config.get("rlbot_delay")
     return Components(
         env.obs_builder,
@@ -262,11 +222,10 @@ def _build(name: str, function: Callable[[], Any]) -> RLGym[Any, Any, Any, Any, 
         env = function()
     for one in (env, getattr(env, "rlgym_env", None), getattr(env, "env", None)):
         if isinstance(one, RLGym):
-            for part in _components_of(one):
-                try:
-                    check_signatures(part)
-                except TypeError as error:
-                    raise ValueError(f"{name}{locate_function(function)}: {error}") from error
+            try:
+                _components_of(one)
+            except TypeError as error:
+                raise ValueError(f"{name}{user_errors.locate_function(function)}: {error}") from error
             return one
     raise ValueError(
         f"{name} returned {type(env).__name__}, expected an RLGym, or a wrapper with one in rlgym_env"
@@ -276,15 +235,7 @@ def _build(name: str, function: Callable[[], Any]) -> RLGym[Any, Any, Any, Any, 
 
 def locate_environment(name: str) -> str:
     """Return where the function of an environment is defined, as ` (my_env.py, line 23)`; "" if unknown."""
-    return locate_function(_env_function(name, None))
-
-
-def _components_of(env: RLGym[Any, Any, Any, Any, Any, Any, Any, Any]) -> tuple[Any, ...]:
-    """Return the components of an environment, None for those that it has not."""
-    return (
-        env.obs_builder, env.action_parser, env.shared_info_provider, env.reward_fn, env.termination_cond,
-        env.truncation_cond, env.state_mutator, env.renderer,
-    )  # fmt: skip
+    return user_errors.locate_function(_env_function(name, None))
 
 
 def _factory(spec: ComponentSpec, kind: Any, allow: Sequence[str] | None) -> Callable[[], Any]:
@@ -360,13 +311,15 @@ def import_named(path: str, allow: Sequence[str] | None) -> Any:
                 f"{missing} (for {path}) cannot be imported: {error}; {explain_not_found(missing)}"
                 f"{_explain_v1(missing)}"
             ) from error
-        who, where = locate_import(error) or (module_name, "")
+        who, where = user_errors.locate_import(error) or (module_name, "")
         raise ValueError(
             f"{who} (for {path}) imports {missing}, which is not installed here; install it, or move the "
             f"import into the function that needs it{where}{_explain_v1(missing)}"
         ) from error
     except (Exception, SystemExit) as error:
-        raise ValueError(f"{module_name} (for {path}) cannot be imported: {describe_error(error)}") from error
+        raise ValueError(
+            f"{module_name} (for {path}) cannot be imported: {user_errors.describe_error(error)}"
+        ) from error
     try:
         return getattr(module, name)
     except AttributeError:
@@ -400,44 +353,40 @@ _OURS: Final = {
 
 
 def check_signatures(component: Any) -> None:
-    """Check that a component and its parts can be called as RLGym 2 and this package do; None passes.
-
-    Raises:
-        TypeError: A method is missing or takes other arguments; the message shows the right signature.
-    """
+    """Raise TypeError if RLGym 2 or this package cannot call a component, or one of its parts."""
     for part in _parts_of(component):
         check_signatures(part)
     for kind in KINDS:
         if not isinstance(component, kind):
             continue
         for name, expected in _methods(kind).items():
-            own = getattr(component, name)
+            own, who = getattr(component, name), f"{type(component).__name__}.{name}"
+            right = f"{name}({', '.join(expected.parameters)})"
             if getattr(own, "__func__", own) is getattr(kind, name) and name not in _NEVER_CALLED:
                 raise TypeError(
-                    f"{type(component).__name__}{locate_class(component)} has no {name} of its own, expected "
-                    f"a subclass of rlgym.api.{kind.__name__} with {name}({', '.join(expected.parameters)})"
+                    f"{type(component).__name__}{user_errors.locate_class(component)} has no {name} of its "
+                    f"own, expected a subclass of rlgym.api.{kind.__name__} with {right}"
                 )
             try:
-                signature = inspect.signature(getattr(component, name))
+                signature = inspect.signature(own)
             except ValueError:  # it is not written in Python and does not say
                 continue
             except TypeError:
                 raise TypeError(
-                    f"{type(component).__name__}.{name} is {getattr(component, name)!r}, expected a method "
-                    f"{name}({', '.join(expected.parameters)}) as in rlgym.api.{kind.__name__}"
+                    f"{who} is {own!r}, expected a method {right} as in rlgym.api.{kind.__name__}"
                 ) from None
             try:
                 signature.bind(*[None] * (len(expected.parameters) - 1))  # without self
             except TypeError:
                 written = str(signature).replace("(", "(self, " if signature.parameters else "(self", 1)
                 raise TypeError(
-                    f"{type(component).__name__}.{name}{written} does not take what RLGym 2 gives it, "
-                    f"expected {name}({', '.join(expected.parameters)}) as in rlgym.api.{kind.__name__}"
+                    f"{who}{written} does not take what RLGym 2 gives it, expected {right} as in "
+                    f"rlgym.api.{kind.__name__}"
                 ) from None
     if isinstance(component, KINDS):
         for name, arguments in _OURS.items():
             if (own := getattr(component, name, None)) is not None:
-                check_arguments(own, f"{type(component).__name__}.{name}", arguments)
+                user_errors.check_arguments(own, f"{type(component).__name__}.{name}", arguments)
 
 
 def _parts_of(component: Any) -> Sequence[Any]:

@@ -61,11 +61,7 @@ def explain_error(error: BaseException) -> str:
 
 
 def check_arguments(function: Any, who: str, expected: str) -> None:
-    """Check that a function of a user takes what it will be given, before it is called among our own code.
-
-    Raises:
-        TypeError: It does not take as many arguments as `expected` names: `"before, after"`.
-    """
+    """Raise TypeError unless a user's function takes as many arguments as `"before, after"` names."""
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):  # nothing to call, or not written in Python: calling it tells

@@ -23,7 +23,7 @@ from rlbot import flat
 
 from rlgym_bridge.components.conditions import GapCondition
 from rlgym_bridge.components.rlgym_state import checked_state, to_rlgym
-from rlgym_bridge.components.rlgym_types import GameState
+from rlgym_bridge.components.rlgym_types import Game, SharedInfo
 from rlgym_bridge.controls import NEUTRAL
 from rlgym_bridge.engines.base import BaseEngine, DesiredBody, DesiredMatch, desired_part, rows_of_actions
 from rlgym_bridge.engines.match_stream import LiveEngineError, MatchStream
@@ -134,7 +134,7 @@ class LiveEngine(BaseEngine):
             raise ValueError("no car of the match is the engine's, expected a bot without a run command")
         self.lost_ticks = 0
         self._set_states, self._truncate_on_gap = set_states, truncate_on_gap
-        self._left_out = _LeftOut()
+        self._logged: set[str] = set()  # fields that a match does not set
         self._over = ""  # what has ended the episode
         self._next_warning = 0.0
         server = server_address() if server is None else server
@@ -165,7 +165,7 @@ class LiveEngine(BaseEngine):
         if not value.get("rlbot_delay", True):
             raise ValueError("rlbot_delay is False, expected True: actions act a tick late in a match")
 
-    def set_state(self, desired_state: GameState[Any], shared_info: dict[str, Any]) -> GameState[Any]:
+    def set_state(self, desired_state: Game, shared_info: SharedInfo) -> Game:
         """Begin an episode once the game is in play: after a goal, replay and countdown come first.
 
         A match sets places, turns and speeds, whole numbers of boost and gravity; what else differs from the
@@ -186,13 +186,13 @@ class LiveEngine(BaseEngine):
         self._get_into_play()
         if self._set_states:
             self._set(desired_part(asked))
-            self._left_out.log(asked, self._stream.state)
+            _log_left_out(asked, self._stream.state, self._logged)
         self._over = ""
         self._stream.begin_episode()
         GapCondition.note(shared_info, False)
         return self._show()
 
-    def step(self, actions: dict[Hashable, np.ndarray], shared_info: dict[str, Any]) -> GameState[Any]:
+    def step(self, actions: dict[Hashable, np.ndarray], shared_info: SharedInfo) -> Game:
         """Send each agent's rows tick by tick; a goal ends the step, as does the last row.
 
         Rows whose ticks are past are left out. Where all would be, the step begins with the newest packet:
@@ -238,7 +238,7 @@ class LiveEngine(BaseEngine):
         self._account_for(span, shared_info)
         return self._show()
 
-    def _account_for(self, span: StepSpan, shared_info: dict[str, Any]) -> None:
+    def _account_for(self, span: StepSpan, shared_info: SharedInfo) -> None:
         """Count the ticks of a step that had no row, and record and log a gap."""
         spanned = self._stream.frame - span.first + 1
         self.lost_ticks += spanned - span.sent - bool(self._over)  # a goal's packet has none
@@ -300,7 +300,7 @@ class LiveEngine(BaseEngine):
         self._stream.answer(self._neutral)
         return state
 
-    def _show(self) -> GameState[Any]:
+    def _show(self) -> Game:
         self._state = to_rlgym(self._stream.state)
         return self._state
 
@@ -344,27 +344,18 @@ def _shows(state: MatchState, asked: DesiredMatch) -> bool:
     )
 
 
-class _LeftOut:
-    """A log of what a match does not set, each field once; but not of the part of a percent of boost."""
-
-    def __init__(self) -> None:
-        self._logged: set[str] = set()
-
-    def log(self, asked: MatchState, shown: MatchState) -> None:
-        """Log the fields whose values differ from those asked for."""
-        for name in _COMPARED:
-            if name in self._logged:
-                continue
-            ours, theirs = getattr(asked, name), getattr(shown, name)
-            if name == "car_boost_amount":
-                ours = np.floor(ours)
-            different = ~np.isclose(ours, theirs, atol=_TOLERANCES.get(name, 1e-2))
-            if different.any():
-                self._logged.add(name)
-                at = tuple(np.argwhere(different)[0])
-                _LOG.warning(
-                    "a match does not set %s: asked for %g, it is %g",
-                    name,
-                    float(ours[at]),
-                    float(theirs[at]),
-                )
+def _log_left_out(asked: MatchState, shown: MatchState, logged: set[str]) -> None:
+    """Log what a match does not set, each field once; but not of the part of a percent of boost."""
+    for name in _COMPARED:
+        if name in logged:
+            continue
+        ours, theirs = getattr(asked, name), getattr(shown, name)
+        if name == "car_boost_amount":
+            ours = np.floor(ours)
+        different = ~np.isclose(ours, theirs, atol=_TOLERANCES.get(name, 1e-2))
+        if different.any():
+            logged.add(name)
+            at = tuple(np.argwhere(different)[0])
+            _LOG.warning(
+                "a match does not set %s: asked for %g, it is %g", name, float(ours[at]), float(theirs[at])
+            )

@@ -27,16 +27,9 @@ class LiveEngineError(Failure):
 class MatchStream:
     """The cars of a match, started before, that an engine drives: its bots without a run command.
 
-    Attributes:
-        state: What the newest packet shows; one object, updated in place.
-        frame: Frame number of that packet.
-        phase: Its phase, see `game.Phase`.
-        cars: The driven cars by their place in the state, in the order of the connections.
-        answered: Whether `receive` has answered the newest packet.
-
-    Raises:
-        NoServer: See `AgentConnections`.
-        LiveEngineError, EOFError: See `receive`.
+    `state` is what the newest packet shows, one object that is updated in place, `frame` and `phase` are its
+    own. `cars` are the driven ones by their place in the state, in the order of the connections. `answered`
+    tells whether `receive` has answered the newest packet. Raises as `AgentConnections` and `receive`.
     """
 
     def __init__(
@@ -87,15 +80,10 @@ class MatchStream:
     ) -> MatchState:
         """Take in all packets that there are, at least one, until none is left; return `state`.
 
-        Args:
-            to_goal: Stop at a goal of this episode, and have the state show it.
-            rows: Called with the frame of a packet that alone follows the last one in play. The rows that it
-                returns answer the packet before it is decoded: the server goes on meanwhile.
-
-        Raises:
-            LiveEngineError: No packet came, or a car that is driven has left.
-            EOFError: The match is over or the server gone.
-            ValueError: The stream is closed.
+        `to_goal` stops at a goal of this episode, and has the state show it. `rows` is called with the frame
+        of a packet that only follows the last one in play. The rows that it returns, `(8,)` each, answer it
+        before it is decoded: the server goes on meanwhile. Raises LiveEngineError if no packet came, or a
+        driven car has left; EOFError if the match is over or the server gone.
         """
         packets = self._packets(self._patience)
         if not packets:

@@ -5,33 +5,17 @@ from typing import Any, Final
 
 import numpy as np
 
+from rlgym_bridge import game
 from rlgym_bridge.components.mutator_base import blank_state
 from rlgym_bridge.components.rlgym_state import cars_by_agent, checked_state, to_rlgym
-from rlgym_bridge.components.rlgym_types import GameState
+from rlgym_bridge.components.rlgym_types import Game, SharedInfo
 from rlgym_bridge.engines.base import BaseEngine, DesiredBody, desired_part, rows_of_actions
-from rlgym_bridge.game import (
-    BALL_MAX_SPEED,
-    GOAL_THRESHOLD_Y,
-    MOST_TEAM_SIZE,
-    STANDING_LEAST_UP,
-    STANDING_MOST_Z,
-    SUPERSONIC_KEEP_SPEED,
-    SUPERSONIC_START_SPEED,
-    TICK_SECONDS,
-    TICK_SKIP,
-    TICKS_PER_SECOND,
-)
 from rlgym_bridge.rotations import rotation_of
-from rlgym_bridge.sim.simulator import (
-    DEFAULT_SIMULATOR,
-    Simulator,
-    check_simulator,
-    make_simulator,
-)
+from rlgym_bridge.sim.simulator import DEFAULT_SIMULATOR, Simulator, check_simulator, make_simulator
 from rlgym_bridge.state import MatchState, derive
 from rlgym_bridge.user_input.arguments import check_whole
 
-_BALL_REACH: Final = BALL_MAX_SPEED / TICKS_PER_SECOND  # uu in a tick
+_BALL_REACH: Final = game.BALL_MAX_SPEED / game.TICKS_PER_SECOND  # uu in a tick
 _GO_ON: Final = 1.0  # uu of slack
 
 
@@ -67,7 +51,7 @@ class SimEngine(BaseEngine):
         *,
         as_in_a_match: bool = False,
         seed: int = 0,
-        tick_skip: int = TICK_SKIP,
+        tick_skip: int = game.TICK_SKIP,
         thrust: bool = False,
         simulator: str = DEFAULT_SIMULATOR,
     ) -> None:
@@ -90,7 +74,7 @@ class SimEngine(BaseEngine):
     @property
     def max_num_agents(self) -> int:
         """Eight: four a team."""
-        return 2 * MOST_TEAM_SIZE
+        return 2 * game.MOST_TEAM_SIZE
 
     @property
     def config(self) -> dict[str, Any]:
@@ -101,7 +85,7 @@ class SimEngine(BaseEngine):
     def config(self, value: dict[str, Any]) -> None:
         self._delay = bool(value.get("rlbot_delay", self._delay))
 
-    def set_state(self, desired_state: GameState[Any], shared_info: dict[str, Any]) -> GameState[Any]:
+    def set_state(self, desired_state: Game, shared_info: SharedInfo) -> Game:
         """Begin an episode; return the state as it was set; raises ValueError for an odd one."""
         match = checked_state(desired_state)
         sizes = match.layout.blue, match.layout.orange
@@ -111,12 +95,12 @@ class SimEngine(BaseEngine):
             match = _as_a_match_sets(match, self._simulator.state.car_is_supersonic)
         self._simulator.put([0], match)
         fast = match.car_is_supersonic > 0
-        times = np.maximum(match.car_supersonic_time, TICK_SECONDS)
+        times = np.maximum(match.car_supersonic_time, game.TICK_SECONDS)
         self._simulator.state.car_supersonic_time[fast] = times[fast]
         self._agents = list(cars_by_agent(desired_state))
         return self._show()
 
-    def step(self, actions: dict[Hashable, np.ndarray], shared_info: dict[str, Any]) -> GameState[Any]:
+    def step(self, actions: dict[Hashable, np.ndarray], shared_info: SharedInfo) -> Game:
         """Step the match, every car driven by its rows, `(ticks, 8)` or a held one, to a goal at most.
 
         Raises:
@@ -129,7 +113,7 @@ class SimEngine(BaseEngine):
         delay = [int(self._delay)]
         state = self._simulator.state
         ticks = rows.shape[1]
-        far = abs(float(state.ball_position[0, 1])) < GOAL_THRESHOLD_Y - ticks * _BALL_REACH - _GO_ON
+        far = abs(float(state.ball_position[0, 1])) < game.GOAL_THRESHOLD_Y - ticks * _BALL_REACH - _GO_ON
         if far:
             if (rows == rows[:, :1]).all():  # held through the step: quicker
                 rows = np.broadcast_to(rows[:, :1], rows.shape)
@@ -148,7 +132,7 @@ class SimEngine(BaseEngine):
         """Let go of the match."""
         self._simulator = None
 
-    def _show(self) -> GameState[Any]:
+    def _show(self) -> Game:
         assert self._simulator is not None  # checked by the callers
         self._state = to_rlgym(self._simulator.state, agents=self._agents)
         return self._state
@@ -168,12 +152,12 @@ def _as_a_match_sets(asked: MatchState, was_supersonic: np.ndarray) -> MatchStat
         _place(state.buffer[0], layout.column, car, number)
         state.car_boost_amount[0, number] = car.boost
     up, height = state.car_rotation[..., 2, 2], state.car_position[..., 2]
-    standing = (up >= STANDING_LEAST_UP) & (height >= 0) & (height <= STANDING_MOST_Z)
+    standing = (up >= game.STANDING_LEAST_UP) & (height >= 0) & (height <= game.STANDING_MOST_Z)
     state.car_wheels_with_contact[:] = standing[..., None]
     derive(state)
     speed = np.linalg.norm(state.car_linear_velocity.astype(np.float64), axis=-1)
-    keeps = (was_supersonic > 0) & (speed >= SUPERSONIC_KEEP_SPEED)
-    state.car_is_supersonic[:] = keeps | (speed >= SUPERSONIC_START_SPEED)
+    keeps = (was_supersonic > 0) & (speed >= game.SUPERSONIC_KEEP_SPEED)
+    state.car_is_supersonic[:] = keeps | (speed >= game.SUPERSONIC_START_SPEED)
     return state
 
 

@@ -23,16 +23,9 @@ _BACK: Final = 16  # decisions that an action may be late and is still told from
 class ActionFinder:
     """The controls that each action of a car makes, to look actions up by them.
 
-    Args:
-        parser: The action parser, as the car has it.
-        chosen: `(n,)` or `(n, k)`, actions that the policy chose. Of a small discrete space all are known.
-        team_sizes: Cars of blue and orange.
-        seat: Row of the car.
-
-    Attributes:
-        actions: `(candidates,)` or `(candidates, k)`, what can be found.
-        steady: Whether an action makes the same controls whatever the state and the actions before it. If
-            not, controls do not tell of actions, and nothing is found.
+    `chosen` `(n,)` or `(n, k)` are the actions that the policy chose; of a small discrete space all are
+    known. `actions`, `(candidates,)` or `(candidates, k)`, can be found. `steady` tells whether an action
+    makes the same controls whatever the state and the actions before it; if not, nothing is found.
     """
 
     def __init__(
@@ -72,8 +65,7 @@ class ActionFinder:
             nearest = away.argmin(1)
             close = away[np.arange(len(nearest)), nearest] < _SAME
             found[start : start + step] = np.where(close, self._whose[nearest], -1)
-        numbers: np.ndarray = found[back.reshape(-1)]
-        return numbers
+        return np.asarray(found[back.reshape(-1)])
 
     def mean_controls(self) -> np.ndarray:
         """Return the controls that each action makes, `(candidates, 8)`: means over its ticks."""
@@ -83,8 +75,7 @@ class ActionFinder:
         """Return on which of some ticks, controls `(ticks, 8)`, an action may have been applied: bool."""
         if not self.steady:
             return np.zeros(len(controls), bool)
-        near: np.ndarray = np.abs(controls[:, None] - self._made[number]).max(2).min(1) < _SAME
-        return near
+        return np.asarray(np.abs(controls[:, None] - self._made[number]).max(2).min(1) < _SAME)
 
 
 def _asked(

@@ -14,13 +14,13 @@ from rlgym_bridge.clock import GAP_TICKS
 from rlgym_bridge.components.actions import action_space
 from rlgym_bridge.components.rlgym_state import to_rlgym
 from rlgym_bridge.components.spec import component_factory
-from rlgym_bridge.game import PLAYING_PHASES
 from rlgym_bridge.policy.manifest import Manifest
 from rlgym_bridge.recording.applied_actions import ActionFinder, applied_actions
 from rlgym_bridge.recording.mcap.agent_track import AgentTrack
 from rlgym_bridge.recording.mcap.channels import Decision
 from rlgym_bridge.recording.mcap.match_recording import MatchRecording
 from rlgym_bridge.recording.mcap.mcap_writer import RecordingError
+from rlgym_bridge.recording.recording import in_play
 from rlgym_bridge.state import MatchState
 
 _LOG = logging.getLogger(__name__)
@@ -30,39 +30,26 @@ RewardFactory: TypeAlias = Callable[[], RewardFunction[Any, Any, Any]]
 
 @dataclass(frozen=True)
 class Played:
-    """One car in one episode: from a kickoff, or where the bot joined, to a goal or the end of play.
+    """One car in one episode: from a kickoff, or where the bot joined, to a goal or the end of play."""
 
-    Attributes:
-        agent: Name of the car, `blue-0`.
-        bot: Agent id of who played it.
-        space: Kind of distribution and sizes, see `components.actions.action_space`.
-        frames: `(n + 1,)` int64, ticks of n decisions and of the state after the last.
-        obs: `(n + 1, S)` float32.
-        chosen: `(n,)` int64, `(n, choices)` int64 or `(n, k)` float32: what the policy chose.
-        applied: The same of what the game applied, see `applied_actions`; real numbers are in -1..1.
-        told: `(n,)` bool, whether the game told that.
-        rewards: `(n,)` float64.
-        scored: Whether it ended with a goal; else the match, or the recording, was over.
-    """
-
-    agent: str
-    bot: str
+    agent: str  # name of the car, `blue-0`
+    bot: str  # agent id of who played it
     policy: Manifest
+    # kind of distribution and sizes, see `components.actions.action_space`
     space: tuple[str, tuple[int, ...]]
-    frames: np.ndarray
-    obs: np.ndarray
-    chosen: np.ndarray
-    applied: np.ndarray
-    told: np.ndarray
-    rewards: np.ndarray
-    scored: bool
+    frames: np.ndarray  # `(n + 1,)` int64, ticks of n decisions and of the state after the last
+    obs: np.ndarray  # `(n + 1, S)` float32
+    chosen: np.ndarray  # `(n,)` int64, `(n, choices)` int64 or `(n, k)` float32: what the policy chose
+    applied: np.ndarray  # the same of what the game applied, see `applied_actions`; real numbers are in -1..1
+    told: np.ndarray  # `(n,)` bool, whether the game told that
+    rewards: np.ndarray  # `(n,)` float64
+    scored: bool  # whether it ended with a goal; else the match, or the recording, was over
 
     @property
     def differs(self) -> np.ndarray:
         """Decisions for which the game applied another action than was chosen, `(n,)` bool."""
         meant = self.chosen.clip(-1, 1) if self.space[0] == "gaussian" else self.chosen
-        found: np.ndarray = (self.applied != meant).reshape(len(meant), -1).any(1)
-        return found
+        return np.asarray((self.applied != meant).reshape(len(meant), -1).any(1))
 
 
 def played(
@@ -73,17 +60,10 @@ def played(
 ) -> list[list[Played]]:
     """Return the episodes of a match, each as its cars that saw an observation.
 
-    Args:
-        recording: With the decisions of our bots.
-        reward: Makes a reward function, one for each bot and episode; None: what the bot recorded, 0 where it
-            recorded none.
-        bots: Agent ids of those to take; None: all whose policies have observations.
-        allow_modules: Modules that their policies may name components of.
-
-    Raises:
-        RecordingError: Nobody's decisions, or not those of a bot that is asked for, are in the recording.
-        TypeError: `reward` is a reward function, not what makes one.
-        ValueError: A policy's components cannot be made.
+    `reward` makes a reward function, one for each bot and episode; None takes what the bot recorded, 0 if
+    that is nothing. `bots` are agent ids, None all whose policies have observations. Raises RecordingError if
+    the decisions of nobody, or not those of one that is asked for, are there, TypeError if `reward` is a
+    reward function itself, ValueError if a policy's components cannot be made.
     """
     if isinstance(reward, RewardFunction):
         raise TypeError(
@@ -271,8 +251,7 @@ def _rewards(
 
 def _since(recording: MatchRecording, before: int, row: int) -> MatchState:
     """Return a row's state with the touches since another row, which is how a decision sees them."""
-    layout = recording.state.layout
-    state = MatchState(layout.blue, layout.orange, 1, recording.state.buffer[row : row + 1].copy())
+    state = recording.state.select(np.array([row]))
     state.car_ball_touches[0] = recording.state.car_ball_touches[before + 1 : row + 1].sum(0)
     return state
 
@@ -283,7 +262,7 @@ _GAP_LEAST: Final = 12  # ticks that they may
 
 def _segments_of_play(recording: MatchRecording) -> tuple[np.ndarray, np.ndarray]:
     """Return the ticks at which play begins and ends: `(n,)` int64 each."""
-    playing = np.isin(recording.state.phase, [int(phase) for phase in PLAYING_PHASES])
+    playing = in_play(recording.state)
     steps = np.diff(recording.tick, prepend=recording.tick[:1])
     if (steps < 0).any():
         raise RecordingError(

@@ -56,12 +56,7 @@ def _short(column: np.ndarray) -> list[object]:
 
 
 def write_parquet(recording: Recording, path: Path) -> None:
-    """Write the table as Parquet.
-
-    Raises:
-        ImportError: pyarrow is not installed.
-        OSError: It cannot be written.
-    """
+    """Write the table as Parquet; raises ImportError without pyarrow."""
     try:
         import pyarrow
         import pyarrow.parquet

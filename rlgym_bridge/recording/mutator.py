@@ -7,9 +7,9 @@ from typing import Final
 import numpy as np
 
 from rlgym_bridge.components.mutator_base import BatchMutator
-from rlgym_bridge.game import GOAL_THRESHOLD_Y, PLAYING_PHASES
+from rlgym_bridge.game import GOAL_THRESHOLD_Y
 from rlgym_bridge.recording.open import open_recording
-from rlgym_bridge.recording.recording import TimeBase
+from rlgym_bridge.recording.recording import TimeBase, in_play
 from rlgym_bridge.recording.replays.replay_states import states_of_replay
 from rlgym_bridge.state import CAR_FIELDS, MatchState
 from rlgym_bridge.user_input.arguments import check_list, check_whole, show_value
@@ -102,10 +102,8 @@ def _states_of(file: Path, every: int) -> MatchState:
 
 
 def _usable(state: MatchState, every: int) -> MatchState:
-    playing = np.isin(state.phase, [int(phase) for phase in PLAYING_PHASES])
-    fits = playing & (state.ball_known > 0) & (np.abs(state.ball_position[:, 1]) < GOAL_THRESHOLD_Y)
+    fits = in_play(state) & (state.ball_known > 0) & (np.abs(state.ball_position[:, 1]) < GOAL_THRESHOLD_Y)
     fits &= (state.car_is_demoed < 1).all(1)
     for name in _DRAWN:
         fits &= np.isfinite(getattr(state, name)).reshape(state.matches, -1).all(1)
-    rows = np.flatnonzero(fits)[::every]
-    return MatchState(state.layout.blue, state.layout.orange, len(rows), state.buffer[rows])
+    return state.select(np.flatnonzero(fits)[::every])

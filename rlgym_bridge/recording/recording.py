@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from rlgym_bridge.game import PLAYING_PHASES
 from rlgym_bridge.state import MatchState
 
 
@@ -40,45 +41,29 @@ class Recording:
     A row is a moment; rows with the same number in `segment` follow each other without a break: no kickoff,
     no car put elsewhere, no hole that cannot be bridged. Within a segment `tick` and `seconds` rise. Rows may
     lie further apart than a tick, and a row may hold controls alone (`ball_shown` and `car_shown` False).
-
-    Attributes:
-        source: Name of the file, for people.
-        state: `MatchState` with a row for each moment, `(rows, size)`. What was not recorded is 0, and
-            `hitbox` an Octane's; `car_known` and `ball_known` say what packets told.
-        tick: `(rows,)` int64, in game ticks, 120 a second; see `clock`.
-        seconds: `(rows,)` float64, on the source's own clock.
-        segment: `(rows,)` int32, rising.
-        ball_shown: `(rows,)` bool, whether the row has a ball of its own moment.
-        car_shown: `(rows, cars)` bool, the same for each car.
-        clock: What `tick` and `seconds` are worth.
-        inputs: What `state.car_controls` is.
-        inputs_recorded: `(cars, 8)` bool, which controls were recorded, in the order of
-            `game.CONTROL_NAMES`; the others are 0 in the states, whatever they were in the game.
-        notes: What reading it brought up: sentences for people.
-        car_present: `(rows, cars)` bool, whether a car is in the match, shown or not: in replays players come
-            and go.
-        mode: The game mode, as `flat.GameMode` names it.
-        mutators: What differs from the mode's rules and RocketSim cannot be told, for people.
-        rules: Names of rules of the game that a match server of before corrected RocketSim 2.2.1 by; empty
-            where it told none.
-        simulator: Name of the simulator that a match server of this project played in; empty for others.
     """
 
-    source: str
+    source: str  # name of the file, for people
+    # `MatchState` with a row for each moment, `(rows, size)`. What was not recorded is 0, and `hitbox` an
+    # Octane's; `car_known` and `ball_known` say what packets told
     state: MatchState
-    tick: np.ndarray
-    seconds: np.ndarray
-    segment: np.ndarray
-    ball_shown: np.ndarray
-    car_shown: np.ndarray
-    clock: TimeBase = TimeBase.TICKS
-    inputs: Inputs = Inputs.APPLIED
+    tick: np.ndarray  # `(rows,)` int64, in game ticks, 120 a second; see `clock`
+    seconds: np.ndarray  # `(rows,)` float64, on the source's own clock
+    segment: np.ndarray  # `(rows,)` int32, rising
+    ball_shown: np.ndarray  # `(rows,)` bool, whether the row has a ball of its own moment
+    car_shown: np.ndarray  # `(rows, cars)` bool, the same for each car
+    clock: TimeBase = TimeBase.TICKS  # what `tick` and `seconds` are worth
+    inputs: Inputs = Inputs.APPLIED  # what `state.car_controls` is
+    # `(cars, 8)` bool, which controls were recorded, in the order of `game.CONTROL_NAMES`; the others are 0
+    # in the states, whatever they were in the game
     inputs_recorded: np.ndarray = field(default_factory=lambda: np.empty((0, 8), bool))
-    notes: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)  # what reading it brought up: sentences for people
+    # `(rows, cars)` bool, whether a car is in the match, shown or not: in replays players come and go
     car_present: np.ndarray = field(default_factory=lambda: np.empty((0, 0), bool))
-    mode: str = "Soccar"
+    mode: str = "Soccar"  # the game mode, as `flat.GameMode` names it
+    # what differs from the mode's rules and RocketSim cannot be told, for people
     mutators: list[str] = field(default_factory=list)
-    rules: str = ""
+    # name of the simulator that a match server of this project played in; empty for others
     simulator: str = ""
 
     def __post_init__(self) -> None:
@@ -135,6 +120,11 @@ def motions_of(state: MatchState, ball_shown: np.ndarray, car_shown: np.ndarray)
     return [BodyMotion(state.ball_position, state.ball_linear_velocity, ball_shown), *cars]
 
 
+def in_play(state: MatchState) -> np.ndarray:
+    """Tell in which rows the game is in play, `(rows,)` bool."""
+    return np.isin(state.phase, list(PLAYING_PHASES))
+
+
 def holes(seconds: np.ndarray) -> np.ndarray:
     """Return which rows follow on a hole, `(rows,)` bool."""
     steps = np.diff(seconds, prepend=seconds[:1])
@@ -146,10 +136,8 @@ def holes(seconds: np.ndarray) -> np.ndarray:
 def jumps(seconds: np.ndarray, tracks: Sequence[BodyMotion], slack: float = 0.0) -> np.ndarray:
     """Return in which rows a body is where its speed could not have brought it, `(rows,)` bool.
 
-    Args:
-        seconds: `(rows,)`.
-        tracks: The bodies; each is compared with the last row before that has it.
-        slack: Seconds that the time between two rows may be wrong by.
+    Each body is compared with the last row before that has it. The time between two rows, of `seconds`
+    `(rows,)`, may be wrong by `slack`.
     """
     found = np.zeros(len(seconds), bool)
     for position, velocity, shown in tracks:

@@ -4,6 +4,7 @@ import struct
 from collections.abc import Mapping, Sequence
 from functools import cache
 from operator import attrgetter
+from typing import Any, Final
 
 import numpy as np
 import RocketSim as rsim
@@ -22,7 +23,7 @@ from rlgym_bridge.game import (
     RLGYM_BOOST_PER_SECOND,
     Phase,
 )
-from rlgym_bridge.state import KNOWN_FIELDS, MatchState, layout_of
+from rlgym_bridge.state import KNOWN_FIELDS, MATCH_COLUMNS, MatchState, layout_of
 from rlgym_bridge.user_input.extras import meshes_folder
 from rlgym_bridge.user_input.failures import Failure
 
@@ -55,17 +56,8 @@ def make_arena(
     RocketSim keeps its cars in a hash set of pointers, so the order in which it walks them depends on the
     allocator; it matters where wheels stand on other cars. The pinned order is that of a set without
     collisions. So two arenas made alike, given the same states and controls, go on alike to the bit, in
-    another process too.
-
-    Args:
-        teams: Team of each car, 0 blue or 1 orange, at most 4 a team.
-        hitboxes: Hitbox number 0..5 of each car (`game.HITBOXES`); all Octane when None.
-        mode: One of `RocketSim.GameMode`; the meshes at hand are those of standard soccar's arena.
-
-    Raises:
-        ValueError: A team is not 0 or 1, more than 4 cars are in a team, or `hitboxes` does not fit `teams`.
-        RuntimeError: The pinned order did not come up in 20 arenas, or RocketSim cannot make an arena of this
-            mode.
+    another process too. Hitboxes are all Octane when None. Raises ValueError for teams or hitboxes that do
+    not exist, RuntimeError if the order did not come up in 20 arenas.
     """
     init_meshes()
     for _ in range(_ARENA_TRIES):
@@ -219,13 +211,8 @@ _FLIP_TORQUE = float(np.float32(FLIP_TORQUE_SECONDS))
 class ArenaReader:
     """A reader of one arena that knows the order of its cars; after `place_cars` make a new one.
 
-    Args:
-        arena: The arena.
-        cars: Its cars in the order of the state: blue first, then orange.
-        hitboxes: Hitbox number of each car (RocketSim does not tell); all Octane when None.
-
-    Raises:
-        ValueError: The cars are not ordered blue first.
+    Cars are in the order of the state; raises ValueError unless that is blue first, then orange. RocketSim
+    does not tell hitboxes: they are all Octane when None.
     """
 
     def __init__(
@@ -312,17 +299,8 @@ def write_arena(
 
     The calls and their order are those of RLGym's engine, so that both go on alike to the bit. It is not a
     restore: wheel forces and contact caches are not in the state (about 26 uu off after one second of random
-    driving; exact where the cars stand still).
-
-    Args:
-        arena: The arena; its cars are replaced.
-        state: The state to set; cars take their `controls` on the first tick.
-        match: Number of the match.
-        config: Mutators to begin with; None takes the arena's.
-        factors: Multiples of its constants, see `scale_constants`.
-
-    Raises:
-        RuntimeError: The pinned car order did not come up; see `place_cars`.
+    driving; exact where the cars stand still). Cars take their `controls` on the first tick. `config` are the
+    mutators to begin with, the arena's if None, whose constants `factors` multiply. Raises as `place_cars`.
     """
     mutators = arena.get_mutator_config() if config is None else config
     mutators.gravity = rsim.Vec(0, 0, -GRAVITY * float(state.gravity[match]))
@@ -333,11 +311,8 @@ def write_arena(
     set_mutators(arena, mutators)
     teams = [int(team) for team in state.car_team[match]]
     cars = place_cars(arena, teams, [int(box) for box in state.car_hitbox[match]])
-    ball = rsim.BallState()
-    ball.pos = rsim.Vec(*state.ball_position[match].tolist())
-    ball.vel = rsim.Vec(*state.ball_linear_velocity[match].tolist())
-    ball.ang_vel = rsim.Vec(*state.ball_angular_velocity[match].tolist())
-    ball.rot_mat = rsim.RotMat(*state.ball_rotation[match].T.ravel().tolist())
+    first = MATCH_COLUMNS["ball_position"]
+    ball = set_body(rsim.BallState(), state.buffer[match, first : first + BODY_SIZE].tolist())
     arena.ball.set_state(ball)
     for row, car in enumerate(cars):
         car.set_state(car_state(state, match, row, cars))
@@ -350,6 +325,16 @@ def write_arena(
     return cars
 
 
+BODY_SIZE: Final = 18  # numbers of a body, which lie side by side in a state
+
+
+def set_body(body: Any, numbers: Sequence[float]) -> Any:
+    """Set place, rotation and velocities of a RocketSim state to numbers of a `MatchState`; return it."""
+    body.pos, body.vel, body.ang_vel = (rsim.Vec(*numbers[at : at + 3]) for at in (0, 12, 15))
+    body.rot_mat = rsim.RotMat(*numbers[3:12:3], *numbers[4:12:3], *numbers[5:12:3])
+    return body
+
+
 def control_of(row: Sequence[float]) -> rsim.CarControls:
     """Return a control row (8 numbers, `game.CONTROL_NAMES`) as RocketSim's controls."""
     controls = rsim.CarControls()
@@ -358,43 +343,31 @@ def control_of(row: Sequence[float]) -> rsim.CarControls:
     return controls
 
 
-_WRITTEN = (
-    ("boost", "boost_amount"),
-    ("demo_respawn_timer", "demo_respawn_timer"),
-    ("supersonic_time", "supersonic_time"),
-    ("time_spent_boosting", "boost_active_time"),
-    ("handbrake_val", "handbrake"),
-    ("jump_time", "jump_time"),
-    ("air_time_since_jump", "air_time_since_jump"),
-    ("flip_time", "flip_time"),
-    ("auto_flip_timer", "autoflip_timer"),
-    ("auto_flip_torque_scale", "autoflip_direction"),
-)
-_WRITTEN_FLAGS = (
-    ("is_demoed", "is_demoed"),
-    ("is_on_ground", "on_ground"),
-    ("is_supersonic", "is_supersonic"),
-    ("has_jumped", "has_jumped"),
-    ("is_jumping", "is_jumping"),
-    ("has_flipped", "has_flipped"),
-    ("is_flipping", "is_flipping"),
-    ("has_double_jumped", "has_double_jumped"),
-    ("is_auto_flipping", "is_autoflipping"),
-)
+_NAMES: Final = {
+    "boost": "boost_amount", "time_spent_boosting": "boost_active_time", "handbrake_val": "handbrake",
+    "auto_flip_timer": "autoflip_timer", "auto_flip_torque_scale": "autoflip_direction",
+    "is_on_ground": "on_ground", "is_auto_flipping": "is_autoflipping",
+}  # fmt: skip
+"""Fields of a car by RocketSim's names, if these are others."""
+
+_FLOATS: Final = (
+    "boost", "demo_respawn_timer", "supersonic_time", "time_spent_boosting", "handbrake_val", "jump_time",
+    "air_time_since_jump", "flip_time", "auto_flip_timer", "auto_flip_torque_scale",
+)  # fmt: skip
+_FLAGS: Final = (
+    "is_demoed", "is_on_ground", "is_supersonic", "has_jumped", "is_jumping", "has_flipped", "is_flipping",
+    "has_double_jumped", "is_auto_flipping",
+)  # fmt: skip
 
 
 def car_state(state: MatchState, match: int, row: int, cars: Sequence[rsim.Car] = ()) -> rsim.CarState:
     """Return one car of a state as RocketSim's; its bump victim only where the arena's `cars` are given."""
-    car = rsim.CarState()
-    car.pos = rsim.Vec(*state.car_position[match, row].tolist())
-    car.vel = rsim.Vec(*state.car_linear_velocity[match, row].tolist())
-    car.ang_vel = rsim.Vec(*state.car_angular_velocity[match, row].tolist())
-    car.rot_mat = rsim.RotMat(*state.car_rotation[match, row].T.ravel().tolist())
+    first = state.layout.column("position", car=row)
+    car = set_body(rsim.CarState(), state.buffer[match, first : first + BODY_SIZE].tolist())
     car.wheels_with_contact = tuple(wheel > 0 for wheel in state.car_wheels_with_contact[match, row].tolist())
-    for theirs, ours in _WRITTEN:
-        setattr(car, theirs, float(getattr(state, "car_" + ours)[match, row]))
-    for theirs, ours in _WRITTEN_FLAGS:
-        setattr(car, theirs, bool(getattr(state, "car_" + ours)[match, row] > 0))
+    for names, kind in ((_FLOATS, float), (_FLAGS, bool)):
+        for name in names:
+            setattr(car, name, kind(getattr(state, f"car_{_NAMES.get(name, name)}")[match, row]))
     car.flip_rel_torque = rsim.Vec(*state.car_flip_torque[match, row].tolist())
     car.last_controls = control_of(state.car_controls[match, row].tolist())
     victim = int(state.car_bump_victim[match, row])

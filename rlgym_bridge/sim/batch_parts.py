@@ -5,20 +5,12 @@ from typing import Any, Final
 
 import numpy as np
 
+from rlgym_bridge.components import batch_form
 from rlgym_bridge.components.actions import (
     ContinuousAction,
     LookupTableAction,
     MultiDiscreteAction,
     RepeatAction,
-)
-from rlgym_bridge.components.batch_form import (
-    check_observations,
-    describe_array,
-    every_part,
-    find_masks,
-    is_number_array,
-    third_party_leaves,
-    works_in_batches,
 )
 from rlgym_bridge.components.initial_states import INITIAL_STATES
 from rlgym_bridge.components.mutators import WeightedMutator, blank_state
@@ -95,17 +87,18 @@ class BatchParts:
             if condition is not None:
                 condition.reset_batch(state, begun)
         if len(matches) < state.matches:
-            layout = state.layout
-            seen = MatchState(layout.blue, layout.orange, len(matches), seen.buffer[matches])
+            seen = seen.select(matches)
         return self.observe(seen)
 
     def observe(self, seen: MatchState) -> np.ndarray:
         """Return checked observations `(n, cars, size)` of the matches of a state."""
-        return check_observations(self._obs, self._obs.build_batch(seen), seen, range(seen.layout.cars))
+        return batch_form.check_observations(
+            self._obs, self._obs.build_batch(seen), seen, range(seen.layout.cars)
+        )
 
     def masks(self, state: MatchState) -> np.ndarray | None:
         """Return which actions each car may choose, `(matches, cars, actions)` bool; None for all."""
-        return find_masks(self._parser, state)
+        return batch_form.find_masks(self._parser, state)
 
     def rows(self, actions: np.ndarray, state: MatchState) -> np.ndarray:
         """Return control rows `(matches, cars, ticks, 8)`, with a stride of 0 where one is held."""
@@ -153,30 +146,26 @@ class BatchParts:
 def measured_parts(components: Components) -> list[Any]:
     """Return the components, and parts of them, that have a method `metrics`."""
     whole = [part for part in (getattr(components, kind) for kind in _KINDS) if part is not None]
-    every = {id(part): part for one in whole for part in every_part(one)}
+    every = {id(part): part for one in whole for part in batch_form.every_part(one)}
     return [part for part in every.values() if callable(getattr(part, "metrics", None))]
 
 
 def ask_metrics(measured: Iterable[Any], state: MatchState) -> dict[str, Any]:
-    """Return what components with a method `metrics` measure in a state, by name.
-
-    Raises:
-        ValueError: One gives something else than a dict of numbers or arrays of them by name.
-    """
+    """Return what `metrics` of components give, by name; raises ValueError unless it is numbers."""
     found: dict[str, Any] = {}
     for part in measured:
         given = part.metrics(state)
         where = f"metrics of {type(part).__name__}"
         if not isinstance(given, Mapping):
             raise ValueError(
-                f"{where} gave {describe_array(given)}, expected a dict with a number or an array of numbers "
-                f"for each name{locate_method(part, 'metrics')}"
+                f"{where} gave {batch_form.describe_array(given)}, expected a dict with a number or an array "
+                f"of numbers for each name{locate_method(part, 'metrics')}"
             )
         for name, numbers in given.items():
-            if not isinstance(name, str) or not is_number_array(np.asarray(numbers)):
+            if not isinstance(name, str) or not batch_form.is_number_array(np.asarray(numbers)):
                 raise ValueError(
-                    f"{where} gave {describe_array(numbers)} for {name!r}, expected a number or an array of "
-                    f"numbers, by a name{locate_method(part, 'metrics')}"
+                    f"{where} gave {batch_form.describe_array(numbers)} for {name!r}, expected a number or "
+                    f"an array of numbers, by a name{locate_method(part, 'metrics')}"
                 )
         found |= given
     return found
@@ -194,7 +183,7 @@ def ask_batch_condition(condition: Any, after: MatchState) -> np.ndarray:
     done = condition.done_batch(after)
     if not isinstance(done, np.ndarray) or done.dtype != bool or done.shape != (after.matches,):
         raise ValueError(
-            f"condition {type(condition).__name__} gave {describe_array(done)}, expected an array "
+            f"condition {type(condition).__name__} gave {batch_form.describe_array(done)}, expected an array "
             f"({after.matches},) of bool: one a match{locate_method(condition, 'done_batch')}"
         )
     return done
@@ -210,14 +199,14 @@ def is_standard_mutator(mutator: Any) -> bool:
 def is_batch(components: Components) -> bool:
     """Tell whether all components have a batch form."""
     parts = [getattr(components, kind) for kind in _KINDS]
-    all_do = all(works_in_batches(part) for part in parts if part is not None)
+    all_do = all(batch_form.works_in_batches(part) for part in parts if part is not None)
     return all_do and components.shared_info_provider is None
 
 
 def third_party_parts(components: Components) -> list[Any]:
     """Return the parts without a batch form; a provider of shared info never has one."""
     parts = [getattr(components, kind) for kind in _KINDS]
-    third_party = [leaf for part in parts if part is not None for leaf in third_party_leaves(part)]
+    third_party = [leaf for part in parts if part is not None for leaf in batch_form.third_party_leaves(part)]
     provider = components.shared_info_provider
     return third_party if provider is None else [*third_party, provider]
 
@@ -226,5 +215,4 @@ def draw_hitboxes(hitboxes: Sequence[int], shape: tuple[int, ...], random: np.ra
     """Draw a hitbox for each car, `(matches, cars)` int, every entry as likely; one alone draws no number."""
     if len(set(hitboxes)) == 1:
         return np.full(shape, hitboxes[0])
-    drawn: np.ndarray = random.choice(np.array(hitboxes), shape)
-    return drawn
+    return np.asarray(random.choice(np.array(hitboxes), shape))

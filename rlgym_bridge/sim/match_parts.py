@@ -14,35 +14,22 @@ from rlgym.api import DoneCondition
 from rlgym_bridge.components.batch_form import join_columns, open_parts, works_in_batches
 from rlgym_bridge.components.episode import ComponentCalls
 from rlgym_bridge.components.mutator_base import apply_mutator
-from rlgym_bridge.components.reward_base import (
-    checked_shape,
-    name_parts,
-    split_rewards,
-    weigh_parts,
-)
+from rlgym_bridge.components.reward_base import checked_shape, name_parts, split_rewards, weigh_parts
 from rlgym_bridge.components.rlgym_state import base_state, car_of, from_rlgym
-from rlgym_bridge.components.rlgym_types import GameState
+from rlgym_bridge.components.rlgym_types import Game
 from rlgym_bridge.components.spec import Components
 from rlgym_bridge.components.user_errors import locate_method
 from rlgym_bridge.controls import checked_plan
 from rlgym_bridge.game import HITBOXES
-from rlgym_bridge.sim.batch_parts import (
-    BatchParts,
-    Judgement,
-    ask_batch_condition,
-    ask_metrics,
-    draw_hitboxes,
-    measured_parts,
-    refuse_bad,
-)
+from rlgym_bridge.sim import batch_parts
 from rlgym_bridge.state import MatchState
 
 
 class _Node:
     """A reward or a condition of all matches, with nodes of its parts where `open_parts` opens it.
 
-    `every` has the component of each match; one that works in batches is called once for all: the first.
-    `last` are the latest answers of its parts, `(N, cars)` each.
+    `every` has each match's component; one that works in batches is called once for all: the first. `last`
+    are the latest answers of its parts, `(N, cars)` each.
     """
 
     def __init__(self, every: Sequence[Any]) -> None:
@@ -98,7 +85,9 @@ class MatchParts:
         first = components[0]
         self._sizes, self._tick_skip, self._hitboxes = team_sizes, tick_skip, hitboxes
         judging = ("termination_cond", "truncation_cond", "reward_fn")
-        self._ours = BatchParts(replace(first, **dict.fromkeys(judging)), team_sizes, tick_skip, hitboxes)
+        self._ours = batch_parts.BatchParts(
+            replace(first, **dict.fromkeys(judging)), team_sizes, tick_skip, hitboxes
+        )
         self._obs, self._parser, self._mutator, *nodes = (
             None if getattr(first, name) is None else _Node([getattr(parts, name) for parts in components])
             for name in ("obs_builder", "parser", "state_mutator", *judging)
@@ -112,9 +101,10 @@ class MatchParts:
             ComponentCalls(parts, [leaf.every[match] for leaf in alone])
             for match, parts in enumerate(components)
         ]
-        self._measured = [part for part in measured_parts(first) if works_in_batches(part)]
+        self._measured = [part for part in batch_parts.measured_parts(first) if works_in_batches(part)]
         self._measured_alone = [
-            [part for part in measured_parts(parts) if not works_in_batches(part)] for parts in components
+            [part for part in batch_parts.measured_parts(parts) if not works_in_batches(part)]
+            for parts in components
         ]
         self._needs_games = bool(alone) or first.shared_info_provider is not None
         self._batch_conditions: list[Any] = [
@@ -126,11 +116,7 @@ class MatchParts:
         self._ours.forget()
 
     def new_states(self, matches: np.ndarray, random: np.random.Generator) -> MatchState:
-        """Return states that begin episodes, one for each of `matches`, `(n,)` int.
-
-        Raises:
-            ValueError: A mutator made cars of another hitbox, other team sizes, or a value that no match has.
-        """
+        """Return states that begin episodes, for `matches` `(n,)` int; raises ValueError for wrong ones."""
         assert self._mutator is not None  # checked by VectorEnv
         made = []
         for match in matches.tolist():
@@ -152,18 +138,13 @@ class MatchParts:
             condition.reset_batch(state, begun)
         if self._needs_games:
             for match in matches.tolist():
-                self._calls[match].reset(_match_of(state, match), range(state.layout.cars))
+                self._calls[match].reset(state.select(slice(match, match + 1)), range(state.layout.cars))
         if len(matches) < state.matches:
-            layout = state.layout
-            seen = MatchState(layout.blue, layout.orange, len(matches), seen.buffer[matches])
+            seen = seen.select(matches)
         return self._observe(seen, matches)
 
     def masks(self, state: MatchState) -> np.ndarray | None:
-        """Return which actions each car may choose, `(matches, cars, actions)` bool; None for all.
-
-        Raises:
-            ValueError: Some matches have masks, and others none; or see `find_masks`.
-        """
+        """Return the actions that cars may choose, `(matches, cars, actions)` bool; None for all."""
         if not self._needs_games:
             return self._ours.masks(state)
         every = [calls.masks(match) for match, calls in enumerate(self._calls)]
@@ -174,11 +155,7 @@ class MatchParts:
         return np.concatenate(given) if given else None
 
     def rows(self, actions: np.ndarray, state: MatchState) -> np.ndarray:
-        """Return a step's control vectors, `(matches, cars, ticks, 8)` float32; the state is not read.
-
-        Raises:
-            ValueError: Matches differ in the number of ticks: they go on together.
-        """
+        """Return a step's control vectors `(matches, cars, ticks, 8)`; raises ValueError if ticks differ."""
         assert self._parser is not None  # every set of components has one
         if self._parser.is_batch:
             return self._ours.rows(actions, state)
@@ -195,11 +172,11 @@ class MatchParts:
             )
         return np.array(every, np.float32)
 
-    def judge(self, before: MatchState, after: MatchState, seen: MatchState) -> Judgement:
+    def judge(self, before: MatchState, after: MatchState, seen: MatchState) -> batch_parts.Judgement:
         """Observe a step's end, and ask conditions and rewards; third-party components see no noise."""
         if self._needs_games:
             for match, calls in enumerate(self._calls):
-                calls.step(_match_of(after, match))
+                calls.step(after.select(slice(match, match + 1)))
         observations = self._observe(seen, np.arange(after.matches))
         flags = [self._ask_condition(node, after) for node in (self._termination, self._truncation)]
         terminated, truncated = (given.any(1) for given in flags)
@@ -213,7 +190,7 @@ class MatchParts:
             return self._ask_rewards(every, flags, after.agents)
 
         rewards = np.asarray(self._reward.ask(ask_batch, ask_alone, after), np.float32)
-        refuse_bad(self._reward.first, rewards, after.agents)
+        batch_parts.refuse_bad(self._reward.first, rewards, after.agents)
         return observations, terminated, truncated, rewards
 
     def split_rewards(self, rewards: np.ndarray) -> list[np.ndarray]:
@@ -226,12 +203,12 @@ class MatchParts:
 
     def metrics(self, state: MatchState) -> dict[str, Any]:
         """Return what components measure in a state, and the shared info's numbers."""
-        found = ask_metrics(self._measured, state)
+        found = batch_parts.ask_metrics(self._measured, state)
         several: dict[str, list[Any]] = {}
         for match, (calls, measured) in enumerate(zip(self._calls, self._measured_alone, strict=True)):
             given = _numbers_in(calls.shared_info)
             if measured:
-                given |= ask_metrics(measured, _match_of(state, match))
+                given |= batch_parts.ask_metrics(measured, state.select(slice(match, match + 1)))
             for name, numbers in given.items():
                 several.setdefault(name, []).append(np.ravel(numbers))
         return found | {name: np.concatenate(numbers) for name, numbers in several.items()}
@@ -241,7 +218,7 @@ class MatchParts:
         shape, agents = (after.matches, after.layout.cars), after.agents
 
         def ask_batch(condition: Any) -> np.ndarray:
-            return np.broadcast_to(ask_batch_condition(condition, after)[:, None], shape)
+            return np.broadcast_to(batch_parts.ask_batch_condition(condition, after)[:, None], shape)
 
         def ask_alone(every: Sequence[Any]) -> np.ndarray:
             answers = [calls.ask_condition(one) for calls, one in zip(self._calls, every, strict=True)]
@@ -289,9 +266,9 @@ class MatchParts:
             )
         return observations
 
-    def _checked(self, game: GameState[Any], mutator: str, random: np.random.Generator) -> MatchState:
+    def _checked(self, game: Game, mutator: str, random: np.random.Generator) -> MatchState:
         """Return what a third-party mutator made, with hitboxes of the setting."""
-        drawn = draw_hitboxes(self._hitboxes, (1, len(game.cars)), random)[0].tolist()
+        drawn = batch_parts.draw_hitboxes(self._hitboxes, (1, len(game.cars)), random)[0].tolist()
         for car, hitbox in zip(game.cars.values(), drawn, strict=True):
             if car.hitbox_type not in (0, *self._hitboxes):
                 setting = "hitbox" if len(self._hitboxes) == 1 else "hitboxes"
@@ -322,9 +299,3 @@ def _numbers_in(shared_info: Mapping[str, Any]) -> dict[str, Any]:
             if isinstance(number, int | float | np.number | np.bool_):
                 found[key] = float(number)
     return found
-
-
-def _match_of(state: MatchState, match: int) -> MatchState:
-    """Return one match as a view of the state."""
-    layout = state.layout
-    return MatchState(layout.blue, layout.orange, 1, state.buffer[match : match + 1])

@@ -11,45 +11,13 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from rlgym_bridge.components import relative_obs, rewards
 from rlgym_bridge.components.advanced_obs import AdvancedObs
 from rlgym_bridge.components.ball_ahead import columns_of_cars, forecast_times
 from rlgym_bridge.components.batch_form import FORMS
-from rlgym_bridge.components.conditions import (
-    GoalCondition,
-    NoTouchTimeoutCondition,
-    TimeoutCondition,
-)
+from rlgym_bridge.components.conditions import GoalCondition, NoTouchTimeoutCondition, TimeoutCondition
 from rlgym_bridge.components.default_obs import DefaultObs
-from rlgym_bridge.components.relative_obs import (
-    BLOCK,
-    DIRECTIONS,
-    HEAD,
-    OTHERS,
-    SEEN,
-    RelativeObs,
-    Surroundings,
-    TeamObs,
-    find_surroundings,
-    order_vectors,
-)
 from rlgym_bridge.components.reward_base import WeightedSum, checked_shape
-from rlgym_bridge.components.rewards import (
-    AirTouchReward,
-    BoostKeptReward,
-    BoostPickedUpReward,
-    DemolitionReward,
-    FaceBallReward,
-    FlyToBallReward,
-    GoalReward,
-    InAirReward,
-    KickoffSpeedReward,
-    MateDistanceReward,
-    SaveReward,
-    SpeedReward,
-    TouchReward,
-    VelocityBallToGoalReward,
-    VelocityPlayerToBallReward,
-)
 from rlgym_bridge.game import MOST_TEAM_SIZE
 from rlgym_bridge.sim.simulator import ROCKETSIM3, is_installed
 from rlgym_bridge.state import Layout, MatchState
@@ -59,21 +27,21 @@ NATIVE_VARIABLE: Final = "RLGYM_BRIDGE_NATIVE"
 """Environment variable that is 0 where all components are to be asked in numpy."""
 
 _TERMS: Final[Mapping[type, Callable[[Any], tuple[str, float]]]] = {
-    GoalReward: lambda _: ("goal", 0.0),
-    TouchReward: lambda reward: ("touch_strength" if reward.strength else "touch", 0.0),
-    VelocityPlayerToBallReward: lambda _: ("velocity_to_ball", 0.0),
-    SpeedReward: lambda _: ("speed", 0.0),
-    VelocityBallToGoalReward: lambda _: ("velocity_ball_to_goal", 0.0),
-    FaceBallReward: lambda _: ("face_ball", 0.0),
-    BoostKeptReward: lambda _: ("boost_kept", 0.0),
-    BoostPickedUpReward: lambda _: ("boost_picked_up", 0.0),
-    SaveReward: lambda reward: ("save", reward.seconds),
-    DemolitionReward: lambda _: ("demolition", 0.0),
-    MateDistanceReward: lambda reward: ("mate_distance", reward.far),
-    AirTouchReward: lambda _: ("air_touch", 0.0),
-    FlyToBallReward: lambda reward: ("fly_to_ball", reward.lowest),
-    InAirReward: lambda _: ("in_air", 0.0),
-    KickoffSpeedReward: lambda _: ("kickoff_speed", 0.0),
+    rewards.GoalReward: lambda _: ("goal", 0.0),
+    rewards.TouchReward: lambda reward: ("touch_strength" if reward.strength else "touch", 0.0),
+    rewards.VelocityPlayerToBallReward: lambda _: ("velocity_to_ball", 0.0),
+    rewards.SpeedReward: lambda _: ("speed", 0.0),
+    rewards.VelocityBallToGoalReward: lambda _: ("velocity_ball_to_goal", 0.0),
+    rewards.FaceBallReward: lambda _: ("face_ball", 0.0),
+    rewards.BoostKeptReward: lambda _: ("boost_kept", 0.0),
+    rewards.BoostPickedUpReward: lambda _: ("boost_picked_up", 0.0),
+    rewards.SaveReward: lambda reward: ("save", reward.seconds),
+    rewards.DemolitionReward: lambda _: ("demolition", 0.0),
+    rewards.MateDistanceReward: lambda reward: ("mate_distance", reward.far),
+    rewards.AirTouchReward: lambda _: ("air_touch", 0.0),
+    rewards.FlyToBallReward: lambda reward: ("fly_to_ball", reward.lowest),
+    rewards.InAirReward: lambda _: ("in_air", 0.0),
+    rewards.KickoffSpeedReward: lambda _: ("kickoff_speed", 0.0),
 }
 """Rewards, and the name and number of their compiled terms."""
 
@@ -98,7 +66,7 @@ def provide_native_forms() -> None:
     except ImportError:  # another interface, or a processor that it is not for
         return
     FORMS.update({f"{kind.__qualname__}.build_batch": _observing(kind) for kind in _OBSERVERS})
-    FORMS.update({f"{kind.__qualname__}.reward_batch": _rewarding(kind) for kind in _TERMS})
+    FORMS.update({f"{kind.__qualname__}._formula": _rewarding(kind) for kind in _TERMS})
     FORMS["WeightedSum.reward_batch"] = _add_up
     FORMS.update({f"{kind.__qualname__}.done_batch": _timing(kind) for kind in _TIMED})
     FORMS["_Joined.done_batch"] = _join
@@ -131,16 +99,14 @@ def _has_form(layout: Layout) -> bool:
 
 
 def _rewarding(kind: type) -> Callable[..., np.ndarray | None]:
-    """Return the compiled form of a reward's `reward_batch`."""
     term = _TERMS[kind]
 
-    def reward(self: Any, before: MatchState, after: MatchState, *_: np.ndarray) -> np.ndarray | None:
+    def reward(self: Any, before: MatchState, after: MatchState) -> np.ndarray | None:
         if not _has_form(after.layout):
             return None
         columns = np.empty((1, after.matches, after.layout.cars), np.float32)
         _fill(self, [(0, *term(self))], before, after, columns)
-        given: np.ndarray = columns[0]
-        return given
+        return np.asarray(columns[0])
 
     return reward
 
@@ -179,7 +145,6 @@ def _add_up(
 
 
 def _timing(kind: type) -> Callable[..., np.ndarray | None]:
-    """Return the compiled form of a condition's `done_batch` that counts seconds."""
     name = _TIMED[kind]
 
     def is_over(self: Any, state: MatchState) -> np.ndarray | None:
@@ -222,7 +187,6 @@ def _judge(
 
 
 def _observing(kind: type) -> Callable[..., np.ndarray | None]:
-    """Return the compiled form of a builder's `build_batch`."""
     make = _OBSERVERS[kind]
 
     def observe(self: Any, state: MatchState, cars: Sequence[int] | None = None) -> np.ndarray | None:
@@ -234,14 +198,14 @@ def _observing(kind: type) -> Callable[..., np.ndarray | None]:
         observer, size = _plan(self, (layout, own), lambda: make(self, state, own))
         observations = np.empty((state.matches, len(own), size), np.float32)
         observer.observe(_shown(self, state), observations)
-        return self.add_ball_ahead(observations, state, own) if kind is TeamObs else observations
+        return self.add_ball_ahead(observations, state, own) if kind is relative_obs.TeamObs else observations
 
     return observe
 
 
 def _shown(builder: Any, state: MatchState) -> np.ndarray:
     """Return the rows that an `Observer` reads, `(matches, width)`: behind the state the ball to come."""
-    ahead = builder.ball_ahead if isinstance(builder, RelativeObs) else ()
+    ahead = builder.ball_ahead if isinstance(builder, relative_obs.RelativeObs) else ()
     if not ahead:
         return state.buffer
     return np.concatenate([state.buffer, forecast_times(state, ahead).reshape(state.matches, -1)], 1)
@@ -253,9 +217,11 @@ def _observe_columns(builder: DefaultObs, state: MatchState, cars: tuple[int, ..
     return load_native().Observer(state.layout.size, size, table.columns.astype(np.int64), table.scales), size
 
 
-def _observe_around(builder: RelativeObs, state: MatchState, cars: tuple[int, ...]) -> tuple[Any, int]:
+def _observe_around(
+    builder: relative_obs.RelativeObs, state: MatchState, cars: tuple[int, ...]
+) -> tuple[Any, int]:
     table, around = builder.table_of(state, cars), _surroundings(builder, state.layout, cars)
-    start, order = table.columns.shape[1], order_vectors(around.scales.shape[1])
+    start, order = table.columns.shape[1], relative_obs.order_vectors(around.scales.shape[1])
     places = np.empty(len(order), np.intp)
     places[order] = start + 3 * np.arange(len(order))
     columns, more = table.columns.astype(np.int64), 2 * len(builder.ball_ahead)
@@ -267,7 +233,7 @@ def _observe_around(builder: RelativeObs, state: MatchState, cars: tuple[int, ..
 
 
 def _add_ball_ahead(
-    sights: dict[str, Any], builder: RelativeObs, layout: Layout, cars: tuple[int, ...]
+    sights: dict[str, Any], builder: relative_obs.RelativeObs, layout: Layout, cars: tuple[int, ...]
 ) -> None:
     """Add the vectors to the ball to come, whose places and velocities stand behind a state's columns."""
     times, now = len(builder.ball_ahead), columns_of_cars(layout, cars)[0][:, ::3]
@@ -281,15 +247,15 @@ def _add_ball_ahead(
         sights[name] = np.append(sights[name], values, 1).astype(sights[name].dtype)
 
 
-def _observe_team(builder: TeamObs, state: MatchState, cars: tuple[int, ...]) -> tuple[Any, int]:
+def _observe_team(builder: relative_obs.TeamObs, state: MatchState, cars: tuple[int, ...]) -> tuple[Any, int]:
     table, around = builder.table_of(state, cars), _surroundings(builder, state.layout, cars)
     size, others = table.columns.shape[1], around.there.shape[1]
-    blocks = OTHERS + len(BLOCK) * np.arange(others)
-    of_ball = HEAD + 3 * np.arange(DIRECTIONS + 2)
-    of_cars = blocks[:, None] + len(BLOCK) - len(SEEN) + 3 * np.arange(2)
+    blocks = relative_obs.OTHERS + len(relative_obs.BLOCK) * np.arange(others)
+    of_ball = relative_obs.HEAD + 3 * np.arange(relative_obs.DIRECTIONS + 2)
+    of_cars = blocks[:, None] + len(relative_obs.BLOCK) - len(relative_obs.SEEN) + 3 * np.arange(2)
     sights = _sights(around, np.concatenate((of_ball, of_cars.reshape(-1))))
     if max(state.layout.blue, state.layout.orange) > 1:
-        sights |= {"start": OTHERS, "ranks": builder.rank_blocks(around)}
+        sights |= {"start": relative_obs.OTHERS, "ranks": builder.rank_blocks(around)}
     columns, factors = table.columns.astype(np.int64), table.scales.copy()
     columns[:, blocks], factors[:, blocks] = _NO_COLUMN, around.there
     return load_native().Observer(state.layout.size, size, columns, factors, **sights), size
@@ -304,11 +270,15 @@ def _observe_differences(builder: AdvancedObs, state: MatchState, cars: tuple[in
     return load_native().Observer(state.layout.size, size, columns, table.scales, **given), size
 
 
-def _surroundings(builder: RelativeObs | TeamObs, layout: Layout, cars: tuple[int, ...]) -> Surroundings:
-    return find_surroundings(layout, cars, builder.zero_padding, builder.pos_coef, builder.lin_vel_coef)
+def _surroundings(
+    builder: relative_obs.RelativeObs | relative_obs.TeamObs, layout: Layout, cars: tuple[int, ...]
+) -> relative_obs.Surroundings:
+    return relative_obs.find_surroundings(
+        layout, cars, builder.zero_padding, builder.pos_coef, builder.lin_vel_coef
+    )
 
 
-def _sights(around: Surroundings, places: np.ndarray) -> dict[str, Any]:
+def _sights(around: relative_obs.Surroundings, places: np.ndarray) -> dict[str, Any]:
     """Return the arguments of an `Observer` for vectors that begin at `places` of an observation."""
     return {
         "rotations": around.rotations[:, 0, 0].tolist(),
@@ -323,7 +293,7 @@ def _sights(around: Surroundings, places: np.ndarray) -> dict[str, Any]:
 _OBSERVERS: Final[Mapping[type, Callable[[Any, MatchState, tuple[int, ...]], tuple[Any, int]]]] = {
     AdvancedObs: _observe_differences,
     DefaultObs: _observe_columns,
-    RelativeObs: _observe_around,
-    TeamObs: _observe_team,
+    relative_obs.RelativeObs: _observe_around,
+    relative_obs.TeamObs: _observe_team,
 }
 """Observation builders, and what compiles them for states like one."""

@@ -5,12 +5,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from rlgym_bridge.components.rewards import (
-    find_alive,
-    flies_into_goals,
-    project,
-    spread_by_team,
-)
+from rlgym_bridge.components.rewards import find_alive, flies_into_goals, project, spread_by_team
 from rlgym_bridge.game import TICKS_PER_SECOND
 from rlgym_bridge.state import MatchState
 

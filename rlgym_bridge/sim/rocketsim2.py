@@ -9,7 +9,15 @@ import numpy as np
 import RocketSim as rsim
 
 from rlgym_bridge.game import BLUE, GOAL_THRESHOLD_Y, ORANGE, TICKS_PER_SECOND
-from rlgym_bridge.sim.arena import ArenaReader, control_of, make_arena, set_mutators, write_arena
+from rlgym_bridge.sim.arena import (
+    BODY_SIZE,
+    ArenaReader,
+    control_of,
+    make_arena,
+    set_body,
+    set_mutators,
+    write_arena,
+)
 from rlgym_bridge.sim.simulator import EVENT, NEVER, EventKind, PartTimes, SimulatorError, mode_number
 from rlgym_bridge.state import CAR_COLUMNS, MATCH_COLUMNS, MatchState
 
@@ -25,7 +33,6 @@ _KEPT: Final = [
 ]
 """Columns of a match that stay as they were put."""
 
-_BODY_SIZE: Final = 18  # numbers of a body, which lie side by side
 _OF_BALL: Final = MATCH_COLUMNS["ball_position"]
 
 
@@ -103,8 +110,8 @@ class RocketSim2:
             one, given, shown = self._matches[match], desired.buffer[row], self.state.buffer[match]
             moved = [(one.reader.cars[car], firsts[car]) for car in np.flatnonzero(cars[row]).tolist()]
             for body, first in [(one.arena.ball, _OF_BALL), *moved] if ball else moved:
-                _move(body, given[first : first + _BODY_SIZE].tolist())
-                shown[first : first + _BODY_SIZE] = given[first : first + _BODY_SIZE]
+                body.set_state(set_body(body.get_state(), given[first : first + BODY_SIZE].tolist()))
+                shown[first : first + BODY_SIZE] = given[first : first + BODY_SIZE]
         np.greater(np.abs(self.state.ball_position[:, 1]), GOAL_THRESHOLD_Y, out=self.state.goal_scored)
 
     def step(
@@ -201,8 +208,7 @@ class RocketSim2:
             waiting[some, one + ticks :] = rows[some, -1:]
         rest = waiting[:, :, ticks:] if waiting.shape[2] > ticks else waiting[:, :, -1:]
         self._waiting = rest.copy()
-        played: np.ndarray = waiting[:, :, :ticks]
-        return played
+        return np.asarray(waiting[:, :, :ticks])
 
     def _play(self, match: "_Match", played: np.ndarray, back: Mapping[int, Sequence[int]]) -> None:
         """Step one match by `(cars, ticks, 8)`; `back` has the cars that come back before a tick."""
@@ -307,14 +313,6 @@ class _Match:
 def _same_ball(desired: MatchState, row: int, shown: MatchState, number: int) -> bool:
     first, last = (shown.layout.column(name) for name in ("ball_position", "pad_timer"))
     return bool((desired.buffer[row, first:last] == shown.buffer[number, first:last]).all())
-
-
-def _move(body: Any, numbers: Sequence[float]) -> None:
-    """Set place, rotation and velocities of a body of RocketSim's to numbers as they lie in a state."""
-    state = body.get_state()
-    state.pos, state.vel, state.ang_vel = (rsim.Vec(*numbers[at : at + 3]) for at in (0, 12, 15))
-    state.rot_mat = rsim.RotMat(*numbers[3:12:3], *numbers[4:12:3], *numbers[5:12:3])
-    body.set_state(state)
 
 
 class _Listener:

@@ -50,12 +50,7 @@ class RocketSim3:
         self._matches.set_mutators(match, self._own | scaled | dict(values or {}))
 
     def put(self, matches: Sequence[int], desired: MatchState) -> None:
-        """Put some matches into new states; see `Simulator.put`.
-
-        Raises:
-            ValueError: There are not as many states as matches, or a number is not finite or absurd.
-            DeadMatches: Matches failed inside RocketSim.
-        """
+        """Put some matches into new states; raises ValueError for a number of states, or absurd values."""
         if desired.matches != len(matches):
             raise ValueError(f"{desired.matches} states for {len(matches)} matches, expected one each")
         with _naming_the_dead():
@@ -86,8 +81,7 @@ class RocketSim3:
         """Play `(matches, cars, ticks, 8)`; return `(matches, ticks, size)`; see `Simulator.play`."""
         given = np.ascontiguousarray(rows, np.float32)
         with _naming_the_dead():
-            frames: np.ndarray = self._matches.play(self.state.buffer, given, lengths=list(lengths))
-        return frames
+            return np.asarray(self._matches.play(self.state.buffer, given, lengths=list(lengths)))
 
     def _delays(self, delay: Sequence[int] | np.ndarray) -> np.ndarray:
         """Return delays of `step` as the module takes them; it checks whole ones that are as long already."""
@@ -111,8 +105,7 @@ class RocketSim3:
 
     def events(self) -> np.ndarray:
         """Return the events of the latest step, shape `(events,)`; see `Simulator.events`."""
-        found: np.ndarray = self._matches.events()
-        return found
+        return np.asarray(self._matches.events())
 
     def target_speed(self, match: int) -> float:
         """Return 0: the ball of Soccar has no aim."""
@@ -136,7 +129,6 @@ def _dead(error: rocketsim_batch.MatchError) -> DeadMatches:
 
 @cache
 def _load_meshes() -> None:
-    """Load the collision meshes, once in a process."""
     load_native().load_meshes(meshes_folder())
 
 

@@ -155,17 +155,15 @@ class Simulator(Protocol):
                 come before it.
             times: Counts the time of `physics` and of `reading`; None counts nothing.
 
-        Raises:
-            ValueError: A delay is below 0 or no whole number.
-            DeadMatches: Matches failed inside the simulator. All others were stepped; the state of the dead
-                ones is as before.
+        Raises ValueError if a delay is below 0 or no whole number; DeadMatches if matches failed inside the
+        simulator. All others were stepped; the state of the dead ones is as before.
         """
 
     def play(self, rows: np.ndarray, lengths: Sequence[int]) -> np.ndarray:
-        """Return the untouched ball's way, `(ticks // every, 9)` float32: place, velocity, spin.
+        """Play control vectors `(matches, cars, ticks, 8)`, of each match as many ticks as `lengths` says.
 
         Return the states, `(matches, ticks, size)` float32 as `state.buffer` has them, nan beyond the
-        `lengths` that matches play. Raises DeadMatches where some failed inside the simulator.
+        lengths. Raises DeadMatches if some failed inside the simulator.
         """
 
     def events(self) -> np.ndarray:
@@ -177,12 +175,9 @@ class Simulator(Protocol):
     def forecast(self, matches: Sequence[int], rows: np.ndarray, ahead: MatchState) -> None:
         """Play copies of some matches on, by `rows` `(n, cars, ticks, 8)` float32 that act at once.
 
-        `ahead`, as many states, come out as the copies are. Phase, clock, score and what else a simulator
-        never writes stay in them.
-
-        Raises:
-            SimulatorError: It is RocketSim 2.2.1, whose matches cannot be copied to the bit.
-            DeadMatches: A copy failed inside the simulator; the matches live on.
+        `ahead`, as many states, come out as the copies are, but for what a simulator never writes. Raises
+        SimulatorError in RocketSim 2.2.1, whose matches cannot be copied to the bit, DeadMatches if a copy
+        failed.
         """
 
     def target_speed(self, match: int) -> float:
@@ -237,22 +232,12 @@ def make_simulator(
     name: str, matches: int, blue: int, orange: int, *, mode: str = "Soccar", seed: int = 0,
     thrust: bool = True, threads: int = 1,
 ) -> Simulator:  # fmt: skip
-    """Make matches in a simulator.
+    """Make matches in one of `SIMULATORS`.
 
-    Args:
-        name: One of `SIMULATORS`.
-        matches: N, 1 or more.
-        blue: Cars in the blue team, 0..4.
-        orange: Cars in the orange team, 0..4.
-        mode: Name of the game mode: Soccar, Heatseeker or Snowday.
-        seed: Of the respawns.
-        thrust: Whether boost in the air pushes in rocketsim2 as in the game; see `RocketSim2`.
-        threads: Threads that share the matches of a step in rocketsim3; rocketsim2 has one.
-
-    Raises:
-        SimulatorError: The simulator is not known or not installed, or cannot play this mode.
-        ValueError: The number of matches or cars is out of range.
-        FileNotFoundError: The collision meshes are not installed.
+    `mode` is Soccar, Heatseeker or Snowday, `seed` that of the respawns. With `thrust` boost in the air
+    pushes in rocketsim2 as in the game. `threads` share the matches of a step in rocketsim3. Raises
+    SimulatorError if the simulator is unknown, not installed, or cannot play this mode; ValueError if a
+    number is out of range; FileNotFoundError without collision meshes.
     """
     if check_simulator(name) == ROCKETSIM3:
         if mode != "Soccar":

@@ -54,18 +54,10 @@ _WHEELS, _AUTOFLIP, _VICTIM = (
 class StateEstimator:
     """A simulation that follows one match.
 
-    Args:
-        blue: Cars of the blue team.
-        orange: Cars of the orange team.
-        mode: Name of the game mode: Soccar, Heatseeker or Snowday.
-        simulator: One of `simulator.SIMULATORS`; None for the default. RocketSim 2.2.1 takes the place of
-            RocketSim 3 where that is not installed, and in modes other than Soccar.
-
-    Raises:
-        FileNotFoundError: The collision meshes are not installed.
-        ImportError: RocketSim is not installed.
-        ValueError: There are more than four cars in a team, or the mode is another one.
-        RuntimeError: RocketSim 2.2.1 did not give the cars their order; see `arena.make_arena`.
+    RocketSim 2.2.1 takes the place of RocketSim 3 where that is not installed, and in modes other than
+    Soccar; `simulator` None is the default. Raises FileNotFoundError without collision meshes, ImportError
+    without RocketSim, ValueError for more than four cars in a team or another mode, RuntimeError as
+    `make_arena`.
     """
 
     def __init__(self, blue: int, orange: int, mode: str = "Soccar", simulator: str | None = None) -> None:
@@ -111,9 +103,8 @@ class StateEstimator:
     def follow(self, state: MatchState) -> None:
         """Take over the line-up of a state; the next state that is refined is the first one.
 
-        Raises:
-            ValueError: A car is of no team.
-            FileNotFoundError, RuntimeError: As for the constructor; the line-up before stays.
+        Raises ValueError if a car is of no team; FileNotFoundError, RuntimeError as for the constructor; the
+        line-up before stays.
         """
         layout, teams = state.layout, state.car_team[0].tolist()
         if teams != [0] * layout.blue + [1] * layout.orange:
@@ -330,9 +321,8 @@ class _HiddenFields:
 class _ComparedNumbers:
     """The numbers of one match that packets show and the simulator foresees, side by side.
 
-    `rules_agree` `(3,)`, `bodies_agree` `(1 + cars, 18)`, the ball first, and `counted_agree` `(cars, 7)` are
-    bool, of the latest comparison; a rotation agrees as a whole. With `rounds` small errors vanish by
-    themselves.
+    Of the latest comparison `rules_agree` `(3,)`, `bodies_agree` `(1 + cars, 18)`, ball first, and
+    `counted_agree` `(cars, 7)` are bool; a rotation agrees as a whole. With `rounds` small errors vanish.
     """
 
     def __init__(self, simulated: MatchState, rounds: bool) -> None:

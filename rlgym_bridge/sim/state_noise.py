@@ -24,10 +24,8 @@ class StateNoise:
     """Gaussian noise of some fields, drawn anew for each number at each look.
 
     A rotation is turned by an angle about each of the car's axes. All cars of a match see the same noise.
-    Standard deviations are in units of the game, by the names of `NOISY_FIELDS`.
-
-    Raises:
-        ValueError: A field is unknown, or a deviation out of range.
+    Standard deviations are in units of the game, by the names of `NOISY_FIELDS`. Raises ValueError if a field
+    is unknown, or a deviation out of range.
     """
 
     def __init__(self, deviations: Mapping[str, float]) -> None:
@@ -39,8 +37,7 @@ class StateNoise:
 
     def seen(self, state: MatchState, random: np.random.Generator) -> MatchState:
         """Return a copy of a state with noise; derived fields are those of the state."""
-        layout = state.layout
-        noisy = MatchState(layout.blue, layout.orange, state.matches, state.buffer.copy())
+        noisy = state.copy()
         for name, deviation in self._deviations.items():
             field = getattr(noisy, name)
             if name == "car_rotation":
@@ -83,5 +80,4 @@ def _rotations(angles: np.ndarray) -> np.ndarray:
     none = np.zeros_like(x)
     rows = ((none, -z, y), (z, none, -x), (-y, x, none))
     cross = np.stack([np.stack(row, -1) for row in rows], -2)
-    turned: np.ndarray = np.eye(3) + np.sin(length) * cross + (1 - np.cos(length)) * (cross @ cross)
-    return turned
+    return np.asarray(np.eye(3) + np.sin(length) * cross + (1 - np.cos(length)) * (cross @ cross))

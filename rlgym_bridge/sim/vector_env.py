@@ -34,21 +34,16 @@ _COUNTED: Final = ("episodes", "goals", "touches", "car_minutes", "game_minutes"
 
 
 class Step(NamedTuple):
-    """The results of a step.
+    """The results of a step."""
 
-    Attributes:
-        obs: `(matches, cars, size)` float32, what the next actions are chosen on: of a new episode where
-            one has ended.
-        rewards: `(matches, cars)` float32.
-        terminated: `(matches,)` bool, by the termination condition.
-        truncated: `(matches,)` bool, by the truncation condition alone; or the match died, see `step`.
-        final_obs: `(ended, cars, size)` float32, the last observations of the matches that ended, in order.
-    """
-
+    # `(matches, cars, size)` float32, what the next actions are chosen on: of a new episode where one has
+    # ended
     obs: np.ndarray
-    rewards: np.ndarray
-    terminated: np.ndarray
+    rewards: np.ndarray  # `(matches, cars)` float32
+    terminated: np.ndarray  # `(matches,)` bool, by the termination condition
+    # `(matches,)` bool, by the truncation condition alone; or the match died, see `step`
     truncated: np.ndarray
+    # `(ended, cars, size)` float32, the last observations of the matches that ended, in order
     final_obs: np.ndarray
 
 
@@ -187,13 +182,11 @@ class VectorEnv:
                 observation is not finite: with what gave it.
             DeadMatches: The third match has died.
         """
-        times = self.times
-        if times is not None:
-            times.begin()
+        times = self.times or PartTimes()  # of which nobody reads
+        times.begin()
         rows = self._parts.rows(actions, self.state)
         self._before.buffer[:] = self.state.buffer
-        if times is not None:
-            times.end("observing")
+        times.end("observing")
         dead = self._advance(rows)
         self._count(rows.shape[2])
         obs, terminated, truncated, rewards = self._parts.judge(self._before, self.state, self._seen())
@@ -206,12 +199,10 @@ class VectorEnv:
         ended = np.flatnonzero(terminated | truncated)
         final_obs = obs[ended]
         self._counts["episodes"] += len(ended)
-        if times is not None:
-            times.end("observing")
+        times.end("observing")
         if len(ended):
             obs[ended] = self._begin(ended)
-        if times is not None:
-            times.end("episodes")
+        times.end("episodes")
         return Step(obs, rewards, terminated, truncated, final_obs)
 
     def masks(self) -> np.ndarray | None:
@@ -255,7 +246,6 @@ class VectorEnv:
         return []
 
     def _begin(self, matches: np.ndarray) -> np.ndarray:
-        """Begin episodes in some matches, and return their observations."""
         desired = self._parts.new_states(matches, self._random)
         numbers = matches.tolist()
         if self._constants:
@@ -274,7 +264,6 @@ class VectorEnv:
         return self._parts.begin(self.state, matches, self._seen())
 
     def _seen(self) -> MatchState:
-        """Return what observations are built from."""
         return self._noise.seen(self.state, self._noise_random) if self._noise else self.state
 
     def _delays_of_cars(self) -> np.ndarray:
@@ -355,11 +344,7 @@ def check_settings(
     delay_noise: float, own_delays: np.ndarray | None, hitbox: int | Sequence[int],
     constants: Mapping[str, Spread] | None, seed: int,
 ) -> tuple[tuple[int, int], tuple[int, int], tuple[int, ...]]:  # fmt: skip
-    """Check the settings of `VectorEnv`; return sizes, delays and hitboxes.
-
-    Raises:
-        ValueError: A setting is out of range; the message says what it is and what was expected.
-    """
+    """Return sizes, delays and hitboxes; raises ValueError for a setting of `VectorEnv` out of range."""
     ticks = 1 if tick_skip is None else tick_skip
     for name, number, least in (("matches", matches, 1), ("tick_skip", ticks, 1), ("seed", seed, 0)):
         check_whole(name, number, least)

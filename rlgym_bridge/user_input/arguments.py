@@ -27,11 +27,7 @@ def count_of(number: float, thing: str) -> str:
 
 
 def check_whole(name: str, value: object, least: int = 0, most: int | None = None, unit: str = "") -> None:
-    """Check that an argument is a whole number, Python's or numpy's, within limits; `unit` is for the error.
-
-    Raises:
-        ValueError: It is none, or out of range.
-    """
+    """Raise ValueError unless it is a whole number, Python's or numpy's, within limits."""
     whole = isinstance(value, Integral) and not isinstance(value, bool)
     if not whole or not _is_within(value, least, most):
         of = f" of {unit}" if unit else ""
@@ -41,11 +37,7 @@ def check_whole(name: str, value: object, least: int = 0, most: int | None = Non
 def check_number(
     name: str, value: object, least: float = 0.0, most: float | None = None, unit: str = ""
 ) -> None:
-    """Check that an argument is a real number, Python's or numpy's, within limits; `unit` is for the error.
-
-    Raises:
-        ValueError: It is none, or out of range; without `most` infinity is within it.
-    """
+    """Raise ValueError unless it is a real number within limits; without `most` infinity is."""
     real = isinstance(value, Real) and not isinstance(value, bool)
     after = f" {unit}" if unit else ""
     if not real or not _is_within(value, least, most):
@@ -60,11 +52,7 @@ def check_seed(value: object) -> None:
 
 
 def check_list(name: str, value: object, what: str) -> None:
-    """Check that an argument is a list, a tuple, or another collection in order; a text is none.
-
-    Raises:
-        ValueError: It is something else than a list of `what`, such as "recordings".
-    """
+    """Raise ValueError unless it is a list of `what`, a tuple or another collection in order."""
     if not isinstance(value, Collection) or isinstance(value, str | bytes | dict | set):
         raise ValueError(f"{name} is {show_value(value)}, expected a list of {what}")
 
@@ -86,11 +74,7 @@ def nearest_key(name: str, known: Iterable[str], least: float = 0.0) -> str | No
 
 
 def check_names(option: str, names: Iterable[str], known: Collection[str]) -> None:
-    """Check that an option names what there is.
-
-    Raises:
-        ValueError: A name is unknown; the message has the option and the nearest name.
-    """
+    """Raise ValueError, which has option and nearest name, if an option names what is not known."""
     for name in names:
         if name not in known:
             near = nearest_key(name, known, _ALIKE)

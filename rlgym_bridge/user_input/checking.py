@@ -6,18 +6,7 @@ from reprlib import repr as shorten
 from typing import Any, Final, get_type_hints
 
 import msgspec
-from msgspec import Meta
-from msgspec.inspect import (
-    BoolType,
-    FloatType,
-    IntType,
-    Metadata,
-    StrType,
-    TupleType,
-    Type,
-    VarTupleType,
-    type_info,
-)
+from msgspec import Meta, inspect
 
 VAST: Final = 10**15
 """Bounds from here on keep out slips and hostile files; errors name them only to values beyond them."""
@@ -42,16 +31,10 @@ def check_values(
     error: Callable[[str, str], Exception],
     show: Callable[[Any], str] = shorten,
 ) -> dict[str, Any]:
-    """Return values as the annotations of a class describe them.
+    """Return values, as TOML or JSON gives them, as the annotations of a class describe them.
 
-    Args:
-        values: Values as TOML or JSON gives them, by names of attributes of the class.
-        kind: A class with annotations that msgspec understands.
-        error: Makes the exception of a key and what is wrong with its value.
-        show: Makes the text of a value for a message.
-
-    Raises:
-        Exception: What `error` returns, for the first value that does not fit.
+    For the first one that does not fit raise what `error` makes of its key and the problem; `show` makes the
+    text of a value.
     """
     types = get_type_hints(kind, include_extras=True)
     checked = {}
@@ -65,36 +48,38 @@ def check_values(
 
 def describe_type(kind: Any, value: Any = None) -> str:
     """Return in words what a type takes; a vast limit is named only to a value beyond it."""
-    return _describe(type_info(kind), value)
+    return _describe(inspect.type_info(kind), value)
 
 
 def _describe(info: Any, value: Any) -> str:
     match info:
-        case Metadata(extra={"expected": str(text)}):
+        case inspect.Metadata(extra={"expected": str(text)}):
             return text
-        case Metadata(type=inner):
+        case inspect.Metadata(type=inner):
             return _describe(inner, value)
-        case IntType() | FloatType():
-            return ("a whole number" if isinstance(info, IntType) else "a number") + _limits(info, value)
-        case BoolType():
+        case inspect.IntType() | inspect.FloatType():
+            return ("a whole number" if isinstance(info, inspect.IntType) else "a number") + _limits(
+                info, value
+            )
+        case inspect.BoolType():
             return "true or false"
-        case StrType():
+        case inspect.StrType():
             return "a text"
-        case VarTupleType(item_type=inner, max_length=most):
+        case inspect.VarTupleType(item_type=inner, max_length=most):
             at_most = "" if most is None else f", {most} of them at most"
             return "a list of " + _plural(inner, value) + at_most
-        case TupleType(item_types=inner):
+        case inspect.TupleType(item_types=inner):
             return f"{_COUNTS[len(inner)]} {_plural(inner[0], value)}"
     return str(info)
 
 
-def _plural(info: Type, value: Any) -> str:
-    if isinstance(info, IntType | FloatType):
-        return ("whole numbers" if isinstance(info, IntType) else "numbers") + _limits(info, value)
-    return "texts" if isinstance(info, StrType) else f"values, each {_describe(info, None)}"
+def _plural(info: inspect.Type, value: Any) -> str:
+    if isinstance(info, inspect.IntType | inspect.FloatType):
+        return ("whole numbers" if isinstance(info, inspect.IntType) else "numbers") + _limits(info, value)
+    return "texts" if isinstance(info, inspect.StrType) else f"values, each {_describe(info, None)}"
 
 
-def _limits(info: IntType | FloatType, value: Any) -> str:
+def _limits(info: inspect.IntType | inspect.FloatType, value: Any) -> str:
     low, high = info.ge, info.le
     given = value if isinstance(value, list | tuple) else [value]
     numbers = [number for number in given if isinstance(number, int | float)]

@@ -13,10 +13,8 @@ from pathlib import Path
 def write_durably(folder: Path, contents: Mapping[str, bytes]) -> None:
     """Replace files of a folder, given their contents by name; when this returns they survive a power cut.
 
-    Each file is replaced at once, but a power cut may leave some of several files old.
-
-    Raises:
-        OSError: A file cannot be written; its `filename` is that of the file. Those not yet replaced stay.
+    Each file is replaced at once, but a power cut may leave some of several files old. Raises OSError if a
+    file cannot be written; its `filename` is that of the file. Those not yet replaced stay.
     """
     temporary = {name: folder / f".{name}.{os.getpid()}.tmp" for name in contents}
     try:
@@ -35,11 +33,7 @@ def write_durably(folder: Path, contents: Mapping[str, bytes]) -> None:
 
 
 def make_folder(path: Path) -> None:
-    """Make a folder and those above it; when this returns they survive a power cut.
-
-    Raises:
-        OSError: It cannot be made.
-    """
+    """Make a folder and those above it; when this returns they survive a power cut."""
     if not path.is_dir():
         make_folder(path.parent)
         path.mkdir(exist_ok=True)
@@ -49,10 +43,8 @@ def make_folder(path: Path) -> None:
 def sync_folder(folder: Path) -> None:
     """Wait until the disk holds the names in a folder: what was made, renamed and deleted there.
 
-    On Windows this does nothing: a folder cannot be opened there, and NTFS has a journal of its names.
-
-    Raises:
-        OSError: The disk fails.
+    On Windows this does nothing: a folder cannot be opened there, and NTFS has a journal of its names. Raises
+    OSError if the disk fails.
     """
     if os.name == "nt":
         return

@@ -81,11 +81,7 @@ def explain_native() -> str:
 
 @cache
 def load_native() -> Any:
-    """Return the module `rocketsim_batch`.
-
-    Raises:
-        ImportError: It is not installed, or the installed one has another interface.
-    """
+    """Return the module `rocketsim_batch`; raises ImportError if it is missing or of another interface."""
     import rocketsim_batch
 
     if rocketsim_batch.INTERFACE != _INTERFACE:
@@ -100,9 +96,7 @@ def meshes_folder() -> Path:
     """Return the folder of the collision meshes, whose folder `soccar` has 16 files of the standard arena.
 
     It is the one that `RLGYM_BRIDGE_MESHES` names, or else the one of the package `rlgym-rocket-league`.
-
-    Raises:
-        FileNotFoundError: There is none, or it has no folder `soccar`.
+    Raises FileNotFoundError if there is none, or it has no folder `soccar`.
     """
     named = os.environ.get(MESHES_VARIABLE)
     folder = Path(named) if named else _packaged_meshes()

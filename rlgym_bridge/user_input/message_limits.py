@@ -41,11 +41,7 @@ FROM_SERVER: Final[Mapping[int, _Part]] = {
 
 
 def kind_of(message: bytes) -> int:
-    """Return the number of a message's kind; 0 where it has none.
-
-    Raises:
-        ValueError: It is no message.
-    """
+    """Return the number of a message's kind, 0 if it has none; raises ValueError for no message."""
     try:
         root = struct.unpack_from("<I", message)[0]
         at = _field(message, root, 0)
@@ -55,11 +51,7 @@ def kind_of(message: bytes) -> int:
 
 
 def group_of(message: bytes) -> tuple[int, int]:
-    """Return the id of a `flat.RenderGroup`, not decoded, and the number of its drawings.
-
-    Raises:
-        ValueError: It is none.
-    """
+    """Return id and number of drawings of a `flat.RenderGroup`; raises ValueError if it is none."""
     try:
         group = _target(message, _field(message, struct.unpack_from("<I", message)[0], 1))
         at, drawings = _field(message, group, 1), _field(message, group, 0)
@@ -72,11 +64,7 @@ def group_of(message: bytes) -> tuple[int, int]:
 
 
 def check_message(message: bytes, kinds: Mapping[int, _Part]) -> None:
-    """Check that a flatbuffer of some kinds, `TO_SERVER` or `FROM_SERVER`, does not decode to far more.
-
-    Raises:
-        ValueError: It has too many parts or too long texts, or is no message.
-    """
+    """Raise ValueError if a message of these kinds decodes to far more than it should, or is none."""
     part = kinds.get(kind_of(message))
     if part is None:
         return
@@ -91,11 +79,7 @@ def check_message(message: bytes, kinds: Mapping[int, _Part]) -> None:
 
 
 def check_from_server(message: bytes) -> None:
-    """Check a message of a server, unless it is short.
-
-    Raises:
-        ValueError: As `check_message`.
-    """
+    """Check a message of a server, unless it is short; raises ValueError as `check_message`."""
     if len(message) > SHORT_BYTES:
         check_message(message, FROM_SERVER)
 

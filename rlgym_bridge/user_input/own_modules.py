@@ -26,17 +26,12 @@ _COME_ALONG: Final = ("numpy", "rlbot", "rlgym")  # with rlgym_bridge
 
 @dataclass(frozen=True)
 class OwnModules:
-    """Modules of a user.
+    """Modules of a user."""
 
-    Attributes:
-        files: Files by their paths in the bot's folder, with slashes.
-        requirements: Lines of `requirements.txt` for what they import when they are imported themselves.
-        missing: Names that nobody has; they may be imported where they are needed alone.
-    """
-
-    files: Mapping[str, Path]
+    files: Mapping[str, Path]  # files by their paths in the bot's folder, with slashes
+    # lines of `requirements.txt` for what they import when they are imported themselves
     requirements: tuple[str, ...]
-    missing: tuple[str, ...]
+    missing: tuple[str, ...]  # names that nobody has; they may be imported where they are needed alone
 
     @property
     def modules(self) -> tuple[str, ...]:
@@ -46,11 +41,7 @@ class OwnModules:
 
 
 def find_own_modules(needed: Iterable[str]) -> OwnModules:
-    """Find modules by name, and those that they import, as whole packages, for a packaged bot.
-
-    Raises:
-        ValueError: A file cannot be read as Python.
-    """
+    """Find modules by name, and those that they import, as whole packages, for a packaged bot."""
     waiting, seen = list(needed), {"rlgym_bridge"}
     files: dict[str, Path] = {}
     early = {name.partition(".")[0] for name in waiting}  # imported when the bot starts
@@ -76,16 +67,11 @@ def find_own_modules(needed: Iterable[str]) -> OwnModules:
 
 
 def read_own_sources(names: Iterable[str], hold: bool = False) -> dict[str, bytes]:
-    """Read the Python files of the user's own modules that some modules import, and their own, for a policy.
+    """Read the user's own Python files among some modules and all that they import, for a policy.
 
-    Args:
-        names: Of modules, with dots; installed ones and this project's are passed over.
-        hold: Whether later calls in this process return these files as they are now. A run has imported
-            them, and its user may change them while it trains.
-
-    Returns:
-        Contents by path from the folder in which Python finds the module, with slashes. Empty, with a
-        warning in the log, where they are too many or one cannot be read.
+    Return contents by path from the folder in which Python finds the module, with slashes; nothing, with a
+    warning in the log, if they are too many or one cannot be read. With `hold` later calls in this process
+    return these files as they are now: a run has imported them, and its user may change them while it trains.
     """
     try:
         files = trace_own_files(names)
@@ -108,13 +94,10 @@ def read_own_sources(names: Iterable[str], hold: bool = False) -> dict[str, byte
 
 
 def trace_own_files(names: Iterable[str]) -> dict[str, Path]:
-    """Find the Python files of the user's own modules that some modules import, and their own.
+    """Find the user's own Python files among some modules and all that they import.
 
-    Returns:
-        Files by path from the folder in which Python finds the module, with slashes.
-
-    Raises:
-        ValueError: A file cannot be read as Python.
+    They are named by path from the folder in which Python finds the module, with slashes. Raises ValueError
+    if one cannot be read as Python.
     """
     waiting, seen = list(names), set[str]()
     roots: dict[str, Path | None] = {}
@@ -162,15 +145,8 @@ def _files_of(root: Path, name: str) -> Iterator[tuple[Path, str]]:
 def imported_by(file: Path, package: str | None = None) -> dict[str, bool]:
     """Return the modules that a file may import, by name: whether at once, when it is imported itself.
 
-    Args:
-        file: Another file than one of Python imports nothing.
-        package: The one that it lies in; None leaves out relative imports.
-
-    Returns:
-        Names with dots; of `from a import b` both `a` and `a.b`.
-
-    Raises:
-        ValueError: It cannot be read as Python.
+    Names have dots; of `from a import b` there are both `a` and `a.b`. `package` is the one that the file
+    lies in; None leaves out relative imports. Raises ValueError if it cannot be read as Python.
     """
     found: dict[str, bool] = {}
     waiting: list[tuple[ast.AST, bool]] = [(_parsed(file), True)] if file.suffix == ".py" else []

@@ -30,9 +30,8 @@ _MOST_BITS: Final = 64  # of a whole number, as TOML has it: Python refuses to s
 def read_text(path: Path, most: int = MOST_CHARACTERS) -> str:
     """Read a file of UTF-8 text, with or without a mark in front as Windows' editors put it.
 
-    Raises:
-        OSError: It cannot be opened, or is not there.
-        ValueError: It is a folder or a device, has more than `most` characters, or is no UTF-8 text.
+    Raises OSError if it cannot be opened, or is not there; ValueError if it is a folder or a device, has more
+    than `most` characters, or is no UTF-8 text.
     """
     try:
         if odd := _odd_kind(path):
@@ -61,11 +60,7 @@ def _odd_kind(path: Path) -> str | None:
 
 
 def check_file(path: Path, what: str) -> None:
-    """Check that a path may be opened: a device is read without end, a named pipe may wait for ever.
-
-    Raises:
-        ValueError: It is a folder, a device or a named pipe, not `what`, such as "a recording".
-    """
+    """Raise ValueError if a path is a folder, a device or a named pipe, not `what` ("a recording")."""
     odd = _odd_kind(path)
     if odd == "a folder":
         raise ValueError(f"{path} is a folder, expected {what} in it: give its name")
@@ -74,12 +69,7 @@ def check_file(path: Path, what: str) -> None:
 
 
 def check_size(path: Path, most: int, what: str) -> int:
-    """Return the size of a file in bytes, once it is sure that it can be read.
-
-    Raises:
-        OSError: It is not there.
-        ValueError: As `check_file`; or it has more than `most` bytes.
-    """
+    """Return a file's size in bytes; raises ValueError as `check_file`, or for more than `most`."""
     check_file(path, what)
     size = path.stat().st_size
     if size > most:
@@ -90,12 +80,7 @@ def check_size(path: Path, most: int, what: str) -> int:
 
 
 def read_bytes(path: Path, most: int, what: str) -> bytes:
-    """Return what a file holds; bytes beyond `most` are not read.
-
-    Raises:
-        OSError: It cannot be opened.
-        ValueError: As `check_size`.
-    """
+    """Return a file's content; raises ValueError as `check_size`, and reads no more than `most`."""
     check_size(path, most, what)
     with path.open("rb") as file:
         content = file.read(most + 1)
@@ -105,12 +90,7 @@ def read_bytes(path: Path, most: int, what: str) -> bytes:
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """Read a TOML file.
-
-    Raises:
-        OSError: As `read_text`.
-        ValueError: As `read_text` and `parse_toml`; the message has the path.
-    """
+    """Read a TOML file; raises OSError or ValueError, with its path, as `read_text` and `parse_toml`."""
     text = read_text(path)
     try:
         return parse_toml(text)
@@ -136,9 +116,8 @@ def escape_controls(text: str) -> str:
 def parse_toml(text: str) -> dict[str, Any]:
     """Return what TOML says.
 
-    Raises:
-        ValueError: It is no TOML (the message has line and column), is nested more than 100 levels deep, has
-            a whole number of more than 64 bits, or is longer than `MOST_CHARACTERS`.
+    Raises ValueError if it is no TOML (the message has line and column), is nested more than 100 levels deep,
+    has a whole number of more than 64 bits, or is longer than `MOST_CHARACTERS`.
     """
     if _DEEP_NAME.search(text):
         raise ValueError(f"it is nested more than {_MOST_LEVELS} levels deep")
@@ -148,17 +127,10 @@ def parse_toml(text: str) -> dict[str, Any]:
 def parse_json(
     text: str, parse_constant: Callable[[str], Any] | None = None, unique_keys: bool = False
 ) -> Any:
-    """Return what JSON says.
+    """Return what JSON says; `parse_constant` is called with `NaN`, `Infinity` and `-Infinity`.
 
-    Args:
-        text: The JSON.
-        parse_constant: Called with `NaN`, `Infinity` and `-Infinity`, which are none of JSON's.
-        unique_keys: Whether a key that an object has twice is an error; otherwise the last one counts.
-
-    Raises:
-        ValueError: It is no JSON, is nested more than 100 levels deep, has a whole number of more than 64
-            bits, has a key twice that must not be, is longer than `MOST_CHARACTERS`, or `parse_constant`
-            raised it.
+    Raises ValueError if it is no JSON, nested more than 100 levels deep, has a whole number of more than 64
+    bits, with `unique_keys` a key twice, or is longer than `MOST_CHARACTERS`.
     """
     pairs = _unique if unique_keys else None
     return _parse_checked(
@@ -193,7 +165,6 @@ def _parse_checked(parse: Callable[[str], Any], text: str) -> Any:
 
 
 def _list_values(value: Any) -> list[Any]:
-    """Return what a table or a list holds; nothing of other values."""
     if isinstance(value, dict):
         return list(value.values())
     return value if isinstance(value, list) else []

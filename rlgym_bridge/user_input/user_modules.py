@@ -17,11 +17,7 @@ _FOREIGN: Final = ("policy.json", "run.toml")
 
 
 def import_user_module(name: str, folders: Iterable[str | Path] = ()) -> ModuleType:
-    """Import a module that a user named; what is installed under its name comes before a file of the user.
-
-    Raises:
-        Exception: Whatever the module raises; ModuleNotFoundError where there is none.
-    """
+    """Import a module that a user named; one that is installed comes before a file of the user."""
     add_module_folders(*folders)
     return importlib.import_module(name)
 

@@ -24,9 +24,7 @@ _BACKGROUND: Final = (14, 17, 20)
 def blueprint(recording: Recording, compare: bool = False) -> rrb.Blueprint:
     """Return the layout for a recording, with distances to ghosts where `compare` has made some."""
     agents = recording.state.agents
-    views: list[rrb.View | rrb.Container] = [
-        _curves("/speed", "Speed, uu/s", _axis(0, _FAST)),
-    ]
+    views: list[rrb.View | rrb.Container] = [_curves("/speed", "Speed, uu/s", _axis(0, _FAST))]
     if recording.state.car_boost_amount.any():
         views.append(_curves("/boost", "Boost", _axis(0, 100)))
     if compare:

@@ -26,33 +26,22 @@ Key = tuple[int, int]
 
 
 class Places(NamedTuple):
-    """Bodies that drawings are attached to, at a moment.
+    """Bodies that drawings are attached to, at a moment."""
 
-    Attributes:
-        ball: None while there is none.
-        cars: By their index in packets; without those that are demolished.
-    """
-
-    ball: Body | None
-    cars: Mapping[int, Body]
+    ball: Body | None  # None while there is none
+    cars: Mapping[int, Body]  # by their index in packets; without those that are demolished
 
 
 @dataclass
 class Shapes:
-    """A group as it stands, in the game's coordinates, uu, and in pixels of the camera's image.
+    """A group as it stands, in the game's coordinates, uu, and in pixels of the camera's image."""
 
-    Attributes:
-        lines: Points `(n, 3)` and colour.
-        labels: Place `(3,)`, text and colour.
-        dots: Place `(3,)`, radius in pixels of the viewer, and colour.
-        screen_labels: Place `(2,)`, text and colour.
-        screen_boxes: Left, top, right and lower edge `(4,)`, and colour.
-    """
-
-    lines: list[tuple[Any, int]] = field(default_factory=list)
-    labels: list[tuple[Any, str, int]] = field(default_factory=list)
+    lines: list[tuple[Any, int]] = field(default_factory=list)  # points `(n, 3)` and colour
+    labels: list[tuple[Any, str, int]] = field(default_factory=list)  # place `(3,)`, text and colour
+    # place `(3,)`, radius in pixels of the viewer, and colour
     dots: list[tuple[Any, float, int]] = field(default_factory=list)
-    screen_labels: list[tuple[Any, str, int]] = field(default_factory=list)
+    screen_labels: list[tuple[Any, str, int]] = field(default_factory=list)  # place `(2,)`, text and colour
+    # left, top, right and lower edge `(4,)`, and colour
     screen_boxes: list[tuple[Any, int]] = field(default_factory=list)
 
 

@@ -5,14 +5,7 @@ from typing import Final
 
 import numpy as np
 
-from rlgym_bridge.game import (
-    BACK_WALL_Y,
-    CEILING_Z,
-    GOAL_BACK_Y,
-    GOAL_HEIGHT,
-    GOAL_WIDTH,
-    SIDE_WALL_X,
-)
+from rlgym_bridge import game
 from rlgym_bridge.user_input.extras import meshes_folder
 
 _UNIT: Final = 50.0  # uu in a unit of the meshes [RocketSim, BT_TO_UU]
@@ -26,14 +19,8 @@ def read_mesh(path: Path) -> tuple[np.ndarray, np.ndarray]:
     """Read a collision mesh: corners, ramps and goals; RocketSim adds floor, walls and ceiling.
 
     A file (.cmf) is little endian: int32 triangles, int32 vertices, int32 indices of a triangle's vertices,
-    float32 x y z of each vertex in units of 50 uu.
-
-    Returns:
-        `(vertices, 3)` float32 in uu and `(triangles, 3)` int32.
-
-    Raises:
-        OSError: The file cannot be read.
-        ValueError: Its length is not what its head says.
+    float32 x y z of each vertex in units of 50 uu. Return `(vertices, 3)` float32 in uu and `(triangles, 3)`
+    int32. Raises OSError, or ValueError if the length is not what its head says.
     """
     data = path.read_bytes()
     head = np.frombuffer(data[:8], "<i4")
@@ -52,11 +39,8 @@ def read_mesh(path: Path) -> tuple[np.ndarray, np.ndarray]:
 def mesh_edges(folder: Path | None = None) -> np.ndarray:
     """Return the edges, `(edges, 2, 3)` float32 uu, at which the meshes of a folder bend or end.
 
-    Without a folder they are those of the standard field.
-
-    Raises:
-        FileNotFoundError: There are no meshes.
-        ValueError: A file is no mesh.
+    Without a folder they are those of the standard field. Raises FileNotFoundError if there are no meshes;
+    ValueError if a file is no mesh.
     """
     folder = meshes_folder() / "soccar" if folder is None else folder
     meshes = [read_mesh(path) for path in sorted(folder.glob("*.cmf"))]
@@ -90,7 +74,7 @@ def _creases(points: np.ndarray, corners: np.ndarray) -> np.ndarray:
 
 def outline(height: float = 0.0) -> np.ndarray:
     """Return the closed line, `(9, 3)` uu, along the walls of the field without its goals."""
-    x, y = SIDE_WALL_X, BACK_WALL_Y
+    x, y = game.SIDE_WALL_X, game.BACK_WALL_Y
     quarter = np.array([(x, y - _CORNER), (x - _CORNER, y)])
     turns = [quarter, quarter[::-1] * (-1, 1), -quarter, quarter[::-1] * (1, -1)]
     points = np.concatenate(turns)
@@ -102,13 +86,13 @@ def floor_lines() -> list[np.ndarray]:
     """Return outlines of floor and ceiling, half-way line and centre circle: `(n, 3)` uu each."""
     angles = np.linspace(0, 2 * np.pi, 49)
     circle = np.column_stack([np.cos(angles), np.sin(angles), np.zeros(49)]) * _CENTRE_CIRCLE
-    half = np.array([(-SIDE_WALL_X, 0, 0), (SIDE_WALL_X, 0, 0)])
-    return [outline(), outline(CEILING_Z), half, circle]
+    half = np.array([(-game.SIDE_WALL_X, 0, 0), (game.SIDE_WALL_X, 0, 0)])
+    return [outline(), outline(game.CEILING_Z), half, circle]
 
 
 def goal_lines(side: float) -> list[np.ndarray]:
     """Return mouth and net of a goal, `(n, 3)` uu each; `side` is -1 for blue's, 1 for orange's."""
-    w, h = GOAL_WIDTH / 2, GOAL_HEIGHT
+    w, h = game.GOAL_WIDTH / 2, game.GOAL_HEIGHT
     frame = np.array([(-w, 0, 0), (-w, 0, h), (w, 0, h), (w, 0, 0), (-w, 0, 0)])
-    mouth, back = (np.add(frame, (0, side * depth, 0)) for depth in (BACK_WALL_Y, GOAL_BACK_Y))
+    mouth, back = (np.add(frame, (0, side * depth, 0)) for depth in (game.BACK_WALL_Y, game.GOAL_BACK_Y))
     return [mouth, back, *(np.array([one, other]) for one, other in zip(mouth[:4], back[:4], strict=True))]

@@ -11,21 +11,10 @@ from rlgym_bridge.game import TICKS_PER_SECOND, Phase
 from rlgym_bridge.packets.decoder import Decoder
 from rlgym_bridge.rotations import to_quaternions
 from rlgym_bridge.state import MatchState
+from rlgym_bridge.view import scene
 from rlgym_bridge.view.blueprint import live_blueprint
 from rlgym_bridge.view.drawn_groups import DrawnGroups, Places
 from rlgym_bridge.view.log_drawings import PER_SECOND, DrawingsLog
-from rlgym_bridge.view.scene import (
-    BALL_COLOR,
-    NO_AXES,
-    boxes,
-    car_shape,
-    log_field,
-    log_still_ball,
-    log_still_name,
-    log_still_pads,
-    name_place,
-    pad_colors,
-)
 from rlgym_bridge.view.time_series import car_color, words_of_phase, words_of_score
 from rlgym_bridge.view.times import APPLICATION, Times
 
@@ -42,9 +31,9 @@ class LiveScene:
         self._stream.connect_grpc(proxy)
         self._stream.send_recording_name("live")
         self._stream.send_blueprint(live_blueprint(), make_active=True)
-        log_field(self._stream)
-        log_still_ball(self._stream)
-        log_still_pads(self._stream)
+        scene.log_field(self._stream)
+        scene.log_still_ball(self._stream)
+        scene.log_still_pads(self._stream)
         self._decoder = Decoder(field_info, configuration, False)
         self._agents: tuple[str, ...] = ()
         self._shown: dict[str, object] = {}  # what was logged last of things that seldom change
@@ -85,16 +74,15 @@ class LiveScene:
         return self._agents[indices.index(car)] if car in indices else None
 
     def _log_looks(self, state: MatchState) -> None:
-        """Log what does not change of cars and curves."""
         self._agents = tuple(state.agents)
-        ball = rr.SeriesLines(colors=[BALL_COLOR], names=["ball"])
+        ball = rr.SeriesLines(colors=[scene.BALL_COLOR], names=["ball"])
         self._stream.log("/speed/ball", ball, static=True)
         for car, name in enumerate(self._agents):
             path = f"/match/cars/{name}"
-            if NO_AXES:
-                self._stream.log(path, rr.Transform3D.from_fields(**NO_AXES), static=True)
-            self._stream.log(f"{path}/body", car_shape(state, car), static=True)
-            log_still_name(self._stream, state, car)
+            if scene.NO_AXES:
+                self._stream.log(path, rr.Transform3D.from_fields(**scene.NO_AXES), static=True)
+            self._stream.log(f"{path}/body", scene.car_shape(state, car), static=True)
+            scene.log_still_name(self._stream, state, car)
             look = rr.SeriesLines(colors=[car_color(state, car)], names=[name])
             for curve in ("speed", "boost"):
                 self._stream.log(f"/{curve}/{name}", look, static=True)
@@ -110,14 +98,14 @@ class LiveScene:
                     translation=state.car_position[0, car], quaternion=turns[car]
                 )
                 stream.log(f"/match/cars/{name}", frame)
-            above = name_place(state.car_position[0, car : car + there])
+            above = scene.name_place(state.car_position[0, car : car + there])
             stream.log(f"/match/names/{name}", rr.Points3D.from_fields(positions=above))
             if self._is_new(name, there):
-                halves = boxes(int(state.car_hitbox[0, car]))[0][: 2 * there]
+                halves = scene.boxes(int(state.car_hitbox[0, car]))[0][: 2 * there]
                 stream.log(f"/match/cars/{name}/body", rr.Boxes3D.from_fields(half_sizes=halves))
         taken = state.pad_timer[0] > 0
         if self._is_new("pads", taken.tobytes()):
-            stream.log("/match/pads", rr.Points3D.from_fields(colors=pad_colors(taken)))
+            stream.log("/match/pads", rr.Points3D.from_fields(colors=scene.pad_colors(taken)))
 
     def _log_curves(self, state: MatchState) -> None:
         stream = self._stream

@@ -6,15 +6,7 @@ from typing import Any, Final
 import numpy as np
 import rerun as rr
 
-from rlgym_bridge.game import (
-    BALL_RADIUS,
-    BIG_PAD_Z,
-    BIG_PADS,
-    HITBOXES,
-    PAD_COUNT,
-    PAD_POSITIONS,
-    SMALL_PAD_Z,
-)
+from rlgym_bridge import game
 from rlgym_bridge.recording.mcap.match_recording import MatchRecording
 from rlgym_bridge.recording.recording import Recording
 from rlgym_bridge.rotations import to_quaternions
@@ -47,11 +39,7 @@ NO_AXES: Final[dict[str, Any]] = {"axis_length": 0.0} if _IS_OLD else {}
 
 
 def log_field(stream: rr.RecordingStream) -> None:
-    """Log what does not move, and the camera.
-
-    Raises:
-        FileNotFoundError: The collision meshes are not installed.
-    """
+    """Log what does not move, and the camera; raises FileNotFoundError without collision meshes."""
     stream.log("/", rr.ViewCoordinates.RIGHT_HAND_Z_UP, static=True)
     stream.log("/match", rr.Transform3D(mat3x3=MIRROR, **NO_AXES), static=True)
     stream.log(
@@ -89,7 +77,7 @@ def log_ball(stream: rr.RecordingStream, recording: Recording, times: Times) -> 
 
 def log_still_ball(stream: rr.RecordingStream) -> None:
     """Log what does not change of the ball and its trail."""
-    stream.log("/match/ball", rr.Points3D.from_fields(radii=BALL_RADIUS, colors=BALL_COLOR), static=True)
+    stream.log("/match/ball", rr.Points3D.from_fields(radii=game.BALL_RADIUS, colors=BALL_COLOR), static=True)
     stream.log("/match/trail", rr.Points3D.from_fields(radii=_TRAIL_RADIUS, colors=BALL_COLOR), static=True)
 
 
@@ -162,7 +150,7 @@ def log_moving(
 
 def boxes(hitbox: int) -> tuple[np.ndarray, np.ndarray]:
     """Return half sizes and centres in car coordinates, `(2, 3)` uu each, of a hitbox and the nose on it."""
-    box = HITBOXES[hitbox]
+    box = game.HITBOXES[hitbox]
     half = np.array([box.length, box.width, box.height]) / 2
     centre = np.array([box.offset_x, 0.0, box.offset_z])
     nose = half * _NOSE
@@ -179,15 +167,17 @@ def log_pads(stream: rr.RecordingStream, recording: Recording, times: Times) -> 
         return
     rows = np.flatnonzero(np.concatenate([[True], (taken[1:] != taken[:-1]).any(1)]))
     columns = rr.Points3D.columns(colors=pad_colors(taken[rows]).reshape(-1, 3)).partition(
-        np.full(len(rows), PAD_COUNT)
+        np.full(len(rows), game.PAD_COUNT)
     )
     stream.send_columns("/match/pads", times.at(rows), columns)
 
 
 def log_still_pads(stream: rr.RecordingStream) -> None:
     """Log what does not change of the boost pads."""
-    big = np.array([pad in BIG_PADS for pad in range(PAD_COUNT)])
-    positions = np.column_stack([np.array(PAD_POSITIONS), np.where(big, BIG_PAD_Z, SMALL_PAD_Z)])
+    big = np.array([pad in game.BIG_PADS for pad in range(game.PAD_COUNT)])
+    positions = np.column_stack(
+        [np.array(game.PAD_POSITIONS), np.where(big, game.BIG_PAD_Z, game.SMALL_PAD_Z)]
+    )
     still = rr.Points3D.from_fields(positions=positions, radii=np.where(big, *_PAD_RADII))
     stream.log("/match/pads", still, static=True)
 

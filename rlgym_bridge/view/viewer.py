@@ -39,18 +39,11 @@ def program() -> Path:
 
 @contextmanager
 def viewer(in_window: bool, path: Path | None = None) -> Iterator[tuple[str, str, subprocess.Popen[bytes]]]:
-    """Run Rerun's viewer until the block ends.
+    """Run Rerun's viewer until the block ends: in its own window, or served to browsers on this machine.
 
-    Args:
-        in_window: Show it in its own window; otherwise serve it to browsers on this machine.
-        path: `.rrd` file to show; None shows what is sent to it.
-
-    Yields:
-        The address of the page, empty for a window; the address to send to; and the viewer's process, which
-        ends when its window is closed.
-
-    Raises:
-        ViewerError: The viewer does not start.
+    It shows an `.rrd` file, or what is sent to it if `path` is None. Yield the address of the page, empty for
+    a window, the address to send to, and the viewer's process, which ends when its window is closed. Raises
+    ViewerError if it does not start.
     """
     page, port = _free_ports(2)
     origin, proxy = f"http://{LOOPBACK}:{page}", f"rerun+http://{LOOPBACK}:{port}/proxy"

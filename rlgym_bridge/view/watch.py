@@ -47,18 +47,9 @@ class WatchError(ChildProcessError):
 class Watch:
     """A window or page that shows the matches of a server: tick thread -> queue -> sender thread -> pipe.
 
-    Args:
-        where: "window" for Rerun's own, "web" for a page that this machine's browsers may open, "" for the
-            window where there is a display.
-
-    Attributes:
-        address: Of the page; empty for a window.
-        dropped: Messages that found the queue full.
-        ended: The window was closed, or its process ended otherwise: nothing is handed over any more.
-
-    Raises:
-        ImportError: Rerun is not installed.
-        WatchError: The viewer does not start.
+    `where` is "window" for Rerun's own, "web" for a page on this machine, "" for the window if there is a
+    display. `address` is that of the page, `dropped` counts messages that found the queue full, `ended` tells
+    that nothing is handed over any more. Raises ImportError without Rerun, WatchError if it does not start.
     """
 
     def __init__(self, where: str = "") -> None:

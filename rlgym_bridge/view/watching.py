@@ -52,11 +52,7 @@ class _Inbox:
 
 
 def show(stream: BinaryIO, where: str) -> None:
-    """Show the messages that come, until none comes any more or the window is closed; see `Watch`.
-
-    Raises:
-        ViewerError: The viewer does not start.
-    """
+    """Show the messages that come, until none comes any more or the window is closed; see `Watch`."""
     from rlgym_bridge.view.live_scene import LiveScene
     from rlgym_bridge.view.viewer import viewer
 

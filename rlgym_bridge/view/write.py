@@ -19,14 +19,10 @@ from rlgym_bridge.view.times import APPLICATION, Times, drawn, rising, updates
 
 
 def write_rrd(recording: Recording, path: Path, compare: bool = False, simulator: str | None = None) -> None:
-    """Write a recording as `.rrd`, with the layout in which the viewer opens it.
+    """Write a recording as `.rrd`, over any file, with the layout in which the viewer opens it.
 
-    A file that is there is replaced. With `compare` add what a simulator makes of the recorded inputs.
-
-    Raises:
-        FileNotFoundError: The collision meshes are not installed.
-        ValueError: The recording has no rows; the simulator is unknown.
-        OSError: It cannot be written.
+    `compare` adds what a simulator makes of the recorded inputs. Raises FileNotFoundError without collision
+    meshes, ValueError for a recording without rows or an unknown simulator, OSError.
     """
     if not len(recording.tick):
         raise ValueError(f"{recording.source} has no rows, expected some to look at")
@@ -45,11 +41,7 @@ def write_rrd(recording: Recording, path: Path, compare: bool = False, simulator
 
 
 def log_recording(stream: rr.RecordingStream, recording: Recording) -> None:
-    """Log field, bodies, curves and drawings.
-
-    Raises:
-        FileNotFoundError: The collision meshes are not installed.
-    """
+    """Log field, bodies, curves and drawings; raises FileNotFoundError without collision meshes."""
     stream.send_recording_name(recording.source)
     times = Times(*rising(recording))
     log_field(stream)

@@ -7,18 +7,13 @@ import shlex
 import sys
 import tomllib
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from rlbot.config import load_match_config
 
-import rlgym_bridge
 from rlgym_bridge.cli import main
-from rlgym_bridge.components import advanced_obs, conditions, rewards
-from rlgym_bridge.components.conditions import BatchCondition
-from rlgym_bridge.components.default_obs import TableObs
-from rlgym_bridge.components.reward_base import BatchReward
 from rlgym_bridge.policy.run_modules import write_run_modules
 from rlgym_bridge.project.new_project import TEMPLATE
 from rlgym_bridge.server import read_match_file
@@ -143,42 +138,6 @@ def test_from_there_commands_run_without_options(
     assert "rlgym_bridge is not at PyPI yet" in (packaged / "README.md").read_text("utf-8")
     said = run_command(tmp_path, f"match --blue {packaged / 'bot.toml'} --orange chaser {SHORT}")
     assert "mybot" in said and "Chaser" in said
-
-
-READS = {
-    "class MyObs(RelativeObs):": "    reads = RelativeObs.reads\n",
-    "class AimReward(VelocityBallToGoalReward):": (
-        '    reads = (*VelocityBallToGoalReward.reads, "car_ball_touches")\n'
-    ),
-}
-"""What components of projects that version 0.2.0 made declare, by the first line of their class."""
-
-
-def test_a_project_of_before_trains_and_plays(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    folder = begun(tmp_path, monkeypatch)
-    parts = (folder / "my_parts.py").read_text("utf-8")
-    for line, reads in READS.items():
-        assert f"{line}\n" in parts
-        parts = parts.replace(f"{line}\n", f"{line}\n{reads}")
-    (folder / "my_parts.py").write_text(parts, "utf-8")
-    assert main(["train"]) == 0
-    assert "1v1 of my_parts: 114 numbers" in capfd.readouterr().err
-    assert main(["package"]) == 0
-    bot = folder / "dist" / "mybot" / "bot.toml"
-    assert "RelativeObs.reads" in (bot.parent / "my_parts.py").read_text("utf-8")
-    assert "mybot" in run_command(tmp_path, f"match --blue {bot} --orange chaser {SHORT}")
-
-
-@pytest.mark.parametrize("room", [rlgym_bridge, advanced_obs, conditions, rewards])
-def test_every_component_has_a_reads_that_a_subclass_may_extend(room: ModuleType) -> None:
-    found = [
-        one
-        for one in (getattr(room, name) for name in dir(room))
-        if isinstance(one, type) and issubclass(one, TableObs | BatchReward | BatchCondition)
-    ]
-    assert found and all((*one.reads, "ball_position")[-1] == "ball_position" for one in found)
 
 
 def test_a_project_or_run_named_from_outside_says_what_to_name(

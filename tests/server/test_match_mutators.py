@@ -188,20 +188,6 @@ def test_a_mutator_that_is_refused_says_why(mode: str, name: str, value: str, wh
         check_rules(configured(mode, **{name: value}))
 
 
-@pytest.mark.parametrize(
-    "command",
-    [["match", "--blue", "chaser"], ["match", "--server", "rlbot"], ["server"], ["field-test"],
-     ["league", "chaser", "random"], ["evaluate", "chaser", "random"], ["ratings", "runs/x"],
-     ["compare", "match.mcap"], ["view", "match.mcap"]],
-    ids=lambda command: " ".join(command[:2]),
-)  # fmt: skip
-@pytest.mark.parametrize("rules", ["game", "default", "fast"])
-def test_rules_get_one_sentence(command: list[str], rules: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit, match="2"):
-        main([*command, "--rules", rules])
-    assert "--rules: rules of the game are no setting any more: leave them out" in capsys.readouterr().err
-
-
 def test_the_real_game_takes_no_simulator(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["match", "--server", "rlbot", "--simulator", "rocketsim2"]) == 2
     assert "only the embedded server takes --simulator" in capsys.readouterr().err

@@ -212,7 +212,7 @@ def test_compiled_observations_are_the_numpy_ones(blue: int, orange: int) -> Non
 def test_compiled_rewards_are_the_numpy_ones(blue: int, orange: int) -> None:
     seen = np.zeros(len(REWARDS), bool)
     for number, reward in enumerate(REWARDS):
-        assert is_compiled(reward, "reward_batch", *steps_of(blue, orange)[0])
+        assert is_compiled(reward, "_formula", *steps_of(blue, orange)[0])
         for before, after in steps_of(blue, orange):
             given, own = both("reward_batch", reward, reward, before, after, nobody(), nobody())
             assert_same(given, own)
@@ -340,7 +340,7 @@ def test_subclasses_are_asked_themselves() -> None:
 
 def test_what_a_subclass_asks_of_the_standard_class_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     before, after = steps_of(1, 1)[-1]
-    names = ["RelativeObs.build_batch", "TouchReward.reward_batch", "TimeoutCondition.done_batch"]
+    names = ["RelativeObs.build_batch", "TouchReward._formula", "TimeoutCondition.done_batch"]
     asked: list[str] = []
     for name in names:
         monkeypatch.setitem(FORMS, name, lambda *_, name=name: asked.append(name))

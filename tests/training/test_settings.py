@@ -125,7 +125,6 @@ def test_a_gpu_learns_from_larger_minibatches(gpu: bool, given: Any, minibatch: 
         ("simulator", "rocketsim", r'simulator is "rocketsim", expected .*rocketsim2.*rocketsim3'),
         ("seed", 2**40, r"expected a whole number from 0 to 2,147,483,648"),
         ("fysics", {}, r"\[fysics\] is a table; the nearest is physics; settings stand outside"),
-        ("physics", {"rules": "game"}, r"rules in \[physics\]: rules of the game are no setting any more"),
         ("a" * 999, 1, r"^a{200}\.\.\. = 1 is no setting"),
         ("gamma", "a" * 999, r'^gamma is "a{199}\.\.\., expected'),
         ("my", {"when": {"deep": 1}}, r"when in \[my\] is .*expected a finite number, a text"),

@@ -100,8 +100,8 @@ def test_an_older_run_is_of_rocketsim_2_and_changes_by_name(
     assert settings_in(newest / str(3 * BATCH))["simulator"] == ROCKETSIM3
 
 
-def test_rocketsim_3_takes_the_default_rules_and_constants() -> None:
-    assert check_settings({"simulator": "rocketsim3", "physics": {"rules": "default", "gravity": 1.1}})
+def test_rocketsim_3_takes_constants() -> None:
+    assert check_settings({"simulator": "rocketsim3", "physics": {"gravity": 1.1}})
 
 
 def test_a_run_without_its_module_says_what_to_install(

@@ -15,38 +15,24 @@ SECOND: Final = 1e-9  # s in a ns
 
 @dataclass
 class InputTrack:
-    """Inputs on their way.
+    """Inputs on their way."""
 
-    Attributes:
-        frame: `(n,)` int64, the frame they answered or came in.
-        seconds: `(n,)` float64, when, in seconds since 1970.
-        row: `(n,)` int64, the car's row in the state; -1 for one that is not there.
-        controls: `(n, 8)` float32.
-    """
-
-    frame: np.ndarray
-    seconds: np.ndarray
-    row: np.ndarray
-    controls: np.ndarray
+    frame: np.ndarray  # `(n,)` int64, the frame they answered or came in
+    seconds: np.ndarray  # `(n,)` float64, when, in seconds since 1970
+    row: np.ndarray  # `(n,)` int64, the car's row in the state; -1 for one that is not there
+    controls: np.ndarray  # `(n, 8)` float32
 
 
 @dataclass
 class AgentTrack:
-    """The recording of one agent.
-
-    Attributes:
-        frame, seconds: `(n,)` int64 and float64: the packets that came, and when (since 1970).
-        inputs: What it sent.
-        decisions: What it saw and did, decision after decision.
-        policy: Its policy.json; None where it had none.
-    """
+    """The recording of one agent."""
 
     agent_id: str
-    frame: np.ndarray
-    seconds: np.ndarray
-    inputs: InputTrack
-    decisions: list[Decision]
-    policy: dict[str, Any] | None = None
+    frame: np.ndarray  # `(n,)` int64: the packets that came
+    seconds: np.ndarray  # `(n,)` float64: when, in seconds since 1970
+    inputs: InputTrack  # what it sent
+    decisions: list[Decision]  # what it saw and did, decision after decision
+    policy: dict[str, Any] | None = None  # its policy.json; None where it had none
 
 
 def read_inputs(messages: Sequence[Message], rows_of: dict[int, int]) -> InputTrack:

@@ -65,24 +65,15 @@ by car; NaN for what was not asked. An episode's last step has no action."""
 
 
 class Decision(NamedTuple):
-    """The observations and actions of an agent on one decision tick.
+    """The observations and actions of an agent on one decision tick."""
 
-    Attributes:
-        frame: The tick.
-        seats: `(cars,)` int32, rows in the state.
-        obs: `(cars, size)` float32.
-        actions: `(cars, k)` float32, as the policy chose them; `(cars, 0)` where an episode ends.
-        rewards: `(cars,)` float32, of the step that ended here; NaN without one.
-        terminated, truncated: `(cars,)` float32, 0 or 1: what conditions said of it; NaN without one.
-    """
-
-    frame: int
-    seats: np.ndarray
-    obs: np.ndarray
-    actions: np.ndarray
-    rewards: np.ndarray
-    terminated: np.ndarray
-    truncated: np.ndarray
+    frame: int  # the tick
+    seats: np.ndarray  # `(cars,)` int32, rows in the state
+    obs: np.ndarray  # `(cars, size)` float32
+    actions: np.ndarray  # `(cars, k)` float32, as the policy chose them; `(cars, 0)` where an episode ends
+    rewards: np.ndarray  # `(cars,)` float32, of the step that ended here; NaN without one
+    terminated: np.ndarray  # `(cars,)` float32, 0 or 1: what conditions said of it; NaN without one
+    truncated: np.ndarray  # the same
 
     def to_bytes(self) -> bytes:
         """Return the message."""
@@ -93,11 +84,7 @@ class Decision(NamedTuple):
 
     @classmethod
     def from_bytes(cls, frame: int, data: bytes) -> "Decision":
-        """Read a message.
-
-        Raises:
-            ValueError: It has no car, or not the length that its head says.
-        """
+        """Read a message; raises ValueError if it has no car, or not the length that its head says."""
         if len(data) < DECISION.size:
             raise ValueError(f"a decision of {len(data)} bytes, expected {DECISION.size} or more")
         cars, obs, actions = DECISION.unpack_from(data)

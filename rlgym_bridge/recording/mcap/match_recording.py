@@ -13,22 +13,15 @@ import numpy as np
 from rlbot import flat
 
 from rlgym_bridge.clock import GAP_TICKS
-from rlgym_bridge.game import PLAYING_PHASES, TICKS_PER_SECOND
+from rlgym_bridge.game import TICKS_PER_SECOND
 from rlgym_bridge.packets.decoder import Decoder
 from rlgym_bridge.protocol_variant import ProtocolVariant
+from rlgym_bridge.recording.mcap import channels
 from rlgym_bridge.recording.mcap.agent_track import SECOND, AgentTrack, InputTrack, read_agent, read_inputs
-from rlgym_bridge.recording.mcap.channels import (
-    AGENTS,
-    DRAWINGS,
-    FIELD_INFO,
-    INPUTS,
-    MATCH_CONFIGURATION,
-    PACKETS,
-)
 from rlgym_bridge.recording.mcap.mcap_reader import Contents, Message, read_contents
 from rlgym_bridge.recording.mcap.mcap_writer import RecordingError
 from rlgym_bridge.recording.mcap.merge import left_over
-from rlgym_bridge.recording.recording import Recording, jumps, motions_of
+from rlgym_bridge.recording.recording import Recording, in_play, jumps, motions_of
 from rlgym_bridge.state import Layout, MatchState
 from rlgym_bridge.user_input.message_limits import FROM_SERVER, SHORT_BYTES, check_from_server, kind_of
 
@@ -41,29 +34,23 @@ class MatchRecording(Recording):
 
     `state` holds every frame of which a packet was recorded, all fields filled in as live play has them; the
     controls in a row are those that the game says it applied. `seconds` is game time, frame / 120.
-
-    Attributes:
-        about: What the recorder said of the match.
-        arrived: `(rows,)` float64, when the packet came or was made, in seconds since 1970.
-        inputs_taken: What the server took; empty where it did not record.
-        agents: What each agent recorded, by agent id.
-        drawn: What clients drew, as `channels.DRAWN` describes it.
-        rows_of: Rows in the state of the cars, by their index in packets.
-        names: Of the cars, in the order of the state, as the last packet has them.
     """
 
-    about: dict[str, Any] = field(default_factory=dict)
+    about: dict[str, Any] = field(default_factory=dict)  # what the recorder said of the match
+    # `(rows,)` float64, when the packet came or was made, in seconds since 1970
     arrived: np.ndarray = field(default_factory=lambda: np.empty(0))
-    inputs_taken: InputTrack | None = None
-    agents: dict[str, AgentTrack] = field(default_factory=dict)
-    drawn: list[Message] = field(default_factory=list)
+    inputs_taken: InputTrack | None = None  # what the server took; empty where it did not record
+    agents: dict[str, AgentTrack] = field(default_factory=dict)  # what each agent recorded, by agent id
+    drawn: list[Message] = field(default_factory=list)  # what clients drew, as `channels.DRAWN` describes it
+    # rows in the state of the cars, by their index in packets
     rows_of: dict[int, int] = field(default_factory=dict)
+    # of the cars, in the order of the state, as the last packet has them
     names: list[str] = field(default_factory=list)
 
     @property
     def played_ticks(self) -> int:
         """Ticks of play, those that no packet shows included, unless the frame leaps."""
-        playing, steps = _in_play(self.state), np.diff(self.tick)
+        playing, steps = in_play(self.state), np.diff(self.tick)
         together = playing[1:] & playing[:-1] & (steps > 0) & (steps <= GAP_TICKS)
         return int(steps[together].sum() + playing.sum() - together.sum())
 
@@ -96,21 +83,15 @@ def _uncollected() -> Iterator[None]:
 
 @_uncollected()
 def read_match(path: str | Path, shadow: bool | None = None) -> MatchRecording:
-    """Read a recording of ours.
+    """Read a recording of ours, whole or cut off; see `Decoder` for `shadow`.
 
-    Args:
-        path: An MCAP file, whole or cut off.
-        shadow: See `Decoder`: False reads twice as fast and knows wheels and the like less exactly.
-
-    Raises:
-        OSError: It cannot be opened.
-        RecordingError: It is no recording, or holds no packet.
+    Raises OSError, or RecordingError if it is no recording, or holds no packet.
     """
     path = Path(path)
     contents = read_contents(path)
-    packets = contents.topics.get(PACKETS) or _longest(contents)
+    packets = contents.topics.get(channels.PACKETS) or _longest(contents)
     heads = [_message(contents.topics[name][0]) if contents.topics.get(name) else None
-             for name in (FIELD_INFO, MATCH_CONFIGURATION)]  # fmt: skip
+             for name in (channels.FIELD_INFO, channels.MATCH_CONFIGURATION)]  # fmt: skip
     rows, seatings, kept, notes = _decode(packets, heads, shadow, contents.about)
     if not rows:
         raise RecordingError(f"{path} holds no packet of a match that can be read")
@@ -126,7 +107,7 @@ def read_match(path: str | Path, shadow: bool | None = None) -> MatchRecording:
     tick = np.array([one.frame for one in kept], np.int64)
     rows_of = {index: row for row, index in enumerate(seats[-1])}
     last = _message(kept[-1])
-    playing = _in_play(state)
+    playing = in_play(state)
     known = state.ball_known > 0
     shown = state.car_is_demoed == 0
     seated = np.array([False, *(a != b for a, b in pairwise(seats))])
@@ -136,14 +117,18 @@ def read_match(path: str | Path, shadow: bool | None = None) -> MatchRecording:
         path.name, state, tick, tick / TICKS_PER_SECOND, segment, known, shown,
         notes=contents.notes + notes, about=contents.about,
         arrived=np.array([one.time for one in kept]) * SECOND,
-        inputs_taken=read_inputs(contents.topics.get(INPUTS, []), rows_of),
-        drawn=contents.topics.get(DRAWINGS, []), rows_of=rows_of,
+        inputs_taken=read_inputs(contents.topics.get(channels.INPUTS, []), rows_of),
+        drawn=contents.topics.get(channels.DRAWINGS, []), rows_of=rows_of,
         names=[last.players[index].name for index in seats[-1]] if isinstance(last, flat.GamePacket) else [],
-        mode=_mode(heads[1]), rules=str(contents.about.get("rules", "")),
+        mode=_mode(heads[1]),
         simulator=str(contents.about.get("simulator", "")),
     )  # fmt: skip
     for agent in sorted(
-        {name[len(AGENTS) :].rpartition("/")[0] for name in contents.topics if name.startswith(AGENTS)}
+        {
+            name[len(channels.AGENTS) :].rpartition("/")[0]
+            for name in contents.topics
+            if name.startswith(channels.AGENTS)
+        }
     ):
         recording.agents[agent] = read_agent(contents, agent, rows_of, recording.notes)
     return recording
@@ -173,7 +158,7 @@ def _playable(
     if wrong := int((~possible).sum()):
         notes.append(f"{wrong:,} packets with numbers that no game has are left out")
         chosen = [chosen[row] for row in np.flatnonzero(possible)]
-        joined = MatchState(layout.blue, layout.orange, len(chosen), joined.buffer[possible])
+        joined = joined.select(possible)
     return joined, chosen
 
 
@@ -186,12 +171,7 @@ def _mode(configuration: Any) -> str:
 def _decode(
     packets: Sequence[Message], heads: Sequence[Any], shadow: bool | None, about: dict[str, Any]
 ) -> tuple[dict[Layout, tuple[list[int], bytearray]], list[list[int]], list[Message], list[str]]:
-    """Decode the packets that are new.
-
-    Returns:
-        By layout the numbers of its packets and their states; the packet indices of the rows of each packet;
-        the packets; and notes.
-    """
+    """Return numbers and states of the new packets by layout, their cars' packet indices, packets, notes."""
     field_info, configuration = heads
     notes: list[str] = []
     dialect = _dialect(about, notes)
@@ -261,7 +241,7 @@ def _message(message: Message) -> object:
 
 def _longest(contents: Contents) -> list[Message]:
     """Return the packets of the agent that got most: nobody else recorded any."""
-    every = [one for name, one in contents.topics.items() if name.endswith(PACKETS)]
+    every = [one for name, one in contents.topics.items() if name.endswith(channels.PACKETS)]
     return max(every, key=len, default=[])
 
 
@@ -272,10 +252,6 @@ def _broken(state: MatchState, tick: np.ndarray, ball: np.ndarray, cars: np.ndar
     found[1:] = (steps <= 0) | (steps > GAP_TICKS) | (cars[1:] != cars[:-1]).any(1)
     found |= jumps(tick / TICKS_PER_SECOND, motions_of(state, ball, cars))
     return found
-
-
-def _in_play(state: MatchState) -> np.ndarray:
-    return np.isin(state.phase, [int(phase) for phase in PLAYING_PHASES])
 
 
 def _changes(flags: np.ndarray) -> np.ndarray:

@@ -57,11 +57,7 @@ class UnpackBudget:
         self._left = _MOST_UNPACKED * size + _SLACK
 
     def spend(self, amount: int) -> None:
-        """Count bytes that were unpacked.
-
-        Raises:
-            RecordingError: They are too many for the file.
-        """
+        """Count bytes that were unpacked; raises RecordingError if they are too many for the file."""
         self._left -= amount
         if self._left < 0:
             raise RecordingError(
@@ -95,14 +91,10 @@ def own_length(head: bytes) -> int | None:
 
 
 def unpack_chunk(content: bytes) -> bytes:
-    """Return the records of a chunk as bytes.
+    """Return the records of a chunk, given the content of its own record.
 
-    Args:
-        content: Of the chunk's record.
-
-    Raises:
-        ValueError: It would unpack to more than `MOST_CHUNK_BYTES`, or has another checksum.
-        One of DAMAGED: It cannot be unpacked.
+    Raises ValueError if they would be more than `MOST_CHUNK_BYTES`, or have another checksum; one of DAMAGED
+    if they cannot be unpacked.
     """
     chunk = Chunk.read(ReadDataStream(BytesIO(content)))
     data = _unpacked(chunk)
@@ -134,13 +126,8 @@ def chunk_records(
 ) -> Iterator[Channel | tuple[int, int, int, bytes]]:
     """Yield the channels of a chunk, and its messages: channel, sequence, publish time and content.
 
-    Behind a record whose length cannot be, messages go on where the next one is whose time fits its frame,
-    as in recordings of ours.
-
-    Args:
-        data: From `unpack_chunk`.
-        damage: Is told what is left out, once at most.
-        budget: Is told how many records there are.
+    Behind a record whose length cannot be, go on at the next message whose time fits its frame, as in
+    recordings of ours. `damage` gets what is left out, once at most, `budget` the number of records.
     """
     at, told, size, message = 0, False, len(data), int(Opcode.MESSAGE)
     while at < size:

@@ -10,17 +10,8 @@ from mcap.data_stream import ReadDataStream
 from mcap.opcode import Opcode
 from mcap.records import Channel, Header, McapRecord, Metadata
 
+from rlgym_bridge.recording.mcap import mcap_chunks
 from rlgym_bridge.recording.mcap.channels import ABOUT, POLICY, PROFILE, UNREPEATABLE
-from rlgym_bridge.recording.mcap.mcap_chunks import (
-    CHUNK_HEAD_BYTES,
-    DAMAGED,
-    FRAME,
-    UnpackBudget,
-    chunk_records,
-    chunk_start,
-    own_length,
-    unpack_chunk,
-)
 from rlgym_bridge.recording.mcap.mcap_writer import RecordingError
 from rlgym_bridge.user_input.text_files import check_size, parse_json
 
@@ -42,47 +33,29 @@ _new: Final = tuple.__new__  # `Message._make` takes three times as long
 
 
 class Message(NamedTuple):
-    """One message.
+    """One message."""
 
-    Attributes:
-        frame: The game's.
-        time: When it came or was sent, in ns since 1970.
-        content: Its bytes.
-    """
-
-    frame: int
-    time: int
-    content: bytes
+    frame: int  # the game's
+    time: int  # when it came or was sent, in ns since 1970
+    content: bytes  # its bytes
 
 
 @dataclass
 class Contents:
-    """All of a file.
+    """All of a file."""
 
-    Attributes:
-        about: What the recorder said of the match.
-        policies: The policy.json of each agent id.
-        topics: Messages by topic, in the order in which they were written.
-        notes: What could not be read: sentences for people.
-        about_characters: Characters of what the recorder said.
-    """
-
-    about: dict[str, Any] = field(default_factory=dict)
-    policies: dict[str, str] = field(default_factory=dict)
+    about: dict[str, Any] = field(default_factory=dict)  # what the recorder said of the match
+    policies: dict[str, str] = field(default_factory=dict)  # the policy.json of each agent id
+    # messages by topic, in the order in which they were written
     topics: dict[str, list[Message]] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
-    about_characters: int = 0
+    notes: list[str] = field(default_factory=list)  # what could not be read: sentences for people
+    about_characters: int = 0  # characters of what the recorder said
 
 
 def read_records(path: Path, notes: list[str]) -> Iterator[tuple[str, Message] | Metadata]:
-    """Yield a file's messages with their topics, and its metadata; what is damaged is left out.
+    """Yield a file's messages with their topics, and its metadata; `notes` get what is left out.
 
-    Args:
-        path: The file.
-        notes: Is told what is left out, and where it cannot be read on.
-
-    Raises:
-        OSError, RecordingError: See `read_contents`.
+    Raises OSError, RecordingError as `read_contents`.
     """
     try:
         size = check_size(path, MOST_FILE_BYTES, "a recording")
@@ -92,7 +65,7 @@ def read_records(path: Path, notes: list[str]) -> Iterator[tuple[str, Message] |
         raise RecordingError(f"{path} is empty, expected a recording (MCAP)")
     names: dict[int, str] = {}
     waiting: list[_Numbered] = []  # their topics stood in what is damaged, and stand again at the end
-    damage, budget = _Damage(), UnpackBudget(path, size)
+    damage, budget = _Damage(), mcap_chunks.UnpackBudget(path, size)
     with path.open("rb") as file:
         if (magic := file.read(len(MAGIC))) != MAGIC:
             raise RecordingError(f"{path} begins with {magic!r}, expected {MAGIC!r}: it is no MCAP file")
@@ -135,31 +108,24 @@ class _Damage:
 
 
 def _records(
-    file: BinaryIO, budget: UnpackBudget, damage: _Damage, notes: list[str]
+    file: BinaryIO, budget: mcap_chunks.UnpackBudget, damage: _Damage, notes: list[str]
 ) -> Iterator[McapRecord | _Numbered]:
-    """Yield the records of the kinds that matter, from behind the magic bytes on.
-
-    Args:
-        file: It.
-        budget: Is told what is unpacked.
-        damage: Is told which records cannot be read.
-        notes: Is told where it cannot be read on.
-    """
+    """Yield the records that matter; `damage` gets those that cannot be read, `notes` an early end."""
     try:
         for opcode, content in _framed(file, budget.size, damage):
             try:
                 if opcode == Opcode.CHUNK:
                     inner: list[str] = []
-                    data = unpack_chunk(content)
+                    data = mcap_chunks.unpack_chunk(content)
                     budget.spend(len(data))
-                    yield from chunk_records(data, inner, budget)
+                    yield from mcap_chunks.chunk_records(data, inner, budget)
                     if inner:
                         damage.append(f"before byte {file.tell():,}: {inner[0]}")
                 elif opcode in _READERS:
                     yield _READERS[opcode](ReadDataStream(BytesIO(content)))
             except RecordingError:  # which is a ValueError
                 raise
-            except DAMAGED as error:
+            except mcap_chunks.DAMAGED as error:
                 damage.append(f"before byte {file.tell():,}: {type(error).__name__}: {error}")
     except _BrokenOff as error:
         notes.append(
@@ -173,24 +139,20 @@ class _BrokenOff(Exception):
 
 
 def _framed(file: BinaryIO, size: int, damage: _Damage) -> Iterator[tuple[int, bytes]]:
-    """Yield kind and content of each record, damaged or not; behind a wrong length goes on at the next chunk.
-
-    Raises:
-        _BrokenOff: See there.
-    """
+    """Yield kind and content of each record; behind a wrong length go on at the next chunk."""
     opcode = 0
     while opcode != Opcode.FOOTER:
         start = file.tell()
-        if len(head := file.read(FRAME.size)) < FRAME.size:
+        if len(head := file.read(mcap_chunks.FRAME.size)) < mcap_chunks.FRAME.size:
             raise _BrokenOff("the end is missing")
-        opcode, length = FRAME.unpack(head)
+        opcode, length = mcap_chunks.FRAME.unpack(head)
         content = _content(file, opcode, length, size - file.tell())
         if content is not None:
             yield opcode, content
             continue
         found = _find_chunk(file, start + 1)
         if found is None:
-            file.seek(start + FRAME.size)
+            file.seek(start + mcap_chunks.FRAME.size)
             raise _BrokenOff(f"a record of kind {opcode} and {length:,} bytes")
         damage.append(
             f"before byte {found:,}: a record of kind {opcode} and {length:,} bytes that begins at {start:,}"
@@ -202,17 +164,10 @@ def _framed(file: BinaryIO, size: int, damage: _Damage) -> Iterator[tuple[int, b
 
 
 def _content(file: BinaryIO, opcode: int, length: int, left: int) -> bytes | None:
-    """Return what a record holds; None where its length is wrong.
-
-    Args:
-        file: Stands behind the record's length.
-        opcode: Kind of the record.
-        length: The record's, as it says.
-        left: Bytes of the file from here on.
-    """
+    """Return a record's content; None if its length is wrong. `left` are the file's bytes from here on."""
     if opcode == Opcode.CHUNK:  # which has two lengths; where they differ, that of its data
         start = file.tell()
-        own = own_length(file.read(CHUNK_HEAD_BYTES))
+        own = mcap_chunks.own_length(file.read(mcap_chunks.CHUNK_HEAD_BYTES))
         file.seek(start)
         length = length if own is None else own
         return file.read(length) if length <= min(left, _MOST_RECORD_BYTES) and own is not None else None
@@ -220,7 +175,7 @@ def _content(file: BinaryIO, opcode: int, length: int, left: int) -> bytes | Non
         return None
     content = bytearray()
     for piece in _pieces(file, length):
-        if chunk_start(bytes(content[-CHUNK_HEAD_BYTES:]) + piece) is not None:
+        if mcap_chunks.chunk_start(bytes(content[-mcap_chunks.CHUNK_HEAD_BYTES :]) + piece) is not None:
             return None  # it runs into the next chunk
         content += piece
     return bytes(content)
@@ -244,19 +199,18 @@ def _find_chunk(file: BinaryIO, since: int) -> int | None:
     kept = b""
     for piece in _pieces(file):
         data = kept + piece
-        found = chunk_start(data)
+        found = mcap_chunks.chunk_start(data)
         if found is not None:
             return file.tell() - len(data) + found
-        kept = data[-CHUNK_HEAD_BYTES:]
+        kept = data[-mcap_chunks.CHUNK_HEAD_BYTES :]
     return None
 
 
 def read_contents(path: Path) -> Contents:
     """Read a file from beginning to end; of one that ends early, or is damaged, what is whole.
 
-    Raises:
-        OSError: It cannot be opened.
-        RecordingError: It is empty, no MCAP file, not one of ours, or without a message that is whole.
+    Raises OSError if it cannot be opened; RecordingError if it is empty, no MCAP file, not one of ours, or
+    without a message that is whole.
     """
     found = Contents()
     for one in read_records(path, found.notes):

@@ -12,18 +12,7 @@ from typing import IO
 from mcap.records import Metadata
 from mcap.writer import Writer
 
-from rlgym_bridge.recording.mcap.channels import (
-    ABOUT,
-    AGENTS,
-    ENCODINGS,
-    FIELD_INFO,
-    MATCH_CONFIGURATION,
-    PACKETS,
-    POLICY,
-    PROFILE,
-    agent_topic,
-    log_time,
-)
+from rlgym_bridge.recording.mcap import channels
 from rlgym_bridge.recording.mcap.mcap_reader import Message, read_records
 from rlgym_bridge.recording.mcap.mcap_writer import CHUNK_BYTES, RecordingError, parts_of
 from rlgym_bridge.user_input.durable_files import sync_folder
@@ -58,18 +47,10 @@ def left_over(path: Path) -> list[Path]:
 def merge(path: Path, agents: Sequence[Path]) -> list[str]:
     """Put the agents' recordings into the server's, ordered by frame, and remove those that were read whole.
 
-    Where the server's has the packets, an agent's are reduced to when they came. Recordings that went on in
-    other files (`parts_of`) are taken with all of them.
-
-    Args:
-        path: The server's; made of the agents' alone where it is not there.
-        agents: The agents'; those that are missing or cannot be read are left out.
-
-    Returns:
-        What could not be read: sentences for people.
-
-    Raises:
-        OSError: The new file cannot be written; the old ones stay.
+    Where the server's has the packets, an agent's are reduced to when they came. Files in which a recording
+    went on (`parts_of`) are taken, too. Without the server's file it is made of the agents' alone; an agent's
+    that is missing or cannot be read is left out. Return what could not be read, in sentences. Raises OSError
+    if the new file cannot be written; the old ones stay.
     """
     notes: list[str] = []
     server, *others = ([part for part in (one, *parts_of(one)) if part.is_file()] for one in (path, *agents))
@@ -99,36 +80,36 @@ def _write(
 ) -> None:
     """Write all recordings, each of one file or more, to one file."""
     writer = Writer(file, CHUNK_BYTES)
-    writer.start(PROFILE)
-    channels: dict[str, int] = {}
+    writer.start(channels.PROFILE)
+    numbers: dict[str, int] = {}
     told: set[str | bytes] = set()
     owners: dict[str, int] = {}  # by agent id: bots of one kind have the same
     every = [_entries(sources, number, notes) for number, sources in enumerate(recordings)]
     for _, number, entry in heapq.merge(*every, key=lambda one: one[0]):
         if isinstance(entry, Metadata):
             name = entry.name
-            if name.startswith(POLICY):
-                name = POLICY + _own(name.removeprefix(POLICY), number, owners)
-            if name not in told and (number == 0 or name != ABOUT):
+            if name.startswith(channels.POLICY):
+                name = channels.POLICY + _own(name.removeprefix(channels.POLICY), number, owners)
+            if name not in told and (number == 0 or name != channels.ABOUT):
                 told.add(name)
                 writer.add_metadata(name, entry.metadata)
             continue
         topic, (frame, time, content) = entry
-        if topic.startswith(AGENTS):
-            agent, _, what = topic.removeprefix(AGENTS).rpartition("/")
-            topic = agent_topic(_own(agent, number, owners), what)
-        if topic in (FIELD_INFO, MATCH_CONFIGURATION):
-            if content in told or (number and topic in channels):
+        if topic.startswith(channels.AGENTS):
+            agent, _, what = topic.removeprefix(channels.AGENTS).rpartition("/")
+            topic = channels.agent_topic(_own(agent, number, owners), what)
+        if topic in (channels.FIELD_INFO, channels.MATCH_CONFIGURATION):
+            if content in told or (number and topic in numbers):
                 continue  # every part of a recording begins with it
             told.add(content)
         if has_packets and number:
-            if not topic.startswith(AGENTS):
+            if not topic.startswith(channels.AGENTS):
                 continue  # drawn from the server's packets already
-            if topic.endswith(PACKETS):
-                topic, content = topic.removesuffix(PACKETS) + "/arrivals", b""
-        if topic not in channels:
-            channels[topic] = writer.register_channel(topic, ENCODINGS[topic.rpartition("/")[2]], 0)
-        writer.add_message(channels[topic], log_time(frame), content, time, frame)
+            if topic.endswith(channels.PACKETS):
+                topic, content = topic.removesuffix(channels.PACKETS) + "/arrivals", b""
+        if topic not in numbers:
+            numbers[topic] = writer.register_channel(topic, channels.ENCODINGS[topic.rpartition("/")[2]], 0)
+        writer.add_message(numbers[topic], channels.log_time(frame), content, time, frame)
     writer.finish()  # type: ignore[no-untyped-call]
 
 

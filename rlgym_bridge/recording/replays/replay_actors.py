@@ -30,29 +30,21 @@ _FULL: Final = 255.0  # a full tank of boost
 
 @dataclass
 class ReplayCar:
-    """A player's car with all that the frames so far say of it.
-
-    Attributes:
-        hitbox: Of `game.HITBOXES`, as the loadout's body says.
-        body: The rigid body as last shown, or None.
-        shown: Whether that was in this frame.
-        there: Whether the player has a car now: not before joining, after leaving, or while demolished.
-        boost: 0..100, as last told, less what burning has taken since.
-        active: Parts of the car that act: `Boost`, `Jump`, `DoubleJump`, `Dodge`.
-        pressed: Whether a double jump or a dodge begins in this frame.
-    """
+    """A player's car with all that the frames so far say of it."""
 
     team: int
-    hitbox: int
-    body: Mapping[str, Any] | None = None
-    shown: bool = False
+    hitbox: int  # of `game.HITBOXES`, as the loadout's body says
+    body: Mapping[str, Any] | None = None  # the rigid body as last shown, or None
+    shown: bool = False  # whether that was in this frame
+    # whether the player has a car now: not before joining, after leaving, or while demolished
     there: bool = False
     throttle: float = 0.0
     steer: float = 0.0
     handbrake: bool = False
-    boost: float = KICKOFF_BOOST
+    boost: float = KICKOFF_BOOST  # 0..100, as last told, less what burning has taken since
+    # parts of the car that act: `Boost`, `Jump`, `DoubleJump`, `Dodge`
     active: dict[str, bool] = field(default_factory=dict)
-    pressed: bool = False
+    pressed: bool = False  # whether a double jump or a dodge begins in this frame
 
     def controls(self) -> tuple[float, ...]:
         """Return the controls in the order of `CONTROL_NAMES`; pitch, yaw and roll are not told."""
@@ -82,17 +74,10 @@ class ReplayCar:
 class Actors:
     """The actors of a replay, brought forward frame by frame.
 
-    Args:
-        objects, names: Of the replay: what its numbers stand for.
-        arena: The name of its arena.
-
-    Attributes:
-        cars: One for each player and team, in the order of their first frame.
-        ball: The ball's rigid body as last shown, or None. Of several balls it is the first, until that ends.
-        ball_shown: Whether that was in this frame.
-        cut: Whether this frame does not follow on the one before: the match's phase changes, a car is
-            demolished, or comes or goes.
-        clock: Seconds on the clock.
+    `cars` has one for each player and team, in the order of their first frame. `ball` is the rigid body as
+    last shown, or None; of several balls it is the first, until that ends. `ball_shown` tells whether this
+    frame has it. `cut` tells that this frame does not follow on the one before: the phase changes, a car is
+    demolished, or comes or goes. `clock` has seconds.
     """
 
     def __init__(self, objects: Sequence[str], names: Sequence[str], arena: str = "") -> None:
@@ -295,10 +280,7 @@ _OWN: Final = {("Snowday", "ReplicatedWorldBounceScale"): 0.25}
 
 _LEAST, _MOST_SCALE = 1e-3, 100.0  # beyond these a number was misread: some have a top speed of 1.9e27
 
-_FLAGS: Final = {
-    "bUnlimitedJumps": "unlimited jumps",
-    "bUnlimitedTimeForDodge": "unlimited time for a dodge",
-}
+_FLAGS: Final = {"bUnlimitedJumps": "unlimited jumps", "bUnlimitedTimeForDodge": "unlimited time for a dodge"}
 _HARMLESS: Final = re.compile(
     r"(\d+Minutes|UnlimitedTime|MaxTime\w*|Max\d*|Overtime\w*|\d+Games|Bots\w*|\w*Respawn|DisableGoalDelay"
     r"|NoDemolish|DemolishAll|AlwaysDemolish\w*|\w*Booster|\w*Recharge|\w*Score\d+|Possession\w*"

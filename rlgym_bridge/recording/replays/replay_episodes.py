@@ -11,7 +11,6 @@ from rlgym_bridge.game import CONTROL_NAMES
 from rlgym_bridge.recording.applied_actions import ActionFinder
 from rlgym_bridge.recording.car_episodes import Played
 from rlgym_bridge.recording.recording import Recording
-from rlgym_bridge.state import MatchState
 
 _WEIGHTS: Final = {  # of a squared difference: on wheels, and in the air
     "throttle": (1, 0.05), "steer": (1, 0.01), "pitch": (0.01, 1), "yaw": (0.01, 1), "roll": (0.01, 1),
@@ -25,16 +24,9 @@ def played_like(recording: Recording, policy: Any, bots: Collection[str] | None 
 
     A decision's action is the one whose controls are nearest to the mean of those on the ticks that it
     drives; jump counts where it was pressed on one of them. Steering and throttle count on wheels, pitch, yaw
-    and roll in the air.
-
-    Args:
-        recording: With all controls, a row for each tick.
-        policy: The `LoadedPolicy` whose observations, actions and timing are taken.
-        bots: Names of cars (`blue-0`); None: all.
-
-    Raises:
-        ValueError: The policy does not play matches of this size, or has no finite set of actions; or there
-            is no such car.
+    and roll in the air. `policy` is the `LoadedPolicy` whose observations, actions and timing are taken;
+    `bots` are names of cars (`blue-0`), None all. Raises ValueError if the policy plays no matches of this
+    size, has no finite set of actions, or there is no such car.
     """
     layout, manifest = recording.state.layout, policy.manifest
     size = layout.blue, layout.orange
@@ -65,7 +57,7 @@ def played_like(recording: Recording, policy: Any, bots: Collection[str] | None 
         rows = np.arange(part.start, last + 1, manifest.tick_skip)
         if len(rows) < 3:
             continue
-        state = MatchState(*size, len(rows), recording.state.buffer[rows])
+        state = recording.state.select(rows)
         obs = observe(policy.obs_builder(), range(layout.cars), state)
         scored = bool(recording.state.goal_scored[part.stop - 1])
         episodes.append([

@@ -29,23 +29,13 @@ _ALL: Final = 0xFFFFFFFF
 
 
 def read_replay(path: Path) -> Recording:
-    """Read a replay.
+    """Read a replay of 2018 or later with network frames, each a row, about 30 a second.
 
-    Every network frame is a row, about 30 a second. Of the players' inputs a replay has throttle, steer,
-    boost and handbrake, and what follows a press of jump; nothing between frames. Names are dropped. Each
-    kickoff, goal, goal replay, demolition, hole and jump begins a new segment.
-
-    Args:
-        path: A `.replay` file with network frames, of 2018 or later.
-
-    Returns:
-        The recording, with a car for each player and team; one who is not there is not shown. Players of
-        more than four a team are all there, also those who came for others.
-
-    Raises:
-        ImportError: subtr-actor-py is not installed.
-        OSError: The file cannot be read.
-        ValueError: It is no replay, cut off, damaged, too old, or without frames.
+    Of the players' inputs a replay has throttle, steer, boost and handbrake, and what follows a press of
+    jump; nothing between frames. Names are dropped. Each kickoff, goal, goal replay, demolition, hole and
+    jump begins a new segment. There is a car for each player and team; one who is not there is not shown.
+    Raises ImportError without subtr-actor-py, OSError, or ValueError if it is no replay, cut off, damaged,
+    too old, or without frames.
     """
     replay = _parse(path)
     frames = (replay.get("network_frames") or {}).get("frames") or []

@@ -8,22 +8,13 @@ from typing import Final
 
 import numpy as np
 
+from rlgym_bridge import game
 from rlgym_bridge.components.mutators import SETTLED, blank_state
-from rlgym_bridge.game import (
-    BACK_WALL_Y,
-    BALL_RADIUS,
-    CEILING_Z,
-    MOST_TEAM_SIZE,
-    PLAYING_PHASES,
-    SIDE_WALL_X,
-    SUPERSONIC_START_SPEED,
-    TICK_SECONDS,
-)
-from rlgym_bridge.recording.recording import BodyMotion, Recording, jumps
+from rlgym_bridge.recording.recording import BodyMotion, Recording, in_play, jumps
 from rlgym_bridge.state import MatchState, derive
 
 _MOST_AGE: Final = 8  # ticks, two frames: bodies that are further moved would miss a bounce
-_SLACK_SECONDS: Final = 5 * TICK_SECONDS  # a body's state is up to 4 ticks older than its frame
+_SLACK_SECONDS: Final = 5 * game.TICK_SECONDS  # a body's state is up to 4 ticks older than its frame
 _MOST_JUMPS: Final = 0.1  # share of a car's frames; real replays have less than 0.01
 _FLAT: Final = 0.99  # upward part of a car's roof that stands on the floor: 8 degrees
 _STANDS_BELOW: Final = 3.0  # uu above where a car of the hitbox stands still
@@ -35,25 +26,23 @@ def states_of_replay(recording: Recording, every: int) -> MatchState:
 
     A frame shows some of the bodies; the others are taken from up to 8 ticks before and moved on by their
     velocity. What a replay does not tell is as in a fresh state: pads are all there, and a car in the air
-    still has its dodge. Only moments are taken in which as many cars are there as most of the time.
-
-    Raises:
-        ValueError: Cars are not where their velocities take them, or there are too many.
+    still has its dodge. Only moments are taken in which as many cars are there as most of the time. Raises
+    ValueError if cars are not where their velocities take them, or there are too many.
     """
     _check_motion(recording)
     source, rows = recording.state, np.arange(len(recording.tick))
     blue = source.layout.blue
     present = recording.car_present
     sizes = np.stack((present[:, :blue].sum(1), present[:, blue:].sum(1)), -1)
-    playing = np.isin(source.phase, [int(phase) for phase in PLAYING_PHASES])
+    playing = in_play(source)
     counted = Counter(map(tuple, sizes[playing & sizes.any(1)].tolist()))
     if not counted:
         return MatchState(0, 0, 0)
     size = counted.most_common(1)[0][0]
-    if max(size) > MOST_TEAM_SIZE:
+    if max(size) > game.MOST_TEAM_SIZE:
         raise ValueError(
-            f"{recording.source} is a match of {size[0]} against {size[1]}, expected {MOST_TEAM_SIZE} cars a "
-            "team at most"
+            f"{recording.source} is a match of {size[0]} against {size[1]}, expected "
+            f"{game.MOST_TEAM_SIZE} cars a team at most"
         )
     ages = np.stack([_ages(recording, shown) for shown in (recording.ball_shown, *recording.car_shown.T)])
     resting = [np.zeros(len(rows), bool)] * len(ages)
@@ -64,10 +53,9 @@ def states_of_replay(recording: Recording, every: int) -> MatchState:
     known[1:] |= ~present.T
     fits = playing & (sizes == size).all(1) & known.all(0)
     chosen = _spaced(recording.tick, np.flatnonzero(fits), every)
-    seconds = np.where(ages > _MOST_AGE, 0, ages)[:, chosen] * TICK_SECONDS
+    seconds = np.where(ages > _MOST_AGE, 0, ages)[:, chosen] * game.TICK_SECONDS
     made = _fill(source, present, chosen, seconds, (int(size[0]), int(size[1])))
-    inside = _in_field(made)
-    return MatchState(int(size[0]), int(size[1]), int(inside.sum()), made.buffer[inside])
+    return made.select(_in_field(made))
 
 
 def _check_motion(recording: Recording) -> None:
@@ -89,8 +77,7 @@ def _ages(recording: Recording, shown: np.ndarray) -> np.ndarray:
     last = np.maximum.accumulate(np.where(shown, np.arange(len(shown)), -1))
     ages = recording.tick - recording.tick[last]
     same = (last >= 0) & (recording.segment[last] == recording.segment)
-    found: np.ndarray = np.where(same, ages, 2**31)
-    return found
+    return np.asarray(np.where(same, ages, 2**31))
 
 
 def _spaced(tick: np.ndarray, rows: np.ndarray, every: int) -> np.ndarray:
@@ -123,7 +110,7 @@ def _fill(
     stands = (made.car_rotation[..., 2, 2] > _FLAT) & (made.car_position[..., 2] < heights + _STANDS_BELOW)
     made.car_wheels_with_contact[:] = stands[..., None]
     speeds = np.linalg.norm(made.car_linear_velocity, axis=-1)
-    made.car_supersonic_time[:] = (speeds >= SUPERSONIC_START_SPEED) * TICK_SECONDS
+    made.car_supersonic_time[:] = (speeds >= game.SUPERSONIC_START_SPEED) * game.TICK_SECONDS
     derive(made)
     return made
 
@@ -131,11 +118,11 @@ def _fill(
 def _in_field(state: MatchState) -> np.ndarray:
     """Return the states whose bodies are within the walls, `(matches,)` bool: moved on, one may be beyond."""
     inside: np.ndarray = np.isfinite(state.buffer).all(1)
-    bodies = [(state.ball_position, BALL_RADIUS)]
+    bodies = [(state.ball_position, game.BALL_RADIUS)]
     bodies += [(state.car_position[:, car], 0.0) for car in range(state.layout.cars)]
     for position, radius in bodies:
         x, y, z = position.T
-        inside &= (np.abs(x) <= SIDE_WALL_X - radius) & (np.abs(y) <= BACK_WALL_Y - radius)
+        inside &= (np.abs(x) <= game.SIDE_WALL_X - radius) & (np.abs(y) <= game.BACK_WALL_Y - radius)
         inside &= np.abs(x) + np.abs(y) <= _CORNER - radius * np.sqrt(2)
-        inside &= (z >= radius - 1) & (z <= CEILING_Z - radius)
+        inside &= (z >= radius - 1) & (z <= game.CEILING_Z - radius)
     return inside

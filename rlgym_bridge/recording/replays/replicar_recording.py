@@ -32,11 +32,7 @@ _CONVERT: Final = "import sys, replicar; replicar.convert(sys.argv[1], sys.argv[
 
 
 def convert_replay(replay: Path, out: Path, python: str, meshes: Path) -> None:
-    """Convert a replay to a Parquet file by a Python of 3.12 or later that has replicar.
-
-    Raises:
-        ValueError: It cannot be started, has no replicar, or the replay cannot be converted.
-    """
+    """Convert a replay by a Python of 3.12 or later with replicar; raises ValueError if that fails."""
     command = [python, "-c", _CONVERT, str(replay), str(out), str(meshes)]
     try:
         done = subprocess.run(command, capture_output=True, text=True, errors="replace")
@@ -53,12 +49,8 @@ def read_replicar(path: Path) -> Recording:
     """Read a Parquet file of replicar, with a row for each tick and the group `state`.
 
     States are RocketSim's, corrected wherever the replay tells the game's own. Names are dropped. A goal, a
-    demolition, and where a car comes or goes begin a new segment.
-
-    Raises:
-        ImportError: pyarrow is not installed.
-        OSError: The file cannot be read.
-        ValueError: It is no file of replicar, of a newer format, or lacks what is needed.
+    demolition, and where a car comes or goes begin a new segment. Raises ImportError without pyarrow,
+    OSError, or ValueError if it is no such file, or of a newer format.
     """
     header, columns = _read(path)
     players = sorted(header["players"], key=lambda one: one["team"])
@@ -137,8 +129,7 @@ def _values(table: Any, name: str) -> np.ndarray:
 
     column, field = table.column(name), table.schema.field(name)
     if pyarrow.types.is_dictionary(field.type) or pyarrow.types.is_string(field.type):
-        texts: np.ndarray = np.array(column.cast(pyarrow.string()).to_pylist(), object)
-        return texts
+        return np.asarray(np.array(column.cast(pyarrow.string()).to_pylist(), object))
     numbers = np.nan_to_num(np.asarray(column.to_numpy(), np.float64))
     return numbers * float((field.metadata or {}).get(b"scale", 1))
 

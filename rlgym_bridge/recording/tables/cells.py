@@ -26,28 +26,20 @@ _WORDS: Final = {"true": 1.0, "false": 0.0}
 
 @dataclass(frozen=True)
 class Cells:
-    """Rows of text, or of JSON values.
-
-    Attributes:
-        lines: Number of each row in the file, from 1.
-        rows: Of each row its cells, or the object that it is.
-        names: Of the columns; empty without a header. None for JSON lines, whose rows have their own.
-        notes: What reading it brought up: sentences for people.
-    """
+    """Rows of text, or of JSON values."""
 
     source: Path
-    lines: Sequence[int]
-    rows: Sequence[Any]
+    lines: Sequence[int]  # number of each row in the file, from 1
+    rows: Sequence[Any]  # of each row its cells, or the object that it is
+    # of the columns; empty without a header. None for JSON lines, whose rows have their own
     names: Sequence[str] | None
-    notes: Sequence[str] = ()
+    notes: Sequence[str] = ()  # what reading it brought up: sentences for people
 
     def numbers(self, column: int | str, what: str) -> np.ndarray:
         """Return a column as numbers, `(rows,)` float64; true is 1, false is 0. `what` is for errors.
 
-        A column is an index from 0 or a name; in JSON lines a path such as `cars[0].position.x`.
-
-        Raises:
-            ValueError: There is no such column, or it holds something that is no finite number.
+        A column is an index from 0 or a name; in JSON lines a path such as `cars[0].position.x`. Raises
+        ValueError if there is no such column, or it holds something that is no finite number.
         """
         found = np.empty(len(self.rows))
         if self.names is None:
@@ -97,11 +89,9 @@ class Cells:
 def read_cells(path: Path, header: bool) -> Cells:
     """Read a table, without blank lines and lines that begin with `#`; its first line shows its format.
 
-    `header` says that the first line names the columns; JSON lines have none.
-
-    Raises:
-        OSError: The file cannot be read.
-        ValueError: It is no file, too long, no text, holds no rows, or its rows have different widths.
+    `header` says that the first line names the columns; JSON lines have none. Raises OSError if the file
+    cannot be read; ValueError if it is no file, too long, no text, holds no rows, or its rows have different
+    widths.
     """
     text = _text(path)
     lines = _lines(path, text)
@@ -131,7 +121,6 @@ def read_cells(path: Path, header: bool) -> Cells:
 
 
 def _text(path: Path) -> str:
-    """Return what a file holds."""
     content = read_bytes(path, MOST_BYTES, "a table")
     try:
         return content.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
@@ -140,7 +129,6 @@ def _text(path: Path) -> str:
 
 
 def _lines(path: Path, text: str) -> list[str]:
-    """Return the lines of a table."""
     if (count := text.count("\n")) > _MOST_LINES:
         raise ValueError(
             f"{path} has {count:,} lines, expected a table of {_MOST_LINES:,} at most: cut it in parts"
@@ -199,7 +187,6 @@ _SHOWN: Final = 60  # letters of a line or a value in an error
 def _read_objects(
     path: Path, numbered: Sequence[tuple[int, str]], ended: bool
 ) -> tuple[list[dict[str, Any]], list[str]]:
-    """Read JSON lines."""
     found: list[dict[str, Any]] = []
     for number, line in numbered:
         try:

@@ -32,20 +32,14 @@ class Number:
 
 @dataclass(frozen=True)
 class Body:
-    """The columns of a table that hold a ball or a car.
+    """The columns of a table that hold a ball or a car."""
 
-    Attributes:
-        name: `ball`, or `car` and its number in the map, for errors.
-        vectors: By name: `position`, `velocity`, `angular_velocity` of three numbers; `forward_speed` of one;
-            `euler` of three, `quaternion` of four or `matrix` of nine.
-        half_turn: What stands for 180 degrees in `euler`.
-        team, hitbox: Numbers as a state has them; of cars.
-    """
-
-    name: str
+    name: str  # `ball`, or `car` and its number in the map, for errors
+    # by name: `position`, `velocity`, `angular_velocity` of three numbers; `forward_speed` of one; `euler` of
+    # three, `quaternion` of four or `matrix` of nine
     vectors: Mapping[str, tuple[Number, ...]]
-    half_turn: float = math.pi
-    team: int = 0
+    half_turn: float = math.pi  # what stands for 180 degrees in `euler`
+    team: int = 0  # of a car, as a state has it, as is the hitbox
     hitbox: int = 0
     state: Mapping[str, Number] = field(default_factory=dict)
     controls: Mapping[str, Number] = field(default_factory=dict)
@@ -72,30 +66,19 @@ class TrialColumns:
 
 @dataclass(frozen=True)
 class ColumnMap:
-    """A map of a table.
-
-    Attributes:
-        time: `seconds`, `tick` or `dt`, and its number; None for trials.
-        cars: Blue first.
-        trial: None where rows are moments.
-    """
+    """A map of a table."""
 
     source: Path
     header: bool
     inputs: Inputs
-    time: tuple[str, Number] | None
+    time: tuple[str, Number] | None  # `seconds`, `tick` or `dt`, and its number; None for trials
     ball: Body | None
-    cars: tuple[Body, ...]
-    trial: TrialColumns | None = None
+    cars: tuple[Body, ...]  # blue first
+    trial: TrialColumns | None = None  # None where rows are moments
 
 
 def read_columns(path: Path) -> ColumnMap:
-    """Read a map.
-
-    Raises:
-        OSError: The file cannot be read.
-        ValueError: It is no TOML; a key is unknown or missing; a value is of the wrong kind.
-    """
+    """Read a map; raises OSError, or ValueError for a key or a value that it cannot have."""
     values = read_toml(path)
     try:
         return _columns(path, values)
@@ -191,7 +174,6 @@ def _flag(values: Mapping[str, Any], name: str, default: bool) -> bool:
 
 
 def _body(values: Any, name: str, keys: tuple[str, ...]) -> Body:
-    """Return a ball or a car from its table."""
     _check_keys(values, f"[{name}]", keys)
     vectors = {}
     for key, value in values.items():
@@ -280,5 +262,4 @@ def _is_column(value: Any) -> bool:
 
 
 def _is_number(value: Any) -> bool:
-    """Return whether a value of TOML is a finite number."""
     return type(value) in (int, float) and math.isfinite(value)

@@ -112,22 +112,13 @@ _MOST_TICKS: Final = 2**31 - 1  # a state's frame is an int32
 
 
 def read_table(path: Path, columns: Path | ColumnMap) -> Recording:
-    """Read a table whose rows are moments, or trials.
+    """Read a table whose rows are moments, or trials: CSV with commas, tabs or spaces, or JSON lines.
 
-    In JSON lines the columns are the fields of an object, also nested ones, named by dotted paths.
-
-    A row that says nothing new (every body and all controls as in the row before) is dropped. One that
-    repeats a moving body's state keeps its controls, and does not show the body. Holes, times that fall and
-    jumps begin a new segment. The notes count all of it.
-
-    Args:
-        path: CSV with commas, tabs or spaces, or JSON lines.
-        columns: The map of its columns, or its file.
-
-    Raises:
-        OSError: A file cannot be read.
-        ValueError: The map is wrong, or does not fit the table; a cell is no finite number. The message says
-            which file, row and column.
+    In JSON lines the columns are the fields of an object, also nested ones, named by dotted paths. A row that
+    says nothing new (every body and all controls as in the row before) is dropped. One that repeats a moving
+    body's state keeps its controls, and does not show the body. Holes, times that fall and jumps begin a new
+    segment; the notes count all of it. Raises OSError, or ValueError, which names file, row and column, if
+    the map is wrong or does not fit, or a cell is no finite number.
     """
     columns = columns if isinstance(columns, ColumnMap) else read_columns(columns)
     cells = read_cells(path, columns.header)
@@ -150,7 +141,7 @@ def _recording(
     car_shown = ~car_stale[kept]
     stale = int(ball_stale[kept].sum() + car_stale[kept].sum())
 
-    state = MatchState(state.layout.blue, state.layout.orange, len(kept), state.buffer[kept])
+    state = state.select(kept)
     seconds = seconds[kept]
     state.frame[:] = tick
     backwards = np.diff(seconds, prepend=seconds[:1]) < 0
@@ -183,7 +174,6 @@ def _recording(
 
 
 def _state(cells: Cells, columns: ColumnMap) -> MatchState:
-    """Return the state of all rows."""
     blue = sum(car.team == BLUE for car in columns.cars)
     rows = np.arange(len(cells.rows))
     state = MatchState(blue, len(columns.cars) - blue, len(rows))
@@ -299,7 +289,6 @@ def _fill_car(state: MatchState, rows: np.ndarray, car: int, cells: Cells, body:
 
 
 def _take(cells: Cells, number: Number, what: str) -> np.ndarray:
-    """Return a number of every row, `(rows,)`."""
     if number.column is None:
         return np.full(len(cells.rows), number.add)
     return cells.numbers(number.column, what) * number.scale + number.add
