@@ -1,12 +1,18 @@
 """The names that bot makers import, and the paths that policy folders keep."""
 
+import importlib
+import json
 import sys
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 import rlgym_bridge
-from rlgym_bridge import ComponentSpec, DefaultObs, RepeatAction
+from rlgym_bridge import ComponentSpec, DefaultObs, RepeatAction, load_policy
 from tests.support.processes import run_to_end
+
+DATA = Path(__file__).parent / "data"
 
 
 def in_a_fresh_process(code: str) -> str:
@@ -60,3 +66,23 @@ def test_components_of_ours_are_named_by_public_paths() -> None:
     assert spec.path == "rlgym_bridge:RepeatAction"
     assert spec.nested is not None and spec.nested.path == "rlgym_bridge:LookupTableAction"
     assert ComponentSpec.of(DefaultObs).path == "rlgym_bridge:DefaultObs"
+
+
+def test_a_folder_that_was_saved_before_the_public_face_loads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(DATA))
+    folder = DATA / "policy-2026-11"
+    saved = json.loads((folder / "policy.json").read_text(encoding="utf-8"))
+    assert saved["parser"]["class"] == "rlgym_bridge.actions:RepeatAction"
+    loaded = load_policy(folder, ["own_parts"])
+    assert loaded.manifest.parser is not None
+    assert loaded.manifest.parser.path == "rlgym_bridge:RepeatAction"
+    np.testing.assert_equal(loaded.manifest.to_json().count("rlgym_bridge."), 0)
+
+
+@pytest.mark.parametrize(
+    "path", ["actions:RepeatAction", "observations:DefaultObs", "relative_obs:RelativeObs"]
+)
+def test_former_paths_of_ours_become_public_ones(path: str) -> None:
+    spec = ComponentSpec(f"rlgym_bridge.{path}")
+    assert spec.path == f"rlgym_bridge:{path.partition(':')[2]}"
+    assert getattr(importlib.import_module("rlgym_bridge"), path.partition(":")[2])

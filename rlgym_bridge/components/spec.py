@@ -14,6 +14,7 @@ from typing import Annotated, Any, Final
 
 import msgspec
 from msgspec import Meta
+from msgspec.structs import force_setattr
 from rlgym.api import (
     ActionParser,
     DoneCondition,
@@ -53,6 +54,16 @@ _MOST_ARGUMENT: Final = 10_000  # of whole numbers: cars, ticks, choices
 _V1: Final = ("rlgym_sim.", "rlgym.utils.", "rlgym.envs.", "rlgym.gym.", "rlgym.gamelaunch.")
 """Beginnings of the names of RLGym 1's modules, and of rlgym-sim's, which are its copies."""
 
+_FORMER_PATHS: Final = {
+    "rlgym_bridge.actions:ContinuousAction": "rlgym_bridge:ContinuousAction",
+    "rlgym_bridge.actions:LookupTableAction": "rlgym_bridge:LookupTableAction",
+    "rlgym_bridge.actions:MultiDiscreteAction": "rlgym_bridge:MultiDiscreteAction",
+    "rlgym_bridge.actions:RepeatAction": "rlgym_bridge:RepeatAction",
+    "rlgym_bridge.observations:DefaultObs": "rlgym_bridge:DefaultObs",
+    "rlgym_bridge.relative_obs:RelativeObs": "rlgym_bridge:RelativeObs",
+}
+"""Names that older policy folders have for our components; they go on loading."""
+
 
 class UntrustedModuleError(ValueError):
     """A policy names a module that the caller did not allow; `allow` is what allows it."""
@@ -69,7 +80,7 @@ class ComponentSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, ren
     """A component by name, so that a file can hold it.
 
     Attributes:
-        path: `"module:Class"`.
+        path: `"module:Class"`; a former path of ours is replaced with the public one.
         args: Keyword arguments; JSON values only.
         nested: A component given as the first argument, as `RepeatAction` takes a parser.
     """
@@ -77,6 +88,11 @@ class ComponentSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, ren
     path: Annotated[str, Meta(pattern="^[^:]+:[^:]+$")]
     args: Mapping[str, Any] = msgspec.field(default_factory=dict)
     nested: "ComponentSpec | None" = None
+
+    def __post_init__(self) -> None:
+        """Take the public path in place of a former one."""
+        if self.path in _FORMER_PATHS:
+            force_setattr(self, "path", _FORMER_PATHS[self.path])
 
     @classmethod
     def of(cls, component: type, nested: "ComponentSpec | None" = None, **args: Any) -> "ComponentSpec":
