@@ -116,7 +116,7 @@ def test_a_sampled_network_plays_the_same_rows(team_size: int, ticks: int, tmp_p
 
 @pytest.mark.parametrize("goals", [1, pytest.param(20, marks=pytest.mark.slow)])
 def test_components_get_the_calls_that_rlgym_makes_over_goals(goals: int, tmp_path: Path) -> None:
-    standing = f'cd "{ROOT}" && python -m tests.support.standing_bot'
+    standing = f'cd "{ROOT}" && python -m tests.support.simple_bots stand'
     players = [(0, bot("chaser", tmp_path / "blue", "calls")), (1, standing)]
 
     def clean(watcher: Watcher) -> list[int]:
@@ -139,14 +139,14 @@ def test_components_get_the_calls_that_rlgym_makes_over_goals(goals: int, tmp_pa
         if kickoff.rows:
             rlgym_loop(env, kickoff.start, policies, len(kickoff.rows) + 8, seed=number)
     ours, theirs = episodes(log), episodes(json.loads(json.dumps(reference.entries)))
-    assert ours[0] == theirs[0] == [["provider.create", None, None]], "RLGym's constructor makes one"
+    assert ours[0] == theirs[0] == [["SharedInfoProvider.create", None, None]], "RLGym's own constructor"
     for number in clean(watcher):
         assert_same_calls(ours[1 + number], theirs[1 + number])
 
 
 def episodes(log: list[list[Any]]) -> list[list[list[Any]]]:
     """Split a log where each reset begins."""
-    starts = [index for index, entry in enumerate(log) if entry[0] == "provider.create"]
+    starts = [index for index, entry in enumerate(log) if entry[0] == "SharedInfoProvider.create"]
     return [log[start:end] for start, end in zip(starts, [*starts[1:], len(log)], strict=True)]
 
 
@@ -159,6 +159,6 @@ def assert_same_calls(ours: list[list[Any]], theirs: list[list[Any]]) -> None:
             assert 0 < their[1] - our[1] < 8, (our, their)
             if our[0].endswith("is_done"):
                 assert our[2] == their[2], (our, their)
-    done = [entry for entry in ours if entry[0] == "termination.is_done" and entry[2]]
-    goals = [entry for entry in ours if entry[0] == "reward.get_rewards" and abs(entry[2]) >= 9]
+    done = [entry for entry in ours if entry[0] == "DoneCondition.is_done" and entry[2] == [1.0]]
+    goals = [entry for entry in ours if entry[0] == "RewardFunction.get_rewards" and abs(entry[2][0]) >= 9]
     assert len(done) == len(goals) == 1, "the goal ends the episode once and is rewarded once"

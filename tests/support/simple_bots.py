@@ -42,6 +42,11 @@ class AtBall(Bot):
         return at_ball(packet, self.index)
 
 
+class Standing(Bot):
+    def get_output(self, packet: flat.GamePacket) -> flat.ControllerState:
+        return flat.ControllerState()
+
+
 class AtOpponent(Bot):
     def get_output(self, packet: flat.GamePacket) -> flat.ControllerState:
         return at_opponent(packet, self.index)
@@ -192,7 +197,7 @@ KINDS = {
     "ball": AtBall, "ram": AtOpponent, "nan": NotANumber, "crash": Crashing, "slow": SlowlyEnding,
     "silent": Silent, "skip": Skipping, "unready": Unready, "setter": Setter, "starter": Starter,
     "hive": Hive, "reader": Reader, "dominus": Dominus, "artist": Artist,
-    "thief": Thief,
+    "thief": Thief, "stand": Standing,
 }  # fmt: skip
 
 if __name__ == "__main__":
