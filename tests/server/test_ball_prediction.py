@@ -137,23 +137,6 @@ def test_a_ball_that_nobody_touches_is_forecast_once_a_second(name, shown_every,
 
 
 @both
-def test_a_touched_ball_is_forecast_anew_in_that_very_packet(name, monkeypatch):
-    match, prediction = lonely_ball(name)
-    prediction.message(match.frame)
-    made = forecasts_of(prediction, monkeypatch)
-    put_ball(match, (3000.0, -3800.0, 93.15))
-    put_car(match, 0, (3000.0, -4000.0, 17.03), velocity=(0.0, 1000.0, 0.0), yaw=np.pi / 2)
-    for _ in range(30):
-        before = len(made)
-        go_on(match)
-        message = prediction.message(match.frame)
-        if match.simulation.events.touches:
-            break
-    assert len(made) == before + 1
-    assert_same(slices_of(message)[0].physics, go_on(match).balls[0].physics, within=5.0)
-
-
-@both
 def test_a_ball_that_stands_still_has_new_times_alone(name):
     _, prediction = lonely_ball(name)
     before, after = (slices_of(prediction.message(frame)) for frame in (10, 250))

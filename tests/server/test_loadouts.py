@@ -10,7 +10,7 @@ from rlgym_bridge.server import ConfigError, read_match_file
 from rlgym_bridge.server.game.roster import Roster, seat_players
 from rlgym_bridge.server.game.simulated_match import Match
 from rlgym_bridge.server.net.lobby import Lobby
-from rlgym_bridge.server.net.orders import Loadouts, hitbox_of
+from rlgym_bridge.server.net.orders import Loadouts
 from tests.support.raw_client import agent, connect, settle
 from tests.support.short_waits import COUNTDOWN_TICKS, shorten_countdown
 from tests.support.stepped_match import kicked_off, match_of, player, result_of
@@ -151,14 +151,6 @@ def hitboxes_of(bodies: list[int]) -> list[str]:
 @pytest.mark.parametrize("expected", [PSYONIX_BODIES, NEWER_BODIES])
 def test_bodies_have_the_hitboxes_that_the_game_gives_them(expected):
     assert dict(zip(expected, hitboxes_of(list(expected)), strict=True)) == expected
-
-
-def test_every_known_body_shows_its_hitbox_without_a_warning(caplog):
-    bodies = list(HITBOX_OF_BODY)
-    assert hitboxes_of(bodies) == [HITBOXES[number].name for number in HITBOX_OF_BODY.values()]
-    for body in bodies:
-        assert hitbox_of(body, "a car") == HITBOX_OF_BODY[body]
-    assert "is not known here" not in caplog.text
 
 
 def test_an_unknown_body_is_named_and_plays_as_an_octane(lobby, caplog):
