@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
-from rlgym.api import ActionParser
 from rlgym.rocket_league.action_parsers import LookupTableAction as RLGymLookupTableAction
 from rlgym.rocket_league.action_parsers import RepeatAction as RLGymRepeatAction
 
@@ -52,11 +51,6 @@ def test_the_lookup_table_gives_rlgyms_rows_for_every_shape(shape):
     np.testing.assert_array_equal(ours, theirs)
 
 
-def test_a_bare_number_gives_one_bare_row():
-    row = parse(LookupTableAction(), {"a": np.int64(7)})["a"]
-    np.testing.assert_array_equal(row, LookupTableAction.make_lookup_table()[7])
-
-
 @pytest.mark.parametrize("kind", PARSERS)
 @pytest.mark.parametrize("repeats", [None, 1, 8])
 def test_the_batch_form_equals_the_dict_form_agent_by_agent(kind, repeats):
@@ -77,14 +71,6 @@ def test_every_row_is_a_legal_control_row(kind):
     rows = RepeatAction(kind(), 2).parse_batch(random_actions(kind(), 200, 2))
     assert (np.abs(rows) <= 1).all()
     assert np.isin(rows[..., 5:], (0, 1)).all()
-
-
-@pytest.mark.parametrize("kind", PARSERS)
-def test_each_is_an_rlgym_parser(kind):
-    parser = RepeatAction(kind())
-    assert isinstance(parser, ActionParser)
-    assert isinstance(parser.parser, ActionParser)
-    parser.reset(["blue-0"], None, {})
 
 
 def test_action_spaces_are_rlgyms_pairs():

@@ -175,6 +175,7 @@ def test_in_packets_they_make_what_they_make_in_the_simulator(here: Path) -> Non
             r"action_delay is \[1, 1\], .* has a delay of 0 .*expected .*\[0, 0\]",
         ),
         ({"env": "tools_env:short"}, r"tick_skip is 8, and .* tools_env:short gives 4 .*repeats=8, or"),
+        ({"env": "tools_env:of_two"}, r"2 blue and 2 orange cars.*team_sizes"),
         ({"env": "tools_env:none"}, r'env is "tools_env:none": tools_env has no none'),
         ({"env": "nowhere:build"}, r'env is "nowhere:build": .*nowhere'),
         ({"components": "mine"}, r'env is "tools_env:build" and components "mine", expected one of them'),
@@ -191,11 +192,6 @@ def test_an_unfit_environment_is_refused_before_training(
 def test_its_bot_plays_with_the_delay_of_its_engine(here: Path) -> None:
     learner = PPOLearner(settings(here, action_delay=[1, 9]))
     assert read_files(learner.save(Checkpoints(here / "run", 1)))[0].action_delay == 1
-
-
-def test_an_environment_of_other_team_sizes_is_refused(here: Path) -> None:
-    with pytest.raises(SettingsError, match=r"2 blue and 2 orange cars.*team_sizes"):
-        train(settings(here, env="tools_env:of_two"), quiet=True)
 
 
 def fitted(env: str, **given: Any) -> tuple[TrainingSettings, list[str]]:
