@@ -29,7 +29,7 @@ from rlgym_bridge.policy.load_player import CHASER
 from rlgym_bridge.server import Impairments
 from rlgym_bridge.server.lineup import with_line_up
 from rlgym_bridge.sim.simulator import ROCKETSIM2
-from tests.support.rlgym_worlds import STANDARD, Env, serving
+from tests.support.rlgym_worlds import STANDARD, BallIntoGoal, Env, serving
 
 
 @pytest.fixture(scope="module")
@@ -124,15 +124,6 @@ def test_from_set_states_a_match_equals_the_simulator(
         worst, episodes = play_both(match, sim, 180, lambda: (match.reset(), sim.reset()))
     assert episodes > 3
     assert worst < 3e-4
-
-
-class BallIntoGoal(StateMutator[Any]):
-    """The ball flies into orange's goal; the cars stand out of its way."""
-
-    def apply(self, state: Any, shared_info: dict[str, Any]) -> None:
-        KickoffMutator(seed=0).apply(state, shared_info)
-        state.ball.position = np.array([0, 4800, 300], np.float32)
-        state.ball.linear_velocity = np.array([0, 2000, 0], np.float32)
 
 
 @pytest.fixture(params=["simulator", "match"])

@@ -15,13 +15,10 @@ from tests.support.stepped_match import (
     car_of,
     go_on,
     kicked_off,
-    match_of,
     place_of,
-    player,
     put_ball,
     put_car,
     random_controls,
-    result_of,
 )
 
 
@@ -143,15 +140,6 @@ def test_a_ball_that_stands_still_has_new_times_alone(name):
     for earlier, later in zip(before, after, strict=True):
         assert_same(earlier.physics, later.physics, within=0.0)
     assert after[0].game_seconds - before[0].game_seconds == pytest.approx(2.0)
-
-
-@pytest.mark.protocol("steady.prediction-first")
-@pytest.mark.usefixtures("short_countdowns")
-def test_bots_that_want_it_have_it_before_every_packet(tmp_path):
-    match = match_of(player(0, "reader"), player(1))
-    result = result_of(match, seconds=2.0, max_overtime=0.1, log_dir=tmp_path)
-    assert [bot.replies for bot in result.bots] == [result.ticks] * 2
-    assert "prediction" not in "".join(path.read_text() for path in tmp_path.iterdir())
 
 
 def ball_on(car: Seen) -> tuple[tuple[float, ...], tuple[float, ...]]:

@@ -128,25 +128,6 @@ def test_a_slow_input_of_nan_is_told_at_once_and_never_acts():
     assert packet.players[0].last_input.throttle == 0.5
 
 
-def frames_of_first_throttle(**impairments):
-    """Play with a bot that drives from frame 200 on; return the first frames that show it."""
-    found = []
-
-    def note(payload):
-        packet = flat.CorePacket.unpack(payload).message
-        if packet.players[0].last_input.throttle > 0.0:
-            found.append(packet.match_info.frame_num)
-
-    world = Impairments(**impairments)
-    result = result_of(match_of(player(0, "starter")), max_kickoff=0.1, on_packet=note, impairments=world)
-    assert result.bots[0].late == 0
-    return found[0]
-
-
-def test_latency_2_makes_an_input_act_two_ticks_later():
-    assert (frames_of_first_throttle(), frames_of_first_throttle(latency=2)) == (201, 203)
-
-
 def a_client(car):
     client = Client(None)
     client.sit([seats()[car]])

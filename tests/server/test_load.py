@@ -13,7 +13,7 @@ from rlgym_bridge.game import TICK_SECONDS
 from rlgym_bridge.server.bot_account import BotAccount
 from tests.support.processes import run_to_end
 from tests.support.stepped_match import seats
-from tools.late_causes import MACHINE, OURS, samples_of, watched_ticks
+from tools.late_causes import MACHINE, OURS, watched_ticks
 from tools.load_table import measure_load
 from tools.loaded_server import lateness_ms
 from tools.memory_use import growth_an_hour
@@ -62,26 +62,6 @@ def spoilt(number: int, moment: int, field: int, amount: float, late: float = 0.
 def test_a_late_tick_has_the_cause_that_is_in_it(moment, field, amount, cause):
     assert watched_ticks(spoilt(10, moment, field, amount), 0.0).causes == {cause: 1}
     assert cause in OURS or cause in MACHINE
-
-
-@needs_linux
-def test_a_watch_counts_what_a_thread_does():
-    code = """
-import gc, json, logging
-from tools.thread_watch import ThreadWatch
-watch = ThreadWatch()
-before = watch.read()
-import wave
-logging.getLogger("quiet").warning("a record")
-gc.collect()
-watch.note(before, watch.read())
-print(json.dumps([list(watch.samples), watch.imported]))
-"""
-    samples, imported = json.loads(run_to_end([sys.executable, "-c", code], check=True).stdout)
-    ((before, after),) = samples_of(samples)
-    done = ThreadSample(*(after - before))
-    assert "wave" in imported and done.imports >= 1
-    assert (done.logged, done.oldest) == (1, 1) and done.collecting > 0.0 and done.own > 0.0
 
 
 @needs_linux

@@ -179,15 +179,6 @@ def test_a_hitbox_set_in_play_shows_in_the_next_packet_alone():
     assert heights[1] > heights[0] == pytest.approx(17.01, abs=0.05)  # a Merc's middle is higher
 
 
-@pytest.mark.protocol("loadout.before-ready")
-def test_a_loadout_set_in_initialize_is_there_at_once(tmp_path):
-    packets = []
-    match = match_of(player(0, "dominus"), player(1, loadout=flat.PlayerLoadout(car_id=MERC)))
-    result_of(match, seconds=0.2, max_overtime=0.1, log_dir=tmp_path, on_packet=packets.append)
-    for data in (packets[0], packets[-1]):
-        assert shown(flat.CorePacket.unpack(data).message) == ["dominus", "merc"]
-
-
 def test_a_flood_of_loadouts_is_taken_slowly(lobby, caplog):
     roster = seat_players(match_of(player(0), enable_state_setting=True))
     lobby.open_match(roster)

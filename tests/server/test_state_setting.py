@@ -2,7 +2,6 @@
 
 import logging
 import math
-import tempfile
 
 import numpy as np
 import pytest
@@ -21,7 +20,6 @@ from tests.support.stepped_match import (
     place_of,
     player,
     put_car,
-    result_of,
     seats,
     to_phase,
 )
@@ -341,19 +339,3 @@ def test_of_a_flood_of_states_the_latest_are_set(caplog):
     ball = match.packet().balls[0].physics.location
     assert (ball.x, ball.z) == (0.0, pytest.approx(599.0))
     assert caplog.text.count("more than 8 states are set in a tick: the latest ones count") == 1
-
-
-@pytest.mark.odd_packets("bodies are put elsewhere in the countdown")
-@pytest.mark.protocol("state.next-packet")
-def test_a_bot_process_sees_on_the_next_packet_what_it_has_set(monkeypatch, tmp_path):
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    places = {}
-
-    def note(payload):
-        packet = flat.CorePacket.unpack(payload).message
-        places[packet.match_info.frame_num] = packet.balls[0].physics.location.z
-
-    result_of(match_of(player(0, "setter"), enable_state_setting=True), max_kickoff=1.0, on_packet=note)
-    for frame in (490, 500, 510):  # the setter answers these with a height of 1000 + frame
-        assert places[frame + 1] == pytest.approx(1000.0 + frame)
-        assert places[frame + 2] != pytest.approx(1000.0 + frame)

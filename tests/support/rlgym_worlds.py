@@ -102,6 +102,15 @@ class Counter(SharedInfoProvider[Any, Any]):
         return shared_info | {"steps": shared_info["steps"] + 1}
 
 
+class BallIntoGoal(StateMutator[Any]):
+    """The ball flies into orange's goal; the cars stand out of its way."""
+
+    def apply(self, state: Any, shared_info: dict[str, Any]) -> None:
+        KickoffMutator(seed=0).apply(state, shared_info)
+        state.ball.position = np.array([0, 4800, 300], np.float32)
+        state.ball.linear_velocity = np.array([0, 2000, 0], np.float32)
+
+
 class Screen(Renderer[Any]):
     """Remembers what it drew."""
 
