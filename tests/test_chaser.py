@@ -189,7 +189,7 @@ def scene(matches: int) -> MatchState:
     return state
 
 
-def test_cars_in_the_air_and_on_their_roofs_land_on_their_wheels() -> None:
+def test_cars_in_the_air_or_on_their_roofs_get_on_their_wheels() -> None:
     state, random = scene(13), np.random.default_rng(0)
     state.car_position[:12, 0] = [(*random.uniform(-2500, 2500, 2), 900) for _ in range(12)]
     state.car_linear_velocity[:12, 0, :2] = random.uniform(-800, 800, (12, 2))

@@ -109,7 +109,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.slow
-def test_the_documented_components_train_and_play_at_a_tick_skip(here: Path) -> None:
+def test_the_documented_components_train_and_play(here: Path) -> None:
     changes = {"components": "published_bot", "out": str(here / "run"), "collectors": 1, "matches": 4,
                "rollout_steps": 16, "steps": 200, "policy_layers": [16], "critic_layers": [16],
                "tick_skip": 6}  # fmt: skip
