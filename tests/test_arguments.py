@@ -51,6 +51,8 @@ from tests.support.policy_folders import edit, save, spec
         (lambda: DefaultObs(pos_coef="a"), r"pos_coef is 'a', expected -1e.30 to 1e.30"),
         (lambda: RepeatAction(LookupTableAction(), 10**9), r"repeats is 1000000000, expected .*1 to 7200"),
         (lambda: MatchServer(seconds="a"), r"seconds is 'a', expected seconds, 0 or more"),
+        (lambda: MatchServer(seconds=1e308), r"expected 86400 \(a day\) at most"),
+        (lambda: MatchServer(seconds=-1.0), r"expected seconds, 0 or more"),
         (lambda: MatchServer(seed="a" * 9999), r"seed is 'a{199}\.\.\., expected a whole number, 0 or more"),
         (lambda: MatchServer(host=3), r"host is 3, expected an address or a name, such as '127.0.0.1'"),
         (lambda: MatchServer(port=65536), r"port is 65536, expected a whole number, 0 to 65535"),

@@ -7,7 +7,6 @@ import pytest
 
 from rlgym_bridge import LookupTableAction, RelativeObs, TeamObs, VectorEnv, forecast_ball
 from rlgym_bridge.components.ball_ahead import SECONDS
-from rlgym_bridge.components.batch_form import observe
 from rlgym_bridge.components.rlgym_state import to_rlgym
 from rlgym_bridge.packets.decoder import Decoder
 from rlgym_bridge.policy.folder import load_policy
@@ -162,14 +161,6 @@ def test_team_obs_ends_with_what_relative_obs_ends_with() -> None:
     assert names[size:] == theirs.names(2, 1)[-24:] and len(names) == obs.shape[2]
     assert ours.get_obs_space("blue-0") == ("real", obs.shape[2])
     assert Mirror(names, LookupTableAction.make_lookup_table()).applies(obs).shape == (5, 2)
-
-
-def test_rlgyms_own_environment_gets_the_same() -> None:
-    state = random_state(1, 1, seed=8)
-    ours = RelativeObs(None, ball_ahead=SECONDS)
-    game = to_rlgym(state)
-    built = ours.build_obs(list(game.cars), game, {})
-    np.testing.assert_allclose(list(built.values()), observe(ours, [0, 1], state)[0], atol=1e-6)
 
 
 def test_a_policy_with_it_is_saved_and_loaded(tmp_path: Any) -> None:

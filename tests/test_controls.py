@@ -9,12 +9,6 @@ from rlgym_bridge.game import CONTROL_NAMES
 ROW = [1.0, -1.0, 0.5, 0.0, -0.25, 1, 0, 1]
 
 
-def test_one_row_is_held_for_the_tick_skip() -> None:
-    rows = checked_rows(ROW, 8, "parser")
-    assert rows.shape == (8, 8) and rows.dtype == np.float32
-    assert (rows == np.float32(ROW)).all()
-
-
 @pytest.mark.parametrize(
     ("rows", "tick_skip", "ticks"),
     [(ROW, None, 8), ([ROW], None, 1), (ROW, 4, 4), ([ROW], 4, 4), ([ROW] * 3, 4, 3)],
@@ -22,10 +16,6 @@ def test_one_row_is_held_for_the_tick_skip() -> None:
 def test_a_decision_lasts_its_rows_or_the_tick_skip(rows: list, tick_skip: int | None, ticks: int) -> None:
     plan = checked_plan(rows, tick_skip, "parser")
     assert plan.shape == (ticks, 8) and (plan == np.float32(ROW)).all()
-
-
-def test_rows_for_each_tick_are_played_as_they_are() -> None:
-    assert checked_rows(np.tile(np.float64(ROW), (3, 1)), 8, "parser").shape == (3, 8)
 
 
 @pytest.mark.parametrize("shape", [(), (7,), (0, 8), (2, 9), (1, 2, 8)])
@@ -58,23 +48,3 @@ def test_a_button_between_0_and_1_is_refused_by_name(control: int) -> None:
 def test_what_is_no_number_is_refused() -> None:
     with pytest.raises(ControlsError, match="expected numbers"):
         checked_rows(["a"] * 8, 8, "parser")
-
-
-def test_controls_have_the_order_of_rlgyms_engine() -> None:
-    from rlgym.rocket_league.sim import RocketSimEngine
-    from rlgym.rocket_league.state_mutators import FixedTeamSizeMutator, KickoffMutator
-
-    engine = RocketSimEngine(rlbot_delay=False)
-    state = engine.create_base_state()
-    FixedTeamSizeMutator(1, 0).apply(state, {})
-    KickoffMutator().apply(state, {})
-    engine.set_state(state, {})
-    (car,) = engine._cars.values()
-    for index, name in enumerate(CONTROL_NAMES):
-        row = np.zeros((1, 8), np.float32)
-        row[0, index] = 1
-        engine.step({"blue-0": row}, {})
-        applied = car.get_state().last_controls
-        assert [bool(getattr(applied, one)) for one in CONTROL_NAMES] == [
-            one == name for one in CONTROL_NAMES
-        ]

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rlgym_bridge import ComponentSpec, RelativeObs, RepeatAction, TeamObs, VectorEnv, add_number
+from rlgym_bridge import ComponentSpec, RelativeObs, RepeatAction, TeamObs, add_number
 from rlgym_bridge.components.actions import LookupTableAction
 from rlgym_bridge.components.reward_base import WeightedSum
 from rlgym_bridge.components.rewards import SpeedReward, TouchReward
@@ -13,7 +13,7 @@ from rlgym_bridge.components.rlgym_state import to_rlgym
 from rlgym_bridge.components.spec import component_factory
 from rlgym_bridge.state import MatchState
 from tests.support.states import random_state
-from tests.support.vector_parts import components, play
+from tests.support.vector_parts import begun, play
 
 OVER = np.zeros(3, bool)
 
@@ -94,8 +94,7 @@ def test_a_function_of_two_states_is_a_reward() -> None:
     expected = 2 * faster(before, after) + SpeedReward().reward_batch(before, after, OVER, OVER)
     np.testing.assert_allclose(given, expected, rtol=1e-5)
     reward = WeightedSum([(faster, 1.0), (TouchReward(), 1.0)])
-    env = VectorEnv(2, lambda: components(reward_fn=reward))
-    env.reset()
+    env = begun(2, reward_fn=reward)
     assert abs(play(env, 3, forward=True)[-1].rewards).max() > 1
 
 
@@ -107,7 +106,6 @@ def test_a_function_of_two_states_is_a_reward() -> None:
     ],
 )
 def test_a_function_that_gives_no_reward_is_named_with_its_line(function: Any, message: str) -> None:
-    env = VectorEnv(2, lambda: components(reward_fn=WeightedSum([(function, 0.5)])))
-    env.reset()
+    env = begun(2, reward_fn=WeightedSum([(function, 0.5)]))
     with pytest.raises(ValueError, match=message):
         play(env, 1)

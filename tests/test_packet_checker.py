@@ -87,45 +87,42 @@ def timers(packets: Packets) -> list[float]:
     return [packet.players[1].demolished_timeout for packet in packets]
 
 
-def test_a_demolition_that_lasts_too_long_is_found(rammed: Stream) -> None:
-    packets = rammed.packets()
-    back = max(i for i, timeout in enumerate(timers(packets)) if timeout >= 0.0) + 1
+def lasts(packets: Packets, back: int) -> None:
     for packet in packets[back : back + 3]:
         packet.players[1].demolished_timeout = 0.0
-    violations = read(packets, rammed.edits).violations
-    assert "demolished_timeout is 0, expected -1, 360 ticks after the demolition" in violations[0]
 
 
-def test_a_demolition_that_is_too_short_is_found(rammed: Stream) -> None:
-    packets = rammed.packets()
-    back = max(i for i, timeout in enumerate(timers(packets)) if timeout >= 0.0)
-    packets[back].players[1].demolished_timeout = -1.0
-    violations = read(packets, rammed.edits).violations
-    assert "demolished_timeout is -1 after 359 ticks" in violations[0]
+def is_short(packets: Packets, back: int) -> None:
+    packets[back - 1].players[1].demolished_timeout = -1.0
 
 
-def test_a_demolition_whose_timer_stands_is_found(rammed: Stream) -> None:
-    packets = rammed.packets()
-    away = timers(packets).index(3.0) + 50
-    packets[away].players[1].demolished_timeout = packets[away - 1].players[1].demolished_timeout
-    assert "players[1].demolished_timeout" in read(packets, rammed.edits).violations[0]
+def stands(packets: Packets, back: int) -> None:
+    packets[back - 50].players[1].demolished_timeout = packets[back - 51].players[1].demolished_timeout
 
 
-def test_a_demolition_that_nobody_is_credited_with_is_found(rammed: Stream) -> None:
-    packets = rammed.packets()
+def is_nobodys(packets: Packets, back: int) -> None:
     for packet in packets:
         packet.players[0].score_info.demolitions = 0
-    assert "score_info.demolitions" in read(packets, rammed.edits).violations[0]
 
 
-def test_a_car_that_is_back_with_other_boost_is_found(rammed: Stream) -> None:
-    packets = rammed.packets()
-    back = max(i for i, timeout in enumerate(timers(packets)) if timeout >= 0.0) + 1
+def gives_boost(packets: Packets, back: int) -> None:
     packets[back].players[1].boost = 80.0
-    assert (
-        "players[1].boost is 80, expected 33.3333 after a demolition"
-        in read(packets, rammed.edits).violations[0]
-    )
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lasts, "demolished_timeout is 0, expected -1, 360 ticks after the demolition"),
+        (is_short, "demolished_timeout is -1 after 359 ticks"),
+        (stands, "players[1].demolished_timeout"),
+        (is_nobodys, "score_info.demolitions"),
+        (gives_boost, "players[1].boost is 80, expected 33.3333 after a demolition"),
+    ],
+)
+def test_a_demolition_that_is_wrong_is_found(change: Any, message: str, rammed: Stream) -> None:
+    packets = rammed.packets()
+    change(packets, max(i for i, timeout in enumerate(timers(packets)) if timeout >= 0.0) + 1)
+    assert message in read(packets, rammed.edits).violations[0]
 
 
 def test_a_demolished_car_may_be_faster_than_a_car(rammed: Stream) -> None:

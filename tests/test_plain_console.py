@@ -81,13 +81,6 @@ def test_emoji_codes_stay_letters(show: Callable[[Console], None], markup: bool)
     assert "\N{FIRE}" not in shown and "\N{HUNDRED POINTS SYMBOL}" not in shown
 
 
-def test_what_rich_itself_prints_is_a_picture() -> None:
-    """The test above would fail without `PlainConsole`."""
-    console = Console(file=io.StringIO(), width=100)
-    console.print(NAME)
-    assert isinstance(console.file, io.StringIO) and "\N{FIRE}" in console.file.getvalue()
-
-
 def test_a_status_shows_brackets_and_spells_out_controls() -> None:
     console = terminal()
     with console.status("[red]Red[/] \x1b[2J"):

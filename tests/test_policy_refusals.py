@@ -46,49 +46,46 @@ def folder(tmp_path, monkeypatch):
     return tmp_path / "p"
 
 
-def test_a_builder_of_another_scale_is_refused_by_element(tmp_path, monkeypatch, folder):
-    scaled = "reads = ()\n    def __init__(self, **a):\n        super().__init__(**a, pos_coef=1 / 2301)"
-    rewritten(tmp_path, monkeypatch, obs=scaled)
-    with pytest.raises(
-        PolicyMismatch, match=r"elements of the observation changed: ball/position/x was -?\d"
-    ) as e:
-        load_policy(folder, ["my_bot"])
-    assert "does not fit your my_bot:Obs: " in str(e.value)
-    assert "Use the code it was trained with, or train anew into another folder" in str(e.value)
-    assert "car 0" in str(e.value)
+INIT = "def __init__(self, **a):\n        super().__init__(**a"
 
 
-def test_a_builder_of_other_elements_is_refused_by_name(tmp_path, monkeypatch, folder):
-    more = (
-        "def build_batch(self, state, seats=None):\n"
-        "        return np.pad(super().build_batch(state, seats), ((0, 0), (0, 0), (0, 1)))\n"
-        "    def names(self, *a):\n        return (*super().names(*a), 'self/air_time')"
-    )
-    rewritten(tmp_path, monkeypatch, obs=more)
-    with pytest.raises(PolicyMismatch, match=r"was 92 numbers and is 93 here; new here: self/air_time"):
-        load_policy(folder, ["my_bot"])
-
-
-def test_a_builder_of_another_order_is_refused(tmp_path, monkeypatch, folder):
-    swapped = "def names(self, *a):\n        n = super().names(*a)\n        return (n[1], n[0], *n[2:])"
-    rewritten(tmp_path, monkeypatch, obs=swapped)
-    with pytest.raises(PolicyMismatch, match=r"number 0 was ball/position/x and is ball/position/y"):
-        load_policy(folder, ["my_bot"])
-
-
-def test_a_parser_whose_actions_changed_meaning_is_refused(tmp_path, monkeypatch, folder):
-    turned = "def __init__(self):\n        super().__init__()\n        self._table = self._table[::-1]"
-    rewritten(tmp_path, monkeypatch, table=turned)
-    with pytest.raises(
-        PolicyMismatch, match=r"controls of the parser changed: throttle of the first row for probe"
-    ):
-        load_policy(folder, ["my_bot"])
-
-
-def test_a_parser_with_another_action_space_is_refused(tmp_path, monkeypatch, folder):
-    fewer = "def __init__(self):\n        super().__init__()\n        self._table = self._table[:50]"
-    rewritten(tmp_path, monkeypatch, table=fewer)
-    with pytest.raises(PolicyMismatch, match=r"the parser had 90 probe actions .* and has 50 here"):
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            {"obs": f"reads = ()\n    {INIT}, pos_coef=1 / 2301)"},
+            r"not fit your my_bot:Obs: .* elements of the observation changed: ball/position/x was .*car 0.*"
+            r"Use the code it was trained with, or train anew into another folder",
+        ),
+        (
+            {
+                "obs": "def build_batch(self, state, seats=None):\n"
+                "        return np.pad(super().build_batch(state, seats), ((0, 0), (0, 0), (0, 1)))\n"
+                "    def names(self, *a):\n        return (*super().names(*a), 'self/air_time')"
+            },
+            r"was 92 numbers and is 93 here; new here: self/air_time",
+        ),
+        (
+            {
+                "obs": "def names(self, *a):\n        x, y, *more = super().names(*a)\n"
+                "        return (y, x, *more)"
+            },
+            r"number 0 was ball/position/x and is ball/position/y",
+        ),
+        (
+            {"table": f"{INIT})\n        self._table = self._table[::-1]"},
+            r"controls of the parser changed: throttle of the first row for probe",
+        ),
+        (
+            {"table": f"{INIT})\n        self._table = self._table[:50]"},
+            r"the parser had 90 probe actions .* and has 50 here",
+        ),
+    ],
+    ids=["scale", "more elements", "order", "meaning of actions", "fewer actions"],
+)
+def test_code_that_changed_is_refused_by_what_changed(tmp_path, monkeypatch, folder, changes, message):
+    rewritten(tmp_path, monkeypatch, **changes)
+    with pytest.raises(PolicyMismatch, match=message):
         load_policy(folder, ["my_bot"])
 
 

@@ -1,7 +1,6 @@
 """Processes that tests and benchmarks start end with the block, with the time, and with their owner."""
 
 import ast
-import json
 import os
 import subprocess
 import sys
@@ -15,7 +14,6 @@ import pytest
 from tests.support import processes
 from tests.support.processes import child, guard, marked, run_to_end
 from tools.benchmarks import live_engine
-from tools.benchmarks.runner import run_all
 
 ROOT = Path(__file__).parents[1]
 ASLEEP = "import time; print('asleep', flush=True); time.sleep(600)"
@@ -108,29 +106,6 @@ def test_a_killed_owners_processes_end_with_it(tmp_path: Path) -> None:
         assert gone(pids)
 
 
-ODD = f"""
-import os, subprocess, sys
-from tools.benchmarks.runner import Benchmark, Skipped
-
-def fail():
-    raise ZeroDivisionError("a benchmark's mistake")
-
-def hang():
-    subprocess.run([sys.executable, "-c", {ASLEEP!r}])
-
-def skip():
-    raise Skipped("there is no peer")
-
-def work():
-    return {{"value": 2.0, "unit": "steps", "peer": "a peer", "peer_value": 1.0, "ratio": 2.0}}
-
-BENCHMARKS = {{
-    "fails": Benchmark(fail), "hangs": Benchmark(hang, 1.5), "dies": Benchmark(lambda: os._exit(7)),
-    "absent": Benchmark(skip), "works": Benchmark(work),
-}}
-"""
-
-
 @pytest.mark.timeout(60)
 def test_a_failed_benchmark_ends_with_its_server(started: Started, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> float:
@@ -140,27 +115,6 @@ def test_a_failed_benchmark_ends_with_its_server(started: Started, monkeypatch: 
     with pytest.raises(ZeroDivisionError, match="a benchmark's mistake"):
         live_engine.live_engine(1)
     assert not started()
-
-
-def test_failed_benchmarks_are_named_and_others_go_on(
-    tmp_path: Path, started: Started, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "odd_benchmarks.py").write_text(ODD)
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    assert run_all("odd_benchmarks", [], tmp_path / "out.json") == 1
-    said = capfd.readouterr()
-    assert "fails: FAILED. ZeroDivisionError: a benchmark's mistake" in said.out
-    assert "hangs: FAILED. it took more than 1.5 s and was ended" in said.out
-    assert "dies: FAILED. its process ended with exit code 7" in said.out
-    assert "absent: skipped. there is no peer" in said.out
-    assert "works: 2.0 steps against 1.0 (a peer): ratio 2.00" in said.out
-    assert said.out.splitlines()[-1] == "3 failed: fails, hangs, dies"
-    assert 'raise ZeroDivisionError("a benchmark\'s mistake")' in said.err
-    assert [one["name"] for one in json.loads((tmp_path / "out.json").read_text())] == ["works"]
-    assert not started()
-    assert run_all("odd_benchmarks", ["works", "absent"], tmp_path / "out.json") == 0
-    assert run_all("odd_benchmarks", ["nothing"], tmp_path / "out.json") == 2
 
 
 def test_no_test_and_no_benchmark_starts_what_outlives_it() -> None:

@@ -63,7 +63,6 @@ class BallHigh(DoneCondition):
         return {agent: high for agent in agents}
 """
 BOT = """
-from rlgym.rocket_league.action_parsers import RepeatAction
 from rlgym.rocket_league.done_conditions import AnyCondition, GoalCondition
 from rlgym.rocket_league.done_conditions import NoTouchTimeoutCondition, TimeoutCondition
 from rlgym_bridge.components.spec import ComponentSpec
@@ -72,7 +71,7 @@ from published_parts import BallHigh, ContinuousAction
 
 
 def parser(settings):
-    return ComponentSpec.of(RepeatAction, ComponentSpec.of(ContinuousAction), repeats=8)
+    return ComponentSpec.of(ContinuousAction)
 
 
 def conditions(settings):
@@ -112,20 +111,6 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.slow
 def test_the_documented_components_train_and_play(here: Path) -> None:
     changes = {"components": "published_bot", "out": str(here / "run"), "collectors": 1, "matches": 4,
-               "rollout_steps": 16, "steps": 200, "policy_layers": [16], "critic_layers": [16]}  # fmt: skip
-    checkpoint = train(check_settings(changes), quiet=True).checkpoint
-    words = ["--blue", str(checkpoint), "--orange", "chaser", "--allow-modules", "published_parts"]
-    assert bridge(["match", *words, "--pace", "lockstep", "--seconds", "1", "--max-overtime", "0", "-q"]) == 0
-
-
-ROWS_ALONE = BOT.replace("ComponentSpec.of(RepeatAction, ComponentSpec.of(ContinuousAction), repeats=8)",
-                         "ComponentSpec.of(ContinuousAction)")  # fmt: skip
-
-
-@pytest.mark.slow
-def test_its_rows_are_held_for_the_tick_skip(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    make_module(here, monkeypatch, "published_alone", ROWS_ALONE)
-    changes = {"components": "published_alone", "out": str(here / "run"), "collectors": 1, "matches": 4,
                "rollout_steps": 16, "steps": 200, "policy_layers": [16], "critic_layers": [16],
                "tick_skip": 6}  # fmt: skip
     checkpoint = train(check_settings(changes), quiet=True).checkpoint

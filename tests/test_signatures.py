@@ -11,7 +11,7 @@ from rlgym.rocket_league.obs_builders import DefaultObs
 from rlgym_bridge.components import actions, default_obs
 from rlgym_bridge.components.reward_base import BatchReward, WeightedSum
 from rlgym_bridge.components.rewards import SpeedReward
-from rlgym_bridge.components.spec import KINDS, Components, check_signatures
+from rlgym_bridge.components.spec import Components, check_signatures
 
 
 class OldParser(ActionParser[Any, Any, Any, Any, Any]):
@@ -96,10 +96,3 @@ def test_methods_with_other_arguments_are_named(make: Callable[[], Any], message
 def test_what_rlgym_calls_passes() -> None:
     for component in (RepeatAction(LookupTableAction()), DefaultObs(), Generous(), None, object()):
         check_signatures(component)
-
-
-def test_every_kind_of_component_is_looked_at() -> None:
-    assert {kind.__name__ for kind in KINDS} == {
-        "ActionParser", "DoneCondition", "ObsBuilder", "Renderer", "RewardFunction", "SharedInfoProvider",
-        "StateMutator",
-    }  # fmt: skip

@@ -1,7 +1,6 @@
 """Modules of users: found where the user is told to put them, and nowhere else."""
 
 import sys
-from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -209,14 +208,3 @@ def test_a_module_that_is_there_and_not_found_is_explained(
         component_factory(None, None, "my_other_parts:build", allow=None)
     with pytest.raises(ValueError, match="in another current folder: this one is of a policy or a run"):
         component_factory(None, None, "not_there_at_all:f", None)
-
-
-@pytest.mark.parametrize("number", [1, 2])
-def test_tests_may_have_modules_of_one_name(
-    number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "my_pack").mkdir()
-    (tmp_path / "my_pack" / "number.py").write_text(f"value = {number}")
-    monkeypatch.syspath_prepend(tmp_path)
-    module = import_module("my_pack.number")
-    assert module.value == number

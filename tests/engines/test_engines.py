@@ -20,8 +20,7 @@ from rlgym_bridge.components.conditions import (
 )
 from rlgym_bridge.components.default_obs import DefaultObs
 from rlgym_bridge.components.mutators import KickoffMutator, RandomStateMutator
-from rlgym_bridge.components.rewards import GoalReward, TouchReward, VelocityPlayerToBallReward, WeightedSum
-from rlgym_bridge.components.rlgym_state import to_rlgym
+from rlgym_bridge.components.rewards import GoalReward, TouchReward, WeightedSum
 from rlgym_bridge.controls import ControlsError
 from rlgym_bridge.engines.live import LiveEngine, LiveEngineError
 from rlgym_bridge.engines.sim import SimEngine
@@ -30,8 +29,7 @@ from rlgym_bridge.policy.load_player import CHASER
 from rlgym_bridge.server import Impairments
 from rlgym_bridge.server.lineup import with_line_up
 from rlgym_bridge.sim.simulator import ROCKETSIM2
-from tests.support.rlgym_script import train
-from tests.support.rlgym_worlds import STANDARD, Env, serving
+from tests.support.rlgym_worlds import STANDARD, BallIntoGoal, Env, serving
 
 
 @pytest.fixture(scope="module")
@@ -126,51 +124,6 @@ def test_from_set_states_a_match_equals_the_simulator(
         worst, episodes = play_both(match, sim, 180, lambda: (match.reset(), sim.reset()))
     assert episodes > 3
     assert worst < 3e-4
-
-
-class Given(StateMutator[Any]):
-    """Begins every episode at the next of some states."""
-
-    def __init__(self, states: list[Any]) -> None:
-        self.states = iter(states)
-
-    def apply(self, state: Any, shared_info: dict[str, Any]) -> None:
-        given = next(self.states)
-        state.ball, state.cars, state.boost_pad_timers = given.ball, given.cars, given.boost_pad_timers
-
-
-@pytest.mark.slow
-def test_a_training_script_learns_the_same_from_own_kickoffs() -> None:
-    kickoffs: list[Any] = []
-
-    def trained(engine: TransitionEngine[Any, Any, Any], mutator: Any) -> tuple[np.ndarray, np.ndarray]:
-        env = env_of(engine, mutator, timeout=1e6)
-        env.reward_fn = WeightedSum([(VelocityPlayerToBallReward(), 1.0), (TouchReward(), 1.0)])
-        return train(env, 384)
-
-    with (
-        serving(on_kickoff=lambda state: kickoffs.append(to_rlgym(state))) as server,
-        live(server, set_states=False) as engine,
-    ):
-        seen, learned = trained(engine, KickoffMutator())
-    # As the match has it, to the bit; angles in the packet are rounded.
-    again, relearned = trained(SimEngine(thrust=True), Given(kickoffs))
-    names = DefaultObs(zero_padding=None).names(1, 1, 0)
-    turned = np.array(["/forward/" in name or "/up/" in name for name in names])
-    apart = np.abs(seen - again).max((0, 1))
-    assert apart[~turned].max() <= 1e-5
-    assert apart[turned].max() <= 3e-4
-    np.testing.assert_allclose(learned, relearned, atol=1e-4)
-    assert np.abs(learned).max() > 0.03
-
-
-class BallIntoGoal(StateMutator[Any]):
-    """The ball flies into orange's goal; the cars stand out of its way."""
-
-    def apply(self, state: Any, shared_info: dict[str, Any]) -> None:
-        KickoffMutator(seed=0).apply(state, shared_info)
-        state.ball.position = np.array([0, 4800, 300], np.float32)
-        state.ball.linear_velocity = np.array([0, 2000, 0], np.float32)
 
 
 @pytest.fixture(params=["simulator", "match"])
@@ -299,15 +252,6 @@ def test_a_state_that_no_match_can_have_is_refused_by_name(engine: TransitionEng
 
     with pytest.raises(ValueError, match=r"position of the ball is \[.*nan.*\], expected three numbers up"):
         env_of(engine, Odd()).reset()
-
-
-def test_an_engine_that_was_closed_says_so(server: tuple[str, int]) -> None:
-    with live(server) as engine:
-        env = env_of(engine, KickoffMutator())
-        env.reset()
-        engine.close()
-        with pytest.raises(ValueError, match="the engine is closed"):
-            env.step({agent: np.array([0]) for agent in ("blue-0", "orange-0")})
 
 
 def test_a_match_begins_anew_after_one_whose_player_died(server: tuple[str, int]) -> None:

@@ -27,7 +27,7 @@ from rlgym_bridge.engines.live import LiveEngine, LiveEngineError
 from rlgym_bridge.game import Phase
 from rlgym_bridge.live import agent_connections
 from rlgym_bridge.live.agent_connections import match_of
-from tests.support.rlgym_worlds import STANDARD, Env, serving
+from tests.support.rlgym_worlds import STANDARD, BallIntoGoal, Env, serving
 from tests.support.short_waits import shorten_answer_wait
 
 BOOST = 18  # of the lookup table: straight on
@@ -162,15 +162,8 @@ def test_in_lockstep_no_episode_ends_with_a_pause() -> None:
             assert not any(truncated.values())
 
 
-class BallIntoOrangesGoal(StateMutator[Any]):
-    def apply(self, state: Any, shared_info: dict[str, Any]) -> None:
-        KickoffMutator(seed=0).apply(state, shared_info)
-        state.ball.position = np.array([0, 4800, 300], np.float32)
-        state.ball.linear_velocity = np.array([0, 2000, 0], np.float32)
-
-
 def test_a_goal_during_a_pause_ends_the_episode() -> None:
-    with playing("realtime", mutator=BallIntoOrangesGoal()) as (env, _):
+    with playing("realtime", mutator=BallIntoGoal()) as (env, _):
         time.sleep(1.0)
         _, (_, rewards, terminated, _) = step(env, IDLE)
         assert all(terminated.values())
@@ -180,7 +173,7 @@ def test_a_goal_during_a_pause_ends_the_episode() -> None:
 
 
 def test_a_goal_of_lost_packets_ends_the_episode_by_the_score(monkeypatch: pytest.MonkeyPatch) -> None:
-    with playing(mutator=BallIntoOrangesGoal()) as (env, engine):
+    with playing(mutator=BallIntoGoal()) as (env, engine):
         receive = engine._stream._packets
 
         def without_goal(seconds: float) -> list[flat.GamePacket]:

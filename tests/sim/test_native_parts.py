@@ -27,21 +27,11 @@ from rlgym_bridge.components.mutators import BatchMutator
 from rlgym_bridge.components.relative_obs import RelativeObs, TeamObs
 from rlgym_bridge.components.reward_base import BatchReward
 from rlgym_bridge.components.rewards import (
-    AirTouchReward,
-    BoostKeptReward,
-    BoostPickedUpReward,
-    DemolitionReward,
-    FaceBallReward,
     FlyToBallReward,
-    GoalReward,
-    InAirReward,
-    KickoffSpeedReward,
     MateDistanceReward,
     SaveReward,
     SpeedReward,
     TouchReward,
-    VelocityBallToGoalReward,
-    VelocityPlayerToBallReward,
     WeightedSum,
 )
 from rlgym_bridge.components.spec import Components
@@ -49,6 +39,7 @@ from rlgym_bridge.sim import native_parts
 from rlgym_bridge.sim.simulator import ROCKETSIM3
 from rlgym_bridge.sim.vector_env import VectorEnv
 from rlgym_bridge.state import MatchState
+from rlgym_bridge.training import settings
 from tests.support.simulators import needs_native
 from tests.support.states import TEAM_SIZES, ram, random_state
 
@@ -61,10 +52,8 @@ EXACT = platform.machine() in ("x86_64", "AMD64")  # elsewhere numpy's own sums 
 Steps = list[tuple[MatchState, MatchState]]
 
 REWARDS = [
-    GoalReward(), TouchReward(), TouchReward(strength=True), VelocityPlayerToBallReward(), SpeedReward(),
-    VelocityBallToGoalReward(), FaceBallReward(), BoostKeptReward(), BoostPickedUpReward(), SaveReward(),
-    SaveReward(0.7), DemolitionReward(), MateDistanceReward(), MateDistanceReward(700.0), AirTouchReward(),
-    FlyToBallReward(), FlyToBallReward(150.0), InAirReward(), KickoffSpeedReward(),
+    *(make() for make in settings.REWARDS.values()),
+    SaveReward(0.7), MateDistanceReward(700.0), FlyToBallReward(150.0),
 ]  # fmt: skip
 
 

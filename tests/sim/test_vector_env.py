@@ -22,7 +22,7 @@ from rlgym_bridge.components.rewards import (
 from rlgym_bridge.sim.batch_parts import draw_hitboxes
 from rlgym_bridge.sim.vector_env import VectorEnv
 from rlgym_bridge.state import MatchState
-from tests.support.vector_parts import BallAhead, components, play
+from tests.support.vector_parts import BallAhead, begun, components, play
 
 
 @pytest.mark.parametrize("parser", [LookupTableAction, PeerLookup])
@@ -66,8 +66,7 @@ class Whole(GoalCondition):
     ],
 )
 def test_what_has_another_shape_is_named_with_its_line(changes: dict[str, Any], message: str) -> None:
-    env = VectorEnv(3, lambda: components(**changes))
-    env.reset()
+    env = begun(3, **changes)
     with pytest.raises(ValueError, match=rf"{message}.* \({re.escape(__file__)}, line \d+\)"):
         env.step(np.zeros((3, 2), np.int64))
 
@@ -104,8 +103,7 @@ def test_a_spoilt_observation_is_named_with_its_line(spoil: Any, message: str) -
 
 
 def test_goals_terminate_and_time_truncates() -> None:
-    env = VectorEnv(1, lambda: components(state_mutator=BallAhead(), reward_fn=GoalReward()))
-    env.reset()
+    env = begun(1, state_mutator=BallAhead(), reward_fn=GoalReward())
     steps = play(env, 60, forward=True)
     first = next(i for i, step in enumerate(steps) if step.terminated[0])
     goal = steps[first]
@@ -118,21 +116,16 @@ def test_goals_terminate_and_time_truncates() -> None:
     class Both(GoalCondition):
         pass
 
-    env = VectorEnv(1, lambda: components(truncation_cond=TimeoutCondition(1)))
-    env.reset()
+    env = begun(1, truncation_cond=TimeoutCondition(1))
     ends = [bool(step.truncated[0]) for step in play(env, 32)]
     assert [i for i, end in enumerate(ends) if end] == [14, 29], "15 decisions of 8 ticks are a second"
-    env = VectorEnv(
-        1, lambda: components(truncation_cond=Both(), termination_cond=Both(), state_mutator=BallAhead())
-    )
-    env.reset()
+    env = begun(1, truncation_cond=Both(), termination_cond=Both(), state_mutator=BallAhead())
     step = next(step for step in play(env, 100, forward=True) if step.terminated[0])
     assert not step.truncated[0], "what is terminated needs no bootstrapping"
 
 
 def test_a_goal_is_the_scorers_in_the_step_that_ends_with_it() -> None:
-    env = VectorEnv(1, lambda: components(state_mutator=BallAhead()))
-    env.reset()
+    env = begun(1, state_mutator=BallAhead())
     seen = {(bool(play(env, 1, forward=True)[0].terminated[0]), int(env.scored[0])) for _ in range(60)}
     assert seen == {(False, 0), (True, 1)}, "blue drives the ball into orange's goal"
 
@@ -177,13 +170,11 @@ def test_new_states_are_drawn_in_blocks_from_standard_mutators(monkeypatch: pyte
 
     monkeypatch.setattr(KickoffMutator, "apply_batch", noted)
     each = TimeoutCondition(1 / 15)
-    env = VectorEnv(3, lambda: components(truncation_cond=each))
-    env.reset()
+    env = begun(3, truncation_cond=each)
     ended = sum(len(step.final_obs) for step in play(env, 20))
     assert ended == 60 and drawn == [32, 32], "63 episodes have begun"
     own = Calls()
-    env = VectorEnv(3, lambda: components(truncation_cond=each, state_mutator=own))
-    env.reset()
+    env = begun(3, truncation_cond=each, state_mutator=own)
     play(env, 20)
     assert own.matches == [3] * 21
 
@@ -208,8 +199,7 @@ def test_cars_with_a_delay_of_their_own_keep_it() -> None:
 
 
 def test_counts_are_those_since_the_last_time() -> None:
-    env = VectorEnv(2, lambda: components(state_mutator=BallAhead()))
-    env.reset()
+    env = begun(2, state_mutator=BallAhead())
     steps = play(env, 150, forward=True)
     counts = env.take_counts()
     goals = sum(int(step.terminated.sum()) for step in steps)
@@ -228,8 +218,7 @@ def test_rows_that_change_from_tick_to_tick_are_played() -> None:
             rows[:, :, 4:, 1] = -1
             return rows
 
-    env = VectorEnv(2, lambda: components(parser=Wiggle()))
-    env.reset()
+    env = begun(2, parser=Wiggle())
     play(env, 3)
     assert (env.state.car_controls[..., 1] == -1).all()
 
@@ -252,17 +241,6 @@ def test_cars_stand_as_their_drawn_hitboxes_do() -> None:
         np.testing.assert_allclose(env.state.car_position[..., 2], SETTLED[drawn][..., 0], atol=0.02)
         env.reset()
     assert seen == {0, 1, 2, 5}
-
-
-@pytest.mark.parametrize("given", [[3], (3, 3)])
-def test_one_hitbox_in_a_list_is_that_hitbox_to_the_bit(given: Any) -> None:
-    parts = components(state_mutator=KickoffMutator(), truncation_cond=TimeoutCondition(0.2))
-    results = []
-    for hitbox in (3, given):
-        env = VectorEnv(2, lambda: parts, hitbox=hitbox)
-        results.append([env.reset(4), *(step.obs for step in play(env, 8, forward=True))])
-    for one, other in zip(*results, strict=True):
-        np.testing.assert_array_equal(one, other)
 
 
 def test_every_entry_is_drawn_as_often() -> None:

@@ -15,7 +15,7 @@ from rlgym_bridge.components.actions import ContinuousAction, RepeatAction
 from rlgym_bridge.components.rewards import BatchReward, TouchReward, WeightedSum
 from rlgym_bridge.sim.vector_env import VectorEnv
 from rlgym_bridge.state import MatchState
-from tests.support.vector_parts import components, peers, play
+from tests.support.vector_parts import begun, components, peers, play
 
 
 class Odd(BatchReward):
@@ -28,12 +28,10 @@ class Odd(BatchReward):
 
 
 def test_what_goes_wrong_is_named() -> None:
-    env = VectorEnv(2, lambda: components(reward_fn=WeightedSum([(TouchReward(), 1.0), (Odd(), 2.0)])))
-    env.reset()
+    env = begun(2, reward_fn=WeightedSum([(TouchReward(), 1.0), (Odd(), 2.0)]))
     with pytest.raises(ValueError, match=r"reward Odd \(weight 2\) gave nan for blue-0 in match 1"):
         play(env, 1)
-    env = VectorEnv(1, lambda: components(parser=RepeatAction(ContinuousAction(), 8)))
-    env.reset()
+    env = begun(1, parser=RepeatAction(ContinuousAction(), 8))
     with pytest.raises(ValueError, match="expected a finite number"):
         env.step(np.full((1, 2, 8), np.nan, np.float32))
     env = VectorEnv(1, peers, (2, 2))
@@ -96,8 +94,7 @@ class ThirdPartyBlind(rlgym_obs.DefaultObs):
 
 def test_a_third_party_observation_that_is_not_finite_is_named() -> None:
     blind = ThirdPartyBlind(zero_padding=None)
-    env = VectorEnv(2, lambda: components(obs_builder=blind))
-    env.reset()
+    env = begun(2, obs_builder=blind)
     blind.shown = np.nan
     message = (
         "ThirdPartyBlind gave nan as number 3 of what orange-0 sees in match 0, expected a finite number"
@@ -200,8 +197,7 @@ def test_a_reward_that_is_no_number_is_named_with_its_line(
         pairs = [(Gives(1.0), 1.0), (Gives(value), 0.5)]
         return among_others(*pairs) if among_others is CombinedReward else among_others(pairs)
 
-    env = VectorEnv(1, lambda: components(reward_fn=reward()))
-    env.reset()
+    env = begun(1, reward_fn=reward())
     with pytest.raises(ValueError, match=message + rf" \({re.escape(__file__)}, line \d+\)"):
         play(env, 1)
 
@@ -211,8 +207,7 @@ def test_a_reward_that_leaves_out_agents_is_named_with_its_line() -> None:
         def get_rewards(self, agents: Any, *arguments: Any) -> Any:
             return {}
 
-    env = VectorEnv(1, lambda: components(reward_fn=Silent(1.0)))
-    env.reset()
+    env = begun(1, reward_fn=Silent(1.0))
     message = rf"Silent gave no reward for blue-0, .* \({re.escape(__file__)}, line \d+\)"
     with pytest.raises(ValueError, match=message):
         play(env, 1)
@@ -226,7 +221,6 @@ def test_a_condition_without_an_answer_is_named_with_its_line(given: Any) -> Non
         def is_done(self, agents: Any, state: Any, shared_info: Any) -> Any:
             return given
 
-    env = VectorEnv(1, lambda: components(termination_cond=Silent()))
-    env.reset()
+    env = begun(1, termination_cond=Silent())
     with pytest.raises(ValueError, match=r"condition Silent gave .*None.*, expected a dict .*, line \d+\)"):
         play(env, 1)

@@ -20,9 +20,9 @@ class LateMatch:
 
     def __init__(
         self, specs: Sequence[PlayerSpec], latency: int, *, team_size: int = 1, seed: int = 0,
-        spread: int = 0, **more: Any,
+        spread: int = 0, seconds: float = 1e6, simulator: str = ROCKETSIM3, **more: Any,
     ) -> None:  # fmt: skip
-        self.match = make_match(team_size, seed, simulator=ROCKETSIM3)
+        self.match = make_match(team_size, seed, seconds, simulator=simulator)
         self._slow = SlowInputs(self.match, Impairments(latency=latency, latency_spread=spread), seed)
         self.faults = Faults(logging.getLogger("tests"))
         ids = [player.player_id for player in self.match.packet().players]

@@ -11,6 +11,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 
@@ -19,6 +20,8 @@ from rlgym_bridge.components.default_obs import DefaultObs
 from rlgym_bridge.components.spec import Components
 from rlgym_bridge.live.play import Agent
 from rlgym_bridge.policy.load_player import load_player
+from rlgym_bridge.sim import state_estimator
+from rlgym_bridge.sim.simulator import ROCKETSIM2
 from rlgym_bridge.state import MatchState
 from tests.support.call_log import CallLog, logged_components
 
@@ -47,7 +50,8 @@ def main() -> int:
         brain = replace(brain, components=lambda: Components(RecordingObs(zero_padding=None), parser))
     agent = Agent(brain, seed=0)
     try:
-        return agent.run()
+        with patch.object(state_estimator, "DEFAULT_SIMULATOR", ROCKETSIM2):  # that of RLGym's engine
+            return agent.run()
     finally:
         if sys.argv[3:] == ["calls"]:
             log.with_suffix(".json").write_text(json.dumps(calls.entries))

@@ -55,6 +55,9 @@ class Log:
 
     calls: list[tuple[str, tuple[Any, ...]]] = field(default_factory=list)
 
+    def note(self, name: str, given: tuple[Any, ...], result: Any) -> None:
+        self.calls.append((name, given))
+
     def names(self) -> list[str]:
         """Return the calls alone."""
         return [name for name, _ in self.calls]
@@ -64,7 +67,7 @@ class Log:
         return next(given for one, given in reversed(self.calls) if one == name)
 
 
-def noted(component: Any, kind: Any, log: Log) -> Any:
+def noted(component: Any, kind: Any, log: Any) -> Any:
     """Return a component that passes every call on to another one, and notes it."""
 
     class Noted(kind):  # type: ignore[misc]
@@ -73,8 +76,9 @@ def noted(component: Any, kind: Any, log: Log) -> Any:
 
     def passing(name: str) -> Any:
         def method(self: Any, *given: Any) -> Any:
-            log.calls.append((f"{kind.__name__}.{name}", given))
-            return getattr(component, name)(*given)
+            result = getattr(component, name)(*given)
+            log.note(f"{kind.__name__}.{name}", given, result)
+            return result
 
         return method
 
@@ -96,6 +100,15 @@ class Counter(SharedInfoProvider[Any, Any]):
 
     def step(self, agents: Any, state: Any, shared_info: dict[str, Any]) -> dict[str, Any]:
         return shared_info | {"steps": shared_info["steps"] + 1}
+
+
+class BallIntoGoal(StateMutator[Any]):
+    """The ball flies into orange's goal; the cars stand out of its way."""
+
+    def apply(self, state: Any, shared_info: dict[str, Any]) -> None:
+        KickoffMutator(seed=0).apply(state, shared_info)
+        state.ball.position = np.array([0, 4800, 300], np.float32)
+        state.ball.linear_velocity = np.array([0, 2000, 0], np.float32)
 
 
 class Screen(Renderer[Any]):

@@ -53,6 +53,13 @@ def components(**changes: Any) -> Components:
     return Components(**parts | changes)
 
 
+def begun(matches: int, **changes: Any) -> VectorEnv:
+    """Return matches of the standard components, some changed, at their first states."""
+    env = VectorEnv(matches, lambda: components(**changes))
+    env.reset()
+    return env
+
+
 def peers() -> Components:
     return Components(
         PeerObs(zero_padding=None),

@@ -9,10 +9,10 @@ from typing import Final
 
 import numpy as np
 from PIL import Image
-from playwright.sync_api import Error, Page, sync_playwright
+from playwright.sync_api import Error, Page
 
 from rlgym_bridge.view.viewer import viewer
-from tests.support.page_browser import GL, find_chromium
+from tests.support.page_browser import opened_browser
 
 _MORE_ATTACHMENTS: Final = """
 const asked = WebGL2RenderingContext.prototype.getParameter;
@@ -29,29 +29,19 @@ _ASK_SECONDS: Final = 1.0
 @contextmanager
 def viewer_page(path: Path, width: int, height: int) -> Iterator[Page]:
     """Open an `.rrd` file in a page of this size."""
-    with viewer(False, path) as (address, _, _), sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=find_chromium(), args=list(GL))
-        try:
-            page = browser.new_page(viewport={"width": width, "height": height})
-            page.add_init_script(_MORE_ATTACHMENTS)
-            # Nothing is asked of other machines: the viewer's usage data, its examples, its fonts.
-            page.route(lambda url: "//127.0.0.1:" not in url, lambda route: route.abort())
-            page.goto(f"{address}&renderer=webgl")
-            yield page
-        finally:
-            browser.close()
+    with viewer(False, path) as (address, _, _), opened_browser() as browser:
+        page = browser.new_page(viewport={"width": width, "height": height})
+        page.add_init_script(_MORE_ATTACHMENTS)
+        # Nothing is asked of other machines: the viewer's usage data, its examples, its fonts.
+        page.route(lambda url: "//127.0.0.1:" not in url, lambda route: route.abort())
+        page.goto(f"{address}&renderer=webgl")
+        yield page
 
 
 def has_webgl() -> bool:
     """Tell whether the browser can draw."""
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=find_chromium(), args=list(GL))
-        try:
-            return bool(
-                browser.new_page().evaluate("!!document.createElement('canvas').getContext('webgl2')")
-            )
-        finally:
-            browser.close()
+    with opened_browser() as browser:
+        return bool(browser.new_page().evaluate("!!document.createElement('canvas').getContext('webgl2')"))
 
 
 def picture(page: Page) -> np.ndarray:

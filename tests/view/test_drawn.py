@@ -13,14 +13,10 @@ pytest.importorskip("pyarrow")
 from rlgym_bridge.recording.mcap.channels import DRAWINGS, DRAWN, PACKETS
 from rlgym_bridge.recording.mcap.match_recording import read_match
 from rlgym_bridge.recording.mcap.mcap_writer import Recorder
-from rlgym_bridge.server import MatchServer
 from rlgym_bridge.view import log_drawings
 from rlgym_bridge.view.camera import CAMERA_SIZE
 from rlgym_bridge.view.write import write_rrd
 from tests.support.made_packets import packet, player
-from tests.support.short_waits import shorten_countdown
-from tests.support.stepped_match import match_of
-from tests.support.stepped_match import player as bot
 from tests.support.view_scenes import Logged
 
 RED = flat.Color(255, 0, 0, 255)
@@ -151,22 +147,3 @@ def test_drawings_without_end_are_shown_for_a_while(tmp_path, monkeypatch, caplo
     ticks, strips = shown.column("/match/drawings/blue-0/0/lines", "LineStrip3D")
     assert ticks == [3, 7, 11, 15, 19] and all(len(one) == 2 for one in strips)
     assert "drawings of more than 900 bytes: those from frame 19 on are left out" in caplog.text
-
-
-def test_what_bots_draw_in_a_match_is_recorded_and_shown(tmp_path, monkeypatch):
-    shorten_countdown(monkeypatch)
-    recorder = Recorder(tmp_path / "match.mcap")
-    match = match_of(bot(0, "artist"), bot(1, "ball"), enable_rendering=flat.DebugRendering.OnByDefault)
-    with MatchServer(pace="lockstep", seconds=1.0, max_overtime=0.0, recorder=recorder) as server:
-        server.play(match)
-    recorder.close()
-    recording = read_match(recorder.path, shadow=False)
-    write_rrd(recording, tmp_path / "match.rrd")
-    logged = Logged(tmp_path / "match.rrd")
-    names = logged.entities()
-    lines = [one for one in names if one.startswith("/match/drawings/") and one.endswith("/lines")]
-    assert {one.split("/")[3] for one in names if "/drawings/" in one} == {"blue-0"} and len(lines) == 1
-    ticks, strips = logged.column(lines[0], "LineStrip3D")
-    row = recording.tick.tolist().index(ticks[-1])
-    expected = [recording.state.car_position[row, 0], recording.state.ball_position[row]]
-    np.testing.assert_allclose(strips[-1][0], expected, atol=1e-2)

@@ -21,15 +21,11 @@ def test_a_mesh_is_in_uu(tmp_path):
     assert triangles.tolist() == [[0, 1, 2], [0, 2, 3]]
 
 
-def test_the_diagonal_of_a_flat_square_is_no_edge(tmp_path):
-    (tmp_path / "x.cmf").write_bytes(as_mesh(*SQUARE))
-    assert len(mesh_edges(tmp_path)) == 4
-
-
-def test_a_fold_is_an_edge(tmp_path):
+@pytest.mark.parametrize(("corner", "edges"), [((0, 1, 0), 4), ((0, 1, 1), 5)])
+def test_a_fold_is_an_edge_and_a_diagonal_of_a_square_is_none(tmp_path, corner, edges):
     triangles, vertices = SQUARE
-    (tmp_path / "x.cmf").write_bytes(as_mesh(triangles, [*vertices[:3], (0, 1, 1)]))
-    assert len(mesh_edges(tmp_path)) == 5
+    (tmp_path / "x.cmf").write_bytes(as_mesh(triangles, [*vertices[:3], corner]))
+    assert len(mesh_edges(tmp_path)) == edges
 
 
 def test_edges_that_two_meshes_share_are_drawn_once(tmp_path):
