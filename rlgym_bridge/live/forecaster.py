@@ -57,25 +57,15 @@ class Errors:
 
 @dataclass
 class ForecastReport:
-    """Counts of a bot's forecasts.
+    """Counts of a bot's forecasts."""
 
-    Attributes:
-        latency: Ticks by which inputs act late, as set or as last measured.
-        measured: Whether it was measured.
-        ticks: Of the latest forecast.
-        forecasts: Decisions on a forecast state.
-        missing: Decisions that should have been, where no simulation followed the match.
-        ball: Errors of the ball's place.
-        car: Errors of the own cars' places.
-    """
-
-    latency: int = 0
+    latency: int = 0  # ticks by which inputs act late, as set or as last measured
     measured: bool = False
-    ticks: int = 0
-    forecasts: int = 0
-    missing: int = 0
-    ball: Errors = field(default_factory=Errors)
-    car: Errors = field(default_factory=Errors)
+    ticks: int = 0  # of the latest forecast
+    forecasts: int = 0  # decisions on a forecast state
+    missing: int = 0  # decisions that should have been, where no simulation followed the match
+    ball: Errors = field(default_factory=Errors)  # errors of the ball's place
+    car: Errors = field(default_factory=Errors)  # errors of the own cars' places
 
     def to_json(self) -> dict[str, Any]:
         """Return the counts as the bot's report has them."""

@@ -34,30 +34,19 @@ REPORT_VARIABLE = "RLGYM_BRIDGE_REPORT"
 
 @dataclass
 class AgentReport:
-    """Counts packets, answers and faults of one agent over all its connections.
-
-    Attributes:
-        faults: What went wrong, by kind.
-        missed: Packets without an answer, before one that was answered.
-        disconnects: Connections that ended without a goodbye.
-        dialect_file: File with the server's dialect, None where there was none.
-        refused: Why the bot does not play the match, None where it does.
-        checkpoints: Names of the checkpoints that have played, where a run is followed.
-        forecast: Counts of the forecasts; None where the bot does not look ahead.
-        no_forecast: Why a bot that should look ahead does not; None where it does, or should not.
-    """
+    """Counts packets, answers and faults of one agent over all its connections."""
 
     agent_id: str
-    faults: Faults
+    faults: Faults  # what went wrong, by kind
     packets: int = 0
     answered: int = 0
-    missed: int = 0
-    disconnects: int = 0
-    dialect_file: str | None = None
-    refused: str | None = None
-    checkpoints: Sequence[str] = ()
-    forecast: ForecastReport | None = None
-    no_forecast: str | None = None
+    missed: int = 0  # packets without an answer, before one that was answered
+    disconnects: int = 0  # connections that ended without a goodbye
+    dialect_file: str | None = None  # file with the server's dialect, None where there was none
+    refused: str | None = None  # why the bot does not play the match, None where it does
+    checkpoints: Sequence[str] = ()  # names of the checkpoints that have played, where a run is followed
+    forecast: ForecastReport | None = None  # counts of the forecasts; None where the bot does not look ahead
+    no_forecast: str | None = None  # why a bot that should look ahead does not; else None
 
     def count_answer(self, frame: int, last: int | None) -> None:
         """Count the answer to a packet, and the packets since the last answer that got none."""

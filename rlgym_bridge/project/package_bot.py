@@ -56,49 +56,30 @@ _ITEMS: Final = {"wheels_id": 1565, "boost_id": 35, "trails_id": 3220, "goal_exp
 
 @dataclass(frozen=True)
 class PackagePlan:
-    """A bot to package.
-
-    Attributes:
-        policy: A policy folder.
-        name: Of the bot; None takes the project's.
-        author: Who made it; None takes the project's.
-        modules: Modules that the policy may import components from, `carried:NAME` for its copy; a project's
-            `bot.py` says it itself.
-        hivemind: Whether one process drives all its cars of a team.
-        project: Folder with the `bot.toml` and `bot.py` to take; None writes new ones.
-        include: Files that the bot's own modules read, in the current folder.
-    """
+    """A bot to package."""
 
     policy: Path
-    name: str | None = None
-    author: str | None = None
+    name: str | None = None  # of the bot; None takes the project's
+    author: str | None = None  # who made it; None takes the project's
+    # modules that the policy may import components from, `carried:NAME` for its copy; a project's
+    # `bot.py` says it itself
     modules: Sequence[str] = ()
-    hivemind: bool = False
-    project: Path | None = None
-    include: Sequence[Path] = ()
+    hivemind: bool = False  # whether one process drives all its cars of a team
+    project: Path | None = None  # folder with the `bot.toml` and `bot.py` to take; None writes new ones
+    include: Sequence[Path] = ()  # files that the bot's own modules read, in the current folder
 
 
 @dataclass(frozen=True)
 class PackagedBot:
-    """A bot as it was packaged.
-
-    Attributes:
-        name: Of the bot.
-        author: Who made it; "" where nobody said it.
-        agent_id: Its id.
-        manifest: Of its policy.
-        modules: The user's own.
-        wheel: Name of the file with `rocketsim_batch`; None where it is not installed.
-        files: Contents by their paths in the folder, with slashes.
-    """
+    """A bot as it was packaged."""
 
     name: str
-    author: str
+    author: str  # who made it; "" where nobody said it
     agent_id: str
     manifest: Manifest
     modules: tuple[str, ...]
-    wheel: str | None
-    files: Mapping[str, bytes]
+    wheel: str | None  # name of the file with `rocketsim_batch`; None where it is not installed
+    files: Mapping[str, bytes]  # contents by their paths in the folder, with slashes
 
     @property
     def needs_torch(self) -> bool:

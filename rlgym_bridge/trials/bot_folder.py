@@ -28,19 +28,13 @@ _HINTS: Final = 3  # files named in an error
 
 @dataclass(frozen=True)
 class BotVerdict:
-    """The result of one check.
-
-    Attributes:
-        result: "failure" for what keeps a bot from playing as its files say, "warning" for what its author
-            should look at, "not tried" where an earlier failure made it pointless.
-        remedy: What to do; empty where nothing is to be done.
-    """
+    """The result of one check."""
 
     name: str
-    result: Result
+    result: Result  # what fails, what to look at, what an earlier failure made pointless
     seen: str
     expected: str
-    remedy: str = ""
+    remedy: str = ""  # what to do; empty where nothing is to be done
 
 
 class BotCheck(NamedTuple):
@@ -56,18 +50,13 @@ class BotCheck(NamedTuple):
 
 @dataclass(frozen=True)
 class BotFile:
-    """A bot as its `bot.toml` describes it.
-
-    Attributes:
-        details: Its table `details`; empty where it has none.
-        loadout_problem: Why its loadout file cannot be read; empty where it can, or where none is named.
-    """
+    """A bot as its `bot.toml` describes it."""
 
     path: Path
     settings: Mapping[str, Any]
-    details: Mapping[str, Any]
+    details: Mapping[str, Any]  # its table `details`; empty where it has none
     tags: tuple[str, ...]
-    loadout_problem: str
+    loadout_problem: str  # why its loadout file cannot be read; empty where it can, or where none is named
 
     @property
     def team_sizes(self) -> tuple[int, ...]:

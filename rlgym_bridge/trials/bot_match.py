@@ -140,42 +140,27 @@ class MatchWatch(SceneScript):
 
 @dataclass(frozen=True, kw_only=True)
 class MatchPlan:
-    """A match to try a bot in.
-
-    Attributes:
-        script: Plays scenes; the match ends after them.
-        team: Of the bot.
-        size: Cars in a team.
-        seconds: Wall time from the first packet after which the match is stopped.
-    """
+    """A match to try a bot in."""
 
     name: str
-    script: Callable[[MatchWatch, ScenePlayer], Play[None]]
-    team: int = BLUE
-    size: int = 1
+    script: Callable[[MatchWatch, ScenePlayer], Play[None]]  # plays scenes; the match ends after them
+    team: int = BLUE  # of the bot
+    size: int = 1  # cars in a team
     mode: flat.GameMode = flat.GameMode.Soccar
     pace: Literal["realtime", "lockstep"] = "lockstep"
-    seconds: float = 60.0
+    seconds: float = 60.0  # wall time from the first packet after which the match is stopped
 
 
 @dataclass(frozen=True)
 class TriedMatch:
-    """A match that was played, or was called off.
-
-    Attributes:
-        result: None where it was called off.
-        absent: The bots that it was called off for.
-        start_seconds: From the bot's start until it was ready; NaN where it never was.
-        problem: Why the server would not play it; empty where it did.
-        default_port: RLBot's default port, where somebody connected to that; None otherwise.
-    """
+    """A match that was played, or was called off."""
 
     watch: MatchWatch
-    result: MatchResult | None
+    result: MatchResult | None  # None where it was called off
     absent: tuple[AbsentBot, ...] = ()
-    start_seconds: float = float("nan")
-    problem: str = ""
-    default_port: int | None = None
+    start_seconds: float = float("nan")  # from the bot's start until it was ready; NaN where it never was
+    problem: str = ""  # why the server would not play it; empty where it did
+    default_port: int | None = None  # RLBot's default port, where somebody connected to that; None otherwise
 
     @property
     def bots(self) -> list[BotResult]:

@@ -28,49 +28,33 @@ FORMAT: Final = 1
 
 
 class PartOutcome(Struct, frozen=True):
-    """The outcome of one part of a field test.
-
-    Attributes:
-        state: "stopped" is by Ctrl-C.
-        seconds: Wall time that it took.
-        note: Why it is not done; empty where it is.
-    """
+    """The outcome of one part of a field test."""
 
     name: Name
-    state: Literal["done", "failed", "stopped", "not begun"]
-    seconds: Amount = 0.0
-    note: Sentence = ""
+    state: Literal["done", "failed", "stopped", "not begun"]  # "stopped" is by Ctrl-C
+    seconds: Amount = 0.0  # wall time that it took
+    note: Sentence = ""  # why it is not done; empty where it is
 
 
 class AboutPack(Struct, frozen=True):
-    """The description of a pack.
-
-    Attributes:
-        made: Day on which it was made, in UTC.
-        server: sim for the match server of this project, also in RLBotServer's place; rlbot for any other.
-        versions: Of packages and Python, and the operating system's name.
-    """
+    """The description of a pack."""
 
     format: int
-    made: Name
-    server: Literal["rlbot", "sim"]
-    versions: Words
+    made: Name  # day on which it was made, in UTC
+    server: Literal["rlbot", "sim"]  # sim: this project's server, in whatever place
+    versions: Words  # of packages and Python, and the operating system's name
     settings: Annotated[dict[Name, Sentence | Amount | None], Meta(max_length=100)]
     parts: Annotated[list[PartOutcome], Meta(max_length=20)]
 
 
 class MatchPart(Struct, frozen=True):
-    """The result of the match: goals of blue and orange, ticks of play, and each bot's touches.
-
-    Attributes:
-        unanswered: Packets that each bot did not answer; None where it does not say.
-    """
+    """The result of the match: goals of blue and orange, ticks of play, and each bot's touches."""
 
     score: tuple[Count, Count]
     playing_ticks: Count
     ended_by: Name
     touches: Annotated[list[Count], Meta(max_length=8)]
-    unanswered: Annotated[list[Count | None], Meta(max_length=8)]
+    unanswered: Annotated[list[Count | None], Meta(max_length=8)]  # None: it does not say
 
 
 class ScenesPart(Struct, frozen=True):
@@ -123,18 +107,13 @@ called "player 1" and so on, whoever they were, and times count from the beginni
 
 @dataclass
 class FieldPack:
-    """A pack that was read.
-
-    Attributes:
-        parts: Results by the names of `PARTS`, those that are there.
-        recordings: Files by the names of `RECORDED`, those that are there.
-        notes: What could not be read, as sentences.
-    """
+    """A pack that was read."""
 
     about: AboutPack
+    # results by the names of `PARTS`, those that are there
     parts: dict[str, Any] = field(default_factory=dict)
-    recordings: dict[str, Path] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
+    recordings: dict[str, Path] = field(default_factory=dict)  # by the names of `RECORDED`
+    notes: list[str] = field(default_factory=list)  # what could not be read, as sentences
 
 
 def write_field_pack(

@@ -37,20 +37,14 @@ _BODIES: Final[dict[Body, int]] = {"car": 0, "other": 1, "ball": BALL}
 
 @dataclass(frozen=True)
 class _SceneError:
-    """The error of one body in one scene.
-
-    Attributes:
-        horizon_ticks: Ticks after the first controls.
-        error: Position error, uu.
-        beyond: Whether position, velocity, rotation or spin is off by more than the recording leaves open.
-    """
+    """The error of one body in one scene."""
 
     scene: str
     kind: str
     body: Body
-    horizon_ticks: int
-    error: float
-    beyond: bool
+    horizon_ticks: int  # ticks after the first controls
+    error: float  # position error, uu
+    beyond: bool  # whether position, velocity, rotation or spin is off by more than the recording leaves open
 
 
 _Followed = tuple[ScriptedScene, Window]
@@ -135,47 +129,31 @@ _WINDOWS: Final = 60  # windows of each body, by which the scenes are compared
 
 @dataclass(frozen=True)
 class KindError:
-    """Errors of a simulator over the scenes of a kind, for one body at one horizon.
-
-    Attributes:
-        horizon_ticks: Ticks after the first controls.
-        scenes: How many.
-        beyond: In how many the body is off by more than the recording leaves open.
-        error: Median position error, uu.
-        worst: The largest, uu.
-    """
+    """Errors of a simulator over the scenes of a kind, for one body at one horizon."""
 
     simulator: str
     kind: str
     body: str
-    horizon_ticks: int
-    scenes: int
-    beyond: int
-    error: float
-    worst: float
+    horizon_ticks: int  # ticks after the first controls
+    scenes: int  # how many
+    beyond: int  # in how many the body is off by more than the recording leaves open
+    error: float  # median position error, uu
+    worst: float  # the largest, uu
 
 
 @dataclass
 class FieldReport:
-    """The report of a field test.
-
-    Attributes:
-        parts: Results, see `diagnostic_pack.PARTS`.
-        notes: What could not be read or measured, as sentences.
-        difference: How the recorded scenes differ from `compared`, and what explains it; None where they
-            could not be compared.
-        scenes: Number of scenes that were followed.
-        errors: Errors in each scene, by the names of the simulators, all in the same order.
-        compared: Name of the simulator that is judged.
-    """
+    """The report of a field test."""
 
     about: AboutPack
-    parts: dict[str, Any]
-    notes: list[str]
+    parts: dict[str, Any]  # results, see `diagnostic_pack.PARTS`
+    notes: list[str]  # what could not be read or measured, as sentences
+    # how the recorded scenes differ from `compared`, and what explains it; None where they could not be
+    # compared
     difference: Comparison | None = None
-    scenes: int = 0
-    errors: dict[str, list[_SceneError]] = field(default_factory=dict)
-    compared: str = DEFAULT_SIMULATOR
+    scenes: int = 0  # number of scenes that were followed
+    errors: dict[str, list[_SceneError]] = field(default_factory=dict)  # by simulator, in equal order
+    compared: str = DEFAULT_SIMULATOR  # name of the simulator that is judged
 
     @property
     def whole(self) -> bool:

@@ -56,24 +56,15 @@ class _ClientRecording:
 
 @dataclass
 class FieldTest:
-    """A field test that is being made: what to play on, and what came of it.
+    """A field test that is being made: what to play on, and what came of it."""
 
-    Attributes:
-        folder: Where recordings are written, with names.
-        match_seconds: Game time of the match.
-        embedded: Makes the embedded server for a part; returns None where RLBotServer is measured.
-        play_match: Plays and records the match, given the recording's file; returns its result.
-        progress: Called with what begins, in a few words.
-        results: Of the parts that have one, by name; of a part that is stopped, what there is.
-    """
-
-    folder: Path
+    folder: Path  # where recordings are written, with names
     scenes: tuple[ScriptedScene, ...]
-    match_seconds: float
-    embedded: Callable[[], MatchServer | None]
-    play_match: Callable[[Path], MatchPart]
-    progress: Callable[[str], None] = lambda doing: None
-    results: dict[str, Any] = field(default_factory=dict)
+    match_seconds: float  # game time of the match
+    embedded: Callable[[], MatchServer | None]  # server for a part; None measures RLBotServer
+    play_match: Callable[[Path], MatchPart]  # plays and records the match into a file
+    progress: Callable[[str], None] = lambda doing: None  # called with what begins, in a few words
+    results: dict[str, Any] = field(default_factory=dict)  # by part, also of one that was stopped
 
     def play(self, name: str) -> None:
         """Play a part; `results` has what there is, whatever stopped it."""

@@ -42,21 +42,13 @@ class ProbeTiming(Struct, frozen=True):
 
 
 class ProbeReport(Struct):
-    """All findings of a probe.
+    """All findings of a probe."""
 
-    Attributes:
-        dialect: The values that were found, by the names of `POINTS`.
-        open: Why the other points, timing's too, have no value.
-        evidence: What was seen, by point: `POINTS`, then those of `TIMING`.
-        notes: Problems on the way, as sentences.
-        packets: Number of packets seen.
-    """
-
-    dialect: Words
-    open: Words
+    dialect: Words  # the values that were found, by the names of `POINTS`
+    open: Words  # why the other points, timing's too, have no value
     timing: ProbeTiming
-    evidence: Words
-    notes: Sentences
+    evidence: Words  # what was seen, by point: `POINTS`, then those of `TIMING`
+    notes: Sentences  # problems on the way, as sentences
     packets: Count
 
     @classmethod

@@ -31,16 +31,11 @@ _RETRY_SECONDS: Final = 0.2
 
 
 class MeasuredServer(NamedTuple):
-    """A server that plays a match.
-
-    Attributes:
-        own: Whether it is this project's match server, perhaps in RLBotServer's place.
-        patience: Seconds to wait for each step.
-    """
+    """A server that plays a match."""
 
     address: tuple[str, int]
-    own: bool
-    patience: float
+    own: bool  # whether it is this project's match server, perhaps in RLBotServer's place
+    patience: float  # seconds to wait for each step
 
 
 @contextmanager

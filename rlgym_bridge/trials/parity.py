@@ -41,19 +41,12 @@ class _Mismatch:
 
 @dataclass
 class Parity:
-    """The result of a comparison.
+    """The result of a comparison."""
 
-    Attributes:
-        samples: Observations and control rows compared.
-        numbers: Numbers in them.
-        compared: Decisions whose observations were compared.
-        unknown: Decisions left out, because the decoder marks a field as unknown then.
-    """
-
-    samples: int = 0
-    numbers: int = 0
-    compared: int = 0
-    unknown: int = 0
+    samples: int = 0  # observations and control rows compared
+    numbers: int = 0  # numbers in them
+    compared: int = 0  # decisions whose observations were compared
+    unknown: int = 0  # decisions left out, because the decoder marks a field as unknown then
     _by_name: dict[str, _Mismatch] = field(default_factory=dict)
 
     @property

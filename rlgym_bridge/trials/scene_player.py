@@ -32,15 +32,10 @@ NEUTRAL: Final = flat.ControllerState(0.0, 0.0, 0.0, 0.0, 0.0, False, False, Fal
 
 @dataclass(frozen=True)
 class Frame:
-    """One packet with the probe's two cars, blue first, and their indices in the packet.
+    """One packet with the probe's two cars, blue first, and their indices in the packet."""
 
-    Attributes:
-        number: `frame_num`, ticks.
-        phase: Number of the match phase (`game.Phase`).
-    """
-
-    number: int
-    phase: int
+    number: int  # `frame_num`, ticks
+    phase: int  # number of the match phase (`game.Phase`)
     cars: tuple[flat.PlayerInfo, flat.PlayerInfo]
     indices: tuple[int, int]
     packet: flat.GamePacket

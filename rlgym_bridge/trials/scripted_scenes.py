@@ -43,40 +43,26 @@ class ScriptStep(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=
 
 
 class ScriptedScene(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """One scene.
-
-    Attributes:
-        kind: Scenes of a kind are reported together, such as "dodge".
-        measured: Bodies that RocketSim is to follow together.
-        settle: Ticks without controls before the steps.
-    """
+    """One scene."""
 
     name: Text
-    kind: Text
-    measured: Annotated[tuple[Body, ...], Meta(min_length=1, max_length=3)]
+    kind: Text  # scenes of a kind are reported together, such as "dodge"
+    measured: Annotated[tuple[Body, ...], Meta(min_length=1, max_length=3)]  # by RocketSim, together
     car: BodyState
     other: BodyState
     ball: BodyState
-    settle: Annotated[int, Meta(ge=0, le=1200)]
+    settle: Annotated[int, Meta(ge=0, le=1200)]  # ticks without controls before the steps
     steps: Annotated[tuple[ScriptStep, ...], Meta(min_length=1, max_length=100)]
 
 
 class PlayedScene(Struct, frozen=True, forbid_unknown_fields=True):
-    """The frames of a scene that was played.
+    """The frames of a scene that was played."""
 
-    Attributes:
-        scene: Index of its definition.
-        asked: FrameNumber of the packet that was answered with the state to set.
-        shown: First frame that shows this state.
-        began: FrameNumber that was answered with the first step.
-        ended: Last frame of the scene.
-    """
-
-    scene: Annotated[int, Meta(ge=0, lt=MOST_SCENES)]
-    asked: FrameNumber
-    shown: FrameNumber
-    began: FrameNumber
-    ended: FrameNumber
+    scene: Annotated[int, Meta(ge=0, lt=MOST_SCENES)]  # index of its definition
+    asked: FrameNumber  # of the packet that was answered with the state to set
+    shown: FrameNumber  # first frame that shows this state
+    began: FrameNumber  # frame that was answered with the first step
+    ended: FrameNumber  # last frame of the scene
 
 
 def hold(ticks: int, **controls: float) -> ScriptStep:

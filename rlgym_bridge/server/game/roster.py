@@ -26,29 +26,19 @@ ONLY_BOTS: Final = (
 
 @dataclass(frozen=True)
 class AgentSeat:
-    """A car and the agent that drives it, or a script.
+    """A car and the agent that drives it, or a script."""
 
-    Attributes:
-        index: Index in `GamePacket.players`; for a script its index among the scripts.
-        team: 0 blue, 1 orange, 2 for scripts.
-        identifier: `player_id` of the car, or the script's id.
-        hitbox: Hitbox number 0..5 (`game.HITBOXES`).
-        hivemind: One process drives all cars of this agent id and team.
-        run_command: Command that starts the agent, empty where it is started by hand.
-        player: "bot"; or "human" or "psyonix" for a car that nobody drives here.
-    """
-
-    index: int
+    index: int  # index in `GamePacket.players`; for a script its index among the scripts
     name: str
-    team: int
+    team: int  # 0 blue, 1 orange, 2 for scripts
     agent_id: str
-    identifier: int
-    hitbox: int
-    hivemind: bool
-    run_command: str
+    identifier: int  # `player_id` of the car, or the script's id
+    hitbox: int  # hitbox number 0..5 (`game.HITBOXES`)
+    hivemind: bool  # one process drives all cars of this agent id and team
+    run_command: str  # command that starts the agent, empty where it is started by hand
     root_dir: str
     environment: tuple[tuple[str, str], ...]
-    player: str = "bot"
+    player: str = "bot"  # "bot"; or "human" or "psyonix" for a car that nobody drives here
 
     @property
     def is_idle(self) -> bool:

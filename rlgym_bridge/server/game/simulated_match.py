@@ -100,19 +100,12 @@ _SLOWEST, _FASTEST = 0.01, 100.0  # of game speeds that are set
 
 @dataclass(frozen=True)
 class Moment:
-    """A tick of a match, to which it can be put back; see `Match.restore`.
+    """A tick of a match, to which it can be put back; see `Match.restore`."""
 
-    Attributes:
-        state: `(size,)` float32, the simulator's `MatchState.buffer`.
-        referee: Values of the referee's attributes.
-        scores: See `Scoreboard.moment`; None for a moment of another match, which leaves the counts.
-        frame: Number of its frame.
-    """
-
-    state: np.ndarray
-    referee: dict[str, Any]
-    scores: dict[str, Any] | None = None
-    frame: int = 0
+    state: np.ndarray  # `(size,)` float32, the simulator's `MatchState.buffer`
+    referee: dict[str, Any]  # values of the referee's attributes
+    scores: dict[str, Any] | None = None  # of `Scoreboard.moment`; None leaves the counts
+    frame: int = 0  # number of its frame
 
 
 class Match:

@@ -59,24 +59,19 @@ BALL_OFFSET: Final = 4 * layout_of(0, 0).column("ball_position")
 
 @dataclass
 class TickEvents:
-    """The events of one physics tick; cars are given by their index.
-
-    Attributes:
-        contacts: Of each touch the place, then that place relative to the ball's centre, uu.
-        goal_for: Team for which the ball is in the goal, None where it is not.
-        assists: Cars that the simulator credits with an assist; comes with the goal, or a tick later.
-        pads: Pads that were picked up, numbered as in `MatchState.pad_timer`.
-    """
+    """The events of one physics tick; cars are given by their index."""
 
     touches: list[int] = field(default_factory=list)
+    # of each touch the place, then that place relative to the ball's centre, uu
     contacts: list[list[float]] = field(default_factory=list)
-    goal_for: int | None = None
+    goal_for: int | None = None  # team for which the ball is in the goal, None where it is not
     shots: list[int] = field(default_factory=list)
     saves: list[int] = field(default_factory=list)
+    # cars that the simulator credits with an assist; comes with the goal, or a tick later
     assists: list[int] = field(default_factory=list)
     demolitions: list[int] = field(default_factory=list)
     bumps: list[int] = field(default_factory=list)
-    pads: list[int] = field(default_factory=list)
+    pads: list[int] = field(default_factory=list)  # picked up, numbered as in `MatchState.pad_timer`
 
 
 NOTHING: Final = TickEvents()

@@ -41,19 +41,12 @@ class Standing(Enum):
 
 @dataclass(frozen=True)
 class Caller:
-    """The process at the other end of a connection; what is not known of it is empty.
-
-    Attributes:
-        standing: Its relation to this process.
-        process: Its number and name, for messages.
-        lineage: Its number, and those of the processes that it comes from.
-        mark: The value of `MARK_VARIABLE` that it has.
-    """
+    """The process at the other end of a connection; what is not known of it is empty."""
 
     standing: Standing
-    process: str = ""
-    lineage: tuple[int, ...] = ()
-    mark: str = ""
+    process: str = ""  # its number and name, for messages
+    lineage: tuple[int, ...] = ()  # its number, and those of the processes that it comes from
+    mark: str = ""  # the value of `MARK_VARIABLE` that it has
 
 
 def ends_of(connection: Any) -> Ends:

@@ -78,33 +78,22 @@ _SEATED_SECONDS: Final = 0.001  # of a tick's 8.3 ms, for the messages of a clie
 
 @dataclass(eq=False)
 class Client:
-    """A connected client.
-
-    Attributes:
-        agent_id: What it announced; "" for match managers and observers, None before that.
-        closes_between_matches: Whether it is disconnected when a match starts or is stopped.
-        seats: What it drives, changed by `sit`; `cars` are indices of the cars among them.
-        script: What it answers, where it is a script of the match.
-        ready: It has sent InitComplete after its settings, so it gets packets.
-        informed: It has been sent the match configuration.
-        warned_of: What has been said in the log about it, once and no more.
-        heard_tick: Number of the tick in which it was heard last, while it drives cars.
-        budget: Of the server's time, while it drives cars: for all but its first message in a tick.
-    """
+    """A connected client."""
 
     link: ClientLink
-    agent_id: str | None = None
-    closes_between_matches: bool = True
+    agent_id: str | None = None  # what it announced; "" for match managers and observers, None before that
+    closes_between_matches: bool = True  # whether it is disconnected when a match starts or is stopped
     wants_prediction: bool = False
     wants_comms: bool = False
-    seats: tuple[AgentSeat, ...] = ()
+    seats: tuple[AgentSeat, ...] = ()  # what it drives; `cars` are the indices of its cars
     cars: frozenset[int] = frozenset()
-    script: ScriptAccount | None = None
-    ready: bool = False
-    informed: bool = False
+    script: ScriptAccount | None = None  # what it answers, where it is a script of the match
+    ready: bool = False  # it has sent InitComplete after its settings, so it gets packets
+    informed: bool = False  # it has been sent the match configuration
     has_spoken: bool = False
-    warned_of: set[str] = field(default_factory=set)
-    heard_tick: int = -1
+    warned_of: set[str] = field(default_factory=set)  # said of it in the log
+    heard_tick: int = -1  # number of the tick in which it was heard last, while it drives cars
+    # of the server's time, while it drives cars: for all but its first message in a tick
     budget: TimeBudget = field(default_factory=lambda: TimeBudget(_SEATED_SECONDS))
 
     def introduce(self, settings: flat.ConnectionSettings) -> None:

@@ -29,28 +29,21 @@ _NEVER: Final = math.inf
 
 @dataclass(frozen=True)
 class Impairments:
-    """Simulated imperfections of connection and server; 0 turns each of them off.
+    """Simulated imperfections of connection and server; 0 turns each of them off."""
 
-    Attributes:
-        latency: Ticks by which every input acts later than it would, 0 to 1,200.
-        jitter: Milliseconds by which a packet leaves late at most, uniformly distributed; the order is
-            kept. Only in real time.
-        drop: Percent of the packets that are not sent, for each client by itself, below 100.
-        burst: Packets of a client that are held back to be sent together, 60 at most. The last ones of
-            a match, too few for a burst, are not sent.
-        fps: Frames that the client renders in a second, 120 at most; others are not sent to anybody.
-        latency_spread: Further ticks by which an input acts later at most, 0 to 1,200, uniformly distributed;
-            inputs keep their order. Jitter at any pace, in whole ticks.
-        team: The only team that suffers all this, 0 blue or 1 orange; None for everybody.
-    """
-
-    latency: int = 0
+    latency: int = 0  # ticks by which every input acts later than it would, 0 to 1,200
+    # milliseconds by which a packet leaves late at most, uniformly distributed; the order is kept. Only
+    # in real time
     jitter: float = 0.0
-    drop: float = 0.0
+    drop: float = 0.0  # percent of the packets that are not sent, for each client by itself, below 100
+    # packets of a client that are held back to be sent together, 60 at most. The last ones of a match,
+    # too few for a burst, are not sent
     burst: int = 0
-    fps: int = 0
+    fps: int = 0  # frames that the client renders in a second, 120 at most; others are not sent to anybody
+    # further ticks by which an input acts later at most, 0 to 1,200, uniformly distributed; inputs keep
+    # their order. Jitter at any pace, in whole ticks
     latency_spread: int = 0
-    team: int | None = None
+    team: int | None = None  # the only team that suffers all this, 0 blue or 1 orange; None for everybody
 
     def __post_init__(self) -> None:
         for name, expected, most in (
