@@ -291,7 +291,6 @@ class AgentConnections:
         return packets
 
     def _take_packets(self, packets: list[flat.GamePacket]) -> None:
-        """Append all packets that the first agent has received."""
         if self._goodbye:
             raise EOFError("it said goodbye")
         for payload in self._connections[0].receive_all():

@@ -227,7 +227,6 @@ def play(
 
 
 def _followed(run: str | Path | PlayerSpec, load: Callable[[Path], PlayerSpec]) -> FollowedRun:
-    """Return a run whose newest checkpoint is played."""
     if not isinstance(run, str | Path):
         given = "a PlayerSpec" if isinstance(run, PlayerSpec) else show_value(run)
         raise ValueError(f"follow is True and policy is {given}, expected the folder of a training run")
@@ -237,7 +236,6 @@ def _followed(run: str | Path | PlayerSpec, load: Callable[[Path], PlayerSpec]) 
 def _load(
     allow_modules: Sequence[str], overridden: bool, forecast: Forecast | None, policy: str | Path | PlayerSpec
 ) -> PlayerSpec:
-    """Load a player."""
     spec = policy
     if not isinstance(spec, str | Path | PlayerSpec):
         raise ValueError(
@@ -297,7 +295,6 @@ def _limit_threads() -> None:
 
 
 def _dialect_file(folder: str | Path | None) -> Path | None:
-    """Return the file with the server's dialect, None where there is none."""
     if path := os.environ.get(DIALECT_VARIABLE):
         return Path(path).absolute()
     file = None if folder is None else Path(folder, DIALECT_FILE).absolute()

@@ -209,7 +209,6 @@ class LivePlayer:
         self._open = False
 
     def _make_clock(self, spec: PlayerSpec, cars: int) -> tuple[Forecaster | None, Clock]:
-        """Return a forecaster, if there is to be one, and a clock that sends as it expects."""
         latency = self._input_latency
         timing = spec.timing if latency is None else replace(spec.timing, input_latency=latency)
         self.no_forecast = self._explain_no_forecast(spec, timing)
@@ -292,7 +291,6 @@ class LivePlayer:
             self._rows = self._for_all(rows, NEUTRAL)
 
     def _find_cars(self, packet: flat.GamePacket) -> None:
-        """Find our cars by `player_id` after players came, left or changed order."""
         self._players = self.decoder.players
         indices = self.decoder.packet_indices
         car_of = {packet.players[index].player_id: car for car, index in enumerate(indices)}
@@ -305,7 +303,6 @@ class LivePlayer:
         self._open = False
 
     def _answer_neutrally(self, packet: flat.GamePacket) -> None:
-        """Answer a packet that cannot be played on with neutral controls for our cars."""
         self._rows = self._neutral
         self._driven = self._find_driven(packet)
         self._players = None  # find our cars again in the next packet

@@ -159,7 +159,6 @@ class BotSession:
         return self._goodbye
 
     def _log_unknown_dialect(self) -> None:
-        """Log the points of the dialect that the packets did not show."""
         in_doubt = {} if self._player is None else self._player.decoder.detector.in_doubt
         for point, fields in in_doubt.items():
             _LOG.info(
@@ -268,7 +267,6 @@ class BotSession:
         self._relay.send_msg(flat.InitComplete())
 
     def _begin_forecasts(self, player: LivePlayer) -> None:
-        """Go on with the counts of earlier connections, and log how far the bot looks ahead."""
         if not self.spec.forecast:
             return
         report = self.report
@@ -303,7 +301,6 @@ class BotSession:
         return measured
 
     def _answer(self) -> None:
-        """Send one input for each of our cars, for the newest packet."""
         packet, self._newest = self._newest, None
         if packet is None or self._player is None:
             return
@@ -327,14 +324,12 @@ class BotSession:
         self._collect_garbage(int(info.match_phase) in PLAYING_PHASES)
 
     def _draw(self, player: LivePlayer) -> None:
-        """Draw what conditions and rewards said, if it has changed."""
         text = describe_step(player.episode.report)
         if text != self._overlay:
             self._overlay = text
             self._relay.send_bytes(draw_message(text))
 
     def _collect_garbage(self, playing: bool) -> None:
-        """Collect garbage when play stops, never during play."""
         if playing == self._playing:
             return
         self._playing = playing

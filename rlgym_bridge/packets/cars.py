@@ -87,7 +87,6 @@ class CarTimers:
         self, supersonic: bool, boost: float, boosting: bool, handbrake: bool, has_jumped: bool,
         air_state: int, timeout: float, spent: bool, ticks: int,
     ) -> None:  # fmt: skip
-        """Update the counters that are running, begin now or are uncertain."""
         gap = ticks > 1 or self._new
         if supersonic or self._supersonic_ticks or gap:
             self._count_supersonic(supersonic, ticks, gap)
@@ -210,7 +209,6 @@ class CarTimers:
             self._detector.observe("adds_hold", abs(more) < 0.5 * self._hold_ticks)
 
     def _ticks_of(self, timeout: float) -> int:
-        """Return the ticks since the jump ended, 0 or more."""
         return max(0, _ticks_since_jump(timeout) + (self._hold_ticks if self._detector.adds_hold else 0))
 
 

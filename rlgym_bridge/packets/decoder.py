@@ -311,7 +311,6 @@ class Decoder:
             self._count_lost_touches(state, touched, contacts)
 
     def _follow_cars(self, state: MatchState) -> bool:
-        """Let the simulation have the current cars; tell whether it can follow them."""
         try:
             if self._estimator is None:
                 layout = state.layout
@@ -425,7 +424,6 @@ def _ball_values(ball: flat.Physics) -> tuple[float, ...]:
 
 
 def _hitbox_of(player: flat.PlayerInfo) -> int:
-    """Return the index in `game.HITBOXES` of the hitbox nearest in size."""
     box = player.hitbox
     gaps = [
         max(abs(box.length - h.length), abs(box.width - h.width), abs(box.height - h.height))

@@ -78,7 +78,6 @@ def start_once(folder: Path, agent_id: str, command: Sequence[str] = (), torch: 
 
 
 def _is_ours(name: str) -> bool:
-    """Tell whether an environment variable changes what a bot does or finds."""
     return name == "PYTHONPATH" or name.startswith(("RLGYM_BRIDGE_", "RLBOT_"))
 
 
@@ -95,7 +94,6 @@ def _wait_for(
 
 
 def _wait_for_end(process: "subprocess.Popen[bytes]", log: IO[bytes], deadline: float) -> None:
-    """Wait until a process ends, prints without end, or time runs out."""
     while time.monotonic() < deadline and not _is_full(log):
         with suppress(subprocess.TimeoutExpired):
             process.wait(_ASK_SECONDS)
@@ -107,7 +105,6 @@ def _is_full(log: IO[bytes]) -> bool:
 
 
 def _end(process: "subprocess.Popen[bytes]") -> None:
-    """End a process with what it has started."""
     with suppress(OSError, psutil.Error):
         if sys.platform == "win32":
             for child in psutil.Process(process.pid).children(recursive=True):

@@ -67,7 +67,6 @@ config_file = "chaser.bot.toml"
 
 
 def _bot(name: str, author: str, agent_id: str, words: list[str], description: str) -> str:
-    """Return a `bot.toml` that starts this Python with some words."""
     windows, others = _commands(words)
     settings = {"agent_id": agent_id, "name": name, "run_command": windows, "run_command_linux": others}
     details = {"description": description, "developer": author, "language": "Python", "tags": ["1v1"]}

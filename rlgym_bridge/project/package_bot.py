@@ -277,7 +277,6 @@ def _is_in(module: str, packages: Sequence[str]) -> bool:
 
 
 def _check_found(own: OwnModules, manifest: Manifest) -> None:
-    """Raise `ProjectError` for a module that the policy names and nobody has."""
     for name in manifest.modules:
         if name.partition(".")[0] in own.missing:
             raise ProjectError(
@@ -287,7 +286,6 @@ def _check_found(own: OwnModules, manifest: Manifest) -> None:
 
 
 def _files_of_project(project: Path | None, settings: Mapping[str, Any]) -> dict[str, bytes]:
-    """Return the project's own logo, loadout and licence, where it has them."""
     if project is None:
         return {}
     named = {_LOGO: settings.get("logo_file", _LOGO), "loadout.toml": settings.get("loadout_file")}
@@ -328,7 +326,6 @@ def _bot_toml(
 
 
 def _loadout(hitbox: str) -> str:
-    """Return a `loadout.toml` with a car of the hitbox that a policy was trained with."""
     lines = [f"# car_id decides the hitbox: {hitbox}, as in training."]
     for team, colour in _COLOURS.items():
         items = {"team_color_id": colour, "car_id": BODY_OF_HITBOX[hitbox], **_ITEMS}
@@ -370,7 +367,6 @@ def _bob_toml(bot: PackagedBot) -> str:
 
 
 def _fill_template(file: str, words: Mapping[str, str]) -> str:
-    """Return a file of the template with words in place of `{their names}`."""
     text = (TEMPLATE / file).read_text("utf-8")
     return re.sub(r"\{(\w+)\}", lambda found: words.get(found[1], found[0]), text)
 

@@ -185,7 +185,6 @@ def _bot_source(path: Path) -> Source:
 
 
 def _settings(source: Source) -> dict[str, object]:
-    """Read `[settings]`, which has an agent id."""
     settings = parsed(source).get("settings")
     if not isinstance(settings, dict):
         raise ConfigError(f"{source.path}: no [settings], expected a v5 bot.toml with agent_id")

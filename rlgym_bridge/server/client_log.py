@@ -31,7 +31,6 @@ class _ClientLines(logging.Filter):
         self._repeated: dict[tuple[str, int, str], _Repeated] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Tell whether a line is written; its texts are cut."""
         if not self.servers:
             return True
         kind = (record.name, record.levelno, str(record.msg))
@@ -85,7 +84,6 @@ def end_limits() -> None:
 
 
 def _cut(value: object) -> object:
-    """Return a value of a line: itself, or a text where it is too long."""
     if isinstance(value, str):
         return value if len(value) <= _MOST_TEXT else shorten_text(value, _MOST_TEXT)
     if isinstance(value, int | float):

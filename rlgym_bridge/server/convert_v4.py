@@ -125,7 +125,6 @@ class _Translation:
         return [self.note(key, toml_line(name, value))]
 
     def rest(self) -> list[tuple[str, str]]:
-        """Return the keys that nothing took, in the file's order, and why."""
         return [
             (key, "it is empty" if (section, key) in self._empty else self._why_not(key))
             for section in self._parser.sections()

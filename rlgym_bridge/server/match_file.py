@@ -91,8 +91,6 @@ def read_cfg(source: Source, allow_idle: bool = False) -> flat.MatchConfiguratio
 
 
 class _Cfg:
-    """Typed access to a v4 match file."""
-
     def __init__(self, source: Source, parser: configparser.ConfigParser, allow_idle: bool) -> None:
         self._source, self._allow_idle = source, allow_idle
         self._parser = parser

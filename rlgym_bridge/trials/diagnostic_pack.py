@@ -161,36 +161,30 @@ def open_field_pack(path: Path) -> Iterator[FieldPack]:
     data = read_bytes(path, _MOST_PACK_BYTES, "a field test")
     if (entries := data.count(_ENTRY)) > _MOST_MEMBERS:
         raise ValueError(f"{path} has {entries:,} entries, expected {_MOST_MEMBERS} at most in a field test")
+    expected = "expected a pack that `rlgym-bridge field-test` made"
     try:
-        with zipfile.ZipFile(BytesIO(data)) as archive:
-            about = _read_about(archive)
-            with TemporaryDirectory(prefix="rlgym-bridge-", ignore_cleanup_errors=True) as folder:
-                pack = FieldPack(about)
-                _read_parts(archive, pack)
-                _unpack_recordings(archive, pack, Path(folder))
-                yield pack
+        archive = zipfile.ZipFile(BytesIO(data))
     except zipfile.BadZipFile as error:
-        raise ValueError(
-            f"{path} is no zip file ({error}), expected a pack that `rlgym-bridge field-test` made"
-        ) from None
-    except _NoPack as error:
-        raise ValueError(f"{path}: {error}, expected a pack that `rlgym-bridge field-test` made") from None
-
-
-class _NoPack(Exception):
-    """The file is a zip, but no pack of this format."""
+        raise ValueError(f"{path} is no zip file ({error}), {expected}") from None
+    with archive, TemporaryDirectory(prefix="rlgym-bridge-", ignore_cleanup_errors=True) as folder:
+        try:
+            pack = FieldPack(_read_about(archive))
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}, {expected}") from None
+        _read_parts(archive, pack)
+        _unpack_recordings(archive, pack, Path(folder))
+        yield pack
 
 
 def _read_about(archive: zipfile.ZipFile) -> AboutPack:
     try:
-        about = _json_of(archive, _ABOUT, AboutPack)
+        about: AboutPack = _json_of(archive, _ABOUT, AboutPack)
     except KeyError:
-        raise _NoPack(f"it has no {_ABOUT}") from None
+        raise ValueError(f"it has no {_ABOUT}") from None
     except _BROKEN as error:
-        raise _NoPack(f"{_ABOUT} cannot be read: {_said(error)}") from None
+        raise ValueError(f"{_ABOUT} cannot be read: {_said(error)}") from None
     if about.format != FORMAT:
-        raise _NoPack(f"it has the format {about.format}, and this version reads {FORMAT}")
-    assert isinstance(about, AboutPack)
+        raise ValueError(f"it has the format {about.format}, and this version reads {FORMAT}")
     return about
 
 

@@ -37,8 +37,6 @@ _BODIES: Final[dict[Body, int]] = {"car": 0, "other": 1, "ball": BALL}
 
 @dataclass(frozen=True)
 class _SceneError:
-    """The error of one body in one scene."""
-
     scene: str
     kind: str
     body: Body
@@ -238,11 +236,7 @@ def read_field_test(pack: FieldPack, progress: Callable[[str], None] = lambda do
 
 
 def compare_pack(pack: FieldPack, progress: Callable[[str], None] = lambda doing: None) -> Comparison:
-    """Compare the recordings of an open pack with RocketSim as `compare` does.
-
-    Raises:
-        ValueError: None can be compared.
-    """
+    """Compare the recordings of an open pack as `compare` does; a ValueError says that none can be."""
     there = [name for name in ("match", "scenes") if name in pack.recordings]
     recordings: list[Recording] = [read_match(pack.recordings[name]) for name in there]
     scenes: ScenesPart | None = pack.parts.get("scenes")
@@ -257,7 +251,8 @@ SIMULATOR_NAMES = {ROCKETSIM3: "RocketSim 3", ROCKETSIM2: "RocketSim 2.2.1"}
 
 def conclude_field_test(found: FieldReport) -> list[str]:
     """Return the conclusion of a report, as sentences."""
-    sentences = [_wholeness(found), _dialect(found), _lateness(found), _difference(found), _errors(found)]
+    difference = "" if found.difference is None else f"The scenes: {found.difference.explanation}"
+    sentences = [_wholeness(found), _dialect(found), _lateness(found), difference, _errors(found)]
     return [*filter(None, sentences), _next_step(found)]
 
 
@@ -289,9 +284,9 @@ def _dialect(found: FieldReport) -> str:
         if name in POINTS and value != POINTS[name].values[0]
     ]  # fmt: skip
     unsettled = [name for name in POINTS if name not in probe.dialect]
-    said = f"The dialect differs from the standard in {', '.join(others)}" if others else (
-        "No point of the dialect differs from the standard"
-    )  # fmt: skip
+    said = "No point of the dialect differs from the standard"
+    if others:
+        said = f"The dialect differs from the standard in {', '.join(others)}"
     return f"{said}{'; not settled: ' + ', '.join(unsettled) if unsettled else ''}."
 
 
@@ -303,10 +298,6 @@ def _lateness(found: FieldReport) -> str:
     if latency is None:
         return "" if timing is None and probe is None else "How late inputs act is not told."
     return f"Inputs act {count_of(latency, 'tick')} late." if latency else "Inputs act without delay."
-
-
-def _difference(found: FieldReport) -> str:
-    return "" if found.difference is None else f"The scenes: {found.difference.explanation}"
 
 
 def _errors(found: FieldReport) -> str:

@@ -222,11 +222,7 @@ def number_of(controls: flat.ControllerState) -> int | None:
 
 
 def judge_session(session: Sequence[Sequence[Exchange]]) -> TimingReport:
-    """Judge the exchanges of a session: stretches of play, each without a break, in order.
-
-    Raises:
-        ValueError: There are fewer than two packets.
-    """
+    """Judge the exchanges of a session: stretches of play of two packets or more, each without a break."""
     packets = sum(map(len, session))
     steps = Counter(b.frame - a.frame for part in session for a, b in pairwise(part))
     if not steps:
@@ -287,16 +283,10 @@ def _ranges(part: Sequence[Exchange]) -> list[tuple[int, int]]:
 def measure_timing(
     server: tuple[str, int], match: flat.MatchConfiguration, patience: float, seconds: float
 ) -> TimingReport:
-    """Play with numbered inputs on a server whose match has begun, then stop the match.
+    """Play with numbered inputs for seconds of game time on a server whose match has begun, then stop it.
 
-    Args:
-        server: Address and port.
-        match: Its cars are played by this process.
-        patience: Seconds for each step of the handshake.
-        seconds: Game time.
-
-    Raises:
-        NoServer: The server did not accept the agents, or sends no packets.
+    The match's cars are played by this process. `patience` is for each step of the handshake, s. NoServer
+    says that the server did not accept the agents, or sends no packets.
     """
     seats = AgentConnections(server, agents_of(match), patience)
     try:

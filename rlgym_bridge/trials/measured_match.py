@@ -42,11 +42,8 @@ class MeasuredServer(NamedTuple):
 def measured_match(match: flat.MatchConfiguration, server: MatchServer | None) -> Iterator[MeasuredServer]:
     """Start a match, and end it with the context.
 
-    The embedded server plays it in a thread of its own; None is RLBotServer, or what runs in its place.
-
-    Raises:
-        ConfigError: The server does not play such a match.
-        ServerError: No RLBotServer can be found, it does not take the match, or it went away.
+    The embedded server plays it in a thread of its own; None is RLBotServer, or what runs in its place. A
+    ConfigError says that it does not play such a match, a ServerError that there is none, or that it refused.
     """
     if server is None:
         with _match_on_rlbot(match) as running:
@@ -91,9 +88,7 @@ def _match_on_rlbot(match: flat.MatchConfiguration) -> Iterator[MeasuredServer]:
 def running_server() -> tuple[str, int]:
     """Return address and port of a running RLBotServer, starting an installed one where none runs.
 
-    Raises:
-        ConfigError: The address in the environment is none.
-        ServerError: None runs and none is installed, or the one that was started cannot be reached.
+    A ConfigError says that the environment has no valid address, a ServerError why there is no server.
     """
     try:
         ip, port = server_address()

@@ -77,7 +77,6 @@ class Referee:
     _lain: int = field(default=0, init=False, repr=False)  # ticks since GO, or since the ball was set
 
     def __post_init__(self) -> None:
-        """Set the clock."""
         self._most_hung = self.course.max_hang * TICKS_PER_SECOND
         if self.course.regulation is not None:
             self.clock = round(self.course.regulation * TICKS_PER_SECOND)

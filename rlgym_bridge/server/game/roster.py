@@ -180,7 +180,6 @@ def warn_of_shared_ids(roster: Roster) -> None:
 def _idle_seat(
     index: int, player: flat.PlayerConfiguration, slot: int, names: set[str], taken: set[int]
 ) -> AgentSeat:
-    """Return the car of a human or a Psyonix bot, which nobody drives here."""
     bot, body = player.variety, 0
     if isinstance(bot, flat.PsyonixBot):
         kind, name = "psyonix", _unique(bot.name or "Psyonix", names)

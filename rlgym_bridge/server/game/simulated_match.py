@@ -75,7 +75,6 @@ class BallPrediction:
         return bool(np.abs(self._slices[self._first - 1, _BALL] - shown).max() < _ROUNDING)
 
     def _compute(self) -> None:
-        """Forecast the ball of the simulation as it is now."""
         self._first = 0
         self._slices[:, _BALL] = self._simulation.simulator.forecast_ball(0, SLICES + _SPARE)
 
@@ -284,7 +283,6 @@ class Match:
             self._set_world(desired.match_info)
 
     def _set_world(self, info: flat.DesiredMatchInfo) -> None:
-        """Set gravity and game speed."""
         simulation = self.simulation
         if info.world_gravity_z is not None:
             simulation.set_gravity(info.world_gravity_z or self._own.gravity_z)
@@ -382,7 +380,6 @@ class Match:
             self.simulation.go([controls.jump for controls in self._inputs])
 
     def _go_at_once(self) -> None:
-        """Begin a kickoff without a countdown, with cars at rest."""
         for _ in range(_SETTLE_TICKS):
             self.simulation.settle()
         self.simulation.go([controls.jump for controls in self._inputs])

@@ -132,7 +132,6 @@ def _ends_of(connection: Any) -> Ends | None:
 
 
 def _described(process: psutil.Process, standing: Standing) -> Caller:
-    """Return a process with all that is known of it."""
     name, lineage, mark = f"process {process.pid}", [process.pid], ""
     with suppress(psutil.Error, OSError):
         name = f"{name}, {process.name()}"
@@ -240,7 +239,6 @@ class Admission:
         return held < len(process.seats) and seat.agent_id in {one.agent_id for one in process.seats}
 
     def _process_of(self, client: Client) -> BotProcess | None:
-        """Return the bot process that a client belongs to; None for all others."""
         caller = self._callers.get(client)
         if caller is None:
             return None

@@ -29,11 +29,9 @@ class Farewells:
         self._until: dict[socket.socket, float] = {}  # who leaves first stands first
 
     def __len__(self) -> int:
-        """Return how many are still open."""
         return len(self._until)
 
     def __contains__(self, connection: socket.socket) -> bool:
-        """Tell whether a connection was told to go and is still open."""
         return connection in self._until
 
     @property
@@ -229,7 +227,6 @@ class Clients:
             pass
 
     def _accept_next(self) -> bool:
-        """Accept one connection; tell whether another one may be accepted now."""
         try:
             connection, address = self.listener.accept()
         except OSError as error:

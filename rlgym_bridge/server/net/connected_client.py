@@ -22,7 +22,6 @@ class TimeBudget:
     """
 
     def __init__(self, seconds: float) -> None:
-        """Begin with nothing spent."""
         self.seconds = seconds
         self.spent = 0.0
         self._most_debt = _MOST_DEBT * seconds

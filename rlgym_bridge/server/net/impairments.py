@@ -125,8 +125,6 @@ class Lines:
 
 
 class _Line:
-    """The way of the packets to one client."""
-
     def __init__(self, impairments: Impairments, generator: random.Random) -> None:
         self._impairments = impairments
         self._random = generator

@@ -153,7 +153,6 @@ class MatchProcesses:
         return tuple(sorted(strangers))
 
     def _describe_absent(self, seats: Sequence[AgentSeat], strangers: tuple[str, ...]) -> list[AbsentBot]:
-        """Return all that is known about the bots of some seats that a match waits for."""
         absent = []
         for seat in seats:
             process = self.of(seat)

@@ -225,7 +225,6 @@ class MatchComms:
         self._is_open, self._on_message, self._tick = True, on_message, tick
 
     def _may_tell(self, client: Client, message: flat.MatchComm) -> bool:
-        """Tell whether a client may send a message on; the log says once why not."""
         size = len(message.content) + len((message.display or "").encode()) + _BESIDE_CONTENT
         tick, its = self._tick(), self._each.setdefault(client, Allowance(COMMS_TICK_BYTES, 0))
         if size > MAX_PAYLOAD:

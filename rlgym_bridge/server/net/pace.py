@@ -52,7 +52,6 @@ def short_collections() -> Iterator[None]:
 
 
 def _serve(lobby: Lobby, left: float) -> None:
-    """Take in what comes, for `left` seconds at most."""
     left = min(left, lobby.send_due())
     lobby.clients.pump(left - _SPIN_SECONDS if left > _SPIN_SECONDS else 0.0)
 

@@ -42,7 +42,6 @@ class SocketEvents:
                 self._number = self._selector.fileno()
 
     def __bool__(self) -> bool:
-        """Tell whether a socket is watched."""
         return bool(self._owners)
 
     def watch(self, connection: socket.socket, events: int, owner: object) -> None:
