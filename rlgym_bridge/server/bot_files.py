@@ -91,11 +91,8 @@ def read_bot(
 ) -> flat.PlayerConfiguration:
     """Read a `bot.toml`; `name` ("" for none) and `loadout` stand above the file's own.
 
-    Without `auto_start` it has no command: the match does not start it.
-
-    Raises:
-        ConfigError: The file or its loadout cannot be read, or it has no agent id. The error names the file,
-            of a loadout also line, key and value.
+    Without `auto_start` it has no command: the match does not start it. A ConfigError says why the file or
+    its loadout cannot be read, or that it has no agent id.
     """
     source = _bot_source(path)
     settings = _settings(source)

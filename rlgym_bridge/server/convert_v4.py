@@ -211,11 +211,8 @@ def _match(of: _Translation) -> str:
         lines += ["", "[[cars]]", *_car(of, number)]
     of.translated.append(("num_participants", f"{count} [[cars]]"))
     for key in _scripts(of):
-        lines += [
-            "",
-            "[[scripts]]",
-            *of.line("Scripts", key, "config_file", lambda text: _toml_path(text, ".toml")),
-        ]
+        named = of.line("Scripts", key, "config_file", lambda text: _toml_path(text, ".toml"))
+        lines += ["", "[[scripts]]", *named]
     return "\n".join(lines) + "\n"
 
 

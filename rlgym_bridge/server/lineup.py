@@ -64,20 +64,10 @@ def with_line_up(
 ) -> flat.MatchConfiguration:
     """Return the match with the cars of one or both teams replaced.
 
-    Where a team is replaced, blue's cars come first; else all keep their order. A human comes last, as in
-    RLBot's core.
-
-    Args:
-        match: The match.
-        blue: BOT arguments, each a policy folder, a `bot.toml`, `chaser`, or with `humans` `human` or
-            `psyonix:SKILL`; None keeps blue's cars.
-        orange: As `blue`.
-        humans: Whether humans and Psyonix bots can play, or stand idle.
-        allow_modules: Modules that policy folders may import components from, besides those of a run.
-        follow: Whether blue's are training runs, whose newer checkpoints are taken at kickoffs.
-
-    Raises:
-        ConfigError: A BOT is nothing that can be played, or there are two humans.
+    BOT arguments are policy folders, `bot.toml` files, `chaser`, or with `humans` `human` or `psyonix:SKILL`;
+    None keeps a team's cars. With `follow` blue's are training runs, whose newer checkpoints are taken at
+    kickoffs. Where a team is replaced, blue's cars come first; else all keep their order. A human comes last,
+    as in RLBot's core. A ConfigError says that a BOT cannot be played, or that there are two humans.
     """
     players = list(match.player_configurations)
     named: list[tuple[str, str]] = []  # as the user did, and the policy that is meant
@@ -356,10 +346,10 @@ def find_troubles(bot: BotResult, reported: BotReport) -> Sequence[str]:
     """
     if reported.missed is None:
         return bot.troubles
-    wrote = (
-        [f"wrote {count_of(bot.exceptions, 'traceback')}"] if bot.exceptions and not reported.faults else []
-    )
-    return [*bot.intrusions, *wrote]
+    found = list(bot.intrusions)
+    if bot.exceptions and not reported.faults:
+        found.append(f"wrote {count_of(bot.exceptions, 'traceback')}")
+    return found
 
 
 def find_refusal(match: flat.MatchConfiguration, reports: Sequence[Path]) -> str | None:

@@ -81,7 +81,7 @@ OPTIONS: Final[dict[str, tuple[str, dict[str, str]]]] = {
 }  # fmt: skip
 
 
-def read_cfg(source: Source, allow_idle: bool = False) -> flat.MatchConfiguration:
+def read_cfg(source: Source, allow_idle: bool) -> flat.MatchConfiguration:
     """Read a v4 match file into v5's form; its rules are not checked yet."""
     parser = parse_cfg(source)
     for name in (_MATCH, _PARTICIPANTS):
@@ -98,7 +98,7 @@ class _Cfg:
     def match(self) -> flat.MatchConfiguration:
         self._source.warn_unknown(_MATCH, self._parser[_MATCH], _V4_MATCH_KEYS)
         game_map = self._text(_MATCH, "game_map", "DFHStadium")
-        rendering = self._flag("enable_rendering")
+        drawn = self._flag("enable_rendering")
         mode = self._choice(_MATCH, "game_mode", GAME_MODES, "soccer")
         return flat.MatchConfiguration(
             auto_start_agents=True,
@@ -110,9 +110,7 @@ class _Cfg:
             skip_replays=self._flag("skip_replays"),
             instant_start=self._flag("start_without_countdown"),
             mutators=self._mutators(),
-            enable_rendering=flat.DebugRendering.OnByDefault
-            if rendering
-            else flat.DebugRendering.OffByDefault,
+            enable_rendering=flat.DebugRendering.OnByDefault if drawn else flat.DebugRendering.OffByDefault,
             enable_state_setting=self._flag("enable_state_setting"),
             auto_save_replay=self._flag("auto_save_replay"),
         )
@@ -220,9 +218,7 @@ _MATCH_KEYS: Final = (
     "existing_match_behavior", "enable_rendering", "enable_state_setting", "auto_save_replays",
     "auto_save_replay", "freeplay",
 )  # fmt: skip
-_CAR_KEYS: Final = (
-    "team", "type", "config_file", "name", "loadout_file", "auto_start", "skill",
-)  # fmt: skip
+_CAR_KEYS: Final = ("team", "type", "config_file", "name", "loadout_file", "auto_start", "skill")
 _ALIASES: Final = {
     ("game_mode", "soccer"): "soccar",
     ("game_mode", "hockey"): "snowday",  # [RLBot wiki]
@@ -374,11 +370,8 @@ def _car(source: Source, number: int, table: object, allow_idle: bool) -> flat.P
     path = car.file("config_file")
     key, problem = "type", f"is {kind!r}"
     if kind == "rlbot" and path is None:
-        kind, key, problem = (
-            "psyonix",
-            "config_file",
-            "is missing, which makes a Psyonix bot of it",
-        )  # [RLBot core]
+        kind, key = "psyonix", "config_file"
+        problem = "is missing, which makes a Psyonix bot of it"  # [RLBot core]
     if kind != "rlbot" or path is None:
         if not allow_idle:
             raise car.error(key, f"{problem}, {ONLY_BOTS}")

@@ -73,7 +73,7 @@ _LONGEST_DODGE: Final = FLIP_TORQUE_SECONDS + 1.5 * TICK_SECONDS
 """Seconds since the dodge began, before its 80th tick: it turns the car for 79."""
 
 _NEVER: Final = -(1 << 30)
-_NEUTRAL: Final = flat.ControllerState(0.0, 0.0, 0.0, 0.0, 0.0, False, False, False, False)
+NEUTRAL: Final = flat.ControllerState()
 _NOWHERE: Final = flat.Physics(
     flat.Vector3(0.0, 0.0, 0.0), flat.Rotator(0.0, 0.0, 0.0),
     flat.Vector3(0.0, 0.0, 0.0), flat.Vector3(0.0, 0.0, 0.0),
@@ -96,7 +96,7 @@ class Player:
     def __init__(self, seat: AgentSeat, dialect: ProtocolVariant) -> None:
         self._seat = seat
         self.set_hitbox(seat.hitbox)
-        self._last_input = _NEUTRAL
+        self._last_input = NEUTRAL
         self._dialect = dialect
         # Which formulas to use is decided here, once: packets are built thousands of times a second.
         self._air_state = _air_state if dialect["on_ground"] == "three_wheels" else _air_state_of_four
@@ -248,13 +248,11 @@ _NO_PAD: Final = flat.BoostPadState(False, 0.0)  # in a match without boost
 
 def field_info() -> flat.FieldInfo:
     """Return the standard field: 34 pads sorted by y then x, and the two goals."""
-    pads = [
-        (y, x, number in BIG_PADS) for number, (x, y) in enumerate(PAD_POSITIONS)
-    ]  # sorted as tuples, so by y and then by x [flatbuffers, `FieldInfo`]
+    # Sorted as tuples, so by y and then by x [flatbuffers, `FieldInfo`].
+    pads = sorted((y, x, number in BIG_PADS) for number, (x, y) in enumerate(PAD_POSITIONS))
     return flat.FieldInfo(
         boost_pads=[
-            flat.BoostPad(flat.Vector3(x, y, BIG_PAD_Z if big else SMALL_PAD_Z), big)
-            for y, x, big in sorted(pads)
+            flat.BoostPad(flat.Vector3(x, y, BIG_PAD_Z if big else SMALL_PAD_Z), big) for y, x, big in pads
         ],
         goals=[
             flat.GoalInfo(

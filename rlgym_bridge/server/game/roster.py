@@ -219,9 +219,7 @@ def _seat_scripts(
     return seats
 
 
-def _environment(
-    variables: Sequence[flat.EnvironmentVariable] | None,
-) -> tuple[tuple[str, str], ...]:
+def _environment(variables: Sequence[flat.EnvironmentVariable] | None) -> tuple[tuple[str, str], ...]:
     return tuple((one.name, one.value) for one in variables or ())
 
 

@@ -120,13 +120,8 @@ OnKickoff = Callable[[MatchState], None]
 class Simulation:
     """The cars and the ball of a match in a simulator.
 
-    Attributes:
-        places: Of each slot, the car's place in the state, which has blue's cars first.
-        cars: Of each slot, the car's numbers (`CAR`) after the latest tick or setting.
-        ball: The ball's numbers (`BALL_NUMBERS`).
-        events: What happened in the latest tick.
-        boost_used: Boost that each car has used so far [0..100 per tank].
-        on_kickoff: Called with the state at every GO.
+    `places` has for each slot the car's place in the state, which has blue's cars first. `cars` and `ball`
+    have their numbers (`CAR`, `BALL_NUMBERS`) after the latest tick or setting.
     """
 
     def __init__(self, teams: Sequence[int], hitboxes: Sequence[int], physics: Physics, seed: int) -> None:
@@ -152,7 +147,7 @@ class Simulation:
         self._cars_set: set[int] = set()  # slots that a client has set since the cars lined up
         self._ball_set = False  # whether a client has set the ball since then
         self._goal_for: int | None = None
-        self.boost_used = [0.0] * len(self._teams)
+        self.boost_used = [0.0] * len(self._teams)  # of each car so far, 100 per tank
         self.on_kickoff: OnKickoff | None = None
         self.events = NOTHING
         self._read()
@@ -172,8 +167,6 @@ class Simulation:
         layout = self.state.layout
         first = layout.car_start + self.places[slot] * layout.car_stride
         return slice(first, first + layout.car_stride)
-
-    # --- kickoffs --------------------------------------------------------------------------
 
     def line_up(self) -> None:
         """Put fresh cars on kickoff spots, the ball on its own, all pads full.
@@ -228,9 +221,8 @@ class Simulation:
         state.boost_consumption[:] = physics.boost_per_second / RLGYM_BOOST_PER_SECOND
         state.dodge_deadzone[:] = DODGE_DEADZONE
         state.ball_known[:] = 1
-        state.ball_position[:], state.ball_linear_velocity[:] = physics.mode.kickoff_ball(
-            self._served, moving
-        )
+        place, velocity = physics.mode.kickoff_ball(self._served, moving)
+        state.ball_position[:], state.ball_linear_velocity[:] = place, velocity
         state.ball_rotation[:] = state.car_rotation[:] = np.eye(3)
         state.car_player_id[:] = np.arange(layout.cars)
         state.car_team[:, layout.blue :] = ORANGE
@@ -239,8 +231,6 @@ class Simulation:
         state.car_bump_victim[:] = -1
         state.car_known[:] = 1
         return state
-
-    # --- state setting ---------------------------------------------------------------------
 
     def set(self, state: MatchState, slots: Sequence[int], ball: bool) -> None:
         """Set cars and the ball to those of a state between two ticks; boost taken away counts as not used.
@@ -332,8 +322,6 @@ class Simulation:
         state = self.state.copy()
         state.gravity[:] = gravity_z / -GRAVITY
         self.put(state)
-
-    # --- ticks -----------------------------------------------------------------------------
 
     def hold(self, slot: int, controls: Sequence[float]) -> None:
         """Hold controls (`game.CONTROL_NAMES`) from the next tick on, until others come."""

@@ -7,64 +7,26 @@ from typing import Any, Final
 from rlbot import flat
 
 from rlgym_bridge.server.bot_account import ScriptAccount
-from rlgym_bridge.server.client_log import client_log
+from rlgym_bridge.server.client_log import Allowance, client_log
 from rlgym_bridge.server.game.roster import SCRIPT_TEAM, AgentSeat
 from rlgym_bridge.server.net.wire import ClientLink, SocketEvents
 from rlgym_bridge.user_input.arguments import show_value
 
-_MOST_DEBT: Final = 4.0  # ticks: longer nobody is left unheard for one message that took long
-
-
-class TimeBudget:
-    """Time that some clients may take of the server in each tick; who takes some adds to what is spent.
-
-    What one message takes beyond it is owed to the ticks that follow.
-    """
-
-    def __init__(self, seconds: float) -> None:
-        self.seconds = seconds
-        self.spent = 0.0
-        self._most_debt = _MOST_DEBT * seconds
-        self._tick = 0
-
-    def begin(self, tick: int) -> float:
-        """Return the seconds that are left in a tick, never one before the last; 0 or less for none."""
-        spent = self.spent
-        if tick != self._tick:
-            if spent > self._most_debt:
-                spent = self._most_debt
-            spent -= self.seconds * (tick - self._tick)
-            self._tick = tick
-            self.spent = spent = spent if spent > 0.0 else 0.0
-        return self.seconds - spent
-
-
+_MOST_DEBT: Final = 3.0  # ticks: longer nobody is left unheard for one message that took long
 _TICKS_TOGETHER: Final = 64  # who has sent nothing for so long may send as much at once
 
 CLIENTS_TOGETHER: Final = 8
 """All clients may send as much as so many."""
 
 
-@dataclass
-class Allowance:
-    """Bytes, or other things, that may come: more with every tick, 64 times as many at once.
+def time_budget(seconds: float) -> Allowance:
+    """Return the time [s] that some clients may take of each tick; what one message takes more is owed."""
+    return Allowance(seconds, seconds, most_debt=_MOST_DEBT * seconds)
 
-    Who takes some subtracts them from what is left.
-    """
 
-    per_tick: float
-    tick: int
-    left: float = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.left = self.per_tick * _TICKS_TOGETHER
-
-    def has(self, size: float, tick: int) -> bool:
-        """Tell whether so many may come in a tick, which is never lower than before."""
-        more = self.per_tick * max(0, tick - self.tick)
-        self.tick = tick
-        self.left = min(self.left + more, self.per_tick * _TICKS_TOGETHER)
-        return self.left >= size
+def per_tick(size: float, tick: int) -> Allowance:
+    """Return how much may come from a tick on: some more with every tick, 64 times as much at once."""
+    return Allowance(size, size * _TICKS_TOGETHER, tick)
 
 
 _log = client_log(__name__)
@@ -93,7 +55,7 @@ class Client:
     warned_of: set[str] = field(default_factory=set)  # said of it in the log
     heard_tick: int = -1  # number of the tick in which it was heard last, while it drives cars
     # of the server's time, while it drives cars: for all but its first message in a tick
-    budget: TimeBudget = field(default_factory=lambda: TimeBudget(_SEATED_SECONDS))
+    budget: Allowance = field(default_factory=lambda: time_budget(_SEATED_SECONDS))
 
     def introduce(self, settings: flat.ConnectionSettings) -> None:
         """Take in what the client says of itself, and what it wants."""

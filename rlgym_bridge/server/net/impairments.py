@@ -24,8 +24,6 @@ MOST_LATENCY: Final = 1200
 MOST_JITTER: Final = 10_000
 """Milliseconds of jitter."""
 
-_NEVER: Final = math.inf
-
 
 @dataclass(frozen=True)
 class Impairments:
@@ -117,7 +115,7 @@ class Lines:
 
     def next_at(self, clients: Iterable[Client]) -> float:
         """Return when the next packet leaves for one of some clients, infinity if none is under way."""
-        return min((line.next_at for one in clients if (line := self._lines.get(one))), default=_NEVER)
+        return min((line.next_at for one in clients if (line := self._lines.get(one))), default=math.inf)
 
     def forget(self, client: Client) -> None:
         """Forget a client that has left."""
@@ -134,7 +132,7 @@ class _Line:
 
     @property
     def next_at(self) -> float:
-        return self._under_way[0][0] if self._under_way else _NEVER
+        return self._under_way[0][0] if self._under_way else math.inf
 
     def put(self, data: bytes, now: float) -> None:
         impairments = self._impairments
