@@ -77,10 +77,6 @@ class Forecaster:
 
     The latency is measured from the inputs that packets show where the setting is `"auto"`. Until then
     that of the timing holds, 0 to 60 ticks.
-
-    Attributes:
-        latency: Ticks by which inputs act late.
-        report: What happened so far.
     """
 
     def __init__(self, setting: Forecast, timing: Timing, cars: int) -> None:

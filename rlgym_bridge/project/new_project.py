@@ -17,10 +17,8 @@ _FILLED: Final = ("bot.py", "README.md")
 def new_project(folder: Path, author: str = "") -> tuple[Path, ...]:
     """Write the files of a new project, and return them; the bot has the folder's name.
 
-    Raises:
-        ProjectError: The folder's name is no name for a bot, there is something in the folder, or the folder
-            that it would be in is not there.
-        OSError: The folder cannot be written.
+    A ProjectError says that this is no name for a bot, that there is something in the folder, or that the
+    folder that it would be in is not there.
     """
     name = folder.absolute().name
     check_name(name, "the bot's name, which is the folder's,")

@@ -95,10 +95,8 @@ class PackagedBot:
 def make_bot(plan: PackagePlan) -> PackagedBot:
     """Make the files of a bot. Its own modules are found in the current folder and where Python finds others.
 
-    Raises:
-        ProjectError: A name is none, or a module is missing or has the name of a file of the bot.
-        ValueError: The policy, or a file of the project, cannot be read.
-        OSError: The same.
+    A ProjectError says that a name is none, or that a module is missing or has the name of a file of the bot;
+    a ValueError or OSError that the policy, or a file of the project, cannot be read.
     """
     manifest, weights = read_files(plan.policy)
     modules = use_carried(plan.policy, plan.modules)
@@ -149,13 +147,7 @@ def make_bot(plan: PackagePlan) -> PackagedBot:
 
 
 def try_bot(bot: PackagedBot) -> float:
-    """Start a bot from a folder that has nothing else; return the seconds until it connects.
-
-    Only a network of the user's own finds torch.
-
-    Raises:
-        ProjectError: It does not start.
-    """
+    """Start a bot from a folder that has nothing else; return the seconds until it connects."""
     with tempfile.TemporaryDirectory(prefix="rlgym-bridge-") as folder:
         write_bot(bot, Path(folder))
         return start_once(Path(folder), bot.agent_id, torch=bot.needs_torch)
@@ -165,9 +157,6 @@ def write_bot(bot: PackagedBot, folder: Path) -> None:
     """Write a bot's files into a folder; other files in it stay.
 
     All are written before the first is put in place, so that a full disk leaves the folder as it was.
-
-    Raises:
-        OSError: The folder cannot be written.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
     beside = folder if folder.is_dir() else folder.parent
@@ -185,14 +174,9 @@ def write_bot(bot: PackagedBot, folder: Path) -> None:
 
 
 def pack_wheel(name: str) -> dict[str, bytes]:
-    """Make the wheel of an installed distribution anew, of its files.
+    """Make the wheel of an installed distribution anew, of its files; return its content by its file name.
 
-    Returns:
-        Content by file name. Empty where it is not installed, or has no compiled file (an editable
-        installation has all of its files elsewhere).
-
-    Raises:
-        OSError: A file of it cannot be read.
+    Empty where it is not installed, or has no compiled file: an editable installation has none there.
     """
     try:
         found = metadata.distribution(name)
@@ -206,7 +190,8 @@ def pack_wheel(name: str) -> dict[str, bytes]:
         return {}
     files = {path.as_posix(): Path(str(found.locate_file(path))).read_bytes() for path in paths}
     (inside,) = {path.parts[0] for path in paths if path.parts[0].endswith(".dist-info")}
-    rows = [f"{path},sha256={_digest(content)},{len(content)}" for path, content in files.items()]
+    digests = {path: base64.urlsafe_b64encode(hashlib.sha256(one).digest()) for path, one in files.items()}
+    rows = [f"{path},sha256={digests[path].decode().rstrip('=')},{len(files[path])}" for path in files]
     record = f"{inside}/RECORD"
     files[record] = "\n".join([*rows, f"{record},,", ""]).encode()
     packed = io.BytesIO()
@@ -218,10 +203,6 @@ def pack_wheel(name: str) -> dict[str, bytes]:
     return {f"{inside.removesuffix('.dist-info')}-{_tag_of(found)}.whl": packed.getvalue()}
 
 
-def _digest(content: bytes) -> str:
-    return base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
-
-
 def _tag_of(found: metadata.Distribution) -> str:
     """Return the tags of an installed wheel as its file name has them: cp310-abi3-linux_x86_64."""
     lines = (found.read_text("WHEEL") or "").splitlines()
@@ -230,12 +211,7 @@ def _tag_of(found: metadata.Distribution) -> str:
 
 
 def bot_tables(project: Path) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the settings and details of a project's `bot.toml`.
-
-    Raises:
-        ValueError: It cannot be read, or has something else in place of these tables.
-        OSError: It cannot be read.
-    """
+    """Return the settings and details of a project's `bot.toml`."""
     found = read_toml(project / BOT_FILE)
     tables = [found.get(name, {}) for name in ("settings", "details")]
     if not all(isinstance(table, dict) for table in tables):

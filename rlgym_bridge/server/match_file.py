@@ -234,15 +234,10 @@ _TEAMS: Final = {"0": 0, "1": 1, "blue": 0, "orange": 1}
 def read_match_file(
     path: Path | str, cars_follow: bool = False, allow_idle: bool = False
 ) -> flat.MatchConfiguration:
-    """Read a match from an RLBot v5 `.toml` or a v4 `.cfg` file, and check that it can be played here.
+    """Read a match from an RLBot v5 `.toml` or a v4 `.cfg` file; a ConfigError says why it cannot be.
 
-    Args:
-        path: The file; paths in it are relative to it.
-        cars_follow: Whether cars are to be added or replaced: then its own are not checked.
-        allow_idle: Whether it may have humans and Psyonix bots, whose cars stand idle.
-
-    Raises:
-        ConfigError: The file cannot be read, or describes no match that can be played here.
+    Where `cars_follow`, to be added or replaced, its own are not checked. Where `allow_idle`, it may have
+    humans and Psyonix bots, whose cars stand idle.
     """
     path = Path(path)
     if path.suffix not in (".toml", ".cfg"):

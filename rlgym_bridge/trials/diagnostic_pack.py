@@ -152,11 +152,8 @@ def _member(name: str) -> zipfile.ZipInfo:
 def open_field_pack(path: Path) -> Iterator[FieldPack]:
     """Read a pack; its recordings lie in a temporary folder until the context ends.
 
-    What is missing or wrong in it is left out and named in `FieldPack.notes`.
-
-    Raises:
-        OSError: It cannot be opened.
-        ValueError: It is no pack, or too large; the message has the path.
+    What is missing or wrong in it is left out and named in `FieldPack.notes`. A ValueError says that it is no
+    pack, or too large.
     """
     data = read_bytes(path, _MOST_PACK_BYTES, "a field test")
     if (entries := data.count(_ENTRY)) > _MOST_MEMBERS:

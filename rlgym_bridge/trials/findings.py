@@ -71,12 +71,7 @@ class ProbeReport(Struct):
         return not self.open
 
     def toml(self, where: str, server: str) -> str:
-        """Return the text of `dialect.toml`: what is settled.
-
-        Args:
-            where: The server that was asked, for the first line.
-            server: `dialect.OWN_SERVER` or `dialect.OTHER_SERVER`.
-        """
+        """Return the text of `dialect.toml`: what is settled, measured on `server`, which is at `where`."""
         lines = [f"# Measured by `rlgym-bridge probe` on {where}; bots use it only with such a server."]
         lines += [toml_line("server", server)]
         for table, points in (("dialect", POINTS), ("timing", TIMING)):

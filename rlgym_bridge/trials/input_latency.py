@@ -146,9 +146,7 @@ def _early_or_late(ticks: float) -> str:
 
 
 _LEVELS: Final = 64  # of each of two axes; a level is a 32nd, which every float holds
-_NEUTRAL_NUMBER: Final = (
-    _LEVELS // 2 * (_LEVELS + 1)
-)  # the number of an input that presses nothing: never sent
+_NEUTRAL_NUMBER: Final = _LEVELS // 2 * (_LEVELS + 1)  # of an input that presses nothing: never sent
 _NUMBERS: Final = _LEVELS * _LEVELS - 1  # after so many, 34 s, they come again
 _SILENCE: Final = 30.0  # s without a packet after which the server is given up
 _MOST_LATENCY: Final = 60  # ticks; what acts later is not told from what never acts

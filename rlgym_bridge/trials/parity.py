@@ -371,11 +371,8 @@ def _read_state(match: Match) -> MatchState:
     state.car_ball_touches[:] = 0
     referee = match.referee
     state.frame[0], state.phase[0] = match.frame, referee.phase
-    state.clock[0], state.overtime[0], state.score[0] = (
-        referee.clock / TICKS_PER_SECOND,
-        referee.overtime,
-        referee.score,
-    )
+    state.clock[0], state.overtime[0] = referee.clock / TICKS_PER_SECOND, referee.overtime
+    state.score[0] = referee.score
     return state
 
 

@@ -6,7 +6,7 @@ The descriptions are read from packs of others, so every field has its limits.
 import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Annotated, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 from msgspec import Meta, Struct
 from rlbot import flat
@@ -85,10 +85,8 @@ def row_of(**controls: float) -> Row:
     unknown = set(controls) - set(CONTROL_NAMES)
     if unknown:
         raise ValueError(f"{sorted(unknown)} are no controls, expected some of {', '.join(CONTROL_NAMES)}")
-    throttle, steer, pitch, yaw, roll, jump, boost, handbrake = (
-        float(controls.get(name, 0.0)) for name in CONTROL_NAMES
-    )
-    return throttle, steer, pitch, yaw, roll, jump, boost, handbrake
+    row: Any = tuple(float(controls.get(name, 0.0)) for name in CONTROL_NAMES)
+    return row  # type: ignore[no-any-return]
 
 
 _BALL_TICKS: Final = 30  # in which a ball that was set has to be seen

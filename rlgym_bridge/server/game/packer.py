@@ -280,9 +280,8 @@ class Packer:
         referee: Referee,
         scores: Scoreboard,
         seats: list[AgentSeat],
-        dialect: ProtocolVariant | None = None,
+        dialect: ProtocolVariant,
     ) -> None:
-        dialect = (dialect or ProtocolVariant()).complete()
         self._simulation = simulation
         self._referee = referee
         self._scores = scores

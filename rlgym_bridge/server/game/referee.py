@@ -230,12 +230,9 @@ _COUNTS: Final = (
 class Scoreboard:
     """Counts of each car, and their `flat.ScoreInfo`, which are rebuilt only when they change.
 
-    Attributes:
-        infos: `flat.ScoreInfo` of each car.
-        accolades: Names of each car's events in the present tick [flatbuffers, `PlayerInfo.accolades`]:
-            BallHit, FirstTouch, Shot, Save, Savior, Assist, Playmaker, Goal, OvertimeGoal, HatTrick, OwnGoal,
-            Demolish, Win, Loss.
-        touches: Ball touches of each car; see `is_new_touch`.
+    `accolades` are names of each car's events in the present tick [flatbuffers, `PlayerInfo.accolades`]:
+    BallHit, FirstTouch, Shot, Save, Savior, Assist, Playmaker, Goal, OvertimeGoal, HatTrick, OwnGoal,
+    Demolish, Win, Loss.
     """
 
     def __init__(self, teams: list[int]) -> None:
@@ -244,7 +241,7 @@ class Scoreboard:
         self._last_touch = [-1] * cars  # frame of each car's latest touch since the kickoff
         self._last_toucher: int | None = None
         self._scorer: int | None = None
-        self.touches = [0] * cars
+        self.touches = [0] * cars  # see `is_new_touch`
         self.goals = [0] * cars
         self.own_goals = [0] * cars
         self.assists = [0] * cars

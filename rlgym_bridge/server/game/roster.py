@@ -102,11 +102,9 @@ def seat_players(
 ) -> Roster:
     """Give every bot and script of a match its seat, name and id, and write these into the match for clients.
 
-    Cars of humans and Psyonix bots stand idle where `allow_idle`; with `allow_no_bots` all cars may.
-
-    Raises:
-        ConfigError: A player has no seat here, a team has more than 4 cars, there is nobody to play, or an
-            agent id is missing or that of another script.
+    Cars of humans and Psyonix bots stand idle where `allow_idle`; with `allow_no_bots` all cars may. A
+    ConfigError says that a player has no seat here, that a team has too many cars, that there is nobody to
+    play, or that an agent id is missing or taken.
     """
     cars = []
     taken: set[int] = {_HUMAN_ID}

@@ -7,12 +7,13 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from operator import attrgetter
 from typing import Final
 
 from rlbot import flat
 
-from rlgym_bridge.game import PLAYING_PHASES, Phase
-from rlgym_bridge.recording.mcap import channels
+import rlgym_bridge.recording.mcap.channels as channels
+from rlgym_bridge.game import CONTROL_NAMES, PLAYING_PHASES, Phase
 from rlgym_bridge.server.bot_account import REAL_TIME, BotAccount, Deviation, Repeatability
 from rlgym_bridge.server.bot_files import check_texts
 from rlgym_bridge.server.game.packer import field_info, framed
@@ -29,6 +30,8 @@ from rlgym_bridge.server.net.orders import Loadouts
 from rlgym_bridge.server.net.pace import AHEAD_SECONDS, Lockstep, RealTime, fine_timer, short_collections
 from rlgym_bridge.server.result import BotResult, MatchCalledOff, MatchResult, MatchStatus
 from rlgym_bridge.sim.simulator import DeadMatches, simulator_for
+
+_CONTROLS: Final = attrgetter(*CONTROL_NAMES)
 
 TakeInput = Callable[[int, flat.ControllerState], bool]
 
@@ -65,11 +68,7 @@ class MatchRecorder:
         def noting(index: int, controls: flat.ControllerState) -> bool:
             if not take(index, controls):
                 return False
-            row = (
-                controls.throttle, controls.steer, controls.pitch, controls.yaw, controls.roll,
-                controls.jump, controls.boost, controls.handbrake,
-            )  # fmt: skip
-            self._put(channels.INPUTS, self._match.frame, channels.INPUT.pack(index, *row))
+            self._put(channels.INPUTS, self._match.frame, channels.INPUT.pack(index, *_CONTROLS(controls)))
             return True
 
         return noting
@@ -230,14 +229,17 @@ class HostedMatch:
                     slow_inputs.arrive()
                 if control is not None:
                     self._wait_for(control, current)
-                try:
-                    match.advance()
-                except DeadMatches as error:
-                    why = f"the match failed inside the simulator and cannot go on: {error}"
-                    raise MatchCalledOff(why) from error
+                self._advance()
                 is_left = not any(one.ready for one in lobby.accounts)
                 if driven and is_left and not self._processes.has_restarted:
                     referee.end("no bots left")
+
+    def _advance(self) -> None:
+        try:
+            self._match.advance()
+        except DeadMatches as error:
+            why = f"the match failed inside the simulator and cannot go on: {error}"
+            raise MatchCalledOff(why) from error
 
     def _wait_for(self, control: MatchControl, pace: RealTime | Lockstep) -> None:
         """Wait until the control lets the match go on, or somebody has an order."""
