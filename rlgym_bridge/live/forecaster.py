@@ -16,9 +16,7 @@ from rlgym_bridge.clock import Timing
 from rlgym_bridge.components.player_spec import MOST_FORECAST, Forecast
 from rlgym_bridge.state import MatchState
 
-OFF_UU: Final = 10.0
-"""Distance in uu from which on a forecast place counts as wrong."""
-
+OFF_UU: Final = 10.0  # distance in uu from which on a forecast place counts as wrong
 _RING: Final = 128  # ticks of inputs that are kept
 _MATCH: Final = 0.02  # between a sent and a shown control: games round sticks to 8 bits
 _AGES: Final = np.arange(MOST_FORECAST + 2)  # ticks; a change needs one more than its latency

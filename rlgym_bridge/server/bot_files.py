@@ -19,9 +19,7 @@ from rlgym_bridge.user_input.text_files import explain_unreadable, parse_toml, r
 
 _log = client_log(__name__)
 
-_MOST_CHARACTERS: Final = 1 << 16
-"""Longest file; those of matches and bots have a twentieth of this."""
-
+_MOST_CHARACTERS: Final = 1 << 16  # longest file; those of matches and bots have a twentieth of this
 _MOST_UNKNOWN: Final = 20  # keys of a section that are named: each is looked for in the whole file
 _HEADER: Final = re.compile(r"\s*+\[++([^\]]++)\]")
 

@@ -34,17 +34,12 @@ class AbsentBot:
 
 
 class MatchCalledOff(Failure):
-    """A match could not begin because a bot never connected or got ready, or its simulator failed.
-
-    Attributes:
-        absent: The bots that were waited for; empty where nothing is known of them.
-        cars: Their places in the match.
-    """
+    """A match could not begin because a bot never connected or got ready, or its simulator failed."""
 
     def __init__(self, message: str, absent: Sequence[AbsentBot] = ()) -> None:
         super().__init__(message)
-        self.absent = tuple(absent)
-        self.cars = tuple(bot.car for bot in absent)
+        self.absent = tuple(absent)  # the bots that were waited for, as far as known
+        self.cars = tuple(bot.car for bot in absent)  # their places in the match
 
 
 _TROUBLE_SHARE: Final = 0.1  # of its packets without an answer: something is wrong with the bot

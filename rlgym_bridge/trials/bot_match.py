@@ -24,12 +24,8 @@ from rlgym_bridge.server.result import AbsentBot
 from rlgym_bridge.trials.bot_folder import BotFile
 from rlgym_bridge.trials.scene_player import STANDING_Z, Frame, Play, ScenePlayer, SceneScript, put
 
-_REGULATION_SECONDS: Final = 8.0
-"""Regulation time of a match."""
-
-_MOVED: Final = 100.0
-"""A car that gets this far from its place moves, uu: less than its own length."""
-
+_REGULATION_SECONDS: Final = 8.0  # regulation time of a match
+_MOVED: Final = 100.0  # a car that gets this far from its place moves, uu: less than its own length
 _COLOURS: Final = re.compile(r"\x1b\[[0-9;]*m")  # rlbot's own logger writes them
 _MOST_HANG: Final = 3.0  # s that the ball may stay off the floor at the end of regulation
 

@@ -23,8 +23,7 @@ from rlgym_bridge.trials.scripted_scenes import MOST_SCENES, PlayedScene, Script
 from rlgym_bridge.user_input.arguments import shorten_text
 from rlgym_bridge.user_input.text_files import MOST_CHARACTERS, parse_json, read_bytes
 
-FORMAT: Final = 1
-"""Number of the pack's format; packs of other formats are refused."""
+FORMAT: Final = 1  # number of the pack's format; packs of other formats are refused
 
 
 class PartOutcome(Struct, frozen=True):
@@ -70,13 +69,10 @@ PARTS: Final[dict[str, Any]] = {
 }  # fmt: skip
 """Parts of a field test by name, in the order in which they are played, with the form of their results."""
 
-RECORDED: Final = ("probe", "scenes", "match")
-"""Parts with a recording."""
+RECORDED: Final = ("probe", "scenes", "match")  # parts with a recording
 
 
-_MOST_PACK_BYTES: Final = 1 << 25
-"""Longest pack that is read: ours have a few MB."""
-
+_MOST_PACK_BYTES: Final = 1 << 25  # longest pack that is read: ours have a few MB
 _MOST_RECORDING: Final = 1 << 24  # bytes; it is packed itself, and may unpack to a hundred times that
 _MOST_MEMBERS: Final = 64  # entries of the zip's directory
 _ENTRY: Final = b"PK\x01\x02"  # begins each of them

@@ -27,9 +27,7 @@ from rlgym_bridge.trials.diagnostic_pack import PARTS, AboutPack, FieldPack, Sce
 from rlgym_bridge.trials.scripted_scenes import Body, PlayedScene, ScriptedScene
 from rlgym_bridge.user_input.arguments import count_of
 
-SCENE_HORIZONS: Final = (60, 120, 240)
-"""Ticks after a scene's beginning at which errors are measured."""
-
+SCENE_HORIZONS: Final = (60, 120, 240)  # ticks after a scene's beginning at which errors are measured
 _LAG_WINDOWS: Final = 30  # of each car, by which its lag is fitted
 
 _BODIES: Final[dict[Body, int]] = {"car": 0, "other": 1, "ball": BALL}

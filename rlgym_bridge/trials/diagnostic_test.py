@@ -168,9 +168,7 @@ class _Names:
         )
 
 
-MOST_NOTE: Final = 500
-"""Letters of an error in the pack."""
-
+MOST_NOTE: Final = 500  # letters of an error in the pack
 _PROBE_SECONDS: Final = 110.0  # of game that the probe takes, about
 _MOST_PROBE_SECONDS: Final = 300.0  # of wall time
 _TIMING_SECONDS: Final = 20.0  # of game

@@ -14,12 +14,8 @@ from rlgym_bridge.live.agent_connections import OWN_SECONDS, NoServer, is_own_se
 from rlgym_bridge.live.play import server_address
 from rlgym_bridge.server import ConfigError, MatchCalledOff, MatchServer, ServerError
 
-START_SECONDS: Final = 180.0
-"""In which the real game has to start, load the map and send something."""
-
-LAUNCH_SECONDS: Final = 60.0
-"""In which an RLBotServer that was started here has to listen."""
-
+START_SECONDS: Final = 180.0  # in which the real game has to start, load the map and send something
+LAUNCH_SECONDS: Final = 60.0  # in which an RLBotServer that was started here has to listen
 REFUSED: Final = (
     "it is this project's own match server, whose log says why. It plays no Psyonix bots and humans unless "
     "it was started with --allow-idle: for them start RLBotServer with the real game"

@@ -19,8 +19,7 @@ from rlgym_bridge.trials.scene_player import NONSENSE, Frame, Play, Reply, Scene
 
 _LOG = logging.getLogger("rlgym_bridge.trials")
 
-_MOST_PACKETS: Final = 200 * TICKS_PER_SECOND
-"""Packets after which the probe ends in any case: 200 s of game."""
+_MOST_PACKETS: Final = 200 * TICKS_PER_SECOND  # packets after which the probe ends in any case: 200 s of game
 
 
 class Probe(SceneScript):

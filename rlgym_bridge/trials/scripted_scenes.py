@@ -33,8 +33,7 @@ FrameNumber = Annotated[int, Meta(ge=-(2**53), le=2**53)]
 Text = Annotated[str, Meta(max_length=200)]
 Body = Literal["car", "other", "ball"]
 
-MOST_SCENES: Final = 400
-"""Scenes that a pack may have; ours has about a hundred."""
+MOST_SCENES: Final = 400  # scenes that a pack may have; ours has about a hundred
 
 
 class BodyState(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):

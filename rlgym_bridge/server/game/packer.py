@@ -35,9 +35,7 @@ from rlgym_bridge.server.game.referee import Referee, Scoreboard
 from rlgym_bridge.server.game.roster import AgentSeat
 from rlgym_bridge.server.game.simulation import CAR, Simulation
 
-MAX_PAYLOAD: Final = 65535
-"""Bytes in one message: the length has 16 bits [RLBot core]."""
-
+MAX_PAYLOAD: Final = 65535  # bytes in one message: the length has 16 bits [RLBot core]
 _log = client_log(__name__)
 
 
@@ -66,9 +64,7 @@ _HAS_JUMPED, _HAS_FLIPPED, _HAS_DOUBLE_JUMPED = (
     CAR["has_jumped"], CAR["has_flipped"], CAR["has_double_jumped"]
 )  # fmt: skip
 
-_DOUBLE_JUMP_TICKS: Final = 13
-"""Packets that show a double jump [flatbuffers, `AirState.DoubleJumping`]."""
-
+_DOUBLE_JUMP_TICKS: Final = 13  # packets that show a double jump [flatbuffers, `AirState.DoubleJumping`]
 _LONGEST_DODGE: Final = FLIP_TORQUE_SECONDS + 1.5 * TICK_SECONDS
 """Seconds since the dodge began, before its 80th tick: it turns the car for 79."""
 

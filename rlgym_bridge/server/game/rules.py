@@ -214,8 +214,7 @@ DEMOLISH: Final = {
 _BOOST_AMOUNT: Final = ("NormalBoost", "UnlimitedBoost", "NoBoost")
 _JUMP: Final = ("Default", "Unlimited")
 
-GAME_SPEED: Final = {"Default": 1.0, "SloMo": 0.5}
-"""Seconds of the game in a second; SloMo's is assumed."""
+GAME_SPEED: Final = {"Default": 1.0, "SloMo": 0.5}  # seconds of the game in a second; SloMo's is assumed
 BALL_FACTORS: Final[Mapping[str, tuple[str, dict[str, float]]]] = {
     "ball_size": ("ball_radius", {"Default": 1.0, "Small": 0.75}),
     "ball_weight": ("ball_mass", {"Default": 1.0, "SuperLight": 0.25, "Light": 0.5, "Heavy": 2.0}),

@@ -110,12 +110,6 @@ class Match:
 
     The order of a tick: `packet` shows frame N, `hold` takes inputs, `advance` simulates frame N + 1 with
     them and then sets the states given to `set_state`.
-
-    Attributes:
-        tick: Ticks since the first packet, of any phase.
-        playing_ticks: Ticks from GO to a goal or the end.
-        frame: Number of the frame that `packet` shows: `tick`, unless the dialect lets it stand still.
-        teams: Of the cars, 0 blue or 1 orange.
     """
 
     def __init__(
@@ -130,9 +124,9 @@ class Match:
         """Place the cars for the first countdown: of five minutes of soccar where nothing else is given."""
         dialect = (dialect or ProtocolVariant()).complete()
         self.teams = teams = [seat.team for seat in seats]
-        self.tick = 0
-        self.playing_ticks = 0
-        self.frame = 0
+        self.tick = 0  # since the first packet, in any phase
+        self.playing_ticks = 0  # from GO to a goal or the end
+        self.frame = 0  # that `packet` shows: `tick`, unless the dialect lets it stand still
         self._repeats = dialect["idle_frames"] == "repeated"
         self.referee = Referee(course or Course())
         if dialect["kickoff_ends"] == "after_two_seconds":
@@ -225,12 +219,9 @@ class Match:
         return Moment(self.simulation.state.buffer[0].copy(), referee, self.scores.moment(), self.frame)
 
     def restore(self, moment: Moment) -> None:
-        """Go on where the match was: bodies, pads, score, scoreboard, clock and phase. Frame numbers go on.
+        """Go on where this match, or one of the same cars and course, was; frame numbers go on.
 
         The simulator forgets what no state holds.
-
-        Args:
-            moment: Of this match, or of one with the same cars and course.
         """
         layout = self.simulation.state.layout
         state = MatchState(layout.blue, layout.orange, buffer=moment.state[None].copy())

@@ -43,11 +43,8 @@ CAR_NUMBERS: Final = struct.Struct(
 CAR: Final = dict(zip(_WIDTHS, accumulate(_WIDTHS.values(), initial=0), strict=False))
 """Place of each field's first number among those of a car; the first four lie as those of the ball."""
 
-BALL_NUMBERS: Final = struct.Struct("<18f")
-"""Reads the ball: position, rotation, linear and angular velocity."""
-
-BALL_OFFSET: Final = 4 * layout_of(0, 0).column("ball_position")
-"""Bytes before the ball in a row."""
+BALL_NUMBERS: Final = struct.Struct("<18f")  # reads the ball: position, rotation, linear and angular velocity
+BALL_OFFSET: Final = 4 * layout_of(0, 0).column("ball_position")  # bytes before the ball in a row
 
 
 @dataclass
@@ -67,9 +64,7 @@ class TickEvents:
     pads: list[int] = field(default_factory=list)  # picked up, numbered as in `MatchState.pad_timer`
 
 
-NOTHING: Final = TickEvents()
-"""Events of every tick in which nothing happens; nobody changes it."""
-
+NOTHING: Final = TickEvents()  # events of every tick in which nothing happens; nobody changes it
 _LISTS: Final = {
     EventKind.TOUCH: "touches", EventKind.SHOT: "shots", EventKind.SAVE: "saves",
     EventKind.DEMOLITION: "demolitions", EventKind.BUMP: "bumps",

@@ -161,17 +161,12 @@ class Admission:
     a bot that the match starts gets no other seats than its own. RLBot's core asks for the agent id alone.
     Orders are taken from what this process has started. Where the system tells nothing of connections, all
     are let in.
-
-    Attributes:
-        is_guarded: Whether anybody is kept out; otherwise nothing is looked for.
-        starts_bots: Whether the match starts the bots that have a command.
-        processes: The bot processes that the match has started.
     """
 
     def __init__(self, watch: Watch) -> None:
-        self.is_guarded = False
-        self.starts_bots = True
-        self.processes: Sequence[BotProcess] = ()
+        self.is_guarded = False  # somebody is kept out; otherwise nothing is looked for
+        self.starts_bots = True  # the match starts the bots that have a command
+        self.processes: Sequence[BotProcess] = ()  # that the match has started
         self._watch = watch
         self._callers: WeakKeyDictionary[Client, Caller] = WeakKeyDictionary()
         self._waiting: WeakKeyDictionary[Client, list[Callable[[], None]]] = WeakKeyDictionary()

@@ -15,8 +15,7 @@ from rlgym_bridge.user_input.arguments import show_value
 _MOST_DEBT: Final = 3.0  # ticks: longer nobody is left unheard for one message that took long
 _TICKS_TOGETHER: Final = 64  # who has sent nothing for so long may send as much at once
 
-CLIENTS_TOGETHER: Final = 8
-"""All clients may send as much as so many."""
+CLIENTS_TOGETHER: Final = 8  # all clients may send as much as so many
 
 
 def time_budget(seconds: float) -> Allowance:
@@ -31,9 +30,7 @@ def per_tick(size: float, tick: int) -> Allowance:
 
 _log = client_log(__name__)
 
-NO_TEAM: Final = 3
-"""Team number of clients that have no seat [RLBot core, `Team.cs`]."""
-
+NO_TEAM: Final = 3  # team number of clients that have no seat [RLBot core, `Team.cs`]
 _SEATED_SECONDS: Final = 0.001  # of a tick's 8.3 ms, for the messages of a client that drives cars
 
 
@@ -89,8 +86,7 @@ class Client:
         sockets.watch(self.link.socket, events, self)
 
 
-Handler = Callable[[Client, Any], None]
-"""A function that acts on a message of a client."""
+Handler = Callable[[Client, Any], None]  # a function that acts on a message of a client
 
 
 def after_settings(handler: Handler) -> Handler:

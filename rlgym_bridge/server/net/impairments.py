@@ -18,11 +18,8 @@ from rlgym_bridge.server.game.simulated_match import Match
 from rlgym_bridge.server.net.connected_client import Client
 from rlgym_bridge.server.net.wire import MAX_QUEUED
 
-MOST_LATENCY: Final = 1200
-"""Ticks of latency, 10 s: more is a slip."""
-
-MOST_JITTER: Final = 10_000
-"""Milliseconds of jitter."""
+MOST_LATENCY: Final = 1200  # ticks of latency, 10 s: more is a slip
+MOST_JITTER: Final = 10_000  # milliseconds of jitter
 
 
 @dataclass(frozen=True)

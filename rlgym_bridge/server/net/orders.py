@@ -251,15 +251,9 @@ class MatchComms:
             self._on_message(data[2:])
 
 
-MOST_GROUPS: Final = 256
-"""Groups that a client has at a time."""
-
-MOST_DRAWINGS: Final = 1000
-"""Drawings in a group; a message of 65,535 bytes has about 900 lines."""
-
-MOST_BYTES: Final = 1 << 20
-"""Bytes of all groups that a client has at a time."""
-
+MOST_GROUPS: Final = 256  # groups that a client has at a time
+MOST_DRAWINGS: Final = 1000  # drawings in a group; a message of 65,535 bytes has about 900 lines
+MOST_BYTES: Final = 1 << 20  # bytes of all groups that a client has at a time
 DRAWN_TICK_BYTES: Final = 1 << 14
 """Bytes that a client may draw in each tick: a line of 1,300 points, twice the ball's prediction."""
 
