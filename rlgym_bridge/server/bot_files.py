@@ -92,9 +92,7 @@ def read_bot(
     Without `auto_start` it has no command: the match does not start it. A ConfigError says why the file or
     its loadout cannot be read, or that it has no agent id.
     """
-    source = _bot_source(path)
-    settings = _settings(source)
-    environment = _environment(source, settings)
+    settings, environment = _read_settings(path)
     named = settings.get("loadout_file")
     if loadout is None and isinstance(named, str):
         # "" means none; rlbot's reader takes that for the folder, and finds no loadout in the bot's own file
@@ -125,9 +123,7 @@ def idle_player(
 
 def read_script(path: Path, auto_start: bool = True) -> flat.ScriptConfiguration:
     """Read a script's toml file; without `auto_start` it has no command."""
-    source = _bot_source(path)
-    settings = _settings(source)
-    environment = _environment(source, settings)
+    settings, environment = _read_settings(path)
     with catch_rlbot_errors(path):
         script = load_script_config(path)
     script.environment = environment
@@ -170,30 +166,23 @@ def _table(source: Source, section: str, key: str, value: object) -> Mapping[str
     return value
 
 
-def _bot_source(path: Path) -> Source:
+def _read_settings(path: Path) -> tuple[dict[str, object], list[flat.EnvironmentVariable]]:
+    """Read `[settings]`, which has an agent id, and what rlbot's own reader leaves out: the environment."""
     if path.suffix == ".cfg":
         raise ConfigError(
             f"{path}: an RLBot v4 bot, expected a v5 bot.toml: `rlgym-bridge convert {path}` writes one, but "
             "its code has to be written anew; name that one in the match file"
         )
-    return Source(path)
-
-
-def _settings(source: Source) -> dict[str, object]:
+    source = Source(path)
     settings = parsed(source).get("settings")
     if not isinstance(settings, dict):
         raise ConfigError(f"{source.path}: no [settings], expected a v5 bot.toml with agent_id")
     if not str(settings.get("agent_id", "")).strip():
         raise source.error("settings", "agent_id", "is missing, expected 'developer/bot'")
-    return settings
-
-
-def _environment(source: Source, settings: dict[str, object]) -> list[flat.EnvironmentVariable]:
-    """Return what rlbot's own reader leaves out: `[settings.environment]`."""
     variables = settings.get("environment", {})
     if not isinstance(variables, dict):
         raise source.error("settings", "environment", 'is no table, expected NAME = "value"')
-    return [flat.EnvironmentVariable(name, str(value)) for name, value in variables.items()]
+    return settings, [flat.EnvironmentVariable(name, str(value)) for name, value in variables.items()]
 
 
 def parsed(source: Source) -> dict[str, object]:
