@@ -53,7 +53,7 @@ def test_the_live_side_knows_neither_server_nor_simulator() -> None:
 
 
 PROBE = (
-    "driving_scenes", "findings", "input_latency", "jump_scenes", "match_flow", "probe", "scene_player",
+    "car_scenes", "findings", "input_latency", "match_flow", "probe", "scene_player",
 )  # fmt: skip
 """Modules of `trials` that a server's packets are judged by."""
 

@@ -31,12 +31,11 @@ from rlgym_bridge.policy.load_player import CHASER
 from rlgym_bridge.server import ConfigError
 from rlgym_bridge.server.lineup import find_shipped_folder
 from rlgym_bridge.trials import diagnostic_pack, diagnostic_report
-from rlgym_bridge.trials.diagnostic_test import MOST_NOTE, FieldTest
+from rlgym_bridge.trials.diagnostic_test import MOST_NOTE, FieldTest, hide_personal
 from rlgym_bridge.trials.findings import TIMING, ProbeReport
 from rlgym_bridge.trials.input_latency import TimingReport
 from rlgym_bridge.trials.measured_match import running_server
-from rlgym_bridge.trials.nameless import hide_personal
-from rlgym_bridge.trials.scene_list import all_scenes
+from rlgym_bridge.trials.scripted_scenes import all_scenes
 from rlgym_bridge.user_input.arguments import check_names, count_of
 from rlgym_bridge.user_input.text_files import escape_controls, parse_json, read_text
 

@@ -129,11 +129,7 @@ def is_own_server(server: tuple[str, int]) -> bool:
 
 
 def start_match(server: tuple[str, int], match: flat.MatchConfiguration, patience: float) -> None:
-    """Tell a server to begin a match, and wait for some seconds until it has accepted it.
-
-    Raises:
-        NoServer: There is no server, or it did not accept the match in time.
-    """
+    """Tell a server to begin a match, and wait for some seconds until it has accepted it; else NoServer."""
     deadline = time.monotonic() + patience
     where = f"{server[0]}:{server[1]}"
     try:
@@ -178,16 +174,8 @@ def message_of(payload: bytes) -> object:
 class AgentConnections:
     """The connections of several agents to one match, a car for each agent id.
 
-    Each agent is waited for, with `patience` in seconds. `log` is called with the payload of every message
-    that the first one receives.
-
-    Attributes:
-        ids: `player_id` of each agent's car.
-        field: The boost pads of the field.
-        match: The match's configuration; None where the server sent none.
-
-    Raises:
-        NoServer: The server did not accept all agents in time.
+    Each agent is waited for, with `patience` in seconds; NoServer says that the server did not accept all of
+    them in time. `log` is called with the payload of every message that the first one receives.
     """
 
     def __init__(
@@ -204,9 +192,9 @@ class AgentConnections:
         self._sent: list[bytes] = []  # the same, as it is sent
         self._goodbye = False
         self._newest, self._frame = b"", -1  # the first agent's newest packet
-        self.ids: list[int] = []
+        self.ids: list[int] = []  # `player_id` of each agent's car
         self.field = flat.FieldInfo()
-        self.match: flat.MatchConfiguration | None = None
+        self.match: flat.MatchConfiguration | None = None  # None where the server sent none
         try:
             for agent in agents:
                 self.ids.append(self._take(server, agent, time.monotonic() + patience))
@@ -270,8 +258,7 @@ class AgentConnections:
     def packets(self, seconds: float) -> list[flat.GamePacket]:
         """Wait for packets; return all that the first agent has received, oldest first, at most 64 kB.
 
-        Raises:
-            EOFError, OSError: The server said goodbye, or the connection is broken.
+        An EOFError or OSError says that the server said goodbye, or that the connection is broken.
         """
         packets: list[flat.GamePacket] = []
         deadline = time.monotonic() + seconds
@@ -284,14 +271,15 @@ class AgentConnections:
                     raise
                 break  # return what came before; the next call raises
             others = [connection for connection in self._connections[1:] if connection in ready]
-            if packets:
-                self._skip(others)
-            else:
+            if not packets:
                 self._answer_others(others)
+                continue
+            for connection in others:  # what they received must not pile up: `answer` is for all
+                with suppress(EOFError, OSError):  # a closed connection is reported when no packet comes
+                    connection.receive_all()
         return packets
 
     def _take_packets(self, packets: list[flat.GamePacket]) -> None:
-        """Append all packets that the first agent has received."""
         if self._goodbye:
             raise EOFError("it said goodbye")
         for payload in self._connections[0].receive_all():
@@ -304,13 +292,6 @@ class AgentConnections:
             if isinstance(message, flat.GamePacket):
                 packets.append(message)
                 self._newest, self._frame = payload, message.match_info.frame_num
-
-    @staticmethod
-    def _skip(connections: Sequence[Connection]) -> None:
-        """Discard what other agents received, so that it does not pile up: `answer` is for all."""
-        for connection in connections:
-            with suppress(EOFError, OSError):  # a closed connection is reported when no packet comes
-                connection.receive_all()
 
     def _answer_others(self, connections: Sequence[Connection]) -> None:
         """Answer packets that only other agents received with their last input: lockstep waits for it.
@@ -370,37 +351,19 @@ _OCTANE: Final = 23  # `car_id` of a loadout
 _NUMBERS: Final = itertools.count()  # of matches
 
 
-def own_players(agents: Sequence[tuple[str, str, int]]) -> list[flat.PlayerConfiguration]:
-    """Return players in Octanes, of names, agent ids and teams, for which the server starts no process."""
-    return [
-        flat.PlayerConfiguration(
-            flat.CustomBot(
-                name=name, root_dir="", run_command="", agent_id=agent_id,
-                loadout=flat.PlayerLoadout(car_id=_OCTANE),
-            ),
-            team,
-            0,
-        )
-        for name, agent_id, team in agents
-    ]  # fmt: skip
-
-
 def match_of(blue: int, orange: int) -> flat.MatchConfiguration:
-    """Return an unlimited soccar match with state setting, whose cars are all played by an engine.
-
-    Raises:
-        ValueError: There are no cars, or more than four in a team.
-    """
+    """Return an unlimited soccar match with state setting, whose cars, all Octanes, an engine plays."""
     if not (0 <= blue <= 4 and 0 <= orange <= 4 and blue + orange):
         raise ValueError(f"the match has {blue} blue and {orange} orange cars, expected 1 to 4 in a team")
-    players = [
-        (f"{name} {number}", f"{ENGINE_AGENT}{name}-{number}", team)
+    octane = flat.PlayerLoadout(car_id=_OCTANE)
+    bots = [
+        (team, flat.CustomBot(f"{name} {number}", agent_id=f"{ENGINE_AGENT}{name}-{number}", loadout=octane))
         for team, (name, size) in enumerate((("blue", blue), ("orange", orange)))
         for number in range(size)
     ]
     return flat.MatchConfiguration(
         game_map_upk="Stadium_P",
-        player_configurations=own_players(players),
+        player_configurations=[flat.PlayerConfiguration(bot, team) for team, bot in bots],
         auto_start_agents=True,
         wait_for_agents=True,
         skip_replays=True,

@@ -18,13 +18,8 @@ _LOG = logging.getLogger("rlgym_bridge.agent")
 class FollowedRun:
     """A training run whose newest checkpoint plays; `load` loads the player of a policy folder.
 
-    Attributes:
-        spec: The player that plays.
-        taken: Names of its checkpoint and of those before, in order.
-
-    Raises:
-        FileNotFoundError: The run has no checkpoint yet, or a file of it is missing.
-        ValueError: Its checkpoint cannot be loaded, or `checkpoints/latest` names none.
+    A FileNotFoundError says that the run has no checkpoint yet, or a file of it is missing; a ValueError that
+    its checkpoint cannot be loaded, or that `checkpoints/latest` names none.
     """
 
     def __init__(self, run: str | Path, load: Callable[[Path], PlayerSpec]) -> None:
@@ -37,8 +32,8 @@ class FollowedRun:
             )
         self._run, self._load = folder, load
         self._in_countdown = False
-        self.spec = load(newest)
-        self.taken = [newest.name]
+        self.spec = load(newest)  # the player that plays
+        self.taken = [newest.name]  # its checkpoint and those before, in order
 
     def see(
         self, packet: flat.GamePacket, player: LivePlayer, config: flat.MatchConfiguration | None

@@ -16,9 +16,7 @@ from rlgym_bridge.clock import Timing
 from rlgym_bridge.components.player_spec import MOST_FORECAST, Forecast
 from rlgym_bridge.state import MatchState
 
-OFF_UU: Final = 10.0
-"""Distance in uu from which on a forecast place counts as wrong."""
-
+OFF_UU: Final = 10.0  # distance in uu from which on a forecast place counts as wrong
 _RING: Final = 128  # ticks of inputs that are kept
 _MATCH: Final = 0.02  # between a sent and a shown control: games round sticks to 8 bits
 _AGES: Final = np.arange(MOST_FORECAST + 2)  # ticks; a change needs one more than its latency
@@ -57,25 +55,15 @@ class Errors:
 
 @dataclass
 class ForecastReport:
-    """Counts of a bot's forecasts.
+    """Counts of a bot's forecasts."""
 
-    Attributes:
-        latency: Ticks by which inputs act late, as set or as last measured.
-        measured: Whether it was measured.
-        ticks: Of the latest forecast.
-        forecasts: Decisions on a forecast state.
-        missing: Decisions that should have been, where no simulation followed the match.
-        ball: Errors of the ball's place.
-        car: Errors of the own cars' places.
-    """
-
-    latency: int = 0
+    latency: int = 0  # ticks by which inputs act late, as set or as last measured
     measured: bool = False
-    ticks: int = 0
-    forecasts: int = 0
-    missing: int = 0
-    ball: Errors = field(default_factory=Errors)
-    car: Errors = field(default_factory=Errors)
+    ticks: int = 0  # of the latest forecast
+    forecasts: int = 0  # decisions on a forecast state
+    missing: int = 0  # decisions that should have been, where no simulation followed the match
+    ball: Errors = field(default_factory=Errors)  # errors of the ball's place
+    car: Errors = field(default_factory=Errors)  # errors of the own cars' places
 
     def to_json(self) -> dict[str, Any]:
         """Return the counts as the bot's report has them."""
@@ -87,10 +75,6 @@ class Forecaster:
 
     The latency is measured from the inputs that packets show where the setting is `"auto"`. Until then
     that of the timing holds, 0 to 60 ticks.
-
-    Attributes:
-        latency: Ticks by which inputs act late.
-        report: What happened so far.
     """
 
     def __init__(self, setting: Forecast, timing: Timing, cars: int) -> None:

@@ -41,9 +41,7 @@ class Agent:
 
     `RLBOT_AGENT_ID`, `RLGYM_BRIDGE_SEED` and `RLGYM_BRIDGE_RECORD` stand above the arguments. `policy`, as
     `play` takes it, is stored in a recording. A `followed` run's newest checkpoint plays in place of `spec`.
-
-    Raises:
-        ValueError: There is no agent id, or an environment variable is not a whole number.
+    A ValueError says that there is no agent id, or that an environment variable is not a whole number.
     """
 
     def __init__(
@@ -76,14 +74,10 @@ class Agent:
         )  # fmt: skip
 
     def run(self) -> int:
-        """Play until the server says goodbye.
+        """Play until the server says goodbye: return 0, 1 without a server, 2 for team sizes not played.
 
         After a connection that ends without a goodbye the agent tries to reconnect for 30 s: at once where
         packets came, else after a pause that grows up to 1 s.
-
-        Returns:
-            0 when the server said goodbye, 1 when it could not be reached, 2 when its match has team
-            sizes that the policy does not play.
         """
         try:
             return self._run()
@@ -130,8 +124,7 @@ class Agent:
 def server_address() -> tuple[str, int]:
     """Return the RLBot server's numeric address, as rlbot's relay needs it, and its port.
 
-    Raises:
-        ValueError: `RLBOT_SERVER_IP` is not an address, or `RLBOT_SERVER_PORT` not a port.
+    A ValueError says that `RLBOT_SERVER_IP` is not an address, or `RLBOT_SERVER_PORT` not a port.
     """
     host = os.environ.get("RLBOT_SERVER_IP") or RLBOT_SERVER_IP
     port = _whole_number("RLBOT_SERVER_PORT") or RLBOT_SERVER_PORT
@@ -208,7 +201,8 @@ def play(
     logging.basicConfig(
         level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr
     )
-    _limit_threads()
+    if not any(name in os.environ for name in _THREAD_VARIABLES):  # small matrices need one thread
+        threadpool_limits(1, user_api="blas")
     try:
         file = _dialect_file(folder)
         measured = None if file is None else VariantFile.read(file)
@@ -227,7 +221,6 @@ def play(
 
 
 def _followed(run: str | Path | PlayerSpec, load: Callable[[Path], PlayerSpec]) -> FollowedRun:
-    """Return a run whose newest checkpoint is played."""
     if not isinstance(run, str | Path):
         given = "a PlayerSpec" if isinstance(run, PlayerSpec) else show_value(run)
         raise ValueError(f"follow is True and policy is {given}, expected the folder of a training run")
@@ -237,7 +230,6 @@ def _followed(run: str | Path | PlayerSpec, load: Callable[[Path], PlayerSpec]) 
 def _load(
     allow_modules: Sequence[str], overridden: bool, forecast: Forecast | None, policy: str | Path | PlayerSpec
 ) -> PlayerSpec:
-    """Load a player."""
     spec = policy
     if not isinstance(spec, str | Path | PlayerSpec):
         raise ValueError(
@@ -290,14 +282,7 @@ def _for_program(error: ValueError, policy: str | Path, allow_modules: Sequence[
     )
 
 
-def _limit_threads() -> None:
-    """Limit numpy to one thread, unless the environment sets a number: small matrices need no more."""
-    if not any(name in os.environ for name in _THREAD_VARIABLES):
-        threadpool_limits(1, user_api="blas")
-
-
 def _dialect_file(folder: str | Path | None) -> Path | None:
-    """Return the file with the server's dialect, None where there is none."""
     if path := os.environ.get(DIALECT_VARIABLE):
         return Path(path).absolute()
     file = None if folder is None else Path(folder, DIALECT_FILE).absolute()

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from rlbot import flat
 
-from rlgym_bridge.clock import Clock, Event, Timing
+from rlgym_bridge.clock import Clock, Event
 from rlgym_bridge.components.episode import Episode
 from rlgym_bridge.components.player_spec import MOST_FORECAST, PlayerSpec
 from rlgym_bridge.controls import NEUTRAL, ControlsError, checked_rows
@@ -105,16 +105,8 @@ class LivePlayer:
     controls does not keep the others from playing. They are known by RLBot's identifiers. The `seed` is that
     of the first episode, and grows by 1 at every reset. A server's `input_latency` [ticks] stands above the
     spec's. `on_decision` is called with frame, cars and episode of every decision, and whether actions were
-    chosen: they are not where a goal has ended the episode.
-
-    Attributes:
-        decoder: Decodes the packets into states.
-        episode: The components and what they said last.
-        clock: Decides when the policy acts.
-        forecaster: Looks ahead over the input latency; None where the player or the match does not.
-        no_forecast: Why a player that is to look ahead does not; None where it does, or is not to.
-        decisions: Decisions taken.
-        resets: Episodes begun.
+    chosen: they are not where a goal has ended the episode. The `forecaster` is None where the player or the
+    match does not look ahead; where the player is to, `no_forecast` says why it does not.
     """
 
     def __init__(
@@ -130,9 +122,8 @@ class LivePlayer:
         input_latency: int | None = None,
         on_decision: Callable[[int, Sequence[int], Episode, bool], None] | None = None,
     ) -> None:
-        self.decisions = 0
+        self.decisions = self.resets = 0  # decisions taken, episodes begun
         self._on_decision = on_decision
-        self.resets = 0
         self.episode = Episode(spec)
         self._input_latency = input_latency
         self.no_forecast: str | None = None
@@ -209,21 +200,19 @@ class LivePlayer:
         self._open = False
 
     def _make_clock(self, spec: PlayerSpec, cars: int) -> tuple[Forecaster | None, Clock]:
-        """Return a forecaster, if there is to be one, and a clock that sends as it expects."""
         latency = self._input_latency
         timing = spec.timing if latency is None else replace(spec.timing, input_latency=latency)
-        self.no_forecast = self._explain_no_forecast(spec, timing)
+        self.no_forecast = None
+        if spec.forecast == "auto" and timing.input_latency > MOST_FORECAST:
+            self.no_forecast = (
+                f"inputs act {timing.input_latency} ticks late, expected {MOST_FORECAST} at most"
+            )
+        elif spec.forecast:
+            self.no_forecast = self.decoder.explain_no_forecast()
         if not spec.forecast or self.no_forecast is not None:
             return None, Clock(timing, cars)
         forecaster = Forecaster(spec.forecast, timing, cars)
         return forecaster, Clock(forecaster.timing, cars)
-
-    def _explain_no_forecast(self, spec: PlayerSpec, timing: Timing) -> str | None:
-        if not spec.forecast:
-            return None
-        if spec.forecast == "auto" and timing.input_latency > MOST_FORECAST:
-            return f"inputs act {timing.input_latency} ticks late, expected {MOST_FORECAST} at most"
-        return self.decoder.explain_no_forecast()
 
     def close(self) -> None:
         """Close what the components have opened. Never raises."""
@@ -262,13 +251,6 @@ class LivePlayer:
         if forecaster.latency != self.clock.timing.input_latency:
             self.clock.timing = forecaster.timing
 
-    def _look_ahead(self, state: MatchState) -> MatchState:
-        """Return the state that a decision is made on: of the packet, or forecast."""
-        if self.forecaster is None:
-            return state
-        places = [place for _, place in self._driven]
-        return self.forecaster.look_ahead(self._frame, state, self._cars, places, self.decoder.forecast)
-
     def _play(self, state: MatchState, event: Event) -> None:
         if event is Event.RESET:
             self._forget_overrides()
@@ -283,16 +265,13 @@ class LivePlayer:
         if event is not Event.PLAY:
             self._decide(state, event)
         self._rows = self.clock.row()
-        if (
-            overriding
-        ):  # for some of our cars: the policy plays on for all, so that it can take over at any time
+        if overriding:  # some of our cars: the policy plays on for all, so that it can take over at any time
             driven = [self._rows[place] for _, place in self._driven]
             pairs = zip(overrides, driven, strict=True)
             rows = [row if override is None else override for override, row in pairs]
             self._rows = self._for_all(rows, NEUTRAL)
 
     def _find_cars(self, packet: flat.GamePacket) -> None:
-        """Find our cars by `player_id` after players came, left or changed order."""
         self._players = self.decoder.players
         indices = self.decoder.packet_indices
         car_of = {packet.players[index].player_id: car for car, index in enumerate(indices)}
@@ -305,7 +284,6 @@ class LivePlayer:
         self._open = False
 
     def _answer_neutrally(self, packet: flat.GamePacket) -> None:
-        """Answer a packet that cannot be played on with neutral controls for our cars."""
         self._rows = self._neutral
         self._driven = self._find_driven(packet)
         self._players = None  # find our cars again in the next packet
@@ -329,7 +307,10 @@ class LivePlayer:
     def _decide(self, state: MatchState, event: Event) -> None:
         rows = self._idle_rows(self._tick_skip)
         try:
-            ahead = self._look_ahead(state)
+            ahead, look = state, self.forecaster
+            if look is not None:
+                places = [place for _, place in self._driven]
+                ahead = look.look_ahead(self._frame, state, self._cars, places, self.decoder.forecast)
             if event is Event.RESET or not self._open:
                 seed = None if self._seed is None else self._seed + self.resets
                 self.resets += 1

@@ -8,7 +8,7 @@ import gc
 import json
 import logging
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -34,30 +34,19 @@ REPORT_VARIABLE = "RLGYM_BRIDGE_REPORT"
 
 @dataclass
 class AgentReport:
-    """Counts packets, answers and faults of one agent over all its connections.
-
-    Attributes:
-        faults: What went wrong, by kind.
-        missed: Packets without an answer, before one that was answered.
-        disconnects: Connections that ended without a goodbye.
-        dialect_file: File with the server's dialect, None where there was none.
-        refused: Why the bot does not play the match, None where it does.
-        checkpoints: Names of the checkpoints that have played, where a run is followed.
-        forecast: Counts of the forecasts; None where the bot does not look ahead.
-        no_forecast: Why a bot that should look ahead does not; None where it does, or should not.
-    """
+    """Counts packets, answers and faults of one agent over all its connections."""
 
     agent_id: str
-    faults: Faults
+    faults: Faults  # what went wrong, by kind
     packets: int = 0
     answered: int = 0
-    missed: int = 0
-    disconnects: int = 0
-    dialect_file: str | None = None
-    refused: str | None = None
-    checkpoints: Sequence[str] = ()
-    forecast: ForecastReport | None = None
-    no_forecast: str | None = None
+    missed: int = 0  # packets without an answer, before one that was answered
+    disconnects: int = 0  # connections that ended without a goodbye
+    dialect_file: str | None = None  # file with the server's dialect, None where there was none
+    refused: str | None = None  # why the bot does not play the match, None where it does
+    checkpoints: Sequence[str] = ()  # names of the checkpoints that have played, where a run is followed
+    forecast: ForecastReport | None = None  # counts of the forecasts; None where the bot does not look ahead
+    no_forecast: str | None = None  # why a bot that should look ahead does not; else None
 
     def count_answer(self, frame: int, last: int | None) -> None:
         """Count the answer to a packet, and the packets since the last answer that got none."""
@@ -120,13 +109,6 @@ class BotSession:
         self._sent: dict[int, tuple[bytes, bytes]] = {}
         is_on = os.environ.get(OVERLAY_VARIABLE, "") not in ("", "0")
         self._overlay: str | None = "" if is_on else None  # the text drawn; None draws nothing
-        self._handlers: dict[type, Callable[..., None]] = {
-            flat.GamePacket: self._on_packet,
-            flat.FieldInfo: self._on_field,
-            flat.MatchConfiguration: self._on_config,
-            flat.ControllableTeamInfo: self._on_team,
-            flat.DisconnectSignal: self._on_goodbye,
-        }
 
     def connect(self, seconds: float) -> None:
         """Connect to the server within some seconds; OSError or TimeoutError says that there was none."""
@@ -143,8 +125,7 @@ class BotSession:
     def run(self) -> bool:
         """Handle messages and answer packets until the connection ends; tell whether the server said goodbye.
 
-        Raises:
-            Refused: The policy does not play matches of these team sizes.
+        Refused says that the policy does not play matches of these team sizes.
         """
         gc.collect()
         gc.freeze()  # what exists now stays: later collections need not look at it
@@ -170,7 +151,6 @@ class BotSession:
         return self._goodbye
 
     def _log_unknown_dialect(self) -> None:
-        """Log the points of the dialect that the packets did not show."""
         in_doubt = {} if self._player is None else self._player.decoder.detector.in_doubt
         for point, fields in in_doubt.items():
             _LOG.info(
@@ -207,13 +187,20 @@ class BotSession:
         except ValueError as error:
             self.report.faults.add("undecodable message", f"{len(message)} bytes: {error}")
             return
-        handler = self._handlers.get(type(content))
-        if handler is not None:
-            if isinstance(content, flat.MatchConfiguration):
-                self._own_server = message.endswith(OWN_SERVER.encode())
-            handler(content)
-            if self.recorder is not None:
-                self.recorder.record_message(content, message)
+        if isinstance(content, flat.GamePacket):
+            self._on_packet(content)
+        elif isinstance(content, flat.DisconnectSignal):
+            self._goodbye = True
+        elif isinstance(content, flat.FieldInfo):
+            self._field = content
+        elif isinstance(content, flat.MatchConfiguration):
+            self._config, self._own_server = content, message.endswith(OWN_SERVER.encode())
+        elif isinstance(content, flat.ControllableTeamInfo):
+            self._on_team(content)
+        if self._player is None and self._field and self._config and self._team:
+            self._begin(self._field, self._config, self._team)
+        if self.recorder is not None:
+            self.recorder.record_message(content, message)
 
     def _on_packet(self, packet: flat.GamePacket) -> None:
         self.report.packets += 1
@@ -227,36 +214,23 @@ class BotSession:
         if self.followed is not None:
             self.followed.see(packet, player, self._config)
 
-    def _on_field(self, field: flat.FieldInfo) -> None:
-        self._field = field
-        self._begin()
-
-    def _on_config(self, config: flat.MatchConfiguration) -> None:
-        self._config = config
-        self._begin()
-
     def _on_team(self, team: flat.ControllableTeamInfo) -> None:
-        if not team.controllables:
-            self.report.faults.add(
-                "no car", f"the server gave agent id {self.report.agent_id!r} no car to control"
-            )
-            return
-        self._team = team
-        self._begin()
+        if team.controllables:
+            self._team = team
+        else:
+            why = f"the server gave agent id {self.report.agent_id!r} no car to control"
+            self.report.faults.add("no car", why)
 
-    def _on_goodbye(self, _: flat.DisconnectSignal) -> None:
-        self._goodbye = True
-
-    def _begin(self) -> None:
-        """Construct the player and report ready, once all three parts of the handshake have arrived."""
-        if self._player or self._field is None or self._config is None or self._team is None:
-            return
-        if (problem := misfit(self.spec, self._config)) is not None:
+    def _begin(
+        self, field: flat.FieldInfo, config: flat.MatchConfiguration, team: flat.ControllableTeamInfo
+    ) -> None:
+        """Construct the player and report ready, now that all three parts of the handshake have arrived."""
+        if (problem := misfit(self.spec, config)) is not None:
             raise Refused(problem)
-        ids = [controllable.identifier for controllable in self._team.controllables]
+        ids = [controllable.identifier for controllable in team.controllables]
         measured = self._use_measured()
         self._player = LivePlayer(
-            self.spec, self._field, self._config, ids, self.report.faults, self.override, self.seed,
+            self.spec, field, config, ids, self.report.faults, self.override, self.seed,
             None if measured is None else measured.dialect,
             None if measured is None else measured.input_latency,
             None if self.recorder is None else self.recorder.record_decision,
@@ -274,12 +248,11 @@ class BotSession:
                 "RocketSim is not installed, so these are estimates: %s. pip install rocketsim",
                 ", ".join(estimates),
             )
-        if (sizes := team_sizes(self._config)) is not None:
+        if (sizes := team_sizes(config)) is not None:
             self._player.decoder.prepare(*sizes)
         self._relay.send_msg(flat.InitComplete())
 
     def _begin_forecasts(self, player: LivePlayer) -> None:
-        """Go on with the counts of earlier connections, and log how far the bot looks ahead."""
         if not self.spec.forecast:
             return
         report = self.report
@@ -301,8 +274,8 @@ class BotSession:
         if measured is None:
             return None
         if not measured.fits(self._own_server):
-            other = "another server" if self._own_server else "this project's match server"
-            here = "this project's match server" if self._own_server else "another server"
+            servers = ("another server", "this project's match server")
+            other, here = servers[not self._own_server], servers[self._own_server]
             _LOG.warning("%s is not used: it was measured on %s, and this is %s", measured.path, other, here)
             self.report.dialect_file = None
             return None
@@ -314,7 +287,6 @@ class BotSession:
         return measured
 
     def _answer(self) -> None:
-        """Send one input for each of our cars, for the newest packet."""
         packet, self._newest = self._newest, None
         if packet is None or self._player is None:
             return
@@ -338,14 +310,12 @@ class BotSession:
         self._collect_garbage(int(info.match_phase) in PLAYING_PHASES)
 
     def _draw(self, player: LivePlayer) -> None:
-        """Draw what conditions and rewards said, if it has changed."""
         text = describe_step(player.episode.report)
         if text != self._overlay:
             self._overlay = text
             self._relay.send_bytes(draw_message(text))
 
     def _collect_garbage(self, playing: bool) -> None:
-        """Collect garbage when play stops, never during play."""
         if playing == self._playing:
             return
         self._playing = playing

@@ -45,8 +45,51 @@ _AIR_SECONDS = np.cumsum(np.full(1200, TICK_SECONDS, np.float32), dtype=np.float
 a dodge is still possible on that tick."""
 
 
-class CarTimers:
-    """The times of one car that packets do not carry: boost, jump, dodge, handbrake, supersonic, in ticks.
+def seconds_in_air(ticks: int) -> float:
+    """Return the time since the jump ended as the simulator sums it up, s."""
+    if ticks == 0:
+        return 0.0
+    return _AIR_SECONDS[ticks - 1] if ticks <= len(_AIR_SECONDS) else ticks * TICK_SECONDS
+
+
+def _ticks_since_jump(timeout: float) -> int:
+    return round((DODGE_DEADLINE_SECONDS - min(_LONGEST_TIMEOUT, timeout)) * TICKS_PER_SECOND)
+
+
+_ANGLES = attrgetter("pitch", "yaw", "roll")
+_NOWHERE = (nan,) * 9
+
+
+def matrix(rotation: flat.Rotator) -> tuple[float, ...]:
+    """Return the nine numbers of a packet's rotation, row by row; NaN where an angle is infinite or NaN.
+
+    What float32 angles cost an element is below 1e-6 where the server takes them as this project's does, and
+    up to 3e-4 within a degree of vertical where each was taken by itself.
+    """
+    try:
+        return rotation_of(*_ANGLES(rotation))
+    except ValueError:  # an angle is infinite
+        return _NOWHERE
+
+
+_WHEELS_TOUCH_TICKS = 5  # a jumping car's wheels still touch for this many ticks [RocketSim 2.2.1, measured]
+_PLAYER = attrgetter(
+    "player_id", "team", "physics", "boost", "air_state", "has_jumped", "has_double_jumped",
+    "has_dodged", "dodge_elapsed", "dodge_dir", "dodge_timeout", "demolished_timeout",
+    "is_supersonic", "latest_touch", "last_input",
+)  # fmt: skip
+_PACK = struct.Struct(CAR_FORMAT).pack_into
+_PHYSICS = attrgetter("location", "rotation", "velocity", "angular_velocity")
+_XYZ = attrgetter("x", "y", "z")
+_CONTROLS = attrgetter(*CONTROL_NAMES)
+_LEAP = 40.0  # uu a tick; at its top speed of 2,300 uu/s a car moves 19
+_ORIGIN = (0.0, 0.0, 0.0)
+_AIRBORNE = (0.0,) * 4
+_GROUNDED = (1.0,) * 4
+
+
+class CarCounters:
+    """One car of a live match, followed packet by packet, with the times that packets do not carry, in ticks.
 
     A counter is exact or an estimate. After joining a match or losing a packet it is an estimate, until the
     car lands, releases boost, or has had time to ramp its handbrake to the end. RocketSim 3 counts jumps and
@@ -54,16 +97,20 @@ class CarTimers:
     """
 
     __slots__ = (
-        "_air_known", "_air_ticks", "_boost", "_boost_doubt", "_boost_ticks", "_detector", "_grounded",
-        "_had_jumped", "_hand", "_hand_high", "_hand_low", "_hold_known", "_hold_ticks", "_jump_known",
-        "_jump_ticks", "_jumping", "_new", "_of_rocketsim3", "_supersonic_known", "_supersonic_ticks",
-        "_was_spent",
+        "_air_known", "_air_ticks", "_boost", "_boost_doubt", "_boost_ticks", "_demolished", "_detector",
+        "_dodged", "_grounded", "_had_jumped", "_hand", "_hand_high", "_hand_low", "_hold_known",
+        "_hold_ticks", "_jump_known", "_jump_ticks", "_jumping", "_motion", "_new", "_of_rocketsim3",
+        "_pose", "_supersonic_known", "_supersonic_ticks", "_touch_seconds", "_touches_known", "_was_spent",
+        "_wheels", "_wheels_known", "touches",
     )  # fmt: skip
 
     def __init__(self, detector: VariantDetector, of_rocketsim3: bool) -> None:
         self._detector, self._of_rocketsim3 = detector, of_rocketsim3
         self._hand = 0.0  # the best guess
         self.forget()
+        self._dodged = True  # since the car was new; a packet's dodge before that is from its last life
+        self.touches = 0  # since the last decision; the decoder clears it
+        self._touch_seconds = -1.0
 
     def forget(self) -> None:
         """Forget what was counted: it no longer holds."""
@@ -75,6 +122,10 @@ class CarTimers:
         self._hold_ticks, self._hold_known = 0, False  # of the last jump, while its button was held
         self._air_ticks, self._air_known = 0, False
         self._had_jumped = self._grounded = self._was_spent = False  # in the packet before
+        self._pose: tuple[float, ...] | None = None  # one tick ago
+        self._motion: tuple[float, ...] = (0.0,) * 6
+        self._wheels: tuple[float, ...] = _AIRBORNE
+        self._wheels_known = self._touches_known = self._demolished = False
 
     def rest(self) -> None:
         """Treat the car as new: it stands on its kickoff spot, or has just respawned."""
@@ -82,12 +133,69 @@ class CarTimers:
         self._hand = self._hand_high = 0.0
         self._supersonic_known = self._jump_known = self._air_known = self._grounded = True
         self._boost_doubt = 0
+        self.touches, self._dodged = 0, False
+
+    def clear_touches(self) -> None:
+        """Set the touches to zero, after a decision has seen them."""
+        self.touches, self._touches_known = 0, True
+
+    def write(
+        self, target: memoryview, offset: int, player: flat.PlayerInfo, ticks: int, hitbox: int, at_rest: bool
+    ) -> None:
+        """Update the counters from a packet's player and write the car, the fields of `state.CAR_FIELDS`.
+
+        They go as float32 into `target`, the state's buffer as bytes, from `offset` on. `ticks` have passed
+        since the last packet, 0 for a repeated frame. `at_rest`: nothing has moved yet, as in a countdown.
+        """
+        # One call each into the flatbuffer's objects: attribute by attribute takes half as long again.
+        (
+            player_id, team, physics, boost, air, has_jumped, double_jumped, flipped, elapsed, dodge,
+            timeout, respawn, supersonic, touch, inputs,
+        ) = _PLAYER(player)  # fmt: skip
+        place, rotation, velocity, spin = _PHYSICS(physics)
+        controls = _CONTROLS(inputs)
+        holding, boosting, handbrake = controls[5:]
+        air_state, spent, here, before = int(air), flipped or double_jumped, _XYZ(place), self._pose
+        if at_rest:
+            self.rest()
+            self._wheels = _GROUNDED
+        elif ticks and (respawn < 0 or not self._demolished):  # counters of a demolished car stand still
+            if self._follow(here, boost, respawn, ticks):
+                self._count(
+                    supersonic, boost, boosting, handbrake, has_jumped, air_state, timeout, spent, ticks
+                )
+            else:
+                holding = False
+            self._count_wheels(air_state, hitbox, ticks)
+            self._demolished = respawn >= 0
+        self._boost, self._dodged = boost, self._dodged or flipped
+        if touch is not None:
+            self._count_touch(touch.game_seconds)
+        self._new, self._touches_known = False, self._touches_known and ticks <= 1
+        pose = (*here, *matrix(rotation))
+        motion: tuple[float, ...] = _XYZ(velocity) + _XYZ(spin)
+        if respawn >= 0 and self._is_displaced(here):
+            pose, motion = before or pose, self._motion
+        self._pose, self._motion = pose, motion
+        wheels, boost_ticks, supersonic_ticks = self._wheels, self._boost_ticks, self._supersonic_ticks
+        grounded, has_flip = sum(wheels) >= 3, not spent and self._air_ticks <= DODGE_TICKS
+        torque_x, torque_y = (-dodge.y, dodge.x) if self._dodged else (0.0, 0.0)
+        _PACK(
+            target, offset, player_id, team, hitbox, *pose, *motion, boost, max(respawn, 0.0),
+            *wheels, supersonic_ticks * TICK_SECONDS, boost_ticks * TICK_SECONDS, self._hand, has_jumped,
+            holding, air_state == JUMPING, self._jump_ticks * TICK_SECONDS, flipped, double_jumped,
+            seconds_in_air(self._air_ticks), elapsed, torque_x, torque_y, 0.0, 0.0, 0.0, 0.0, -1.0,
+            self.touches, *controls, grounded, respawn > 0, boost_ticks > 0, supersonic_ticks > 0,
+            flipped and elapsed < FLIP_TORQUE_SECONDS, has_flip, has_flip and not grounded and not holding,
+            self._wheels_known, self._supersonic_known, self._boost_doubt == 0,
+            self._hand_high - self._hand_low < 1e-6, self._jump_known, self._air_known, 0.0, 0.0,
+            self._touches_known,
+        )  # fmt: skip
 
     def _count(
         self, supersonic: bool, boost: float, boosting: bool, handbrake: bool, has_jumped: bool,
         air_state: int, timeout: float, spent: bool, ticks: int,
     ) -> None:  # fmt: skip
-        """Update the counters that are running, begin now or are uncertain."""
         gap = ticks > 1 or self._new
         if supersonic or self._supersonic_ticks or gap:
             self._count_supersonic(supersonic, ticks, gap)
@@ -210,139 +318,7 @@ class CarTimers:
             self._detector.observe("adds_hold", abs(more) < 0.5 * self._hold_ticks)
 
     def _ticks_of(self, timeout: float) -> int:
-        """Return the ticks since the jump ended, 0 or more."""
         return max(0, _ticks_since_jump(timeout) + (self._hold_ticks if self._detector.adds_hold else 0))
-
-
-def seconds_in_air(ticks: int) -> float:
-    """Return the time since the jump ended as the simulator sums it up, s."""
-    if ticks == 0:
-        return 0.0
-    return _AIR_SECONDS[ticks - 1] if ticks <= len(_AIR_SECONDS) else ticks * TICK_SECONDS
-
-
-def _ticks_since_jump(timeout: float) -> int:
-    return round((DODGE_DEADLINE_SECONDS - min(_LONGEST_TIMEOUT, timeout)) * TICKS_PER_SECOND)
-
-
-_ANGLES = attrgetter("pitch", "yaw", "roll")
-_NOWHERE = (nan,) * 9
-
-
-def matrix(rotation: flat.Rotator) -> tuple[float, ...]:
-    """Return the nine numbers of a packet's rotation, row by row; NaN where an angle is infinite or NaN.
-
-    What float32 angles cost an element is below 1e-6 where the server takes them as this project's does, and
-    up to 3e-4 within a degree of vertical where each was taken by itself.
-    """
-    try:
-        return rotation_of(*_ANGLES(rotation))
-    except ValueError:  # an angle is infinite
-        return _NOWHERE
-
-
-_WHEELS_TOUCH_TICKS = 5  # a jumping car's wheels still touch for this many ticks [RocketSim 2.2.1, measured]
-_PLAYER = attrgetter(
-    "player_id", "team", "physics", "boost", "air_state", "has_jumped", "has_double_jumped",
-    "has_dodged", "dodge_elapsed", "dodge_dir", "dodge_timeout", "demolished_timeout",
-    "is_supersonic", "latest_touch", "last_input",
-)  # fmt: skip
-_PACK = struct.Struct(CAR_FORMAT).pack_into
-_PHYSICS = attrgetter("location", "rotation", "velocity", "angular_velocity")
-_XYZ = attrgetter("x", "y", "z")
-_CONTROLS = attrgetter(*CONTROL_NAMES)
-_LEAP = 40.0  # uu a tick; at its top speed of 2,300 uu/s a car moves 19
-_ORIGIN = (0.0, 0.0, 0.0)
-_AIRBORNE = (0.0,) * 4
-_GROUNDED = (1.0,) * 4
-
-
-class CarCounters(CarTimers):
-    """One car of a live match, followed packet by packet."""
-
-    __slots__ = (
-        "_demolished", "_dodged", "_motion", "_pose", "_touch_seconds", "_touches_known", "_wheels",
-        "_wheels_known", "touches",
-    )  # fmt: skip
-
-    def __init__(self, detector: VariantDetector, of_rocketsim3: bool) -> None:
-        super().__init__(detector, of_rocketsim3)
-        self._dodged = True  # since the car was new; a packet's dodge before that is from its last life
-        self.touches = 0  # since the last decision; the decoder clears it
-        self._touch_seconds = -1.0
-
-    def forget(self) -> None:
-        """Forget what was counted: it no longer holds."""
-        super().forget()
-        self._pose: tuple[float, ...] | None = None  # one tick ago
-        self._motion: tuple[float, ...] = (0.0,) * 6
-        self._wheels: tuple[float, ...] = _AIRBORNE
-        self._wheels_known = False
-        self._demolished = False
-        self._touches_known = False
-
-    def clear_touches(self) -> None:
-        """Set the touches to zero, after a decision has seen them."""
-        self.touches, self._touches_known = 0, True
-
-    def rest(self) -> None:
-        """Treat the car as new: it stands on its kickoff spot, or has just respawned."""
-        super().rest()
-        self.touches = 0
-        self._dodged = False
-
-    def write(
-        self, target: memoryview, offset: int, player: flat.PlayerInfo, ticks: int, hitbox: int, at_rest: bool
-    ) -> None:
-        """Update the counters from a packet's player and write the car, the fields of `state.CAR_FIELDS`.
-
-        They go as float32 into `target`, the state's buffer as bytes, from `offset` on. `ticks` have passed
-        since the last packet, 0 for a repeated frame. `at_rest`: nothing has moved yet, as in a countdown.
-        """
-        # One call each into the flatbuffer's objects: attribute by attribute takes half as long again.
-        (
-            player_id, team, physics, boost, air, has_jumped, double_jumped, flipped, elapsed, dodge,
-            timeout, respawn, supersonic, touch, inputs,
-        ) = _PLAYER(player)  # fmt: skip
-        place, rotation, velocity, spin = _PHYSICS(physics)
-        controls = _CONTROLS(inputs)
-        holding, boosting, handbrake = controls[5:]
-        air_state, spent, here, before = int(air), flipped or double_jumped, _XYZ(place), self._pose
-        if at_rest:
-            self.rest()
-            self._wheels = _GROUNDED
-        elif ticks and (respawn < 0 or not self._demolished):  # counters of a demolished car stand still
-            if self._follow(here, boost, respawn, ticks):
-                self._count(
-                    supersonic, boost, boosting, handbrake, has_jumped, air_state, timeout, spent, ticks
-                )
-            else:
-                holding = False
-            self._count_wheels(air_state, hitbox, ticks)
-            self._demolished = respawn >= 0
-        self._boost, self._dodged = boost, self._dodged or flipped
-        if touch is not None:
-            self._count_touch(touch.game_seconds)
-        self._new, self._touches_known = False, self._touches_known and ticks <= 1
-        pose = (*here, *matrix(rotation))
-        motion: tuple[float, ...] = _XYZ(velocity) + _XYZ(spin)
-        if respawn >= 0 and self._is_displaced(here):
-            pose, motion = before or pose, self._motion
-        self._pose, self._motion = pose, motion
-        wheels, boost_ticks, supersonic_ticks = self._wheels, self._boost_ticks, self._supersonic_ticks
-        grounded, has_flip = sum(wheels) >= 3, not spent and self._air_ticks <= DODGE_TICKS
-        torque_x, torque_y = (-dodge.y, dodge.x) if self._dodged else (0.0, 0.0)
-        _PACK(
-            target, offset, player_id, team, hitbox, *pose, *motion, boost, max(respawn, 0.0),
-            *wheels, supersonic_ticks * TICK_SECONDS, boost_ticks * TICK_SECONDS, self._hand, has_jumped,
-            holding, air_state == JUMPING, self._jump_ticks * TICK_SECONDS, flipped, double_jumped,
-            seconds_in_air(self._air_ticks), elapsed, torque_x, torque_y, 0.0, 0.0, 0.0, 0.0, -1.0,
-            self.touches, *controls, grounded, respawn > 0, boost_ticks > 0, supersonic_ticks > 0,
-            flipped and elapsed < FLIP_TORQUE_SECONDS, has_flip, has_flip and not grounded and not holding,
-            self._wheels_known, self._supersonic_known, self._boost_doubt == 0,
-            self._hand_high - self._hand_low < 1e-6, self._jump_known, self._air_known, 0.0, 0.0,
-            self._touches_known,
-        )  # fmt: skip
 
     def _follow(self, here: tuple[float, float, float], boost: float, respawn: float, ticks: int) -> bool:
         """Begin anew where the car is another or elsewhere; return whether its inputs have acted."""

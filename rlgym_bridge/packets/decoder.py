@@ -168,23 +168,16 @@ _BALL_AT_REST = (0.0, 0.0, BALL_REST_Z, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 
 class Decoder:
     """Decodes the packets of one connection into one `MatchState`, updated in place.
 
-    Args:
-        field: The match's field info.
-        config: The match's configuration; None where the server sent none.
-        shadow: Whether a simulation follows the match; None for yes where RocketSim is installed.
-        dialect: What is known of the server's dialect beforehand; the rest is detected from packets.
-        simulator: Name of the simulator that follows; see `StateEstimator`.
+    Where `shadow` is None a simulation follows the match if RocketSim is installed; where it is True, an
+    ImportError says that it is not. `dialect` is what is known of the server's beforehand; the rest is
+    detected from packets. `simulator` names the one that follows; see `StateEstimator`.
 
     Attributes:
-        state: The newest state, one match; a new object whenever the team sizes change. None before the
-            first packet.
+        state: The newest state, one match; a new object whenever the team sizes change.
         packet_indices: Index in the packet of each car of the state.
         players: Team and `player_id` of each player, in packet order; a new list when they change.
         detector: The server's dialect, as far as it is known by now.
         estimates: Names of the fields that are estimates throughout.
-
-    Raises:
-        ImportError: `shadow` is True and RocketSim is not installed.
     """
 
     def __init__(
@@ -218,7 +211,9 @@ class Decoder:
         self._phase = -1
         self._clock = self._shown_clock = -1.0  # of `_count_clock`
         self._ball: tuple[float, ...] = _BALL_AT_REST
-        self._consumption = _boost_consumption(config)
+        mutators, unlimited = getattr(config, "mutators", None), flat.BoostAmountMutator.UnlimitedBoost
+        is_free = mutators is not None and mutators.boost_amount == unlimited
+        self._consumption = 0.0 if is_free else BOOST_CONSUMPTION  # a multiple of RLGym's
         self._target = memoryview(b"")
         self._car_start = self._car_bytes = 0
 
@@ -229,12 +224,9 @@ class Decoder:
                 self._estimator = StateEstimator(blue, orange, self._mode, self._simulator)
 
     def update(self, packet: flat.GamePacket) -> MatchState:
-        """Take in one packet, and return `state`, updated.
+        """Take in one packet, and return `state`, updated; a ValueError says that it has too many cars.
 
         For a repeated frame number the counts stay, and what the packet carries is copied again.
-
-        Raises:
-            ValueError: The packet has more than four cars in a team.
         """
         try:
             return self._update(packet)
@@ -299,7 +291,6 @@ class Decoder:
         return self._clock
 
     def _refine(self, state: MatchState, phase: int, ticks: int, at_rest: bool, touched: list[int]) -> None:
-        """Fill in what the simulation knows."""
         if not self._is_current and not self._follow_cars(state):
             return
         assert self._estimator is not None  # made by _follow_cars
@@ -311,7 +302,6 @@ class Decoder:
             self._count_lost_touches(state, touched, contacts)
 
     def _follow_cars(self, state: MatchState) -> bool:
-        """Let the simulation have the current cars; tell whether it can follow them."""
         try:
             if self._estimator is None:
                 layout = state.layout
@@ -409,14 +399,6 @@ class Decoder:
         self._cars = {player_id: car for player_id, car in self._cars.items() if player_id in present}
 
 
-def _boost_consumption(config: flat.MatchConfiguration | None) -> float:
-    """Return the boost that a second of boosting uses, as a multiple of RLGym's 33.3."""
-    unlimited = flat.BoostAmountMutator.UnlimitedBoost
-    if config is not None and config.mutators and config.mutators.boost_amount == unlimited:
-        return 0.0
-    return BOOST_CONSUMPTION
-
-
 def _ball_values(ball: flat.Physics) -> tuple[float, ...]:
     return (
         *_XYZ(ball.location), *matrix(ball.rotation),
@@ -425,7 +407,6 @@ def _ball_values(ball: flat.Physics) -> tuple[float, ...]:
 
 
 def _hitbox_of(player: flat.PlayerInfo) -> int:
-    """Return the index in `game.HITBOXES` of the hitbox nearest in size."""
     box = player.hitbox
     gaps = [
         max(abs(box.length - h.length), abs(box.width - h.width), abs(box.height - h.height))

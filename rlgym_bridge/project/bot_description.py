@@ -32,11 +32,8 @@ def size_tags(team_sizes: Sequence[tuple[int, int]]) -> list[str]:
     `teamplay` needs a match of equal teams of two or more: that is where people look for the tag.
     """
     equal = {blue for blue, orange in team_sizes if blue == orange}
-    return [
-        tag
-        for tag, is_true in zip(SIZE_TAGS, (1 in equal, max(equal, default=0) > 1), strict=True)
-        if is_true
-    ]
+    are_true = (1 in equal, max(equal, default=0) > 1)
+    return [tag for tag, is_true in zip(SIZE_TAGS, are_true, strict=True) if is_true]
 
 
 def show_team_sizes(team_sizes: Sequence[tuple[int, int]]) -> str:
@@ -45,11 +42,7 @@ def show_team_sizes(team_sizes: Sequence[tuple[int, int]]) -> str:
 
 
 def check_name(name: str, what: str) -> None:
-    """Check that RLBot and the game can show a name.
-
-    Raises:
-        ProjectError: It is empty, too long, or has characters that cannot be shown.
-    """
+    """Check that RLBot and the game can show a name; else raise a ProjectError."""
     if name == ".." or not name.strip() or not name.isprintable() or len(name) > _MOST_LETTERS:
         raise ProjectError(
             f"{what} is {shorten_text(name)!r}, expected 1 to {_MOST_LETTERS} characters that can be shown"

@@ -25,6 +25,7 @@ _START: Final = (
     "import runpy, sys; sys.path.insert(0, sys.argv.pop()); "
     "sys.argv[0] = 'bot.py'; runpy.run_path('bot.py', run_name='__main__')"
 )
+_OURS: Final = ("PYTHONPATH", "RLGYM_BRIDGE_", "RLBOT_")  # variables that change what a bot does or finds
 _NO_TORCH: Final = "import sys; sys.modules['torch'] = None; "
 _LOG_PREFIX: Final = re.compile(r"^\S+ \S+ [A-Z]+ [\w.]+: ")  # of a line that `play` logs
 _MOST_LETTERS: Final = 1000
@@ -36,21 +37,13 @@ _TAIL_BYTES: Final = 8192
 def start_once(folder: Path, agent_id: str, command: Sequence[str] = (), torch: bool = False) -> float:
     """Start the bot of a folder until it connects to a server, which says goodbye at once.
 
-    Args:
-        folder: The bot's.
-        agent_id: As RLBot gives it to the process.
-        command: Starts it; by default this Python runs `bot.py`.
-        torch: Whether it may import torch, which only a network of the user's own does.
-
-    Returns:
-        Seconds until it connected.
-
-    Raises:
-        ProjectError: It ends before it connects, with another status than 0, or takes too long.
+    By default this Python runs `bot.py`. It may import `torch` where it has a network of the user's own.
+    Return the seconds until it connected. A ProjectError says that it ended before, with another status than
+    0, or took too long.
     """
     with socket.create_server(("127.0.0.1", 0)) as server, TemporaryFile() as log:
         server.settimeout(_ASK_SECONDS)
-        variables = {name: value for name, value in os.environ.items() if not _is_ours(name)}
+        variables = {name: value for name, value in os.environ.items() if not name.startswith(_OURS)}
         variables |= {"RLBOT_AGENT_ID": agent_id, "RLBOT_SERVER_IP": "127.0.0.1"}
         variables |= {"RLBOT_SERVER_PORT": str(server.getsockname()[1]), "PYTHONDONTWRITEBYTECODE": "1"}
         begin, start = time.monotonic(), _START if torch else _NO_TORCH + _START
@@ -77,11 +70,6 @@ def start_once(folder: Path, agent_id: str, command: Sequence[str] = (), torch: 
     return seconds
 
 
-def _is_ours(name: str) -> bool:
-    """Tell whether an environment variable changes what a bot does or finds."""
-    return name == "PYTHONPATH" or name.startswith(("RLGYM_BRIDGE_", "RLBOT_"))
-
-
 def _wait_for(
     server: socket.socket, process: "subprocess.Popen[bytes]", log: IO[bytes], deadline: float
 ) -> socket.socket | None:
@@ -95,7 +83,6 @@ def _wait_for(
 
 
 def _wait_for_end(process: "subprocess.Popen[bytes]", log: IO[bytes], deadline: float) -> None:
-    """Wait until a process ends, prints without end, or time runs out."""
     while time.monotonic() < deadline and not _is_full(log):
         with suppress(subprocess.TimeoutExpired):
             process.wait(_ASK_SECONDS)
@@ -107,7 +94,6 @@ def _is_full(log: IO[bytes]) -> bool:
 
 
 def _end(process: "subprocess.Popen[bytes]") -> None:
-    """End a process with what it has started."""
     with suppress(OSError, psutil.Error):
         if sys.platform == "win32":
             for child in psutil.Process(process.pid).children(recursive=True):

@@ -17,10 +17,8 @@ _FILLED: Final = ("bot.py", "README.md")
 def new_project(folder: Path, author: str = "") -> tuple[Path, ...]:
     """Write the files of a new project, and return them; the bot has the folder's name.
 
-    Raises:
-        ProjectError: The folder's name is no name for a bot, there is something in the folder, or the folder
-            that it would be in is not there.
-        OSError: The folder cannot be written.
+    A ProjectError says that this is no name for a bot, that there is something in the folder, or that the
+    folder that it would be in is not there.
     """
     name = folder.absolute().name
     check_name(name, "the bot's name, which is the folder's,")
@@ -67,17 +65,10 @@ config_file = "chaser.bot.toml"
 
 
 def _bot(name: str, author: str, agent_id: str, words: list[str], description: str) -> str:
-    """Return a `bot.toml` that starts this Python with some words."""
-    windows, others = _commands(words)
+    """Return a `bot.toml` that starts a Python, this one on this system, with some words."""
+    on_windows = sys.platform == "win32"
+    windows = subprocess.list2cmdline([sys.executable if on_windows else "python", *words])
+    others = shlex.join(["python3" if on_windows else sys.executable, *words])
     settings = {"agent_id": agent_id, "name": name, "run_command": windows, "run_command_linux": others}
     details = {"description": description, "developer": author, "language": "Python", "tags": ["1v1"]}
     return bot_toml(settings, details)
-
-
-def _commands(words: list[str]) -> tuple[str, str]:
-    """Return the commands for Windows and for Linux; this Python stands in that of this system."""
-    windows = sys.platform == "win32"
-    return (
-        subprocess.list2cmdline([sys.executable if windows else "python", *words]),
-        shlex.join(["python3" if windows else sys.executable, *words]),
-    )

@@ -56,49 +56,30 @@ _ITEMS: Final = {"wheels_id": 1565, "boost_id": 35, "trails_id": 3220, "goal_exp
 
 @dataclass(frozen=True)
 class PackagePlan:
-    """A bot to package.
-
-    Attributes:
-        policy: A policy folder.
-        name: Of the bot; None takes the project's.
-        author: Who made it; None takes the project's.
-        modules: Modules that the policy may import components from, `carried:NAME` for its copy; a project's
-            `bot.py` says it itself.
-        hivemind: Whether one process drives all its cars of a team.
-        project: Folder with the `bot.toml` and `bot.py` to take; None writes new ones.
-        include: Files that the bot's own modules read, in the current folder.
-    """
+    """A bot to package."""
 
     policy: Path
-    name: str | None = None
-    author: str | None = None
+    name: str | None = None  # of the bot; None takes the project's
+    author: str | None = None  # who made it; None takes the project's
+    # modules that the policy may import components from, `carried:NAME` for its copy; a project's
+    # `bot.py` says it itself
     modules: Sequence[str] = ()
-    hivemind: bool = False
-    project: Path | None = None
-    include: Sequence[Path] = ()
+    hivemind: bool = False  # whether one process drives all its cars of a team
+    project: Path | None = None  # folder with the `bot.toml` and `bot.py` to take; None writes new ones
+    include: Sequence[Path] = ()  # files that the bot's own modules read, in the current folder
 
 
 @dataclass(frozen=True)
 class PackagedBot:
-    """A bot as it was packaged.
-
-    Attributes:
-        name: Of the bot.
-        author: Who made it; "" where nobody said it.
-        agent_id: Its id.
-        manifest: Of its policy.
-        modules: The user's own.
-        wheel: Name of the file with `rocketsim_batch`; None where it is not installed.
-        files: Contents by their paths in the folder, with slashes.
-    """
+    """A bot as it was packaged."""
 
     name: str
-    author: str
+    author: str  # who made it; "" where nobody said it
     agent_id: str
     manifest: Manifest
     modules: tuple[str, ...]
-    wheel: str | None
-    files: Mapping[str, bytes]
+    wheel: str | None  # name of the file with `rocketsim_batch`; None where it is not installed
+    files: Mapping[str, bytes]  # contents by their paths in the folder, with slashes
 
     @property
     def needs_torch(self) -> bool:
@@ -114,10 +95,8 @@ class PackagedBot:
 def make_bot(plan: PackagePlan) -> PackagedBot:
     """Make the files of a bot. Its own modules are found in the current folder and where Python finds others.
 
-    Raises:
-        ProjectError: A name is none, or a module is missing or has the name of a file of the bot.
-        ValueError: The policy, or a file of the project, cannot be read.
-        OSError: The same.
+    A ProjectError says that a name is none, or that a module is missing or has the name of a file of the bot;
+    a ValueError or OSError that the policy, or a file of the project, cannot be read.
     """
     manifest, weights = read_files(plan.policy)
     modules = use_carried(plan.policy, plan.modules)
@@ -168,13 +147,7 @@ def make_bot(plan: PackagePlan) -> PackagedBot:
 
 
 def try_bot(bot: PackagedBot) -> float:
-    """Start a bot from a folder that has nothing else; return the seconds until it connects.
-
-    Only a network of the user's own finds torch.
-
-    Raises:
-        ProjectError: It does not start.
-    """
+    """Start a bot from a folder that has nothing else; return the seconds until it connects."""
     with tempfile.TemporaryDirectory(prefix="rlgym-bridge-") as folder:
         write_bot(bot, Path(folder))
         return start_once(Path(folder), bot.agent_id, torch=bot.needs_torch)
@@ -184,9 +157,6 @@ def write_bot(bot: PackagedBot, folder: Path) -> None:
     """Write a bot's files into a folder; other files in it stay.
 
     All are written before the first is put in place, so that a full disk leaves the folder as it was.
-
-    Raises:
-        OSError: The folder cannot be written.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
     beside = folder if folder.is_dir() else folder.parent
@@ -204,14 +174,9 @@ def write_bot(bot: PackagedBot, folder: Path) -> None:
 
 
 def pack_wheel(name: str) -> dict[str, bytes]:
-    """Make the wheel of an installed distribution anew, of its files.
+    """Make the wheel of an installed distribution anew, of its files; return its content by its file name.
 
-    Returns:
-        Content by file name. Empty where it is not installed, or has no compiled file (an editable
-        installation has all of its files elsewhere).
-
-    Raises:
-        OSError: A file of it cannot be read.
+    Empty where it is not installed, or has no compiled file: an editable installation has none there.
     """
     try:
         found = metadata.distribution(name)
@@ -225,7 +190,8 @@ def pack_wheel(name: str) -> dict[str, bytes]:
         return {}
     files = {path.as_posix(): Path(str(found.locate_file(path))).read_bytes() for path in paths}
     (inside,) = {path.parts[0] for path in paths if path.parts[0].endswith(".dist-info")}
-    rows = [f"{path},sha256={_digest(content)},{len(content)}" for path, content in files.items()]
+    digests = {path: base64.urlsafe_b64encode(hashlib.sha256(one).digest()) for path, one in files.items()}
+    rows = [f"{path},sha256={digests[path].decode().rstrip('=')},{len(files[path])}" for path in files]
     record = f"{inside}/RECORD"
     files[record] = "\n".join([*rows, f"{record},,", ""]).encode()
     packed = io.BytesIO()
@@ -237,10 +203,6 @@ def pack_wheel(name: str) -> dict[str, bytes]:
     return {f"{inside.removesuffix('.dist-info')}-{_tag_of(found)}.whl": packed.getvalue()}
 
 
-def _digest(content: bytes) -> str:
-    return base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
-
-
 def _tag_of(found: metadata.Distribution) -> str:
     """Return the tags of an installed wheel as its file name has them: cp310-abi3-linux_x86_64."""
     lines = (found.read_text("WHEEL") or "").splitlines()
@@ -249,12 +211,7 @@ def _tag_of(found: metadata.Distribution) -> str:
 
 
 def bot_tables(project: Path) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the settings and details of a project's `bot.toml`.
-
-    Raises:
-        ValueError: It cannot be read, or has something else in place of these tables.
-        OSError: It cannot be read.
-    """
+    """Return the settings and details of a project's `bot.toml`."""
     found = read_toml(project / BOT_FILE)
     tables = [found.get(name, {}) for name in ("settings", "details")]
     if not all(isinstance(table, dict) for table in tables):
@@ -296,7 +253,6 @@ def _is_in(module: str, packages: Sequence[str]) -> bool:
 
 
 def _check_found(own: OwnModules, manifest: Manifest) -> None:
-    """Raise `ProjectError` for a module that the policy names and nobody has."""
     for name in manifest.modules:
         if name.partition(".")[0] in own.missing:
             raise ProjectError(
@@ -306,7 +262,6 @@ def _check_found(own: OwnModules, manifest: Manifest) -> None:
 
 
 def _files_of_project(project: Path | None, settings: Mapping[str, Any]) -> dict[str, bytes]:
-    """Return the project's own logo, loadout and licence, where it has them."""
     if project is None:
         return {}
     named = {_LOGO: settings.get("logo_file", _LOGO), "loadout.toml": settings.get("loadout_file")}
@@ -347,7 +302,6 @@ def _bot_toml(
 
 
 def _loadout(hitbox: str) -> str:
-    """Return a `loadout.toml` with a car of the hitbox that a policy was trained with."""
     lines = [f"# car_id decides the hitbox: {hitbox}, as in training."]
     for team, colour in _COLOURS.items():
         items = {"team_color_id": colour, "car_id": BODY_OF_HITBOX[hitbox], **_ITEMS}
@@ -389,7 +343,6 @@ def _bob_toml(bot: PackagedBot) -> str:
 
 
 def _fill_template(file: str, words: Mapping[str, str]) -> str:
-    """Return a file of the template with words in place of `{their names}`."""
     text = (TEMPLATE / file).read_text("utf-8")
     return re.sub(r"\{(\w+)\}", lambda found: words.get(found[1], found[0]), text)
 

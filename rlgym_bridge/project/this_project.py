@@ -20,12 +20,7 @@ def match_file() -> Path | None:
 
 
 def run_folder() -> str | None:
-    """Return the folder of the run that the settings here train; None without settings.
-
-    Raises:
-        ValueError: The settings cannot be read, or have no `out`.
-        OSError: The same.
-    """
+    """Return the folder of the run that the settings here train; None without settings."""
     file = settings_file()
     if file is None:
         return None
@@ -38,11 +33,7 @@ def run_folder() -> str | None:
 def run_named(given: str | None, what: str, expected: str) -> str:
     """Return what a command's argument names, else the run of the settings here.
 
-    `what` and `expected` are for the error: "RUN", and what it may name.
-
-    Raises:
-        ValueError: It was left out, and there are no settings here, or none with an `out`.
-        OSError: The settings cannot be read.
+    `what` and `expected` are for the ValueError without either: "RUN", and what it may name.
     """
     found = given or run_folder()
     if found is None:

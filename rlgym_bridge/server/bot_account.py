@@ -82,40 +82,23 @@ _DECODE_SECONDS: Final = 0.001
 
 @dataclass(eq=False)
 class BotAccount:
-    """Counts for one car during a match.
-
-    Attributes:
-        note: Called with what a repetition of the match may do otherwise.
-        ready: An agent is connected for it and has said that it is ready.
-        answered: An input has come since the latest packet was sent to it.
-        pending: It was sent a packet in this tick and has not answered yet.
-        waited_for: It is pending, and a tick in lockstep waits for it.
-        sent_at: When it was sent the latest packet, on `time.perf_counter`'s clock.
-        misses: Packets in a row without an answer.
-        skips: It leaves so many packets unanswered that lockstep hardly waits for it.
-        replies: Packets answered.
-        extra: Other inputs; some of them are late answers.
-        late: Packets not answered before the next tick, counted once a tick while `ready`.
-        late_in_play: Those of them in which inputs move cars.
-        invalid: Inputs with values that are not finite.
-        dropped: Messages that could not be sent to agents that have left.
-    """
+    """Counts for one car during a match."""
 
     seat: AgentSeat
-    note: Callable[[Deviation], None] | None = None
-    ready: bool = False
-    answered: bool = False
-    pending: bool = False
-    waited_for: bool = False
-    sent_at: float = 0.0
-    misses: int = 0
-    skips: bool = False
-    replies: int = 0
-    extra: int = 0
-    late: int = 0
-    late_in_play: int = 0
-    invalid: int = 0
-    dropped: int = 0
+    note: Callable[[Deviation], None] | None = None  # called with what may differ in a repetition
+    ready: bool = False  # an agent is connected for it and has said that it is ready
+    answered: bool = False  # an input has come since the latest packet was sent to it
+    pending: bool = False  # it was sent a packet in this tick and has not answered yet
+    waited_for: bool = False  # it is pending, and a tick in lockstep waits for it
+    sent_at: float = 0.0  # when it was sent the latest packet, on `time.perf_counter`'s clock
+    misses: int = 0  # packets in a row without an answer
+    skips: bool = False  # it leaves so many packets unanswered that lockstep hardly waits for it
+    replies: int = 0  # packets answered
+    extra: int = 0  # other inputs; some of them are late answers
+    late: int = 0  # packets not answered before the next tick, counted once a tick while `ready`
+    late_in_play: int = 0  # those of them in which inputs move cars
+    invalid: int = 0  # inputs with values that are not finite
+    dropped: int = 0  # messages that could not be sent to agents that have left
     _times: np.ndarray = field(default_factory=lambda: np.empty(_KEPT_TIMES, np.float32))  # s, a ring
 
     @property

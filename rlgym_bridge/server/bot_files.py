@@ -19,9 +19,7 @@ from rlgym_bridge.user_input.text_files import explain_unreadable, parse_toml, r
 
 _log = client_log(__name__)
 
-_MOST_CHARACTERS: Final = 1 << 16
-"""Longest file; those of matches and bots have a twentieth of this."""
-
+_MOST_CHARACTERS: Final = 1 << 16  # longest file; those of matches and bots have a twentieth of this
 _MOST_UNKNOWN: Final = 20  # keys of a section that are named: each is looked for in the whole file
 _HEADER: Final = re.compile(r"\s*+\[++([^\]]++)\]")
 
@@ -91,15 +89,10 @@ def read_bot(
 ) -> flat.PlayerConfiguration:
     """Read a `bot.toml`; `name` ("" for none) and `loadout` stand above the file's own.
 
-    Without `auto_start` it has no command: the match does not start it.
-
-    Raises:
-        ConfigError: The file or its loadout cannot be read, or it has no agent id. The error names the file,
-            of a loadout also line, key and value.
+    Without `auto_start` it has no command: the match does not start it. A ConfigError says why the file or
+    its loadout cannot be read, or that it has no agent id.
     """
-    source = _bot_source(path)
-    settings = _settings(source)
-    environment = _environment(source, settings)
+    settings, environment = _read_settings(path)
     named = settings.get("loadout_file")
     if loadout is None and isinstance(named, str):
         # "" means none; rlbot's reader takes that for the folder, and finds no loadout in the bot's own file
@@ -130,9 +123,7 @@ def idle_player(
 
 def read_script(path: Path, auto_start: bool = True) -> flat.ScriptConfiguration:
     """Read a script's toml file; without `auto_start` it has no command."""
-    source = _bot_source(path)
-    settings = _settings(source)
-    environment = _environment(source, settings)
+    settings, environment = _read_settings(path)
     with catch_rlbot_errors(path):
         script = load_script_config(path)
     script.environment = environment
@@ -175,31 +166,23 @@ def _table(source: Source, section: str, key: str, value: object) -> Mapping[str
     return value
 
 
-def _bot_source(path: Path) -> Source:
+def _read_settings(path: Path) -> tuple[dict[str, object], list[flat.EnvironmentVariable]]:
+    """Read `[settings]`, which has an agent id, and what rlbot's own reader leaves out: the environment."""
     if path.suffix == ".cfg":
         raise ConfigError(
             f"{path}: an RLBot v4 bot, expected a v5 bot.toml: `rlgym-bridge convert {path}` writes one, but "
             "its code has to be written anew; name that one in the match file"
         )
-    return Source(path)
-
-
-def _settings(source: Source) -> dict[str, object]:
-    """Read `[settings]`, which has an agent id."""
+    source = Source(path)
     settings = parsed(source).get("settings")
     if not isinstance(settings, dict):
         raise ConfigError(f"{source.path}: no [settings], expected a v5 bot.toml with agent_id")
     if not str(settings.get("agent_id", "")).strip():
         raise source.error("settings", "agent_id", "is missing, expected 'developer/bot'")
-    return settings
-
-
-def _environment(source: Source, settings: dict[str, object]) -> list[flat.EnvironmentVariable]:
-    """Return what rlbot's own reader leaves out: `[settings.environment]`."""
     variables = settings.get("environment", {})
     if not isinstance(variables, dict):
         raise source.error("settings", "environment", 'is no table, expected NAME = "value"')
-    return [flat.EnvironmentVariable(name, str(value)) for name, value in variables.items()]
+    return settings, [flat.EnvironmentVariable(name, str(value)) for name, value in variables.items()]
 
 
 def parsed(source: Source) -> dict[str, object]:

@@ -1,6 +1,7 @@
-"""Keep the server's log short, whatever clients send: cut long texts, and count repeated lines."""
+"""Limit what clients may take, and keep the server's log short: cut long texts, and count repeated lines."""
 
 import logging
+import math
 import time
 from dataclasses import dataclass
 from typing import Final
@@ -14,11 +15,27 @@ _MOST_PER_SECOND: Final = 1.0
 
 
 @dataclass
-class _Repeated:
-    """Lines of one kind: how many may still come, as of when, and how many were left out."""
+class Allowance:
+    """Bytes, lines or time that may be taken; who takes some subtracts them from what is left."""
 
-    allowed: float
-    since: float
+    rate: float  # more in each unit of time
+    most: float  # at once
+    now: float = 0.0
+    most_debt: float = math.inf
+
+    def __post_init__(self) -> None:
+        self.left = self.most
+
+    def left_at(self, now: float) -> float:
+        """Return what may be taken at a time, which is never before the last one."""
+        if now > self.now:
+            self.left = min(self.most, max(self.left, -self.most_debt) + self.rate * (now - self.now))
+            self.now = now
+        return self.left
+
+
+@dataclass
+class _Repeated(Allowance):
     left_out: int = 0
 
 
@@ -31,18 +48,15 @@ class _ClientLines(logging.Filter):
         self._repeated: dict[tuple[str, int, str], _Repeated] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Tell whether a line is written; its texts are cut."""
         if not self.servers:
             return True
         kind = (record.name, record.levelno, str(record.msg))
         now = time.monotonic()
-        seen = self._repeated.setdefault(kind, _Repeated(_MOST_AT_ONCE, now))
-        more = _MOST_PER_SECOND * (now - seen.since)
-        seen.allowed, seen.since = min(seen.allowed + more, float(_MOST_AT_ONCE)), now
-        if seen.allowed < 1.0:
+        seen = self._repeated.setdefault(kind, _Repeated(_MOST_PER_SECOND, _MOST_AT_ONCE, now))
+        if seen.left_at(now) < 1.0:
             seen.left_out += 1
             return False
-        seen.allowed -= 1.0
+        seen.left -= 1.0
         if isinstance(record.args, tuple):
             record.args = tuple(map(_cut, record.args))
         if seen.left_out:
@@ -85,7 +99,6 @@ def end_limits() -> None:
 
 
 def _cut(value: object) -> object:
-    """Return a value of a line: itself, or a text where it is too long."""
     if isinstance(value, str):
         return value if len(value) <= _MOST_TEXT else shorten_text(value, _MOST_TEXT)
     if isinstance(value, int | float):

@@ -125,7 +125,6 @@ class _Translation:
         return [self.note(key, toml_line(name, value))]
 
     def rest(self) -> list[tuple[str, str]]:
-        """Return the keys that nothing took, in the file's order, and why."""
         return [
             (key, "it is empty" if (section, key) in self._empty else self._why_not(key))
             for section in self._parser.sections()
@@ -212,11 +211,8 @@ def _match(of: _Translation) -> str:
         lines += ["", "[[cars]]", *_car(of, number)]
     of.translated.append(("num_participants", f"{count} [[cars]]"))
     for key in _scripts(of):
-        lines += [
-            "",
-            "[[scripts]]",
-            *of.line("Scripts", key, "config_file", lambda text: _toml_path(text, ".toml")),
-        ]
+        named = of.line("Scripts", key, "config_file", lambda text: _toml_path(text, ".toml"))
+        lines += ["", "[[scripts]]", *named]
     return "\n".join(lines) + "\n"
 
 

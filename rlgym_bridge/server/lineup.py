@@ -64,20 +64,10 @@ def with_line_up(
 ) -> flat.MatchConfiguration:
     """Return the match with the cars of one or both teams replaced.
 
-    Where a team is replaced, blue's cars come first; else all keep their order. A human comes last, as in
-    RLBot's core.
-
-    Args:
-        match: The match.
-        blue: BOT arguments, each a policy folder, a `bot.toml`, `chaser`, or with `humans` `human` or
-            `psyonix:SKILL`; None keeps blue's cars.
-        orange: As `blue`.
-        humans: Whether humans and Psyonix bots can play, or stand idle.
-        allow_modules: Modules that policy folders may import components from, besides those of a run.
-        follow: Whether blue's are training runs, whose newer checkpoints are taken at kickoffs.
-
-    Raises:
-        ConfigError: A BOT is nothing that can be played, or there are two humans.
+    BOT arguments are policy folders, `bot.toml` files, `chaser`, or with `humans` `human` or `psyonix:SKILL`;
+    None keeps a team's cars. With `follow` blue's are training runs, whose newer checkpoints are taken at
+    kickoffs. Where a team is replaced, blue's cars come first; else all keep their order. A human comes last,
+    as in RLBot's core. A ConfigError says that a BOT cannot be played, or that there are two humans.
     """
     players = list(match.player_configurations)
     named: list[tuple[str, str]] = []  # as the user did, and the policy that is meant
@@ -86,11 +76,10 @@ def with_line_up(
             bots = [policy_path(bot) for bot in given]
             allowed = [(*allow_modules, *_modules(bot, allow_modules)) for bot in given]
             players = [player for player in players if player.team != team]
-            pairs = zip(given if follow and team == BLUE else bots, allowed, strict=True)
             if follow and team == BLUE:
-                players += [_followed_player(run, team, its) for run, its in pairs]
+                players += [_followed_player(*pair, team) for pair in zip(given, allowed, strict=True)]
             else:
-                players += [_player(bot, team, humans, its) for bot, its in pairs]
+                players += [_player(bot, team, humans, its) for bot, its in zip(bots, allowed, strict=True)]
             named += zip(given, bots, strict=True)
     if named:
         players.sort(key=lambda player: player.team)
@@ -173,7 +162,9 @@ def first_of_process(match: flat.MatchConfiguration) -> list[int]:
 def _player(bot: str, team: int, humans: bool, allow_modules: Sequence[str]) -> flat.PlayerConfiguration:
     path = Path(bot)
     if bot in BUILT_IN or os.path.lexists(path / MANIFEST_FILE):  # of whatever kind: the reader says
-        return _policy_player(bot if bot in BUILT_IN else str(path.resolve()), team, allow_modules)
+        policy = bot if bot in BUILT_IN else str(path.resolve())
+        name = bot.capitalize() if bot in BUILT_IN else _name_of(path.resolve())
+        return _own_player(name, policy, command_of(policy, allow_modules), _car_of(policy), team)
     if path.suffix == ".toml":
         return read_bot(path, team, "", None)
     if bot == _HUMAN or bot.startswith("psyonix:"):
@@ -189,17 +180,12 @@ def _player(bot: str, team: int, humans: bool, allow_modules: Sequence[str]) -> 
     )
 
 
-def _followed_player(run: str, team: int, allow_modules: Sequence[str]) -> flat.PlayerConfiguration:
+def _followed_player(run: str, allow_modules: Sequence[str], team: int) -> flat.PlayerConfiguration:
     folder = run_of(run)
     if folder is None:
         raise ConfigError(f"--follow is {run!r}, expected the folder of a training run with a checkpoint")
     command = command_of(str(folder), allow_modules, follow=True)
     return _own_player(folder.name, str(folder), command, _car_of(policy_path(str(folder))), team)
-
-
-def _policy_player(policy: str, team: int, allow_modules: Sequence[str]) -> flat.PlayerConfiguration:
-    name = policy.capitalize() if policy in BUILT_IN else _name_of(Path(policy))
-    return _own_player(name, policy, command_of(policy, allow_modules), _car_of(policy), team)
 
 
 def _own_player(
@@ -356,10 +342,10 @@ def find_troubles(bot: BotResult, reported: BotReport) -> Sequence[str]:
     """
     if reported.missed is None:
         return bot.troubles
-    wrote = (
-        [f"wrote {count_of(bot.exceptions, 'traceback')}"] if bot.exceptions and not reported.faults else []
-    )
-    return [*bot.intrusions, *wrote]
+    found = list(bot.intrusions)
+    if bot.exceptions and not reported.faults:
+        found.append(f"wrote {count_of(bot.exceptions, 'traceback')}")
+    return found
 
 
 def find_refusal(match: flat.MatchConfiguration, reports: Sequence[Path]) -> str | None:

@@ -81,7 +81,7 @@ OPTIONS: Final[dict[str, tuple[str, dict[str, str]]]] = {
 }  # fmt: skip
 
 
-def read_cfg(source: Source, allow_idle: bool = False) -> flat.MatchConfiguration:
+def read_cfg(source: Source, allow_idle: bool) -> flat.MatchConfiguration:
     """Read a v4 match file into v5's form; its rules are not checked yet."""
     parser = parse_cfg(source)
     for name in (_MATCH, _PARTICIPANTS):
@@ -91,8 +91,6 @@ def read_cfg(source: Source, allow_idle: bool = False) -> flat.MatchConfiguratio
 
 
 class _Cfg:
-    """Typed access to a v4 match file."""
-
     def __init__(self, source: Source, parser: configparser.ConfigParser, allow_idle: bool) -> None:
         self._source, self._allow_idle = source, allow_idle
         self._parser = parser
@@ -100,7 +98,7 @@ class _Cfg:
     def match(self) -> flat.MatchConfiguration:
         self._source.warn_unknown(_MATCH, self._parser[_MATCH], _V4_MATCH_KEYS)
         game_map = self._text(_MATCH, "game_map", "DFHStadium")
-        rendering = self._flag("enable_rendering")
+        drawn = self._flag("enable_rendering")
         mode = self._choice(_MATCH, "game_mode", GAME_MODES, "soccer")
         return flat.MatchConfiguration(
             auto_start_agents=True,
@@ -112,9 +110,7 @@ class _Cfg:
             skip_replays=self._flag("skip_replays"),
             instant_start=self._flag("start_without_countdown"),
             mutators=self._mutators(),
-            enable_rendering=flat.DebugRendering.OnByDefault
-            if rendering
-            else flat.DebugRendering.OffByDefault,
+            enable_rendering=flat.DebugRendering.OnByDefault if drawn else flat.DebugRendering.OffByDefault,
             enable_state_setting=self._flag("enable_state_setting"),
             auto_save_replay=self._flag("auto_save_replay"),
         )
@@ -222,9 +218,7 @@ _MATCH_KEYS: Final = (
     "existing_match_behavior", "enable_rendering", "enable_state_setting", "auto_save_replays",
     "auto_save_replay", "freeplay",
 )  # fmt: skip
-_CAR_KEYS: Final = (
-    "team", "type", "config_file", "name", "loadout_file", "auto_start", "skill",
-)  # fmt: skip
+_CAR_KEYS: Final = ("team", "type", "config_file", "name", "loadout_file", "auto_start", "skill")
 _ALIASES: Final = {
     ("game_mode", "soccer"): "soccar",
     ("game_mode", "hockey"): "snowday",  # [RLBot wiki]
@@ -240,15 +234,10 @@ _TEAMS: Final = {"0": 0, "1": 1, "blue": 0, "orange": 1}
 def read_match_file(
     path: Path | str, cars_follow: bool = False, allow_idle: bool = False
 ) -> flat.MatchConfiguration:
-    """Read a match from an RLBot v5 `.toml` or a v4 `.cfg` file, and check that it can be played here.
+    """Read a match from an RLBot v5 `.toml` or a v4 `.cfg` file; a ConfigError says why it cannot be.
 
-    Args:
-        path: The file; paths in it are relative to it.
-        cars_follow: Whether cars are to be added or replaced: then its own are not checked.
-        allow_idle: Whether it may have humans and Psyonix bots, whose cars stand idle.
-
-    Raises:
-        ConfigError: The file cannot be read, or describes no match that can be played here.
+    Where `cars_follow`, to be added or replaced, its own are not checked. Where `allow_idle`, it may have
+    humans and Psyonix bots, whose cars stand idle.
     """
     path = Path(path)
     if path.suffix not in (".toml", ".cfg"):
@@ -376,11 +365,8 @@ def _car(source: Source, number: int, table: object, allow_idle: bool) -> flat.P
     path = car.file("config_file")
     key, problem = "type", f"is {kind!r}"
     if kind == "rlbot" and path is None:
-        kind, key, problem = (
-            "psyonix",
-            "config_file",
-            "is missing, which makes a Psyonix bot of it",
-        )  # [RLBot core]
+        kind, key = "psyonix", "config_file"
+        problem = "is missing, which makes a Psyonix bot of it"  # [RLBot core]
     if kind != "rlbot" or path is None:
         if not allow_idle:
             raise car.error(key, f"{problem}, {ONLY_BOTS}")

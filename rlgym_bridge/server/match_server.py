@@ -210,9 +210,7 @@ class MatchServer(HostSettings):
         self._lobby.admission.close()
 
     def __enter__(self) -> Self:
-        """Return the server itself."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close the port."""
         self.close()

@@ -19,40 +19,27 @@ class ServerError(OSError):
 
 @dataclass(frozen=True)
 class AbsentBot:
-    """A bot without which a match could not begin.
+    """A bot without which a match could not begin."""
 
-    Attributes:
-        car: Its place in the match; for a script that among the scripts.
-        label: Its name, agent id and team.
-        started_with: Its command and folder; None where it is started by hand.
-        connected: Whether it connected, and then did not get ready.
-        exit_code: Exit code of its process, None while that runs or where this server did not start it.
-        log_path: File with its output; None where this server did not start it.
-        strangers: Agent ids under which processes of the match connected, and which it does not have.
-    """
-
-    car: int
-    label: str
-    started_with: str | None
-    connected: bool
+    car: int  # its place in the match; for a script that among the scripts
+    label: str  # its name, agent id and team
+    started_with: str | None  # its command and folder; None where it is started by hand
+    connected: bool  # whether it connected, and then did not get ready
+    # exit code of its process, None while that runs or where this server did not start it
     exit_code: int | None
-    log_path: str | None
+    log_path: str | None  # file with its output; None where this server did not start it
     log_tail: str
+    # agent ids under which processes of the match connected, and which it does not have
     strangers: tuple[str, ...]
 
 
 class MatchCalledOff(Failure):
-    """A match could not begin because a bot never connected or got ready, or its simulator failed.
-
-    Attributes:
-        absent: The bots that were waited for; empty where nothing is known of them.
-        cars: Their places in the match.
-    """
+    """A match could not begin because a bot never connected or got ready, or its simulator failed."""
 
     def __init__(self, message: str, absent: Sequence[AbsentBot] = ()) -> None:
         super().__init__(message)
-        self.absent = tuple(absent)
-        self.cars = tuple(bot.car for bot in absent)
+        self.absent = tuple(absent)  # the bots that were waited for, as far as known
+        self.cars = tuple(bot.car for bot in absent)  # their places in the match
 
 
 _TROUBLE_SHARE: Final = 0.1  # of its packets without an answer: something is wrong with the bot
@@ -60,54 +47,32 @@ _TROUBLE_SHARE: Final = 0.1  # of its packets without an answer: something is wr
 
 @dataclass(frozen=True)
 class BotResult:
-    """The result of one car.
-
-    Attributes:
-        team: 0 blue, 1 orange.
-        index: Index of the car in packets.
-        connected: Whether the bot stayed until the end.
-        crashed: Whether it left before the end: its process died or its connection broke.
-        exit_code: Exit code of its process, if that ended before the match did.
-        log_path: File with its output; None where this server did not start it, or did not keep it.
-        log_tail: The last lines of that file, for a bot that has crashed.
-        exceptions: Python's tracebacks in that file.
-        touches: Contacts with the ball.
-        boost_used: Boost used; a full tank is 100.
-        replies: Packets answered.
-        late: Packets not answered before the next tick, of those that were sent.
-        unanswered: Packets in play that were never answered, as far as the number of its inputs tells.
-        reply_p50_ms: Median time from sending a packet to reading its answer, NaN without any.
-        reply_p99_ms: 99th percentile of that time, NaN without any.
-        invalid_inputs: Inputs dropped because a value was not finite.
-        dropped_messages: Messages not sent because the bot did not read.
-        was_told_to_end: Whether its process did not end by itself after the match.
-        foreign_ids: Other agent ids under which its process has connected, as if it were another bot.
-    """
+    """The result of one car."""
 
     name: str
-    team: int
-    index: int
+    team: int  # 0 blue, 1 orange
+    index: int  # index of the car in packets
     agent_id: str
-    connected: bool
-    crashed: bool
-    exit_code: int | None = None
-    log_path: str | None = None
-    log_tail: str = ""
-    exceptions: int = 0
-    touches: int = 0
+    connected: bool  # whether the bot stayed until the end
+    crashed: bool  # whether it left before the end: its process died or its connection broke
+    exit_code: int | None = None  # exit code of its process, if that ended before the match did
+    log_path: str | None = None  # its output; None without, or where it is not kept
+    log_tail: str = ""  # the last lines of that file, for a bot that has crashed
+    exceptions: int = 0  # Python's tracebacks in that file
+    touches: int = 0  # contacts with the ball
     goals: int = 0
     demolitions: int = 0
     bumps: int = 0
-    boost_used: float = 0.0
-    replies: int = 0
-    late: int = 0
-    unanswered: int = 0
-    reply_p50_ms: float = math.nan
-    reply_p99_ms: float = math.nan
-    invalid_inputs: int = 0
-    dropped_messages: int = 0
-    was_told_to_end: bool = False
-    foreign_ids: tuple[str, ...] = ()
+    boost_used: float = 0.0  # boost used; a full tank is 100
+    replies: int = 0  # packets answered
+    late: int = 0  # packets not answered before the next tick, of those that were sent
+    unanswered: int = 0  # packets in play that were never answered, as far as the number of its inputs tells
+    reply_p50_ms: float = math.nan  # median time from sending a packet to reading its answer, NaN without any
+    reply_p99_ms: float = math.nan  # 99th percentile of that time, NaN without any
+    invalid_inputs: int = 0  # inputs dropped because a value was not finite
+    dropped_messages: int = 0  # messages not sent because the bot did not read
+    was_told_to_end: bool = False  # whether its process did not end by itself after the match
+    foreign_ids: tuple[str, ...] = ()  # other agent ids under which its process connected
 
     @property
     def last_code(self) -> str:
@@ -135,56 +100,34 @@ class BotResult:
 
 @dataclass(frozen=True)
 class MatchResult:
-    """The result of a match.
+    """The result of a match."""
 
-    Attributes:
-        score: Goals of blue and orange.
-        winner: "blue", "orange" or "draw".
-        ended_by: "time", "overtime goal", "max score", "max overtime: draw", "kickoff not
-            touched", "no bots left" or "stopped".
-        ticks: Ticks of the match with that of the first packet; each has a packet, unless `world` loses it.
-        playing_ticks: Ticks in play, from GO to a goal or the end.
-        seed: Seed of kickoffs and respawns.
-        server_late: Packets sent more than a quarter of a tick after they were due; only in
-            real time.
-        seconds: Wall time of the match, s.
-        unrepeatable: Why the match may go otherwise when it is played again, in sentences; empty for a
-            match in lockstep that depended on nothing but seed, bots and versions, as far as can be seen.
-        bots: In packet order.
-    """
-
-    score: tuple[int, int]
-    winner: str
+    score: tuple[int, int]  # goals of blue and orange
+    winner: str  # "blue", "orange" or "draw"
     overtime: bool
+    # "time", "overtime goal", "max score", "max overtime: draw", "kickoff not touched", "no bots left" or
+    # "stopped"
     ended_by: str
-    ticks: int
-    playing_ticks: int
-    seed: int
-    server_late: int
-    seconds: float
+    ticks: int  # ticks of the match with that of the first packet; each has a packet, unless `world` loses it
+    playing_ticks: int  # ticks in play, from GO to a goal or the end
+    seed: int  # seed of kickoffs and respawns
+    server_late: int  # packets sent more than a quarter of a tick after they were due; only in real time
+    seconds: float  # wall time of the match, s
+    # why the match may go otherwise when it is played again, in sentences; empty for a match in lockstep
+    # that depended on nothing but seed, bots and versions, as far as can be seen
     unrepeatable: tuple[str, ...]
-    bots: tuple[BotResult, ...]
+    bots: tuple[BotResult, ...]  # in packet order
 
 
 @dataclass(frozen=True)
 class MatchStatus:
-    """The progress of a match, reported a few times a second.
+    """The progress of a match, reported a few times a second."""
 
-    Attributes:
-        phase: One of `game.Phase`.
-        score: Goals of blue and orange.
-        clock: Seconds on the in-game clock.
-        ticks: Packets sent so far.
-        ticks_per_second: Packets sent per second of wall time since the last status.
-        teams: Team of each car, 0 blue, 1 orange, in packet order.
-        reply_p50_ms: Median of each bot's latest 512 reply times, NaN without any; as `teams`.
-    """
-
-    phase: int
-    score: tuple[int, int]
-    clock: float
+    phase: int  # one of `game.Phase`
+    score: tuple[int, int]  # goals of blue and orange
+    clock: float  # seconds on the in-game clock
     overtime: bool
-    ticks: int
-    ticks_per_second: float
-    teams: tuple[int, ...]
-    reply_p50_ms: tuple[float, ...]
+    ticks: int  # packets sent so far
+    ticks_per_second: float  # packets sent per second of wall time since the last status
+    teams: tuple[int, ...]  # team of each car, 0 blue, 1 orange, in packet order
+    reply_p50_ms: tuple[float, ...]  # median of each bot's latest 512 times, NaN without any

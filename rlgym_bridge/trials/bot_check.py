@@ -4,14 +4,22 @@ folder -> lockstep match with scenes -> real-time match as orange -> a match for
 """
 
 import math
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, Literal
 
 from rlgym_bridge.game import ORANGE, TICK_SECONDS, TICKS_PER_SECOND
 from rlgym_bridge.server import BotResult
 from rlgym_bridge.trials.bot_folder import MODES, BotCheck, BotFile, BotVerdict, check_folder, runs_here
-from rlgym_bridge.trials.bot_match import MatchPlan, MatchTrier, MatchWatch, TriedMatch, last_words, words_of
-from rlgym_bridge.trials.bot_scenes import MatchScenes
+from rlgym_bridge.trials.bot_match import (
+    MatchPlan,
+    MatchScenes,
+    MatchTrier,
+    MatchWatch,
+    TriedMatch,
+    last_words,
+    words_of,
+)
 from rlgym_bridge.trials.scene_player import Play, ScenePlayer
 from rlgym_bridge.user_input.arguments import count_of
 
@@ -48,11 +56,7 @@ _TICK_MS: Final = 1000.0 * TICK_SECONDS
 
 
 def check_bot(bot: BotFile, trier: MatchTrier, timeout: float) -> Iterator[BotVerdict]:
-    """Check a bot; each verdict comes as soon as it is known. `timeout` is the trier's, s.
-
-    Raises:
-        KeyboardInterrupt: The trier was stopped.
-    """
+    """Check a bot; each verdict comes as soon as it is known. `timeout` is the trier's, s."""
     yield from check_folder(bot)
     given = []
     if runs_here(bot):
@@ -125,14 +129,12 @@ def _check_teams(bot: BotFile, trier: MatchTrier, home: int) -> Iterator[BotVerd
 
 
 def _play_on(watch: MatchWatch, scene: ScenePlayer) -> Play[None]:
-    """Play a kickoff for some seconds."""
     yield from scene.wait(_COUNTDOWN_TICKS, lambda frame: frame.playing)
     watch.begin_way()
     yield from scene.wait(_PLAY_TICKS, lambda frame: False)
 
 
 def _play_until_moved(watch: MatchWatch, scene: ScenePlayer) -> Play[None]:
-    """Play a kickoff until all cars have moved, or for some seconds."""
     yield from scene.wait(_COUNTDOWN_TICKS, lambda frame: frame.playing)
     watch.begin_way()
     yield from scene.wait(2 * _PLAY_TICKS, lambda frame: watch.have_moved)
@@ -190,9 +192,8 @@ def _judge_readiness(match: TriedMatch, timeout: float) -> BotVerdict:
         return check("failure", match.why_absent(), remedy)
     seen = f"ready {match.start_seconds:.1f} s after its start"
     if match.start_seconds > _SLOW_SECONDS:
-        return check(
-            "warning", seen, f"load less at the start: others wait for more than {_SLOW_SECONDS:g} s"
-        )
+        remedy = f"load less at the start: others wait for more than {_SLOW_SECONDS:g} s"
+        return check("warning", seen, remedy)
     return check("pass", seen)
 
 
@@ -203,7 +204,6 @@ def _unanswered_share(bots: Sequence[BotResult]) -> float:
 
 
 def _judge_answers(match: TriedMatch) -> BotVerdict:
-    """Judge whether a bot answered all packets of a match in lockstep."""
     check = BotCheck("answers", f"less than {_SOME_UNANSWERED:.0%} of the packets in play without an answer")
     share = _unanswered_share(match.bots)
     raised = sum(one.exceptions for one in match.bots)
@@ -278,11 +278,11 @@ def _judge_scenes(scenes: MatchScenes, match: TriedMatch) -> Iterator[BotVerdict
         if name == scenes.current and not problem and left is not None:
             problem = "it did not come back" if name == "joins midway" else "it left"
         if problem is None and match.watch.has_timed_out:
-            remedy = "check again while nothing else runs, or make the bot quicker"
-            yield check("warning", "not reached in time", remedy)
+            again = "check again while nothing else runs, or make the bot quicker"
+            yield check("warning", "not reached in time", again)
         elif problem is None and scenes.is_over:
-            remedy = "check again; a bot that sets the state by itself may prevent it"
-            yield check("warning", "the scene did not come about", remedy)
+            again = "check again; a bot that sets the state by itself may prevent it"
+            yield check("warning", "the scene did not come about", again)
         elif problem is None:
             yield check("not tried", "not reached")
         elif problem:
@@ -295,11 +295,10 @@ def _judge_scenes(scenes: MatchScenes, match: TriedMatch) -> Iterator[BotVerdict
 
 
 def _judge_restart(first: TriedMatch, second: TriedMatch) -> BotVerdict:
-    """Judge whether a bot ends with its match, and plays the next one in a new process."""
     check = BotCheck("restart", "it ends by itself after a match, and plays the next one")
     if second.result is None:
-        remedy = "does it leave a lock, a port or a process behind?"
-        return check("failure", f"in a second match {second.why_absent()}", remedy)
+        seen = f"in a second match {second.why_absent()}"
+        return check("failure", seen, "does it leave a lock, a port or a process behind?")
     if any(bot.crashed for bot in second.bots):
         return check("failure", f"in a second match it left{words_of(second.bots[0])}", "look into its log")
     if any(bot.was_told_to_end for bot in first.bots + second.bots):
@@ -309,14 +308,13 @@ def _judge_restart(first: TriedMatch, second: TriedMatch) -> BotVerdict:
 
 
 def _judge_tags(bot: BotFile, home: str, tried: Sequence[tuple[str, TriedMatch]]) -> BotVerdict:
-    """Judge whether a bot plays the teams and modes that its tags promise."""
     check = BotCheck("tags", f"it plays what its tags say: {', '.join(bot.tags) or 'nothing'}")
     broken = [f"in {label} {problem}" for label, match in tried if (problem := _why_not(match))]
     if broken:
         result = _blame(match for _, match in tried)
         return check(result, "; ".join(broken), "take the tag out of bot.toml, or have the bot play it")
     seen = f"moves in {', '.join([home, *(label for label, _ in tried)])}"
-    strange = [tag for tag in bot.tags if tag not in _KNOWN_TAGS and not _is_team(tag)]
+    strange = [tag for tag in bot.tags if tag not in _KNOWN_TAGS and not re.fullmatch(r"\dv.", tag)]
     if strange:
         remedy = f"RLBot's window knows {', '.join(_KNOWN_TAGS)}"
         return check("warning", f"{seen}; unknown: {', '.join(strange)}", remedy)
@@ -324,12 +322,7 @@ def _judge_tags(bot: BotFile, home: str, tried: Sequence[tuple[str, TriedMatch]]
     return check("pass", seen + (f"; {', '.join(sorted(untried))} need the real game" if untried else ""))
 
 
-def _is_team(tag: str) -> bool:
-    return len(tag) == 3 and tag[1] == "v" and tag[0].isdigit()
-
-
 def _judge_hivemind(match: TriedMatch) -> BotVerdict:
-    """Judge whether one process drives all cars of a team, as `hivemind = true` says."""
     check = BotCheck("hivemind", "one process drives all cars of its team")
     if problem := _why_not(match):
         remedy = "answer for each car of ControllableTeamInfo, or set hivemind = false"

@@ -28,19 +28,13 @@ _HINTS: Final = 3  # files named in an error
 
 @dataclass(frozen=True)
 class BotVerdict:
-    """The result of one check.
-
-    Attributes:
-        result: "failure" for what keeps a bot from playing as its files say, "warning" for what its author
-            should look at, "not tried" where an earlier failure made it pointless.
-        remedy: What to do; empty where nothing is to be done.
-    """
+    """The result of one check."""
 
     name: str
-    result: Result
+    result: Result  # what fails, what to look at, what an earlier failure made pointless
     seen: str
     expected: str
-    remedy: str = ""
+    remedy: str = ""  # what to do; empty where nothing is to be done
 
 
 class BotCheck(NamedTuple):
@@ -56,18 +50,13 @@ class BotCheck(NamedTuple):
 
 @dataclass(frozen=True)
 class BotFile:
-    """A bot as its `bot.toml` describes it.
-
-    Attributes:
-        details: Its table `details`; empty where it has none.
-        loadout_problem: Why its loadout file cannot be read; empty where it can, or where none is named.
-    """
+    """A bot as its `bot.toml` describes it."""
 
     path: Path
     settings: Mapping[str, Any]
-    details: Mapping[str, Any]
+    details: Mapping[str, Any]  # its table `details`; empty where it has none
     tags: tuple[str, ...]
-    loadout_problem: str
+    loadout_problem: str  # why its loadout file cannot be read; empty where it can, or where none is named
 
     @property
     def team_sizes(self) -> tuple[int, ...]:
@@ -104,11 +93,7 @@ def _names_bot(path: Path) -> bool:
 
 
 def find_bot_file(given: Path) -> Path:
-    """Return the `bot.toml` of a folder, or the file itself.
-
-    Raises:
-        ConfigError: There is none, or there are several and none is called bot.toml.
-    """
+    """Return the `bot.toml` of a folder, or the file itself; a ConfigError says where there is not one."""
     if not given.is_dir():
         return given
     try:
@@ -128,11 +113,7 @@ def find_bot_file(given: Path) -> Path:
 
 
 def read_bot_file(path: Path) -> BotFile:
-    """Read a `bot.toml`.
-
-    Raises:
-        ConfigError: It cannot be read, has no agent id, no name or no command, or a value of the wrong kind.
-    """
+    """Read a `bot.toml`; a ConfigError says why it cannot be read, what it lacks, or which value is wrong."""
     source = Source(path)
     data = parsed(source)
     problem = ""
@@ -210,7 +191,12 @@ def _check_commands(bot: BotFile) -> BotVerdict:
     )
     commands = {key: str(bot.settings.get(key) or "") for key in ("run_command", "run_command_linux")}
     places = commands | {"root_dir": str(bot.settings.get("root_dir") or "")}
-    local = [f"{key} has {path}" for key, text in places.items() for path in _local_paths(text)]
+    local = [
+        f"{key} has {path}"
+        for key, text in places.items()
+        for path in _ABSOLUTE.findall(text)
+        if not _EVERYWHERE.fullmatch(path)
+    ]
     missing = [key for key, command in commands.items() if not command]
     remedies = []
     if local:
@@ -227,24 +213,17 @@ def _check_commands(bot: BotFile) -> BotVerdict:
     return check("pass", ", ".join(commands))
 
 
-def _local_paths(command: str) -> list[str]:
-    """Return the paths of a command that may only be there on this machine."""
-    return [path for path in _ABSOLUTE.findall(command) if not _EVERYWHERE.fullmatch(path)]
-
-
 def _check_loadout(bot: BotFile) -> BotVerdict:
     check = BotCheck("loadout", "loadout_file names a file that can be read")
     named = bot.settings.get("loadout_file")
     if bot.loadout_problem:
         remedy = "name the file, relative to bot.toml, or take the key out: RLBot refuses such a bot"
-        seen = f"loadout_file is {named!r}: {bot.loadout_problem}"
-        return check("failure", seen, remedy)
+        return check("failure", f"loadout_file is {named!r}: {bot.loadout_problem}", remedy)
     if named == "":
         remedy = "take the key out, or name a file: rlbot's own reader takes this for the folder, and fails"
         return check("warning", "loadout_file is ''", remedy)
     if named is None:
-        remedy = "add one, or the car is the game's usual one"
-        return check("warning", "no loadout_file", remedy)
+        return check("warning", "no loadout_file", "add one, or the car is the game's usual one")
     return check("pass", str(named))
 
 
@@ -259,8 +238,7 @@ def _check_logo(bot: BotFile) -> BotVerdict:
     if there:
         return check("pass", path.name)
     if named:
-        remedy = "put the picture there, or correct logo_file"
-        return check("failure", f"{named} is not there", remedy)
+        return check("failure", f"{named} is not there", "put the picture there, or correct logo_file")
     return check("pass", "none named")
 
 
@@ -269,8 +247,8 @@ def _check_details(bot: BotFile) -> BotVerdict:
     empty = [key for key in _NEEDED_DETAILS if not str(bot.details.get(key, "")).strip()]
     empty += [] if bot.tags else ["tags"]
     if empty:
-        remedy = "fill them in under [details]: RLBot's window shows them"
-        return check("warning", f"empty: {', '.join(empty)}", remedy)
+        seen = f"empty: {', '.join(empty)}"
+        return check("warning", seen, "fill them in under [details]: RLBot's window shows them")
     return check("pass", f"filled in, by {bot.details['developer']}")
 
 

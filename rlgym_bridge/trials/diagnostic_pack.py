@@ -23,54 +23,37 @@ from rlgym_bridge.trials.scripted_scenes import MOST_SCENES, PlayedScene, Script
 from rlgym_bridge.user_input.arguments import shorten_text
 from rlgym_bridge.user_input.text_files import MOST_CHARACTERS, parse_json, read_bytes
 
-FORMAT: Final = 1
-"""Number of the pack's format; packs of other formats are refused."""
+FORMAT: Final = 1  # number of the pack's format; packs of other formats are refused
 
 
 class PartOutcome(Struct, frozen=True):
-    """The outcome of one part of a field test.
-
-    Attributes:
-        state: "stopped" is by Ctrl-C.
-        seconds: Wall time that it took.
-        note: Why it is not done; empty where it is.
-    """
+    """The outcome of one part of a field test."""
 
     name: Name
-    state: Literal["done", "failed", "stopped", "not begun"]
-    seconds: Amount = 0.0
-    note: Sentence = ""
+    state: Literal["done", "failed", "stopped", "not begun"]  # "stopped" is by Ctrl-C
+    seconds: Amount = 0.0  # wall time that it took
+    note: Sentence = ""  # why it is not done; empty where it is
 
 
 class AboutPack(Struct, frozen=True):
-    """The description of a pack.
-
-    Attributes:
-        made: Day on which it was made, in UTC.
-        server: sim for the match server of this project, also in RLBotServer's place; rlbot for any other.
-        versions: Of packages and Python, and the operating system's name.
-    """
+    """The description of a pack."""
 
     format: int
-    made: Name
-    server: Literal["rlbot", "sim"]
-    versions: Words
+    made: Name  # day on which it was made, in UTC
+    server: Literal["rlbot", "sim"]  # sim: this project's server, in whatever place
+    versions: Words  # of packages and Python, and the operating system's name
     settings: Annotated[dict[Name, Sentence | Amount | None], Meta(max_length=100)]
     parts: Annotated[list[PartOutcome], Meta(max_length=20)]
 
 
 class MatchPart(Struct, frozen=True):
-    """The result of the match: goals of blue and orange, ticks of play, and each bot's touches.
-
-    Attributes:
-        unanswered: Packets that each bot did not answer; None where it does not say.
-    """
+    """The result of the match: goals of blue and orange, ticks of play, and each bot's touches."""
 
     score: tuple[Count, Count]
     playing_ticks: Count
     ended_by: Name
     touches: Annotated[list[Count], Meta(max_length=8)]
-    unanswered: Annotated[list[Count | None], Meta(max_length=8)]
+    unanswered: Annotated[list[Count | None], Meta(max_length=8)]  # None: it does not say
 
 
 class ScenesPart(Struct, frozen=True):
@@ -86,13 +69,10 @@ PARTS: Final[dict[str, Any]] = {
 }  # fmt: skip
 """Parts of a field test by name, in the order in which they are played, with the form of their results."""
 
-RECORDED: Final = ("probe", "scenes", "match")
-"""Parts with a recording."""
+RECORDED: Final = ("probe", "scenes", "match")  # parts with a recording
 
 
-_MOST_PACK_BYTES: Final = 1 << 25
-"""Longest pack that is read: ours have a few MB."""
-
+_MOST_PACK_BYTES: Final = 1 << 25  # longest pack that is read: ours have a few MB
 _MOST_RECORDING: Final = 1 << 24  # bytes; it is packed itself, and may unpack to a hundred times that
 _MOST_MEMBERS: Final = 64  # entries of the zip's directory
 _ENTRY: Final = b"PK\x01\x02"  # begins each of them
@@ -123,18 +103,13 @@ called "player 1" and so on, whoever they were, and times count from the beginni
 
 @dataclass
 class FieldPack:
-    """A pack that was read.
-
-    Attributes:
-        parts: Results by the names of `PARTS`, those that are there.
-        recordings: Files by the names of `RECORDED`, those that are there.
-        notes: What could not be read, as sentences.
-    """
+    """A pack that was read."""
 
     about: AboutPack
+    # results by the names of `PARTS`, those that are there
     parts: dict[str, Any] = field(default_factory=dict)
-    recordings: dict[str, Path] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
+    recordings: dict[str, Path] = field(default_factory=dict)  # by the names of `RECORDED`
+    notes: list[str] = field(default_factory=list)  # what could not be read, as sentences
 
 
 def write_field_pack(
@@ -173,45 +148,36 @@ def _member(name: str) -> zipfile.ZipInfo:
 def open_field_pack(path: Path) -> Iterator[FieldPack]:
     """Read a pack; its recordings lie in a temporary folder until the context ends.
 
-    What is missing or wrong in it is left out and named in `FieldPack.notes`.
-
-    Raises:
-        OSError: It cannot be opened.
-        ValueError: It is no pack, or too large; the message has the path.
+    What is missing or wrong in it is left out and named in `FieldPack.notes`. A ValueError says that it is no
+    pack, or too large.
     """
     data = read_bytes(path, _MOST_PACK_BYTES, "a field test")
     if (entries := data.count(_ENTRY)) > _MOST_MEMBERS:
         raise ValueError(f"{path} has {entries:,} entries, expected {_MOST_MEMBERS} at most in a field test")
+    expected = "expected a pack that `rlgym-bridge field-test` made"
     try:
-        with zipfile.ZipFile(BytesIO(data)) as archive:
-            about = _read_about(archive)
-            with TemporaryDirectory(prefix="rlgym-bridge-", ignore_cleanup_errors=True) as folder:
-                pack = FieldPack(about)
-                _read_parts(archive, pack)
-                _unpack_recordings(archive, pack, Path(folder))
-                yield pack
+        archive = zipfile.ZipFile(BytesIO(data))
     except zipfile.BadZipFile as error:
-        raise ValueError(
-            f"{path} is no zip file ({error}), expected a pack that `rlgym-bridge field-test` made"
-        ) from None
-    except _NoPack as error:
-        raise ValueError(f"{path}: {error}, expected a pack that `rlgym-bridge field-test` made") from None
-
-
-class _NoPack(Exception):
-    """The file is a zip, but no pack of this format."""
+        raise ValueError(f"{path} is no zip file ({error}), {expected}") from None
+    with archive, TemporaryDirectory(prefix="rlgym-bridge-", ignore_cleanup_errors=True) as folder:
+        try:
+            pack = FieldPack(_read_about(archive))
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}, {expected}") from None
+        _read_parts(archive, pack)
+        _unpack_recordings(archive, pack, Path(folder))
+        yield pack
 
 
 def _read_about(archive: zipfile.ZipFile) -> AboutPack:
     try:
-        about = _json_of(archive, _ABOUT, AboutPack)
+        about: AboutPack = _json_of(archive, _ABOUT, AboutPack)
     except KeyError:
-        raise _NoPack(f"it has no {_ABOUT}") from None
+        raise ValueError(f"it has no {_ABOUT}") from None
     except _BROKEN as error:
-        raise _NoPack(f"{_ABOUT} cannot be read: {_said(error)}") from None
+        raise ValueError(f"{_ABOUT} cannot be read: {_said(error)}") from None
     if about.format != FORMAT:
-        raise _NoPack(f"it has the format {about.format}, and this version reads {FORMAT}")
-    assert isinstance(about, AboutPack)
+        raise ValueError(f"it has the format {about.format}, and this version reads {FORMAT}")
     return about
 
 

@@ -27,9 +27,7 @@ from rlgym_bridge.trials.diagnostic_pack import PARTS, AboutPack, FieldPack, Sce
 from rlgym_bridge.trials.scripted_scenes import Body, PlayedScene, ScriptedScene
 from rlgym_bridge.user_input.arguments import count_of
 
-SCENE_HORIZONS: Final = (60, 120, 240)
-"""Ticks after a scene's beginning at which errors are measured."""
-
+SCENE_HORIZONS: Final = (60, 120, 240)  # ticks after a scene's beginning at which errors are measured
 _LAG_WINDOWS: Final = 30  # of each car, by which its lag is fitted
 
 _BODIES: Final[dict[Body, int]] = {"car": 0, "other": 1, "ball": BALL}
@@ -37,20 +35,12 @@ _BODIES: Final[dict[Body, int]] = {"car": 0, "other": 1, "ball": BALL}
 
 @dataclass(frozen=True)
 class _SceneError:
-    """The error of one body in one scene.
-
-    Attributes:
-        horizon_ticks: Ticks after the first controls.
-        error: Position error, uu.
-        beyond: Whether position, velocity, rotation or spin is off by more than the recording leaves open.
-    """
-
     scene: str
     kind: str
     body: Body
-    horizon_ticks: int
-    error: float
-    beyond: bool
+    horizon_ticks: int  # ticks after the first controls
+    error: float  # position error, uu
+    beyond: bool  # whether position, velocity, rotation or spin is off by more than the recording leaves open
 
 
 _Followed = tuple[ScriptedScene, Window]
@@ -135,47 +125,31 @@ _WINDOWS: Final = 60  # windows of each body, by which the scenes are compared
 
 @dataclass(frozen=True)
 class KindError:
-    """Errors of a simulator over the scenes of a kind, for one body at one horizon.
-
-    Attributes:
-        horizon_ticks: Ticks after the first controls.
-        scenes: How many.
-        beyond: In how many the body is off by more than the recording leaves open.
-        error: Median position error, uu.
-        worst: The largest, uu.
-    """
+    """Errors of a simulator over the scenes of a kind, for one body at one horizon."""
 
     simulator: str
     kind: str
     body: str
-    horizon_ticks: int
-    scenes: int
-    beyond: int
-    error: float
-    worst: float
+    horizon_ticks: int  # ticks after the first controls
+    scenes: int  # how many
+    beyond: int  # in how many the body is off by more than the recording leaves open
+    error: float  # median position error, uu
+    worst: float  # the largest, uu
 
 
 @dataclass
 class FieldReport:
-    """The report of a field test.
-
-    Attributes:
-        parts: Results, see `diagnostic_pack.PARTS`.
-        notes: What could not be read or measured, as sentences.
-        difference: How the recorded scenes differ from `compared`, and what explains it; None where they
-            could not be compared.
-        scenes: Number of scenes that were followed.
-        errors: Errors in each scene, by the names of the simulators, all in the same order.
-        compared: Name of the simulator that is judged.
-    """
+    """The report of a field test."""
 
     about: AboutPack
-    parts: dict[str, Any]
-    notes: list[str]
+    parts: dict[str, Any]  # results, see `diagnostic_pack.PARTS`
+    notes: list[str]  # what could not be read or measured, as sentences
+    # how the recorded scenes differ from `compared`, and what explains it; None where they could not be
+    # compared
     difference: Comparison | None = None
-    scenes: int = 0
-    errors: dict[str, list[_SceneError]] = field(default_factory=dict)
-    compared: str = DEFAULT_SIMULATOR
+    scenes: int = 0  # number of scenes that were followed
+    errors: dict[str, list[_SceneError]] = field(default_factory=dict)  # by simulator, in equal order
+    compared: str = DEFAULT_SIMULATOR  # name of the simulator that is judged
 
     @property
     def whole(self) -> bool:
@@ -260,11 +234,7 @@ def read_field_test(pack: FieldPack, progress: Callable[[str], None] = lambda do
 
 
 def compare_pack(pack: FieldPack, progress: Callable[[str], None] = lambda doing: None) -> Comparison:
-    """Compare the recordings of an open pack with RocketSim as `compare` does.
-
-    Raises:
-        ValueError: None can be compared.
-    """
+    """Compare the recordings of an open pack as `compare` does; a ValueError says that none can be."""
     there = [name for name in ("match", "scenes") if name in pack.recordings]
     recordings: list[Recording] = [read_match(pack.recordings[name]) for name in there]
     scenes: ScenesPart | None = pack.parts.get("scenes")
@@ -279,7 +249,8 @@ SIMULATOR_NAMES = {ROCKETSIM3: "RocketSim 3", ROCKETSIM2: "RocketSim 2.2.1"}
 
 def conclude_field_test(found: FieldReport) -> list[str]:
     """Return the conclusion of a report, as sentences."""
-    sentences = [_wholeness(found), _dialect(found), _lateness(found), _difference(found), _errors(found)]
+    difference = "" if found.difference is None else f"The scenes: {found.difference.explanation}"
+    sentences = [_wholeness(found), _dialect(found), _lateness(found), difference, _errors(found)]
     return [*filter(None, sentences), _next_step(found)]
 
 
@@ -311,9 +282,9 @@ def _dialect(found: FieldReport) -> str:
         if name in POINTS and value != POINTS[name].values[0]
     ]  # fmt: skip
     unsettled = [name for name in POINTS if name not in probe.dialect]
-    said = f"The dialect differs from the standard in {', '.join(others)}" if others else (
-        "No point of the dialect differs from the standard"
-    )  # fmt: skip
+    said = "No point of the dialect differs from the standard"
+    if others:
+        said = f"The dialect differs from the standard in {', '.join(others)}"
     return f"{said}{'; not settled: ' + ', '.join(unsettled) if unsettled else ''}."
 
 
@@ -325,10 +296,6 @@ def _lateness(found: FieldReport) -> str:
     if latency is None:
         return "" if timing is None and probe is None else "How late inputs act is not told."
     return f"Inputs act {count_of(latency, 'tick')} late." if latency else "Inputs act without delay."
-
-
-def _difference(found: FieldReport) -> str:
-    return "" if found.difference is None else f"The scenes: {found.difference.explanation}"
 
 
 def _errors(found: FieldReport) -> str:

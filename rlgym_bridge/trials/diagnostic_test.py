@@ -1,31 +1,174 @@
-"""Play the parts of a field test: probe, timing, scripted scenes, and a match of the shipped bot."""
+"""Play the parts of a field test, and copy its recordings without anything that tells who made them.
 
-from collections.abc import Callable
-from contextlib import closing
+Names, agent ids, commands, folders, player ids, the date, chat and drawings are left out or replaced.
+"""
+
+import getpass
+import json
+import platform
+import re
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PureWindowsPath
 from typing import Any, Final
 
 import numpy as np
+from mcap.records import Metadata
+from mcap.writer import Writer
 from rlbot import flat
 
 from rlgym_bridge.components.user_errors import describe_error
 from rlgym_bridge.game import CONTROL_NAMES, TICKS_PER_SECOND
 from rlgym_bridge.live.agent_connections import agents_of, match_of, message_of, with_own_ids
 from rlgym_bridge.live.agent_recorder import AgentRecorder
-from rlgym_bridge.recording.mcap.mcap_writer import Recorder
+from rlgym_bridge.recording.mcap.channels import (
+    ABOUT,
+    AGENTS,
+    ENCODINGS,
+    POLICY,
+    PROFILE,
+    agent_topic,
+    log_time,
+)
+from rlgym_bridge.recording.mcap.mcap_reader import read_records
+from rlgym_bridge.recording.mcap.mcap_writer import Recorder, RecordingError
 from rlgym_bridge.server import MatchServer, ServerError
 from rlgym_bridge.trials.diagnostic_pack import RECORDED, MatchPart, PartOutcome, ScenesPart
 from rlgym_bridge.trials.input_latency import measure_timing
 from rlgym_bridge.trials.measured_match import START_SECONDS, measured_match
-from rlgym_bridge.trials.nameless import copy_without_names, hide_personal
 from rlgym_bridge.trials.probe import Players, Probe, match_of_two
 from rlgym_bridge.trials.scene_player import Frame, Reply, SceneScript
 from rlgym_bridge.trials.scripted_scenes import SceneBattery, ScriptedScene, ticks_of
 
-MOST_NOTE: Final = 500
-"""Letters of an error in the pack."""
+_FLAT: Final = ("field_info", "match_configuration", "packets")
+_NUMBERS: Final = ("arrivals", "inputs", "decisions")
+"""Last parts of topics that are copied: messages of RLBot, and those that hold nothing but numbers."""
 
+_PATHS: Final = re.compile(r"(?<![\w<>])(?:[A-Za-z]:)?[\\/][^\s'\":;,()]+")
+_ADDRESSES: Final = re.compile(r"\b\d+\.\d+\.\d+\.\d+(?::\d+)?\b")
+
+_CHUNK_BYTES: Final = 1 << 22  # packets are alike: larger chunks are packed better
+
+
+def hide_personal(text: str) -> str:
+    """Return a sentence without paths, addresses, the user's name and the computer's name."""
+    folders = [sys.prefix, tempfile.gettempdir()]
+    with suppress(OSError, RuntimeError):  # a folder that has gone, a user without a home
+        folders += [str(Path.cwd()), str(Path.home())]
+    for folder in sorted((one for one in folders if len(one) > 1), key=len, reverse=True):
+        for written in (repr(folder)[1:-1], folder):  # whole, because there may be spaces in it
+            text = text.replace(written, "/...")
+    hidden = _ADDRESSES.sub("<address>", _PATHS.sub("<path>", text))
+    names = {platform.node()}
+    with suppress(OSError, KeyError, ImportError):  # a user without a name, on Windows too
+        names.add(getpass.getuser())
+    for name in filter(None, names):
+        hidden = re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", "<name>", hidden, flags=re.IGNORECASE)
+    return hidden
+
+
+def copy_without_names(source: Path, target: Path, about: Mapping[str, Any]) -> list[str]:
+    """Copy a recording of ours without names and dates; return what could not be read, as sentences.
+
+    `about`, of JSON values, is what the copy says of the match, in place of what the recorder said. A
+    RecordingError says that it is no recording, or holds no message.
+    """
+    notes: list[str] = []
+    names = _Names()
+    began: int | None = None
+    with target.open("xb") as file:
+        writer = Writer(file, _CHUNK_BYTES)
+        writer.start(PROFILE)
+        writer.add_metadata(ABOUT, {name: json.dumps(value) for name, value in about.items()})
+        channels: dict[str, int] = {}
+        for entry in read_records(source, notes):
+            if isinstance(entry, Metadata):
+                if entry.name.startswith(POLICY):
+                    agent = names.agent(entry.name.removeprefix(POLICY))
+                    writer.add_metadata(POLICY + agent, entry.metadata)
+                continue
+            topic, message = entry
+            what = topic.rpartition("/")[2]
+            content = names.replace(what, message.content)
+            if content is None:
+                continue
+            if topic.startswith(AGENTS):
+                agent = names.agent(topic.removeprefix(AGENTS).rpartition("/")[0])
+                topic = agent_topic(agent, what)
+            if topic not in channels:
+                channels[topic] = writer.register_channel(topic, ENCODINGS[what], 0)
+            began = message.time if began is None else began
+            writer.add_message(
+                channels[topic], log_time(message.frame), content, max(message.time - began, 0), message.frame
+            )
+        writer.finish()  # type: ignore[no-untyped-call]
+    if not channels:
+        raise RecordingError(f"{source.name} holds no message of a match")
+    return notes
+
+
+class _Names:
+    """Replaces names and ids, the same one always by the same."""
+
+    def __init__(self) -> None:
+        self._agents: dict[str, str] = {}
+        self._players: dict[int, int] = {}
+
+    def agent(self, agent_id: str) -> str:
+        return self._agents.setdefault(agent_id, f"agent-{len(self._agents) + 1}")
+
+    def player(self, player_id: int) -> int:
+        return self._players.setdefault(player_id, len(self._players) + 1)
+
+    def replace(self, what: str, content: bytes) -> bytes | None:
+        if what in _NUMBERS:
+            return content
+        if what not in _FLAT:
+            return None
+        try:
+            message = flat.CorePacket.unpack(content).message
+        except ValueError:  # InvalidFlatbuffer is one
+            return None
+        if isinstance(message, flat.GamePacket):
+            return flat.CorePacket(self._packet(message)).pack()
+        if isinstance(message, flat.MatchConfiguration):
+            return flat.CorePacket(self._match(message)).pack()
+        return flat.CorePacket(message).pack() if isinstance(message, flat.FieldInfo) else None
+
+    def _packet(self, packet: flat.GamePacket) -> flat.GamePacket:
+        values = {name: getattr(packet, name) for name in flat.GamePacket.__match_args__}
+        values["players"] = [self._car(car) for car in packet.players]
+        return flat.GamePacket(**values)
+
+    def _car(self, car: flat.PlayerInfo) -> flat.PlayerInfo:
+        number = self.player(car.player_id)
+        values = {name: getattr(car, name) for name in flat.PlayerInfo.__match_args__}
+        return flat.PlayerInfo(**values | {"name": f"player {number}", "player_id": number})
+
+    def _match(self, match: flat.MatchConfiguration) -> flat.MatchConfiguration:
+        """Return a match with its rules, its map's name, and players that are nobody."""
+        players = []
+        for player in match.player_configurations:
+            number = self.player(player.player_id)
+            loadout = getattr(player.variety, "loadout", None)
+            car = flat.PlayerLoadout(car_id=loadout.car_id) if loadout is not None else None
+            bot = flat.CustomBot(name=f"player {number}", loadout=car, agent_id=f"player-{number}")
+            players.append(flat.PlayerConfiguration(bot, player.team, number))
+        return flat.MatchConfiguration(
+            player_configurations=players,
+            game_map_upk=PureWindowsPath(match.game_map_upk).name,
+            game_mode=match.game_mode,
+            skip_replays=match.skip_replays,
+            mutators=match.mutators,
+            enable_state_setting=match.enable_state_setting,
+            freeplay=match.freeplay,
+        )
+
+
+MOST_NOTE: Final = 500  # letters of an error in the pack
 _PROBE_SECONDS: Final = 110.0  # of game that the probe takes, about
 _MOST_PROBE_SECONDS: Final = 300.0  # of wall time
 _TIMING_SECONDS: Final = 20.0  # of game
@@ -44,11 +187,9 @@ class _ClientRecording:
         self.close = self._agent.close
 
     def take(self, payload: bytes) -> None:
-        """Record a message of the server."""
         self._agent.record_message(message_of(payload), payload)
 
     def send(self, reply: Reply, frame: Frame) -> None:
-        """Record the inputs that answer a frame."""
         for index, controls in zip(frame.indices, reply.controls, strict=True):
             row = np.array([getattr(controls, name) for name in CONTROL_NAMES], np.float32)
             self._agent.record_input(frame.number, index, row)
@@ -56,24 +197,15 @@ class _ClientRecording:
 
 @dataclass
 class FieldTest:
-    """A field test that is being made: what to play on, and what came of it.
+    """A field test that is being made: what to play on, and what came of it."""
 
-    Attributes:
-        folder: Where recordings are written, with names.
-        match_seconds: Game time of the match.
-        embedded: Makes the embedded server for a part; returns None where RLBotServer is measured.
-        play_match: Plays and records the match, given the recording's file; returns its result.
-        progress: Called with what begins, in a few words.
-        results: Of the parts that have one, by name; of a part that is stopped, what there is.
-    """
-
-    folder: Path
+    folder: Path  # where recordings are written, with names
     scenes: tuple[ScriptedScene, ...]
-    match_seconds: float
-    embedded: Callable[[], MatchServer | None]
-    play_match: Callable[[Path], MatchPart]
-    progress: Callable[[str], None] = lambda doing: None
-    results: dict[str, Any] = field(default_factory=dict)
+    match_seconds: float  # game time of the match
+    embedded: Callable[[], MatchServer | None]  # server for a part; None measures RLBotServer
+    play_match: Callable[[Path], MatchPart]  # plays and records the match into a file
+    progress: Callable[[str], None] = lambda doing: None  # called with what begins, in a few words
+    results: dict[str, Any] = field(default_factory=dict)  # by part, also of one that was stopped
 
     def play(self, name: str) -> None:
         """Play a part; `results` has what there is, whatever stopped it."""

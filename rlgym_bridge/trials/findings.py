@@ -42,21 +42,13 @@ class ProbeTiming(Struct, frozen=True):
 
 
 class ProbeReport(Struct):
-    """All findings of a probe.
+    """All findings of a probe."""
 
-    Attributes:
-        dialect: The values that were found, by the names of `POINTS`.
-        open: Why the other points, timing's too, have no value.
-        evidence: What was seen, by point: `POINTS`, then those of `TIMING`.
-        notes: Problems on the way, as sentences.
-        packets: Number of packets seen.
-    """
-
-    dialect: Words
-    open: Words
+    dialect: Words  # the values that were found, by the names of `POINTS`
+    open: Words  # why the other points, timing's too, have no value
     timing: ProbeTiming
-    evidence: Words
-    notes: Sentences
+    evidence: Words  # what was seen, by point: `POINTS`, then those of `TIMING`
+    notes: Sentences  # problems on the way, as sentences
     packets: Count
 
     @classmethod
@@ -79,12 +71,7 @@ class ProbeReport(Struct):
         return not self.open
 
     def toml(self, where: str, server: str) -> str:
-        """Return the text of `dialect.toml`: what is settled.
-
-        Args:
-            where: The server that was asked, for the first line.
-            server: `dialect.OWN_SERVER` or `dialect.OTHER_SERVER`.
-        """
+        """Return the text of `dialect.toml`: what is settled, measured on `server`, which is at `where`."""
         lines = [f"# Measured by `rlgym-bridge probe` on {where}; bots use it only with such a server."]
         lines += [toml_line("server", server)]
         for table, points in (("dialect", POINTS), ("timing", TIMING)):

@@ -35,20 +35,14 @@ _INPUTS: Final[Sequence[tuple[flat.ControllerState, Callable[[flat.ControllerSta
 
 @dataclass(frozen=True)
 class InputChange:
-    """One change of an input.
+    """One change of an input."""
 
-    Attributes:
-        answered: Frame number of the packet that was answered with it.
-        before: Frame number of the last packet without it.
-        shown: Frame number of the first packet whose `last_input` has it.
-        moved: Frame number at which the car began to move, extrapolated from its first speeds; None where
-            the input does not move a car at rest. The game and RocketSim 3 move it in the tick on which the
-            input acts (captures of 2026), RocketSim 2.2.1 one later.
-    """
-
-    answered: int
-    before: int
-    shown: int
+    answered: int  # frame number of the packet that was answered with it
+    before: int  # frame number of the last packet without it
+    shown: int  # frame number of the first packet whose `last_input` has it
+    # frame number at which the car began to move, extrapolated from its first speeds; None where the
+    # input does not move a car at rest. The game and RocketSim 3 move it in the tick on which the input
+    # acts (captures of 2026), RocketSim 2.2.1 one later
     moved: float | None = None
 
     @property
@@ -152,9 +146,7 @@ def _early_or_late(ticks: float) -> str:
 
 
 _LEVELS: Final = 64  # of each of two axes; a level is a 32nd, which every float holds
-_NEUTRAL_NUMBER: Final = (
-    _LEVELS // 2 * (_LEVELS + 1)
-)  # the number of an input that presses nothing: never sent
+_NEUTRAL_NUMBER: Final = _LEVELS // 2 * (_LEVELS + 1)  # of an input that presses nothing: never sent
 _NUMBERS: Final = _LEVELS * _LEVELS - 1  # after so many, 34 s, they come again
 _SILENCE: Final = 30.0  # s without a packet after which the server is given up
 _MOST_LATENCY: Final = 60  # ticks; what acts later is not told from what never acts
@@ -164,48 +156,27 @@ _MISSED: Final = 0.1  # share of frames without a packet from which on a frame r
 
 @dataclass(frozen=True)
 class Exchange:
-    """A packet of play and what it was answered with.
+    """A packet of play and what it was answered with."""
 
-    Attributes:
-        frame: Its number.
-        received: When it was taken in, s on any clock.
-        shown: Number of the input that it shows as applied; None where that is none of ours.
-        sent: Number of the input that answered it; None where a newer packet was there already.
-        answered: When, s on the same clock.
-    """
-
-    frame: int
-    received: float
-    shown: int | None
-    sent: int | None = None
-    answered: float = np.nan
+    frame: int  # its number
+    received: float  # when it was taken in, s on any clock
+    shown: int | None  # number of the input that it shows as applied; None where that is none of ours
+    sent: int | None = None  # number of the input that answered it; None where a newer packet was there
+    answered: float = np.nan  # when, s on the same clock
 
 
 class TimingReport(Struct, frozen=True):
-    """The measured timing of a session; also read from packs of others.
-
-    Attributes:
-        packets: Packets in play.
-        input_latency_ticks: Ticks by which most inputs act late, the least that fits; None where none can be
-            told.
-        also_fits: Further ticks that fit as well: packets that leave out ticks do not tell between them.
-        latencies: How many inputs acted how many ticks late, of those that can be told to the tick.
-        lost_ticks: Frames that no packet showed, beyond those that a frame rate leaves out.
-        tick_step: Ticks from most packets to the next.
-        reply_ms: From taking a packet in to its answer: p50 and p99.
-        interval_ms: From a packet to the next: p10, p50, p90 and p99.
-        frame_rate: Frames a second that the game seems to render, where that is not 120 or more.
-    """
+    """The measured timing of a session; also read from packs of others."""
 
     packets: Count
-    input_latency_ticks: Count | None
-    also_fits: Annotated[list[Count], Meta(max_length=100)]
-    latencies: Annotated[dict[Name, Count], Meta(max_length=200)]
-    lost_ticks: Count
-    tick_step: Count
-    reply_ms: Annotated[dict[Name, Amount | None], Meta(max_length=10)]
-    interval_ms: Annotated[dict[Name, Amount | None], Meta(max_length=10)]
-    frame_rate: Amount | None
+    input_latency_ticks: Count | None  # by which most inputs act late; None where it cannot be told
+    also_fits: Annotated[list[Count], Meta(max_length=100)]  # which packets do not tell apart
+    latencies: Annotated[dict[Name, Count], Meta(max_length=200)]  # of inputs, by ticks
+    lost_ticks: Count  # frames that no packet showed, beyond those that a frame rate leaves out
+    tick_step: Count  # ticks from most packets to the next
+    reply_ms: Annotated[dict[Name, Amount | None], Meta(max_length=10)]  # p50 and p99 from packet to answer
+    interval_ms: Annotated[dict[Name, Amount | None], Meta(max_length=10)]  # p10, p50, p90 and p99
+    frame_rate: Amount | None  # frames a second that the game seems to render, where that is not 120 or more
 
     @property
     def action_delay(self) -> tuple[int, int] | None:
@@ -249,11 +220,7 @@ def number_of(controls: flat.ControllerState) -> int | None:
 
 
 def judge_session(session: Sequence[Sequence[Exchange]]) -> TimingReport:
-    """Judge the exchanges of a session: stretches of play, each without a break, in order.
-
-    Raises:
-        ValueError: There are fewer than two packets.
-    """
+    """Judge the exchanges of a session: stretches of play of two packets or more, each without a break."""
     packets = sum(map(len, session))
     steps = Counter(b.frame - a.frame for part in session for a, b in pairwise(part))
     if not steps:
@@ -314,16 +281,10 @@ def _ranges(part: Sequence[Exchange]) -> list[tuple[int, int]]:
 def measure_timing(
     server: tuple[str, int], match: flat.MatchConfiguration, patience: float, seconds: float
 ) -> TimingReport:
-    """Play with numbered inputs on a server whose match has begun, then stop the match.
+    """Play with numbered inputs for seconds of game time on a server whose match has begun, then stop it.
 
-    Args:
-        server: Address and port.
-        match: Its cars are played by this process.
-        patience: Seconds for each step of the handshake.
-        seconds: Game time.
-
-    Raises:
-        NoServer: The server did not accept the agents, or sends no packets.
+    The match's cars are played by this process. `patience` is for each step of the handshake, s. NoServer
+    says that the server did not accept the agents, or sends no packets.
     """
     seats = AgentConnections(server, agents_of(match), patience)
     try:

@@ -30,11 +30,7 @@ _RUN_TICKS: Final = 200  # with the clock running
 
 
 def leave_kickoff(scene: ScenePlayer) -> Play[list[Frame]]:
-    """Wait for the first kickoff and leave the ball alone for 2.5 s; return the frames from GO on.
-
-    Raises:
-        MatchOver: No kickoff came.
-    """
+    """Wait for the first kickoff and leave the ball alone for 2.5 s; return the frames from GO on."""
     yield from scene.wait(_WAIT, lambda frame: frame.playing or frame.phase == Phase.ENDED)
     if not scene.frame.playing:
         raise MatchOver("no kickoff came")

@@ -14,12 +14,8 @@ from rlgym_bridge.live.agent_connections import OWN_SECONDS, NoServer, is_own_se
 from rlgym_bridge.live.play import server_address
 from rlgym_bridge.server import ConfigError, MatchCalledOff, MatchServer, ServerError
 
-START_SECONDS: Final = 180.0
-"""In which the real game has to start, load the map and send something."""
-
-LAUNCH_SECONDS: Final = 60.0
-"""In which an RLBotServer that was started here has to listen."""
-
+START_SECONDS: Final = 180.0  # in which the real game has to start, load the map and send something
+LAUNCH_SECONDS: Final = 60.0  # in which an RLBotServer that was started here has to listen
 REFUSED: Final = (
     "it is this project's own match server, whose log says why. It plays no Psyonix bots and humans unless "
     "it was started with --allow-idle: for them start RLBotServer with the real game"
@@ -31,27 +27,19 @@ _RETRY_SECONDS: Final = 0.2
 
 
 class MeasuredServer(NamedTuple):
-    """A server that plays a match.
-
-    Attributes:
-        own: Whether it is this project's match server, perhaps in RLBotServer's place.
-        patience: Seconds to wait for each step.
-    """
+    """A server that plays a match."""
 
     address: tuple[str, int]
-    own: bool
-    patience: float
+    own: bool  # whether it is this project's match server, perhaps in RLBotServer's place
+    patience: float  # seconds to wait for each step
 
 
 @contextmanager
 def measured_match(match: flat.MatchConfiguration, server: MatchServer | None) -> Iterator[MeasuredServer]:
     """Start a match, and end it with the context.
 
-    The embedded server plays it in a thread of its own; None is RLBotServer, or what runs in its place.
-
-    Raises:
-        ConfigError: The server does not play such a match.
-        ServerError: No RLBotServer can be found, it does not take the match, or it went away.
+    The embedded server plays it in a thread of its own; None is RLBotServer, or what runs in its place. A
+    ConfigError says that it does not play such a match, a ServerError that there is none, or that it refused.
     """
     if server is None:
         with _match_on_rlbot(match) as running:
@@ -96,9 +84,7 @@ def _match_on_rlbot(match: flat.MatchConfiguration) -> Iterator[MeasuredServer]:
 def running_server() -> tuple[str, int]:
     """Return address and port of a running RLBotServer, starting an installed one where none runs.
 
-    Raises:
-        ConfigError: The address in the environment is none.
-        ServerError: None runs and none is installed, or the one that was started cannot be reached.
+    A ConfigError says that the environment has no valid address, a ServerError why there is no server.
     """
     try:
         ip, port = server_address()

@@ -41,19 +41,12 @@ class _Mismatch:
 
 @dataclass
 class Parity:
-    """The result of a comparison.
+    """The result of a comparison."""
 
-    Attributes:
-        samples: Observations and control rows compared.
-        numbers: Numbers in them.
-        compared: Decisions whose observations were compared.
-        unknown: Decisions left out, because the decoder marks a field as unknown then.
-    """
-
-    samples: int = 0
-    numbers: int = 0
-    compared: int = 0
-    unknown: int = 0
+    samples: int = 0  # observations and control rows compared
+    numbers: int = 0  # numbers in them
+    compared: int = 0  # decisions whose observations were compared
+    unknown: int = 0  # decisions left out, because the decoder marks a field as unknown then
     _by_name: dict[str, _Mismatch] = field(default_factory=dict)
 
     @property
@@ -105,8 +98,6 @@ _NOT_OBSERVED: Final = (
 
 
 class _WorldSide:
-    """Components that see one of the two worlds."""
-
     def __init__(self, parts: Components) -> None:
         if parts.obs_builder is None:
             raise ValueError("there is no observation builder to compare")
@@ -137,13 +128,10 @@ class _WorldSide:
         return shown
 
     def parse(self, actions: np.ndarray) -> list[np.ndarray]:
-        """Return the parser's rows for each car, on the state observed last."""
         return self._calls.parse(actions.copy())
 
 
 class _NumberNames:
-    """Names of the numbers in an observation."""
-
     def __init__(self, components: Callable[[], Components]) -> None:
         self._make = components
         builder: Any = components().obs_builder
@@ -151,7 +139,6 @@ class _NumberNames:
         self._sources: dict[tuple[int, int], str] = {}
 
     def plain(self, state: MatchState, car: int, number: int) -> str:
-        """Return the builder's own name of a number; else its index."""
         if self._names is None:
             return f"number {number}"
         return str(self._names(state.layout.blue, state.layout.orange, car)[number])
@@ -237,7 +224,6 @@ def _round_as_seen(state: MatchState, seen: MatchState) -> None:
 
 
 def _differing_fields(state: MatchState, seen: MatchState) -> list[str]:
-    """Return the names of the fields in which two states differ."""
     names = [field.name for field in MATCH_FIELDS] + ["car_" + field.name for field in CAR_FIELDS]
     return [
         name for name in names
@@ -261,16 +247,9 @@ def compare_worlds(
 ) -> Parity:
     """Play a match of random actions and compare what the components make of it in both worlds.
 
-    Args:
-        components: Makes builder, parser and shared info; called for each side.
-        team_sizes: Cars of blue and orange.
-        ticks: Of play.
-        seed: Of the match and the actions.
-        tick_skip: Ticks that an action has to last; None: as many as the parser says.
-        hitbox: Of all cars, `game.HITBOXES`.
-
-    Raises:
-        ValueError: There is no builder, or it refuses the match.
+    `components` makes builder, parser and shared info of each side. An action has to last `tick_skip` ticks,
+    or as many as the parser says. All cars have one of `game.HITBOXES`. A ValueError says that there is no
+    builder, or that it refuses the match.
     """
     match = _begin_match(team_sizes, seed, hitbox)
     parity = Parity()
@@ -392,11 +371,8 @@ def _read_state(match: Match) -> MatchState:
     state.car_ball_touches[:] = 0
     referee = match.referee
     state.frame[0], state.phase[0] = match.frame, referee.phase
-    state.clock[0], state.overtime[0], state.score[0] = (
-        referee.clock / TICKS_PER_SECOND,
-        referee.overtime,
-        referee.score,
-    )
+    state.clock[0], state.overtime[0] = referee.clock / TICKS_PER_SECOND, referee.overtime
+    state.score[0] = referee.score
     return state
 
 

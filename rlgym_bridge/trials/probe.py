@@ -13,25 +13,22 @@ from rlbot import flat
 from rlgym_bridge.game import TICKS_PER_SECOND
 from rlgym_bridge.live.agent_connections import AgentConnections, match_of
 from rlgym_bridge.protocol_variant import POINTS
-from rlgym_bridge.trials import driving_scenes, input_latency, jump_scenes, match_flow
+from rlgym_bridge.trials import car_scenes, input_latency, match_flow
 from rlgym_bridge.trials.findings import TIMING, Finding, ProbeReport
 from rlgym_bridge.trials.scene_player import NONSENSE, Frame, Play, Reply, ScenePlayer, SceneScript
 
 _LOG = logging.getLogger("rlgym_bridge.trials")
 
-_MOST_PACKETS: Final = 200 * TICKS_PER_SECOND
-"""Packets after which the probe ends in any case: 200 s of game."""
+_MOST_PACKETS: Final = 200 * TICKS_PER_SECOND  # packets after which the probe ends in any case: 200 s of game
 
 
 class Probe(SceneScript):
     """Plays all scenes on the packets of a server; see `SceneScript`."""
 
-    def __init__(
-        self, ids: tuple[int, int], field: flat.FieldInfo, most_packets: int = _MOST_PACKETS
-    ) -> None:
+    def __init__(self, ids: Sequence[int], field: flat.FieldInfo, most_packets: int = _MOST_PACKETS) -> None:
         super().__init__(ids, most_packets)
         self._field = field
-        self._pads, self._cadence = driving_scenes.PadWatch(), match_flow.Cadence()
+        self._pads, self._cadence = car_scenes.PadWatch(), match_flow.Cadence()
         self._findings: dict[str, Finding] = {}
 
     def see(self, frame: Frame) -> None:
@@ -48,7 +45,7 @@ class Probe(SceneScript):
         yield from scene.stand()
         if scene.sets_state is False:
             self.notes.append("the server ignores state setting (enable_state_setting)")
-        yield from driving_scenes.take_pad(scene, self._field)
+        yield from car_scenes.take_pad(scene, self._field)
         yield from self._jumps(scene)
         yield from self._drives(scene)
         yield from scene.begin()
@@ -61,29 +58,29 @@ class Probe(SceneScript):
 
     def _jumps(self, scene: ScenePlayer) -> Play[None]:
         yield from scene.begin()
-        held = yield from jump_scenes.jump(scene)
-        self._judge("dodge_timeout", lambda: jump_scenes.judge_timeout(held))
-        self._judge("dodge_timeout_jumping", lambda: jump_scenes.judge_jumping(held))
+        held = yield from car_scenes.jump(scene)
+        self._judge("dodge_timeout", lambda: car_scenes.judge_timeout(held))
+        self._judge("dodge_timeout_jumping", lambda: car_scenes.judge_jumping(held))
         yield from scene.begin()
-        dodged = yield from jump_scenes.jump_twice(scene, pitch=-1.0)
-        doubled = yield from jump_scenes.jump_twice(scene)
-        self._judge("dodge_timeout_used", lambda: jump_scenes.judge_used(dodged, doubled))
+        dodged = yield from car_scenes.jump_twice(scene, pitch=-1.0)
+        doubled = yield from car_scenes.jump_twice(scene)
+        self._judge("dodge_timeout_used", lambda: car_scenes.judge_used(dodged, doubled))
         landed = [*held, *dodged, *doubled]
         yield from scene.begin()
-        unused = yield from jump_scenes.fly_on(scene)
-        if jump_scenes.judge_expired(unused).value is None and scene.sets_state:
-            unused = yield from jump_scenes.fly_on(scene, throw=False)
-        self._judge("dodge_timeout_expired", lambda: jump_scenes.judge_expired(unused))
-        landed += yield from jump_scenes.land_tilted(scene)
-        self._judge("on_ground", lambda: jump_scenes.judge_wheels(landed))
+        unused = yield from car_scenes.fly_on(scene)
+        if car_scenes.judge_expired(unused).value is None and scene.sets_state:
+            unused = yield from car_scenes.fly_on(scene, throw=False)
+        self._judge("dodge_timeout_expired", lambda: car_scenes.judge_expired(unused))
+        landed += yield from car_scenes.land_tilted(scene)
+        self._judge("on_ground", lambda: car_scenes.judge_wheels(landed))
 
     def _drives(self, scene: ScenePlayer) -> Play[None]:
         yield from scene.begin()
         changes = yield from input_latency.change_inputs(scene)
         self._judge("input_latency", lambda: input_latency.judge_changes(changes))
         yield from scene.begin()
-        frames = yield from driving_scenes.demolition(scene)
-        self._judge("demolished_place", lambda: driving_scenes.judge_place(frames))
+        frames = yield from car_scenes.demolition(scene)
+        self._judge("demolished_place", lambda: car_scenes.judge_place(frames))
 
     def _judge(self, point: str, judge: Callable[[], Finding]) -> None:
         """Store a judge's finding; a judge that fails leaves its point open."""
@@ -122,18 +119,10 @@ def match_of_two() -> flat.MatchConfiguration:
     return match
 
 
-class Players:
+class Players(AgentConnections):
     """The two cars of a script, on a server that plays a match such as `match_of_two`.
 
-    Args:
-        server: Address and port.
-        agents: Agent ids of the cars in the match.
-        patience: Seconds to wait for each step.
-        log: Called with every message that the first car's connection receives.
-        sent: Called with each reply before it is sent, and the frame that it answers.
-
-    Raises:
-        NoServer: The server did not accept both agents in time.
+    `on_reply` is called with each reply before it is sent, and the frame that it answers.
     """
 
     def __init__(
@@ -142,12 +131,10 @@ class Players:
         agents: Sequence[str],
         patience: float,
         log: Callable[[bytes], None] | None = None,
-        sent: Callable[[Reply, Frame], None] = lambda reply, frame: None,
+        on_reply: Callable[[Reply, Frame], None] = lambda reply, frame: None,
     ) -> None:
-        self._connections = AgentConnections(server, agents, patience, log)
-        self._sent = sent
-        self.field = self._connections.field
-        self.ids = (self._connections.ids[0], self._connections.ids[1])
+        super().__init__(server, agents, patience, log)
+        self._on_reply = on_reply
 
     def follow(self, script: SceneScript, seconds: float) -> None:
         """Answer packets as a script says until it is done or the seconds of wall time are over."""
@@ -155,9 +142,9 @@ class Players:
         try:
             while not script.done:
                 left = min(_SILENCE_SECONDS, deadline - time.monotonic())
-                packets = self._connections.packets(left) if left > 0.0 else []
+                packets = self.packets(left) if left > 0.0 else []
                 for packet in packets:
-                    self._answer(script, packet)
+                    self._answer_packet(script, packet)
                 if not packets:
                     late = time.monotonic() >= deadline
                     why = f"ended after {seconds:g} s" if late else f"no packet for {_SILENCE_SECONDS:g} s"
@@ -166,22 +153,14 @@ class Players:
         except (EOFError, OSError) as error:
             script.notes.append(f"the server went away: {error}")
 
-    def _answer(self, script: SceneScript, packet: flat.GamePacket) -> None:
+    def _answer_packet(self, script: SceneScript, packet: flat.GamePacket) -> None:
         reply, frame = script.answer(packet)
         if frame is None:
             return
-        self._sent(reply, frame)
+        self._on_reply(reply, frame)
         desired = reply.desired(frame.indices)
         inputs = [
             flat.PlayerInput(index, controls)
             for index, controls in zip(frame.indices, reply.controls, strict=True)
         ]
-        self._connections.answer(inputs, *(() if desired is None else (desired,)))
-
-    def stop_match(self) -> None:
-        """Tell the server to end the match, and wait up to 2 s for its goodbye."""
-        self._connections.stop_match()
-
-    def close(self) -> None:
-        """Close both connections."""
-        self._connections.close()
+        self.answer(inputs, *(() if desired is None else (desired,)))

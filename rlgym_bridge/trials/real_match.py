@@ -22,8 +22,6 @@ _ASK_SECONDS = 1.0  # between two looks whether a bot will not play
 
 @dataclass
 class _Watched:
-    """Counts of one car."""
-
     touches: int = 0
     touch_seconds: float = -1.0
     boost: float = 0.0
@@ -39,10 +37,8 @@ def play_real_match(
     """Play a match on a running or installed RLBotServer, which launches its bots.
 
     The score is shown when it changes. `refusal` is asked about once a second until play begins why a bot
-    will not play, None where all do. The match is stopped after `seconds` of game time in play.
-
-    Returns:
-        The result; reply times are NaN, replies and late packets 0: RLBotServer does not tell.
+    will not play, None where all do. The match is stopped after `seconds` of game time in play. In the result
+    reply times are NaN, replies and late packets 0: RLBotServer does not tell.
 
     Raises:
         ConfigError: The address in the environment is none, or a text of the match is no UTF-8.
@@ -83,8 +79,6 @@ def _stop(connection: Connection) -> None:
 
 
 class _Watch:
-    """Follows a match packet by packet."""
-
     def __init__(
         self, console: Console, refusal: Callable[[], str | None], seconds: float | None, patience: float,
         where: str,
@@ -100,13 +94,7 @@ class _Watch:
         self._playing_ticks = 0
 
     def follow(self, connection: Connection) -> None:
-        """Take in messages until the match has ended.
-
-        Raises:
-            EOFError: The server closed the connection, or said goodbye.
-            MatchCalledOff: A bot will not play, and play has not begun.
-            ServerError: No packet came for `START_SECONDS`, or the server did not take the match.
-        """
+        """Take in messages until the match has ended; see `play_real_match` for what is raised."""
         began = heard = asked = time.monotonic()
         while True:
             now = time.monotonic()
@@ -157,7 +145,6 @@ class _Watch:
         return (self._was_active and phase == Phase.ENDED) or self._playing_ticks >= self._most_ticks
 
     def result(self, configuration: flat.MatchConfiguration, seconds: float) -> MatchResult:
-        """Return what was seen."""
         packet = self._packet
         assert packet is not None  # followed to its end
         blue, orange = _score(packet)

@@ -27,26 +27,21 @@ _SHOWN_WITHIN: Final = 60  # packets within which a state that was set must be s
 _NEAR: Final = 150.0  # uu between a position set and one seen, apart from the way driven
 _LIKE: Final = 250.0  # uu/s between a set velocity and a seen one
 
-NEUTRAL: Final = flat.ControllerState(0.0, 0.0, 0.0, 0.0, 0.0, False, False, False, False)
+NEUTRAL: Final = flat.ControllerState()
 
 
 @dataclass(frozen=True)
 class Frame:
-    """One packet with the probe's two cars, blue first, and their indices in the packet.
+    """One packet with the probe's two cars, blue first, and their indices in the packet."""
 
-    Attributes:
-        number: `frame_num`, ticks.
-        phase: Number of the match phase (`game.Phase`).
-    """
-
-    number: int
-    phase: int
+    number: int  # `frame_num`, ticks
+    phase: int  # number of the match phase (`game.Phase`)
     cars: tuple[flat.PlayerInfo, flat.PlayerInfo]
     indices: tuple[int, int]
     packet: flat.GamePacket
 
     @classmethod
-    def of(cls, packet: flat.GamePacket, ids: tuple[int, int]) -> "Frame | None":
+    def of(cls, packet: flat.GamePacket, ids: Sequence[int]) -> "Frame | None":
         """Find the cars of a packet by their player ids; None where one of them is missing."""
         index_of = {player.player_id: index for index, player in enumerate(packet.players)}
         if ids[0] not in index_of or ids[1] not in index_of:
@@ -98,11 +93,7 @@ def seconds_between(first: Frame, last: Frame) -> float:
 
 def press(**controls: float | bool) -> flat.ControllerState:
     """Return an input; controls that are not given are neutral."""
-    values = {
-        "throttle": 0.0, "steer": 0.0, "pitch": 0.0, "yaw": 0.0, "roll": 0.0,
-        "jump": False, "boost": False, "handbrake": False, "use_item": False,
-    } | controls  # fmt: skip
-    return flat.ControllerState(**values)  # type: ignore[arg-type]
+    return flat.ControllerState(**controls)  # type: ignore[arg-type]
 
 
 def put(
@@ -137,16 +128,12 @@ class MatchOver(Exception):
 
 
 class ScenePlayer:
-    """The scene being played: its latest packet and those before, oldest first.
-
-    Attributes:
-        sets_state: Whether the server sets states; None before the first attempt.
-    """
+    """The scene being played: its latest packet and those before, oldest first."""
 
     def __init__(self, frame: Frame) -> None:
         self.frame = frame
         self.frames = [frame]
-        self.sets_state: bool | None = None
+        self.sets_state: bool | None = None  # whether the server does; None before the first attempt
 
     def begin(self) -> Play[None]:
         """Wait until the ball is in play, and begin a new scene.
@@ -247,25 +234,16 @@ class ScenePlayer:
 
 
 class SceneScript:
-    """Answers the packets of a server with scenes until they are over, or the packets run out.
+    """Answers the packets of a server with scenes until they are over, or `most_packets` were seen.
 
-    Args:
-        ids: `player_id` of its two cars, blue and orange.
-        most_packets: Packets after which it ends.
-
-    Attributes:
-        done: Whether no more packets are wanted.
-        notes: Problems on the way, as sentences.
-        packets: Packets seen.
-        missing: Packets without one of the cars.
-        scene: The scene being played; None before the first packet.
+    `ids` are the `player_id` of its two cars, blue and orange.
     """
 
-    def __init__(self, ids: tuple[int, int], most_packets: float) -> None:
-        self.done = False
-        self.notes: list[str] = []
-        self.packets = self.missing = 0
-        self.scene: ScenePlayer | None = None
+    def __init__(self, ids: Sequence[int], most_packets: float) -> None:
+        self.done = False  # no more packets are wanted
+        self.notes: list[str] = []  # problems on the way, as sentences
+        self.packets = self.missing = 0  # packets seen, and those without one of the cars
+        self.scene: ScenePlayer | None = None  # being played; None before the first packet
         self._ids, self._most_packets = ids, most_packets
         self._script: Play[None] | None = None
 
@@ -277,12 +255,7 @@ class SceneScript:
         """Look at a packet before it is answered; most scripts need not."""
 
     def answer(self, packet: flat.GamePacket) -> tuple[Reply, Frame | None]:
-        """Answer the server's next packet.
-
-        Returns:
-            The reply, which is neutral once all scenes are played, and the packet's frame; None for the frame
-            if one of the cars is missing.
-        """
+        """Return the reply to a packet, neutral at the end, and its frame, None where a car is missing."""
         self.packets += 1
         frame = Frame.of(packet, self._ids)
         self.missing += frame is None

@@ -14,7 +14,7 @@ import pytest
 from rlbot import flat
 
 from rlgym_bridge.game import Phase
-from rlgym_bridge.live.agent_connections import AgentConnections, own_players
+from rlgym_bridge.live.agent_connections import AgentConnections
 from rlgym_bridge.server import ConfigError, MatchCalledOff, MatchServer, match_server
 from rlgym_bridge.server.net.hosted_match import HostedMatch
 from rlgym_bridge.server.net.wire import is_this_machine
@@ -226,8 +226,11 @@ def test_a_stopped_match_ends_its_bots_and_keeps_its_result(tmp_path, monkeypatc
 
 def test_who_stops_the_match_owes_no_answer_to_its_last_packet():
     agents = ("us/blue", "us/orange")
+    players = [
+        flat.PlayerConfiguration(flat.CustomBot(one, agent_id=one), team) for team, one in enumerate(agents)
+    ]
     match = flat.MatchConfiguration(
-        player_configurations=own_players([("Blue", agents[0], 0), ("Orange", agents[1], 1)]),
+        player_configurations=players,
         mutators=flat.MutatorSettings(),
     )
     results = []

@@ -12,8 +12,8 @@ from rlgym_bridge.protocol_variant import POINTS, ProtocolVariant
 from rlgym_bridge.server.game.packer import field_info
 from rlgym_bridge.server.game.simulated_match import Match
 from rlgym_bridge.server.net.impairments import Impairments, SlowInputs
+from rlgym_bridge.trials.car_scenes import count_touching_wheels
 from rlgym_bridge.trials.findings import ProbeReport
-from rlgym_bridge.trials.jump_scenes import count_touching_wheels
 from rlgym_bridge.trials.probe import Probe
 from rlgym_bridge.trials.scene_player import Frame
 from tests.support.simulators import needs_native

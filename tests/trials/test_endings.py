@@ -121,7 +121,7 @@ def test_a_server_that_goes_or_sends_junk_leaves_a_report(listener: socket.socke
     thread = threading.Thread(target=serve, daemon=True)
     thread.start()
     with closing(Players(listener.getsockname(), AGENTS, patience=5.0)) as players:
-        assert players.ids == (1, 2)
+        assert players.ids == [1, 2]
         probe = Probe(players.ids, players.field)
         players.follow(probe, seconds=10.0)
         players.stop_match()

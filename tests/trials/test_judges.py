@@ -4,8 +4,8 @@ import pytest
 from rlbot import flat
 
 from rlgym_bridge.game import Phase
-from rlgym_bridge.trials import driving_scenes, jump_scenes, match_flow
-from rlgym_bridge.trials.driving_scenes import PadWatch
+from rlgym_bridge.trials import car_scenes, match_flow
+from rlgym_bridge.trials.car_scenes import PadWatch
 from rlgym_bridge.trials.input_latency import InputChange, judge_changes
 from rlgym_bridge.trials.match_flow import Cadence
 from rlgym_bridge.trials.scene_player import Frame, Reply, press, put
@@ -32,36 +32,36 @@ def jump(timeouts: list[float], pushing: float = -1.0, **values: object) -> list
 )
 def test_the_start_of_the_dodge_timeout_is_one_of_two_or_open(start: float, value: str | None) -> None:
     frames = jump([start - tick / 120 for tick in range(1, 20)])
-    assert jump_scenes.judge_timeout(frames).value == value
-    assert jump_scenes.judge_timeout([*frames[:25], *frames[37:]]).value == value  # 12 packets are lost
+    assert car_scenes.judge_timeout(frames).value == value
+    assert car_scenes.judge_timeout([*frames[:25], *frames[37:]]).value == value  # 12 packets are lost
 
 
 @pytest.mark.parametrize(("pushing", "value"), [(-1.0, "minus_one"), (1.25, "full"), (0.0, None)])
 def test_the_dodge_timeout_of_a_jump_under_way(pushing: float, value: str | None) -> None:
-    assert jump_scenes.judge_jumping(jump([1.2], pushing)).value == value
+    assert car_scenes.judge_jumping(jump([1.2], pushing)).value == value
 
 
 def test_jumps_that_disagree_leave_the_point_open() -> None:
     gone = jump([-1.0] * 60, has_dodged=True)
     counting = jump([1.2 - tick / 120 for tick in range(60)], has_double_jumped=True)
-    assert jump_scenes.judge_used(gone, counting).value is None
-    assert jump_scenes.judge_used(gone, gone).value == "minus_one"
-    assert jump_scenes.judge_used(counting, counting).value == "counting"
-    assert jump_scenes.judge_used(gone, []).evidence.endswith("no double jump was seen")
+    assert car_scenes.judge_used(gone, counting).value is None
+    assert car_scenes.judge_used(gone, gone).value == "minus_one"
+    assert car_scenes.judge_used(counting, counting).value == "counting"
+    assert car_scenes.judge_used(gone, []).evidence.endswith("no double jump was seen")
 
 
 @pytest.mark.parametrize(("late", "value"), [(-1.0, "minus_one"), (0.0, "zero"), (0.5, None)])
 def test_the_dodge_timeout_when_the_time_is_up(late: float, value: str | None) -> None:
     frames = jump([1.2] * 170 + [late] * 30)
-    assert jump_scenes.judge_expired(frames[:150]).value is None
-    assert jump_scenes.judge_expired(jump([late] * 200)).value == value
+    assert car_scenes.judge_expired(frames[:150]).value is None
+    assert car_scenes.judge_expired(jump([late] * 200)).value == value
 
 
 def test_no_jump_settles_nothing() -> None:
     standing = [frame(tick) for tick in range(200)]
     for one in (
-        jump_scenes.judge_timeout(standing), jump_scenes.judge_jumping(standing),
-        jump_scenes.judge_expired(standing), jump_scenes.judge_used(standing, standing),
+        car_scenes.judge_timeout(standing), car_scenes.judge_jumping(standing),
+        car_scenes.judge_expired(standing), car_scenes.judge_used(standing, standing),
     ):  # fmt: skip
         assert one.value is None and one.evidence
 
@@ -118,10 +118,10 @@ def demolished(*places: tuple[float, float, float]) -> list[Frame]:
 
 def test_a_demolished_cars_place_is_kept_origin_or_neither() -> None:
     there, origin = (805.0, -1700.0, 20.0), (0.0, 0.0, 0.0)
-    assert driving_scenes.judge_place(demolished(*[there] * 50)).value == "kept"
-    assert driving_scenes.judge_place(demolished(*[origin] * 50)).value == "origin"
-    assert driving_scenes.judge_place(demolished(*[there] * 25, *[origin] * 25)).value is None
-    assert driving_scenes.judge_place([]).evidence == "no car was demolished"
+    assert car_scenes.judge_place(demolished(*[there] * 50)).value == "kept"
+    assert car_scenes.judge_place(demolished(*[origin] * 50)).value == "origin"
+    assert car_scenes.judge_place(demolished(*[there] * 25, *[origin] * 25)).value is None
+    assert car_scenes.judge_place([]).evidence == "no car was demolished"
 
 
 def test_the_ball_after_a_goal_is_there_gone_or_now_and_then() -> None:
@@ -201,14 +201,14 @@ def test_a_car_that_moves_early_is_not_called_late(moved: float, said: str) -> N
 def test_landings_without_three_wheels_settle_nothing() -> None:
     box = flat.BoxShape(118.0, 84.2, 36.16)
     frames = [frame(tick, car(hitbox=box)) for tick in range(100)]
-    assert jump_scenes.judge_wheels(frames).value is None
-    assert "in 100 of 100 with four" in jump_scenes.judge_wheels(frames).evidence
+    assert car_scenes.judge_wheels(frames).value is None
+    assert "in 100 of 100 with four" in car_scenes.judge_wheels(frames).evidence
 
 
 def test_wheels_on_the_floor_in_the_game_alone_do_not_count() -> None:
     box = flat.BoxShape(118.0, 84.2, 36.16)
     counts = {
-        height: jump_scenes.count_touching_wheels(car(hitbox=box, place=(0.0, 0.0, float(height))))
+        height: car_scenes.count_touching_wheels(car(hitbox=box, place=(0.0, 0.0, float(height))))
         for height in range(14, 41)
     }
     assert counts[14] == 4 and counts[40] == 0

@@ -5,8 +5,7 @@ from collections import deque
 from rlbot import flat
 
 from rlgym_bridge.server.game.simulated_match import Match
-from rlgym_bridge.trials.scene_list import all_scenes
-from rlgym_bridge.trials.scripted_scenes import SceneBattery, ScriptedScene
+from rlgym_bridge.trials.scripted_scenes import SceneBattery, ScriptedScene, all_scenes
 from tests.support.stepped_match import as_received, seats
 
 

@@ -35,9 +35,7 @@ from rlgym_bridge.server.game.referee import Referee, Scoreboard
 from rlgym_bridge.server.game.roster import AgentSeat
 from rlgym_bridge.server.game.simulation import CAR, Simulation
 
-MAX_PAYLOAD: Final = 65535
-"""Bytes in one message: the length has 16 bits [RLBot core]."""
-
+MAX_PAYLOAD: Final = 65535  # bytes in one message: the length has 16 bits [RLBot core]
 _log = client_log(__name__)
 
 
@@ -66,14 +64,12 @@ _HAS_JUMPED, _HAS_FLIPPED, _HAS_DOUBLE_JUMPED = (
     CAR["has_jumped"], CAR["has_flipped"], CAR["has_double_jumped"]
 )  # fmt: skip
 
-_DOUBLE_JUMP_TICKS: Final = 13
-"""Packets that show a double jump [flatbuffers, `AirState.DoubleJumping`]."""
-
+_DOUBLE_JUMP_TICKS: Final = 13  # packets that show a double jump [flatbuffers, `AirState.DoubleJumping`]
 _LONGEST_DODGE: Final = FLIP_TORQUE_SECONDS + 1.5 * TICK_SECONDS
 """Seconds since the dodge began, before its 80th tick: it turns the car for 79."""
 
 _NEVER: Final = -(1 << 30)
-_NEUTRAL: Final = flat.ControllerState(0.0, 0.0, 0.0, 0.0, 0.0, False, False, False, False)
+NEUTRAL: Final = flat.ControllerState()
 _NOWHERE: Final = flat.Physics(
     flat.Vector3(0.0, 0.0, 0.0), flat.Rotator(0.0, 0.0, 0.0),
     flat.Vector3(0.0, 0.0, 0.0), flat.Vector3(0.0, 0.0, 0.0),
@@ -96,7 +92,7 @@ class Player:
     def __init__(self, seat: AgentSeat, dialect: ProtocolVariant) -> None:
         self._seat = seat
         self.set_hitbox(seat.hitbox)
-        self._last_input = _NEUTRAL
+        self._last_input = NEUTRAL
         self._dialect = dialect
         # Which formulas to use is decided here, once: packets are built thousands of times a second.
         self._air_state = _air_state if dialect["on_ground"] == "three_wheels" else _air_state_of_four
@@ -248,13 +244,11 @@ _NO_PAD: Final = flat.BoostPadState(False, 0.0)  # in a match without boost
 
 def field_info() -> flat.FieldInfo:
     """Return the standard field: 34 pads sorted by y then x, and the two goals."""
-    pads = [
-        (y, x, number in BIG_PADS) for number, (x, y) in enumerate(PAD_POSITIONS)
-    ]  # sorted as tuples, so by y and then by x [flatbuffers, `FieldInfo`]
+    # Sorted as tuples, so by y and then by x [flatbuffers, `FieldInfo`].
+    pads = sorted((y, x, number in BIG_PADS) for number, (x, y) in enumerate(PAD_POSITIONS))
     return flat.FieldInfo(
         boost_pads=[
-            flat.BoostPad(flat.Vector3(x, y, BIG_PAD_Z if big else SMALL_PAD_Z), big)
-            for y, x, big in sorted(pads)
+            flat.BoostPad(flat.Vector3(x, y, BIG_PAD_Z if big else SMALL_PAD_Z), big) for y, x, big in pads
         ],
         goals=[
             flat.GoalInfo(
@@ -282,9 +276,8 @@ class Packer:
         referee: Referee,
         scores: Scoreboard,
         seats: list[AgentSeat],
-        dialect: ProtocolVariant | None = None,
+        dialect: ProtocolVariant,
     ) -> None:
-        dialect = (dialect or ProtocolVariant()).complete()
         self._simulation = simulation
         self._referee = referee
         self._scores = scores

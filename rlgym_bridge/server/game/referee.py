@@ -25,33 +25,25 @@ _TIE_BREAK_TICKS = 300 * TICKS_PER_SECOND
 
 @dataclass(frozen=True)
 class Course:
-    """The limits of a match: playing time, score, overtime, kickoff.
+    """The limits of a match: playing time, score, overtime, kickoff."""
 
-    Attributes:
-        regulation: Playing time in seconds; None for no end, the clock then counts up.
-        max_score: Goals that end the match at once; 0 for no limit.
-        skip_replays: Go from GoalScored to Countdown directly.
-        max_overtime: Overtime in seconds after which it is a draw.
-        max_kickoff: Seconds a kickoff may stay untouched before the match is ended as it stands;
-            without it two idle cars would play for ever. Setting the ball begins to count anew.
-        max_hang: Seconds after the end of time that the ball may stay off the floor; then it counts as down.
-            A ball pinned to a wall by cars stayed up for 28 minutes. The real game has no such limit.
-        tie_break: Who wins after 5 minutes of overtime: "first", the team that scored first, or a team drawn
-            by lot where nobody has; "random", a team drawn by lot; None where overtime goes on.
-        max_time: Seconds from the first packet on after which the match ends, kickoffs and replays included.
-            More goals decide, then more shots [RLBot wiki]. None for no such limit.
-        instant: Whether kickoffs have no countdown.
-    """
-
-    regulation: float | None = 300.0
-    max_score: int = 0
-    skip_replays: bool = False
-    max_overtime: float = math.inf
+    regulation: float | None = 300.0  # playing time in seconds; None for no end, the clock then counts up
+    max_score: int = 0  # goals that end the match at once; 0 for no limit
+    skip_replays: bool = False  # go from GoalScored to Countdown directly
+    max_overtime: float = math.inf  # overtime in seconds after which it is a draw
+    # seconds a kickoff may stay untouched before the match is ended as it stands; without it two idle
+    # cars would play for ever. Setting the ball begins to count anew
     max_kickoff: float = math.inf
+    # seconds after the end of time that the ball may stay off the floor; then it counts as down. A ball
+    # pinned to a wall by cars stayed up for 28 minutes. The real game has no such limit
     max_hang: float = math.inf
+    # who wins after 5 minutes of overtime: "first", the team that scored first, or a team drawn by lot
+    # where nobody has; "random", a team drawn by lot; None where overtime goes on
     tie_break: str | None = None
+    # seconds from the first packet on after which the match ends, kickoffs and replays included. More
+    # goals decide, then more shots [RLBot wiki]. None for no such limit
     max_time: float | None = None
-    instant: bool = False
+    instant: bool = False  # whether kickoffs have no countdown
 
 
 @dataclass
@@ -64,28 +56,20 @@ class Referee:
 
     The clock starts at the first touch after a kickoff and stands still in every phase but Active
     [measured in real replays]. At zero the ball is played until it meets the floor.
-
-    Attributes:
-        clock: The in-game clock in ticks: counts down in regulation, up in overtime and in
-            unlimited matches.
-        ended_by: Why the match is over, or will be after this GoalScored; None before that.
-        kickoff_ticks: Ticks after GO at which the phase turns Active though nobody has touched the
-            ball; the clock waits for the touch all the same. None: the phase waits as well.
-        after_goal: Whether there has been a goal since the latest countdown.
-        lot: Team that wins where a team is drawn by lot.
-        tie_winner: Team that has won though the score is a draw, None where nobody has.
     """
 
     course: Course
     phase: int = Phase.COUNTDOWN
     score: list[int] = field(default_factory=lambda: [0, 0])
     overtime: bool = False
-    clock: int = 0
-    ended_by: str | None = None
+    clock: int = 0  # in-game clock, ticks: counts down in regulation, else up
+    ended_by: str | None = None  # why the match is over, or will be after this GoalScored; None before that
+    # ticks after GO at which the phase turns Active though nobody has touched the ball; the clock waits
+    # for the touch all the same. None: the phase waits as well
     kickoff_ticks: int | None = None
-    after_goal: bool = False
-    lot: int = BLUE
-    tie_winner: int | None = None
+    after_goal: bool = False  # whether there has been a goal since the latest countdown
+    lot: int = BLUE  # team that wins where a team is drawn by lot
+    tie_winner: int | None = None  # team that has won though the score is a draw, None where nobody has
     _first_scorer: int | None = field(default=None, init=False, repr=False)
     _ticks: int = field(default=0, init=False, repr=False)  # in this phase; since GO while untouched
     _hung: int = field(default=0, init=False, repr=False)  # ticks since time was up
@@ -93,7 +77,6 @@ class Referee:
     _lain: int = field(default=0, init=False, repr=False)  # ticks since GO, or since the ball was set
 
     def __post_init__(self) -> None:
-        """Set the clock."""
         self._most_hung = self.course.max_hang * TICKS_PER_SECOND
         if self.course.regulation is not None:
             self.clock = round(self.course.regulation * TICKS_PER_SECOND)
@@ -247,12 +230,9 @@ _COUNTS: Final = (
 class Scoreboard:
     """Counts of each car, and their `flat.ScoreInfo`, which are rebuilt only when they change.
 
-    Attributes:
-        infos: `flat.ScoreInfo` of each car.
-        accolades: Names of each car's events in the present tick [flatbuffers, `PlayerInfo.accolades`]:
-            BallHit, FirstTouch, Shot, Save, Savior, Assist, Playmaker, Goal, OvertimeGoal, HatTrick, OwnGoal,
-            Demolish, Win, Loss.
-        touches: Ball touches of each car; see `is_new_touch`.
+    `accolades` are names of each car's events in the present tick [flatbuffers, `PlayerInfo.accolades`]:
+    BallHit, FirstTouch, Shot, Save, Savior, Assist, Playmaker, Goal, OvertimeGoal, HatTrick, OwnGoal,
+    Demolish, Win, Loss.
     """
 
     def __init__(self, teams: list[int]) -> None:
@@ -261,7 +241,7 @@ class Scoreboard:
         self._last_touch = [-1] * cars  # frame of each car's latest touch since the kickoff
         self._last_toucher: int | None = None
         self._scorer: int | None = None
-        self.touches = [0] * cars
+        self.touches = [0] * cars  # see `is_new_touch`
         self.goals = [0] * cars
         self.own_goals = [0] * cars
         self.assists = [0] * cars

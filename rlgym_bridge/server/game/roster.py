@@ -26,29 +26,19 @@ ONLY_BOTS: Final = (
 
 @dataclass(frozen=True)
 class AgentSeat:
-    """A car and the agent that drives it, or a script.
+    """A car and the agent that drives it, or a script."""
 
-    Attributes:
-        index: Index in `GamePacket.players`; for a script its index among the scripts.
-        team: 0 blue, 1 orange, 2 for scripts.
-        identifier: `player_id` of the car, or the script's id.
-        hitbox: Hitbox number 0..5 (`game.HITBOXES`).
-        hivemind: One process drives all cars of this agent id and team.
-        run_command: Command that starts the agent, empty where it is started by hand.
-        player: "bot"; or "human" or "psyonix" for a car that nobody drives here.
-    """
-
-    index: int
+    index: int  # index in `GamePacket.players`; for a script its index among the scripts
     name: str
-    team: int
+    team: int  # 0 blue, 1 orange, 2 for scripts
     agent_id: str
-    identifier: int
-    hitbox: int
-    hivemind: bool
-    run_command: str
+    identifier: int  # `player_id` of the car, or the script's id
+    hitbox: int  # hitbox number 0..5 (`game.HITBOXES`)
+    hivemind: bool  # one process drives all cars of this agent id and team
+    run_command: str  # command that starts the agent, empty where it is started by hand
     root_dir: str
     environment: tuple[tuple[str, str], ...]
-    player: str = "bot"
+    player: str = "bot"  # "bot"; or "human" or "psyonix" for a car that nobody drives here
 
     @property
     def is_idle(self) -> bool:
@@ -112,11 +102,9 @@ def seat_players(
 ) -> Roster:
     """Give every bot and script of a match its seat, name and id, and write these into the match for clients.
 
-    Cars of humans and Psyonix bots stand idle where `allow_idle`; with `allow_no_bots` all cars may.
-
-    Raises:
-        ConfigError: A player has no seat here, a team has more than 4 cars, there is nobody to play, or an
-            agent id is missing or that of another script.
+    Cars of humans and Psyonix bots stand idle where `allow_idle`; with `allow_no_bots` all cars may. A
+    ConfigError says that a player has no seat here, that a team has too many cars, that there is nobody to
+    play, or that an agent id is missing or taken.
     """
     cars = []
     taken: set[int] = {_HUMAN_ID}
@@ -190,7 +178,6 @@ def warn_of_shared_ids(roster: Roster) -> None:
 def _idle_seat(
     index: int, player: flat.PlayerConfiguration, slot: int, names: set[str], taken: set[int]
 ) -> AgentSeat:
-    """Return the car of a human or a Psyonix bot, which nobody drives here."""
     bot, body = player.variety, 0
     if isinstance(bot, flat.PsyonixBot):
         kind, name = "psyonix", _unique(bot.name or "Psyonix", names)
@@ -230,9 +217,7 @@ def _seat_scripts(
     return seats
 
 
-def _environment(
-    variables: Sequence[flat.EnvironmentVariable] | None,
-) -> tuple[tuple[str, str], ...]:
+def _environment(variables: Sequence[flat.EnvironmentVariable] | None) -> tuple[tuple[str, str], ...]:
     return tuple((one.name, one.value) for one in variables or ())
 
 

@@ -45,30 +45,21 @@ HEATSEEKER_SPAWNS: Final = (
 
 @dataclass(frozen=True)
 class Mode:
-    """A game mode.
+    """A game mode."""
 
-    Attributes:
-        name: As `flat.GameMode` has it.
-        shape: Of the ball, as packets show it.
-        ball_place: (x, y, z) of the ball at kickoffs, uu; of one that is served, where blue is served.
-        serve: Velocity of the ball at GO where blue is served, uu/s; None for a ball that lies still. Where
-            orange is served, y of place and velocity are the other way round [RSM].
-        spawns: (x uu, y uu, yaw in units of pi) of blue's kickoff spots; orange's are turned by 180 degrees.
-        boost_per_second: Boost used per second, of 100.
-        spawn_boost: Boost at kickoffs and respawns, 0..100.
-        homing: Whether the ball turns to a goal by itself; packets then show the speed it aims at.
-        rest_z: Height of a ball's centre that lies on the floor, uu; a puck's depends on how it lies.
-    """
-
-    name: str
-    shape: flat.SphereShape | flat.CylinderShape
+    name: str  # as `flat.GameMode` has it
+    shape: flat.SphereShape | flat.CylinderShape  # of the ball, as packets show it
+    # (x, y, z) of the ball at kickoffs, uu; of one that is served, where blue is served
     ball_place: tuple[float, float, float] = (0.0, 0.0, BALL_REST_Z)
+    # velocity of the ball at GO where blue is served, uu/s; None for a ball that lies still. Where orange
+    # is served, y of place and velocity are the other way round [RSM]
     serve: tuple[float, float, float] | None = None
+    # (x uu, y uu, yaw in units of pi) of blue's kickoff spots; orange's are turned by 180 degrees
     spawns: tuple[tuple[float, float, float], ...] = KICKOFF_SPAWNS
-    boost_per_second: float = BOOST_PER_SECOND
-    spawn_boost: float = KICKOFF_BOOST
-    homing: bool = False
-    rest_z: float = BALL_REST_Z
+    boost_per_second: float = BOOST_PER_SECOND  # boost used per second, of 100
+    spawn_boost: float = KICKOFF_BOOST  # boost at kickoffs and respawns, 0..100
+    homing: bool = False  # whether the ball turns to a goal by itself; packets then show the speed it aims at
+    rest_z: float = BALL_REST_Z  # height of its centre on the floor, uu; a puck's depends on how it lies
 
     def with_ball(self, size: float) -> Self:
         """Return the mode with a ball of another size; the heights at which balls lie grow with it [RSM]."""
@@ -147,41 +138,23 @@ NO_DEMOLITIONS: Final = 2
 
 @dataclass(frozen=True)
 class Physics:
-    """Game mode, and what mutators change in it.
-
-    Attributes:
-        mode: The game mode; `of` gives the values that go with it.
-        gravity_z: uu/s^2, negative is down.
-        boost_per_second: Boost used per second, of 100.
-        boost_strength: Factor on the acceleration of boost.
-        spawn_boost: Boost at kickoffs and respawns, 0..100.
-        has_pads: Whether boost can be picked up.
-        ball_max_speed: uu/s.
-        respawn_seconds: From demolition to respawn.
-        demo_mode: `NORMAL_DEMOLITIONS`, `DEMOLITIONS_ON_CONTACT` or `NO_DEMOLITIONS`.
-        team_demos: Whether teammates can demolish each other.
-        unlimited_jumps: Whether cars jump and dodge in the air as often as they like.
-        game_speed: Seconds of the game in a second of real time.
-        factors: Multiples of the simulator's constants, see `Simulator.set_mutators`.
-        thrust: Whether boost in the air pushes in rocketsim2 as in the game; see `RocketSim2`.
-        simulator: One of `SIMULATORS`; None takes the one of `simulator_for`.
-    """
+    """Game mode, and what mutators change in it."""
 
     mode: Mode = SOCCAR
-    gravity_z: float = -GRAVITY
-    boost_per_second: float = BOOST_PER_SECOND
-    boost_strength: float = 1.0
-    spawn_boost: float = KICKOFF_BOOST
-    has_pads: bool = True
-    ball_max_speed: float = 6000.0
-    respawn_seconds: float = 3.0
-    demo_mode: int = NORMAL_DEMOLITIONS
-    team_demos: bool = False
-    unlimited_jumps: bool = False
-    game_speed: float = 1.0
-    factors: Mapping[str, float] = field(default_factory=dict)
-    thrust: bool = True
-    simulator: str | None = None
+    gravity_z: float = -GRAVITY  # uu/s^2, negative is down
+    boost_per_second: float = BOOST_PER_SECOND  # boost used per second, of 100
+    boost_strength: float = 1.0  # factor on the acceleration of boost
+    spawn_boost: float = KICKOFF_BOOST  # boost at kickoffs and respawns, 0..100
+    has_pads: bool = True  # whether boost can be picked up
+    ball_max_speed: float = 6000.0  # uu/s
+    respawn_seconds: float = 3.0  # from demolition to respawn
+    demo_mode: int = NORMAL_DEMOLITIONS  # `NORMAL_DEMOLITIONS`, `DEMOLITIONS_ON_CONTACT` or `NO_DEMOLITIONS`
+    team_demos: bool = False  # whether teammates can demolish each other
+    unlimited_jumps: bool = False  # whether cars jump and dodge in the air as often as they like
+    game_speed: float = 1.0  # seconds of the game in a second of real time
+    factors: Mapping[str, float] = field(default_factory=dict)  # of constants, see `Simulator.set_mutators`
+    thrust: bool = True  # whether boost in the air pushes in rocketsim2 as in the game; see `RocketSim2`
+    simulator: str | None = None  # one of `SIMULATORS`; None takes the one of `simulator_for`
 
     @classmethod
     def of(cls, mode: Mode, simulator: str | None = None) -> Self:
@@ -241,8 +214,7 @@ DEMOLISH: Final = {
 _BOOST_AMOUNT: Final = ("NormalBoost", "UnlimitedBoost", "NoBoost")
 _JUMP: Final = ("Default", "Unlimited")
 
-GAME_SPEED: Final = {"Default": 1.0, "SloMo": 0.5}
-"""Seconds of the game in a second; SloMo's is assumed."""
+GAME_SPEED: Final = {"Default": 1.0, "SloMo": 0.5}  # seconds of the game in a second; SloMo's is assumed
 BALL_FACTORS: Final[Mapping[str, tuple[str, dict[str, float]]]] = {
     "ball_size": ("ball_radius", {"Default": 1.0, "Small": 0.75}),
     "ball_weight": ("ball_mass", {"Default": 1.0, "SuperLight": 0.25, "Light": 0.5, "Heavy": 2.0}),

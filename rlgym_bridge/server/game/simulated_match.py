@@ -14,7 +14,7 @@ from rlbot import flat
 from rlgym_bridge.game import BLUE, ORANGE, TICKS_PER_SECOND, Phase
 from rlgym_bridge.protocol_variant import ProtocolVariant
 from rlgym_bridge.server.client_log import client_log
-from rlgym_bridge.server.game.packer import Packer, framed
+from rlgym_bridge.server.game.packer import NEUTRAL, Packer, framed
 from rlgym_bridge.server.game.referee import Course, Referee, Scoreboard
 from rlgym_bridge.server.game.roster import AgentSeat
 from rlgym_bridge.server.game.rules import Physics, name_of
@@ -75,7 +75,6 @@ class BallPrediction:
         return bool(np.abs(self._slices[self._first - 1, _BALL] - shown).max() < _ROUNDING)
 
     def _compute(self) -> None:
-        """Forecast the ball of the simulation as it is now."""
         self._first = 0
         self._slices[:, _BALL] = self._simulation.simulator.forecast_ball(0, SLICES + _SPARE)
 
@@ -89,8 +88,6 @@ def _find_head() -> bytes:
 
 _log = client_log(__name__)
 
-_NEUTRAL_INPUT = flat.ControllerState(0.0, 0.0, 0.0, 0.0, 0.0, False, False, False, False)
-
 _IDLE_PHASES = frozenset({Phase.REPLAY, Phase.PAUSED, Phase.ENDED})  # no physics, the picture stands still
 _MOST_STATES = 8  # set in a tick: one takes 0.3 ms in 4v4, in RocketSim 2.2.1 0.8 ms
 _KICKOFF_TICKS = 2 * TICKS_PER_SECOND  # [flatbuffers, `MatchPhase.Kickoff`]
@@ -100,19 +97,12 @@ _SLOWEST, _FASTEST = 0.01, 100.0  # of game speeds that are set
 
 @dataclass(frozen=True)
 class Moment:
-    """A tick of a match, to which it can be put back; see `Match.restore`.
+    """A tick of a match, to which it can be put back; see `Match.restore`."""
 
-    Attributes:
-        state: `(size,)` float32, the simulator's `MatchState.buffer`.
-        referee: Values of the referee's attributes.
-        scores: See `Scoreboard.moment`; None for a moment of another match, which leaves the counts.
-        frame: Number of its frame.
-    """
-
-    state: np.ndarray
-    referee: dict[str, Any]
-    scores: dict[str, Any] | None = None
-    frame: int = 0
+    state: np.ndarray  # `(size,)` float32, the simulator's `MatchState.buffer`
+    referee: dict[str, Any]  # values of the referee's attributes
+    scores: dict[str, Any] | None = None  # of `Scoreboard.moment`; None leaves the counts
+    frame: int = 0  # number of its frame
 
 
 class Match:
@@ -120,12 +110,6 @@ class Match:
 
     The order of a tick: `packet` shows frame N, `hold` takes inputs, `advance` simulates frame N + 1 with
     them and then sets the states given to `set_state`.
-
-    Attributes:
-        tick: Ticks since the first packet, of any phase.
-        playing_ticks: Ticks from GO to a goal or the end.
-        frame: Number of the frame that `packet` shows: `tick`, unless the dialect lets it stand still.
-        teams: Of the cars, 0 blue or 1 orange.
     """
 
     def __init__(
@@ -140,9 +124,9 @@ class Match:
         """Place the cars for the first countdown: of five minutes of soccar where nothing else is given."""
         dialect = (dialect or ProtocolVariant()).complete()
         self.teams = teams = [seat.team for seat in seats]
-        self.tick = 0
-        self.playing_ticks = 0
-        self.frame = 0
+        self.tick = 0  # since the first packet, in any phase
+        self.playing_ticks = 0  # from GO to a goal or the end
+        self.frame = 0  # that `packet` shows: `tick`, unless the dialect lets it stand still
         self._repeats = dialect["idle_frames"] == "repeated"
         self.referee = Referee(course or Course())
         if dialect["kickoff_ends"] == "after_two_seconds":
@@ -151,7 +135,7 @@ class Match:
         self.simulation = Simulation(teams, [seat.hitbox for seat in seats], physics or Physics(), seed)
         self.simulation.on_kickoff = on_kickoff
         self._packer = Packer(self.simulation, self.referee, self.scores, seats, dialect)
-        self._inputs = [_NEUTRAL_INPUT] * len(seats)
+        self._inputs = [NEUTRAL] * len(seats)
         self._given = list(self._inputs)  # as they came, to see when the same one comes again
         self._desired: deque[flat.DesiredGameState] = deque()  # to be set after the next tick
         self._own = self.simulation.physics  # what a set gravity or speed of 0 brings back
@@ -208,7 +192,7 @@ class Match:
 
     def release(self, car: int) -> None:
         """Hold neutral controls for a car whose client has left."""
-        self.hold(car, _NEUTRAL_INPUT)
+        self.hold(car, NEUTRAL)
 
     def set_state(self, desired: flat.DesiredGameState) -> bool:
         """Set a state that a client desires after the next tick; False where a value is beyond 1e6 or NaN.
@@ -235,12 +219,9 @@ class Match:
         return Moment(self.simulation.state.buffer[0].copy(), referee, self.scores.moment(), self.frame)
 
     def restore(self, moment: Moment) -> None:
-        """Go on where the match was: bodies, pads, score, scoreboard, clock and phase. Frame numbers go on.
+        """Go on where this match, or one of the same cars and course, was; frame numbers go on.
 
         The simulator forgets what no state holds.
-
-        Args:
-            moment: Of this match, or of one with the same cars and course.
         """
         layout = self.simulation.state.layout
         state = MatchState(layout.blue, layout.orange, buffer=moment.state[None].copy())
@@ -291,7 +272,6 @@ class Match:
             self._set_world(desired.match_info)
 
     def _set_world(self, info: flat.DesiredMatchInfo) -> None:
-        """Set gravity and game speed."""
         simulation = self.simulation
         if info.world_gravity_z is not None:
             simulation.set_gravity(info.world_gravity_z or self._own.gravity_z)
@@ -389,7 +369,6 @@ class Match:
             self.simulation.go([controls.jump for controls in self._inputs])
 
     def _go_at_once(self) -> None:
-        """Begin a kickoff without a countdown, with cars at rest."""
         for _ in range(_SETTLE_TICKS):
             self.simulation.settle()
         self.simulation.go([controls.jump for controls in self._inputs])

@@ -5,6 +5,7 @@ import random
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import accumulate
 from math import prod
 from typing import Any, Final
 
@@ -30,58 +31,40 @@ _READ: Final = (
     "wheels_with_contact", "has_jumped", "is_jumping", "jump_time", "has_flipped", "has_double_jumped",
     "air_time_since_jump", "flip_time", "flip_torque", "on_ground", "is_demoed", "is_supersonic",
 )  # fmt: skip
-_FIELDS: Final = [(one, prod(one.shape)) for one in CAR_FIELDS]
+_FIELDS: Final = [(one.name, prod(one.shape)) for one in CAR_FIELDS]
+_WIDTHS: Final = {name: width for name, width in _FIELDS if name in _READ}
 
 CAR_NUMBERS: Final = struct.Struct(
-    "<" + "".join(f"{width}f" if one.name in _READ else f"{4 * width}x" for one, width in _FIELDS)
+    "<" + "".join(f"{width}f" if name in _READ else f"{4 * width}x" for name, width in _FIELDS)
 )
 """Reads a car's numbers from its part of a row of `MatchState`: half of them, which takes half the time."""
 
 
-def _find_places() -> dict[str, int]:
-    places, place = {}, 0
-    for one, width in _FIELDS:
-        if one.name in _READ:
-            places[one.name] = place
-            place += width
-    return places
-
-
-CAR: Final = _find_places()
+CAR: Final = dict(zip(_WIDTHS, accumulate(_WIDTHS.values(), initial=0), strict=False))
 """Place of each field's first number among those of a car; the first four lie as those of the ball."""
 
-BALL_NUMBERS: Final = struct.Struct("<18f")
-"""Reads the ball: position, rotation, linear and angular velocity."""
-
-BALL_OFFSET: Final = 4 * layout_of(0, 0).column("ball_position")
-"""Bytes before the ball in a row."""
+BALL_NUMBERS: Final = struct.Struct("<18f")  # reads the ball: position, rotation, linear and angular velocity
+BALL_OFFSET: Final = 4 * layout_of(0, 0).column("ball_position")  # bytes before the ball in a row
 
 
 @dataclass
 class TickEvents:
-    """The events of one physics tick; cars are given by their index.
-
-    Attributes:
-        contacts: Of each touch the place, then that place relative to the ball's centre, uu.
-        goal_for: Team for which the ball is in the goal, None where it is not.
-        assists: Cars that the simulator credits with an assist; comes with the goal, or a tick later.
-        pads: Pads that were picked up, numbered as in `MatchState.pad_timer`.
-    """
+    """The events of one physics tick; cars are given by their index."""
 
     touches: list[int] = field(default_factory=list)
+    # of each touch the place, then that place relative to the ball's centre, uu
     contacts: list[list[float]] = field(default_factory=list)
-    goal_for: int | None = None
+    goal_for: int | None = None  # team for which the ball is in the goal, None where it is not
     shots: list[int] = field(default_factory=list)
     saves: list[int] = field(default_factory=list)
+    # cars that the simulator credits with an assist; comes with the goal, or a tick later
     assists: list[int] = field(default_factory=list)
     demolitions: list[int] = field(default_factory=list)
     bumps: list[int] = field(default_factory=list)
-    pads: list[int] = field(default_factory=list)
+    pads: list[int] = field(default_factory=list)  # picked up, numbered as in `MatchState.pad_timer`
 
 
-NOTHING: Final = TickEvents()
-"""Events of every tick in which nothing happens; nobody changes it."""
-
+NOTHING: Final = TickEvents()  # events of every tick in which nothing happens; nobody changes it
 _LISTS: Final = {
     EventKind.TOUCH: "touches", EventKind.SHOT: "shots", EventKind.SAVE: "saves",
     EventKind.DEMOLITION: "demolitions", EventKind.BUMP: "bumps",
@@ -125,13 +108,8 @@ OnKickoff = Callable[[MatchState], None]
 class Simulation:
     """The cars and the ball of a match in a simulator.
 
-    Attributes:
-        places: Of each slot, the car's place in the state, which has blue's cars first.
-        cars: Of each slot, the car's numbers (`CAR`) after the latest tick or setting.
-        ball: The ball's numbers (`BALL_NUMBERS`).
-        events: What happened in the latest tick.
-        boost_used: Boost that each car has used so far [0..100 per tank].
-        on_kickoff: Called with the state at every GO.
+    `places` has for each slot the car's place in the state, which has blue's cars first. `cars` and `ball`
+    have their numbers (`CAR`, `BALL_NUMBERS`) after the latest tick or setting.
     """
 
     def __init__(self, teams: Sequence[int], hitboxes: Sequence[int], physics: Physics, seed: int) -> None:
@@ -157,7 +135,7 @@ class Simulation:
         self._cars_set: set[int] = set()  # slots that a client has set since the cars lined up
         self._ball_set = False  # whether a client has set the ball since then
         self._goal_for: int | None = None
-        self.boost_used = [0.0] * len(self._teams)
+        self.boost_used = [0.0] * len(self._teams)  # of each car so far, 100 per tank
         self.on_kickoff: OnKickoff | None = None
         self.events = NOTHING
         self._read()
@@ -177,8 +155,6 @@ class Simulation:
         layout = self.state.layout
         first = layout.car_start + self.places[slot] * layout.car_stride
         return slice(first, first + layout.car_stride)
-
-    # --- kickoffs --------------------------------------------------------------------------
 
     def line_up(self) -> None:
         """Put fresh cars on kickoff spots, the ball on its own, all pads full.
@@ -233,9 +209,8 @@ class Simulation:
         state.boost_consumption[:] = physics.boost_per_second / RLGYM_BOOST_PER_SECOND
         state.dodge_deadzone[:] = DODGE_DEADZONE
         state.ball_known[:] = 1
-        state.ball_position[:], state.ball_linear_velocity[:] = physics.mode.kickoff_ball(
-            self._served, moving
-        )
+        place, velocity = physics.mode.kickoff_ball(self._served, moving)
+        state.ball_position[:], state.ball_linear_velocity[:] = place, velocity
         state.ball_rotation[:] = state.car_rotation[:] = np.eye(3)
         state.car_player_id[:] = np.arange(layout.cars)
         state.car_team[:, layout.blue :] = ORANGE
@@ -244,8 +219,6 @@ class Simulation:
         state.car_bump_victim[:] = -1
         state.car_known[:] = 1
         return state
-
-    # --- state setting ---------------------------------------------------------------------
 
     def set(self, state: MatchState, slots: Sequence[int], ball: bool) -> None:
         """Set cars and the ball to those of a state between two ticks; boost taken away counts as not used.
@@ -337,8 +310,6 @@ class Simulation:
         state = self.state.copy()
         state.gravity[:] = gravity_z / -GRAVITY
         self.put(state)
-
-    # --- ticks -----------------------------------------------------------------------------
 
     def hold(self, slot: int, controls: Sequence[float]) -> None:
         """Hold controls (`game.CONTROL_NAMES`) from the next tick on, until others come."""

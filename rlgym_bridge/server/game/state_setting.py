@@ -51,7 +51,6 @@ def _components(part: flat.Vector3Partial | flat.RotatorPartial | None) -> tuple
 
 
 def _changes(part: flat.Vector3Partial | flat.RotatorPartial | None) -> bool:
-    """Tell whether a part has a component that is not null."""
     return any(value is not None for value in _components(part))
 
 

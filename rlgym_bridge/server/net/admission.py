@@ -41,19 +41,12 @@ class Standing(Enum):
 
 @dataclass(frozen=True)
 class Caller:
-    """The process at the other end of a connection; what is not known of it is empty.
-
-    Attributes:
-        standing: Its relation to this process.
-        process: Its number and name, for messages.
-        lineage: Its number, and those of the processes that it comes from.
-        mark: The value of `MARK_VARIABLE` that it has.
-    """
+    """The process at the other end of a connection; what is not known of it is empty."""
 
     standing: Standing
-    process: str = ""
-    lineage: tuple[int, ...] = ()
-    mark: str = ""
+    process: str = ""  # its number and name, for messages
+    lineage: tuple[int, ...] = ()  # its number, and those of the processes that it comes from
+    mark: str = ""  # the value of `MARK_VARIABLE` that it has
 
 
 def ends_of(connection: Any) -> Ends:
@@ -139,7 +132,6 @@ def _ends_of(connection: Any) -> Ends | None:
 
 
 def _described(process: psutil.Process, standing: Standing) -> Caller:
-    """Return a process with all that is known of it."""
     name, lineage, mark = f"process {process.pid}", [process.pid], ""
     with suppress(psutil.Error, OSError):
         name = f"{name}, {process.name()}"
@@ -169,17 +161,12 @@ class Admission:
     a bot that the match starts gets no other seats than its own. RLBot's core asks for the agent id alone.
     Orders are taken from what this process has started. Where the system tells nothing of connections, all
     are let in.
-
-    Attributes:
-        is_guarded: Whether anybody is kept out; otherwise nothing is looked for.
-        starts_bots: Whether the match starts the bots that have a command.
-        processes: The bot processes that the match has started.
     """
 
     def __init__(self, watch: Watch) -> None:
-        self.is_guarded = False
-        self.starts_bots = True
-        self.processes: Sequence[BotProcess] = ()
+        self.is_guarded = False  # somebody is kept out; otherwise nothing is looked for
+        self.starts_bots = True  # the match starts the bots that have a command
+        self.processes: Sequence[BotProcess] = ()  # that the match has started
         self._watch = watch
         self._callers: WeakKeyDictionary[Client, Caller] = WeakKeyDictionary()
         self._waiting: WeakKeyDictionary[Client, list[Callable[[], None]]] = WeakKeyDictionary()
@@ -247,7 +234,6 @@ class Admission:
         return held < len(process.seats) and seat.agent_id in {one.agent_id for one in process.seats}
 
     def _process_of(self, client: Client) -> BotProcess | None:
-        """Return the bot process that a client belongs to; None for all others."""
         caller = self._callers.get(client)
         if caller is None:
             return None

@@ -15,7 +15,7 @@ from rlgym_bridge.game import TICK_SECONDS
 from rlgym_bridge.server.client_log import begin_limits, client_log, end_limits
 from rlgym_bridge.server.game.packer import framed
 from rlgym_bridge.server.net.admission import Admission
-from rlgym_bridge.server.net.connected_client import Client, Handler, TimeBudget
+from rlgym_bridge.server.net.connected_client import Client, Handler, time_budget
 from rlgym_bridge.server.net.wire import ClientLink, SocketEvents, WireError
 
 _FAREWELL_SECONDS: Final = 2.0  # a client has this long to close after a DisconnectSignal
@@ -29,11 +29,9 @@ class Farewells:
         self._until: dict[socket.socket, float] = {}  # who leaves first stands first
 
     def __len__(self) -> int:
-        """Return how many are still open."""
         return len(self._until)
 
     def __contains__(self, connection: socket.socket) -> bool:
-        """Tell whether a connection was told to go and is still open."""
         return connection in self._until
 
     @property
@@ -99,12 +97,8 @@ class Clients:
     The messages of a client take a limited time of each tick, beside the first one of a client that drives
     cars: what is more waits, in its connection at last, where the client notices.
 
-    Attributes:
-        audience: Those who get packets.
-        handlers: What to do with a message, by its type; others are accepted and ignored.
-        on_gone: Called with a client that has left and why.
-        hear_until: From then on only answers to the packet are taken in, on `time.perf_counter`'s clock; what
-            else has come waits for the next tick. Without limit from a tick's beginning on.
+    `handlers` act on messages, by their type; others are accepted and ignored. `on_gone` is called with a
+    client that has left and why.
     """
 
     def __init__(
@@ -116,8 +110,8 @@ class Clients:
     ) -> None:
         self.handlers = handlers
         self.on_gone = on_gone
-        self.hear_until = math.inf
-        self.audience: list[Client] = []
+        self.hear_until = math.inf  # when all but answers begin to wait for the next tick, `perf_counter`'s
+        self.audience: list[Client] = []  # those who get packets
         self.wants_prediction = False
         self.listener = listener
         self._clients: dict[socket.socket, Client] = {}
@@ -126,7 +120,7 @@ class Clients:
         self._backlog: set[ClientLink] = set()  # those for which messages wait to be sent
         self._slow: list[Client] = []  # those that are watched for room to write
         self._resting: dict[Client, None] = {}  # not heard before the next tick; who is next stands first
-        self._others = TimeBudget(_OTHERS_SECONDS)
+        self._others = time_budget(_OTHERS_SECONDS)
         self._tick, self._tick_at, self._woken = 0, 0.0, 0
         self._deaf_until: float | None = None  # when to accept again, where it failed
         self._sockets = SocketEvents()
@@ -229,7 +223,6 @@ class Clients:
             pass
 
     def _accept_next(self) -> bool:
-        """Accept one connection; tell whether another one may be accepted now."""
         try:
             connection, address = self.listener.accept()
         except OSError as error:
@@ -344,7 +337,7 @@ class Clients:
         if self._woken != self._tick:
             self._woken = self._tick
             for client in list(self._resting):
-                if (client.budget if client.cars else self._others).begin(self._tick) > 0.0:
+                if (client.budget if client.cars else self._others).left_at(self._tick) > 0.0:
                     del self._resting[client]
                     self._hear(client)
                     if client not in self._resting and client.link.socket in self._clients:
@@ -362,7 +355,7 @@ class Clients:
             if link.socket not in self._clients:
                 return
         budget = client.budget if client.cars else self._others
-        left = budget.begin(self._tick)
+        left = budget.left_at(self._tick)
         began = now = time.perf_counter()
         end = min(began + left, began + _AT_ONCE_SECONDS, self.hear_until)
         while link.has_message and now < end:
@@ -370,10 +363,10 @@ class Clients:
             now = time.perf_counter()
             if link.socket not in self._clients:
                 break  # dismissed by this message: what follows does not count
-        budget.spent += now - began
+        budget.left -= now - began
         if link.socket not in self._clients:
             return
-        if link.has_message or budget.spent >= budget.seconds:
+        if link.has_message or budget.left <= 0.0:
             if not self._resting:
                 self._woken = self._tick
             self._resting[client] = None

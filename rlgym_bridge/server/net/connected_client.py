@@ -7,105 +7,52 @@ from typing import Any, Final
 from rlbot import flat
 
 from rlgym_bridge.server.bot_account import ScriptAccount
-from rlgym_bridge.server.client_log import client_log
+from rlgym_bridge.server.client_log import Allowance, client_log
 from rlgym_bridge.server.game.roster import SCRIPT_TEAM, AgentSeat
 from rlgym_bridge.server.net.wire import ClientLink, SocketEvents
 from rlgym_bridge.user_input.arguments import show_value
 
-_MOST_DEBT: Final = 4.0  # ticks: longer nobody is left unheard for one message that took long
-
-
-class TimeBudget:
-    """Time that some clients may take of the server in each tick; who takes some adds to what is spent.
-
-    What one message takes beyond it is owed to the ticks that follow.
-    """
-
-    def __init__(self, seconds: float) -> None:
-        """Begin with nothing spent."""
-        self.seconds = seconds
-        self.spent = 0.0
-        self._most_debt = _MOST_DEBT * seconds
-        self._tick = 0
-
-    def begin(self, tick: int) -> float:
-        """Return the seconds that are left in a tick, never one before the last; 0 or less for none."""
-        spent = self.spent
-        if tick != self._tick:
-            if spent > self._most_debt:
-                spent = self._most_debt
-            spent -= self.seconds * (tick - self._tick)
-            self._tick = tick
-            self.spent = spent = spent if spent > 0.0 else 0.0
-        return self.seconds - spent
-
-
+_MOST_DEBT: Final = 3.0  # ticks: longer nobody is left unheard for one message that took long
 _TICKS_TOGETHER: Final = 64  # who has sent nothing for so long may send as much at once
 
-CLIENTS_TOGETHER: Final = 8
-"""All clients may send as much as so many."""
+CLIENTS_TOGETHER: Final = 8  # all clients may send as much as so many
 
 
-@dataclass
-class Allowance:
-    """Bytes, or other things, that may come: more with every tick, 64 times as many at once.
+def time_budget(seconds: float) -> Allowance:
+    """Return the time [s] that some clients may take of each tick; what one message takes more is owed."""
+    return Allowance(seconds, seconds, most_debt=_MOST_DEBT * seconds)
 
-    Who takes some subtracts them from what is left.
-    """
 
-    per_tick: float
-    tick: int
-    left: float = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.left = self.per_tick * _TICKS_TOGETHER
-
-    def has(self, size: float, tick: int) -> bool:
-        """Tell whether so many may come in a tick, which is never lower than before."""
-        more = self.per_tick * max(0, tick - self.tick)
-        self.tick = tick
-        self.left = min(self.left + more, self.per_tick * _TICKS_TOGETHER)
-        return self.left >= size
+def per_tick(size: float, tick: int) -> Allowance:
+    """Return how much may come from a tick on: some more with every tick, 64 times as much at once."""
+    return Allowance(size, size * _TICKS_TOGETHER, tick)
 
 
 _log = client_log(__name__)
 
-NO_TEAM: Final = 3
-"""Team number of clients that have no seat [RLBot core, `Team.cs`]."""
-
+NO_TEAM: Final = 3  # team number of clients that have no seat [RLBot core, `Team.cs`]
 _SEATED_SECONDS: Final = 0.001  # of a tick's 8.3 ms, for the messages of a client that drives cars
 
 
 @dataclass(eq=False)
 class Client:
-    """A connected client.
-
-    Attributes:
-        agent_id: What it announced; "" for match managers and observers, None before that.
-        closes_between_matches: Whether it is disconnected when a match starts or is stopped.
-        seats: What it drives, changed by `sit`; `cars` are indices of the cars among them.
-        script: What it answers, where it is a script of the match.
-        ready: It has sent InitComplete after its settings, so it gets packets.
-        informed: It has been sent the match configuration.
-        warned_of: What has been said in the log about it, once and no more.
-        heard_tick: Number of the tick in which it was heard last, while it drives cars.
-        budget: Of the server's time, while it drives cars: for all but its first message in a tick.
-    """
+    """A connected client."""
 
     link: ClientLink
-    agent_id: str | None = None
-    closes_between_matches: bool = True
+    agent_id: str | None = None  # what it announced; "" for match managers and observers, None before that
+    closes_between_matches: bool = True  # whether it is disconnected when a match starts or is stopped
     wants_prediction: bool = False
     wants_comms: bool = False
-    seats: tuple[AgentSeat, ...] = ()
+    seats: tuple[AgentSeat, ...] = ()  # what it drives; `cars` are the indices of its cars
     cars: frozenset[int] = frozenset()
-    script: ScriptAccount | None = None
-    ready: bool = False
-    informed: bool = False
+    script: ScriptAccount | None = None  # what it answers, where it is a script of the match
+    ready: bool = False  # it has sent InitComplete after its settings, so it gets packets
+    informed: bool = False  # it has been sent the match configuration
     has_spoken: bool = False
-    warned_of: set[str] = field(default_factory=set)
-    heard_tick: int = -1
-    budget: TimeBudget = field(default_factory=lambda: TimeBudget(_SEATED_SECONDS))
+    warned_of: set[str] = field(default_factory=set)  # said of it in the log
+    heard_tick: int = -1  # number of the tick in which it was heard last, while it drives cars
+    # of the server's time, while it drives cars: for all but its first message in a tick
+    budget: Allowance = field(default_factory=lambda: time_budget(_SEATED_SECONDS))
 
     def introduce(self, settings: flat.ConnectionSettings) -> None:
         """Take in what the client says of itself, and what it wants."""
@@ -139,8 +86,7 @@ class Client:
         sockets.watch(self.link.socket, events, self)
 
 
-Handler = Callable[[Client, Any], None]
-"""A function that acts on a message of a client."""
+Handler = Callable[[Client, Any], None]  # a function that acts on a message of a client
 
 
 def after_settings(handler: Handler) -> Handler:

@@ -24,12 +24,9 @@ class MatchControl(Protocol):
 
     Whatever it takes delays the match. `see` is called after a packet was sent, `act` right before the next
     tick, so that what a human pressed meanwhile acts in it.
-
-    Attributes:
-        stays: Whether a match that is over, or that all bots have left, goes on until it is stopped.
     """
 
-    stays: bool
+    stays: bool  # a match that is over, or that all bots have left, goes on until it is stopped
 
     def begin(self, match: Match, roster: Roster, hold: Callable[[int, flat.ControllerState], bool]) -> None:
         """Take a match before its first packet; `hold` takes the inputs of a car, by its index in packets."""
@@ -38,11 +35,7 @@ class MatchControl(Protocol):
         """Take the packet of a tick."""
 
     def act(self) -> bool:
-        """Give the inputs of the next tick.
-
-        Returns:
-            Whether the match goes on. If not, it is asked again a few milliseconds later.
-        """
+        """Give the inputs of the next tick; tell whether the match goes on, else it is asked again soon."""
 
 
 class Sink(Protocol):
@@ -81,11 +74,8 @@ class HostSettings:
     control: MatchControl | None = None
 
     def __post_init__(self) -> None:
-        for name, kind in (
-            ("impairments", Impairments),
-            ("dialect", ProtocolVariant),
-            ("constants", Mapping),
-        ):
+        kinds = {"impairments": Impairments, "dialect": ProtocolVariant, "constants": Mapping}
+        for name, kind in kinds.items():
             if (value := getattr(self, name)) is not None and not isinstance(value, kind):
                 raise TypeError(f"{name} is {show_value(value)}, expected {kind.__name__}, or None")
         if self.simulator is not None:

@@ -7,21 +7,13 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from operator import attrgetter
 from typing import Final
 
 from rlbot import flat
 
-from rlgym_bridge.game import PLAYING_PHASES, Phase
-from rlgym_bridge.recording.mcap.channels import (
-    COMMS,
-    DRAWINGS,
-    FIELD_INFO,
-    INPUT,
-    INPUTS,
-    MATCH_CONFIGURATION,
-    PACKETS,
-    UNREPEATABLE,
-)
+import rlgym_bridge.recording.mcap.channels as channels
+from rlgym_bridge.game import CONTROL_NAMES, PLAYING_PHASES, Phase
 from rlgym_bridge.server.bot_account import REAL_TIME, BotAccount, Deviation, Repeatability
 from rlgym_bridge.server.bot_files import check_texts
 from rlgym_bridge.server.game.packer import field_info, framed
@@ -39,6 +31,8 @@ from rlgym_bridge.server.net.pace import AHEAD_SECONDS, Lockstep, RealTime, fine
 from rlgym_bridge.server.result import BotResult, MatchCalledOff, MatchResult, MatchStatus
 from rlgym_bridge.sim.simulator import DeadMatches, simulator_for
 
+_CONTROLS: Final = attrgetter(*CONTROL_NAMES)
+
 TakeInput = Callable[[int, flat.ControllerState], bool]
 
 
@@ -51,20 +45,18 @@ class MatchRecorder:
 
     def begin(self, configuration: flat.MatchConfiguration) -> None:
         """Record field info and match configuration, without the commands and folders of bots."""
-        self._put(FIELD_INFO, 0, framed(field_info())[2:], True)
+        self._put(channels.FIELD_INFO, 0, framed(field_info())[2:], True)
         copy = flat.CorePacket.unpack(flat.CorePacket(configuration).pack()).message
         assert isinstance(copy, flat.MatchConfiguration)  # what was packed
-        for agent in (
-            *(player.variety for player in copy.player_configurations),
-            *copy.script_configurations,
-        ):
+        bots = [player.variety for player in copy.player_configurations]
+        for agent in (*bots, *copy.script_configurations):
             if isinstance(agent, flat.CustomBot | flat.ScriptConfiguration):
                 agent.environment, agent.root_dir, agent.run_command = [], "", ""
-        self._put(MATCH_CONFIGURATION, 0, framed(copy)[2:], True)
+        self._put(channels.MATCH_CONFIGURATION, 0, framed(copy)[2:], True)
 
     def end(self, unrepeatable: tuple[str, ...]) -> None:
         """Record why the match may go otherwise when it is played again; empty where nothing says so."""
-        self._tell(UNREPEATABLE, {"unrepeatable": json.dumps(unrepeatable)})
+        self._tell(channels.UNREPEATABLE, {"unrepeatable": json.dumps(unrepeatable)})
 
     def put(self, topic: str, payload: bytes) -> None:
         """Record a message of this frame: a packet, one between bots, or what a client drew."""
@@ -76,11 +68,7 @@ class MatchRecorder:
         def noting(index: int, controls: flat.ControllerState) -> bool:
             if not take(index, controls):
                 return False
-            row = (
-                controls.throttle, controls.steer, controls.pitch, controls.yaw, controls.roll,
-                controls.jump, controls.boost, controls.handbrake,
-            )  # fmt: skip
-            self._put(INPUTS, self._match.frame, INPUT.pack(index, *row))
+            self._put(channels.INPUTS, self._match.frame, channels.INPUT.pack(index, *_CONTROLS(controls)))
             return True
 
         return noting
@@ -106,8 +94,7 @@ class HostedMatch:
     ) -> None:
         """Set up the match, or what the earlier one goes on as, and offer its seats; nothing is launched yet.
 
-        Raises:
-            ConfigError: The match cannot be played here.
+        A ConfigError says that it cannot be played here.
         """
         check_texts(configuration)
         check_rules(configuration)
@@ -141,7 +128,9 @@ class HostedMatch:
         self._watch = None if settings.watch is None else MatchRecorder(settings.watch, self._match)
         if self._watch is not None:
             self._watch.begin(configuration)
-        looks = [partial(one.put, DRAWINGS) for one in (self._recorder, self._watch) if one is not None]
+        looks = [
+            partial(one.put, channels.DRAWINGS) for one in (self._recorder, self._watch) if one is not None
+        ]
         lobby.drawings.open(configuration, lambda: self._match.frame, looks)
         loadouts = Loadouts(self._roster, self._match.set_hitbox, lobby.admission, lambda: self._match.tick)
         lobby.clients.handlers.update(loadouts.handlers)
@@ -172,8 +161,6 @@ class HostedMatch:
             match.take_over(before, kept)
         return match
 
-    # --- before ------------------------------------------------------------------------------
-
     def gather(self, patient: bool) -> None:
         """Launch the bots and wait until all are ready; see `MatchProcesses.gather`."""
         self._processes.gather(patient)
@@ -194,8 +181,6 @@ class HostedMatch:
         """
         self._processes.restart(car)
 
-    # --- during ------------------------------------------------------------------------------
-
     def run(self, forever: bool) -> None:
         """Play until the match has ended or a client sends an order; `forever` sends Ended until then."""
         match, lobby, pace = self._match, self._lobby, self._pace
@@ -213,7 +198,7 @@ class HostedMatch:
         for account in lobby.accounts:
             if not account.ready and not account.seat.is_idle:
                 self._repeatability.note(account.seat.name, Deviation.ABSENT)
-        on_comm = None if self._recorder is None else partial(self._recorder.put, COMMS)
+        on_comm = None if self._recorder is None else partial(self._recorder.put, channels.COMMS)
         lobby.comms.open(on_comm, lambda: self._match.tick)
         self._began = time.perf_counter()
         self._next_status = (self._began + _STATUS_SECONDS, self._began, 0)
@@ -227,9 +212,9 @@ class HostedMatch:
                 current.hold(lobby)
                 sent_at = lobby.send_packet(data, prediction)
                 if data and self._recorder is not None:
-                    self._recorder.put(PACKETS, data[2:])
+                    self._recorder.put(channels.PACKETS, data[2:])
                 if data and watch is not None:
-                    watch.put(PACKETS, data[2:])
+                    watch.put(channels.PACKETS, data[2:])
                 if control is not None:
                     control.see(packet)
                 ended = referee.phase == Phase.ENDED and not stays
@@ -250,13 +235,11 @@ class HostedMatch:
                     referee.end("no bots left")
 
     def _advance(self) -> None:
-        """Go on by a tick; `MatchCalledOff` says that the match failed inside the simulator."""
         try:
             self._match.advance()
         except DeadMatches as error:
-            raise MatchCalledOff(
-                f"the match failed inside the simulator and cannot go on: {error}"
-            ) from error
+            why = f"the match failed inside the simulator and cannot go on: {error}"
+            raise MatchCalledOff(why) from error
 
     def _wait_for(self, control: MatchControl, pace: RealTime | Lockstep) -> None:
         """Wait until the control lets the match go on, or somebody has an order."""
@@ -294,8 +277,6 @@ class HostedMatch:
             )
         )
 
-    # --- after -------------------------------------------------------------------------------
-
     def end(self) -> MatchResult:
         """Disconnect the bots, end their processes, and return the result."""
         seconds = time.perf_counter() - self._began
@@ -307,10 +288,8 @@ class HostedMatch:
         self._lobby.close_match()
         self._processes.end(was_played=self._match.tick > 0)
         bots = [
-            bot_result(
-                account, self._match, self._processes.of(account.seat), account.seat.index in left_early
-            )
-            for account in accounts
+            bot_result(one, self._match, self._processes.of(one.seat), one.seat.index in left_early)
+            for one in accounts
         ]
         temporary = self._processes.temporary  # kept where something went wrong
         if temporary is not None and self._match.tick and not any(bot.troubles for bot in bots):

@@ -18,39 +18,27 @@ from rlgym_bridge.server.game.simulated_match import Match
 from rlgym_bridge.server.net.connected_client import Client
 from rlgym_bridge.server.net.wire import MAX_QUEUED
 
-MOST_LATENCY: Final = 1200
-"""Ticks of latency, 10 s: more is a slip."""
-
-MOST_JITTER: Final = 10_000
-"""Milliseconds of jitter."""
-
-_NEVER: Final = math.inf
+MOST_LATENCY: Final = 1200  # ticks of latency, 10 s: more is a slip
+MOST_JITTER: Final = 10_000  # milliseconds of jitter
 
 
 @dataclass(frozen=True)
 class Impairments:
-    """Simulated imperfections of connection and server; 0 turns each of them off.
+    """Simulated imperfections of connection and server; 0 turns each of them off."""
 
-    Attributes:
-        latency: Ticks by which every input acts later than it would, 0 to 1,200.
-        jitter: Milliseconds by which a packet leaves late at most, uniformly distributed; the order is
-            kept. Only in real time.
-        drop: Percent of the packets that are not sent, for each client by itself, below 100.
-        burst: Packets of a client that are held back to be sent together, 60 at most. The last ones of
-            a match, too few for a burst, are not sent.
-        fps: Frames that the client renders in a second, 120 at most; others are not sent to anybody.
-        latency_spread: Further ticks by which an input acts later at most, 0 to 1,200, uniformly distributed;
-            inputs keep their order. Jitter at any pace, in whole ticks.
-        team: The only team that suffers all this, 0 blue or 1 orange; None for everybody.
-    """
-
-    latency: int = 0
+    latency: int = 0  # ticks by which every input acts later than it would, 0 to 1,200
+    # milliseconds by which a packet leaves late at most, uniformly distributed; the order is kept. Only
+    # in real time
     jitter: float = 0.0
-    drop: float = 0.0
+    drop: float = 0.0  # percent of the packets that are not sent, for each client by itself, below 100
+    # packets of a client that are held back to be sent together, 60 at most. The last ones of a match,
+    # too few for a burst, are not sent
     burst: int = 0
-    fps: int = 0
+    fps: int = 0  # frames that the client renders in a second, 120 at most; others are not sent to anybody
+    # further ticks by which an input acts later at most, 0 to 1,200, uniformly distributed; inputs keep
+    # their order. Jitter at any pace, in whole ticks
     latency_spread: int = 0
-    team: int | None = None
+    team: int | None = None  # the only team that suffers all this, 0 blue or 1 orange; None for everybody
 
     def __post_init__(self) -> None:
         for name, expected, most in (
@@ -124,7 +112,7 @@ class Lines:
 
     def next_at(self, clients: Iterable[Client]) -> float:
         """Return when the next packet leaves for one of some clients, infinity if none is under way."""
-        return min((line.next_at for one in clients if (line := self._lines.get(one))), default=_NEVER)
+        return min((line.next_at for one in clients if (line := self._lines.get(one))), default=math.inf)
 
     def forget(self, client: Client) -> None:
         """Forget a client that has left."""
@@ -132,8 +120,6 @@ class Lines:
 
 
 class _Line:
-    """The way of the packets to one client."""
-
     def __init__(self, impairments: Impairments, generator: random.Random) -> None:
         self._impairments = impairments
         self._random = generator
@@ -143,7 +129,7 @@ class _Line:
 
     @property
     def next_at(self) -> float:
-        return self._under_way[0][0] if self._under_way else _NEVER
+        return self._under_way[0][0] if self._under_way else math.inf
 
     def put(self, data: bytes, now: float) -> None:
         impairments = self._impairments

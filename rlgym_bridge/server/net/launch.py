@@ -52,28 +52,17 @@ _TERMINATE_SECONDS: Final = 2.0  # a process has this long to end after it was a
 
 @dataclass
 class BotProcess:
-    """One started agent process.
+    """One started agent process."""
 
-    Attributes:
-        seats: Seats it is to fill: one, or all cars of a hivemind.
-        popen: The shell that runs its command.
-        early_exit_code: Its exit code, if it has ended before the match did.
-        exceptions: Python's tracebacks in the first 16 MiB of its log when the match ended.
-        was_told_to_end: It did not end by itself, and was made to.
-        mark: Value of `MARK_VARIABLE` that its processes have.
-        started_at: When it was started, as psutil tells it, s; infinity where it does not.
-        foreign_ids: Agent ids other than those of its seats under which its processes have connected.
-    """
-
-    seats: list[AgentSeat]
+    seats: list[AgentSeat]  # seats it is to fill: one, or all cars of a hivemind
     log_path: Path
-    popen: subprocess.Popen[bytes]
-    early_exit_code: int | None = None
-    exceptions: int = 0
-    was_told_to_end: bool = False
-    mark: str = ""
-    started_at: float = math.inf
-    foreign_ids: list[str] = field(default_factory=list)
+    popen: subprocess.Popen[bytes]  # the shell that runs its command
+    early_exit_code: int | None = None  # its exit code, if it has ended before the match did
+    exceptions: int = 0  # Python's tracebacks in the first 16 MiB of its log when the match ended
+    was_told_to_end: bool = False  # it did not end by itself, and was made to
+    mark: str = ""  # value of `MARK_VARIABLE` that its processes have
+    started_at: float = math.inf  # when it was started, as psutil tells it, s; infinity where it does not
+    foreign_ids: list[str] = field(default_factory=list)  # agent ids of other seats that it came as
     _family: dict[int, psutil.Process] = field(default_factory=dict)
     _job: int | None = None  # Windows: a handle with which all that it has started ends
 

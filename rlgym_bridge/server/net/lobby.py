@@ -60,12 +60,8 @@ _log = client_log(__name__)
 class Lobby:
     """The seats of the current match.
 
-    Attributes:
-        accounts: One for each car, in packet order.
-        awaited: Cars whose answer to the present packet is still waited for.
-        has_skippers: Some car has left so many packets unanswered that lockstep hardly waits for it.
-        take_input: Called with a car's index and its input; returns False for an invalid one.
-        release: Called with the index of a car that nobody drives any more.
+    `take_input` is called with a car's index and its input, and returns False for an invalid one; `release`
+    with the index of a car that nobody drives any more.
     """
 
     def __init__(self, listener: socket.socket) -> None:
@@ -91,8 +87,9 @@ class Lobby:
             self.admission,
         )
         self._on_input_for_other = after_settings(self._drive_other)
-        self.accounts: list[BotAccount] = []
-        self.awaited, self.has_skippers = 0, False
+        self.accounts: list[BotAccount] = []  # one for each car, in packet order
+        self.awaited = 0  # cars whose answer to the present packet is still waited for
+        self.has_skippers = False  # some car leaves so many unanswered that lockstep hardly waits for it
         self.take_input: Callable[[int, flat.ControllerState], bool] | None = None
         self.release: Callable[[int], None] | None = None
         self._roster: Roster | None = None
@@ -100,8 +97,6 @@ class Lobby:
         self._scripts: list[ScriptAccount] = []  # of the clients that are scripts
         self._lines: Lines | None = None
         self._missed = False  # a car or script may owe an answer to an earlier packet
-
-    # --- the match ---------------------------------------------------------------------------
 
     def open_match(self, roster: Roster, lines: Lines | None = None) -> None:
         """Offer the seats of a match to all clients; `lines` are the ways of packets that may be late."""

@@ -32,12 +32,7 @@ _STRANGER_SECONDS: Final = 3.0  # a bot is waited for after its process has conn
 
 
 class MatchProcesses:
-    """The processes of a match's bots.
-
-    Attributes:
-        temporary: A temporary folder with their logs; None where they are in the one that the settings name.
-        has_restarted: Whether a bot was started anew, and may be on its way.
-    """
+    """The processes of a match's bots."""
 
     def __init__(
         self, lobby: Lobby, settings: HostSettings, roster: Roster, address: tuple[str, int]
@@ -46,17 +41,14 @@ class MatchProcesses:
         self._started: list[BotProcess] = []
         lobby.admission.processes = self._started
         self._given_up: set[int] = set()  # pids of bots whose early end has been logged
-        self.temporary: Path | None = None
-        self.has_restarted = False
+        self.temporary: Path | None = None  # folder with their logs, where the settings name none
+        self.has_restarted = False  # a bot was started anew, and may be on its way
 
     def gather(self, patient: bool) -> None:
         """Launch the bots and wait until all are ready, or until a client has an order.
 
         In lockstep a bot is launched when the one before it has taken its seat, so that equal bots always get
-        the same cars. `patient` waits without limit, as RLBot's core does.
-
-        Raises:
-            MatchCalledOff: A bot did not connect or did not get ready in time.
+        the same cars. `patient` waits without limit, as RLBot's core does; else it is a MatchCalledOff.
         """
         configuration = self._roster.configuration
         groups = processes_needed(self._roster.agents) if configuration.auto_start_agents else []
@@ -153,7 +145,6 @@ class MatchProcesses:
         return tuple(sorted(strangers))
 
     def _describe_absent(self, seats: Sequence[AgentSeat], strangers: tuple[str, ...]) -> list[AbsentBot]:
-        """Return all that is known about the bots of some seats that a match waits for."""
         absent = []
         for seat in seats:
             process = self.of(seat)

@@ -9,16 +9,16 @@ from rlbot import flat
 
 from rlgym_bridge.game import HITBOX_OF_BODY, HITBOXES
 from rlgym_bridge.recording.mcap.channels import DRAWN
-from rlgym_bridge.server.client_log import client_log
+from rlgym_bridge.server.client_log import Allowance, client_log
 from rlgym_bridge.server.game.packer import MAX_PAYLOAD, framed
 from rlgym_bridge.server.game.roster import SCRIPT_TEAM, Roster
 from rlgym_bridge.server.net.admission import Admission
 from rlgym_bridge.server.net.connected_client import (
     CLIENTS_TOGETHER,
-    Allowance,
     Client,
     Handler,
     after_settings,
+    per_tick,
 )
 from rlgym_bridge.user_input.arguments import shorten_text
 from rlgym_bridge.user_input.message_limits import group_of
@@ -37,24 +37,18 @@ class Order:
 class Orders:
     """The latest order, and whose orders count.
 
-    Attributes:
-        latest: The latest order; whoever acts on it sets it to None.
-        read_match: Returns the match of a client, a configuration or the path of a file. Raises a ValueError
-            or OSError that says why it cannot be played. None where clients may not start matches.
-        sets_states: Whether the match lets clients set its state.
-        take_state: Called with a state that a client sets; returns False for an invalid one.
-        take_input: Called with the index of a car and controls; returns False where they cannot be taken.
-        on_state: Called with the client whose state, or input for a car of others, was taken.
+    `read_match` returns the match of a client, a configuration or the path of a file; a ValueError or OSError
+    says why it cannot be played. `take_state` and `take_input` return False for what cannot be taken.
     """
 
     def __init__(self, admission: Admission) -> None:
         self._admission = admission
-        self.latest: Order | None = None
+        self.latest: Order | None = None  # whoever acts on it sets it to None
         self.read_match: Callable[[flat.MatchConfiguration | str], flat.MatchConfiguration] | None = None
-        self.sets_states = False
+        self.sets_states = False  # the match lets clients set its state
         self.take_state: Callable[[flat.DesiredGameState], bool] | None = None
         self.take_input: Callable[[int, flat.ControllerState], bool] | None = None
-        self.on_state: Callable[[Client], None] | None = None
+        self.on_state: Callable[[Client], None] | None = None  # for a state, or input for another's car
 
     @property
     def handlers(self) -> dict[type, Handler]:
@@ -64,7 +58,9 @@ class Orders:
             flat.MatchConfiguration: self._take_match,
             flat.StopCommand: self._on_stop,
             flat.DesiredGameState: self._on_state,
-            flat.ConsoleCommand: self._on_console_command,
+            flat.ConsoleCommand: lambda client, message: client.warn_once(
+                "%s sends console commands (%s): ignored, there is no game", shorten_text(message.command)
+            ),
         }
 
     def _take_match(self, client: Client, match: flat.MatchConfiguration | str) -> None:
@@ -81,11 +77,6 @@ class Orders:
     def _on_stop(self, client: Client, message: flat.StopCommand) -> None:
         if self._admission.takes_order(client, "stops the match", lambda: self._on_stop(client, message)):
             self.latest = Order(shut_down=message.shutdown_server)
-
-    def _on_console_command(self, client: Client, message: flat.ConsoleCommand) -> None:
-        client.warn_once(
-            "%s sends console commands (%s): ignored, there is no game", shorten_text(message.command)
-        )
 
     def drive(self, client: Client, message: flat.PlayerInput) -> bool:
         """Take an input for a car of others, as RLBot's core does with state setting on.
@@ -177,8 +168,8 @@ class Loadouts:
             self._set(index, hitbox)
 
     def _has_allowance(self, client: Client) -> bool:
-        allowance = self._allowances.setdefault(client, Allowance(1 / _TICKS_OF_ONE, 0))
-        allowed = allowance.has(1, self._tick())
+        allowance = self._allowances.setdefault(client, per_tick(1 / _TICKS_OF_ONE, 0))
+        allowed = allowance.left_at(self._tick()) >= 1
         allowance.left -= allowed
         return allowed
 
@@ -216,8 +207,8 @@ class MatchComms:
         self._on_message: Callable[[bytes], None] | None = None
         self._tick: Callable[[], int] = int
         self._each: WeakKeyDictionary[Client, Allowance] = WeakKeyDictionary()
-        self._watchers = Allowance(COMMS_TICK_BYTES * CLIENTS_TOGETHER, 0)
-        self._lines = Allowance(_TICK_LINES, 0)
+        self._watchers = per_tick(COMMS_TICK_BYTES * CLIENTS_TOGETHER, 0)
+        self._lines = per_tick(_TICK_LINES, 0)
 
     def open(self, on_message: Callable[[bytes], None] | None = None, tick: Callable[[], int] = int) -> None:
         """Pass messages on, their payloads to `on_message` too: the match sends its first packet."""
@@ -225,14 +216,13 @@ class MatchComms:
         self._is_open, self._on_message, self._tick = True, on_message, tick
 
     def _may_tell(self, client: Client, message: flat.MatchComm) -> bool:
-        """Tell whether a client may send a message on; the log says once why not."""
         size = len(message.content) + len((message.display or "").encode()) + _BESIDE_CONTENT
-        tick, its = self._tick(), self._each.setdefault(client, Allowance(COMMS_TICK_BYTES, 0))
+        tick, its = self._tick(), self._each.setdefault(client, per_tick(COMMS_TICK_BYTES, 0))
         if size > MAX_PAYLOAD:
             client.warn_once("%s sends others a message of more than %d bytes: ignored", MAX_PAYLOAD)
             return False
         allowances = [its] if client.seats else [its, self._watchers]  # strangers do not silence a bot
-        if not all(one.has(size, tick) for one in allowances):
+        if not all(one.left_at(tick) >= size for one in allowances):
             client.warn_once("%s sends others more than %d bytes a tick: some are ignored", COMMS_TICK_BYTES)
             return False
         for one in allowances:
@@ -253,7 +243,7 @@ class MatchComms:
             reached = other.ready and (not team_only or other.team == team) if other.agent_id else True
             if reached and other.wants_comms and other is not client:
                 other.link.send(data)
-        if message.display and self._lines.has(1, self._tick()):
+        if message.display and self._lines.left_at(self._tick()) >= 1:
             self._lines.left -= 1
             to = ("all", "scripts" if team == SCRIPT_TEAM else "its team")[team_only]
             _log.info("%s to %s: %s", client.link.name, to, shorten_text(message.display))
@@ -261,15 +251,9 @@ class MatchComms:
             self._on_message(data[2:])
 
 
-MOST_GROUPS: Final = 256
-"""Groups that a client has at a time."""
-
-MOST_DRAWINGS: Final = 1000
-"""Drawings in a group; a message of 65,535 bytes has about 900 lines."""
-
-MOST_BYTES: Final = 1 << 20
-"""Bytes of all groups that a client has at a time."""
-
+MOST_GROUPS: Final = 256  # groups that a client has at a time
+MOST_DRAWINGS: Final = 1000  # drawings in a group; a message of 65,535 bytes has about 900 lines
+MOST_BYTES: Final = 1 << 20  # bytes of all groups that a client has at a time
 DRAWN_TICK_BYTES: Final = 1 << 14
 """Bytes that a client may draw in each tick: a line of 1,300 points, twice the ball's prediction."""
 
@@ -301,7 +285,7 @@ class Drawings:
         self._drawers: dict[Client, _Drawer] = {}
         self._drawn = 0  # clients that have drawn in this match
         self._switched: dict[Client, bool] = {}
-        self._all = Allowance(DRAWN_TICK_BYTES * CLIENTS_TOGETHER, 0)
+        self._all = per_tick(DRAWN_TICK_BYTES * CLIENTS_TOGETHER, 0)
 
     @property
     def handlers(self) -> dict[type, Handler]:
@@ -321,7 +305,7 @@ class Drawings:
         """Begin a match without drawings; `looks` are called with all changes, as `DRAWN` describes them."""
         self.close()
         self._rule, self._tick, self._looks = match.enable_rendering, tick, tuple(looks)
-        self._all = Allowance(DRAWN_TICK_BYTES * CLIENTS_TOGETHER, tick())
+        self._all = per_tick(DRAWN_TICK_BYTES * CLIENTS_TOGETHER, tick())
 
     def close(self) -> None:
         """Drop drawings until the next match."""
@@ -348,7 +332,7 @@ class Drawings:
             return
         drawer, tick = self._drawers.get(client), self._tick()
         if drawer is None:
-            drawer = self._drawers[client] = _Drawer(self._drawn, Allowance(DRAWN_TICK_BYTES, tick))
+            drawer = self._drawers[client] = _Drawer(self._drawn, per_tick(DRAWN_TICK_BYTES, tick))
             self._drawn += 1
         before = drawer.groups.get(group)
         total = drawer.size - (before or 0) + len(payload)
@@ -360,7 +344,7 @@ class Drawings:
             client.warn_once("%s draws more than %d groups: newer ones are left out", MOST_GROUPS)
         elif total > MOST_BYTES:
             client.warn_once("%s draws groups of more than %d bytes: newer ones are left out", MOST_BYTES)
-        elif not (drawer.allowance.has(len(payload), tick) and self._all.has(len(payload), tick)):
+        elif min(drawer.allowance.left_at(tick), self._all.left_at(tick)) < len(payload):
             client.warn_once("%s draws more than %d bytes a tick: groups are left out", DRAWN_TICK_BYTES)
         else:
             drawer.allowance.left -= len(payload)

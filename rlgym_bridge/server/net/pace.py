@@ -19,8 +19,7 @@ _UNANSWERED_SECONDS: Final = 0.5 * TICK_SECONDS  # before a tick, from which on 
 _ANSWERS_ALONE_SECONDS: Final = 0.0005
 """Before a tick: other messages wait for the next one, since the longest take about as long to take in."""
 
-AHEAD_SECONDS: Final = 0.0015
-"""Before a tick: a whole prediction of the ball takes 1.1 ms, as measured."""
+AHEAD_SECONDS: Final = 0.0015  # before a tick: a whole prediction of the ball takes 1.1 ms, as measured
 
 # `select` sleeps about 0.1 ms too long on Linux and macOS (measured), and up to the timer's
 # period, 1 ms as set by `fine_timer`, on Windows; the rest is spent looking.
@@ -52,7 +51,6 @@ def short_collections() -> Iterator[None]:
 
 
 def _serve(lobby: Lobby, left: float) -> None:
-    """Take in what comes, for `left` seconds at most."""
     left = min(left, lobby.send_due())
     lobby.clients.pump(left - _SPIN_SECONDS if left > _SPIN_SECONDS else 0.0)
 

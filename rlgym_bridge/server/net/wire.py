@@ -42,7 +42,6 @@ class SocketEvents:
                 self._number = self._selector.fileno()
 
     def __bool__(self) -> bool:
-        """Tell whether a socket is watched."""
         return bool(self._owners)
 
     def watch(self, connection: socket.socket, events: int, owner: object) -> None:
@@ -91,9 +90,7 @@ def _events_of(mask: int) -> int:
     return (EVENT_READ if mask & ~select.EPOLLOUT else 0) | (EVENT_WRITE if mask & ~select.EPOLLIN else 0)
 
 
-MAX_QUEUED: Final = 60
-"""Messages kept for a client that does not read [RLBot core]."""
-
+MAX_QUEUED: Final = 60  # messages kept for a client that does not read [RLBot core]
 _READ_SIZE: Final = 65536
 _SHORT_BYTES: Final = 256  # a message of this decodes to 30 kB at most
 _DRAWINGS: Final = 6  # the kind of `flat.RenderGroup`
