@@ -7,12 +7,7 @@ from typing import Any
 from rlgym_bridge.training.learner import PPOLearner
 from rlgym_bridge.training.ppo import Local
 from rlgym_bridge.training.processes import count_usable_cores
-from rlgym_bridge.training.runs.progress import (
-    COLLECTOR_PARTS,
-    LEARNER_PARTS,
-    IterationTimes,
-    mean_times,
-)
+from rlgym_bridge.training.runs.progress import COLLECTOR_PARTS, LEARNER_PARTS, IterationTimes, mean_times
 from rlgym_bridge.training.runs.run import load_newest, with_batch_of_run
 from rlgym_bridge.training.settings import SettingsError, TrainingSettings
 from rlgym_bridge.user_input.arguments import count_of

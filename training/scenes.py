@@ -17,14 +17,7 @@ from rlgym_bridge.components.mutators import KickoffMutator, blank_state
 from rlgym_bridge.components.player_spec import PlayerSpec, Policy
 from rlgym_bridge.components.skill_mutators import AerialMutator, SkillMutator
 from rlgym_bridge.components.spec import Components
-from rlgym_bridge.game import (
-    CAR_MAX_SPEED,
-    CONTROL_NAMES,
-    KICKOFF_SPAWNS,
-    TICK_SKIP,
-    TICKS_PER_SECOND,
-    Phase,
-)
+from rlgym_bridge.game import CAR_MAX_SPEED, CONTROL_NAMES, KICKOFF_SPAWNS, TICK_SKIP, TICKS_PER_SECOND, Phase
 from rlgym_bridge.policy.load_player import CHARGER, CHASER, load_player
 from rlgym_bridge.sim.simulator import DEFAULT_SIMULATOR, Simulator, make_simulator
 from rlgym_bridge.state import MatchState, derive

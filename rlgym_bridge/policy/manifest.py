@@ -72,12 +72,7 @@ _SEEN_AND_DONE: Final = (
     "network",
 )
 
-_LEFT_OUT: Final = {
-    "activation": "relu",
-    "mirror": False,
-    "forecast": 0,
-    "network": PERCEPTRON,
-}
+_LEFT_OUT: Final = {"activation": "relu", "mirror": False, "forecast": 0, "network": PERCEPTRON}
 """Keys that are not written with these values."""
 
 _LINE: Final = 100  # letters of a list's line
@@ -135,8 +130,7 @@ class Manifest:
     obs_size: Annotated[int, Meta(ge=1, le=MOST_OBS_SIZE)]
     obs_names: Annotated[tuple[str, ...] | None, expecting("a list of names or null")]
     obs_normalisation: Annotated[
-        Normalisation | None,
-        expecting('{"mean": [...], "std": [above 0, ...], "clip": above 0} or null'),
+        Normalisation | None, expecting('{"mean": [...], "std": [above 0, ...], "clip": above 0} or null')
     ]
     team_sizes: Annotated[
         tuple[tuple[_Cars, _Cars], ...],
