@@ -39,21 +39,13 @@ _AT_ONCE = 25  # matches of a job
 
 @dataclass
 class MatchTotals:
-    """Goals and touches of some matches.
+    """Goals and touches of some matches."""
 
-    Attributes:
-        goals: `(matches, 2)` int64, of blue and orange.
-        touches: `(matches, cars)` int64.
-        minutes: Game time of each match.
-        delays: Ticks after which the actions of blue and of orange acted.
-        courses: `(matches,)` a number of the last state, which is equal where matches went alike.
-    """
-
-    goals: np.ndarray
-    touches: np.ndarray
-    minutes: float
-    delays: tuple[int, int]
-    courses: np.ndarray
+    goals: np.ndarray  # (matches, 2) int64, of blue and orange
+    touches: np.ndarray  # (matches, cars) int64
+    minutes: float  # game time of each match
+    delays: tuple[int, int]  # ticks after which the actions of blue and of orange acted
+    courses: np.ndarray  # (matches,) a number of the last state, which is equal where matches went alike
 
 
 class BatchSide:
@@ -297,23 +289,14 @@ def median_interval(values: np.ndarray) -> tuple[float, float, float]:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Some matches of A against B.
+    """Some matches of A against B."""
 
-    Attributes:
-        goals: `(matches, 2)` int64, of A and B.
-        touches: `(matches, 2)` int64, of A's cars and B's.
-        minutes: `(matches,)` of play.
-        team_size: Cars a team.
-        delays: Ticks after which the actions of A and of B acted.
-        different: Matches that are no repetition of another one; 0 where they are not counted.
-    """
-
-    goals: np.ndarray
-    touches: np.ndarray
-    minutes: np.ndarray
-    team_size: int = 1
-    delays: tuple[int, int] = (1, 1)
-    different: int = 0
+    goals: np.ndarray  # (matches, 2) int64, of A and B
+    touches: np.ndarray  # (matches, 2) int64, of A's cars and B's
+    minutes: np.ndarray  # (matches,) of play
+    team_size: int = 1  # cars a team
+    delays: tuple[int, int] = (1, 1)  # ticks after which the actions of A and of B acted
+    different: int = 0  # matches that are no repetition of another one; 0 where they are not counted
 
     @property
     def matches(self) -> int:

@@ -40,24 +40,15 @@ _BLOCK: Final = 240  # ticks; two seconds here and there are held out, to be lik
 
 @dataclass(frozen=True)
 class CloningData:
-    """Decisions of recorded bots.
+    """Decisions of recorded bots."""
 
-    Attributes:
-        cars: Episodes of cars.
-        manifest: Manifest of the policy that the cars have in common.
-        obs: `(n, S)` float32, normalised, of the decisions learned from.
-        actions: `(n, ...)`, what the policies chose if `commanded`, else what the game applied.
-        commanded: See `imitate`.
-        learned: Their `obs`, `chosen`, `applied` and `differs`, as `Played` has them.
-        held_out: The same of those held out. Both leave out decisions whose applied action is not recorded.
-    """
-
-    cars: list[Played]
-    manifest: Manifest
-    obs: np.ndarray
-    actions: np.ndarray
-    commanded: bool
-    learned: dict[str, np.ndarray]
+    cars: list[Played]  # episodes of cars
+    manifest: Manifest  # manifest of the policy that the cars have in common
+    obs: np.ndarray  # (n, S) float32, normalised, of the decisions learned from
+    actions: np.ndarray  # (n, ...), what the policies chose if `commanded`, else what the game applied
+    commanded: bool  # see `imitate`
+    learned: dict[str, np.ndarray]  # their `obs`, `chosen`, `applied` and `differs`, as `Played` has them
+    # the same of those held out. Both leave out decisions whose applied action is not recorded.
     held_out: dict[str, np.ndarray]
 
 
@@ -193,40 +184,26 @@ def _short(value: Any) -> str:
 
 @dataclass(frozen=True)
 class Imitation:
-    """The result of an imitation.
+    """The result of an imitation."""
 
-    Attributes:
-        bots: Agent ids of those imitated.
-        steps: Decisions learned from.
-        differing: Those of them for which the game applied another action than was commanded.
-        corrected: Whether what was applied was learned, and not what was commanded.
-        held_out: Decisions that were not learned from, to try the policy on.
-        held_out_differing: Those of them for which the game applied another action than was commanded.
-        untold: Decisions for which the recording does not tell what the game applied. They are not among
-            those held out, nor, where what was applied is learned, among those learned from.
-        epochs: How often each decision was learned from.
-        accuracy_learned: Share of the decisions learned from in which the policy's likeliest action is what
-            the game applied; nan for actions of real numbers, as the next four.
-        accuracy: The same of the held-out decisions.
-        accuracy_there: The same of the differing ones; nan without any.
-        accuracy_commanded: Share in which it is the action that was commanded.
-        commonest: Share in which the action applied most often in what was learned would have been right.
-        error: For actions of real numbers, the mean absolute difference from what the game applied; else nan.
-    """
-
-    bots: list[str]
-    steps: int
-    differing: int
-    corrected: bool
-    held_out: int
-    held_out_differing: int
+    bots: list[str]  # agent ids of those imitated
+    steps: int  # decisions learned from
+    differing: int  # those of them for which the game applied another action than was commanded
+    corrected: bool  # whether what was applied was learned, and not what was commanded
+    held_out: int  # decisions that were not learned from, to try the policy on
+    held_out_differing: int  # those of them for which the game applied another action than was commanded
+    # decisions for which the recording does not tell what the game applied. They are not among those held
+    # out, nor, where what was applied is learned, among those learned from.
     untold: int
-    epochs: float
+    epochs: float  # how often each decision was learned from
+    # share of the decisions learned from in which the policy's likeliest action is what the game applied; nan
+    # for actions of real numbers, as the next four
     accuracy_learned: float
-    accuracy: float
-    accuracy_there: float
-    accuracy_commanded: float
-    commonest: float
+    accuracy: float  # the same of the held-out decisions
+    accuracy_there: float  # the same of the differing ones; nan without any
+    accuracy_commanded: float  # share in which it is the action that was commanded
+    commonest: float  # share in which the action applied most often in what was learned would have been right
+    # for actions of real numbers, the mean absolute difference from what the game applied; else nan
     error: float
 
     def to_json(self) -> dict[str, Any]:

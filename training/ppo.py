@@ -149,35 +149,24 @@ class Local:
 
 @dataclass(frozen=True)
 class Batch:
-    """The batch that one iteration learns from.
+    """The batch that one iteration learns from."""
 
-    Attributes:
-        shown: `(K * (T + 1) * L, S)` float32, observations as the networks see them.
-        rows: `(B,)` int64, rows of `shown` that were acted on. The other arrays are in this order.
-        actions: `(B,)` or `(B, k)`.
-        log_probs: `(B,)` float32, of the actions before the first gradient step.
-        advantages: `(B,)` float32, with mean 0 and deviation 1; with `overlap` times the actions' probability
-            before the first gradient step over that when they were drawn [decoupled PPO, Hilton et al. 2022].
-        returns: `(B,)` float32, the critic's value targets.
-        values: `(B,)` float32, the critic's before the iteration.
-        explained: Share of the returns' variance that the critic knew.
-        masks: `(B, choices)` bool, what was allowed; None where nothing was forbidden.
-        teacher: `(B, choices)` float32, how likely the teacher is to choose each; None without one.
-        teacher_weight: `()` float32, of the divergence from it in the loss; None without one.
-        pieces: Of networks with memory: the steps stand piece by piece, and minibatches are of whole pieces.
-    """
-
-    shown: Tensor
-    rows: Tensor
-    actions: Tensor
-    log_probs: Tensor
+    shown: Tensor  # (K * (T + 1) * L, S) float32, observations as the networks see them
+    rows: Tensor  # (B,) int64, rows of `shown` that were acted on. The other arrays are in this order.
+    actions: Tensor  # (B,) or (B, k)
+    log_probs: Tensor  # (B,) float32, of the actions before the first gradient step
+    # (B,) float32, with mean 0 and deviation 1; with `overlap` times the actions' probability before the
+    # first gradient step over that when they were drawn [decoupled PPO, Hilton et al. 2022].
     advantages: Tensor
-    returns: Tensor
-    values: Tensor
-    explained: float
-    masks: Tensor | None = None
+    returns: Tensor  # (B,) float32, the critic's value targets
+    values: Tensor  # (B,) float32, the critic's before the iteration
+    explained: float  # share of the returns' variance that the critic knew
+    masks: Tensor | None = None  # (B, choices) bool, what was allowed; None where nothing was forbidden
+    # (B, choices) float32, how likely the teacher is to choose each; None without one
     teacher: Tensor | None = None
+    # () float32, of the divergence from it in the loss; None without one
     teacher_weight: Tensor | None = None
+    # of networks with memory: the steps stand piece by piece, and minibatches are of whole pieces
     pieces: SequencePieces | None = None
 
     @property

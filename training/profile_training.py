@@ -16,25 +16,15 @@ from rlgym_bridge.user_input.checking import VAST
 
 @dataclass(frozen=True)
 class TrainingProfile:
-    """The times of a few iterations.
+    """The times of a few iterations."""
 
-    Attributes:
-        about: A line on what was trained.
-        iterations: How many were timed.
-        collectors: Processes that played.
-        cores: Those that the process may use.
-        steps: Agent steps learned from, an iteration.
-        decisions: Of a collector, an iteration: of all its cars.
-        times: Means over the iterations.
-    """
-
-    about: str
-    iterations: int
-    collectors: int
-    cores: int
-    steps: float
-    decisions: int
-    times: IterationTimes
+    about: str  # a line on what was trained
+    iterations: int  # how many were timed
+    collectors: int  # processes that played
+    cores: int  # those that the process may use
+    steps: float  # agent steps learned from, an iteration
+    decisions: int  # of a collector, an iteration: of all its cars
+    times: IterationTimes  # means over the iterations
 
     @property
     def steps_per_second(self) -> float:

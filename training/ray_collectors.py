@@ -125,21 +125,13 @@ class CollectorLost(RuntimeError):
 
 @dataclass(frozen=True)
 class Work:
-    """The orders of an update.
+    """The orders of an update."""
 
-    Attributes:
-        settings: Of the run.
-        start: Seed of the matches; another one begins new matches.
-        policies: `(2, numbers)` float32: the policy that learns, and the older version that is met.
-        seed: Of the sampled actions.
-        teach: Whether the teacher's probabilities are needed.
-    """
-
-    settings: TrainingSettings
-    start: tuple[int, ...]
-    policies: np.ndarray
-    seed: tuple[int, ...]
-    teach: bool
+    settings: TrainingSettings  # of the run
+    start: tuple[int, ...]  # seed of the matches; another one begins new matches
+    policies: np.ndarray  # (2, numbers) float32: the policy that learns, and the older version that is met
+    seed: tuple[int, ...]  # of the sampled actions
+    teach: bool  # whether the teacher's probabilities are needed
 
 
 @dataclass

@@ -28,31 +28,22 @@ class CollectedSteps:
     """The steps of one iteration: of K collectors T steps of L cars that are learned from.
 
     With `mirror` observations, actions and masks are those that the network saw and chose.
-
-    Attributes:
-        obs: `(K, T + 1, L, S)` float32; the last step's are what follows.
-        actions: `(K, T, L)` or `(K, T, L, k)`.
-        log_probs: `(K, T, L)` float32, of the actions when they were drawn.
-        rewards: `(K, T, L)` float32.
-        terminated: `(K, T, L)` bool.
-        truncated: `(K, T, L)` bool.
-        final_obs: `(n, S)` float32, of the n truncated ones in order.
-        masks: `(K, T, L, choices)` bool, what was allowed; None where nothing was forbidden.
-        teacher: `(K, T, L, choices)` float32, how likely the teacher is to choose each; None without one.
-        starts: `(K, T, L)` bool, whether an episode begins with a step; None for a policy without memory.
-        states: `(K, T / sequence_length, L, numbers)` float32, its memory before each piece, or None.
     """
 
-    obs: np.ndarray
-    actions: np.ndarray
-    log_probs: np.ndarray
-    rewards: np.ndarray
-    terminated: np.ndarray
-    truncated: np.ndarray
-    final_obs: np.ndarray
+    obs: np.ndarray  # (K, T + 1, L, S) float32; the last step's are what follows
+    actions: np.ndarray  # (K, T, L) or (K, T, L, k)
+    log_probs: np.ndarray  # (K, T, L) float32, of the actions when they were drawn
+    rewards: np.ndarray  # (K, T, L) float32
+    terminated: np.ndarray  # (K, T, L) bool
+    truncated: np.ndarray  # (K, T, L) bool
+    final_obs: np.ndarray  # (n, S) float32, of the n truncated ones in order
+    # (K, T, L, choices) bool, what was allowed; None where nothing was forbidden
     masks: np.ndarray | None = None
+    # (K, T, L, choices) float32, how likely the teacher is to choose each; None without one
     teacher: np.ndarray | None = None
+    # (K, T, L) bool, whether an episode begins with a step; None for a policy without memory
     starts: np.ndarray | None = None
+    # (K, T / sequence_length, L, numbers) float32, its memory before each piece, or None
     states: np.ndarray | None = None
 
     @classmethod
@@ -102,17 +93,11 @@ def _check_rewards(settings: TrainingSettings, rewards: np.ndarray) -> None:
 
 @dataclass(frozen=True)
 class SequencePieces:
-    """Starts and states that networks with memory need beside the steps of a batch.
+    """Starts and states that networks with memory need beside the steps of a batch."""
 
-    Attributes:
-        starts: `(P, length)` bool, whether an episode begins with a step.
-        states: `(P, numbers)` float32, the policy's memory before each piece.
-        critic_states: `(P, numbers)` float32, the critic's.
-    """
-
-    starts: Tensor
-    states: Tensor
-    critic_states: Tensor
+    starts: Tensor  # (P, length) bool, whether an episode begins with a step
+    states: Tensor  # (P, numbers) float32, the policy's memory before each piece
+    critic_states: Tensor  # (P, numbers) float32, the critic's
 
     @property
     def length(self) -> int:

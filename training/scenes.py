@@ -40,17 +40,11 @@ CARRIED_GAP: Final = 300.0  # uu from the car's centre to the ball's; on the roo
 
 
 class SceneView(NamedTuple):
-    """A state that scenes are judged by, and their acting cars.
+    """A state that scenes are judged by, and their acting cars."""
 
-    Attributes:
-        state: N matches after a decision.
-        acting: `(N,)` int, the acting car of each.
-        side: `(N,)` float, 1 where it is blue's, -1 where it is orange's.
-    """
-
-    state: MatchState
-    acting: np.ndarray
-    side: np.ndarray
+    state: MatchState  # N matches after a decision
+    acting: np.ndarray  # (N,) int, the acting car of each
+    side: np.ndarray  # (N,) float, 1 where it is blue's, -1 where it is orange's
 
     def car(self, name: str) -> np.ndarray:
         """Return a field of the acting cars by its name in `CAR_FIELDS`, `(N, ...)`."""
@@ -74,25 +68,18 @@ Judge = Callable[[SceneView], np.ndarray]
 
 @dataclass(frozen=True)
 class SkillScene:
-    """One scene.
+    """One scene."""
 
-    Attributes:
-        beginning: Its initial states.
-        seconds: Game time until it ends.
-        solved_when: When it is solved, in words.
-        judge: Called after each decision.
-        at_end: Called at the end: which of the open matches are solved, `(N,)` bool.
-        opponent: `stands`; `rams`, which the other team's first car does; or `chaser` or `charger`, then all
-            cars of both teams play.
-        timed: Whether the seconds until it is solved are the result, rather than the share of solved trials.
-    """
-
-    beginning: BatchMutator
-    seconds: float
-    solved_when: str
-    judge: Judge
+    beginning: BatchMutator  # its initial states
+    seconds: float  # game time until it ends
+    solved_when: str  # when it is solved, in words
+    judge: Judge  # called after each decision
+    # called at the end: which of the open matches are solved, `(N,)` bool
     at_end: Callable[[SceneView], Any] = lambda view: np.zeros(len(view.acting), bool)
+    # `stands`; `rams`, which the other team's first car does; or `chaser` or `charger`, then all cars of both
+    # teams play
     opponent: str = "stands"
+    # whether the seconds until it is solved are the result, rather than the share of solved trials
     timed: bool = False
 
 

@@ -14,18 +14,12 @@ _DRAWS: Final = 16  # of states: mutators may draw team sizes and hitboxes
 
 @dataclass(frozen=True)
 class EnvironmentFacts:
-    """The matches that an environment plays.
+    """The matches that an environment plays."""
 
-    Attributes:
-        name: `"module:function"` that makes it.
-        team_sizes: (blue, orange) of the matches that it began, the smallest first.
-        hitboxes: Names of its cars' hitboxes, in the order of `game.HITBOXES`.
-        own_engine: Name of a transition engine of the user's own; None with RLGym's or this project's.
-    """
-
-    name: str
-    team_sizes: tuple[tuple[int, int], ...]
-    hitboxes: tuple[str, ...]
+    name: str  # `"module:function"` that makes it
+    team_sizes: tuple[tuple[int, int], ...]  # (blue, orange) of the matches that it began, the smallest first
+    hitboxes: tuple[str, ...]  # names of its cars' hitboxes, in the order of `game.HITBOXES`
+    # name of a transition engine of the user's own; None with RLGym's or this project's
     own_engine: str | None
 
     def explain_engine(self) -> str | None:

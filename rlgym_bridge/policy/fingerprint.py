@@ -39,23 +39,18 @@ _MAX_ACTIONS: Final = 128  # of a long action table, this many rows are enough
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """The numbers of one set of components for the probe.
+    """The numbers of one set of components for the probe."""
 
-    Attributes:
-        observations: Rows of numbers: for each of the team sizes, each probe state, the first and last car.
-        labels: For each such row its match, state and car, in words.
-        names: For each such row the names of its numbers; None where the builder has none.
-        controls: For each probe action: ticks given (0 for a single row without ticks), first row, last row.
-        space: The parser's action space: kind of distribution and sizes.
-        masks: For each row of `observations` the actions that the car may choose, 0 or 1 for each; [] where
-            nothing restricts them.
-    """
-
+    # rows of numbers: for each of the team sizes, each probe state, the first and last car
     observations: list[list[float]]
-    labels: list[str]
+    labels: list[str]  # for each such row its match, state and car, in words
+    # for each such row the names of its numbers; None where the builder has none
     names: list[tuple[str, ...] | None]
+    # for each probe action: ticks given (0 for a single row without ticks), first row, last row
     controls: list[list[float]]
-    space: tuple[str, tuple[int, ...]]
+    space: tuple[str, tuple[int, ...]]  # the parser's action space: kind of distribution and sizes
+    # for each row of `observations` the actions that the car may choose, 0 or 1 for each; [] where nothing
+    # restricts them
     masks: list[list[float]]
 
     @property

@@ -39,29 +39,22 @@ _LAYER: Final = re.compile(r"(?:(?P<prefix>.*)\.)?(?P<number>0|[1-9]\d{0,3})\.(?
 
 @dataclass(frozen=True)
 class ImportedNetwork:
-    """The network of another trainer's checkpoint.
+    """The network of another trainer's checkpoint."""
 
-    Attributes:
-        source: The file of the weights.
-        trainer: The program that wrote it: `rlgym-ppo`, `rlgym-learn`, `RLGymPPO_CPP`, `GigaLearnCPP`, or
-            `torch` for a file by itself.
-        weights: Named as in `numpy_layers.py`.
-        scale: Scaling of observations, the same for all numbers: mean, standard deviation, clip. None for
-            observations taken as they are.
-        steps: Steps trained, where the checkpoint says so.
-        end: Function behind the last layer in a script: "softmax", "log_softmax", "tanh", or "linear" for
-            nothing; "softplus" behind the second half of a layer that gives means and standard deviations.
-            None where the file does not tell.
-        activation: One of `ACTIVATIONS`, between the layers.
-    """
-
-    source: Path
+    source: Path  # the file of the weights
+    # the program that wrote it: `rlgym-ppo`, `rlgym-learn`, `RLGymPPO_CPP`, `GigaLearnCPP`, or `torch` for a
+    # file by itself
     trainer: str
-    weights: Mapping[str, np.ndarray]
+    weights: Mapping[str, np.ndarray]  # named as in `numpy_layers.py`
+    # scaling of observations, the same for all numbers: mean, standard deviation, clip. None for observations
+    # taken as they are.
     scale: tuple[float, float, float] | None
-    steps: int | None
+    steps: int | None  # steps trained, where the checkpoint says so
+    # function behind the last layer in a script: "softmax", "log_softmax", "tanh", or "linear" for nothing;
+    # "softplus" behind the second half of a layer that gives means and standard deviations. None where the
+    # file does not tell.
     end: str | None = None
-    activation: str = "relu"
+    activation: str = "relu"  # one of `ACTIVATIONS`, between the layers
 
     @property
     def widths(self) -> list[int]:

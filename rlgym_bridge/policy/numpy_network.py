@@ -108,14 +108,13 @@ class NetworkPolicy:
         fresh: `(matches, cars)` bool, where an episode begins with the next `act`, or None.
         obs_size: Numbers in an observation.
         network: Its network.
-        folder: The policy folder that it was loaded from, or None.
 
     Raises:
         ValueError: A tensor does not fit, or an argument is none of those named.
     """
 
     takes_masks = True
-    folder: Path | None = None
+    folder: Path | None = None  # the policy folder that it was loaded from, or None
 
     def __init__(
         self,

@@ -20,21 +20,13 @@ from rlgym_bridge.user_input.text_files import read_text
 
 @dataclass(frozen=True)
 class Entrant:
-    """One that plays.
+    """One that plays."""
 
-    Attributes:
-        name: In tables; of equal names each has its number behind it.
-        path: Policy folder, `bot.toml`, `chaser`, `charger` or `random`.
-        selection: `sample` or `argmax` where the user chose it, else None.
-        content: Checksum of the policy's weights or of the `bot.toml`; empty for what is built in.
-        allow_modules: Modules of its training run.
-    """
-
-    name: str
-    path: str
-    selection: str | None
-    content: str
-    allow_modules: tuple[str, ...] = ()
+    name: str  # in tables; of equal names each has its number behind it
+    path: str  # policy folder, `bot.toml`, `chaser`, `charger` or `random`
+    selection: str | None  # `sample` or `argmax` where the user chose it, else None
+    content: str  # checksum of the policy's weights or of the `bot.toml`; empty for what is built in
+    allow_modules: tuple[str, ...] = ()  # modules of its training run
 
     @property
     def bot(self) -> ServedBot:

@@ -31,46 +31,28 @@ MatchKey = tuple[str, str, int]
 
 @dataclass(frozen=True)
 class ServedResult:
-    """The result of a match.
+    """The result of a match."""
 
-    Attributes:
-        goals: Of blue and of orange.
-        touches: Of all cars of blue and of orange.
-        ticks: Of the match; 0 where it did not begin.
-        course: Some number that is equal where matches went alike.
-        forfeits: Why blue and why orange forfeit; empty for a team that does not.
-        remarks: What went wrong with bots that do not forfeit.
-        stopped: It was ended before its time, and counts for nothing.
-    """
-
-    goals: tuple[int, int] = (0, 0)
-    touches: tuple[int, int] = (0, 0)
-    ticks: int = 0
-    course: float = 0.0
-    forfeits: tuple[str, str] = ("", "")
-    remarks: tuple[str, ...] = ()
-    stopped: bool = False
+    goals: tuple[int, int] = (0, 0)  # of blue and of orange
+    touches: tuple[int, int] = (0, 0)  # of all cars of blue and of orange
+    ticks: int = 0  # of the match; 0 where it did not begin
+    course: float = 0.0  # some number that is equal where matches went alike
+    forfeits: tuple[str, str] = ("", "")  # why blue and why orange forfeit; empty for a team that does not
+    remarks: tuple[str, ...] = ()  # what went wrong with bots that do not forfeit
+    stopped: bool = False  # it was ended before its time, and counts for nothing
 
 
 @dataclass(frozen=True)
 class LeagueMatch:
-    """A match as seen by the entry that is named first.
+    """A match as seen by the entry that is named first."""
 
-    Attributes:
-        names: The two entries.
-        goals, touches: Of the first and of the second.
-        lead: Above 0 where the first won, below 0 where it lost; a forfeit counts, goals do not then.
-        ticks, course: See `ServedResult`.
-        forfeits: Why the first and why the second forfeit; empty for one that does not.
-    """
-
-    names: tuple[str, str]
-    goals: tuple[int, int]
-    touches: tuple[int, int]
-    lead: int
-    ticks: int
-    course: float
-    forfeits: tuple[str, str]
+    names: tuple[str, str]  # the two entries
+    goals: tuple[int, int]  # of the first and of the second
+    touches: tuple[int, int]  # of the first and of the second
+    lead: int  # above 0 where the first won, below 0 where it lost; a forfeit counts, goals do not then
+    ticks: int  # see `ServedResult`
+    course: float  # see `ServedResult`
+    forfeits: tuple[str, str]  # why the first and why the second forfeit; empty for one that does not
 
 
 def is_swapped(number: int) -> bool:
@@ -211,17 +193,11 @@ _LOOK_SECONDS: Final = 0.2  # between two looks whether to stop
 
 @dataclass(frozen=True)
 class SimulatedJob:
-    """Some matches of two policies in RocketSim, all from one side.
+    """Some matches of two policies in RocketSim, all from one side."""
 
-    Attributes:
-        keys: Names of the matches.
-        players: Paths of blue's and orange's policies.
-        arguments: Keyword arguments of `play_matches`.
-    """
-
-    keys: list[MatchKey]
-    players: tuple[str, str]
-    arguments: dict[str, Any]
+    keys: list[MatchKey]  # names of the matches
+    players: tuple[str, str]  # paths of blue's and orange's policies
+    arguments: dict[str, Any]  # keyword arguments of `play_matches`
 
     def play(self) -> dict[MatchKey, ServedResult]:
         """Play the matches, in any process."""

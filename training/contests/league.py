@@ -60,21 +60,13 @@ def league_matches(
 
 @dataclass(frozen=True)
 class EntryStanding:
-    """One entry of a league.
+    """One entry of a league."""
 
-    Attributes:
-        name: Its name.
-        rating: By all matches against others.
-        against_others: These matches; None where there are none.
-        against_itself: Of its first copy against its second one; None where there are none.
-        forfeits: Matches that it forfeited.
-    """
-
-    name: str
-    rating: EloRating
-    against_others: Evaluation | None
-    against_itself: Evaluation | None
-    forfeits: int
+    name: str  # its name
+    rating: EloRating  # by all matches against others
+    against_others: Evaluation | None  # these matches; None where there are none
+    against_itself: Evaluation | None  # of its first copy against its second one; None where there are none
+    forfeits: int  # matches that it forfeited
 
 
 def rank(names: Sequence[str], matches: Sequence[LeagueMatch]) -> list[EntryStanding]:

@@ -37,33 +37,21 @@ _DIGITS: Final = 12  # of a checksum, by which players are told apart
 
 @dataclass(frozen=True)
 class Anchor:
-    """A fixed opponent.
+    """A fixed opponent."""
 
-    Attributes:
-        player: See `player_of`.
-        name: In tables.
-        given: What it is played from: a policy folder, or `chaser`, with its selection.
-        rating, deviation: On Elo's scale. They stay as they were when it was first named.
-    """
-
-    player: str
-    name: str
-    given: str
-    rating: float
-    deviation: float
+    player: str  # see `player_of`
+    name: str  # in tables
+    given: str  # what it is played from: a policy folder, or `chaser`, with its selection
+    rating: float  # on Elo's scale; it stays as it was when the anchor was first named
+    deviation: float  # its standard deviation
 
 
 @dataclass
 class RatingBook:
-    """The anchors and the checkpoints of a folder of ratings, kept as JSON.
+    """The anchors and the checkpoints of a folder of ratings, kept as JSON."""
 
-    Attributes:
-        anchors: In the order in which they were named first.
-        checkpoints: `player_of` each checkpoint that is rated, by its number.
-    """
-
-    anchors: list[Anchor]
-    checkpoints: dict[str, str]
+    anchors: list[Anchor]  # in the order in which they were named first
+    checkpoints: dict[str, str]  # `player_of` each checkpoint that is rated, by its number
 
     @classmethod
     def read(cls, path: Path) -> "RatingBook":
@@ -226,18 +214,12 @@ _ONE_SIDED: Final = 0.95  # win rate beyond which an anchor tells little
 
 @dataclass(frozen=True)
 class RatedCheckpoint:
-    """A checkpoint with its rating.
+    """A checkpoint with its rating."""
 
-    Attributes:
-        name: Its agent steps.
-        elo: By all matches against anchors.
-        pairs: These matches by `Anchor.player`.
-        noise: Points by which its first copy leads its second one; None where they have not played.
-    """
-
-    name: str
-    elo: EloRating
-    pairs: Mapping[str, Evaluation]
+    name: str  # its agent steps
+    elo: EloRating  # by all matches against anchors
+    pairs: Mapping[str, Evaluation]  # these matches by `Anchor.player`
+    # points by which its first copy leads its second one; None where they have not played
     noise: EloRating | None
 
 

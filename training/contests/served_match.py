@@ -49,19 +49,13 @@ _LOG_LINES = 6  # of a bot's log, the last ones, that a forfeit quotes
 
 @dataclass(frozen=True)
 class ServedBot:
-    """A bot that drives all cars of a team.
+    """A bot that drives all cars of a team."""
 
-    Attributes:
-        bot: A policy folder, a `bot.toml`, `chaser`, `charger` or `random`.
-        selection: `sample` or `argmax` in place of the policy's own; None to keep that.
-        environment: Further environment variables of its processes.
-        car_id: Body of its cars in place of the bot's own; None to keep that.
-    """
-
-    bot: str
-    selection: str | None = None
+    bot: str  # a policy folder, a `bot.toml`, `chaser`, `charger` or `random`
+    selection: str | None = None  # `sample` or `argmax` in place of the policy's own; None to keep that
+    # further environment variables of its processes
     environment: Mapping[str, str] = field(default_factory=dict)
-    car_id: int | None = None
+    car_id: int | None = None  # body of its cars in place of the bot's own; None to keep that
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,28 +63,17 @@ class ServedMatch:
     """A match to play. What is level when the time is up is drawn.
 
     It also ends when nobody touches the ball of a kickoff for as long: the game's clock waits for that.
-
-    Attributes:
-        bots: Those of blue and of orange.
-        team_size: Cars a team.
-        seconds: Game time.
-        seed: Of kickoffs, respawns, sampled actions and impairments.
-        simulator: One of `simulator.SIMULATORS`.
-        allow_modules: Modules that policy folders may import.
-        log_dir: Folder for logs, kept where something went wrong.
-        impairments: Simulated between game and bots.
-        dialect: The protocol variant.
     """
 
-    bots: tuple[ServedBot, ServedBot]
-    team_size: int
-    seconds: float
-    seed: int
-    simulator: str
-    allow_modules: tuple[str, ...]
-    log_dir: Path
-    impairments: Impairments = field(default_factory=Impairments)
-    dialect: Mapping[str, str] = field(default_factory=dict)
+    bots: tuple[ServedBot, ServedBot]  # those of blue and of orange
+    team_size: int  # cars a team
+    seconds: float  # game time
+    seed: int  # of kickoffs, respawns, sampled actions and impairments
+    simulator: str  # one of `simulator.SIMULATORS`
+    allow_modules: tuple[str, ...]  # modules that policy folders may import
+    log_dir: Path  # folder for logs, kept where something went wrong
+    impairments: Impairments = field(default_factory=Impairments)  # simulated between game and bots
+    dialect: Mapping[str, str] = field(default_factory=dict)  # the protocol variant
 
 
 def line_up(match: ServedMatch) -> flat.MatchConfiguration:

@@ -57,26 +57,17 @@ _FRAME_RATES: Final = (60, 30)
 
 @dataclass(frozen=True)
 class Cause:
-    """Something that differs from training for the tested bot.
+    """Something that differs from training for the tested bot."""
 
-    Attributes:
-        name: In tables.
-        group: One of `GROUPS`; empty for the control, in which nothing differs.
-        impairments: Between the game and the tested bot.
-        selection: How it chooses actions; None for its own way.
-        hitbox: Of its car; None for its own.
-        dialect: Points of the server's protocol variant.
-        simulator: One of `simulator.SIMULATORS`, in which both play.
-        is_shared: It meets the opponent, too, so that matches without it are played for comparison.
-    """
-
-    name: str
-    group: str = ""
-    impairments: Impairments = field(default_factory=Impairments)
-    selection: str | None = None
-    hitbox: str | None = None
+    name: str  # in tables
+    group: str = ""  # one of `GROUPS`; empty for the control, in which nothing differs
+    impairments: Impairments = field(default_factory=Impairments)  # between the game and the tested bot
+    selection: str | None = None  # how it chooses actions; None for its own way
+    hitbox: str | None = None  # of its car; None for its own
+    # points of the server's protocol variant
     dialect: Mapping[str, str] = field(default_factory=dict, hash=False)
-    simulator: str = DEFAULT_SIMULATOR
+    simulator: str = DEFAULT_SIMULATOR  # one of `simulator.SIMULATORS`, in which both play
+    # it meets the opponent, too, so that matches without it are played for comparison
     is_shared: bool = False
 
     @property
@@ -129,19 +120,12 @@ DIALECTS: Final = "dialects"
 
 @dataclass(frozen=True)
 class Trial:
-    """The matches of one cause.
+    """The matches of one cause."""
 
-    Attributes:
-        cause: What differs for the tested bot.
-        place: `SIMULATOR` or `SERVER`.
-        opponent: It plays unimpaired.
-        matches: Their number.
-    """
-
-    cause: Cause
-    place: str
-    opponent: Entrant
-    matches: int
+    cause: Cause  # what differs for the tested bot
+    place: str  # `SIMULATOR` or `SERVER`
+    opponent: Entrant  # it plays unimpaired
+    matches: int  # their number
 
     @property
     def keys(self) -> list[MatchKey]:
@@ -157,27 +141,16 @@ class Trial:
 
 @dataclass(frozen=True, kw_only=True)
 class StressPlan:
-    """A stress test.
+    """A stress test."""
 
-    Attributes:
-        tested: The bot that is tested.
-        manifest: Of its policy.
-        trials: Controls, and a trial for each cause.
-        team_size: Cars a team.
-        seconds: Game time of a match.
-        seed: Of the first matches; those of all causes have the same ones.
-        allow_modules: Modules that policy folders may import.
-        out: Folder for results.
-    """
-
-    tested: Entrant
-    manifest: Manifest
-    trials: tuple[Trial, ...]
-    team_size: int
-    seconds: float
-    seed: int
-    allow_modules: tuple[str, ...]
-    out: Path
+    tested: Entrant  # the bot that is tested
+    manifest: Manifest  # of its policy
+    trials: tuple[Trial, ...]  # controls, and a trial for each cause
+    team_size: int  # cars a team
+    seconds: float  # game time of a match
+    seed: int  # of the first matches; those of all causes have the same ones
+    allow_modules: tuple[str, ...]  # modules that policy folders may import
+    out: Path  # folder for results
 
 
 def plan_trials(
@@ -307,27 +280,17 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Loss:
-    """The cost of a cause.
+    """The cost of a cause."""
 
-    Attributes:
-        trial: The cause, and how it was played.
-        results: Matches won, drawn and lost by the tested bot.
-        different: Matches that are no repetition of another one.
-        unchanged: Matches that went exactly as the control's with the same seed: the cause did nothing there.
-        win_rate: Of the tested bot; a draw counts half.
-        lost: Part of the win rate that the cause costs, 0.1 for ten points.
-        goals_lost: Goals a minute by which its lead shrinks.
-        forfeits: Matches that a bot forfeited.
-    """
-
-    trial: Trial
-    results: tuple[int, int, int]
-    different: int
+    trial: Trial  # the cause, and how it was played
+    results: tuple[int, int, int]  # matches won, drawn and lost by the tested bot
+    different: int  # matches that are no repetition of another one
+    # matches that went exactly as the control's with the same seed: the cause did nothing there
     unchanged: int
-    win_rate: Estimate
-    lost: Estimate
-    goals_lost: Estimate
-    forfeits: int
+    win_rate: Estimate  # of the tested bot; a draw counts half
+    lost: Estimate  # part of the win rate that the cause costs, 0.1 for ten points
+    goals_lost: Estimate  # goals a minute by which its lead shrinks
+    forfeits: int  # matches that a bot forfeited
 
     @property
     def verdict(self) -> str:

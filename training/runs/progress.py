@@ -55,25 +55,18 @@ class IterationTimes:
 
     Collectors wait while the learner works, and the learner while they do; where both overlap, only for the
     rest of the other's work.
-
-    Attributes:
-        collecting: The learner waits: from its question to the last collector's answer.
-        learning: From there to the improved policy.
-        parts: Of a collector's work, by the names of `COLLECTOR_PARTS`: means over the collectors.
-        slowest: Work of the collector that took longest.
-        cpu: Processor time of a collector's work: the mean over the collectors.
-        overlap: Whether collectors play on while the learner works.
-        learner_parts: Of the learner's work, by the names of `LEARNER_PARTS`; empty where they are not known.
-        each: Of each collector, its parts and its `total`; empty where they are not known.
     """
 
-    collecting: float
-    learning: float
+    collecting: float  # the learner waits: from its question to the last collector's answer
+    learning: float  # from there to the improved policy
+    # of a collector's work, by the names of `COLLECTOR_PARTS`: means over the collectors
     parts: Mapping[str, float]
-    slowest: float
-    cpu: float
-    overlap: bool = False
+    slowest: float  # work of the collector that took longest
+    cpu: float  # processor time of a collector's work: the mean over the collectors
+    overlap: bool = False  # whether collectors play on while the learner works
+    # of the learner's work, by the names of `LEARNER_PARTS`; empty where they are not known
     learner_parts: Mapping[str, float] = field(default_factory=dict)
+    # of each collector, its parts and its `total`; empty where they are not known
     each: Sequence[Mapping[str, float]] = ()
 
     @classmethod

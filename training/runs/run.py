@@ -45,19 +45,14 @@ ReadAgain = Callable[[], TrainingSettings]
 
 @dataclass(frozen=True)
 class Iteration:
-    """The result of one iteration of an engine.
+    """The result of one iteration of an engine."""
 
-    Attributes:
-        steps: Agent steps learned from.
-        counts: What was counted in play, see `rlgym_bridge.training.collector.Collectors.collect`.
-        stats: What learning found, by the names of `rlgym_bridge.training.runs.progress.COLUMNS`.
-        times: How long its parts took, where that is known.
-    """
-
-    steps: int
+    steps: int  # agent steps learned from
+    # what was counted in play, see `rlgym_bridge.training.collector.Collectors.collect`
     counts: Mapping[str, float]
+    # what learning found, by the names of `rlgym_bridge.training.runs.progress.COLUMNS`
     stats: Mapping[str, float]
-    times: IterationTimes | None = None
+    times: IterationTimes | None = None  # how long its parts took, where that is known
 
 
 class Engine(Protocol):
@@ -97,21 +92,13 @@ class Engine(Protocol):
 
 @dataclass(frozen=True)
 class Summary:
-    """The outcome of a run.
+    """The outcome of a run."""
 
-    Attributes:
-        steps: Agent steps trained, those before a resume included.
-        seconds: Wall-clock time of this call.
-        checkpoint: The newest one.
-        stopped: Whether it was asked to stop before the last step.
-        last: The last line of progress.csv; empty where nothing was left to train.
-    """
-
-    steps: int
-    seconds: float
-    checkpoint: Path
-    stopped: bool
-    last: Mapping[str, float]
+    steps: int  # agent steps trained, those before a resume included
+    seconds: float  # wall-clock time of this call
+    checkpoint: Path  # the newest one
+    stopped: bool  # whether it was asked to stop before the last step
+    last: Mapping[str, float]  # the last line of progress.csv; empty where nothing was left to train
 
 
 def run(

@@ -156,20 +156,13 @@ class SelfPlayMatches:
 
 
 class CarStep(NamedTuple):
-    """The results of a step for the cars of all matches.
+    """The results of a step for the cars of all matches."""
 
-    Attributes:
-        obs: `(cars, size)` float32, what the next actions are chosen on.
-        rewards: `(cars,)` float32.
-        terminated: `(cars,)` bool, by the termination condition of their matches.
-        truncated: `(cars,)` bool, by the truncation condition alone.
-        final_obs: `(ended, size)` float32, the last observations of cars whose matches ended, in order.
-    """
-
-    obs: np.ndarray
-    rewards: np.ndarray
-    terminated: np.ndarray
-    truncated: np.ndarray
+    obs: np.ndarray  # (cars, size) float32, what the next actions are chosen on
+    rewards: np.ndarray  # (cars,) float32
+    terminated: np.ndarray  # (cars,) bool, by the termination condition of their matches
+    truncated: np.ndarray  # (cars,) bool, by the truncation condition alone
+    # (ended, size) float32, the last observations of cars whose matches ended, in order
     final_obs: np.ndarray
 
 
