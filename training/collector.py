@@ -18,7 +18,6 @@ from contextlib import contextmanager, nullcontext, suppress
 from multiprocessing.connection import Connection, wait
 from multiprocessing.shared_memory import SharedMemory
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Final, Self, cast
 
 import numpy as np
@@ -80,7 +79,6 @@ class SharedArrays:
         }
 
     def __getitem__(self, key: str) -> np.ndarray:
-        """Return one of the arrays, a view of the shared memory."""
         return self._arrays[key]
 
     def close(self) -> None:
@@ -237,13 +235,9 @@ class Collectors:
         return answer
 
     def __enter__(self) -> Self:
-        """Return the collectors themselves."""
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
-    ) -> None:
-        """End the processes and remove the shared memory."""
+    def __exit__(self, *_: object) -> None:
         for _, pipe in self._workers:
             pipe.close()  # they end when they next listen
         for worker, _ in self._workers:

@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from types import TracebackType
 from typing import Any, Final, Self
 
 import numpy as np
@@ -65,15 +64,11 @@ class Local:
         self._playing = False  # between `_begin` and the end of that batch
 
     def __enter__(self) -> Self:
-        """Return itself."""
         self._collectors.__enter__()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
-    ) -> None:
-        """End the processes."""
-        self._collectors.__exit__(kind, error, where)
+    def __exit__(self, *how: object) -> None:
+        self._collectors.__exit__(*how)
 
     def restart(self) -> None:
         """Begin new matches; seed and steps alone decide how they begin and go on."""

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from multiprocessing import get_context
 from pathlib import Path, PurePosixPath
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Any, Final, Self
 
 from threadpoolctl import threadpool_limits
@@ -122,19 +122,14 @@ class StopAsked:
         self._before: dict[int, Any] = {}
 
     def __bool__(self) -> bool:
-        """Say whether to stop."""
         return self._asked
 
     def __enter__(self) -> Self:
-        """Begin to listen."""
         if threading.current_thread() is threading.main_thread():
             self._before = {one: signal.signal(one, self._ask) for one in ENDING}
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
-    ) -> None:
-        """Put back what listened before."""
+    def __exit__(self, *_: object) -> None:
         self._restore()
 
     def _ask(self, number: int, frame: FrameType | None) -> None:
@@ -167,7 +162,6 @@ class Locked:
         self._file: Any = None
 
     def __enter__(self) -> Self:
-        """Take the lock."""
         try:
             make_folder(self._folder)
             self._file = (self._folder / f"{self._work}.lock").open("a+b")
@@ -184,10 +178,7 @@ class Locked:
             ) from error
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
-    ) -> None:
-        """Let go of it."""
+    def __exit__(self, *_: object) -> None:
         self._file.close()
 
 

@@ -16,7 +16,6 @@ from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Final, Self
 
 import numpy as np
@@ -81,12 +80,9 @@ class OnRay(Local):
             self._open = opening.pop_all()
         self._remembered: dict[int, tuple[int, torch.Tensor]] = {}  # of a critic with memory, by actor
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
-    ) -> None:
-        """End the actors, and the connection to the cluster."""
+    def __exit__(self, *how: object) -> None:
         with self._open:
-            super().__exit__(kind, error, where)
+            super().__exit__(*how)
 
     def iterate(self, older: int) -> Iteration:
         """Learn from the next batch; the statistics also hold its age, and what was dropped and lost."""
@@ -330,13 +326,9 @@ class RayCollectors:
         self.arrays["final_obs"][row][cut] = arrays["final_obs"]
 
     def __enter__(self) -> Self:
-        """Return the collectors themselves."""
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
-    ) -> None:
-        """End all actors."""
+    def __exit__(self, *_: object) -> None:
         for member in (*self._starting.values(), *self._playing.values(), *self._idle):
             self._nodes.stop(member.actor)
 

@@ -11,7 +11,6 @@ import time
 from collections.abc import Mapping
 from contextlib import ExitStack
 from functools import partial
-from types import TracebackType
 from typing import Any, Final, Self
 
 import numpy as np
@@ -137,10 +136,7 @@ class OnCluster:
         self._set({MAIN: state | self._scale()}, learner.optimizer.state_dict()["state"])
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
-    ) -> None:
-        """End the env runners, and the cluster if it is ours."""
+    def __exit__(self, *_: object) -> None:
         self._open.close()
 
     def restart(self) -> None:

@@ -424,13 +424,11 @@ class Progress:
         return found
 
     def __enter__(self) -> Self:
-        """Begin to show."""
         if self._live is not None:
             self._live.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close the files."""
         if self._live is not None:
             self._live.stop()
         self._board.close()

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Protocol, Self
 
 from rlgym_bridge.policy.files import (
@@ -61,12 +60,9 @@ class Engine(Protocol):
     count: int
 
     def __enter__(self) -> Self:
-        """Begin."""
         ...
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
-    ) -> Any:
+    def __exit__(self, *_: object) -> Any:
         """End all that was begun."""
 
     def restart(self) -> None:
