@@ -145,8 +145,7 @@ class Task:
     def obs_and_parser(self) -> Components:
         """Return builder, parser and provider of shared info, as a policy folder names them.
 
-        Raises:
-            ValueError: They cannot be made.
+        Raises ValueError where they cannot be made.
         """
         if self._module is None:
             return self._make()
@@ -156,9 +155,8 @@ class Task:
     def components(self) -> Components:
         """Return all components of one match.
 
-        Raises:
-            SettingsError: The environment's delay is not what the settings say, or a function of the module
-                returned no component.
+        Raises SettingsError where the environment's delay is not what the settings say, or a function of the
+        module returned no component.
         """
         parts = self.obs_and_parser()
         low, high = self._settings.action_delay

@@ -122,8 +122,7 @@ def make_side(player_spec: PlayerSpec, seats: Sequence[int], seed: int, matches:
 def team_size_of(*players: str) -> int:
     """Return the team size that the first of some policies was trained for; 1 where all are built in.
 
-    Raises:
-        ValueError: It cannot be read, or is of no match between teams of equal size.
+    Raises ValueError where it cannot be read, or is of no match between teams of equal size.
     """
     for one in players:
         if one not in BUILT_IN:
@@ -357,9 +356,7 @@ def evaluate(
     """Let A and B play, half of the matches from each side; what is not named here is as for `play_matches`.
 
     `matches` is even. `team_size` None is what A was trained for, and so many `processes` play at once.
-
-    Raises:
-        ValueError: The number of matches is odd, below 2 or above 1,000,000; else as `play_matches`.
+    Raises ValueError where the number of matches is odd, below 2 or above 1,000,000; else as `play_matches`.
     """
     check_numbers(matches, seconds, seed=(seed, 0), processes=(processes, 1))
     team_size = team_size_of(a, b) if team_size is None else team_size
@@ -391,8 +388,7 @@ def evaluate(
 def check_numbers(matches: int, seconds: float, **least: tuple[int, int]) -> None:
     """Check the numbers by which matches are played; `least` has value and lower bound by name.
 
-    Raises:
-        ValueError: One is out of range.
+    Raises ValueError where one is out of range.
     """
     if matches < 2 or matches % 2:
         raise ValueError(

@@ -65,9 +65,8 @@ def read_cloning_data(
 ) -> CloningData:
     """Read recordings and divide them; the arguments are those of `imitate`.
 
-    Raises:
-        OSError, RecordingError: A file cannot be read.
-        ValueError: Recorded policies do not fit each other, or there is too little to learn from.
+    Raises OSError, RecordingError where a file cannot be read; ValueError where recorded policies do not fit
+    each other, or there is too little to learn from.
     """
     episodes: list[list[Played]] = []
     for file in map(Path, files):
@@ -102,8 +101,7 @@ def _played_by_people(
 ) -> list[list[Played]]:
     """Return the episodes of a replay, or of a file of replicar.
 
-    Raises:
-        ValueError: There is no policy to play like, or nothing that converts replays.
+    Raises ValueError where there is no policy to play like, or nothing that converts replays.
     """
     if like is None:
         raise ValueError(
@@ -158,8 +156,7 @@ def _collect(
 def _common(cars: Sequence[Played]) -> Manifest:
     """Return the manifest of the first car's policy, if the others' see and do the same.
 
-    Raises:
-        ValueError: They do not.
+    Raises ValueError where they do not.
     """
     if not cars:
         raise ValueError("the recordings hold no two decisions in a row to learn from")
@@ -381,9 +378,7 @@ def _check_arguments(
 def _check_out(folder: Path) -> None:
     """Make sure that a policy folder can be written; better known now than after an hour.
 
-    Raises:
-        OSError: It cannot be.
-        ValueError: A policy is there, or a file.
+    Raises OSError where it cannot be; ValueError where a policy is there, or a file.
     """
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"{folder} is a file, expected a folder to write the policy to (--out)")

@@ -168,8 +168,7 @@ class PPOLearner:
     def packed(self) -> np.ndarray:
         """Return the policy as a row of numbers.
 
-        Raises:
-            Diverged: A weight is not finite or beyond `MOST_WEIGHT`.
+        Raises Diverged where a weight is not finite or beyond `MOST_WEIGHT`.
         """
         row = pack(self.shape, self.policy.arrays(), self._scaling())
         largest = float(np.abs(row).max())
@@ -384,8 +383,7 @@ class PPOLearner:
     def start(self) -> None:
         """Begin with the policy in `settings.start_from`, if there is one.
 
-        Raises:
-            SettingsError: It is unreadable or does not fit what is to be trained.
+        Raises SettingsError where it is unreadable or does not fit what is to be trained.
         """
         if not self.settings.start_from:
             return
@@ -466,8 +464,7 @@ def _explaining(task: Task) -> Iterator[None]:
 def probe_components(settings: TrainingSettings, task: Task) -> Fingerprint:
     """Build a run's components, and return what they make of known states.
 
-    Raises:
-        SettingsError: They fail, or hold a row for other ticks than the settings say.
+    Raises SettingsError where they fail, or hold a row for other ticks than the settings say.
     """
     with _explaining(task):
         task.check()
@@ -490,8 +487,7 @@ def probe_components(settings: TrainingSettings, task: Task) -> Fingerprint:
 def mirror_of(settings: TrainingSettings, built: Fingerprint) -> Mirror | None:
     """Return the mirrored forms of observation and actions, where the settings want them.
 
-    Raises:
-        SettingsError: The observation or the parser does not have any.
+    Raises SettingsError where the observation or the parser does not have any.
     """
     if not settings.mirror:
         return None
@@ -506,8 +502,7 @@ def networks_of(
 ) -> tuple[PolicyShape, ActingNetwork, ValueNetwork]:
     """Return a run's networks, on their device, and the shape of the policy with all that they hold.
 
-    Raises:
-        SettingsError: The observation does not suit them, or a class of the user does not fit.
+    Raises SettingsError where the observation does not suit them, or a class of the user does not fit.
     """
     if shape.network == ATTENTION and settings.normalise_obs:
         raise SettingsError(
@@ -536,8 +531,7 @@ def networks_of(
 def choose_device(settings: TrainingSettings) -> torch.device:
     """Return the device of the networks: a GPU where there is one, unless the settings say otherwise.
 
-    Raises:
-        SettingsError: It is not there.
+    Raises SettingsError where it is not there.
     """
     there = torch.cuda.is_available()
     if settings.device == "cuda" and not there:

@@ -333,8 +333,7 @@ def improve(learner: PPOLearner, batch: Batch) -> dict[str, float]:
 def _stats_of(learner: PPOLearner, found: Sequence[tuple[str, Tensor]], rows: int) -> dict[str, float]:
     """Return the means of what `take_step` returned for some minibatches, which had so many rows together.
 
-    Raises:
-        Diverged: A gradient is not finite.
+    Raises Diverged where a gradient is not finite.
     """
     numbers = torch.stack([one for _, one in found])  # (minibatches, statistics and two norms)
     means = (numbers[:, :-2].sum(0) / rows).tolist()

@@ -83,8 +83,7 @@ def _use_one_thread() -> None:
 def open_pool(processes: int) -> Iterator[ProcessPoolExecutor]:
     """Yield processes that end at once where something goes wrong, Ctrl-C included.
 
-    Raises:
-        Failure: One of them was killed.
+    Raises Failure where one of them was killed.
     """
     pool = ProcessPoolExecutor(processes, get_context("spawn"), _use_one_thread)
     try:

@@ -208,8 +208,7 @@ class RayCollectors:
     def finish(self) -> Counter[str]:
         """Wait until `arrays` hold a batch; return what was counted, as `Collectors.finish` does.
 
-        Raises:
-            CollectorDied: What is played raised an error, or nobody plays any more.
+        Raises CollectorDied where what is played raised an error, or nobody plays any more.
         """
         total: Counter[str] = Counter()
         ages: list[int] = []
@@ -268,8 +267,7 @@ class RayCollectors:
     def _lose(self, member: _Member, why: str) -> None:
         """Say that an actor has gone, and look at once for room for another.
 
-        Raises:
-            CollectorDied: None lasts long enough to play.
+        Raises CollectorDied where none lasts long enough to play.
         """
         where = f" on {member.place}" if member.place else ""
         _LOG.warning("collector %d%s is lost: %s; others play its part", member.index, where, why)
@@ -289,8 +287,7 @@ class RayCollectors:
     def _look(self) -> None:
         """Look who is there, and start or stop actors to be as many as there are processors, or as are set.
 
-        Raises:
-            CollectorDied: Nobody has played for `_PATIENCE` seconds.
+        Raises CollectorDied where nobody has played for `_PATIENCE` seconds.
         """
         now = time.monotonic()
         if self._playing or self._idle:
@@ -381,9 +378,8 @@ class RayNodes:
     def take(self, order: Any) -> Any:
         """Return the answer to an order that is done.
 
-        Raises:
-            CollectorLost: Actor, node or answer has gone.
-            CollectorDied: What it plays raised an error.
+        Raises CollectorLost where actor, node or answer has gone; CollectorDied where what it plays raised an
+        error.
         """
         try:
             kind, answer = ray.get(order)

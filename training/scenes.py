@@ -261,10 +261,8 @@ def play_scenes(
     """Let a player play scenes, names in `SCENES`, one after another, half of the trials on each side.
 
     Cars without a task stand. `hitbox` is that of the player's cars, an index of `HITBOX_NAMES`; the others
-    are Octanes. `action_delay` is in ticks; None for the player's own.
-
-    Raises:
-        ValueError: A scene is unknown, or the player decides at another pace than its opponent.
+    are Octanes. `action_delay` is in ticks; None for the player's own. Raises ValueError where a scene is
+    unknown, or the player decides at another pace than its opponent.
     """
     check_names("scenes", scenes, SCENES)
     against = [name for name in scenes if SCENES[name].opponent in _WHOLE_TEAMS]
@@ -452,8 +450,7 @@ def _play_job(
 def parse_scenes(text: str) -> list[str]:
     """Return the scenes that a text names, with commas between them.
 
-    Raises:
-        ValueError: One is unknown.
+    Raises ValueError where one is unknown.
     """
     names = list(dict.fromkeys(text.split(",")))
     check_names("--scenes", names, SCENES)

@@ -29,10 +29,8 @@ SizeShare = tuple[int, int, float]
 def parse_team_sizes(value: Any) -> tuple[int, int] | tuple[SizeShare, ...]:
     """Return team sizes from a value as TOML gives it: cars of blue and of orange.
 
-    Of two or more sizes each has its share, equal ones where none is given.
-
-    Raises:
-        ValueError: It is something else.
+    Of two or more sizes each has its share, equal ones where none is given. Raises ValueError where it is
+    something else.
     """
     given = f"team_sizes is {show_value(as_lists(value))}"
     if not isinstance(value, list | tuple):
@@ -92,8 +90,7 @@ DEFAULTS: Final = Path(__file__).with_name("config.toml")
 def check_physics(table: object) -> dict[str, Any]:
     """Return the table [physics] with all that its constants leave out.
 
-    Raises:
-        ValueError: A constant is not as it should be.
+    Raises ValueError where a constant is not as it should be.
     """
     return {name: one._asdict() for name, one in parse_physics(table).items()}
 
@@ -101,8 +98,7 @@ def check_physics(table: object) -> dict[str, Any]:
 def check_own(table: Mapping[str, Any]) -> None:
     """Make sure that a policy folder can record the table [my].
 
-    Raises:
-        ValueError: A value is one that JSON cannot hold.
+    Raises ValueError where a value is one that JSON cannot hold.
     """
     for name, value in table.items():
         items = value if isinstance(value, list) else [value]
@@ -119,8 +115,7 @@ def check_own(table: Mapping[str, Any]) -> None:
 def parse_opponents(table: object) -> dict[str, float]:
     """Return shares of matches by opponents; an opponent with a share of 0 is none.
 
-    Raises:
-        ValueError: It is no table; an opponent has no name, or a share is no number of 0 to 1.
+    Raises ValueError where it is no table; an opponent has no name, or a share is no number of 0 to 1.
     """
     if not isinstance(table, Mapping):
         raise ValueError(
@@ -142,8 +137,7 @@ def parse_opponents(table: object) -> dict[str, float]:
 def parse_ball_ahead(seconds: Any) -> tuple[float, ...]:
     """Return times ahead; none of an empty list.
 
-    Raises:
-        ValueError: They are no rising seconds, or nothing here can forecast the ball.
+    Raises ValueError where they are no rising seconds, or nothing here can forecast the ball.
     """
     return check_seconds("ball_ahead", seconds) if seconds not in ([], ()) else ()
 
@@ -167,8 +161,7 @@ _MOST_WEIGHTS: Final = MOST_WEIGHTS_BYTES // 4
 def check_layers(name: str, layers: Sequence[int]) -> None:
     """Check that the weights between hidden layers fit into a policy folder.
 
-    Raises:
-        ValueError: They are too many; the message names the setting.
+    Raises ValueError where they are too many; the message names the setting.
     """
     weights = sum(inputs * outputs for inputs, outputs in pairwise(layers))
     if weights > _MOST_WEIGHTS:

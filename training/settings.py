@@ -447,8 +447,7 @@ _FORMER_NAMES: Final = {"beginnings": "initial_states", "rivals": "opponents"}
 def _with_present_names(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return settings of an older version under the present names, also that of the standard components.
 
-    Raises:
-        SettingsError: A setting is there under both names.
+    Raises SettingsError where a setting is there under both names.
     """
     for former in _FORMER_NAMES.keys() & values:
         if (name := _FORMER_NAMES[former]) in values:
@@ -485,8 +484,7 @@ def _change(then: Any, now: Any) -> str:
 def check_settings(values: Mapping[str, Any]) -> TrainingSettings:
     """Return settings from values as TOML gives them.
 
-    Raises:
-        SettingsError: A key is unknown; a value is of the wrong type or out of range.
+    Raises SettingsError where a key is unknown; a value is of the wrong type or out of range.
     """
     known = TrainingSettings.__annotations__
     given = _with_present_names(values)
@@ -551,9 +549,8 @@ def load_settings(*paths: Path, **changes: Any) -> TrainingSettings:
     """Read TOML files of settings; `changes` take the place of theirs.
 
     Of several files the later one counts, in tables key by key. Keys that they lack have their defaults.
-
-    Raises:
-        SettingsError: A file is unreadable; a key is unknown; a value is of the wrong type or out of range.
+    Raises SettingsError where a file is unreadable; a key is unknown; a value is of the wrong type or out of
+    range.
     """
     return make_settings(read_settings(*paths), paths, changes)
 
@@ -561,8 +558,7 @@ def load_settings(*paths: Path, **changes: Any) -> TrainingSettings:
 def read_settings(*paths: Path) -> dict[str, Any]:
     """Return the values of TOML files by name, unchecked; what stands in a later file counts.
 
-    Raises:
-        SettingsError: A file is unreadable.
+    Raises SettingsError where a file is unreadable.
     """
     values: dict[str, Any] = {}
     for path in paths:

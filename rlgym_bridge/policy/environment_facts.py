@@ -35,9 +35,8 @@ class EnvironmentFacts:
 def read_environment(name: str) -> EnvironmentFacts:
     """Make an environment, `"module:function"`, and begin some episodes in it.
 
-    Raises:
-        ValueError: There is no such function, it returns no RLGym, its episodes have no cars, or its mutator
-            sets a value that no match has.
+    Raises ValueError where there is no such function, it returns no RLGym, its episodes have no cars, or its
+    mutator sets a value that no match has.
     """
     env = environment(name)
     teams: set[tuple[int, int]] = set()

@@ -58,10 +58,8 @@ def network_builder(
     """Return what makes a network that is no perceptron from its tensors; None for a perceptron.
 
     `network` is one of `shape.NETWORKS`, or `module:Class` of a user, which needs torch and `allow`; `names`
-    are an observation's; `sizes` the numbers of an observation and of outputs.
-
-    Raises:
-        ValueError: A class may not be imported, torch is not installed, or the observation does not suit it.
+    are an observation's; `sizes` the numbers of an observation and of outputs. Raises ValueError where a
+    class may not be imported, torch is not installed, or the observation does not suit it.
     """
     if network == PERCEPTRON:
         return None

@@ -47,9 +47,8 @@ class ScriptObject:
 def is_script_archive(file: Path) -> bool:
     """Return whether a file is an archive of TorchScript or libtorch, rather than one of `torch.save`.
 
-    Raises:
-        ValueError: It is too large, or a zip that would unpack to far more than its own size.
-        OSError: It cannot be read.
+    Raises ValueError where it is too large, or a zip that would unpack to far more than its own size; OSError
+    where it cannot be read.
     """
     check_size(file, MOST_WEIGHTS_BYTES, "a checkpoint")
     try:

@@ -48,11 +48,8 @@ def read_entrants(given: Sequence[str], team_size: int) -> list[Entrant]:
     """Return the entries of a command line, checked, for teams of so many cars.
 
     Each is a policy folder, training run, checkpoint, `bot.toml`, `chaser`, `charger` or `random`; `:sample`
-    or `:argmax` behind a policy chooses how it plays.
-
-    Raises:
-        ConfigError: One is nothing that can be played, or is a policy for other team sizes.
-        ValueError: The modules of a run cannot be read.
+    or `:argmax` behind a policy chooses how it plays. Raises ConfigError where one is nothing that can be
+    played, or is a policy for other team sizes; ValueError where the modules of a run cannot be read.
     """
     entrants = [_read_entrant(one, team_size) for one in given]
     count, seen = Counter(one.name for one in entrants), Counter[str]()

@@ -57,8 +57,7 @@ class RatingBook:
     def read(cls, path: Path) -> "RatingBook":
         """Read a book; an empty one where there is none.
 
-        Raises:
-            ConfigError: The file is none.
+        Raises ConfigError where the file is none.
         """
         if not path.exists():
             return cls([], {})
@@ -81,10 +80,8 @@ class RatingBook:
     def choose_checkpoints(self, run: Path, most: int, team_size: int) -> dict[str, Entrant]:
         """Add the run's newer checkpoints, and return those of the book that are still there, by number.
 
-        Of more than `most` newer ones, so many are added, evenly spread, the newest among them.
-
-        Raises:
-            ConfigError: The run has no checkpoint, or one has other weights than when it was rated.
+        Of more than `most` newer ones, so many are added, evenly spread, the newest among them. Raises
+        ConfigError where the run has no checkpoint, or one has other weights than when it was rated.
         """
         there = all_checkpoints(run)
         if not there:
@@ -124,9 +121,7 @@ def read_anchors(given: Sequence[str], book: RatingBook, team_size: int) -> list
     """Return the anchors that a command names, in the order given; of none those of the book, or Chaser.
 
     Each is a policy folder, or in `BUILT_IN`; `:sample` or `:argmax` behind a folder chooses how it plays.
-
-    Raises:
-        ConfigError: One is nothing that can be played, no policy, a training run, or has changed.
+    Raises ConfigError where one is nothing that can be played, no policy, a training run, or has changed.
     """
     entrants = read_entrants(given or [one.given for one in book.anchors] or [CHASER], team_size)
     known: Mapping[str, str] = {one.given: one.player for one in book.anchors}
@@ -158,8 +153,7 @@ Pair = tuple[Entrant, Entrant]
 def pairs_of(book: RatingBook, checkpoints: Iterable[Entrant], anchors: Sequence[Entrant]) -> Iterator[Pair]:
     """Yield who plays: a new anchor those before it, a checkpoint all anchors and itself.
 
-    Raises:
-        ConfigError: None of the anchors has a rating, but others have.
+    Raises ConfigError where none of the anchors has a rating, but others have.
     """
     fixed = book.fixed()
     earlier = [one for one in anchors if player_of(one) in fixed]

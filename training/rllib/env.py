@@ -62,8 +62,7 @@ class MatchEnv(MultiAgentEnv):
     ) -> tuple[dict[str, Any], dict[str, float], dict[str, bool], dict[str, bool], dict[str, Any]]:
         """Play one decision with an action for every agent, as RLlib's own environments do.
 
-        Raises:
-            ValueError: There are not just the agents' actions, or one is not in its space.
+        Raises ValueError where there are not just the agents' actions, or one is not in its space.
         """
         try:
             if set(actions) != set(self.agents):

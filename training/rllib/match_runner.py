@@ -72,8 +72,7 @@ class MatchRunner(MultiAgentEnvRunner):
     def make_env(self) -> None:
         """Make the matches.
 
-        Raises:
-            ValueError: The config has connectors of its own, or the matches cannot be made.
+        Raises ValueError where the config has connectors of its own, or the matches cannot be made.
         """
         if self.config._env_to_module_connector or self.config._module_to_env_connector:
             raise ValueError(
@@ -86,11 +85,7 @@ class MatchRunner(MultiAgentEnvRunner):
         self._needs_initial_reset = True
 
     def make_module(self) -> None:
-        """Make the modules.
-
-        Raises:
-            ValueError: They have a state.
-        """
+        """Make the modules; raises ValueError where they have a state."""
         super().make_module()
         if self.module is not None and self.module.is_stateful():
             raise ValueError(

@@ -36,9 +36,8 @@ class PolicyModule(TorchRLModule, ValueFunctionAPI, InferenceOnlyAPI):
     def setup(self) -> None:
         """Make the networks.
 
-        Raises:
-            ValueError: `model_config` holds something else, or a number that cannot be; or a space is of a
-                kind that is not known.
+        Raises ValueError where `model_config` holds something else, or a number that cannot be; or a space is
+        of a kind that is not known.
         """
         config: dict[str, Any] = {
             "policy_layers": (256, 256), "critic_layers": (256, 256), "obs_clip": None, "activation": "relu",

@@ -151,9 +151,8 @@ class OnCluster:
     def iterate(self, older: int) -> Iteration:
         """Play one batch, against this older version too, and learn from it.
 
-        Raises:
-            CollectorDied: Components raised an error, or all env runners have died.
-            Diverged: A loss or a gradient is not finite.
+        Raises CollectorDied where components raised an error, or all env runners have died; Diverged where a
+        loss or a gradient is not finite.
         """
         learner = self._learner
         self._set({SNAPSHOT: _module_state(learner, learner.snapshots.rows[older])})

@@ -141,11 +141,8 @@ _KEPT: Final = ("policy_layers", "critic_layers", "team_sizes", "normalise_obs",
 def load_state(folder: Path, settings: TrainingSettings, built: Fingerprint, task: Task) -> dict[str, Any]:
     """Return the state that a checkpoint holds, if it belongs to what is to be trained.
 
-    `built` is what the components of the run make of the probe.
-
-    Raises:
-        DamagedCheckpoint: It is damaged, or a file is missing.
-        SettingsError: It was trained with another observation, parser or networks.
+    `built` is what the components of the run make of the probe. Raises DamagedCheckpoint where it is damaged,
+    or a file is missing; SettingsError where it was trained with another observation, parser or networks.
     """
     manifest, state = read_checkpoint(folder)
     found = differences(manifest, built, task.obs_and_parser())
@@ -172,9 +169,8 @@ def load_state(folder: Path, settings: TrainingSettings, built: Fingerprint, tas
 def read_checkpoint(folder: Path) -> tuple[Manifest, dict[str, Any]]:
     """Return the manifest and the state that a checkpoint holds, of whatever run.
 
-    Raises:
-        DamagedCheckpoint: It is damaged, or a file is missing.
-        SettingsError: Another version wrote it.
+    Raises DamagedCheckpoint where it is damaged, or a file is missing; SettingsError where another version
+    wrote it.
     """
     try:
         manifest, _ = read_files(folder)
@@ -247,8 +243,7 @@ def pack_state(state: Mapping[str, Any]) -> bytes:
 def whole_checkpoint(run: Path) -> Path | None:
     """Return the newest checkpoint of a run of which all files are whole; None where there is none.
 
-    Raises:
-        ValueError: `latest` names no checkpoint.
+    Raises ValueError where `latest` names no checkpoint.
     """
     for folder in checkpoints_to_try(run):
         with suppress(SettingsError):
@@ -260,8 +255,7 @@ def whole_checkpoint(run: Path) -> Path | None:
 def settings_of_run(run: Path) -> Mapping[str, Any]:
     """Return the settings that a run had by its newest readable checkpoint; {} where there is none.
 
-    Raises:
-        ValueError: `latest` names no checkpoint.
+    Raises ValueError where `latest` names no checkpoint.
     """
     for folder in checkpoints_to_try(run):
         with suppress(OSError, ValueError):

@@ -134,8 +134,7 @@ _ID_FILE: Final = "wandb_id.txt"  # by which a resumed run goes on with its curv
 def import_wandb(settings: TrainingSettings) -> Any:
     """Return the package; None where the settings name no project.
 
-    Raises:
-        SettingsError: It is not installed.
+    Raises SettingsError where it is not installed.
     """
     if not settings.wandb:
         return None
@@ -155,8 +154,7 @@ def import_wandb(settings: TrainingSettings) -> Any:
 class WandbRun:
     """A run of Weights & Biases; no failure to send ends training. With any `steps` an earlier run goes on.
 
-    Raises:
-        SettingsError: The package is not installed, or begins no run, as where nobody is signed in.
+    Raises SettingsError where the package is not installed, or begins no run, as where nobody is signed in.
     """
 
     def __init__(

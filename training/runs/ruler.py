@@ -52,8 +52,7 @@ Rating = tuple[int, dict[str, float]] | str
 class Ruler:
     """Rates a run's checkpoints beside training; `modules` are those that its policies name.
 
-    Raises:
-        SettingsError: The fixed opponents cannot play its matches, or an opponent cannot be read.
+    Raises SettingsError where the fixed opponents cannot play its matches, or an opponent cannot be read.
     """
 
     def __init__(self, settings: TrainingSettings, modules: Sequence[str]) -> None:

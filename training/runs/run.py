@@ -59,8 +59,7 @@ class Engine(Protocol):
 
     count: int
 
-    def __enter__(self) -> Self:
-        ...
+    def __enter__(self) -> Self: ...
 
     def __exit__(self, *_: object) -> Any:
         """End all that was begun."""
@@ -74,8 +73,7 @@ class Engine(Protocol):
     def renew(self, settings: TrainingSettings) -> None:
         """Go on with settings of which those in `environment.LIVE` alone are others; `restart` follows.
 
-        Raises:
-            SettingsError: They do not fit; all stays as it was.
+        Raises SettingsError where they do not fit; all stays as it was.
         """
 
     def iterate(self, older: int) -> Iteration:

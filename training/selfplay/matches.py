@@ -82,8 +82,7 @@ class SelfPlayMatches:
     def renew_opponents(self) -> None:
         """Let opponents that are training runs play their newest checkpoints from now on.
 
-        Raises:
-            SettingsError: One does not fit.
+        Raises SettingsError where one does not fit.
         """
         for opponent in self._opponents:
             opponent.renew()
@@ -195,8 +194,7 @@ class MixedMatches:
     def reset(self, seed: int) -> np.ndarray:
         """Begin new episodes in all matches; return observations `(cars, size)` float32.
 
-        Raises:
-            ValueError: They have another shape.
+        Raises ValueError where they have another shape.
         """
         every = []
         for number, (part, shape) in enumerate(zip(self._parts, self._shapes, strict=True)):
@@ -215,8 +213,7 @@ class MixedMatches:
     def masks(self) -> np.ndarray | None:
         """Return which actions each car may choose next, `(cars, actions)` bool; None without masks.
 
-        Raises:
-            ValueError: The policy was made for masks, and a match has none; or a mask does not fit.
+        Raises ValueError where the policy was made for masks, and a match has none; or a mask does not fit.
         """
         if not self._masked:
             return None

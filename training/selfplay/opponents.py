@@ -161,10 +161,8 @@ class Opponent:
     def renew(self) -> None:
         """Let the newest checkpoint play from now on, where it is a training run.
 
-        Where the run has no checkpoint any more, or its `latest` names none, the one before plays on.
-
-        Raises:
-            SettingsError: The checkpoint does not fit, or has another delay or observation than before.
+        Where the run has no checkpoint any more, or its `latest` names none, the one before plays on. Raises
+        SettingsError where the checkpoint does not fit, or has another delay or observation than before.
         """
         newest = _newest(self._name, self.path)
         if newest in (self.path, self._name):  # the second where it is no run, or has no checkpoint left
@@ -204,8 +202,7 @@ class Opponent:
 def check_opponents(settings: TrainingSettings, task: Task) -> None:
     """Make sure that all opponents can play, and get matches.
 
-    Raises:
-        SettingsError: One cannot, or its share is less than half a match.
+    Raises SettingsError where one cannot, or its share is less than half a match.
     """
     played = dict.fromkeys(settings.opponents, 0)
     for one in settings.by_size():

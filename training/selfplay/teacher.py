@@ -20,9 +20,8 @@ from rlgym_bridge.training.settings import SettingsError, TrainingSettings
 class Teacher:
     """The policy of the setting `teacher`, for matches of one team size; its actions are told as the task's.
 
-    Raises:
-        SettingsError: It cannot be loaded, was trained for other team sizes, decides at another pace, or has
-            an action that this run does not have.
+    Raises SettingsError where it cannot be loaded, was trained for other team sizes, decides at another pace,
+    or has an action that this run does not have.
     """
 
     def __init__(self, settings: TrainingSettings, task: Task) -> None:
@@ -118,11 +117,7 @@ class Teacher:
 
 
 def check_teacher(settings: TrainingSettings, task: Task) -> None:
-    """Make sure that the teacher fits matches of all team sizes.
-
-    Raises:
-        SettingsError: It does not.
-    """
+    """Make sure that the teacher fits matches of all team sizes; raises SettingsError where it does not."""
     if settings.teacher:
         for one in settings.by_size():
             Teacher(one, task)
