@@ -56,12 +56,9 @@ def update_rating(rating: float, opponent: float, score: float) -> float:
 def rate_by_scores(scores: Sequence[tuple[float, float, int]]) -> EloRating:
     """Rate a player by its scores against opponents whose ratings stay.
 
-    For each opponent half a match won and half a match lost are added, which keeps ratings finite where all
-    matches were won or lost.
-
-    Args:
-        scores: Of each opponent, one at least: its rating; the share of matches that the player won, where a
-            draw counts half; how many matches tell something.
+    Scores are of each opponent, one at least: its rating; the share of matches that the player won, where a
+    draw counts half; how many matches tell something. For each half a match won and half a match lost are
+    added, which keeps ratings finite.
     """
     opponents = np.array([rating for rating, _, _ in scores])
     won = np.zeros((len(scores) + 1,) * 2)

@@ -202,11 +202,7 @@ def check_players(
 ) -> list[int]:
     """Check what needs no code of the players, before processes are started; see `play_matches`.
 
-    Returns:
-        Hitboxes of the players, indices of `HITBOX_NAMES`.
-
-    Raises:
-        ValueError: A policy cannot be read or was trained for other team sizes; a delay is out of range.
+    Return the players' hitboxes, indices of `HITBOX_NAMES`.
     """
     if action_delay is not None and not all(0 <= delay <= MOST_TICKS for delay in action_delay):
         raise ValueError(f"action_delay is {[*action_delay]}, expected 0 to {MOST_TICKS} ticks")

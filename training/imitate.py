@@ -124,15 +124,7 @@ def _played_by_people(
 
 
 def choose_held_out(frames: np.ndarray, share: float) -> np.ndarray:
-    """Choose the decisions that are held out.
-
-    Args:
-        frames: Ticks of a match, `(n,)` int64.
-        share: Share to hold out, 0 to 1.
-
-    Returns:
-        `(n,)` bool.
-    """
+    """Return which decisions, at ticks `(n,)` int64 of a match, are held out, `(n,)` bool: a share."""
     block = frames // _BLOCK
     aside: np.ndarray = np.floor((block + 1) * share) > np.floor(block * share)
     return aside
@@ -141,10 +133,9 @@ def choose_held_out(frames: np.ndarray, share: float) -> np.ndarray:
 def _collect(
     cars: Sequence[Played], rows: Sequence[np.ndarray], untold: bool = False
 ) -> dict[str, np.ndarray]:
-    """Return the chosen decisions of each car whose applied action is recorded, or all if `untold`.
+    """Return the chosen decisions of all cars, as `Played` has them, by name.
 
-    Returns:
-        `obs`, `chosen`, `applied` and `differs` as `Played` has them, all cars' together.
+    They are those whose applied action is recorded, or all if `untold`.
     """
     at = [np.flatnonzero(some & (car.told | untold)) for car, some in zip(cars, rows, strict=True)]
     return {
@@ -279,18 +270,10 @@ def imitate(
 def clone(
     obs: np.ndarray, actions: np.ndarray, shape: PolicyShape, epochs: float, learning_rate: float, seed: int
 ) -> dict[str, np.ndarray]:
-    """Train a network to choose the given actions: behaviour cloning with Adam.
+    """Train a perceptron to choose the given actions: behaviour cloning with Adam.
 
-    Args:
-        obs: `(n, S)` float32, as the network is shown them.
-        actions: `(n, ...)`, as `Played.chosen` has them.
-        shape: Of the network, a perceptron.
-        epochs: How often each decision is learned from.
-        learning_rate: Of Adam.
-        seed: Of network and batches.
-
-    Returns:
-        The tensors of a policy folder, see `PolicyShape.tensors`, without normalisation.
+    Observations `(n, S)` float32 are as it is shown them, actions `(n, ...)` as in `Played.chosen`. Return
+    the tensors of a policy folder, see `PolicyShape.tensors`, without normalisation.
     """
     import torch  # late, so that --help takes no time
 

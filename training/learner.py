@@ -78,11 +78,7 @@ class Diverged(Failure):
 class PPOLearner:
     """All that a checkpoint holds.
 
-    Args:
-        settings: Of the run.
-
     Attributes:
-        settings: Of the run.
         shape: Of the policy.
         device: Where the networks are.
         asynchronous: Whether the device computes while Python goes on, as a GPU does.
@@ -100,9 +96,6 @@ class PPOLearner:
         scale: Of observations, where they are normalised.
         return_scale: Of returns, where rewards are divided by their deviation.
         snapshots: Older versions of the policy, and how strong they are.
-
-    Raises:
-        SettingsError: A setting does not fit the components or the machine.
     """
 
     def __init__(self, settings: TrainingSettings) -> None:
@@ -180,11 +173,9 @@ class PPOLearner:
         return row
 
     def random(self, purpose: int, steps: int | None = None) -> np.random.Generator:
-        """Return a generator for one purpose of an iteration; a resumed run gets the same.
+        """Return a generator for one purpose, such as `ARENAS`, of an iteration; a resumed run gets the same.
 
-        Args:
-            purpose: `ARENAS` or one beside it.
-            steps: Agent steps at the iteration's beginning; None: the present ones.
+        `steps` are agent steps at the iteration's beginning; None: the present ones.
         """
         return np.random.default_rng((self.settings.seed, self.steps if steps is None else steps, purpose))
 
@@ -281,17 +272,9 @@ class PPOLearner:
     def descend(self, gradients: Iterable[Tensor], where: str) -> Tensor:
         """Take a step of Adam with each network's gradient, shortened to the longest allowed.
 
-        On a GPU nothing here waits for it: whether a gradient is finite is for `check_norms` to say, later.
-
-        Args:
-            gradients: One for each of `parameters`.
-            where: For the message of an error.
-
-        Returns:
-            `(2,)` float32, where the networks are: how long the gradients of policy and critic were.
-
-        Raises:
-            Diverged: On a CPU, a gradient is not finite; the step was not taken.
+        There is a gradient for each of `parameters`. Returns how long those of policy and critic were, `(2,)`
+        float32. On a CPU a gradient that is not finite raises Diverged, which says `where`, before the step.
+        On a GPU nothing here waits for it: `check_norms` says so later.
         """
         for parameter, gradient in zip(self.parameters, gradients, strict=True):
             parameter.grad = gradient
@@ -400,14 +383,10 @@ class PPOLearner:
         self.snapshots = Snapshots(self.settings.snapshots, self.packed())
 
     def load(self, folder: Path) -> dict[str, str]:
-        """Go on from a checkpoint.
+        """Go on from a checkpoint; return settings that were others then, by name: `0.5 -> 0.3`.
 
-        Returns:
-            Settings that were others then, by name: `0.5 -> 0.3`.
-
-        Raises:
-            DamagedCheckpoint: It is damaged, or a file is missing.
-            SettingsError: It was trained with something else than the settings say.
+        Raises DamagedCheckpoint where it is damaged, or a file is missing; SettingsError where it was trained
+        with something else than the settings say.
         """
         try:
             state = load_state(folder, self.settings, self._built, self._task)

@@ -49,12 +49,7 @@ def main(
 class Local:
     """Plays in processes of this machine and learns in this one; a context manager.
 
-    Args:
-        learner: What learns.
-        collectors: Play elsewhere, and have the methods and attributes of `Collectors`.
-
-    Attributes:
-        count: Collectors.
+    `collectors` play elsewhere, and have the methods and attributes of `Collectors`.
     """
 
     def __init__(self, learner: PPOLearner, collectors: Any = None) -> None:
@@ -84,11 +79,7 @@ class Local:
         self._collectors.renew(settings)
 
     def iterate(self, older: int) -> Iteration:
-        """Play one batch and learn from it; with `overlap` play the next one meanwhile.
-
-        Args:
-            older: The older version that is met.
-        """
+        """Play one batch, also against this older version, and learn from it; see the setting `overlap`."""
         learner, rollouts = self._learner, self._collectors.arrays
 
         # Collect: every collector plays the newest policy, in some matches against an older one.
@@ -191,14 +182,10 @@ class Batch:
 
 
 def batch_of(learner: PPOLearner, collected: CollectedSteps) -> Batch:
-    """Make a batch of what was collected. Its values are those of the present critic.
+    """Make a batch of what was collected, with values of the present critic.
 
-    Args:
-        learner: As it was when they were played, or one update later.
-        collected: The steps.
-
-    Raises:
-        Diverged: An advantage is not finite.
+    The learner is as it was when the steps were played, or one update later. Raises Diverged where an
+    advantage is not finite.
     """
     settings, deviation = learner.settings, learner.return_deviation()
     seen, rewards = collected.obs, collected.rewards  # (K, T + 1, L, S) float32, (K, T, L) float32
@@ -360,19 +347,10 @@ def teacher_divergence(learner: PPOLearner, batch: Batch) -> float:
 
 
 def take_step(learner: PPOLearner, batch: Batch, minibatch: Tensor, where: str) -> Tensor:
-    """Take a gradient step.
+    """Take a gradient step with a minibatch `(n,)` int64, rows of the batch, or its pieces.
 
-    Args:
-        learner: Its networks and its optimiser change.
-        batch: Of the iteration.
-        minibatch: `(n,)` int64, rows of the batch, or its pieces.
-        where: For the message of an error.
-
-    Returns:
-        `(8,)` float32: the sums of the statistics `SUMMED`, and the norms of the gradients of both networks.
-
-    Raises:
-        Diverged: On a CPU, a gradient is not finite; the step was not taken.
+    Returns `(8,)` float32: the sums of the statistics `SUMMED`, and the norms of the gradients of both
+    networks. Raises Diverged, which says `where`, as `PPOLearner.descend` does.
     """
     rows = len(minibatch) * batch.piece_length
     parts = learner.in_parts(partial(gradients_of, learner, batch, rows=rows), minibatch)
@@ -381,16 +359,9 @@ def take_step(learner: PPOLearner, batch: Batch, minibatch: Tensor, where: str) 
 
 
 def gradients_of(learner: PPOLearner, batch: Batch, part: Tensor, rows: int) -> tuple[list[Tensor], Tensor]:
-    """Return what a part of a minibatch adds to the gradients and to the statistics.
+    """Return what a part `(n,)` int64 of a minibatch of so many rows adds to its gradients and statistics.
 
-    Args:
-        learner: Its networks are only read.
-        batch: Of the iteration.
-        part: `(n,)` int64, rows of the batch, or its pieces.
-        rows: Of the whole minibatch.
-
-    Returns:
-        A gradient for each of the learner's parameters; the part's sums of the statistics `SUMMED`.
+    That is a gradient for each of the learner's parameters, and the part's sums of `SUMMED`, `(6,)`.
     """
     settings, pieces = learner.settings, batch.pieces
     at, shown, masks = batch.seen(part)
@@ -449,15 +420,8 @@ def clip_value_loss(
 ) -> Tensor:
     """Return the larger of half the critic's squared error and that of a value that has changed less.
 
-    Args:
-        value_loss: `(rows,)` as `losses` returns it.
-        values: `(rows,)` of the critic.
-        before: `(rows,)`, its values before the iteration.
-        returns: `(rows,)` value targets.
-        clip: Most that a value changes.
-
-    Returns:
-        `(rows,)`.
+    All are `(rows,)`: the first from `losses`, the critic's values now and before the iteration, and value
+    targets. `clip` is the most that a value changes.
     """
     near = before + (values - before).clamp(-clip, clip)
     return torch.maximum(value_loss, 0.5 * (near - returns).square())

@@ -30,11 +30,8 @@ _OWN_CGROUP: Final = Path("/proc/self/cgroup")
 def count_usable_cores(groups: Path = _CGROUPS, own: Path = _OWN_CGROUP) -> int:
     """Count the cores that this process may use: by its affinity, and by the quota of its containers.
 
-    A quota of one and a half cores counts as two: two processes use all of it, one would not.
-
-    Args:
-        groups: Folder of Linux's control groups; it need not be there.
-        own: File that names the control groups of this process; it need not be there.
+    A quota of one and a half cores counts as two: two processes use all of it, one would not. The folder of
+    Linux's control groups and the file that names those of this process need not be there.
     """
     allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(1, min([allowed, *(math.ceil(cores) for cores in _quotas(groups, own))]))
@@ -148,12 +145,8 @@ class StopAsked:
 class Locked:
     """A folder that no other process of ours writes to; a context manager. It ends with the process, too.
 
-    Args:
-        folder: Made where it is not there.
-        work: What is done there, for the error and the name of the lock's file.
-
-    Raises:
-        SettingsError: Another process works there, or it cannot be written to; raised on entering.
+    `work` is what is done there, for the error and the name of the lock's file. To enter raises SettingsError
+    where another process works there, or it cannot be written to.
     """
 
     def __init__(self, folder: Path, work: str = "training") -> None:

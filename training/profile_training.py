@@ -86,17 +86,10 @@ class TrainingProfile:
 
 
 def profile_training(settings: TrainingSettings, iterations: int, resume: bool = False) -> TrainingProfile:
-    """Train one iteration to warm up and some more that are timed.
+    """Train one iteration to warm up and some more that are timed; the run's folder is not written to.
 
-    Args:
-        settings: Of the run; its folder is not written to.
-        iterations: How many are timed, 1 or more.
-        resume: Begin with the newest checkpoint in the folder of the run: a policy that plays well meets
-            other states than a new one.
-
-    Raises:
-        SettingsError: As `rlgym_bridge.training.runs.run.run` raises it.
-        CollectorDied, Diverged: As there.
+    `resume` begins with the newest checkpoint in it: a policy that plays well meets other states than a new
+    one. Errors are those of `rlgym_bridge.training.runs.run.run`.
     """
     settings = with_batch_of_run(settings) if resume else settings
     learner = PPOLearner(replace(settings, steps=VAST))  # no iteration is the last one

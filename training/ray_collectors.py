@@ -56,13 +56,9 @@ def main(
 class OnRay(Local):
     """Plays on the nodes of a Ray cluster and learns in this process; a context manager.
 
-    Args:
-        learner: What learns.
-        address: Of the cluster; None begins one on this machine that ends with the engine.
-        quiet: Leave out what Ray's processes say.
-
-    Raises:
-        SettingsError: There is no cluster, it has no processor, or `overlap` and `ray_max_age` disagree.
+    An address of None begins a cluster on this machine that ends with the engine. `quiet` leaves out what
+    Ray's processes say. Raises SettingsError where there is no cluster, it has no processor, or `overlap` and
+    `ray_max_age` disagree.
     """
 
     def __init__(self, learner: PPOLearner, address: str | None = "auto", quiet: bool = True) -> None:
@@ -144,11 +140,7 @@ class _Member:
 class RayCollectors:
     """The actors of a cluster, with the face of `rlgym_bridge.training.collector.Collectors`.
 
-    Args:
-        settings: Of the run.
-        policy: Shape of the policies.
-        nodes: Where they play.
-        continuous: Play on while learning; otherwise no more than a batch needs.
+    If `continuous` they play on while learning; otherwise no more than a batch needs.
 
     Attributes:
         count: Rollouts of a batch.
@@ -157,9 +149,6 @@ class RayCollectors:
         rows: The actor of each rollout of the batch, and which of its rollouts it is.
         stats: Of the batch: mean age of its rollouts in updates, rollouts that were too old, and actors lost
             since the batch before, and actors that play.
-
-    Raises:
-        SettingsError: The cluster has no processor.
     """
 
     def __init__(
@@ -334,12 +323,7 @@ class RayCollectors:
 
 
 class RayNodes:
-    """The nodes of the cluster that this process is connected to, and the actors on them.
-
-    Args:
-        settings: Of the run.
-        policy: Shape of the policies.
-    """
+    """The nodes of the cluster that this process is connected to, and the actors on them."""
 
     def __init__(self, settings: TrainingSettings, policy: PolicyShape) -> None:
         remote: Any = ray.remote(RemoteCollector)
@@ -405,11 +389,9 @@ def _reason(error: BaseException) -> str:
 
 
 class RemoteCollector:
-    """A `Collector` with arrays of its own, in an actor's process.
+    """A `Collector` with arrays of its own, in an actor's process; no other of the run has its index.
 
-    Args:
-        index: Of the actor; no other of the run has it.
-        arguments: Settings and shape of the policies; the learner's folder, from which names of files begin.
+    It is given settings, the shape of policies, and the learner's folder, from which names of files begin.
     """
 
     def __init__(self, index: int, arguments: tuple[TrainingSettings, PolicyShape, str]) -> None:
@@ -432,11 +414,7 @@ class RemoteCollector:
         return "answer", ray.util.get_node_ip_address()
 
     def play(self, work: Work, number: int) -> tuple[str, Any]:
-        """Play a rollout.
-
-        Args:
-            work: What to play.
-            number: Which of this actor's rollouts it is.
+        """Play this actor's rollout `number`.
 
         Returns:
             `("answer", (arrays by name, counts, seconds))`: arrays of cars that are learned from, see

@@ -48,14 +48,9 @@ class CollectedSteps:
 
     @classmethod
     def of(cls, learner: PPOLearner, rollouts: Any) -> "CollectedSteps":
-        """Copy what is learned from.
+        """Copy what is learned from out of arrays by name, `(K, T, C, ...)`, see `collector.rollout_layout`.
 
-        Args:
-            learner: Knows which cars these are.
-            rollouts: Arrays by name, see `rlgym_bridge.training.collector.rollout_layout`; only read.
-
-        Raises:
-            Diverged: A reward is not finite.
+        Raises Diverged where a reward is not finite.
         """
         learned, shape = learner.learned, learner.shape  # learned: (C,) bool
         _check_rewards(learner.settings, rollouts["rewards"])

@@ -400,9 +400,7 @@ class TrainingSettings:
     def for_machine(self, cores: int, gpu: bool) -> "TrainingSettings":
         """Return settings with numbers in place of the 0 of `matches` and `minibatch`.
 
-        Args:
-            cores: Which play, unless `collectors` says otherwise.
-            gpu: Whether a GPU learns.
+        So many cores play, unless `collectors` says otherwise; `gpu` says whether a GPU learns.
         """
         shares = [self.snapshot_share, *self.opponents.values()]
         shares += [size[2] for size in self.team_sizes if isinstance(size, tuple)]
@@ -575,11 +573,7 @@ def read_settings(*paths: Path) -> dict[str, Any]:
 def make_settings(
     values: Mapping[str, Any], paths: Sequence[Path], changes: Mapping[str, Any]
 ) -> TrainingSettings:
-    """Return settings from the values of `paths`, see `read_settings`; `changes` take the place of theirs.
-
-    Raises:
-        SettingsError: As `load_settings`.
-    """
+    """Return settings from the values of `paths`, see `read_settings`; `changes` take the place of theirs."""
     files = ", ".join(map(str, paths))
     try:
         settings = check_settings({name: value for name, value in values.items() if name not in changes})

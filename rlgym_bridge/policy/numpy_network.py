@@ -248,11 +248,9 @@ class NetworkPolicy:
     def _evaluate(
         self, obs: np.ndarray | None, masks: np.ndarray | None
     ) -> tuple[np.ndarray, np.ndarray | None, bool]:
-        """Return the network's outputs, -inf where masks forbid a choice.
+        """Return the network's outputs `(matches, cars, outputs)` float32, -inf where masks forbid a choice.
 
-        Returns:
-            `(matches, cars, outputs)` float32; which rows are mirrored, `(matches * cars,)` bool, or
-            None; and whether each row was computed alone.
+        And which rows are mirrored, `(matches * cars,)` bool or None; and whether each was computed alone.
         """
         if obs is None or obs.ndim != 3 or obs.shape[2] != self.obs_size:
             shape = None if obs is None else obs.shape
@@ -282,13 +280,9 @@ class NetworkPolicy:
         return outputs.reshape(matches, cars, -1), mirrored, apart
 
     def show_network(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
-        """Return observations as the networks see them, mirrored and normalised.
+        """Return observations `(rows, size)` float32 as the networks see them, mirrored and normalised.
 
-        Args:
-            rows: `(rows, size)` float32.
-
-        Returns:
-            The same, and which rows are mirrored, `(rows,)` bool, or None.
+        And which rows are mirrored, `(rows,)` bool, or None.
         """
         mirrored = None
         if self._mirror is not None:

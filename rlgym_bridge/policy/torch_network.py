@@ -63,11 +63,8 @@ class SteppingNetwork(nn.Module):
 class Perceptron(SteppingNetwork):
     """Linear layers with an activation between them; parameters are named as in a policy folder.
 
-    Args:
-        widths: Of inputs, hidden layers and outputs.
-        last_gain: Of the last layer's weights, whose rows are orthogonal, as all layers' are.
-        activation: Its name in `numpy_layers.ACTIVATIONS`.
-        layer_norm: Whether layer normalisation stands before each activation.
+    `widths` are those of inputs, hidden layers and outputs; `last_gain` is that of the last layer's weights,
+    whose rows are orthogonal, as all layers' are.
     """
 
     def __init__(

@@ -103,16 +103,10 @@ Progress = Callable[[int, int, Mapping[MatchKey, ServedResult]], None]
 
 
 class KeptMatches:
-    """Results on disk. Every new one is written at once; whoever reads the file sees whole lines.
+    """Results on disk, in a file `path`, which need not be there; `settings` of the matches are as in JSON.
 
-    Attributes:
-        path: The file, which need not be there.
-        settings: Of the matches, as JSON has them.
-        results: Those of the file and the new ones.
-
-    Raises:
-        ConfigError: The file has matches with other settings, or is none of ours.
-        OSError: It cannot be read or written.
+    Every new one is written at once; whoever reads the file sees whole lines. Raises ConfigError where the
+    file has matches with other settings, or is none of ours.
     """
 
     def __init__(self, path: Path, settings: Mapping[str, Any]) -> None:
@@ -213,11 +207,7 @@ class SimulatedJob:
 
 
 def cut_keys(keys: Sequence[MatchKey], seed: int) -> Iterator[tuple[list[MatchKey], bool, int]]:
-    """Divide the matches of two players into jobs.
-
-    Yields:
-        Keys of a job; whether the player that is named first plays orange; the seed of the job.
-    """
+    """Yield jobs of two players: keys, whether the player that is named first plays orange, and a seed."""
     for swapped in (False, True):
         its = [key for key in keys if is_swapped(key[2]) == swapped]
         for first in range(0, len(its), _AT_ONCE):
@@ -228,11 +218,8 @@ def cut_keys(keys: Sequence[MatchKey], seed: int) -> Iterator[tuple[list[MatchKe
 def play_jobs(kept: KeptMatches, jobs: Sequence[SimulatedJob], processes: int, show: Progress) -> None:
     """Play the jobs that are not kept yet in several processes, and keep each as soon as it has ended.
 
-    Raises:
-        KeyboardInterrupt: Ctrl-C or another program ended it.
-        ValueError: Players cannot play each other.
-        Failure: A process was killed.
-        OSError: A result cannot be written.
+    Raises ValueError where players cannot play each other; Failure where a process was killed;
+    KeyboardInterrupt where Ctrl-C or another program ended it.
     """
     left = [job for job in jobs if not all(key in kept.results for key in job.keys)]
     count = sum(len(job.keys) for job in jobs)

@@ -226,10 +226,9 @@ def _evaluate_kept(one: str, other: str, results: Mapping[MatchKey, ServedResult
 def rate_player(
     player: str, fixed: Mapping[str, EloRating], results: Mapping[MatchKey, ServedResult]
 ) -> tuple[EloRating | None, dict[str, Evaluation]]:
-    """Rate a player by its matches against others, whose ratings are fixed; all by `player_of`.
+    """Rate a player, if it has played, by its matches against others, whose ratings are fixed.
 
-    Returns:
-        Its rating, None where it has not played; the matches by opponent.
+    Return the matches by opponent, too. All are named by `player_of`.
     """
     found = {other: _evaluate_kept(player, other, results) for other in fixed}
     pairs = {other: pair for other, pair in found.items() if pair is not None}

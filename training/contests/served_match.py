@@ -287,13 +287,8 @@ def _work(connection: Connection) -> None:
 def play_missing(kept: KeptMatches, wanted: Sequence[_Named], jobs: int, report: Progress) -> bool:
     """Play the matches that are not kept yet, `jobs` at once, and keep each as soon as it has ended.
 
-    Returns:
-        Whether all were played; False where Ctrl-C or another program ended it.
-
-    Raises:
-        ValueError: A match cannot be played.
-        Failure: A worker was killed, or something broke in it.
-        OSError: A result cannot be written.
+    Return whether all were played; False where Ctrl-C or another program ended it. Raises ValueError where a
+    match cannot be played; Failure where a worker was killed, or something broke in it.
     """
     left = [pair for pair in wanted if pair[0] not in kept.results]
     done, stopping = len(wanted) - len(left), threading.Event()

@@ -90,12 +90,7 @@ class MatchEnv(MultiAgentEnv):
 
 
 class Matches(VectorMultiAgentEnv):
-    """A `VectorEnv` and what an env runner has to know of it.
-
-    Args:
-        env: The matches.
-        seed: Of their first episodes.
-    """
+    """A `VectorEnv` and what an env runner has to know of it."""
 
     def __init__(self, env: Any, seed: int) -> None:
         super().__init__()
@@ -158,14 +153,9 @@ def seed_of(config: Mapping[str, Any] | None) -> int:
 
 
 def spaces(env: Any, obs: np.ndarray) -> tuple[gym.Space[Any], gym.Space[Any]]:
-    """Return an agent's observation and action space.
+    """Return an agent's observation and action space; `obs` `(matches, cars, size)` are what it shows.
 
-    Args:
-        env: The matches, a `VectorEnv` or what has its `parser`, `masks` and `agents`.
-        obs: `(matches, cars, size)`, what it shows.
-
-    Raises:
-        ValueError: There are action masks: RLlib would draw what they forbid.
+    Raises ValueError where there are action masks: RLlib would draw what they forbid.
     """
     if env.masks() is not None:
         raise ValueError(

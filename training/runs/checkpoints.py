@@ -269,11 +269,8 @@ def load_start(
 ) -> tuple[dict[str, Tensor], Normalisation | None]:
     """Return weights and normalisation of the policy in `settings.start_from`, if it can be trained on.
 
-    `built` is what the components of the run make of the probe, `shape` that of its policy.
-
-    Raises:
-        SettingsError: The folder is unreadable; the policy sees or does something else than is to be trained,
-            has other layers, or is normalised where this one is not.
+    `built` is what the components of the run make of the probe, `shape` that of its policy. Raises
+    SettingsError where the folder is unreadable, or the policy does not fit the run.
     """
     given = f'start_from is "{settings.start_from}"'
     try:

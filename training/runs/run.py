@@ -309,15 +309,9 @@ def with_batch_of_run(settings: TrainingSettings) -> TrainingSettings:
 def load_newest(learner: PPOLearner, run: Path) -> tuple[Path, dict[str, str]] | None:
     """Let a learner go on from the newest whole checkpoint of a run.
 
-    A warning in the log names a damaged one that is newer.
-
-    Returns:
-        The checkpoint, and what differs from then, see `PPOLearner.load`; None where the run has none.
-
-    Raises:
-        DamagedCheckpoint: No checkpoint is whole; it names the newest.
-        SettingsError: The checkpoint was trained with something else than the settings say.
-        ValueError: `latest` names no checkpoint.
+    Return it, and what differs from then; None where the run has none. Errors are those of `PPOLearner.load`.
+    A warning in the log names a damaged one that is newer. Raises DamagedCheckpoint, which names the newest,
+    where none is whole; ValueError where `latest` names no checkpoint.
     """
     checkpoints = Checkpoints(run, 1)
     if checkpoints.is_interrupted():

@@ -27,20 +27,11 @@ def goals_label(opponent: str) -> str:
 
 
 class SelfPlayMatches:
-    """A `VectorEnv` in which opponents play their seats.
+    """A `VectorEnv`, of one team size, in which opponents play their seats; arguments are those of `Task`.
 
-    Args:
-        settings: Of the run, for one team size, see `TrainingSettings.by_size`.
-        whole: Settings of the run, which name observation and parser; None where `settings` are.
-
-    Attributes:
-        agents: Names of the cars.
-        parser: The action parser (of the first match).
-        times: Counts how long the parts of a step take, as `VectorEnv.times`, and the opponents' `inference`;
-            where the matches are somebody's own, `environment` alone. None, as at first, counts nothing.
-
-    Raises:
-        SettingsError: An opponent does not fit.
+    `agents` are the names of the cars, `parser` is the action parser (of the first match). `times` counts how
+    long the parts of a step take, as `VectorEnv.times`, and the opponents' `inference`; where the matches are
+    somebody's own, `environment` alone. None, as at first, counts nothing.
     """
 
     def __init__(self, settings: TrainingSettings, whole: TrainingSettings | None = None) -> None:
@@ -88,11 +79,7 @@ class SelfPlayMatches:
             opponent.renew()
 
     def step(self, actions: np.ndarray) -> Step:
-        """Play one decision.
-
-        Args:
-            actions: `(matches, cars)` or `(matches, cars, k)`; those of opponents' cars are written over.
-        """
+        """Play one decision; of actions `(matches, cars[, k])` those of opponents are written over."""
         times = self.times
         if times is not None:
             times.begin()
@@ -118,11 +105,7 @@ class SelfPlayMatches:
         return step
 
     def masks(self) -> np.ndarray | None:
-        """Return which actions each car may choose next, `(matches, cars, actions)` bool; None for all.
-
-        Raises:
-            ValueError: The parser has masks, and the matches, which somebody makes himself, have none.
-        """
+        """Return which actions each car may choose next, `(matches, cars, actions)` bool; None for all."""
         if hasattr(self._env, "masks"):
             masks: np.ndarray | None = self._env.masks()
             return masks
@@ -168,13 +151,7 @@ class CarStep(NamedTuple):
 class MixedMatches:
     """Matches of all team sizes; those of each size are a `SelfPlayMatches`.
 
-    Args:
-        settings: Of the run.
-        obs_size: Numbers of an observation.
-        masked: Whether the policy was made for action masks.
-
-    Raises:
-        SettingsError: An opponent does not fit.
+    `obs_size` is that of an observation, and `masked` says whether the policy was made for action masks.
     """
 
     def __init__(self, settings: TrainingSettings, obs_size: int, masked: bool = False) -> None:
@@ -227,11 +204,7 @@ class MixedMatches:
         return _joined([masks.reshape(-1, masks.shape[2]) for masks in given])
 
     def step(self, actions: np.ndarray) -> CarStep:
-        """Play one decision.
-
-        Args:
-            actions: `(cars,)` or `(cars, k)`; those of opponents' cars are written over.
-        """
+        """Play one decision; of actions `(cars[, k])` those of opponents' cars are written over."""
         steps = []
         for part, shape, cars in zip(self._parts, self._shapes, self._ranges, strict=True):
             step = part.step(actions[cars].reshape(*shape, *actions.shape[1:]))

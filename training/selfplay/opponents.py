@@ -84,20 +84,13 @@ _PROBED = 1000  # actions at most whose rows are compared
 class Opponent:
     """One policy, on blue's side in some matches and on orange's in others.
 
-    Args:
-        name: Of the setting `opponents`: `chaser`, a policy folder, or a training run, of which the newest
-            checkpoint plays.
-        settings: Of the run.
-        task: Of the run: the opponent's actions have to mean the same.
-        sides: `(matches,)` int8, where it plays: 1 blue, -1 orange, 0 not.
+    `name` is that of the setting `opponents`: `chaser`, a policy folder, or a training run, of which the
+    newest checkpoint plays. `sides` `(matches,)` int8 say where: 1 blue, -1 orange, 0 not. Its actions have
+    to mean the same as those of `task`.
 
     Attributes:
         path: The policy folder that plays, or `chaser`.
         delays: `(matches, cars)` int, ticks after which its own actions act; -1 where it does not play.
-
-    Raises:
-        SettingsError: It cannot be loaded, was trained for other team sizes, decides at another pace, has
-            other actions, or no batch form.
     """
 
     def __init__(self, name: str, settings: TrainingSettings, task: Task, sides: np.ndarray) -> None:

@@ -25,12 +25,8 @@ class Snapshots:
     """Some of all versions that there were, each of them as likely to be here as any other.
 
     Each keeps the rating that the policy had when it was made. So the scale stays where the 0 points of the
-    untrained policy, `first`, put it.
-
-    Attributes:
-        rows: At most `most` policies, as `pack` makes them.
-        rating: Elo points of the policy in training; 0 for the untrained one.
-        ratings: Those of `rows`.
+    untrained policy, `first`, put it. `rows` are at most `most` policies, as `pack` makes them, `ratings`
+    theirs, and `rating` that of the policy in training, in Elo points.
     """
 
     def __init__(self, most: int, first: np.ndarray) -> None:
