@@ -35,6 +35,11 @@ _SEEDS: Final = 2**32  # that NumPy takes
 _EPOCHS: Final = 20
 _UPDATES: Final = 1000  # gradient steps at least, where nobody says how many
 _BATCH: Final = 1024  # decisions of a gradient step
+_KEPT: Final = (
+    "team_sizes", "obs", "parser", "env", "tick_skip", "action_delay", "input_latency", "forecast",
+    "selection", "obs_normalisation", "hitbox",
+)  # fmt: skip
+"""What a clone has as the recorded policy has it."""
 _BLOCK: Final = 240  # ticks; two seconds here and there are held out, to be like what is learned
 
 
@@ -291,7 +296,7 @@ def clone(
         if len(order) < size:
             order = torch.cat([order, torch.randperm(len(obs), generator=random)])
         rows, order = order[:size], order[size:]
-        loss = -network.log_probs(seen[rows], wanted[rows]).mean()
+        loss = -network.log_probs_of(network(seen[rows]), wanted[rows]).mean()
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -317,23 +322,9 @@ def _save(
     activation: str,
 ) -> None:  # fmt: skip
     """Save weights with the components and timing of the recorded policy."""
+    kept: dict[str, Any] = {name: getattr(manifest, name) for name in _KEPT}
     save_policy(
-        out,
-        weights,
-        distribution=manifest.action_kind,
-        team_sizes=manifest.team_sizes,
-        obs=manifest.obs,
-        parser=manifest.parser,
-        env=manifest.env,
-        tick_skip=manifest.tick_skip,
-        action_delay=manifest.action_delay,
-        input_latency=manifest.input_latency,
-        forecast=manifest.forecast,
-        selection=manifest.selection,
-        obs_normalisation=manifest.obs_normalisation,
-        hitbox=manifest.hitbox,
-        training=training,
-        activation=activation,
+        out, weights, distribution=manifest.action_kind, training=training, activation=activation, **kept
     )
 
 

@@ -393,7 +393,7 @@ class PPOLearner:
             self._take(folder, state)
         except SettingsError:
             raise
-        except Exception as error:  # no checksum tells of changes to checkpoints of earlier versions
+        except Exception as error:
             raise DamagedCheckpoint(
                 f"the checkpoint {folder} cannot be read: {STATE_FILE} is not as training writes it: "
                 f"{describe_error(error)}"
@@ -408,12 +408,11 @@ class PPOLearner:
         check_moments(kept, self.parameters)
         self.policy.load_state_dict(state["policy"])
         self.critic.load_state_dict(state["critic"])
-        groups = self.optimizer.state_dict()["param_groups"]  # in older checkpoints one for both networks
+        groups = self.optimizer.state_dict()["param_groups"]  # of this run's settings
         self.optimizer.load_state_dict({"state": kept, "param_groups": groups})
         self._ready_optimizer()
         self.scale = _from_tensors(state["scale"])
-        if "return_scale" in state:  # not in checkpoints of before this setting
-            self.return_scale = _from_tensors(state["return_scale"])
+        self.return_scale = _from_tensors(state["return_scale"])
         self.snapshots.restore(state)
         self.steps = int(state["steps"])
 

@@ -297,13 +297,13 @@ class ActingNetwork(SteppingNetwork):
         if shape.distribution == "gaussian":
             self.log_std = nn.Parameter(torch.zeros(shape.sizes))
 
-    def evaluate_actions(
-        self, obs: Tensor, actions: Tensor, masks: Tensor | None = None
+    def evaluate_outputs(
+        self, outputs: Tensor, actions: Tensor, masks: Tensor | None = None
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Return the log-probabilities of actions, the policy's entropies, and how far it is from uniform.
 
         Args:
-            obs: `(rows, size)` float32, normalised if the policy's are.
+            outputs: `(rows, outputs)` of the network.
             actions: `(rows,)` int64, `(rows, choices)` int64 or `(rows, k)` float32.
             masks: `(rows, outputs)` bool, the choices that were allowed; None for all. Others have the
                 probability 0, and no part in entropy and divergence.
@@ -312,12 +312,6 @@ class ActingNetwork(SteppingNetwork):
             `(rows,)` each, in nats: logarithms of probabilities (of densities for a gaussian); entropies; and
             what `divergence_from_uniform` returns.
         """
-        return self.evaluate_outputs(self(obs), actions, masks)
-
-    def evaluate_outputs(
-        self, outputs: Tensor, actions: Tensor, masks: Tensor | None = None
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """Return what `evaluate_actions` does, for outputs `(rows, outputs)` of the network."""
         outputs = outputs.float()
         if self.shape.distribution == "gaussian":
             normal = self._normal(outputs)
@@ -333,12 +327,8 @@ class ActingNetwork(SteppingNetwork):
             entropy = entropy - (logs.exp() * logs).sum(1)
         return log_prob, entropy, self.divergence_from_uniform(outputs, masks)
 
-    def log_probs(self, obs: Tensor, actions: Tensor, masks: Tensor | None = None) -> Tensor:
-        """Return the log-probabilities of actions, `(rows,)`; arguments are those of `evaluate_actions`."""
-        return self.log_probs_of(self(obs), actions, masks)
-
     def log_probs_of(self, outputs: Tensor, actions: Tensor, masks: Tensor | None = None) -> Tensor:
-        """Return what `log_probs` does, for outputs `(rows, outputs)` of the network."""
+        """Return the log-probabilities of actions, `(rows,)`; arguments are those of `evaluate_outputs`."""
         outputs = outputs.float()
         if self.shape.distribution == "gaussian":
             densities: Tensor = self._normal(outputs).log_prob(actions)

@@ -17,7 +17,6 @@ import numpy as np
 
 from rlgym_bridge.game import TICKS_PER_SECOND
 from rlgym_bridge.server import ConfigError
-from rlgym_bridge.sim.simulator import ROCKETSIM2
 from rlgym_bridge.training.evaluate import Evaluation, play_matches
 from rlgym_bridge.training.processes import open_pool
 from rlgym_bridge.user_input.arguments import show_value
@@ -139,8 +138,6 @@ class KeptMatches:
         """Compare the settings of the file with those of this command."""
         if not isinstance(kept, dict):
             kept = {}
-        if kept.get("rules") == "default":  # of before, when all was played in rocketsim2
-            kept = {"simulator": ROCKETSIM2} | {name: kept[name] for name in kept if name != "rules"}
         differing = [
             f"{name} {_differ(kept.get(name), settings.get(name))}"
             for name in dict.fromkeys([*settings, *kept])

@@ -33,10 +33,9 @@ from rlgym_bridge.policy.fingerprint import Fingerprint
 from rlgym_bridge.policy.folder import save_policy
 from rlgym_bridge.policy.manifest import Manifest, Normalisation
 from rlgym_bridge.policy.mismatch import differences
-from rlgym_bridge.policy.shape import PERCEPTRON, PolicyShape
+from rlgym_bridge.policy.shape import PolicyShape
 from rlgym_bridge.sim.simulator import ROCKETSIM2
 from rlgym_bridge.training.environment import Task
-from rlgym_bridge.training.setting_values import as_lists
 from rlgym_bridge.training.settings import SettingsError, TrainingSettings, recorded_settings
 from rlgym_bridge.user_input.durable_files import make_folder, sync_folder, write_durably
 from rlgym_bridge.user_input.text_files import check_file
@@ -118,7 +117,8 @@ STATE_CHECKSUM: Final = "state_sha256"
 """Note of `policy.json` in a checkpoint: SHA-256 of the learner's state beside it, hexadecimal."""
 
 STATE: Final = (
-    "steps", "settings", "policy", "critic", "optimizer", "scale", "snapshots", "offered", "ratings",
+    "steps", "settings", "policy", "critic", "optimizer", "scale", "return_scale", "snapshots", "offered",
+    "ratings",
 )  # fmt: skip
 
 
@@ -126,15 +126,10 @@ class DamagedCheckpoint(SettingsError):
     """A checkpoint lacks a file, or one of them is not as it was written."""
 
 
-_SINCE: Final = {
-    "activation": "relu",
-    "layer_norm": False,
-    "standardize_returns": False,
-    "network": PERCEPTRON,
-}
-"""Settings that older checkpoints lack, with what these were made with."""
-
-_KEPT: Final = ("policy_layers", "critic_layers", "team_sizes", "normalise_obs", "snapshots", *_SINCE)
+_KEPT: Final = (
+    "policy_layers", "critic_layers", "team_sizes", "normalise_obs", "snapshots", "activation", "layer_norm",
+    "standardize_returns", "network",
+)  # fmt: skip
 """Settings that a run cannot change; of `team_sizes` the shares may."""
 
 
@@ -146,10 +141,8 @@ def load_state(folder: Path, settings: TrainingSettings, built: Fingerprint, tas
     """
     manifest, state = read_checkpoint(folder)
     found = differences(manifest, built, task.obs_and_parser())
-    # The first versions wrote tuples.
     copies = explain_copies(folder) if found else ""  # they mend no setting
-    state["settings"] = {name: as_lists(value) for name, value in state["settings"].items()}
-    before, now = _SINCE | state["settings"], recorded_settings(settings)
+    before, now = state["settings"], recorded_settings(settings)
     found += [
         f"{name} was {before.get(name)} and is {now[name]} now"
         for name in _KEPT
@@ -181,7 +174,6 @@ def read_checkpoint(folder: Path) -> tuple[Manifest, dict[str, Any]]:
         check_file(path, "the state of a training run")
         with path.open("rb") as file:
             checksum = hashlib.file_digest(file, "sha256").hexdigest()
-            # Checkpoints of earlier versions record none.
             recorded = str(manifest.training.get(STATE_CHECKSUM, checksum))
             if checksum != recorded:
                 raise ValueError(

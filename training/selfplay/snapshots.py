@@ -13,12 +13,10 @@ import numpy as np
 from rlgym_bridge.policy.manifest import Normalisation
 from rlgym_bridge.policy.numpy_network import NetworkPolicy, network_builder
 from rlgym_bridge.policy.shape import PolicyShape
-from rlgym_bridge.training.elo import SCALE, expect_score, update_rating
+from rlgym_bridge.training.elo import expect_score, update_rating
 
 _EVEN_SHARE: Final = 0.2
 _LEAST_NEAR: Final = 1e-9  # where the policy is far above all snapshots
-_FORMER_START: Final = 25.0  # the untrained policy on the scale of earlier checkpoints, openskill's
-_FORMER_POINT: Final = SCALE / math.log(10) / (math.sqrt(2) * 25 / 6)  # Elo points of one there
 
 
 class Snapshots:
@@ -79,12 +77,9 @@ class Snapshots:
         return {"snapshots": rows, "offered": self._offered, "ratings": [self.rating, *self.ratings]}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on with what a checkpoint kept; those of earlier versions have a mean and a deviation each."""
+        """Go on with what a checkpoint kept."""
         self.rows, self._offered = list(state["snapshots"].numpy()), state["offered"]
-        self.rating, *self.ratings = (
-            (one[0] - _FORMER_START) * _FORMER_POINT if isinstance(one, list | tuple) else one
-            for one in state["ratings"]
-        )
+        self.rating, *self.ratings = state["ratings"]
         self._drawn = None
 
 
