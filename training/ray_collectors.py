@@ -83,7 +83,10 @@ class OnRay(Local):
     def iterate(self, older: int) -> Iteration:
         """Learn from the next batch; the statistics also hold its age, and what was dropped and lost."""
         done = super().iterate(older)
-        self._keep_memory()
+        if self._learner.critic_memory is not None:  # what it knew of each actor's cars at the end
+            parts = self._learner.critic_memory.chunk(self.count)
+            for (actor, number), memory in zip(self._collectors.rows, parts, strict=True):
+                self._remembered[actor] = number, memory
         return replace(done, stats={**done.stats, **self._collectors.stats})
 
     def _begin_next(self, steps: int) -> None:
@@ -99,13 +102,6 @@ class OnRay(Local):
             parts = [memory if at == number - 1 else blank for (at, memory), (_, number) in rows]
             self._learner.critic_memory = torch.cat(parts)
         return counts
-
-    def _keep_memory(self) -> None:
-        """Keep what a critic with memory knew of each actor's cars at the end of its rollout."""
-        if self._learner.critic_memory is not None:
-            parts = self._learner.critic_memory.chunk(self.count)
-            for (actor, number), memory in zip(self._collectors.rows, parts, strict=True):
-                self._remembered[actor] = number, memory
 
 
 # --- which actors there are, and what they play ------------------------------------------------------

@@ -1,7 +1,7 @@
 """Read off an RLGym environment which matches its bot plays."""
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from rlgym_bridge.components.mutator_base import apply_mutator
 from rlgym_bridge.components.rlgym_state import base_state
@@ -54,17 +54,12 @@ def read_environment(name: str) -> EnvironmentFacts:
         blue = sum(car.is_blue for car in cars)
         teams.add((blue, len(cars) - blue))
         boxes |= {int(car.hitbox_type) for car in cars}
-    engine = _name_engine(env.transition_engine)
+    kind = type(env.transition_engine)
+    known = kind.__module__.partition(".")[0] in ("rlgym", "rlgym_bridge")
+    engine = None if known else f"{kind.__module__}.{kind.__qualname__}"
     env.close()
     if not boxes:
         raise ValueError(f"{name} has no cars after reset, expected some: does a mutator make them?")
     return EnvironmentFacts(
         name, tuple(sorted(teams)), tuple(HITBOXES[box].name for box in sorted(boxes)), engine
     )
-
-
-def _name_engine(engine: Any) -> str | None:
-    """Return the class of an engine that is neither RLGym's nor this project's."""
-    kind = type(engine)
-    known = kind.__module__.partition(".")[0] in ("rlgym", "rlgym_bridge")
-    return None if known else f"{kind.__module__}.{kind.__qualname__}"

@@ -107,7 +107,8 @@ def save_policy(
         raise ValueError(f"{folder} is a file, expected a folder to write")
     components = component_factory(obs, parser, env, allow=None)()
     built = fingerprint(components, teams := _pairs(team_sizes), _hitbox_number(hitbox))
-    ticks, delay = _timing_of(components, built)
+    ticks = built.ticks or components.tick_skip or TICK_SKIP
+    delay = 1 if components.action_delay is None else components.action_delay
     manifest = Manifest(
         format=FORMAT, obs=obs, parser=parser, env=env, tick_skip=ticks if tick_skip is None else tick_skip,
         action_delay=delay if action_delay is None else action_delay, input_latency=input_latency,
@@ -149,12 +150,6 @@ def _remedy(manifest: Manifest, built: Fingerprint) -> str:
     if built.space[0] != manifest.action_kind:
         return "To save it, change the distribution or the parser: give one that fits the other"
     return "To save it, leave action_delay out, or give the environment's"
-
-
-def _timing_of(components: Components, built: Fingerprint) -> tuple[int, int]:
-    """Return the ticks of a decision and of the action delay, where nobody gives them."""
-    delay = 1 if components.action_delay is None else components.action_delay
-    return built.ticks or components.tick_skip or TICK_SKIP, delay
 
 
 def _as_safetensors(weights: Mapping[str, np.ndarray]) -> bytes:

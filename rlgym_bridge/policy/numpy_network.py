@@ -452,11 +452,6 @@ def categorical(logits: np.ndarray, rng: np.random.Generator | None) -> np.ndarr
     return picked
 
 
-def _finite(mean: np.ndarray, std: np.ndarray) -> bool:
-    with np.errstate(over="ignore"):
-        return bool(np.isfinite(mean).all() and np.isfinite(1 / std).all())
-
-
 def _as_arrays(normalisation: Normalisation | None, size: int) -> tuple[np.ndarray, np.ndarray, float] | None:
     """Return mean, 1 / std and clip."""
     if normalisation is None:
@@ -464,7 +459,9 @@ def _as_arrays(normalisation: Normalisation | None, size: int) -> tuple[np.ndarr
     with np.errstate(over="ignore"):
         mean = np.array(normalisation.mean, np.float32)
         std = np.array(normalisation.std, np.float32)
-    if mean.shape != (size,) or std.shape != (size,) or not (std > 0).all() or not _finite(mean, std):
+        fits = mean.shape == std.shape == (size,) and bool((std > 0).all())
+        fits = fits and bool(np.isfinite(mean).all() and np.isfinite(1 / std).all())
+    if not fits:
         raise ValueError(
             f"obs_normalisation has a mean of {mean.shape} and a std of {std.shape}, expected ({size},) each "
             "and every std above 0, all finite as float32"

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from typing import Any, Final
 
@@ -33,13 +34,9 @@ FORBIDDEN: Final = -1e30
 """Logit of a choice that a mask forbids: its probability is 0 exactly, and its logarithm finite."""
 
 
-def _leaky_relu(values: Tensor) -> Tensor:
-    return functional.leaky_relu(values, LEAKY_SLOPE)
-
-
 _ACTIVATIONS: Final[Mapping[str, Callable[[Tensor], Tensor]]] = {
     "relu": torch.relu_,
-    "leaky_relu": _leaky_relu,
+    "leaky_relu": partial(functional.leaky_relu, negative_slope=LEAKY_SLOPE),
     "tanh": torch.tanh,
     "silu": functional.silu,
     "gelu": functional.gelu,

@@ -26,7 +26,7 @@ from rlgym_bridge.game import BLUE, ORANGE
 from rlgym_bridge.live.play import SEED_VARIABLE, SELECTION_VARIABLE
 from rlgym_bridge.live.session import REPORT_VARIABLE
 from rlgym_bridge.protocol_variant import ProtocolVariant
-from rlgym_bridge.server import BotResult, Impairments, MatchCalledOff, MatchResult, MatchServer
+from rlgym_bridge.server import Impairments, MatchCalledOff, MatchResult, MatchServer
 from rlgym_bridge.server.lineup import (
     BotReport,
     empty_match,
@@ -153,7 +153,9 @@ def _result_of(played: MatchResult, told: list[BotReport]) -> ServedResult:
         faults = [f"{kind} {count} times" for kind, count in told[bot.index].faults.items()]
         troubles = [*faults, *find_troubles(bot, told[bot.index])]
         if bot.crashed:
-            reasons[bot.team] = reasons[bot.team] or _describe_crash(bot)
+            tail = "".join(f"\n    {line}" for line in bot.log_tail.splitlines()[-_LOG_LINES:])
+            left = f"{bot.name} left before the end{bot.last_code}"
+            reasons[bot.team] = reasons[bot.team] or f"{left}; its log ends with:{tail or ' (nothing)'}"
         elif troubles:
             remarks.append(f"{bot.name} ({('blue', 'orange')[bot.team]}): {', '.join(troubles)}")
     return ServedResult(
@@ -165,11 +167,6 @@ def _result_of(played: MatchResult, told: list[BotReport]) -> ServedResult:
         remarks=tuple(remarks),
         stopped=played.ended_by == "stopped",
     )
-
-
-def _describe_crash(bot: BotResult) -> str:
-    tail = "".join(f"\n    {line}" for line in bot.log_tail.splitlines()[-_LOG_LINES:])
-    return f"{bot.name} left before the end{bot.last_code}; its log ends with:{tail or ' (nothing)'}"
 
 
 @contextmanager

@@ -34,6 +34,7 @@ from rlgym_bridge.training.contests.kept_matches import (
 from rlgym_bridge.training.contests.served_match import LOGS, ServedBot, ServedMatch
 from rlgym_bridge.training.elo import CONFIDENCE_Z
 from rlgym_bridge.training.evaluate import Evaluation
+from rlgym_bridge.user_input.arguments import count_of
 
 GROUPS: Final[Mapping[str, str]] = {
     "latency": "the bot's inputs act 1 to 4 ticks later",
@@ -83,7 +84,8 @@ CONTROL: Final = "nothing"
 def list_causes(manifest: Manifest, selection: str, groups: Sequence[str]) -> list[Cause]:
     """Return the causes of some of `GROUPS` for a policy, whose usual selection is `selection`."""
     causes = [
-        Cause(_ticks_of(latency), "latency", Impairments(latency=latency))
+        Cause(f"latency of {count_of(latency, 'tick')}" if latency else "no latency", "latency",
+              Impairments(latency=latency))
         for latency in _LATENCIES if latency != manifest.input_latency
     ]  # fmt: skip
     causes += [
@@ -106,10 +108,6 @@ def list_causes(manifest: Manifest, selection: str, groups: Sequence[str]) -> li
     others = [name for name in SIMULATORS if name != DEFAULT_SIMULATOR and is_installed(name)]
     causes += [Cause(name, "physics", simulator=name, is_shared=True) for name in others]
     return [cause for cause in causes if cause.group in groups]
-
-
-def _ticks_of(latency: int) -> str:
-    return "no latency" if not latency else f"latency of {latency} tick{'' if latency == 1 else 's'}"
 
 
 SIMULATOR: Final = "simulator"
