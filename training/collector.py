@@ -37,9 +37,7 @@ from rlgym_bridge.user_input.failures import Failure
 _STOP_SECONDS: Final = 5.0  # for a collector to finish its step and leave
 _TIMED_FIRST, _TIMED_EVERY = 4, 8  # steps of a rollout whose parts are timed: not the first, with cold caches
 _LINE: Final = 64  # bytes of a cache line, which no two arrays share
-
-Layout = Mapping[str, tuple[tuple[int, ...], str]]
-"""Shape and dtype of each array, by name."""
+Layout = Mapping[str, tuple[tuple[int, ...], str]]  # shape and dtype of each array, by name
 
 
 class SharedArrays:

@@ -29,9 +29,7 @@ from rlgym_bridge.state import MatchState, derive
 from rlgym_bridge.training.elo import CONFIDENCE_Z
 from rlgym_bridge.training.processes import open_pool
 
-MATCHES: Final = 200
-"""Matches when nothing is said."""
-
+MATCHES: Final = 200  # matches when nothing is said
 _LEAST_SECONDS = 1.0  # shorter ones end before a step
 _MOST_MATCHES = 1_000_000
 _AT_ONCE = 25  # matches of a job

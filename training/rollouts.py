@@ -19,8 +19,7 @@ from rlgym_bridge.training.learner import Diverged, PPOLearner
 from rlgym_bridge.training.selfplay.opponents import name_car
 from rlgym_bridge.training.settings import TrainingSettings
 
-MEMORY: Final = ("starts", "states")
-"""Arrays of a policy with memory."""
+MEMORY: Final = ("starts", "states")  # arrays of a policy with memory
 
 
 @dataclass(frozen=True)

@@ -368,12 +368,8 @@ def _begin(
     return begun
 
 
-STANDING: Final = "standing"
-"""Name of a car that does nothing, in place of a policy."""
-
-TRIALS: Final = 100
-"""Of each scene when nothing is said."""
-
+STANDING: Final = "standing"  # name of a car that does nothing, in place of a policy
+TRIALS: Final = 100  # of each scene when nothing is said
 _MOST: Final = 1_000_000  # trials
 _AT_ONCE: Final = 50  # trials of a job; an even number, half of them for each side
 

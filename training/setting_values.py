@@ -21,9 +21,7 @@ _EXPECTED: Final = (
     "[[1, 1], [2, 2]], or [[1, 1, 0.7], [2, 2, 0.3]] with their shares of the matches"
 )
 _SUM_REACH: Final = 1e-6  # of shares that make 1 together
-
-SizeShare = tuple[int, int, float]
-"""Cars of blue and of orange, and their share of the matches."""
+SizeShare = tuple[int, int, float]  # cars of blue and of orange, and their share of the matches
 
 
 def parse_team_sizes(value: Any) -> tuple[int, int] | tuple[SizeShare, ...]:
@@ -83,8 +81,7 @@ def _pair(size: Sequence[Any], given: str) -> tuple[int, int]:
     return size[0], size[1]
 
 
-DEFAULTS: Final = Path(__file__).with_name("config.toml")
-"""The file of all settings with their defaults."""
+DEFAULTS: Final = Path(__file__).with_name("config.toml")  # the file of all settings with their defaults
 
 
 def check_physics(table: object) -> dict[str, Any]:

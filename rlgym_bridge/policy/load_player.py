@@ -35,19 +35,12 @@ class RandomPolicy:
         return self._random.integers(ACTIONS, size=(state.matches, self._cars))
 
 
-CHASER = "chaser"
-"""Name of the hand-written policy, in place of a folder."""
-
-CHARGER = "charger"
-"""Name of Chaser that drives through the ball of a kickoff, in place of a folder."""
-
-RANDOM = "random"
-"""Name of the policy that presses buttons at random, in place of a folder."""
+CHASER = "chaser"  # name of the hand-written policy, in place of a folder
+CHARGER = "charger"  # name of Chaser that drives through the ball of a kickoff, in place of a folder
+RANDOM = "random"  # name of the policy that presses buttons at random, in place of a folder
 
 _POLICIES = {CHASER: Chaser, CHARGER: Charger, RANDOM: RandomPolicy}
-BUILT_IN = tuple(_POLICIES)
-"""Names of all that plays without a policy folder, in matches of every team size."""
-
+BUILT_IN = tuple(_POLICIES)  # names of all that plays without a policy folder, in matches of every team size
 _TICK_SKIP = 8  # of these
 
 

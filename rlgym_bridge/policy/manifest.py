@@ -18,17 +18,10 @@ from rlgym_bridge.policy.shape import PERCEPTRON
 from rlgym_bridge.user_input.checking import check_values, expecting, one_of
 from rlgym_bridge.user_input.text_files import parse_json
 
-FORMAT: Final = 1
-"""Version of the manifest and of the probe states; another one is refused."""
-
-MOST_TICKS: Final = 1200
-"""Longest decisions and delays, 10 s: more is a slip."""
-
-MOST_OBS_SIZE: Final = 100_000
-"""Largest observation; ours for 4v4 has less than 500 numbers."""
-
+FORMAT: Final = 1  # version of the manifest and of the probe states; another one is refused
+MOST_TICKS: Final = 1200  # longest decisions and delays, 10 s: more is a slip
+MOST_OBS_SIZE: Final = 100_000  # largest observation; ours for 4v4 has less than 500 numbers
 _MOST_SIZES: Final = 24  # all from 0v1 to 4v4
-
 _MOST_OBSERVED: Final = 1_000_000  # numbers that all cars of all team sizes see: these are built on loading
 
 DISTRIBUTIONS: Final = (

@@ -13,15 +13,11 @@ import numpy as np
 
 from rlgym_bridge.policy.shape import ATTENTION_HEADS, ATTENTION_WIDTH, GRU_WIDTH, PlayerPlaces
 
-LEAKY_SLOPE: Final = 0.01
-"""Slope of a leaky ReLU below 0 [torch's default]."""
-
-NORM_EPS: Final = 1e-5
-"""Number that layer normalisation adds to the variance [torch's default]."""
+LEAKY_SLOPE: Final = 0.01  # slope of a leaky ReLU below 0 [torch's default]
+NORM_EPS: Final = 1e-5  # number that layer normalisation adds to the variance [torch's default]
 
 _ERF: Final = (0.254829592, -0.284496736, 1.421413741, -1.453152027, 1.061405429)
-_ERF_SCALE: Final = 0.3275911
-"""The error function to 1.5e-7 [Abramowitz and Stegun, 7.1.26]."""
+_ERF_SCALE: Final = 0.3275911  # the error function to 1.5e-7 [Abramowitz and Stegun, 7.1.26]
 
 
 def _relu(values: np.ndarray) -> None:

@@ -14,13 +14,11 @@ PERCEPTRON, ATTENTION, GRU = "perceptron", "attention", "gru"
 NETWORKS: Final = (PERCEPTRON, ATTENTION, GRU)
 """Networks by name; any other one is a class of the user's own, `module:Class`."""
 
-ATTENTION_WIDTH: Final = 64
-"""Numbers that `attention` keeps of each car."""
+ATTENTION_WIDTH: Final = 64  # numbers that `attention` keeps of each car
 
 ATTENTION_HEADS: Final = 4
 
-GRU_WIDTH: Final = 128
-"""Numbers that `gru` remembers of each car."""
+GRU_WIDTH: Final = 128  # numbers that `gru` remembers of each car
 
 
 @dataclass(frozen=True)

@@ -77,8 +77,7 @@ class Cause:
         return bool(self.dialect or self.impairments.latency_spread or not self.impairments.sends_all)
 
 
-CONTROL: Final = "nothing"
-"""Name of the cause in which nothing differs."""
+CONTROL: Final = "nothing"  # name of the cause in which nothing differs
 
 
 def list_causes(manifest: Manifest, selection: str, groups: Sequence[str]) -> list[Cause]:
@@ -112,8 +111,7 @@ def list_causes(manifest: Manifest, selection: str, groups: Sequence[str]) -> li
 
 SIMULATOR: Final = "simulator"
 SERVER: Final = "server"
-DIALECTS: Final = "dialects"
-"""Folder of what the bots are told of the server, in that of the results."""
+DIALECTS: Final = "dialects"  # folder of what the bots are told of the server, in that of the results
 
 
 @dataclass(frozen=True)

@@ -30,8 +30,7 @@ COUNTS: Final = "matches"
 """Key in a runner's metrics: sums of what its environment counted, and of `episode_reward` over the
 `finished_cars` of trained modules."""
 
-NOBODY: Final = ""
-"""In place of a module's name."""
+NOBODY: Final = ""  # in place of a module's name
 
 
 @dataclass

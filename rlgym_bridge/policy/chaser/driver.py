@@ -134,13 +134,9 @@ STEER_LEAD: Final = 0.07  # s: the turn continues for one decision
 STEER_DEAD_ZONE: Final = 0.06  # rad: half of what one decision of full steering turns
 FLOOR_X: Final = 3980.0  # uu from the middle to where a car still has room before the side wall
 FLOOR_Y: Final = 5020.0  # uu, the same before the back wall
-
 PAD_BEFORE_KICKOFF: Final = -2816.0  # uu, y of the small pad between the kickoff's spots and the ball
-
 CHARGE_SPEED: Final = 2050.0  # uu/s; at 2,120 most balls of a straight kickoff hit the crossbar, at 2,240 all
-
-DODGE, DRIVE = "dodge", "drive"
-"""Ways to hit the ball of a kickoff: dodge into it, or drive through it."""
+DODGE, DRIVE = "dodge", "drive"  # ways to hit the ball of a kickoff: dodge into it, or drive through it
 
 
 class Driver:

@@ -20,7 +20,6 @@ from rlgym_bridge.game import (
 from rlgym_bridge.state import Layout, layout_of
 
 Vector = tuple[float, float, float]  # uu, uu/s or rad/s; or a direction
-
 PATH_STEP: Final = 0.05  # s between two points of the ball's path: at most 300 uu
 PATH_POINTS: Final = 61  # 3 s; later the path is a guess
 BALL_BOUNCE: Final = 0.6  # speed kept across a surface, RocketSim's restitution
