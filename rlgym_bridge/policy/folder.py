@@ -30,18 +30,6 @@ from rlgym_bridge.policy.numpy_network import NetworkPolicy, network_builder
 from rlgym_bridge.policy.shape import PERCEPTRON
 from rlgym_bridge.user_input.own_modules import read_own_sources
 
-__all__ = [
-    "ComponentSpec",
-    "Components",
-    "LoadedPolicy",
-    "Manifest",
-    "NetworkPolicy",
-    "Normalisation",
-    "PolicyMismatch",
-    "load_policy",
-    "save_policy",
-]
-
 _PACKAGES: Final = ("rlgym_bridge", "rlgym-rocket-league", "rlgym-tools", "numpy", "safetensors")
 
 

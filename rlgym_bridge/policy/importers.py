@@ -7,7 +7,7 @@ cannot tell is asked for: the activation of a `state_dict` or a script, the scal
 import logging
 import re
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -274,7 +274,8 @@ def _saved_tensors(file: Path) -> dict[str, np.ndarray]:
     try:
         import torch
     except ImportError:
-        return _tensors_without_torch(file)
+        expected = f"a state_dict. To read it with torch: {explain_install('train')}"
+        return _read_zip(file, read_state_dict, "torch", expected)
     try:
         state: Any = torch.load(file, map_location="cpu", weights_only=True)
     except Exception as error:  # torch raises what it likes over a file that is none of its own
@@ -294,32 +295,21 @@ def _saved_tensors(file: Path) -> dict[str, np.ndarray]:
     return _finite({name: one.to(torch.float32).numpy() for name, one in plain.items()}, file)
 
 
-def _tensors_without_torch(file: Path) -> dict[str, np.ndarray]:
-    """Return the tensors of a `state_dict` by name, where torch is not installed."""
-    try:
-        tensors = read_state_dict(file)
-    except Exception as error:  # what zipfile and pickle raise over a file that is none of torch's
-        raise ValueError(
-            f"{_sized(file)} cannot be read without torch: {_line(error)}; expected a state_dict. To read it "
-            f"with torch: {explain_install('train')}"
-        ) from error
-    return _real(tensors, file)
-
-
 def _script_tensors(file: Path) -> dict[str, np.ndarray]:
     """Return the tensors of an archive of TorchScript or libtorch by name."""
+    return _read_zip(file, read_archive, "running code from it", "TorchScript")
+
+
+def _read_zip(
+    file: Path, read: Callable[[Path], Mapping[str, np.ndarray]], without: str, expected: str
+) -> dict[str, np.ndarray]:
+    """Return the tensors of one of torch's zips by name, as float32."""
     try:
-        tensors = read_archive(file)
-    except Exception as error:  # what zipfile and pickle raise over a file that is broken
+        tensors = read(file)
+    except Exception as error:  # what zipfile and pickle raise over a file that is broken, or none of torch's
         raise ValueError(
-            f"{_sized(file)} cannot be read without running code from it: {_line(error)}; expected "
-            "TorchScript"
+            f"{_sized(file)} cannot be read without {without}: {_line(error)}; expected {expected}"
         ) from error
-    return _real(tensors, file)
-
-
-def _real(tensors: Mapping[str, np.ndarray], file: Path) -> dict[str, np.ndarray]:
-    """Return tensors as float32."""
     for name, tensor in tensors.items():
         if tensor.dtype.kind != "f":
             raise ValueError(f"{file} has a tensor {name} of {tensor.dtype}, expected plain real numbers")
