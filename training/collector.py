@@ -211,7 +211,7 @@ class Collectors:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for _, pipe in self._workers:
+        for worker, pipe in self._workers:
             pipe.close()  # they end when they next listen
         for worker, _ in self._workers:
             worker.join(_STOP_SECONDS)
