@@ -210,8 +210,8 @@ class Collectors:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        for worker, pipe in self._workers:
+    def __exit__(self, *how: object) -> None:
+        for _, pipe in self._workers:
             pipe.close()  # they end when they next listen
         for worker, _ in self._workers:
             worker.join(_STOP_SECONDS)
