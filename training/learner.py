@@ -38,9 +38,8 @@ from rlgym_bridge.training.runs.checkpoints import (
     pack_state,
     write_policy,
 )
-from rlgym_bridge.training.selfplay.opponents import check_opponents, learned_cars
+from rlgym_bridge.training.selfplay.opponents import check_opponents, check_teacher, learned_cars
 from rlgym_bridge.training.selfplay.snapshots import Snapshots, pack
-from rlgym_bridge.training.selfplay.teacher import check_teacher
 from rlgym_bridge.training.setting_values import name_sizes
 from rlgym_bridge.training.settings import (
     SettingsError,

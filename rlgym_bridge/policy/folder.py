@@ -23,9 +23,8 @@ from rlgym_bridge.components.user_errors import describe_error, is_ours
 from rlgym_bridge.game import HITBOX_NAMES, MOST_TEAM_SIZE, TICK_SKIP
 from rlgym_bridge.policy.carried_modules import explain_copies, use_carried, write_carried
 from rlgym_bridge.policy.files import MANIFEST_FILE, WEIGHTS_FILE, read_files, write_files
-from rlgym_bridge.policy.fingerprint import Fingerprint, fingerprint
+from rlgym_bridge.policy.fingerprint import Fingerprint, changed_own, differences, fingerprint
 from rlgym_bridge.policy.manifest import FORMAT, SELECTIONS, Manifest, Normalisation, PolicyMismatch
-from rlgym_bridge.policy.mismatch import changed_own, differences
 from rlgym_bridge.policy.numpy_network import NetworkPolicy, network_builder
 from rlgym_bridge.policy.shape import PERCEPTRON
 from rlgym_bridge.user_input.own_modules import read_own_sources
@@ -96,15 +95,14 @@ def save_policy(
     components = component_factory(obs, parser, env, allow=None)()
     built = fingerprint(components, teams := _pairs(team_sizes), _hitbox_number(hitbox))
     ticks = built.ticks or components.tick_skip or TICK_SKIP
-    delay = 1 if components.action_delay is None else components.action_delay
     manifest = Manifest(
         format=FORMAT, obs=obs, parser=parser, env=env, tick_skip=ticks if tick_skip is None else tick_skip,
-        action_delay=delay if action_delay is None else action_delay, input_latency=input_latency,
-        distribution=distribution, selection=selection, seed=seed, obs_size=built.obs_size,
-        obs_names=built.names[0], obs_normalisation=obs_normalisation, team_sizes=teams, hitbox=hitbox,
-        probe=built.probe, versions=_versions(), training=dict(training or {}), mirror=mirror,
-        weights_sha256=hashlib.sha256(data := _as_safetensors(weights)).hexdigest(), activation=activation,
-        network=network, forecast=forecast,
+        action_delay=next(one for one in (action_delay, components.action_delay, 1) if one is not None),
+        input_latency=input_latency, distribution=distribution, selection=selection, seed=seed,
+        obs_size=built.obs_size, obs_names=built.names[0], obs_normalisation=obs_normalisation,
+        team_sizes=teams, hitbox=hitbox, probe=built.probe, versions=_versions(), mirror=mirror,
+        training=dict(training or {}), activation=activation, network=network, forecast=forecast,
+        weights_sha256=hashlib.sha256(data := _as_safetensors(weights)).hexdigest(),
     )  # fmt: skip
     if said := "; ".join(differences(manifest, built, components)):
         raise PolicyMismatch(f"what is to be saved does not fit: {said}. {_remedy(manifest, built)}")

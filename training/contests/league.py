@@ -9,7 +9,6 @@ from itertools import combinations, combinations_with_replacement, product
 from pathlib import Path
 from typing import Any
 
-from rlgym_bridge.training.contests.entrant import Entrant
 from rlgym_bridge.training.contests.kept_matches import (
     LeagueMatch,
     MatchKey,
@@ -17,7 +16,7 @@ from rlgym_bridge.training.contests.kept_matches import (
     evaluation_of,
     is_swapped,
 )
-from rlgym_bridge.training.contests.served_match import ServedMatch
+from rlgym_bridge.training.contests.served_match import Entrant, ServedMatch
 from rlgym_bridge.training.elo import EloRating, rate_together
 from rlgym_bridge.training.evaluate import Evaluation
 

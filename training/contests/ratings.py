@@ -16,7 +16,6 @@ import msgspec
 from rlgym_bridge.policy.files import CHECKPOINTS, MANIFEST_FILE, all_checkpoints
 from rlgym_bridge.policy.load_player import BUILT_IN, CHASER, RANDOM
 from rlgym_bridge.server import ConfigError
-from rlgym_bridge.training.contests.entrant import Entrant, read_entrants, split_selection
 from rlgym_bridge.training.contests.kept_matches import (
     KeptMatches,
     MatchKey,
@@ -26,6 +25,7 @@ from rlgym_bridge.training.contests.kept_matches import (
     evaluation_of,
     seen_by_first,
 )
+from rlgym_bridge.training.contests.served_match import Entrant, read_entrants, split_selection
 from rlgym_bridge.training.elo import FIRST_RATING, EloRating, rate_by_scores
 from rlgym_bridge.training.evaluate import Evaluation
 from rlgym_bridge.user_input.durable_files import write_durably

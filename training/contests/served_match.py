@@ -1,10 +1,12 @@
-"""Play matches over the match server in lockstep, several at once, and say who forfeited them.
+"""Read who plays, play matches over the match server in lockstep, several at once, and say who forfeited.
 
+    entries of a command line -> Entrant: policies, runs, bot.toml files, what is built in
     ServedMatch -> MatchServer, a process for each bot, over RLBot's protocol -> ServedResult
 
 A worker ends its match and its bots when it is told to stop, and when the process that started it has gone.
 """
 
+import hashlib
 import logging
 import multiprocessing
 import queue
@@ -12,9 +14,10 @@ import shutil
 import signal
 import tempfile
 import threading
+from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any, Final, cast
@@ -25,8 +28,12 @@ from rlgym_bridge.components.user_errors import explain_error
 from rlgym_bridge.game import BLUE, ORANGE
 from rlgym_bridge.live.play import SEED_VARIABLE, SELECTION_VARIABLE
 from rlgym_bridge.live.session import REPORT_VARIABLE
+from rlgym_bridge.policy.files import MANIFEST_FILE, policy_path, read_files
+from rlgym_bridge.policy.load_player import BUILT_IN
+from rlgym_bridge.policy.manifest import SELECTIONS
+from rlgym_bridge.policy.run_modules import run_modules
 from rlgym_bridge.protocol_variant import ProtocolVariant
-from rlgym_bridge.server import Impairments, MatchCalledOff, MatchResult, MatchServer
+from rlgym_bridge.server import ConfigError, Impairments, MatchCalledOff, MatchResult, MatchServer
 from rlgym_bridge.server.lineup import (
     BotReport,
     empty_match,
@@ -40,6 +47,7 @@ from rlgym_bridge.training.contests.kept_matches import KeptMatches, MatchKey, P
 from rlgym_bridge.training.processes import ENDING
 from rlgym_bridge.user_input.failures import Failure
 from rlgym_bridge.user_input.stop_signals import stopped_by_signals
+from rlgym_bridge.user_input.text_files import read_text
 
 LOGS: Final = "logs"
 """Folder, in that of a contest's results, for the logs of matches in which something went wrong."""
@@ -56,6 +64,88 @@ class ServedBot:
     # further environment variables of its processes
     environment: Mapping[str, str] = field(default_factory=dict)
     car_id: int | None = None  # body of its cars in place of the bot's own; None to keep that
+
+
+@dataclass(frozen=True)
+class Entrant:
+    """One that plays."""
+
+    name: str  # in tables; of equal names each has its number behind it
+    path: str  # policy folder, `bot.toml`, `chaser`, `charger` or `random`
+    selection: str | None  # `sample` or `argmax` where the user chose it, else None
+    content: str  # checksum of the policy's weights or of the `bot.toml`; empty for what is built in
+    allow_modules: tuple[str, ...] = ()  # modules of its training run
+
+    @property
+    def bot(self) -> ServedBot:
+        """Return it as a match takes it."""
+        return ServedBot(self.path, self.selection)
+
+    @property
+    def identity(self) -> dict[str, str | None]:
+        """Return what results are kept under: all but the modules."""
+        return {"name": self.name, "path": self.path, "selection": self.selection, "content": self.content}
+
+    @property
+    def is_policy(self) -> bool:
+        """Return whether it is a policy folder."""
+        return (Path(self.path) / MANIFEST_FILE).is_file()
+
+
+def read_entrants(given: Sequence[str], team_size: int) -> list[Entrant]:
+    """Return the entries of a command line, checked, for teams of so many cars.
+
+    Each is a policy folder, training run, checkpoint, `bot.toml`, `chaser`, `charger` or `random`; `:sample`
+    or `:argmax` behind a policy chooses how it plays. Raises ConfigError where one is nothing that can be
+    played, or is a policy for other team sizes; ValueError where the modules of a run cannot be read.
+    """
+    entrants = [_read_entrant(one, team_size) for one in given]
+    count, seen = Counter(one.name for one in entrants), Counter[str]()
+    named = []
+    for one in entrants:
+        seen[one.name] += 1
+        number = f" #{seen[one.name]}" if count[one.name] > 1 else ""
+        named.append(replace(one, name=one.name + number))
+    return named
+
+
+def split_selection(given: str) -> tuple[str, str | None]:
+    """Return the path of an entry, and the selection behind it if there is one."""
+    path, colon, selection = given.rpartition(":")
+    if colon and selection in SELECTIONS and not Path(given).exists():
+        return path, selection
+    return given, None
+
+
+def _read_entrant(given: str, team_size: int) -> Entrant:
+    named, selection = split_selection(given)
+    if named == "human" or named.startswith("psyonix:"):
+        raise ConfigError(
+            f"{given!r} plays in the real game alone, expected a bot: matches here have no game"
+        )
+    path = policy_path(named)
+    if path not in BUILT_IN:
+        path = str(Path(path).resolve()) if Path(path).exists() else path
+    modules = run_modules(named)
+    match = with_line_up(empty_match(), [path] * team_size, [path] * team_size, allow_modules=modules)
+    bot = match.player_configurations[0].variety
+    assert isinstance(bot, flat.CustomBot)  # others are refused without `humans`
+    entrant = Entrant(bot.name or Path(path).parent.name, path, selection, _content_of(path), modules)
+    if selection is None:
+        return entrant
+    if not entrant.is_policy:
+        raise ConfigError(
+            f"entry {given!r} is no policy, expected {named!r}: only policies choose how they act"
+        )
+    return replace(entrant, name=f"{entrant.name} ({selection})")
+
+
+def _content_of(path: str) -> str:
+    if path in BUILT_IN:
+        return ""
+    if (Path(path) / MANIFEST_FILE).is_file():
+        return read_files(Path(path))[0].weights_sha256
+    return hashlib.sha256(read_text(Path(path)).encode()).hexdigest()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,7 +21,6 @@ from rlgym_bridge.policy.manifest import SELECTIONS, Manifest
 from rlgym_bridge.protocol_variant import POINTS
 from rlgym_bridge.server import Impairments
 from rlgym_bridge.sim.simulator import DEFAULT_SIMULATOR, SIMULATORS, is_installed
-from rlgym_bridge.training.contests.entrant import Entrant
 from rlgym_bridge.training.contests.kept_matches import (
     MatchKey,
     ServedResult,
@@ -31,7 +30,7 @@ from rlgym_bridge.training.contests.kept_matches import (
     is_swapped,
     seen_by_first,
 )
-from rlgym_bridge.training.contests.served_match import LOGS, ServedBot, ServedMatch
+from rlgym_bridge.training.contests.served_match import LOGS, Entrant, ServedBot, ServedMatch
 from rlgym_bridge.training.elo import CONFIDENCE_Z
 from rlgym_bridge.training.evaluate import Evaluation
 from rlgym_bridge.user_input.arguments import count_of

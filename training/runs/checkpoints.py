@@ -29,10 +29,9 @@ from rlgym_bridge.policy.files import (
     policy_path,
     read_files,
 )
-from rlgym_bridge.policy.fingerprint import Fingerprint
+from rlgym_bridge.policy.fingerprint import Fingerprint, differences
 from rlgym_bridge.policy.folder import save_policy
 from rlgym_bridge.policy.manifest import Manifest, Normalisation
-from rlgym_bridge.policy.mismatch import differences
 from rlgym_bridge.policy.shape import PolicyShape
 from rlgym_bridge.sim.simulator import ROCKETSIM2
 from rlgym_bridge.training.environment import Task

@@ -15,8 +15,13 @@ from rlgym_bridge.sim.simulator import PartTimes
 from rlgym_bridge.sim.vector_env import Step, VectorEnv
 from rlgym_bridge.state import layout_of
 from rlgym_bridge.training.environment import Task
-from rlgym_bridge.training.selfplay.opponents import Opponent, cars_of_sides, opponent_sides, snapshot_sides
-from rlgym_bridge.training.selfplay.teacher import Teacher
+from rlgym_bridge.training.selfplay.opponents import (
+    Opponent,
+    Teacher,
+    cars_of_sides,
+    opponent_sides,
+    snapshot_sides,
+)
 from rlgym_bridge.training.settings import SettingsError, TrainingSettings
 from rlgym_bridge.user_input.text_files import toml_value
 
