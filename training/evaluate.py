@@ -23,7 +23,7 @@ from rlgym_bridge.policy.load_player import BUILT_IN, load_player
 from rlgym_bridge.policy.manifest import MOST_TICKS
 from rlgym_bridge.policy.numpy_network import NetworkPolicy
 from rlgym_bridge.server.game.rules import LONGEST_SECONDS
-from rlgym_bridge.sim.simulator import DEFAULT_SIMULATOR, Simulator, make_simulator
+from rlgym_bridge.sim.simulator import DEFAULT_SIMULATOR, make_simulator
 from rlgym_bridge.sim.touches import TouchCounter
 from rlgym_bridge.state import MatchState, derive
 from rlgym_bridge.training.elo import CONFIDENCE_Z
@@ -146,24 +146,12 @@ def play_matches(
     allow_modules: Sequence[str] = (),
     simulator: str = DEFAULT_SIMULATOR,
 ) -> MatchTotals:
-    """Play some matches at once.
+    """Play some matches at once between two policies: folders, `"chaser"`, `"charger"` or `"random"`.
 
-    Args:
-        blue: A policy folder, `"chaser"`, `"charger"` or `"random"`.
-        orange: The other team's policy, in the same form.
-        matches: Number of matches.
-        seconds: Game time of each, kickoffs included.
-        seed: Of kickoffs, respawns and both policies.
-        team_size: Cars a team.
-        selection: `"sample"` or `"argmax"` in place of the folders' own; of both teams, or of each.
-        action_delay: Ticks after which the actions of blue and of orange act, in place of the folders' own.
-        hitboxes: Of blue's cars and of orange's, of `game.HITBOX_NAMES`; None for the folders' own.
-        allow_modules: Modules that the folders may name.
-        simulator: One of `simulator.SIMULATORS`.
-
-    Raises:
-        ValueError: The simulator is not installed, a delay is out of range, or a policy cannot be read or
-            plays at another pace or with other team sizes.
+    `seconds` are game time, kickoffs included; the seed is that of kickoffs, respawns and policies. In place
+    of the folders' own there may be a selection, of both teams or of each; ticks after which the actions of
+    blue and of orange act; and hitboxes, of `game.HITBOX_NAMES`. `allow_modules` are those that folders may
+    name. Raises ValueError where something is out of range or missing, or a policy cannot play this match.
     """
     boxes = check_players((blue, orange), team_size, action_delay, hitboxes)
     player_specs = _load_both((blue, orange), allow_modules, selection)
@@ -176,7 +164,18 @@ def play_matches(
     random, tick, end = np.random.default_rng((seed, 2)), 0, round(seconds * TICKS_PER_SECOND)
     goals, touches = (np.zeros((matches, count), np.int64) for count in (2, 2 * team_size))
     counter, lates = TouchCounter(*touches.shape), np.tile(np.repeat(delays, team_size), (matches, 1))
-    _kick_off(arenas, sides, np.arange(matches), boxes, random, goals, seconds)
+
+    def kick_off(which: np.ndarray, clock: float) -> None:
+        began = blank_state(team_size, team_size, len(which))
+        began.car_hitbox[:] = np.repeat(boxes, team_size)
+        KickoffMutator().apply_batch(began, random)
+        derive(began)
+        began.phase[:], began.clock[:], began.score[:] = Phase.KICKOFF, clock, goals[which]
+        arenas.put(which.tolist(), began)
+        for side in sides:
+            side.begin(arenas.state, which.tolist())
+
+    kick_off(np.arange(matches), seconds)
     while tick < end:
         rows = np.concatenate([side.rows(arenas.state) for side in sides], 1)
         arenas.step(rows, lates)
@@ -187,7 +186,7 @@ def play_matches(
         state.phase[touched.any(1)] = Phase.ACTIVE
         if len(scored := np.flatnonzero(state.goal_scored)):
             goals[scored, (state.ball_position[scored, 1] < 0).astype(int)] += 1
-            _kick_off(arenas, sides, scored, boxes, random, goals, state.clock[0])
+            kick_off(scored, state.clock[0])
     courses = arenas.state.ball_position.sum(1) + arenas.state.car_position.sum((1, 2))
     return MatchTotals(goals, touches, tick / TICKS_PER_SECOND / 60, (delays[0], delays[1]), courses)
 
@@ -237,26 +236,6 @@ def _load_both(
             "skip: rlgym-bridge match plays them as they are"
         )
     return specs
-
-
-def _kick_off(
-    arenas: Simulator,
-    sides: Sequence[Side],
-    matches: np.ndarray,
-    hitboxes: Sequence[int],
-    random: np.random.Generator,
-    goals: np.ndarray,
-    clock: float,
-) -> None:
-    layout = arenas.state.layout
-    state = blank_state(layout.blue, layout.orange, len(matches))
-    state.car_hitbox[:] = np.repeat(hitboxes, (layout.blue, layout.orange))
-    KickoffMutator().apply_batch(state, random)
-    derive(state)
-    state.phase[:], state.clock[:], state.score[:] = Phase.KICKOFF, clock, goals[matches]
-    arenas.put(matches.tolist(), state)
-    for side in sides:
-        side.begin(arenas.state, matches.tolist())
 
 
 def share_interval(share: float, count: int) -> tuple[float, float]:

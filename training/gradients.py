@@ -50,19 +50,10 @@ class Backpropagation:
         rows: int,
         masks: Tensor | None = None,
     ) -> tuple[list[Tensor], Tensor]:
-        """Return what a part of a minibatch adds to the gradients and to the statistics.
+        """Return what `ppo.gradients_of` does: gradients of policy and critic, and sums of `SUMMED`, `(6,)`.
 
-        Args:
-            shown: `(n, S)` float32, observations as the networks see them.
-            actions: `(n,)` or `(n, k)` int64.
-            log_probs: `(n,)` float32, of the actions when they were drawn.
-            advantages: `(n,)` float32.
-            returns: `(n,)` float32, the critic's value targets.
-            rows: Of the whole minibatch.
-            masks: `(n, choices)` bool, those that were allowed; None for all.
-
-        Returns:
-            A gradient for each parameter of policy and critic, in order; the sums of `ppo.SUMMED`, `(6,)`.
+        Observations `(n, S)` are as the networks see them; actions `(n,)` or `(n, k)`, the others `(n,)`, and
+        masks `(n, choices)` or None are as in `ppo.Batch`. `rows` are those of the whole minibatch.
         """
         policy, critic = self._layers()
         settings, outputs = self._settings, policy.forward(shown)

@@ -1,6 +1,7 @@
 """The learner: networks, what trains them, and older versions of the policy."""
 
 import hashlib
+import io
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -16,6 +17,7 @@ from torch import Tensor, nn
 from rlgym_bridge.components.user_errors import describe_error
 from rlgym_bridge.game import HITBOX_NAMES
 from rlgym_bridge.policy.fingerprint import Fingerprint, fingerprint
+from rlgym_bridge.policy.folder import save_policy
 from rlgym_bridge.policy.manifest import Normalisation
 from rlgym_bridge.policy.shape import ATTENTION, PolicyShape
 from rlgym_bridge.policy.symmetry import Mirror
@@ -35,8 +37,6 @@ from rlgym_bridge.training.runs.checkpoints import (
     check_tensors,
     load_start,
     load_state,
-    pack_state,
-    write_policy,
 )
 from rlgym_bridge.training.selfplay.opponents import check_opponents, check_teacher, learned_cars
 from rlgym_bridge.training.selfplay.snapshots import Snapshots, pack
@@ -315,16 +315,43 @@ class PPOLearner:
             **(kept := self.snapshots.state()),
             "snapshots": torch.from_numpy(kept["snapshots"]),
         }
-
-        data = pack_state(state)
+        torch.save(state, file := io.BytesIO())  # torch itself does not name a full disk
+        data = file.getvalue()
 
         def write(folder: Path) -> None:
-            weights, named = self.policy.arrays(), (self._task, self._own_delay)
-            notes = {"steps": self.steps, STATE_CHECKSUM: hashlib.sha256(data).hexdigest()}
-            write_policy(folder, self.settings, *named, weights, self.shape, self._scaling(), notes)
+            self._write_policy(folder, hashlib.sha256(data).hexdigest())
             write_durably(folder, {STATE_FILE: data})
 
         return checkpoints.save(self.steps, write)
+
+    def _write_policy(self, folder: Path, checksum: str) -> None:
+        """Write the policy so that it plays in matches as it was trained; the checksum is the state's."""
+        settings, shape, delay = self.settings, self.shape, self._own_delay
+        # A bot plays with one delay: its environment's, or what it meets, and no sooner than inputs act. With
+        # a forecast, which goes over what they act later than in training, it keeps the delay of training.
+        if delay is None:
+            delay = max(sum(settings.action_delay) // 2, 0 if settings.forecast else settings.input_latency)
+        recorded = recorded_settings(settings)
+        del recorded["out"]  # a place on this machine, which is nobody else's business
+        save_policy(
+            folder,
+            self.policy.arrays(),
+            distribution=shape.distribution,
+            team_sizes=settings.sizes,
+            **self._task.named(),
+            tick_skip=settings.tick_skip,
+            action_delay=delay,
+            input_latency=settings.input_latency,
+            forecast=settings.forecast,
+            seed=settings.seed,
+            obs_normalisation=self._scaling(),
+            hitbox=settings.hitbox,
+            training={"steps": self.steps, STATE_CHECKSUM: checksum, "settings": recorded},
+            activation=shape.activation,
+            mirror=shape.mirror is not None,
+            network=shape.network,
+            modules=self._task.modules(),
+        )
 
     def _optimizer_state(self) -> dict[str, Any]:
         """Return the optimiser's state as any device can load it: with a plain number as learning rate."""

@@ -401,15 +401,8 @@ def losses(
 ) -> tuple[Tensor, Tensor]:
     """Return the clipped loss of the policy [equation 7, negative], and half the critic's squared error.
 
-    Args:
-        ratios: `(rows,)` probability of each action now, divided by that when it was drawn.
-        advantages: `(rows,)`, normalised.
-        values: `(rows,)` of the critic.
-        returns: `(rows,)` value targets.
-        clip: Epsilon.
-
-    Returns:
-        `(rows,)` each.
+    All are `(rows,)`. Ratios are the probability of each action now, divided by that when it was drawn;
+    returns are value targets; `clip` is epsilon.
     """
     clipped = ratios.clamp(1 - clip, 1 + clip)
     return -torch.minimum(ratios * advantages, clipped * advantages), 0.5 * (values - returns).square()

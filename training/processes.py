@@ -86,9 +86,7 @@ def open_pool(processes: int) -> Iterator[ProcessPoolExecutor]:
     try:
         yield pool
     except BaseException as error:
-        with (
-            without_interrupts()
-        ):  # Python would wait for the pool at its own end, where Ctrl-C is a traceback
+        with without_interrupts():  # else Python waits for the pool at its end, where Ctrl-C is a traceback
             for process in list((pool._processes or {}).values()):  # there is no public way
                 process.kill()
             pool.shutdown(cancel_futures=True)

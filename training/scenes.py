@@ -387,23 +387,11 @@ def evaluate_scenes(
     processes: int = 2,
     simulator: str = DEFAULT_SIMULATOR,
 ) -> list[SceneResult]:
-    """Let a player play scenes in several processes, half of the trials on each side; see `play_scenes`.
+    """Let a player, a policy folder, `"chaser"` or `"standing"`, play scenes in several processes.
 
-    Args:
-        player: A policy folder, `"chaser"` or `"standing"`.
-        scenes: Names in `SCENES`.
-        trials: Of each, 1 to 1,000,000.
-        seed: Of everything.
-        team_size: Cars a team; None for what the player was trained for.
-        selection: `"sample"` or `"argmax"` in place of the folder's own.
-        action_delay: Ticks after which the player's actions act, in place of its own.
-        allow_modules: Modules that the folder may name.
-        processes: Number of processes that play at the same time.
-        simulator: One of `simulator.SIMULATORS`.
-
-    Raises:
-        ValueError: A scene is unknown, a number is out of range, or the policy cannot be read, plays at
-            another pace than its opponent, or was trained for other team sizes.
+    There are 1 to 1,000,000 trials of each scene. A team size of None is what the player was trained for;
+    other arguments are those of `play_scenes` and of `load_player`. Raises ValueError where a scene is
+    unknown, a number is out of range, or the policy cannot play these matches.
     """
     for name, value in (("trials", trials), ("processes", processes)):
         if not 1 <= value <= _MOST:

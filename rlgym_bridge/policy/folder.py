@@ -183,10 +183,7 @@ def load_policy(
         components = make()
         _check_declared(manifest, components)
         built = fingerprint(components, manifest.team_sizes, _hitbox_number(manifest.hitbox))
-    except (
-        Exception,
-        SystemExit,
-    ) as error:  # a component's own, too: whatever it makes of the arguments it was given
+    except (Exception, SystemExit) as error:  # a component's own, too, over the arguments it was given
         failed = "" if is_ours(error) else "the components cannot be made or called: "
         copies = explain_copies(folder, allow_modules)
         raise ValueError(f"{source}: {failed}{describe_error(error)}{copies}") from error

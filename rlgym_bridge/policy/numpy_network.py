@@ -88,13 +88,10 @@ class NetworkPolicy:
 
     Args:
         weights: Tensors as this module's heading names them.
-        distribution: One of `manifest.DISTRIBUTIONS`.
         sizes: Choices of each decision: `(90,)`, `(3, 3, 3, 3, 3, 2, 2, 2)`; for the gaussians `(k,)`.
         selection: `"sample"`, or `"argmax"` for the likeliest action (the mean of a gaussian,
             the mode of a tanh gaussian).
         seed: Start of the random stream.
-        normalisation: Applied to observations first.
-        activation: One of `activations.ACTIVATIONS`, between the layers.
         mirror: Of observations and actions, for a categorical policy that knows one half of the field alone.
         masked: Whether it was trained with action masks, without which it does not play.
         build: Makes a network that is no perceptron from the tensors; see `network_builder`.
@@ -104,11 +101,6 @@ class NetworkPolicy:
         state_size: Numbers that it remembers of each car; 0 without memory.
         memory: `(matches, cars, state_size)` float32, what it remembers since the latest `act`, or None.
         fresh: `(matches, cars)` bool, where an episode begins with the next `act`, or None.
-        obs_size: Numbers in an observation.
-        network: Its network.
-
-    Raises:
-        ValueError: A tensor does not fit, or an argument is none of those named.
     """
 
     takes_masks = True

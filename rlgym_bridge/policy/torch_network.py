@@ -299,15 +299,9 @@ class ActingNetwork(SteppingNetwork):
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Return the log-probabilities of actions, the policy's entropies, and how far it is from uniform.
 
-        Args:
-            outputs: `(rows, outputs)` of the network.
-            actions: `(rows,)` int64, `(rows, choices)` int64 or `(rows, k)` float32.
-            masks: `(rows, outputs)` bool, the choices that were allowed; None for all. Others have the
-                probability 0, and no part in entropy and divergence.
-
-        Returns:
-            `(rows,)` each, in nats: logarithms of probabilities (of densities for a gaussian); entropies; and
-            what `divergence_from_uniform` returns.
+        All are `(rows,)`, in nats, for outputs `(rows, outputs)` of the network and actions `(rows,)` or
+        `(rows, choices)` int64 or `(rows, k)` float32. Choices that masks `(rows, outputs)` bool forbid have
+        the probability 0, and no part in entropy and divergence.
         """
         outputs = outputs.float()
         if self.shape.distribution == "gaussian":

@@ -5,7 +5,6 @@ an older one is deleted, so that a power cut takes at most the checkpoint that i
 """
 
 import hashlib
-import io
 import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence
@@ -14,7 +13,6 @@ from pathlib import Path
 from pickle import UnpicklingError
 from typing import Any, Final
 
-import numpy as np
 import safetensors.torch
 import torch
 from torch import Tensor
@@ -30,7 +28,6 @@ from rlgym_bridge.policy.files import (
     read_files,
 )
 from rlgym_bridge.policy.fingerprint import Fingerprint, differences
-from rlgym_bridge.policy.folder import save_policy
 from rlgym_bridge.policy.manifest import Manifest, Normalisation
 from rlgym_bridge.policy.shape import PolicyShape
 from rlgym_bridge.sim.simulator import ROCKETSIM2
@@ -224,13 +221,6 @@ def check_moments(kept: Mapping[int, Mapping[str, Tensor]], parameters: Sequence
             raise ValueError(f"Adam's numbers for parameter {number} have another shape than it")
 
 
-def pack_state(state: Mapping[str, Any]) -> bytes:
-    """Return what `STATE_FILE` holds; torch itself does not name a full disk."""
-    data = io.BytesIO()
-    torch.save(dict(state), data)
-    return data.getvalue()
-
-
 def whole_checkpoint(run: Path) -> Path | None:
     """Return the newest checkpoint of a run of which all files are whole; None where there is none.
 
@@ -316,46 +306,3 @@ def _layers(shapes: dict[str, tuple[int, ...]]) -> list[int]:
     """Return the widths of the layers' outputs."""
     biases = [name for name in shapes if name.startswith("layers.") and name.endswith("bias")]
     return [shapes[name][0] for name in sorted(biases, key=lambda name: (len(name), name))]
-
-
-def write_policy(
-    folder: Path,
-    settings: TrainingSettings,
-    task: Task,
-    own_delay: int | None,
-    weights: Mapping[str, np.ndarray],
-    shape: PolicyShape,
-    scaling: Normalisation | None,
-    notes: Mapping[str, Any],
-) -> None:
-    """Write a policy that plays in matches as it was trained, into a folder that is there.
-
-    `own_delay` is the action delay of its environment in ticks, if that has one. `weights` are arrays
-    float32 as `save_policy` takes them, `notes` what `policy.json` says beside the settings.
-    """
-    # A bot plays with one delay: its environment's, or what it meets, and no sooner than inputs act. A
-    # forecast goes over what they act later than in training, so that then it keeps the delay of training.
-    delay = sum(settings.action_delay) // 2 if own_delay is None else own_delay
-    if own_delay is None and not settings.forecast:
-        delay = max(delay, settings.input_latency)
-    recorded = recorded_settings(settings)
-    del recorded["out"]  # a place on this machine, which is nobody else's business
-    save_policy(
-        folder,
-        weights,
-        distribution=shape.distribution,
-        team_sizes=settings.sizes,
-        **task.named(),
-        tick_skip=settings.tick_skip,
-        action_delay=delay,
-        input_latency=settings.input_latency,
-        forecast=settings.forecast,
-        seed=settings.seed,
-        obs_normalisation=scaling,
-        hitbox=settings.hitbox,
-        training={**notes, "settings": recorded},
-        activation=shape.activation,
-        mirror=shape.mirror is not None,
-        network=shape.network,
-        modules=task.modules(),
-    )

@@ -412,9 +412,7 @@ class Driver:
         spot_y = clamp(y - sin(direction) * behind, -FLOOR_Y, FLOOR_Y)
         spot = spot_x, spot_y, 0.0
         speed = CAR_MAX_SPEED
-        if (
-            z > 150 and time > travel_time(me, hit) - 0.2
-        ):  # the ball is still falling: arrive in time, not early
+        if z > 150 and time > travel_time(me, hit) - 0.2:  # it is still falling: arrive in time, not early
             speed = clamp(dist(me.position[:2], spot[:2]) / max(time, PATH_STEP), 600, speed)
         return self._drive(me, spot, speed, may_dodge=gap > 2000 and off < 0.5)
 
