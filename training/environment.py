@@ -131,10 +131,7 @@ class Task:
         return list(dict.fromkeys([self.module, *names]))
 
     def obs_and_parser(self) -> Components:
-        """Return builder, parser and provider of shared info, as a policy folder names them.
-
-        Raises ValueError where they cannot be made.
-        """
+        """Return builder, parser and provider of shared info, as a policy folder names them."""
         if self._module is None:
             return self._make()
         named = self.named()

@@ -118,10 +118,7 @@ def make_side(player_spec: PlayerSpec, seats: Sequence[int], seed: int, matches:
 
 
 def team_size_of(*players: str) -> int:
-    """Return the team size that the first of some policies was trained for; 1 where all are built in.
-
-    Raises ValueError where it cannot be read, or is of no match between teams of equal size.
-    """
+    """Return the equal team size that the first of some policies was trained for; 1 for those built in."""
     for one in players:
         if one not in BUILT_IN:
             sizes = read_files(Path(one))[0].team_sizes
@@ -197,10 +194,7 @@ def check_players(
     action_delay: Sequence[int] | None,
     hitboxes: Sequence[str | None] = (None, None),
 ) -> list[int]:
-    """Check what needs no code of the players, before processes are started; see `play_matches`.
-
-    Return the players' hitboxes, indices of `HITBOX_NAMES`.
-    """
+    """Check what needs no code of the players; return their hitboxes, indices of `HITBOX_NAMES`."""
     if action_delay is not None and not all(0 <= delay <= MOST_TICKS for delay in action_delay):
         raise ValueError(f"action_delay is {[*action_delay]}, expected 0 to {MOST_TICKS} ticks")
     own = [_hitbox(player, team_size) for player in players]
@@ -359,10 +353,7 @@ def evaluate(
 
 
 def check_numbers(matches: int, seconds: float, **least: tuple[int, int]) -> None:
-    """Check the numbers by which matches are played; `least` has value and lower bound by name.
-
-    Raises ValueError where one is out of range.
-    """
+    """Raise ValueError where a number is out of range; `least` has value and lower bound by name."""
     if matches < 2 or matches % 2:
         raise ValueError(
             f"matches is {matches}, expected an even number, 2 or more: half are played from each side"

@@ -150,10 +150,7 @@ def _collect(
 
 
 def _common(cars: Sequence[Played]) -> Manifest:
-    """Return the manifest of the first car's policy, if the others' see and do the same.
-
-    Raises ValueError where they do not.
-    """
+    """Return the manifest of all cars' policies; raises ValueError where they see or do different things."""
     if not cars:
         raise ValueError("the recordings hold no two decisions in a row to learn from")
     first = cars[0]
@@ -350,10 +347,7 @@ def _check_arguments(
 
 
 def _check_out(folder: Path) -> None:
-    """Make sure that a policy folder can be written; better known now than after an hour.
-
-    Raises OSError where it cannot be; ValueError where a policy is there, or a file.
-    """
+    """Raise OSError or ValueError unless a policy folder can be written: better known now than in an hour."""
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"{folder} is a file, expected a folder to write the policy to (--out)")
     if Path(folder, MANIFEST_FILE).exists():

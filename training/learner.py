@@ -158,10 +158,7 @@ class PPOLearner:
         return self._task.name_unread()
 
     def packed(self) -> np.ndarray:
-        """Return the policy as a row of numbers.
-
-        Raises Diverged where a weight is not finite or beyond `MOST_WEIGHT`.
-        """
+        """Return the policy as a row of numbers; raises Diverged where one is beyond `MOST_WEIGHT`."""
         row = pack(self.shape, self.policy.arrays(), self._scaling())
         largest = float(np.abs(row).max())
         if not largest <= MOST_WEIGHT:
@@ -466,10 +463,7 @@ def _explaining(task: Task) -> Iterator[None]:
 
 
 def probe_components(settings: TrainingSettings, task: Task) -> Fingerprint:
-    """Build a run's components, and return what they make of known states.
-
-    Raises SettingsError where they fail, or hold a row for other ticks than the settings say.
-    """
+    """Return what the components make of known states; raises SettingsError where they fail or do not fit."""
     with _explaining(task):
         task.check()
         parts = task.obs_and_parser()
@@ -489,10 +483,7 @@ def probe_components(settings: TrainingSettings, task: Task) -> Fingerprint:
 
 
 def mirror_of(settings: TrainingSettings, built: Fingerprint) -> Mirror | None:
-    """Return the mirrored forms of observation and actions, where the settings want them.
-
-    Raises SettingsError where the observation or the parser does not have any.
-    """
+    """Return the mirrored forms that the settings want, if any; raises SettingsError where there are none."""
     if not settings.mirror:
         return None
     try:
@@ -533,10 +524,7 @@ def networks_of(
 
 
 def choose_device(settings: TrainingSettings) -> torch.device:
-    """Return the device of the networks: a GPU where there is one, unless the settings say otherwise.
-
-    Raises SettingsError where it is not there.
-    """
+    """Return the device of the networks; raises SettingsError where the one that is set is not there."""
     there = torch.cuda.is_available()
     if settings.device == "cuda" and not there:
         built = f"made for CUDA {torch.version.cuda}" if torch.version.cuda else "made without CUDA"

@@ -318,10 +318,7 @@ def improve(learner: PPOLearner, batch: Batch) -> dict[str, float]:
 
 
 def _stats_of(learner: PPOLearner, found: Sequence[tuple[str, Tensor]], rows: int) -> dict[str, float]:
-    """Return the means of what `take_step` returned for some minibatches, which had so many rows together.
-
-    Raises Diverged where a gradient is not finite.
-    """
+    """Return the means of what `take_step` returned for minibatches of so many rows; may raise Diverged."""
     numbers = torch.stack([one for _, one in found])  # (minibatches, statistics and two norms)
     means = (numbers[:, :-2].sum(0) / rows).tolist()
     lengths = numbers[:, -2:].tolist()

@@ -78,10 +78,7 @@ def _use_one_thread() -> None:
 
 @contextmanager
 def open_pool(processes: int) -> Iterator[ProcessPoolExecutor]:
-    """Yield processes that end at once where something goes wrong, Ctrl-C included.
-
-    Raises Failure where one of them was killed.
-    """
+    """Yield processes that end at once on an error or Ctrl-C; raises Failure where one was killed."""
     pool = ProcessPoolExecutor(processes, get_context("spawn"), _use_one_thread)
     try:
         yield pool

@@ -191,10 +191,7 @@ class RayCollectors:
         self._order(self.count)
 
     def finish(self) -> Counter[str]:
-        """Wait until `arrays` hold a batch; return what was counted, as `Collectors.finish` does.
-
-        Raises CollectorDied where what is played raised an error, or nobody plays any more.
-        """
+        """Wait until `arrays` hold a batch; return and raise what `Collectors.finish` does."""
         total: Counter[str] = Counter()
         ages: list[int] = []
         dropped = 0
@@ -250,10 +247,7 @@ class RayCollectors:
         return member, answer
 
     def _lose(self, member: _Member, why: str) -> None:
-        """Say that an actor has gone, and look at once for room for another.
-
-        Raises CollectorDied where none lasts long enough to play.
-        """
+        """Say that an actor has gone; raises CollectorDied where none lasts long enough to play."""
         where = f" on {member.place}" if member.place else ""
         _LOG.warning("collector %d%s is lost: %s; others play its part", member.index, where, why)
         self._lost, self._barren, self._next_look = self._lost + 1, self._barren + 1, 0.0

@@ -432,10 +432,7 @@ def _play_job(
 
 
 def parse_scenes(text: str) -> list[str]:
-    """Return the scenes that a text names, with commas between them.
-
-    Raises ValueError where one is unknown.
-    """
+    """Return the scenes that a text names, with commas between; raises ValueError where one is unknown."""
     names = list(dict.fromkeys(text.split(",")))
     check_names("--scenes", names, SCENES)
     return names

@@ -85,18 +85,12 @@ DEFAULTS: Final = Path(__file__).with_name("config.toml")  # the file of all set
 
 
 def check_physics(table: object) -> dict[str, Any]:
-    """Return the table [physics] with all that its constants leave out.
-
-    Raises ValueError where a constant is not as it should be.
-    """
+    """Return the table [physics] with all that it leaves out; raises ValueError for a wrong constant."""
     return {name: one._asdict() for name, one in parse_physics(table).items()}
 
 
 def check_own(table: Mapping[str, Any]) -> None:
-    """Make sure that a policy folder can record the table [my].
-
-    Raises ValueError where a value is one that JSON cannot hold.
-    """
+    """Raise ValueError where the table [my] has a value that JSON cannot hold."""
     for name, value in table.items():
         items = value if isinstance(value, list) else [value]
         if not all(
@@ -132,10 +126,7 @@ def parse_opponents(table: object) -> dict[str, float]:
 
 
 def parse_ball_ahead(seconds: Any) -> tuple[float, ...]:
-    """Return times ahead; none of an empty list.
-
-    Raises ValueError where they are no rising seconds, or nothing here can forecast the ball.
-    """
+    """Return times ahead, none of an empty list; raises ValueError for no rising seconds."""
     return check_seconds("ball_ahead", seconds) if seconds not in ([], ()) else ()
 
 

@@ -393,10 +393,7 @@ _FORMER_NAMES: Final = {"beginnings": "initial_states", "rivals": "opponents"}
 
 
 def _with_present_names(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings of an older version under the present names, also that of the standard components.
-
-    Raises SettingsError where a setting is there under both names.
-    """
+    """Return settings of an older version under the present names, also that of the standard components."""
     for former in _FORMER_NAMES.keys() & values:
         if (name := _FORMER_NAMES[former]) in values:
             raise SettingsError(f"{former} is called {name} now: expected one of them, both are there")
@@ -430,10 +427,7 @@ def _change(then: Any, now: Any) -> str:
 
 
 def check_settings(values: Mapping[str, Any]) -> TrainingSettings:
-    """Return settings from values as TOML gives them.
-
-    Raises SettingsError where a key is unknown; a value is of the wrong type or out of range.
-    """
+    """Return settings from values as TOML gives them; raises SettingsError where one does not fit."""
     known = TrainingSettings.__annotations__
     given = _with_present_names(values)
     for name, value in given.items():
@@ -504,10 +498,7 @@ def load_settings(*paths: Path, **changes: Any) -> TrainingSettings:
 
 
 def read_settings(*paths: Path) -> dict[str, Any]:
-    """Return the values of TOML files by name, unchecked; what stands in a later file counts.
-
-    Raises SettingsError where a file is unreadable.
-    """
+    """Return the values of TOML files by name, unchecked; what stands in a later file counts."""
     values: dict[str, Any] = {}
     for path in paths:
         try:

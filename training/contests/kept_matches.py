@@ -150,10 +150,7 @@ class KeptMatches:
             )
 
     def add(self, results: Mapping[MatchKey, ServedResult]) -> None:
-        """Keep results; one of the same match is replaced when the file is read again.
-
-        Raises OSError where they cannot be written.
-        """
+        """Keep results; one of the same match is replaced when the file is read again."""
         self.results |= results
         self._lines += [json.dumps({"match": key, **asdict(result)}) for key, result in results.items()]
         self._write()

@@ -55,10 +55,7 @@ class RatingBook:
 
     @classmethod
     def read(cls, path: Path) -> "RatingBook":
-        """Read a book; an empty one where there is none.
-
-        Raises ConfigError where the file is none.
-        """
+        """Read a book; an empty one where there is none; raises ConfigError where the file is none."""
         if not path.exists():
             return cls([], {})
         try:

@@ -167,10 +167,7 @@ class ServedMatch:
 
 
 def line_up(match: ServedMatch) -> flat.MatchConfiguration:
-    """Return the configuration of a match.
-
-    Raises ConfigError where a bot is nothing that can be played, or does not play this team size.
-    """
+    """Return the configuration of a match; raises ConfigError where a bot cannot play it."""
     blue, orange = ([one.bot] * match.team_size for one in match.bots)
     configuration = with_line_up(empty_match(), blue, orange, allow_modules=match.allow_modules)
     for player in configuration.player_configurations:
@@ -181,10 +178,7 @@ def line_up(match: ServedMatch) -> flat.MatchConfiguration:
 
 
 def play_served(match: ServedMatch, begin: Callable[[MatchServer], None] = lambda _: None) -> ServedResult:
-    """Play a match to its end; `begin` is called with the server before it, whose `stop` ends it.
-
-    Raises ConfigError where the match cannot be played; ServerError where there is no free port.
-    """
+    """Play a match to its end; `begin` is called with the server before it, whose `stop` ends it."""
     configuration = line_up(match)
     with (
         _logged(match.log_dir),

@@ -60,10 +60,7 @@ class MatchEnv(MultiAgentEnv):
     def step(
         self, actions: Mapping[str, Any]
     ) -> tuple[dict[str, Any], dict[str, float], dict[str, bool], dict[str, bool], dict[str, Any]]:
-        """Play one decision with an action for every agent, as RLlib's own environments do.
-
-        Raises ValueError where there are not just the agents' actions, or one is not in its space.
-        """
+        """Play one decision; raises ValueError unless there is an action of its space for each agent."""
         try:
             if set(actions) != set(self.agents):
                 raise ValueError

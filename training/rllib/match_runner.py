@@ -69,10 +69,7 @@ class MatchRunner(MultiAgentEnvRunner):
     _obs: np.ndarray  # (matches, cars, size), what the next actions are chosen on
 
     def make_env(self) -> None:
-        """Make the matches.
-
-        Raises ValueError where the config has connectors of its own, or the matches cannot be made.
-        """
+        """Make the matches; raises ValueError for connectors of its own, and where they cannot be made."""
         if self.config._env_to_module_connector or self.config._module_to_env_connector:
             raise ValueError(
                 "MatchRunner runs no connectors between environment and module, and the config has some; put "

@@ -222,10 +222,7 @@ def check_moments(kept: Mapping[int, Mapping[str, Tensor]], parameters: Sequence
 
 
 def whole_checkpoint(run: Path) -> Path | None:
-    """Return the newest checkpoint of a run of which all files are whole; None where there is none.
-
-    Raises ValueError where `latest` names no checkpoint.
-    """
+    """Return the newest checkpoint of a run of which all files are whole; None where there is none."""
     for folder in checkpoints_to_try(run):
         with suppress(SettingsError):
             read_checkpoint(folder)
@@ -234,10 +231,7 @@ def whole_checkpoint(run: Path) -> Path | None:
 
 
 def settings_of_run(run: Path) -> Mapping[str, Any]:
-    """Return the settings that a run had by its newest readable checkpoint; {} where there is none.
-
-    Raises ValueError where `latest` names no checkpoint.
-    """
+    """Return the settings that a run had by its newest readable checkpoint; {} where there is none."""
     for folder in checkpoints_to_try(run):
         with suppress(OSError, ValueError):
             manifest, _ = read_files(folder)

@@ -126,10 +126,7 @@ _ID_FILE: Final = "wandb_id.txt"  # by which a resumed run goes on with its curv
 
 
 def import_wandb(settings: TrainingSettings) -> Any:
-    """Return the package; None where the settings name no project.
-
-    Raises SettingsError where it is not installed.
-    """
+    """Return the package, None for no project; raises SettingsError where it is not installed."""
     if not settings.wandb:
         return None
     try:

@@ -76,10 +76,7 @@ class SelfPlayMatches:
         return obs
 
     def renew_opponents(self) -> None:
-        """Let opponents that are training runs play their newest checkpoints from now on.
-
-        Raises SettingsError where one does not fit.
-        """
+        """Let opponents that are training runs play their newest checkpoints from now on."""
         for opponent in self._opponents:
             opponent.renew()
 
@@ -174,10 +171,7 @@ class MixedMatches:
             part.times = times
 
     def reset(self, seed: int) -> np.ndarray:
-        """Begin new episodes in all matches; return observations `(cars, size)` float32.
-
-        Raises ValueError where they have another shape.
-        """
+        """Begin new episodes in all matches; return observations `(cars, size)` float32."""
         every = []
         for number, (part, shape) in enumerate(zip(self._parts, self._shapes, strict=True)):
             own = seed if not number else int(np.random.SeedSequence((seed, number)).generate_state(1)[0])

@@ -198,10 +198,7 @@ class Opponent:
 
 
 def check_opponents(settings: TrainingSettings, task: Task) -> None:
-    """Make sure that all opponents can play, and get matches.
-
-    Raises SettingsError where one cannot, or its share is less than half a match.
-    """
+    """Raise SettingsError unless all opponents can play, and get matches."""
     played = dict.fromkeys(settings.opponents, 0)
     for one in settings.by_size():
         for name, sides in opponent_sides(one).items():

@@ -102,10 +102,7 @@ def tensors_of(shape: PolicyShape, row: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def unpack(shape: PolicyShape, row: np.ndarray, seed: tuple[int, ...]) -> NetworkPolicy:
-    """Return the policy of a row `(numbers,)`, which is copied; it samples, from a stream that `seed` begins.
-
-    Raises ValueError where a weight is not finite.
-    """
+    """Return the policy of a row `(numbers,)`, copied; it samples, from a stream that `seed` begins."""
     tensors, scaling = tensors_of(shape, row), None
     mean, std = tensors.pop("obs_mean"), tensors.pop("obs_std")
     if shape.obs_clip is not None:
