@@ -194,10 +194,7 @@ Recorder = Callable[[Callable[[], Tensor]], tuple[Callable[[], None], Tensor]]
 
 
 def record_graph(step: Callable[[], Tensor]) -> tuple[Callable[[], None], Tensor]:
-    """Record a function, which computes on the GPU alone and waits for nothing, as a CUDA graph.
-
-    Returns what runs it once, and its result `(m,)`, which each run writes anew.
-    """
+    """Record a function as a CUDA graph; return what runs it once, and its result `(m,)`, written anew."""
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
         result = step()
@@ -218,10 +215,7 @@ class RecordedSteps:
         self._graphs: dict[Hashable, tuple[Tensor, Callable[[], None], Tensor]] = {}
 
     def keep(self, tensors: Sequence[Tensor]) -> list[Tensor]:
-        """Return the places of a batch's tensors, with these numbers in them.
-
-        With shapes unlike the last ones, all steps are recorded anew.
-        """
+        """Return the places of a batch, with its numbers in them; other shapes are recorded anew."""
         if [one.shape for one in tensors] == [one.shape for one in self._kept]:
             for place, tensor in zip(self._kept, tensors, strict=True):
                 place.copy_(tensor)

@@ -104,10 +104,7 @@ def read_cloning_data(
 def _played_by_people(
     file: Path, bots: Sequence[str] | None, allow_modules: Sequence[str], like: str | Path | None, python: str
 ) -> list[list[Played]]:
-    """Return the episodes of a replay, or of a file of replicar.
-
-    Raises ValueError where there is no policy to play like, or nothing that converts replays.
-    """
+    """Return the episodes of a replay, or of a file of replicar; raises ValueError where something lacks."""
     if like is None:
         raise ValueError(
             f"{file} holds no observations and no actions of a policy, expected --like POLICY: a policy "
@@ -138,10 +135,7 @@ def choose_held_out(frames: np.ndarray, share: float) -> np.ndarray:
 def _collect(
     cars: Sequence[Played], rows: Sequence[np.ndarray], untold: bool = False
 ) -> dict[str, np.ndarray]:
-    """Return the chosen decisions of all cars, as `Played` has them, by name.
-
-    They are those whose applied action is recorded, or all if `untold`.
-    """
+    """Return decisions of all cars by name, those whose applied action is recorded, or all if `untold`."""
     at = [np.flatnonzero(some & (car.told | untold)) for car, some in zip(cars, rows, strict=True)]
     return {
         name: np.concatenate([getattr(car, name)[some] for car, some in zip(cars, at, strict=True)])
@@ -182,19 +176,14 @@ class Imitation:
     corrected: bool  # whether what was applied was learned, and not what was commanded
     held_out: int  # decisions that were not learned from, to try the policy on
     held_out_differing: int  # those of them for which the game applied another action than was commanded
-    # decisions for which the recording does not tell what the game applied. They are not among those held
-    # out, nor, where what was applied is learned, among those learned from.
-    untold: int
+    untold: int  # decisions of which the recordings do not tell what was applied
     epochs: float  # how often each decision was learned from
-    # share of the decisions learned from in which the policy's likeliest action is what the game applied; nan
-    # for actions of real numbers, as the next four
-    accuracy_learned: float
+    accuracy_learned: float  # share of what was learned in which the likeliest action was applied; or nan
     accuracy: float  # the same of the held-out decisions
     accuracy_there: float  # the same of the differing ones; nan without any
     accuracy_commanded: float  # share in which it is the action that was commanded
     commonest: float  # share in which the action applied most often in what was learned would have been right
-    # for actions of real numbers, the mean absolute difference from what the game applied; else nan
-    error: float
+    error: float  # for real numbers, the mean absolute difference from what was applied; else nan
 
     def to_json(self) -> dict[str, Any]:
         """Return the attributes; None for nan."""

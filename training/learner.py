@@ -387,10 +387,7 @@ class PPOLearner:
         )
 
     def start(self) -> None:
-        """Begin with the policy in `settings.start_from`, if there is one.
-
-        Raises SettingsError where it is unreadable or does not fit what is to be trained.
-        """
+        """Begin with the policy in `settings.start_from`, if any; raises SettingsError where it is unfit."""
         if not self.settings.start_from:
             return
         steps, alone = self.settings.steps, self.settings.critic_alone

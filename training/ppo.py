@@ -47,10 +47,7 @@ def main(
 
 
 class Local:
-    """Plays in processes of this machine and learns in this one; a context manager.
-
-    `collectors` play elsewhere, and have the methods and attributes of `Collectors`.
-    """
+    """Plays in processes of this machine, or by what has the face of `Collectors`, and learns in this one."""
 
     def __init__(self, learner: PPOLearner, collectors: Any = None) -> None:
         self._learner = learner
@@ -148,12 +145,9 @@ class Batch:
     values: Tensor  # (B,) float32, the critic's before the iteration
     explained: float  # share of the returns' variance that the critic knew
     masks: Tensor | None = None  # (B, choices) bool, what was allowed; None where nothing was forbidden
-    # (B, choices) float32, how likely the teacher is to choose each; None without one
-    teacher: Tensor | None = None
-    # () float32, of the divergence from it in the loss; None without one
-    teacher_weight: Tensor | None = None
-    # of networks with memory: the steps stand piece by piece, and minibatches are of whole pieces
-    pieces: SequencePieces | None = None
+    teacher: Tensor | None = None  # (B, choices) float32, its probability of each
+    teacher_weight: Tensor | None = None  # () float32, of the divergence from it
+    pieces: SequencePieces | None = None  # of networks with memory: minibatches are whole pieces
 
     @property
     def piece_length(self) -> int:

@@ -329,10 +329,7 @@ class RayNodes:
         }
 
     def start(self, index: int) -> tuple[Any, Any]:
-        """Start an actor; return it, and an order that it answers once it is ready.
-
-        It waits in Ray's queue until a node has a processor for it.
-        """
+        """Start an actor, as Ray finds a processor; return it, and an order that it answers once ready."""
         actor = self._kind.remote(index, self._arguments)
         return actor, actor.ready.remote()
 

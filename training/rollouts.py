@@ -36,21 +36,14 @@ class CollectedSteps:
     terminated: np.ndarray  # (K, T, L) bool
     truncated: np.ndarray  # (K, T, L) bool
     final_obs: np.ndarray  # (n, S) float32, of the n truncated ones in order
-    # (K, T, L, choices) bool, what was allowed; None where nothing was forbidden
-    masks: np.ndarray | None = None
-    # (K, T, L, choices) float32, how likely the teacher is to choose each; None without one
-    teacher: np.ndarray | None = None
-    # (K, T, L) bool, whether an episode begins with a step; None for a policy without memory
-    starts: np.ndarray | None = None
-    # (K, T / sequence_length, L, numbers) float32, its memory before each piece, or None
-    states: np.ndarray | None = None
+    masks: np.ndarray | None = None  # (K, T, L, choices) bool, what was allowed
+    teacher: np.ndarray | None = None  # (K, T, L, choices) float32, a teacher's probabilities
+    starts: np.ndarray | None = None  # (K, T, L) bool, with a memory: whether an episode begins
+    states: np.ndarray | None = None  # (K, T / sequence_length, L, numbers) float32, memory before a piece
 
     @classmethod
     def of(cls, learner: PPOLearner, rollouts: Any) -> "CollectedSteps":
-        """Copy what is learned from out of arrays by name, `(K, T, C, ...)`, see `collector.rollout_layout`.
-
-        Raises Diverged where a reward is not finite.
-        """
+        """Copy what is learned from, `(K, T, C, ...)` by name; raises Diverged for a reward not finite."""
         learned, shape = learner.learned, learner.shape  # learned: (C,) bool
         _check_rewards(learner.settings, rollouts["rewards"])
         names = ["obs", "actions", "log_probs", "rewards", "terminated", "truncated"]

@@ -79,22 +79,12 @@ class SkillScene:
     # `stands`; `rams`, which the other team's first car does; or `chaser` or `charger`, then all cars of both
     # teams play
     opponent: str = "stands"
-    # whether the seconds until it is solved are the result, rather than the share of solved trials
-    timed: bool = False
+    timed: bool = False  # whether the seconds until it is solved are the result, not the share solved
 
 
 def _is_kept(view: SceneView) -> np.ndarray:
     """Solve every trial that has not failed so far."""
     return np.ones(len(view.acting), bool)
-
-
-def _lets_no_goal_in(view: SceneView) -> np.ndarray:
-    return np.minimum(view.goals(), 0)
-
-
-def _is_not_demolished(view: SceneView) -> np.ndarray:
-    failed: np.ndarray = view.car("is_demoed") > 0
-    return -failed.astype(int)
 
 
 def _drives(view: SceneView) -> np.ndarray:
@@ -146,7 +136,7 @@ SCENES: Final[Mapping[str, SkillScene]] = {
     ),
     "save": SkillScene(
         INITIAL_STATES["save"], 4.0, "no goal within 4 s; untouched the ball goes in",
-        _lets_no_goal_in, _is_kept,
+        lambda view: np.minimum(view.goals(), 0), _is_kept,
     ),
     "shot": SkillScene(INITIAL_STATES["shot"], 5.0, "a goal at the open goal within 5 s", SceneView.goals),
     "aerial_500": _aerial(500),
@@ -162,7 +152,7 @@ SCENES: Final[Mapping[str, SkillScene]] = {
     "collision": SkillScene(
         INITIAL_STATES["collision"], 3.0,
         "not demolished for 3 s by a car that comes at 2,250 uu/s and steers",
-        _is_not_demolished, _is_kept, opponent="rams",
+        lambda view: -(view.car("is_demoed") > 0).astype(int), _is_kept, opponent="rams",
     ),
 }  # fmt: skip
 """All scenes by name; the spots of a kickoff are those of `game.KICKOFF_SPAWNS`."""

@@ -147,10 +147,7 @@ _MOST_WEIGHTS: Final = MOST_WEIGHTS_BYTES // 4
 
 
 def check_layers(name: str, layers: Sequence[int]) -> None:
-    """Check that the weights between hidden layers fit into a policy folder.
-
-    Raises ValueError where they are too many; the message names the setting.
-    """
+    """Raise ValueError, which says `name`, where hidden layers have too many weights for a policy folder."""
     weights = sum(inputs * outputs for inputs, outputs in pairwise(layers))
     if weights > _MOST_WEIGHTS:
         raise ValueError(

@@ -352,10 +352,7 @@ class TrainingSettings:
         return sum(one.matches * one.cars for one in self.by_size())
 
     def for_machine(self, cores: int, gpu: bool) -> "TrainingSettings":
-        """Return settings with numbers in place of the 0 of `matches` and `minibatch`.
-
-        So many cores play, unless `collectors` says otherwise; `gpu` says whether a GPU learns.
-        """
+        """Return settings with numbers in place of the 0 of `matches` and `minibatch`."""
         shares = [self.snapshot_share, *self.opponents.values()]
         shares += [size[2] for size in self.team_sizes if isinstance(size, tuple)]
         one_of_each = max((1 / share for share in shares if share), default=1.0)

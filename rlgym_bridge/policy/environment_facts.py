@@ -19,8 +19,7 @@ class EnvironmentFacts:
     name: str  # `"module:function"` that makes it
     team_sizes: tuple[tuple[int, int], ...]  # (blue, orange) of the matches that it began, the smallest first
     hitboxes: tuple[str, ...]  # names of its cars' hitboxes, in the order of `game.HITBOXES`
-    # name of a transition engine of the user's own; None with RLGym's or this project's
-    own_engine: str | None
+    own_engine: str | None  # class of a transition engine of the user's own, or None
 
     def explain_engine(self) -> str | None:
         """Say that another engine takes the place of the user's own; None where he has none."""

@@ -43,17 +43,12 @@ _MAX_ACTIONS: Final = 128  # of a long action table, this many rows are enough
 class Fingerprint:
     """The numbers of one set of components for the probe."""
 
-    # rows of numbers: for each of the team sizes, each probe state, the first and last car
-    observations: list[list[float]]
+    observations: list[list[float]]  # for each team sizes, each probe state, the first and last car
     labels: list[str]  # for each such row its match, state and car, in words
-    # for each such row the names of its numbers; None where the builder has none
-    names: list[tuple[str, ...] | None]
-    # for each probe action: ticks given (0 for a single row without ticks), first row, last row
-    controls: list[list[float]]
+    names: list[tuple[str, ...] | None]  # names of each row's numbers; None where it has none
+    controls: list[list[float]]  # for each probe action: ticks given (0 for none), first and last row
     space: tuple[str, tuple[int, ...]]  # the parser's action space: kind of distribution and sizes
-    # for each row of `observations` the actions that the car may choose, 0 or 1 for each; [] where nothing
-    # restricts them
-    masks: list[list[float]]
+    masks: list[list[float]]  # for each row of `observations` what the car may choose, 0 or 1; or []
 
     @property
     def obs_size(self) -> int:

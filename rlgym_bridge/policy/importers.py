@@ -42,13 +42,9 @@ class ImportedNetwork:
     """The network of another trainer's checkpoint."""
 
     source: Path  # the file of the weights
-    # the program that wrote it: `rlgym-ppo`, `rlgym-learn`, `RLGymPPO_CPP`, `GigaLearnCPP`, or `torch` for a
-    # file by itself
-    trainer: str
+    trainer: str  # rlgym-ppo, rlgym-learn, RLGymPPO_CPP, GigaLearnCPP; torch for a file by itself
     weights: Mapping[str, np.ndarray]  # named as in `numpy_layers.py`
-    # scaling of observations, the same for all numbers: mean, standard deviation, clip. None for observations
-    # taken as they are.
-    scale: tuple[float, float, float] | None
+    scale: tuple[float, float, float] | None  # mean, deviation and clip, the same for all numbers; or None
     steps: int | None  # steps trained, where the checkpoint says so
     # function behind the last layer in a script: "softmax", "log_softmax", "tanh", or "linear" for nothing;
     # "softplus" behind the second half of a layer that gives means and standard deviations. None where the

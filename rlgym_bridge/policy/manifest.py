@@ -87,21 +87,17 @@ class Manifest:
     env: Annotated[
         Annotated[str, Meta(pattern="^[^:]+:[^:]+$")] | None, expecting('"module:function" or null')
     ]
-    # ticks that a decision lasts
     tick_skip: Annotated[
         int, Meta(ge=1, le=MOST_TICKS), expecting(f"a whole number of ticks from 1 to {MOST_TICKS}")
     ]
-    # ticks from the state decided on to the first tick driven (1: RLGym's `rlbot_delay`)
-    action_delay: _DelayTicks
+    action_delay: _DelayTicks  # from the state decided on to the first tick driven (1: RLGym's `rlbot_delay`)
     input_latency: _DelayTicks  # ticks of input latency that the policy was trained for
-    # meaning of the network's output; one of `DISTRIBUTIONS`
-    distribution: Annotated[str, one_of(*DISTRIBUTIONS)]
+    distribution: Annotated[str, one_of(*DISTRIBUTIONS)]  # meaning of the network's output
     selection: Annotated[str, one_of(*SELECTIONS)]  # way to choose an action from it; one of `SELECTIONS`
     seed: Annotated[int, Meta(ge=0)]  # start of the random stream of `sample`
     obs_size: Annotated[int, Meta(ge=1, le=MOST_OBS_SIZE)]  # numbers in an observation
     # their names for car 0 of the first team sizes, where the builder has names
     obs_names: Annotated[tuple[str, ...] | None, expecting("a list of names or null")]
-    # mean, standard deviation and clip, or None
     obs_normalisation: Annotated[
         Normalisation | None, expecting('{"mean": [...], "std": [above 0, ...], "clip": above 0} or null')
     ]
@@ -112,15 +108,12 @@ class Manifest:
         expecting("a list of up to 24 pairs [blue, orange], 0 to 4 cars each and one at least"),
     ]
     hitbox: Annotated[str, one_of(*HITBOX_NAMES)]  # name of the car's hitbox, of `game.HITBOX_NAMES`
-    # version of each package it was saved with
     versions: Annotated[Mapping[str, str], expecting("an object of package versions")]
     training: Annotated[Mapping[str, Any], expecting("an object")]  # notes of the trainer, any JSON values
-    # of `weights.safetensors`, hexadecimal
     weights_sha256: Annotated[str, Meta(pattern=r"\A[0-9a-f]{64}\Z"), expecting("64 hexadecimal digits")]
     # function between the network's layers; one of `ACTIVATIONS`. The key is left out for relu.
     activation: Annotated[str, one_of(*ACTIVATIONS)] = "relu"
-    # whether the network knows one half of the field alone, see `symmetry.py`. Left out if not.
-    mirror: Annotated[bool, expecting("true or false")] = False
+    mirror: Annotated[bool, expecting("true or false")] = False  # see `symmetry.py`; left out if not
     # ticks of input latency that the bot looks ahead over in a match, or `"auto"`. Left out if 0.
     forecast: Annotated[
         Annotated[int, Meta(ge=0, le=MOST_FORECAST)] | Literal["auto"],

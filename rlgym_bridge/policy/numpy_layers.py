@@ -185,10 +185,7 @@ class GruNetwork(Network):
     def step(
         self, inputs: np.ndarray, state: np.ndarray, starts: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the outputs `(batch, outputs)` and the memory `(batch, state_size)` after a step.
-
-        The memory is 0 where an episode begins; `starts` is not read.
-        """
+        """Return outputs `(batch, outputs)` and memory `(batch, state_size)`; starts are not read."""
         entered = inputs @ self._enter[0] + self._enter[1]
         self._activate(entered)
         given, kept = entered @ self._input[0] + self._input[1], state @ self._memory[0] + self._memory[1]

@@ -272,10 +272,7 @@ class NetworkPolicy:
         return outputs.reshape(matches, cars, -1), mirrored, apart
 
     def show_network(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
-        """Return observations `(rows, size)` float32 as the networks see them, mirrored and normalised.
-
-        And which rows are mirrored, `(rows,)` bool, or None.
-        """
+        """Return observations `(rows, size)` as networks see them, and which are mirrored, `(rows,)`."""
         mirrored = None
         if self._mirror is not None:
             mirrored = self._mirror.applies(rows)

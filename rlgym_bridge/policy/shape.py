@@ -58,18 +58,14 @@ class PolicyShape:
     distribution: str  # `"categorical"`, `"multi_categorical"` or `"gaussian"`
     sizes: tuple[int, ...]  # choices of each decision; `(k,)` for k real numbers
     layers: tuple[int, ...]  # widths of the hidden layers
-    # normalised observations are clipped to this; None where they are taken as they are
-    obs_clip: float | None
+    obs_clip: float | None  # normalised observations are clipped to this; None: taken as they are
     activation: str = "relu"  # its name in `activations.ACTIVATIONS`
     layer_norm: bool = False  # whether layer normalisation stands before each activation
-    # of observations and actions, where the policy knows one half of the field alone
-    mirror: Mirror | None = field(default=None, compare=False)
+    mirror: Mirror | None = field(default=None, compare=False)  # for one that knows half of the field
     masked: bool = False  # whether action masks restrict what it chooses
     network: str = PERCEPTRON  # one of `NETWORKS`, or `module:Class` of the user's own
-    # of an observation's numbers, which `attention` needs
-    names: tuple[str, ...] | None = field(default=None, compare=False)
-    # names and shapes of the tensors of a network that is no perceptron
-    weights: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    names: tuple[str, ...] | None = field(default=None, compare=False)  # of an observation's; for attention
+    weights: tuple[tuple[str, tuple[int, ...]], ...] = ()  # names and shapes, unless it is a perceptron
     state_size: int = 0  # numbers that the network remembers of each car; 0 without memory
 
     @property

@@ -173,13 +173,10 @@ def summarise_league(
     return {
         "standings": [
             {
-                "name": one.name,
-                "rating": one.rating.rating,
-                "deviation": one.rating.deviation,
-                "interval": list(one.rating.interval),
+                "name": one.name, "rating": one.rating.rating, "deviation": one.rating.deviation,
+                "interval": list(one.rating.interval), "forfeits": one.forfeits,
                 "against_others": one.against_others and one.against_others.to_json(),
                 "against_itself": one.against_itself and one.against_itself.to_json(),
-                "forfeits": one.forfeits,
             }
             for one in standings
         ],

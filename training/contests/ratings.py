@@ -210,8 +210,7 @@ class RatedCheckpoint:
     name: str  # its agent steps
     elo: EloRating  # by all matches against anchors
     pairs: Mapping[str, Evaluation]  # these matches by `Anchor.player`
-    # points by which its first copy leads its second one; None where they have not played
-    noise: EloRating | None
+    noise: EloRating | None  # points by which its first copy leads its second one, if they have played
 
 
 def _evaluate_kept(one: str, other: str, results: Mapping[MatchKey, ServedResult]) -> Evaluation | None:

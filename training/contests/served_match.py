@@ -61,8 +61,7 @@ class ServedBot:
 
     bot: str  # a policy folder, a `bot.toml`, `chaser`, `charger` or `random`
     selection: str | None = None  # `sample` or `argmax` in place of the policy's own; None to keep that
-    # further environment variables of its processes
-    environment: Mapping[str, str] = field(default_factory=dict)
+    environment: Mapping[str, str] = field(default_factory=dict)  # more variables of its processes
     car_id: int | None = None  # body of its cars in place of the bot's own; None to keep that
 
 

@@ -64,11 +64,9 @@ class Cause:
     impairments: Impairments = field(default_factory=Impairments)  # between the game and the tested bot
     selection: str | None = None  # how it chooses actions; None for its own way
     hitbox: str | None = None  # of its car; None for its own
-    # points of the server's protocol variant
-    dialect: Mapping[str, str] = field(default_factory=dict, hash=False)
+    dialect: Mapping[str, str] = field(default_factory=dict, hash=False)  # the server's points
     simulator: str = DEFAULT_SIMULATOR  # one of `simulator.SIMULATORS`, in which both play
-    # it meets the opponent, too, so that matches without it are played for comparison
-    is_shared: bool = False
+    is_shared: bool = False  # it meets the opponent, too, so that matches without it are played, too
 
     @property
     def needs_server(self) -> bool:
@@ -280,8 +278,7 @@ class Loss:
     trial: Trial  # the cause, and how it was played
     results: tuple[int, int, int]  # matches won, drawn and lost by the tested bot
     different: int  # matches that are no repetition of another one
-    # matches that went exactly as the control's with the same seed: the cause did nothing there
-    unchanged: int
+    unchanged: int  # matches that went exactly as the control's with the same seed
     win_rate: Estimate  # of the tested bot; a draw counts half
     lost: Estimate  # part of the win rate that the cause costs, 0.1 for ten points
     goals_lost: Estimate  # goals a minute by which its lead shrinks
@@ -408,23 +405,15 @@ def summarise_losses(losses: Sequence[Loss]) -> list[dict[str, Any]]:
     """Return the table as other programs read it."""
     return [
         {
-            "cause": loss.trial.cause.name,
-            "group": loss.trial.cause.group,
-            "place": loss.trial.place,
-            "against": loss.trial.opponent.name,
-            "matches": len(loss.trial.keys),
-            "different": loss.different,
-            "unchanged": loss.unchanged,
+            "cause": loss.trial.cause.name, "group": loss.trial.cause.group,
+            "place": loss.trial.place, "against": loss.trial.opponent.name,
+            "matches": len(loss.trial.keys), "different": loss.different, "unchanged": loss.unchanged,
             "won": loss.results[0], "drawn": loss.results[1], "lost": loss.results[2],
-            "win_rate": loss.win_rate.value,
-            "win_rate_interval": list(loss.win_rate.interval),
-            "win_rate_lost": loss.lost.value,
-            "win_rate_lost_interval": list(loss.lost.interval),
+            "win_rate": loss.win_rate.value, "win_rate_interval": list(loss.win_rate.interval),
+            "win_rate_lost": loss.lost.value, "win_rate_lost_interval": list(loss.lost.interval),
             "goals_per_minute_lost": loss.goals_lost.value,
             "goals_per_minute_lost_interval": list(loss.goals_lost.interval),
-            "distinguishable": loss.lost.is_distinct,
-            "verdict": loss.verdict,
-            "forfeits": loss.forfeits,
+            "distinguishable": loss.lost.is_distinct, "verdict": loss.verdict, "forfeits": loss.forfeits,
         }
         for loss in losses
     ]  # fmt: skip

@@ -212,10 +212,7 @@ def check_tensors(
 
 
 def check_moments(kept: Mapping[int, Mapping[str, Tensor]], parameters: Sequence[Tensor]) -> None:
-    """Raise ValueError unless what Adam keeps of a parameter `(outputs, inputs)` is `(outputs, inputs)`, too.
-
-    Adam itself does not look at that, and ends the process.
-    """
+    """Raise ValueError unless what Adam keeps of parameters has their shapes; Adam would crash."""
     for number, moments in kept.items():
         if {moments["exp_avg"].shape, moments["exp_avg_sq"].shape} != {parameters[number].shape}:
             raise ValueError(f"Adam's numbers for parameter {number} have another shape than it")

@@ -59,15 +59,12 @@ class IterationTimes:
 
     collecting: float  # the learner waits: from its question to the last collector's answer
     learning: float  # from there to the improved policy
-    # of a collector's work, by the names of `COLLECTOR_PARTS`: means over the collectors
-    parts: Mapping[str, float]
+    parts: Mapping[str, float]  # means over the collectors, by the names of `COLLECTOR_PARTS`
     slowest: float  # work of the collector that took longest
     cpu: float  # processor time of a collector's work: the mean over the collectors
     overlap: bool = False  # whether collectors play on while the learner works
-    # of the learner's work, by the names of `LEARNER_PARTS`; empty where they are not known
-    learner_parts: Mapping[str, float] = field(default_factory=dict)
-    # of each collector, its parts and its `total`; empty where they are not known
-    each: Sequence[Mapping[str, float]] = ()
+    learner_parts: Mapping[str, float] = field(default_factory=dict)  # by name, or empty
+    each: Sequence[Mapping[str, float]] = ()  # of each collector its parts and `total`, or empty
 
     @classmethod
     def of(
@@ -127,10 +124,7 @@ class IterationTimes:
         ]
 
     def by_process(self) -> list[tuple[str, float, str]]:
-        """Return of each process its name, the share of the time in which it works, and its longest part.
-
-        The list is empty where the times of single collectors are not known.
-        """
+        """Return of each process, if known, its name, its share of time at work, and its longest part."""
         rows = []
         for number, seconds in enumerate(self.each):
             parts = {name: seconds[name] for name in COLLECTOR_PARTS if name in seconds}

@@ -47,10 +47,8 @@ class Iteration:
     """The result of one iteration of an engine."""
 
     steps: int  # agent steps learned from
-    # what was counted in play, see `rlgym_bridge.training.collector.Collectors.collect`
-    counts: Mapping[str, float]
-    # what learning found, by the names of `rlgym_bridge.training.runs.progress.COLUMNS`
-    stats: Mapping[str, float]
+    counts: Mapping[str, float]  # see `training.collector.Collectors.finish`
+    stats: Mapping[str, float]  # by the names of `training.runs.progress.COLUMNS`
     times: IterationTimes | None = None  # how long its parts took, where that is known
 
 

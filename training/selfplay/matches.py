@@ -146,8 +146,7 @@ class CarStep(NamedTuple):
     rewards: np.ndarray  # (cars,) float32
     terminated: np.ndarray  # (cars,) bool, by the termination condition of their matches
     truncated: np.ndarray  # (cars,) bool, by the truncation condition alone
-    # (ended, size) float32, the last observations of cars whose matches ended, in order
-    final_obs: np.ndarray
+    final_obs: np.ndarray  # (ended, size) float32, the last observations of cars whose matches ended
 
 
 class MixedMatches:

@@ -312,10 +312,7 @@ class Teacher:
         self._policy.forget(ended)
 
     def probabilities(self, state: MatchState) -> np.ndarray:
-        """Return how likely the teacher would take each of our actions, `(matches, cars, actions)` float32.
-
-        Each call is one step later than the one before.
-        """
+        """Return how likely the teacher would take our actions next, `(matches, cars, actions)` float32."""
         cars = range(state.layout.cars)
         if self._calls:
             given = [self._observe_one(match, state) for match in range(state.matches)]
