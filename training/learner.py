@@ -403,11 +403,7 @@ class PPOLearner:
         self.snapshots = Snapshots(self.settings.snapshots, self.packed())
 
     def load(self, folder: Path) -> dict[str, str]:
-        """Go on from a checkpoint; return settings that were others then, by name: `0.5 -> 0.3`.
-
-        Raises DamagedCheckpoint where it is damaged, or a file is missing; SettingsError where it was trained
-        with something else than the settings say.
-        """
+        """Go on from a checkpoint; return settings that were others then, by name: `0.5 -> 0.3`."""
         try:
             state = load_state(folder, self.settings, self._built, self._task)
             self._take(folder, state)

@@ -270,11 +270,7 @@ def _judge(
 
 
 def improve(learner: PPOLearner, batch: Batch) -> dict[str, float]:
-    """Improve policy and critic by some epochs over a batch; return statistics.
-
-    Raises:
-        Diverged: A gradient is not finite. On a CPU it was not applied.
-    """
+    """Improve policy and critic by some epochs over a batch; return statistics, or raise Diverged."""
     settings, size = learner.settings, len(batch.rows)
     (rate, critic_rate), taken = learner.set_learning_rates(), 0
     order = torch.Generator().manual_seed(int(learner.random(ORDER).integers(2**62)))

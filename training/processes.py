@@ -28,11 +28,7 @@ _OWN_CGROUP: Final = Path("/proc/self/cgroup")
 
 
 def count_usable_cores(groups: Path = _CGROUPS, own: Path = _OWN_CGROUP) -> int:
-    """Count the cores that this process may use: by its affinity, and by the quota of its containers.
-
-    A quota of one and a half cores counts as two: two processes use all of it, one would not. The folder of
-    Linux's control groups and the file that names those of this process need not be there.
-    """
+    """Count the cores that this process may use, by affinity and containers' quotas; parts count as one."""
     allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(1, min([allowed, *(math.ceil(cores) for cores in _quotas(groups, own))]))
 

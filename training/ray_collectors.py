@@ -347,11 +347,7 @@ class RayNodes:
         return done
 
     def take(self, order: Any) -> Any:
-        """Return the answer to an order that is done.
-
-        Raises CollectorLost where actor, node or answer has gone; CollectorDied where what it plays raised an
-        error.
-        """
+        """Return the answer to an order that is done; raises CollectorLost, or CollectorDied for an error."""
         try:
             kind, answer = ray.get(order)
         except ray.exceptions.RayError as error:

@@ -25,11 +25,7 @@ SizeShare = tuple[int, int, float]  # cars of blue and of orange, and their shar
 
 
 def parse_team_sizes(value: Any) -> tuple[int, int] | tuple[SizeShare, ...]:
-    """Return team sizes from a value as TOML gives it: cars of blue and of orange.
-
-    Of two or more sizes each has its share, equal ones where none is given. Raises ValueError where it is
-    something else.
-    """
+    """Return team sizes as TOML gives them, several with a share each; raises ValueError for others."""
     given = f"team_sizes is {show_value(as_lists(value))}"
     if not isinstance(value, list | tuple):
         raise ValueError(f"{given}, expected {_EXPECTED}")

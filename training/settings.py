@@ -485,12 +485,7 @@ _GROUPS = {
 
 
 def load_settings(*paths: Path, **changes: Any) -> TrainingSettings:
-    """Read TOML files of settings; `changes` take the place of theirs.
-
-    Of several files the later one counts, in tables key by key. Keys that they lack have their defaults.
-    Raises SettingsError where a file is unreadable; a key is unknown; a value is of the wrong type or out of
-    range.
-    """
+    """Read TOML files of settings, of which the later one counts; `changes` take the place of theirs."""
     return make_settings(read_settings(*paths), paths, changes)
 
 

@@ -173,10 +173,7 @@ class Manifest:
         return text
 
     def with_fingerprint(self, text: str, source: str) -> "Manifest":
-        """Return a copy with the fingerprint of a `fingerprint.json`'s text; messages name `source`.
-
-        Raises ValueError where it is no JSON, or holds something else than rows of numbers.
-        """
+        """Return a copy with the fingerprint of a `fingerprint.json`'s text; ValueErrors name `source`."""
         found = check_values(
             {"probe": _parse(text, source)}, Manifest, lambda _, problem: ValueError(f"{source} {problem}")
         )

@@ -45,11 +45,7 @@ class ScriptObject:
 
 
 def is_script_archive(file: Path) -> bool:
-    """Return whether a file is an archive of TorchScript or libtorch, rather than one of `torch.save`.
-
-    Raises ValueError where it is too large, or a zip that would unpack to far more than its own size; OSError
-    where it cannot be read.
-    """
+    """Return whether a file is of TorchScript or libtorch; raises ValueError for one that is too large."""
     check_size(file, MOST_WEIGHTS_BYTES, "a checkpoint")
     try:
         with zipfile.ZipFile(file) as archive:

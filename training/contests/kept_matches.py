@@ -210,11 +210,7 @@ def cut_keys(keys: Sequence[MatchKey], seed: int) -> Iterator[tuple[list[MatchKe
 
 
 def play_jobs(kept: KeptMatches, jobs: Sequence[SimulatedJob], processes: int, show: Progress) -> None:
-    """Play the jobs that are not kept yet in several processes, and keep each as soon as it has ended.
-
-    Raises ValueError where players cannot play each other; Failure where a process was killed;
-    KeyboardInterrupt where Ctrl-C or another program ended it.
-    """
+    """Play the jobs that are not kept yet in several processes, and keep each as soon as it has ended."""
     left = [job for job in jobs if not all(key in kept.results for key in job.keys)]
     count = sum(len(job.keys) for job in jobs)
     done = count - sum(len(job.keys) for job in left)

@@ -112,11 +112,7 @@ class Matches(VectorMultiAgentEnv):
 
 
 def matches_of(config: Mapping[str, Any], matches: int) -> VectorEnv:
-    """Return the matches that a config of `MatchEnv` names.
-
-    Raises:
-        ValueError: As `MatchEnv` raises it.
-    """
+    """Return the matches that a config of `MatchEnv` names; raises ValueError as `MatchEnv` does."""
     if not isinstance(config, Mapping):
         raise ValueError(f"env_config is {config!r}, expected a dict of VectorEnv's arguments")
     given = dict(config)

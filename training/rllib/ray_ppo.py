@@ -132,11 +132,7 @@ class OnCluster:
         raise SettingsError("--engine rllib takes no other settings while it runs")
 
     def iterate(self, older: int) -> Iteration:
-        """Play one batch, against this older version too, and learn from it.
-
-        Raises CollectorDied where components raised an error, or all env runners have died; Diverged where a
-        loss or a gradient is not finite.
-        """
+        """Play one batch, also against this older version, and learn from it; errors are those of `run`."""
         learner = self._learner
         self._set({SNAPSHOT: _module_state(learner, learner.snapshots.rows[older])})
         rate, _ = learner.set_learning_rates()

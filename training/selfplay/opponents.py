@@ -243,11 +243,7 @@ def _describe(parser: Any) -> str:
 
 
 class Teacher:
-    """The policy of the setting `teacher`, for matches of one team size; its actions are told as the task's.
-
-    Raises SettingsError where it cannot be loaded, was trained for other team sizes, decides at another pace,
-    or has an action that this run does not have.
-    """
+    """The policy of the setting `teacher`, for one team size; raises SettingsError where it does not fit."""
 
     def __init__(self, settings: TrainingSettings, task: Task) -> None:
         self._given = f'teacher is "{settings.teacher}"'
