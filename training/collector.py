@@ -339,8 +339,12 @@ class Collector:
                 self._returns[ended] = 0
         rows["obs"][-1] = self._obs = obs
         total = time.perf_counter() - began
-        self.seconds = _parts_of_total(clock.seconds, parts.seconds, total)
-        self.seconds |= {"total": total, "cpu": time.process_time() - cpu}
+        whole, some = clock.seconds, parts.seconds  # of all steps, and of some of them
+        share = whole["step"] / max(sum(some.values()), 1e-12)
+        seconds = {name: part * share for name, part in some.items()}
+        seconds["inference"] = seconds.get("inference", 0.0) + whole["inference"]
+        rest = max(0.0, total - sum(seconds.values()))
+        self.seconds = seconds | {"rest": rest, "total": total, "cpu": time.process_time() - cpu}
         return counts | self._env.take_counts(), self.seconds
 
 
@@ -391,11 +395,3 @@ class _Deciding:
             if snapshot.memory is not None:
                 self._memory[older] = snapshot.memory[:, 0]
         return actions, log_probs
-
-
-def _parts_of_total(whole: Mapping[str, float], timed: Mapping[str, float], total: float) -> dict[str, float]:
-    """Return the seconds of each part of a rollout; in `timed` are those of some of its steps."""
-    share = whole["step"] / max(sum(timed.values()), 1e-12)
-    seconds = {name: part * share for name, part in timed.items()}
-    seconds["inference"] = seconds.get("inference", 0.0) + whole["inference"]
-    return seconds | {"rest": max(0.0, total - sum(seconds.values()))}

@@ -138,11 +138,7 @@ class Task:
         return component_factory(named["obs"], named["parser"], None, allow=None)()
 
     def components(self) -> Components:
-        """Return all components of one match.
-
-        Raises SettingsError where the environment's delay is not what the settings say, or a function of the
-        module returned no component.
-        """
+        """Return all components of one match; raises SettingsError for none, or another delay."""
         parts = self.obs_and_parser()
         low, high = self._settings.action_delay
         if parts.action_delay is not None and not low <= parts.action_delay <= high:

@@ -329,7 +329,12 @@ def evaluate(
     team_size = team_size_of(a, b) if team_size is None else team_size
     check_numbers(matches, seconds, team_size=(team_size, 1))
     check_players((a, b), team_size, action_delay)
-    jobs = _jobs(matches, seed)
+    half = matches // 2
+    jobs = [  # of some matches each: whether A is orange, number of matches, seed
+        (swapped, min(half - first, _AT_ONCE), 1_000_003 * seed + 10 * number + 5 * swapped)
+        for swapped in (False, True)
+        for number, first in enumerate(range(0, half, _AT_ONCE))  # not by the processes, for the seeds
+    ]
     goals, touches, minutes = [], [], []
     with open_pool(processes) as pool:
         futures = [
@@ -367,16 +372,6 @@ def check_numbers(matches: int, seconds: float, **least: tuple[int, int]) -> Non
     for name, (value, bound) in least.items():
         if value < bound:
             raise ValueError(f"{name} is {value}, expected {bound} or more")
-
-
-def _jobs(matches: int, seed: int) -> list[tuple[bool, int, int]]:
-    """Return jobs of some matches each: whether A is orange, number of matches, seed."""
-    half = matches // 2
-    return [
-        (swapped, min(half - first, _AT_ONCE), 1_000_003 * seed + 10 * number + 5 * swapped)
-        for swapped in (False, True)
-        for number, first in enumerate(range(0, half, _AT_ONCE))  # not by the processes, for the seeds
-    ]
 
 
 if __name__ == "__main__":

@@ -75,27 +75,7 @@ class Diverged(Failure):
 
 
 class PPOLearner:
-    """All that a checkpoint holds.
-
-    Attributes:
-        shape: Of the policy.
-        device: Where the networks are.
-        asynchronous: Whether the device computes while Python goes on, as a GPU does.
-        overlaps: Whether collectors play on while it learns, see the setting `overlap`.
-        policy, critic: The networks.
-        parameters: Of both, those that learn.
-        optimizer: Of both; a group of parameters each, in this order.
-        recorded: Takes gradient steps as CUDA graphs; None on a CPU.
-        backpropagation: Computes gradients without autograd; None where networks or device are not for it.
-        critic_memory: `(cars, numbers)` float32, what a critic with memory remembers of the cars that are
-            learned from, at the end of the latest rollout; None where matches begin.
-        learned: `(cars,)` bool, those of each collector that are learned from; cars of all matches.
-        modules: Names of those that the settings and the policy name.
-        steps: Agent steps learned from.
-        scale: Of observations, where they are normalised.
-        return_scale: Of returns, where rewards are divided by their deviation.
-        snapshots: Older versions of the policy, and how strong they are.
-    """
+    """All that a checkpoint holds: networks, what trains them, and older versions of the policy."""
 
     def __init__(self, settings: TrainingSettings) -> None:
         self.device = choose_device(settings)
@@ -109,7 +89,8 @@ class PPOLearner:
         masked = bool(built.masks)
         network, names = settings.network, built.names[0]
         shape = PolicyShape(built.obs_size, *built.space, layers, clip, *kind, mirror, masked, network, names)
-        self.asynchronous = self.device.type != "cpu"
+        self.asynchronous = self.device.type != "cpu"  # it computes while Python goes on
+        # Whether collectors play on while it learns.
         self.overlaps = self.asynchronous if settings.overlap == "auto" else settings.overlap
         # Threads that each compute a part of a minibatch wait for each other once; torch's own would do so
         # in every operation.
@@ -122,21 +103,23 @@ class PPOLearner:
         groups = [{"params": [one for one in each.parameters() if one.requires_grad]} for each in networks]
         self.parameters = [one for group in groups for one in group["params"]]
         self.optimizer = torch.optim.Adam(groups, settings.learning_rate, eps=ADAM_EPS, fused=True)
+        # Gradient steps are taken as CUDA graphs, or without autograd on a CPU, where either is possible.
         # Nobody knows whether a network of a user waits for the GPU, which nothing recorded may do.
         may_record = not self.shape.is_own and not self.shape.state_size
         self.recorded = RecordedSteps() if self.device.type == "cuda" and may_record else None
+        # (cars, numbers) float32, what a critic with memory knew of the cars at the end of a rollout.
         self.critic_memory: Tensor | None = None
         self._ready_optimizer()
         by_hand = self.device.type == "cpu" and Backpropagation.serves(settings, self.policy)
         self.backpropagation = Backpropagation(self.policy, self.critic, settings) if by_hand else None
-        self.learned = learned_cars(settings)
+        self.learned = learned_cars(settings)  # (cars,) bool, of all matches of each collector
         self.modules = self._task.modules()
         read_own_sources(self.modules, hold=True)
         check_opponents(settings, self._task)
         check_teacher(settings, self._task)
-        self.steps = 0
-        self.scale = RunningScale.of_size(self.shape.obs_size)
-        self.return_scale = RunningScale.of_size(1)
+        self.steps = 0  # agent steps learned from
+        self.scale = RunningScale.of_size(self.shape.obs_size)  # of observations, where they are normalised
+        self.return_scale = RunningScale.of_size(1)  # where rewards are divided by its deviation
         self.snapshots = Snapshots(settings.snapshots, self.packed())
 
     def renew(self, settings: TrainingSettings) -> None:
@@ -158,7 +141,7 @@ class PPOLearner:
         return self._task.name_unread()
 
     def packed(self) -> np.ndarray:
-        """Return the policy as a row of numbers; raises Diverged where one is beyond `MOST_WEIGHT`."""
+        """Return the policy as a row `(numbers,)`; raises Diverged where one is beyond `MOST_WEIGHT`."""
         row = pack(self.shape, self.policy.arrays(), self._scaling())
         largest = float(np.abs(row).max())
         if not largest <= MOST_WEIGHT:
@@ -181,7 +164,7 @@ class PPOLearner:
         return self.snapshots.draw(at, self.random(OLDER, steps), by_rating)
 
     def tensor(self, array: np.ndarray) -> Tensor:
-        """Return an array where the networks are."""
+        """Return an array, of any shape, where the networks are."""
         return torch.from_numpy(np.ascontiguousarray(array)).to(self.device)
 
     def shown(self, obs: np.ndarray) -> Tensor:

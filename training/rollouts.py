@@ -17,7 +17,6 @@ from torch import Tensor
 from rlgym_bridge.policy.torch_network import ActingNetwork, SteppingNetwork, ValueNetwork
 from rlgym_bridge.training.learner import Diverged, PPOLearner
 from rlgym_bridge.training.selfplay.opponents import name_car
-from rlgym_bridge.training.settings import TrainingSettings
 
 MEMORY: Final = ("starts", "states")  # arrays of a policy with memory
 
@@ -45,7 +44,14 @@ class CollectedSteps:
     def of(cls, learner: PPOLearner, rollouts: Any) -> "CollectedSteps":
         """Copy what is learned from, `(K, T, C, ...)` by name; raises Diverged for a reward not finite."""
         learned, shape = learner.learned, learner.shape  # learned: (C,) bool
-        _check_rewards(learner.settings, rollouts["rewards"])
+        rewards = rollouts["rewards"]
+        wrong = np.argwhere(~np.isfinite(rewards))  # (n, 3)
+        if len(wrong):
+            collector, step, car = (int(i) for i in wrong[0])
+            raise Diverged(
+                f"the reward of {name_car(learner.settings, car)} of collector {collector} is "
+                f"{rewards[collector, step, car]} at step {step} of the rollout, expected a finite number"
+            )
         names = ["obs", "actions", "log_probs", "rewards", "terminated", "truncated"]
         names += ["masks"] if shape.masked else []
         names += ["teacher"] if learner.teacher_weight() else []
@@ -65,17 +71,6 @@ class CollectedSteps:
     def count(self) -> int:
         """Agent steps."""
         return self.rewards.size
-
-
-def _check_rewards(settings: TrainingSettings, rewards: np.ndarray) -> None:
-    """Raise Diverged unless all of `(K, T, C)` are finite."""
-    wrong = np.argwhere(~np.isfinite(rewards))
-    if len(wrong):
-        collector, step, car = (int(i) for i in wrong[0])
-        raise Diverged(
-            f"the reward of {name_car(settings, car)} of collector {collector} is "
-            f"{rewards[collector, step, car]} at step {step} of the rollout, expected a finite number"
-        )
 
 
 @dataclass(frozen=True)

@@ -32,11 +32,7 @@ class EnvironmentFacts:
 
 
 def read_environment(name: str) -> EnvironmentFacts:
-    """Make an environment, `"module:function"`, and begin some episodes in it.
-
-    Raises ValueError where there is no such function, it returns no RLGym, its episodes have no cars, or its
-    mutator sets a value that no match has.
-    """
+    """Make an environment, `"module:function"`, and begin episodes; raises ValueError where it cannot."""
     env = environment(name)
     teams: set[tuple[int, int]] = set()
     boxes: set[int] = set()

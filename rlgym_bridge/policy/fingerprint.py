@@ -95,12 +95,7 @@ def same_draws() -> Iterator[None]:
 
 @same_draws()
 def fingerprint(components: Components, team_sizes: Sequence[tuple[int, int]], hitbox: int) -> Fingerprint:
-    """Show the probe to fresh components, in the order of calls of `RLGym.reset` and `RLGym.step`.
-
-    Raises:
-        ValueError: The builder refuses a match, gives numbers that are not finite, or sizes that differ from
-            match to match; the parser's action space or rows are not understood.
-    """
+    """Show the probe to fresh components, in RLGym's order of calls; raises ValueError where they fail."""
     builder = components.obs_builder
     if builder is None:
         raise ValueError(

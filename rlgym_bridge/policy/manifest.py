@@ -185,11 +185,7 @@ class Manifest:
 
     @classmethod
     def from_json(cls, text: str, source: str) -> "Manifest":
-        """Return the manifest of a `policy.json`'s text, every key checked; messages name `source`.
-
-        Raises ValueError for no JSON, another format, and a key that is missing, unknown or of the wrong
-        type.
-        """
+        """Return the manifest of a `policy.json`'s text, every key checked; ValueErrors name `source`."""
         data = _parse(text, source)
         _check_keys(data, source)
         checked = check_values(data, cls, lambda key, problem: ValueError(f"{source}: {key} {problem}"))

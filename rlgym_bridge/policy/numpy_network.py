@@ -189,13 +189,7 @@ class NetworkPolicy:
     def act_with_log_probs(
         self, obs: np.ndarray, masks: np.ndarray | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return actions as `act` does, and their log probabilities, `(matches, cars)` float32.
-
-        They are those among the allowed choices, and of densities for gaussian.
-
-        Raises:
-            ValueError: As `act` raises it; or the distribution is one that our trainer does not train.
-        """
+        """Return actions as `act` does, and their log-probabilities or densities, `(matches, cars)`."""
         actions, outputs, chosen = self._decide(obs, masks)
         return actions, self._log_probs(outputs, chosen).reshape(obs.shape[:2])
 

@@ -184,13 +184,13 @@ def play_served(match: ServedMatch, begin: Callable[[MatchServer], None] = lambd
         tempfile.TemporaryDirectory(prefix="rlgym-bridge-", ignore_cleanup_errors=True) as folder,
     ):
         reports = [Path(folder, f"{i}.json") for i, _ in enumerate(configuration.player_configurations)]
-        with_environment(
-            configuration,
-            [
-                _environment(match, player.team, report)
-                for player, report in zip(configuration.player_configurations, reports, strict=True)
-            ],
-        )
+        environments = []
+        for player, report in zip(configuration.player_configurations, reports, strict=True):
+            its = match.bots[player.team]
+            variables = {REPORT_VARIABLE: str(report), SEED_VARIABLE: str(match.seed), **its.environment}
+            chosen = {} if its.selection is None else {SELECTION_VARIABLE: its.selection}
+            environments.append(variables | chosen)
+        with_environment(configuration, environments)
         with MatchServer(
             pace="lockstep", seed=match.seed, seconds=match.seconds, max_overtime=0.0,
             max_kickoff=match.seconds, log_dir=match.log_dir, impairments=match.impairments,
@@ -207,12 +207,6 @@ def play_served(match: ServedMatch, begin: Callable[[MatchServer], None] = lambd
     if result.stopped or not (any(result.forfeits) or result.remarks):
         shutil.rmtree(match.log_dir, ignore_errors=True)
     return result
-
-
-def _environment(match: ServedMatch, team: int, report: Path) -> dict[str, str]:
-    its = match.bots[team]
-    variables = {REPORT_VARIABLE: str(report), SEED_VARIABLE: str(match.seed), **its.environment}
-    return variables if its.selection is None else variables | {SELECTION_VARIABLE: its.selection}
 
 
 def _called_off(

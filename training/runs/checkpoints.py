@@ -50,11 +50,7 @@ class Checkpoints:
         self._keep = keep
 
     def save(self, steps: int, write: Callable[[Path], Any]) -> Path:
-        """Let `write` write a checkpoint durably into a folder, remove the oldest ones; return its folder.
-
-        Raises:
-            OSError: It cannot be written; its `filename` is the checkpoint. The others stay.
-        """
+        """Let `write` write a checkpoint durably, and remove the oldest; OSErrors have its `filename`."""
         try:
             folder = self.replace(steps, write)
             write_durably(self.folder, {LATEST: f"{steps}\n".encode()})
@@ -156,11 +152,7 @@ def load_state(folder: Path, settings: TrainingSettings, built: Fingerprint, tas
 
 
 def read_checkpoint(folder: Path) -> tuple[Manifest, dict[str, Any]]:
-    """Return the manifest and the state that a checkpoint holds, of whatever run.
-
-    Raises DamagedCheckpoint where it is damaged, or a file is missing; SettingsError where another version
-    wrote it.
-    """
+    """Return manifest and state of a checkpoint; raises DamagedCheckpoint, or SettingsError for others."""
     try:
         manifest, _ = read_files(folder)
     except (OSError, ValueError) as error:

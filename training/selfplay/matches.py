@@ -81,7 +81,7 @@ class SelfPlayMatches:
             opponent.renew()
 
     def step(self, actions: np.ndarray) -> Step:
-        """Play one decision; of actions `(matches, cars[, k])` those of opponents are written over."""
+        """Play one decision; of actions `(matches, cars, ...)` those of opponents are written over."""
         times = self.times
         if times is not None:
             times.begin()
@@ -202,7 +202,7 @@ class MixedMatches:
         return _joined([masks.reshape(-1, masks.shape[2]) for masks in given])
 
     def step(self, actions: np.ndarray) -> CarStep:
-        """Play one decision; of actions `(cars[, k])` those of opponents' cars are written over."""
+        """Play one decision; of actions `(cars, ...)` those of opponents' cars are written over."""
         steps = []
         for part, shape, cars in zip(self._parts, self._shapes, self._ranges, strict=True):
             step = part.step(actions[cars].reshape(*shape, *actions.shape[1:]))
