@@ -79,7 +79,7 @@ class Snapshots:
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go on with what a checkpoint kept."""
         self.rows, self._offered = list(state["snapshots"].numpy()), state["offered"]
-        self.rating, *self.ratings = state["ratings"]
+        self.rating, *self.ratings = map(float, state["ratings"])
         self._drawn = None
 
 
