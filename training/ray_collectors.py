@@ -83,11 +83,15 @@ class OnRay(Local):
     def iterate(self, older: int) -> Iteration:
         """Learn from the next batch; the statistics also hold its age, and what was dropped and lost."""
         done = super().iterate(older)
-        if self._learner.critic_memory is not None:  # what it knew of each actor's cars at the end
+        self._keep_memory()
+        return replace(done, stats={**done.stats, **self._collectors.stats})
+
+    def _keep_memory(self) -> None:
+        """Keep what a critic with memory knew of each actor's cars at the end of its rollout."""
+        if self._learner.critic_memory is not None:
             parts = self._learner.critic_memory.chunk(self.count)
             for (actor, number), memory in zip(self._collectors.rows, parts, strict=True):
                 self._remembered[actor] = number, memory
-        return replace(done, stats={**done.stats, **self._collectors.stats})
 
     def _begin_next(self, steps: int) -> None:
         """Do nothing: actors play on by themselves."""
