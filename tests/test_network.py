@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info
 
-from rlgym_bridge.policy.folder import Normalisation
+from rlgym_bridge.policy.manifest import Normalisation
 from rlgym_bridge.policy.matrix_kernels import VARIABLE, choose_kernels, kernels_for, processor_flags
 from rlgym_bridge.policy.numpy_network import NetworkPolicy, categorical
 from tests.support.policy_folders import KINDS, OBS_1V1, observations, random_weights

@@ -21,11 +21,8 @@ def average(folders: Sequence[Path], out: Path, selection: str | None = None) ->
     """Write the mean of policies of one run, the newest last, as a policy folder, and return its manifest.
 
     Normalisation, record, modules and, where none is given, selection are the newest's;
-    `training["average_of"]` names the folders.
-
-    Raises:
-        ValueError: There are fewer than two, they differ in more than their weights, or a file is damaged.
-        PolicyMismatch: Weights are not those that the manifest records.
+    `training["average_of"]` names the folders. Raises ValueError where there are fewer than two, they differ
+    in more than their weights, or a file is damaged.
     """
     if len(folders) < 2:
         raise ValueError(f"{len(folders)} policies to average, expected two or more")

@@ -18,7 +18,6 @@ from contextlib import contextmanager, nullcontext, suppress
 from multiprocessing.connection import Connection, wait
 from multiprocessing.shared_memory import SharedMemory
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Final, Self, cast
 
 import numpy as np
@@ -38,20 +37,13 @@ from rlgym_bridge.user_input.failures import Failure
 _STOP_SECONDS: Final = 5.0  # for a collector to finish its step and leave
 _TIMED_FIRST, _TIMED_EVERY = 4, 8  # steps of a rollout whose parts are timed: not the first, with cold caches
 _LINE: Final = 64  # bytes of a cache line, which no two arrays share
-
-Layout = Mapping[str, tuple[tuple[int, ...], str]]
-"""Shape and dtype of each array, by name."""
+Layout = Mapping[str, tuple[tuple[int, ...], str]]  # shape and dtype of each array, by name
 
 
 class SharedArrays:
-    """Named arrays in shared memory.
+    """Named arrays in shared memory, of one layout on both sides.
 
-    Args:
-        layout: Their shapes and dtypes; the same on both sides.
-        name: Of a block that is there already; None makes one, of zeros.
-
-    Attributes:
-        name: To be handed to other processes.
+    `name` is that of a block that is there already; None makes one, of zeros, whose name others are handed.
     """
 
     def __init__(self, layout: Layout, name: str | None = None) -> None:
@@ -80,7 +72,6 @@ class SharedArrays:
         }
 
     def __getitem__(self, key: str) -> np.ndarray:
-        """Return one of the arrays, a view of the shared memory."""
         return self._arrays[key]
 
     def close(self) -> None:
@@ -101,13 +92,7 @@ def _no_memory(size: int, error: OSError) -> SettingsError:
 
 
 def rollout_layout(settings: TrainingSettings, collectors: int, policy: PolicyShape) -> Layout:
-    """Return what is shared: policies one way, one iteration's rollouts the other.
-
-    Args:
-        settings: Of the run.
-        collectors: Processes; each writes its own row of the leading axis.
-        policy: Shape of the policies.
-    """
+    """Return what is shared: policies one way, one iteration's rollouts the other, a row a collector."""
     steps, every = settings.rollout_steps, settings.cars_of_collector  # cars of all matches, in order
     cars, (action, dtype) = (collectors, steps, every), policy.action
     remembered = {
@@ -139,19 +124,10 @@ class CollectorDied(Failure):
 
 
 class Collectors:
-    """The collecting processes, used as a context manager.
+    """The collecting processes, `count` of them, used as a context manager.
 
-    Args:
-        settings: Of the run.
-        policy: Shape of the policies.
-
-    Attributes:
-        count: Processes.
-        arrays: What they share; see `rollout_layout`.
-        seconds: Of each collector, what its parts took in the latest rollout, see `Collector.seconds`.
-
-    Raises:
-        CollectorDied: A collector could not make its matches.
+    `arrays` are what they share, see `rollout_layout`; `seconds` of each collector what its parts took in the
+    latest rollout, see `Collector.seconds`. All raise CollectorDied where a collector has stopped.
     """
 
     def __init__(self, settings: TrainingSettings, policy: PolicyShape) -> None:
@@ -184,20 +160,15 @@ class Collectors:
     def begin(self, seed: tuple[int, ...], snapshot: int, teach: bool = False) -> None:
         """Let all collectors play the next steps; until `finish` the shared arrays are theirs.
 
-        Args:
-            seed: Of the sampled actions.
-            snapshot: Row of `policies` that the snapshots' seats play.
-            teach: Whether the teacher's probabilities are written, too.
+        `seed` is that of the sampled actions, `snapshot` the row of `policies` that the snapshots' seats
+        play. `teach` has the teacher's probabilities written, too.
         """
         self._send("collect", [(seed, snapshot, teach)] * self.count)
 
     def finish(self) -> Counter[str]:
-        """Wait until the shared arrays hold the steps that `begin` was for.
+        """Wait until the shared arrays hold the steps that `begin` was for; return sums of what was counted.
 
-        Returns:
-            Sums of what was counted meanwhile: those of the environment, `episode_reward` over
-            `finished_cars`; the goals of snapshots and of opponents, and those against them, see
-            `SelfPlayMatches.take_counts`.
+        These are `episode_reward` over `finished_cars`, and those of `SelfPlayMatches.take_counts`.
         """
         total: Counter[str] = Counter()
         self.seconds.clear()
@@ -237,13 +208,9 @@ class Collectors:
         return answer
 
     def __enter__(self) -> Self:
-        """Return the collectors themselves."""
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
-    ) -> None:
-        """End the processes and remove the shared memory."""
+    def __exit__(self, *how: object) -> None:
         for _, pipe in self._workers:
             pipe.close()  # they end when they next listen
         for worker, _ in self._workers:
@@ -303,18 +270,11 @@ def _work(
 
 
 class Collector:
-    """One collector's matches and its rows of the shared arrays.
+    """One collector's matches, and its row of the arrays' leading axis: `row`, or `index`.
 
-    Args:
-        settings: Of the run.
-        policy: Shape of the policies.
-        index: Of the collector; its actions are drawn by seed and index.
-        arrays: By name, see `rollout_layout`.
-        row: Of the arrays' leading axis; None: `index`.
-
-    Attributes:
-        seconds: Of the latest rollout: `total` and `cpu`, wall-clock and processor time of all; `inference`;
-            the parts of `SelfPlayMatches.times`, as the timed steps share the time of all; and `rest`.
+    Its actions are drawn by seed and `index`. `seconds` are those of the latest rollout: `total` and `cpu`,
+    wall-clock and processor time of all; `inference`; the parts of `SelfPlayMatches.times`, as the timed
+    steps share the time of all; and `rest`.
     """
 
     def __init__(
@@ -379,8 +339,12 @@ class Collector:
                 self._returns[ended] = 0
         rows["obs"][-1] = self._obs = obs
         total = time.perf_counter() - began
-        self.seconds = _parts_of_total(clock.seconds, parts.seconds, total)
-        self.seconds |= {"total": total, "cpu": time.process_time() - cpu}
+        whole, some = clock.seconds, parts.seconds  # of all steps, and of some of them
+        share = whole["step"] / max(sum(some.values()), 1e-12)
+        seconds = {name: part * share for name, part in some.items()}
+        seconds["inference"] = seconds.get("inference", 0.0) + whole["inference"]
+        rest = max(0.0, total - sum(seconds.values()))
+        self.seconds = seconds | {"rest": rest, "total": total, "cpu": time.process_time() - cpu}
         return counts | self._env.take_counts(), self.seconds
 
 
@@ -413,13 +377,9 @@ class _Deciding:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return actions `(cars[, k])` and the policy's log-probabilities `(cars,)`, and remember.
 
-        The log-probabilities of the older version's cars are those of what the policy would have done.
-
-        Args:
-            policy: Decides for all cars: one matrix product is cheaper than picking its cars out.
-            snapshot: Decides for the cars of the older version.
-            obs: `(cars, size)` float32.
-            masks: `(cars, actions)` bool, or None.
+        The policy decides for all cars: one matrix product is cheaper than picking its cars out. So the
+        log-probabilities of the older version's cars are those of what the policy would have done. `obs` are
+        `(cars, size)` float32, `masks` `(cars, actions)` bool or None.
         """
         before, older = self._memory, self._snapshot
         seen = None if masks is None else masks[:, None]
@@ -435,11 +395,3 @@ class _Deciding:
             if snapshot.memory is not None:
                 self._memory[older] = snapshot.memory[:, 0]
         return actions, log_probs
-
-
-def _parts_of_total(whole: Mapping[str, float], timed: Mapping[str, float], total: float) -> dict[str, float]:
-    """Return the seconds of each part of a rollout; in `timed` are those of some of its steps."""
-    share = whole["step"] / max(sum(timed.values()), 1e-12)
-    seconds = {name: part * share for name, part in timed.items()}
-    seconds["inference"] = seconds.get("inference", 0.0) + whole["inference"]
-    return seconds | {"rest": max(0.0, total - sum(seconds.values()))}

@@ -15,13 +15,8 @@ from typing import Final
 import numpy as np
 
 CONFIDENCE_Z: Final = 1.96  # of a normal distribution, 95 % within
-
-SCALE: Final = 400.0
-"""Points of rating by which ten wins come to each loss [Elo's]."""
-
-FIRST_RATING: Final = 1000.0
-"""Points of the first anchor, and of a league's players in the mean."""
-
+SCALE: Final = 400.0  # points of rating by which ten wins come to each loss [Elo's]
+FIRST_RATING: Final = 1000.0  # points of the first anchor, and of a league's players in the mean
 _NATURAL: Final = SCALE / math.log(10)  # points for which the odds of a win grow by e
 _PRIOR: Final = 0.5  # matches won, and lost, that are added, so that ratings are finite
 _GAIN: Final = 16.0  # points by which a win that nobody expected raises a player that changes
@@ -56,12 +51,9 @@ def update_rating(rating: float, opponent: float, score: float) -> float:
 def rate_by_scores(scores: Sequence[tuple[float, float, int]]) -> EloRating:
     """Rate a player by its scores against opponents whose ratings stay.
 
-    For each opponent half a match won and half a match lost are added, which keeps ratings finite where all
-    matches were won or lost.
-
-    Args:
-        scores: Of each opponent, one at least: its rating; the share of matches that the player won, where a
-            draw counts half; how many matches tell something.
+    Scores are of each opponent, one at least: its rating; the share of matches that the player won, where a
+    draw counts half; how many matches tell something. For each half a match won and half a match lost are
+    added, which keeps ratings finite.
     """
     opponents = np.array([rating for rating, _, _ in scores])
     won = np.zeros((len(scores) + 1,) * 2)

@@ -69,19 +69,11 @@ def _watched(settings: TrainingSettings) -> tuple[TrainingSettings, set[str]]:
 
 
 class Task:
-    """The task that a run trains.
+    """The task that a run trains: `name` is that of its module or function, `module` that of the module.
 
-    Args:
-        settings: Of the run; where it has several team sizes, of one of them: what `reward`, `conditions` and
-            `mutator` are given.
-        whole: Settings of the run, which name observation and parser; None where `settings` are.
-
-    Attributes:
-        name: Of the module or the function.
-        module: The name of its module.
-
-    Raises:
-        SettingsError: It cannot be imported, or lacks a function.
+    `settings` are of the run; where it has several team sizes, of one of them: what `reward`, `conditions`
+    and `mutator` are given. Then `whole` are those of the run, which name observation and parser. Raises
+    SettingsError where the task cannot be imported, or lacks a function.
     """
 
     def __init__(self, settings: TrainingSettings, whole: TrainingSettings | None = None) -> None:
@@ -112,11 +104,7 @@ class Task:
         return f"{self.name} has {', '.join(own)}" + (f"; standard: {', '.join(others)}" if others else "")
 
     def name_unread(self) -> str:
-        """Say which settings have another value than the default, and are read by no component; "" for none.
-
-        Raises:
-            Exception: Whatever the functions of its module raise.
-        """
+        """Say which settings differ from the defaults and are read by no component; "" for none."""
         own = (name for names in _READ_BY.values() for name in names)
         changed = [name for name in own if getattr(self._settings, name) != _DEFAULTS[name]]
         if not changed or hasattr(self._module, "make_env"):
@@ -143,23 +131,14 @@ class Task:
         return list(dict.fromkeys([self.module, *names]))
 
     def obs_and_parser(self) -> Components:
-        """Return builder, parser and provider of shared info, as a policy folder names them.
-
-        Raises:
-            ValueError: They cannot be made.
-        """
+        """Return builder, parser and provider of shared info, as a policy folder names them."""
         if self._module is None:
             return self._make()
         named = self.named()
         return component_factory(named["obs"], named["parser"], None, allow=None)()
 
     def components(self) -> Components:
-        """Return all components of one match.
-
-        Raises:
-            SettingsError: The environment's delay is not what the settings say, or a function of the module
-                returned no component.
-        """
+        """Return all components of one match; raises SettingsError for none, or another delay."""
         parts = self.obs_and_parser()
         low, high = self._settings.action_delay
         if parts.action_delay is not None and not low <= parts.action_delay <= high:
@@ -195,8 +174,7 @@ class Task:
     def make_env(self, own_delays: np.ndarray | None = None) -> Any:
         """Return the matches of one collector, without the warnings that `check` gives for the whole run.
 
-        Args:
-            own_delays: Action delays of single cars in ticks, `(matches, cars)`; see `VectorEnv`.
+        `own_delays` are those of single cars in ticks, `(matches, cars)`, see `VectorEnv`.
         """
         settings = self._settings
         if hasattr(self._module, "make_env"):
@@ -207,11 +185,8 @@ class Task:
     def check(self) -> None:
         """Make everything once for each team size, and begin a match.
 
-        A warning says which components have no batch form, once for all processes of the run.
-
-        Raises:
-            SettingsError: The simulator is not installed, or settings do not fit the components.
-            Exception: Whatever the components raise.
+        A warning says which components have no batch form, once for all processes of the run. Raises
+        SettingsError where the simulator is not installed, or settings do not fit the components.
         """
         try:
             check_simulator(self._settings.simulator)
@@ -258,17 +233,10 @@ class Task:
 def fit_to_environment(
     settings: TrainingSettings, given: Collection[str]
 ) -> tuple[TrainingSettings, list[str]]:
-    """Return the settings as their environment has them.
+    """Return the settings of a run with `env` as their environment has them, and lines that say so.
 
-    Args:
-        settings: Of a run with `env`.
-        given: Names of the settings that the user gave; all others are taken from the environment.
-
-    Returns:
-        The settings, and lines that say what was taken and what of the environment is left out.
-
-    Raises:
-        SettingsError: The environment cannot be made, or given settings contradict it: all of them.
+    Those that the user gave, by their names in `given`, stay. Raises SettingsError where the environment
+    cannot be made, or given settings contradict it: all of them.
     """
     name = settings.env
     try:

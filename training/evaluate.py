@@ -23,15 +23,13 @@ from rlgym_bridge.policy.load_player import BUILT_IN, load_player
 from rlgym_bridge.policy.manifest import MOST_TICKS
 from rlgym_bridge.policy.numpy_network import NetworkPolicy
 from rlgym_bridge.server.game.rules import LONGEST_SECONDS
-from rlgym_bridge.sim.simulator import DEFAULT_SIMULATOR, Simulator, make_simulator
+from rlgym_bridge.sim.simulator import DEFAULT_SIMULATOR, make_simulator
 from rlgym_bridge.sim.touches import TouchCounter
 from rlgym_bridge.state import MatchState, derive
 from rlgym_bridge.training.elo import CONFIDENCE_Z
 from rlgym_bridge.training.processes import open_pool
 
-MATCHES: Final = 200
-"""Matches when nothing is said."""
-
+MATCHES: Final = 200  # matches when nothing is said
 _LEAST_SECONDS = 1.0  # shorter ones end before a step
 _MOST_MATCHES = 1_000_000
 _AT_ONCE = 25  # matches of a job
@@ -39,21 +37,13 @@ _AT_ONCE = 25  # matches of a job
 
 @dataclass
 class MatchTotals:
-    """Goals and touches of some matches.
+    """Goals and touches of some matches."""
 
-    Attributes:
-        goals: `(matches, 2)` int64, of blue and orange.
-        touches: `(matches, cars)` int64.
-        minutes: Game time of each match.
-        delays: Ticks after which the actions of blue and of orange acted.
-        courses: `(matches,)` a number of the last state, which is equal where matches went alike.
-    """
-
-    goals: np.ndarray
-    touches: np.ndarray
-    minutes: float
-    delays: tuple[int, int]
-    courses: np.ndarray
+    goals: np.ndarray  # (matches, 2) int64, of blue and orange
+    touches: np.ndarray  # (matches, cars) int64
+    minutes: float  # game time of each match
+    delays: tuple[int, int]  # ticks after which the actions of blue and of orange acted
+    courses: np.ndarray  # (matches,) a number of the last state, which is equal where matches went alike
 
 
 class BatchSide:
@@ -128,11 +118,7 @@ def make_side(player_spec: PlayerSpec, seats: Sequence[int], seed: int, matches:
 
 
 def team_size_of(*players: str) -> int:
-    """Return the team size that the first of some policies was trained for; 1 where all are built in.
-
-    Raises:
-        ValueError: It cannot be read, or is of no match between teams of equal size.
-    """
+    """Return the equal team size that the first of some policies was trained for; 1 for those built in."""
     for one in players:
         if one not in BUILT_IN:
             sizes = read_files(Path(one))[0].team_sizes
@@ -157,24 +143,12 @@ def play_matches(
     allow_modules: Sequence[str] = (),
     simulator: str = DEFAULT_SIMULATOR,
 ) -> MatchTotals:
-    """Play some matches at once.
+    """Play some matches at once between two policies: folders, `"chaser"`, `"charger"` or `"random"`.
 
-    Args:
-        blue: A policy folder, `"chaser"`, `"charger"` or `"random"`.
-        orange: The other team's policy, in the same form.
-        matches: Number of matches.
-        seconds: Game time of each, kickoffs included.
-        seed: Of kickoffs, respawns and both policies.
-        team_size: Cars a team.
-        selection: `"sample"` or `"argmax"` in place of the folders' own; of both teams, or of each.
-        action_delay: Ticks after which the actions of blue and of orange act, in place of the folders' own.
-        hitboxes: Of blue's cars and of orange's, of `game.HITBOX_NAMES`; None for the folders' own.
-        allow_modules: Modules that the folders may name.
-        simulator: One of `simulator.SIMULATORS`.
-
-    Raises:
-        ValueError: The simulator is not installed, a delay is out of range, or a policy cannot be read or
-            plays at another pace or with other team sizes.
+    `seconds` are game time, kickoffs included; the seed is that of kickoffs, respawns and policies. In place
+    of the folders' own there may be a selection, of both teams or of each; ticks after which the actions of
+    blue and of orange act; and hitboxes, of `game.HITBOX_NAMES`. `allow_modules` are those that folders may
+    name. Raises ValueError where something is out of range or missing, or a policy cannot play this match.
     """
     boxes = check_players((blue, orange), team_size, action_delay, hitboxes)
     player_specs = _load_both((blue, orange), allow_modules, selection)
@@ -187,7 +161,18 @@ def play_matches(
     random, tick, end = np.random.default_rng((seed, 2)), 0, round(seconds * TICKS_PER_SECOND)
     goals, touches = (np.zeros((matches, count), np.int64) for count in (2, 2 * team_size))
     counter, lates = TouchCounter(*touches.shape), np.tile(np.repeat(delays, team_size), (matches, 1))
-    _kick_off(arenas, sides, np.arange(matches), boxes, random, goals, seconds)
+
+    def kick_off(which: np.ndarray, clock: float) -> None:
+        began = blank_state(team_size, team_size, len(which))
+        began.car_hitbox[:] = np.repeat(boxes, team_size)
+        KickoffMutator().apply_batch(began, random)
+        derive(began)
+        began.phase[:], began.clock[:], began.score[:] = Phase.KICKOFF, clock, goals[which]
+        arenas.put(which.tolist(), began)
+        for side in sides:
+            side.begin(arenas.state, which.tolist())
+
+    kick_off(np.arange(matches), seconds)
     while tick < end:
         rows = np.concatenate([side.rows(arenas.state) for side in sides], 1)
         arenas.step(rows, lates)
@@ -198,7 +183,7 @@ def play_matches(
         state.phase[touched.any(1)] = Phase.ACTIVE
         if len(scored := np.flatnonzero(state.goal_scored)):
             goals[scored, (state.ball_position[scored, 1] < 0).astype(int)] += 1
-            _kick_off(arenas, sides, scored, boxes, random, goals, state.clock[0])
+            kick_off(scored, state.clock[0])
     courses = arenas.state.ball_position.sum(1) + arenas.state.car_position.sum((1, 2))
     return MatchTotals(goals, touches, tick / TICKS_PER_SECOND / 60, (delays[0], delays[1]), courses)
 
@@ -209,14 +194,7 @@ def check_players(
     action_delay: Sequence[int] | None,
     hitboxes: Sequence[str | None] = (None, None),
 ) -> list[int]:
-    """Check what needs no code of the players, before processes are started; see `play_matches`.
-
-    Returns:
-        Hitboxes of the players, indices of `HITBOX_NAMES`.
-
-    Raises:
-        ValueError: A policy cannot be read or was trained for other team sizes; a delay is out of range.
-    """
+    """Check what needs no code of the players; return their hitboxes, indices of `HITBOX_NAMES`."""
     if action_delay is not None and not all(0 <= delay <= MOST_TICKS for delay in action_delay):
         raise ValueError(f"action_delay is {[*action_delay]}, expected 0 to {MOST_TICKS} ticks")
     own = [_hitbox(player, team_size) for player in players]
@@ -254,26 +232,6 @@ def _load_both(
     return specs
 
 
-def _kick_off(
-    arenas: Simulator,
-    sides: Sequence[Side],
-    matches: np.ndarray,
-    hitboxes: Sequence[int],
-    random: np.random.Generator,
-    goals: np.ndarray,
-    clock: float,
-) -> None:
-    layout = arenas.state.layout
-    state = blank_state(layout.blue, layout.orange, len(matches))
-    state.car_hitbox[:] = np.repeat(hitboxes, (layout.blue, layout.orange))
-    KickoffMutator().apply_batch(state, random)
-    derive(state)
-    state.phase[:], state.clock[:], state.score[:] = Phase.KICKOFF, clock, goals[matches]
-    arenas.put(matches.tolist(), state)
-    for side in sides:
-        side.begin(arenas.state, matches.tolist())
-
-
 def share_interval(share: float, count: int) -> tuple[float, float]:
     """Return the 95 % bounds of a share, 0..1, that was found in `count` trials [Wilson's interval]."""
     z = CONFIDENCE_Z
@@ -297,23 +255,14 @@ def median_interval(values: np.ndarray) -> tuple[float, float, float]:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Some matches of A against B.
+    """Some matches of A against B."""
 
-    Attributes:
-        goals: `(matches, 2)` int64, of A and B.
-        touches: `(matches, 2)` int64, of A's cars and B's.
-        minutes: `(matches,)` of play.
-        team_size: Cars a team.
-        delays: Ticks after which the actions of A and of B acted.
-        different: Matches that are no repetition of another one; 0 where they are not counted.
-    """
-
-    goals: np.ndarray
-    touches: np.ndarray
-    minutes: np.ndarray
-    team_size: int = 1
-    delays: tuple[int, int] = (1, 1)
-    different: int = 0
+    goals: np.ndarray  # (matches, 2) int64, of A and B
+    touches: np.ndarray  # (matches, 2) int64, of A's cars and B's
+    minutes: np.ndarray  # (matches,) of play
+    team_size: int = 1  # cars a team
+    delays: tuple[int, int] = (1, 1)  # ticks after which the actions of A and of B acted
+    different: int = 0  # matches that are no repetition of another one; 0 where they are not counted
 
     @property
     def matches(self) -> int:
@@ -374,15 +323,18 @@ def evaluate(
     """Let A and B play, half of the matches from each side; what is not named here is as for `play_matches`.
 
     `matches` is even. `team_size` None is what A was trained for, and so many `processes` play at once.
-
-    Raises:
-        ValueError: The number of matches is odd, below 2 or above 1,000,000; else as `play_matches`.
+    Raises ValueError where the number of matches is odd, below 2 or above 1,000,000; else as `play_matches`.
     """
     check_numbers(matches, seconds, seed=(seed, 0), processes=(processes, 1))
     team_size = team_size_of(a, b) if team_size is None else team_size
     check_numbers(matches, seconds, team_size=(team_size, 1))
     check_players((a, b), team_size, action_delay)
-    jobs = _jobs(matches, seed)
+    half = matches // 2
+    jobs = [  # of some matches each: whether A is orange, number of matches, seed
+        (swapped, min(half - first, _AT_ONCE), 1_000_003 * seed + 10 * number + 5 * swapped)
+        for swapped in (False, True)
+        for number, first in enumerate(range(0, half, _AT_ONCE))  # not by the processes, for the seeds
+    ]
     goals, touches, minutes = [], [], []
     with open_pool(processes) as pool:
         futures = [
@@ -406,11 +358,7 @@ def evaluate(
 
 
 def check_numbers(matches: int, seconds: float, **least: tuple[int, int]) -> None:
-    """Check the numbers by which matches are played; `least` has value and lower bound by name.
-
-    Raises:
-        ValueError: One is out of range.
-    """
+    """Raise ValueError where a number is out of range; `least` has value and lower bound by name."""
     if matches < 2 or matches % 2:
         raise ValueError(
             f"matches is {matches}, expected an even number, 2 or more: half are played from each side"
@@ -424,16 +372,6 @@ def check_numbers(matches: int, seconds: float, **least: tuple[int, int]) -> Non
     for name, (value, bound) in least.items():
         if value < bound:
             raise ValueError(f"{name} is {value}, expected {bound} or more")
-
-
-def _jobs(matches: int, seed: int) -> list[tuple[bool, int, int]]:
-    """Return jobs of some matches each: whether A is orange, number of matches, seed."""
-    half = matches // 2
-    return [
-        (swapped, min(half - first, _AT_ONCE), 1_000_003 * seed + 10 * number + 5 * swapped)
-        for swapped in (False, True)
-        for number, first in enumerate(range(0, half, _AT_ONCE))  # not by the processes, for the seeds
-    ]
 
 
 if __name__ == "__main__":

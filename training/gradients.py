@@ -25,12 +25,7 @@ _threshold_backward: Final = torch.ops.aten.threshold_backward.grad_input
 class Backpropagation:
     """Gradients of a policy of discrete actions and of a critic, both with ReLU and no layer normalisation.
 
-    Several threads may use it at once; each has its own memory.
-
-    Args:
-        policy: Is only read.
-        critic: Is only read.
-        settings: Of the run, for the coefficients of the loss.
+    Both are only read. Several threads may use it at once; each has its own memory.
     """
 
     def __init__(self, policy: ActingNetwork, critic: ValueNetwork, settings: TrainingSettings) -> None:
@@ -55,19 +50,10 @@ class Backpropagation:
         rows: int,
         masks: Tensor | None = None,
     ) -> tuple[list[Tensor], Tensor]:
-        """Return what a part of a minibatch adds to the gradients and to the statistics.
+        """Return what `ppo.gradients_of` does: gradients of policy and critic, and sums of `SUMMED`, `(6,)`.
 
-        Args:
-            shown: `(n, S)` float32, observations as the networks see them.
-            actions: `(n,)` or `(n, k)` int64.
-            log_probs: `(n,)` float32, of the actions when they were drawn.
-            advantages: `(n,)` float32.
-            returns: `(n,)` float32, the critic's value targets.
-            rows: Of the whole minibatch.
-            masks: `(n, choices)` bool, those that were allowed; None for all.
-
-        Returns:
-            A gradient for each parameter of policy and critic, in order; the sums of `ppo.SUMMED`, `(6,)`.
+        Observations `(n, S)` are as the networks see them; actions `(n,)` or `(n, k)`, the others `(n,)`, and
+        masks `(n, choices)` or None are as in `ppo.Batch`. `rows` are those of the whole minibatch.
         """
         policy, critic = self._layers()
         settings, outputs = self._settings, policy.forward(shown)
@@ -139,10 +125,8 @@ class _Decision:
     def by_logits(self, by_log_prob: Tensor, entropy_weight: float, uniform_weight: float) -> Tensor:
         """Return the derivatives of the loss by the logits, `(n, choices)`.
 
-        Args:
-            by_log_prob: `(n,)`, the derivative by the log-probability.
-            entropy_weight: Of the entropy, which is taken off the loss.
-            uniform_weight: Of the divergence from the uniform policy.
+        `by_log_prob` `(n,)` is that by the log-probability; the others are weights of the entropy, which is
+        taken off the loss, and of the divergence from the uniform policy.
         """
         # p * (weight * (log p + entropy) - by_log_prob + uniform weight), and by_log_prob for what was chosen
         shift = (self.entropy * entropy_weight).sub_(by_log_prob).add_(uniform_weight)
@@ -155,11 +139,7 @@ class _Decision:
 
 
 class _Layers:
-    """Forward and backward through a perceptron, with activations in memory that stays.
-
-    Args:
-        network: Its parameters are read at each call.
-    """
+    """Forward and backward through a perceptron, with activations in memory that stays."""
 
     def __init__(self, network: Perceptron) -> None:
         tensors = [parameter.detach() for parameter in network.layers.parameters()]
@@ -214,14 +194,7 @@ Recorder = Callable[[Callable[[], Tensor]], tuple[Callable[[], None], Tensor]]
 
 
 def record_graph(step: Callable[[], Tensor]) -> tuple[Callable[[], None], Tensor]:
-    """Record a function as a CUDA graph.
-
-    Args:
-        step: Computes on the GPU alone, and waits for nothing.
-
-    Returns:
-        What runs it once, and its result `(m,)`, which each run writes anew.
-    """
+    """Record a function as a CUDA graph; return what runs it once, and its result `(m,)`, written anew."""
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
         result = step()
@@ -233,9 +206,6 @@ class RecordedSteps:
 
     Graphs read and write fixed places. So every batch has to lie where the first one lay, see `keep`, and
     networks and optimiser must not be given other tensors after the first step.
-
-    Args:
-        record: Records a step.
     """
 
     def __init__(self, record: Recorder = record_graph) -> None:
@@ -245,11 +215,7 @@ class RecordedSteps:
         self._graphs: dict[Hashable, tuple[Tensor, Callable[[], None], Tensor]] = {}
 
     def keep(self, tensors: Sequence[Tensor]) -> list[Tensor]:
-        """Return the places of a batch's tensors, with these numbers in them.
-
-        Args:
-            tensors: Of any shapes. With shapes unlike the last ones, all steps are recorded anew.
-        """
+        """Return the places of a batch, with its numbers in them; other shapes are recorded anew."""
         if [one.shape for one in tensors] == [one.shape for one in self._kept]:
             for place, tensor in zip(self._kept, tensors, strict=True):
                 place.copy_(tensor)
@@ -260,15 +226,9 @@ class RecordedSteps:
         return self._kept
 
     def take(self, step: Step, rows: Tensor, kind: Hashable) -> Tensor:
-        """Take a gradient step.
+        """Take a gradient step with rows `(n,)` int64; return what `step` does, `(m,)` float32.
 
-        Args:
-            step: Takes it; reads the batch where `keep` put it.
-            rows: `(n,)` int64, of the minibatch.
-            kind: What else decides which operations the step has.
-
-        Returns:
-            `(m,)` float32, what `step` returns.
+        The step reads the batch where `keep` put it. `kind` is what else decides on its operations.
         """
         key = (len(rows), kind)
         if key not in self._graphs:

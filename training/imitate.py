@@ -35,29 +35,25 @@ _SEEDS: Final = 2**32  # that NumPy takes
 _EPOCHS: Final = 20
 _UPDATES: Final = 1000  # gradient steps at least, where nobody says how many
 _BATCH: Final = 1024  # decisions of a gradient step
+_KEPT: Final = (
+    "team_sizes", "obs", "parser", "env", "tick_skip", "action_delay", "input_latency", "forecast",
+    "selection", "obs_normalisation", "hitbox",
+)  # fmt: skip
+"""What a clone has as the recorded policy has it."""
 _BLOCK: Final = 240  # ticks; two seconds here and there are held out, to be like what is learned
 
 
 @dataclass(frozen=True)
 class CloningData:
-    """Decisions of recorded bots.
+    """Decisions of recorded bots."""
 
-    Attributes:
-        cars: Episodes of cars.
-        manifest: Manifest of the policy that the cars have in common.
-        obs: `(n, S)` float32, normalised, of the decisions learned from.
-        actions: `(n, ...)`, what the policies chose if `commanded`, else what the game applied.
-        commanded: See `imitate`.
-        learned: Their `obs`, `chosen`, `applied` and `differs`, as `Played` has them.
-        held_out: The same of those held out. Both leave out decisions whose applied action is not recorded.
-    """
-
-    cars: list[Played]
-    manifest: Manifest
-    obs: np.ndarray
-    actions: np.ndarray
-    commanded: bool
-    learned: dict[str, np.ndarray]
+    cars: list[Played]  # episodes of cars
+    manifest: Manifest  # manifest of the policy that the cars have in common
+    obs: np.ndarray  # (n, S) float32, normalised, of the decisions learned from
+    actions: np.ndarray  # (n, ...), what the policies chose if `commanded`, else what the game applied
+    commanded: bool  # see `imitate`
+    learned: dict[str, np.ndarray]  # their `obs`, `chosen`, `applied` and `differs`, as `Played` has them
+    # the same of those held out. Both leave out decisions whose applied action is not recorded.
     held_out: dict[str, np.ndarray]
 
 
@@ -74,9 +70,8 @@ def read_cloning_data(
 ) -> CloningData:
     """Read recordings and divide them; the arguments are those of `imitate`.
 
-    Raises:
-        OSError, RecordingError: A file cannot be read.
-        ValueError: Recorded policies do not fit each other, or there is too little to learn from.
+    Raises OSError, RecordingError where a file cannot be read; ValueError where recorded policies do not fit
+    each other, or there is too little to learn from.
     """
     episodes: list[list[Played]] = []
     for file in map(Path, files):
@@ -109,11 +104,7 @@ def read_cloning_data(
 def _played_by_people(
     file: Path, bots: Sequence[str] | None, allow_modules: Sequence[str], like: str | Path | None, python: str
 ) -> list[list[Played]]:
-    """Return the episodes of a replay, or of a file of replicar.
-
-    Raises:
-        ValueError: There is no policy to play like, or nothing that converts replays.
-    """
+    """Return the episodes of a replay, or of a file of replicar; raises ValueError where something lacks."""
     if like is None:
         raise ValueError(
             f"{file} holds no observations and no actions of a policy, expected --like POLICY: a policy "
@@ -135,15 +126,7 @@ def _played_by_people(
 
 
 def choose_held_out(frames: np.ndarray, share: float) -> np.ndarray:
-    """Choose the decisions that are held out.
-
-    Args:
-        frames: Ticks of a match, `(n,)` int64.
-        share: Share to hold out, 0 to 1.
-
-    Returns:
-        `(n,)` bool.
-    """
+    """Return which decisions, at ticks `(n,)` int64 of a match, are held out, `(n,)` bool: a share."""
     block = frames // _BLOCK
     aside: np.ndarray = np.floor((block + 1) * share) > np.floor(block * share)
     return aside
@@ -152,11 +135,7 @@ def choose_held_out(frames: np.ndarray, share: float) -> np.ndarray:
 def _collect(
     cars: Sequence[Played], rows: Sequence[np.ndarray], untold: bool = False
 ) -> dict[str, np.ndarray]:
-    """Return the chosen decisions of each car whose applied action is recorded, or all if `untold`.
-
-    Returns:
-        `obs`, `chosen`, `applied` and `differs` as `Played` has them, all cars' together.
-    """
+    """Return decisions of all cars by name, those whose applied action is recorded, or all if `untold`."""
     at = [np.flatnonzero(some & (car.told | untold)) for car, some in zip(cars, rows, strict=True)]
     return {
         name: np.concatenate([getattr(car, name)[some] for car, some in zip(cars, at, strict=True)])
@@ -165,11 +144,7 @@ def _collect(
 
 
 def _common(cars: Sequence[Played]) -> Manifest:
-    """Return the manifest of the first car's policy, if the others' see and do the same.
-
-    Raises:
-        ValueError: They do not.
-    """
+    """Return the manifest of all cars' policies; raises ValueError where they see or do different things."""
     if not cars:
         raise ValueError("the recordings hold no two decisions in a row to learn from")
     first = cars[0]
@@ -193,41 +168,22 @@ def _short(value: Any) -> str:
 
 @dataclass(frozen=True)
 class Imitation:
-    """The result of an imitation.
+    """The result of an imitation."""
 
-    Attributes:
-        bots: Agent ids of those imitated.
-        steps: Decisions learned from.
-        differing: Those of them for which the game applied another action than was commanded.
-        corrected: Whether what was applied was learned, and not what was commanded.
-        held_out: Decisions that were not learned from, to try the policy on.
-        held_out_differing: Those of them for which the game applied another action than was commanded.
-        untold: Decisions for which the recording does not tell what the game applied. They are not among
-            those held out, nor, where what was applied is learned, among those learned from.
-        epochs: How often each decision was learned from.
-        accuracy_learned: Share of the decisions learned from in which the policy's likeliest action is what
-            the game applied; nan for actions of real numbers, as the next four.
-        accuracy: The same of the held-out decisions.
-        accuracy_there: The same of the differing ones; nan without any.
-        accuracy_commanded: Share in which it is the action that was commanded.
-        commonest: Share in which the action applied most often in what was learned would have been right.
-        error: For actions of real numbers, the mean absolute difference from what the game applied; else nan.
-    """
-
-    bots: list[str]
-    steps: int
-    differing: int
-    corrected: bool
-    held_out: int
-    held_out_differing: int
-    untold: int
-    epochs: float
-    accuracy_learned: float
-    accuracy: float
-    accuracy_there: float
-    accuracy_commanded: float
-    commonest: float
-    error: float
+    bots: list[str]  # agent ids of those imitated
+    steps: int  # decisions learned from
+    differing: int  # those of them for which the game applied another action than was commanded
+    corrected: bool  # whether what was applied was learned, and not what was commanded
+    held_out: int  # decisions that were not learned from, to try the policy on
+    held_out_differing: int  # those of them for which the game applied another action than was commanded
+    untold: int  # decisions of which the recordings do not tell what was applied
+    epochs: float  # how often each decision was learned from
+    accuracy_learned: float  # share of what was learned in which the likeliest action was applied; or nan
+    accuracy: float  # the same of the held-out decisions
+    accuracy_there: float  # the same of the differing ones; nan without any
+    accuracy_commanded: float  # share in which it is the action that was commanded
+    commonest: float  # share in which the action applied most often in what was learned would have been right
+    error: float  # for real numbers, the mean absolute difference from what was applied; else nan
 
     def to_json(self) -> dict[str, Any]:
         """Return the attributes; None for nan."""
@@ -305,18 +261,10 @@ def imitate(
 def clone(
     obs: np.ndarray, actions: np.ndarray, shape: PolicyShape, epochs: float, learning_rate: float, seed: int
 ) -> dict[str, np.ndarray]:
-    """Train a network to choose the given actions: behaviour cloning with Adam.
+    """Train a perceptron to choose the given actions: behaviour cloning with Adam.
 
-    Args:
-        obs: `(n, S)` float32, as the network is shown them.
-        actions: `(n, ...)`, as `Played.chosen` has them.
-        shape: Of the network, a perceptron.
-        epochs: How often each decision is learned from.
-        learning_rate: Of Adam.
-        seed: Of network and batches.
-
-    Returns:
-        The tensors of a policy folder, see `PolicyShape.tensors`, without normalisation.
+    Observations `(n, S)` float32 are as it is shown them, actions `(n, ...)` as in `Played.chosen`. Return
+    the tensors of a policy folder, see `PolicyShape.tensors`, without normalisation.
     """
     import torch  # late, so that --help takes no time
 
@@ -334,7 +282,7 @@ def clone(
         if len(order) < size:
             order = torch.cat([order, torch.randperm(len(obs), generator=random)])
         rows, order = order[:size], order[size:]
-        loss = -network.log_probs(seen[rows], wanted[rows]).mean()
+        loss = -network.log_probs_of(network(seen[rows]), wanted[rows]).mean()
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -360,23 +308,9 @@ def _save(
     activation: str,
 ) -> None:  # fmt: skip
     """Save weights with the components and timing of the recorded policy."""
+    kept: dict[str, Any] = {name: getattr(manifest, name) for name in _KEPT}
     save_policy(
-        out,
-        weights,
-        distribution=manifest.action_kind,
-        team_sizes=manifest.team_sizes,
-        obs=manifest.obs,
-        parser=manifest.parser,
-        env=manifest.env,
-        tick_skip=manifest.tick_skip,
-        action_delay=manifest.action_delay,
-        input_latency=manifest.input_latency,
-        forecast=manifest.forecast,
-        selection=manifest.selection,
-        obs_normalisation=manifest.obs_normalisation,
-        hitbox=manifest.hitbox,
-        training=training,
-        activation=activation,
+        out, weights, distribution=manifest.action_kind, training=training, activation=activation, **kept
     )
 
 
@@ -402,12 +336,7 @@ def _check_arguments(
 
 
 def _check_out(folder: Path) -> None:
-    """Make sure that a policy folder can be written; better known now than after an hour.
-
-    Raises:
-        OSError: It cannot be.
-        ValueError: A policy is there, or a file.
-    """
+    """Raise OSError or ValueError unless a policy folder can be written: better known now than in an hour."""
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"{folder} is a file, expected a folder to write the policy to (--out)")
     if Path(folder, MANIFEST_FILE).exists():

@@ -1,6 +1,7 @@
 """The learner: networks, what trains them, and older versions of the policy."""
 
 import hashlib
+import io
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -16,6 +17,7 @@ from torch import Tensor, nn
 from rlgym_bridge.components.user_errors import describe_error
 from rlgym_bridge.game import HITBOX_NAMES
 from rlgym_bridge.policy.fingerprint import Fingerprint, fingerprint
+from rlgym_bridge.policy.folder import save_policy
 from rlgym_bridge.policy.manifest import Normalisation
 from rlgym_bridge.policy.shape import ATTENTION, PolicyShape
 from rlgym_bridge.policy.symmetry import Mirror
@@ -35,12 +37,9 @@ from rlgym_bridge.training.runs.checkpoints import (
     check_tensors,
     load_start,
     load_state,
-    pack_state,
-    write_policy,
 )
-from rlgym_bridge.training.selfplay.opponents import check_opponents, learned_cars
+from rlgym_bridge.training.selfplay.opponents import check_opponents, check_teacher, learned_cars
 from rlgym_bridge.training.selfplay.snapshots import Snapshots, pack
-from rlgym_bridge.training.selfplay.teacher import check_teacher
 from rlgym_bridge.training.setting_values import name_sizes
 from rlgym_bridge.training.settings import (
     SettingsError,
@@ -76,34 +75,7 @@ class Diverged(Failure):
 
 
 class PPOLearner:
-    """All that a checkpoint holds.
-
-    Args:
-        settings: Of the run.
-
-    Attributes:
-        settings: Of the run.
-        shape: Of the policy.
-        device: Where the networks are.
-        asynchronous: Whether the device computes while Python goes on, as a GPU does.
-        overlaps: Whether collectors play on while it learns, see the setting `overlap`.
-        policy, critic: The networks.
-        parameters: Of both, those that learn.
-        optimizer: Of both; a group of parameters each, in this order.
-        recorded: Takes gradient steps as CUDA graphs; None on a CPU.
-        backpropagation: Computes gradients without autograd; None where networks or device are not for it.
-        critic_memory: `(cars, numbers)` float32, what a critic with memory remembers of the cars that are
-            learned from, at the end of the latest rollout; None where matches begin.
-        learned: `(cars,)` bool, those of each collector that are learned from; cars of all matches.
-        modules: Names of those that the settings and the policy name.
-        steps: Agent steps learned from.
-        scale: Of observations, where they are normalised.
-        return_scale: Of returns, where rewards are divided by their deviation.
-        snapshots: Older versions of the policy, and how strong they are.
-
-    Raises:
-        SettingsError: A setting does not fit the components or the machine.
-    """
+    """All that a checkpoint holds: networks, what trains them, and older versions of the policy."""
 
     def __init__(self, settings: TrainingSettings) -> None:
         self.device = choose_device(settings)
@@ -117,7 +89,8 @@ class PPOLearner:
         masked = bool(built.masks)
         network, names = settings.network, built.names[0]
         shape = PolicyShape(built.obs_size, *built.space, layers, clip, *kind, mirror, masked, network, names)
-        self.asynchronous = self.device.type != "cpu"
+        self.asynchronous = self.device.type != "cpu"  # it computes while Python goes on
+        # Whether collectors play on while it learns.
         self.overlaps = self.asynchronous if settings.overlap == "auto" else settings.overlap
         # Threads that each compute a part of a minibatch wait for each other once; torch's own would do so
         # in every operation.
@@ -130,21 +103,23 @@ class PPOLearner:
         groups = [{"params": [one for one in each.parameters() if one.requires_grad]} for each in networks]
         self.parameters = [one for group in groups for one in group["params"]]
         self.optimizer = torch.optim.Adam(groups, settings.learning_rate, eps=ADAM_EPS, fused=True)
+        # Gradient steps are taken as CUDA graphs, or without autograd on a CPU, where either is possible.
         # Nobody knows whether a network of a user waits for the GPU, which nothing recorded may do.
         may_record = not self.shape.is_own and not self.shape.state_size
         self.recorded = RecordedSteps() if self.device.type == "cuda" and may_record else None
+        # (cars, numbers) float32, what a critic with memory knew of the cars at the end of a rollout.
         self.critic_memory: Tensor | None = None
         self._ready_optimizer()
         by_hand = self.device.type == "cpu" and Backpropagation.serves(settings, self.policy)
         self.backpropagation = Backpropagation(self.policy, self.critic, settings) if by_hand else None
-        self.learned = learned_cars(settings)
+        self.learned = learned_cars(settings)  # (cars,) bool, of all matches of each collector
         self.modules = self._task.modules()
         read_own_sources(self.modules, hold=True)
         check_opponents(settings, self._task)
         check_teacher(settings, self._task)
-        self.steps = 0
-        self.scale = RunningScale.of_size(self.shape.obs_size)
-        self.return_scale = RunningScale.of_size(1)
+        self.steps = 0  # agent steps learned from
+        self.scale = RunningScale.of_size(self.shape.obs_size)  # of observations, where they are normalised
+        self.return_scale = RunningScale.of_size(1)  # where rewards are divided by its deviation
         self.snapshots = Snapshots(settings.snapshots, self.packed())
 
     def renew(self, settings: TrainingSettings) -> None:
@@ -166,11 +141,7 @@ class PPOLearner:
         return self._task.name_unread()
 
     def packed(self) -> np.ndarray:
-        """Return the policy as a row of numbers.
-
-        Raises:
-            Diverged: A weight is not finite or beyond `MOST_WEIGHT`.
-        """
+        """Return the policy as a row `(numbers,)`; raises Diverged where one is beyond `MOST_WEIGHT`."""
         row = pack(self.shape, self.policy.arrays(), self._scaling())
         largest = float(np.abs(row).max())
         if not largest <= MOST_WEIGHT:
@@ -181,11 +152,9 @@ class PPOLearner:
         return row
 
     def random(self, purpose: int, steps: int | None = None) -> np.random.Generator:
-        """Return a generator for one purpose of an iteration; a resumed run gets the same.
+        """Return a generator for one purpose, such as `ARENAS`, of an iteration; a resumed run gets the same.
 
-        Args:
-            purpose: `ARENAS` or one beside it.
-            steps: Agent steps at the iteration's beginning; None: the present ones.
+        `steps` are agent steps at the iteration's beginning; None: the present ones.
         """
         return np.random.default_rng((self.settings.seed, self.steps if steps is None else steps, purpose))
 
@@ -195,7 +164,7 @@ class PPOLearner:
         return self.snapshots.draw(at, self.random(OLDER, steps), by_rating)
 
     def tensor(self, array: np.ndarray) -> Tensor:
-        """Return an array where the networks are."""
+        """Return an array, of any shape, where the networks are."""
         return torch.from_numpy(np.ascontiguousarray(array)).to(self.device)
 
     def shown(self, obs: np.ndarray) -> Tensor:
@@ -282,17 +251,9 @@ class PPOLearner:
     def descend(self, gradients: Iterable[Tensor], where: str) -> Tensor:
         """Take a step of Adam with each network's gradient, shortened to the longest allowed.
 
-        On a GPU nothing here waits for it: whether a gradient is finite is for `check_norms` to say, later.
-
-        Args:
-            gradients: One for each of `parameters`.
-            where: For the message of an error.
-
-        Returns:
-            `(2,)` float32, where the networks are: how long the gradients of policy and critic were.
-
-        Raises:
-            Diverged: On a CPU, a gradient is not finite; the step was not taken.
+        There is a gradient for each of `parameters`. Returns how long those of policy and critic were, `(2,)`
+        float32. On a CPU a gradient that is not finite raises Diverged, which says `where`, before the step.
+        On a GPU nothing here waits for it: `check_norms` says so later.
         """
         for parameter, gradient in zip(self.parameters, gradients, strict=True):
             parameter.grad = gradient
@@ -334,16 +295,43 @@ class PPOLearner:
             **(kept := self.snapshots.state()),
             "snapshots": torch.from_numpy(kept["snapshots"]),
         }
-
-        data = pack_state(state)
+        torch.save(state, file := io.BytesIO())  # torch itself does not name a full disk
+        data = file.getvalue()
 
         def write(folder: Path) -> None:
-            weights, named = self.policy.arrays(), (self._task, self._own_delay)
-            notes = {"steps": self.steps, STATE_CHECKSUM: hashlib.sha256(data).hexdigest()}
-            write_policy(folder, self.settings, *named, weights, self.shape, self._scaling(), notes)
+            self._write_policy(folder, hashlib.sha256(data).hexdigest())
             write_durably(folder, {STATE_FILE: data})
 
         return checkpoints.save(self.steps, write)
+
+    def _write_policy(self, folder: Path, checksum: str) -> None:
+        """Write the policy so that it plays in matches as it was trained; the checksum is the state's."""
+        settings, shape, delay = self.settings, self.shape, self._own_delay
+        # A bot plays with one delay: its environment's, or what it meets, and no sooner than inputs act. With
+        # a forecast, which goes over what they act later than in training, it keeps the delay of training.
+        if delay is None:
+            delay = max(sum(settings.action_delay) // 2, 0 if settings.forecast else settings.input_latency)
+        recorded = recorded_settings(settings)
+        del recorded["out"]  # a place on this machine, which is nobody else's business
+        save_policy(
+            folder,
+            self.policy.arrays(),
+            distribution=shape.distribution,
+            team_sizes=settings.sizes,
+            **self._task.named(),
+            tick_skip=settings.tick_skip,
+            action_delay=delay,
+            input_latency=settings.input_latency,
+            forecast=settings.forecast,
+            seed=settings.seed,
+            obs_normalisation=self._scaling(),
+            hitbox=settings.hitbox,
+            training={"steps": self.steps, STATE_CHECKSUM: checksum, "settings": recorded},
+            activation=shape.activation,
+            mirror=shape.mirror is not None,
+            network=shape.network,
+            modules=self._task.modules(),
+        )
 
     def _optimizer_state(self) -> dict[str, Any]:
         """Return the optimiser's state as any device can load it: with a plain number as learning rate."""
@@ -382,11 +370,7 @@ class PPOLearner:
         )
 
     def start(self) -> None:
-        """Begin with the policy in `settings.start_from`, if there is one.
-
-        Raises:
-            SettingsError: It is unreadable or does not fit what is to be trained.
-        """
+        """Begin with the policy in `settings.start_from`, if any; raises SettingsError where it is unfit."""
         if not self.settings.start_from:
             return
         steps, alone = self.settings.steps, self.settings.critic_alone
@@ -402,21 +386,13 @@ class PPOLearner:
         self.snapshots = Snapshots(self.settings.snapshots, self.packed())
 
     def load(self, folder: Path) -> dict[str, str]:
-        """Go on from a checkpoint.
-
-        Returns:
-            Settings that were others then, by name: `0.5 -> 0.3`.
-
-        Raises:
-            DamagedCheckpoint: It is damaged, or a file is missing.
-            SettingsError: It was trained with something else than the settings say.
-        """
+        """Go on from a checkpoint; return settings that were others then, by name: `0.5 -> 0.3`."""
         try:
             state = load_state(folder, self.settings, self._built, self._task)
             self._take(folder, state)
         except SettingsError:
             raise
-        except Exception as error:  # no checksum tells of changes to checkpoints of earlier versions
+        except Exception as error:
             raise DamagedCheckpoint(
                 f"the checkpoint {folder} cannot be read: {STATE_FILE} is not as training writes it: "
                 f"{describe_error(error)}"
@@ -431,12 +407,11 @@ class PPOLearner:
         check_moments(kept, self.parameters)
         self.policy.load_state_dict(state["policy"])
         self.critic.load_state_dict(state["critic"])
-        groups = self.optimizer.state_dict()["param_groups"]  # in older checkpoints one for both networks
+        groups = self.optimizer.state_dict()["param_groups"]  # of this run's settings
         self.optimizer.load_state_dict({"state": kept, "param_groups": groups})
         self._ready_optimizer()
         self.scale = _from_tensors(state["scale"])
-        if "return_scale" in state:  # not in checkpoints of before this setting
-            self.return_scale = _from_tensors(state["return_scale"])
+        self.return_scale = _from_tensors(state["return_scale"])
         self.snapshots.restore(state)
         self.steps = int(state["steps"])
 
@@ -464,11 +439,7 @@ def _explaining(task: Task) -> Iterator[None]:
 
 
 def probe_components(settings: TrainingSettings, task: Task) -> Fingerprint:
-    """Build a run's components, and return what they make of known states.
-
-    Raises:
-        SettingsError: They fail, or hold a row for other ticks than the settings say.
-    """
+    """Return what the components make of known states; raises SettingsError where they fail or do not fit."""
     with _explaining(task):
         task.check()
         parts = task.obs_and_parser()
@@ -488,11 +459,7 @@ def probe_components(settings: TrainingSettings, task: Task) -> Fingerprint:
 
 
 def mirror_of(settings: TrainingSettings, built: Fingerprint) -> Mirror | None:
-    """Return the mirrored forms of observation and actions, where the settings want them.
-
-    Raises:
-        SettingsError: The observation or the parser does not have any.
-    """
+    """Return the mirrored forms that the settings want, if any; raises SettingsError where there are none."""
     if not settings.mirror:
         return None
     try:
@@ -506,8 +473,7 @@ def networks_of(
 ) -> tuple[PolicyShape, ActingNetwork, ValueNetwork]:
     """Return a run's networks, on their device, and the shape of the policy with all that they hold.
 
-    Raises:
-        SettingsError: The observation does not suit them, or a class of the user does not fit.
+    Raises SettingsError where the observation does not suit them, or a class of the user does not fit.
     """
     if shape.network == ATTENTION and settings.normalise_obs:
         raise SettingsError(
@@ -534,11 +500,7 @@ def networks_of(
 
 
 def choose_device(settings: TrainingSettings) -> torch.device:
-    """Return the device of the networks: a GPU where there is one, unless the settings say otherwise.
-
-    Raises:
-        SettingsError: It is not there.
-    """
+    """Return the device of the networks; raises SettingsError where the one that is set is not there."""
     there = torch.cuda.is_available()
     if settings.device == "cuda" and not there:
         built = f"made for CUDA {torch.version.cuda}" if torch.version.cuda else "made without CUDA"

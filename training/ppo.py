@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from types import TracebackType
 from typing import Any, Final, Self
 
 import numpy as np
@@ -48,15 +47,7 @@ def main(
 
 
 class Local:
-    """Plays in processes of this machine and learns in this one; a context manager.
-
-    Args:
-        learner: What learns.
-        collectors: Play elsewhere, and have the methods and attributes of `Collectors`.
-
-    Attributes:
-        count: Collectors.
-    """
+    """Plays in processes of this machine, or by what has the face of `Collectors`, and learns in this one."""
 
     def __init__(self, learner: PPOLearner, collectors: Any = None) -> None:
         self._learner = learner
@@ -65,15 +56,11 @@ class Local:
         self._playing = False  # between `_begin` and the end of that batch
 
     def __enter__(self) -> Self:
-        """Return itself."""
         self._collectors.__enter__()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
-    ) -> None:
-        """End the processes."""
-        self._collectors.__exit__(kind, error, where)
+    def __exit__(self, *how: object) -> None:
+        self._collectors.__exit__(*how)
 
     def restart(self) -> None:
         """Begin new matches; seed and steps alone decide how they begin and go on."""
@@ -89,11 +76,7 @@ class Local:
         self._collectors.renew(settings)
 
     def iterate(self, older: int) -> Iteration:
-        """Play one batch and learn from it; with `overlap` play the next one meanwhile.
-
-        Args:
-            older: The older version that is met.
-        """
+        """Play one batch, also against this older version, and learn from it; see the setting `overlap`."""
         learner, rollouts = self._learner, self._collectors.arrays
 
         # Collect: every collector plays the newest policy, in some matches against an older one.
@@ -149,36 +132,22 @@ class Local:
 
 @dataclass(frozen=True)
 class Batch:
-    """The batch that one iteration learns from.
+    """The batch that one iteration learns from."""
 
-    Attributes:
-        shown: `(K * (T + 1) * L, S)` float32, observations as the networks see them.
-        rows: `(B,)` int64, rows of `shown` that were acted on. The other arrays are in this order.
-        actions: `(B,)` or `(B, k)`.
-        log_probs: `(B,)` float32, of the actions before the first gradient step.
-        advantages: `(B,)` float32, with mean 0 and deviation 1; with `overlap` times the actions' probability
-            before the first gradient step over that when they were drawn [decoupled PPO, Hilton et al. 2022].
-        returns: `(B,)` float32, the critic's value targets.
-        values: `(B,)` float32, the critic's before the iteration.
-        explained: Share of the returns' variance that the critic knew.
-        masks: `(B, choices)` bool, what was allowed; None where nothing was forbidden.
-        teacher: `(B, choices)` float32, how likely the teacher is to choose each; None without one.
-        teacher_weight: `()` float32, of the divergence from it in the loss; None without one.
-        pieces: Of networks with memory: the steps stand piece by piece, and minibatches are of whole pieces.
-    """
-
-    shown: Tensor
-    rows: Tensor
-    actions: Tensor
-    log_probs: Tensor
+    shown: Tensor  # (K * (T + 1) * L, S) float32, observations as the networks see them
+    rows: Tensor  # (B,) int64, rows of `shown` that were acted on. The other arrays are in this order.
+    actions: Tensor  # (B,) or (B, k)
+    log_probs: Tensor  # (B,) float32, of the actions before the first gradient step
+    # (B,) float32, with mean 0 and deviation 1; with `overlap` times the actions' probability before the
+    # first gradient step over that when they were drawn [decoupled PPO, Hilton et al. 2022].
     advantages: Tensor
-    returns: Tensor
-    values: Tensor
-    explained: float
-    masks: Tensor | None = None
-    teacher: Tensor | None = None
-    teacher_weight: Tensor | None = None
-    pieces: SequencePieces | None = None
+    returns: Tensor  # (B,) float32, the critic's value targets
+    values: Tensor  # (B,) float32, the critic's before the iteration
+    explained: float  # share of the returns' variance that the critic knew
+    masks: Tensor | None = None  # (B, choices) bool, what was allowed; None where nothing was forbidden
+    teacher: Tensor | None = None  # (B, choices) float32, its probability of each
+    teacher_weight: Tensor | None = None  # () float32, of the divergence from it
+    pieces: SequencePieces | None = None  # of networks with memory: minibatches are whole pieces
 
     @property
     def piece_length(self) -> int:
@@ -207,14 +176,10 @@ class Batch:
 
 
 def batch_of(learner: PPOLearner, collected: CollectedSteps) -> Batch:
-    """Make a batch of what was collected. Its values are those of the present critic.
+    """Make a batch of what was collected, with values of the present critic.
 
-    Args:
-        learner: As it was when they were played, or one update later.
-        collected: The steps.
-
-    Raises:
-        Diverged: An advantage is not finite.
+    The learner is as it was when the steps were played, or one update later. Raises Diverged where an
+    advantage is not finite.
     """
     settings, deviation = learner.settings, learner.return_deviation()
     seen, rewards = collected.obs, collected.rewards  # (K, T + 1, L, S) float32, (K, T, L) float32
@@ -305,11 +270,7 @@ def _judge(
 
 
 def improve(learner: PPOLearner, batch: Batch) -> dict[str, float]:
-    """Improve policy and critic by some epochs over a batch; return statistics.
-
-    Raises:
-        Diverged: A gradient is not finite. On a CPU it was not applied.
-    """
+    """Improve policy and critic by some epochs over a batch; return statistics, or raise Diverged."""
     settings, size = learner.settings, len(batch.rows)
     (rate, critic_rate), taken = learner.set_learning_rates(), 0
     order = torch.Generator().manual_seed(int(learner.random(ORDER).integers(2**62)))
@@ -347,11 +308,7 @@ def improve(learner: PPOLearner, batch: Batch) -> dict[str, float]:
 
 
 def _stats_of(learner: PPOLearner, found: Sequence[tuple[str, Tensor]], rows: int) -> dict[str, float]:
-    """Return the means of what `take_step` returned for some minibatches, which had so many rows together.
-
-    Raises:
-        Diverged: A gradient is not finite.
-    """
+    """Return the means of what `take_step` returned for minibatches of so many rows; may raise Diverged."""
     numbers = torch.stack([one for _, one in found])  # (minibatches, statistics and two norms)
     means = (numbers[:, :-2].sum(0) / rows).tolist()
     lengths = numbers[:, -2:].tolist()
@@ -377,19 +334,10 @@ def teacher_divergence(learner: PPOLearner, batch: Batch) -> float:
 
 
 def take_step(learner: PPOLearner, batch: Batch, minibatch: Tensor, where: str) -> Tensor:
-    """Take a gradient step.
+    """Take a gradient step with a minibatch `(n,)` int64, rows of the batch, or its pieces.
 
-    Args:
-        learner: Its networks and its optimiser change.
-        batch: Of the iteration.
-        minibatch: `(n,)` int64, rows of the batch, or its pieces.
-        where: For the message of an error.
-
-    Returns:
-        `(8,)` float32: the sums of the statistics `SUMMED`, and the norms of the gradients of both networks.
-
-    Raises:
-        Diverged: On a CPU, a gradient is not finite; the step was not taken.
+    Returns `(8,)` float32: the sums of the statistics `SUMMED`, and the norms of the gradients of both
+    networks. Raises Diverged, which says `where`, as `PPOLearner.descend` does.
     """
     rows = len(minibatch) * batch.piece_length
     parts = learner.in_parts(partial(gradients_of, learner, batch, rows=rows), minibatch)
@@ -398,16 +346,9 @@ def take_step(learner: PPOLearner, batch: Batch, minibatch: Tensor, where: str) 
 
 
 def gradients_of(learner: PPOLearner, batch: Batch, part: Tensor, rows: int) -> tuple[list[Tensor], Tensor]:
-    """Return what a part of a minibatch adds to the gradients and to the statistics.
+    """Return what a part `(n,)` int64 of a minibatch of so many rows adds to its gradients and statistics.
 
-    Args:
-        learner: Its networks are only read.
-        batch: Of the iteration.
-        part: `(n,)` int64, rows of the batch, or its pieces.
-        rows: Of the whole minibatch.
-
-    Returns:
-        A gradient for each of the learner's parameters; the part's sums of the statistics `SUMMED`.
+    That is a gradient for each of the learner's parameters, and the part's sums of `SUMMED`, `(6,)`.
     """
     settings, pieces = learner.settings, batch.pieces
     at, shown, masks = batch.seen(part)
@@ -447,15 +388,8 @@ def losses(
 ) -> tuple[Tensor, Tensor]:
     """Return the clipped loss of the policy [equation 7, negative], and half the critic's squared error.
 
-    Args:
-        ratios: `(rows,)` probability of each action now, divided by that when it was drawn.
-        advantages: `(rows,)`, normalised.
-        values: `(rows,)` of the critic.
-        returns: `(rows,)` value targets.
-        clip: Epsilon.
-
-    Returns:
-        `(rows,)` each.
+    All are `(rows,)`. Ratios are the probability of each action now, divided by that when it was drawn;
+    returns are value targets; `clip` is epsilon.
     """
     clipped = ratios.clamp(1 - clip, 1 + clip)
     return -torch.minimum(ratios * advantages, clipped * advantages), 0.5 * (values - returns).square()
@@ -466,15 +400,8 @@ def clip_value_loss(
 ) -> Tensor:
     """Return the larger of half the critic's squared error and that of a value that has changed less.
 
-    Args:
-        value_loss: `(rows,)` as `losses` returns it.
-        values: `(rows,)` of the critic.
-        before: `(rows,)`, its values before the iteration.
-        returns: `(rows,)` value targets.
-        clip: Most that a value changes.
-
-    Returns:
-        `(rows,)`.
+    All are `(rows,)`: the first from `losses`, the critic's values now and before the iteration, and value
+    targets. `clip` is the most that a value changes.
     """
     near = before + (values - before).clamp(-clip, clip)
     return torch.maximum(value_loss, 0.5 * (near - returns).square())

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from multiprocessing import get_context
 from pathlib import Path, PurePosixPath
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Any, Final, Self
 
 from threadpoolctl import threadpool_limits
@@ -28,14 +28,7 @@ _OWN_CGROUP: Final = Path("/proc/self/cgroup")
 
 
 def count_usable_cores(groups: Path = _CGROUPS, own: Path = _OWN_CGROUP) -> int:
-    """Count the cores that this process may use: by its affinity, and by the quota of its containers.
-
-    A quota of one and a half cores counts as two: two processes use all of it, one would not.
-
-    Args:
-        groups: Folder of Linux's control groups; it need not be there.
-        own: File that names the control groups of this process; it need not be there.
-    """
+    """Count the cores that this process may use, by affinity and containers' quotas; parts count as one."""
     allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(1, min([allowed, *(math.ceil(cores) for cores in _quotas(groups, own))]))
 
@@ -81,18 +74,12 @@ def _use_one_thread() -> None:
 
 @contextmanager
 def open_pool(processes: int) -> Iterator[ProcessPoolExecutor]:
-    """Yield processes that end at once where something goes wrong, Ctrl-C included.
-
-    Raises:
-        Failure: One of them was killed.
-    """
+    """Yield processes that end at once on an error or Ctrl-C; raises Failure where one was killed."""
     pool = ProcessPoolExecutor(processes, get_context("spawn"), _use_one_thread)
     try:
         yield pool
     except BaseException as error:
-        with (
-            without_interrupts()
-        ):  # Python would wait for the pool at its own end, where Ctrl-C is a traceback
+        with without_interrupts():  # else Python waits for the pool at its end, where Ctrl-C is a traceback
             for process in list((pool._processes or {}).values()):  # there is no public way
                 process.kill()
             pool.shutdown(cancel_futures=True)
@@ -122,19 +109,14 @@ class StopAsked:
         self._before: dict[int, Any] = {}
 
     def __bool__(self) -> bool:
-        """Say whether to stop."""
         return self._asked
 
     def __enter__(self) -> Self:
-        """Begin to listen."""
         if threading.current_thread() is threading.main_thread():
             self._before = {one: signal.signal(one, self._ask) for one in ENDING}
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
-    ) -> None:
-        """Put back what listened before."""
+    def __exit__(self, *_: object) -> None:
         self._restore()
 
     def _ask(self, number: int, frame: FrameType | None) -> None:
@@ -154,12 +136,8 @@ class StopAsked:
 class Locked:
     """A folder that no other process of ours writes to; a context manager. It ends with the process, too.
 
-    Args:
-        folder: Made where it is not there.
-        work: What is done there, for the error and the name of the lock's file.
-
-    Raises:
-        SettingsError: Another process works there, or it cannot be written to; raised on entering.
+    `work` is what is done there, for the error and the name of the lock's file. To enter raises SettingsError
+    where another process works there, or it cannot be written to.
     """
 
     def __init__(self, folder: Path, work: str = "training") -> None:
@@ -167,7 +145,6 @@ class Locked:
         self._file: Any = None
 
     def __enter__(self) -> Self:
-        """Take the lock."""
         try:
             make_folder(self._folder)
             self._file = (self._folder / f"{self._work}.lock").open("a+b")
@@ -184,10 +161,7 @@ class Locked:
             ) from error
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
-    ) -> None:
-        """Let go of it."""
+    def __exit__(self, *_: object) -> None:
         self._file.close()
 
 

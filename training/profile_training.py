@@ -7,12 +7,7 @@ from typing import Any
 from rlgym_bridge.training.learner import PPOLearner
 from rlgym_bridge.training.ppo import Local
 from rlgym_bridge.training.processes import count_usable_cores
-from rlgym_bridge.training.runs.progress import (
-    COLLECTOR_PARTS,
-    LEARNER_PARTS,
-    IterationTimes,
-    mean_times,
-)
+from rlgym_bridge.training.runs.progress import COLLECTOR_PARTS, LEARNER_PARTS, IterationTimes, mean_times
 from rlgym_bridge.training.runs.run import load_newest, with_batch_of_run
 from rlgym_bridge.training.settings import SettingsError, TrainingSettings
 from rlgym_bridge.user_input.arguments import count_of
@@ -21,25 +16,15 @@ from rlgym_bridge.user_input.checking import VAST
 
 @dataclass(frozen=True)
 class TrainingProfile:
-    """The times of a few iterations.
+    """The times of a few iterations."""
 
-    Attributes:
-        about: A line on what was trained.
-        iterations: How many were timed.
-        collectors: Processes that played.
-        cores: Those that the process may use.
-        steps: Agent steps learned from, an iteration.
-        decisions: Of a collector, an iteration: of all its cars.
-        times: Means over the iterations.
-    """
-
-    about: str
-    iterations: int
-    collectors: int
-    cores: int
-    steps: float
-    decisions: int
-    times: IterationTimes
+    about: str  # a line on what was trained
+    iterations: int  # how many were timed
+    collectors: int  # processes that played
+    cores: int  # those that the process may use
+    steps: float  # agent steps learned from, an iteration
+    decisions: int  # of a collector, an iteration: of all its cars
+    times: IterationTimes  # means over the iterations
 
     @property
     def steps_per_second(self) -> float:
@@ -101,17 +86,10 @@ class TrainingProfile:
 
 
 def profile_training(settings: TrainingSettings, iterations: int, resume: bool = False) -> TrainingProfile:
-    """Train one iteration to warm up and some more that are timed.
+    """Train one iteration to warm up and some more that are timed; the run's folder is not written to.
 
-    Args:
-        settings: Of the run; its folder is not written to.
-        iterations: How many are timed, 1 or more.
-        resume: Begin with the newest checkpoint in the folder of the run: a policy that plays well meets
-            other states than a new one.
-
-    Raises:
-        SettingsError: As `rlgym_bridge.training.runs.run.run` raises it.
-        CollectorDied, Diverged: As there.
+    `resume` begins with the newest checkpoint in it: a policy that plays well meets other states than a new
+    one. Errors are those of `rlgym_bridge.training.runs.run.run`.
     """
     settings = with_batch_of_run(settings) if resume else settings
     learner = PPOLearner(replace(settings, steps=VAST))  # no iteration is the last one

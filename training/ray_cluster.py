@@ -33,19 +33,11 @@ _PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, 4, 0, 0,
 
 @contextmanager
 def cluster(address: str | None = None, processors: int = 0, silent: bool = False) -> Iterator[int]:
-    """Be connected to a cluster.
+    """Be connected to a cluster, and yield how many processors it has.
 
-    Args:
-        address: Of one that is there, `"auto"` for that of this machine; None begins one that listens on
-            loopback alone. Where this process is connected already, it stays connected to that.
-        processors: That one of our own has at least, whatever the machine has.
-        silent: Leave out what its processes say.
-
-    Yields:
-        Processors of the cluster.
-
-    Raises:
-        SettingsError: There is no cluster at the address.
+    `address` is that of one that is there, `"auto"` for this machine's; None begins one, of so many
+    `processors` at least, that listens on loopback alone. A process that is connected already stays so.
+    `silent` leaves out what its processes say. Raises SettingsError where there is no cluster.
     """
     logging.getLogger("ray.data").setLevel(logging.ERROR)  # it tells of its progress
     own = not ray.is_initialized()

@@ -16,7 +16,6 @@ from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Final, Self
 
 import numpy as np
@@ -57,13 +56,9 @@ def main(
 class OnRay(Local):
     """Plays on the nodes of a Ray cluster and learns in this process; a context manager.
 
-    Args:
-        learner: What learns.
-        address: Of the cluster; None begins one on this machine that ends with the engine.
-        quiet: Leave out what Ray's processes say.
-
-    Raises:
-        SettingsError: There is no cluster, it has no processor, or `overlap` and `ray_max_age` disagree.
+    An address of None begins a cluster on this machine that ends with the engine. `quiet` leaves out what
+    Ray's processes say. Raises SettingsError where there is no cluster, it has no processor, or `overlap` and
+    `ray_max_age` disagree.
     """
 
     def __init__(self, learner: PPOLearner, address: str | None = "auto", quiet: bool = True) -> None:
@@ -81,18 +76,22 @@ class OnRay(Local):
             self._open = opening.pop_all()
         self._remembered: dict[int, tuple[int, torch.Tensor]] = {}  # of a critic with memory, by actor
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
-    ) -> None:
-        """End the actors, and the connection to the cluster."""
+    def __exit__(self, *how: object) -> None:
         with self._open:
-            super().__exit__(kind, error, where)
+            super().__exit__(*how)
 
     def iterate(self, older: int) -> Iteration:
         """Learn from the next batch; the statistics also hold its age, and what was dropped and lost."""
         done = super().iterate(older)
         self._keep_memory()
         return replace(done, stats={**done.stats, **self._collectors.stats})
+
+    def _keep_memory(self) -> None:
+        """Keep what a critic with memory knew of each actor's cars at the end of its rollout."""
+        if self._learner.critic_memory is not None:
+            parts = self._learner.critic_memory.chunk(self.count)
+            for (actor, number), memory in zip(self._collectors.rows, parts, strict=True):
+                self._remembered[actor] = number, memory
 
     def _begin_next(self, steps: int) -> None:
         """Do nothing: actors play on by themselves."""
@@ -108,13 +107,6 @@ class OnRay(Local):
             self._learner.critic_memory = torch.cat(parts)
         return counts
 
-    def _keep_memory(self) -> None:
-        """Keep what a critic with memory knew of each actor's cars at the end of its rollout."""
-        if self._learner.critic_memory is not None:
-            parts = self._learner.critic_memory.chunk(self.count)
-            for (actor, number), memory in zip(self._collectors.rows, parts, strict=True):
-                self._remembered[actor] = number, memory
-
 
 # --- which actors there are, and what they play ------------------------------------------------------
 
@@ -125,21 +117,13 @@ class CollectorLost(RuntimeError):
 
 @dataclass(frozen=True)
 class Work:
-    """The orders of an update.
+    """The orders of an update."""
 
-    Attributes:
-        settings: Of the run.
-        start: Seed of the matches; another one begins new matches.
-        policies: `(2, numbers)` float32: the policy that learns, and the older version that is met.
-        seed: Of the sampled actions.
-        teach: Whether the teacher's probabilities are needed.
-    """
-
-    settings: TrainingSettings
-    start: tuple[int, ...]
-    policies: np.ndarray
-    seed: tuple[int, ...]
-    teach: bool
+    settings: TrainingSettings  # of the run
+    start: tuple[int, ...]  # seed of the matches; another one begins new matches
+    policies: np.ndarray  # (2, numbers) float32: the policy that learns, and the older version that is met
+    seed: tuple[int, ...]  # of the sampled actions
+    teach: bool  # whether the teacher's probabilities are needed
 
 
 @dataclass
@@ -156,11 +140,7 @@ class _Member:
 class RayCollectors:
     """The actors of a cluster, with the face of `rlgym_bridge.training.collector.Collectors`.
 
-    Args:
-        settings: Of the run.
-        policy: Shape of the policies.
-        nodes: Where they play.
-        continuous: Play on while learning; otherwise no more than a batch needs.
+    If `continuous` they play on while learning; otherwise no more than a batch needs.
 
     Attributes:
         count: Rollouts of a batch.
@@ -169,9 +149,6 @@ class RayCollectors:
         rows: The actor of each rollout of the batch, and which of its rollouts it is.
         stats: Of the batch: mean age of its rollouts in updates, rollouts that were too old, and actors lost
             since the batch before, and actors that play.
-
-    Raises:
-        SettingsError: The cluster has no processor.
     """
 
     def __init__(
@@ -218,11 +195,7 @@ class RayCollectors:
         self._order(self.count)
 
     def finish(self) -> Counter[str]:
-        """Wait until `arrays` hold a batch; return what was counted, as `Collectors.finish` does.
-
-        Raises:
-            CollectorDied: What is played raised an error, or nobody plays any more.
-        """
+        """Wait until `arrays` hold a batch; return and raise what `Collectors.finish` does."""
         total: Counter[str] = Counter()
         ages: list[int] = []
         dropped = 0
@@ -278,11 +251,7 @@ class RayCollectors:
         return member, answer
 
     def _lose(self, member: _Member, why: str) -> None:
-        """Say that an actor has gone, and look at once for room for another.
-
-        Raises:
-            CollectorDied: None lasts long enough to play.
-        """
+        """Say that an actor has gone; raises CollectorDied where none lasts long enough to play."""
         where = f" on {member.place}" if member.place else ""
         _LOG.warning("collector %d%s is lost: %s; others play its part", member.index, where, why)
         self._lost, self._barren, self._next_look = self._lost + 1, self._barren + 1, 0.0
@@ -301,8 +270,7 @@ class RayCollectors:
     def _look(self) -> None:
         """Look who is there, and start or stop actors to be as many as there are processors, or as are set.
 
-        Raises:
-            CollectorDied: Nobody has played for `_PATIENCE` seconds.
+        Raises CollectorDied where nobody has played for `_PATIENCE` seconds.
         """
         now = time.monotonic()
         if self._playing or self._idle:
@@ -338,13 +306,9 @@ class RayCollectors:
         self.arrays["final_obs"][row][cut] = arrays["final_obs"]
 
     def __enter__(self) -> Self:
-        """Return the collectors themselves."""
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
-    ) -> None:
-        """End all actors."""
+    def __exit__(self, *_: object) -> None:
         for member in (*self._starting.values(), *self._playing.values(), *self._idle):
             self._nodes.stop(member.actor)
 
@@ -353,12 +317,7 @@ class RayCollectors:
 
 
 class RayNodes:
-    """The nodes of the cluster that this process is connected to, and the actors on them.
-
-    Args:
-        settings: Of the run.
-        policy: Shape of the policies.
-    """
+    """The nodes of the cluster that this process is connected to, and the actors on them."""
 
     def __init__(self, settings: TrainingSettings, policy: PolicyShape) -> None:
         remote: Any = ray.remote(RemoteCollector)
@@ -374,10 +333,7 @@ class RayNodes:
         }
 
     def start(self, index: int) -> tuple[Any, Any]:
-        """Start an actor; return it, and an order that it answers once it is ready.
-
-        It waits in Ray's queue until a node has a processor for it.
-        """
+        """Start an actor, as Ray finds a processor; return it, and an order that it answers once ready."""
         actor = self._kind.remote(index, self._arguments)
         return actor, actor.ready.remote()
 
@@ -395,12 +351,7 @@ class RayNodes:
         return done
 
     def take(self, order: Any) -> Any:
-        """Return the answer to an order that is done.
-
-        Raises:
-            CollectorLost: Actor, node or answer has gone.
-            CollectorDied: What it plays raised an error.
-        """
+        """Return the answer to an order that is done; raises CollectorLost, or CollectorDied for an error."""
         try:
             kind, answer = ray.get(order)
         except ray.exceptions.RayError as error:
@@ -425,11 +376,9 @@ def _reason(error: BaseException) -> str:
 
 
 class RemoteCollector:
-    """A `Collector` with arrays of its own, in an actor's process.
+    """A `Collector` with arrays of its own, in an actor's process; no other of the run has its index.
 
-    Args:
-        index: Of the actor; no other of the run has it.
-        arguments: Settings and shape of the policies; the learner's folder, from which names of files begin.
+    It is given settings, the shape of policies, and the learner's folder, from which names of files begin.
     """
 
     def __init__(self, index: int, arguments: tuple[TrainingSettings, PolicyShape, str]) -> None:
@@ -452,11 +401,7 @@ class RemoteCollector:
         return "answer", ray.util.get_node_ip_address()
 
     def play(self, work: Work, number: int) -> tuple[str, Any]:
-        """Play a rollout.
-
-        Args:
-            work: What to play.
-            number: Which of this actor's rollouts it is.
+        """Play this actor's rollout `number`.
 
         Returns:
             `("answer", (arrays by name, counts, seconds))`: arrays of cars that are learned from, see

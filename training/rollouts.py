@@ -17,10 +17,8 @@ from torch import Tensor
 from rlgym_bridge.policy.torch_network import ActingNetwork, SteppingNetwork, ValueNetwork
 from rlgym_bridge.training.learner import Diverged, PPOLearner
 from rlgym_bridge.training.selfplay.opponents import name_car
-from rlgym_bridge.training.settings import TrainingSettings
 
-MEMORY: Final = ("starts", "states")
-"""Arrays of a policy with memory."""
+MEMORY: Final = ("starts", "states")  # arrays of a policy with memory
 
 
 @dataclass(frozen=True)
@@ -28,46 +26,32 @@ class CollectedSteps:
     """The steps of one iteration: of K collectors T steps of L cars that are learned from.
 
     With `mirror` observations, actions and masks are those that the network saw and chose.
-
-    Attributes:
-        obs: `(K, T + 1, L, S)` float32; the last step's are what follows.
-        actions: `(K, T, L)` or `(K, T, L, k)`.
-        log_probs: `(K, T, L)` float32, of the actions when they were drawn.
-        rewards: `(K, T, L)` float32.
-        terminated: `(K, T, L)` bool.
-        truncated: `(K, T, L)` bool.
-        final_obs: `(n, S)` float32, of the n truncated ones in order.
-        masks: `(K, T, L, choices)` bool, what was allowed; None where nothing was forbidden.
-        teacher: `(K, T, L, choices)` float32, how likely the teacher is to choose each; None without one.
-        starts: `(K, T, L)` bool, whether an episode begins with a step; None for a policy without memory.
-        states: `(K, T / sequence_length, L, numbers)` float32, its memory before each piece, or None.
     """
 
-    obs: np.ndarray
-    actions: np.ndarray
-    log_probs: np.ndarray
-    rewards: np.ndarray
-    terminated: np.ndarray
-    truncated: np.ndarray
-    final_obs: np.ndarray
-    masks: np.ndarray | None = None
-    teacher: np.ndarray | None = None
-    starts: np.ndarray | None = None
-    states: np.ndarray | None = None
+    obs: np.ndarray  # (K, T + 1, L, S) float32; the last step's are what follows
+    actions: np.ndarray  # (K, T, L) or (K, T, L, k)
+    log_probs: np.ndarray  # (K, T, L) float32, of the actions when they were drawn
+    rewards: np.ndarray  # (K, T, L) float32
+    terminated: np.ndarray  # (K, T, L) bool
+    truncated: np.ndarray  # (K, T, L) bool
+    final_obs: np.ndarray  # (n, S) float32, of the n truncated ones in order
+    masks: np.ndarray | None = None  # (K, T, L, choices) bool, what was allowed
+    teacher: np.ndarray | None = None  # (K, T, L, choices) float32, a teacher's probabilities
+    starts: np.ndarray | None = None  # (K, T, L) bool, with a memory: whether an episode begins
+    states: np.ndarray | None = None  # (K, T / sequence_length, L, numbers) float32, memory before a piece
 
     @classmethod
     def of(cls, learner: PPOLearner, rollouts: Any) -> "CollectedSteps":
-        """Copy what is learned from.
-
-        Args:
-            learner: Knows which cars these are.
-            rollouts: Arrays by name, see `rlgym_bridge.training.collector.rollout_layout`; only read.
-
-        Raises:
-            Diverged: A reward is not finite.
-        """
+        """Copy what is learned from, `(K, T, C, ...)` by name; raises Diverged for a reward not finite."""
         learned, shape = learner.learned, learner.shape  # learned: (C,) bool
-        _check_rewards(learner.settings, rollouts["rewards"])
+        rewards = rollouts["rewards"]
+        wrong = np.argwhere(~np.isfinite(rewards))  # (n, 3)
+        if len(wrong):
+            collector, step, car = (int(i) for i in wrong[0])
+            raise Diverged(
+                f"the reward of {name_car(learner.settings, car)} of collector {collector} is "
+                f"{rewards[collector, step, car]} at step {step} of the rollout, expected a finite number"
+            )
         names = ["obs", "actions", "log_probs", "rewards", "terminated", "truncated"]
         names += ["masks"] if shape.masked else []
         names += ["teacher"] if learner.teacher_weight() else []
@@ -89,30 +73,13 @@ class CollectedSteps:
         return self.rewards.size
 
 
-def _check_rewards(settings: TrainingSettings, rewards: np.ndarray) -> None:
-    """Raise Diverged unless all of `(K, T, C)` are finite."""
-    wrong = np.argwhere(~np.isfinite(rewards))
-    if len(wrong):
-        collector, step, car = (int(i) for i in wrong[0])
-        raise Diverged(
-            f"the reward of {name_car(settings, car)} of collector {collector} is "
-            f"{rewards[collector, step, car]} at step {step} of the rollout, expected a finite number"
-        )
-
-
 @dataclass(frozen=True)
 class SequencePieces:
-    """Starts and states that networks with memory need beside the steps of a batch.
+    """Starts and states that networks with memory need beside the steps of a batch."""
 
-    Attributes:
-        starts: `(P, length)` bool, whether an episode begins with a step.
-        states: `(P, numbers)` float32, the policy's memory before each piece.
-        critic_states: `(P, numbers)` float32, the critic's.
-    """
-
-    starts: Tensor
-    states: Tensor
-    critic_states: Tensor
+    starts: Tensor  # (P, length) bool, whether an episode begins with a step
+    states: Tensor  # (P, numbers) float32, the policy's memory before each piece
+    critic_states: Tensor  # (P, numbers) float32, the critic's
 
     @property
     def length(self) -> int:

@@ -12,17 +12,11 @@ _LEAST_STD = 0.01
 
 @dataclass
 class RunningScale:
-    """Running mean and deviation of observations.
+    """Running mean and deviation of observations."""
 
-    Attributes:
-        count: Observations seen.
-        mean: `(size,)` float64.
-        spread: `(size,)` float64, sum of squared distances from the mean.
-    """
-
-    count: int
-    mean: np.ndarray
-    spread: np.ndarray
+    count: int  # observations seen
+    mean: np.ndarray  # (size,) float64
+    spread: np.ndarray  # (size,) float64, sum of squared distances from the mean
 
     @classmethod
     def of_size(cls, size: int) -> "RunningScale":

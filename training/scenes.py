@@ -17,14 +17,7 @@ from rlgym_bridge.components.mutators import KickoffMutator, blank_state
 from rlgym_bridge.components.player_spec import PlayerSpec, Policy
 from rlgym_bridge.components.skill_mutators import AerialMutator, SkillMutator
 from rlgym_bridge.components.spec import Components
-from rlgym_bridge.game import (
-    CAR_MAX_SPEED,
-    CONTROL_NAMES,
-    KICKOFF_SPAWNS,
-    TICK_SKIP,
-    TICKS_PER_SECOND,
-    Phase,
-)
+from rlgym_bridge.game import CAR_MAX_SPEED, CONTROL_NAMES, KICKOFF_SPAWNS, TICK_SKIP, TICKS_PER_SECOND, Phase
 from rlgym_bridge.policy.load_player import CHARGER, CHASER, load_player
 from rlgym_bridge.sim.simulator import DEFAULT_SIMULATOR, Simulator, make_simulator
 from rlgym_bridge.state import MatchState, derive
@@ -47,17 +40,11 @@ CARRIED_GAP: Final = 300.0  # uu from the car's centre to the ball's; on the roo
 
 
 class SceneView(NamedTuple):
-    """A state that scenes are judged by, and their acting cars.
+    """A state that scenes are judged by, and their acting cars."""
 
-    Attributes:
-        state: N matches after a decision.
-        acting: `(N,)` int, the acting car of each.
-        side: `(N,)` float, 1 where it is blue's, -1 where it is orange's.
-    """
-
-    state: MatchState
-    acting: np.ndarray
-    side: np.ndarray
+    state: MatchState  # N matches after a decision
+    acting: np.ndarray  # (N,) int, the acting car of each
+    side: np.ndarray  # (N,) float, 1 where it is blue's, -1 where it is orange's
 
     def car(self, name: str) -> np.ndarray:
         """Return a field of the acting cars by its name in `CAR_FIELDS`, `(N, ...)`."""
@@ -81,40 +68,23 @@ Judge = Callable[[SceneView], np.ndarray]
 
 @dataclass(frozen=True)
 class SkillScene:
-    """One scene.
+    """One scene."""
 
-    Attributes:
-        beginning: Its initial states.
-        seconds: Game time until it ends.
-        solved_when: When it is solved, in words.
-        judge: Called after each decision.
-        at_end: Called at the end: which of the open matches are solved, `(N,)` bool.
-        opponent: `stands`; `rams`, which the other team's first car does; or `chaser` or `charger`, then all
-            cars of both teams play.
-        timed: Whether the seconds until it is solved are the result, rather than the share of solved trials.
-    """
-
-    beginning: BatchMutator
-    seconds: float
-    solved_when: str
-    judge: Judge
+    beginning: BatchMutator  # its initial states
+    seconds: float  # game time until it ends
+    solved_when: str  # when it is solved, in words
+    judge: Judge  # called after each decision
+    # called at the end: which of the open matches are solved, `(N,)` bool
     at_end: Callable[[SceneView], Any] = lambda view: np.zeros(len(view.acting), bool)
+    # `stands`; `rams`, which the other team's first car does; or `chaser` or `charger`, then all cars of both
+    # teams play
     opponent: str = "stands"
-    timed: bool = False
+    timed: bool = False  # whether the seconds until it is solved are the result, not the share solved
 
 
 def _is_kept(view: SceneView) -> np.ndarray:
     """Solve every trial that has not failed so far."""
     return np.ones(len(view.acting), bool)
-
-
-def _lets_no_goal_in(view: SceneView) -> np.ndarray:
-    return np.minimum(view.goals(), 0)
-
-
-def _is_not_demolished(view: SceneView) -> np.ndarray:
-    failed: np.ndarray = view.car("is_demoed") > 0
-    return -failed.astype(int)
 
 
 def _drives(view: SceneView) -> np.ndarray:
@@ -166,7 +136,7 @@ SCENES: Final[Mapping[str, SkillScene]] = {
     ),
     "save": SkillScene(
         INITIAL_STATES["save"], 4.0, "no goal within 4 s; untouched the ball goes in",
-        _lets_no_goal_in, _is_kept,
+        lambda view: np.minimum(view.goals(), 0), _is_kept,
     ),
     "shot": SkillScene(INITIAL_STATES["shot"], 5.0, "a goal at the open goal within 5 s", SceneView.goals),
     "aerial_500": _aerial(500),
@@ -182,7 +152,7 @@ SCENES: Final[Mapping[str, SkillScene]] = {
     "collision": SkillScene(
         INITIAL_STATES["collision"], 3.0,
         "not demolished for 3 s by a car that comes at 2,250 uu/s and steers",
-        _is_not_demolished, _is_kept, opponent="rams",
+        lambda view: -(view.car("is_demoed") > 0).astype(int), _is_kept, opponent="rams",
     ),
 }  # fmt: skip
 """All scenes by name; the spots of a kickoff are those of `game.KICKOFF_SPAWNS`."""
@@ -281,10 +251,8 @@ def play_scenes(
     """Let a player play scenes, names in `SCENES`, one after another, half of the trials on each side.
 
     Cars without a task stand. `hitbox` is that of the player's cars, an index of `HITBOX_NAMES`; the others
-    are Octanes. `action_delay` is in ticks; None for the player's own.
-
-    Raises:
-        ValueError: A scene is unknown, or the player decides at another pace than its opponent.
+    are Octanes. `action_delay` is in ticks; None for the player's own. Raises ValueError where a scene is
+    unknown, or the player decides at another pace than its opponent.
     """
     check_names("scenes", scenes, SCENES)
     against = [name for name in scenes if SCENES[name].opponent in _WHOLE_TEAMS]
@@ -390,12 +358,8 @@ def _begin(
     return begun
 
 
-STANDING: Final = "standing"
-"""Name of a car that does nothing, in place of a policy."""
-
-TRIALS: Final = 100
-"""Of each scene when nothing is said."""
-
+STANDING: Final = "standing"  # name of a car that does nothing, in place of a policy
+TRIALS: Final = 100  # of each scene when nothing is said
 _MOST: Final = 1_000_000  # trials
 _AT_ONCE: Final = 50  # trials of a job; an even number, half of them for each side
 
@@ -413,23 +377,11 @@ def evaluate_scenes(
     processes: int = 2,
     simulator: str = DEFAULT_SIMULATOR,
 ) -> list[SceneResult]:
-    """Let a player play scenes in several processes, half of the trials on each side; see `play_scenes`.
+    """Let a player, a policy folder, `"chaser"` or `"standing"`, play scenes in several processes.
 
-    Args:
-        player: A policy folder, `"chaser"` or `"standing"`.
-        scenes: Names in `SCENES`.
-        trials: Of each, 1 to 1,000,000.
-        seed: Of everything.
-        team_size: Cars a team; None for what the player was trained for.
-        selection: `"sample"` or `"argmax"` in place of the folder's own.
-        action_delay: Ticks after which the player's actions act, in place of its own.
-        allow_modules: Modules that the folder may name.
-        processes: Number of processes that play at the same time.
-        simulator: One of `simulator.SIMULATORS`.
-
-    Raises:
-        ValueError: A scene is unknown, a number is out of range, or the policy cannot be read, plays at
-            another pace than its opponent, or was trained for other team sizes.
+    There are 1 to 1,000,000 trials of each scene. A team size of None is what the player was trained for;
+    other arguments are those of `play_scenes` and of `load_player`. Raises ValueError where a scene is
+    unknown, a number is out of range, or the policy cannot play these matches.
     """
     for name, value in (("trials", trials), ("processes", processes)):
         if not 1 <= value <= _MOST:
@@ -470,11 +422,7 @@ def _play_job(
 
 
 def parse_scenes(text: str) -> list[str]:
-    """Return the scenes that a text names, with commas between them.
-
-    Raises:
-        ValueError: One is unknown.
-    """
+    """Return the scenes that a text names, with commas between; raises ValueError where one is unknown."""
     names = list(dict.fromkeys(text.split(",")))
     check_names("--scenes", names, SCENES)
     return names

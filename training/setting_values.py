@@ -21,19 +21,11 @@ _EXPECTED: Final = (
     "[[1, 1], [2, 2]], or [[1, 1, 0.7], [2, 2, 0.3]] with their shares of the matches"
 )
 _SUM_REACH: Final = 1e-6  # of shares that make 1 together
-
-SizeShare = tuple[int, int, float]
-"""Cars of blue and of orange, and their share of the matches."""
+SizeShare = tuple[int, int, float]  # cars of blue and of orange, and their share of the matches
 
 
 def parse_team_sizes(value: Any) -> tuple[int, int] | tuple[SizeShare, ...]:
-    """Return team sizes from a value as TOML gives it: cars of blue and of orange.
-
-    Of two or more sizes each has its share, equal ones where none is given.
-
-    Raises:
-        ValueError: It is something else.
-    """
+    """Return team sizes as TOML gives them, several with a share each; raises ValueError for others."""
     given = f"team_sizes is {show_value(as_lists(value))}"
     if not isinstance(value, list | tuple):
         raise ValueError(f"{given}, expected {_EXPECTED}")
@@ -85,25 +77,16 @@ def _pair(size: Sequence[Any], given: str) -> tuple[int, int]:
     return size[0], size[1]
 
 
-DEFAULTS: Final = Path(__file__).with_name("config.toml")
-"""The file of all settings with their defaults."""
+DEFAULTS: Final = Path(__file__).with_name("config.toml")  # the file of all settings with their defaults
 
 
 def check_physics(table: object) -> dict[str, Any]:
-    """Return the table [physics] with all that its constants leave out.
-
-    Raises:
-        ValueError: A constant is not as it should be.
-    """
+    """Return the table [physics] with all that it leaves out; raises ValueError for a wrong constant."""
     return {name: one._asdict() for name, one in parse_physics(table).items()}
 
 
 def check_own(table: Mapping[str, Any]) -> None:
-    """Make sure that a policy folder can record the table [my].
-
-    Raises:
-        ValueError: A value is one that JSON cannot hold.
-    """
+    """Raise ValueError where the table [my] has a value that JSON cannot hold."""
     for name, value in table.items():
         items = value if isinstance(value, list) else [value]
         if not all(
@@ -119,8 +102,7 @@ def check_own(table: Mapping[str, Any]) -> None:
 def parse_opponents(table: object) -> dict[str, float]:
     """Return shares of matches by opponents; an opponent with a share of 0 is none.
 
-    Raises:
-        ValueError: It is no table; an opponent has no name, or a share is no number of 0 to 1.
+    Raises ValueError where it is no table; an opponent has no name, or a share is no number of 0 to 1.
     """
     if not isinstance(table, Mapping):
         raise ValueError(
@@ -140,11 +122,7 @@ def parse_opponents(table: object) -> dict[str, float]:
 
 
 def parse_ball_ahead(seconds: Any) -> tuple[float, ...]:
-    """Return times ahead; none of an empty list.
-
-    Raises:
-        ValueError: They are no rising seconds, or nothing here can forecast the ball.
-    """
+    """Return times ahead, none of an empty list; raises ValueError for no rising seconds."""
     return check_seconds("ball_ahead", seconds) if seconds not in ([], ()) else ()
 
 
@@ -165,11 +143,7 @@ _MOST_WEIGHTS: Final = MOST_WEIGHTS_BYTES // 4
 
 
 def check_layers(name: str, layers: Sequence[int]) -> None:
-    """Check that the weights between hidden layers fit into a policy folder.
-
-    Raises:
-        ValueError: They are too many; the message names the setting.
-    """
+    """Raise ValueError, which says `name`, where hidden layers have too many weights for a policy folder."""
     weights = sum(inputs * outputs for inputs, outputs in pairwise(layers))
     if weights > _MOST_WEIGHTS:
         raise ValueError(

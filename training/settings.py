@@ -6,11 +6,11 @@ A file is flat TOML, which needs only the keys that differ from the defaults, th
 import dataclasses
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, get_type_hints
+from typing import Annotated, Any, Final, Literal, TypeVar, cast
 
 from msgspec import Meta
 
@@ -67,14 +67,15 @@ Share = Annotated[float, Meta(ge=0, le=1)]
 Own = bool | int | float | str
 
 
-def about(text: str) -> Meta:
-    """Return a note for `Annotated`: the help text of a setting."""
-    return Meta(description=text)
+Value = TypeVar("Value")
 
 
-def pays(reward: Callable[[], BatchReward], text: str) -> Meta:
-    """Return a note for `Annotated`: the reward that a setting is the weight of, and its help text."""
-    return Meta(description=text, extra={"reward": reward})
+def setting(default: Value, text: str, reward: Callable[[], BatchReward] | None = None) -> Value:
+    """Return a field with its default, its help text, and the reward that it is the weight of, if any."""
+    metadata = {"help": text, "reward": reward}
+    if isinstance(default, dict):  # a table: each settings get one of their own
+        return cast(Value, dataclasses.field(default_factory=default.copy, metadata=metadata))
+    return dataclasses.field(default=default, metadata=metadata)
 
 
 class SettingsError(ValueError):
@@ -85,267 +86,220 @@ class SettingsError(ValueError):
 class TrainingSettings:
     """Everything that a run depends on; the description of each is its help text."""
 
-    out: Annotated[
-        str,
-        about(
-            "folder of the run: checkpoints, progress.csv, tensorboard; without this key it is runs/ and the "
-            "name of your env or components, if you name any"
-        ),
-    ] = "runs/1v1"
-    steps: Annotated[Positive, about("agent steps to train: decisions of learning cars")] = 100_000_000
-    seed: Annotated[int, Meta(ge=0, le=2**31), about("of networks, arenas, actions and minibatches")] = 0
-    components: Annotated[str, about("module with your obs, parser, reward, conditions and mutator")] = (
-        "rlgym_bridge.training.components"
+    out: str = setting(
+        "runs/1v1",
+        "folder of the run: checkpoints, progress.csv, tensorboard; without this key it is runs/ and the "
+        "name of your env or components, if you name any",
     )
-    env: Annotated[
-        str, about("module:function that returns your RLGym environment; it replaces components")
-    ] = ""
+    steps: Positive = setting(100_000_000, "agent steps to train: decisions of learning cars")
+    seed: Annotated[int, Meta(ge=0, le=2**31)] = setting(0, "of networks, arenas, actions and minibatches")
+    components: str = setting(
+        "rlgym_bridge.training.components", "module with your obs, parser, reward, conditions and mutator"
+    )
+    env: str = setting("", "module:function that returns your RLGym environment; it replaces components")
 
-    wandb: Annotated[
-        str, about('project of Weights & Biases that gets the curves, too; "": none. Needs the extra wandb')
-    ] = ""
-
-    start_from: Annotated[
-        str, about("policy folder, or folder of a run, whose policy a new run goes on from")
-    ] = ""
-    critic_alone: Annotated[
-        Count, about("agent steps at the beginning of a run with start_from in which only the critic learns")
-    ] = 300_000
-
-    teacher: Annotated[
-        str, about("policy folder, or folder of a run, whose policy this one imitates at first")
-    ] = ""
-    teacher_coefficient: Annotated[
-        NotNegative, about("weight of KL(teacher || policy) in the loss at step 0")
-    ] = 1.0
-    teacher_steps: Annotated[Count, about("agent steps by which that weight has faded to 0, evenly")] = (
-        20_000_000
+    wandb: str = setting(
+        "", 'project of Weights & Biases that gets the curves, too; "": none. Needs the extra wandb'
     )
 
-    team_sizes: Annotated[
-        tuple[Any, ...],
-        about(
-            "cars of blue and of orange; or several sizes with their shares of the matches: "
-            "[[1, 1, 0.7], [2, 2, 0.3]]"
-        ),
-    ] = (1, 1)
-    tick_skip: Annotated[
-        int, Meta(ge=1, le=MOST_TICKS), about("game ticks that an action lasts (120 a second)")
-    ] = 8
-    action_delay: Annotated[
-        tuple[Ticks, Ticks],
-        about(
-            "ticks that an action waits, from the state it was decided on to the first tick it drives: "
-            "lowest, highest; drawn for each episode; opponents have their own"
-        ),
-    ] = (1, 1)
-    action_delay_noise: Annotated[
-        float,
-        Meta(ge=0, le=MOST_TICKS),
-        about("ticks by which single actions vary around that delay (standard deviation)"),
-    ] = 0.0
-    input_latency: Annotated[
-        Ticks,
-        about(
-            "ticks by which matches apply the bot's inputs late, as `timing` measures it; goes into "
-            "policy.json, so that the bot sends them that much earlier"
-        ),
-    ] = 0
+    start_from: str = setting("", "policy folder, or folder of a run, whose policy a new run goes on from")
+    critic_alone: Count = setting(
+        300_000, "agent steps at the beginning of a run with start_from in which only the critic learns"
+    )
+
+    teacher: str = setting("", "policy folder, or folder of a run, whose policy this one imitates at first")
+    teacher_coefficient: NotNegative = setting(1.0, "weight of KL(teacher || policy) in the loss at step 0")
+    teacher_steps: Count = setting(20_000_000, "agent steps by which that weight has faded to 0, evenly")
+
+    team_sizes: tuple[Any, ...] = setting(
+        (1, 1),
+        "cars of blue and of orange; or several sizes with their shares of the matches: [[1, 1, 0.7], [2, 2, "
+        "0.3]]",
+    )
+    tick_skip: Annotated[int, Meta(ge=1, le=MOST_TICKS)] = setting(
+        8, "game ticks that an action lasts (120 a second)"
+    )
+    action_delay: tuple[Ticks, Ticks] = setting(
+        (1, 1),
+        "ticks that an action waits, from the state it was decided on to the first tick it drives: lowest, "
+        "highest; drawn for each episode; opponents have their own",
+    )
+    action_delay_noise: Annotated[float, Meta(ge=0, le=MOST_TICKS)] = setting(
+        0.0, "ticks by which single actions vary around that delay (standard deviation)"
+    )
+    input_latency: Ticks = setting(
+        0,
+        "ticks by which matches apply the bot's inputs late, as `timing` measures it; goes into policy.json, "
+        "so that the bot sends them that much earlier",
+    )
     forecast: Annotated[
         Annotated[int, Meta(ge=0, le=MOST_FORECAST)] | Literal["auto"],
-        about(
-            "ticks of input latency that the bot looks ahead over in matches, or auto: as it is measured; "
-            "0: none; goes into policy.json"
-        ),
         expecting(f'"auto" or whole ticks from 0 (off) to {MOST_FORECAST}'),
-    ] = 0
-    hitbox: Annotated[str, one_of(*HITBOX_NAMES), about("of all cars, and of the bot in matches")] = "octane"
+    ] = setting(
+        0,
+        "ticks of input latency that the bot looks ahead over in matches, or auto: as it is measured; 0: "
+        "none; goes into policy.json",
+    )
+    hitbox: Annotated[str, one_of(*HITBOX_NAMES)] = setting(
+        "octane", "of all cars, and of the bot in matches"
+    )
     hitboxes: Annotated[
         tuple[Annotated[str, one_of(*HITBOX_NAMES)], ...],
-        about('to draw from for each car and episode, or "all"; []: hitbox alone'),
         expecting(f'"all", or a list of {", ".join(HITBOX_NAMES)}'),
-    ] = ()
-    simulator: Annotated[
-        str,
-        one_of(*SIMULATORS),
-        about("steps the matches: rocketsim3; or rocketsim2, which is the default without rocketsim_batch"),
-    ] = DEFAULT_SIMULATOR
-
-    collectors: Annotated[int, Meta(ge=0, le=1024), about("processes that play; 0: one for each core")] = 0
-    matches: Annotated[
-        Count,
-        about(
-            f"matches that each of them plays at once; 0: {_MATCHES_ALONE}, or less where that makes all "
-            f"together {_MATCHES}; a resumed run keeps its own"
-        ),
-    ] = 0
-    rollout_steps: Annotated[Positive, about("steps of every match between two updates")] = 32
-    overlap: Annotated[
-        bool | Literal["auto"],
-        about("play on while learning, with a policy one update older; auto: true where a GPU learns"),
-        expecting('true, false or "auto"'),
-    ] = "auto"
-    ray_max_age: Annotated[
-        Count, about("with --ray: updates by which a batch may be older than the policy that learns from it")
-    ] = 2
-    snapshot_share: Annotated[Share, about("share of matches against an older version of the policy")] = 0.2
-    snapshot_choice: Annotated[
-        str, one_of("even", "rating"), about("older versions met: all as often, or near ratings more often")
-    ] = "even"
-    snapshots: Annotated[
-        Positive, about("older versions to draw from: an even sample of all checkpoints")
-    ] = 8
-
-    ruler_every: Annotated[
-        Count, about("agent steps between ratings against chaser, charger and random; 0: none")
-    ] = 0
-    ruler: Annotated[
-        tuple[str, ...], about("policy folders to be rated against, too, which stay as they are")
-    ] = ()
-    ruler_matches: Annotated[
-        int, Meta(ge=2, le=10_000, multiple_of=2), about("matches with each of them, half from each side")
-    ] = 40
-
-    network: Annotated[
-        str, about("of policy and critic: perceptron, attention, gru (with memory), or module:Class of yours")
-    ] = PERCEPTRON
-    policy_layers: Annotated[Layers, about("widths of the policy's hidden layers")] = (256, 256)
-    critic_layers: Annotated[Layers, about("widths of the critic's hidden layers")] = (256, 256)
-    sequence_length: Annotated[
-        Positive, about("steps that a network with memory is trained through; a part of rollout_steps")
-    ] = 16
-    activation: Annotated[str, one_of(*ACTIVATIONS), about("between the layers of both networks")] = "relu"
-    layer_norm: Annotated[bool, about("layer normalisation before each activation of both networks")] = False
-    mirror: Annotated[bool, about("learn one half of the field alone, and play the other mirrored")] = False
-    ball_ahead: Annotated[
-        tuple[float, ...],
-        about("seconds ahead at which the policy sees the ball, such as [0.25, 0.5, 1, 2]; []: none"),
-    ] = ()
-    normalise_obs: Annotated[bool, about("scale observations by their running mean and deviation")] = False
-    obs_clip: Annotated[
-        float, Meta(ge=0.1, le=MOST_NUMBER), about("scaled observations are clipped to plus and minus this")
-    ] = 10.0
-
-    gamma: Annotated[Share, about("discount factor per step")] = 0.993
-    gae_lambda: Annotated[Share, about("lambda of GAE")] = 0.95
-    learning_rate: Annotated[NotNegative, about("learning rate of Adam, for policy and critic")] = 5e-4
-    learning_rate_schedule: Annotated[
-        str, one_of("constant", "linear"), about("constant, or linear: from step 0 on down to 0 at the last")
-    ] = "constant"
-    critic_learning_rate: Annotated[NotNegative, about("of the critic; 0: learning_rate")] = 0.0
-    critic_learning_rate_schedule: Annotated[
-        str, one_of("same", "constant", "linear"), about("of the critic; same: learning_rate_schedule")
-    ] = "same"
-    standardize_returns: Annotated[
-        bool, about("divide rewards by the running deviation of returns; then they are clipped to -10 to 10")
-    ] = False
-    epochs: Annotated[Positive, about("passes over each batch")] = 2
-    minibatch: Annotated[
-        Count,
-        about(
-            f"agent steps of one gradient step; 0: {_MINIBATCH:,}, on a GPU {_MINIBATCH_OF_GPU:,}; a resumed "
-            "run keeps its own"
-        ),
-    ] = 0
-    clip: Annotated[NotNegative, about("PPO clip range of the probability ratio: 1 - clip to 1 + clip")] = 0.2
-    value_clip: Annotated[
-        NotNegative, about("clip range of the critic's change of a value in an iteration; 0: none")
-    ] = 0.0
-    target_kl: Annotated[
-        NotNegative,
-        about("an iteration takes no more gradient steps once a minibatch's kl is above; 0: none"),
-    ] = 0.0
-    entropy_coefficient: Annotated[NotNegative, about("weight of the entropy in the loss")] = 0.005
-    uniform_coefficient: Annotated[NotNegative, about("weight of KL(uniform || policy) in the loss")] = 0.0
-    max_grad_norm: Annotated[
-        float, Meta(ge=1e-9, le=MOST_NUMBER), about("maximum gradient norm of each network")
-    ] = 0.5
-    device: Annotated[
-        str, one_of("auto", "cpu", "cuda"), about("of the learner; auto: cuda if there is one")
-    ] = "auto"
-    threads: Annotated[Count, about("of the learner; 0: one for each core")] = 0
-    bfloat16: Annotated[
-        bool, about("lower precision in the learner: faster on CPUs with AVX512-BF16, much slower on others")
-    ] = False
-
-    checkpoint_every: Annotated[
-        Positive, about("agent steps between checkpoints; at each of them all matches begin anew")
-    ] = 1_000_000
-    keep_checkpoints: Annotated[Positive, about("newest checkpoints to keep")] = 10
-
-    goal: Annotated[Number, pays(GoalReward, "reward for a goal, minus for one conceded")] = 10.0
-    touch: Annotated[Number, pays(TouchReward, "for a step with a touch")] = 2.0
-    touch_strength: Annotated[
-        Number,
-        pays(partial(TouchReward, strength=True), "for the ball's change of velocity at a touch / 6000 uu/s"),
-    ] = 2.0
-    air_touch: Annotated[Number, pays(AirTouchReward, "for a touch high up")] = 0.0
-    fly_to_ball: Annotated[
-        Number, pays(FlyToBallReward, "each step, for flying towards a high ball / 2300 uu/s")
-    ] = 0.0
-    save: Annotated[Number, pays(SaveReward, "for a save")] = 0.0
-    demolition: Annotated[Number, pays(DemolitionReward, "for a demolition, minus for being demolished")] = (
-        0.0
+    ] = setting((), 'to draw from for each car and episode, or "all"; []: hitbox alone')
+    simulator: Annotated[str, one_of(*SIMULATORS)] = setting(
+        DEFAULT_SIMULATOR,
+        "steps the matches: rocketsim3; or rocketsim2, which is the default without rocketsim_batch",
     )
-    velocity_to_ball: Annotated[
-        Number, pays(VelocityPlayerToBallReward, "each step, for speed towards the ball / 2300 uu/s")
-    ] = 0.1
-    velocity_ball_to_goal: Annotated[
-        Number, pays(VelocityBallToGoalReward, "each step, for the ball's speed towards the goal / 6000 uu/s")
-    ] = 0.1
-    speed: Annotated[
-        Number, pays(SpeedReward, "each step, for a car's speed in any direction / 2300 uu/s")
-    ] = 0.0
-    kickoff_speed: Annotated[
-        Number, pays(KickoffSpeedReward, "at kickoffs, for squared speed to the ball / 2300 uu/s")
-    ] = 0.0
-    face_ball: Annotated[
-        Number, pays(FaceBallReward, "each step, for the cosine of the angle between nose and ball")
-    ] = 0.0
-    in_air: Annotated[
-        Number, pays(InAirReward, "each step off the ground; a little keeps a young policy jumping")
-    ] = 0.0
-    boost_kept: Annotated[Number, pays(BoostKeptReward, "each step, for the square root of boost / 100")] = (
-        0.0
+
+    collectors: Annotated[int, Meta(ge=0, le=1024)] = setting(0, "processes that play; 0: one for each core")
+    matches: Count = setting(
+        0,
+        f"matches that each of them plays at once; 0: {_MATCHES_ALONE}, or less where that makes all "
+        f"together {_MATCHES}; a resumed run keeps its own",
     )
-    boost_picked_up: Annotated[
-        Number, pays(BoostPickedUpReward, "for the gain of the square root of boost / 100")
-    ] = 0.0
-    mate_distance: Annotated[
-        Number, pays(MateDistanceReward, "each step, for distance to the nearest mate / 2000 uu")
-    ] = 0.0
-    team_spirit: Annotated[Share, about("0: rewards are a car's own; 1: the mean of its team")] = 0.0
-    zero_sum: Annotated[bool, about("take off the mean of the opponents' rewards")] = False
+    rollout_steps: Positive = setting(32, "steps of every match between two updates")
+    overlap: Annotated[bool | Literal["auto"], expecting('true, false or "auto"')] = setting(
+        "auto", "play on while learning, with a policy one update older; auto: true where a GPU learns"
+    )
+    ray_max_age: Count = setting(
+        2, "with --ray: updates by which a batch may be older than the policy that learns from it"
+    )
+    snapshot_share: Share = setting(0.2, "share of matches against an older version of the policy")
+    snapshot_choice: Annotated[str, one_of("even", "rating")] = setting(
+        "even", "older versions met: all as often, or near ratings more often"
+    )
+    snapshots: Positive = setting(8, "older versions to draw from: an even sample of all checkpoints")
 
-    no_touch_seconds: Annotated[
-        float, Meta(ge=0.1, le=MOST_NUMBER), about("game time without a touch that ends an episode")
-    ] = 15.0
-    episode_seconds: Annotated[
-        float, Meta(ge=0.1, le=MOST_NUMBER), about("game time that ends an episode")
-    ] = 300.0
-    kickoff_share: Annotated[Share, about("share of episodes from a kickoff; others start anywhere")] = 0.5
+    ruler_every: Count = setting(0, "agent steps between ratings against chaser, charger and random; 0: none")
+    ruler: tuple[str, ...] = setting((), "policy folders to be rated against, too, which stay as they are")
+    ruler_matches: Annotated[int, Meta(ge=2, le=10_000, multiple_of=2)] = setting(
+        40, "matches with each of them, half from each side"
+    )
 
-    physics: Annotated[
-        dict[str, Any],
-        about("constants drawn for each episode from low to high, multiples of the simulator's own"),
-    ] = dataclasses.field(default_factory=dict)
-    obs_noise: Annotated[
-        dict[str, float],
-        about("standard deviations of noise that is added to what is observed, in training alone"),
-    ] = dataclasses.field(default_factory=dict)
-    initial_states: Annotated[
-        dict[str, float],
-        about("shares of episodes by how they begin, which make 1, in place of kickoff_share"),
-    ] = dataclasses.field(default_factory=dict)
-    opponents: Annotated[
-        dict[str, float],
-        about("shares of matches against others: chaser, charger, policy folders, training runs"),
-    ] = dataclasses.field(default_factory=dict)
-    my: Annotated[
-        dict[str, Own | list[Own]],
-        about("for your own components, which read settings.my: numbers, texts, true, false, or lists"),
-        expecting("a table [my]"),
-    ] = dataclasses.field(default_factory=dict)
+    network: str = setting(
+        PERCEPTRON, "of policy and critic: perceptron, attention, gru (with memory), or module:Class of yours"
+    )
+    policy_layers: Layers = setting((256, 256), "widths of the policy's hidden layers")
+    critic_layers: Layers = setting((256, 256), "widths of the critic's hidden layers")
+    sequence_length: Positive = setting(
+        16, "steps that a network with memory is trained through; a part of rollout_steps"
+    )
+    activation: Annotated[str, one_of(*ACTIVATIONS)] = setting("relu", "between the layers of both networks")
+    layer_norm: bool = setting(False, "layer normalisation before each activation of both networks")
+    mirror: bool = setting(False, "learn one half of the field alone, and play the other mirrored")
+    ball_ahead: tuple[float, ...] = setting(
+        (), "seconds ahead at which the policy sees the ball, such as [0.25, 0.5, 1, 2]; []: none"
+    )
+    normalise_obs: bool = setting(False, "scale observations by their running mean and deviation")
+    obs_clip: Annotated[float, Meta(ge=0.1, le=MOST_NUMBER)] = setting(
+        10.0, "scaled observations are clipped to plus and minus this"
+    )
+
+    gamma: Share = setting(0.993, "discount factor per step")
+    gae_lambda: Share = setting(0.95, "lambda of GAE")
+    learning_rate: NotNegative = setting(5e-4, "learning rate of Adam, for policy and critic")
+    learning_rate_schedule: Annotated[str, one_of("constant", "linear")] = setting(
+        "constant", "constant, or linear: from step 0 on down to 0 at the last"
+    )
+    critic_learning_rate: NotNegative = setting(0.0, "of the critic; 0: learning_rate")
+    critic_learning_rate_schedule: Annotated[str, one_of("same", "constant", "linear")] = setting(
+        "same", "of the critic; same: learning_rate_schedule"
+    )
+    standardize_returns: bool = setting(
+        False, "divide rewards by the running deviation of returns; then they are clipped to -10 to 10"
+    )
+    epochs: Positive = setting(2, "passes over each batch")
+    minibatch: Count = setting(
+        0,
+        f"agent steps of one gradient step; 0: {_MINIBATCH:,}, on a GPU {_MINIBATCH_OF_GPU:,}; a resumed "
+        "run keeps its own",
+    )
+    clip: NotNegative = setting(0.2, "PPO clip range of the probability ratio: 1 - clip to 1 + clip")
+    value_clip: NotNegative = setting(
+        0.0, "clip range of the critic's change of a value in an iteration; 0: none"
+    )
+    target_kl: NotNegative = setting(
+        0.0, "an iteration takes no more gradient steps once a minibatch's kl is above; 0: none"
+    )
+    entropy_coefficient: NotNegative = setting(0.005, "weight of the entropy in the loss")
+    uniform_coefficient: NotNegative = setting(0.0, "weight of KL(uniform || policy) in the loss")
+    max_grad_norm: Annotated[float, Meta(ge=1e-9, le=MOST_NUMBER)] = setting(
+        0.5, "maximum gradient norm of each network"
+    )
+    device: Annotated[str, one_of("auto", "cpu", "cuda")] = setting(
+        "auto", "of the learner; auto: cuda if there is one"
+    )
+    threads: Count = setting(0, "of the learner; 0: one for each core")
+    bfloat16: bool = setting(
+        False, "lower precision in the learner: faster on CPUs with AVX512-BF16, much slower on others"
+    )
+
+    checkpoint_every: Positive = setting(
+        1_000_000, "agent steps between checkpoints; at each of them all matches begin anew"
+    )
+    keep_checkpoints: Positive = setting(10, "newest checkpoints to keep")
+
+    goal: Number = setting(10.0, "reward for a goal, minus for one conceded", GoalReward)
+    touch: Number = setting(2.0, "for a step with a touch", TouchReward)
+    touch_strength: Number = setting(
+        2.0, "for the ball's change of velocity at a touch / 6000 uu/s", partial(TouchReward, strength=True)
+    )
+    air_touch: Number = setting(0.0, "for a touch high up", AirTouchReward)
+    fly_to_ball: Number = setting(
+        0.0, "each step, for flying towards a high ball / 2300 uu/s", FlyToBallReward
+    )
+    save: Number = setting(0.0, "for a save", SaveReward)
+    demolition: Number = setting(0.0, "for a demolition, minus for being demolished", DemolitionReward)
+    velocity_to_ball: Number = setting(
+        0.1, "each step, for speed towards the ball / 2300 uu/s", VelocityPlayerToBallReward
+    )
+    velocity_ball_to_goal: Number = setting(
+        0.1, "each step, for the ball's speed towards the goal / 6000 uu/s", VelocityBallToGoalReward
+    )
+    speed: Number = setting(0.0, "each step, for a car's speed in any direction / 2300 uu/s", SpeedReward)
+    kickoff_speed: Number = setting(
+        0.0, "at kickoffs, for squared speed to the ball / 2300 uu/s", KickoffSpeedReward
+    )
+    face_ball: Number = setting(
+        0.0, "each step, for the cosine of the angle between nose and ball", FaceBallReward
+    )
+    in_air: Number = setting(
+        0.0, "each step off the ground; a little keeps a young policy jumping", InAirReward
+    )
+    boost_kept: Number = setting(0.0, "each step, for the square root of boost / 100", BoostKeptReward)
+    boost_picked_up: Number = setting(
+        0.0, "for the gain of the square root of boost / 100", BoostPickedUpReward
+    )
+    mate_distance: Number = setting(
+        0.0, "each step, for distance to the nearest mate / 2000 uu", MateDistanceReward
+    )
+    team_spirit: Share = setting(0.0, "0: rewards are a car's own; 1: the mean of its team")
+    zero_sum: bool = setting(False, "take off the mean of the opponents' rewards")
+
+    no_touch_seconds: Annotated[float, Meta(ge=0.1, le=MOST_NUMBER)] = setting(
+        15.0, "game time without a touch that ends an episode"
+    )
+    episode_seconds: Annotated[float, Meta(ge=0.1, le=MOST_NUMBER)] = setting(
+        300.0, "game time that ends an episode"
+    )
+    kickoff_share: Share = setting(0.5, "share of episodes from a kickoff; others start anywhere")
+
+    physics: dict[str, Any] = setting(
+        {}, "constants drawn for each episode from low to high, multiples of the simulator's own"
+    )
+    obs_noise: dict[str, float] = setting(
+        {}, "standard deviations of noise that is added to what is observed, in training alone"
+    )
+    initial_states: dict[str, float] = setting(
+        {}, "shares of episodes by how they begin, which make 1, in place of kickoff_share"
+    )
+    opponents: dict[str, float] = setting(
+        {}, "shares of matches against others: chaser, charger, policy folders, training runs"
+    )
+    my: Annotated[dict[str, Own | list[Own]], expecting("a table [my]")] = setting(
+        {}, "for your own components, which read settings.my: numbers, texts, true, false, or lists"
+    )
 
     def __post_init__(self) -> None:
         if self.env and self.components != TrainingSettings.components:
@@ -398,12 +352,7 @@ class TrainingSettings:
         return sum(one.matches * one.cars for one in self.by_size())
 
     def for_machine(self, cores: int, gpu: bool) -> "TrainingSettings":
-        """Return settings with numbers in place of the 0 of `matches` and `minibatch`.
-
-        Args:
-            cores: Which play, unless `collectors` says otherwise.
-            gpu: Whether a GPU learns.
-        """
+        """Return settings with numbers in place of the 0 of `matches` and `minibatch`."""
         shares = [self.snapshot_share, *self.opponents.values()]
         shares += [size[2] for size in self.team_sizes if isinstance(size, tuple)]
         one_of_each = max((1 / share for share in shares if share), default=1.0)
@@ -426,14 +375,10 @@ class TrainingSettings:
         return count_matches([size[2] for size in self.team_sizes], self.matches or _MATCHES_ALONE)
 
 
-def _notes() -> Iterator[tuple[str, Meta]]:
-    """Yield name and notes of every setting."""
-    for name, kind in get_type_hints(TrainingSettings, include_extras=True).items():
-        yield from ((name, note) for note in kind.__metadata__ if isinstance(note, Meta))
-
-
 REWARDS: Final[Mapping[str, Callable[[], BatchReward]]] = {
-    name: extra["reward"] for name, note in _notes() if "reward" in (extra := note.extra or {})
+    field.name: field.metadata["reward"]
+    for field in dataclasses.fields(TrainingSettings)
+    if field.metadata["reward"] is not None
 }
 """The standard rewards, each to be called without arguments, by the names of their weights."""
 
@@ -445,11 +390,7 @@ _FORMER_NAMES: Final = {"beginnings": "initial_states", "rivals": "opponents"}
 
 
 def _with_present_names(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings of an older version under the present names, also that of the standard components.
-
-    Raises:
-        SettingsError: A setting is there under both names.
-    """
+    """Return settings of an older version under the present names, also that of the standard components."""
     for former in _FORMER_NAMES.keys() & values:
         if (name := _FORMER_NAMES[former]) in values:
             raise SettingsError(f"{former} is called {name} now: expected one of them, both are there")
@@ -483,11 +424,7 @@ def _change(then: Any, now: Any) -> str:
 
 
 def check_settings(values: Mapping[str, Any]) -> TrainingSettings:
-    """Return settings from values as TOML gives them.
-
-    Raises:
-        SettingsError: A key is unknown; a value is of the wrong type or out of range.
-    """
+    """Return settings from values as TOML gives them; raises SettingsError where one does not fit."""
     known = TrainingSettings.__annotations__
     given = _with_present_names(values)
     for name, value in given.items():
@@ -548,22 +485,12 @@ _GROUPS = {
 
 
 def load_settings(*paths: Path, **changes: Any) -> TrainingSettings:
-    """Read TOML files of settings; `changes` take the place of theirs.
-
-    Of several files the later one counts, in tables key by key. Keys that they lack have their defaults.
-
-    Raises:
-        SettingsError: A file is unreadable; a key is unknown; a value is of the wrong type or out of range.
-    """
+    """Read TOML files of settings, of which the later one counts; `changes` take the place of theirs."""
     return make_settings(read_settings(*paths), paths, changes)
 
 
 def read_settings(*paths: Path) -> dict[str, Any]:
-    """Return the values of TOML files by name, unchecked; what stands in a later file counts.
-
-    Raises:
-        SettingsError: A file is unreadable.
-    """
+    """Return the values of TOML files by name, unchecked; what stands in a later file counts."""
     values: dict[str, Any] = {}
     for path in paths:
         try:
@@ -579,11 +506,7 @@ def read_settings(*paths: Path) -> dict[str, Any]:
 def make_settings(
     values: Mapping[str, Any], paths: Sequence[Path], changes: Mapping[str, Any]
 ) -> TrainingSettings:
-    """Return settings from the values of `paths`, see `read_settings`; `changes` take the place of theirs.
-
-    Raises:
-        SettingsError: As `load_settings`.
-    """
+    """Return settings from the values of `paths`, see `read_settings`; `changes` take the place of theirs."""
     files = ", ".join(map(str, paths))
     try:
         settings = check_settings({name: value for name, value in values.items() if name not in changes})
@@ -598,15 +521,14 @@ def make_settings(
 def settings_as_toml(settings: TrainingSettings) -> str:
     """Return the text of a file with these settings, each with its help."""
     lines = []
-    helps = {name: note.description for name, note in _notes() if note.description}
     for field in dataclasses.fields(settings):
         value = getattr(settings, field.name)
         if field.name in _TABLES:
-            lines.append(f"\n# [{field.name}]: {helps[field.name]}")
+            lines.append(f"\n# [{field.name}]: {field.metadata['help']}")
             if value:
                 lines += [f"[{field.name}]", *(toml_line(name, item) for name, item in value.items())]
             continue
         if field.name in _GROUPS:
             lines.append(f"\n# {_GROUPS[field.name]}")
-        lines.append(toml_line(field.name, value, helps[field.name], 37))
+        lines.append(toml_line(field.name, value, field.metadata["help"], 37))
     return "\n".join(lines).strip() + "\n"

@@ -11,10 +11,15 @@ from rlgym_bridge.policy.files import MANIFEST_FILE, policy_path
 from rlgym_bridge.policy.load_player import CHASER
 from rlgym_bridge.project.this_project import SETTINGS_FILE, run_named
 from rlgym_bridge.training.contests import league
-from rlgym_bridge.training.contests.entrant import Entrant, read_entrants, split_selection
 from rlgym_bridge.training.contests.kept_matches import FILE, KeptMatches, MatchKey, seen_by_first
 from rlgym_bridge.training.contests.pictures import draw_league
-from rlgym_bridge.training.contests.served_match import LOGS, play_missing
+from rlgym_bridge.training.contests.served_match import (
+    LOGS,
+    Entrant,
+    play_missing,
+    read_entrants,
+    split_selection,
+)
 from rlgym_bridge.training.evaluate import team_size_of
 from rlgym_bridge.training.processes import Locked
 

@@ -11,10 +11,9 @@ from rlgym_bridge.policy.files import MANIFEST_FILE, policy_path, read_files
 from rlgym_bridge.policy.load_player import CHASER
 from rlgym_bridge.project.this_project import run_named
 from rlgym_bridge.training.contests import stress
-from rlgym_bridge.training.contests.entrant import Entrant, read_entrants, split_selection
 from rlgym_bridge.training.contests.kept_matches import FILE, KeptMatches, play_jobs
 from rlgym_bridge.training.contests.pictures import draw_losses
-from rlgym_bridge.training.contests.served_match import play_missing
+from rlgym_bridge.training.contests.served_match import Entrant, play_missing, read_entrants, split_selection
 from rlgym_bridge.training.evaluate import team_size_of
 from rlgym_bridge.training.processes import Locked
 from rlgym_bridge.user_input.arguments import check_names

@@ -20,15 +20,9 @@ from rlgym_bridge.user_input.own_modules import MOST_SOURCE_BYTES, MOST_SOURCES
 from rlgym_bridge.user_input.text_files import read_bytes
 from rlgym_bridge.user_input.user_modules import is_installed
 
-CARRIED_FOLDER: Final = "own_modules"
-"""Folder of the copies, in a policy folder."""
-
-MOST_SHOWN: Final = 20
-"""Names of copies that messages list at most."""
-
-CARRIED: Final = "carried:"
-"""Prefix of an allowed module whose copy is meant."""
-
+CARRIED_FOLDER: Final = "own_modules"  # folder of the copies, in a policy folder
+MOST_SHOWN: Final = 20  # names of copies that messages list at most
+CARRIED: Final = "carried:"  # prefix of an allowed module whose copy is meant
 _MOST_INSIDE: Final = 10 * MOST_SOURCES  # files and folders of a package, others than modules among them
 _IN_USE: Final[dict[str, dict[str, bytes]]] = {}  # files of the copies that this process imports, by module
 

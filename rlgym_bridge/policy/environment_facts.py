@@ -1,7 +1,7 @@
 """Read off an RLGym environment which matches its bot plays."""
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from rlgym_bridge.components.mutator_base import apply_mutator
 from rlgym_bridge.components.rlgym_state import base_state
@@ -14,19 +14,12 @@ _DRAWS: Final = 16  # of states: mutators may draw team sizes and hitboxes
 
 @dataclass(frozen=True)
 class EnvironmentFacts:
-    """The matches that an environment plays.
+    """The matches that an environment plays."""
 
-    Attributes:
-        name: `"module:function"` that makes it.
-        team_sizes: (blue, orange) of the matches that it began, the smallest first.
-        hitboxes: Names of its cars' hitboxes, in the order of `game.HITBOXES`.
-        own_engine: Name of a transition engine of the user's own; None with RLGym's or this project's.
-    """
-
-    name: str
-    team_sizes: tuple[tuple[int, int], ...]
-    hitboxes: tuple[str, ...]
-    own_engine: str | None
+    name: str  # `"module:function"` that makes it
+    team_sizes: tuple[tuple[int, int], ...]  # (blue, orange) of the matches that it began, the smallest first
+    hitboxes: tuple[str, ...]  # names of its cars' hitboxes, in the order of `game.HITBOXES`
+    own_engine: str | None  # class of a transition engine of the user's own, or None
 
     def explain_engine(self) -> str | None:
         """Say that another engine takes the place of the user's own; None where he has none."""
@@ -39,12 +32,7 @@ class EnvironmentFacts:
 
 
 def read_environment(name: str) -> EnvironmentFacts:
-    """Make an environment, `"module:function"`, and begin some episodes in it.
-
-    Raises:
-        ValueError: There is no such function, it returns no RLGym, its episodes have no cars, or its mutator
-            sets a value that no match has.
-    """
+    """Make an environment, `"module:function"`, and begin episodes; raises ValueError where it cannot."""
     env = environment(name)
     teams: set[tuple[int, int]] = set()
     boxes: set[int] = set()
@@ -61,17 +49,12 @@ def read_environment(name: str) -> EnvironmentFacts:
         blue = sum(car.is_blue for car in cars)
         teams.add((blue, len(cars) - blue))
         boxes |= {int(car.hitbox_type) for car in cars}
-    engine = _name_engine(env.transition_engine)
+    kind = type(env.transition_engine)
+    known = kind.__module__.partition(".")[0] in ("rlgym", "rlgym_bridge")
+    engine = None if known else f"{kind.__module__}.{kind.__qualname__}"
     env.close()
     if not boxes:
         raise ValueError(f"{name} has no cars after reset, expected some: does a mutator make them?")
     return EnvironmentFacts(
         name, tuple(sorted(teams)), tuple(HITBOXES[box].name for box in sorted(boxes)), engine
     )
-
-
-def _name_engine(engine: Any) -> str | None:
-    """Return the class of an engine that is neither RLGym's nor this project's."""
-    kind = type(engine)
-    known = kind.__module__.partition(".")[0] in ("rlgym", "rlgym_bridge")
-    return None if known else f"{kind.__module__}.{kind.__qualname__}"

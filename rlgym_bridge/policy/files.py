@@ -58,10 +58,8 @@ def checkpoints_to_try(run: Path) -> list[Path]:
     """Return the checkpoints of a run in the order in which to look for a whole one; empty where none is.
 
     First comes the one that `latest` names, then those with fewer steps, the nearest first, then those with
-    more, which someone left behind. Without `latest`, or where it is empty, the largest comes first.
-
-    Raises:
-        ValueError: `latest` names no checkpoint, or is no text.
+    more, which someone left behind. Without `latest`, or where it is empty, the largest comes first. Raises
+    ValueError where `latest` names no checkpoint, or is no text.
     """
     for _ in range(_TRIES):
         written = os.path.lexists(run / CHECKPOINTS / LATEST)

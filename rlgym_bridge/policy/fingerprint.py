@@ -1,7 +1,7 @@
 """Take the fingerprint of a policy's components: their numbers for a few fixed states and actions.
 
 It catches a builder that orders or scales its numbers differently, and a parser whose actions changed
-meaning.
+meaning: where they differ from what a manifest recorded, each difference is described.
 """
 
 import math
@@ -17,7 +17,7 @@ import numpy as np
 from rlgym_bridge.components.actions import action_space
 from rlgym_bridge.components.batch_form import works_in_batches
 from rlgym_bridge.components.episode import ComponentCalls
-from rlgym_bridge.components.spec import Components
+from rlgym_bridge.components.spec import TRUSTED, Components
 from rlgym_bridge.components.user_errors import locate_method
 from rlgym_bridge.controls import checked_rows
 from rlgym_bridge.game import (
@@ -30,33 +30,25 @@ from rlgym_bridge.game import (
     SMALL_PAD_SECONDS,
     Phase,
 )
+from rlgym_bridge.policy.manifest import Manifest
 from rlgym_bridge.policy.symmetry import Mirror
 from rlgym_bridge.rotations import rotation_of
 from rlgym_bridge.state import MatchState, derive
+from rlgym_bridge.user_input.arguments import count_of
 
 _MAX_ACTIONS: Final = 128  # of a long action table, this many rows are enough
 
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """The numbers of one set of components for the probe.
+    """The numbers of one set of components for the probe."""
 
-    Attributes:
-        observations: Rows of numbers: for each of the team sizes, each probe state, the first and last car.
-        labels: For each such row its match, state and car, in words.
-        names: For each such row the names of its numbers; None where the builder has none.
-        controls: For each probe action: ticks given (0 for a single row without ticks), first row, last row.
-        space: The parser's action space: kind of distribution and sizes.
-        masks: For each row of `observations` the actions that the car may choose, 0 or 1 for each; [] where
-            nothing restricts them.
-    """
-
-    observations: list[list[float]]
-    labels: list[str]
-    names: list[tuple[str, ...] | None]
-    controls: list[list[float]]
-    space: tuple[str, tuple[int, ...]]
-    masks: list[list[float]]
+    observations: list[list[float]]  # for each team sizes, each probe state, the first and last car
+    labels: list[str]  # for each such row its match, state and car, in words
+    names: list[tuple[str, ...] | None]  # names of each row's numbers; None where it has none
+    controls: list[list[float]]  # for each probe action: ticks given (0 for none), first and last row
+    space: tuple[str, tuple[int, ...]]  # the parser's action space: kind of distribution and sizes
+    masks: list[list[float]]  # for each row of `observations` what the car may choose, 0 or 1; or []
 
     @property
     def obs_size(self) -> int:
@@ -103,12 +95,7 @@ def same_draws() -> Iterator[None]:
 
 @same_draws()
 def fingerprint(components: Components, team_sizes: Sequence[tuple[int, int]], hitbox: int) -> Fingerprint:
-    """Show the probe to fresh components, in the order of calls of `RLGym.reset` and `RLGym.step`.
-
-    Raises:
-        ValueError: The builder refuses a match, gives numbers that are not finite, or sizes that differ from
-            match to match; the parser's action space or rows are not understood.
-    """
+    """Show the probe to fresh components, in RLGym's order of calls; raises ValueError where they fail."""
     builder = components.obs_builder
     if builder is None:
         raise ValueError(
@@ -341,3 +328,139 @@ def _fall(state: MatchState, car: int, spread: Any) -> None:
 
 
 _SITUATIONS: Final = (_drive, _dodge, _demolish, _rise, _double_jump, _fall)
+
+
+TOLERANCE: Final = 1e-5
+"""Of probe numbers, absolute, and relative to those above 1: room for another processor's last digits."""
+
+_SHOWN: Final = 5
+
+
+def differences(manifest: Manifest, built: Fingerprint, components: Components) -> list[str]:
+    """Return a sentence for each difference of what was recorded and what is here."""
+    found = (
+        _compare_observations(manifest, built)
+        + _compare_controls(manifest, built)
+        + _compare_masks(manifest, built)
+    )
+    found += _compare_timing(manifest, built, components)
+    if built.space[0] != manifest.action_kind:
+        found.append(
+            f"distribution is {manifest.distribution}, the parser's action space needs {built.space[0]} "
+            f"over {built.space[1]}"
+        )
+    return found
+
+
+def changed_own(manifest: Manifest, built: Fingerprint) -> list[str]:
+    """Return the names of components that differ and are the user's own."""
+    sides = (
+        (manifest.obs, _compare_observations),
+        (manifest.parser, _compare_controls),
+        (manifest.parser, _compare_masks),
+    )
+    changed = [spec for spec, compare in sides if spec is not None and compare(manifest, built)]
+    names = [] if manifest.env is None else [manifest.env]
+    while changed:
+        spec = changed.pop(0)
+        names.append(spec.path)
+        if spec.nested is not None:
+            changed.append(spec.nested)
+    return [name for name in names if name.partition(":")[0].partition(".")[0] not in TRUSTED]
+
+
+def _compare_observations(manifest: Manifest, built: Fingerprint) -> list[str]:
+    recorded, names = manifest.obs_names, built.names[0]
+    if recorded is not None and names is not None and recorded != names:
+        return [
+            f"the observation was {len(recorded)} numbers and is {len(names)} here"
+            + _listed("; new here: ", [name for name in names if name not in recorded])
+            + _listed("; gone: ", [name for name in recorded if name not in names])
+            + _moved(recorded, names)
+        ]
+    if manifest.obs_size != built.obs_size:
+        return [f"the observation was {manifest.obs_size} numbers (obs_size) and is {built.obs_size} here"]
+    rows = manifest.probe["observations"]
+    if [len(row) for row in rows] != [len(row) for row in built.observations]:
+        return [f"probe.observations has {len(rows)} rows, this checkout makes {len(built.observations)}"]
+    changed: dict[str, str] = {}
+    for row, here, label, row_names in zip(rows, built.observations, built.labels, built.names, strict=True):
+        for i in _unequal(row, here):
+            name = f"number {i}" if row_names is None else row_names[i]
+            changed.setdefault(name, f"{name} was {row[i]:.7g} and is {here[i]:.7g} ({label})")
+    return (
+        [f"{count_of(len(changed), 'element')} of the observation changed: {_first(list(changed.values()))}"]
+        if changed
+        else []
+    )
+
+
+def _compare_controls(manifest: Manifest, built: Fingerprint) -> list[str]:
+    rows = manifest.probe["controls"]
+    if [len(row) for row in rows] != [len(row) for row in built.controls]:
+        return [
+            f"the parser had {len(rows)} probe actions (probe.controls) and has {len(built.controls)} here, "
+            f"its action space being {built.space}"
+        ]
+    headings = ("ticks", *(f"{name} of the {row} row" for row in ("first", "last") for name in CONTROL_NAMES))
+    changed = [
+        f"{headings[i]} for probe action {action} was {row[i]:g} and is {here[i]:g}"
+        for action, (row, here) in enumerate(zip(rows, built.controls, strict=True))
+        for i in _unequal(row, here)
+    ]
+    return [f"{len(changed)} controls of the parser changed: {_first(changed)}"] if changed else []
+
+
+def _compare_masks(manifest: Manifest, built: Fingerprint) -> list[str]:
+    rows = manifest.probe.get("masks", [])
+    if bool(rows) != bool(built.masks):
+        return [
+            f"it was trained {'with' if rows else 'without'} action masks, and the parser here gives "
+            f"{'some' if built.masks else 'none'}"
+        ]
+    if [len(row) for row in rows] != [len(row) for row in built.masks]:
+        return [f"probe.masks has {len(rows)} rows, this checkout makes {len(built.masks)} of other lengths"]
+    changed = [
+        f"action {i} was {'allowed' if row[i] else 'forbidden'} ({label})"
+        for row, here, label in zip(rows, built.masks, built.labels, strict=False)
+        for i in _unequal(row, here)
+    ]
+    return [f"{len(changed)} places of the action masks changed: {_first(changed)}"] if changed else []
+
+
+def _compare_timing(manifest: Manifest, built: Fingerprint, components: Components) -> list[str]:
+    found = []
+    if built.ticks is not None and built.ticks != manifest.tick_skip:
+        found.append(
+            f"tick_skip is {manifest.tick_skip} and the parser gives {built.ticks} ticks an action "
+            f"(RepeatAction sets them)"
+        )
+    if components.action_delay is not None and components.action_delay != manifest.action_delay:
+        found.append(
+            f"action_delay is {manifest.action_delay} and the environment's engine has "
+            f"{components.action_delay}"
+        )
+    return found
+
+
+def _unequal(recorded: Sequence[float], here: Sequence[float]) -> list[int]:
+    was, now = np.asarray(recorded, float), np.asarray(here, float)
+    return [int(i) for i in np.flatnonzero(np.abs(was - now) > TOLERANCE * np.maximum(1.0, np.abs(was)))]
+
+
+def _moved(recorded: Sequence[str], names: Sequence[str]) -> str:
+    if set(recorded) != set(names):
+        return ""
+    for i, (was, now) in enumerate(zip(recorded, names, strict=False)):
+        if was != now:
+            return f"; number {i} was {was} and is {now}"
+    return ""
+
+
+def _listed(heading: str, names: list[str]) -> str:
+    return heading + _first(names) if names else ""
+
+
+def _first(items: list[str]) -> str:
+    more = f" and {len(items) - _SHOWN} more" if len(items) > _SHOWN else ""
+    return ", ".join(items[:_SHOWN]) + more

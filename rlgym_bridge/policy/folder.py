@@ -23,24 +23,11 @@ from rlgym_bridge.components.user_errors import describe_error, is_ours
 from rlgym_bridge.game import HITBOX_NAMES, MOST_TEAM_SIZE, TICK_SKIP
 from rlgym_bridge.policy.carried_modules import explain_copies, use_carried, write_carried
 from rlgym_bridge.policy.files import MANIFEST_FILE, WEIGHTS_FILE, read_files, write_files
-from rlgym_bridge.policy.fingerprint import Fingerprint, fingerprint
+from rlgym_bridge.policy.fingerprint import Fingerprint, changed_own, differences, fingerprint
 from rlgym_bridge.policy.manifest import FORMAT, SELECTIONS, Manifest, Normalisation, PolicyMismatch
-from rlgym_bridge.policy.mismatch import changed_own, differences
 from rlgym_bridge.policy.numpy_network import NetworkPolicy, network_builder
 from rlgym_bridge.policy.shape import PERCEPTRON
 from rlgym_bridge.user_input.own_modules import read_own_sources
-
-__all__ = [
-    "ComponentSpec",
-    "Components",
-    "LoadedPolicy",
-    "Manifest",
-    "NetworkPolicy",
-    "Normalisation",
-    "PolicyMismatch",
-    "load_policy",
-    "save_policy",
-]
 
 _PACKAGES: Final = ("rlgym_bridge", "rlgym-rocket-league", "rlgym-tools", "numpy", "safetensors")
 
@@ -107,15 +94,15 @@ def save_policy(
         raise ValueError(f"{folder} is a file, expected a folder to write")
     components = component_factory(obs, parser, env, allow=None)()
     built = fingerprint(components, teams := _pairs(team_sizes), _hitbox_number(hitbox))
-    ticks, delay = _timing_of(components, built)
+    ticks = built.ticks or components.tick_skip or TICK_SKIP
     manifest = Manifest(
         format=FORMAT, obs=obs, parser=parser, env=env, tick_skip=ticks if tick_skip is None else tick_skip,
-        action_delay=delay if action_delay is None else action_delay, input_latency=input_latency,
-        distribution=distribution, selection=selection, seed=seed, obs_size=built.obs_size,
-        obs_names=built.names[0], obs_normalisation=obs_normalisation, team_sizes=teams, hitbox=hitbox,
-        probe=built.probe, versions=_versions(), training=dict(training or {}), mirror=mirror,
-        weights_sha256=hashlib.sha256(data := _as_safetensors(weights)).hexdigest(), activation=activation,
-        network=network, forecast=forecast,
+        action_delay=next(one for one in (action_delay, components.action_delay, 1) if one is not None),
+        input_latency=input_latency, distribution=distribution, selection=selection, seed=seed,
+        obs_size=built.obs_size, obs_names=built.names[0], obs_normalisation=obs_normalisation,
+        team_sizes=teams, hitbox=hitbox, probe=built.probe, versions=_versions(), mirror=mirror,
+        training=dict(training or {}), activation=activation, network=network, forecast=forecast,
+        weights_sha256=hashlib.sha256(data := _as_safetensors(weights)).hexdigest(),
     )  # fmt: skip
     if said := "; ".join(differences(manifest, built, components)):
         raise PolicyMismatch(f"what is to be saved does not fit: {said}. {_remedy(manifest, built)}")
@@ -149,12 +136,6 @@ def _remedy(manifest: Manifest, built: Fingerprint) -> str:
     if built.space[0] != manifest.action_kind:
         return "To save it, change the distribution or the parser: give one that fits the other"
     return "To save it, leave action_delay out, or give the environment's"
-
-
-def _timing_of(components: Components, built: Fingerprint) -> tuple[int, int]:
-    """Return the ticks of a decision and of the action delay, where nobody gives them."""
-    delay = 1 if components.action_delay is None else components.action_delay
-    return built.ticks or components.tick_skip or TICK_SKIP, delay
 
 
 def _as_safetensors(weights: Mapping[str, np.ndarray]) -> bytes:
@@ -202,10 +183,7 @@ def load_policy(
         components = make()
         _check_declared(manifest, components)
         built = fingerprint(components, manifest.team_sizes, _hitbox_number(manifest.hitbox))
-    except (
-        Exception,
-        SystemExit,
-    ) as error:  # a component's own, too: whatever it makes of the arguments it was given
+    except (Exception, SystemExit) as error:  # a component's own, too, over the arguments it was given
         failed = "" if is_ours(error) else "the components cannot be made or called: "
         copies = explain_copies(folder, allow_modules)
         raise ValueError(f"{source}: {failed}{describe_error(error)}{copies}") from error

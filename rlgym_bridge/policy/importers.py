@@ -7,7 +7,7 @@ cannot tell is asked for: the activation of a `state_dict` or a script, the scal
 import logging
 import re
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -39,29 +39,18 @@ _LAYER: Final = re.compile(r"(?:(?P<prefix>.*)\.)?(?P<number>0|[1-9]\d{0,3})\.(?
 
 @dataclass(frozen=True)
 class ImportedNetwork:
-    """The network of another trainer's checkpoint.
+    """The network of another trainer's checkpoint."""
 
-    Attributes:
-        source: The file of the weights.
-        trainer: The program that wrote it: `rlgym-ppo`, `rlgym-learn`, `RLGymPPO_CPP`, `GigaLearnCPP`, or
-            `torch` for a file by itself.
-        weights: Named as in `numpy_layers.py`.
-        scale: Scaling of observations, the same for all numbers: mean, standard deviation, clip. None for
-            observations taken as they are.
-        steps: Steps trained, where the checkpoint says so.
-        end: Function behind the last layer in a script: "softmax", "log_softmax", "tanh", or "linear" for
-            nothing; "softplus" behind the second half of a layer that gives means and standard deviations.
-            None where the file does not tell.
-        activation: One of `ACTIVATIONS`, between the layers.
-    """
-
-    source: Path
-    trainer: str
-    weights: Mapping[str, np.ndarray]
-    scale: tuple[float, float, float] | None
-    steps: int | None
+    source: Path  # the file of the weights
+    trainer: str  # rlgym-ppo, rlgym-learn, RLGymPPO_CPP, GigaLearnCPP; torch for a file by itself
+    weights: Mapping[str, np.ndarray]  # named as in `numpy_layers.py`
+    scale: tuple[float, float, float] | None  # mean, deviation and clip, the same for all numbers; or None
+    steps: int | None  # steps trained, where the checkpoint says so
+    # function behind the last layer in a script: "softmax", "log_softmax", "tanh", or "linear" for nothing;
+    # "softplus" behind the second half of a layer that gives means and standard deviations. None where the
+    # file does not tell.
     end: str | None = None
-    activation: str = "relu"
+    activation: str = "relu"  # one of `ACTIVATIONS`, between the layers
 
     @property
     def widths(self) -> list[int]:
@@ -281,7 +270,8 @@ def _saved_tensors(file: Path) -> dict[str, np.ndarray]:
     try:
         import torch
     except ImportError:
-        return _tensors_without_torch(file)
+        expected = f"a state_dict. To read it with torch: {explain_install('train')}"
+        return _read_zip(file, read_state_dict, "torch", expected)
     try:
         state: Any = torch.load(file, map_location="cpu", weights_only=True)
     except Exception as error:  # torch raises what it likes over a file that is none of its own
@@ -301,32 +291,21 @@ def _saved_tensors(file: Path) -> dict[str, np.ndarray]:
     return _finite({name: one.to(torch.float32).numpy() for name, one in plain.items()}, file)
 
 
-def _tensors_without_torch(file: Path) -> dict[str, np.ndarray]:
-    """Return the tensors of a `state_dict` by name, where torch is not installed."""
-    try:
-        tensors = read_state_dict(file)
-    except Exception as error:  # what zipfile and pickle raise over a file that is none of torch's
-        raise ValueError(
-            f"{_sized(file)} cannot be read without torch: {_line(error)}; expected a state_dict. To read it "
-            f"with torch: {explain_install('train')}"
-        ) from error
-    return _real(tensors, file)
-
-
 def _script_tensors(file: Path) -> dict[str, np.ndarray]:
     """Return the tensors of an archive of TorchScript or libtorch by name."""
+    return _read_zip(file, read_archive, "running code from it", "TorchScript")
+
+
+def _read_zip(
+    file: Path, read: Callable[[Path], Mapping[str, np.ndarray]], without: str, expected: str
+) -> dict[str, np.ndarray]:
+    """Return the tensors of one of torch's zips by name, as float32."""
     try:
-        tensors = read_archive(file)
-    except Exception as error:  # what zipfile and pickle raise over a file that is broken
+        tensors = read(file)
+    except Exception as error:  # what zipfile and pickle raise over a file that is broken, or none of torch's
         raise ValueError(
-            f"{_sized(file)} cannot be read without running code from it: {_line(error)}; expected "
-            "TorchScript"
+            f"{_sized(file)} cannot be read without {without}: {_line(error)}; expected {expected}"
         ) from error
-    return _real(tensors, file)
-
-
-def _real(tensors: Mapping[str, np.ndarray], file: Path) -> dict[str, np.ndarray]:
-    """Return tensors as float32."""
     for name, tensor in tensors.items():
         if tensor.dtype.kind != "f":
             raise ValueError(f"{file} has a tensor {name} of {tensor.dtype}, expected plain real numbers")

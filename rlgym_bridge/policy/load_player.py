@@ -10,6 +10,7 @@ from rlgym_bridge.clock import Timing
 from rlgym_bridge.components.actions import LookupTableAction, RepeatAction
 from rlgym_bridge.components.player_spec import PlayerSpec
 from rlgym_bridge.components.spec import Components
+from rlgym_bridge.game import TICK_SKIP
 from rlgym_bridge.policy.chaser import Charger, Chaser
 from rlgym_bridge.policy.folder import load_policy
 from rlgym_bridge.state import MatchState
@@ -35,43 +36,27 @@ class RandomPolicy:
         return self._random.integers(ACTIONS, size=(state.matches, self._cars))
 
 
-CHASER = "chaser"
-"""Name of the hand-written policy, in place of a folder."""
-
-CHARGER = "charger"
-"""Name of Chaser that drives through the ball of a kickoff, in place of a folder."""
-
-RANDOM = "random"
-"""Name of the policy that presses buttons at random, in place of a folder."""
+CHASER = "chaser"  # name of the hand-written policy, in place of a folder
+CHARGER = "charger"  # name of Chaser that drives through the ball of a kickoff, in place of a folder
+RANDOM = "random"  # name of the policy that presses buttons at random, in place of a folder
 
 _POLICIES = {CHASER: Chaser, CHARGER: Charger, RANDOM: RandomPolicy}
-BUILT_IN = tuple(_POLICIES)
-"""Names of all that plays without a policy folder, in matches of every team size."""
-
-_TICK_SKIP = 8  # of these
+BUILT_IN = tuple(_POLICIES)  # names of all that plays without a policy folder, in matches of every team size
 
 
 def load_player(
     policy: str | Path, allow_modules: Sequence[str] = (), selection: str | None = None
 ) -> PlayerSpec:
-    """Load a player: a policy with its components and timing.
+    """Load a player, a policy with components and timing: a folder, `"chaser"`, `"charger"` or `"random"`.
 
-    Args:
-        policy: A policy folder, `"chaser"`, `"charger"` or `"random"`.
-        allow_modules: Modules of yours that the folder may name, besides `rlgym_bridge`, `rlgym` and
-            `rlgym_tools`.
-        selection: `"sample"` or `"argmax"` in place of the folder's own choice.
-
-    Raises:
-        FileNotFoundError: A file of the folder is missing.
-        ValueError: The folder cannot be read, names a module that is not allowed, or does not fit this
-            checkout (`PolicyMismatch`).
+    `allow_modules` are those of yours that the folder may name; a selection, `"sample"` or `"argmax"`, is
+    taken in place of its own. Errors are those of `load_policy`.
     """
     if (name := str(policy)) in _POLICIES:
         return PlayerSpec(
             policy=_POLICIES[name],
-            components=lambda: Components(None, RepeatAction(LookupTableAction(), _TICK_SKIP)),
-            tick_skip=_TICK_SKIP,
+            components=lambda: Components(None, RepeatAction(LookupTableAction(), TICK_SKIP)),
+            tick_skip=TICK_SKIP,
             shadow=False,  # of what counting estimates Chaser reads whether it is on the ground
         )
     loaded = load_policy(policy, allow_modules, selection)

@@ -18,17 +18,10 @@ from rlgym_bridge.policy.shape import PERCEPTRON
 from rlgym_bridge.user_input.checking import check_values, expecting, one_of
 from rlgym_bridge.user_input.text_files import parse_json
 
-FORMAT: Final = 1
-"""Version of the manifest and of the probe states; another one is refused."""
-
-MOST_TICKS: Final = 1200
-"""Longest decisions and delays, 10 s: more is a slip."""
-
-MOST_OBS_SIZE: Final = 100_000
-"""Largest observation; ours for 4v4 has less than 500 numbers."""
-
+FORMAT: Final = 1  # version of the manifest and of the probe states; another one is refused
+MOST_TICKS: Final = 1200  # longest decisions and delays, 10 s: more is a slip
+MOST_OBS_SIZE: Final = 100_000  # largest observation; ours for 4v4 has less than 500 numbers
 _MOST_SIZES: Final = 24  # all from 0v1 to 4v4
-
 _MOST_OBSERVED: Final = 1_000_000  # numbers that all cars of all team sizes see: these are built on loading
 
 DISTRIBUTIONS: Final = (
@@ -72,12 +65,7 @@ _SEEN_AND_DONE: Final = (
     "network",
 )
 
-_LEFT_OUT: Final = {
-    "activation": "relu",
-    "mirror": False,
-    "forecast": 0,
-    "network": PERCEPTRON,
-}
+_LEFT_OUT: Final = {"activation": "relu", "mirror": False, "forecast": 0, "network": PERCEPTRON}
 """Keys that are not written with these values."""
 
 _LINE: Final = 100  # letters of a list's line
@@ -85,77 +73,59 @@ _LINE: Final = 100  # letters of a list's line
 
 @dataclass(frozen=True)
 class Manifest:
-    """Content of `policy.json`; its keys are the names of the attributes.
+    """Content of `policy.json`; its keys are the names of the attributes."""
 
-    Attributes:
-        format: `FORMAT`.
-        obs: Observation builder; None where `env` gives it.
-        parser: Action parser; None where `env` gives it.
-        env: `"module:function"`, a function that returns the `RLGym` it was trained in, or None.
-        tick_skip: Ticks that a decision lasts.
-        action_delay: Ticks from the state decided on to the first tick driven (1: RLGym's `rlbot_delay`).
-        input_latency: Ticks of input latency that the policy was trained for.
-        distribution: Meaning of the network's output; one of `DISTRIBUTIONS`.
-        selection: Way to choose an action from it; one of `SELECTIONS`.
-        seed: Start of the random stream of `sample`.
-        obs_size: Numbers in an observation.
-        obs_names: Their names for car 0 of the first team sizes, where the builder has names.
-        obs_normalisation: Mean, standard deviation and clip, or None.
-        team_sizes: (blue, orange) of the matches it was trained for.
-        hitbox: Name of the car's hitbox, of `game.HITBOX_NAMES`.
-        versions: Version of each package it was saved with.
-        training: Notes of the trainer, any JSON values.
-        weights_sha256: Of `weights.safetensors`, hexadecimal.
-        activation: Function between the network's layers; one of `ACTIVATIONS`. The key is left out for relu.
-        mirror: Whether the network knows one half of the field alone, see `symmetry.py`. Left out if not.
-        forecast: Ticks of input latency that the bot looks ahead over in a match, or `"auto"`. Left out if 0.
-        network: One of `shape.NETWORKS`, or `"module:Class"` of the user. Left out for a perceptron.
-        probe: What the components made of the states and actions of `fingerprint.py`: `observations` and
-            `controls`, each a list of rows; and `masks` where it was trained with action masks. It lies in
-            `fingerprint.json`; older folders have it among these keys. Empty where nobody has read it.
-    """
-
-    format: int
+    format: int  # `FORMAT`
+    # observation builder; None where `env` gives it
     obs: Annotated[ComponentSpec | None, expecting('{"class": "module:Class", "args": {...}} or null')]
+    # action parser; None where `env` gives it
     parser: Annotated[
         ComponentSpec | None,
         expecting('{"class": "module:Class", "args": {...}, "nested": another or null} or null'),
     ]
+    # `"module:function"`, a function that returns the `RLGym` it was trained in, or None
     env: Annotated[
         Annotated[str, Meta(pattern="^[^:]+:[^:]+$")] | None, expecting('"module:function" or null')
     ]
     tick_skip: Annotated[
         int, Meta(ge=1, le=MOST_TICKS), expecting(f"a whole number of ticks from 1 to {MOST_TICKS}")
     ]
-    action_delay: _DelayTicks
-    input_latency: _DelayTicks
-    distribution: Annotated[str, one_of(*DISTRIBUTIONS)]
-    selection: Annotated[str, one_of(*SELECTIONS)]
-    seed: Annotated[int, Meta(ge=0)]
-    obs_size: Annotated[int, Meta(ge=1, le=MOST_OBS_SIZE)]
+    action_delay: _DelayTicks  # from the state decided on to the first tick driven (1: RLGym's `rlbot_delay`)
+    input_latency: _DelayTicks  # ticks of input latency that the policy was trained for
+    distribution: Annotated[str, one_of(*DISTRIBUTIONS)]  # meaning of the network's output
+    selection: Annotated[str, one_of(*SELECTIONS)]  # way to choose an action from it; one of `SELECTIONS`
+    seed: Annotated[int, Meta(ge=0)]  # start of the random stream of `sample`
+    obs_size: Annotated[int, Meta(ge=1, le=MOST_OBS_SIZE)]  # numbers in an observation
+    # their names for car 0 of the first team sizes, where the builder has names
     obs_names: Annotated[tuple[str, ...] | None, expecting("a list of names or null")]
     obs_normalisation: Annotated[
-        Normalisation | None,
-        expecting('{"mean": [...], "std": [above 0, ...], "clip": above 0} or null'),
+        Normalisation | None, expecting('{"mean": [...], "std": [above 0, ...], "clip": above 0} or null')
     ]
+    # (blue, orange) of the matches it was trained for
     team_sizes: Annotated[
         tuple[tuple[_Cars, _Cars], ...],
         Meta(min_length=1, max_length=_MOST_SIZES),
         expecting("a list of up to 24 pairs [blue, orange], 0 to 4 cars each and one at least"),
     ]
-    hitbox: Annotated[str, one_of(*HITBOX_NAMES)]
+    hitbox: Annotated[str, one_of(*HITBOX_NAMES)]  # name of the car's hitbox, of `game.HITBOX_NAMES`
     versions: Annotated[Mapping[str, str], expecting("an object of package versions")]
-    training: Annotated[Mapping[str, Any], expecting("an object")]
+    training: Annotated[Mapping[str, Any], expecting("an object")]  # notes of the trainer, any JSON values
     weights_sha256: Annotated[str, Meta(pattern=r"\A[0-9a-f]{64}\Z"), expecting("64 hexadecimal digits")]
+    # function between the network's layers; one of `ACTIVATIONS`. The key is left out for relu.
     activation: Annotated[str, one_of(*ACTIVATIONS)] = "relu"
-    mirror: Annotated[bool, expecting("true or false")] = False
+    mirror: Annotated[bool, expecting("true or false")] = False  # see `symmetry.py`; left out if not
+    # ticks of input latency that the bot looks ahead over in a match, or `"auto"`. Left out if 0.
     forecast: Annotated[
         Annotated[int, Meta(ge=0, le=MOST_FORECAST)] | Literal["auto"],
         expecting(f'"auto" or whole ticks from 0 (off) to {MOST_FORECAST}'),
     ] = 0
+    # one of `shape.NETWORKS`, or `"module:Class"` of the user. Left out for a perceptron.
     network: Annotated[
         Annotated[str, Meta(pattern="^([a-z]+|[^:]+:[^:]+)$")], expecting("a network's name or module:Class")
     ] = PERCEPTRON
+    # what the components made of the states and actions of `fingerprint.py`: `observations` and `controls`,
+    # each a list of rows; and `masks` where it was trained with action masks. It lies in `fingerprint.json`;
+    # older folders have it among these keys. Empty where nobody has read it.
     probe: Annotated[
         Mapping[Literal["observations", "controls", "masks"], Sequence[Sequence[_Finite]]],
         Meta(min_length=2),
@@ -203,11 +173,7 @@ class Manifest:
         return text
 
     def with_fingerprint(self, text: str, source: str) -> "Manifest":
-        """Return a copy with the fingerprint of a `fingerprint.json`'s text; messages name `source`.
-
-        Raises:
-            ValueError: It is no JSON, or holds something else than rows of numbers.
-        """
+        """Return a copy with the fingerprint of a `fingerprint.json`'s text; ValueErrors name `source`."""
         found = check_values(
             {"probe": _parse(text, source)}, Manifest, lambda _, problem: ValueError(f"{source} {problem}")
         )
@@ -219,11 +185,7 @@ class Manifest:
 
     @classmethod
     def from_json(cls, text: str, source: str) -> "Manifest":
-        """Return the manifest of a `policy.json`'s text, every key checked; messages name `source`.
-
-        Raises ValueError for no JSON, another format, and a key that is missing, unknown or of the wrong
-        type.
-        """
+        """Return the manifest of a `policy.json`'s text, every key checked; ValueErrors name `source`."""
         data = _parse(text, source)
         _check_keys(data, source)
         checked = check_values(data, cls, lambda key, problem: ValueError(f"{source}: {key} {problem}"))

@@ -13,15 +13,11 @@ import numpy as np
 
 from rlgym_bridge.policy.shape import ATTENTION_HEADS, ATTENTION_WIDTH, GRU_WIDTH, PlayerPlaces
 
-LEAKY_SLOPE: Final = 0.01
-"""Slope of a leaky ReLU below 0 [torch's default]."""
-
-NORM_EPS: Final = 1e-5
-"""Number that layer normalisation adds to the variance [torch's default]."""
+LEAKY_SLOPE: Final = 0.01  # slope of a leaky ReLU below 0 [torch's default]
+NORM_EPS: Final = 1e-5  # number that layer normalisation adds to the variance [torch's default]
 
 _ERF: Final = (0.254829592, -0.284496736, 1.421413741, -1.453152027, 1.061405429)
-_ERF_SCALE: Final = 0.3275911
-"""The error function to 1.5e-7 [Abramowitz and Stegun, 7.1.26]."""
+_ERF_SCALE: Final = 0.3275911  # the error function to 1.5e-7 [Abramowitz and Stegun, 7.1.26]
 
 
 def _relu(values: np.ndarray) -> None:
@@ -189,10 +185,7 @@ class GruNetwork(Network):
     def step(
         self, inputs: np.ndarray, state: np.ndarray, starts: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the outputs `(batch, outputs)` and the memory `(batch, state_size)` after a step.
-
-        The memory is 0 where an episode begins; `starts` is not read.
-        """
+        """Return outputs `(batch, outputs)` and memory `(batch, state_size)`; starts are not read."""
         entered = inputs @ self._enter[0] + self._enter[1]
         self._activate(entered)
         given, kept = entered @ self._input[0] + self._input[1], state @ self._memory[0] + self._memory[1]

@@ -58,10 +58,8 @@ def network_builder(
     """Return what makes a network that is no perceptron from its tensors; None for a perceptron.
 
     `network` is one of `shape.NETWORKS`, or `module:Class` of a user, which needs torch and `allow`; `names`
-    are an observation's; `sizes` the numbers of an observation and of outputs.
-
-    Raises:
-        ValueError: A class may not be imported, torch is not installed, or the observation does not suit it.
+    are an observation's; `sizes` the numbers of an observation and of outputs. Raises ValueError where a
+    class may not be imported, torch is not installed, or the observation does not suit it.
     """
     if network == PERCEPTRON:
         return None
@@ -90,13 +88,10 @@ class NetworkPolicy:
 
     Args:
         weights: Tensors as this module's heading names them.
-        distribution: One of `manifest.DISTRIBUTIONS`.
         sizes: Choices of each decision: `(90,)`, `(3, 3, 3, 3, 3, 2, 2, 2)`; for the gaussians `(k,)`.
         selection: `"sample"`, or `"argmax"` for the likeliest action (the mean of a gaussian,
             the mode of a tanh gaussian).
         seed: Start of the random stream.
-        normalisation: Applied to observations first.
-        activation: One of `activations.ACTIVATIONS`, between the layers.
         mirror: Of observations and actions, for a categorical policy that knows one half of the field alone.
         masked: Whether it was trained with action masks, without which it does not play.
         build: Makes a network that is no perceptron from the tensors; see `network_builder`.
@@ -106,16 +101,10 @@ class NetworkPolicy:
         state_size: Numbers that it remembers of each car; 0 without memory.
         memory: `(matches, cars, state_size)` float32, what it remembers since the latest `act`, or None.
         fresh: `(matches, cars)` bool, where an episode begins with the next `act`, or None.
-        obs_size: Numbers in an observation.
-        network: Its network.
-        folder: The policy folder that it was loaded from, or None.
-
-    Raises:
-        ValueError: A tensor does not fit, or an argument is none of those named.
     """
 
     takes_masks = True
-    folder: Path | None = None
+    folder: Path | None = None  # the policy folder that it was loaded from, or None
 
     def __init__(
         self,
@@ -200,13 +189,7 @@ class NetworkPolicy:
     def act_with_log_probs(
         self, obs: np.ndarray, masks: np.ndarray | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return actions as `act` does, and their log probabilities, `(matches, cars)` float32.
-
-        They are those among the allowed choices, and of densities for gaussian.
-
-        Raises:
-            ValueError: As `act` raises it; or the distribution is one that our trainer does not train.
-        """
+        """Return actions as `act` does, and their log-probabilities or densities, `(matches, cars)`."""
         actions, outputs, chosen = self._decide(obs, masks)
         return actions, self._log_probs(outputs, chosen).reshape(obs.shape[:2])
 
@@ -251,11 +234,9 @@ class NetworkPolicy:
     def _evaluate(
         self, obs: np.ndarray | None, masks: np.ndarray | None
     ) -> tuple[np.ndarray, np.ndarray | None, bool]:
-        """Return the network's outputs, -inf where masks forbid a choice.
+        """Return the network's outputs `(matches, cars, outputs)` float32, -inf where masks forbid a choice.
 
-        Returns:
-            `(matches, cars, outputs)` float32; which rows are mirrored, `(matches * cars,)` bool, or
-            None; and whether each row was computed alone.
+        And which rows are mirrored, `(matches * cars,)` bool or None; and whether each was computed alone.
         """
         if obs is None or obs.ndim != 3 or obs.shape[2] != self.obs_size:
             shape = None if obs is None else obs.shape
@@ -285,14 +266,7 @@ class NetworkPolicy:
         return outputs.reshape(matches, cars, -1), mirrored, apart
 
     def show_network(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
-        """Return observations as the networks see them, mirrored and normalised.
-
-        Args:
-            rows: `(rows, size)` float32.
-
-        Returns:
-            The same, and which rows are mirrored, `(rows,)` bool, or None.
-        """
+        """Return observations `(rows, size)` as networks see them, and which are mirrored, `(rows,)`."""
         mirrored = None
         if self._mirror is not None:
             mirrored = self._mirror.applies(rows)
@@ -461,11 +435,6 @@ def categorical(logits: np.ndarray, rng: np.random.Generator | None) -> np.ndarr
     return picked
 
 
-def _finite(mean: np.ndarray, std: np.ndarray) -> bool:
-    with np.errstate(over="ignore"):
-        return bool(np.isfinite(mean).all() and np.isfinite(1 / std).all())
-
-
 def _as_arrays(normalisation: Normalisation | None, size: int) -> tuple[np.ndarray, np.ndarray, float] | None:
     """Return mean, 1 / std and clip."""
     if normalisation is None:
@@ -473,7 +442,9 @@ def _as_arrays(normalisation: Normalisation | None, size: int) -> tuple[np.ndarr
     with np.errstate(over="ignore"):
         mean = np.array(normalisation.mean, np.float32)
         std = np.array(normalisation.std, np.float32)
-    if mean.shape != (size,) or std.shape != (size,) or not (std > 0).all() or not _finite(mean, std):
+        fits = mean.shape == std.shape == (size,) and bool((std > 0).all())
+        fits = fits and bool(np.isfinite(mean).all() and np.isfinite(1 / std).all())
+    if not fits:
         raise ValueError(
             f"obs_normalisation has a mean of {mean.shape} and a std of {std.shape}, expected ({size},) each "
             "and every std above 0, all finite as float32"

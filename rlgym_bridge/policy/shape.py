@@ -14,30 +14,21 @@ PERCEPTRON, ATTENTION, GRU = "perceptron", "attention", "gru"
 NETWORKS: Final = (PERCEPTRON, ATTENTION, GRU)
 """Networks by name; any other one is a class of the user's own, `module:Class`."""
 
-ATTENTION_WIDTH: Final = 64
-"""Numbers that `attention` keeps of each car."""
+ATTENTION_WIDTH: Final = 64  # numbers that `attention` keeps of each car
 
 ATTENTION_HEADS: Final = 4
 
-GRU_WIDTH: Final = 128
-"""Numbers that `gru` remembers of each car."""
+GRU_WIDTH: Final = 128  # numbers that `gru` remembers of each car
 
 
 @dataclass(frozen=True)
 class PlayerPlaces:
-    """The numbers of other cars in an observation: places of equal size, which say whether a car is there.
+    """The numbers of other cars in an observation: places of equal size, which say whether a car is there."""
 
-    Attributes:
-        common: `(numbers,)` int, what belongs to no place.
-        blocks: `(places, numbers)` int, those of each place.
-        there: Number within a place that is 1 where a car is there.
-        enemies: `(places,)` int, 1 for an opponent's place.
-    """
-
-    common: np.ndarray
-    blocks: np.ndarray
-    there: int
-    enemies: np.ndarray
+    common: np.ndarray  # (numbers,) int, what belongs to no place
+    blocks: np.ndarray  # (places, numbers) int, those of each place
+    there: int  # number within a place that is 1 where a car is there
+    enemies: np.ndarray  # (places,) int, 1 for an opponent's place
 
     @classmethod
     def of(cls, names: Sequence[str] | None) -> "PlayerPlaces":
@@ -61,37 +52,21 @@ class PlayerPlaces:
 
 @dataclass(frozen=True)
 class PolicyShape:
-    """The inputs and outputs of a policy.
+    """The inputs and outputs of a policy."""
 
-    Attributes:
-        obs_size: Numbers in an observation.
-        distribution: `"categorical"`, `"multi_categorical"` or `"gaussian"`.
-        sizes: Choices of each decision; `(k,)` for k real numbers.
-        layers: Widths of the hidden layers.
-        obs_clip: Normalised observations are clipped to this; None where they are taken as they are.
-        activation: Its name in `activations.ACTIVATIONS`.
-        layer_norm: Whether layer normalisation stands before each activation.
-        mirror: Of observations and actions, where the policy knows one half of the field alone.
-        masked: Whether action masks restrict what it chooses.
-        network: One of `NETWORKS`, or `module:Class` of the user's own.
-        names: Of an observation's numbers, which `attention` needs.
-        weights: Names and shapes of the tensors of a network that is no perceptron.
-        state_size: Numbers that the network remembers of each car; 0 without memory.
-    """
-
-    obs_size: int
-    distribution: str
-    sizes: tuple[int, ...]
-    layers: tuple[int, ...]
-    obs_clip: float | None
-    activation: str = "relu"
-    layer_norm: bool = False
-    mirror: Mirror | None = field(default=None, compare=False)
-    masked: bool = False
-    network: str = PERCEPTRON
-    names: tuple[str, ...] | None = field(default=None, compare=False)
-    weights: tuple[tuple[str, tuple[int, ...]], ...] = ()
-    state_size: int = 0
+    obs_size: int  # numbers in an observation
+    distribution: str  # `"categorical"`, `"multi_categorical"` or `"gaussian"`
+    sizes: tuple[int, ...]  # choices of each decision; `(k,)` for k real numbers
+    layers: tuple[int, ...]  # widths of the hidden layers
+    obs_clip: float | None  # normalised observations are clipped to this; None: taken as they are
+    activation: str = "relu"  # its name in `activations.ACTIVATIONS`
+    layer_norm: bool = False  # whether layer normalisation stands before each activation
+    mirror: Mirror | None = field(default=None, compare=False)  # for one that knows half of the field
+    masked: bool = False  # whether action masks restrict what it chooses
+    network: str = PERCEPTRON  # one of `NETWORKS`, or `module:Class` of the user's own
+    names: tuple[str, ...] | None = field(default=None, compare=False)  # of an observation's; for attention
+    weights: tuple[tuple[str, tuple[int, ...]], ...] = ()  # names and shapes, unless it is a perceptron
+    state_size: int = 0  # numbers that the network remembers of each car; 0 without memory
 
     @property
     def is_own(self) -> bool:

@@ -27,12 +27,9 @@ _SCALARS: Final = frozenset({
 class Mirror:
     """The mirrored forms of one kind of observation and of its actions.
 
-    Args:
-        names: Of an observation's numbers, as `TeamObs` names them.
-        controls: `(choices, 8)` control rows of all choices of an action, as `game.CONTROL_NAMES`.
-
-    Raises:
-        ValueError: A name does not tell how its number is mirrored, or a choice has no mirrored one.
+    `names` are those of an observation's numbers, as `TeamObs` has them, `controls` `(choices, 8)` the
+    control vectors of all choices. Raises ValueError where a name does not tell how its number is mirrored,
+    or a choice has no mirrored one.
     """
 
     def __init__(self, names: Sequence[str], controls: np.ndarray) -> None:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from typing import Any, Final
 
@@ -33,13 +34,9 @@ FORBIDDEN: Final = -1e30
 """Logit of a choice that a mask forbids: its probability is 0 exactly, and its logarithm finite."""
 
 
-def _leaky_relu(values: Tensor) -> Tensor:
-    return functional.leaky_relu(values, LEAKY_SLOPE)
-
-
 _ACTIVATIONS: Final[Mapping[str, Callable[[Tensor], Tensor]]] = {
     "relu": torch.relu_,
-    "leaky_relu": _leaky_relu,
+    "leaky_relu": partial(functional.leaky_relu, negative_slope=LEAKY_SLOPE),
     "tanh": torch.tanh,
     "silu": functional.silu,
     "gelu": functional.gelu,
@@ -63,11 +60,8 @@ class SteppingNetwork(nn.Module):
 class Perceptron(SteppingNetwork):
     """Linear layers with an activation between them; parameters are named as in a policy folder.
 
-    Args:
-        widths: Of inputs, hidden layers and outputs.
-        last_gain: Of the last layer's weights, whose rows are orthogonal, as all layers' are.
-        activation: Its name in `numpy_layers.ACTIVATIONS`.
-        layer_norm: Whether layer normalisation stands before each activation.
+    `widths` are those of inputs, hidden layers and outputs; `last_gain` is that of the last layer's weights,
+    whose rows are orthogonal, as all layers' are.
     """
 
     def __init__(
@@ -300,27 +294,15 @@ class ActingNetwork(SteppingNetwork):
         if shape.distribution == "gaussian":
             self.log_std = nn.Parameter(torch.zeros(shape.sizes))
 
-    def evaluate_actions(
-        self, obs: Tensor, actions: Tensor, masks: Tensor | None = None
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """Return the log-probabilities of actions, the policy's entropies, and how far it is from uniform.
-
-        Args:
-            obs: `(rows, size)` float32, normalised if the policy's are.
-            actions: `(rows,)` int64, `(rows, choices)` int64 or `(rows, k)` float32.
-            masks: `(rows, outputs)` bool, the choices that were allowed; None for all. Others have the
-                probability 0, and no part in entropy and divergence.
-
-        Returns:
-            `(rows,)` each, in nats: logarithms of probabilities (of densities for a gaussian); entropies; and
-            what `divergence_from_uniform` returns.
-        """
-        return self.evaluate_outputs(self(obs), actions, masks)
-
     def evaluate_outputs(
         self, outputs: Tensor, actions: Tensor, masks: Tensor | None = None
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Return what `evaluate_actions` does, for outputs `(rows, outputs)` of the network."""
+        """Return the log-probabilities of actions, the policy's entropies, and how far it is from uniform.
+
+        All are `(rows,)`, in nats, for outputs `(rows, outputs)` of the network and actions `(rows,)` or
+        `(rows, choices)` int64 or `(rows, k)` float32. Choices that masks `(rows, outputs)` bool forbid have
+        the probability 0, and no part in entropy and divergence.
+        """
         outputs = outputs.float()
         if self.shape.distribution == "gaussian":
             normal = self._normal(outputs)
@@ -336,12 +318,8 @@ class ActingNetwork(SteppingNetwork):
             entropy = entropy - (logs.exp() * logs).sum(1)
         return log_prob, entropy, self.divergence_from_uniform(outputs, masks)
 
-    def log_probs(self, obs: Tensor, actions: Tensor, masks: Tensor | None = None) -> Tensor:
-        """Return the log-probabilities of actions, `(rows,)`; arguments are those of `evaluate_actions`."""
-        return self.log_probs_of(self(obs), actions, masks)
-
     def log_probs_of(self, outputs: Tensor, actions: Tensor, masks: Tensor | None = None) -> Tensor:
-        """Return what `log_probs` does, for outputs `(rows, outputs)` of the network."""
+        """Return the log-probabilities of actions, `(rows,)`; arguments are those of `evaluate_outputs`."""
         outputs = outputs.float()
         if self.shape.distribution == "gaussian":
             densities: Tensor = self._normal(outputs).log_prob(actions)

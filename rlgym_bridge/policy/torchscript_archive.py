@@ -45,12 +45,7 @@ class ScriptObject:
 
 
 def is_script_archive(file: Path) -> bool:
-    """Return whether a file is an archive of TorchScript or libtorch, rather than one of `torch.save`.
-
-    Raises:
-        ValueError: It is too large, or a zip that would unpack to far more than its own size.
-        OSError: It cannot be read.
-    """
+    """Return whether a file is of TorchScript or libtorch; raises ValueError for one that is too large."""
     check_size(file, MOST_WEIGHTS_BYTES, "a checkpoint")
     try:
         with zipfile.ZipFile(file) as archive:
@@ -77,10 +72,8 @@ def is_script_archive(file: Path) -> bool:
 def read_archive(file: Path) -> dict[str, np.ndarray]:
     """Read the tensors of an archive by dotted name, as a `state_dict` has them; nothing of it runs.
 
-    Raises:
-        ValueError: It names classes that no such archive needs, tensors that lie outside their storage, or
-            methods that run at loading.
-        Exception: What `zipfile` and `pickle` raise over a file that is broken.
+    Raises ValueError where it names classes that no such archive needs, tensors that lie outside their
+    storage, or methods that run at loading; and what `zipfile` and `pickle` raise over a broken file.
     """
     with zipfile.ZipFile(file) as archive:
         entries = _entries(archive)
@@ -106,9 +99,8 @@ def read_archive(file: Path) -> dict[str, np.ndarray]:
 def read_state_dict(file: Path) -> dict[str, np.ndarray]:
     """Read a `state_dict` that `torch.save` wrote, without torch; nothing of it runs.
 
-    Raises:
-        ValueError: It names other classes than those of tensors, or holds no tensors by name.
-        Exception: What `zipfile` and `pickle` raise over a file that is broken or older than torch's zips.
+    Raises ValueError where it names other classes than those of tensors, or holds no tensors by name; and
+    what `zipfile` and `pickle` raise over a file that is broken or older than torch's zips.
     """
     with zipfile.ZipFile(file) as archive:
         found = _unpickle(archive, _entries(archive))

@@ -103,7 +103,7 @@ def test_probabilities_are_those_of_the_tensors_of_a_folder(kind: str, clip: flo
         np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
     # What training on a single machine makes of the same tensors.
     rows, chosen = torch.from_numpy(shown(module, clip, seen())), torch.from_numpy(actions)
-    alone, *_ = module.policy.evaluate_actions(rows, chosen)
+    alone, *_ = module.policy.evaluate_outputs(module.policy(rows), chosen)
     np.testing.assert_allclose(alone.detach(), expected, rtol=1e-4, atol=1e-4)
 
 

@@ -74,7 +74,7 @@ def played_by(learner: PPOLearner, collected: CollectedSteps) -> CollectedSteps:
     obs, actions = learner.shown(collected.obs[:, :-1]), torch.from_numpy(collected.actions)
     masks = None if collected.masks is None else torch.from_numpy(collected.masks).flatten(0, 2)
     with torch.no_grad():
-        found = learner.policy.log_probs(obs.flatten(0, 2), actions.flatten(0, 2), masks)
+        found = learner.policy.log_probs_of(learner.policy(obs.flatten(0, 2)), actions.flatten(0, 2), masks)
     return replace(collected, log_probs=found.numpy().reshape(collected.rewards.shape))
 
 

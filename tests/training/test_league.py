@@ -11,10 +11,9 @@ import pytest
 
 from rlgym_bridge.cli import main
 from rlgym_bridge.server import ConfigError, Impairments
-from rlgym_bridge.training.contests.entrant import read_entrants
 from rlgym_bridge.training.contests.kept_matches import FILE, KeptMatches, ServedResult, seen_by_first
 from rlgym_bridge.training.contests.league import pairs_of, rank
-from rlgym_bridge.training.contests.served_match import ServedBot, ServedMatch, play_served
+from rlgym_bridge.training.contests.served_match import ServedBot, ServedMatch, play_served, read_entrants
 from rlgym_bridge.user_input.text_files import toml_line
 from tests.support.policy_folders import network_folder, save
 from tests.support.processes import child

@@ -19,7 +19,7 @@ from tests.support.small_learners import (
     played_by,
     train_in_two_ways,
 )
-from tests.support.training_runs import BATCH, column, forget_checksum, small_settings
+from tests.support.training_runs import BATCH, column, small_settings
 
 ALL = {
     "critic_learning_rate": 1e-3, "critic_learning_rate_schedule": "linear", "standardize_returns": True,
@@ -143,24 +143,6 @@ def test_a_run_with_all_of_them_resumes_bit_for_bit(tmp_path: Path) -> None:
     whole, resumed = train_in_two_ways(small_settings(tmp_path, **changes), tmp_path)
     assert_same_learners(whole, resumed)
     assert {len(column(tmp_path / "whole", name)) for name in ("epochs_taken", "return_deviation")} == {8}
-
-
-def test_a_checkpoint_of_an_earlier_version_goes_on(tmp_path: Path) -> None:
-    learner = learner_of(tmp_path, False)
-    improve(learner, batch_of(learner, collected_by(learner)))
-    folder = learner.save(Checkpoints(tmp_path, 1))
-    state = contents(folder)
-    del state["return_scale"]
-    state["settings"] |= {name: tuple(state["settings"][name]) for name in ("policy_layers", "team_sizes")}
-    first, second = state["optimizer"]["param_groups"]
-    state["optimizer"]["param_groups"] = [{**first, "params": [*first["params"], *second["params"]]}]
-    torch.save(state, folder / STATE_FILE)
-    forget_checksum(folder)
-    other = learner_of(tmp_path / "other", False)
-    assert set(other.load(folder)) <= {"out"}
-    for one in (learner, other):
-        improve(one, batch_of(one, collected_by(one)))
-    assert all(torch.equal(*pair) for pair in zip(learner.parameters, other.parameters, strict=True))
 
 
 def test_standardised_returns_stay_what_they_were(tmp_path: Path) -> None:

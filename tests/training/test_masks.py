@@ -238,8 +238,8 @@ def parser(settings): return ComponentSpec.of(RepeatAction, ComponentSpec.of(Loo
     seen, actions, masks = (torch.from_numpy(rows[name]) for name in ("obs", "actions", "masks"))
     learned = learner.learned
     with torch.no_grad():  # what collectors tell counts the allowed actions alone
-        every = (one[:, :, learned].flatten(0, 2) for one in (seen[:, :-1], actions, masks))
-        told = learner.policy.log_probs(*every)
+        obs, *every = (one[:, :, learned].flatten(0, 2) for one in (seen[:, :-1], actions, masks))
+        told = learner.policy.log_probs_of(learner.policy(obs), *every)
     np.testing.assert_allclose(rows["log_probs"][..., learned].reshape(-1), told, rtol=1e-4, atol=1e-4)
     if rlgym:
         np.testing.assert_array_equal(rows["actions"][0] % 5, np.tile([0, 1], (32, 8)))

@@ -95,7 +95,7 @@ def test_a_packed_policy_draws_as_likely_as_torch_says(distribution: str) -> Non
     assert (drawn.shape[1:], drawn.dtype.name) == policy.shape.action
     with torch.no_grad():
         shown = torch.from_numpy(scaled(obs[:, 0], SCALING))
-        log_probs, entropies, _ = policy.evaluate_actions(shown, torch.from_numpy(drawn))
+        log_probs, entropies, _ = policy.evaluate_outputs(policy(shown), torch.from_numpy(drawn))
     # The mean of -log p over what was drawn is the entropy.
     assert float(-log_probs.mean()) == pytest.approx(float(entropies[0]), abs=0.08)
 
@@ -106,12 +106,13 @@ def test_log_probabilities_alone_are_the_same(distribution: str) -> None:
     sizes = SHAPES[distribution][1]
     actions = torch.randn(20, *sizes) if distribution == "gaussian" else torch.randint(2, (20, len(sizes)))
     actions = actions[:, 0] if distribution == "categorical" else actions
-    assert torch.equal(policy.log_probs(obs, actions), policy.evaluate_actions(obs, actions)[0])
+    outputs = policy(obs)
+    assert torch.equal(policy.log_probs_of(outputs, actions), policy.evaluate_outputs(outputs, actions)[0])
 
 
 def test_a_gaussian_is_not_compared_with_the_uniform_policy() -> None:
-    actions = torch.zeros(5, 8)
-    *_, from_uniform = network("gaussian").evaluate_actions(torch.randn(5, OBS), actions)
+    policy, actions = network("gaussian"), torch.zeros(5, 8)
+    *_, from_uniform = policy.evaluate_outputs(policy(torch.randn(5, OBS)), actions)
     assert from_uniform.tolist() == [0.0] * 5
 
 
@@ -120,7 +121,7 @@ def test_only_the_distance_from_uniform_revives_lost_actions() -> None:
     last = policy.layers[-1].bias
     with torch.no_grad():
         last[7] += 200.0  # all others are lost: their probabilities are 0 in float32
-    _, entropies, from_uniform = policy.evaluate_actions(torch.randn(5, OBS), torch.full((5,), 7))
+    _, entropies, from_uniform = policy.evaluate_outputs(policy(torch.randn(5, OBS)), torch.full((5,), 7))
     by_entropy = torch.autograd.grad(entropies.sum(), last, retain_graph=True)[0]
     by_uniform = torch.autograd.grad(from_uniform.mean(), last)[0]
     assert by_entropy.abs().max() < 1e-9
@@ -138,7 +139,7 @@ def test_probabilities_are_those_of_allowed_choices(distribution: str, masked: b
     np.put_along_axis(allowed, actions + starts, True, 1)
     obs, chosen = torch.randn(5, OBS), torch.from_numpy(actions.reshape(5, *policy.shape.action[0]))
     with torch.no_grad():
-        found = policy.evaluate_actions(obs, chosen, torch.from_numpy(allowed) if masked else None)
+        found = policy.evaluate_outputs(policy(obs), chosen, torch.from_numpy(allowed) if masked else None)
         logits = policy(obs).double().numpy()
     for row in range(5):
         expected = np.zeros(3)  # log-probability, entropy, KL(uniform || policy): sums over the decisions

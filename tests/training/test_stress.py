@@ -13,8 +13,8 @@ from rlgym_bridge.cli import main
 from rlgym_bridge.policy.files import read_files
 from rlgym_bridge.protocol_variant import POINTS
 from rlgym_bridge.server import Impairments
-from rlgym_bridge.training.contests.entrant import read_entrants
 from rlgym_bridge.training.contests.kept_matches import FILE, MatchKey, ServedResult
+from rlgym_bridge.training.contests.served_match import read_entrants
 from rlgym_bridge.training.contests.stress import (
     GROUPS,
     SIMULATOR,

@@ -14,7 +14,7 @@ from rlgym_bridge.components.default_obs import DefaultObs
 from rlgym_bridge.components.relative_obs import TeamObs
 from rlgym_bridge.policy.folder import load_policy
 from rlgym_bridge.training.environment import Task
-from rlgym_bridge.training.selfplay.teacher import Teacher
+from rlgym_bridge.training.selfplay.opponents import Teacher
 from rlgym_bridge.training.settings import SettingsError, TrainingSettings, check_settings
 from tests.support.policy_folders import make_module, random_weights, save, spec
 from tests.support.small_learners import assert_same_learners, learner_of, train_in_two_ways

@@ -17,7 +17,6 @@ import numpy as np
 
 from rlgym_bridge.game import TICKS_PER_SECOND
 from rlgym_bridge.server import ConfigError
-from rlgym_bridge.sim.simulator import ROCKETSIM2
 from rlgym_bridge.training.evaluate import Evaluation, play_matches
 from rlgym_bridge.training.processes import open_pool
 from rlgym_bridge.user_input.arguments import show_value
@@ -31,46 +30,28 @@ MatchKey = tuple[str, str, int]
 
 @dataclass(frozen=True)
 class ServedResult:
-    """The result of a match.
+    """The result of a match."""
 
-    Attributes:
-        goals: Of blue and of orange.
-        touches: Of all cars of blue and of orange.
-        ticks: Of the match; 0 where it did not begin.
-        course: Some number that is equal where matches went alike.
-        forfeits: Why blue and why orange forfeit; empty for a team that does not.
-        remarks: What went wrong with bots that do not forfeit.
-        stopped: It was ended before its time, and counts for nothing.
-    """
-
-    goals: tuple[int, int] = (0, 0)
-    touches: tuple[int, int] = (0, 0)
-    ticks: int = 0
-    course: float = 0.0
-    forfeits: tuple[str, str] = ("", "")
-    remarks: tuple[str, ...] = ()
-    stopped: bool = False
+    goals: tuple[int, int] = (0, 0)  # of blue and of orange
+    touches: tuple[int, int] = (0, 0)  # of all cars of blue and of orange
+    ticks: int = 0  # of the match; 0 where it did not begin
+    course: float = 0.0  # some number that is equal where matches went alike
+    forfeits: tuple[str, str] = ("", "")  # why blue and why orange forfeit; empty for a team that does not
+    remarks: tuple[str, ...] = ()  # what went wrong with bots that do not forfeit
+    stopped: bool = False  # it was ended before its time, and counts for nothing
 
 
 @dataclass(frozen=True)
 class LeagueMatch:
-    """A match as seen by the entry that is named first.
+    """A match as seen by the entry that is named first."""
 
-    Attributes:
-        names: The two entries.
-        goals, touches: Of the first and of the second.
-        lead: Above 0 where the first won, below 0 where it lost; a forfeit counts, goals do not then.
-        ticks, course: See `ServedResult`.
-        forfeits: Why the first and why the second forfeit; empty for one that does not.
-    """
-
-    names: tuple[str, str]
-    goals: tuple[int, int]
-    touches: tuple[int, int]
-    lead: int
-    ticks: int
-    course: float
-    forfeits: tuple[str, str]
+    names: tuple[str, str]  # the two entries
+    goals: tuple[int, int]  # of the first and of the second
+    touches: tuple[int, int]  # of the first and of the second
+    lead: int  # above 0 where the first won, below 0 where it lost; a forfeit counts, goals do not then
+    ticks: int  # see `ServedResult`
+    course: float  # see `ServedResult`
+    forfeits: tuple[str, str]  # why the first and why the second forfeit; empty for one that does not
 
 
 def is_swapped(number: int) -> bool:
@@ -121,16 +102,10 @@ Progress = Callable[[int, int, Mapping[MatchKey, ServedResult]], None]
 
 
 class KeptMatches:
-    """Results on disk. Every new one is written at once; whoever reads the file sees whole lines.
+    """Results on disk, in a file `path`, which need not be there; `settings` of the matches are as in JSON.
 
-    Attributes:
-        path: The file, which need not be there.
-        settings: Of the matches, as JSON has them.
-        results: Those of the file and the new ones.
-
-    Raises:
-        ConfigError: The file has matches with other settings, or is none of ours.
-        OSError: It cannot be read or written.
+    Every new one is written at once; whoever reads the file sees whole lines. Raises ConfigError where the
+    file has matches with other settings, or is none of ours.
     """
 
     def __init__(self, path: Path, settings: Mapping[str, Any]) -> None:
@@ -163,8 +138,6 @@ class KeptMatches:
         """Compare the settings of the file with those of this command."""
         if not isinstance(kept, dict):
             kept = {}
-        if kept.get("rules") == "default":  # of before, when all was played in rocketsim2
-            kept = {"simulator": ROCKETSIM2} | {name: kept[name] for name in kept if name != "rules"}
         differing = [
             f"{name} {_differ(kept.get(name), settings.get(name))}"
             for name in dict.fromkeys([*settings, *kept])
@@ -177,11 +150,7 @@ class KeptMatches:
             )
 
     def add(self, results: Mapping[MatchKey, ServedResult]) -> None:
-        """Keep results; one of the same match is replaced when the file is read again.
-
-        Raises:
-            OSError: They cannot be written.
-        """
+        """Keep results; one of the same match is replaced when the file is read again."""
         self.results |= results
         self._lines += [json.dumps({"match": key, **asdict(result)}) for key, result in results.items()]
         self._write()
@@ -211,17 +180,11 @@ _LOOK_SECONDS: Final = 0.2  # between two looks whether to stop
 
 @dataclass(frozen=True)
 class SimulatedJob:
-    """Some matches of two policies in RocketSim, all from one side.
+    """Some matches of two policies in RocketSim, all from one side."""
 
-    Attributes:
-        keys: Names of the matches.
-        players: Paths of blue's and orange's policies.
-        arguments: Keyword arguments of `play_matches`.
-    """
-
-    keys: list[MatchKey]
-    players: tuple[str, str]
-    arguments: dict[str, Any]
+    keys: list[MatchKey]  # names of the matches
+    players: tuple[str, str]  # paths of blue's and orange's policies
+    arguments: dict[str, Any]  # keyword arguments of `play_matches`
 
     def play(self) -> dict[MatchKey, ServedResult]:
         """Play the matches, in any process."""
@@ -238,11 +201,7 @@ class SimulatedJob:
 
 
 def cut_keys(keys: Sequence[MatchKey], seed: int) -> Iterator[tuple[list[MatchKey], bool, int]]:
-    """Divide the matches of two players into jobs.
-
-    Yields:
-        Keys of a job; whether the player that is named first plays orange; the seed of the job.
-    """
+    """Yield jobs of two players: keys, whether the player that is named first plays orange, and a seed."""
     for swapped in (False, True):
         its = [key for key in keys if is_swapped(key[2]) == swapped]
         for first in range(0, len(its), _AT_ONCE):
@@ -251,14 +210,7 @@ def cut_keys(keys: Sequence[MatchKey], seed: int) -> Iterator[tuple[list[MatchKe
 
 
 def play_jobs(kept: KeptMatches, jobs: Sequence[SimulatedJob], processes: int, show: Progress) -> None:
-    """Play the jobs that are not kept yet in several processes, and keep each as soon as it has ended.
-
-    Raises:
-        KeyboardInterrupt: Ctrl-C or another program ended it.
-        ValueError: Players cannot play each other.
-        Failure: A process was killed.
-        OSError: A result cannot be written.
-    """
+    """Play the jobs that are not kept yet in several processes, and keep each as soon as it has ended."""
     left = [job for job in jobs if not all(key in kept.results for key in job.keys)]
     count = sum(len(job.keys) for job in jobs)
     done = count - sum(len(job.keys) for job in left)

@@ -9,7 +9,6 @@ from itertools import combinations, combinations_with_replacement, product
 from pathlib import Path
 from typing import Any
 
-from rlgym_bridge.training.contests.entrant import Entrant
 from rlgym_bridge.training.contests.kept_matches import (
     LeagueMatch,
     MatchKey,
@@ -17,7 +16,7 @@ from rlgym_bridge.training.contests.kept_matches import (
     evaluation_of,
     is_swapped,
 )
-from rlgym_bridge.training.contests.served_match import ServedMatch
+from rlgym_bridge.training.contests.served_match import Entrant, ServedMatch
 from rlgym_bridge.training.elo import EloRating, rate_together
 from rlgym_bridge.training.evaluate import Evaluation
 
@@ -60,21 +59,13 @@ def league_matches(
 
 @dataclass(frozen=True)
 class EntryStanding:
-    """One entry of a league.
+    """One entry of a league."""
 
-    Attributes:
-        name: Its name.
-        rating: By all matches against others.
-        against_others: These matches; None where there are none.
-        against_itself: Of its first copy against its second one; None where there are none.
-        forfeits: Matches that it forfeited.
-    """
-
-    name: str
-    rating: EloRating
-    against_others: Evaluation | None
-    against_itself: Evaluation | None
-    forfeits: int
+    name: str  # its name
+    rating: EloRating  # by all matches against others
+    against_others: Evaluation | None  # these matches; None where there are none
+    against_itself: Evaluation | None  # of its first copy against its second one; None where there are none
+    forfeits: int  # matches that it forfeited
 
 
 def rank(names: Sequence[str], matches: Sequence[LeagueMatch]) -> list[EntryStanding]:
@@ -182,13 +173,10 @@ def summarise_league(
     return {
         "standings": [
             {
-                "name": one.name,
-                "rating": one.rating.rating,
-                "deviation": one.rating.deviation,
-                "interval": list(one.rating.interval),
+                "name": one.name, "rating": one.rating.rating, "deviation": one.rating.deviation,
+                "interval": list(one.rating.interval), "forfeits": one.forfeits,
                 "against_others": one.against_others and one.against_others.to_json(),
                 "against_itself": one.against_itself and one.against_itself.to_json(),
-                "forfeits": one.forfeits,
             }
             for one in standings
         ],

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 
 from rlgym_bridge.training.contests.league import EntryStanding, Pairs
 from rlgym_bridge.training.contests.ratings import Anchor, RatedCheckpoint
-from rlgym_bridge.training.contests.stress import CONTROL, SERVER, Loss
+from rlgym_bridge.training.contests.stress import CONTROL, Loss
 from rlgym_bridge.training.elo import FIRST_RATING, EloRating
 
 matplotlib.use("Agg")
@@ -102,25 +102,19 @@ def draw_losses(name: str, losses: Sequence[Loss], path: Path) -> None:
     points = np.array([100 * loss.lost.value for loss in shown])
     reach = np.array([100 * loss.lost.reach for loss in shown])
     figure, axes = plt.subplots(figsize=(8.0, 1.3 + 0.24 * len(shown)), layout="constrained")
-    colours = [_colour_of(loss) for loss in shown]
+    names = [f"{loss.trial.cause.name} ({loss.trial.place})" for loss in shown]
+    colours = [
+        "lightgrey" if loss.verdict or loss.trial.cause.name == CONTROL
+        else "tab:red" if loss.lost.value > 0 else "tab:green"
+        for loss in shown
+    ]  # fmt: skip
     axes.barh(
         places, points, xerr=reach, color=colours, height=0.7, error_kw={"linewidth": 0.9, "capsize": 2}
     )
     axes.axvline(0, color="black", linewidth=0.8)
-    axes.set_yticks(places, [_label_of(loss) for loss in shown], fontsize="small")
+    axes.set_yticks(places, names, fontsize="small")
     axes.set_ylim(len(shown) - 0.4, -0.6)
     axes.set(xlabel="points of win rate lost, 95 % (grey: within noise)", title=f"What costs {name} matches")
     axes.grid(axis="x", alpha=0.3)
     figure.savefig(path, dpi=100)
     plt.close(figure)
-
-
-def _colour_of(loss: Loss) -> str:
-    if loss.verdict or loss.trial.cause.name == CONTROL:
-        return "lightgrey"
-    return "tab:red" if loss.lost.value > 0 else "tab:green"
-
-
-def _label_of(loss: Loss) -> str:
-    trial = loss.trial
-    return f"{trial.cause.name} ({'server' if trial.place == SERVER else 'simulator'})"

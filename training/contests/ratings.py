@@ -16,7 +16,6 @@ import msgspec
 from rlgym_bridge.policy.files import CHECKPOINTS, MANIFEST_FILE, all_checkpoints
 from rlgym_bridge.policy.load_player import BUILT_IN, CHASER, RANDOM
 from rlgym_bridge.server import ConfigError
-from rlgym_bridge.training.contests.entrant import Entrant, read_entrants, split_selection
 from rlgym_bridge.training.contests.kept_matches import (
     KeptMatches,
     MatchKey,
@@ -26,6 +25,7 @@ from rlgym_bridge.training.contests.kept_matches import (
     evaluation_of,
     seen_by_first,
 )
+from rlgym_bridge.training.contests.served_match import Entrant, read_entrants, split_selection
 from rlgym_bridge.training.elo import FIRST_RATING, EloRating, rate_by_scores
 from rlgym_bridge.training.evaluate import Evaluation
 from rlgym_bridge.user_input.durable_files import write_durably
@@ -37,41 +37,25 @@ _DIGITS: Final = 12  # of a checksum, by which players are told apart
 
 @dataclass(frozen=True)
 class Anchor:
-    """A fixed opponent.
+    """A fixed opponent."""
 
-    Attributes:
-        player: See `player_of`.
-        name: In tables.
-        given: What it is played from: a policy folder, or `chaser`, with its selection.
-        rating, deviation: On Elo's scale. They stay as they were when it was first named.
-    """
-
-    player: str
-    name: str
-    given: str
-    rating: float
-    deviation: float
+    player: str  # see `player_of`
+    name: str  # in tables
+    given: str  # what it is played from: a policy folder, or `chaser`, with its selection
+    rating: float  # on Elo's scale; it stays as it was when the anchor was first named
+    deviation: float  # its standard deviation
 
 
 @dataclass
 class RatingBook:
-    """The anchors and the checkpoints of a folder of ratings, kept as JSON.
+    """The anchors and the checkpoints of a folder of ratings, kept as JSON."""
 
-    Attributes:
-        anchors: In the order in which they were named first.
-        checkpoints: `player_of` each checkpoint that is rated, by its number.
-    """
-
-    anchors: list[Anchor]
-    checkpoints: dict[str, str]
+    anchors: list[Anchor]  # in the order in which they were named first
+    checkpoints: dict[str, str]  # `player_of` each checkpoint that is rated, by its number
 
     @classmethod
     def read(cls, path: Path) -> "RatingBook":
-        """Read a book; an empty one where there is none.
-
-        Raises:
-            ConfigError: The file is none.
-        """
+        """Read a book; an empty one where there is none; raises ConfigError where the file is none."""
         if not path.exists():
             return cls([], {})
         try:
@@ -93,10 +77,8 @@ class RatingBook:
     def choose_checkpoints(self, run: Path, most: int, team_size: int) -> dict[str, Entrant]:
         """Add the run's newer checkpoints, and return those of the book that are still there, by number.
 
-        Of more than `most` newer ones, so many are added, evenly spread, the newest among them.
-
-        Raises:
-            ConfigError: The run has no checkpoint, or one has other weights than when it was rated.
+        Of more than `most` newer ones, so many are added, evenly spread, the newest among them. Raises
+        ConfigError where the run has no checkpoint, or one has other weights than when it was rated.
         """
         there = all_checkpoints(run)
         if not there:
@@ -136,9 +118,7 @@ def read_anchors(given: Sequence[str], book: RatingBook, team_size: int) -> list
     """Return the anchors that a command names, in the order given; of none those of the book, or Chaser.
 
     Each is a policy folder, or in `BUILT_IN`; `:sample` or `:argmax` behind a folder chooses how it plays.
-
-    Raises:
-        ConfigError: One is nothing that can be played, no policy, a training run, or has changed.
+    Raises ConfigError where one is nothing that can be played, no policy, a training run, or has changed.
     """
     entrants = read_entrants(given or [one.given for one in book.anchors] or [CHASER], team_size)
     known: Mapping[str, str] = {one.given: one.player for one in book.anchors}
@@ -170,8 +150,7 @@ Pair = tuple[Entrant, Entrant]
 def pairs_of(book: RatingBook, checkpoints: Iterable[Entrant], anchors: Sequence[Entrant]) -> Iterator[Pair]:
     """Yield who plays: a new anchor those before it, a checkpoint all anchors and itself.
 
-    Raises:
-        ConfigError: None of the anchors has a rating, but others have.
+    Raises ConfigError where none of the anchors has a rating, but others have.
     """
     fixed = book.fixed()
     earlier = [one for one in anchors if player_of(one) in fixed]
@@ -226,19 +205,12 @@ _ONE_SIDED: Final = 0.95  # win rate beyond which an anchor tells little
 
 @dataclass(frozen=True)
 class RatedCheckpoint:
-    """A checkpoint with its rating.
+    """A checkpoint with its rating."""
 
-    Attributes:
-        name: Its agent steps.
-        elo: By all matches against anchors.
-        pairs: These matches by `Anchor.player`.
-        noise: Points by which its first copy leads its second one; None where they have not played.
-    """
-
-    name: str
-    elo: EloRating
-    pairs: Mapping[str, Evaluation]
-    noise: EloRating | None
+    name: str  # its agent steps
+    elo: EloRating  # by all matches against anchors
+    pairs: Mapping[str, Evaluation]  # these matches by `Anchor.player`
+    noise: EloRating | None  # points by which its first copy leads its second one, if they have played
 
 
 def _evaluate_kept(one: str, other: str, results: Mapping[MatchKey, ServedResult]) -> Evaluation | None:
@@ -250,10 +222,9 @@ def _evaluate_kept(one: str, other: str, results: Mapping[MatchKey, ServedResult
 def rate_player(
     player: str, fixed: Mapping[str, EloRating], results: Mapping[MatchKey, ServedResult]
 ) -> tuple[EloRating | None, dict[str, Evaluation]]:
-    """Rate a player by its matches against others, whose ratings are fixed; all by `player_of`.
+    """Rate a player, if it has played, by its matches against others, whose ratings are fixed.
 
-    Returns:
-        Its rating, None where it has not played; the matches by opponent.
+    Return the matches by opponent, too. All are named by `player_of`.
     """
     found = {other: _evaluate_kept(player, other, results) for other in fixed}
     pairs = {other: pair for other, pair in found.items() if pair is not None}

@@ -1,10 +1,12 @@
-"""Play matches over the match server in lockstep, several at once, and say who forfeited them.
+"""Read who plays, play matches over the match server in lockstep, several at once, and say who forfeited.
 
+    entries of a command line -> Entrant: policies, runs, bot.toml files, what is built in
     ServedMatch -> MatchServer, a process for each bot, over RLBot's protocol -> ServedResult
 
 A worker ends its match and its bots when it is told to stop, and when the process that started it has gone.
 """
 
+import hashlib
 import logging
 import multiprocessing
 import queue
@@ -12,9 +14,10 @@ import shutil
 import signal
 import tempfile
 import threading
+from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any, Final, cast
@@ -25,8 +28,12 @@ from rlgym_bridge.components.user_errors import explain_error
 from rlgym_bridge.game import BLUE, ORANGE
 from rlgym_bridge.live.play import SEED_VARIABLE, SELECTION_VARIABLE
 from rlgym_bridge.live.session import REPORT_VARIABLE
+from rlgym_bridge.policy.files import MANIFEST_FILE, policy_path, read_files
+from rlgym_bridge.policy.load_player import BUILT_IN
+from rlgym_bridge.policy.manifest import SELECTIONS
+from rlgym_bridge.policy.run_modules import run_modules
 from rlgym_bridge.protocol_variant import ProtocolVariant
-from rlgym_bridge.server import BotResult, Impairments, MatchCalledOff, MatchResult, MatchServer
+from rlgym_bridge.server import ConfigError, Impairments, MatchCalledOff, MatchResult, MatchServer
 from rlgym_bridge.server.lineup import (
     BotReport,
     empty_match,
@@ -40,6 +47,7 @@ from rlgym_bridge.training.contests.kept_matches import KeptMatches, MatchKey, P
 from rlgym_bridge.training.processes import ENDING
 from rlgym_bridge.user_input.failures import Failure
 from rlgym_bridge.user_input.stop_signals import stopped_by_signals
+from rlgym_bridge.user_input.text_files import read_text
 
 LOGS: Final = "logs"
 """Folder, in that of a contest's results, for the logs of matches in which something went wrong."""
@@ -49,19 +57,94 @@ _LOG_LINES = 6  # of a bot's log, the last ones, that a forfeit quotes
 
 @dataclass(frozen=True)
 class ServedBot:
-    """A bot that drives all cars of a team.
+    """A bot that drives all cars of a team."""
 
-    Attributes:
-        bot: A policy folder, a `bot.toml`, `chaser`, `charger` or `random`.
-        selection: `sample` or `argmax` in place of the policy's own; None to keep that.
-        environment: Further environment variables of its processes.
-        car_id: Body of its cars in place of the bot's own; None to keep that.
+    bot: str  # a policy folder, a `bot.toml`, `chaser`, `charger` or `random`
+    selection: str | None = None  # `sample` or `argmax` in place of the policy's own; None to keep that
+    environment: Mapping[str, str] = field(default_factory=dict)  # more variables of its processes
+    car_id: int | None = None  # body of its cars in place of the bot's own; None to keep that
+
+
+@dataclass(frozen=True)
+class Entrant:
+    """One that plays."""
+
+    name: str  # in tables; of equal names each has its number behind it
+    path: str  # policy folder, `bot.toml`, `chaser`, `charger` or `random`
+    selection: str | None  # `sample` or `argmax` where the user chose it, else None
+    content: str  # checksum of the policy's weights or of the `bot.toml`; empty for what is built in
+    allow_modules: tuple[str, ...] = ()  # modules of its training run
+
+    @property
+    def bot(self) -> ServedBot:
+        """Return it as a match takes it."""
+        return ServedBot(self.path, self.selection)
+
+    @property
+    def identity(self) -> dict[str, str | None]:
+        """Return what results are kept under: all but the modules."""
+        return {"name": self.name, "path": self.path, "selection": self.selection, "content": self.content}
+
+    @property
+    def is_policy(self) -> bool:
+        """Return whether it is a policy folder."""
+        return (Path(self.path) / MANIFEST_FILE).is_file()
+
+
+def read_entrants(given: Sequence[str], team_size: int) -> list[Entrant]:
+    """Return the entries of a command line, checked, for teams of so many cars.
+
+    Each is a policy folder, training run, checkpoint, `bot.toml`, `chaser`, `charger` or `random`; `:sample`
+    or `:argmax` behind a policy chooses how it plays. Raises ConfigError where one is nothing that can be
+    played, or is a policy for other team sizes; ValueError where the modules of a run cannot be read.
     """
+    entrants = [_read_entrant(one, team_size) for one in given]
+    count, seen = Counter(one.name for one in entrants), Counter[str]()
+    named = []
+    for one in entrants:
+        seen[one.name] += 1
+        number = f" #{seen[one.name]}" if count[one.name] > 1 else ""
+        named.append(replace(one, name=one.name + number))
+    return named
 
-    bot: str
-    selection: str | None = None
-    environment: Mapping[str, str] = field(default_factory=dict)
-    car_id: int | None = None
+
+def split_selection(given: str) -> tuple[str, str | None]:
+    """Return the path of an entry, and the selection behind it if there is one."""
+    path, colon, selection = given.rpartition(":")
+    if colon and selection in SELECTIONS and not Path(given).exists():
+        return path, selection
+    return given, None
+
+
+def _read_entrant(given: str, team_size: int) -> Entrant:
+    named, selection = split_selection(given)
+    if named == "human" or named.startswith("psyonix:"):
+        raise ConfigError(
+            f"{given!r} plays in the real game alone, expected a bot: matches here have no game"
+        )
+    path = policy_path(named)
+    if path not in BUILT_IN:
+        path = str(Path(path).resolve()) if Path(path).exists() else path
+    modules = run_modules(named)
+    match = with_line_up(empty_match(), [path] * team_size, [path] * team_size, allow_modules=modules)
+    bot = match.player_configurations[0].variety
+    assert isinstance(bot, flat.CustomBot)  # others are refused without `humans`
+    entrant = Entrant(bot.name or Path(path).parent.name, path, selection, _content_of(path), modules)
+    if selection is None:
+        return entrant
+    if not entrant.is_policy:
+        raise ConfigError(
+            f"entry {given!r} is no policy, expected {named!r}: only policies choose how they act"
+        )
+    return replace(entrant, name=f"{entrant.name} ({selection})")
+
+
+def _content_of(path: str) -> str:
+    if path in BUILT_IN:
+        return ""
+    if (Path(path) / MANIFEST_FILE).is_file():
+        return read_files(Path(path))[0].weights_sha256
+    return hashlib.sha256(read_text(Path(path)).encode()).hexdigest()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,36 +152,21 @@ class ServedMatch:
     """A match to play. What is level when the time is up is drawn.
 
     It also ends when nobody touches the ball of a kickoff for as long: the game's clock waits for that.
-
-    Attributes:
-        bots: Those of blue and of orange.
-        team_size: Cars a team.
-        seconds: Game time.
-        seed: Of kickoffs, respawns, sampled actions and impairments.
-        simulator: One of `simulator.SIMULATORS`.
-        allow_modules: Modules that policy folders may import.
-        log_dir: Folder for logs, kept where something went wrong.
-        impairments: Simulated between game and bots.
-        dialect: The protocol variant.
     """
 
-    bots: tuple[ServedBot, ServedBot]
-    team_size: int
-    seconds: float
-    seed: int
-    simulator: str
-    allow_modules: tuple[str, ...]
-    log_dir: Path
-    impairments: Impairments = field(default_factory=Impairments)
-    dialect: Mapping[str, str] = field(default_factory=dict)
+    bots: tuple[ServedBot, ServedBot]  # those of blue and of orange
+    team_size: int  # cars a team
+    seconds: float  # game time
+    seed: int  # of kickoffs, respawns, sampled actions and impairments
+    simulator: str  # one of `simulator.SIMULATORS`
+    allow_modules: tuple[str, ...]  # modules that policy folders may import
+    log_dir: Path  # folder for logs, kept where something went wrong
+    impairments: Impairments = field(default_factory=Impairments)  # simulated between game and bots
+    dialect: Mapping[str, str] = field(default_factory=dict)  # the protocol variant
 
 
 def line_up(match: ServedMatch) -> flat.MatchConfiguration:
-    """Return the configuration of a match.
-
-    Raises:
-        ConfigError: A bot is nothing that can be played, or does not play this team size.
-    """
+    """Return the configuration of a match; raises ConfigError where a bot cannot play it."""
     blue, orange = ([one.bot] * match.team_size for one in match.bots)
     configuration = with_line_up(empty_match(), blue, orange, allow_modules=match.allow_modules)
     for player in configuration.player_configurations:
@@ -109,25 +177,20 @@ def line_up(match: ServedMatch) -> flat.MatchConfiguration:
 
 
 def play_served(match: ServedMatch, begin: Callable[[MatchServer], None] = lambda _: None) -> ServedResult:
-    """Play a match to its end; `begin` is called with the server before it, whose `stop` ends it.
-
-    Raises:
-        ConfigError: The match cannot be played.
-        ServerError: There is no free port.
-    """
+    """Play a match to its end; `begin` is called with the server before it, whose `stop` ends it."""
     configuration = line_up(match)
     with (
         _logged(match.log_dir),
         tempfile.TemporaryDirectory(prefix="rlgym-bridge-", ignore_cleanup_errors=True) as folder,
     ):
         reports = [Path(folder, f"{i}.json") for i, _ in enumerate(configuration.player_configurations)]
-        with_environment(
-            configuration,
-            [
-                _environment(match, player.team, report)
-                for player, report in zip(configuration.player_configurations, reports, strict=True)
-            ],
-        )
+        environments = []
+        for player, report in zip(configuration.player_configurations, reports, strict=True):
+            its = match.bots[player.team]
+            variables = {REPORT_VARIABLE: str(report), SEED_VARIABLE: str(match.seed), **its.environment}
+            chosen = {} if its.selection is None else {SELECTION_VARIABLE: its.selection}
+            environments.append(variables | chosen)
+        with_environment(configuration, environments)
         with MatchServer(
             pace="lockstep", seed=match.seed, seconds=match.seconds, max_overtime=0.0,
             max_kickoff=match.seconds, log_dir=match.log_dir, impairments=match.impairments,
@@ -144,12 +207,6 @@ def play_served(match: ServedMatch, begin: Callable[[MatchServer], None] = lambd
     if result.stopped or not (any(result.forfeits) or result.remarks):
         shutil.rmtree(match.log_dir, ignore_errors=True)
     return result
-
-
-def _environment(match: ServedMatch, team: int, report: Path) -> dict[str, str]:
-    its = match.bots[team]
-    variables = {REPORT_VARIABLE: str(report), SEED_VARIABLE: str(match.seed), **its.environment}
-    return variables if its.selection is None else variables | {SELECTION_VARIABLE: its.selection}
 
 
 def _called_off(
@@ -173,7 +230,9 @@ def _result_of(played: MatchResult, told: list[BotReport]) -> ServedResult:
         faults = [f"{kind} {count} times" for kind, count in told[bot.index].faults.items()]
         troubles = [*faults, *find_troubles(bot, told[bot.index])]
         if bot.crashed:
-            reasons[bot.team] = reasons[bot.team] or _describe_crash(bot)
+            tail = "".join(f"\n    {line}" for line in bot.log_tail.splitlines()[-_LOG_LINES:])
+            left = f"{bot.name} left before the end{bot.last_code}"
+            reasons[bot.team] = reasons[bot.team] or f"{left}; its log ends with:{tail or ' (nothing)'}"
         elif troubles:
             remarks.append(f"{bot.name} ({('blue', 'orange')[bot.team]}): {', '.join(troubles)}")
     return ServedResult(
@@ -185,11 +244,6 @@ def _result_of(played: MatchResult, told: list[BotReport]) -> ServedResult:
         remarks=tuple(remarks),
         stopped=played.ended_by == "stopped",
     )
-
-
-def _describe_crash(bot: BotResult) -> str:
-    tail = "".join(f"\n    {line}" for line in bot.log_tail.splitlines()[-_LOG_LINES:])
-    return f"{bot.name} left before the end{bot.last_code}; its log ends with:{tail or ' (nothing)'}"
 
 
 @contextmanager
@@ -307,13 +361,8 @@ def _work(connection: Connection) -> None:
 def play_missing(kept: KeptMatches, wanted: Sequence[_Named], jobs: int, report: Progress) -> bool:
     """Play the matches that are not kept yet, `jobs` at once, and keep each as soon as it has ended.
 
-    Returns:
-        Whether all were played; False where Ctrl-C or another program ended it.
-
-    Raises:
-        ValueError: A match cannot be played.
-        Failure: A worker was killed, or something broke in it.
-        OSError: A result cannot be written.
+    Return whether all were played; False where Ctrl-C or another program ended it. Raises ValueError where a
+    match cannot be played; Failure where a worker was killed, or something broke in it.
     """
     left = [pair for pair in wanted if pair[0] not in kept.results]
     done, stopping = len(wanted) - len(left), threading.Event()

@@ -21,7 +21,6 @@ from rlgym_bridge.policy.manifest import SELECTIONS, Manifest
 from rlgym_bridge.protocol_variant import POINTS
 from rlgym_bridge.server import Impairments
 from rlgym_bridge.sim.simulator import DEFAULT_SIMULATOR, SIMULATORS, is_installed
-from rlgym_bridge.training.contests.entrant import Entrant
 from rlgym_bridge.training.contests.kept_matches import (
     MatchKey,
     ServedResult,
@@ -31,9 +30,10 @@ from rlgym_bridge.training.contests.kept_matches import (
     is_swapped,
     seen_by_first,
 )
-from rlgym_bridge.training.contests.served_match import LOGS, ServedBot, ServedMatch
+from rlgym_bridge.training.contests.served_match import LOGS, Entrant, ServedBot, ServedMatch
 from rlgym_bridge.training.elo import CONFIDENCE_Z
 from rlgym_bridge.training.evaluate import Evaluation
+from rlgym_bridge.user_input.arguments import count_of
 
 GROUPS: Final[Mapping[str, str]] = {
     "latency": "the bot's inputs act 1 to 4 ticks later",
@@ -57,27 +57,16 @@ _FRAME_RATES: Final = (60, 30)
 
 @dataclass(frozen=True)
 class Cause:
-    """Something that differs from training for the tested bot.
+    """Something that differs from training for the tested bot."""
 
-    Attributes:
-        name: In tables.
-        group: One of `GROUPS`; empty for the control, in which nothing differs.
-        impairments: Between the game and the tested bot.
-        selection: How it chooses actions; None for its own way.
-        hitbox: Of its car; None for its own.
-        dialect: Points of the server's protocol variant.
-        simulator: One of `simulator.SIMULATORS`, in which both play.
-        is_shared: It meets the opponent, too, so that matches without it are played for comparison.
-    """
-
-    name: str
-    group: str = ""
-    impairments: Impairments = field(default_factory=Impairments)
-    selection: str | None = None
-    hitbox: str | None = None
-    dialect: Mapping[str, str] = field(default_factory=dict, hash=False)
-    simulator: str = DEFAULT_SIMULATOR
-    is_shared: bool = False
+    name: str  # in tables
+    group: str = ""  # one of `GROUPS`; empty for the control, in which nothing differs
+    impairments: Impairments = field(default_factory=Impairments)  # between the game and the tested bot
+    selection: str | None = None  # how it chooses actions; None for its own way
+    hitbox: str | None = None  # of its car; None for its own
+    dialect: Mapping[str, str] = field(default_factory=dict, hash=False)  # the server's points
+    simulator: str = DEFAULT_SIMULATOR  # one of `simulator.SIMULATORS`, in which both play
+    is_shared: bool = False  # it meets the opponent, too, so that matches without it are played, too
 
     @property
     def needs_server(self) -> bool:
@@ -85,14 +74,14 @@ class Cause:
         return bool(self.dialect or self.impairments.latency_spread or not self.impairments.sends_all)
 
 
-CONTROL: Final = "nothing"
-"""Name of the cause in which nothing differs."""
+CONTROL: Final = "nothing"  # name of the cause in which nothing differs
 
 
 def list_causes(manifest: Manifest, selection: str, groups: Sequence[str]) -> list[Cause]:
     """Return the causes of some of `GROUPS` for a policy, whose usual selection is `selection`."""
     causes = [
-        Cause(_ticks_of(latency), "latency", Impairments(latency=latency))
+        Cause(f"latency of {count_of(latency, 'tick')}" if latency else "no latency", "latency",
+              Impairments(latency=latency))
         for latency in _LATENCIES if latency != manifest.input_latency
     ]  # fmt: skip
     causes += [
@@ -117,31 +106,19 @@ def list_causes(manifest: Manifest, selection: str, groups: Sequence[str]) -> li
     return [cause for cause in causes if cause.group in groups]
 
 
-def _ticks_of(latency: int) -> str:
-    return "no latency" if not latency else f"latency of {latency} tick{'' if latency == 1 else 's'}"
-
-
 SIMULATOR: Final = "simulator"
 SERVER: Final = "server"
-DIALECTS: Final = "dialects"
-"""Folder of what the bots are told of the server, in that of the results."""
+DIALECTS: Final = "dialects"  # folder of what the bots are told of the server, in that of the results
 
 
 @dataclass(frozen=True)
 class Trial:
-    """The matches of one cause.
+    """The matches of one cause."""
 
-    Attributes:
-        cause: What differs for the tested bot.
-        place: `SIMULATOR` or `SERVER`.
-        opponent: It plays unimpaired.
-        matches: Their number.
-    """
-
-    cause: Cause
-    place: str
-    opponent: Entrant
-    matches: int
+    cause: Cause  # what differs for the tested bot
+    place: str  # `SIMULATOR` or `SERVER`
+    opponent: Entrant  # it plays unimpaired
+    matches: int  # their number
 
     @property
     def keys(self) -> list[MatchKey]:
@@ -157,27 +134,16 @@ class Trial:
 
 @dataclass(frozen=True, kw_only=True)
 class StressPlan:
-    """A stress test.
+    """A stress test."""
 
-    Attributes:
-        tested: The bot that is tested.
-        manifest: Of its policy.
-        trials: Controls, and a trial for each cause.
-        team_size: Cars a team.
-        seconds: Game time of a match.
-        seed: Of the first matches; those of all causes have the same ones.
-        allow_modules: Modules that policy folders may import.
-        out: Folder for results.
-    """
-
-    tested: Entrant
-    manifest: Manifest
-    trials: tuple[Trial, ...]
-    team_size: int
-    seconds: float
-    seed: int
-    allow_modules: tuple[str, ...]
-    out: Path
+    tested: Entrant  # the bot that is tested
+    manifest: Manifest  # of its policy
+    trials: tuple[Trial, ...]  # controls, and a trial for each cause
+    team_size: int  # cars a team
+    seconds: float  # game time of a match
+    seed: int  # of the first matches; those of all causes have the same ones
+    allow_modules: tuple[str, ...]  # modules that policy folders may import
+    out: Path  # folder for results
 
 
 def plan_trials(
@@ -307,27 +273,16 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Loss:
-    """The cost of a cause.
+    """The cost of a cause."""
 
-    Attributes:
-        trial: The cause, and how it was played.
-        results: Matches won, drawn and lost by the tested bot.
-        different: Matches that are no repetition of another one.
-        unchanged: Matches that went exactly as the control's with the same seed: the cause did nothing there.
-        win_rate: Of the tested bot; a draw counts half.
-        lost: Part of the win rate that the cause costs, 0.1 for ten points.
-        goals_lost: Goals a minute by which its lead shrinks.
-        forfeits: Matches that a bot forfeited.
-    """
-
-    trial: Trial
-    results: tuple[int, int, int]
-    different: int
-    unchanged: int
-    win_rate: Estimate
-    lost: Estimate
-    goals_lost: Estimate
-    forfeits: int
+    trial: Trial  # the cause, and how it was played
+    results: tuple[int, int, int]  # matches won, drawn and lost by the tested bot
+    different: int  # matches that are no repetition of another one
+    unchanged: int  # matches that went exactly as the control's with the same seed
+    win_rate: Estimate  # of the tested bot; a draw counts half
+    lost: Estimate  # part of the win rate that the cause costs, 0.1 for ten points
+    goals_lost: Estimate  # goals a minute by which its lead shrinks
+    forfeits: int  # matches that a bot forfeited
 
     @property
     def verdict(self) -> str:
@@ -450,23 +405,15 @@ def summarise_losses(losses: Sequence[Loss]) -> list[dict[str, Any]]:
     """Return the table as other programs read it."""
     return [
         {
-            "cause": loss.trial.cause.name,
-            "group": loss.trial.cause.group,
-            "place": loss.trial.place,
-            "against": loss.trial.opponent.name,
-            "matches": len(loss.trial.keys),
-            "different": loss.different,
-            "unchanged": loss.unchanged,
+            "cause": loss.trial.cause.name, "group": loss.trial.cause.group,
+            "place": loss.trial.place, "against": loss.trial.opponent.name,
+            "matches": len(loss.trial.keys), "different": loss.different, "unchanged": loss.unchanged,
             "won": loss.results[0], "drawn": loss.results[1], "lost": loss.results[2],
-            "win_rate": loss.win_rate.value,
-            "win_rate_interval": list(loss.win_rate.interval),
-            "win_rate_lost": loss.lost.value,
-            "win_rate_lost_interval": list(loss.lost.interval),
+            "win_rate": loss.win_rate.value, "win_rate_interval": list(loss.win_rate.interval),
+            "win_rate_lost": loss.lost.value, "win_rate_lost_interval": list(loss.lost.interval),
             "goals_per_minute_lost": loss.goals_lost.value,
             "goals_per_minute_lost_interval": list(loss.goals_lost.interval),
-            "distinguishable": loss.lost.is_distinct,
-            "verdict": loss.verdict,
-            "forfeits": loss.forfeits,
+            "distinguishable": loss.lost.is_distinct, "verdict": loss.verdict, "forfeits": loss.forfeits,
         }
         for loss in losses
     ]  # fmt: skip

@@ -60,11 +60,7 @@ class MatchEnv(MultiAgentEnv):
     def step(
         self, actions: Mapping[str, Any]
     ) -> tuple[dict[str, Any], dict[str, float], dict[str, bool], dict[str, bool], dict[str, Any]]:
-        """Play one decision with an action for every agent, as RLlib's own environments do.
-
-        Raises:
-            ValueError: There are not just the agents' actions, or one is not in its space.
-        """
+        """Play one decision; raises ValueError unless there is an action of its space for each agent."""
         try:
             if set(actions) != set(self.agents):
                 raise ValueError
@@ -91,12 +87,7 @@ class MatchEnv(MultiAgentEnv):
 
 
 class Matches(VectorMultiAgentEnv):
-    """A `VectorEnv` and what an env runner has to know of it.
-
-    Args:
-        env: The matches.
-        seed: Of their first episodes.
-    """
+    """A `VectorEnv` and what an env runner has to know of it."""
 
     def __init__(self, env: Any, seed: int) -> None:
         super().__init__()
@@ -121,11 +112,7 @@ class Matches(VectorMultiAgentEnv):
 
 
 def matches_of(config: Mapping[str, Any], matches: int) -> VectorEnv:
-    """Return the matches that a config of `MatchEnv` names.
-
-    Raises:
-        ValueError: As `MatchEnv` raises it.
-    """
+    """Return the matches that a config of `MatchEnv` names; raises ValueError as `MatchEnv` does."""
     if not isinstance(config, Mapping):
         raise ValueError(f"env_config is {config!r}, expected a dict of VectorEnv's arguments")
     given = dict(config)
@@ -159,14 +146,9 @@ def seed_of(config: Mapping[str, Any] | None) -> int:
 
 
 def spaces(env: Any, obs: np.ndarray) -> tuple[gym.Space[Any], gym.Space[Any]]:
-    """Return an agent's observation and action space.
+    """Return an agent's observation and action space; `obs` `(matches, cars, size)` are what it shows.
 
-    Args:
-        env: The matches, a `VectorEnv` or what has its `parser`, `masks` and `agents`.
-        obs: `(matches, cars, size)`, what it shows.
-
-    Raises:
-        ValueError: There are action masks: RLlib would draw what they forbid.
+    Raises ValueError where there are action masks: RLlib would draw what they forbid.
     """
     if env.masks() is not None:
         raise ValueError(

@@ -30,8 +30,7 @@ COUNTS: Final = "matches"
 """Key in a runner's metrics: sums of what its environment counted, and of `episode_reward` over the
 `finished_cars` of trained modules."""
 
-NOBODY: Final = ""
-"""In place of a module's name."""
+NOBODY: Final = ""  # in place of a module's name
 
 
 @dataclass
@@ -70,11 +69,7 @@ class MatchRunner(MultiAgentEnvRunner):
     _obs: np.ndarray  # (matches, cars, size), what the next actions are chosen on
 
     def make_env(self) -> None:
-        """Make the matches.
-
-        Raises:
-            ValueError: The config has connectors of its own, or the matches cannot be made.
-        """
+        """Make the matches; raises ValueError for connectors of its own, and where they cannot be made."""
         if self.config._env_to_module_connector or self.config._module_to_env_connector:
             raise ValueError(
                 "MatchRunner runs no connectors between environment and module, and the config has some; put "
@@ -86,11 +81,7 @@ class MatchRunner(MultiAgentEnvRunner):
         self._needs_initial_reset = True
 
     def make_module(self) -> None:
-        """Make the modules.
-
-        Raises:
-            ValueError: They have a state.
-        """
+        """Make the modules; raises ValueError where they have a state."""
         super().make_module()
         if self.module is not None and self.module.is_stateful():
             raise ValueError(

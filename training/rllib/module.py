@@ -34,12 +34,7 @@ class PolicyModule(TorchRLModule, ValueFunctionAPI, InferenceOnlyAPI):
     """
 
     def setup(self) -> None:
-        """Make the networks.
-
-        Raises:
-            ValueError: `model_config` holds something else, or a number that cannot be; or a space is of a
-                kind that is not known.
-        """
+        """Make the networks; raises ValueError for a wrong `model_config`, or a space of no known kind."""
         config: dict[str, Any] = {
             "policy_layers": (256, 256), "critic_layers": (256, 256), "obs_clip": None, "activation": "relu",
             "layer_norm": False,

@@ -11,7 +11,6 @@ import time
 from collections.abc import Mapping
 from contextlib import ExitStack
 from functools import partial
-from types import TracebackType
 from typing import Any, Final, Self
 
 import numpy as np
@@ -56,23 +55,11 @@ def main(
     read_again: ReadAgain | None = None,
     address: str | None = None,
 ) -> Summary:
-    """Train with RLlib; the arguments are those of `rlgym_bridge.training.runs.run.run`.
+    """Train with RLlib; arguments and errors are those of `rlgym_bridge.training.runs.run.run`.
 
-    Args:
-        settings: Of the run; `collectors` are its env runners.
-        resume: See `run`.
-        quiet: See `run`.
-        change_simulator: See `run`.
-        rewards: See `run`.
-        read_again: Not used: changes act at `--resume`.
-        address: Of a Ray cluster, `"auto"` for the one of this machine; None makes one that listens on
-            loopback alone and ends with the run.
-
-    Raises:
-        SettingsError: As `run` raises it, or there is no cluster at the address.
-        CollectorDied: An env runner could not make its matches; components raised an error; or all env
-            runners have died.
-        Diverged: As `run` raises it.
+    `collectors` are env runners. `read_again` is not used: changes act at `--resume`. `address` is that of a
+    Ray cluster, `"auto"` for the one of this machine; None makes one that listens on loopback alone and ends
+    with the run.
     """
     if len(settings.sizes) > 1:
         raise SettingsError(
@@ -91,12 +78,7 @@ def main(
 
 
 class OnCluster:
-    """RLlib's PPO as an engine; a context manager.
-
-    Args:
-        learner: What checkpoints are made of.
-        address, quiet: See `main`.
-    """
+    """RLlib's PPO as an engine; a context manager. Checkpoints are made of `learner`; see `main`."""
 
     def __init__(self, learner: PPOLearner, address: str | None = None, quiet: bool = True) -> None:
         self._learner, self._open = learner, ExitStack()
@@ -137,10 +119,7 @@ class OnCluster:
         self._set({MAIN: state | self._scale()}, learner.optimizer.state_dict()["state"])
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
-    ) -> None:
-        """End the env runners, and the cluster if it is ours."""
+    def __exit__(self, *_: object) -> None:
         self._open.close()
 
     def restart(self) -> None:
@@ -153,12 +132,7 @@ class OnCluster:
         raise SettingsError("--engine rllib takes no other settings while it runs")
 
     def iterate(self, older: int) -> Iteration:
-        """Play one batch, against this older version too, and learn from it.
-
-        Raises:
-            CollectorDied: Components raised an error, or all env runners have died.
-            Diverged: A loss or a gradient is not finite.
-        """
+        """Play one batch, also against this older version, and learn from it; errors are those of `run`."""
         learner = self._learner
         self._set({SNAPSHOT: _module_state(learner, learner.snapshots.rows[older])})
         rate, _ = learner.set_learning_rates()

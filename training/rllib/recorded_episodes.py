@@ -55,11 +55,7 @@ def episodes_from_recording(
 
 
 def applied_of(episode: MultiAgentEpisode) -> dict[str, list[Any]]:
-    """Return what the game applied at every step of an episode of `episodes_from_recording`.
-
-    Returns:
-        By agent, one action a step: what `correct_applied_actions` takes.
-    """
+    """Return what the game applied at every step, by agent, as `correct_applied_actions` takes it."""
     return {
         agent: [info["applied"] for info in one.get_infos(slice(1, None))]
         for agent, one in episode.agent_episodes.items()

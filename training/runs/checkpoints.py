@@ -5,7 +5,6 @@ an older one is deleted, so that a power cut takes at most the checkpoint that i
 """
 
 import hashlib
-import io
 import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence
@@ -14,7 +13,6 @@ from pathlib import Path
 from pickle import UnpicklingError
 from typing import Any, Final
 
-import numpy as np
 import safetensors.torch
 import torch
 from torch import Tensor
@@ -29,14 +27,11 @@ from rlgym_bridge.policy.files import (
     policy_path,
     read_files,
 )
-from rlgym_bridge.policy.fingerprint import Fingerprint
-from rlgym_bridge.policy.folder import save_policy
+from rlgym_bridge.policy.fingerprint import Fingerprint, differences
 from rlgym_bridge.policy.manifest import Manifest, Normalisation
-from rlgym_bridge.policy.mismatch import differences
-from rlgym_bridge.policy.shape import PERCEPTRON, PolicyShape
+from rlgym_bridge.policy.shape import PolicyShape
 from rlgym_bridge.sim.simulator import ROCKETSIM2
 from rlgym_bridge.training.environment import Task
-from rlgym_bridge.training.setting_values import as_lists
 from rlgym_bridge.training.settings import SettingsError, TrainingSettings, recorded_settings
 from rlgym_bridge.user_input.durable_files import make_folder, sync_folder, write_durably
 from rlgym_bridge.user_input.text_files import check_file
@@ -55,11 +50,7 @@ class Checkpoints:
         self._keep = keep
 
     def save(self, steps: int, write: Callable[[Path], Any]) -> Path:
-        """Let `write` write a checkpoint durably into a folder, remove the oldest ones; return its folder.
-
-        Raises:
-            OSError: It cannot be written; its `filename` is the checkpoint. The others stay.
-        """
+        """Let `write` write a checkpoint durably, and remove the oldest; OSErrors have its `filename`."""
         try:
             folder = self.replace(steps, write)
             write_durably(self.folder, {LATEST: f"{steps}\n".encode()})
@@ -118,7 +109,8 @@ STATE_CHECKSUM: Final = "state_sha256"
 """Note of `policy.json` in a checkpoint: SHA-256 of the learner's state beside it, hexadecimal."""
 
 STATE: Final = (
-    "steps", "settings", "policy", "critic", "optimizer", "scale", "snapshots", "offered", "ratings",
+    "steps", "settings", "policy", "critic", "optimizer", "scale", "return_scale", "snapshots", "offered",
+    "ratings",
 )  # fmt: skip
 
 
@@ -126,33 +118,23 @@ class DamagedCheckpoint(SettingsError):
     """A checkpoint lacks a file, or one of them is not as it was written."""
 
 
-_SINCE: Final = {
-    "activation": "relu",
-    "layer_norm": False,
-    "standardize_returns": False,
-    "network": PERCEPTRON,
-}
-"""Settings that older checkpoints lack, with what these were made with."""
-
-_KEPT: Final = ("policy_layers", "critic_layers", "team_sizes", "normalise_obs", "snapshots", *_SINCE)
+_KEPT: Final = (
+    "policy_layers", "critic_layers", "team_sizes", "normalise_obs", "snapshots", "activation", "layer_norm",
+    "standardize_returns", "network",
+)  # fmt: skip
 """Settings that a run cannot change; of `team_sizes` the shares may."""
 
 
 def load_state(folder: Path, settings: TrainingSettings, built: Fingerprint, task: Task) -> dict[str, Any]:
     """Return the state that a checkpoint holds, if it belongs to what is to be trained.
 
-    `built` is what the components of the run make of the probe.
-
-    Raises:
-        DamagedCheckpoint: It is damaged, or a file is missing.
-        SettingsError: It was trained with another observation, parser or networks.
+    `built` is what the components of the run make of the probe. Raises DamagedCheckpoint where it is damaged,
+    or a file is missing; SettingsError where it was trained with another observation, parser or networks.
     """
     manifest, state = read_checkpoint(folder)
     found = differences(manifest, built, task.obs_and_parser())
-    # The first versions wrote tuples.
     copies = explain_copies(folder) if found else ""  # they mend no setting
-    state["settings"] = {name: as_lists(value) for name, value in state["settings"].items()}
-    before, now = _SINCE | state["settings"], recorded_settings(settings)
+    before, now = state["settings"], recorded_settings(settings)
     found += [
         f"{name} was {before.get(name)} and is {now[name]} now"
         for name in _KEPT
@@ -170,12 +152,7 @@ def load_state(folder: Path, settings: TrainingSettings, built: Fingerprint, tas
 
 
 def read_checkpoint(folder: Path) -> tuple[Manifest, dict[str, Any]]:
-    """Return the manifest and the state that a checkpoint holds, of whatever run.
-
-    Raises:
-        DamagedCheckpoint: It is damaged, or a file is missing.
-        SettingsError: Another version wrote it.
-    """
+    """Return manifest and state of a checkpoint; raises DamagedCheckpoint, or SettingsError for others."""
     try:
         manifest, _ = read_files(folder)
     except (OSError, ValueError) as error:
@@ -185,7 +162,6 @@ def read_checkpoint(folder: Path) -> tuple[Manifest, dict[str, Any]]:
         check_file(path, "the state of a training run")
         with path.open("rb") as file:
             checksum = hashlib.file_digest(file, "sha256").hexdigest()
-            # Checkpoints of earlier versions record none.
             recorded = str(manifest.training.get(STATE_CHECKSUM, checksum))
             if checksum != recorded:
                 raise ValueError(
@@ -228,28 +204,14 @@ def check_tensors(
 
 
 def check_moments(kept: Mapping[int, Mapping[str, Tensor]], parameters: Sequence[Tensor]) -> None:
-    """Raise ValueError unless what Adam keeps of a parameter `(outputs, inputs)` is `(outputs, inputs)`, too.
-
-    Adam itself does not look at that, and ends the process.
-    """
+    """Raise ValueError unless what Adam keeps of parameters has their shapes; Adam would crash."""
     for number, moments in kept.items():
         if {moments["exp_avg"].shape, moments["exp_avg_sq"].shape} != {parameters[number].shape}:
             raise ValueError(f"Adam's numbers for parameter {number} have another shape than it")
 
 
-def pack_state(state: Mapping[str, Any]) -> bytes:
-    """Return what `STATE_FILE` holds; torch itself does not name a full disk."""
-    data = io.BytesIO()
-    torch.save(dict(state), data)
-    return data.getvalue()
-
-
 def whole_checkpoint(run: Path) -> Path | None:
-    """Return the newest checkpoint of a run of which all files are whole; None where there is none.
-
-    Raises:
-        ValueError: `latest` names no checkpoint.
-    """
+    """Return the newest checkpoint of a run of which all files are whole; None where there is none."""
     for folder in checkpoints_to_try(run):
         with suppress(SettingsError):
             read_checkpoint(folder)
@@ -258,11 +220,7 @@ def whole_checkpoint(run: Path) -> Path | None:
 
 
 def settings_of_run(run: Path) -> Mapping[str, Any]:
-    """Return the settings that a run had by its newest readable checkpoint; {} where there is none.
-
-    Raises:
-        ValueError: `latest` names no checkpoint.
-    """
+    """Return the settings that a run had by its newest readable checkpoint; {} where there is none."""
     for folder in checkpoints_to_try(run):
         with suppress(OSError, ValueError):
             manifest, _ = read_files(folder)
@@ -275,11 +233,8 @@ def load_start(
 ) -> tuple[dict[str, Tensor], Normalisation | None]:
     """Return weights and normalisation of the policy in `settings.start_from`, if it can be trained on.
 
-    `built` is what the components of the run make of the probe, `shape` that of its policy.
-
-    Raises:
-        SettingsError: The folder is unreadable; the policy sees or does something else than is to be trained,
-            has other layers, or is normalised where this one is not.
+    `built` is what the components of the run make of the probe, `shape` that of its policy. Raises
+    SettingsError where the folder is unreadable, or the policy does not fit the run.
     """
     given = f'start_from is "{settings.start_from}"'
     try:
@@ -334,46 +289,3 @@ def _layers(shapes: dict[str, tuple[int, ...]]) -> list[int]:
     """Return the widths of the layers' outputs."""
     biases = [name for name in shapes if name.startswith("layers.") and name.endswith("bias")]
     return [shapes[name][0] for name in sorted(biases, key=lambda name: (len(name), name))]
-
-
-def write_policy(
-    folder: Path,
-    settings: TrainingSettings,
-    task: Task,
-    own_delay: int | None,
-    weights: Mapping[str, np.ndarray],
-    shape: PolicyShape,
-    scaling: Normalisation | None,
-    notes: Mapping[str, Any],
-) -> None:
-    """Write a policy that plays in matches as it was trained, into a folder that is there.
-
-    `own_delay` is the action delay of its environment in ticks, if that has one. `weights` are arrays
-    float32 as `save_policy` takes them, `notes` what `policy.json` says beside the settings.
-    """
-    # A bot plays with one delay: its environment's, or what it meets, and no sooner than inputs act. A
-    # forecast goes over what they act later than in training, so that then it keeps the delay of training.
-    delay = sum(settings.action_delay) // 2 if own_delay is None else own_delay
-    if own_delay is None and not settings.forecast:
-        delay = max(delay, settings.input_latency)
-    recorded = recorded_settings(settings)
-    del recorded["out"]  # a place on this machine, which is nobody else's business
-    save_policy(
-        folder,
-        weights,
-        distribution=shape.distribution,
-        team_sizes=settings.sizes,
-        **task.named(),
-        tick_skip=settings.tick_skip,
-        action_delay=delay,
-        input_latency=settings.input_latency,
-        forecast=settings.forecast,
-        seed=settings.seed,
-        obs_normalisation=scaling,
-        hitbox=settings.hitbox,
-        training={**notes, "settings": recorded},
-        activation=shape.activation,
-        mirror=shape.mirror is not None,
-        network=shape.network,
-        modules=task.modules(),
-    )

@@ -34,16 +34,10 @@ def mend_table(path: Path, columns: Sequence[str], steps: int, more: Sequence[st
 
     Lines that are damaged (a crash cut them off) or later than the checkpoint are taken out. A table that
     lacks a column is renamed to `progress.1.csv`, `progress.2.csv`, ...; as it is, if more than its last line
-    is damaged, as where another program has written it.
+    is damaged, as where another program has written it. It need not be there.
 
-    Args:
-        path: The table; it need not be there.
-        columns: Those that every table has; the first holds the steps.
-        steps: Agent steps of the checkpoint.
-        more: Columns that not all lines have: nan in those that were written without.
-
-    Raises:
-        ValueError: It is no file, or has more than 256 MiB.
+    Every table has `columns`, of which the first holds the steps. Not all lines have those in `more`: nan in
+    those that were written without. Raises ValueError for more than 256 MiB.
     """
     text = _read(path) if path.exists() else ""
     rows = _rows(text)
@@ -132,11 +126,7 @@ _ID_FILE: Final = "wandb_id.txt"  # by which a resumed run goes on with its curv
 
 
 def import_wandb(settings: TrainingSettings) -> Any:
-    """Return the package; None where the settings name no project.
-
-    Raises:
-        SettingsError: It is not installed.
-    """
+    """Return the package, None for no project; raises SettingsError where it is not installed."""
     if not settings.wandb:
         return None
     try:
@@ -155,8 +145,7 @@ def import_wandb(settings: TrainingSettings) -> Any:
 class WandbRun:
     """A run of Weights & Biases; no failure to send ends training. With any `steps` an earlier run goes on.
 
-    Raises:
-        SettingsError: The package is not installed, or begins no run, as where nobody is signed in.
+    Raises SettingsError where the package is not installed, or begins no run, as where nobody is signed in.
     """
 
     def __init__(
@@ -212,14 +201,8 @@ class Board:
     """Writes scalars for TensorBoard; no failure to write ends training.
 
     Each iteration is on the disk at once. Where the file was deleted meanwhile, another one begins.
-
-    Args:
-        folder: Of the files; made where it is not there.
-        steps: Agent steps trained already: TensorBoard forgets what an earlier file has beyond them.
-        tell: Called with the file and the error, once for each row of failures.
-
-    Raises:
-        OSError: The first file cannot be made.
+    TensorBoard forgets what an earlier file has beyond `steps`. `tell` is called with the file and the error,
+    once for each row of failures. Raises OSError where the first file cannot be made.
     """
 
     def __init__(self, folder: Path, steps: int, tell: Callable[[Path, OSError], None]) -> None:

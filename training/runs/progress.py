@@ -55,26 +55,16 @@ class IterationTimes:
 
     Collectors wait while the learner works, and the learner while they do; where both overlap, only for the
     rest of the other's work.
-
-    Attributes:
-        collecting: The learner waits: from its question to the last collector's answer.
-        learning: From there to the improved policy.
-        parts: Of a collector's work, by the names of `COLLECTOR_PARTS`: means over the collectors.
-        slowest: Work of the collector that took longest.
-        cpu: Processor time of a collector's work: the mean over the collectors.
-        overlap: Whether collectors play on while the learner works.
-        learner_parts: Of the learner's work, by the names of `LEARNER_PARTS`; empty where they are not known.
-        each: Of each collector, its parts and its `total`; empty where they are not known.
     """
 
-    collecting: float
-    learning: float
-    parts: Mapping[str, float]
-    slowest: float
-    cpu: float
-    overlap: bool = False
-    learner_parts: Mapping[str, float] = field(default_factory=dict)
-    each: Sequence[Mapping[str, float]] = ()
+    collecting: float  # the learner waits: from its question to the last collector's answer
+    learning: float  # from there to the improved policy
+    parts: Mapping[str, float]  # means over the collectors, by the names of `COLLECTOR_PARTS`
+    slowest: float  # work of the collector that took longest
+    cpu: float  # processor time of a collector's work: the mean over the collectors
+    overlap: bool = False  # whether collectors play on while the learner works
+    learner_parts: Mapping[str, float] = field(default_factory=dict)  # by name, or empty
+    each: Sequence[Mapping[str, float]] = ()  # of each collector its parts and `total`, or empty
 
     @classmethod
     def of(
@@ -134,10 +124,7 @@ class IterationTimes:
         ]
 
     def by_process(self) -> list[tuple[str, float, str]]:
-        """Return of each process its name, the share of the time in which it works, and its longest part.
-
-        The list is empty where the times of single collectors are not known.
-        """
+        """Return of each process, if known, its name, its share of time at work, and its longest part."""
         rows = []
         for number, seconds in enumerate(self.each):
             parts = {name: seconds[name] for name in COLLECTOR_PARTS if name in seconds}
@@ -431,13 +418,11 @@ class Progress:
         return found
 
     def __enter__(self) -> Self:
-        """Begin to show."""
         if self._live is not None:
             self._live.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close the files."""
         if self._live is not None:
             self._live.stop()
         self._board.close()

@@ -19,7 +19,6 @@ from threadpoolctl import threadpool_limits
 
 from rlgym_bridge.policy.files import read_files
 from rlgym_bridge.policy.load_player import CHARGER, CHASER, RANDOM
-from rlgym_bridge.training.contests.entrant import Entrant, read_entrants
 from rlgym_bridge.training.contests.kept_matches import FILE, KeptMatches
 from rlgym_bridge.training.contests.ratings import (
     BOOK,
@@ -31,6 +30,7 @@ from rlgym_bridge.training.contests.ratings import (
     player_of,
     rate_checkpoints,
 )
+from rlgym_bridge.training.contests.served_match import Entrant, read_entrants
 from rlgym_bridge.training.processes import ENDING, Locked
 from rlgym_bridge.training.runs.checkpoints import STATE_FILE
 from rlgym_bridge.training.settings import SettingsError, TrainingSettings
@@ -52,8 +52,7 @@ Rating = tuple[int, dict[str, float]] | str
 class Ruler:
     """Rates a run's checkpoints beside training; `modules` are those that its policies name.
 
-    Raises:
-        SettingsError: The fixed opponents cannot play its matches, or an opponent cannot be read.
+    Raises SettingsError where the fixed opponents cannot play its matches, or an opponent cannot be read.
     """
 
     def __init__(self, settings: TrainingSettings, modules: Sequence[str]) -> None:

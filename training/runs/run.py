@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Protocol, Self
 
 from rlgym_bridge.policy.files import (
@@ -45,19 +44,12 @@ ReadAgain = Callable[[], TrainingSettings]
 
 @dataclass(frozen=True)
 class Iteration:
-    """The result of one iteration of an engine.
+    """The result of one iteration of an engine."""
 
-    Attributes:
-        steps: Agent steps learned from.
-        counts: What was counted in play, see `rlgym_bridge.training.collector.Collectors.collect`.
-        stats: What learning found, by the names of `rlgym_bridge.training.runs.progress.COLUMNS`.
-        times: How long its parts took, where that is known.
-    """
-
-    steps: int
-    counts: Mapping[str, float]
-    stats: Mapping[str, float]
-    times: IterationTimes | None = None
+    steps: int  # agent steps learned from
+    counts: Mapping[str, float]  # see `training.collector.Collectors.finish`
+    stats: Mapping[str, float]  # by the names of `training.runs.progress.COLUMNS`
+    times: IterationTimes | None = None  # how long its parts took, where that is known
 
 
 class Engine(Protocol):
@@ -65,13 +57,9 @@ class Engine(Protocol):
 
     count: int
 
-    def __enter__(self) -> Self:
-        """Begin."""
-        ...
+    def __enter__(self) -> Self: ...
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
-    ) -> Any:
+    def __exit__(self, *_: object) -> Any:
         """End all that was begun."""
 
     def restart(self) -> None:
@@ -83,8 +71,7 @@ class Engine(Protocol):
     def renew(self, settings: TrainingSettings) -> None:
         """Go on with settings of which those in `environment.LIVE` alone are others; `restart` follows.
 
-        Raises:
-            SettingsError: They do not fit; all stays as it was.
+        Raises SettingsError where they do not fit; all stays as it was.
         """
 
     def iterate(self, older: int) -> Iteration:
@@ -97,21 +84,13 @@ class Engine(Protocol):
 
 @dataclass(frozen=True)
 class Summary:
-    """The outcome of a run.
+    """The outcome of a run."""
 
-    Attributes:
-        steps: Agent steps trained, those before a resume included.
-        seconds: Wall-clock time of this call.
-        checkpoint: The newest one.
-        stopped: Whether it was asked to stop before the last step.
-        last: The last line of progress.csv; empty where nothing was left to train.
-    """
-
-    steps: int
-    seconds: float
-    checkpoint: Path
-    stopped: bool
-    last: Mapping[str, float]
+    steps: int  # agent steps trained, those before a resume included
+    seconds: float  # wall-clock time of this call
+    checkpoint: Path  # the newest one
+    stopped: bool  # whether it was asked to stop before the last step
+    last: Mapping[str, float]  # the last line of progress.csv; empty where nothing was left to train
 
 
 def run(
@@ -328,15 +307,9 @@ def with_batch_of_run(settings: TrainingSettings) -> TrainingSettings:
 def load_newest(learner: PPOLearner, run: Path) -> tuple[Path, dict[str, str]] | None:
     """Let a learner go on from the newest whole checkpoint of a run.
 
-    A warning in the log names a damaged one that is newer.
-
-    Returns:
-        The checkpoint, and what differs from then, see `PPOLearner.load`; None where the run has none.
-
-    Raises:
-        DamagedCheckpoint: No checkpoint is whole; it names the newest.
-        SettingsError: The checkpoint was trained with something else than the settings say.
-        ValueError: `latest` names no checkpoint.
+    Return it, and what differs from then; None where the run has none. Errors are those of `PPOLearner.load`.
+    A warning in the log names a damaged one that is newer. Raises DamagedCheckpoint, which names the newest,
+    where none is whole; ValueError where `latest` names no checkpoint.
     """
     checkpoints = Checkpoints(run, 1)
     if checkpoints.is_interrupted():

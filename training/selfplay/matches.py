@@ -15,8 +15,13 @@ from rlgym_bridge.sim.simulator import PartTimes
 from rlgym_bridge.sim.vector_env import Step, VectorEnv
 from rlgym_bridge.state import layout_of
 from rlgym_bridge.training.environment import Task
-from rlgym_bridge.training.selfplay.opponents import Opponent, cars_of_sides, opponent_sides, snapshot_sides
-from rlgym_bridge.training.selfplay.teacher import Teacher
+from rlgym_bridge.training.selfplay.opponents import (
+    Opponent,
+    Teacher,
+    cars_of_sides,
+    opponent_sides,
+    snapshot_sides,
+)
 from rlgym_bridge.training.settings import SettingsError, TrainingSettings
 from rlgym_bridge.user_input.text_files import toml_value
 
@@ -27,20 +32,11 @@ def goals_label(opponent: str) -> str:
 
 
 class SelfPlayMatches:
-    """A `VectorEnv` in which opponents play their seats.
+    """A `VectorEnv`, of one team size, in which opponents play their seats; arguments are those of `Task`.
 
-    Args:
-        settings: Of the run, for one team size, see `TrainingSettings.by_size`.
-        whole: Settings of the run, which name observation and parser; None where `settings` are.
-
-    Attributes:
-        agents: Names of the cars.
-        parser: The action parser (of the first match).
-        times: Counts how long the parts of a step take, as `VectorEnv.times`, and the opponents' `inference`;
-            where the matches are somebody's own, `environment` alone. None, as at first, counts nothing.
-
-    Raises:
-        SettingsError: An opponent does not fit.
+    `agents` are the names of the cars, `parser` is the action parser (of the first match). `times` counts how
+    long the parts of a step take, as `VectorEnv.times`, and the opponents' `inference`; where the matches are
+    somebody's own, `environment` alone. None, as at first, counts nothing.
     """
 
     def __init__(self, settings: TrainingSettings, whole: TrainingSettings | None = None) -> None:
@@ -80,20 +76,12 @@ class SelfPlayMatches:
         return obs
 
     def renew_opponents(self) -> None:
-        """Let opponents that are training runs play their newest checkpoints from now on.
-
-        Raises:
-            SettingsError: One does not fit.
-        """
+        """Let opponents that are training runs play their newest checkpoints from now on."""
         for opponent in self._opponents:
             opponent.renew()
 
     def step(self, actions: np.ndarray) -> Step:
-        """Play one decision.
-
-        Args:
-            actions: `(matches, cars)` or `(matches, cars, k)`; those of opponents' cars are written over.
-        """
+        """Play one decision; of actions `(matches, cars, ...)` those of opponents are written over."""
         times = self.times
         if times is not None:
             times.begin()
@@ -119,11 +107,7 @@ class SelfPlayMatches:
         return step
 
     def masks(self) -> np.ndarray | None:
-        """Return which actions each car may choose next, `(matches, cars, actions)` bool; None for all.
-
-        Raises:
-            ValueError: The parser has masks, and the matches, which somebody makes himself, have none.
-        """
+        """Return which actions each car may choose next, `(matches, cars, actions)` bool; None for all."""
         if hasattr(self._env, "masks"):
             masks: np.ndarray | None = self._env.masks()
             return masks
@@ -156,33 +140,19 @@ class SelfPlayMatches:
 
 
 class CarStep(NamedTuple):
-    """The results of a step for the cars of all matches.
+    """The results of a step for the cars of all matches."""
 
-    Attributes:
-        obs: `(cars, size)` float32, what the next actions are chosen on.
-        rewards: `(cars,)` float32.
-        terminated: `(cars,)` bool, by the termination condition of their matches.
-        truncated: `(cars,)` bool, by the truncation condition alone.
-        final_obs: `(ended, size)` float32, the last observations of cars whose matches ended, in order.
-    """
-
-    obs: np.ndarray
-    rewards: np.ndarray
-    terminated: np.ndarray
-    truncated: np.ndarray
-    final_obs: np.ndarray
+    obs: np.ndarray  # (cars, size) float32, what the next actions are chosen on
+    rewards: np.ndarray  # (cars,) float32
+    terminated: np.ndarray  # (cars,) bool, by the termination condition of their matches
+    truncated: np.ndarray  # (cars,) bool, by the truncation condition alone
+    final_obs: np.ndarray  # (ended, size) float32, the last observations of cars whose matches ended
 
 
 class MixedMatches:
     """Matches of all team sizes; those of each size are a `SelfPlayMatches`.
 
-    Args:
-        settings: Of the run.
-        obs_size: Numbers of an observation.
-        masked: Whether the policy was made for action masks.
-
-    Raises:
-        SettingsError: An opponent does not fit.
+    `obs_size` is that of an observation, and `masked` says whether the policy was made for action masks.
     """
 
     def __init__(self, settings: TrainingSettings, obs_size: int, masked: bool = False) -> None:
@@ -200,11 +170,7 @@ class MixedMatches:
             part.times = times
 
     def reset(self, seed: int) -> np.ndarray:
-        """Begin new episodes in all matches; return observations `(cars, size)` float32.
-
-        Raises:
-            ValueError: They have another shape.
-        """
+        """Begin new episodes in all matches; return observations `(cars, size)` float32."""
         every = []
         for number, (part, shape) in enumerate(zip(self._parts, self._shapes, strict=True)):
             own = seed if not number else int(np.random.SeedSequence((seed, number)).generate_state(1)[0])
@@ -222,8 +188,7 @@ class MixedMatches:
     def masks(self) -> np.ndarray | None:
         """Return which actions each car may choose next, `(cars, actions)` bool; None without masks.
 
-        Raises:
-            ValueError: The policy was made for masks, and a match has none; or a mask does not fit.
+        Raises ValueError where the policy was made for masks, and a match has none; or a mask does not fit.
         """
         if not self._masked:
             return None
@@ -237,11 +202,7 @@ class MixedMatches:
         return _joined([masks.reshape(-1, masks.shape[2]) for masks in given])
 
     def step(self, actions: np.ndarray) -> CarStep:
-        """Play one decision.
-
-        Args:
-            actions: `(cars,)` or `(cars, k)`; those of opponents' cars are written over.
-        """
+        """Play one decision; of actions `(cars, ...)` those of opponents' cars are written over."""
         steps = []
         for part, shape, cars in zip(self._parts, self._shapes, self._ranges, strict=True):
             step = part.step(actions[cars].reshape(*shape, *actions.shape[1:]))

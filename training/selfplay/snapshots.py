@@ -13,24 +13,18 @@ import numpy as np
 from rlgym_bridge.policy.manifest import Normalisation
 from rlgym_bridge.policy.numpy_network import NetworkPolicy, network_builder
 from rlgym_bridge.policy.shape import PolicyShape
-from rlgym_bridge.training.elo import SCALE, expect_score, update_rating
+from rlgym_bridge.training.elo import expect_score, update_rating
 
 _EVEN_SHARE: Final = 0.2
 _LEAST_NEAR: Final = 1e-9  # where the policy is far above all snapshots
-_FORMER_START: Final = 25.0  # the untrained policy on the scale of earlier checkpoints, openskill's
-_FORMER_POINT: Final = SCALE / math.log(10) / (math.sqrt(2) * 25 / 6)  # Elo points of one there
 
 
 class Snapshots:
     """Some of all versions that there were, each of them as likely to be here as any other.
 
     Each keeps the rating that the policy had when it was made. So the scale stays where the 0 points of the
-    untrained policy, `first`, put it.
-
-    Attributes:
-        rows: At most `most` policies, as `pack` makes them.
-        rating: Elo points of the policy in training; 0 for the untrained one.
-        ratings: Those of `rows`.
+    untrained policy, `first`, put it. `rows` are at most `most` policies, as `pack` makes them, `ratings`
+    theirs, and `rating` that of the policy in training, in Elo points.
     """
 
     def __init__(self, most: int, first: np.ndarray) -> None:
@@ -83,12 +77,9 @@ class Snapshots:
         return {"snapshots": rows, "offered": self._offered, "ratings": [self.rating, *self.ratings]}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on with what a checkpoint kept; those of earlier versions have a mean and a deviation each."""
+        """Go on with what a checkpoint kept."""
         self.rows, self._offered = list(state["snapshots"].numpy()), state["offered"]
-        self.rating, *self.ratings = (
-            (one[0] - _FORMER_START) * _FORMER_POINT if isinstance(one, list | tuple) else one
-            for one in state["ratings"]
-        )
+        self.rating, *self.ratings = map(float, state["ratings"])
         self._drawn = None
 
 
@@ -111,11 +102,7 @@ def tensors_of(shape: PolicyShape, row: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def unpack(shape: PolicyShape, row: np.ndarray, seed: tuple[int, ...]) -> NetworkPolicy:
-    """Return the policy of a row `(numbers,)`, which is copied; it samples, from a stream that `seed` begins.
-
-    Raises:
-        ValueError: A weight is not finite.
-    """
+    """Return the policy of a row `(numbers,)`, copied; it samples, from a stream that `seed` begins."""
     tensors, scaling = tensors_of(shape, row), None
     mean, std = tensors.pop("obs_mean"), tensors.pop("obs_std")
     if shape.obs_clip is not None:

@@ -10,8 +10,7 @@ from random import Random
 
 import numpy as np
 
-from rlgym_bridge.policy.chaser.driver import DODGE, DRIVE, Driver
-from rlgym_bridge.policy.chaser.perception import view_field
+from rlgym_bridge.policy.chaser.driver import DODGE, DRIVE, Driver, view_field
 from rlgym_bridge.state import MatchState
 
 
