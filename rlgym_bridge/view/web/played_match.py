@@ -420,11 +420,18 @@ class PlayedMatch:
     # --- in the thread of the pages ----------------------------------------------------------
 
     def open(self, viewer: Viewer) -> Mapping[str, Any]:
-        """Give a page a free seat, if there is one, and return its setup."""
+        """Give a page a free seat, or that of a page that sleeps, if there is one, and return its setup."""
+        left: Viewer | None = None
         with self._lock:
-            free = [place for place, who in sorted(self._humans.items()) if who is None]
+            seats = self._humans.items()
+            free = [(who is not None, place) for place, who in seats if who is None or not who.ready]
             if free and not self._only_looks:
-                self._humans[free[0]], viewer.seat = viewer, free[0]
+                viewer.seat = min(free)[1]
+                left, self._humans[viewer.seat] = self._humans[viewer.seat], viewer
+                if left is not None:
+                    left.seat = None
+        if left is not None:
+            self.pages.tell(self._setup(left), left)
         return self._setup(viewer)
 
     def close(self, viewer: Viewer) -> None:

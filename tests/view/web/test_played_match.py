@@ -81,6 +81,17 @@ def test_the_second_page_looks_and_may_not_drive() -> None:
         show.drive(other, 1.0)
 
 
+def test_a_page_that_opens_takes_the_car_of_one_that_sleeps() -> None:
+    show = kicked_off()
+    asleep = show.open()
+    show.command(asleep, "stall", 1.0)
+    awake = show.open()
+    assert awake.seat == 0 and asleep.seat is None and show.step(3) == 3
+    assert [told["seat"] for told in show.pages.told if told["type"] == "setup"] == [0, None, 0]
+    show.command(asleep, "ready")
+    assert show.open().seat is None, "both are awake"
+
+
 def test_pause_and_speed_are_told_in_frames() -> None:
     show = kicked_off()
     viewer = show.open()
