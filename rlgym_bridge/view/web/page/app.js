@@ -1,7 +1,7 @@
 // The page: a connection or a recording, a picture, and what stands over it.
 import { Camera } from "./cameras.js";
 import { Timeline } from "./frames.js";
-import { byId, Hud, put } from "./hud.js";
+import { byId, Hud, put, show } from "./hud.js";
 import { Input } from "./input.js";
 import { Panels } from "./panels.js";
 import { Recorded } from "./recording.js";
@@ -59,7 +59,7 @@ class App {
     if (type === "setup") this.begin(message);
     else if (type === "say" || (type === "event" && text && event !== "kickoff")) this.hud.say(text, level);
     else if (type === "stats") this.stats = message;
-    else if (type === "mind") this.hud.mind(message, this.setup?.cars[message.car]?.name);
+    else if (type === "mind" && message.car === this.followed) this.hud.mind(message, this.setup.cars[message.car].name);
     else if (type === "curves") this.hud.curves(message);
   }
   begin(setup) {
@@ -76,7 +76,8 @@ class App {
   follow(car) {
     if (this.followed === null && car !== null && !this.input.driving) this.camera.choose("chase");
     this.followed = car;
-    if (car !== null) this.command("follow", car);
+    show("mind", false); // until there is one of this car, and of its driver
+    this.command("follow", car ?? -1);
   }
   // Asks the match to wait until this page draws again.
   sleep(seconds) {
