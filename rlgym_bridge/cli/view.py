@@ -57,9 +57,9 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--policy", metavar="BOT",
-        help="with --web: a policy that may drive cars where you play on from a moment; of cars that it drove in "
-        "the recording, its likeliest choices are shown (default: of the run here, or the shipped bot, the one "
-        "that drove, else chaser)",
+        help="with --web: a policy that may drive cars where you play on from a moment; of cars that it "
+        "drove in the recording, its likeliest choices are shown (default: the one of the run here, or the "
+        "shipped bot, that drove, else chaser)",
     )  # fmt: skip
     add_page_options(parser)
     parser.add_argument(
