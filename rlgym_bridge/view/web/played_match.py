@@ -129,6 +129,7 @@ class PlayedMatch:
         self._changed = first is not None
         self._landing: Sequence[float] = NO_LANDING
         self._acted: dict[Viewer, int] = {}  # number of the latest input of each page that acted
+        self._saver: threading.Thread | None = None
         self._next_standing = 0.0
         self._counts = _TickCounts()
 
@@ -327,7 +328,10 @@ class PlayedMatch:
             case "take" | "give":
                 self._change_driver(viewer, value, driver)
             case "save":
-                threading.Thread(target=self._save, args=(viewer,), name="save", daemon=True).start()
+                if self._saver is not None and self._saver.is_alive():
+                    raise ValueError("the last minute is being saved already")
+                self._saver = threading.Thread(target=self._save, args=(viewer,), name="save", daemon=True)
+                self._saver.start()
 
     def _rewind(self, ticks: int) -> None:
         if not self._moments:

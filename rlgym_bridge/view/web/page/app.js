@@ -7,7 +7,7 @@ import { Panels } from "./panels.js";
 import { Recorded } from "./recording.js";
 import { Renderer } from "./renderer.js";
 
-const ASLEEP_MS = 500, RETRY_MS = [250, 500, 1000, 2000], REFUSED = [1008, 1009]; // closing codes
+const ASLEEP_MS = 500, RETRY_MS = [250, 500, 1000, 2000], FINAL = [1001, 1008, 1009]; // closing codes: it has ended, or this page is refused
 
 // The server's frames and messages; it connects again when the connection is lost.
 class Connection extends Timeline {
@@ -23,10 +23,10 @@ class Connection extends Timeline {
     this.socket.onmessage = ({ data }) => (typeof data === "string" ? this.receive(JSON.parse(data)) : this.push(data, performance.now()));
     this.socket.onopen = () => ([this.failed] = [0, this.say("")]);
     this.socket.onclose = ({ code, reason }) => {
-      const refused = REFUSED.includes(code);
-      this.say(refused ? `Closed: ${reason}` : `${reason || "The match does not answer"}; trying again ...`, "error", 0);
+      const final = FINAL.includes(code);
+      this.say(final ? `Closed: ${reason}` : `${reason || "The match does not answer"}; trying again ...`, "error", 0);
       this.clear();
-      if (!refused) setTimeout(() => this.open(), RETRY_MS[Math.min(this.failed++, 3)]);
+      if (!final) setTimeout(() => this.open(), RETRY_MS[Math.min(this.failed++, 3)]);
     };
   }
   send(message) {
