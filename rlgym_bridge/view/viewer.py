@@ -85,7 +85,7 @@ class _OneFile(http.server.SimpleHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """Answer, unless a name of another site leads here (DNS rebinding)."""
-        if self.headers.get("Host") == f"{LOOPBACK}:{self.server.server_address[1]}":
+        if self.headers.get("Host") == f"{LOOPBACK}:{self.connection.getsockname()[1]}":
             super().do_GET()
         else:
             self.send_error(403, "Host is not this server's own address")
