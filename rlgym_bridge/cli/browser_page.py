@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.components.player_spec import PlayerSpec
-from rlgym_bridge.policy.files import all_checkpoints, run_of, shorten_policy
+from rlgym_bridge.policy.files import all_checkpoints, newest_checkpoint, run_of, shorten_policy
 from rlgym_bridge.policy.load_player import BUILT_IN, load_player
 from rlgym_bridge.policy.run_modules import run_modules
 from rlgym_bridge.server.result import ConfigError
@@ -85,6 +85,8 @@ def shown_run(options: argparse.Namespace, run: Path) -> Iterator[None]:
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, **apart(),
     )  # fmt: skip
     say = shared.printer(options)
+    if newest_checkpoint(run) is None:
+        say("the page opens at the first checkpoint; checkpoint_every sets after how many steps that is")
     teller = threading.Thread(target=_tell_address, args=(process, say), daemon=True)
     teller.start()
     try:

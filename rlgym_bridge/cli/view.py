@@ -4,7 +4,7 @@ import argparse
 import tempfile
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,17 +13,21 @@ from rich.console import Console
 from rlgym_bridge.cli import browser_page, output_files
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli.outcome import describe_match
-from rlgym_bridge.policy.files import policy_path, read_files
+from rlgym_bridge.policy.files import all_checkpoints, policy_path, read_files
 from rlgym_bridge.policy.load_player import BUILT_IN, CHASER
+from rlgym_bridge.project.this_project import run_folder
+from rlgym_bridge.recording.mcap.match_recording import MatchRecording
 from rlgym_bridge.recording.open import open_recording
 from rlgym_bridge.recording.recording import Recording
 from rlgym_bridge.server import ConfigError
+from rlgym_bridge.server.lineup import find_shipped_folder
 from rlgym_bridge.user_input.extras import explain_install
 from rlgym_bridge.user_input.stop_signals import stopped_by_signals
 from rlgym_bridge.view.display import has_display, open_browser
 from rlgym_bridge.view.watch import Watch
 
 _WAIT_SECONDS = 0.2
+_MOST_TRIED: Final = 20  # checkpoints
 
 STATUS: Final = "0 shown or written, 2 the recording cannot be read or shown"
 
@@ -46,8 +50,9 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--policy", metavar="BOT",
-        help="with --web: a policy that may drive cars where you play on from a moment (default: chaser). Of "
-        "cars that it drove in the recording, its likeliest choices are shown",
+        help="with --web: a policy that may drive cars where you play on from a moment; of cars that it "
+        "drove in the recording, its likeliest choices are shown (default: the one of the run here, or the "
+        "shipped bot, that drove, else chaser)",
     )  # fmt: skip
     browser_page.add_page_options(parser)
     parser.add_argument(
@@ -134,7 +139,7 @@ def _check_together(options: argparse.Namespace) -> None:
 def _show_page(recording: Recording, options: argparse.Namespace) -> None:
     from rlgym_bridge.view.web.shown_recording import ShownRecording
 
-    policy = policy_path(options.policy or CHASER)
+    policy = policy_path(options.policy or _find_policy(recording))
     policies = browser_page.NamedPolicies([policy])
     weights = None if policy in BUILT_IN else read_files(Path(policy))[0].weights_sha256
     about = describe_match("Soccar", {"simulator": None, "pace": "realtime", "seed": 0})
@@ -143,6 +148,22 @@ def _show_page(recording: Recording, options: argparse.Namespace) -> None:
     )
     with stopped_by_signals(shown.stop):
         shown.run()
+
+
+def _find_policy(recording: Recording) -> str:
+    """Return the folder of a policy that drove in a recording: of the run here or shipped; else Chaser."""
+    tracks = recording.agents.values() if isinstance(recording, MatchRecording) else ()
+    played = {track.policy.get("weights_sha256") for track in tracks if track.policy}
+    folders: list[Path] = []
+    if played:
+        with suppress(OSError, ValueError):  # no readable settings are here
+            folders += all_checkpoints(Path(run_folder() or ""))[:-_MOST_TRIED:-1]
+        folders.append(find_shipped_folder() / "bot" / "policy")
+    for folder in folders:
+        with suppress(OSError, ValueError):
+            if read_files(folder)[0].weights_sha256 in played:
+                return str(folder)
+    return CHASER
 
 
 def _writer() -> Any:

@@ -76,6 +76,13 @@ class _OneFile(http.server.SimpleHTTPRequestHandler):
     def translate_path(self, path: str) -> str:
         return str(self.one)
 
+    def do_GET(self) -> None:
+        """Answer, unless a name of another site leads here (DNS rebinding)."""
+        if self.headers.get("Host") == f"{LOOPBACK}:{self.connection.getsockname()[1]}":
+            super().do_GET()
+        else:
+            self.send_error(403, "Host is not this server's own address")
+
     def end_headers(self) -> None:
         self.send_header("Access-Control-Allow-Origin", self.origin)
         self.send_header("Cache-Control", "no-store")

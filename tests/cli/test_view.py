@@ -4,6 +4,7 @@ import re
 import signal
 import subprocess
 import sys
+import urllib.error
 import urllib.request
 from pathlib import Path
 
@@ -75,6 +76,9 @@ def test_the_browser_is_served_locally_until_ctrl_c(match: Path) -> None:
         with urllib.request.urlopen(found[2], timeout=10) as file:
             assert file.headers["Access-Control-Allow-Origin"] == found[1].rstrip("/")
             assert file.read(3) == b"RRF"
+        rebound = urllib.request.Request(found[2], headers={"Host": "x.example"})
+        with pytest.raises(urllib.error.HTTPError, match="403"):
+            urllib.request.urlopen(rebound, timeout=10)
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=20)
         assert process.returncode == 0, errors

@@ -74,12 +74,15 @@ def frame_type(cars: int) -> np.dtype:
     return np.dtype([*_HEAD, ("ball", _BALL), ("car", _CAR, cars), ("pads", "u1", _PAD_BYTES)])
 
 
-def pack_frames(state: MatchState, landing: Sequence[float] = NO_LANDING, **head: Any) -> np.ndarray:
+def pack_frames(
+    state: MatchState, landing: Sequence[float] | np.ndarray = NO_LANDING, **head: Any
+) -> np.ndarray:
     """Pack N states as frames.
 
     Args:
         state: The states.
-        landing: Where the ball lands (uu) and in how many seconds: `(4,)`, NaN for nowhere.
+        landing: Where the ball lands (uu) and in how many seconds: `(4,)` or
+            `(N, 4)`, NaN for nowhere.
         head: Numbers of the head by the names above, one each or `(N,)`: of `game.Phase`, of `PAUSED` and the
             others, a tick that rises, seconds of the game in a second, on the clock, until GO and since the
             beginning; `score` `(2,)` or `(N, 2)`.

@@ -129,6 +129,7 @@ class PlayedMatch:
         self._changed = first is not None
         self._landing: Sequence[float] = NO_LANDING
         self._acted: dict[Viewer, int] = {}  # number of the latest input of each page that acted
+        self._saver: threading.Thread | None = None
         self._next_standing = 0.0
         self._counts = _TickCounts()
 
@@ -327,7 +328,10 @@ class PlayedMatch:
             case "take" | "give":
                 self._change_driver(viewer, value, driver)
             case "save":
-                threading.Thread(target=self._save, args=(viewer,), name="save", daemon=True).start()
+                if self._saver is not None and self._saver.is_alive():
+                    raise ValueError("the last minute is being saved already")
+                self._saver = threading.Thread(target=self._save, args=(viewer,), name="save", daemon=True)
+                self._saver.start()
 
     def _rewind(self, ticks: int) -> None:
         if not self._moments:
@@ -420,11 +424,18 @@ class PlayedMatch:
     # --- in the thread of the pages ----------------------------------------------------------
 
     def open(self, viewer: Viewer) -> Mapping[str, Any]:
-        """Give a page a free seat, if there is one, and return its setup."""
+        """Give a page a free seat, or that of a page that sleeps, if there is one, and return its setup."""
+        left: Viewer | None = None
         with self._lock:
-            free = [place for place, who in sorted(self._humans.items()) if who is None]
+            seats = self._humans.items()
+            free = [(who is not None, place) for place, who in seats if who is None or not who.ready]
             if free and not self._only_looks:
-                self._humans[free[0]], viewer.seat = viewer, free[0]
+                viewer.seat = min(free)[1]
+                left, self._humans[viewer.seat] = self._humans[viewer.seat], viewer
+                if left is not None:
+                    left.seat = None
+        if left is not None:
+            self.pages.tell(self._setup(left), left)
         return self._setup(viewer)
 
     def close(self, viewer: Viewer) -> None:

@@ -15,19 +15,19 @@ import numpy as np
 from rlgym_bridge.game import TICKS_PER_SECOND, Phase
 from rlgym_bridge.recording.mcap.match_recording import MatchRecording
 from rlgym_bridge.recording.recording import Inputs, Recording, TimeBase
-from rlgym_bridge.rotations import to_quaternions
 from rlgym_bridge.state import MatchState
 from rlgym_bridge.view.web import frames
-from rlgym_bridge.view.web.frames import NO_LANDING, car_flags, describe_car, make_setup, pack_frames
+from rlgym_bridge.view.web.frames import NO_LANDING, describe_car, make_setup, pack_frames
 from rlgym_bridge.view.web.landing import FallingBalls
 
 FRAMES_PER_SECOND: Final = 30
 """Of a single file."""
 
 _HOLE_TICKS: Final = 2 * TICKS_PER_SECOND  # a longer step is shown as one tick
-_TURN: Final = 32767.0
-_PLACE: Final = 4.0  # steps in a uu
-_WORD: Final = 0xFFFF
+_STEPS: Final = {
+    "position": 4.0, "landing": 64.0, "quaternion": 4096.0, "velocity": 1.0, "spin": 1.0, "boost": 1.0,
+    "steer": 64.0, "throttle": 64.0, "clock": 8.0, "countdown": 32.0,
+}  # of a number of a frame in a single file, in one of its units; powers of 2  # fmt: skip
 _LONGEST_NAME: Final = 40
 
 
@@ -86,13 +86,19 @@ class RecordedFrames:
         self, row: int, speed: float, paused: bool, number: int, landing: Sequence[float] = NO_LANDING
     ) -> bytes:
         """Return the moment of a row as a frame; its number rises from frame to frame."""
-        state = self.state_of(row)
-        flags = frames.PAUSED * paused | frames.OVERTIME * int(state.overtime[0] > 0)
-        return pack_frames(
-            state, landing, phase=self.phase[row], flags=flags, tick=number, speed=0.0 if paused else speed,
-            clock=state.clock, countdown=self._countdown[row], score=state.score,
-            time=self.tick[row] / TICKS_PER_SECOND,
+        return self._frames(
+            np.array([row]), np.array([landing]), flags=frames.PAUSED * paused, tick=number,
+            speed=0.0 if paused else speed,
         ).tobytes()  # fmt: skip
+
+    def _frames(self, rows: np.ndarray, landings: np.ndarray, flags: int = 0, **head: Any) -> np.ndarray:
+        """Return moments as frames, `(n,)`; `landings` are `(n, 4)`, `head` has tick and speed."""
+        state = self.state_of(rows)
+        return pack_frames(
+            state, landings, phase=self.phase[rows], flags=flags | frames.OVERTIME * (state.overtime > 0),
+            clock=state.clock, countdown=self._countdown[rows], score=state.score,
+            time=self.tick[rows] / TICKS_PER_SECOND, **head,
+        )  # fmt: skip
 
     def state_of(self, rows: int | np.ndarray) -> MatchState:
         """Return a moment, or moments `(n,)`."""
@@ -112,65 +118,29 @@ class RecordedFrames:
         """Pack it for a single file, 30 frames a second.
 
         Returns:
-            u32 length of a setup as JSON, which has `frames` and `columns` beside a page's; the JSON; the
-            columns one after another, as `columns` makes them. Each is int16, little-endian, of differences
-            to the frame before.
+            u32 length of a setup as JSON, which has `frames` and the `bytes` of one beside a page's; the
+            JSON; and rounded frames. The first bytes of all frames stand together, then the second ones, and
+            so on; each is the difference to the frame before, modulo 256.
         """
         count = int(self.tick[-1]) * FRAMES_PER_SECOND // TICKS_PER_SECOND + 1
         step = TICKS_PER_SECOND // FRAMES_PER_SECOND
         rows = np.searchsorted(self.tick, np.arange(count) * step, "right") - 1
-        columns = self.columns(rows)
-        setup = json.dumps(
-            self.setup(frames=len(rows), columns=len(columns), fps=FRAMES_PER_SECOND), separators=(",", ":")
-        ).encode()
-        differences = np.diff(columns.astype(np.int64), axis=1, prepend=0)
-        return struct.pack("<I", len(setup)) + setup + (differences & _WORD).astype("<u2").tobytes()
-
-    def columns(self, rows: np.ndarray) -> np.ndarray:
-        """Return numbers of some moments as a single file has them.
-
-        Args:
-            rows: `(n,)` moments.
-
-        Returns:
-            `(columns, n)` int64, 16 bits of each count: phase and flags; clock in 0.1 s; countdown in
-            0.01 s; goals; tick; of the ball place in 0.25 uu, quaternion in 1/32767, velocity in uu/s; x and
-            y of its landing in 0.25 uu, and seconds until it in 0.01 s, 0 for none; of each car place,
-            quaternion and velocity, boost and flags, steer and throttle; pads in three words. Where two
-            numbers share a column the second is times 256.
-        """
-        state = self.state_of(rows)
-        flags = frames.OVERTIME * (state.overtime > 0)
-        score = np.clip(state.score, 0, 255).astype(int)
-        parts: list[Any] = [
-            self.phase[rows] + 256 * flags.astype(int), np.clip(state.clock, 0, 3000) * 10,
-            self._countdown[rows] * 100, score[:, 0] + 256 * score[:, 1], self.tick[rows],
-        ]  # fmt: skip
-        parts += _body(state.ball_position, state.ball_rotation, state.ball_linear_velocity)
         balls = FallingBalls(self.mode)
-        landings = np.nan_to_num([balls.landing(self.state_of(row), row) for row in rows.tolist()])
-        parts += [*np.clip(landings[:, :2] * _PLACE, -_TURN, _TURN).T, landings[:, 3] * 100]
-        told = car_flags(state).astype(int)
-        for car in range(state.layout.cars):
-            parts += _body(
-                state.car_position[:, car], state.car_rotation[:, car], state.car_linear_velocity[:, car]
-            )
-            throttle, steer = (np.rint(state.car_controls[:, car, i] * 127).astype(int) for i in (0, 1))
-            boost = np.clip(state.car_boost_amount[:, car], 0, 100).astype(int)
-            parts += [boost + 256 * told[:, car], (steer & 255) + 256 * (throttle & 255)]
-        bits = np.packbits(state.pad_timer <= 0.0, axis=-1, bitorder="little")
-        bits = np.pad(bits, ((0, 0), (0, 6 - bits.shape[1]))).view("<u2")
-        parts += list(bits.T)
-        return np.array([np.rint(part).astype(np.int64) for part in parts])
+        landings = np.array([balls.landing(self.state_of(row), row) for row in rows.tolist()])
+        packed = _rounded(self._frames(rows, landings, tick=self.tick[rows], speed=1.0))
+        setup = json.dumps(
+            self.setup(frames=count, bytes=packed.itemsize, fps=FRAMES_PER_SECOND), separators=(",", ":")
+        ).encode()
+        steps = np.diff(packed.view(np.uint8).reshape(count, -1), axis=0, prepend=np.uint8(0))
+        return struct.pack("<I", len(setup)) + setup + steps.T.tobytes()
 
 
-def _body(position: np.ndarray, rotation: np.ndarray, velocity: np.ndarray) -> list[np.ndarray]:
-    """Return the ten columns of a body."""
-    quaternions = to_quaternions(rotation)
-    steps = (quaternions[1:] * quaternions[:-1]).sum(1)  # q and -q turn alike: the nearer one is taken
-    quaternions[1:] *= np.cumprod(np.where(steps < 0, -1.0, 1.0))[:, None]
-    return [*np.clip(position * _PLACE, -_TURN, _TURN).T, *(quaternions * _TURN).T,
-            *np.clip(velocity, -_TURN, _TURN).T]  # fmt: skip
+def _rounded(packed: np.ndarray) -> np.ndarray:
+    """Return frames whose numbers have few bits, which pack well; nobody sees the difference."""
+    for part in (packed, packed["ball"], packed["car"]):
+        for name in set(_STEPS).intersection(part.dtype.names or ()):
+            part[name] = np.rint(part[name] * _STEPS[name]) / _STEPS[name]
+    return packed
 
 
 def _filled(recording: Recording) -> MatchState:

@@ -52,7 +52,7 @@ class ShownRecording:
         load: Returns the player of a policy's name.
         policies: Names of policies that may drive cars where a page plays on. Cars that nobody takes go on by
             their recorded inputs, or, where there are none, by the first policy.
-        serve: Returns the server of the pages.
+        serve: Returns the server of the pages, in `run`.
         about: What the recording of a match says that is played on.
         weights: `weights_sha256` of the first policy; cars that it drove show how likely its choices were.
 
@@ -87,7 +87,7 @@ class ShownRecording:
         self._balls = FallingBalls(recording.mode)
         layout = recording.state.layout
         self._can_play = layout.cars > 0 and max(layout.blue, layout.orange) <= MOST_TEAM_SIZE
-        self._pages = serve(self)
+        self._serve = serve
 
     def stop(self) -> None:
         """End `run`; may be called from a signal handler."""
@@ -97,7 +97,8 @@ class ShownRecording:
             self._server.stop()
 
     def run(self) -> None:
-        """Show the recording until `stop`."""
+        """Serve the pages, and show the recording until `stop`."""
+        self._pages = self._serve(self)
         try:
             while not self._stopped.is_set():
                 begins = self._show()

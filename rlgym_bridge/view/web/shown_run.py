@@ -10,6 +10,7 @@ import math
 import os
 import sys
 import threading
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -37,6 +38,7 @@ _SHOWN: Final = (
 )  # fmt: skip
 _ROWS: Final = 400  # of a table that pages are told
 _LOOK_SECONDS: Final = 1.0
+_LEAST_SECONDS: Final = 15.0  # of a match before a newer checkpoint begins it anew, countdown included
 _LONG: Final = 86_400.0  # s
 
 _log = logging.getLogger("rlgym_bridge.page")
@@ -119,14 +121,16 @@ class RunShow:
         return load_player(folder, run_modules(str(folder), ()))
 
     def _look(self, show: PlayedMatch) -> None:
-        """Tell pages of new curves, and begin anew with new checkpoints."""
+        """Tell pages of new curves, and begin anew with new checkpoints, after some play at least."""
         self._newest = newest_checkpoint(self._run)
+        begun = time.monotonic()
         while not self._stopped.wait(_LOOK_SECONDS):
             with suppress(AssertionError, OSError, ValueError):  # the pages come later; `latest` is replaced
                 self._tell_curves(show)
                 newest = newest_checkpoint(self._run)
-                if newest is not None and newest != self._newest:
-                    self._newest = newest
+                is_due = time.monotonic() - begun >= _LEAST_SECONDS
+                if newest is not None and newest != self._newest and is_due:
+                    self._newest, begun = newest, time.monotonic()
                     show.kick_off_soon()
                     show.pages.say(f"checkpoint {newest.name}")
 

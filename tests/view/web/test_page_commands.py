@@ -20,8 +20,10 @@ pytest.importorskip("aiohttp")
 from rlgym_bridge.cli import main, play
 from rlgym_bridge.cli.browser_page import NamedPolicies
 from rlgym_bridge.cli.commands import make_parser
+from rlgym_bridge.cli.view import _find_policy
 from rlgym_bridge.game import Phase
 from rlgym_bridge.policy.load_player import BUILT_IN
+from rlgym_bridge.recording.open import open_recording
 from rlgym_bridge.view.display import open_browser
 from tests.support.policy_folders import network_folder
 from tests.support.processes import child, run_to_end
@@ -90,8 +92,9 @@ def test_a_bot_with_a_process_of_its_own_plays_too(tmp_path: Path) -> None:
     assert code == 0 and "Traceback" not in errors
 
 
+@pytest.mark.parametrize("named", [False, True], ids=["policy found", "policy named"])
 def test_a_recording_is_shown_and_played_on_from(
-    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+    named: bool, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     match = chaser_and_policy(tmp_path_factory)
 
@@ -119,8 +122,22 @@ def test_a_recording_is_shown_and_played_on_from(
         assert (await link.text("setup"))["length_s"] > 6
         await link.frame(lambda frame: not frame.flags & CHANGED)
 
-    code, errors = look_at("view", "--web", match, "--policy", POLICY, work=work, cwd=tmp_path)
+    words = ("--policy", POLICY) if named else ()
+    code, errors = look_at("view", "--web", match, *words, work=work, cwd=tmp_path)
     assert code == 0 and "Traceback" not in errors
+
+
+def test_of_a_recording_the_run_here_is_searched_for_its_policy(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recording = open_recording(chaser_and_policy(tmp_path_factory))
+    monkeypatch.chdir(tmp_path)
+    assert _find_policy(recording) == str(Path(POLICY))
+    (tmp_path / "train.toml").write_text('out = "runs/mine"\n')
+    checkpoints = tmp_path / "runs" / "mine" / "checkpoints"
+    network_folder(checkpoints / "200", team_size=1)
+    shutil.copytree(POLICY, checkpoints / "100")
+    assert _find_policy(recording) == str(Path("runs/mine/checkpoints/100"))
 
 
 def test_a_match_is_watched_and_ends_by_itself(tmp_path: Path) -> None:

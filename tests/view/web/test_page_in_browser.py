@@ -229,6 +229,14 @@ def test_neither_another_site_nor_a_wrong_token_gets_in(browser, address):
 
 
 @pytest.mark.slow
+def test_a_page_says_that_its_match_has_ended(browser, tmp_path: Path):
+    with shown_page(tmp_path, "play", "random") as address:
+        page = open_page(browser, address)
+    wait_until(page, "document.getElementById('notice').textContent === 'Closed: it has ended'")
+    page.context.close()
+
+
+@pytest.mark.slow
 def test_one_file_shows_a_recording_without_a_server(browser, tmp_path: Path, tmp_path_factory):
     file = tmp_path / "match.html"
     write_single_page(open_recording(chaser_and_policy(tmp_path_factory)), file)

@@ -1,3 +1,4 @@
+import threading
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -79,6 +80,17 @@ def test_the_second_page_looks_and_may_not_drive() -> None:
     assert other.seat is None
     with pytest.raises(ValueError, match="drives no car"):
         show.drive(other, 1.0)
+
+
+def test_a_page_that_opens_takes_the_car_of_one_that_sleeps() -> None:
+    show = kicked_off()
+    asleep = show.open()
+    show.command(asleep, "stall", 1.0)
+    awake = show.open()
+    assert awake.seat == 0 and asleep.seat is None and show.step(3) == 3
+    assert [told["seat"] for told in show.pages.told if told["type"] == "setup"] == [0, None, 0]
+    show.command(asleep, "ready")
+    assert show.open().seat is None, "both are awake"
 
 
 def test_pause_and_speed_are_told_in_frames() -> None:
@@ -349,6 +361,23 @@ def test_the_last_minute_is_saved_as_a_recording(tmp_path: Path) -> None:
     recording = open_recording(said.removeprefix("saved the last minute to "))
     assert len(recording.tick) == 300 and recording.state.layout.cars == 2
     assert recording.state.car_controls[-1, 1, 0] == 1.0
+
+
+def test_one_recording_is_saved_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    show = kicked_off()
+    viewer = show.open()
+    go_on, begun = threading.Event(), []
+    monkeypatch.setattr(show.show, "_save", lambda _: (begun.append(1), go_on.wait(30)))
+    for _ in range(2):
+        show.command(viewer, "save")
+    show.step(2)
+    go_on.set()
+    assert "is being saved already" in show.texts("say")[-1]["text"]
+    show.show._saver.join(30)
+    show.command(viewer, "save")
+    show.step(2)
+    show.show._saver.join(30)
+    assert begun == [1, 1]
 
 
 def test_a_page_that_follows_is_told_what_the_bot_saw_and_chose() -> None:

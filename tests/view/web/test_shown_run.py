@@ -1,5 +1,6 @@
 import asyncio
 import io
+import itertools
 import shutil
 import subprocess
 import sys
@@ -17,7 +18,7 @@ pytest.importorskip("aiohttp")
 from rlgym_bridge.cli.browser_page import _tell_address
 from rlgym_bridge.game import Phase
 from rlgym_bridge.policy.folder import load_policy
-from rlgym_bridge.view.web import car_drivers
+from rlgym_bridge.view.web import car_drivers, shown_run
 from rlgym_bridge.view.web.car_drivers import estimate_value
 from rlgym_bridge.view.web.shown_run import RunShow, main, read_curves
 from tests.support.processes import child
@@ -61,7 +62,10 @@ def test_before_the_first_line_there_are_no_curves(run: Path) -> None:
 
 
 @pytest.mark.odd_packets("a kickoff is begun anew")
-def test_the_newest_checkpoint_plays_and_a_newer_one_after_it(run: Path) -> None:
+def test_the_newest_checkpoint_plays_and_a_newer_one_after_it(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shown_run, "_LEAST_SECONDS", 0.0)
     save_critic(run / "checkpoints" / "100")
     opened: Queue[str] = Queue()
     show = RunShow(run, 0)
@@ -93,6 +97,26 @@ def test_the_newest_checkpoint_plays_and_a_newer_one_after_it(run: Path) -> None
         show.stop()
         thread.join(20)
     assert not thread.is_alive()
+
+
+def test_checkpoints_that_come_fast_leave_time_to_play(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seconds = itertools.count(3, 2)  # between two checkpoints, and before the first one
+    now = 0.0
+
+    def wait(_: float) -> bool:
+        nonlocal now
+        now = float(next(seconds))
+        checkpoint(run, str(1000 + int(now)))
+        return now > 40
+
+    monkeypatch.setattr(shown_run, "time", Mock(monotonic=lambda: now))
+    show, shown = RunShow(run, 0), Mock(**{"pages.viewers": []})
+    monkeypatch.setattr(show._stopped, "wait", wait)
+    show._look(shown)
+    assert [call.args for call in shown.pages.say.mock_calls] == [
+        ("checkpoint 1015",), ("checkpoint 1031",)
+    ], "15 s of play at least, countdown included"  # fmt: skip
+    assert shown.kick_off_soon.call_count == 2
 
 
 @pytest.mark.parametrize("deviation", [1.0, 4.0])

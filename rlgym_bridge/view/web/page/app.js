@@ -1,13 +1,13 @@
 // The page: a connection or a recording, a picture, and what stands over it.
 import { Camera } from "./cameras.js";
 import { Timeline } from "./frames.js";
-import { byId, Hud, put } from "./hud.js";
+import { byId, Hud, put, show } from "./hud.js";
 import { Input } from "./input.js";
 import { Panels } from "./panels.js";
 import { Recorded } from "./recording.js";
 import { Renderer } from "./renderer.js";
 
-const ASLEEP_MS = 500, RETRY_MS = [250, 500, 1000, 2000], REFUSED = [1008, 1009]; // closing codes
+const ASLEEP_MS = 500, RETRY_MS = [250, 500, 1000, 2000], FINAL = [1001, 1008, 1009]; // closing codes: it has ended, or this page is refused
 
 // The server's frames and messages; it connects again when the connection is lost.
 class Connection extends Timeline {
@@ -23,10 +23,10 @@ class Connection extends Timeline {
     this.socket.onmessage = ({ data }) => (typeof data === "string" ? this.receive(JSON.parse(data)) : this.push(data, performance.now()));
     this.socket.onopen = () => ([this.failed] = [0, this.say("")]);
     this.socket.onclose = ({ code, reason }) => {
-      const refused = REFUSED.includes(code);
-      this.say(refused ? `Closed: ${reason}` : `${reason || "The match does not answer"}; trying again ...`, "error", 0);
+      const final = FINAL.includes(code);
+      this.say(final ? `Closed: ${reason}` : `${reason || "The match does not answer"}; trying again ...`, "error", 0);
       this.clear();
-      if (!refused) setTimeout(() => this.open(), RETRY_MS[Math.min(this.failed++, 3)]);
+      if (!final) setTimeout(() => this.open(), RETRY_MS[Math.min(this.failed++, 3)]);
     };
   }
   send(message) {
@@ -59,7 +59,7 @@ class App {
     if (type === "setup") this.begin(message);
     else if (type === "say" || (type === "event" && text && event !== "kickoff")) this.hud.say(text, level);
     else if (type === "stats") this.stats = message;
-    else if (type === "mind") this.hud.mind(message, this.setup?.cars[message.car]?.name);
+    else if (type === "mind" && message.car === this.followed) this.hud.mind(message, this.setup.cars[message.car].name);
     else if (type === "curves") this.hud.curves(message);
   }
   begin(setup) {
@@ -76,7 +76,8 @@ class App {
   follow(car) {
     if (this.followed === null && car !== null && !this.input.driving) this.camera.choose("chase");
     this.followed = car;
-    if (car !== null) this.command("follow", car);
+    show("mind", false); // until there is one of this car, and of its driver
+    this.command("follow", car ?? -1);
   }
   // Asks the match to wait until this page draws again.
   sleep(seconds) {

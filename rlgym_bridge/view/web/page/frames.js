@@ -14,7 +14,7 @@ export function decode(buffer) {
   return {
     phase: view.getUint8(1), flags: view.getUint8(2), tick: view.getUint32(4, true), speed: f(8), clock: f(12), countdown: f(16),
     score: [view.getUint16(20, true), view.getUint16(22, true)], inputSeq: view.getUint32(24, true), time: f(28),
-    ball: { pos: list(HEAD, 3), vel: list(HEAD + 12, 3), quat: list(HEAD + 36, 4), landing: list(HEAD + 52, 3), landingIn: f(HEAD + 64) },
+    ball: { pos: list(HEAD, 3), vel: list(HEAD + 12, 3), quat: list(HEAD + 36, 4), landing: list(HEAD + 52, 3) },
     cars: Array.from({ length: n }, car), pads: new Uint8Array(buffer, end),
   };
 }

@@ -15,7 +15,7 @@ const TEAMS = ["blue", "orange"], WINS = ["Blue wins", "Orange wins"];
 
 export class Hud {
   setup({ phases, cars, drivers, seat, title }) {
-    this.phases = phases;
+    [this.phases, this.waits] = [phases, seat === null ? "Waiting for another page" : "Waiting for this page"];
     this.plates = cars.map(({ name, team }) => make("div", `plate ${TEAMS[team]}`, name));
     const note = (i, name) => (i === seat ? "you" : drivers?.[i] && drivers[i] !== name ? drivers[i] : "");
     this.rows = cars.map(({ name, team }, i) => make("li", TEAMS[team], make("b", "", name), make("small", "", note(i, name)), make("i")));
@@ -33,7 +33,7 @@ export class Hud {
     put("clock", overtime ? `+${minutes(frame.clock)}` : minutes(Math.max(0, Math.ceil(frame.clock - 0.001))));
     put("extra", overtime ? "overtime" : "");
     const [, text, style] = [
-      [flags & 8, "Waiting for this page", "small"],
+      [flags & 8, this.waits, "small"],
       [phase === "ended", score[0] === score[1] ? "Draw" : WINS[lead], TEAMS[lead]],
       [flags & 4 || phase === "replay", "Replay", "small"],
       [phase === "goal", "Goal!", this.scorer ?? ""],

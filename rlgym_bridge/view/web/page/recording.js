@@ -1,36 +1,15 @@
 // A recording within the page itself: no server. The server packs it: recorded_frames.py.
-import { between } from "./frames.js";
-
-const TICK_COLUMN = 4, TICKS = 120; // its values may pass 16 bits; a second
+import { between, decode } from "./frames.js";
 
 // Returns {setup, frames} of the packed text.
 export async function unpack(text) {
   const packed = new Blob([Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0))]);
-  const { buffer } = new Uint8Array(await new Response(packed.stream().pipeThrough(new DecompressionStream("deflate-raw"))).arrayBuffer());
-  const view = new DataView(buffer), size = view.getUint32(0, true), setup = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, size)));
-  const columns = Array.from({ length: setup.columns }, (_, column) => {
-    const values = column === TICK_COLUMN ? new Float64Array(setup.frames) : new Int16Array(setup.frames);
-    for (let i = 0, sum = 0, at = 4 + size + 2 * column * setup.frames; i < setup.frames; i++, at += 2)
-      values[i] = sum += column === TICK_COLUMN ? view.getUint16(at, true) : view.getInt16(at, true);
-    return values;
-  });
-  return { setup, frames: Array.from({ length: setup.frames }, (_, i) => frameAt(columns, i, setup.cars.length)) };
-}
-
-function frameAt(columns, i, count) {
-  let column = 0;
-  const next = () => columns[column++][i], many = (length, scale) => Array.from({ length }, () => next() * scale);
-  const bytes = () => ((word) => [word & 255, (word >> 8) & 255])(next()), signed = (byte) => ((byte << 24) >> 24) / 127;
-  const body = () => ({ pos: many(3, 0.25), quat: many(4, 1 / 32767), vel: many(3, 1) });
-  const [phase, flags] = bytes(), clock = next() * 0.1, countdown = next() * 0.01, score = bytes(), tick = next();
-  const ball = { ...body(), landing: many(2, 0.25), landingIn: next() * 0.01 };
-  if (!ball.landingIn) ball.landing = [NaN, NaN];
-  const cars = Array.from({ length: count }, () => {
-    const car = body(), [boost, marks] = bytes(), [steer, throttle] = bytes().map(signed);
-    return { ...car, boost, flags: marks, steer, throttle };
-  });
-  const pads = Uint8Array.from([bytes(), bytes(), bytes()].flat());
-  return { phase, flags, tick, time: tick / TICKS, speed: 1, clock, countdown, score, inputSeq: 0, ball, cars, pads };
+  const buffer = await new Response(packed.stream().pipeThrough(new DecompressionStream("deflate-raw"))).arrayBuffer();
+  const size = new DataView(buffer).getUint32(0, true), setup = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, size)));
+  const frames = Array.from({ length: setup.frames }, () => new Uint8Array(setup.bytes));
+  const steps = new Uint8Array(buffer, 4 + size);
+  frames.forEach((frame, i) => frame.forEach((_, byte) => (frame[byte] = steps[byte * frames.length + i] + (i && frames[i - 1][byte]))));
+  return { setup, frames: frames.map((frame) => decode(frame.buffer)) };
 }
 
 // Plays it, with the methods of a connection.
