@@ -3,6 +3,7 @@
 import os
 import socket
 import sys
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,7 +16,8 @@ from rlbot import flat
 from rlgym_bridge.server.game.roster import AgentSeat, seat_players
 from rlgym_bridge.server.lineup import BotReport, find_troubles
 from rlgym_bridge.server.net import admission as callers
-from rlgym_bridge.server.net.admission import Caller, Standing, ends_of, find_caller, find_own
+from rlgym_bridge.server.net.admission import Admission, Caller, Standing, ends_of, find_caller, find_own
+from rlgym_bridge.server.net.connected_client import Client
 from rlgym_bridge.server.net.launch import BotProcess
 from rlgym_bridge.server.net.lobby import Lobby
 from rlgym_bridge.server.net.orders import Loadouts
@@ -205,6 +207,32 @@ def test_a_server_for_match_managers_looks_at_nobody(monkeypatch):
         assert lobby.admission._near is None
 
 
+def test_those_who_have_gone_are_not_looked_for(monkeypatch):
+    go_on = threading.Event()
+    searched: list[Any] = []
+
+    def find_own(wanted: Any) -> dict[Any, Caller]:
+        searched.append(wanted)
+        go_on.wait(5.0)
+        return {}
+
+    with guarded_lobby(monkeypatch, Standing.SAME_USER) as lobby:
+        monkeypatch.setattr("rlgym_bridge.server.net.admission.find_own", find_own)
+        crowd = [RawClient(lobby.clients.listener.getsockname()[1]) for _ in range(12)]
+        for client in crowd:
+            client.send(agent())
+        while len(lobby.admission._waiting) < len(crowd) or not searched:
+            lobby.clients.pump(0.01)
+        for client in crowd[1:-1]:
+            client.socket.close()
+        while len(lobby.clients.everyone) > 2:
+            lobby.clients.pump(0.01)
+        go_on.set()
+        while lobby.admission._waiting:
+            lobby.clients.pump(0.01)
+    assert len(searched) == 2
+
+
 @contextmanager
 def accepted_from(command: str, parent_ends: bool = False) -> Iterator[socket.socket]:
     """Yield the server's end of a connection that another process makes, or its child once it has ended."""
@@ -248,3 +276,16 @@ def test_a_connection_from_nowhere_here_is_of_another_machine(monkeypatch):
     assert find_caller(here).standing is Standing.STRANGER
     monkeypatch.setattr(callers.psutil, "net_connections", refuse)
     assert find_caller(here).standing is Standing.UNKNOWN
+
+
+def test_a_client_that_asks_often_takes_little_memory():
+    admission = Admission(lambda connection, heard: None)
+    admission.is_guarded = True
+    near, far = socket.socketpair()
+    client = Client(type("Link", (), {"socket": near, "name": "x"})())  # type: ignore[arg-type]
+    admission._waiting[client] = []
+    for _ in range(1000):
+        assert not admission.knows(client, lambda: None)
+    assert len(admission._waiting[client]) == 8
+    near.close()
+    far.close()

@@ -1,5 +1,6 @@
 """Messages without end, and more visitors than the server has room for, cost the others nothing."""
 
+import contextlib
 import errno
 import itertools
 import select
@@ -14,6 +15,7 @@ from types import SimpleNamespace
 import pytest
 from rlbot import flat
 
+from rlgym_bridge.server.game.packer import framed
 from rlgym_bridge.server.game.roster import seat_players
 from rlgym_bridge.server.net import clients as server_clients
 from rlgym_bridge.server.net.admission import Caller, Standing
@@ -68,6 +70,21 @@ def test_a_flood_waits_for_the_next_tick(lobby, monkeypatch, one_message_a_turn,
     assert [client.receive().cookie for _ in range(30)] == list(range(30))
 
 
+def test_without_ticks_a_flood_is_heard_all_the_same(lobby, monkeypatch, one_message_a_turn):
+    client, handled = flooded(lobby, monkeypatch, 12)
+    while len(handled) < 12:
+        lobby.clients.pump(1.0)
+    assert [client.receive().cookie for _ in range(12)] == list(range(12))
+
+
+def test_all_who_flood_get_their_turns(lobby, monkeypatch, one_message_a_turn):
+    lobby.clients.begin_tick()
+    crowd = [flooded(lobby, monkeypatch, 5)[0] for _ in range(6)]
+    settle(lobby)
+    for client in crowd:
+        assert [client.receive().cookie for _ in range(5)] == list(range(5))
+
+
 def test_a_flood_that_ends_is_heard_to_its_last_message(lobby, monkeypatch, one_message_a_turn):
     client, handled = flooded(lobby, monkeypatch, 8)
     client.socket.shutdown(socket.SHUT_WR)
@@ -114,8 +131,15 @@ def in_its_own_process(what, **options):
     return child(words, cwd=ROOT, stdout=pipe, stderr=pipe, text=True, **options)
 
 
-def test_goodbyes_of_400_clients_leave_the_server_at_work():
-    with in_its_own_process("play") as process:
+@pytest.mark.parametrize(
+    "what",
+    [
+        pytest.param("serve", id="before a match", marks=pytest.mark.slow),
+        pytest.param("play", id="during a match"),
+    ],
+)
+def test_goodbyes_of_400_clients_leave_the_server_at_work(what):
+    with in_its_own_process(what) as process:
         out, errors = process.communicate(timeout=120)
     assert (out, process.returncode) == ("match ended\n", 0), errors
 
@@ -145,6 +169,23 @@ def test_the_longest_lingering_client_makes_room(lobby, room_for_four):
         assert isinstance(one.receive(), flat.DisconnectSignal)
     newcomer = connect(lobby, flat.PingRequest(cookie=3))
     assert newcomer.receive().cookie == 3
+
+
+def test_a_client_that_pauses_gets_all_of_its_messages(lobby):
+    client = connect(lobby, flat.ConnectionSettings(""), flat.InitComplete())
+    messages = [framed(flat.MatchComm(number, 0, False, None, b"x" * 60_000)) for number in range(120)]
+    (served,) = lobby.clients.everyone
+    for message in messages:
+        lobby.send_packet(message)
+    sent = len(messages) - served.link.dropped
+    assert served.link.waiting
+    numbers = []
+    with ThreadPoolExecutor(1) as reader:
+        reading = reader.submit(lambda: numbers.extend(client.receive().index for _ in range(sent)))
+        while not reading.done():
+            lobby.clients.pump(0.01)
+    assert reading.result() is None
+    assert numbers == list(range(sent))
 
 
 @pytest.fixture
@@ -190,6 +231,24 @@ def test_a_car_is_not_taken_from_a_client_for_a_newcomer(lobby, room_for_four, n
     newcomers[0] = Standing.OWN
     assert connect(lobby).receive() is None
     assert all(one.seats for one in lobby.clients.everyone) and len(crowd) == 4
+
+
+def test_many_newcomers_are_turned_away_one_after_the_other(lobby, room_for_four, newcomers, monkeypatch):
+    monkeypatch.setattr(server_clients, "_MOST_AT_DOOR", 2)
+    crowd = crowd_of_four(lobby)
+    street = [RawClient(lobby.clients.listener.getsockname()[1]) for _ in range(9)]
+    for one in street:
+        one.socket.setblocking(False)
+    deadline = time.monotonic() + 30.0
+    left = list(street)
+    while left and time.monotonic() < deadline:
+        lobby.clients.pump(0.01)
+        assert len(lobby.clients._at_door) <= 2
+        for one in list(left):
+            with contextlib.suppress(BlockingIOError):
+                assert one.receive() is None
+                left.remove(one)
+    assert not left and len(lobby.clients.everyone) == len(crowd)
 
 
 def test_a_flood_of_newcomers_is_turned_away_by_few_searches(lobby, room_for_four, monkeypatch):

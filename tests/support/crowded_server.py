@@ -1,4 +1,4 @@
-"""A server with more visitors than file handles: `python -m tests.support.crowded_server play|starve`.
+"""A server with more visitors than file handles: `python -m tests.support.crowded_server serve|play|starve`.
 
 It runs in a process of its own because it changes that process's limit on open files.
 """
@@ -32,6 +32,27 @@ def _say_goodbye(port: int, strangers: list[RawClient]) -> None:
         stranger.send(flat.DisconnectSignal())
         assert isinstance(stranger.receive(), flat.DisconnectSignal)
         strangers.append(stranger)
+
+
+def _serve() -> None:
+    """Start a match on a server that many have said goodbye to, and watch it to its end."""
+    with MatchServer(pace="lockstep", seconds=2.0, max_kickoff=2.0, max_overtime=0.1) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        strangers: list[RawClient] = []
+        _say_goodbye(server.port, strangers)
+        observer = RawClient(server.port)
+        observer.socket.settimeout(60.0)
+        observer.send(flat.PingRequest(cookie=5))
+        assert observer.receive().cookie == 5
+        observer.send(flat.ConnectionSettings(""), match_of(player(0), player(1)), flat.InitComplete())
+        phase = None
+        while phase != flat.MatchPhase.Ended:
+            message = observer.receive()
+            phase = message.match_info.match_phase if isinstance(message, flat.GamePacket) else phase
+        observer.send(flat.StopCommand(shutdown_server=True))
+        thread.join(30.0)
+    print("match ended")
 
 
 def _play() -> None:
@@ -80,4 +101,4 @@ if __name__ == "__main__":
     resource.setrlimit(resource.RLIMIT_NOFILE, (HANDLES, hard))
     with pytest.MonkeyPatch.context() as patch:
         shorten_farewell(patch)
-        {"play": _play, "starve": _starve}[sys.argv[1]]()
+        {"serve": _serve, "play": _play, "starve": _starve}[sys.argv[1]]()
