@@ -29,7 +29,7 @@ _DEAD_ZONES: Final = (0.03, 0.05, 0.08, 0.1, 0.12, 0.15, 0.2, 0.25, 0.3)
 _HEIGHTS: Final = tuple(s * size for size in (1.0, 3.0, 5.0, 8.0, 12.0, 18.0, 30.0) for s in (1.0, -1.0))
 _STICK: Final = 1 / 127  # RocketSim 3 rounds sticks to such steps
 _ALL: Final = ("ball", "cars", "meetings")
-_LAGS: Final = (1.0, 2.0, 3.0, 4.0, -1.0, -2.0, -3.0, -4.0)  # ticks beside the other inputs
+_LAGS: Final = (*map(float, range(1, 9)), *map(float, range(-1, -5, -1)))  # ticks beside the other inputs
 
 OLD_SIMULATOR: Final = "RocketSim 2.2.1"
 NEW_SIMULATOR: Final = "RocketSim 3"

@@ -132,6 +132,10 @@ class Draw:
         drawn[:, _STICKS] = np.where((np.abs(sticks) < 1) & ~_rests(sticks), moved, sticks)
         return drawn
 
+    def handbrake(self, least: float, most: float, car: int) -> float:
+        """Return how far a car's handbrake is pulled, between the least and the most that it can be."""
+        return float(self._random(80 + car).uniform(least, most))
+
     def drive(self, drive: Drive, car: int) -> Drive:
         """Return the inputs of a car, each control of which changes at any tick since the row before it."""
         key = (id(drive.rows), self.seed, car)

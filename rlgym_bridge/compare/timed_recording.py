@@ -47,6 +47,8 @@ _BOOST_LASTS: Final = 14.0  # ticks
 _LONGEST_BURN: Final = 30.0  # ticks that a press between rows can make a rounded tank sink
 _BOOST: Final = CONTROL_NAMES.index("boost")
 _JUMP: Final = CONTROL_NAMES.index("jump")
+_HANDBRAKE: Final = CONTROL_NAMES.index("handbrake")
+_RISES, _FALLS = 5.0 * TICK_SECONDS, 2.0 * TICK_SECONDS  # of a handbrake from 0 to 1, in a tick [RocketSim]
 
 
 @dataclass
@@ -78,6 +80,8 @@ class TimedRecording:
         """True if angular velocities of a body were recorded."""
         self.standing_height = {car: _standing_height(recording, car) for car in self.cars}
         """The height below which a car is on its wheels, uu, also if it is recorded too high."""
+        self.lost_presses = {car: self._find_lost_presses(car) for car in self.cars}
+        """By car, `(rows,)` bool: after lost rows in which a press of jump may have begun or ended."""
         self.unknown_inputs = {car: self._find_unknown(car) for car in self.cars}
         """By body, `(rows,)` bool: where a control that was not recorded could move it otherwise."""
         if BALL in self.bodies:
@@ -85,6 +89,8 @@ class TimedRecording:
         self._since = {car: _ago(self.presses(car), self.timeline.inputs) for car in self.cars}
         self._tracks: dict[tuple[int, ...], list[Track]] = {}
         self._drives: dict[int, Drive] = {}  # a table of many rows has large ones: the rows are shared
+        self.handbrakes = {car: self._find_handbrakes(car) for car in self.cars}
+        """By car, `(rows, 2)`: the least and the most that its handbrake can be pulled, 0 to 1."""
 
     def moves(self, body: int) -> bool:
         """Tell whether a body can be simulated: a ball, or a car with inputs.
@@ -111,7 +117,7 @@ class TimedRecording:
     def _find_unknown(self, car: int) -> np.ndarray:
         """Return where an unrecorded control counts: on the ground, in the air; boost and jump always."""
         state = self.recording.state
-        rows = self._burns_otherwise(car) | self._lost_presses(car)
+        rows = self._burns_otherwise(car) | self.lost_presses[car]
         known = dict(zip(CONTROL_NAMES, self.recording.inputs_recorded[car].tolist(), strict=True))
         low = state.car_position[:, car, 2] < STANDING_MOST_Z
         ground = low & (state.car_rotation[:, car, 2, 2] > STANDING_LEAST_UP)
@@ -123,8 +129,29 @@ class TimedRecording:
             rows |= ~ground
         return np.asarray(rows)
 
-    def _lost_presses(self, car: int) -> np.ndarray:
-        """Return `(rows,)` bool: rows after lost ones in which a press of jump may have begun or ended."""
+    def _find_handbrakes(self, car: int) -> np.ndarray:
+        state, times = self.recording.state, self.timeline.inputs
+        if self.knows_memory:
+            return np.repeat(state.car_handbrake[:, car, None], 2, axis=1)
+        found, drive = np.zeros((len(times), 2)), self.drive(car)
+        if drive is None or not (drive.rows[:, _HANDBRAKE] > 0).any():
+            return found
+        for segment in self.recording.segments():
+            pressed = drive.during(segment.start, times[segment])[:, _HANDBRAKE] > 0
+            steps = np.diff(times[segment])
+            open_ = np.round(steps) > (self.unseen + 1 if self.at_rows else 1)  # nobody knows when it changed
+            before = np.where(open_, pressed[:-1], pressed[1:])
+            both, either = pressed[1:] & before, pressed[1:] | before
+            pulled = [(0.0, 1.0)]  # what was pressed before is not recorded
+            for down, up in zip(
+                *(np.where(one, _RISES, -_FALLS) * steps for one in (both, either)), strict=True
+            ):
+                least, most = pulled[-1]
+                pulled.append((min(max(least + down, 0.0), 1.0), min(max(most + up, 0.0), 1.0)))
+            found[segment] = pulled
+        return found
+
+    def _find_lost_presses(self, car: int) -> np.ndarray:
         steps = np.diff(self.timeline.inputs, prepend=self.timeline.inputs[:1])
         lost = np.round(steps) > self.unseen + 1
         pressed = self.presses(car)

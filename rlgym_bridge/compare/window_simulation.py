@@ -65,6 +65,7 @@ class _Plan:
     values: np.ndarray
     apart: list[int]
     controls: np.ndarray
+    handbrakes: list[float]  # of its cars, at first
     after: np.ndarray
     applied: Applied
 
@@ -188,7 +189,9 @@ def _plan(window: Window, applied: Applied, draw: Draw | None, every: float) -> 
             given = drive(window.row, ticks / scale)
             controls[place, before:] = given if draw is None else draw.controls(given, car)
     first = int(track.rows[moments[0]])
-    return _Plan(window, bodies, first, values, [1] * before + apart[:-1], controls, after, applied)
+    open_ = [(*scene.handbrakes[car][first].tolist(), car) for car in cars]
+    pulled = [least if draw is None else draw.handbrake(least, most, car) for least, most, car in open_]
+    return _Plan(window, bodies, first, values, [1] * before + apart[:-1], controls, pulled, after, applied)
 
 
 def _with_others(
@@ -260,6 +263,7 @@ class _Chunk:
             theirs, own = scene.recording.state, [body for body in plan.bodies if body != BALL]
             cars = theirs.buffer[plan.first, theirs.layout.car_start :].reshape(-1, layout.car_stride)
             desired.buffer[number, layout.car_start :] = cars[own].ravel()
+            desired.car_handbrake[number] = plan.handbrakes
             mutated = scene.gravity and abs(scene.gravity - 1) > _MUTATED_GRAVITY
             desired.gravity[number] = gravity[number] * (scene.gravity if mutated else 1.0)
             desired.dodge_deadzone[number] = float(theirs.dodge_deadzone[0]) or 0.5

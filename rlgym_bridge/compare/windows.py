@@ -139,8 +139,9 @@ def leads_of(scene: TimedRecording, track: Track, start: int, end: int) -> list[
     """Return for how many ticks to follow each car before a window, so that all is known of it.
 
     A car remembers its jump and dodge since it left the floor, and a dodge that ends in a landing for 36
-    ticks more. None if the track does not go back to a floor on which it had rested, and jump is pressed:
-    nobody knows whether the car has its dodge. None too in the beginning of a long track, since suspension,
+    ticks more. None if the track does not go back to a floor on which it had rested, and jump is pressed,
+    or may have been in rows that were lost since: nobody knows whether the car has its dodge. None too in
+    the beginning of a long track, since suspension,
     tyres and dodges that began before are not recorded.
     """
     cars = [place for place, body in enumerate(track.bodies) if body != BALL]
@@ -159,17 +160,19 @@ def _lead_of(scene: TimedRecording, track: Track, start: int, place: int, end: i
     if not long:
         rested |= on_floor & (begun < 0)
     least = _GROUND_LEAD if on_floor[-1] else _AIR_LEAD
-    last = np.flatnonzero(rested)
+    last, body = np.flatnonzero(rested), track.bodies[place]
+    since, lead = 0, least
     if len(last):
-        ago = float(times[start] - times[last[-1]])
-        return max(least, ago + _BEFORE_JUMP) if ago < _LONGEST_LEAD else None
-    if scene.knows_memory:
-        return least
-    if long and before < (_SETTLED if on_floor[-1] else _DODGE_TICKS):
+        since = int(last[-1])
+        lead = max(least, float(times[start] - times[since]) + _BEFORE_JUMP)
+    elif scene.knows_memory:
+        since = int(np.searchsorted(times, times[start] - least))
+    elif long and before < (_SETTLED if on_floor[-1] else _DODGE_TICKS):
         return None
-    if not scene.presses(track.bodies[place])[rows[0] : rows[end] + 1].any():
-        return least
-    return None
+    unknown = scene.lost_presses[body][rows[since] + 1 : rows[start] + 1].any()
+    if not len(last) and not scene.knows_memory:
+        unknown |= scene.presses(body)[rows[0] : rows[end] + 1].any()
+    return None if unknown or lead >= _LONGEST_LEAD + _BEFORE_JUMP else lead
 
 
 def _meetings(scene: TimedRecording, most: int) -> list[Window]:

@@ -11,7 +11,7 @@ from rlgym_bridge.compare.noise import Draw, rounding
 from rlgym_bridge.compare.tracks import BALL, POSITION, ROTATION, VELOCITY
 from rlgym_bridge.compare.windows import BALL_BOUNCED, HORIZONS
 from rlgym_bridge.recording.recording import Inputs, Recording
-from tests.support.compared import judged, noise_of, scene_of, windows_of
+from tests.support.compared import judged, noise_of, scene_of, scenes_of, windows_of
 from tests.support.fault_matches import clean, plant
 from tests.support.fault_scenes import Form
 from tests.support.simulators import needs_native
@@ -124,6 +124,21 @@ def test_controls_change_apart_from_each_other_between_rows() -> None:
     sticks = now[:, :5] != ahead[:, :5]
     early = (drawn[..., :5] == ahead[:, :5]) & sticks
     assert (early.any(2) & ~(early | ~sticks).all(2)).any()  # one stick has changed and another has not yet
+
+
+def test_a_handbrake_pulled_before_a_table_begins_is_open() -> None:
+    found = judged(scenes_of(clean(2414).recording, 4, 5), 240)  # it begins with a slide
+    assert len(found.windows) > 10 and not found.beyond.any()
+    scene = found.windows[0].scene
+    least, most = scene.handbrakes[1].T
+    assert (least[0], most[0]) == (0, 1) and (least <= most).all()
+    assert (least == most)[21:].all()  # 12 ticks until it is let go, and 60 until it is up
+    drawn = [Draw(noise_of(scene.recording), seed).handbrake(0.25, 0.75, 1) for seed in range(40)]
+    assert 0.25 <= min(drawn) < 0.35 and 0.65 < max(drawn) <= 0.75
+    for without in (table(), replace(table(), inputs=Inputs.NONE, inputs_recorded=np.zeros((2, 8), bool))):
+        scene = scene_of(without)
+        late = scene.timeline.inputs - scene.timeline.inputs[0] > 84
+        assert np.ptp(scene.handbrakes[0], axis=1)[late & (without.segment == 0)].max() == 0
 
 
 def test_a_ball_whose_spin_is_not_recorded_bounces_as_openly() -> None:

@@ -11,7 +11,7 @@ from rlgym_bridge.compare.windows import CAR_GROUND, CAR_WALL, HORIZONS, Window,
 from rlgym_bridge.game import CONTROL_NAMES, STANDING_LEAST_UP, STANDING_MOST_Z
 from rlgym_bridge.recording.recording import Inputs, Recording, TimeBase
 from rlgym_bridge.sim.simulator import ROCKETSIM3
-from tests.support.compared import scene_of, windows_of
+from tests.support.compared import judged, scene_of, scenes_of, windows_of
 from tests.support.fault_matches import clean, plant
 from tests.support.fault_scenes import Form
 from tests.support.planted_gaps import rows_of
@@ -164,6 +164,16 @@ def test_a_press_that_lost_rows_may_hold_ends_a_window() -> None:
     for window in windows_of(recording):
         rows = rows_in(window)
         assert window.bodies == (BALL,) or not lost[rows].any(), window
+
+
+def test_no_window_follows_a_dodge_that_lost_rows_may_hold() -> None:
+    found = judged(scenes_of(clean(2412).recording, 11, 12), 240)  # both rows of a press are lost
+    assert alone(found.windows, 0) and not found.beyond.any()
+    scene = found.windows[0].scene
+    for window in alone(found.windows, 0):
+        first = np.searchsorted(window.track.times, window.track.times[window.start] - window.lead)
+        if window.track.values[window.start, 0, 2] > 100:
+            assert not scene.lost_presses[0][window.track.rows[first] + 1 : window.row + 1].any(), window
 
 
 def test_a_car_that_is_recorded_too_high_drives_on_the_ground() -> None:
