@@ -12,7 +12,6 @@ from rlgym_bridge.compare.timed_recording import near_others
 from rlgym_bridge.recording.recording import Recording
 from rlgym_bridge.recording.replays import replay_recording
 from rlgym_bridge.recording.replays.replay_recording import read_replay
-from tests.support.real_data import real
 
 MATCH = "Archetypes.GameEvent.GameEvent_Soccar"
 BALL = "Archetypes.Ball.Ball_Default"
@@ -145,12 +144,6 @@ def test_a_puck_that_bounces_otherwise_is_refused() -> None:
     assert found.mutators == ["bounciness of the ball 0.5 in place of 0.25"]
     with pytest.raises(ValueError, match=r"bounciness of the ball 0\.5 in place of 0\.25"):
         compare_recordings(found)
-
-
-def test_a_soccar_ball_that_bounces_by_a_quarter_is_refused() -> None:
-    replay = MadeReplay()
-    replay.tell(4, "TAGame.Ball_TA:ReplicatedWorldBounceScale", Float=0.25)
-    assert rolling(replay, 4).mutators == ["bounciness of the ball 0.25 in place of 1"]
 
 
 def test_of_two_balls_the_first_is_followed() -> None:
@@ -295,7 +288,6 @@ def test_another_ball_is_named() -> None:
             r"made.replay is a match of Hoops, which RocketSim cannot play here: .*no collision meshes",
         ),
         (("Archetypes.GameEvent.GameEvent_Items", BALL), {}, r"a match of Rumble, .*none of its items"),
-        ((MATCH, BALL), {"BoostModifier": 2.0}, r"played with strength of boost 2 .*compare a match without"),
     ],
 )
 def test_what_rocketsim_does_not_play_is_not_compared(
@@ -303,14 +295,6 @@ def test_what_rocketsim_does_not_play_is_not_compared(
 ) -> None:
     with pytest.raises(ValueError, match=message):
         compare_recordings(read(*kinds, **told))
-
-
-@pytest.mark.parametrize("name", ["1_AERIAL", "3_DRIBBLE_2_FLICKS"])
-def test_real_replays_are_soccar_without_mutators(name: str) -> None:
-    pytest.importorskip("subtr_actor")
-    found = read_replay(real(f"replays/{name}.replay"))
-    assert (found.mode, found.mutators) == ("Soccar", [])
-    assert found.car_present[found.car_shown].all()
 
 
 def test_more_than_four_players_of_a_team_are_read() -> None:

@@ -187,14 +187,6 @@ def test_a_real_match_has_its_teams_its_frames_and_no_names() -> None:
     assert names and not any(name.encode() in held for name in names)
 
 
-def test_a_real_ball_is_shown_only_in_frames_that_moved_it() -> None:
-    pytest.importorskip("subtr_actor")
-    found = read_replay(real(SHORT))
-    assert found.ball_shown.sum() == 359 and found.car_shown.sum(0).tolist() == [195, 246]
-    still = found.state.ball_position[1:] == found.state.ball_position[:-1]
-    assert still.all(-1)[~found.ball_shown[1:]].all()
-
-
 def test_a_real_ball_in_the_air_falls_as_gravity_says() -> None:
     pytest.importorskip("subtr_actor")
     found = read_replay(real(MATCH))

@@ -91,10 +91,7 @@ def test_of_several_files_that_called_bot_toml_is_taken(tmp_path: Path) -> None:
         (None, "no such file"),
         ("[settings\n", "no valid TOML"),
         ("[details]\n", "no [settings], expected a v5 bot.toml"),
-        (
-            "[settings]\nagent_id = 'a/b'\n",
-            "run_command is missing, expected the command that starts the bot",
-        ),
+        ("[settings]\nagent_id = 'a/b'\n", "run_command is missing, expected the command that starts the bo"),
         ("[settings]\nname = 'a'\nrun_command = 'x'\n", "agent_id is missing"),
         ("details = 3\n[settings]\nagent_id = 'a/b'\nrun_command = 'x'\n", "details is 3, expected a table"),
         (

@@ -133,16 +133,11 @@ def test_the_ball_after_a_goal_is_there_gone_or_now_and_then() -> None:
     assert match_flow.judge_ball_after_goal([]).value is None
 
 
-@pytest.mark.parametrize(("step", "value"), [(1, "counted"), (2, "counted"), (0, "repeated")])
-def test_frames_of_a_replay_go_on_or_stand_still(step: int, value: str) -> None:
-    frames = [frame(500 + step * place, phase=Phase.REPLAY) for place in range(200)]
+@pytest.mark.parametrize(("step", "value"), [(1, "counted"), (2, "counted"), (0, "repeated"), (-2, None)])
+def test_frames_of_a_replay_go_on_or_stand_still(step: int, value: str | None) -> None:
+    frames = [frame(9000 + step * place, phase=Phase.REPLAY) for place in range(200)]
     assert match_flow.judge_idle_frames(frames).value == value
     assert match_flow.judge_idle_frames(frames[:20]).value is None
-
-
-def test_frames_of_a_replay_that_run_backwards_settle_nothing() -> None:
-    frames = [frame(9000 - place, phase=Phase.REPLAY) for place in range(200)]
-    assert match_flow.judge_idle_frames(frames).value is None
 
 
 @pytest.mark.parametrize("jump", [2**31, -5000, 40_000_000])
@@ -203,16 +198,6 @@ def test_landings_without_three_wheels_settle_nothing() -> None:
     frames = [frame(tick, car(hitbox=box)) for tick in range(100)]
     assert jump_scenes.judge_wheels(frames).value is None
     assert "in 100 of 100 with four" in jump_scenes.judge_wheels(frames).evidence
-
-
-def test_wheels_on_the_floor_in_the_game_alone_do_not_count() -> None:
-    box = flat.BoxShape(118.0, 84.2, 36.16)
-    counts = {
-        height: jump_scenes.count_touching_wheels(car(hitbox=box, place=(0.0, 0.0, float(height))))
-        for height in range(14, 41)
-    }
-    assert counts[14] == 4 and counts[40] == 0
-    assert sum(count is None for count in counts.values()) >= 3  # uu: the game's wheels reach 2.5 farther
 
 
 def test_cars_are_found_by_their_ids_wherever_they_stand() -> None:
