@@ -71,15 +71,6 @@ def test_a_shared_head_stands_before_the_policys_layers(norm: bool, here: Path) 
         np.testing.assert_allclose(ours, policy(head(shown)).numpy(), atol=1e-5)
 
 
-def test_rlgyms_own_observation_takes_factors_for_each_axis(here: Path) -> None:
-    model = nn.Sequential(nn.Linear(172, 8), nn.ReLU(), nn.Linear(8, 90))
-    save_ppo(here / "7", model)
-    factors = '{"zero_padding": 3, "pos_coef": [0.000244, 0.000166, 0.00049]}'
-    named = ["--obs", "rlgym.rocket_league.obs_builders:DefaultObs", "--obs-args", factors]
-    assert main(["import", "7", *named, "--out", "bot", "-q"]) == 0
-    assert load_policy("bot").manifest.obs_size == 172
-
-
 @pytest.mark.parametrize(
     ("words", "message"),
     [

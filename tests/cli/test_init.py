@@ -7,18 +7,13 @@ import shlex
 import sys
 import tomllib
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from rlbot.config import load_match_config
 
-import rlgym_bridge
 from rlgym_bridge.cli import main
-from rlgym_bridge.components import advanced_obs, conditions, rewards
-from rlgym_bridge.components.conditions import BatchCondition
-from rlgym_bridge.components.default_obs import TableObs
-from rlgym_bridge.components.reward_base import BatchReward
 from rlgym_bridge.policy.run_modules import write_run_modules
 from rlgym_bridge.project.new_project import TEMPLATE
 from rlgym_bridge.server import read_match_file
@@ -86,12 +81,6 @@ def test_a_project_that_cannot_be_made_changes_nothing(
     assert said in told and "\x1b" not in told
     assert {file.name for file in empty_folder.rglob("*")} == {"file", "mine", "thesis.txt"}
     assert Path("mine/thesis.txt").read_text() == "years of work"
-
-
-def test_the_settings_of_the_template_have_no_unknown_keys() -> None:
-    from rlgym_bridge.training.settings import load_settings
-
-    assert load_settings(TEMPLATE / "train.toml").components == "my_parts"
 
 
 def test_touches_towards_the_goal_are_rewarded() -> None:
@@ -169,16 +158,6 @@ def test_a_project_of_before_trains_and_plays(
     bot = folder / "dist" / "mybot" / "bot.toml"
     assert "RelativeObs.reads" in (bot.parent / "my_parts.py").read_text("utf-8")
     assert "mybot" in run_command(tmp_path, f"match --blue {bot} --orange chaser {SHORT}")
-
-
-@pytest.mark.parametrize("room", [rlgym_bridge, advanced_obs, conditions, rewards])
-def test_every_component_has_a_reads_that_a_subclass_may_extend(room: ModuleType) -> None:
-    found = [
-        one
-        for one in (getattr(room, name) for name in dir(room))
-        if isinstance(one, type) and issubclass(one, TableObs | BatchReward | BatchCondition)
-    ]
-    assert found and all((*one.reads, "ball_position")[-1] == "ball_position" for one in found)
 
 
 def test_a_project_or_run_named_from_outside_says_what_to_name(
