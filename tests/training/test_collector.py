@@ -1,12 +1,23 @@
 """A collector decides for all its matches at once, and its rollouts are one after another."""
 
+import sys
 from pathlib import Path
+from types import FrameType
+from typing import Any, Final
 
 import numpy as np
 import pytest
 
+import rlgym_bridge
+import rlgym_bridge.training
 from rlgym_bridge.policy.numpy_layers import Network
-from tests.support.small_learners import learner_of, play_rollouts
+from rlgym_bridge.training.collector import Collector
+from rlgym_bridge.training.ppo import batch_of, improve
+from rlgym_bridge.training.rollouts import CollectedSteps
+from rlgym_bridge.training.runs.progress import Progress
+from rlgym_bridge.training.runs.run import Iteration, _iterate
+from rlgym_bridge.training.settings import TrainingSettings
+from tests.support.small_learners import empty_rollouts, learner_of, play_rollouts
 
 
 def test_a_step_takes_one_product_of_all_cars_a_layer(
@@ -44,3 +55,42 @@ def test_episode_rewards_are_those_of_learning_cars(tmp_path: Path) -> None:
             returns[ended] = 0
         assert counts["episode_reward"] == pytest.approx(rewards)
         assert counts["finished_cars"] == finished > 0
+
+
+MOST_FILES: Final = 30
+OURS: Final = tuple(str(Path(str(one.__file__)).parent) for one in (rlgym_bridge, rlgym_bridge.training))
+
+
+class OneProcess:
+    """An engine whose only collector plays in the learner's process, where a profiler sees it."""
+
+    def __init__(self, learner: Any) -> None:
+        self.learner, self.arrays = learner, empty_rollouts(learner)
+        self.collector = Collector(learner.settings, learner.shape, 0, self.arrays)
+        self.collector.restart(0)
+
+    def iterate(self, older: int) -> Iteration:
+        self.arrays["policies"][:] = self.learner.packed()
+        counts, _ = self.collector.collect(((0, older), 1, False))
+        batch = batch_of(self.learner, CollectedSteps.of(self.learner, self.arrays))
+        seconds = {"collect_seconds": 1.0, "learn_seconds": 1.0}
+        return Iteration(len(batch.rows), counts, improve(self.learner, batch) | seconds)
+
+
+def test_a_training_step_passes_few_files(tmp_path: Path) -> None:
+    learner, files = learner_of(tmp_path, False, components=TrainingSettings.components), set()
+    learner.start()
+    engine: Any = OneProcess(learner)
+
+    def note(frame: FrameType, event: str, _: Any) -> None:
+        if event == "call" and frame.f_code.co_filename.startswith(OURS):
+            files.add(frame.f_code.co_filename)
+
+    with Progress(learner.settings, 0, quiet=True) as progress:
+        for profile in (None, note):  # the first iteration sets up what stays
+            sys.setprofile(profile)
+            try:
+                _iterate(learner, engine, progress)
+            finally:
+                sys.setprofile(None)
+    assert learner.steps > 0 and len(files) <= MOST_FILES, sorted(files)

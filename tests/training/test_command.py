@@ -13,7 +13,7 @@ import pytest
 from rlgym_bridge.cli import run_command
 from rlgym_bridge.policy.folder import load_policy
 from tests.support.policy_folders import save
-from tests.support.processes import child, run_to_end
+from tests.support.processes import child
 
 STAND_IN = """
 components = "tests.support.mark_game"
@@ -26,12 +26,6 @@ threads = 1
 
 def command(*arguments: object) -> list[str]:
     return [sys.executable, "-m", "training", *map(str, arguments)]
-
-
-@pytest.mark.parametrize("module", ["training", "training.average", "training.evaluate", "training.imitate"])
-def test_a_module_of_the_folder_runs_its_command(module: str) -> None:
-    done = run_to_end([sys.executable, "-m", module, "--help"], check=True)
-    assert done.stdout.startswith(f"usage: python -m {module} ")
 
 
 def config(tmp_path: Path, text: str) -> Path:

@@ -123,37 +123,6 @@ def test_equal_names_have_numbers_and_choices_are_named() -> None:
     assert [one.selection for one in entrants] == [None, None, "sample", None]
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["chaser"], "there is 1 ENTRY, expected two or more"),
-        (["chaser", "chaser:sample"], "'chaser:sample' is no policy, expected 'chaser'"),
-        (["chaser", "human"], "'human' plays in the real game alone"),
-        (["chaser", "mine", "--team-size", "2"], "trained for 1v1, this match is 2v2"),
-        (["chaser", "mine", "--matches=3"], "--matches: 3, expected an even number from 2 to 10,000"),
-        (["chaser", "mine", "--matches=-2"], "--matches: -2, expected an even number from 2 to 10,000"),
-        (["chaser", "mine", "--matches=10002"], "--matches: 10002, expected an even number from 2 to"),
-    ],
-)
-def test_unplayable_matches_are_refused_before_the_first(
-    words: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    save(Path("mine"))
-    try:
-        assert main(["league", *words]) == 2
-    except SystemExit as error:  # of argparse
-        assert error.code == 2
-    assert message in capsys.readouterr().err
-    assert [path.name for path in tmp_path.iterdir()] == ["mine"]
-
-
-def test_a_file_where_logs_go_is_refused_before_a_match(capsys: pytest.CaptureFixture[str]) -> None:
-    Path("league").mkdir()
-    Path("league/logs").write_text("mine")
-    assert main(["league", "chaser", "random", "--seconds", "1", "--matches", "2"]) == 2
-    assert "league/logs is a file, expected a folder: move it away" in capsys.readouterr().err
-
-
 # --- matches ---------------------------------------------------------------------------------
 
 
@@ -194,14 +163,6 @@ def test_a_policy_of_another_team_size_forfeits_with_its_reason(tmp_path: Path) 
     own = bot_toml(tmp_path, "", "Own", command=f"{sys.executable} bot.py")
     result = play_served(match_of(own, "chaser", tmp_path, team_size=2))
     assert "trained for 1v1" in result.forfeits[0] and "refused: it " in result.forfeits[0]
-
-
-@pytest.mark.slow
-def test_a_hivemind_alone_plays(tmp_path: Path) -> None:
-    hive = bot_toml(tmp_path, "hive", "Hive", hivemind=True)
-    result = play_served(match_of(hive, "chaser", tmp_path))
-    assert result.forfeits == ("", "") and result.ticks > 500 and not result.remarks
-    assert not (tmp_path / "logs").exists()
 
 
 @pytest.mark.slow

@@ -1,6 +1,5 @@
 """Networks with memory: what is remembered in play is what is learned from, and it ends with the episode."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,6 @@ from rlgym_bridge.policy.folder import load_policy
 from rlgym_bridge.policy.load_player import load_player
 from rlgym_bridge.policy.shape import PolicyShape
 from rlgym_bridge.policy.torch_network import make_networks
-from rlgym_bridge.training.evaluate import evaluate
 from rlgym_bridge.training.learner import PPOLearner
 from rlgym_bridge.training.ppo import batch_of, gradients_of, improve, main
 from rlgym_bridge.training.rollouts import CollectedSteps
@@ -22,11 +20,9 @@ from rlgym_bridge.training.selfplay.snapshots import pack, unpack
 from rlgym_bridge.training.settings import SettingsError, check_settings
 from tests.support.policy_folders import make_module
 from tests.support.small_learners import (
-    assert_same_learners,
     learner_of,
     move_weights,
     play_rollouts,
-    train_in_two_ways,
 )
 from tests.support.states import random_state
 from tests.support.training_runs import SMALL, column, stand_in
@@ -182,20 +178,6 @@ def test_only_a_memory_learns_a_game_of_the_mark_before(
         shares[network] = column(tmp_path / network, "touches_per_car_minute")[-1] / 900
     assert shares["gru"] > 0.8  # an episode's first step is a guess
     assert shares["perceptron"] < 0.35
-
-
-def test_a_run_with_memory_resumes_to_the_bit_and_plays(tmp_path: Path) -> None:
-    changes = SMALL | {
-        "components": "rlgym_bridge.training.components", "kickoff_share": 0.0, "network": "gru",
-        "sequence_length": 4, "no_touch_seconds": 0.5, "normalise_obs": True, "opponents": {"random": 0.25},
-    }  # fmt: skip
-    size = learner_of(tmp_path / "size", False, **changes).steps_of_iteration(1)
-    settings = check_settings(changes | {"steps": 4 * size, "checkpoint_every": 2 * size})
-    whole, resumed = train_in_two_ways(settings, tmp_path)
-    assert_same_learners(whole, resumed)
-    assert evaluate(str(whole), str(resumed), 2, seconds=3.0, processes=1).matches == 2
-    opponent = replace(settings, out=str(tmp_path / "next"), opponents={str(whole): 0.5}, steps=size)
-    assert main(opponent, quiet=True).steps >= size
 
 
 def test_a_policy_remembers_until_the_next_episode(tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ from rlgym_bridge.training.collector import Collectors
 from rlgym_bridge.training.environment import Task
 from rlgym_bridge.training.learner import PPOLearner
 from rlgym_bridge.training.ppo import main
-from rlgym_bridge.training.runs.progress import COLUMNS, Progress
 from rlgym_bridge.training.selfplay.matches import SelfPlayMatches
 from rlgym_bridge.training.selfplay.opponents import Opponent, learned_cars, newest_opponents, opponent_sides
 from rlgym_bridge.training.selfplay.snapshots import Snapshots
@@ -111,19 +110,10 @@ def test_a_run_trains_against_several_opponents(tmp_path: Path, capsys: pytest.C
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        (
-            {"opponents": {"nowhere": 0.5}},
-            r'\[opponents\] has "nowhere", which cannot be played: nowhere is no',
-        ),
+        ({"opponents": {"nowhere": 0.5}}, r'\[opponents\] has "nowhere", which cannot be played: nowhere is'),
         ({"opponents": {"chaser": 0.5}, "tick_skip": 4}, "decides every 8 ticks, and tick_skip is 4"),
-        (
-            {"opponents": {"chaser": 0.9}, "snapshot_share": 0.2},
-            r"opponents \{chaser = 0.9\}, expected 1 together",
-        ),
-        (
-            {"opponents": {"chaser": 1.5}},
-            r"chaser in \[opponents\] is 1.5, expected a share of the matches, 0",
-        ),
+        ({"opponents": {"chaser": 0.9}, "snapshot_share": 0.2}, r"opponents \{chaser = 0.9\}, expected 1 to"),
+        ({"opponents": {"chaser": 1.5}}, r"chaser in \[opponents\] is 1.5, expected a share of the matches,"),
         ({"opponents": {"chaser": 0.01}}, r'gives "chaser" 0.01 of 8 matches, which is none'),
         ({"opponents": "chaser"}, r"opponents is 'chaser', expected a table of shares"),
         ({"opponents": {"": 0.5}}, r"'' in \[opponents\] is no name"),
@@ -155,20 +145,6 @@ def test_a_run_without_a_checkpoint_yet_is_named(tmp_path: Path) -> None:
     (tmp_path / "run.toml").write_text("modules = []\n")
     with pytest.raises(SettingsError, match="a training run that has no checkpoint yet"):
         PPOLearner(settings(tmp_path / "run", opponents={str(tmp_path): 0.5}))
-
-
-def test_each_opponent_has_its_goal_share_in_the_table(tmp_path: Path) -> None:
-    stats = dict.fromkeys(COLUMNS, 0.0)
-    counts = {"episode_reward": 0.0, "finished_cars": 0.0}
-    counts |= {"goals_against_opponent/chaser": 3, "opponent/chaser_goals": 1}
-    with Progress(settings(tmp_path, opponents={"chaser": 0.2}), 0, quiet=True) as progress:
-        row = progress.report(100, 100, counts, stats)
-    assert row["opponent_goal_share/chaser"] == 0.75
-    changed = settings(tmp_path, opponents={"runs/my bot": 0.2})  # resumed with another opponent
-    with Progress(changed, 100, quiet=True) as progress:
-        progress.report(200, 100, counts | {"opponent/runs/my bot_goals": 2}, stats)
-    np.testing.assert_array_equal(column(tmp_path, "opponent_goal_share/chaser"), [0.75, np.nan])
-    np.testing.assert_array_equal(column(tmp_path, "opponent_goal_share/runs/my_bot"), [np.nan, 0.0])
 
 
 # --- older versions --------------------------------------------------------------------------
@@ -203,6 +179,14 @@ def test_a_snapshot_keeps_the_rating_that_the_policy_had() -> None:
     for version in range(2, 20):
         offer(one, version)
     assert len(one.rows) == len(one.ratings) == 2 and one.rating in one.ratings
+
+
+def test_snapshots_are_spread_over_the_whole_run() -> None:
+    one = versions(4)
+    for version in range(1, 41):
+        offer(one, version)
+    ages = [row[0] for row in one.rows]
+    assert len(set(ages)) == 4 and min(ages) < 30
 
 
 @pytest.mark.parametrize("former", [False, True])

@@ -14,17 +14,15 @@ from rlgym_bridge.training import ppo
 from rlgym_bridge.training.collector import rollout_layout
 from rlgym_bridge.training.learner import PPOLearner
 from rlgym_bridge.training.rollouts import CollectedSteps
-from rlgym_bridge.training.settings import SettingsError, TrainingSettings, check_settings
+from rlgym_bridge.training.settings import TrainingSettings, check_settings
 from tests.support.mark_game import MARKS
 from tests.support.small_learners import (
-    assert_same_learners,
     collected_by,
     move_weights,
     play_rollouts,
     played_by,
-    train_in_two_ways,
 )
-from tests.support.training_runs import SEVERAL, SMALL, column, stand_in
+from tests.support.training_runs import SEVERAL, SMALL, stand_in
 
 BATCH = 8 * 14
 
@@ -96,11 +94,6 @@ def test_nothing_is_begun_before_a_checkpoint(tmp_path: Path, monkeypatch: pytes
     assert [call[0] for call in calls] == ["restart", *twice, *twice]
 
 
-def test_batches_in_turns_are_the_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    calls = play(monkeypatch, check_settings(SMALL | {"out": str(tmp_path)}), 2)
-    assert [call[0] for call in calls] == ["restart", *["begin", "finish", "learn"] * 2]
-
-
 @pytest.mark.parametrize("normalise", [False, True])
 @pytest.mark.parametrize("parser", ["LookupTableAction", "MultiDiscreteAction", "ContinuousAction"])
 def test_collectors_tell_how_likely_their_actions_were(
@@ -148,21 +141,6 @@ def improve_once(learner: PPOLearner, batch: ppo.Batch) -> dict[str, float]:
     return ppo.improve(learner, batch)
 
 
-def test_an_overlapping_run_resumes_bit_for_bit(tmp_path: Path) -> None:
-    half = 3 * BATCH * 2
-    changes = {"steps": 2 * half, "checkpoint_every": half, "normalise_obs": True, "snapshots": 2,
-               "snapshot_choice": "rating", "collectors": 2, "threads": 2}  # fmt: skip
-    assert_same_learners(*train_in_two_ways(overlapping(tmp_path, **changes), tmp_path))
-
-
-@pytest.mark.slow
-def test_an_overlapping_run_learns_a_game_with_known_returns(tmp_path: Path) -> None:
-    changes = {"matches": 32, "rollout_steps": 32, "learning_rate": 3e-3, "minibatch": 512, "gamma": 0.0}
-    out = tmp_path / "run"
-    ppo.main(overlapping(out, steps=60_000, snapshot_share=0.0, **changes), quiet=True)
-    assert column(out, "touches_per_car_minute")[-1] / 900 > 0.9  # 900 decisions a minute
-
-
 def test_by_default_a_gpu_learns_while_collectors_play(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -173,8 +151,3 @@ def test_by_default_a_gpu_learns_while_collectors_play(
         )
         monkeypatch.setattr(PPOLearner, "packed", lambda _: np.zeros(1, np.float32))
         assert PPOLearner(settings).overlaps is expected
-
-
-def test_overlap_is_true_false_or_auto() -> None:
-    with pytest.raises(SettingsError, match='overlap is 1, expected true, false or "auto"'):
-        check_settings({"overlap": 1})

@@ -103,10 +103,7 @@ def described(results: dict[MatchKey, ServedResult]) -> str:
 @pytest.mark.parametrize(
     ("results", "said"),
     [
-        (
-            REPEATED,
-            ["anchors are too weak for 900", "anchors hardly help", "1 of 20 matches against anchors di"],
-        ),
+        (REPEATED, ["anchors are too weak for 900", "anchors hardly help", "1 of 20 matches against anchor"]),
         (
             won_by("x", "chaser", 0, 40),
             ["too strong for 900", "--anchors chaser random", "be off by 484 points"],
@@ -118,10 +115,6 @@ def described(results: dict[MatchKey, ServedResult]) -> str:
 def test_what_a_rating_does_not_tell_is_said(results: dict[MatchKey, ServedResult], said: list[str]) -> None:
     lines = described(results)
     assert all(part in lines for part in said), lines
-
-
-def test_as_many_matches_as_advised_do() -> None:
-    assert "may be off" not in described(won_by("x", "chaser", 25, 50))
 
 
 def test_repeated_matches_count_once() -> None:

@@ -83,12 +83,6 @@ def test_a_bot_of_the_run_looks_ahead_as_the_settings_say(tmp_path: Path) -> Non
             settings(tmp_path, forecast=wrong)
 
 
-def test_older_versions_to_play_against_are_of_that_policy(tmp_path: Path, start: str) -> None:
-    learner = PPOLearner(settings(tmp_path / "on", seed=1, start_from=start))
-    learner.start()
-    assert (learner.snapshots.rows[0] == learner.packed()).all()
-
-
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
