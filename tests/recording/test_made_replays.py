@@ -9,6 +9,7 @@ import pytest
 
 from rlgym_bridge.compare.comparison import compare_recordings
 from rlgym_bridge.compare.timed_recording import near_others
+from rlgym_bridge.game import CONTROL_NAMES, Phase
 from rlgym_bridge.recording.recording import Recording
 from rlgym_bridge.recording.replays import replay_recording
 from rlgym_bridge.recording.replays.replay_recording import read_replay
@@ -86,8 +87,8 @@ class MadeReplay:
     def parsed(self) -> dict[str, Any]:
         """Return what the parser would make of the file."""
         return {
-            "net_version": 10, "objects": self._objects, "names": [], "properties": {"MapName": self._arena},
-            "network_frames": {"frames": self._frames},
+            "net_version": 10, "objects": self._objects, "names": ["Countdown", "Active"],
+            "properties": {"MapName": self._arena}, "network_frames": {"frames": self._frames},
         }  # fmt: skip
 
     def _object(self, name: str) -> int:
@@ -207,6 +208,74 @@ def test_cars_of_knockout_drive_jump_and_boost() -> None:
     assert (found.state.car_controls[:, :, 6] == [0, 1]).all()
     with pytest.raises(ValueError, match="a match of Knockout, which RocketSim cannot play"):
         compare_recordings(found)
+
+
+_ACTIVE = "TAGame.CarComponent_TA:ReplicatedActive"
+
+
+def orange_car() -> tuple[MadeReplay, int, int, int]:
+    """Return a replay that begins with a car of orange, and the numbers of the car, its boost and dodge."""
+    replay = MadeReplay()
+    car = replay.join(1, "somebody")[1]
+    parts = [replay.actor(f"Archetypes.CarComponents.CarComponent_{name}") for name in ("Boost", "Dodge")]
+    for part in parts:
+        replay.tell(part, "TAGame.CarComponent_TA:Vehicle", ActiveActor={"actor": car})
+    return replay, car, *parts
+
+
+def controls(found: Recording, name: str) -> list[float]:
+    return found.state.car_controls[:, 0, CONTROL_NAMES.index(name)].tolist()
+
+
+@pytest.mark.parametrize(("byte", "stick"), [(0, -1.0), (1, -1.0), (128, 0.0), (255, 1.0)])
+def test_a_stick_is_a_byte_with_its_middle_at_128(byte: int, stick: float) -> None:
+    replay, car, *_ = orange_car()
+    replay.tell(car, "TAGame.Vehicle_TA:ReplicatedSteer", Byte=byte)
+    replay.frame()
+    found = read_made(replay)
+    assert controls(found, "steer") == [stick] and found.state.agents == ("orange-0",)
+
+
+def test_boost_burns_between_what_is_told_of_it() -> None:
+    replay, _, boost, _ = orange_car()
+    replay.tell(boost, "TAGame.CarComponent_Boost_TA:ReplicatedBoostAmount", Byte=51)
+    replay.tell(boost, _ACTIVE, Byte=3)
+    for number in range(41):
+        if number == 40:
+            replay.tell(boost, _ACTIVE, Byte=4)
+        replay.frame()
+    found = read_made(replay)
+    assert found.state.car_boost_amount[[0, 9, 40], 0].tolist() == pytest.approx([20, 10, 0], abs=0.01)
+    assert controls(found, "boost") == [1] * 40 + [0]
+
+
+def test_a_dodge_is_one_press_of_jump() -> None:
+    replay, _, _, dodge = orange_car()
+    for byte in (1, None, 2):
+        if byte is not None:
+            replay.tell(dodge, _ACTIVE, Byte=byte)
+        replay.frame()
+    assert controls(read_made(replay), "jump") == [1, 0, 0]
+
+
+def test_a_keyframe_begins_a_known_car_anew_without_a_cut() -> None:
+    replay, car, *_ = orange_car()
+    replay.tell(car, "TAGame.Vehicle_TA:ReplicatedThrottle", Byte=255)
+    replay.frame()
+    replay._new[car] = _CAR
+    replay.frame()
+    found = read_made(replay)
+    assert controls(found, "throttle") == [1, 0] and len(set(found.segment)) == 1
+
+
+def test_a_change_of_phase_cuts_and_a_repeated_one_does_not() -> None:
+    replay, *_ = orange_car()
+    for name in (0, 1, 1):
+        replay.tell(3, "TAGame.GameEvent_TA:ReplicatedStateName", Int=name)
+        replay.frame()
+    found = read_made(replay)
+    assert found.state.phase.tolist() == [Phase.COUNTDOWN, Phase.ACTIVE, Phase.ACTIVE]
+    assert np.diff(found.segment).tolist() == [1, 0]
 
 
 GODBALL = "gameinfo_godball.GameInfo.gameinfo_godball:Archetype"

@@ -141,16 +141,6 @@ def test_whole_numbers_of_any_kind_are_steps(at, numpy):
 
 
 @lists_and_arrays
-def test_an_index_from_the_end_spares_the_lookback_buffer(numpy):
-    episode = numbered(3, numpy=numpy)
-    for at in (-5, [-5]):
-        refused(episode, IndexError, "at_indices has -5", {BLUE: [50] if at == [-5] else 50}, at_indices=at)
-    assert correct_applied_actions(episode, {BLUE: []}, at_indices=slice(-9, -4)) == {BLUE: 0}
-    correct_applied_actions(episode, {BLUE: [50, 51]}, at_indices=slice(-9, 2))
-    assert held(episode) == [3, 4, 5, 50, 51, 8, 9]
-
-
-@lists_and_arrays
 def test_steps_of_an_agent_that_skips_are_its_own(numpy):
     episode = ragged(numpy=numpy)
     assert correct_applied_actions(episode, {ORANGE: [50, 51]}, at_indices=[2, 1]) == {ORANGE: 2}

@@ -10,13 +10,11 @@ import torch
 from rlgym_bridge.components.episode import Episode
 from rlgym_bridge.policy.folder import load_policy
 from rlgym_bridge.policy.load_player import load_player
-from rlgym_bridge.policy.shape import PolicyShape
-from rlgym_bridge.policy.torch_network import make_networks
 from rlgym_bridge.training.learner import PPOLearner
 from rlgym_bridge.training.ppo import batch_of, gradients_of, improve, main
 from rlgym_bridge.training.rollouts import CollectedSteps
 from rlgym_bridge.training.runs.checkpoints import Checkpoints
-from rlgym_bridge.training.selfplay.snapshots import pack, unpack
+from rlgym_bridge.training.selfplay.snapshots import unpack
 from rlgym_bridge.training.settings import SettingsError, check_settings
 from tests.support.policy_folders import make_module
 from tests.support.small_learners import (
@@ -218,22 +216,3 @@ def test_wrong_settings_of_a_memory_get_a_sentence(tmp_path: Path) -> None:
             learner_of(
                 tmp_path, False, network="gru", components="rlgym_bridge.training.components", **changes
             )
-
-
-def test_a_gru_in_numpy_is_torchs() -> None:
-    torch.manual_seed(0)
-    shape, policy, _ = make_networks(
-        PolicyShape(12, "multi_categorical", (3, 2), (16,), None, "tanh", True, network="gru"), (8,)
-    )
-    with torch.no_grad():
-        for one in policy.parameters():
-            one += 0.2 * torch.randn_like(one)
-    player = unpack(shape, pack(shape, policy.arrays(), None), (0,)).network
-    state, theirs = np.zeros((7, 128), np.float32), torch.zeros(7, 128)
-    begins = np.zeros(7, bool)
-    for step in range(30):
-        obs = np.random.default_rng(step).normal(size=(7, 12)).astype(np.float32)
-        outputs, state = player.step(obs, state, begins)
-        with torch.no_grad():
-            expected, theirs = policy.step(torch.from_numpy(obs), theirs, torch.from_numpy(begins))
-        np.testing.assert_allclose(outputs, expected.numpy(), atol=1e-5, rtol=1e-5)

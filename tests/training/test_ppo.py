@@ -18,15 +18,10 @@ from rlgym_bridge.training.learner import Diverged, PPOLearner
 from rlgym_bridge.training.ppo import main
 from rlgym_bridge.training.processes import Locked
 from rlgym_bridge.training.runs.checkpoints import Checkpoints
-from rlgym_bridge.training.settings import SettingsError, TrainingSettings, check_settings
+from rlgym_bridge.training.settings import SettingsError, check_settings
 from tests.support.policy_folders import make_module
-from tests.support.training_runs import SEVERAL, SMALL, column, forget_checksum, stand_in
-
-BATCH = 8 * 14
-
-
-def settings(out: Path, **changes: Any) -> TrainingSettings:
-    return check_settings(SMALL | {"out": str(out)} | changes)
+from tests.support.training_runs import BATCH, SEVERAL, column, forget_checksum, stand_in
+from tests.support.training_runs import small_settings as settings
 
 
 @pytest.mark.parametrize(

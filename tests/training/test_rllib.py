@@ -3,7 +3,6 @@
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -19,9 +18,10 @@ from rlgym_bridge.training.rllib.ray_ppo import OnCluster, main
 from rlgym_bridge.training.rllib.self_play import MAIN, SNAPSHOT
 from rlgym_bridge.training.runs.checkpoints import STATE_FILE, Checkpoints
 from rlgym_bridge.training.runs.progress import COLUMNS
-from rlgym_bridge.training.settings import TrainingSettings, check_settings
+from rlgym_bridge.training.settings import check_settings
 from tests.support.policy_folders import edit
-from tests.support.training_runs import SMALL, column, stand_in
+from tests.support.training_runs import SEVERAL, column, stand_in
+from tests.support.training_runs import small_settings as settings
 
 STEPS = 8 * 14  # of a batch
 
@@ -34,10 +34,6 @@ def modules(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         patch.syspath_prepend(folder)
         with cluster(processors=2):
             yield folder
-
-
-def settings(out: Path, **changes: Any) -> TrainingSettings:
-    return check_settings(SMALL | {"out": str(out)} | changes)
 
 
 def weights_of(checkpoint: Path | None) -> dict[str, torch.Tensor]:
@@ -54,11 +50,8 @@ def weights_of(checkpoint: Path | None) -> dict[str, torch.Tensor]:
 def test_every_kind_of_action_learns_a_game_with_known_returns(
     parser: str, guessing: float, known: float, tmp_path: Path, modules: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    text = (
-        f"def parser(settings): return ComponentSpec.of(RepeatAction, ComponentSpec.of({parser}), repeats=8)"
-    )
     changes = {"matches": 32, "rollout_steps": 32, "learning_rate": 3e-3, "minibatch": 512, "gamma": 0.0}
-    components = stand_in(modules, monkeypatch, text)
+    components = stand_in(modules, monkeypatch, SEVERAL.format(parser))
     out = tmp_path / "run"
     summary = main(
         settings(out, components=components, steps=60_000, snapshot_share=0.0, **changes), quiet=True
