@@ -37,9 +37,8 @@ MISSING = {
 }  # fmt: skip
 
 
-def test_no_command_shows_the_help_and_is_bad_usage(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([]) == 2
-    assert "usage: rlgym-bridge COMMAND" in capsys.readouterr().err
+def test_no_command_shows_the_help_and_is_bad_usage(refused) -> None:
+    assert "usage: rlgym-bridge COMMAND" in refused()
 
 
 def test_a_mistyped_command_is_named_with_the_nearest(refused) -> None:

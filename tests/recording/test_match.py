@@ -230,33 +230,24 @@ def test_a_bot_that_is_started_alone_records_into_a_folder(
         assert found.inputs_taken is not None and not len(found.inputs_taken.frame)
 
 
-def test_a_file_that_is_there_or_has_another_name_is_refused(
-    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_file_that_is_there_or_has_another_name_is_refused(file: Path, tmp_path: Path, refused) -> None:
     words = ["match", "--blue", "chaser", "--orange", "chaser", "--record"]
-    assert main([*words, str(file)]) == 2
-    assert main([*words, str(tmp_path / "match.json")]) == 2
-    assert main([*words, str(tmp_path / "nowhere" / "match.mcap")]) == 2
-    said = capsys.readouterr().err
-    assert "which is there already; expected a new file" in said
-    assert "expected a file whose name ends with .mcap" in said
-    assert "nowhere" in said
+    assert "which is there already; expected a new file" in refused(*words, file)
+    assert "expected a file whose name ends with .mcap" in refused(*words, tmp_path / "match.json")
+    assert "nowhere" in refused(*words, tmp_path / "nowhere" / "match.mcap")
 
 
 @pytest.mark.parametrize(
     "name", ["match.0.part.mcap", "match.1.part.part3.mcap", "match.part2.mcap", "match.mcap.part"]
 )
-def test_what_a_killed_match_left_is_not_written_over(
-    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_a_killed_match_left_is_not_written_over(name: str, tmp_path: Path, refused) -> None:
     (tmp_path / "match.0.part.mcap").write_text("decisions")
     (tmp_path / "match.1.part.mcap").write_text("decisions")
     (tmp_path / name).write_text("decisions")
     (tmp_path / "match.other.0.part.mcap").write_text("another match's")
     before = sorted(tmp_path.iterdir())
     words = ["match", "--blue", "chaser", "--orange", "chaser", "--record", str(tmp_path / "match.mcap")]
-    assert main(words) == 2
-    said = capsys.readouterr().err
+    said = refused(*words)
     assert name in said and "move or remove them" in said and "match.other" not in said
     assert sorted(tmp_path.iterdir()) == before
 
@@ -443,13 +434,9 @@ def test_lost_packets_do_not_change_the_time_of_play(
         (b"\x89MCAP0\r\n" + b"\xff" * 400, "holds no message of a match"),
     ],
 )
-def test_what_is_no_recording_is_refused(
-    content: bytes, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_is_no_recording_is_refused(content: bytes, message: str, tmp_path: Path, refused) -> None:
     (tmp_path / "odd.mcap").write_bytes(content)
-    assert main(["inspect", str(tmp_path / "odd.mcap")]) == 2
-    said = capsys.readouterr().err
-    assert message in said and said.count("\n") == 1
+    assert message in refused("inspect", tmp_path / "odd.mcap")
 
 
 def test_a_packet_with_six_cars_in_a_team_is_left_out_and_noted(tmp_path: Path) -> None:

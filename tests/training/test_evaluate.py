@@ -110,7 +110,7 @@ def test_each_side_may_have_a_delay_of_its_own() -> None:
 
 
 def test_the_commands_write_json_and_name_what_is_wrong(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], refused, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("rlgym_bridge.training.evaluate.open_pool", ThreadPoolExecutor)  # begins at once
     network = folder(tmp_path / "run" / "checkpoints" / "100")
@@ -134,8 +134,7 @@ def test_the_commands_write_json_and_name_what_is_wrong(
         ([slow, "chaser", "--matches", "2"], "decides every 4 ticks"),
         ([network, "chaser", "--action-delay=-1"], "action_delay is [-1, -1], expected 0 to 1200 ticks"),
     ):
-        assert run_command("evaluate", arguments) == 2
-        assert message in capsys.readouterr().err
+        assert message in refused("evaluate", *arguments)
 
 
 def run_of(tmp_path: Path, *steps: int) -> Path:
@@ -187,8 +186,7 @@ def test_policies_that_differ_are_refused_by_name(
     ],
 )
 def test_what_cannot_be_averaged_is_refused(
-    newest: str, out: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    newest: str, out: str, message: str, tmp_path: Path, refused
 ) -> None:
     run = run_of(tmp_path, 5, 30)
-    assert run_command("average", [str(run), "--newest", newest, "--out", str(tmp_path / out)]) == 2
-    assert message in capsys.readouterr().err
+    assert message in refused("average", run, "--newest", newest, "--out", tmp_path / out)

@@ -91,23 +91,18 @@ def clean(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (["{match}", "--layers", "65536", "65536"], "4,294,967,296 weights between them, expected"),
     ],
 )
-def test_bad_input_is_named(
-    words: list[str], message: str, clean: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_bad_input_is_named(words: list[str], message: str, clean: Path, tmp_path: Path, refused) -> None:
     more = ["--out", str(tmp_path / "out"), "--json", str(tmp_path / "result.json")]
-    assert (
-        run_command("imitate", [*more, *(word.format(match=clean, bot=bot(clean, 0)) for word in words)]) == 2
-    )
-    assert message in capsys.readouterr().err
+    given = [word.format(match=clean, bot=bot(clean, 0)) for word in words]
+    assert message in refused("imitate", *more, *given)
     assert not list(tmp_path.iterdir())
 
 
-def test_an_unknown_activation_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_activation_is_refused(tmp_path: Path, refused) -> None:
     with pytest.raises(ValueError, match="activation is 'sigmoid', expected one of relu, leaky_relu, tanh"):
         imitate(["match.mcap"], tmp_path / "out", activation="sigmoid")
-    with pytest.raises(SystemExit):
-        run_command("imitate", ["match.mcap", "--activation", "sigmoid"])
-    assert "invalid choice: 'sigmoid' (choose from 'relu'" in capsys.readouterr().err
+    said = refused("imitate", "match.mcap", "--activation", "sigmoid")
+    assert "invalid choice: 'sigmoid' (choose from 'relu'" in said
 
 
 def test_a_clone_has_the_network_that_was_asked_for(clean: Path, tmp_path: Path) -> None:
@@ -149,17 +144,13 @@ def test_cloning_needs_neither_ray_nor_what_rllib_brings(clean: Path, tmp_path: 
     assert load_policy(tmp_path / "clone").manifest.training["epochs"] == 1
 
 
-def test_a_policy_that_is_there_stays(
-    clean: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_policy_that_is_there_stays(clean: Path, tmp_path: Path, refused) -> None:
     retimed(tmp_path / "mine", 8)
     before = (tmp_path / "mine" / "policy.json").read_bytes()
-    assert run_command("imitate", [str(clean), "--out", str(tmp_path / "mine")]) == 2
-    assert "holds a policy already" in capsys.readouterr().err
+    assert "holds a policy already" in refused("imitate", clean, "--out", tmp_path / "mine")
     assert (tmp_path / "mine" / "policy.json").read_bytes() == before
     (tmp_path / "file").touch()
-    assert run_command("imitate", [str(clean), "--out", str(tmp_path / "file")]) == 2
-    assert "is a file, expected a folder" in capsys.readouterr().err
+    assert "is a file, expected a folder" in refused("imitate", clean, "--out", tmp_path / "file")
 
 
 @pytest.mark.parametrize(
@@ -226,21 +217,21 @@ def divided(match: Path, commanded: bool) -> CloningData:
     )
 
 
-def test_replays_need_a_policy_to_play_like(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_replays_need_a_policy_to_play_like(tmp_path: Path, refused) -> None:
     file = tmp_path / "match.replay"
     file.write_bytes(b"replay")
-    assert run_command("imitate", [str(file), "--out", str(tmp_path / "clone")]) == 2
-    assert "expected --like POLICY" in capsys.readouterr().err
+    assert "expected --like POLICY" in refused("imitate", file, "--out", tmp_path / "clone")
 
 
 def test_replays_need_a_python_with_replicar(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, refused, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys.modules[read_cloning_data.__module__], "find_spec", lambda name: None)
     file = tmp_path / "match.replay"
     file.write_bytes(b"replay")
-    assert run_command("imitate", [str(file), "--like", POLICY, "--out", str(tmp_path / "clone")]) == 2
-    assert "expected --replicar PYTHON, a Python 3.12 or later" in capsys.readouterr().err
+    assert "expected --replicar PYTHON, a Python 3.12 or later" in refused(
+        "imitate", file, "--like", POLICY, "--out", tmp_path / "clone"
+    )
 
 
 @needs_native

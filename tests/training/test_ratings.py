@@ -165,7 +165,7 @@ def test_later_only_newer_checkpoints_play_and_ratings_stay(tmp_path: Path) -> N
     ],
 )
 def test_anchors_that_rate_nothing_are_refused(
-    anchors: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str],
+    anchors: list[str], message: str, tmp_path: Path, refused,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     monkeypatch.chdir(tmp_path)
@@ -173,28 +173,22 @@ def test_anchors_that_rate_nothing_are_refused(
     save(Path("other"))
     Path("run/ratings-1v1").mkdir()
     RatingBook([CHASER], {}).write(Path("run/ratings-1v1", BOOK))
-    assert run_command("ratings", ["run", "--anchors", *anchors]) == 2
-    assert message in capsys.readouterr().err
+    assert message in refused("ratings", "run", "--anchors", *anchors)
 
 
-def test_what_has_changed_since_it_was_rated_is_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_has_changed_since_it_was_rated_is_refused(tmp_path: Path, refused) -> None:
     run, old = tmp_path / "run", tmp_path / "old"
     save_checkpoint(run, 100)
     save(old)
     book = RatingBook([Anchor("0a1b2c", "old", str(old), 1000, 0)], {"100": "0a1b2c"})
     (run / "ratings-1v1").mkdir()
     book.write(run / "ratings-1v1" / BOOK)
-    assert run_command("ratings", [str(run)]) == 2
-    assert "the run was begun anew" in capsys.readouterr().err
+    assert "the run was begun anew" in refused("ratings", run)
     book.checkpoints.clear()
     book.write(run / "ratings-1v1" / BOOK)
-    assert run_command("ratings", [str(run)]) == 2
-    said = capsys.readouterr().err
+    said = refused("ratings", run)
     assert "the anchor" in said and "has other weights than when it was rated" in said
-    assert run_command("ratings", [str(tmp_path / "old")]) == 2
-    assert "has no checkpoints" in capsys.readouterr().err
+    assert "has no checkpoints" in refused("ratings", tmp_path / "old")
 
 
 def test_checkpoints_are_spread_from_the_first_to_the_last() -> None:
