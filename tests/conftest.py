@@ -5,7 +5,7 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from functools import cache
 from importlib import metadata
@@ -16,6 +16,7 @@ import pytest
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch: two workers share two cores
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # each process that a test starts would compile all anew
 
+from rlgym_bridge.cli import main
 from rlgym_bridge.project import package_bot
 from rlgym_bridge.project.package_bot import pack_wheel
 from tests.support.processes import guard
@@ -140,3 +141,28 @@ def hangups_end_processes() -> Iterator[None]:
     before = signal.signal(number, signal.SIG_DFL)
     yield
     signal.signal(number, before)
+
+
+@pytest.fixture
+def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Stand in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def refused(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """Return what runs a command that ends with status 2 and one line of error, and returns this line."""
+
+    def run(*words: str | Path) -> str:
+        capsys.readouterr()
+        try:
+            code: object = main([*map(str, words)])
+        except SystemExit as ended:
+            code = ended.code
+        said = capsys.readouterr().err
+        is_usage = said.startswith("usage: ")  # argparse's error
+        assert code == 2 and (is_usage or (said.startswith("error: ") and said.count("\n") == 1)), said
+        return said
+
+    return run

@@ -11,11 +11,12 @@ import pytest
 from rich.table import Table
 
 from rlgym_bridge.cli import main, run_command
-from rlgym_bridge.cli.commands import COMMANDS, GROUPS, REMOVED
+from rlgym_bridge.cli.commands import COMMANDS, REMOVED
 from rlgym_bridge.cli.options import console_of
 from rlgym_bridge.server import ConfigError, MatchCalledOff, ServerError
 from rlgym_bridge.sim.simulator import DeadMatches
 from rlgym_bridge.user_input.failures import Failure
+from tests.support.policy_folders import save
 from tests.support.processes import run_to_end
 
 ROOT = Path(__file__).parents[2]
@@ -36,21 +37,8 @@ MISSING = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("words", [["--help"], ["-h"]])
-def test_help_lists_all_commands_by_what_people_want(
-    words: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(words) == 0
-    said = capsys.readouterr().out
-    for title, group in GROUPS.items():
-        assert f"\n{title}:\n" in said
-        for name, text in group.items():
-            assert f"  {name} " in said and text in said
-
-
-def test_no_command_shows_the_help_and_is_bad_usage(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([]) == 2
-    assert "usage: rlgym-bridge COMMAND" in capsys.readouterr().err
+def test_no_command_shows_the_help_and_is_bad_usage(refused) -> None:
+    assert "usage: rlgym-bridge COMMAND" in refused()
 
 
 def test_a_mistyped_command_is_named_with_the_nearest(refused) -> None:
@@ -204,16 +192,10 @@ def test_whatever_a_module_of_a_user_raises_takes_one_line(
         (["match", "--dialect", "clock=half"], "dialect point clock is 'half', expected one of fraction, "),
         (["match", "--dialect", "clock"], "not of the form NAME=VALUE"),
         (["match", "--dialect", "clock=whole", "--dialect", "clock=whole"], "clock is given twice"),
-        (
-            ["match", "--server", "rlbot", "--dialect", "clock=whole"],
-            "only the embedded server takes --dialect",
-        ),
+        (["match", "--server", "rlbot", "--dialect", "clock=whole"], "only the embedded server takes --dial"),
         (["match", "--window"], "expected --watch, too"),
         (["match", "--watch", "--server", "rlbot"], "expected none of it with --server rlbot"),
-        (
-            ["match", "--web", "--fps", "60", "--server", "rlbot"],
-            "only the embedded server takes --fps, --web",
-        ),
+        (["match", "--web", "--fps", "60", "--server", "rlbot"], "only the embedded server takes --fps, --w"),
         (["server", "0", "--dialect", "clocks=whole"], "dialect has no point 'clocks'; there are pad_timer"),
         (["probe", "--server", "rlbot", "--latency", "2"], "expected none of it with --server rlbot"),
         (["probe", "--latency", "-1"], "latency is -1, expected whole ticks"),
@@ -236,6 +218,28 @@ def test_whatever_a_module_of_a_user_raises_takes_one_line(
         (["view", "README.md", "--save", "m.png"], "expected a file whose name ends with .rrd"),
         (["view", "x.mcap", "--web", "--window"], "not allowed with"),
         (["average", "run", "--out", ""], "'' names no folder, expected a name"),
+        (["train", "--profile", "my.toml"], "files of settings go before --profile"),
+        (["train", "--profile", "0"], "expected a number of iterations, 1 to 10000"),
+        (["train", "--profile", "--settings"], "--profile and --settings are given, expected one of them"),
+        (["train", "--profile", "--engine", "rllib"], "--profile and --engine rllib are given"),
+        (["train", "--ray", "auto", "--engine", "rllib"], "--ray is auto and --engine rllib, expected one"),
+        (["evaluate", "standing", "--scenes", "shot", "--trials", "0"], "trials is 0, expected 1 to 1,000,0"),
+        (["evaluate", "standing", "chaser", "--scenes", "shot"], "B is chaser with --scenes, expected A alo"),
+        (["evaluate", "standing", "--scenes", "shot", "--team-size", "5"], "team sizes are 5 and 5"),
+        (["evaluate", "standing", "--scenes", "shot", "--team-size", "0"], "team_size is 0, expected 1 or m"),
+        (["field-test", "--server", "rlbot", "--latency", "2"], "expected none of it with --server rlbot"),
+        (["field-test", "--out", "pack.mcap"], "a file whose name ends with .zip"),
+        (["field-test", "--html", "page.html"], "--html goes with --read FILE"),
+        (["field-test", "--parts", "timin"], "--parts has 'timin', did you mean timing?"),
+        (["field-test", "--scenes", "half fli"], "--scenes has 'half fli', did you mean half flip?"),
+        (["field-test", "--parts", "timing", "--scenes", "hit"], "--scenes goes with the part scenes"),
+        (["field-test", "--seconds", "0"], "--seconds is 0, expected more"),
+        (["field-test", "--dialect", "clock=half"], "dialect point clock is 'half'"),
+        (["league", "chaser"], "there is 1 ENTRY, expected two or more"),
+        (["league", "chaser", "chaser:sample"], "'chaser:sample' is no policy, expected 'chaser'"),
+        (["league", "chaser", "human"], "'human' plays in the real game alone"),
+        (["league", "chaser", "random", "--matches=3"], "--matches: 3, expected an even number from 2 to 10"),
+        (["league", "chaser", "random", "--matches=10002"], "--matches: 10002, expected an even number from"),
     ],
 )
 def test_bad_input_is_refused_before_the_work(
@@ -256,3 +260,38 @@ def test_folders_and_pipes_in_place_of_matches_are_named(
     os.mkfifo("pipe")
     assert "pipe is a named pipe, expected a recording" in refused("imitate", "-q", "pipe")
     assert "dir is a folder, expected a recording in it" in refused(*words, "dir")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["league", "chaser", "mine", "--team-size", "2"], "trained for 1v1, this match is 2v2"),
+        (["stress"], "POLICY is missing, expected a policy folder, a training run or a checkpoint: there"),
+        (["stress", "mine", "--causes", "los"], "--causes has 'los', did you mean loss?"),
+        (["evaluate", "mine", "--scenes", "savess"], "--scenes has 'savess', did you mean"),
+        (["evaluate", "mine", "--scenes", "--seconds", "60"], "--seconds given with --scenes, expected --tr"),
+        (["evaluate", "mine", "--trials", "100"], "--trials is given without --scenes, expected --matches"),
+        (["league"], "ENTRY is missing, expected two or more policy folders, training runs or bots: there"),
+        (["ratings"], "RUN is missing, expected the folder of a training run: there is no train.toml here"),
+        (["stress", "chaser"], "POLICY is 'chaser', expected a policy folder"),
+        (["stress", "mine", "--out", "mine"], "--out mine is read and would be replaced"),
+        (["stress", "mine", "--against", "nowhere"], "BOT 'nowhere' is no file or folder"),
+    ],
+)
+def test_unplayable_matches_are_refused_before_the_first(
+    words: list[str], message: str, empty_folder: Path, refused
+) -> None:
+    save(Path("mine"))
+    assert message in refused(*words)
+    assert [path.name for path in empty_folder.iterdir()] == ["mine"]
+
+
+@pytest.mark.parametrize("name", ["stress/dialects", "stress/logs", "league/logs"])
+def test_a_file_in_place_of_a_results_folder_is_refused(name: str, empty_folder: Path, refused) -> None:
+    save(Path("mine"))
+    command, file = name.split("/")
+    Path(command).mkdir()
+    Path(name).write_text("mine")
+    words = {"stress": ["mine", "--causes", "loss"], "league": ["chaser", "random"]}[command]
+    assert f"{name} is a file, expected a folder: move it away" in refused(command, *words, "--seconds", "1")
+    assert [path.name for path in Path(command).iterdir()] == [file]

@@ -13,6 +13,7 @@ import pytest
 import torch
 from torch import nn
 
+from rlgym_bridge import AdvancedObs
 from rlgym_bridge.cli import main
 from rlgym_bridge.components.batch_form import observe
 from rlgym_bridge.components.mutators import RandomStateMutator, blank_state
@@ -20,8 +21,10 @@ from rlgym_bridge.components.rlgym_state import to_rlgym
 from rlgym_bridge.policy.folder import load_policy
 from rlgym_bridge.policy.importers import find_checkpoint
 from rlgym_bridge.state import MatchState, derive
-from tests.support.foreign_checkpoints import OBS, OUTPUTS, network, save_ppo
+from tests.support.foreign_checkpoints import OBS, OUTPUTS, libtorch_archive, network, save_ppo
 from tests.support.policy_folders import make_module
+from tests.support.states import random_state
+from tools.bring_a_bot import bring_a_bot
 
 WORDS = ["--env", "my_env:discrete", "--out", "bot", "-q"]
 STATS = {"mean": [3.0] * OBS, "var": [900.0] * OBS, "shape": [OBS], "count": 301}
@@ -91,25 +94,13 @@ def test_an_imported_bot_plays_a_match(kind: str, here: Path) -> None:
     assert json.loads(Path("match.json").read_text())["bots"][0]["replies"] > 300
 
 
-def test_what_a_checkpoint_does_not_tell_is_unknown(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    torch.jit.script(network(90)).save(str(here / "script.pt"))
-    assert main(["import", "script.pt", *WORDS[:-1], "--activation", "relu"]) == 0
-    said = re.sub(" +", " ", capsys.readouterr().out)
-    assert "standardised no\n" in said and "steps unknown\n" in said
-
-
-def test_rlgym_learns_checkpoint_and_torchscript_are_read_too(here: Path) -> None:
+def test_rlgym_learns_former_checkpoint_is_read_too(here: Path) -> None:
     model = network(90)
-    holder = nn.Module()
-    holder.model = model
     learner = here / "learn" / "1700000000" / "ppo_learner"
-    learner.mkdir(parents=True)
-    torch.save(holder.state_dict(), learner / "actor.pt")
-    torch.jit.script(model).save(str(here / "script.pt"))
-    for source in (["learn"], ["script.pt", "--activation", "relu"]):
-        assert main(["import", *source, "--env", "my_env:discrete", "--out", "bot", "-q"]) == 0
-        weights = load_policy(here / "bot", allow_modules=("my_env",)).policy
-        np.testing.assert_array_equal(weights.network.layers[0][0], model[0].weight.detach().numpy().T)
+    save_ppo(learner, model).joinpath("PPO_POLICY.pt").rename(learner / "actor.pt")
+    assert main(["import", "learn", *WORDS]) == 0
+    weights = load_policy(here / "bot", allow_modules=("my_env",)).policy
+    np.testing.assert_array_equal(weights.network.layers[0][0], model[0].weight.detach().numpy().T)
 
 
 ODD_ENVS = """
@@ -165,19 +156,10 @@ def test_what_an_environment_does_wrong_is_told_in_a_line(
         assert re.search(message, refused("parity", "--ticks", "300", "--env", f"odd_env:{env}"))
 
 
-def test_parity_names_an_observation_of_parts(here: Path, monkeypatch: pytest.MonkeyPatch, refused) -> None:
-    make_module(here, monkeypatch, "odd_env", ODD_ENVS)
-    said = refused("parity", "--ticks", "300", "--env", "odd_env:of_parts")
-    assert re.search(r"gave a dict .* for agent 'blue-0', expected one vector of numbers.*line \d+\)", said)
-
-
 @pytest.mark.parametrize(
     ("text", "messages"),
     [
-        (
-            "import nowhere_at_all",
-            ["odd_env (for odd_env:build) imports nowhere_at_all, which is not installed"],
-        ),
+        ("import nowhere_at_all", ["odd_env (for odd_env:build) imports nowhere_at_all, which is not insta"]),
         (
             "import my_rewards",
             ["my_rewards (for odd_env:build) imports nowhere_at_all, which is not", "my_rewards.py, line 2)"],
@@ -221,6 +203,9 @@ def test_an_environment_that_does_not_fit_is_refused(env: str, message: str, her
     assert not (here / "bot").exists()
 
 
+NORM_BEHIND = nn.Sequential(nn.Linear(OBS, 16), nn.ReLU(), nn.LayerNorm(16), nn.Linear(16, 90))
+
+
 class Harmful:
     def __reduce__(self) -> tuple[Any, ...]:
         return (Path.touch, (Path("touched"),))
@@ -235,6 +220,7 @@ class Harmful:
         ({"model.0.weight": torch.zeros(4, 3)}, r"layer 0 has {'weight': \(4, 3\)}, expected a linear layer"),
         ({"0.weight": torch.zeros(4), "0.bias": torch.zeros(4)}, "expected a linear layer"),
         ({"a.0.weight": torch.zeros(4, 3), "b.0.bias": torch.zeros(4)}, r"tensors of \['a', 'b'\]"),
+        (NORM_BEHIND.state_dict(), "a linear layer that takes 16 numbers, or layer normalisation"),
         ({"log_std": torch.zeros(8)}, r"a tensor log_std \(8,\), expected linear layers by number alone"),
     ],
 )
@@ -316,10 +302,8 @@ def test_a_state_dict_does_not_tell_its_activations(name: str, here: Path, refus
 
 @pytest.mark.parametrize("norm", [False, True], ids=["plain", "layer norm"])
 def test_a_state_dict_plays_with_the_activation_given(norm: bool, here: Path) -> None:
-    norms = [torch.nn.LayerNorm(16)] if norm else []
-    model = torch.nn.Sequential(
-        torch.nn.Linear(OBS, 16), *norms, torch.nn.Tanh(), torch.nn.Linear(16, 90)
-    ).requires_grad_(False)
+    model = nn.Sequential(nn.Linear(OBS, 16), *[nn.LayerNorm(16)] * norm, nn.Tanh(), nn.Linear(16, 90))
+    model.requires_grad_(False)
     if norm:
         model[1].weight.uniform_(0.5, 2)
     torch.save(model.state_dict(), "mine.pt")
@@ -328,15 +312,6 @@ def test_a_state_dict_plays_with_the_activation_given(norm: bool, here: Path) ->
     obs = np.random.default_rng(0).normal(size=(50, 1, OBS)).astype(np.float32)
     expected = model(torch.from_numpy(obs[:, 0])).numpy()
     np.testing.assert_allclose(policy.network(obs[:, 0]), expected, atol=1e-5)
-
-
-def test_norms_behind_activations_are_refused(here: Path, refused) -> None:
-    model = torch.nn.Sequential(
-        torch.nn.Linear(OBS, 16), torch.nn.ReLU(), torch.nn.LayerNorm(16), torch.nn.Linear(16, 90)
-    )
-    torch.save(model.state_dict(), "mine.pt")
-    said = refused("import", "mine.pt", *WORDS, "--activation", "relu")
-    assert "expected a linear layer that takes 16 numbers, or layer normalisation" in said
 
 
 def test_changed_bots_of_known_trainers_name_theirs(here: Path) -> None:
@@ -358,3 +333,121 @@ def test_a_state_dict_is_read_where_torch_is_not_installed(
     np.testing.assert_array_equal(bias, model[0].bias.detach().numpy())
     said = refused("import", "odd.pt", *WORDS, "--activation", "relu")
     assert "odd.pt (6 bytes) cannot be read without torch: BadZipFile" in said
+
+
+V1 = ["--obs", "rlgym_bridge:AdvancedObs", "--action-delay", "7", "--out", "bot", "-q"]
+PADDED = ["--obs-args", '{"zero_padding": 3, "has_jump": true}', "--team-size", "1", "2", "3"]
+
+
+def hidden(inputs: int, *widths: int, norm: bool = False) -> list[nn.Module]:
+    """Layers of a C++ trainer: linear, layer normalisation or none, activation."""
+    parts: list[nn.Module] = []
+    for width in widths:
+        parts += [nn.Linear(inputs, width), *([nn.LayerNorm(width)] * norm), nn.LeakyReLU()]
+        inputs = width
+    return parts
+
+
+def played(inputs: int) -> tuple[np.ndarray, torch.Tensor]:
+    """What the imported network makes of some observations, and these."""
+    shown = np.random.default_rng(0).normal(size=(5, inputs)).astype(np.float32)
+    return load_policy("bot").policy.network(shown), torch.as_tensor(shown)
+
+
+def test_a_bot_of_rlgym_v1_needs_no_module_to_play(here: Path) -> None:
+    torch.manual_seed(1)
+    model = nn.Sequential(nn.Linear(107, 16), nn.ReLU(), nn.Linear(16, 90), nn.Softmax(-1))
+    libtorch_archive(model).save("PPO_POLICY.lt")
+    assert main(["import", "PPO_POLICY.lt", *V1, "--json", "found.json"]) == 0
+    found = json.loads(Path("found.json").read_text())
+    assert (found["trainer"], found["obs_size"], found["tick_skip"]) == ("RLGymPPO_CPP", 107, 8)
+    loaded = load_policy("bot")
+    assert loaded.manifest.action_delay == 7
+    state = random_state(1, 1, seed=2)
+    seen = loaded.obs_builder().build_batch(state)
+    np.testing.assert_array_equal(seen, AdvancedObs().build_batch(state))
+    with torch.no_grad():
+        expected = model[:3](torch.as_tensor(seen[0])).numpy()
+    np.testing.assert_allclose(loaded.policy.network(seen[0]), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("norm", [False, True], ids=["plain", "layer norm"])
+def test_a_shared_head_stands_before_the_policys_layers(norm: bool, here: Path) -> None:
+    torch.manual_seed(2)
+    head = nn.Sequential(*hidden(237, 24, 20, norm=norm))
+    policy = nn.Sequential(*hidden(20, 16, norm=norm), nn.Linear(16, 90))
+    folder = here / "checkpoints" / "5000"
+    folder.mkdir(parents=True)
+    for name, model in (("SHARED_HEAD", head), ("POLICY", policy)):
+        libtorch_archive(model).save(str(folder / f"{name}.lt"))
+    words = ["import", "checkpoints", *V1, *PADDED, "--activation", "leaky_relu", "--json", "found.json"]
+    assert main(words) == 0
+    found = json.loads(Path("found.json").read_text())
+    assert (found["trainer"], found["layers"]) == ("GigaLearnCPP", [24, 20, 16, 90])
+    assert found["team_sizes"] == [[1, 1], [2, 2], [3, 3]] and found["layer_norm"] == norm
+    ours, shown = played(237)
+    with torch.no_grad():
+        np.testing.assert_allclose(ours, policy(head(shown)).numpy(), atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "neither --env nor --obs is given, expected the environment"),
+        (["--env", "my_env:discrete", "--obs", "a:B"], "--env and --obs are given, expected --env alone"),
+        (["--obs", "AdvancedObs"], "--obs is 'AdvancedObs', expected module:Class"),
+        (["--obs", "a:B", "--obs-args", "{"], "--obs-args is no JSON"),
+        (["--obs", "a:B", "--obs-args", "3"], "--obs-args is 3, expected a JSON object"),
+        (["--obs", "a:B", "--team-size", "9"], "--team-size is [9], expected cars in a team, 1 to 4"),
+        (["--obs", "rlgym_bridge:AdvancedObs", "--obs-args", '{"size": 3}'], "cannot be made with"),
+        (["--obs", "rlgym_bridge:AdvancedObs"], "107"),
+    ],
+)
+def test_components_that_do_not_fit_are_named(words: list[str], message: str, here: Path, refused) -> None:
+    save_ppo(here / "7", nn.Sequential(nn.Linear(92, 8), nn.ReLU(), nn.Linear(8, 90)))
+    assert message in refused("import", "7", "--out", "bot", *words)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_a_bot_is_brought_from_a_clean_environment(tmp_path: Path) -> None:
+    figures = bring_a_bot(tmp_path)
+    assert figures["environment MB"] < 150
+
+
+SIM = """
+from rlgym_sim.utils.obs_builders import ObsBuilder
+
+class Mine(ObsBuilder):
+    pass
+
+class Gym:
+    __module__ = "rlgym_sim.gym"
+
+def make():
+    return Gym()
+"""
+
+
+@pytest.mark.parametrize(
+    ("option", "named", "messages"),
+    [
+        ("--obs", "Mine", ["expected a subclass of rlgym.api.ObsBuilder", "--obs rlgym_bridge:AdvancedObs"]),
+        ("--env", "make", ["make returned Gym, expected an RLGym, or a wrapper", "take other arguments."]),
+    ],
+)
+def test_parts_of_rlgym_1_are_named_with_the_way_out(
+    option: str, named: str, messages: list[str], here: Path, monkeypatch: pytest.MonkeyPatch, refused
+) -> None:
+    (here / "rlgym_sim" / "utils").mkdir(parents=True)
+    (here / "rlgym_sim" / "utils" / "obs_builders.py").write_text("class ObsBuilder:\n    pass\n")
+    make_module(here, monkeypatch, "old_parts", SIM)
+    save_ppo(here / "5", nn.Sequential(nn.Linear(107, 90)))
+    said = refused("import", "5", option, f"old_parts:{named}", "--out", "bot")
+    assert all(message in said for message in (*messages, "It is RLGym 1's (rlgym-sim)"))
+
+
+def test_actions_that_do_not_fit_blame_what_was_given(here: Path, refused) -> None:
+    save_ppo(here / "5", nn.Sequential(nn.Linear(107, 21)))
+    message = refused("import", "5", *V1)
+    assert "was it trained with this --parser?" in message and "--env" not in message

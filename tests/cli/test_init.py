@@ -83,12 +83,6 @@ def test_a_project_that_cannot_be_made_changes_nothing(
     assert Path("mine/thesis.txt").read_text() == "years of work"
 
 
-def test_the_settings_of_the_template_have_no_unknown_keys() -> None:
-    from rlgym_bridge.training.settings import load_settings
-
-    assert load_settings(TEMPLATE / "train.toml").components == "my_parts"
-
-
 def test_touches_towards_the_goal_are_rewarded() -> None:
     parts = runpy.run_path(str(TEMPLATE / "my_parts.py"))
     before, after = random_state(1, 1, 0), random_state(1, 1, 0)

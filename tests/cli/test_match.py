@@ -11,6 +11,7 @@ import sys
 from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import psutil
@@ -19,13 +20,16 @@ import pytest
 from rlgym_bridge.cli import field_test, main
 from rlgym_bridge.cli.commands import make_parser
 from rlgym_bridge.cli.outcome import progress_line
-from rlgym_bridge.game import Phase
-from rlgym_bridge.protocol_variant import POINTS
+from rlgym_bridge.game import HITBOX_OF_BODY, HITBOXES, Phase
 from rlgym_bridge.recording.mcap.match_recording import read_match
-from rlgym_bridge.server import MatchStatus
+from rlgym_bridge.server import ConfigError, MatchStatus
+from rlgym_bridge.server.lineup import empty_match, with_line_up
+from rlgym_bridge.sim.rocketsim2 import RocketSim2
 from rlgym_bridge.sim.simulator import simulator_for
+from rlgym_bridge.state import MatchState
+from rlgym_bridge.training.evaluate import play_matches
 from rlgym_bridge.user_input.stop_signals import stopped_by_signals
-from tests.support.policy_folders import network_folder
+from tests.support.policy_folders import network_folder, save
 from tests.support.processes import child, run_to_end
 from tests.support.servers import match_server
 from tests.support.short_waits import shorten_answer_wait
@@ -134,15 +138,6 @@ def test_a_bot_of_others_that_fails_at_most_packets_is_named(
     assert json.loads((tmp_path / "out.json").read_text())["bots"][0]["exceptions"] > 100
 
 
-def test_without_the_real_game_the_command_says_what_is_missing() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    done = bridge("match", "rlbot.cfg", "--server", "rlbot", RLBOT_SERVER_PORT=str(port))
-    assert done.returncode == 2
-    assert f"no RLBotServer runs at 127.0.0.1:{port}" in done.stderr
-    assert "--server sim" in done.stderr
-
-
 def test_a_match_can_be_played_on_a_server_of_its_own(tmp_path: Path, here: Here) -> None:
     served = tmp_path / "served.json"
     with match_server("--seconds", "1", "--max-overtime", "0", "--json", str(served)) as port:
@@ -154,21 +149,6 @@ def test_a_match_can_be_played_on_a_server_of_its_own(tmp_path: Path, here: Here
     server = json.loads(served.read_text())
     assert server["port"] == port and server["matches"][0]["score"] == result["score"]
     assert 120 <= result["playing_ticks"] < result["ticks"] - 480
-
-
-@pytest.mark.slow
-def test_a_dialect_file_counts_for_its_policy_folder_alone(tmp_path: Path, here: Here) -> None:
-    folder = network_folder(tmp_path / "policy", team_size=1)
-    (folder / "dialect.toml").write_text("[dialect]\npad_timer = 'remaining'\n[timing]\ninput_latency = 1\n")
-    (tmp_path / "dialect.toml").write_text("[dialect]\npad_timer = 'sideways'\n")
-    bots = ("--blue", "policy", "--orange", "chaser", "--dialect", "pad_timer=remaining")
-    done = here("match", *bots, *SHORT, "--json", "out.json", cwd=tmp_path)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert f"policy read the server's dialect from {folder / 'dialect.toml'}" in done.stdout
-    result = json.loads((tmp_path / "out.json").read_text())
-    assert [bot["dialect_file"] for bot in result["bots"]] == [str(folder / "dialect.toml"), None]
-    (log,) = tmp_path.glob("logs/*/0-0-policy.log")
-    assert "dialect.toml sets pad_timer=remaining, input_latency=1" in log.read_text()
 
 
 def test_a_bot_is_told_by_the_dialect_file_beside_its_bot_toml(tmp_path: Path, here: Here) -> None:
@@ -201,23 +181,6 @@ def test_a_match_tells_how_often_a_forecast_was_wrong(tmp_path: Path, here: Here
     bots = ("--blue", "chaser", "--orange", "chaser")
     done = here("match", *bots, *SHORT, cwd=tmp_path, RLGYM_BRIDGE_FORECAST="8")
     assert "Chaser does not look ahead: no state estimator follows the match, expected " in done.stdout
-
-
-@pytest.mark.parametrize("words", [["nothing.cfg"], ["--blue", "bad.bot.toml", "--orange", "chaser"]])
-def test_a_run_that_fails_leaves_no_json_behind(words: list[str], tmp_path: Path, here: Here) -> None:
-    (tmp_path / "bad.bot.toml").write_text(
-        '[settings]\nagent_id = "t/bad"\nrun_command = "exit 3"\nrun_command_linux = "exit 3"\n'
-    )
-    done = here("match", *words, "--json", "out.json", cwd=tmp_path)
-    assert done.returncode in (1, 2)
-    assert not (tmp_path / "out.json").exists()
-
-
-@pytest.mark.parametrize("command", ["match", "server"])
-def test_help_lists_every_point_of_the_dialect_with_its_values(command: str, here: Here) -> None:
-    shown = here(command, "--help").stdout
-    for name, point in POINTS.items():
-        assert f"{name}={'|'.join(point.values)}" in shown
 
 
 def test_a_port_in_use_is_said_to_be_in_use(here: Here) -> None:
@@ -325,19 +288,6 @@ def test_a_bot_toml_that_does_not_fit_calls_the_match_off(pace: str, tmp_path: P
     assert not list(tmp_path.glob("*.mcap"))
 
 
-def test_on_another_server_it_calls_the_match_off_as_well(tmp_path: Path, here: Here) -> None:
-    (tmp_path / "match.toml").write_text(ONE_AGAINST_TWO)
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = str(free.getsockname()[1])
-    words = [sys.executable, "-m", "rlgym_bridge.cli", "server", port, "--pace", "lockstep"]
-    with child(words, stdout=subprocess.PIPE, cwd=tmp_path, text=True) as server:
-        assert server.stdout is not None
-        assert port in server.stdout.readline()
-        done = here("match", "match.toml", "--server", "rlbot", cwd=tmp_path, RLBOT_SERVER_PORT=port)
-    assert done.returncode == 2, done.stdout + done.stderr
-    assert "'Bridge' was trained for 1v1, 2v2, 3v3, this match is 1v2" in done.stderr
-
-
 @pytest.mark.parametrize(("trained", "played"), [(1, 2), (2, 1)])
 def test_a_misfit_is_refused_with_the_way_to_play_it(
     trained: int, played: int, tmp_path: Path, here: Here
@@ -404,3 +354,58 @@ def test_the_shipped_bot_plays_in_every_mode(
     np.testing.assert_allclose(ball, np.abs(place), atol=2.0)  # the mode's kickoff, or its mirror image
     moved = np.linalg.norm(recording.state.car_position[-1] - recording.state.car_position[0], axis=-1)
     assert (moved > 500.0).all()
+
+
+@pytest.mark.parametrize("hitbox", [box.name for box in HITBOXES])
+def test_a_policy_drives_the_hitbox_it_was_trained_with(hitbox: str, tmp_path: Path) -> None:
+    save(tmp_path, hitbox=hitbox)
+    match = with_line_up(empty_match(), [str(tmp_path)], ["chaser"])
+    loadout = match.player_configurations[0].variety.loadout
+    body = 0 if loadout is None else loadout.car_id
+    assert HITBOXES[HITBOX_OF_BODY.get(body, 0)].name == hitbox
+
+
+def test_evaluation_gives_it_that_hitbox_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    save(tmp_path, hitbox="merc")
+    seen, put = [], RocketSim2.put
+
+    def spied(self: RocketSim2, matches: Any, wanted: MatchState) -> None:
+        seen.append(wanted.car_hitbox.copy())
+        put(self, matches, wanted)
+
+    monkeypatch.setattr(RocketSim2, "put", spied)
+    play_matches("chaser", tmp_path, 1, seconds=1, simulator="rocketsim2")
+    names = [[HITBOXES[int(number)].name for number in row] for row in seen[0]]
+    assert names == [["octane", "merc"]]
+
+
+def name_of(policy: Path) -> str:
+    """Return the name of a policy in a match against Chaser."""
+    match = with_line_up(empty_match(), [str(policy)], ["chaser"])
+    return match.player_configurations[0].variety.name
+
+
+def test_the_folder_of_a_run_stands_for_its_newest_checkpoint(tmp_path: Path) -> None:
+    for steps in (90, 100):
+        save(tmp_path / "checkpoints" / str(steps))
+    assert name_of(tmp_path) == f"{tmp_path.name} 100"
+    (tmp_path / "checkpoints" / "latest").write_text("90\n")
+    assert name_of(tmp_path / "checkpoints" / "latest") == f"{tmp_path.name} 90"
+    with pytest.raises(ConfigError, match="expected a policy folder, a run"):
+        with_line_up(empty_match(), [str(tmp_path / "checkpoints" / "none")], ["chaser"])
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_pipe_in_place_of_a_policys_manifest_is_named(tmp_path: Path) -> None:
+    save(tmp_path)
+    (tmp_path / "policy.json").unlink()
+    os.mkfifo(tmp_path / "policy.json")
+    with pytest.raises(ConfigError, match=r"policy\.json cannot be read: it is a named pipe"):
+        with_line_up(empty_match(), [str(tmp_path)], ["chaser"])
+
+
+def test_a_bots_own_policy_has_the_name_of_the_bot(tmp_path: Path) -> None:
+    save(tmp_path / "policy")
+    for text, name in (('[settings]\nname = "Bridge"\n', "Bridge"), ("[settings", "policy"), ("", "policy")):
+        (tmp_path / "bot.toml").write_text(text)
+        assert name_of(tmp_path / "policy") == name

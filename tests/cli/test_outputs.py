@@ -11,6 +11,8 @@ from rlbot import flat
 
 from rlgym_bridge.cli import main
 from rlgym_bridge.cli.output_files import check_output_folder, check_outputs, write_json
+from rlgym_bridge.recording.mcap.mcap_writer import RecordingError
+from rlgym_bridge.recording.open import open_recording
 from rlgym_bridge.server import ConfigError
 from rlgym_bridge.server.lineup import BotReport, read_bot_report
 from rlgym_bridge.trials.findings import ProbeReport
@@ -41,18 +43,6 @@ def test_a_result_that_cannot_be_written_is_shown(
     said = capsys.readouterr()
     assert "/dev/full: No space left on device" in said.err
     assert "pad_timer" in said.out and "written to" not in said.out
-
-
-@posix
-def test_a_match_with_unwritable_json_shows_its_result(tmp_path: Path) -> None:
-    words = ["match", "--blue", "chaser", "--orange", "chaser", "--pace", "lockstep", "--seconds", "1"]
-    done = run_to_end(
-        [sys.executable, "-m", "rlgym_bridge.cli", *words, "--max-overtime", "0", "--json", str(FULL)],
-        cwd=tmp_path, seconds=100,
-    )  # fmt: skip
-    assert done.returncode == 2
-    assert "/dev/full: No space left on device" in done.stderr and "Traceback" not in done.stderr
-    assert "touches" in done.stdout
 
 
 def test_two_outputs_in_one_file_are_refused(tmp_path: Path, refused) -> None:
@@ -149,11 +139,6 @@ def test_no_result_replaces_a_file_of_a_policy_or_run(name: str, tmp_path: Path)
     assert (tmp_path / name).read_text() == "kept"
 
 
-def test_an_output_in_no_folder_is_named_as_it_was_given(empty_folder: Path) -> None:
-    with pytest.raises(ConfigError, match=r"^nowhere/a: No such file or directory, expected a file to write"):
-        check_outputs(Path("nowhere/a"))
-
-
 def make_run(folder: Path) -> Path:
     (folder / "checkpoints" / "7").mkdir(parents=True)
     return folder
@@ -201,3 +186,43 @@ def test_texts_of_a_report_change_no_terminal(tmp_path: Path) -> None:
     (tmp_path / "0.json").write_text(json.dumps(report | {"no_forecast": "\x1bc"}))
     expected = BotReport(2, {"\\x1b[2J": 1}, "a\\rb", "\\x9b1m", no_forecast="\\x1bc")
     assert read_bot_report(tmp_path / "0.json") == expected
+
+
+BALL_MAP = "[time]\nseconds = 0\n[ball]\nposition = [1, 2, 3]\n"
+
+
+@pytest.fixture
+def words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The command for a table that can be read."""
+    monkeypatch.chdir(tmp_path)
+    Path("table.csv").write_text("0,1,2,3\n0.1,2,3,4\n")
+    Path("map.toml").write_text(BALL_MAP)
+    return ["inspect", "table.csv", "--columns", "map.toml", "-q"]
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="needs a device that is always full")
+@pytest.mark.parametrize("option", ["--csv", "--parquet"])
+def test_a_failed_export_names_the_file_and_keeps_it(
+    option: str, words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    if option == "--parquet":
+        pytest.importorskip("pyarrow")
+    out = Path("out")
+    out.symlink_to(FULL)
+    assert main([*words, option, "out"]) == 2
+    assert capsys.readouterr().err == "error: out: No space left on device\n"
+    assert out.is_symlink() and FULL.exists()
+
+
+def test_a_missing_file_is_named_without_a_traceback(words: list[str], refused) -> None:
+    for file in ("nothing.mcap", "nothing.replay"):
+        assert refused("inspect", file) == f"error: {file}: No such file or directory\n"
+    assert refused(*words[:3], "nothing.toml") == "error: nothing.toml: No such file or directory\n"
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_pipe_without_a_writer_is_refused_and_not_waited_for(words: list[str]) -> None:
+    os.mkfifo("pipe")
+    for given in (("pipe",), ("pipe", "map.toml"), ("table.csv", "pipe")):
+        with pytest.raises(RecordingError, match="pipe is a named pipe, expected "):
+            open_recording(*given)

@@ -27,8 +27,6 @@ from rlgym_bridge.project.new_project import new_project
 from rlgym_bridge.project.package_bot import PackagedBot, PackagePlan, make_bot, pack_wheel, write_bot
 from rlgym_bridge.server.bot_files import read_bot
 from tests.support.policy_folders import make_module, random_weights, save
-from tests.support.processes import run_to_end
-from tests.support.simulators import needs_native
 from tools.package_and_play import package_and_play
 
 FILES = {
@@ -120,15 +118,6 @@ def test_tags_are_the_team_sizes_that_the_policy_plays(sizes: list, tags: list[s
         team_sizes=sizes, obs=spec(TeamObs), parser=spec(RepeatAction, spec(LookupTableAction), repeats=8),
     )  # fmt: skip
     assert tomllib.loads(text_of(made(here / "team"), "bot.toml"))["details"]["tags"] == tags
-
-
-def test_the_match_to_play_next_has_the_cars_of_training(
-    here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    save(here / "team", team_sizes=[(2, 2)], weights=random_weights(132, 32, 90))
-    assert main(["package", "team", "--name", "Pair", "--author", "A", "--out", "out"]) == 0
-    played = "match --blue out/bot.toml out/bot.toml --orange chaser chaser --pace lockstep\n"
-    assert played in capsys.readouterr().out
 
 
 def test_the_car_has_the_hitbox_of_training(here: Path) -> None:
@@ -223,23 +212,6 @@ def test_a_bot_is_packaged_without_a_module_that_is_not_there(
     assert not list(folder.glob("*.whl"))
     assert "rocketsim" not in (folder / "requirements.txt").read_text() + (folder / "README.md").read_text()
     assert pack_wheel("a-distribution-that-nobody-has") == {}
-
-
-@needs_native
-def test_the_module_that_comes_along_steps_as_the_installed_one(here: Path) -> None:
-    (wheel,) = pack_wheel("rocketsim_batch").items()
-    assert dict([wheel]) == pack_wheel("rocketsim_batch")  # equal packages have equal bytes
-    (here / wheel[0]).write_bytes(wheel[1])
-    zipfile.ZipFile(here / wheel[0]).extractall(here / "unpacked")
-    step = (
-        f"import sys; sys.path.insert(0, {str(here / 'unpacked')!r})\n"
-        "from rlgym_bridge.sim.simulator import make_simulator\n"
-        "simulator = make_simulator('rocketsim3', 1, 1, 1)\n"
-        "import rocketsim_batch; print(rocketsim_batch.__file__)\n"
-    )
-    done = run_to_end([sys.executable, "-c", step], seconds=120)
-    assert done.returncode == 0, done.stderr
-    assert Path(done.stdout.strip()).is_relative_to(here / "unpacked")
 
 
 def test_files_that_modules_read_are_included(own_parts: Path) -> None:

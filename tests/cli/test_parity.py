@@ -46,11 +46,6 @@ def test_a_clean_run_finds_nothing(words: tuple[str, ...], tmp_path: Path) -> No
     assert names_of(tmp_path, *words) == []
 
 
-def test_a_policy_folder_is_compared_with_its_own_components(tmp_path: Path) -> None:
-    save(tmp_path / "policy")
-    assert names_of(tmp_path, "--policy", str(tmp_path / "policy")) == []
-
-
 class UnmirroredInTeams(DefaultObs):
     """Shows the last car of 2v2 what blue sees: wrong in one team size alone."""
 
@@ -104,16 +99,6 @@ def test_boost_as_a_share_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert sorted(names) == ["enemy-0/boost_amount", "self/boost_amount"]
     (name,) = set(names_of(tmp_path, "--obs", HERE + "Foreign"))
     assert name == "number 0 (car_boost_amount)"
-
-
-@pytest.mark.slow
-def test_pads_that_are_counted_up_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def up(state: MatchState) -> None:
-        away = state.pad_timer > 0
-        state.pad_timer[away] = 4 - state.pad_timer[away]
-
-    spoil(monkeypatch, up)
-    assert all(name.startswith("pad") for name in names_of(tmp_path, "--ticks", "1500"))
 
 
 def test_swapped_pitch_and_yaw_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -194,15 +179,6 @@ def test_a_tick_skip_that_is_off_by_one_is_named(tmp_path: Path, monkeypatch: py
     make_module(tmp_path, monkeypatch, "nines", text)
     names = names_of(tmp_path, "--obs", HERE + "Unpadded", "--parser", "nines:Nine", "--tick-skip", "8")
     assert names == ["tick skip: the parser gives 9 rows, expected 8"]
-
-
-def test_a_button_that_is_forgotten_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def let_go(state: MatchState) -> None:
-        state.car_is_holding_jump[:] = 0
-
-    spoil(monkeypatch, let_go)
-    names = names_of(tmp_path, "--obs", HERE + "Unpadded")
-    assert names == ["self/is_holding_jump"]
 
 
 @pytest.mark.parametrize(

@@ -1,15 +1,21 @@
 """`timing` measures what the match server was told to do."""
 
 import json
+import os
 import random
+import subprocess
+import sys
+import tomllib
 from pathlib import Path
 
 import pytest
-from rlbot import flat
 
 from rlgym_bridge.cli import main
 from rlgym_bridge.cli.timing import advice
-from rlgym_bridge.trials.input_latency import Exchange, judge_session, number_of, numbered
+from rlgym_bridge.protocol_variant import POINTS, ProtocolVariant, VariantFile
+from rlgym_bridge.trials.input_latency import Exchange, judge_session
+from tests.support.processes import run_to_end
+from tests.support.servers import match_server
 
 
 def measured(tmp_path: Path, *words: str) -> dict:
@@ -74,13 +80,6 @@ def test_a_latency_above_the_delay_is_said_to_cost_ticks() -> None:
     assert "acts 1 tick later" in advice(judge_session(session(2, set())))[1]
 
 
-def test_every_number_comes_back_from_an_input() -> None:
-    assert [number_of(numbered(number)) for number in range(4095)] == list(range(4095))
-    assert number_of(numbered(4095)) == 0
-    assert number_of(flat.ControllerState()) is None
-    assert number_of(flat.ControllerState(yaw=0.3)) is None
-
-
 def test_too_little_play_is_refused() -> None:
     with pytest.raises(ValueError, match="1 packets in play, expected two and more in a row"):
         judge_session([[Exchange(1, 0.0, None)]])
@@ -91,3 +90,61 @@ def test_times_of_a_session_without_answers_are_null() -> None:
     told = json.loads(json.dumps(found.as_json(), allow_nan=False))
     assert told["reply_ms"] == {"p50": None, "p99": None}
     assert told["interval_ms"]["p50"] == pytest.approx(10.0)
+
+
+ROOT = Path(__file__).parents[2]
+
+
+def probe(*words: str | Path, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    search = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
+    env = {**os.environ, "PYTHONPATH": search, "COLUMNS": "200", **environment}
+    command = [sys.executable, "-m", "rlgym_bridge.cli", "probe", *map(str, words)]
+    return run_to_end(command, cwd=cwd, env=env, seconds=120)
+
+
+def test_the_probe_writes_what_the_server_was_told_to_speak(tmp_path: Path) -> None:
+    spoken = ("--dialect", "pad_timer=remaining", "--latency", "2")
+    done = probe(*spoken, "--out", "found.toml", "--json", "found.json", cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    standard = ProtocolVariant({"pad_timer": "remaining"}).complete()
+    assert ProtocolVariant.read(tmp_path / "found.toml") == standard
+    timing = tomllib.loads((tmp_path / "found.toml").read_text())["timing"]
+    assert timing == {"input_latency": 2, "packets_per_second": 120.0}
+    assert VariantFile.read(tmp_path / "found.toml").server == "rlgym-bridge"
+    result = json.loads((tmp_path / "found.json").read_text())
+    assert (result["dialect"], result["open"], result["timing"]) == (standard, {}, timing)
+    for name in POINTS:
+        assert name in done.stdout and result["evidence"][name]
+
+
+@pytest.mark.slow
+def test_without_out_the_probe_prints_and_leaves_no_file(
+    empty_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["probe", "--dialect", "clock=whole"]) == 0
+    said = capsys.readouterr().out
+    assert 'clock = "whole"\n' in said and "[dialect]\n" in said
+    assert "--out FILE keeps it" in said
+    assert list(empty_folder.iterdir()) == []
+
+
+@pytest.mark.slow
+def test_the_probe_asks_a_server_that_takes_rlbotservers_place(tmp_path: Path) -> None:
+    spoken = ["--dialect", "clock=whole", "--dialect", "idle_frames=repeated", "--latency", "1"]
+    with match_server(*spoken) as port:
+        words = ["--server", "rlbot", "-q", "--out", "dialect.toml"]
+        done = probe(*words, cwd=tmp_path, RLBOT_SERVER_PORT=str(port))
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert done.stdout == ""
+    settled = ProtocolVariant({"clock": "whole", "idle_frames": "repeated"}).complete()
+    assert ProtocolVariant.read(tmp_path / "dialect.toml") == settled
+    text = (tmp_path / "dialect.toml").read_text()
+    assert "input_latency = 1 " in text and 'server = "rlgym-bridge"\n' in text
+    assert text.startswith("# Measured by `rlgym-bridge probe` on this project's match server at 127.0.0.1:")
+
+
+def test_without_a_server_the_probe_says_what_is_missing(tmp_path: Path) -> None:
+    done = probe("--server", "rlbot", cwd=tmp_path, RLBOT_SERVER_PORT="1", LOCALAPPDATA=str(tmp_path))
+    assert done.returncode == 2
+    assert "no RLBotServer runs at 127.0.0.1:1, and none is installed here" in done.stderr
+    assert list(tmp_path.iterdir()) == []

@@ -91,10 +91,9 @@ def without_display() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if "DISPLAY" not in name}
 
 
-def test_a_viewer_that_does_not_start_is_named(match: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+def test_a_viewer_that_does_not_start_is_named(match: Path, monkeypatch: pytest.MonkeyPatch, refused) -> None:
     monkeypatch.setattr(viewer, "program", lambda: Path(sys.executable))  # it knows no --bind
-    assert main(["view", str(match), "--rerun-page"]) == 2
-    assert "Rerun's viewer ended with exit code 2" in capsys.readouterr().err
+    assert "Rerun's viewer ended with exit code 2" in refused("view", match, "--rerun-page")
 
 
 def test_without_rerun_it_says_what_to_install(match: Path, monkeypatch: pytest.MonkeyPatch, refused) -> None:

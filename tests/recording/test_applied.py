@@ -20,10 +20,6 @@ LOOKUP = ActionFinder(RepeatAction(LookupTableAction(), 8), np.arange(1))
 ROWS = LookupTableAction().parse_batch(np.arange(90)[None])[0, :, 0]  # (90, 8)
 
 
-def test_every_action_of_the_table_is_found_by_its_controls() -> None:
-    assert LOOKUP.find(ROWS).tolist() == list(range(90))
-
-
 def test_controls_as_rough_as_a_gamepads_are_found() -> None:
     assert LOOKUP.find(np.round(ROWS * 127) / 127).tolist() == list(range(90))
     noise = np.random.default_rng(0).uniform(-0.004, 0.004, (90, 8)).astype(np.float32)
@@ -196,28 +192,11 @@ def test_what_acts_in_time_is_what_was_chosen(ticks: int, delay: int) -> None:
     ]  # the end cuts the others off
 
 
-@pytest.mark.parametrize(("late", "behind"), [(3, 0), (4, 0), (5, 1), (8, 1), (11, 1), (13, 2)])
-def test_an_action_counts_for_the_decision_it_drives_most(late: int, behind: int) -> None:
-    chosen = 1 + np.arange(40) % 89  # each other than the one before
-    rows, tick, frames = applied(chosen.tolist(), 8, 1, late)
-    found, told = applied_actions(LOOKUP, rows, tick, frames, 1, chosen)
-    assert told.all()
-    assert np.array_equal(found[3:-1], chosen[3 - behind : 39 - behind])
-
-
 def test_neutral_controls_count_before_anything_was_applied() -> None:
     chosen = 1 + np.arange(10) % 89
     rows, tick, frames = applied(chosen.tolist(), 2, 1, 4)
     found, _ = applied_actions(LOOKUP, rows, tick, frames, 1, chosen)
     assert np.array_equal(ROWS[found[:2]], np.zeros((2, 8)))
-
-
-def test_where_the_game_does_not_tell_what_was_chosen_stands() -> None:
-    chosen = np.array([5, 6, 7])
-    rows, tick, frames = applied([1, 2, 3], 4, 0, 0, frozenset(range(5, 9)))
-    found, told = applied_actions(LOOKUP, rows, tick, frames, 0, chosen)
-    assert told.tolist() == [True, False, True]
-    assert found.tolist() == [1, 6, 3]
 
 
 @settings(max_examples=60, deadline=None)

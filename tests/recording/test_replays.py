@@ -6,116 +6,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rlgym_bridge.game import CONTROL_NAMES, Phase
+from rlgym_bridge.game import CONTROL_NAMES
 from rlgym_bridge.recording.recording import Inputs, TimeBase
-from rlgym_bridge.recording.replays.replay_actors import Actors
 from rlgym_bridge.recording.replays.replay_recording import checksum, read_replay
 from tests.support.real_data import real
 
 MATCH = "replays/c8cf.replay"
 SHORT = "replays/1_AERIAL.replay"
-OBJECTS = [
-    "Archetypes.Car.Car_Default", "Archetypes.Ball.Ball_Default", "TAGame.Default__PRI_TA",
-    "Archetypes.Teams.Team0", "Archetypes.Teams.Team1", "Archetypes.CarComponents.CarComponent_Boost",
-    "Archetypes.CarComponents.CarComponent_Dodge", "TAGame.RBActor_TA:ReplicatedRBState",
-    "Engine.Pawn:PlayerReplicationInfo", "Engine.PlayerReplicationInfo:Team",
-    "Engine.PlayerReplicationInfo:PlayerName", "TAGame.CarComponent_TA:Vehicle",
-    "TAGame.CarComponent_TA:ReplicatedActive", "TAGame.Vehicle_TA:ReplicatedThrottle",
-    "TAGame.Vehicle_TA:ReplicatedSteer", "TAGame.CarComponent_Boost_TA:ReplicatedBoostAmount",
-    "TAGame.GameEvent_TA:ReplicatedStateName",
-]  # fmt: skip
-CAR, BALL, PLAYER, TEAM, BOOST, DODGE, EVENT = range(10, 17)
-
-
-def link(to: int) -> dict[str, object]:
-    return {"ActiveActor": {"active": True, "actor": to}}
-
-
-def frame(new: dict[int, str], *updates: tuple[int, str, object], delta: float = 0.0) -> dict[str, object]:
-    """Return a network frame: actors by their kind, and updates of (actor, end of the name, attribute)."""
-    index = {name: at for at, name in enumerate(OBJECTS)} | {
-        name.rpartition(":")[2]: at for at, name in enumerate(OBJECTS) if ":" in name
-    }
-    return {
-        "delta": delta,
-        "deleted_actors": [],
-        "new_actors": [{"actor_id": actor, "object_id": index[kind]} for actor, kind in new.items()],
-        "updated_actors": [
-            {"actor_id": actor, "object_id": index[name], "attribute": value}
-            for actor, name, value in updates
-        ],
-    }
-
-
-def kickoff() -> dict[str, object]:
-    kinds = {CAR: OBJECTS[0], PLAYER: OBJECTS[2], TEAM: OBJECTS[4], BOOST: OBJECTS[5], DODGE: OBJECTS[6]}
-    return frame(
-        kinds,
-        (CAR, "ReplicatedThrottle", {"Byte": 255}),
-        (BOOST, "ReplicatedBoostAmount", {"Byte": 51}),
-        (BOOST, "Vehicle", link(CAR)), (DODGE, "Vehicle", link(CAR)),
-        (CAR, "PlayerReplicationInfo", link(PLAYER)),
-        (PLAYER, "Team", link(TEAM)), (PLAYER, "PlayerName", {"String": "somebody"}),
-    )  # fmt: skip
-
-
-def test_a_car_is_known_by_its_player_in_any_order() -> None:
-    actors = Actors(OBJECTS, [])
-    actors.advance(kickoff())
-    (seat,) = actors.cars
-    assert (seat.team, seat.throttle, seat.boost) == (1, 1.0, 20.0)
-    assert actors.cut and not seat.shown
-
-
-def test_a_keyframe_begins_a_known_car_anew_without_a_cut() -> None:
-    actors = Actors(OBJECTS, [])
-    actors.advance(kickoff())
-    actors.advance(frame({CAR: OBJECTS[0]}))
-    (seat,) = actors.cars
-    assert seat.throttle == 0 and not actors.cut
-    actors.advance(frame({CAR + 90: OBJECTS[0]}))
-    assert actors.cut
-
-
-def test_boost_burns_between_what_is_told_of_it() -> None:
-    actors = Actors(OBJECTS, [])
-    actors.advance(kickoff())
-    actors.advance(frame({}, (BOOST, "ReplicatedActive", {"Byte": 3}), delta=0.03))
-    actors.advance(frame({}, delta=0.3))
-    (seat,) = actors.cars
-    assert seat.boost == pytest.approx(10) and seat.controls()[CONTROL_NAMES.index("boost")] == 1
-    actors.advance(frame({}, (BOOST, "ReplicatedActive", {"Byte": 4}), delta=0.9))
-    assert seat.boost == 0 and seat.controls()[CONTROL_NAMES.index("boost")] == 0
-
-
-def test_a_dodge_is_one_press_of_jump() -> None:
-    actors = Actors(OBJECTS, [])
-    actors.advance(kickoff())
-    (seat,) = actors.cars
-    pressed = []
-    for byte in (1, None, 2):
-        updates = [] if byte is None else [(DODGE, "ReplicatedActive", {"Byte": byte})]
-        actors.advance(frame({}, *updates))
-        pressed.append(bool(seat.controls()[CONTROL_NAMES.index("jump")]))
-    assert pressed == [True, False, False]
-
-
-@pytest.mark.parametrize(("byte", "stick"), [(0, -1.0), (1, -1.0), (128, 0.0), (255, 1.0)])
-def test_a_stick_is_a_byte_with_its_middle_at_128(byte: int, stick: float) -> None:
-    actors = Actors(OBJECTS, [])
-    actors.advance(kickoff())
-    actors.advance(frame({}, (CAR, "ReplicatedSteer", {"Byte": byte})))
-    (seat,) = actors.cars
-    assert seat.steer == stick
-
-
-def test_a_change_of_phase_cuts_and_a_repeated_one_does_not() -> None:
-    actors = Actors(OBJECTS, ["Countdown", "Active"])
-    found = []
-    for name in (0, 1, 1):
-        actors.advance(frame({16: OBJECTS[2]}, (16, "ReplicatedStateName", {"Int": name})))
-        found.append((actors.phase, actors.cut))
-    assert found == [(Phase.COUNTDOWN, True), (Phase.ACTIVE, True), (Phase.ACTIVE, False)]
 
 
 def test_without_the_parser_it_is_said_what_to_install(
@@ -185,14 +82,6 @@ def test_a_real_match_has_its_teams_its_frames_and_no_names() -> None:
         if raw["objects"][update["object_id"]].endswith(":PlayerName")
     }
     assert names and not any(name.encode() in held for name in names)
-
-
-def test_a_real_ball_is_shown_only_in_frames_that_moved_it() -> None:
-    pytest.importorskip("subtr_actor")
-    found = read_replay(real(SHORT))
-    assert found.ball_shown.sum() == 359 and found.car_shown.sum(0).tolist() == [195, 246]
-    still = found.state.ball_position[1:] == found.state.ball_position[:-1]
-    assert still.all(-1)[~found.ball_shown[1:]].all()
 
 
 def test_a_real_ball_in_the_air_falls_as_gravity_says() -> None:

@@ -8,7 +8,6 @@ import pytest
 
 pytest.importorskip("pyarrow")
 
-from rlgym_bridge.cli import run_command
 from rlgym_bridge.components.actions import LookupTableAction
 from rlgym_bridge.policy.folder import load_policy
 from rlgym_bridge.recording.open import open_recording
@@ -112,11 +111,10 @@ def test_other_files_are_refused(
         open_recording(file)
 
 
-def test_compare_wants_states_of_the_game(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_compare_wants_states_of_the_game(tmp_path: Path, refused) -> None:
     file = tmp_path / "match.parquet"
     file.touch()
-    assert run_command("compare", [str(file)]) == 2
-    assert "holds states that replicar made with RocketSim" in capsys.readouterr().err
+    assert "holds states that replicar made with RocketSim" in refused("compare", file)
 
 
 def test_what_is_no_parquet_is_refused(tmp_path: Path) -> None:

@@ -75,29 +75,6 @@ def test_a_disk_that_hangs_is_waited_for_once(tmp_path: Path, monkeypatch: pytes
     recorder._stream.close()
 
 
-def test_a_long_queue_is_written_in_short_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    waiting: list[int] = []
-
-    class Turns(threading.Event):
-        def wait(self, timeout: float | None = None) -> bool:
-            waiting.append(len(recorder._queue))
-            return len(waiting) == 6
-
-    monkeypatch.setattr(threading.Thread, "start", lambda thread: None)
-    recorder = Recorder(tmp_path / "long.mcap")
-    for frame in range(120):
-        recorder.put(PACKETS, frame, b"packet")
-    recorder._closed = Turns()
-    recorder._run()
-    assert waiting == [120, 88, 56, 24, 0, 0]
-    for frame in range(3200):
-        recorder._queue.append((PACKETS, frame, 0, b"packet", False))
-    recorder.failed = "written to a file that is closed"
-    waiting[:] = [0, 0, 0, 0]
-    recorder._run()
-    assert waiting[4:] == [3200, 3000] and not recorder._queue
-
-
 def test_a_full_disk_ends_the_recording_with_a_warning(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -190,11 +167,6 @@ def test_a_power_cut_while_recordings_are_merged_loses_none(
     merged = (tmp_path / "match.mcap").read_bytes()
     for tree in (tree for trees in calls.states for tree in trees):
         assert tree["/match.mcap"] == merged or before.items() <= tree.items()
-
-
-def test_a_file_that_cannot_be_made_is_named(tmp_path: Path) -> None:
-    with pytest.raises(RecordingError, match=r"cannot record to .*nowhere"):
-        Recorder(tmp_path / "nowhere" / "match.mcap")
 
 
 def test_a_disk_full_from_the_start_leaves_no_empty_file(

@@ -158,10 +158,7 @@ def test_for_inference_the_critic_is_left_out(kind: str, clip: float | None) -> 
         ({"critic_layers": "256"}, "critic_layers is '256', expected widths"),
         ({"obs_clip": -1.0}, "obs_clip is -1.0, expected a number above 0"),
         ({"obs_clip": np.nan}, "obs_clip is nan, expected a number above 0"),
-        (
-            {"policy_layer": (8,)},
-            "model_config has policy_layer; .* policy_layers, critic_layers, activation",
-        ),
+        ({"policy_layer": (8)}, "model_config has policy_layer; .* policy_layers, critic_layers, activation"),
     ],
 )
 def test_networks_that_cannot_be_are_refused(config: dict[str, Any], message: str) -> None:

@@ -7,14 +7,11 @@ import numpy as np
 import pytest
 from rlgym.rocket_league.reward_functions import TouchReward as RLGymTouchReward
 
-from rlgym_bridge.components.actions import LookupTableAction
 from rlgym_bridge.components.rewards import GoalReward, TouchReward, VelocityBallToGoalReward, WeightedSum
 from rlgym_bridge.recording.mcap.match_recording import MatchRecording, read_match
 from rlgym_bridge.rllib import applied_of, correct_applied_actions, episodes_from_recording
 from tests.support.recorded_matches import POLICY, once_a_run, record, retimed, two_policies
 from tests.support.simulators import needs_native
-
-TABLE = LookupTableAction().parse_batch(np.arange(90)[None])[0, :, 0]
 
 
 @pytest.fixture(scope="module")
@@ -90,11 +87,6 @@ def test_rewards_are_those_of_any_reward_function(clean: MatchRecording) -> None
         assert number or np.any(blue)
 
 
-def test_without_a_reward_function_recorded_rewards_count(clean: MatchRecording) -> None:
-    episodes = episodes_from_recording(clean)  # a policy folder without rewards
-    assert not any(one.get_return() for episode in episodes for one in episode.agent_episodes.values())
-
-
 @pytest.mark.slow
 def test_bots_that_decide_on_other_ticks_skip_steps(spoiled: MatchRecording) -> None:
     episodes = episodes_from_recording(spoiled)
@@ -112,40 +104,6 @@ def test_bots_that_decide_on_other_ticks_skip_steps(spoiled: MatchRecording) -> 
     assert sum(len(one.agent_episodes["blue-0"]) for one in episodes) > 3 * sum(
         len(one.agent_episodes["orange-0"]) for one in episodes
     )
-
-
-@pytest.mark.slow
-def test_applied_actions_drove_most_of_their_ticks(spoiled: MatchRecording) -> None:
-    rows = {int(tick): row for row, tick in enumerate(spoiled.tick)}
-    compared = changed = 0
-    for episode in episodes_from_recording(spoiled):
-        one = episode.agent_episodes["blue-0"]
-        infos = one.get_infos()
-        for number, applied in enumerate(applied_of(episode)["blue-0"]):
-            first = infos[number]["frame"] + 2
-            last = min(infos[number + 1]["frame"] + 1, infos[-1]["frame"])
-            ticks = [rows[tick] for tick in range(first, last + 1) if tick in rows]
-            controls = spoiled.state.car_controls[ticks, 0]
-            does = np.abs(controls - TABLE[applied]).max(1) < 0.01
-            assert does.sum() >= len(ticks) / 2 or not infos[number + 1]["told"]
-            compared += 1
-            changed += applied != one.get_actions(number)
-    assert compared > 500 and 0.05 * compared < changed < 0.5 * compared
-
-
-@pytest.mark.slow
-def test_corrected_episodes_hold_what_was_applied(spoiled: MatchRecording) -> None:
-    for numpy in (False, True):
-        for episode in episodes_from_recording(spoiled):
-            applied = applied_of(episode)
-            if numpy:
-                episode.to_numpy()
-            before = {agent: len(one) for agent, one in episode.agent_episodes.items()}
-            changed = correct_applied_actions(episode, applied)
-            for agent, one in episode.agent_episodes.items():
-                assert list(one.get_actions()) == applied[agent]
-                assert len(one) == before[agent]
-            assert correct_applied_actions(episode, applied) == dict.fromkeys(changed, 0)
 
 
 @needs_native  # the recorded match has its goal in RocketSim 3

@@ -1,6 +1,5 @@
 """Policy folders to play and to spoil."""
 
-import itertools
 import json
 import sys
 from itertools import pairwise
@@ -71,24 +70,10 @@ def make_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, text
 
 
 def network_folder(folder: Path, team_size: int) -> Path:
-    """A random network of fixed weights: 2 x 64, sampled."""
-    rng = np.random.default_rng(7)
+    """Write a random network of fixed weights: 2 x 64, sampled."""
     size = DefaultObs(zero_padding=None).size(team_size, team_size)
-    sizes = [size, 64, 64, 90]
-    weights = {}
-    for i, (inputs, outputs) in enumerate(itertools.pairwise(sizes)):
-        weights[f"layers.{i}.weight"] = rng.normal(0, 1.5 / inputs**0.5, (outputs, inputs))
-        weights[f"layers.{i}.bias"] = rng.normal(0, 0.1, outputs)
-    save_policy(
-        folder,
-        weights,
-        distribution="categorical",
-        team_sizes=[(team_size, team_size)],
-        obs=ComponentSpec.of(DefaultObs, zero_padding=None),
-        parser=ComponentSpec.of(RepeatAction, ComponentSpec.of(LookupTableAction), repeats=8),
-        selection="sample",
-        seed=3,
-    )
+    weights = random_weights(size, 64, 64, 90, seed=7)
+    save(folder, weights=weights, team_sizes=[(team_size, team_size)], selection="sample", seed=3)
     return folder
 
 

@@ -31,31 +31,16 @@ def _case(lookback: int, at: Any, neg: bool, new: Any, expected: list[int]) -> A
 
 # Steps in the lookback buffer, at_indices, neg_index_as_lookback, new actions, all 7 actions afterwards.
 DOCUMENTED = [
-    _case(0, 0, False, 50, [50, 4, 5, 6, 7, 8, 9]),
     _case(0, 6, False, 50, [3, 4, 5, 6, 7, 8, 50]),
-    _case(0, -1, False, 50, [3, 4, 5, 6, 7, 8, 50]),
-    _case(0, -7, False, 50, [50, 4, 5, 6, 7, 8, 9]),
     _case(0, [1, 4, -1], False, [50, 51, 52], [3, 50, 5, 6, 51, 8, 52]),
-    _case(0, slice(1, 3), False, [50, 51], [3, 50, 51, 6, 7, 8, 9]),
-    _case(0, slice(-2, None), False, [50, 51], [3, 4, 5, 6, 7, 50, 51]),
     _case(0, slice(None, None, 3), False, [50, 51, 52], [50, 4, 5, 51, 7, 8, 52]),
-    _case(0, None, False, [50, 51, 52, 53, 54, 55, 56], [50, 51, 52, 53, 54, 55, 56]),
-    _case(0, slice(-2, 1), True, [50], [50, 4, 5, 6, 7, 8, 9]),
     _case(3, 0, False, 50, [3, 4, 5, 50, 7, 8, 9]),
-    _case(3, 3, True, 50, [3, 4, 5, 6, 7, 8, 50]),
-    _case(3, -1, False, 50, [3, 4, 5, 6, 7, 8, 50]),
     _case(3, -1, True, 50, [3, 4, 50, 6, 7, 8, 9]),
-    _case(3, -3, True, 50, [50, 4, 5, 6, 7, 8, 9]),
-    _case(3, [2, 0], False, [50, 51], [3, 4, 5, 51, 7, 50, 9]),
     _case(3, [-1, 0], True, [50, 51], [3, 4, 50, 51, 7, 8, 9]),
     _case(3, [-1, 0], False, [50, 51], [3, 4, 5, 51, 7, 8, 50]),
-    _case(3, slice(1, 3), False, [50, 51], [3, 4, 5, 6, 50, 51, 9]),
     _case(3, slice(-2, None), False, [50, 51], [3, 4, 5, 6, 7, 50, 51]),
     _case(3, slice(-2, 1), True, [50, 51, 52], [3, 50, 51, 52, 7, 8, 9]),
-    _case(3, slice(-3, -1), True, [50, 51], [50, 51, 5, 6, 7, 8, 9]),
-    _case(3, slice(-3, None), True, [50, 51, 52, 53, 54, 55, 56], [50, 51, 52, 53, 54, 55, 56]),
     _case(3, None, False, [50, 51, 52, 53], [3, 4, 5, 50, 51, 52, 53]),
-    _case(3, None, True, [50, 51, 52, 53], [3, 4, 5, 50, 51, 52, 53]),
 ]
 
 # Lookback, at_indices, neg_index_as_lookback, new actions: sizes that do not match, or steps there are not.
@@ -63,11 +48,7 @@ WRONG_SIZES = [
     pytest.param(3, slice(1, 3), False, [50], id="slice of two, one action"),
     pytest.param(3, slice(1, 3), False, [50, 51, 52], id="slice of two, three actions"),
     pytest.param(3, None, False, [50] * 7, id="None of four steps, seven actions"),
-    pytest.param(0, None, False, [50] * 4, id="None of seven steps, four actions"),
-    pytest.param(3, slice(-3, None), True, [50] * 4, id="slice of all seven, four actions"),
     pytest.param(3, 4, False, 50, id="one past the end"),
-    pytest.param(0, 7, False, 50, id="one past the end, no lookback buffer"),
-    pytest.param(0, -8, False, 50, id="one before the beginning"),
     pytest.param(3, -4, True, 50, id="one before the lookback buffer"),
     pytest.param(3, [4], False, [50], id="one past the end, in a list"),
 ]

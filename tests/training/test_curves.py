@@ -186,40 +186,6 @@ def test_a_full_disk_is_told_once_and_leaves_whole_lines(
     assert board_steps(tmp_path)[-1] == 60
 
 
-def test_a_table_that_cannot_be_widened_ends_no_training(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(*_: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    with Progress(small_settings(tmp_path), 0, quiet=False) as progress:
-        report(progress, 1)
-        with monkeypatch.context() as patch:
-            patch.setattr("rlgym_bridge.training.runs.progress.mend_table", refuse)
-            for steps in (2, 3):
-                report(progress, steps, own=5)
-        report(progress, 4, own=6)
-    said = [line for line in capsys.readouterr().err.splitlines() if "cannot be written" in line]
-    assert len(said) == 1 and "No space left on device; training goes on" in said[0]
-    assert column(tmp_path, "steps") == [1, 4]
-
-
-def test_a_resumed_run_has_the_same_curves(tmp_path: Path) -> None:
-    changes = {
-        "components": STANDARD, "rollout_steps": 16, "steps": 8 * BATCH, "checkpoint_every": 4 * BATCH,
-        "no_touch_seconds": 0.5,
-    }  # fmt: skip
-    whole = main(small_settings(tmp_path / "whole", **changes), quiet=True).checkpoint
-    halfway = whole.with_name(str(4 * BATCH))
-    shutil.copytree(halfway, tmp_path / "resumed" / "checkpoints" / halfway.name)
-    main(small_settings(tmp_path / "resumed", **changes), resume=True, quiet=True)
-    ours, theirs = rows(tmp_path / "whole")[2:], rows(tmp_path / "resumed")
-    for row in (*ours, *theirs):
-        for name in ("seconds", "steps_per_second", "collect_seconds", "learn_seconds"):
-            del row[name]
-    assert ours == theirs
-
-
 # --- Weights & Biases ------------------------------------------------------------------------
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import safetensors.numpy
 from rlgym.rocket_league.action_parsers import LookupTableAction as PeerLookup
 from rlgym.rocket_league.action_parsers import RepeatAction as PeerRepeat
 from rlgym.rocket_league.obs_builders import DefaultObs as PeerObs
@@ -14,6 +15,8 @@ from rlgym.rocket_league.obs_builders import DefaultObs as PeerObs
 from rlgym_bridge.cli import run_command
 from rlgym_bridge.components.actions import LookupTableAction, RepeatAction
 from rlgym_bridge.components.default_obs import DefaultObs
+from rlgym_bridge.policy.folder import load_policy
+from rlgym_bridge.training.average import average
 from rlgym_bridge.training.evaluate import Evaluation, evaluate, play_matches
 from tests.support.policy_folders import OBS_1V1, edit, make_module, random_weights, save, spec
 
@@ -107,7 +110,7 @@ def test_each_side_may_have_a_delay_of_its_own() -> None:
 
 
 def test_the_commands_write_json_and_name_what_is_wrong(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], refused, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("rlgym_bridge.training.evaluate.open_pool", ThreadPoolExecutor)  # begins at once
     network = folder(tmp_path / "run" / "checkpoints" / "100")
@@ -131,5 +134,59 @@ def test_the_commands_write_json_and_name_what_is_wrong(
         ([slow, "chaser", "--matches", "2"], "decides every 4 ticks"),
         ([network, "chaser", "--action-delay=-1"], "action_delay is [-1, -1], expected 0 to 1200 ticks"),
     ):
-        assert run_command("evaluate", arguments) == 2
-        assert message in capsys.readouterr().err
+        assert message in refused("evaluate", *arguments)
+
+
+def run_of(tmp_path: Path, *steps: int) -> Path:
+    for number in steps:
+        weights = random_weights(OBS_1V1, 32, 90, seed=number)
+        save(tmp_path / "run" / "checkpoints" / str(number), weights=weights, training={"steps": number})
+    return tmp_path / "run"
+
+
+def weights_of(folder: Path) -> dict[str, np.ndarray]:
+    return safetensors.numpy.load((folder / "weights.safetensors").read_bytes())
+
+
+def test_the_newest_checkpoints_give_their_mean(tmp_path: Path) -> None:
+    run, out = run_of(tmp_path, 5, 30, 200), tmp_path / "mean"
+    words = [str(run), "--newest", "2", "--out", str(out), "--selection", "argmax"]
+    assert run_command("average", words) == 0
+    loaded = load_policy(out).manifest
+    assert (loaded.selection, loaded.training) == ("argmax", {"steps": 200, "average_of": ["30", "200"]})
+    for name, tensor in weights_of(out).items():
+        pair = [weights_of(run / "checkpoints" / steps)[name] for steps in ("30", "200")]
+        assert tensor.dtype == np.float32
+        np.testing.assert_allclose(tensor, (pair[0] + pair[1]) / 2, atol=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("other", "message"),
+    [
+        ({"distribution": "gaussian"}, r"a/policy.json has parser .*LookupTable.*expected policies of one"),
+        ({"weights": random_weights(OBS_1V1, 16, 90)}, r"b has layers .*\(16, 92\).*expected equal ones"),
+    ],
+)
+def test_policies_that_differ_are_refused_by_name(
+    other: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    save(tmp_path / "a")
+    save(tmp_path / "b", **other)
+    with pytest.raises(ValueError, match=message):
+        average([tmp_path / "a", tmp_path / "b"], tmp_path / "mean")
+    assert not (tmp_path / "mean").exists()
+
+
+@pytest.mark.parametrize(
+    ("newest", "out", "message"),
+    [
+        ("1", "mean", "expected two or more"),
+        ("-3", "mean", "expected two or more"),
+        ("2", "run/checkpoints/30", "expected another folder"),
+    ],
+)
+def test_what_cannot_be_averaged_is_refused(
+    newest: str, out: str, message: str, tmp_path: Path, refused
+) -> None:
+    run = run_of(tmp_path, 5, 30)
+    assert message in refused("average", run, "--newest", newest, "--out", tmp_path / out)

@@ -122,37 +122,6 @@ def test_equal_names_have_numbers_and_choices_are_named() -> None:
     assert [one.selection for one in entrants] == [None, None, "sample", None]
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["chaser"], "there is 1 ENTRY, expected two or more"),
-        (["chaser", "chaser:sample"], "'chaser:sample' is no policy, expected 'chaser'"),
-        (["chaser", "human"], "'human' plays in the real game alone"),
-        (["chaser", "mine", "--team-size", "2"], "trained for 1v1, this match is 2v2"),
-        (["chaser", "mine", "--matches=3"], "--matches: 3, expected an even number from 2 to 10,000"),
-        (["chaser", "mine", "--matches=-2"], "--matches: -2, expected an even number from 2 to 10,000"),
-        (["chaser", "mine", "--matches=10002"], "--matches: 10002, expected an even number from 2 to"),
-    ],
-)
-def test_unplayable_matches_are_refused_before_the_first(
-    words: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    save(Path("mine"))
-    try:
-        assert main(["league", *words]) == 2
-    except SystemExit as error:  # of argparse
-        assert error.code == 2
-    assert message in capsys.readouterr().err
-    assert [path.name for path in tmp_path.iterdir()] == ["mine"]
-
-
-def test_a_file_where_logs_go_is_refused_before_a_match(capsys: pytest.CaptureFixture[str]) -> None:
-    Path("league").mkdir()
-    Path("league/logs").write_text("mine")
-    assert main(["league", "chaser", "random", "--seconds", "1", "--matches", "2"]) == 2
-    assert "league/logs is a file, expected a folder: move it away" in capsys.readouterr().err
-
-
 # --- matches ---------------------------------------------------------------------------------
 
 
@@ -196,15 +165,9 @@ def test_a_policy_of_another_team_size_forfeits_with_its_reason(tmp_path: Path) 
 
 
 @pytest.mark.slow
-def test_a_hivemind_alone_plays(tmp_path: Path) -> None:
-    hive = bot_toml(tmp_path, "hive", "Hive", hivemind=True)
-    result = play_served(match_of(hive, "chaser", tmp_path))
-    assert result.forfeits == ("", "") and result.ticks > 500 and not result.remarks
-    assert not (tmp_path / "logs").exists()
-
-
-@pytest.mark.slow
-def test_a_league_names_who_forfeits_and_goes_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_league_names_who_forfeits_and_goes_on(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], refused
+) -> None:
     gone = bot_toml(tmp_path, "exit", "Gone")
     words = ["league", "chaser", gone, "chaser", "--seconds", "1", "--json", "out.json"]
     assert main([*words, "--matches", "2"]) == 1
@@ -220,12 +183,11 @@ def test_a_league_names_who_forfeits_and_goes_on(tmp_path: Path, capsys: pytest.
     kept = LEAGUE.read_text()
     assert main([*words, "--matches", "4"]) == 1
     assert LEAGUE.read_text().startswith(kept) and len(LEAGUE.read_text().splitlines()) == 1 + 6 * 4
-    assert main(["league", "chaser", gone, "--seconds", "1"]) == 2
-    assert "entries are 3 there and 2 here" in capsys.readouterr().err
+    assert "entries are 3 there and 2 here" in refused("league", "chaser", gone, "--seconds", "1")
 
 
 @pytest.mark.slow
-def test_a_gauntlet_plays_the_matches_of_the_first_entry(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_gauntlet_plays_the_matches_of_the_first_entry(capsys: pytest.CaptureFixture[str], refused) -> None:
     words = ["league", "chaser", "random", "random", "--seconds", "1", "--matches", "2"]
     assert main([*words, "--gauntlet", "--team-size", "9"]) == 2  # refused by the match server: binds nothing
     assert main([*words, "--gauntlet"]) == 0
@@ -234,8 +196,7 @@ def test_a_gauntlet_plays_the_matches_of_the_first_entry(capsys: pytest.CaptureF
     assert len(pairs) == 2 and all("Chaser" in (one["first"], one["second"]) for one in pairs)
     kept = LEAGUE.read_text()
     assert len(kept.splitlines()) == 1 + 2 * 2
-    assert main([*words, "--json", f"league/{FILE}"]) == 2
-    assert "is read and would be replaced by an output" in capsys.readouterr().err
+    assert "is read and would be replaced by an output" in refused(*words, "--json", f"league/{FILE}")
     assert LEAGUE.read_text() == kept
     assert main(words) == 0  # the same league goes on with the other matches
     assert len(LEAGUE.read_text().splitlines()) == 1 + 6 * 2

@@ -1,5 +1,6 @@
 """Settings of learning that rlgym-ppo and others have: each does what its name says, and a run resumes."""
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -7,24 +8,18 @@ import numpy as np
 import pytest
 import torch
 
-from rlgym_bridge.training.learner import PPOLearner
-from rlgym_bridge.training.ppo import batch_of, clip_value_loss, gradients_of, improve
+from rlgym_bridge.training.learner import Diverged, PPOLearner
+from rlgym_bridge.training.ppo import Batch, batch_of, clip_value_loss, estimate_advantages, improve, losses
 from rlgym_bridge.training.rollouts import CollectedSteps
-from rlgym_bridge.training.runs.checkpoints import STATE_FILE, Checkpoints
-from rlgym_bridge.training.settings import SettingsError
+from rlgym_bridge.training.running_scale import RunningScale, scaled
+from rlgym_bridge.training.runs.checkpoints import STATE_FILE
+from rlgym_bridge.training.settings import check_settings
+from tests.support.mark_game import MARKS
 from tests.support.small_learners import (
-    assert_same_learners,
     collected_by,
     learner_of,
-    played_by,
-    train_in_two_ways,
 )
-from tests.support.training_runs import BATCH, column, small_settings
-
-ALL = {
-    "critic_learning_rate": 1e-3, "critic_learning_rate_schedule": "linear", "standardize_returns": True,
-    "value_clip": 0.2, "target_kl": 0.002,
-}  # fmt: skip
+from tests.support.training_runs import BATCH
 
 
 def copies(network: torch.nn.Module) -> list[torch.Tensor]:
@@ -81,18 +76,6 @@ def test_the_critic_is_held_near_its_values_before(asynchronous: bool, tmp_path:
     assert moved[1] < 0.5 * moved[0]
 
 
-def test_a_wide_clip_of_values_changes_nothing(tmp_path: Path) -> None:
-    found = []
-    for clip in (0.0, 1e6):
-        learner = learner_of(tmp_path, False, value_clip=clip)
-        assert (learner.backpropagation is None) == bool(clip)
-        batch = batch_of(learner, collected_by(learner))
-        found.append(gradients_of(learner, batch, torch.arange(32), 32))
-    for one, other in zip(found[0][0], found[1][0], strict=True):
-        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-7)
-    torch.testing.assert_close(found[0][1], found[1][1], rtol=1e-4, atol=1e-5)
-
-
 @pytest.mark.parametrize("asynchronous", [False, True])
 def test_an_iteration_ends_once_the_policy_has_moved_far(asynchronous: bool, tmp_path: Path) -> None:
     def learned(**changes: Any) -> dict[str, float]:
@@ -138,33 +121,122 @@ def contents(folder: Path) -> dict[str, Any]:
     return dict(torch.load(folder / STATE_FILE, weights_only=True))
 
 
-def test_a_run_with_all_of_them_resumes_bit_for_bit(tmp_path: Path) -> None:
-    changes = {"steps": 8 * BATCH, "checkpoint_every": 4 * BATCH, **ALL}
-    whole, resumed = train_in_two_ways(small_settings(tmp_path, **changes), tmp_path)
-    assert_same_learners(whole, resumed)
-    assert {len(column(tmp_path / "whole", name)) for name in ("epochs_taken", "return_deviation")} == {8}
+SETTINGS = {"components": "tests.support.mark_game", "collectors": 1, "snapshot_share": 0.0}
 
 
-def test_standardised_returns_stay_what_they_were(tmp_path: Path) -> None:
-    folder = learner_of(tmp_path, False).save(Checkpoints(tmp_path, 1))
-    other = learner_of(tmp_path / "other", False, standardize_returns=True)
-    with pytest.raises(SettingsError, match="standardize_returns was False and is True now"):
-        other.load(folder)
+def test_advantages_are_the_weighted_sums_of_the_paper() -> None:
+    rng = np.random.default_rng(0)
+    steps, seats, gamma, weight = 12, 5, 0.9, 0.8
+    rewards, values, following = rng.normal(size=(3, steps, seats)).astype(np.float32)
+    ended = rng.random((steps, seats)) < 0.2
+    found = estimate_advantages(gamma, weight, rewards, values, following, ended)
+    for seat in range(seats):
+        for step in range(steps):
+            total, factor = 0.0, 1.0
+            for later in range(step, steps):
+                delta = rewards[later, seat] + gamma * following[later, seat] - values[later, seat]
+                total += factor * delta
+                factor *= gamma * weight
+                if ended[later, seat]:
+                    break
+            assert found[step, seat] == pytest.approx(total, abs=1e-5)
 
 
-LOST = 41
-"""The action that the policy has lost: its probability is below 1e-20."""
+def rollouts(**changes: np.ndarray) -> dict[str, np.ndarray]:
+    """One collector, one match, two cars, four steps; blue sees mark 0, 1, 2, 3, 0."""
+    marks = np.array([0, 1, 2, 3, 0])
+    obs = np.broadcast_to(np.eye(MARKS, dtype=np.float32)[marks][None, :, None], (1, 5, 2, MARKS))
+    arrays = {
+        "obs": obs.copy(),
+        "actions": np.zeros((1, 4, 2), np.int64),
+        "log_probs": np.zeros((1, 4, 2), np.float32),
+        "rewards": np.tile(np.array([1.0, 2.0, 10.0, 4.0], np.float32)[None, :, None], (1, 1, 2)),
+        "terminated": np.zeros((1, 4, 2), bool),
+        "truncated": np.zeros((1, 4, 2), bool),
+        "final_obs": np.full((1, 4, 2, MARKS), np.nan, np.float32),
+    }
+    return arrays | changes
 
 
-@pytest.mark.parametrize(("weight", "comes_back"), [("uniform", True), ("entropy", False)])
-def test_only_the_uniform_policy_brings_an_action_back(weight: str, comes_back: bool, tmp_path: Path) -> None:
-    only = {"entropy_coefficient": 0.0, "uniform_coefficient": 0.0, f"{weight}_coefficient": 0.1}
-    learner = learner_of(tmp_path, asynchronous=False, learning_rate=0.01, **only)
-    bias = learner.policy.layers[-1].bias
-    with torch.no_grad():
-        bias[LOST] = -50.0
-    collected = collected_by(learner)
-    collected.actions[collected.actions == LOST] = 0
-    for _ in range(20):
-        improve(learner, batch_of(learner, played_by(learner, collected)))
-    assert (bias[LOST].item() > -49.0) == comes_back
+def learner_that_says(values: list[float]) -> PPOLearner:
+    """Return a learner whose critic has a value for each mark; returns are not weighted (lambda 1)."""
+    made = PPOLearner(
+        check_settings(SETTINGS | {"gamma": 0.5, "gae_lambda": 1.0, "matches": 1, "rollout_steps": 4})
+    )
+    made.critic.values = lambda shown: shown @ torch.tensor(values)  # type: ignore[method-assign]
+    return made
+
+
+def batch_of_made_up(values: list[float], **changes: np.ndarray) -> Batch:
+    learner = learner_that_says(values)
+    return batch_of(learner, CollectedSteps.of(learner, rollouts(**changes)))
+
+
+def ended_at(step: int) -> np.ndarray:
+    ends = np.zeros((1, 4, 2), bool)
+    ends[0, step] = True
+    return ends
+
+
+def test_an_episode_ended_by_a_goal_is_worth_nothing_after_it() -> None:
+    batch = batch_of_made_up([6.0, 7.0, 8.0, 9.0], terminated=ended_at(2))
+    # 10; 2 + 10 / 2; 1 + 7 / 2; and the next episode: 4 + half of what mark 0 is worth
+    by_hand = [4.5, 7.0, 10.0, 4 + 6 / 2]
+    np.testing.assert_allclose(batch.returns.reshape(4, 2).T, [by_hand, by_hand], rtol=1e-6)
+
+
+def test_a_truncated_episode_bootstraps_from_its_last_state() -> None:
+    last = np.full((1, 4, 2, MARKS), np.nan, np.float32)
+    last[0, 2] = np.eye(MARKS)[[1, 2]]  # blue ends on mark 1, worth 7; orange on mark 2, worth 8
+    batch = batch_of_made_up([6.0, 7.0, 8.0, 9.0], truncated=ended_at(2), final_obs=last)
+    # 10 + 7 / 2 = 13.5; 2 + 13.5 / 2; 1 + 8.75 / 2, and for orange 10 + 8 / 2 = 14; 9; 5.5
+    expected = [[5.375, 8.75, 13.5, 7.0], [5.5, 9.0, 14.0, 7.0]]
+    np.testing.assert_allclose(batch.returns.reshape(4, 2).T, expected, rtol=1e-6)
+
+
+def test_a_cut_rollout_bootstraps_from_the_next_observation() -> None:
+    batch = batch_of_made_up([6.0, 7.0, 8.0, 9.0])
+    last = 4 + 6 / 2
+    by_hand = [1 + (2 + (10 + last / 2) / 2) / 2, 2 + (10 + last / 2) / 2, 10 + last / 2, last]
+    np.testing.assert_allclose(batch.returns.reshape(4, 2)[:, 0], by_hand, rtol=1e-6)
+
+
+def test_advantages_are_normalised_over_the_batch() -> None:
+    batch = batch_of_made_up([6.0, 7.0, 8.0, 9.0], terminated=ended_at(1))
+    assert float(batch.advantages.mean()) == pytest.approx(0, abs=1e-6)
+    assert float(batch.advantages.std(unbiased=False)) == pytest.approx(1, abs=1e-6)
+
+
+def test_a_reward_that_is_no_number_is_named() -> None:
+    rewards = rollouts()["rewards"]
+    rewards[0, 3, 1] = np.nan
+    with pytest.raises(Diverged, match="reward of car 1 in match 0 of collector 0 is nan at step 3"):
+        batch_of_made_up([0.0] * 4, rewards=rewards)
+
+
+def test_an_observation_that_breaks_the_critic_is_noticed() -> None:
+    with pytest.raises(Diverged, match=r"not finite after 0 steps: .* values up to nan, expected"):
+        batch_of_made_up([math.inf] * 4)
+
+
+def test_the_losses_are_those_of_the_paper() -> None:
+    rng = np.random.default_rng(1)
+    ratios, advantages, values, returns = rng.normal(1, 0.5, (4, 40))
+    ratios = np.abs(ratios)
+    policy, value = losses(*map(torch.tensor, (ratios, advantages, values, returns)), 0.2)
+    for i in range(40):
+        clipped = min(max(ratios[i], 0.8), 1.2)
+        assert policy[i] == pytest.approx(-min(ratios[i] * advantages[i], clipped * advantages[i]))
+        assert value[i] == pytest.approx((values[i] - returns[i]) ** 2 / 2)
+
+
+def test_running_statistics_are_those_of_all_observations() -> None:
+    obs = np.random.default_rng(2).normal(3, 5, (90, 7)).astype(np.float32)
+    running = RunningScale.of_size(7)
+    for part in np.split(obs, [10, 45]):
+        running.update(part)
+    found = running.normalisation(2.0)
+    np.testing.assert_allclose(found.mean, obs.mean(0, np.float64), rtol=1e-6)
+    np.testing.assert_allclose(found.std, obs.std(0, np.float64), rtol=1e-6)
+    shown = scaled(obs, found)
+    np.testing.assert_allclose(shown, np.clip((obs - obs.mean(0)) / obs.std(0), -2, 2), atol=1e-5)

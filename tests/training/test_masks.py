@@ -1,6 +1,5 @@
 """Action masks hold alike in collecting, learning, evaluation, matches, and in numpy and torch."""
 
-import itertools
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,33 +17,27 @@ from rlgym_bridge.components.actions import (
 from rlgym_bridge.components.batch_form import find_masks
 from rlgym_bridge.components.default_obs import DefaultObs
 from rlgym_bridge.components.episode import Episode
-from rlgym_bridge.components.mutators import KickoffMutator
 from rlgym_bridge.components.player_spec import PlayerSpec
 from rlgym_bridge.components.relative_obs import TeamObs
-from rlgym_bridge.components.spec import Components
 from rlgym_bridge.policy.folder import load_policy, save_policy
 from rlgym_bridge.policy.manifest import PolicyMismatch
 from rlgym_bridge.policy.numpy_network import NetworkPolicy
 from rlgym_bridge.policy.symmetry import Mirror
-from rlgym_bridge.sim.vector_env import VectorEnv
-from rlgym_bridge.training.evaluate import evaluate
-from rlgym_bridge.training.ppo import batch_of, gradients_of, main
-from rlgym_bridge.training.settings import SettingsError, check_settings
+from rlgym_bridge.training.ppo import batch_of, gradients_of
+from rlgym_bridge.training.runs.checkpoints import Checkpoints
+from rlgym_bridge.training.settings import SettingsError
 from tests.support.policy_folders import edit, random_weights, spec
 from tests.support.small_learners import (
-    assert_same_learners,
     collected_by,
     learner_of,
     move_weights,
     play_rollouts,
-    train_in_two_ways,
 )
 from tests.support.states import random_state
-from tests.support.training_runs import SMALL, stand_in
+from tests.support.training_runs import stand_in
 
 TABLE = LookupTableAction.make_lookup_table()
 BOOST, JUMP, TURN = TABLE[:, 6] > 0, TABLE[:, 5] > 0, TABLE[:, 2:5].any(1)
-STANDARD = "rlgym_bridge.training.components"
 MASKED = """
 from rlgym_bridge.training.components import obs
 from rlgym_bridge.components.spec import ComponentSpec
@@ -245,21 +238,14 @@ def parser(settings): return ComponentSpec.of(RepeatAction, ComponentSpec.of(Loo
         np.testing.assert_array_equal(rows["actions"][0] % 5, np.tile([0, 1], (32, 8)))
 
 
-def test_a_masked_run_resumes_to_the_bit_and_is_evaluated(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    name = stand_in(tmp_path, monkeypatch, MASKED)
-    common = SMALL | {"components": name, "kickoff_share": 0.0, "normalise_obs": True}
-    batch = learner_of(tmp_path / "size", False, **common).steps_of_iteration(1)
-    settings = check_settings(common | {"steps": 4 * batch, "checkpoint_every": 2 * batch})
-    whole, resumed = train_in_two_ways(settings, tmp_path)
-    assert_same_learners(whole, resumed)
-    other = stand_in(tmp_path, monkeypatch, MASKED.replace("masked=True", "masked=False"))
-    further = replace(settings, out=str(tmp_path / "resumed"), components=other, steps=8 * batch)
+def test_a_masked_run_does_not_go_on_without_masks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    masked, plain = (
+        learner_of(tmp_path, False, components=stand_in(tmp_path, monkeypatch, text), normalise_obs=True)
+        for text in (MASKED, MASKED.replace("masked=True", "masked=False"))
+    )
+    folder = masked.save(Checkpoints(tmp_path, 1))
     with pytest.raises(SettingsError, match="trained with action masks, and the parser here gives none"):
-        main(further, resume=True, quiet=True)
-    result = evaluate(str(whole), "random", 2, seconds=5.0, allow_modules=[name], processes=1)
-    assert result.matches == 2
+        plain.load(folder)
 
 
 def test_a_folder_plays_within_the_masks_it_was_saved_with(tmp_path: Path) -> None:
@@ -281,26 +267,3 @@ def test_a_folder_plays_within_the_masks_it_was_saved_with(tmp_path: Path) -> No
     edit(tmp_path / "p", probe=probe)
     with pytest.raises(PolicyMismatch, match=r"of the action masks changed: action .* was allowed"):
         load_policy(tmp_path / "p")
-
-
-def test_an_empty_mask_of_one_match_is_named_with_its_number() -> None:
-    numbers = itertools.count()
-
-    class Emptying(DefaultObs):
-        def __init__(self) -> None:
-            super().__init__(None)
-            self.number = next(numbers)
-
-        def build_obs(self, agents: Any, state: Any, shared_info: Any) -> Any:
-            shared_info["action_mask"] = {agent: [1] * 90 for agent in agents}
-            if self.number == 2:
-                shared_info["action_mask"]["orange-0"] = [0] * 90
-            return super().build_obs(agents, state, shared_info)
-
-    def components() -> Components:
-        return Components(Emptying(), LookupTableAction(), state_mutator=KickoffMutator())
-
-    env = VectorEnv(3, components, tick_skip=8)
-    env.reset(0)
-    with pytest.raises(ValueError, match=r"leave orange-0 \(car 1\) in match 2 no action"):
-        env.masks()

@@ -1,6 +1,5 @@
 """Networks with memory: what is remembered in play is what is learned from, and it ends with the episode."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,22 +10,17 @@ import torch
 from rlgym_bridge.components.episode import Episode
 from rlgym_bridge.policy.folder import load_policy
 from rlgym_bridge.policy.load_player import load_player
-from rlgym_bridge.policy.shape import PolicyShape
-from rlgym_bridge.policy.torch_network import make_networks
-from rlgym_bridge.training.evaluate import evaluate
 from rlgym_bridge.training.learner import PPOLearner
 from rlgym_bridge.training.ppo import batch_of, gradients_of, improve, main
 from rlgym_bridge.training.rollouts import CollectedSteps
 from rlgym_bridge.training.runs.checkpoints import Checkpoints
-from rlgym_bridge.training.selfplay.snapshots import pack, unpack
+from rlgym_bridge.training.selfplay.snapshots import unpack
 from rlgym_bridge.training.settings import SettingsError, check_settings
 from tests.support.policy_folders import make_module
 from tests.support.small_learners import (
-    assert_same_learners,
     learner_of,
     move_weights,
     play_rollouts,
-    train_in_two_ways,
 )
 from tests.support.states import random_state
 from tests.support.training_runs import SMALL, column, stand_in
@@ -184,20 +178,6 @@ def test_only_a_memory_learns_a_game_of_the_mark_before(
     assert shares["perceptron"] < 0.35
 
 
-def test_a_run_with_memory_resumes_to_the_bit_and_plays(tmp_path: Path) -> None:
-    changes = SMALL | {
-        "components": "rlgym_bridge.training.components", "kickoff_share": 0.0, "network": "gru",
-        "sequence_length": 4, "no_touch_seconds": 0.5, "normalise_obs": True, "opponents": {"random": 0.25},
-    }  # fmt: skip
-    size = learner_of(tmp_path / "size", False, **changes).steps_of_iteration(1)
-    settings = check_settings(changes | {"steps": 4 * size, "checkpoint_every": 2 * size})
-    whole, resumed = train_in_two_ways(settings, tmp_path)
-    assert_same_learners(whole, resumed)
-    assert evaluate(str(whole), str(resumed), 2, seconds=3.0, processes=1).matches == 2
-    opponent = replace(settings, out=str(tmp_path / "next"), opponents={str(whole): 0.5}, steps=size)
-    assert main(opponent, quiet=True).steps >= size
-
-
 def test_a_policy_remembers_until_the_next_episode(tmp_path: Path) -> None:
     settings = {"components": "rlgym_bridge.training.components", "network": "gru", "rollout_steps": 16}
     learner = learner_of(tmp_path / "run", False, **settings)
@@ -236,22 +216,3 @@ def test_wrong_settings_of_a_memory_get_a_sentence(tmp_path: Path) -> None:
             learner_of(
                 tmp_path, False, network="gru", components="rlgym_bridge.training.components", **changes
             )
-
-
-def test_a_gru_in_numpy_is_torchs() -> None:
-    torch.manual_seed(0)
-    shape, policy, _ = make_networks(
-        PolicyShape(12, "multi_categorical", (3, 2), (16,), None, "tanh", True, network="gru"), (8,)
-    )
-    with torch.no_grad():
-        for one in policy.parameters():
-            one += 0.2 * torch.randn_like(one)
-    player = unpack(shape, pack(shape, policy.arrays(), None), (0,)).network
-    state, theirs = np.zeros((7, 128), np.float32), torch.zeros(7, 128)
-    begins = np.zeros(7, bool)
-    for step in range(30):
-        obs = np.random.default_rng(step).normal(size=(7, 12)).astype(np.float32)
-        outputs, state = player.step(obs, state, begins)
-        with torch.no_grad():
-            expected, theirs = policy.step(torch.from_numpy(obs), theirs, torch.from_numpy(begins))
-        np.testing.assert_allclose(outputs, expected.numpy(), atol=1e-5, rtol=1e-5)

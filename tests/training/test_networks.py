@@ -1,7 +1,5 @@
 """Numpy plays the network that torch has learned."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
@@ -10,10 +8,7 @@ from rlgym_bridge.components.actions import (
     ContinuousAction,
     LookupTableAction,
     MultiDiscreteAction,
-    RepeatAction,
 )
-from rlgym_bridge.components.default_obs import DefaultObs
-from rlgym_bridge.policy.folder import ComponentSpec, load_policy, save_policy
 from rlgym_bridge.policy.manifest import Normalisation
 from rlgym_bridge.policy.numpy_layers import ACTIVATIONS, Network
 from rlgym_bridge.policy.numpy_network import NetworkPolicy
@@ -46,45 +41,6 @@ def observations(count: int) -> np.ndarray:
     return np.random.default_rng(4).normal(size=(count, 2, OBS)).astype(np.float32)
 
 
-@torch.no_grad()
-def likeliest(policy: PolicyNetwork, obs: np.ndarray) -> np.ndarray:
-    outputs = policy(torch.from_numpy(scaled(obs, SCALING)).flatten(0, 1))
-    if policy.shape.distribution == "gaussian":
-        return outputs.numpy().reshape(*obs.shape[:2], -1)
-    picks = [part.argmax(1) for part in outputs.split(policy.shape.sizes, 1)]
-    actions = torch.stack(picks, 1).numpy().reshape(*obs.shape[:2], -1)
-    return actions[..., 0] if policy.shape.distribution == "categorical" else actions
-
-
-def save_network(folder: Path, policy: PolicyNetwork, activation: str) -> None:
-    distribution = policy.shape.distribution
-    save_policy(
-        folder, policy.arrays(), distribution=distribution, team_sizes=[(1, 1)], obs_normalisation=SCALING,
-        obs=ComponentSpec.of(DefaultObs, zero_padding=None), activation=activation,
-        parser=ComponentSpec.of(RepeatAction, ComponentSpec.of(SHAPES[distribution][0]), repeats=8),
-    )  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("distribution", "activation"), [*((one, "relu") for one in SHAPES), ("categorical", "silu")]
-)
-def test_the_exported_folder_plays_what_torch_plays(
-    distribution: str, activation: str, tmp_path: Path
-) -> None:
-    policy = network(distribution, activation, layer_norm=activation == "silu")
-    save_network(tmp_path / "policy", policy, activation)
-    obs = observations(200)
-    played = load_policy(tmp_path / "policy", selection="argmax").policy.act(obs)
-    np.testing.assert_allclose(played, likeliest(policy, obs), atol=1e-4)
-    # Folders with ReLU stay as they always were.
-    assert ('"activation"' in (tmp_path / "policy" / "policy.json").read_text()) == (activation != "relu")
-
-
-def test_an_unknown_activation_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="activation is 'mish', expected one of relu, leaky_relu, tanh"):
-        save_network(tmp_path / "mish", network("categorical"), "mish")
-
-
 @each_distribution
 def test_a_packed_policy_draws_as_likely_as_torch_says(distribution: str) -> None:
     policy = network(distribution)
@@ -98,16 +54,6 @@ def test_a_packed_policy_draws_as_likely_as_torch_says(distribution: str) -> Non
         log_probs, entropies, _ = policy.evaluate_outputs(policy(shown), torch.from_numpy(drawn))
     # The mean of -log p over what was drawn is the entropy.
     assert float(-log_probs.mean()) == pytest.approx(float(entropies[0]), abs=0.08)
-
-
-@each_distribution
-def test_log_probabilities_alone_are_the_same(distribution: str) -> None:
-    policy, obs = network(distribution), torch.randn(20, OBS)
-    sizes = SHAPES[distribution][1]
-    actions = torch.randn(20, *sizes) if distribution == "gaussian" else torch.randint(2, (20, len(sizes)))
-    actions = actions[:, 0] if distribution == "categorical" else actions
-    outputs = policy(obs)
-    assert torch.equal(policy.log_probs_of(outputs, actions), policy.evaluate_outputs(outputs, actions)[0])
 
 
 def test_a_gaussian_is_not_compared_with_the_uniform_policy() -> None:

@@ -1,5 +1,6 @@
 """Opponents in training: their shares, delays and newer checkpoints; older versions, rated."""
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -7,17 +8,26 @@ import numpy as np
 import pytest
 
 from rlgym_bridge import ComponentSpec
+from rlgym_bridge.policy.load_player import load_player
 from rlgym_bridge.training.collector import Collectors
 from rlgym_bridge.training.environment import Task
+from rlgym_bridge.training.evaluate import evaluate
 from rlgym_bridge.training.learner import PPOLearner
 from rlgym_bridge.training.ppo import main
-from rlgym_bridge.training.runs.progress import COLUMNS, Progress
-from rlgym_bridge.training.selfplay.matches import SelfPlayMatches
-from rlgym_bridge.training.selfplay.opponents import Opponent, learned_cars, newest_opponents, opponent_sides
+from rlgym_bridge.training.runs.checkpoints import Checkpoints
+from rlgym_bridge.training.selfplay.matches import MixedMatches, SelfPlayMatches
+from rlgym_bridge.training.selfplay.opponents import (
+    Opponent,
+    learned_cars,
+    name_car,
+    newest_opponents,
+    opponent_sides,
+    snapshot_cars,
+)
 from rlgym_bridge.training.selfplay.snapshots import Snapshots
-from rlgym_bridge.training.settings import SettingsError, TrainingSettings
-from tests.support.policy_folders import OBS_1V1, random_weights, save
-from tests.support.training_runs import column, small_settings
+from rlgym_bridge.training.settings import SettingsError, TrainingSettings, check_settings, settings_as_toml
+from tests.support.policy_folders import OBS_1V1, make_module, random_weights, save
+from tests.support.training_runs import SMALL, column, small_settings
 
 REAL = {"components": "rlgym_bridge.training.components", "snapshot_share": 0.0}
 
@@ -111,19 +121,10 @@ def test_a_run_trains_against_several_opponents(tmp_path: Path, capsys: pytest.C
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        (
-            {"opponents": {"nowhere": 0.5}},
-            r'\[opponents\] has "nowhere", which cannot be played: nowhere is no',
-        ),
+        ({"opponents": {"nowhere": 0.5}}, r'\[opponents\] has "nowhere", which cannot be played: nowhere is'),
         ({"opponents": {"chaser": 0.5}, "tick_skip": 4}, "decides every 8 ticks, and tick_skip is 4"),
-        (
-            {"opponents": {"chaser": 0.9}, "snapshot_share": 0.2},
-            r"opponents \{chaser = 0.9\}, expected 1 together",
-        ),
-        (
-            {"opponents": {"chaser": 1.5}},
-            r"chaser in \[opponents\] is 1.5, expected a share of the matches, 0",
-        ),
+        ({"opponents": {"chaser": 0.9}, "snapshot_share": 0.2}, r"opponents \{chaser = 0.9\}, expected 1 to"),
+        ({"opponents": {"chaser": 1.5}}, r"chaser in \[opponents\] is 1.5, expected a share of the matches,"),
         ({"opponents": {"chaser": 0.01}}, r'gives "chaser" 0.01 of 8 matches, which is none'),
         ({"opponents": "chaser"}, r"opponents is 'chaser', expected a table of shares"),
         ({"opponents": {"": 0.5}}, r"'' in \[opponents\] is no name"),
@@ -155,20 +156,6 @@ def test_a_run_without_a_checkpoint_yet_is_named(tmp_path: Path) -> None:
     (tmp_path / "run.toml").write_text("modules = []\n")
     with pytest.raises(SettingsError, match="a training run that has no checkpoint yet"):
         PPOLearner(settings(tmp_path / "run", opponents={str(tmp_path): 0.5}))
-
-
-def test_each_opponent_has_its_goal_share_in_the_table(tmp_path: Path) -> None:
-    stats = dict.fromkeys(COLUMNS, 0.0)
-    counts = {"episode_reward": 0.0, "finished_cars": 0.0}
-    counts |= {"goals_against_opponent/chaser": 3, "opponent/chaser_goals": 1}
-    with Progress(settings(tmp_path, opponents={"chaser": 0.2}), 0, quiet=True) as progress:
-        row = progress.report(100, 100, counts, stats)
-    assert row["opponent_goal_share/chaser"] == 0.75
-    changed = settings(tmp_path, opponents={"runs/my bot": 0.2})  # resumed with another opponent
-    with Progress(changed, 100, quiet=True) as progress:
-        progress.report(200, 100, counts | {"opponent/runs/my bot_goals": 2}, stats)
-    np.testing.assert_array_equal(column(tmp_path, "opponent_goal_share/chaser"), [0.75, np.nan])
-    np.testing.assert_array_equal(column(tmp_path, "opponent_goal_share/runs/my_bot"), [np.nan, 0.0])
 
 
 # --- older versions --------------------------------------------------------------------------
@@ -203,6 +190,14 @@ def test_a_snapshot_keeps_the_rating_that_the_policy_had() -> None:
     for version in range(2, 20):
         offer(one, version)
     assert len(one.rows) == len(one.ratings) == 2 and one.rating in one.ratings
+
+
+def test_snapshots_are_spread_over_the_whole_run() -> None:
+    one = versions(4)
+    for version in range(1, 41):
+        offer(one, version)
+    ages = [row[0] for row in one.rows]
+    assert len(set(ages)) == 4 and min(ages) < 30
 
 
 def test_ratings_go_on_from_a_checkpoint() -> None:
@@ -244,3 +239,122 @@ def test_matches_that_show_no_state_take_no_opponents(tmp_path: Path) -> None:
     message = "make_env of tests.support.mark_game returns have no attribute state"
     with pytest.raises(SettingsError, match=message):
         SelfPlayMatches(small_settings(tmp_path, opponents={"chaser": 0.5}, snapshot_share=0.0))
+
+
+# --- several team sizes ---
+
+MIXED = [[1, 1, 0.5], [2, 2, 0.25], [3, 3, 0.25]]
+PLAYED = {"components": "rlgym_bridge.training.components", "matches": 4, "rollout_steps": 16}
+
+
+def sized(**changes: Any) -> TrainingSettings:
+    return check_settings(SMALL | {"team_sizes": MIXED} | changes)
+
+
+def test_matches_are_divided_by_shares() -> None:
+    sizes = sized(matches=9).by_size()
+    assert [(one.team_sizes, one.matches) for one in sizes] == [((1, 1), 5), ((2, 2), 2), ((3, 3), 2)]
+    equal = sized(team_sizes=[[1, 1], [2, 2], [3, 3]], matches=8)
+    assert [one.matches for one in equal.by_size()] == [3, 3, 2]
+    assert equal.cars == 6 and equal.cars_of_collector == 6 + 12 + 12
+    assert "team_sizes = [[1, 1, 0.5], [2, 2, 0.25], [3, 3, 0.25]]" in settings_as_toml(sized())
+    assert sized(team_sizes=[[2, 2]]).team_sizes == (2, 2)
+
+
+def test_snapshots_and_opponent_play_their_share_of_each_size() -> None:
+    mixed = sized(matches=16, snapshot_share=0.25, opponents={"chaser": 0.25})
+    cars = np.split(snapshot_cars(mixed), [8 * 2, 8 * 2 + 4 * 4])
+    assert [int(some.sum()) for some in cars] == [2, 2, 3]
+    assert learned_cars(mixed).sum() == 16 + 16 + 24 - 2 * (2 + 2 + 3)
+    assert name_car(mixed, 8 * 2 + 4 * 4 + 7) == "car 1 in match 1 of 3v3"
+    assert name_car(sized(team_sizes=[2, 2]), 7) == "car 3 in match 1"
+
+
+def test_cars_of_all_sizes_stand_one_after_another() -> None:
+    mixed = sized(**PLAYED, snapshot_share=0.0, no_touch_seconds=0.2)
+    size = PPOLearner(mixed).shape.obs_size
+    matches = MixedMatches(mixed, size)
+    obs, cars = matches.reset(0), 2 * 2 + 4 + 6
+    assert obs.shape == (cars, size)
+    ends = 0
+    for _ in range(4):
+        step = matches.step(np.zeros(cars, int))
+        assert step.obs.shape == (cars, size) and step.rewards.shape == (cars,)
+        assert len(step.final_obs) == (step.terminated | step.truncated).sum()
+        for match in np.split(step.truncated, np.cumsum([2, 2, 4])):
+            assert len(set(match.tolist())) == 1  # a match ends for all of its cars
+        ends += len(step.final_obs)
+    assert ends >= cars
+    with pytest.raises(ValueError, match=r"observations have shape \(2, 2, .*expected \(2, 2, 5\)"):
+        MixedMatches(mixed, 5).reset(0)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("zero_padding=None", r"DefaultObs gives 92 in 1v1, .*172 in 3v3; set zero_padding = 3"),
+        ("zero_padding=2", r"has 3 cars and DefaultObs has room for 2 \(zero_padding\)"),
+    ],
+)
+def test_an_observation_without_room_is_named(
+    text: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = (
+        "from rlgym_bridge.training.components import *\nfrom rlgym_bridge import ComponentSpec, DefaultObs\n"
+        f"def obs(settings): return ComponentSpec.of(DefaultObs, {text})\n"
+    )
+    make_module(tmp_path, monkeypatch, "narrow", module)
+    with pytest.raises(SettingsError, match=message):
+        PPOLearner(sized(components="narrow"))
+
+
+def test_components_are_made_for_each_size_before_training(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = (
+        "from rlgym_bridge.training.components import *\nMADE = []\ndef mutator(settings):\n"
+        "    MADE.append((settings.team_sizes, settings.matches))\n    return KickoffMutator()\n"
+        "from rlgym.rocket_league.state_mutators import KickoffMutator\n"
+    )
+    make_module(tmp_path, monkeypatch, "sized", module)
+    PPOLearner(sized(components="sized"))
+    assert sys.modules["sized"].MADE == [((1, 1), 4), ((2, 2), 2), ((3, 3), 2)]
+    with pytest.raises(SettingsError, match=r"obs_noise is \{ball.*no batch form: KickoffMutator"):
+        PPOLearner(sized(components="sized", obs_noise={"ball_position": 1.0}))
+
+
+def test_a_mutator_without_states_of_a_size_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = (
+        "from rlgym_bridge.training.components import *\n"
+        "from rlgym_bridge.components.mutators import KickoffMutator\n"
+        "class Duel(KickoffMutator):\n    def apply_batch(self, state, rng):\n"
+        "        if state.layout.cars != 2: raise ValueError('states of 1v1 alone')\n"
+        "def mutator(settings): return Duel()\n"
+    )
+    make_module(tmp_path, monkeypatch, "duel", module)
+    PPOLearner(sized(components="duel", team_sizes=[1, 1]))
+    with pytest.raises(SettingsError, match=r"components of duel do not fit: .*states of 1v1 alone"):
+        PPOLearner(sized(components="duel"))
+
+
+def test_an_opponent_of_another_size_is_refused(tmp_path: Path) -> None:
+    save(tmp_path / "duel")
+    changes = PLAYED | {"opponents": {str(tmp_path / "duel"): 0.5}, "matches": 8}
+    PPOLearner(sized(**changes, team_sizes=[1, 1]))
+    for sizes in ([2, 2], [[1, 1], [2, 2]]):
+        with pytest.raises(SettingsError, match=r"duel\", which was trained for 1v1, this match is 2v2"):
+            PPOLearner(sized(**changes, team_sizes=sizes))
+
+
+def test_a_resumed_run_may_have_other_shares_of_its_sizes(tmp_path: Path) -> None:
+    mixed = sized(**PLAYED)
+    folder = PPOLearner(mixed).save(Checkpoints(tmp_path, 1))
+    assert load_player(folder).team_sizes == ((1, 1), (2, 2), (3, 3))
+    assert PPOLearner(mixed).load(folder) == {}
+    with pytest.raises(ValueError, match="was trained for 1v1, 2v2, 3v3, expected 4v4"):
+        evaluate(str(folder), "chaser", 2, seconds=2.0, team_size=4)
+    shares = [[1, 1, 0.25], [2, 2, 0.25], [3, 3, 0.5]]
+    assert list(PPOLearner(sized(**PLAYED, team_sizes=shares)).load(folder)) == ["team_sizes"]
+    for sizes, now in (([1, 1], r"\[1, 1\]"), ([[1, 1], [2, 2]], r"\[\[1, 1, 0.5\], \[2, 2, 0.5\]\]")):
+        with pytest.raises(SettingsError, match=rf"team_sizes was \[\[1, 1, 0.5\].* and is {now} now"):
+            PPOLearner(sized(**PLAYED, team_sizes=sizes)).load(folder)

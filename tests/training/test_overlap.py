@@ -1,30 +1,38 @@
 """Playing the next batch while learning: whose probabilities count, what is begun when, and resuming."""
 
+import sys
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from types import FrameType
+from typing import Any, Final
 
 import numpy as np
 import pytest
 import torch
 
+import rlgym_bridge
+import rlgym_bridge.training
+from rlgym_bridge.policy.numpy_layers import Network
 from rlgym_bridge.policy.shape import PolicyShape
 from rlgym_bridge.training import ppo
-from rlgym_bridge.training.collector import rollout_layout
+from rlgym_bridge.training.collector import Collector, rollout_layout
 from rlgym_bridge.training.learner import PPOLearner
+from rlgym_bridge.training.ppo import batch_of, improve
 from rlgym_bridge.training.rollouts import CollectedSteps
-from rlgym_bridge.training.settings import SettingsError, TrainingSettings, check_settings
+from rlgym_bridge.training.runs.progress import Progress
+from rlgym_bridge.training.runs.run import Iteration, _iterate
+from rlgym_bridge.training.settings import TrainingSettings, check_settings
 from tests.support.mark_game import MARKS
 from tests.support.small_learners import (
-    assert_same_learners,
     collected_by,
+    empty_rollouts,
+    learner_of,
     move_weights,
     play_rollouts,
     played_by,
-    train_in_two_ways,
 )
-from tests.support.training_runs import SEVERAL, SMALL, column, stand_in
+from tests.support.training_runs import SEVERAL, SMALL, stand_in
 
 BATCH = 8 * 14
 
@@ -96,11 +104,6 @@ def test_nothing_is_begun_before_a_checkpoint(tmp_path: Path, monkeypatch: pytes
     assert [call[0] for call in calls] == ["restart", *twice, *twice]
 
 
-def test_batches_in_turns_are_the_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    calls = play(monkeypatch, check_settings(SMALL | {"out": str(tmp_path)}), 2)
-    assert [call[0] for call in calls] == ["restart", *["begin", "finish", "learn"] * 2]
-
-
 @pytest.mark.parametrize("normalise", [False, True])
 @pytest.mark.parametrize("parser", ["LookupTableAction", "MultiDiscreteAction", "ContinuousAction"])
 def test_collectors_tell_how_likely_their_actions_were(
@@ -148,21 +151,6 @@ def improve_once(learner: PPOLearner, batch: ppo.Batch) -> dict[str, float]:
     return ppo.improve(learner, batch)
 
 
-def test_an_overlapping_run_resumes_bit_for_bit(tmp_path: Path) -> None:
-    half = 3 * BATCH * 2
-    changes = {"steps": 2 * half, "checkpoint_every": half, "normalise_obs": True, "snapshots": 2,
-               "snapshot_choice": "rating", "collectors": 2, "threads": 2}  # fmt: skip
-    assert_same_learners(*train_in_two_ways(overlapping(tmp_path, **changes), tmp_path))
-
-
-@pytest.mark.slow
-def test_an_overlapping_run_learns_a_game_with_known_returns(tmp_path: Path) -> None:
-    changes = {"matches": 32, "rollout_steps": 32, "learning_rate": 3e-3, "minibatch": 512, "gamma": 0.0}
-    out = tmp_path / "run"
-    ppo.main(overlapping(out, steps=60_000, snapshot_share=0.0, **changes), quiet=True)
-    assert column(out, "touches_per_car_minute")[-1] / 900 > 0.9  # 900 decisions a minute
-
-
 def test_by_default_a_gpu_learns_while_collectors_play(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -175,6 +163,77 @@ def test_by_default_a_gpu_learns_while_collectors_play(
         assert PPOLearner(settings).overlaps is expected
 
 
-def test_overlap_is_true_false_or_auto() -> None:
-    with pytest.raises(SettingsError, match='overlap is 1, expected true, false or "auto"'):
-        check_settings({"overlap": 1})
+def test_a_step_takes_one_product_of_all_cars_a_layer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    learner = learner_of(tmp_path, False, rollout_steps=3)
+    batches: list[int] = []
+
+    def count(network: Network, inputs: np.ndarray) -> np.ndarray:
+        batches.append(len(inputs))
+        return call(network, inputs)
+
+    call = Network.__call__
+    monkeypatch.setattr(Network, "__call__", count)
+    play_rollouts(learner, 1)
+    assert batches == 3 * [16, 2]  # all cars; those that a snapshot drives in two of eight matches
+
+
+def test_a_rollout_begins_with_what_followed_the_last_one(tmp_path: Path) -> None:
+    (first, _), (second, _) = play_rollouts(learner_of(tmp_path, False), 2)
+    np.testing.assert_array_equal(first["obs"][0, -1], second["obs"][0, 0])
+    assert (first["obs"][0, 0] != second["obs"][0, 0]).any()
+
+
+def test_episode_rewards_are_those_of_learning_cars(tmp_path: Path) -> None:
+    learner, returns = learner_of(tmp_path, False), np.zeros(16)
+    assert learner.learned.sum() == 14
+    for rows, counts in play_rollouts(learner, 3):  # an episode goes on from one rollout to the next
+        rewards, finished = 0.0, 0
+        for step in range(8):
+            returns += rows["rewards"][0, step]
+            ended = rows["terminated"][0, step] | rows["truncated"][0, step]
+            rewards += returns[ended & learner.learned].sum()
+            finished += (ended & learner.learned).sum()
+            returns[ended] = 0
+        assert counts["episode_reward"] == pytest.approx(rewards)
+        assert counts["finished_cars"] == finished > 0
+
+
+MOST_FILES: Final = 30
+OURS: Final = tuple(str(Path(str(one.__file__)).parent) for one in (rlgym_bridge, rlgym_bridge.training))
+
+
+class OneProcess:
+    """An engine whose only collector plays in the learner's process, where a profiler sees it."""
+
+    def __init__(self, learner: Any) -> None:
+        self.learner, self.arrays = learner, empty_rollouts(learner)
+        self.collector = Collector(learner.settings, learner.shape, 0, self.arrays)
+        self.collector.restart(0)
+
+    def iterate(self, older: int) -> Iteration:
+        self.arrays["policies"][:] = self.learner.packed()
+        counts, _ = self.collector.collect(((0, older), 1, False))
+        batch = batch_of(self.learner, CollectedSteps.of(self.learner, self.arrays))
+        seconds = {"collect_seconds": 1.0, "learn_seconds": 1.0}
+        return Iteration(len(batch.rows), counts, improve(self.learner, batch) | seconds)
+
+
+def test_a_training_step_passes_few_files(tmp_path: Path) -> None:
+    learner, files = learner_of(tmp_path, False, components=TrainingSettings.components), set()
+    learner.start()
+    engine: Any = OneProcess(learner)
+
+    def note(frame: FrameType, event: str, _: Any) -> None:
+        if event == "call" and frame.f_code.co_filename.startswith(OURS):
+            files.add(frame.f_code.co_filename)
+
+    with Progress(learner.settings, 0, quiet=True) as progress:
+        for profile in (None, note):  # the first iteration sets up what stays
+            sys.setprofile(profile)
+            try:
+                _iterate(learner, engine, progress)
+            finally:
+                sys.setprofile(None)
+    assert learner.steps > 0 and len(files) <= MOST_FILES, sorted(files)

@@ -1,6 +1,5 @@
 """Attention over players, and networks of a user's own: trained, resumed, played, and refused."""
 
-import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,6 @@ from rlgym_bridge.policy.folder import load_policy
 from rlgym_bridge.policy.shape import PlayerPlaces, PolicyShape
 from rlgym_bridge.policy.torch_network import make_networks
 from rlgym_bridge.project.package_bot import PackagePlan, make_bot, try_bot
-from rlgym_bridge.training.evaluate import evaluate
 from rlgym_bridge.training.learner import PPOLearner
 from rlgym_bridge.training.ppo import batch_of, improve, main
 from rlgym_bridge.training.runs.checkpoints import Checkpoints
@@ -115,7 +113,7 @@ def test_attention_ignores_order_and_empty_places() -> None:
 
 
 @pytest.mark.parametrize("network", ["attention", "own"])
-def test_a_run_with_such_a_network_resumes_and_plays(
+def test_a_run_with_such_a_network_is_played(
     network: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     allow = []
@@ -125,13 +123,8 @@ def test_a_run_with_such_a_network_resumes_and_plays(
     sizes = [[1, 1, 0.5], [2, 2, 0.5]]
     changes = SMALL | STANDARD | {"network": network, "team_sizes": sizes, "matches": 4}
     size = learner_of(tmp_path / "size", False, **changes).steps_of_iteration(1)
-    settings = check_settings(changes | {"steps": 4 * size, "checkpoint_every": 2 * size})
+    settings = check_settings(changes | {"steps": size})
     whole = main(replace(settings, out=str(tmp_path / "whole")), quiet=True).checkpoint
-    if not allow:
-        shutil.copytree(whole.with_name(str(2 * size)), tmp_path / "resumed" / "checkpoints" / str(2 * size))
-        resumed = main(replace(settings, out=str(tmp_path / "resumed")), resume=True, quiet=True).checkpoint
-        weights = "weights.safetensors"
-        assert (resumed / weights).read_bytes() == (whole / weights).read_bytes()
     loaded = load_policy(whole, allow)
     assert loaded.manifest.network == network
     obs = loaded.obs_builder().build_batch(random_state(2, 2, seed=3, matches=9))
@@ -141,7 +134,6 @@ def test_a_run_with_such_a_network_resumes_and_plays(
         theirs = learner.policy(torch.from_numpy(obs.reshape(-1, obs.shape[2]))).numpy()
     ours = loaded.policy.network(obs.reshape(-1, obs.shape[2]))
     np.testing.assert_allclose(ours, theirs, atol=1e-5, rtol=1e-5)
-    assert evaluate(str(whole), "random", 2, seconds=2.0, allow_modules=allow, processes=1).matches == 2
     start = replace(settings, out=str(tmp_path / "next"), start_from=str(whole), critic_alone=0)
     PPOLearner(start).start()
     with pytest.raises(SettingsError, match=r"its network is .*, this run's perceptron"):

@@ -1,13 +1,8 @@
 """The same runs on a Ray cluster: they learn, keep the same checkpoints, and say what went wrong."""
 
-import os
 import shutil
-import signal
-import socket
-import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -23,11 +18,10 @@ from rlgym_bridge.training.rllib.ray_ppo import OnCluster, main
 from rlgym_bridge.training.rllib.self_play import MAIN, SNAPSHOT
 from rlgym_bridge.training.runs.checkpoints import STATE_FILE, Checkpoints
 from rlgym_bridge.training.runs.progress import COLUMNS
-from rlgym_bridge.training.settings import SettingsError, TrainingSettings, check_settings
+from rlgym_bridge.training.settings import check_settings
 from tests.support.policy_folders import edit
-from tests.support.processes import run_to_end
-from tests.support.simulators import needs_native
-from tests.support.training_runs import SMALL, column, stand_in
+from tests.support.training_runs import SEVERAL, column, stand_in
+from tests.support.training_runs import small_settings as settings
 
 STEPS = 8 * 14  # of a batch
 
@@ -40,10 +34,6 @@ def modules(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         patch.syspath_prepend(folder)
         with cluster(processors=2):
             yield folder
-
-
-def settings(out: Path, **changes: Any) -> TrainingSettings:
-    return check_settings(SMALL | {"out": str(out)} | changes)
 
 
 def weights_of(checkpoint: Path | None) -> dict[str, torch.Tensor]:
@@ -60,11 +50,8 @@ def weights_of(checkpoint: Path | None) -> dict[str, torch.Tensor]:
 def test_every_kind_of_action_learns_a_game_with_known_returns(
     parser: str, guessing: float, known: float, tmp_path: Path, modules: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    text = (
-        f"def parser(settings): return ComponentSpec.of(RepeatAction, ComponentSpec.of({parser}), repeats=8)"
-    )
     changes = {"matches": 32, "rollout_steps": 32, "learning_rate": 3e-3, "minibatch": 512, "gamma": 0.0}
-    components = stand_in(modules, monkeypatch, text)
+    components = stand_in(modules, monkeypatch, SEVERAL.format(parser))
     out = tmp_path / "run"
     summary = main(
         settings(out, components=components, steps=60_000, snapshot_share=0.0, **changes), quiet=True
@@ -114,19 +101,6 @@ def test_either_engine_goes_on_with_a_run_of_the_other(tmp_path: Path) -> None:
             old, new = weights_of(before), weights_of(newest_checkpoint(out))
             change = max(float((old[name] - new[name]).abs().max()) for name in old)
             assert 0 < change < 0.1  # it went on from there
-
-
-@needs_native
-@pytest.mark.slow
-def test_runs_in_rocketsim_3_go_on_by_either_engine(tmp_path: Path) -> None:
-    changes = {"components": "rlgym_bridge.training.components", "simulator": "rocketsim3"}
-    first = main(settings(tmp_path / "run", steps=STEPS, **changes), quiet=True)
-    assert load_policy(first.checkpoint).manifest.training["settings"]["simulator"] == "rocketsim3"
-    with pytest.raises(SettingsError, match="rocketsim3 -> rocketsim2"):
-        other = changes | {"simulator": "rocketsim2"}
-        main(settings(tmp_path / "run", steps=2 * STEPS, **other), True, True)
-    second = train_here(settings(tmp_path / "run", steps=2 * STEPS, **changes), resume=True, quiet=True)
-    assert second.steps == 2 * STEPS
 
 
 @pytest.mark.slow
@@ -200,18 +174,6 @@ def make_env(settings, matches): return Broken(matches, settings.cars)
 
 
 @pytest.mark.slow
-def test_a_run_outlives_its_only_env_runner(tmp_path: Path) -> None:
-    with OnCluster(PPOLearner(settings(tmp_path))) as engine:
-        assert engine.iterate(0).steps == STEPS
-        [before] = engine.ask_runners(lambda runner: os.getpid())
-        os.kill(before, signal.SIGKILL)
-        assert engine.iterate(0).steps == STEPS
-        [after] = engine.ask_runners(lambda runner: os.getpid())
-        assert after != before
-        assert engine.iterate(0).steps == STEPS
-
-
-@pytest.mark.slow
 def test_components_missing_on_a_machine_are_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -219,50 +181,6 @@ def test_components_missing_on_a_machine_are_named(
     with pytest.raises(CollectorDied, match="env runners could not make their matches"):
         main(settings(tmp_path / "run", components=here_alone, steps=STEPS), quiet=True)
     assert f'components is "{here_alone}", which cannot be imported' in caplog.text
-
-
-@pytest.mark.slow
-def test_more_runners_than_processors_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(SettingsError, match="collectors is 1000, and the cluster has"):
-        main(settings(tmp_path, collectors=1000), quiet=True)
-
-
-@pytest.mark.slow
-def test_an_address_where_there_is_no_cluster_is_named(tmp_path: Path) -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))  # nobody listens
-        address = f"127.0.0.1:{taken.getsockname()[1]}"
-        command = [
-            sys.executable,
-            "-m",
-            "training",
-            "--engine",
-            "rllib",
-            "--address",
-            address,
-            "--out",
-            "run",
-        ]
-        environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
-        done = run_to_end(command, cwd=tmp_path, env=environment)
-    assert done.returncode == 2
-    assert f'no Ray cluster can be joined at "{address}"' in done.stderr
-    assert "Traceback" not in done.stderr
-
-
-@pytest.mark.slow
-def test_the_folder_plays_where_ray_cannot_be_imported(tmp_path: Path) -> None:
-    main(settings(tmp_path / "run", steps=STEPS), quiet=True)
-    code = f"""
-import sys
-sys.modules |= dict.fromkeys(("ray", "torch", "gymnasium"))
-from rlgym_bridge.policy.folder import load_policy
-import numpy as np
-policy = load_policy({str(newest_checkpoint(tmp_path / "run"))!r}, ["tests"])
-print(policy.policy.act(np.zeros((1, 1, policy.manifest.obs_size), np.float32)).shape)
-"""
-    done = run_to_end([sys.executable, "-c", code])
-    assert done.stdout == "(1, 1)\n", done.stderr
 
 
 @pytest.mark.slow

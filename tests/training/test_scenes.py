@@ -156,24 +156,6 @@ def test_the_command_prints_a_table_and_writes_json(
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--trials", "0"], "trials is 0, expected 1 to 1,000,000"),
-        (["--trials", "1000000000"], "trials is 1000000000, expected 1 to 1,000,000"),
-        (["chaser"], "B is chaser with --scenes, expected A alone"),
-        (["--team-size", "5"], "team sizes are 5 and 5"),
-        (["--team-size", "0"], "team_size is 0, expected 1 or more"),
-    ],
-)
-def test_what_scenes_cannot_be_played_with_is_named(
-    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("rlgym_bridge.training.scenes.open_pool", ThreadPoolExecutor)
-    assert run_command("evaluate", ["standing", *arguments, "--scenes", "shot"]) == 2
-    assert message in capsys.readouterr().err
-
-
 def test_unknown_scenes_and_other_paces_are_refused() -> None:
     with pytest.raises(ValueError, match=r"--scenes has 'fly', expected some of"):
         parse_scenes("shot,fly")

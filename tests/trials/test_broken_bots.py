@@ -78,11 +78,7 @@ def test_the_last_line_of_a_bots_log_is_shown_whole(
         ("not a number", {"numbers"}, "inputs with NaN or infinity"),
         ("dies after a goal", {"goal"}, "exit code 3; its log ends with: score does not fit"),
         ("stops when demolished", {"demolition", "overtime"}, "it stood still after its car came back"),
-        (
-            "gives up in overtime",
-            {"overtime", "joins midway"},
-            "it answered no more after the kickoff of over",
-        ),
+        ("gives up in overtime", {"overtime", "joins midway"}, "it answered no more after the kickoff of ov"),
         ("comes only at the beginning", {"joins midway"}, "it stood still after it had joined"),
     ],
 )

@@ -1,17 +1,51 @@
-"""The judges, on frames made by hand: what they settle, and what they leave open with a reason."""
+"""The judges, on frames made by hand, and the probe on servers that go, lie or say nothing."""
+
+import socket
+import threading
+from contextlib import closing
 
 import pytest
 from rlbot import flat
 
 from rlgym_bridge.game import Phase
+from rlgym_bridge.live.agent_connections import NoServer, agents_of
+from rlgym_bridge.protocol_variant import OWN_SERVER
+from rlgym_bridge.server import Impairments, MatchResult, MatchServer
 from rlgym_bridge.trials import car_scenes, match_flow
 from rlgym_bridge.trials.car_scenes import PadWatch
+from rlgym_bridge.trials.findings import ProbeReport
 from rlgym_bridge.trials.input_latency import InputChange, judge_changes
 from rlgym_bridge.trials.match_flow import Cadence
+from rlgym_bridge.trials.probe import Players, Probe, match_of_two
 from rlgym_bridge.trials.scene_player import Frame, Reply, press, put
-from tests.support.probe_packets import car, frame
+from tests.support.made_packets import player
 
 AIR = flat.AirState
+
+
+def car(
+    name: str = "Somebody", player_id: int = 1, place: tuple[float, float, float] = (0.0, 0.0, 17.0),
+    **values: object,
+) -> flat.PlayerInfo:  # fmt: skip
+    """Return a car; what is not named is that of one that stands at the middle."""
+    body = flat.Physics(flat.Vector3(*place), flat.Rotator(), flat.Vector3(), flat.Vector3())
+    return player(name=name, player_id=player_id, physics=body, **values)
+
+
+def frame(
+    number: int, *cars: flat.PlayerInfo, phase: int = Phase.ACTIVE, clock: float = 300.0, ball: bool = True,
+    pads: tuple[flat.BoostPadState, ...] = (),
+) -> Frame:  # fmt: skip
+    """Return a packet of two cars, 1 and 2, as the probe sees it."""
+    players = [*(cars or [car()]), car("Else", 2)][:2]
+    info = flat.MatchInfo(
+        seconds_elapsed=number / 120, game_time_remaining=clock, match_phase=flat.MatchPhase(phase),
+        frame_num=number,
+    )  # fmt: skip
+    packet = flat.GamePacket(players, list(pads), [flat.BallInfo()] if ball else [], info, [], [])
+    seen = Frame.of(packet, (1, 2))
+    assert seen is not None
+    return seen
 
 
 def jump(timeouts: list[float], pushing: float = -1.0, **values: object) -> list[Frame]:
@@ -133,16 +167,11 @@ def test_the_ball_after_a_goal_is_there_gone_or_now_and_then() -> None:
     assert match_flow.judge_ball_after_goal([]).value is None
 
 
-@pytest.mark.parametrize(("step", "value"), [(1, "counted"), (2, "counted"), (0, "repeated")])
-def test_frames_of_a_replay_go_on_or_stand_still(step: int, value: str) -> None:
-    frames = [frame(500 + step * place, phase=Phase.REPLAY) for place in range(200)]
+@pytest.mark.parametrize(("step", "value"), [(1, "counted"), (2, "counted"), (0, "repeated"), (-2, None)])
+def test_frames_of_a_replay_go_on_or_stand_still(step: int, value: str | None) -> None:
+    frames = [frame(9000 + step * place, phase=Phase.REPLAY) for place in range(200)]
     assert match_flow.judge_idle_frames(frames).value == value
     assert match_flow.judge_idle_frames(frames[:20]).value is None
-
-
-def test_frames_of_a_replay_that_run_backwards_settle_nothing() -> None:
-    frames = [frame(9000 - place, phase=Phase.REPLAY) for place in range(200)]
-    assert match_flow.judge_idle_frames(frames).value is None
 
 
 @pytest.mark.parametrize("jump", [2**31, -5000, 40_000_000])
@@ -205,16 +234,6 @@ def test_landings_without_three_wheels_settle_nothing() -> None:
     assert "in 100 of 100 with four" in car_scenes.judge_wheels(frames).evidence
 
 
-def test_wheels_on_the_floor_in_the_game_alone_do_not_count() -> None:
-    box = flat.BoxShape(118.0, 84.2, 36.16)
-    counts = {
-        height: car_scenes.count_touching_wheels(car(hitbox=box, place=(0.0, 0.0, float(height))))
-        for height in range(14, 41)
-    }
-    assert counts[14] == 4 and counts[40] == 0
-    assert sum(count is None for count in counts.values()) >= 3  # uu: the game's wheels reach 2.5 farther
-
-
 def test_cars_are_found_by_their_ids_wherever_they_stand() -> None:
     packet = flat.GamePacket(
         [car("A human", 0), car("Probe", 2), car("Probe", 1)], match_info=flat.MatchInfo()
@@ -226,3 +245,154 @@ def test_cars_are_found_by_their_ids_wherever_they_stand() -> None:
     assert [one.physics is None for one in desired.car_states] == [True, True, False]
     assert Reply((press(jump=True), press())).desired(seen.indices) is None
     assert Frame.of(flat.GamePacket([car()], match_info=flat.MatchInfo()), (1, 2)) is None
+
+
+AGENTS = agents_of(match_of_two())
+
+
+def fed(packet_of, most: int = 6000) -> ProbeReport:
+    """Show the probe packets made by hand until it is done."""
+    probe = Probe((1, 2), flat.FieldInfo(), most)
+    number = 0
+    while not probe.done:
+        probe.answer(packet_of(number))
+        number += 1
+        assert number <= most + 1
+    assert probe.answer(packet_of(number))[0].desired((0, 1)) is None
+    return probe.report()
+
+
+@pytest.mark.parametrize("phase", [Phase.INACTIVE, Phase.COUNTDOWN, Phase.PAUSED, Phase.ENDED])
+def test_a_match_that_never_begins_is_given_up(phase: int) -> None:
+    report = fed(lambda number: frame(number, phase=phase).packet)
+    assert report.notes == ["no kickoff came"]
+    assert report.dialect == {} and not report.settled
+
+
+def test_a_match_that_is_over_at_once_is_given_up() -> None:
+    report = fed(lambda number: frame(number, phase=Phase.KICKOFF if number < 400 else Phase.ENDED).packet)
+    assert "the match was over before all scenes were played" in report.notes
+    assert report.packets < 500
+
+
+def test_packets_without_the_probes_cars_are_counted() -> None:
+    report = fed(lambda number: frame(number).packet if number == 9 else flat.GamePacket(), most=300)
+    assert "300 packets lacked one of the probe's cars" in report.notes
+    assert "ended after 300 packets, before all scenes were played" in report.notes
+
+
+@pytest.mark.parametrize("numbers", [lambda _: 7, lambda number: 5000 - number, lambda number: number // 2])
+def test_frames_that_stand_still_or_go_back_end_some_time(numbers) -> None:
+    report = fed(lambda number: frame(numbers(number), phase=Phase.ACTIVE).packet)
+    assert not report.settled
+    assert "the server ignores state setting (enable_state_setting)" in report.notes
+
+
+def test_a_frame_number_that_jumps_far_leaves_a_report() -> None:
+    def jumping(number: int) -> flat.GamePacket:
+        phase = Phase.ACTIVE if number < 1500 else Phase.REPLAY
+        return frame(min(number, 1600) + (2**31 if number >= 300 else 0), phase=phase).packet
+
+    report = fed(jumping)
+    assert report.timing.packets_per_second == 120.0
+
+
+def test_cars_full_of_nonsense_settle_nothing() -> None:
+    nan = float("nan")
+
+    def nonsense(number: int) -> flat.GamePacket:
+        wrong = car(place=(nan, nan, nan), dodge_timeout=nan, boost=nan, demolished_timeout=nan)
+        return frame(number, wrong, car("Else", 2), clock=nan).packet
+
+    report = fed(nonsense)
+    assert "dodge_timeout" in report.open
+    assert report.toml("a server of nonsense", OWN_SERVER).count("not settled") >= 10
+
+
+@pytest.fixture
+def listener():
+    with socket.create_server(("127.0.0.1", 0)) as one:
+        yield one
+
+
+def test_a_server_that_says_nothing_is_given_up(listener: socket.socket) -> None:
+    with pytest.raises(NoServer, match="the server gave it no car"):
+        Players(listener.getsockname(), AGENTS, patience=0.5)
+
+
+def test_no_server_at_all_is_said(listener: socket.socket) -> None:
+    address = listener.getsockname()
+    listener.close()
+    with pytest.raises(NoServer, match=r"no car for rlgym_bridge/engine/blue-0 at 127\.0\.0\.1"):
+        Players(address, AGENTS, patience=0.5)
+
+
+def framed(message: object) -> bytes:
+    payload = flat.CorePacket(message).pack()
+    return len(payload).to_bytes(2, "big") + payload
+
+
+def test_a_server_that_goes_or_sends_junk_leaves_a_report(listener: socket.socket) -> None:
+    hello = [
+        framed(flat.MatchConfiguration()),
+        framed(flat.FieldInfo()),
+    ]
+
+    def serve() -> None:
+        connections = []
+        for identifier in (1, 2):
+            connection, _ = listener.accept()
+            connections.append(connection)
+            team = flat.ControllableTeamInfo(0, [flat.ControllableInfo(identifier - 1, identifier)])
+            connection.sendall(b"".join([*hello, framed(team)]))
+        connections[0].sendall(b"\x00\x03abc" + framed(frame(5, phase=Phase.COUNTDOWN).packet))
+        for one in connections:
+            one.recv(4096)
+            one.close()
+
+    thread = threading.Thread(target=serve, daemon=True)
+    thread.start()
+    with closing(Players(listener.getsockname(), AGENTS, patience=5.0)) as players:
+        assert players.ids == [1, 2]
+        probe = Probe(players.ids, players.field)
+        players.follow(probe, seconds=10.0)
+        players.stop_match()
+    thread.join(5.0)
+    report = probe.report()
+    assert report.packets == 1
+    assert report.notes[0].startswith("the server went away")
+
+
+def test_a_time_that_is_up_ends_the_play(listener: socket.socket) -> None:
+    def serve() -> None:
+        for identifier in (1, 2):
+            connection, _ = listener.accept()
+            kept.append(connection)
+            team = flat.ControllableTeamInfo(0, [flat.ControllableInfo(identifier - 1, identifier)])
+            connection.sendall(framed(flat.FieldInfo()) + framed(team))
+
+    kept: list[socket.socket] = []
+    threading.Thread(target=serve, daemon=True).start()
+    with closing(Players(listener.getsockname(), AGENTS, patience=5.0)) as players:
+        probe = Probe(players.ids, players.field)
+        players.follow(probe, seconds=0.3)
+    assert probe.report().notes == ["ended after 0.3 s", "no packet came"]
+    for one in kept:
+        one.close()
+
+
+@pytest.mark.parametrize(
+    "impairments", [Impairments(drop=5.0), Impairments(drop=30.0), Impairments(burst=3, drop=10.0)]
+)
+def test_lockstep_does_not_wait_for_a_lone_cars_packet(impairments: Impairments) -> None:
+    results: list[MatchResult] = []
+    with MatchServer(pace="lockstep", impairments=impairments) as server:
+        thread = threading.Thread(target=lambda: results.append(server.play(match_of_two())), daemon=True)
+        thread.start()
+        with closing(Players((server.host, server.port), AGENTS, patience=10.0)) as players:
+            players.follow(Probe(players.ids, players.field, most_packets=700), seconds=60.0)
+            players.stop_match()
+        thread.join(10.0)
+    (result,) = results
+    assert result.ticks > 700
+    assert [bot.late for bot in result.bots] == [0, 0]

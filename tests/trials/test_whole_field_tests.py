@@ -11,7 +11,7 @@ import pytest
 
 from rlgym_bridge.cli import main
 from rlgym_bridge.protocol_variant import POINTS, ProtocolVariant
-from rlgym_bridge.sim.simulator import ROCKETSIM2, ROCKETSIM3, SIMULATORS
+from rlgym_bridge.sim.simulator import ROCKETSIM2, ROCKETSIM3
 from tests.support.field_tests import ROOT, all_contents, make_pack, read_report
 from tests.support.processes import child
 from tests.support.servers import match_server
@@ -20,26 +20,6 @@ OTHERS = [(name, value) for name, point in POINTS.items() for value in point.val
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
-
-
-@pytest.mark.parametrize(("place", "other"), list(enumerate(OTHERS)), ids=lambda one: str(one))
-def test_the_report_names_every_dialect_and_the_simulator(
-    place: int, other: tuple[str, str], tmp_path: Path
-) -> None:
-    simulator = SIMULATORS[place % len(SIMULATORS)]
-    words = ["--parts", "probe", "timing", "scenes", "--dialect", "=".join(other)]
-    pack = make_pack(tmp_path, *words, "--simulator", simulator, "--latency", str(place % 4))
-    found = read_report(pack)
-    assert found["dialect"] == ProtocolVariant(dict([other])).complete()
-    assert found["parts"]["timing"]["input_latency_ticks"] == place % 4
-    difference = found["difference"]
-    named = {one["name"] for one in difference["mechanisms"]} | {
-        one["nearest"] for one in difference["untried"]
-    }
-    assert difference["agrees"] if simulator == ROCKETSIM3 else "RocketSim 2.2.1" in named
-    for row in found["kinds"]:
-        if row["simulator"] == simulator and row["horizon_ticks"] == 60:
-            assert row["error"] < 0.05, row
 
 
 def test_a_whole_dialect_of_other_values_is_named(tmp_path: Path) -> None:
