@@ -29,7 +29,9 @@ ENOUGH: Final = 0.8
 _OURS: Final = "tools/first_bot.py"  # named above the blocks that are followed
 _RESULT: Final = re.compile(r"won (\d+), drawn (\d+), lost (\d+)")
 _LONGEST: Final = 3600.0  # s of one command: others may use the machine, too
+_FIRST: Final = 3_000_000  # agent steps of the first phase
 _LEG: Final = 2_000_000  # agent steps between matches against Chaser
+_PHASES: Final = ("train.toml", "goals.toml")
 _CHASER: Final = "evaluate runs/mine chaser --matches 100 --seconds 300"
 
 
@@ -109,8 +111,9 @@ def train_until_half(folder: Path, seed: int, most: int) -> int:
     program = Path(sys.executable).with_name("rlgym-bridge")
     clean.run(program, "init", "mybot")
     _replace_settings(bot / "train.toml", f"seed = {seed}")
-    for steps in range(_LEG, most + 1, _LEG):
-        words = ["train", "--quiet", "--steps", str(steps), *(["--resume"] if steps > _LEG else [])]
+    for steps in range(_FIRST, most + 1, _LEG):
+        words = ["train", "--quiet", "--steps", str(steps)]
+        words += [*_PHASES, "--resume"] if steps > _FIRST else []
         clean.run(program, *words, cwd=bot, seconds=_LONGEST)
         with (bot / "runs" / "mine" / "progress.csv").open(encoding="utf-8") as table:
             seconds += float([*csv.DictReader(table)][-1]["seconds"])  # since the start or the resume

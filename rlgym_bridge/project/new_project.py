@@ -10,7 +10,7 @@ from rlgym_bridge.project.bot_description import ProjectError, agent_id_of, bot_
 
 TEMPLATE: Final = Path(__file__).with_name("template")
 
-_COPIED: Final = {name: name for name in ("my_parts.py", "train.toml")} | {"gitignore": ".gitignore"}
+_COPIED: Final = ("my_parts.py", "train.toml", "goals.toml", "gitignore")
 _FILLED: Final = ("bot.py", "README.md")
 
 
@@ -29,7 +29,8 @@ def new_project(folder: Path, author: str = "") -> tuple[Path, ...]:
     if not folder.absolute().parent.is_dir():
         raise ProjectError(f"{folder.parent} is not there, expected a folder: init makes the last one alone")
     agent_id = agent_id_of(author, name)
-    texts = {ours: (TEMPLATE / theirs).read_text("utf-8") for theirs, ours in _COPIED.items()}
+    texts = {one: (TEMPLATE / one).read_text("utf-8") for one in _COPIED}
+    texts[".gitignore"] = texts.pop("gitignore")
     for one in _FILLED:
         text = (TEMPLATE / one).read_text("utf-8")
         texts[one] = text.replace("{agent_id}", agent_id).replace("{name}", name)

@@ -24,7 +24,7 @@ from tests.support.states import random_state
 SHORT = "--pace lockstep --seconds 0.5 --max-overtime 0"
 FILES = {
     ".gitignore", "README.md", "bot.py", "bot.toml", "chaser.bot.toml", "match.toml", "my_parts.py",
-    "train.toml",
+    "train.toml", "goals.toml",
 }  # fmt: skip
 
 
@@ -102,6 +102,8 @@ def begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path / "mybot")
     settings = Path("train.toml").read_text("utf-8").replace("steps = 3_000_000", "# steps")
     Path("train.toml").write_text(FEW + settings, "utf-8")
+    goals = Path("goals.toml").read_text("utf-8").replace("steps = 20_000_000", "steps = 600")
+    Path("goals.toml").write_text(goals, "utf-8")
     return tmp_path / "mybot"
 
 
@@ -119,6 +121,7 @@ def test_from_there_commands_run_without_options(
     said = said_by("train")
     assert "settings: train.toml" in said and "next: rlgym-bridge evaluate runs/mine" in said
     assert "1v1 of my_parts: 114 numbers" in said
+    assert "touch 2.0 -> 0.1" in said_by("train train.toml goals.toml --resume")
     said = said_by("evaluate --matches 2 --seconds 1 --processes 1")
     assert "runs/mine" in said and "against chaser, 2 matches" in said
     said = said_by(f"match {SHORT}")
