@@ -119,28 +119,32 @@ def fit_common_lag(scene: TimedRecording, bench: Bench) -> LagFit:
     own_match = isinstance(scene.recording, MatchRecording)  # of what was applied, to all cars alike
     errors = _Errors(scene, WINDOWS // 3 if own_match else WINDOWS, bench)
     fit = _fit(scene, errors)
-    lags = dict.fromkeys(scene.cars, fit.ticks)
+    soonest = scene.cars
     if scene.driven and len(scene.cars) > 1 and not own_match:
         own = {car: found for car in scene.cars if (found := _fit(scene, errors, car=car)).sure >= SURE}
         if len({found.ticks for found in own.values()}) > 1:
             fit = min(own.values(), key=lambda fit: abs(fit.ticks))
-            lags = dict.fromkeys(scene.cars, fit.ticks) | {car: found.ticks for car, found in own.items()}
+            soonest = [car for car in scene.cars if own.get(car, fit).ticks == fit.ticks]
     if fit.fitted and fit.sure < SURE and fit.curve[fit.ticks] + _SMALL > _CLEARLY * (fit.curve[0] + _SMALL):
         begins = tuple(piece._replace(ticks=0) for piece in fit.pieces[:1])
         return replace(fit, ticks=0, pieces=begins)  # none fits: something else is wrong with the inputs
-    return _aligned(scene, errors, fit, lags) if fit.fitted and 0 < scene.unseen <= _MOST else fit
+    return _aligned(scene, errors, fit, soonest) if fit.fitted and 0 < scene.unseen <= _MOST else fit
 
 
-def _aligned(scene: TimedRecording, errors: "_Errors", fit: LagFit, lags: dict[int, int]) -> LagFit:
-    """Find out whether inputs change equally long before their rows: then that fits far better than draws."""
+def _aligned(scene: TimedRecording, errors: "_Errors", fit: LagFit, cars: Sequence[int]) -> LagFit:
+    """Find out whether inputs change equally long before their rows: then that fits far better than draws.
+
+    It looks at cars of this lag, and at windows in which some control changes.
+    """
     early, noise = range(scene.unseen + 1), measure_noise(scene)
-    each = np.concatenate([errors.of([lag - one for one in early], car)[1] for car, lag in lags.items()])
+    each = np.concatenate([errors.of([fit.ticks - one for one in early], car)[1] for car in cars])
     best = int(np.median(each, axis=0).argmin())
     drawn = [
-        np.concatenate([errors.of([lag], car, Draw(noise, seed))[1][:, 0] for car, lag in lags.items()])
+        np.concatenate([errors.of([fit.ticks], car, Draw(noise, seed))[1][:, 0] for car in cars])
         for seed in range(_DRAWN)
     ]
-    if np.median(np.mean(drawn, axis=0) - each[:, best]) < _AT_ROWS:
+    telling = np.ptp(each, axis=1) > _TELLING
+    if not telling.any() or np.median((np.mean(drawn, axis=0) - each[:, best])[telling]) < _AT_ROWS:
         return fit
     return replace(fit, early=early[best], at_rows=True)
 

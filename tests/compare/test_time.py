@@ -169,8 +169,10 @@ def test_inputs_that_change_at_rows_alone_leave_nothing_open(form: Form, early: 
 
 
 def test_cars_that_act_unequally_late_are_aligned_each() -> None:
-    fit = fit_common_lag(scene_of(plant(689, "car late").recording), bench())  # one of two, in 60 rows
-    assert (fit.ticks, fit.at_rows) == (0, True)
+    late = plant(689, "car late")  # one of two by 2 ticks, in 60 rows
+    fit = fit_common_lag(scene_of(late.recording), bench())
+    assert (fit.ticks, fit.early, fit.at_rows) == (0, 1, True)
+    assert late.outcome(compare_recordings(late.recording))[0] == "right"
 
 
 def test_a_lag_that_fits_no_better_than_none_is_none() -> None:

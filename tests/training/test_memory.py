@@ -203,7 +203,7 @@ def test_a_policy_remembers_until_the_next_episode(tmp_path: Path) -> None:
     for episode, seed in ((one, 1), (other, 2)):
         episode.reset(random_state(1, 1, seed=seed), [0])
         episode.decide(random_state(1, 1, seed=seed))
-    assert one._policy is not other._policy
+    assert one.policy is not other.policy
 
 
 def test_wrong_settings_of_a_memory_get_a_sentence(tmp_path: Path) -> None:
