@@ -7,13 +7,13 @@ from uuid import uuid4
 import numpy as np
 import rerun as rr
 
-from rlgym_bridge.compare.simulated_ghosts import Ghosts, ghosts
 from rlgym_bridge.game import BALL_RADIUS
 from rlgym_bridge.recording.mcap.match_recording import MatchRecording
 from rlgym_bridge.recording.recording import Recording
 from rlgym_bridge.view.blueprint import blueprint
 from rlgym_bridge.view.log_drawings import log_drawings
 from rlgym_bridge.view.scene import BALL_COLOR, boxes, log_ball, log_car, log_field, log_moving, log_pads
+from rlgym_bridge.view.simulated_ghosts import Ghosts, ghosts
 from rlgym_bridge.view.time_series import car_color, log_curves, log_smooth
 from rlgym_bridge.view.times import APPLICATION, Times, drawn, rising, updates
 

@@ -6,7 +6,6 @@ import pytest
 pytest.importorskip("rerun")
 pytest.importorskip("pyarrow")
 
-from rlgym_bridge.compare.simulated_ghosts import ghosts
 from rlgym_bridge.game import CONTROL_NAMES, HITBOXES, PAD_COUNT, Phase
 from rlgym_bridge.recording.mcap.agent_track import AgentTrack, InputTrack
 from rlgym_bridge.recording.mcap.channels import Decision
@@ -14,6 +13,7 @@ from rlgym_bridge.recording.mcap.match_recording import MatchRecording
 from rlgym_bridge.rotations import from_quaternions
 from rlgym_bridge.view.camera import MIRROR, project
 from rlgym_bridge.view.scene import BALL_COLOR
+from rlgym_bridge.view.simulated_ghosts import ghosts
 from rlgym_bridge.view.write import write_rrd
 from tests.support.planted_gaps import play
 from tests.support.processes import run_to_end

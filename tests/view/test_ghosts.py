@@ -5,9 +5,9 @@ from functools import cache
 import numpy as np
 import pytest
 
-from rlgym_bridge.compare.simulated_ghosts import Ghosts, ghosts
 from rlgym_bridge.recording.recording import Inputs
 from rlgym_bridge.sim.simulator import ROCKETSIM2
+from rlgym_bridge.view.simulated_ghosts import Ghosts, ghosts
 from tests.support.planted_gaps import as_replay, heavier, play, rows_of
 from tests.support.simulators import needs_native
 
