@@ -80,6 +80,23 @@ def _ended_by_signals() -> Iterator[None]:
             signal.signal(number, signal.SIG_DFL)
 
 
+@contextmanager
+def _logging_to_stderr(level: int) -> Iterator[None]:
+    """Show our own log and others' warnings on stderr for one command, unless the program has handlers."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_LogFormat("%(levelname)s %(name)s: %(message)s"))
+    ours = logging.getLogger("rlgym_bridge")
+    if not logging.root.handlers:
+        logging.root.addHandler(handler)
+    before = ours.level
+    ours.setLevel(level)  # what others' libraries do interests nobody
+    try:
+        yield
+    finally:
+        logging.root.removeHandler(handler)  # the next command may have another stderr
+        ours.setLevel(before)
+
+
 @_ended_by_signals()
 def run_command(name: str, arguments: Sequence[str] | None = None, program: str | None = None) -> int:
     """Run one command, by its name and the words after it, and return the exit code.
@@ -98,13 +115,9 @@ def run_command(name: str, arguments: Sequence[str] | None = None, program: str 
         options, unknown = parser.parse_known_args(arguments)
         if unknown:
             parser.error(_explain_unknown(unknown, parser))
-        handler = logging.StreamHandler(sys.stderr)
-        handler.setFormatter(_LogFormat("%(levelname)s %(name)s: %(message)s"))
-        logging.basicConfig(level=logging.WARNING, handlers=[handler])
         told = logging.DEBUG if getattr(options, "verbose", False) else logging.INFO
-        level = logging.WARNING if options.quiet else told
-        logging.getLogger("rlgym_bridge").setLevel(level)  # what others' libraries do interests nobody
-        return _guarded(command, options)
+        with _logging_to_stderr(logging.WARNING if options.quiet else told):
+            return _guarded(command, options)
     except ImportError as error:
         missing = explain_missing(error.name) or explain_broken(error)
         if missing is None:

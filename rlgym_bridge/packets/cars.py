@@ -225,6 +225,8 @@ class CarCounters:
             self._boost_doubt = _BOOST_MIN_TICKS
         elif self._boost_doubt:
             self._boost_doubt = _BOOST_MIN_TICKS if pressed else self._boost_doubt - 1
+            if not pressed and 0 < boost == self._boost < _FULL:  # no tick took any: nothing burns
+                self._boost_ticks = self._boost_doubt = 0
         if not fuel and not gap:
             self._boost_doubt = 0
         if self._boost_ticks and not gap:
@@ -242,17 +244,32 @@ class CarCounters:
         burnt = (self._boost - boost) / _BURNT_A_TICK
         count = round(burnt)
         # At 100 a pad may have filled it, or boost is unlimited; at 0 it has stopped burning at some tick.
-        if abs(burnt - count) > 0.05 or not 0 <= count <= min(ticks, _BOOST_MIN_TICKS) or not 0 < boost < 100:
+        if abs(burnt - count) > 0.05 or not 0 <= count <= ticks or not 0 < boost < _FULL:
             return False
-        if count == ticks:
-            self._boost_ticks += ticks
-        elif count == 0 or (self._boost_ticks and not pressed):
-            self._boost_ticks = 0
-        elif self._boost_ticks == 0 and pressed:
-            self._boost_ticks = count
-        else:
+        if count and ticks > _BOOST_MIN_TICKS:
             return False
+        found = self._burns_after(count, pressed, ticks)
+        if len(found) != 1:
+            return False
+        (self._boost_ticks,) = found
         return True
+
+    def _burns_after(self, count: int, pressed: bool, ticks: int) -> set[int]:
+        """Return all possible lengths of the burn after a gap that cost `count` ticks of boost.
+
+        Only the last of the gap's inputs is known. RocketSim 3 takes a tick's boost on the tick after it.
+        """
+        burns = {(self._boost_ticks, 0)}  # how long it has been burning, and what the gap has cost by then
+        for tick in range(ticks):
+            inputs = (pressed,) if tick == ticks - 1 else (False, True)
+            burns = {
+                (after, cost)
+                for length, cost_before in burns
+                for is_pressed in inputs
+                for after in [length + 1 if is_pressed or 0 < length < _BOOST_MIN_TICKS else 0]
+                if (cost := cost_before + ((length if self._of_rocketsim3 else after) > 0)) <= count
+            }
+        return {length for length, cost in burns if cost == count}
 
     def _count_handbrake(self, pressed: bool, ticks: int) -> None:
         """Update the best guess with its lower and upper bound, which meet within half a second."""

@@ -5,6 +5,8 @@ import os
 import re
 import sys
 from argparse import Namespace
+from contextlib import redirect_stderr
+from io import StringIO
 from pathlib import Path
 
 import pytest
@@ -149,6 +151,19 @@ def test_a_name_in_the_log_controls_no_terminal(
     said = capsys.readouterr().err
     assert "skip_replay is unknown" in said and "a\\x1b[2J\\u202eb.toml" in said
     assert "\x1b" not in said and "\u202e" not in said
+
+
+def test_each_command_logs_once_to_the_stderr_of_its_own_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(logging.root, "handlers", [])
+    (tmp_path / "a.toml").write_text("[match]\nskip_replay = true\n")
+    before = logging.getLogger("rlgym_bridge").level
+    for _ in range(2):
+        with StringIO() as stderr, redirect_stderr(stderr):
+            assert main(["match", str(tmp_path / "a.toml"), "-q"]) == 2
+            assert stderr.getvalue().count("skip_replay is unknown") == 1
+    assert not logging.root.handlers and logging.getLogger("rlgym_bridge").level == before
 
 
 def test_what_is_printed_of_a_recording_changes_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
