@@ -161,7 +161,7 @@ LAST_WORDS = ("exit code 7", "no such model: weights.safetensors", "python simpl
         pytest.param(player(1, name="Left", **LEFT_RUNNING), 1.0, ["'Left'", "did not connect"],
                      marks=pytest.mark.skipif(sys.platform == "win32", reason="needs a POSIX shell")),
         (player(1, "sleep", "Asleep"), 1.0, ["'Asleep'", "did not connect within 1 s"]),
-        (player(1, "unready"), 1.5, ["'Bot'", "did not say that it is ready within 1.5 s"]),
+        (player(1, "unready"), 4.0, ["'Bot'", "did not say that it is ready within 4 s"]),
         pytest.param(player(1, run_command=""), 0.2, ["you start this bot by hand"],
                      marks=pytest.mark.protocol("match.by-hand")),
         (player(1, root_dir=str(HERE / "nowhere")), 20.0, ["cannot be started: ", "nowhere"]),
