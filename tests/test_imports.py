@@ -136,13 +136,49 @@ def test_rooms_import_from_those_below_them_alone(room: str) -> None:
     assert found - {room, "user_input"} <= ROOMS[room]
 
 
-def test_every_room_is_listed() -> None:
+def test_every_room_is_listed_and_none_reaches_itself() -> None:
     assert set(ROOMS) == {path.parent.name for path in ROOT.glob("*/__init__.py")} | {"training"}
+    for room in ROOMS:
+        reached: set[str] = set()
+        waiting = [*ROOMS[room]]
+        while waiting:
+            one = waiting.pop()
+            if one not in reached:
+                reached.add(one)
+                waiting += ROOMS[one]
+        assert room not in reached, f"{room} imports itself over others"
 
 
-def test_the_servers_game_knows_nothing_of_its_connections() -> None:
-    names = {name for path in modules("server/game") for name in imports(path)}
-    assert not [name for name in names if name.startswith("rlgym_bridge.server.net")]
+INNER_ROOMS = {
+    "server": {
+        "game": set(),
+        "net": {"game"},
+    },
+}  # fmt: skip
+"""Rooms inside a room: from which of the others each may import."""
+
+
+@pytest.mark.parametrize(
+    "outer, room", [(outer, room) for outer in INNER_ROOMS for room in INNER_ROOMS[outer]]
+)
+def test_rooms_inside_a_room_import_in_one_direction(outer: str, room: str) -> None:
+    inside = f"rlgym_bridge.{outer}."
+    found = {
+        name.removeprefix(inside).split(".")[0]
+        for path in modules(f"{outer}/{room}")
+        for name in imports(path)
+        if name.startswith(inside)
+    }
+    assert found & set(INNER_ROOMS[outer]) - {room} <= INNER_ROOMS[outer][room]
+
+
+@pytest.mark.parametrize("outer", INNER_ROOMS)
+def test_every_room_inside_a_room_is_listed(outer: str) -> None:
+    assert set(INNER_ROOMS[outer]) == {path.parent.name for path in (ROOT / outer).glob("*/__init__.py")}
+
+
+def test_few_modules_lie_beside_the_rooms() -> None:
+    assert len([path for path in ROOT.glob("*.py") if path.name != "__init__.py"]) <= 8
 
 
 SIMULATORS = ("RocketSim", "rocketsim_batch")

@@ -254,6 +254,15 @@ def test_a_state_that_no_match_can_have_is_refused_by_name(engine: TransitionEng
         env_of(engine, Odd()).reset()
 
 
+def test_an_engine_that_was_closed_says_so(server: tuple[str, int]) -> None:
+    with live(server) as engine:
+        env = env_of(engine, KickoffMutator())
+        env.reset()
+        engine.close()
+        with pytest.raises(ValueError, match="the engine is closed"):
+            env.step({agent: np.array([0]) for agent in ("blue-0", "orange-0")})
+
+
 def test_a_match_begins_anew_after_one_whose_player_died(server: tuple[str, int]) -> None:
     for _ in range(3):
         engine = LiveEngine((1, 1), server, dialect=STANDARD, patience=20.0)

@@ -92,6 +92,12 @@ def test_our_car_is_found_by_identifier_when_seats_change():
     assert not neutral(answer)
 
 
+def test_two_cars_of_one_agent_each_get_their_answer():
+    one = live_player(Always(), ids=[9, 7])
+    one.see(at(1, Phase.ACTIVE, player(), player(player_id=8), player(player_id=9)))
+    assert [index for index, _ in one.inputs()] == [2, 0]
+
+
 def test_entering_kickoff_resets_the_policy_once():
     policy = Always()
     one = live_player(policy)
@@ -317,6 +323,12 @@ def test_with_more_cars_than_a_state_holds_ours_is_let_go():
     crowd = [player(player_id=i) for i in (1, 2, 3, 4, 7)]
     for frame in range(1, 5):
         assert sent(one, at(frame, Phase.ACTIVE, *crowd)) == [(4, [0.0] * 8)]
+
+
+def test_of_two_cars_of_ours_the_one_that_is_left_is_let_go():
+    one = live_player(Always(), ids=[7, 9])
+    assert neutral(sent(one, at(1, Phase.ACTIVE, player(player_id=8), player())))
+    assert [index for index, _ in one.inputs()] == [1]
 
 
 def test_a_dialect_file_beside_the_bot_is_read_or_refused(tmp_path, monkeypatch, caplog):

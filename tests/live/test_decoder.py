@@ -1,6 +1,7 @@
 """Packets to states: what is carried, what is counted, and when the count can be trusted."""
 
 import random
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -11,11 +12,20 @@ from rlgym_bridge.packets.decoder import ESTIMATES, Decoder, player_input
 from rlgym_bridge.protocol_variant import ProtocolVariant
 from rlgym_bridge.server.game.packer import field_info
 from rlgym_bridge.sim.simulator import ROCKETSIM2, ROCKETSIM3
+from rlgym_bridge.state import KNOWN_FIELDS
 from tests.parity.run import Loss, run
+from tests.parity.world import drive, make_match
 from tests.support.made_packets import packet, player
 from tests.support.simulators import needs_native
 
 COUNTED = ("supersonic_time", "boost_active_time", "handbrake", "jump_time", "air_time_since_jump")
+
+
+def match_packets(ticks: int, seed: int = 0, team_size: int = 1) -> Iterator[flat.GamePacket]:
+    for count, sent in enumerate(drive(make_match(team_size, seed, 1e6), seed)):
+        if count == ticks:
+            return
+        yield sent
 
 
 @pytest.mark.parametrize(
@@ -46,6 +56,17 @@ def test_with_lost_packets_what_counts_is_known_often():
     tallies = run(900, seed=2, loss=Loss(0.02), readers=("shadow",)).readers["shadow"].tallies
     for tally in (tallies[f"car.{name}"] for name in COUNTED):
         assert tally.samples and tally.unknown < 0.7 * tally.samples and not tally.mismatches
+
+
+def test_a_late_bot_knows_all_that_counts_within_seconds() -> None:
+    decoder = Decoder(field_info())
+    state = None
+    for number, sent in enumerate(match_packets(2100, seed=4)):
+        if number >= 1200:
+            state = decoder.update(sent)
+    assert state is not None
+    names = [KNOWN_FIELDS.index(name) for name in COUNTED]
+    assert state.car_known[0][:, names].all()
 
 
 def test_pads_are_found_by_position_in_whatever_order_they_come() -> None:

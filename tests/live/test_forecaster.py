@@ -96,6 +96,12 @@ def test_the_latency_is_measured_from_shown_inputs(latency: int) -> None:
     assert player.forecaster.ticks == max(0, latency - 1)
 
 
+def test_a_latency_that_varies_is_measured_within_its_range() -> None:
+    match = LateMatch([wanderer("auto")], 6, spread=3)
+    in_play(match, 600)
+    assert 6 <= match.players[0].forecaster.latency <= 9
+
+
 def test_a_latency_that_changes_is_measured_anew() -> None:
     match = LateMatch([wanderer("auto", latency=12)], 4)
     assert match.players[0].forecaster.latency == 12

@@ -97,6 +97,13 @@ def test_only_a_car_with_bad_controls_stands_still() -> None:
     assert one.faults.counts["bad controls"] >= 2
 
 
+def test_a_policy_that_fails_leaves_all_cars_neutral() -> None:
+    one = live_player(Always(RuntimeError("no idea")), ids=IDS)
+    there = [player(player_id=number) for number in IDS]
+    for frame in range(1, 20):
+        assert neutral(sent(one, at(frame, Phase.ACTIVE, *there)))
+
+
 def bot_toml(folder: Path, policy: str | Path, hivemind: bool) -> Path:
     file = folder / f"{'hive' if hivemind else 'single'}.bot.toml"
     command = f"'{sys.executable}' -P -m rlgym_bridge.live {policy}"

@@ -208,3 +208,9 @@ def test_a_packer_that_gets_one_field_wrong_is_caught(
     boxes = (1, 5) if "hitbox" in name else ()
     wrong = run(ticks, seed=2, hitboxes=boxes).readers["shadow"].wrong()
     assert any(one.endswith(field) for one in wrong), set(wrong)
+
+
+@pytest.mark.parametrize("ticks", [400, pytest.param(1300, marks=pytest.mark.slow)])
+def test_with_none_of_these_nothing_is_caught(ticks: int) -> None:
+    assert not run(ticks, seed=2).readers["shadow"].wrong()
+    assert not run(ticks, seed=2, hitboxes=(1, 5)).readers["shadow"].wrong()

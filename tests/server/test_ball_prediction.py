@@ -15,10 +15,13 @@ from tests.support.stepped_match import (
     car_of,
     go_on,
     kicked_off,
+    match_of,
     place_of,
+    player,
     put_ball,
     put_car,
     random_controls,
+    result_of,
 )
 
 
@@ -134,12 +137,38 @@ def test_a_ball_that_nobody_touches_is_forecast_once_a_second(name, shown_every,
 
 
 @both
+def test_a_touched_ball_is_forecast_anew_in_that_very_packet(name, monkeypatch):
+    match, prediction = lonely_ball(name)
+    prediction.message(match.frame)
+    made = forecasts_of(prediction, monkeypatch)
+    put_ball(match, (3000.0, -3800.0, 93.15))
+    put_car(match, 0, (3000.0, -4000.0, 17.03), velocity=(0.0, 1000.0, 0.0), yaw=np.pi / 2)
+    for _ in range(30):
+        before = len(made)
+        go_on(match)
+        message = prediction.message(match.frame)
+        if match.simulation.events.touches:
+            break
+    assert len(made) == before + 1
+    assert_same(slices_of(message)[0].physics, go_on(match).balls[0].physics, within=5.0)
+
+
+@both
 def test_a_ball_that_stands_still_has_new_times_alone(name):
     _, prediction = lonely_ball(name)
     before, after = (slices_of(prediction.message(frame)) for frame in (10, 250))
     for earlier, later in zip(before, after, strict=True):
         assert_same(earlier.physics, later.physics, within=0.0)
     assert after[0].game_seconds - before[0].game_seconds == pytest.approx(2.0)
+
+
+@pytest.mark.protocol("steady.prediction-first")
+@pytest.mark.usefixtures("short_countdowns")
+def test_bots_that_want_it_have_it_before_every_packet(tmp_path):
+    match = match_of(player(0, "reader"), player(1))
+    result = result_of(match, seconds=2.0, max_overtime=0.1, log_dir=tmp_path)
+    assert [bot.replies for bot in result.bots] == [result.ticks] * 2
+    assert "prediction" not in "".join(path.read_text() for path in tmp_path.iterdir())
 
 
 def ball_on(car: Seen) -> tuple[tuple[float, ...], tuple[float, ...]]:

@@ -88,13 +88,9 @@ def read(folder, text, name="match.toml"):
     return read_match_file(folder / name)
 
 
-@pytest.mark.parametrize(
-    ("text", "name", "field"),
-    [(TOML, "match.toml", "Stadium_P"), (CFG, "rlbot.cfg", "EuroStadium_P")],  # v4 has names for maps
-)
-def test_both_forms_of_match_files_describe_the_same_match(folder, text, name, field):
+@pytest.mark.parametrize(("text", "name"), [(TOML, "match.toml"), (CFG, "rlbot.cfg")])
+def test_both_forms_of_match_files_describe_the_same_match(folder, text, name):
     match = read(folder, text, name)
-    assert match.game_map_upk == field
     assert match.skip_replays
     assert match.auto_start_agents
     assert match.wait_for_agents
@@ -145,6 +141,10 @@ def test_different_bots_with_one_agent_id_are_named(caplog):
     assert not caplog.records  # one bot with several cars
     warn_of_shared_ids(seat_players(match_of(player(0), player(1, root_dir="/elsewhere"))))
     assert "'Bot' (agent_id 'test/ball', blue) and 'Bot (2)'" in caplog.text
+
+
+def test_the_names_of_v4_maps_become_files(folder):
+    assert read(folder, CFG, "rlbot.cfg").game_map_upk == "EuroStadium_P"
 
 
 @pytest.mark.parametrize(("field", "is_named"), [("Labs_Octagon_02_P", True), ("CS_P", False), ("", False)])
@@ -274,6 +274,15 @@ def test_a_loadout_is_refused_for_the_team_that_uses_it_alone(folder):
         read(folder, blue + "team = 1")
 
 
+def test_an_idle_psyonix_bot_has_the_hitbox_of_its_loadout(folder):
+    text = (
+        '[[cars]]\nconfig_file = "bots/one.bot.toml"\n[[cars]]\ntype = "psyonix"\nteam = 1\nloadout_file = '
+    )
+    (folder / "match.toml").write_text(text + '"bots/loadout.toml"')
+    match = read_match_file(folder / "match.toml", allow_idle=True)
+    assert [car.hitbox for car in seat_players(match, allow_idle=True).cars] == [1, 3]
+
+
 @pytest.mark.protocol("match.run-command")
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows takes run_command")
 @pytest.mark.parametrize(
@@ -327,14 +336,20 @@ def test_a_file_that_is_not_there_or_no_match_file_is_refused(tmp_path):
         ([player(2)], "player 0 has team 2, expected 0"),
         ([player(0, agent_id=" ")], "no agent_id"),
         ([player(1) for _ in range(5)], "orange has 5 cars, expected at most 4"),
-        ([player(0)], "script 1 has agent_id 'test/script'"),
     ],
 )
 @pytest.mark.protocol("match.checks")
 def test_players_without_a_seat_here_are_refused(players, message):
-    scripts = [flat.ScriptConfiguration("Script", agent_id="test/script")] * 2
     with pytest.raises(ConfigError, match=message):
-        seat_players(match_of(*players, script_configurations=scripts))
+        seat_players(match_of(*players))
+
+
+@pytest.mark.protocol("match.checks")
+def test_two_scripts_with_the_same_id_are_refused():
+    script = flat.ScriptConfiguration("Script", agent_id="test/script")
+    match = match_of(player(0), script_configurations=[script, script])
+    with pytest.raises(ConfigError, match="script 1 has agent_id 'test/script'"):
+        seat_players(match)
 
 
 @pytest.mark.protocol("handshake.ids-assigned", "handshake.names-unique")

@@ -244,3 +244,10 @@ def test_a_file_with_paths_is_written_where_they_hold(text, tmp_path, capsys, mo
     assert not (tmp_path / "new.toml").exists()
     monkeypatch.chdir(tmp_path / "v4")  # the same folder by another name
     assert main(["convert", str(tmp_path / "v4" / "old.cfg"), "--out", "new.toml", "-q"]) == 0
+
+
+def test_a_loadout_has_no_paths_and_may_be_written_anywhere(tmp_path):
+    (tmp_path / "v4").mkdir()
+    (tmp_path / "v4" / "looks.cfg").write_text(LOOKS)
+    words = [str(tmp_path / "v4" / "looks.cfg"), "--out", str(tmp_path / "looks.toml"), "-q"]
+    assert main(["convert", *words]) == 0 and (tmp_path / "looks.toml").is_file()

@@ -15,6 +15,7 @@ from rlgym_bridge.server.game.packer import field_info
 from rlgym_bridge.server.game.referee import Course, Referee
 from rlgym_bridge.server.game.rules import DEMOLITIONS_ON_CONTACT, Physics
 from rlgym_bridge.server.game.simulated_match import Match
+from rlgym_bridge.sim.simulator import ROCKETSIM3
 from tests.support.simulators import TICK_IN_3, usual
 from tests.support.stepped_match import (
     as_received,
@@ -211,6 +212,56 @@ def test_the_dodge_timeout_may_add_the_time_jump_was_held(held: int, jumping: in
     assert sum(value >= 0 for value in ours) == pytest.approx(most, abs=1)
 
 
+@pytest.mark.parametrize(
+    ("formula", "values"),
+    [("after_jump", [1.25] * 24), ("plus_hold", [1.25 + tick / 120 for tick in range(1, 25)])],
+)
+def test_the_dodge_timeout_may_be_full_while_the_jump_pushes(
+    formula: str, values: list[float], played_in: str
+) -> None:
+    seen = timeouts_of_a_jump(24, dodge_timeout=formula, dodge_timeout_jumping="full")
+    assert seen[:24] == pytest.approx(values, abs=1e-5)
+    assert seen[24] == pytest.approx(values[-1] - 1 / 120 + TICK_IN_3[played_in], abs=1e-5)
+
+
+@pytest.mark.parametrize("expired", ["minus_one", "zero"])
+def test_the_dodge_timeout_may_count_on_after_the_dodge(expired: str, played_in: str) -> None:
+    full = 1.25 + TICK_IN_3[played_in]
+    seen = timeouts_of_a_jump(
+        5, dodge_at=20, dodge_timeout_used="counting", dodge_timeout_expired=expired
+    )  # fmt: skip
+    assert seen[5:150] == pytest.approx([full - waited / 120 for waited in range(1, 146)], abs=1e-4)
+    assert set(seen[156:]) == {0.0 if expired == "zero" else -1.0}
+
+
+def test_the_dodge_timeout_may_be_zero_when_time_is_up() -> None:
+    seen = timeouts_of_a_jump(5, dodge_timeout_expired="zero")
+    assert set(seen[156:]) == {0.0}
+    assert set(timeouts_of_a_jump(5, dodge_at=20, dodge_timeout_expired="zero")[20:]) == {-1.0}
+
+
+def test_on_the_floor_the_dodge_timeout_is_minus_one() -> None:
+    dialect = {name: value for name, value in CHOICES if name.startswith("dodge_timeout")}
+    match = kicked_off(**dialect)
+    assert go_on(match, 10).players[0].dodge_timeout == -1.0
+    match.hold(0, controls(jump=True))
+    assert go_on(match).players[0].dodge_timeout > 1.25
+    match.hold(0, controls())
+    go_on(match, 300)
+    assert car_of(match, 0).on_ground
+    assert go_on(match).players[0].dodge_timeout == -1.0
+
+
+def test_a_car_that_fell_has_no_dodge_timeout_in_any_dialect(played_in: str) -> None:
+    match = kicked_off(**{name: value for name, value in CHOICES if name.startswith("dodge_timeout")})
+    put_car(match, 0, (0.0, 0.0, 1700.0))
+    assert go_on(match, 10).players[0].dodge_timeout == -1.0
+    match.hold(0, controls(jump=True, pitch=-1.0))
+    car = go_on(match, 5).players[0]
+    assert car.has_dodged and (car.dodge_timeout == -1.0) is (not car.has_jumped)
+    assert car.has_jumped is (played_in == ROCKETSIM3)  # there a dodge is a jump, too
+
+
 @pytest.mark.protocol("packet.on-ground")
 def test_on_ground_may_ask_for_all_four_wheels() -> None:
     three = 0
@@ -362,3 +413,8 @@ def test_the_server_speaks_the_dialect_it_is_given() -> None:
     assert {info.game_time_remaining for info in infos} >= {2.0, 1.0}
     assert all(info.game_time_remaining == int(info.game_time_remaining) for info in infos)
     assert result.ticks == len(packets)
+
+
+def test_a_point_that_does_not_exist_is_refused() -> None:
+    with pytest.raises(ValueError, match="dialect has no point 'clocks'; there are pad_timer"):
+        Match(seats(), dialect=ProtocolVariant({"clocks": "whole"}))

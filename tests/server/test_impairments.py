@@ -2,6 +2,7 @@
 
 import hashlib
 import itertools
+import json
 import tempfile
 import time
 
@@ -126,6 +127,25 @@ def test_a_slow_input_of_nan_is_told_at_once_and_never_acts():
         slow.arrive()
         packet = go_on(match)
     assert packet.players[0].last_input.throttle == 0.5
+
+
+def frames_of_first_throttle(**impairments):
+    """Play with a bot that drives from frame 200 on; return the first frames that show it."""
+    found = []
+
+    def note(payload):
+        packet = flat.CorePacket.unpack(payload).message
+        if packet.players[0].last_input.throttle > 0.0:
+            found.append(packet.match_info.frame_num)
+
+    world = Impairments(**impairments)
+    result = result_of(match_of(player(0, "starter")), max_kickoff=0.1, on_packet=note, impairments=world)
+    assert result.bots[0].late == 0
+    return found[0]
+
+
+def test_latency_2_makes_an_input_act_two_ticks_later():
+    assert (frames_of_first_throttle(), frames_of_first_throttle(latency=2)) == (201, 203)
 
 
 def a_client(car):
@@ -309,6 +329,28 @@ def test_seeded_lockstep_runs_lose_the_same_packets():
     assert played(5, drop=11.0, latency=2, burst=2)[0] != first
     for bot in result.bots:
         assert bot.replies == pytest.approx(0.9 * result.ticks / 2, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("impairments", "share"),
+    [
+        (["--drop", "10", "--burst", "3", "--latency", "2"], 0.3),
+        pytest.param(["--fps", "60"], 0.5, marks=pytest.mark.slow),
+    ],
+)
+def test_two_chasers_play_to_the_end_in_an_imperfect_world(tmp_path, monkeypatch, impairments, share):
+    monkeypatch.chdir(tmp_path)
+    assert main(
+        ["match", "--blue", "chaser", "--orange", "chaser", "--pace", "lockstep", "--seconds", "5",
+         "--max-overtime", "0", *impairments, "-q", "--json", "out.json"]
+    ) == 0  # fmt: skip
+    result = json.loads((tmp_path / "out.json").read_text())
+    assert result["ended_by"] in ("time", "overtime goal", "max overtime: draw")
+    assert result["ticks"] > 480 + 5 * 120
+    for bot in result["bots"]:
+        assert bot["late"] == 0
+        assert bot["replies"] == pytest.approx(share * result["ticks"], rel=0.05)
+        assert bot["touches"] > 0
 
 
 @pytest.mark.parametrize(

@@ -13,10 +13,11 @@ from rlgym_bridge.game import TICK_SECONDS
 from rlgym_bridge.server.bot_account import BotAccount
 from tests.support.processes import run_to_end
 from tests.support.stepped_match import seats
-from tools.late_causes import MACHINE, OURS, watched_ticks
-from tools.load_table import measure_load
+from tools.late_causes import MACHINE, OURS, samples_of, watched_ticks
+from tools.load_table import measure_load, watch_lines
 from tools.loaded_server import lateness_ms
 from tools.memory_use import growth_an_hour
+from tools.memory_watch import watch_command
 from tools.real_time import RealTimeRow, measure_round
 from tools.thread_watch import ThreadSample
 
@@ -47,6 +48,12 @@ def spoilt(number: int, moment: int, field: int, amount: float, late: float = 0.
     return pairs
 
 
+def test_a_quiet_match_has_no_late_tick():
+    ticks = watched_ticks(quiet_match(), 0.0)
+    assert len(ticks.late) == 29 and not ticks.causes
+    assert ticks.work == pytest.approx(np.full(29, 0.2), abs=1e-6)
+
+
 @pytest.mark.parametrize(
     ("moment", "field", "amount", "cause"),
     [
@@ -62,6 +69,40 @@ def spoilt(number: int, moment: int, field: int, amount: float, late: float = 0.
 def test_a_late_tick_has_the_cause_that_is_in_it(moment, field, amount, cause):
     assert watched_ticks(spoilt(10, moment, field, amount), 0.0).causes == {cause: 1}
     assert cause in OURS or cause in MACHINE
+
+
+def test_a_wait_that_ends_late_is_the_machines():
+    pairs = quiet_match()
+    pairs[9, WOKEN, AT] += 0.004
+    pairs[10, SENT, AT] += 0.004
+    assert watched_ticks(pairs, 0.0).causes == {"woken late": 1}
+
+
+def test_a_tick_after_a_very_late_one_is_put_down_to_it():
+    pairs = spoilt(10, SENT, PREEMPTED, 1, late=0.013)
+    pairs[10, WOKEN, AT] += 0.007
+    pairs[11, SENT, AT] += 0.007
+    assert watched_ticks(pairs, 0.0).causes == {"preempted": 1, "the tick before": 1}
+
+
+@needs_linux
+def test_a_watch_counts_what_a_thread_does():
+    code = """
+import gc, json, logging
+from tools.thread_watch import ThreadWatch
+watch = ThreadWatch()
+before = watch.read()
+import wave
+logging.getLogger("quiet").warning("a record")
+gc.collect()
+watch.note(before, watch.read())
+print(json.dumps([list(watch.samples), watch.imported]))
+"""
+    samples, imported = json.loads(run_to_end([sys.executable, "-c", code], check=True).stdout)
+    ((before, after),) = samples_of(samples)
+    done = ThreadSample(*(after - before))
+    assert "wave" in imported and done.imports >= 1
+    assert (done.logged, done.oldest) == (1, 1) and done.collecting > 0.0 and done.own > 0.0
 
 
 @needs_linux
@@ -132,11 +173,34 @@ def test_lateness_is_measured_from_the_schedule():
     assert late[10] == pytest.approx(4.0) and np.delete(late, 10) == pytest.approx(np.zeros(49), abs=1e-9)
 
 
+def test_time_that_is_given_up_is_not_late_any_more():
+    times = np.arange(50) * TICK_SECONDS
+    times[20:] += 1.0
+    late = lateness_ms(times)
+    assert late[20] == pytest.approx(1000.0) and late[21:] == pytest.approx(np.zeros(29), abs=1e-9)
+
+
 def test_growth_is_that_of_the_later_half():
     minutes = list(range(21))
     megabytes = [200.0 if minute < 10 else 100.0 + minute / 30.0 for minute in minutes]
     assert growth_an_hour(minutes, megabytes) == pytest.approx(2.0)
     assert math.isnan(growth_an_hour([1.0], [50.0]))
+
+
+@needs_proc
+@pytest.mark.parametrize(
+    ("code", "minutes", "ended"),
+    [
+        ("import time\ntry: time.sleep(60)\nexcept KeyboardInterrupt: pass", 0.02, "stopped"),
+        ("import time\ntime.sleep(0.5)\nraise SystemExit(3)", 1.0, "exit code 3 before its time"),
+    ],
+)
+def test_a_watched_command_is_ended_in_time(tmp_path, code, minutes, ended):
+    reports = []
+    command = [sys.executable, "-S", "-c", code]
+    watch = watch_command("sleeper", command, tmp_path, minutes, 0.2, "child", reports.append)
+    assert watch.ended == ended and reports
+    assert watch_lines([watch])[-1].startswith("| sleeper | main |")
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ from rlgym_bridge.server import ConfigError, read_match_file
 from rlgym_bridge.server.game.roster import Roster, seat_players
 from rlgym_bridge.server.game.simulated_match import Match
 from rlgym_bridge.server.net.lobby import Lobby
-from rlgym_bridge.server.net.orders import Loadouts
+from rlgym_bridge.server.net.orders import Loadouts, hitbox_of
 from tests.support.raw_client import agent, connect, settle
 from tests.support.short_waits import COUNTDOWN_TICKS, shorten_countdown
 from tests.support.stepped_match import kicked_off, match_of, player, result_of
@@ -153,6 +153,14 @@ def test_bodies_have_the_hitboxes_that_the_game_gives_them(expected):
     assert dict(zip(expected, hitboxes_of(list(expected)), strict=True)) == expected
 
 
+def test_every_known_body_shows_its_hitbox_without_a_warning(caplog):
+    bodies = list(HITBOX_OF_BODY)
+    assert hitboxes_of(bodies) == [HITBOXES[number].name for number in HITBOX_OF_BODY.values()]
+    for body in bodies:
+        assert hitbox_of(body, "a car") == HITBOX_OF_BODY[body]
+    assert "is not known here" not in caplog.text
+
+
 def test_an_unknown_body_is_named_and_plays_as_an_octane(lobby, caplog):
     odd = player(0, agent_id="test/me", name="Odd", loadout=flat.PlayerLoadout(car_id=99_999))
     with caplog.at_level(logging.WARNING):
@@ -177,6 +185,15 @@ def test_a_hitbox_set_in_play_shows_in_the_next_packet_alone():
         packet = match.packet()
     heights = [car.physics.location.z for car in packet.players]
     assert heights[1] > heights[0] == pytest.approx(17.01, abs=0.05)  # a Merc's middle is higher
+
+
+@pytest.mark.protocol("loadout.before-ready")
+def test_a_loadout_set_in_initialize_is_there_at_once(tmp_path):
+    packets = []
+    match = match_of(player(0, "dominus"), player(1, loadout=flat.PlayerLoadout(car_id=MERC)))
+    result_of(match, seconds=0.2, max_overtime=0.1, log_dir=tmp_path, on_packet=packets.append)
+    for data in (packets[0], packets[-1]):
+        assert shown(flat.CorePacket.unpack(data).message) == ["dominus", "merc"]
 
 
 def test_a_flood_of_loadouts_is_taken_slowly(lobby, caplog):

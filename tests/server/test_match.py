@@ -8,12 +8,15 @@ import weakref
 import numpy as np
 import pytest
 from rlbot import flat
+from rlgym.rocket_league.sim import RocketSimEngine
 
+from rlgym_bridge.components.rlgym_state import to_rlgym
 from rlgym_bridge.game import Phase
 from rlgym_bridge.server.game.referee import Course
 from rlgym_bridge.server.game.rules import DEMOLITIONS_ON_CONTACT, Physics
 from rlgym_bridge.server.game.simulated_match import Match
 from rlgym_bridge.sim.simulator import ROCKETSIM2, ROCKETSIM3
+from tests.support.simulators import TICK_IN_3
 from tests.support.stepped_match import (
     ball_of,
     car_of,
@@ -25,6 +28,7 @@ from tests.support.stepped_match import (
     place_of,
     put_ball,
     put_car,
+    random_controls,
     seats,
     to_phase,
 )
@@ -87,6 +91,23 @@ def test_a_jump_held_at_go_does_not_jump_until_it_was_let_go(held):
     go_on(match, 60)
     match.hold(0, controls(jump=True))
     assert go_on(match, 2).players[0].has_jumped
+
+
+@pytest.mark.protocol("phases.clock-starts", "packet.clock")
+def test_the_clock_starts_with_the_first_touch():
+    match = kicked_off()
+    packet = go_on(match, 300)
+    assert (packet.match_info.match_phase, packet.match_info.game_time_remaining) == (
+        flat.MatchPhase.Kickoff, 300.0,
+    )  # fmt: skip
+    put_car(match, 0, (0, -250, 17.03), velocity=(0, 1500, 0), yaw=np.pi / 2)
+    while packet.players[0].latest_touch is None:
+        assert packet.match_info.match_phase == flat.MatchPhase.Kickoff
+        packet = go_on(match)
+    assert (packet.match_info.match_phase, packet.match_info.game_time_remaining) == (
+        flat.MatchPhase.Active, 300.0,
+    )  # fmt: skip
+    assert go_on(match, 120).match_info.game_time_remaining == 299.0
 
 
 @pytest.mark.protocol("phases.countdown-places")
@@ -181,12 +202,76 @@ def test_the_last_controls_that_are_finite_are_clamped_and_held():
     assert input_of(go_on(match).players[0].last_input) == input_of(controls())
 
 
+def test_unlimited_boost_is_full_and_never_used():
+    match = Match(seats(), physics=Physics(boost_per_second=0.0, spawn_boost=100.0))
+    to_phase(match, Phase.KICKOFF)
+    match.hold(0, controls(throttle=1.0, boost=True))
+    assert go_on(match, 100).players[0].boost == 100.0
+    assert match.simulation.boost_used[0] == 0.0
+
+
 def test_a_match_that_is_over_leaves_nothing_behind():
     match = kicked_off()
     simulation = weakref.ref(match.simulation)
     del match
     gc.collect()
     assert simulation() is None
+
+
+def test_boost_used_is_counted_per_car(played_in):
+    match = kicked_off()
+    match.hold(0, controls(throttle=1.0, boost=True))
+    go_on(match, 60)
+    assert match.simulation.boost_used[0] == pytest.approx((0.5 - TICK_IN_3[played_in]) * 100 / 3, abs=0.3)
+    assert match.simulation.boost_used[1] == 0.0
+
+
+@pytest.mark.parametrize(("team_size", "held"), [(1, False), (1, True), (2, True)])
+def test_from_every_go_rlgyms_engine_goes_on_to_the_same_bits(team_size, held):
+    states, cars = [], range(2 * team_size)
+    match = Match(
+        seats(team_size), Course(skip_replays=True), Physics(thrust=False, simulator=ROCKETSIM2), seed=2,
+        on_kickoff=lambda state: states.append(to_rlgym(state, agents=list(cars))),
+    )  # fmt: skip
+    generator = random.Random(8)
+    for _ in range(3):
+        to_phase(match, Phase.COUNTDOWN)
+        rows = [controls(throttle=1.0, jump=held and slot == 0) for slot in cars]
+        for slot in cars:
+            match.hold(slot, rows[slot])
+        to_phase(match, Phase.KICKOFF)
+        engine = RocketSimEngine(rlbot_delay=False)
+        engine.set_state(states[-1], {})
+        for tick in range(300):
+            if tick and tick % 8 == 0:
+                rows = [random_controls(generator) for _ in cars]
+                for slot in cars:
+                    match.hold(slot, rows[slot])
+            match.advance()
+            engine.step({slot: as_row(rows[slot]) for slot in cars}, {})
+            if any(car_of(match, slot).is_demoed for slot in cars):
+                break
+            assert_same_bits(match, engine.state)
+        put_ball(match, (0, 5000, 93.15), (0, 2000, 0))
+        to_phase(match, Phase.GOAL_SCORED)
+
+
+def as_row(one):
+    return np.array(
+        [[one.throttle, one.steer, one.pitch, one.yaw, one.roll, one.jump, one.boost, one.handbrake]],
+        dtype=np.float32,
+    )
+
+
+def assert_same_bits(match, state):
+    ball = ball_of(match)
+    assert (ball.position == state.ball.position).all()
+    assert (ball.linear_velocity == state.ball.linear_velocity).all()
+    for slot, theirs in state.cars.items():
+        car = car_of(match, slot)
+        for name in ("position", "linear_velocity", "angular_velocity"):
+            assert (getattr(car, name) == getattr(theirs.physics, name)).all()
+        assert car.boost_amount == theirs.boost_amount
 
 
 def digest(seed, ticks=3600, team_size=2):

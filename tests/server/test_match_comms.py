@@ -186,6 +186,13 @@ def test_a_message_without_quick_chat_is_passed_on(open_match):
     assert isinstance(message, flat.MatchComm) and message.content == b"plan"
 
 
+def test_the_log_has_few_lines_of_quick_chat(open_match, caplog):
+    open_match.comms.open()
+    caplog.set_level("INFO")
+    say(open_match, listener(open_match, "first"), *["gg"] * 50)
+    assert 1 <= caplog.text.count("to all: gg") <= 6
+
+
 def test_a_message_that_grows_on_its_way_is_left_out(open_match, caplog):
     text = Words("x" * 33_000)
     grown = packed(Fields({0: 8, 1: Fields({3: text, 4: text})}))  # one text for display and content

@@ -133,6 +133,14 @@ def test_a_small_bomb_of_long_texts_is_refused():
     assert flat.InterfacePacket.unpack(match_bomb(3, 20)).message.script_configurations[19].environment
 
 
+def test_drawings_are_not_decoded_and_keep_their_client(lobby):
+    client = connect(lobby)
+    client.socket.sendall(with_size(packed(Fields({0: 6, 1: Fields()})) + bytes(60_000)))
+    client.send(flat.PingRequest(cookie=3))
+    settle(lobby)
+    assert client.receive().cookie == 3
+
+
 def test_usual_messages_are_of_the_kinds_that_are_checked():
     variables = [flat.EnvironmentVariable("k", "v")]
     bot = flat.CustomBot("n", "r", "c", flat.PlayerLoadout(), "a/b", False, variables)

@@ -84,6 +84,12 @@ def test_the_numbers_are_those_of_rocketsim() -> None:
     assert list(HEATSEEKER_SPAWNS) == expected
 
 
+@pytest.mark.parametrize("mode", [SOCCAR, HEATSEEKER])
+def test_the_ball_is_a_sphere_in_soccar_and_heatseeker(mode: Mode) -> None:
+    shape = as_received(kicked_off(physics=Physics.of(mode)).packet()).balls[0].shape
+    assert isinstance(shape, flat.SphereShape) and shape.diameter == 182.5
+
+
 def test_only_heatseekers_ball_shows_a_target_speed() -> None:
     for name in ("Soccar", "Snowday"):
         assert {packet.balls[0].target_speed for packet in played(name)[1]} == {0.0}
@@ -119,6 +125,13 @@ def test_after_go_ball_and_puck_lie_still(mode: Mode, height: float) -> None:
     packet = to_phase(match, Phase.ACTIVE)
     assert go_on(match, 5).balls[0].physics.velocity.y > 500.0
     assert packet.players[0].latest_touch is not None
+
+
+def test_a_puck_that_falls_comes_to_lie_at_its_rest_height() -> None:
+    match = kicked_off(physics=Physics.of(SNOWDAY))
+    put_ball(match, (0.0, 0.0, 300.0), (0.0, 0.0, -1.0))
+    packet = go_on(match, 400)
+    assert packet.balls[0].physics.location.z == pytest.approx(PUCK_REST_Z, abs=0.05)
 
 
 def test_heatseekers_ball_is_served_as_rocketsim_does() -> None:
@@ -218,6 +231,27 @@ def test_in_heatseeker_a_hit_ball_turns_to_the_other_goal() -> None:
     assert match.scores.goals == [1, 0]
 
 
+@pytest.mark.parametrize("name", MODES)
+def test_the_same_seed_and_inputs_give_the_same_packets(name: str) -> None:
+    first, again = played(name)[1], play(name, TICKS // 3)[1]
+    assert [packet.pack() for packet in first[: len(again)]] == [packet.pack() for packet in again]
+
+
+def test_in_heatseeker_a_ball_that_is_set_keeps_its_aim() -> None:
+    match = kicked_off(physics=Physics.of(HEATSEEKER))
+    put_car(match, 0, (1000.0, -600.0, 17.03), velocity=(0.0, 1400.0, 0.0), yaw=math.pi / 2)
+    put_ball(match, (1000.0, 0.0, 110.0), (0.0, 0.0, 0.1))
+    to_phase(match, Phase.ACTIVE)
+    aims_at = match.simulation.target_speed
+    assert aims_at > 0
+    ball = flat.DesiredBallState(flat.DesiredPhysics(flat.Vector3Partial(z=500.0)))
+    assert match.set_state(flat.DesiredGameState([ball], [flat.DesiredCarState(None, 50.0)]))
+    packet = go_on(match)
+    assert packet.balls[0].target_speed == aims_at
+    assert packet.balls[0].physics.location.z == pytest.approx(500.0)
+    assert packet.players[0].boost == 50.0
+
+
 def test_mutators_apply_on_top_of_the_mode() -> None:
     mutators = flat.MutatorSettings(
         gravity=flat.GravityMutator.Low, ball_max_speed=flat.BallMaxSpeedMutator.Fast
@@ -253,3 +287,12 @@ def test_other_modes_are_refused_by_name(mode: str, why: str) -> None:
         ConfigError, match=f"game_mode is {mode}, expected one of Soccar, Heatseeker, Snowday.*{why}"
     ):
         check_rules(match_of(player(0), game_mode=getattr(flat.GameMode, mode)))
+
+
+@pytest.mark.parametrize(
+    ("mode", "message"), [("HOOPS", "No arena meshes"), ("DROPSHOT", "Invalid game mode")]
+)
+def test_rocketsim_cannot_make_the_modes_that_are_refused(mode: str, message: str) -> None:
+    """Fail as soon as RocketSim has learned the mode: it can be played then."""
+    with pytest.raises(RuntimeError, match=message):
+        rsim.Arena(getattr(rsim.GameMode, mode))

@@ -93,6 +93,23 @@ def test_the_report_waits_for_the_answers():
     assert happened[:2] == ["answers", "report"] and happened.count("report") == 1
 
 
+def test_the_report_waits_half_a_tick_for_silent_bots():
+    lobby, _ = scripted_lobby(answers_after=99)
+    began = time.perf_counter()
+    after = []
+    RealTime().wait(lobby, began, lambda: after.append(time.perf_counter() - began))
+    assert len(after) == 1 and after[0] > 0.9 * 0.5 / 120
+
+
+def test_a_server_that_is_behind_reports_all_the_same():
+    lobby, happened = scripted_lobby(answers_after=0)
+    pace = RealTime()
+    pace.wait(lobby, time.perf_counter())
+    lobby.awaited = 1
+    pace.wait(lobby, time.perf_counter() + 0.2, lambda: happened.append("report"))
+    assert happened.count("report") == 1
+
+
 def test_a_server_that_is_behind_hears_what_has_come():
     lobby, happened = scripted_lobby(answers_after=0)
     pace = RealTime()

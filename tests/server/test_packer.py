@@ -22,6 +22,7 @@ from tests.support.stepped_match import (
     kicked_off,
     put_ball,
     put_car,
+    put_car_high,
     random_controls,
 )
 
@@ -149,6 +150,20 @@ def test_a_car_that_fell_holds_a_flip_reset():
     assert car.air_state == flat.AirState.InAir
     assert not (car.has_jumped or car.has_double_jumped or car.has_dodged)
     assert car.dodge_timeout == -1.0
+
+
+@pytest.mark.protocol("packet.dodge-timeout")
+def test_the_dodge_timeout_counts_from_the_jumps_end(played_in):
+    match = kicked_off()
+    put_ball(match, (3000, 0, 93.15))
+    packets = jump_off(match, hold=24)
+    assert {packet.players[0].dodge_timeout for packet in packets} == {-1.0}
+    put_car_high(match)
+    timeouts = [go_on(match).players[0].dodge_timeout for _ in range(200)]
+    assert timeouts[0] == pytest.approx(1.25 - 1 / 120 + TICK_IN_3[played_in], abs=1e-5)
+    assert timeouts[60] == pytest.approx(timeouts[0] - 0.5, abs=1e-4)
+    assert timeouts.index(-1.0) in (148, 149, 150, 151)
+    assert set(timeouts[151:]) == {-1.0}
 
 
 @pytest.mark.protocol("packet.pad-order", "field.pads")

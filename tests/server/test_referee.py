@@ -59,6 +59,14 @@ def test_a_goal_stops_the_clock_until_the_next_touch():
     assert (referee.phase, referee.clock) == (Phase.KICKOFF, 300 * 120 - 100)
 
 
+@pytest.mark.protocol("phases.replay")
+def test_replays_are_skipped_when_the_match_says_so():
+    referee = in_play(skip_replays=True)
+    ticks(referee, 1, goal_for=BLUE)
+    ticks(referee, 360)
+    assert referee.phase == Phase.COUNTDOWN
+
+
 @pytest.mark.protocol("phases.zero")
 def test_at_zero_the_ball_is_played_until_it_meets_the_floor():
     referee = in_play(regulation=1.0)

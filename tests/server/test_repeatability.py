@@ -92,6 +92,17 @@ def test_a_merged_recording_keeps_why_it_is_unrepeatable(tmp_path: Path) -> None
     assert about == {"by": "server", "pace": "lockstep", "unrepeatable": ["lockstep went on"]}
 
 
+def test_a_bot_that_skips_answers_is_hardly_waited_for() -> None:
+    account, _ = account_at([0])
+    for number in range(100):
+        account.sent(number)
+        if number % 5:
+            account.reply(number + 0.002)
+        else:
+            account.missed()
+    assert (account.skips, account.patience) == (True, pytest.approx(0.02))
+
+
 @pytest.mark.usefixtures("usual_answer_wait")
 def test_a_bot_that_rests_in_countdowns_is_waited_for_in_play() -> None:
     account, _ = account_at([0])

@@ -134,3 +134,14 @@ def test_a_manager_starts_finds_and_stops_the_server(tmp_path: Path) -> None:
     finally:
         for one in [started, *started.children(recursive=True)] if started.is_running() else ():
             one.kill()
+
+
+@pytest.mark.usefixtures("short_countdowns")
+def test_two_servers_play_at_once(tmp_path: Path) -> None:
+    with (
+        MatchServer(pace="lockstep", seconds=0.5, max_overtime=0.1, log_dir=tmp_path / "a") as one,
+        MatchServer(pace="lockstep", seconds=0.5, max_overtime=0.1, log_dir=tmp_path / "b") as other,
+    ):
+        assert one.port != other.port
+        for server in (one, other):
+            assert server.play(match_of(player(0), player(1))).ended_by.startswith(("time", "max"))

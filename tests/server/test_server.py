@@ -1,5 +1,6 @@
 """Whole matches with real bot processes over TCP."""
 
+import json
 import logging
 import os
 import sys
@@ -18,6 +19,7 @@ from rlgym_bridge.live.agent_connections import AgentConnections
 from rlgym_bridge.server import ConfigError, MatchCalledOff, MatchServer, match_server
 from rlgym_bridge.server.net.hosted_match import HostedMatch
 from rlgym_bridge.server.net.wire import is_this_machine
+from tests.support.processes import run_to_end
 from tests.support.serving import serve, start, wait_for
 from tests.support.short_waits import shorten_answer_wait, shorten_farewell
 from tests.support.stepped_match import HERE, match_of, player, result_of
@@ -81,6 +83,38 @@ def test_in_real_time_ticks_are_due_120_times_a_second():
     # Never ahead of time; how far behind it may fall is the machine's affair, and that of `make bench`.
     assert result.seconds >= 0.99 * result.ticks / 120
     assert all(bot.replies > 0.5 * result.ticks for bot in result.bots)
+
+
+RUN = """
+import hashlib, json, sys
+from rlbot import flat
+from rlgym_bridge.server import MatchServer
+from tests.support.stepped_match import match_of, player
+from tests.support.watched_matches import watching
+sha = hashlib.sha256()
+mutators = flat.MutatorSettings(boost_amount=flat.BoostAmountMutator.UnlimitedBoost)
+match = match_of(*[player(team, "ram") for team in (0, 0, 1, 1)], mutators=mutators)
+with watching() as watch, MatchServer(pace="lockstep", seed=int(sys.argv[1]), seconds=20.0,
+                                      max_overtime=5.0, on_packet=sha.update) as server:
+    result = server.play(match)
+watch.check()
+print(json.dumps([sha.hexdigest(), result.ticks, sum(bot.demolitions for bot in result.bots)]))
+"""
+
+
+def play_elsewhere(seed):
+    root = HERE.parent.parent
+    environment = {**os.environ, "PYTHONPATH": str(root)}
+    done = run_to_end([sys.executable, "-c", RUN, str(seed)], cwd=root, env=environment, seconds=120)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.mark.slow  # `test_seeded_lockstep_runs_lose_the_same_packets` plays in this process
+def test_two_processes_send_the_same_packets_of_a_seeded_2v2():
+    first = play_elsewhere(seed=5)
+    assert first[2] >= 2  # demolitions
+    assert play_elsewhere(seed=5) == first
 
 
 @pytest.mark.protocol("match.crash")
@@ -249,6 +283,20 @@ def test_who_stops_the_match_owes_no_answer_to_its_last_packet():
     assert [(bot.replies, bot.late) for bot in result.bots] == [(5, 0), (5, 0)]
 
 
+def test_impossible_rules_are_refused_before_anything_starts():
+    with pytest.raises(ConfigError, match="game_mode is Hoops"):
+        result_of(match_of(player(0), game_mode=flat.GameMode.Hoops))
+
+
+@pytest.mark.parametrize(
+    ("seconds", "message"),
+    [(1e308, r"expected 86400 \(a day\) at most"), (-1.0, "expected seconds, 0 or more")],
+)
+def test_a_playing_time_that_no_clock_can_count_is_refused(seconds, message):
+    with pytest.raises(ValueError, match=message):
+        MatchServer(seconds=seconds)
+
+
 @pytest.fixture
 def serving(caplog):
     """A server that serves for ever in a thread of its own."""
@@ -348,6 +396,23 @@ def test_an_unexpected_error_costs_a_match_not_the_server(place, serving, caplog
     wait_for(lambda: serving.packet is not None or "planted" in caplog.text)
     serving.stop_match()
     wait_for(lambda: f"ZeroDivisionError: planted in {place}" in caplog.text)
+    serving.packet = None
+    goes_on(serving)
+
+
+@pytest.mark.parametrize(
+    "order",
+    [
+        flat.StartCommand("x\0.toml"),
+        match_of(player(0, root_dir="x\0")),
+        match_of(player(0, name="n" * 300)),
+    ],
+    ids=["NUL in a path", "NUL in a folder", "a name too long for a file"],
+)
+def test_whatever_a_client_orders_the_server_stays(serving, order):
+    serving.rlbot_interface.send_msg(order)
+    time.sleep(0.5)
+    serving.rlbot_interface.stop_match()
     serving.packet = None
     goes_on(serving)
 

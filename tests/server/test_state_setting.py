@@ -2,6 +2,7 @@
 
 import logging
 import math
+import tempfile
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from tests.support.stepped_match import (
     place_of,
     player,
     put_car,
+    result_of,
     seats,
     to_phase,
 )
@@ -144,6 +146,22 @@ def test_what_is_set_in_the_countdown_stays_at_go():
     assert (car.boost, other.boost) == (77.0, pytest.approx(100 / 3))
     assert at_go.balls[0].physics.location.z == pytest.approx(1500.0, abs=1.0)
     assert at_go.balls[0].physics.velocity.x == pytest.approx(-10.0, abs=0.1)
+
+
+def test_the_next_kickoff_is_as_every_kickoff():
+    match = kicked_off()
+    put(match, [FLYING], [ball_state(vector(0.0, 5300.0, 100.0))])
+    to_phase(match, Phase.GOAL_SCORED)
+    assert to_phase(match, Phase.COUNTDOWN).players[0].boost == pytest.approx(100 / 3)
+    packet = to_phase(match, Phase.KICKOFF)
+    assert packet.players[0].boost == pytest.approx(100 / 3)
+    assert place_of(packet.balls[0].physics.location) == pytest.approx((0.0, 0.0, 93.15))
+
+
+def test_a_ball_set_into_the_goal_is_a_goal():
+    match = kicked_off()
+    put(match, balls=[ball_state(vector(0.0, 5300.0, 100.0))])
+    assert to_phase(match, Phase.GOAL_SCORED, limit=3).teams[0].score == 1
 
 
 @pytest.mark.odd_packets("bodies are put elsewhere in the countdown")
@@ -339,3 +357,19 @@ def test_of_a_flood_of_states_the_latest_are_set(caplog):
     ball = match.packet().balls[0].physics.location
     assert (ball.x, ball.z) == (0.0, pytest.approx(599.0))
     assert caplog.text.count("more than 8 states are set in a tick: the latest ones count") == 1
+
+
+@pytest.mark.odd_packets("bodies are put elsewhere in the countdown")
+@pytest.mark.protocol("state.next-packet")
+def test_a_bot_process_sees_on_the_next_packet_what_it_has_set(monkeypatch, tmp_path):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    places = {}
+
+    def note(payload):
+        packet = flat.CorePacket.unpack(payload).message
+        places[packet.match_info.frame_num] = packet.balls[0].physics.location.z
+
+    result_of(match_of(player(0, "setter"), enable_state_setting=True), max_kickoff=1.0, on_packet=note)
+    for frame in (490, 500, 510):  # the setter answers these with a height of 1000 + frame
+        assert places[frame + 1] == pytest.approx(1000.0 + frame)
+        assert places[frame + 2] != pytest.approx(1000.0 + frame)

@@ -3,6 +3,8 @@
 import logging
 import socket
 import time
+from collections.abc import Iterator
+from selectors import EVENT_READ, EVENT_WRITE
 
 import pytest
 from rlbot import flat
@@ -10,9 +12,58 @@ from rlbot import flat
 from rlgym_bridge.server import MatchServer, ServerError
 from rlgym_bridge.server.game.packer import framed
 from rlgym_bridge.server.game.roster import seat_players
-from rlgym_bridge.server.net.wire import MAX_QUEUED, ClientLink, WireError, listen
+from rlgym_bridge.server.net.wire import MAX_QUEUED, ClientLink, SocketEvents, WireError, listen
 from tests.support.raw_client import agent, connect, settle
 from tests.support.stepped_match import match_of, player
+
+Ends = tuple[socket.socket, socket.socket]
+
+
+@pytest.fixture
+def ends() -> Iterator[Ends]:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        yield ours, theirs
+
+
+@pytest.fixture
+def sockets() -> Iterator[SocketEvents]:
+    made = SocketEvents()
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize("timeout", [-1.0, 0.0, 0.005, 0.03])
+def test_without_events_a_wait_ends_and_gives_nothing(
+    sockets: SocketEvents, ends: Ends, timeout: float
+) -> None:
+    sockets.watch(ends[0], EVENT_READ, "us")
+    assert sockets.wait(timeout) == []
+
+
+def test_what_can_be_read_and_written_comes_with_its_owner(sockets: SocketEvents, ends: Ends) -> None:
+    sockets.watch(ends[0], EVENT_READ, "us")
+    ends[1].send(b"x")
+    assert sockets.wait(1.0) == [("us", EVENT_READ)]
+    sockets.watch(ends[0], EVENT_READ | EVENT_WRITE, "others")
+    assert sockets.wait(1.0) == [("others", EVENT_READ | EVENT_WRITE)]
+    sockets.watch(ends[0], EVENT_WRITE, "us")
+    assert sockets.wait(1.0) == [("us", EVENT_WRITE)]
+
+
+def test_a_closed_connection_can_be_read(sockets: SocketEvents, ends: Ends) -> None:
+    sockets.watch(ends[0], EVENT_READ, "us")
+    ends[1].close()
+    ((owner, events),) = sockets.wait(1.0)
+    assert owner == "us" and events & EVENT_READ
+
+
+def test_a_socket_that_is_watched_no_more_is_silent(sockets: SocketEvents, ends: Ends) -> None:
+    sockets.watch(ends[0], EVENT_READ, "us")
+    assert sockets
+    sockets.watch(ends[0], 0, "us")
+    ends[1].send(b"x")
+    assert not sockets and sockets.wait(0.0) == []
 
 
 def pair():

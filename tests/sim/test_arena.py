@@ -9,7 +9,7 @@ from rlgym.rocket_league.sim import RocketSimEngine
 from rlgym.rocket_league.state_mutators import FixedTeamSizeMutator, KickoffMutator
 
 from rlgym_bridge.components.mutators import blank_state
-from rlgym_bridge.components.rlgym_state import from_rlgym
+from rlgym_bridge.components.rlgym_state import from_rlgym, to_rlgym
 from rlgym_bridge.game import TICK_SECONDS
 from rlgym_bridge.sim.arena import (
     ArenaReader,
@@ -22,6 +22,7 @@ from rlgym_bridge.sim.arena import (
 )
 from rlgym_bridge.state import derive
 from tests.support.processes import run_to_end
+from tests.support.reference_loop import FreshEngine
 from tests.support.states import hash_of_a_chase, kickoff
 
 TEAMS = [[0, 1], [0, 0, 1, 1], [0, 0, 0, 1, 1, 1], [0] * 4 + [1] * 4, [0, 0, 1], [1], []]
@@ -48,6 +49,18 @@ def test_a_used_arena_with_new_cars_plays_as_a_new_one(team_size: int) -> None:
         hashes.append(hash_of_a_chase(arena, cars, 600, seed=99))
         cars = write_arena(arena, start)
     assert len(set(hashes)) == 1
+
+
+@pytest.mark.parametrize("team_size", [1, 2, 3])
+def test_rlgyms_engine_goes_on_alike_to_the_bit(team_size: int) -> None:
+    start = kickoff(team_size)
+    arena, _ = make_arena([])
+    ours = hash_of_a_chase(arena, write_arena(arena, start), 600, seed=1)
+    engine = FreshEngine(rlbot_delay=False)
+    engine._tick_count = 0
+    engine.set_state(to_rlgym(start), {})
+    theirs = hash_of_a_chase(engine._arena, list(engine._cars.values()), 600, seed=1)
+    assert ours == theirs
 
 
 def test_another_process_plays_the_same_match() -> None:

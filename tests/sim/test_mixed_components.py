@@ -1,6 +1,7 @@
 """Components of ours beside others: ours stay in batches, and the results are those of either alone."""
 
 import logging
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,12 @@ import rlgym_bridge
 from rlgym_bridge.components import episode
 from rlgym_bridge.components.batch_form import name_twin, works_in_batches
 from rlgym_bridge.components.conditions import AllCondition, AnyCondition, GoalCondition, TimeoutCondition
+from rlgym_bridge.components.default_obs import DefaultObs
 from rlgym_bridge.components.episode import ComponentCalls
 from rlgym_bridge.components.rewards import (
     BatchReward,
     GoalReward,
+    SpeedReward,
     TouchReward,
     WeightedSum,
 )
@@ -128,6 +131,30 @@ def test_a_game_state_is_made_once_a_step_and_match_if_at_all(
     assert len(made) == a_match * _MATCHES * 5
 
 
+def test_ours_beside_a_third_party_reward_are_called_once() -> None:
+    asked: list[int] = []
+
+    class Counted(SpeedReward):
+        def reward_batch(self, before: MatchState, after: MatchState, *flags: np.ndarray) -> np.ndarray:
+            asked.append(after.matches)
+            return super().reward_batch(before, after, *flags)
+
+    class CountedObs(DefaultObs):
+        def build_batch(self, state: MatchState, cars: Sequence[int] | None = None) -> np.ndarray:
+            asked.append(-state.matches)
+            return super().build_batch(state, cars)
+
+    def parts() -> Any:
+        reward = WeightedSum([(Counted(), 1.0), (reward_functions.TouchReward(), 1.0)])
+        return _ours(reward_fn=reward, obs_builder=CountedObs(zero_padding=None))
+
+    env = VectorEnv(_MATCHES, parts)
+    env.reset()
+    asked.clear()
+    play(env, 2)
+    assert asked == [-_MATCHES, _MATCHES] * 2
+
+
 class Uneven(RewardFunction[Any, GameState[Any], float]):
     """Gives each car something else, and notes whom it was asked about."""
 
@@ -183,6 +210,23 @@ def test_a_live_match_judges_as_rlgyms_loop_does(team_spirit: float, made: list[
         assert dict(verdict.rewards) == pytest.approx(expected, rel=1e-6)
     asked: list[Any] = calls.parts.reward_fn.parts[1].asked  # type: ignore[union-attr]
     assert asked == peer.parts[1].asked
+
+
+def test_a_live_match_of_ours_alone_makes_no_game_state(made: list[int]) -> None:
+    env = VectorEnv(1, _ours)
+    env.reset()
+    calls = ComponentCalls(_ours(reward_fn=Moved()))
+    calls.begin(env.state, [0])
+    made.clear()
+    before = float(env.state.car_position[0, 0, 1])
+    for _ in range(40):
+        play(env, 1, forward=True)
+        calls.step(env.state)
+        calls.observe()
+        now = float(env.state.car_position[0, 0, 1])
+        assert calls.judge().rewards == {"blue-0": pytest.approx(now - before, abs=1e-3)}
+        before = now
+    assert not made
 
 
 class Mine(DoneCondition[Any, GameState[Any]]):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rlgym_bridge.components.mutators import blank_state
+from rlgym_bridge.components.mutators import KickoffMutator, blank_state
 from rlgym_bridge.physics import CONSTANTS
 from rlgym_bridge.sim.simulator import ROCKETSIM2, ROCKETSIM3, DeadMatches, make_simulator
 from rlgym_bridge.sim.vector_env import VectorEnv
@@ -176,3 +176,10 @@ def test_a_dying_match_rewards_no_touch_a_second_time() -> None:
     matches._simulator._matches.panic_next(touched[0])  # type: ignore[attr-defined]
     step = matches.step(np.zeros((3, 2), int))
     assert (step.rewards[touched[0]] == 0).all()
+
+
+def test_kickoffs_begin_with_a_ball_at_rest() -> None:
+    matches = VectorEnv(2, lambda: components(state_mutator=KickoffMutator()), simulator=ROCKETSIM3)
+    matches.reset(0)
+    play(matches, 3)
+    assert (matches.state.ball_linear_velocity == 0).all()

@@ -95,6 +95,17 @@ def test_a_nudge_moves_what_it_names_and_nothing_else(name: str) -> None:
 
 
 @both
+def test_both_worlds_agree_on_a_second_of_driving(name: str) -> None:
+    simulator, peer = started(name), started(ROCKETSIM2)
+    for _ in range(15):
+        simulator.step(rows(simulator, 8, throttle=1.0))
+        peer.step(rows(peer, 8, throttle=1.0))
+    # RocketSim 3's engine pushes in the tick of the press: 4 uu ahead after a second from rest.
+    assert np.abs(simulator.state.car_position - peer.state.car_position).max() < 5.0
+    assert np.abs(simulator.state.ball_position - peer.state.ball_position).max() < 2.0
+
+
+@both
 def test_constants_scale_from_the_next_put_on(name: str) -> None:
     simulator = started(name)
     simulator.set_mutators(1, {"gravity": 2.0, "ball_world_restitution": 0.5})

@@ -109,6 +109,47 @@ class Unready(Bot):
         time.sleep(600.0)
 
 
+class Setter(Bot):
+    """Puts the ball 1000 uu and the frame's number high on every tenth packet."""
+
+    def get_output(self, packet: flat.GamePacket) -> flat.ControllerState:
+        frame = packet.match_info.frame_num
+        if frame % 10 == 0:
+            place, speed = flat.Vector3Partial(z=1000.0 + frame), flat.Vector3Partial(z=-1.0)
+            physics = flat.DesiredPhysics(location=place, velocity=speed)
+            desired = flat.DesiredGameState(ball_states=[flat.DesiredBallState(physics)])
+            self._game_interface.send_msg(desired)  # rlbot 2.0.0b56's set_game_state raises
+        return flat.ControllerState()
+
+
+class Starter(Bot):
+    """Stands still and drives from frame 200 on."""
+
+    def get_output(self, packet: flat.GamePacket) -> flat.ControllerState:
+        return flat.ControllerState(throttle=float(packet.match_info.frame_num >= 200))
+
+
+class Dominus(Bot):
+    """Plays with a Dominus, whatever its loadout file says."""
+
+    def initialize(self) -> None:
+        self.set_loadout(flat.PlayerLoadout(car_id=403))
+
+    def get_output(self, packet: flat.GamePacket) -> flat.ControllerState:
+        return at_ball(packet, self.index)
+
+
+class Reader(Bot):
+    """Answers no packet whose prediction does not begin a tick after it."""
+
+    def get_output(self, packet: flat.GamePacket) -> flat.ControllerState:
+        first, *_, last = self.ball_prediction.slices
+        now = packet.match_info.seconds_elapsed
+        if abs(first.game_seconds - now - 1 / 120) > 1e-4 or abs(last.game_seconds - now - 6.0) > 1e-4:
+            raise RuntimeError(f"the prediction is of {first.game_seconds}, the packet of {now}")
+        return at_ball(packet, self.index)
+
+
 class Artist(Bot):
     """Draws one of each kind, about itself and the ball; the words go and come back every two seconds."""
 
@@ -154,8 +195,8 @@ class Hive(Hivemind):
 
 KINDS = {
     "ball": AtBall, "ram": AtOpponent, "nan": NotANumber, "crash": Crashing, "slow": SlowlyEnding,
-    "silent": Silent, "skip": Skipping, "unready": Unready,
-    "hive": Hive, "artist": Artist,
+    "silent": Silent, "skip": Skipping, "unready": Unready, "setter": Setter, "starter": Starter,
+    "hive": Hive, "reader": Reader, "dominus": Dominus, "artist": Artist,
     "thief": Thief, "stand": Standing,
 }  # fmt: skip
 
@@ -171,4 +212,5 @@ if __name__ == "__main__":
     if sys.argv[1] == "slow":
         atexit.register(os._exit, 3)
         atexit.register(time.sleep, 0.5)
-    KINDS[sys.argv[1]]().run(wants_match_communications=False, wants_ball_predictions=False)
+    reads = KINDS[sys.argv[1]] is Reader
+    KINDS[sys.argv[1]]().run(wants_match_communications=False, wants_ball_predictions=reads)
