@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
+from rlgym.api import ActionParser
 from rlgym.rocket_league.action_parsers import LookupTableAction as RLGymLookupTableAction
 from rlgym.rocket_league.action_parsers import RepeatAction as RLGymRepeatAction
 
@@ -51,6 +52,11 @@ def test_the_lookup_table_gives_rlgyms_rows_for_every_shape(shape):
     np.testing.assert_array_equal(ours, theirs)
 
 
+def test_a_bare_number_gives_one_bare_row():
+    row = parse(LookupTableAction(), {"a": np.int64(7)})["a"]
+    np.testing.assert_array_equal(row, LookupTableAction.make_lookup_table()[7])
+
+
 @pytest.mark.parametrize("kind", PARSERS)
 @pytest.mark.parametrize("repeats", [None, 1, 8])
 def test_the_batch_form_equals_the_dict_form_agent_by_agent(kind, repeats):
@@ -71,6 +77,14 @@ def test_every_row_is_a_legal_control_row(kind):
     rows = RepeatAction(kind(), 2).parse_batch(random_actions(kind(), 200, 2))
     assert (np.abs(rows) <= 1).all()
     assert np.isin(rows[..., 5:], (0, 1)).all()
+
+
+@pytest.mark.parametrize("kind", PARSERS)
+def test_each_is_an_rlgym_parser(kind):
+    parser = RepeatAction(kind())
+    assert isinstance(parser, ActionParser)
+    assert isinstance(parser.parser, ActionParser)
+    parser.reset(["blue-0"], None, {})
 
 
 def test_action_spaces_are_rlgyms_pairs():
@@ -133,18 +147,17 @@ def test_a_number_outside_the_table_is_refused_with_the_agent(wrong):
         LookupTableAction().parse_batch(np.array([[wrong]]))
 
 
-@pytest.mark.parametrize(
-    ("kind", "action", "message"),
-    [
-        (LookupTableAction, np.ones(1, np.float32), "dtype float32, expected whole numbers"),
-        (MultiDiscreteAction, np.ones(8, np.float32), "dtype float32, expected whole numbers"),
-        (MultiDiscreteAction, [0, 0, 0, 0, 0, 0, 0, 2], "holds 2, expected 0 to below"),
-        (ContinuousAction, ["x"] * 8, "has dtype .*, expected numbers"),
-    ],
-)
-def test_actions_of_another_kind_are_refused(kind: Any, action: Any, message: str) -> None:
-    with pytest.raises(ValueError, match=f"agent 'a' .*{message}"):
-        parse(kind(), {"a": np.array(action)})
+@pytest.mark.parametrize("kind", [LookupTableAction, MultiDiscreteAction])
+def test_real_numbers_are_refused_where_choices_are_expected(kind):
+    action = random_actions(kind(), 1, 1)[0].reshape(-1).astype(np.float32)
+    with pytest.raises(ValueError, match=r"agent 'a' has dtype float32, expected whole numbers"):
+        parse(kind(), {"a": action})
+
+
+def test_a_choice_beyond_its_size_is_refused():
+    action = np.array([0, 0, 0, 0, 0, 0, 0, 2])
+    with pytest.raises(ValueError, match=r"agent 'a' holds 2, expected 0 to below"):
+        parse(MultiDiscreteAction(), {"a": action})
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
@@ -155,6 +168,11 @@ def test_a_number_that_is_not_finite_is_refused(value):
         ContinuousAction().parse_batch(actions)
     with pytest.raises(ValueError, match=r"agent 'a' holds .*expected a finite number"):
         parse(ContinuousAction(), {"a": actions[1, 0]})
+
+
+def test_things_that_are_no_numbers_are_refused():
+    with pytest.raises(ValueError, match=r"agent 'a' has dtype .*, expected numbers"):
+        parse(ContinuousAction(), {"a": np.array(["x"] * 8)})
 
 
 @pytest.mark.parametrize("kind", PARSERS)

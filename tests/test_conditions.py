@@ -120,6 +120,14 @@ def test_all_and_any_join_what_their_parts_say(story, seconds):
         assert either.done_batch(state)[0] == any(answers)
 
 
+def test_time_is_counted_in_ticks_to_the_tick():
+    start, nearly, over = sequence([(7, 0, False, True), (359, 0, False, False), (1, 0, False, False)])
+    for condition in (TimeoutCondition(3), NoTouchTimeoutCondition(3)):
+        condition.reset_batch(start, np.array([True]))
+        assert not condition.done_batch(nearly)[0]
+        assert condition.done_batch(over)[0]
+
+
 def test_a_new_episode_counts_its_time_from_its_own_beginning():
     def both_at(frame: int) -> MatchState:
         state = blank_state(1, 1, 2)

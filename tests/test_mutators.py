@@ -5,9 +5,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from rlgym.api import StateMutator
+from rlgym.api import RLGym, StateMutator
+from rlgym.rocket_league.action_parsers import LookupTableAction, RepeatAction
+from rlgym.rocket_league.obs_builders import DefaultObs
+from rlgym.rocket_league.reward_functions import GoalReward
 from rlgym.rocket_league.sim import RocketSimEngine
-from rlgym.rocket_league.state_mutators import FixedTeamSizeMutator
+from rlgym.rocket_league.state_mutators import FixedTeamSizeMutator, MutatorSequence
 from rlgym.rocket_league.state_mutators import KickoffMutator as RLGymKickoffMutator
 
 from rlgym_bridge.components.batch_form import third_party_part
@@ -167,6 +170,25 @@ def test_rlgyms_form_fills_the_cars_that_were_made_before(kind, blue, orange):
     np.testing.assert_array_equal(state.car_wheels_with_contact, blank.car_wheels_with_contact)
 
 
+def test_an_rlgym_environment_begins_where_the_mutator_says():
+    mutator = WeightedMutator([(KickoffMutator(), 1), (RandomStateMutator(), 1)], seed=1)
+    env = RLGym(
+        MutatorSequence(FixedTeamSizeMutator(2, 2), mutator),
+        DefaultObs(None),
+        RepeatAction(LookupTableAction()),
+        GoalReward(),
+        RocketSimEngine(),
+    )
+    starts = []
+    for _ in range(12):
+        observations = env.reset()
+        assert all(np.isfinite(row).all() for row in observations.values())
+        starts.append(tuple(env.state.ball.position.round(2)))
+        env.step({agent: np.array([0]) for agent in env.agents})
+    centred = [start[:2] == (0, 0) for start in starts]
+    assert any(centred) and not all(centred)
+
+
 # --- blank states ----------------------------------------------------------------------------------
 
 
@@ -193,6 +215,24 @@ def test_blank_states_of_what_does_not_exist_are_refused():
 
 
 # --- kickoffs --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("hitbox", range(6), ids=[box.name for box in HITBOXES])
+def test_settled_is_what_rocketsim_settles_to(hitbox):
+    state = blank_state(1, 0, 1, hitbox)
+    state.car_position[0, 0] = (0, -3000, 17)
+    derive(state)
+    arena, _ = make_arena([0], [hitbox])
+    reader = ArenaReader(arena, write_arena(arena, state), [hitbox])
+    for _ in range(480):
+        arena.step(1)
+    seen = read_arena(reader)
+    height, shift, pitch = SETTLED[hitbox]
+    np.testing.assert_allclose(seen.car_position[0, 0], (shift, -3000, height), rtol=0, atol=2e-3)
+    assert seen.car_position[0, 0, 2] == pytest.approx(height, abs=2e-5)
+    assert math.asin(seen.car_rotation[0, 0, 2, 0]) == pytest.approx(pitch, abs=5e-7)
+    np.testing.assert_allclose(seen.car_linear_velocity, 0, atol=1e-3)
+    assert seen.car_wheels_with_contact.all()
 
 
 @pytest.mark.parametrize("hitbox", range(6), ids=[box.name for box in HITBOXES])
@@ -364,6 +404,14 @@ def test_heights_beyond_the_field_are_refused():
 
 
 # --- mixes -----------------------------------------------------------------------------------------
+
+
+def test_each_match_of_a_mix_is_drawn_by_weight():
+    mutator = WeightedMutator([(KickoffMutator(), 3), (RandomStateMutator(), 1), (RandomStateMutator(), 0)])
+    np.testing.assert_array_equal(mutator.shares, [0.75, 0.25, 0])
+    state = filled(mutator, matches=4000)
+    assert (state.phase == Phase.KICKOFF).mean() == pytest.approx(0.75, abs=0.03)
+    assert (np.abs(state.ball_position[:, 0]) > 0).mean() == pytest.approx(0.25, abs=0.03)
 
 
 class ThirdParty(StateMutator):

@@ -8,8 +8,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rlgym.api import ObsBuilder, RLGym
+from rlgym.rocket_league.action_parsers import LookupTableAction, RepeatAction
 from rlgym.rocket_league.api import GameState
+from rlgym.rocket_league.done_conditions import GoalCondition
 from rlgym.rocket_league.obs_builders import DefaultObs as RLGymDefaultObs
+from rlgym.rocket_league.reward_functions import GoalReward
+from rlgym.rocket_league.sim import RocketSimEngine
+from rlgym.rocket_league.state_mutators import FixedTeamSizeMutator, KickoffMutator, MutatorSequence
 from rlgym_compat.v1.physics_object import PhysicsObject
 from rlgym_compat.v1.player_data import PlayerData
 
@@ -141,6 +147,45 @@ def test_numbers_are_rlgyms_over_random_matches(sizes, padding, seed):
     np.testing.assert_allclose(np.stack(list(built.values())), expected, rtol=0, atol=1e-6)
 
 
+def simulated(blue: int, orange: int, steps: int) -> list[GameState]:
+    """Return the states of a match of random actions, with a car demolished at its start."""
+    env = RLGym(
+        MutatorSequence(FixedTeamSizeMutator(blue, orange), KickoffMutator()),
+        RLGymDefaultObs(None), RepeatAction(LookupTableAction(), 8), GoalReward(), RocketSimEngine(),
+        GoalCondition(),
+    )  # fmt: skip
+    env.reset()
+    start = env.state
+    striker, victim = start.cars["blue-0"], start.cars["orange-0"]
+    for car, y in ((striker, -1500), (victim, -900)):
+        car.physics.position = np.array([700, y, 17], np.float32)
+        car.physics.rotation_mtx = np.array([[0, -1, 0], [1, 0, 0], [0, 0, 1]], np.float32)
+    striker.physics.linear_velocity = np.array([0, 2300, 0], np.float32)
+    striker.supersonic_time = 0.5
+    env.set_state(start)
+    rng, states = np.random.default_rng(blue + 10 * orange), []
+    for _ in range(steps):
+        # Half of the time forwards with boost, so that speeds are those of a match; else anything.
+        actions = {a: np.array([rng.integers(0, 90) if rng.random() < 0.5 else 22]) for a in env.agents}
+        env.step(actions)
+        states.append(env.state)
+    return states
+
+
+@pytest.mark.parametrize(("blue", "orange"), [(1, 1), (2, 2), (1, 3), (3, 3)])
+def test_numbers_are_rlgyms_over_simulated_matches(blue, orange):
+    states = simulated(blue, orange, 150)
+    cars = [car for game in states for car in game.cars.values()]
+    assert any(car.is_demoed for car in cars)
+    assert any(car.is_flipping for car in cars)
+    assert any(car.is_boosting for car in cars)
+    assert any(timer > 0 for game in states for timer in game.boost_pad_timers)
+    for padding in (None, 3):
+        batch = DefaultObs(padding).build_batch(from_rlgym(states))
+        expected = np.stack([rlgym_rows(game, padding) for game in states])
+        np.testing.assert_allclose(batch, expected, rtol=0, atol=1e-6)
+
+
 def test_cars_named_by_the_user_are_seen_as_by_rlgym():
     state = random_state(2, 2, 10)
     named = to_rlgym(state, agents=["ann", "bob", "cid", "dee"])
@@ -177,6 +222,19 @@ def test_coefficients_scale_as_rlgyms_do():
     theirs = RLGymDefaultObs(*args).build_obs(list(game.cars), copy.deepcopy(game), {})
     for agent, row in ours.items():
         np.testing.assert_allclose(row, theirs[agent], rtol=1e-6)
+
+
+@pytest.mark.parametrize("padding", [None, 3])
+def test_it_is_an_rlgym_builder_with_rlgyms_spaces(padding):
+    ours, theirs = DefaultObs(padding), RLGymDefaultObs(padding)
+    assert isinstance(ours, ObsBuilder)
+    assert ours.get_obs_space("blue-0") == theirs.get_obs_space("blue-0")
+    game = to_rlgym(random_state(2, 1, 15))
+    for builder in (ours, theirs):
+        builder.reset(list(game.cars), game, {})
+    assert ours.get_obs_space("blue-0") == theirs.get_obs_space("blue-0")
+    ours.build_obs(["blue-0"], game, {})
+    assert ours.get_obs_space("blue-0") == ("real", ours.size(2, 1))
 
 
 # --- RelativeObs -------------------------------------------------------------------------------------
@@ -301,6 +359,15 @@ def test_it_has_relative_obs_numbers_nearest_first(blue: int, orange: int) -> No
                         relative = name.startswith("relative/")
                         was = name.replace("/", f"/{source}/", 1) if relative else f"{source}/{name}"
                         assert number == plain[was][match], name
+
+
+@every_size
+def test_it_has_222_numbers_for_all_team_sizes(blue: int, orange: int) -> None:
+    obs = TeamObs()
+    state = random_state(blue, orange, seed=2, matches=2)
+    assert obs.build_batch(state).shape == (2, blue + orange, 222)
+    assert obs.get_obs_space("somebody") == ("real", 222)
+    assert obs.names(blue, orange) == obs.names(1, 1)
 
 
 def test_exchanged_cars_look_the_same() -> None:

@@ -2,6 +2,7 @@
 
 import math
 import re
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rlgym.api import RewardFunction
+from rlgym.rocket_league.reward_functions import CombinedReward
 from rlgym.rocket_league.reward_functions import GoalReward as RLGymGoalReward
 from rlgym.rocket_league.reward_functions import TouchReward as RLGymTouchReward
 
@@ -35,6 +37,7 @@ from rlgym_bridge.components.rewards import (
     name_of_bad,
 )
 from rlgym_bridge.components.rlgym_state import to_rlgym
+from rlgym_bridge.sim.arena import ArenaReader, make_arena, read_arena, write_arena
 from rlgym_bridge.state import MatchState, derive
 from rlgym_bridge.training.settings import REWARDS
 from tests.support.states import mirrored, random_state
@@ -218,6 +221,13 @@ def test_a_goal_is_worth_one_and_costs_the_other_team_one(y, expected):
     np.testing.assert_array_equal(judge(GoalReward(), after, after), [[0] * 4])  # counted already
 
 
+@settings(max_examples=30, deadline=None)
+@given(st.integers(1, 4), st.integers(0, 10**6))
+def test_goal_rewards_of_equal_teams_add_up_to_nothing(size, seed):
+    rewards = judge(GoalReward(), *random_step(size, size, seed))
+    assert rewards.any() and not rewards.sum(1).any()
+
+
 def test_goals_and_touches_are_rlgyms_on_the_step_they_happen():
     before, after = random_step(2, 2, 10)
     before.goal_scored[:] = 0
@@ -382,11 +392,17 @@ def save_of(shot: Any, then: Any, touches: Any = (1, 0), seconds: float = 2.0) -
 AWAY = ((0, -3000, 300), (500, 1500, 200))
 
 
+def test_a_touch_that_turns_a_shot_away_is_a_save():
+    assert save_of(SHOT, AWAY) == [1, 0]
+    assert save_of(SHOT, AWAY, touches=(2, 1)) == [1, 0]
+    turn = np.array([-1, -1, 1])
+    shot, away = ([np.array(vector) * turn for vector in ball] for ball in (SHOT, AWAY))
+    assert save_of(shot, away, touches=(0, 1)) == [0, 1]
+
+
 @pytest.mark.parametrize(
     ("then", "touches", "expected"),
     [
-        (AWAY, (1, 0), [1, 0]),
-        (AWAY, (2, 1), [1, 0]),
         (((0, -3200, 300), (2000, -1000, 0)), (1, 0), [1, 0]),  # wide
         (((0, -3200, 300), (0, -1000, 500)), (1, 0), [1, 0]),  # over the bar
         (((0, -3200, 300), (0, -100, 0)), (1, 0), [1, 0]),  # too slow to count as a shot
@@ -443,23 +459,43 @@ def demolition(victims: dict[int, int], timers: dict[int, float], earlier: dict[
     return judge(DemolitionReward(), before, after)[0].tolist()
 
 
-@pytest.mark.parametrize(
-    ("bumps", "after", "before", "expected"),
-    [
-        ({0: 2}, {2: 2.95}, {}, [1, 0, -1, 0]),
-        ({0: 2, 3: 1}, {2: 2.95, 1: 2.99}, {}, [1, -1, -1, 1]),
-        ({0: 2, 2: 0}, {2: 2.95, 0: 2.95}, {}, [0, 0, 0, 0]),
-        ({0: 2, 1: 2}, {2: 2.95}, {}, [0.5, 0.5, -1, 0]),
-        ({1: 3}, {3: 2.97}, {3: 0.01}, [0, 1, 0, -1]),  # in the step of its respawn
-        ({0: 2}, {}, {}, [0] * 4),  # a bump
-        ({0: 2}, {2: 2.8}, {2: 2.9}, [0] * 4),  # demolished before
-        ({0: 2}, {}, {2: 0.01}, [0] * 4),  # it respawned
-        ({}, {2: 2.95}, {}, [0] * 4),  # by nobody that is known
-        ({3: 2}, {2: 2.95}, {}, [0] * 4),  # by a team mate
-    ],
-)
-def test_who_demolishes_gains_what_the_victim_loses(bumps, after, before, expected):
-    assert demolition(bumps, after, before) == expected
+def test_who_demolishes_gains_what_the_victim_loses():
+    assert demolition({0: 2}, {2: 2.95}, {}) == [1, 0, -1, 0]
+    assert demolition({0: 2, 3: 1}, {2: 2.95, 1: 2.99}, {}) == [1, -1, -1, 1]
+    assert demolition({0: 2, 2: 0}, {2: 2.95, 0: 2.95}, {}) == [0, 0, 0, 0]
+    assert demolition({0: 2, 1: 2}, {2: 2.95}, {}) == [0.5, 0.5, -1, 0]
+
+
+def test_bumps_and_old_or_friendly_demolitions_do_not_count():
+    assert demolition({0: 2}, {}, {}) == [0] * 4  # a bump
+    assert demolition({0: 2}, {2: 2.8}, {2: 2.9}) == [0] * 4  # demolished before
+    assert demolition({0: 2}, {}, {2: 0.01}) == [0] * 4  # it respawned
+    assert demolition({}, {2: 2.95}, {}) == [0] * 4  # by nobody that is known
+    assert demolition({3: 2}, {2: 2.95}, {}) == [0] * 4
+
+
+def test_a_car_demolished_in_its_respawns_step_counts():
+    assert demolition({1: 3}, {3: 2.97}, {3: 0.01}) == [0, 1, 0, -1]
+
+
+def test_a_demolition_in_rocketsim_is_seen():
+    before = at(1, 1)
+    before.ball_position[0, 2] = 1500
+    before.car_position[0] = [(-700, 0, 17), (0, 0, 17)]
+    before.car_rotation[0, 1] = [[0, -1, 0], [1, 0, 0], [0, 0, 1]]  # its side to the other
+    before.car_linear_velocity[0, 0] = (2290, 0, 0)
+    before.car_supersonic_time[0, 0], before.car_boost_amount[0, 0] = 1, 100
+    before.car_controls[0, 0] = (1, 0, 0, 0, 0, 0, 1, 0)
+    derive(before)
+    arena, _ = make_arena([0, 1])
+    reader = ArenaReader(arena, write_arena(arena, before))
+    states = [before]
+    for _ in range(6):
+        for _ in range(8):
+            arena.step(1)
+        states.append(read_arena(reader))
+    rewards = np.concatenate([judge(DemolitionReward(), *step) for step in pairwise(states)])
+    assert rewards[rewards.any(1)].tolist() == [[1, -1]]
 
 
 # --- sums ------------------------------------------------------------------------------------------
@@ -510,6 +546,14 @@ def test_what_one_team_gets_is_taken_from_the_other():
     assert summed([(Given(1, 3, 10, 20), 1)], team_spirit=0.5, zero_sum=True) == [-13.5, -12.5, 10.5, 15.5]
 
 
+@settings(max_examples=20, deadline=None)
+@given(st.integers(1, 4), st.floats(0, 1), st.integers(0, 10**6))
+def test_zero_sum_rewards_of_equal_teams_add_up_to_nothing(size, spirit, seed):
+    parts = [(TouchReward(), 1), (FaceBallReward(), 2), (BoostKeptReward(), 0.5)]
+    rewards = judge(WeightedSum(parts, spirit, zero_sum=True), *random_step(size, size, seed))
+    np.testing.assert_allclose(rewards.sum(1), 0, atol=1e-5)
+
+
 @pytest.mark.parametrize(("blue", "orange"), [(2, 0), (0, 2)])
 def test_a_team_without_opponents_keeps_its_rewards(blue, orange):
     state = at(blue, orange)
@@ -539,6 +583,18 @@ def test_a_shared_third_party_part_is_asked_about_all_cars():
     no = {"blue-0": False}
     assert reward.get_rewards(["blue-0"], game, no, no, {}) == {"blue-0": 0.5 - 2.5}
     assert third_party.asked == [list(game.cars)] * 2
+
+
+def test_a_third_party_sum_equals_rlgyms():
+    before, after = random_step(2, 2, 12, matches=1)
+    games = [to_rlgym(state) for state in (before, after)]
+    parts = [(RLGymTouchReward(), 2.0), (ThirdParty(), 0.5)]
+    results = []
+    for reward in (WeightedSum(parts), CombinedReward(*parts)):
+        reward.reset(list(games[0].cars), games[0], {})
+        no = dict.fromkeys(games[0].cars, False)
+        results.append(reward.get_rewards(list(games[1].cars), games[1], no, no, {}))
+    assert results[0] == results[1]
 
 
 def test_overriding_the_dict_form_alone_ends_the_batch_form():
