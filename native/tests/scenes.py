@@ -6,7 +6,7 @@ import numpy as np
 import rocketsim_batch as rs
 
 SPREAD = [(-1000, -2000), (1000, -2000), (-500, -3500), (500, -3500)]
-"""Where the blue cars of `resting` stand, uu; the orange ones opposite."""
+"""Places of the blue cars of `resting`, uu; the orange ones stand opposite."""
 
 
 class World:

@@ -1,4 +1,4 @@
-"""What a row shows, and what setting it back changes."""
+"""Rows show the whole state, and setting one back changes nothing else."""
 
 import numpy as np
 import pytest
