@@ -305,7 +305,10 @@ class CarCounters:
         else:
             at_zero = jumping or air_state == ON_GROUND or not has_jumped
         if at_zero:
-            self._air_ticks, self._air_known = 0, True
+            # RocketSim 3 clears it on the tick after a landing, and that of a gap may be its last tick.
+            stood = not self._had_jumped or self._grounded or (self._was_spent and not spent)
+            known = stood or jumping or not (gap and self._of_rocketsim3)
+            self._air_ticks, self._air_known = 0, known
             if was_jumping and not jumping and has_jumped and air_state != ON_GROUND:  # of RocketSim 3
                 self._observe_hold(timeout)
             return

@@ -38,7 +38,7 @@ def test_after_lost_packets_what_is_known_is_right(loss: Loss, reader: str, tick
 @pytest.mark.parametrize(
     ("simulator", "size", "seed", "loss"),
     [
-        pytest.param(ROCKETSIM3, 1, 4, Loss(0.05), marks=needs_native),
+        pytest.param(ROCKETSIM3, 1, 5, Loss(0.05), marks=needs_native),
         pytest.param(ROCKETSIM3, 2, 7, Loss(0.1), marks=needs_native),
         pytest.param(ROCKETSIM3, 2, 9, Loss(0.1, burst=3), marks=[needs_native, pytest.mark.slow]),
         pytest.param(ROCKETSIM3, 3, 10, Loss(0.15, burst=5), marks=[needs_native, pytest.mark.slow]),
@@ -50,11 +50,11 @@ def test_after_lost_packets_what_is_known_is_right(loss: Loss, reader: str, tick
 def test_boost_burns_are_known_soon_after_lost_packets(
     simulator: str, size: int, seed: int, loss: Loss
 ) -> None:
-    tallies = run(700, size, seed=seed, loss=loss, simulator=simulator).readers["shadow"].tallies
-    for name in ("boost_active_time", "is_boosting"):
-        tally = tallies[f"car.{name}"]
-        assert tally.samples and not tally.mismatches
-        assert tally.unknown < 0.1 * tally.samples
+    reader = run(700, size, seed=seed, loss=loss, simulator=simulator).readers["shadow"]
+    assert not reader.wrong(), "nor is any other field wrong"
+    for name, share in (("boost_active_time", 0.1), ("is_boosting", 0.1), ("air_time_since_jump", 0.3)):
+        tally = reader.tallies[f"car.{name}"]
+        assert tally.samples and tally.unknown < share * tally.samples
 
 
 _FROM_WHEELS = ("car.wheels_with_contact", "car.on_ground", "car.can_flip")
