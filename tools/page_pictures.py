@@ -76,9 +76,8 @@ def train(browser: Browser, folder: Path, run: Path) -> None:
     threading.Thread(target=show.show, args=(opened.put,), daemon=True).start()
     page = open_page(browser, opened.get(timeout=60), _SHARP)
     ask(page, "app.follow(0)")
-    ask(page, "app.camera.choose('stands')")
     wait_until(
-        page, "app.frame.clock < 296 && app.phase() === 'active' && !document.getElementById('mind').hidden"
+        page, "app.frame.clock < 298.8 && app.phase() === 'active' && !document.getElementById('mind').hidden"
     )
     picture(page, folder / "page-train.jpg")
     show.stop()
