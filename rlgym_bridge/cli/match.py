@@ -16,7 +16,7 @@ from rlbot.config import load_match_config
 
 from rlgym_bridge.cli import browser_page, output_files
 from rlgym_bridge.cli import options as shared
-from rlgym_bridge.cli.outcome import describe_match, print_result, progress_line, summarise
+from rlgym_bridge.cli.match_summary import describe_match, print_result, progress_line, summarise
 from rlgym_bridge.cli.view import add_watch_options, watched
 from rlgym_bridge.live.agent_recorder import RECORD_VARIABLE
 from rlgym_bridge.live.play import SEED_VARIABLE, SELECTION_VARIABLE

@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files
 from rlgym_bridge.cli.browser_page import NamedPolicies, add_page_options, check_installed, page_opener
-from rlgym_bridge.cli.outcome import describe_match, summarise
+from rlgym_bridge.cli.match_summary import describe_match, summarise
 from rlgym_bridge.live.play import SEED_VARIABLE
 from rlgym_bridge.live.session import REPORT_VARIABLE
 from rlgym_bridge.policy.files import MANIFEST_FILE, newest_checkpoint, policy_path, read_files

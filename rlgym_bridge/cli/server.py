@@ -5,7 +5,7 @@ from typing import Any
 
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files
-from rlgym_bridge.cli.outcome import summarise
+from rlgym_bridge.cli.match_summary import summarise
 from rlgym_bridge.cli.view import add_watch_options, watched
 from rlgym_bridge.server import ConfigError, MatchResult, MatchServer
 from rlgym_bridge.server.lineup import BotReport

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from rlgym_bridge.cli import browser_page, output_files
 from rlgym_bridge.cli import options as shared
-from rlgym_bridge.cli.outcome import describe_match
+from rlgym_bridge.cli.match_summary import describe_match
 from rlgym_bridge.policy.files import all_checkpoints, policy_path, read_files
 from rlgym_bridge.policy.load_player import BUILT_IN, CHASER
 from rlgym_bridge.project.this_project import run_folder

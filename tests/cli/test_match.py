@@ -19,7 +19,7 @@ import pytest
 
 from rlgym_bridge.cli import field_test, main
 from rlgym_bridge.cli.commands import make_parser
-from rlgym_bridge.cli.outcome import progress_line
+from rlgym_bridge.cli.match_summary import progress_line
 from rlgym_bridge.game import HITBOX_OF_BODY, HITBOXES, Phase
 from rlgym_bridge.recording.mcap.match_recording import read_match
 from rlgym_bridge.server import ConfigError, MatchStatus
