@@ -54,27 +54,23 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "takes about seven minutes. --read makes a report of such a file."
     )
     shared.add_server_option(parser)
-    parser.add_argument(
-        "--out", type=Path, default=Path("field-test.zip"), metavar="FILE",
-        help="new zip file to write (default: %(default)s)",
+    shared.add_option(parser, "--out FILE", "new zip file to write", Path, default=Path("field-test.zip"))
+    shared.add_option(parser, "--read FILE", "read FILE and print a report of it", Path)
+    shared.add_option(
+        parser, "--html FILE", "with --read: also compare its recordings as `compare` does, and write that "
+        "report (a minute)", Path,
     )  # fmt: skip
-    parser.add_argument("--read", type=Path, metavar="FILE", help="read FILE and print a report of it")
-    parser.add_argument(
-        "--html", type=Path, metavar="FILE",
-        help="with --read: also compare its recordings as `compare` does, and write that report (a minute)",
+    shared.add_option(
+        parser, "--parts PART", f"parts to play, of {', '.join(diagnostic_pack.PARTS)} (default: all)",
+        nargs="+", default=list(diagnostic_pack.PARTS),
     )  # fmt: skip
-    parser.add_argument(
-        "--parts", nargs="+", default=list(diagnostic_pack.PARTS), metavar="PART",
-        help=f"parts to play, of {', '.join(diagnostic_pack.PARTS)} (default: all)",
+    shared.add_option(
+        parser, "--scenes KIND", f"kinds of scenes to play, of {', '.join(_kinds())} (default: all)",
+        nargs="+",
     )  # fmt: skip
-    parser.add_argument(
-        "--scenes", nargs="+", metavar="KIND",
-        help=f"kinds of scenes to play, of {', '.join(_kinds())} (default: all)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--seconds", type=shared.seconds, default=30.0, metavar="S",
-        help="game time of the match in seconds (default: %(default)g)",
-    )  # fmt: skip
+    shared.add_option(
+        parser, "--seconds S", "game time of the match in seconds", shared.seconds, default=30.0
+    )
     shared.add_embedded_options(parser)
     shared.add_simulator_option(parser, default=None)
     shared.add_dialect_option(parser)

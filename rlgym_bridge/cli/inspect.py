@@ -28,8 +28,8 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "(.replay), or a table of numbers. It can be exported as CSV or Parquet."
     )
     shared.add_recording(parser)
-    parser.add_argument("--csv", type=Path, metavar="OUT", help="export every row and field as CSV")
-    parser.add_argument("--parquet", type=Path, metavar="OUT", help="export them as Parquet")
+    shared.add_option(parser, "--csv OUT", "export every row and field as CSV", Path)
+    shared.add_option(parser, "--parquet OUT", "export them as Parquet", Path)
 
 
 def run(options: argparse.Namespace) -> int:

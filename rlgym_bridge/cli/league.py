@@ -33,22 +33,20 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "entry plays every other, and itself, from both sides. A bot that does not connect or leaves early "
         "forfeits the match. DIR gets league.json, league.txt and league.png."
     )
-    parser.add_argument(
-        "entries", metavar="ENTRY", nargs="*",
-        help="policy folder, training run (its newest checkpoint), checkpoint, bot.toml, chaser, charger or "
-        "random; :sample or :argmax behind a policy chooses how it plays (default: the run of train.toml in "
-        "this folder, and chaser)",
+    shared.add_option(
+        parser, "entries ENTRY", "policy folder, training run (its newest checkpoint), checkpoint, bot.toml, "
+        "chaser, charger or random; :sample or :argmax behind a policy chooses how it plays (default: the "
+        "run of train.toml in this folder, and chaser)", nargs="*",
     )  # fmt: skip
     play_options.add_contest_options(
         parser, 20, "for each pair of entries and each entry against its copy", _WORK
     )
-    parser.add_argument(
-        "--gauntlet", action="store_true",
-        help="play only the matches of the first entry against each of the others",
-    )  # fmt: skip
-    parser.add_argument(
-        "--team-size", type=play_options.positive, metavar="N",
-        help="cars in a team, all driven by the entry (default: what the first policy was trained for)",
+    shared.add_option(
+        parser, "--gauntlet", "play only the matches of the first entry against each of the others"
+    )
+    shared.add_option(
+        parser, "--team-size N", "cars in a team, all driven by the entry (default: what the first policy "
+        "was trained for)", play_options.positive,
     )  # fmt: skip
     shared.add_simulator_option(parser)
 

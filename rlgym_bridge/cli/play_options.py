@@ -52,24 +52,20 @@ def match_seconds(text: str) -> float:
 
 def add_contest_options(parser: argparse.ArgumentParser, matches: int, of: str, out: str) -> None:
     """Add the options of matches whose results are kept, with the defaults of --matches and --out."""
-    parser.add_argument(
-        "--matches", type=even, default=matches, metavar="N",
-        help=f"matches, {of}, half from each side (default: %(default)s)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--seconds", type=match_seconds, default=SECONDS, metavar="S",
-        help="game time of a match in seconds; a match that is level then is drawn (default: %(default)g)",
+    shared.add_option(parser, "--matches N", f"matches, {of}, half from each side", even, default=matches)
+    shared.add_option(
+        parser, "--seconds S", "game time of a match in seconds; a match that is level then is drawn",
+        match_seconds, default=SECONDS,
     )  # fmt: skip
     shared.add_seed_option(parser)
-    parser.add_argument(
-        "--jobs", type=positive, default=count_usable_cores(), metavar="N",
-        help="matches to play at the same time (default: one for each usable core)",
+    shared.add_option(
+        parser, "--jobs N", "matches to play at the same time (default: one for each usable core)", positive,
+        default=count_usable_cores(),
     )  # fmt: skip
     shared.add_modules_option(parser)
-    parser.add_argument(
-        "--out", type=output_files.folder_name, default=Path(out), metavar="DIR",
-        help="folder for results; finished matches are kept there, and the same command goes on with the "
-        "others (default: %(default)s)",
+    shared.add_option(
+        parser, "--out DIR", "folder for results; finished matches are kept there, and the same command goes "
+        "on with the others", output_files.folder_name, default=Path(out),
     )  # fmt: skip
 
 
@@ -143,19 +139,15 @@ def _time_text(seconds: float) -> str:
 
 def add_options(parser: argparse.ArgumentParser, matches: int, of: str) -> None:
     """Add the options of matches in RocketSim, `of` being what they are, for the help."""
-    parser.add_argument(
-        "--matches", type=int, default=matches, metavar="N",
-        help=f"matches to play, {of} (default: {matches})",
-    )  # fmt: skip
-    parser.add_argument(
-        "--seconds", type=float, default=SECONDS, metavar="S",
-        help=f"game time of a match in seconds (default: {SECONDS:g})",
+    shared.add_option(
+        parser, "--matches N", f"matches to play, {of} (default: {matches})", int, default=matches
+    )
+    shared.add_option(
+        parser, "--seconds S", f"game time of a match in seconds (default: {SECONDS:g})", float,
+        default=SECONDS,
     )  # fmt: skip
     shared.add_seed_option(parser, "kickoffs and sampled actions")
-    parser.add_argument(
-        "--processes", type=int, default=2, metavar="N",
-        help="processes that play at the same time (default: 2)",
-    )  # fmt: skip
+    shared.add_option(parser, "--processes N", "processes that play at the same time (default: 2)", default=2)
     shared.add_simulator_option(parser)
     shared.add_modules_option(parser)
 

@@ -30,10 +30,9 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "probe plays up to two minutes with two cars of its own and reads the answers off the packets."
     )
     shared.add_server_option(parser)
-    parser.add_argument(
-        "--out", type=Path, metavar="FILE",
-        help="write what was found to FILE; a bot reads dialect.toml in its own folder",
-    )  # fmt: skip
+    shared.add_option(
+        parser, "--out FILE", "write what was found to FILE; a bot reads dialect.toml in its own folder", Path
+    )
     shared.add_embedded_options(parser)
     shared.add_dialect_option(parser)
 

@@ -31,28 +31,27 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "packets are played over the match server, the others in training's matches in RocketSim. DIR gets "
         "stress.json, stress.txt and stress.png."
     )
-    parser.add_argument(
-        "policy", nargs="?", metavar="POLICY",
-        help="policy folder, training run or checkpoint to test; :sample or :argmax behind it chooses how it "
-        "plays, on both sides (default: the run of train.toml in this folder)",
+    shared.add_option(
+        parser, "policy POLICY", "policy folder, training run or checkpoint to test; :sample or :argmax "
+        "behind it chooses how it plays, on both sides (default: the run of train.toml in this folder)",
+        nargs="?",
     )  # fmt: skip
-    parser.add_argument(
-        "--against", metavar="BOT",
-        help="opponent: a policy, a run, a bot.toml, chaser, charger or random (default: the tested policy "
-        "itself)",
+    shared.add_option(
+        parser, "--against BOT", "opponent: a policy, a run, a bot.toml, chaser, charger or random (default: "
+        "the tested policy itself)",
     )  # fmt: skip
-    parser.add_argument(
-        "--causes", nargs="+", default=list(stress.GROUPS), metavar="NAME",
-        help=f"play only these causes: {', '.join(stress.GROUPS)} (default: all)",
+    shared.add_option(
+        parser, "--causes NAME", f"play only these causes: {', '.join(stress.GROUPS)} (default: all)",
+        nargs="+", default=list(stress.GROUPS),
     )  # fmt: skip
     play_options.add_contest_options(parser, 200, "for each cause in RocketSim", _WORK)
-    parser.add_argument(
-        "--server-matches", type=play_options.even, default=40, metavar="N",
-        help="matches for each cause over the match server (default: %(default)s)",
+    shared.add_option(
+        parser, "--server-matches N", "matches for each cause over the match server", play_options.even,
+        default=40,
     )  # fmt: skip
-    parser.add_argument(
-        "--team-size", type=play_options.positive, metavar="N",
-        help="cars in a team (default: what the policy was trained for)",
+    shared.add_option(
+        parser, "--team-size N", "cars in a team (default: what the policy was trained for)",
+        play_options.positive,
     )  # fmt: skip
 
 

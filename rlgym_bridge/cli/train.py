@@ -40,66 +40,61 @@ _PROFILED, _MOST_PROFILED = 5, 10_000  # iterations that --profile times: by def
 def add_to(parser: argparse.ArgumentParser) -> None:
     """Add the description and the options of the command."""
     parser.description = "Train a bot by self-play in RocketSim (PPO). Ctrl-C saves a checkpoint and ends."
-    parser.add_argument(
-        "config", nargs="*", type=Path, metavar="CONFIG",
-        help="settings in TOML; keys that are absent have their defaults (default: train.toml here, else "
-        "training/config.toml). Where files disagree, the later one wins, such as one that `rlgym-bridge "
-        "compare --fit` wrote",
+    shared.add_option(
+        parser, "config CONFIG", "settings in TOML; keys that are absent have their defaults (default: "
+        "train.toml here, else training/config.toml). Where files disagree, the later one wins, such as one "
+        "that `rlgym-bridge compare --fit` wrote", Path, nargs="*",
     )  # fmt: skip
-    parser.add_argument(
-        "--steps", type=int, metavar="N",
-        help="agent steps to train, rounded up to whole iterations (default: what the settings say)",
+    shared.add_option(
+        parser, "--steps N", "agent steps to train, rounded up to whole iterations (default: what the "
+        "settings say)", int,
     )  # fmt: skip
-    parser.add_argument(
-        "--out", metavar="DIR",
-        help="folder of the run (default: out of the settings; without that runs/ and the name of your env "
-        "or components, runs/1v1 if you name neither)",
+    shared.add_option(
+        parser, "--out DIR", "folder of the run (default: out of the settings; without that runs/ and the "
+        "name of your env or components, runs/1v1 if you name neither)",
     )  # fmt: skip
-    parser.add_argument(
-        "--start-from", metavar="DIR", help="begin with the policy of this policy folder or training run"
+    shared.add_option(
+        parser, "--start-from DIR", "begin with the policy of this policy folder or training run"
     )
-    parser.add_argument(
-        "--simulator", choices=SIMULATORS,
-        help="what steps the matches: rocketsim2 is RocketSim 2.2.1, rocketsim3 is faster and as the real "
-        "game; with --resume it may differ from before (default: what the settings say, else the run's)",
+    shared.add_option(
+        parser, "--simulator", "what steps the matches: rocketsim2 is RocketSim 2.2.1, rocketsim3 is faster "
+        "and as the real game; with --resume it may differ from before (default: what the settings say, else "
+        "the run's)", choices=SIMULATORS,
     )  # fmt: skip
-    parser.add_argument(
-        "--resume", action="store_true", help="continue from the newest checkpoint in the folder of the run"
-    )
-    parser.add_argument(
-        "--allow-modules", nargs="+", default=[], metavar="carried:MODULE",
-        help="with --resume: take the copies of these modules that the run carries, in place of your own",
+    shared.add_option(parser, "--resume", "continue from the newest checkpoint in the folder of the run")
+    shared.add_option(
+        parser, "--allow-modules carried:MODULE", "with --resume: take the copies of these modules that the "
+        "run carries, in place of your own", nargs="+", default=[],
     )  # fmt: skip
-    parser.add_argument(
-        "--rewards", action="store_true",
-        help="also show what each part of the reward gives a step, with and without its weight, its share",
+    shared.add_option(
+        parser, "--rewards", "also show what each part of the reward gives a step, with and without its "
+        "weight, its share",
     )  # fmt: skip
-    parser.add_argument(
-        "--profile", nargs="?", type=_iterations, const=_PROFILED, metavar="N",
-        help="only train N iterations, print how long their parts take, and end; nothing is written into the "
-        f"run. With --resume its newest policy plays (default: {_PROFILED})",
+    shared.add_option(
+        parser, "--profile N", "only train N iterations, print how long their parts take, and end; nothing "
+        f"is written into the run. With --resume its newest policy plays (default: {_PROFILED})", _iterations,
+        nargs="?", const=_PROFILED,
     )  # fmt: skip
     _add_cluster_options(parser)
-    parser.add_argument(
-        "--settings", action="store_true",
-        help="only print all settings and end: modules and folders that they name are not looked for",
+    shared.add_option(
+        parser, "--settings", "only print all settings and end: modules and folders that they name are not "
+        "looked for",
     )  # fmt: skip
     add_page_options(parser, "show the newest checkpoint against itself, and the curves, in the browser")
 
 
 def _add_cluster_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--engine", choices=("local", "rllib"), default="local",
-        help="local: processes on this machine; rllib: Ray RLlib, also on a cluster (default: local)",
+    shared.add_option(
+        parser, "--engine", "local: processes on this machine; rllib: Ray RLlib, also on a cluster (default: "
+        "local)", default="local", choices=("local", "rllib"),
     )  # fmt: skip
-    parser.add_argument(
-        "--address", metavar="ADDRESS",
-        help="Ray cluster to train on, host:port or auto (default: a new one on this machine)",
+    shared.add_option(
+        parser, "--address ADDRESS", "Ray cluster to train on, host:port or auto (default: a new one on this "
+        "machine)",
     )  # fmt: skip
-    parser.add_argument(
-        "--ray", metavar="ADDRESS",
-        help="play on all machines of this Ray cluster, host:port, or auto for the one that this machine is "
-        "part of; learn here",
+    shared.add_option(
+        parser, "--ray ADDRESS", "play on all machines of this Ray cluster, host:port, or auto for the one "
+        "that this machine is part of; learn here",
     )  # fmt: skip
 
 
