@@ -10,16 +10,9 @@ from rlgym_bridge.cli import play_options
 from rlgym_bridge.policy.files import MANIFEST_FILE, policy_path
 from rlgym_bridge.policy.load_player import CHASER
 from rlgym_bridge.project.this_project import SETTINGS_FILE, run_named
-from rlgym_bridge.training.contests import league
+from rlgym_bridge.training.contests import league, served_match
 from rlgym_bridge.training.contests.kept_matches import FILE, KeptMatches, MatchKey, seen_by_first
 from rlgym_bridge.training.contests.pictures import draw_league
-from rlgym_bridge.training.contests.served_match import (
-    LOGS,
-    Entrant,
-    play_missing,
-    read_entrants,
-    split_selection,
-)
 from rlgym_bridge.training.evaluate import team_size_of
 from rlgym_bridge.training.processes import Locked
 
@@ -59,12 +52,12 @@ def run(options: argparse.Namespace) -> int:
     matches = league.league_matches(
         entrants, options.matches, gauntlet=options.gauntlet, team_size=options.team_size,
         seconds=options.seconds, seed=options.seed, simulator=options.simulator,
-        allow_modules=shared.allowed_modules(options), logs=options.out / LOGS,
+        allow_modules=shared.allowed_modules(options), logs=options.out / served_match.LOGS,
     )  # fmt: skip
     with Locked(options.out, _WORK):
         kept = KeptMatches(options.out / FILE, _settings_of(options, entrants))
         with play_options.shown_progress(options, options.jobs) as show:
-            complete = play_missing(kept, matches, options.jobs, show)
+            complete = served_match.play_missing(kept, matches, options.jobs, show)
         if not complete:
             play_options.say_stopped(
                 kept, f"{sum(key in kept.results for key, _ in matches)} of {len(matches)}"
@@ -75,7 +68,7 @@ def run(options: argparse.Namespace) -> int:
         return _report(options, entrants, kept, keys, complete)
 
 
-def _entrants_of(options: argparse.Namespace) -> list[Entrant]:
+def _entrants_of(options: argparse.Namespace) -> list[served_match.Entrant]:
     """Return the entries, and set the size of the teams where nothing was said."""
     if not options.entries:
         run = run_named(None, "ENTRY", "two or more policy folders, training runs or bots")
@@ -84,12 +77,12 @@ def _entrants_of(options: argparse.Namespace) -> list[Entrant]:
     if len(options.entries) < 2:
         raise ValueError("there is 1 ENTRY, expected two or more (the same one may be named twice)")
     if options.team_size is None:
-        named = [policy_path(split_selection(one)[0]) for one in options.entries]
+        named = [policy_path(served_match.split_selection(one)[0]) for one in options.entries]
         options.team_size = team_size_of(*(one for one in named if (Path(one) / MANIFEST_FILE).is_file()))
-    return read_entrants(options.entries, options.team_size)
+    return served_match.read_entrants(options.entries, options.team_size)
 
 
-def _settings_of(options: argparse.Namespace, entrants: Sequence[Entrant]) -> dict[str, Any]:
+def _settings_of(options: argparse.Namespace, entrants: Sequence[served_match.Entrant]) -> dict[str, Any]:
     return {
         "what": _WORK, "seconds": options.seconds, "team_size": options.team_size, "seed": options.seed,
         "simulator": options.simulator,
@@ -98,7 +91,7 @@ def _settings_of(options: argparse.Namespace, entrants: Sequence[Entrant]) -> di
 
 
 def _report(
-    options: argparse.Namespace, entrants: Sequence[Entrant], kept: KeptMatches,
+    options: argparse.Namespace, entrants: Sequence[served_match.Entrant], kept: KeptMatches,
     keys: Sequence[MatchKey], complete: bool,
 ) -> int:  # fmt: skip
     """Print the standings, and write them where all was played; 1 where it was not, or a bot forfeited."""
