@@ -307,8 +307,7 @@ class _Driver(NamedTuple):
 
     def part(self, state: MatchState) -> MatchState:
         """Return its trials, a view."""
-        rows = state.buffer[self.matches]
-        return MatchState(state.layout.blue, state.layout.orange, len(rows), rows)
+        return state.select(self.matches)
 
 
 def _drivers(

@@ -6,7 +6,6 @@ import platform
 import sys
 import time
 from functools import partial
-from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final, Literal
@@ -37,6 +36,7 @@ from rlgym_bridge.trials.input_latency import TimingReport
 from rlgym_bridge.trials.measured_match import running_server
 from rlgym_bridge.trials.scripted_scenes import all_scenes
 from rlgym_bridge.user_input.arguments import check_names, count_of
+from rlgym_bridge.user_input.extras import versions_of
 from rlgym_bridge.user_input.text_files import escape_controls, parse_json, read_text
 
 STATUS: Final = (
@@ -230,7 +230,7 @@ def _show(status: Status, doing: str) -> None:
 
 def _versions() -> dict[str, str]:
     system = {"python": platform.python_version(), "system": platform.system(), "machine": platform.machine()}
-    return {name: version(name) for name in _PACKAGES} | system
+    return versions_of(*_PACKAGES) | system
 
 
 def _play_match(options: argparse.Namespace, recording: Path) -> diagnostic_pack.MatchPart:
