@@ -284,12 +284,15 @@ class PPOLearner:
     def save(self, checkpoints: Checkpoints) -> Path:
         """Write a checkpoint; its policy may be played against from now on."""
         self.snapshots.offer(self.packed(), self.random(POOL))
+        # Any device can load the optimiser with a plain number as learning rate.
+        adam = self.optimizer.state_dict()
+        groups = [{**one, "lr": float(one["lr"]), "capturable": False} for one in adam["param_groups"]]
         state = {
             "steps": self.steps,
             "settings": recorded_settings(self.settings),
             "policy": self.policy.state_dict(),
             "critic": self.critic.state_dict(),
-            "optimizer": self._optimizer_state(),
+            "optimizer": adam | {"param_groups": groups},
             "scale": _as_tensors(self.scale),
             "return_scale": _as_tensors(self.return_scale),
             **(kept := self.snapshots.state()),
@@ -332,12 +335,6 @@ class PPOLearner:
             network=shape.network,
             modules=self._task.modules(),
         )
-
-    def _optimizer_state(self) -> dict[str, Any]:
-        """Return the optimiser's state as any device can load it: with a plain number as learning rate."""
-        state = self.optimizer.state_dict()
-        groups = [{**group, "lr": float(group["lr"]), "capturable": False} for group in state["param_groups"]]
-        return {**state, "param_groups": groups}
 
     def steps_of_iteration(self, collectors: int) -> int:
         """Return the agent steps that one iteration learns from."""

@@ -256,15 +256,12 @@ def play_scenes(
         )
     delay = player.timing.action_delay if action_delay is None else action_delay
     arenas = make_simulator(simulator, trials, team_size, team_size, seed=seed)
+    # Each scene's seed is of its name alone: another scene does not change how this one is played.
+    seeds = [(seed, zlib.crc32(name.encode()) % _SEEDS) for name in scenes]
     return [
-        SceneResult(name, _play(SCENES[name], player, arenas, (seed, _seed_of(name)), hitbox, delay))
-        for name in scenes
+        SceneResult(name, _play(SCENES[name], player, arenas, its, hitbox, delay))
+        for name, its in zip(scenes, seeds, strict=True)
     ]
-
-
-def _seed_of(scene: str) -> int:
-    """Return a number from a scene's name alone: another scene does not change how this one is played."""
-    return zlib.crc32(scene.encode()) % _SEEDS
 
 
 def _play(

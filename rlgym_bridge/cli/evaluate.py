@@ -89,11 +89,9 @@ def run(options: argparse.Namespace) -> int:
     say(f"  touches per car per minute {touches[0]:.1f} and {touches[1]:.1f}")
     delays = " and ".join(map(str, found.delays))
     say(f"  action delay {delays} ticks, from the state decided on to the first tick driven")
-    result = {
-        "matches": found.matches, "win_rate": found.win_rate, "interval": [low, high], "goals": goals,
-        "won": won, "drawn": drawn, "lost": lost, "action_delay": found.delays,
-        "touches_per_minute": list(touches), "minutes": float(found.minutes.sum()),
-        "team_size": size, "simulator": options.simulator,
+    result = found.to_json() | {
+        "action_delay": found.delays, "touches_per_minute": list(touches),
+        "minutes": float(found.minutes.sum()), "team_size": size, "simulator": options.simulator,
     }  # fmt: skip
     output_files.write_json(options.json, result)
     return 0

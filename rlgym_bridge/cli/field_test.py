@@ -123,7 +123,9 @@ def _make(options: argparse.Namespace) -> int:
         recordings = test.copy_recordings(outcomes)
         day = time.strftime("%Y-%m-%d", time.gmtime())
         server: Literal["rlbot", "sim"] = "rlbot" if real else "sim"
-        about = diagnostic_pack.AboutPack(diagnostic_pack.FORMAT, day, server, _versions(), {
+        system = {name: getattr(platform, name)() for name in ("system", "machine")}
+        versions = versions_of(*_PACKAGES) | {"python": platform.python_version()} | system
+        about = diagnostic_pack.AboutPack(diagnostic_pack.FORMAT, day, server, versions, {
             "pace": options.pace if options.server == "sim" else None, "match_seconds": options.seconds,
             "seconds": round(time.perf_counter() - began, 1),
         }, outcomes)  # fmt: skip
@@ -226,11 +228,6 @@ def _print_outcome(console: Console, outcome: diagnostic_pack.PartOutcome) -> No
 
 def _show(status: Status, doing: str) -> None:
     status.update(f"{doing} ...")
-
-
-def _versions() -> dict[str, str]:
-    system = {"python": platform.python_version(), "system": platform.system(), "machine": platform.machine()}
-    return versions_of(*_PACKAGES) | system
 
 
 def _play_match(options: argparse.Namespace, recording: Path) -> diagnostic_pack.MatchPart:

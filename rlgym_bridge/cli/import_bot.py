@@ -1,7 +1,7 @@
 """Make a policy folder of a bot that was trained elsewhere: `rlgym-bridge import`."""
 
 import argparse
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -180,7 +180,10 @@ def run(options: argparse.Namespace) -> int:
         facts = read_environment(named.env)
         teams, hitbox, engine = list(facts.team_sizes), _hitbox_of(facts), facts.explain_engine()
     distribution = _distribution(network, components, sorted(teams)[0], named)
-    ranges = _ranges(options.action_ranges, distribution, network)
+    ranges, scaling = _ranges(options.action_ranges, distribution, network), None
+    if network.scale is not None:
+        mean, std, clip = network.scale
+        scaling = Normalisation((mean,) * network.inputs, (std,) * network.inputs, clip)
     trained = {"trainer": network.trainer, "checkpoint": network.source.parent.name, "steps": network.steps}
     manifest = save_policy(
         options.out,
@@ -193,7 +196,7 @@ def run(options: argparse.Namespace) -> int:
         action_delay=options.action_delay,
         tick_skip=options.tick_skip,
         selection=options.selection,
-        obs_normalisation=_normalisation(network),
+        obs_normalisation=scaling,
         hitbox=hitbox,
         activation=network.activation,
         training=trained,
@@ -246,7 +249,7 @@ def _distribution(
     if network.outputs != expected:
         raise ValueError(
             f"{network.source} gives {network.outputs} numbers, and {type(components.parser).__name__}'s "
-            f"actions ({kind} over {_list(sizes)}) need {expected}: {question}"
+            f"actions ({kind} over {', '.join(map(str, sizes))}) need {expected}: {question}"
         )
     if network.end is not None and network.end not in _ENDS[kind]:
         raise ValueError(
@@ -293,14 +296,3 @@ def _ranges(text: str | None, distribution: str, network: ImportedNetwork) -> di
             found = shorten_text(text) if given.ndim == 1 else f"[{low}, {high}] for action {action}"
             raise ConfigError(f"--action-ranges is {found}, {expected}")
     return {"action_ranges": ranges.astype(np.float32)}
-
-
-def _list(sizes: Iterable[int]) -> str:
-    return ", ".join(map(str, sizes))
-
-
-def _normalisation(network: ImportedNetwork) -> Normalisation | None:
-    if network.scale is None:
-        return None
-    mean, std, clip = network.scale
-    return Normalisation((mean,) * network.inputs, (std,) * network.inputs, clip)

@@ -3,7 +3,6 @@
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import play_options
@@ -55,7 +54,10 @@ def run(options: argparse.Namespace) -> int:
         allow_modules=shared.allowed_modules(options), logs=options.out / served_match.LOGS,
     )  # fmt: skip
     with Locked(options.out, _WORK):
-        kept = KeptMatches(options.out / FILE, _settings_of(options, entrants))
+        kept = KeptMatches(options.out / FILE, {
+            "what": _WORK, "seconds": options.seconds, "team_size": options.team_size, "seed": options.seed,
+            "simulator": options.simulator, "entries": [one.identity for one in entrants],
+        })  # fmt: skip
         with play_options.shown_progress(options, options.jobs) as show:
             complete = served_match.play_missing(kept, matches, options.jobs, show)
         if not complete:
@@ -80,14 +82,6 @@ def _entrants_of(options: argparse.Namespace) -> list[served_match.Entrant]:
         named = [policy_path(served_match.split_selection(one)[0]) for one in options.entries]
         options.team_size = team_size_of(*(one for one in named if (Path(one) / MANIFEST_FILE).is_file()))
     return served_match.read_entrants(options.entries, options.team_size)
-
-
-def _settings_of(options: argparse.Namespace, entrants: Sequence[served_match.Entrant]) -> dict[str, Any]:
-    return {
-        "what": _WORK, "seconds": options.seconds, "team_size": options.team_size, "seed": options.seed,
-        "simulator": options.simulator,
-        "entries": [one.identity for one in entrants],
-    }  # fmt: skip
 
 
 def _report(

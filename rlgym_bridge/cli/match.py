@@ -199,8 +199,11 @@ def run(options: argparse.Namespace) -> int:
         players = range(len(configuration.player_configurations))
         reports = [Path(folder) / f"{i}.json" for i in players]
         recorded = RecordedMatch(options.record)
+        chosen = {SELECTION_VARIABLE: options.selection} if options.selection else {}
+        variables = {SEED_VARIABLE: str(options.seed), **chosen}
         lineup.with_environment(
-            configuration, [_environment(options, reports[i]) | recorded.environment(i) for i in players]
+            configuration,
+            [variables | {REPORT_VARIABLE: str(reports[i])} | recorded.environment(i) for i in players],
         )
         try:
             if real_game:
@@ -288,13 +291,6 @@ def _match_of(options: argparse.Namespace) -> flat.MatchConfiguration:
         with catch_rlbot_errors(path):
             return load_match_config(path)  # rlbot's own reader: humans and Psyonix bots may play
     return read_match_file(path, bool(_bot_files(options)), options.allow_idle)
-
-
-def _environment(options: argparse.Namespace, report: Path) -> dict[str, str]:
-    variables = {REPORT_VARIABLE: str(report), SEED_VARIABLE: str(options.seed)}
-    if options.selection:
-        variables[SELECTION_VARIABLE] = options.selection
-    return variables
 
 
 def _play(

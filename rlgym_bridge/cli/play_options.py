@@ -111,7 +111,9 @@ def shown_progress(options: argparse.Namespace, jobs: int) -> Iterator[Progress]
         known = played >= min(jobs, count - done + played)
         line = f"{done} of {count} matches"
         if known and done < count:
-            line += f", about {_time_text((time.monotonic() - began) / played * (count - done))} left"
+            left = (time.monotonic() - began) / played * (count - done)
+            unit, size = ("second", 1) if left < _MOST_SECONDS else ("minute", 60)
+            line += f", about {count_of(math.ceil(left / size), unit)} left"
         share = math.floor(done / count / _NEWS_SHARE)
         if terminal:
             sys.stderr.write(f"\r{line[:79]:79}")
@@ -129,12 +131,6 @@ def shown_progress(options: argparse.Namespace, jobs: int) -> Iterator[Progress]
     finally:
         if terminal:
             sys.stderr.write("\r" + " " * 79 + "\r")
-
-
-def _time_text(seconds: float) -> str:
-    """Return a time in words, rounded up."""
-    unit, size = ("second", 1) if seconds < _MOST_SECONDS else ("minute", 60)
-    return count_of(math.ceil(seconds / size), unit)
 
 
 def add_options(parser: argparse.ArgumentParser, matches: int, of: str) -> None:

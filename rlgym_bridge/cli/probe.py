@@ -6,7 +6,6 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final
 
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
@@ -42,7 +41,9 @@ def run(options: argparse.Namespace) -> int:
     console = shared.console_of(options)
     output_files.check_outputs(options.json, options.out)
     report, where, own = _ask(options)
-    _print(console, report)
+    console.print(findings_table(report, [*POINTS, *TIMING]))
+    for note in report.notes:
+        console.print(f"[yellow]note:[/] {escape(note)}")
     if own and options.server == "rlbot":
         console.print(
             f"[yellow]note:[/] {escape(where)} says nothing about the real game: bots use this only there"
@@ -76,12 +77,6 @@ def _ask(options: argparse.Namespace) -> tuple[ProbeReport, str, bool]:
             raise NoServer(f"{where} sent no packet: {'; '.join(report.notes)}")
     name = "this project's match server" if server.own else "RLBotServer"
     return report, name if embedded else f"{name} at {where}", server.own
-
-
-def _print(console: Console, report: ProbeReport) -> None:
-    console.print(findings_table(report, [*POINTS, *TIMING]))
-    for note in report.notes:
-        console.print(f"[yellow]note:[/] {escape(note)}")
 
 
 def findings_table(report: ProbeReport, points: Iterable[str]) -> Table:

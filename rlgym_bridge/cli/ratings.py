@@ -2,7 +2,7 @@
 
 import argparse
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files, play_options
@@ -66,7 +66,10 @@ def run(options: argparse.Namespace) -> int:
     checkpoints = book.choose_checkpoints(options.run, options.most, size)
     anchors = ratings.read_anchors(options.anchors, book, size)
     with Locked(options.out, _WORK):
-        kept = KeptMatches(options.out / FILE, _settings_of(options))
+        kept = KeptMatches(options.out / FILE, {
+            "what": _WORK, "run": options.run.resolve().name, "seconds": options.seconds,
+            "team_size": options.team_size, "seed": options.seed, "simulator": options.simulator,
+        })  # fmt: skip
         book.write(options.out / ratings.BOOK)
         modules = play_options.how(options, options.run)["allow_modules"]
         pairs = list(ratings.pairs_of(book, checkpoints.values(), anchors))
@@ -83,13 +86,6 @@ def run(options: argparse.Namespace) -> int:
         ratings.fix_anchors(book, anchors, kept)
         book.write(options.out / ratings.BOOK)
         return _report(options, book, kept)
-
-
-def _settings_of(options: argparse.Namespace) -> dict[str, Any]:
-    return {
-        "what": _WORK, "run": options.run.resolve().name, "seconds": options.seconds,
-        "team_size": options.team_size, "seed": options.seed, "simulator": options.simulator,
-    }  # fmt: skip
 
 
 def _report(options: argparse.Namespace, book: ratings.RatingBook, kept: KeptMatches) -> int:

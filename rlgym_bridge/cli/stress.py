@@ -3,7 +3,6 @@
 import argparse
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files, play_options
@@ -62,7 +61,10 @@ def run(options: argparse.Namespace) -> int:
     play_options.check_contest_outputs(options, read)
     output_files.check_output_folder(options.out / stress.DIALECTS, options.json)
     with Locked(options.out, _WORK):
-        kept = KeptMatches(options.out / FILE, _settings_of(plan, against))
+        kept = KeptMatches(options.out / FILE, {
+            "what": _WORK, "seconds": plan.seconds, "team_size": plan.team_size, "seed": plan.seed,
+            "tested": plan.tested.identity, "against": against.identity,
+        })  # fmt: skip
         try:
             complete = _play(plan, kept, options)
         except KeyboardInterrupt:
@@ -97,13 +99,6 @@ def _plan_of(options: argparse.Namespace) -> tuple[stress.StressPlan, Entrant]:
         seconds=options.seconds, seed=options.seed, allow_modules=tuple(allowed), out=options.out,
     )  # fmt: skip
     return plan, against
-
-
-def _settings_of(plan: stress.StressPlan, against: Entrant) -> dict[str, Any]:
-    return {
-        "what": _WORK, "seconds": plan.seconds, "team_size": plan.team_size, "seed": plan.seed,
-        "tested": plan.tested.identity, "against": against.identity,
-    }  # fmt: skip
 
 
 def _play(plan: stress.StressPlan, kept: KeptMatches, options: argparse.Namespace) -> bool:

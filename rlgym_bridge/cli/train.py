@@ -104,21 +104,7 @@ def run(options: argparse.Namespace) -> int:
     output_files.check_outputs(options.json, inputs=files)
     given = {name: getattr(options, name) for name in ("steps", "out", "start_from", "simulator")}
     changes = {name: value for name, value in given.items() if value is not None}
-    if options.address is not None and options.engine != "rllib":
-        raise ValueError(f"--address is {options.address}, expected --engine rllib with it")
-    if options.ray is not None and options.engine != "local":
-        raise ValueError(f"--ray is {options.ray} and --engine {options.engine}, expected one of them")
-    check_port(options, options.web)
-    if options.profile is not None:
-        others = (
-            ("--engine rllib", options.engine == "rllib"), ("--ray", options.ray is not None),
-            ("--settings", options.settings), ("--web", options.web),
-        )  # fmt: skip
-        for name, is_given in others:
-            if is_given:
-                raise ValueError(f"--profile and {name} are given, expected one of them")
-    if options.settings and options.json is not None:
-        raise ValueError(f"--json is {options.json}, expected none with --settings, which trains nothing")
+    _check_together(options)
     values = read_settings(*files)
     settings = make_settings(values, files, changes)
     if options.settings:
@@ -126,7 +112,10 @@ def run(options: argparse.Namespace) -> int:
         return 0
     named = {*changes} if files == [DEFAULTS] else {*changes, *values}
     if options.resume and "simulator" not in named:
-        settings = _with_simulator_of_run(settings)
+        from rlgym_bridge.training.runs.checkpoints import settings_of_run
+
+        found = settings_of_run(Path(settings.out))
+        settings = dataclasses.replace(settings, simulator=found.get("simulator", settings.simulator))
     say = shared.printer(options)
     _introduce(options, files, settings, "out" in {*values, *changes}, say)
     if options.allow_modules:
@@ -160,6 +149,24 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
+def _check_together(options: argparse.Namespace) -> None:
+    """Raise ValueError for options that contradict each other."""
+    if options.address is not None and options.engine != "rllib":
+        raise ValueError(f"--address is {options.address}, expected --engine rllib with it")
+    if options.ray is not None and options.engine != "local":
+        raise ValueError(f"--ray is {options.ray} and --engine {options.engine}, expected one of them")
+    check_port(options, options.web)
+    if options.profile is not None:
+        others = {
+            "--engine rllib": options.engine == "rllib", "--ray": options.ray is not None,
+            "--settings": options.settings, "--web": options.web,
+        }  # fmt: skip
+        for name in (one for one, is_given in others.items() if is_given):
+            raise ValueError(f"--profile and {name} are given, expected one of them")
+    if options.settings and options.json is not None:
+        raise ValueError(f"--json is {options.json}, expected none with --settings, which trains nothing")
+
+
 def _introduce(
     options: argparse.Namespace, files: Sequence[Path], settings: TrainingSettings, has_out: bool,
     say: Callable[[str], None],
@@ -177,13 +184,6 @@ def _introduce(
         say(f"no train.toml here: the default settings{into}")
         if options.steps is None and not options.profile and not options.resume:
             _confirm_defaults(settings)
-
-
-def _with_simulator_of_run(settings: TrainingSettings) -> TrainingSettings:
-    from rlgym_bridge.training.runs.checkpoints import settings_of_run
-
-    found = settings_of_run(Path(settings.out))
-    return dataclasses.replace(settings, simulator=found.get("simulator", settings.simulator))
 
 
 def _components_left_out(files: Sequence[Path], settings: TrainingSettings) -> str:
