@@ -293,8 +293,10 @@ class PPOLearner:
             "policy": self.policy.state_dict(),
             "critic": self.critic.state_dict(),
             "optimizer": adam | {"param_groups": groups},
-            "scale": _as_tensors(self.scale),
-            "return_scale": _as_tensors(self.return_scale),
+            **{
+                name: (one.count, torch.from_numpy(one.mean), torch.from_numpy(one.spread))
+                for name, one in (("scale", self.scale), ("return_scale", self.return_scale))
+            },
             **(kept := self.snapshots.state()),
             "snapshots": torch.from_numpy(kept["snapshots"]),
         }
@@ -407,21 +409,12 @@ class PPOLearner:
         groups = self.optimizer.state_dict()["param_groups"]  # of this run's settings
         self.optimizer.load_state_dict({"state": kept, "param_groups": groups})
         self._ready_optimizer()
-        self.scale = _from_tensors(state["scale"])
-        self.return_scale = _from_tensors(state["return_scale"])
+        self.scale, self.return_scale = (
+            RunningScale(count, mean.numpy(), spread.numpy())
+            for count, mean, spread in (state["scale"], state["return_scale"])
+        )
         self.snapshots.restore(state)
         self.steps = int(state["steps"])
-
-
-def _as_tensors(scale: RunningScale) -> tuple[int, Tensor, Tensor]:
-    """Return a scale as a checkpoint holds it."""
-    return scale.count, torch.from_numpy(scale.mean), torch.from_numpy(scale.spread)
-
-
-def _from_tensors(state: tuple[int, Tensor, Tensor]) -> RunningScale:
-    """Return the scale that a checkpoint holds, see `_as_tensors`."""
-    count, mean, spread = state
-    return RunningScale(count, mean.numpy(), spread.numpy())
 
 
 @contextmanager

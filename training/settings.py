@@ -452,15 +452,11 @@ def check_settings(values: Mapping[str, Any]) -> TrainingSettings:
     except ValueError as error:
         raise SettingsError(str(error)) from error
     settings = TrainingSettings(**checked)
-    return settings if "out" in given else dataclasses.replace(settings, out=_default_out(settings))
-
-
-def _default_out(settings: TrainingSettings) -> str:
-    """Return the folder of a run whose settings have no `out`: it tells environments and modules apart."""
-    if not settings.env and settings.components == TrainingSettings.components:
-        return TrainingSettings.out
-    name = settings.env.replace(":", "-") or settings.components
-    return f"runs/{re.sub(r'[^-.0-9A-Z_a-z]', '_', name).strip('.') or 'own'}"
+    if "out" in given or (not settings.env and settings.components == TrainingSettings.components):
+        return settings
+    name = settings.env.replace(":", "-") or settings.components  # a folder for each environment and module
+    out = f"runs/{re.sub(r'[^-.0-9A-Z_a-z]', '_', name).strip('.') or 'own'}"
+    return dataclasses.replace(settings, out=out)
 
 
 _GROUPS = {

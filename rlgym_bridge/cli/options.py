@@ -16,12 +16,24 @@ from rlgym_bridge.protocol_variant import POINTS, ProtocolVariant
 from rlgym_bridge.server import ConfigError, Impairments, MatchServer
 from rlgym_bridge.server.game.rules import LONGEST_SECONDS
 from rlgym_bridge.sim.simulator import DEFAULT_SIMULATOR, SIMULATORS
+from rlgym_bridge.user_input.checking import VAST
 from rlgym_bridge.user_input.plain_console import PlainConsole
 from rlgym_bridge.user_input.text_files import explain_unreadable
 from rlgym_bridge.user_input.user_modules import add_module_folders
 
 IMPAIRMENTS: Final = ("latency", "jitter", "drop", "burst", "fps")
 """Options of `add_impairment_options`, each 0 where nothing is simulated."""
+
+
+def whole(expected: str, known: range = range(1, VAST)) -> Callable[[str], int]:
+    """Return a reader of whole numbers for argparse: those in `known`, which `expected` says in words."""
+
+    def read(text: str) -> int:
+        if not (text.isascii() and text.isdigit() and int(text) in known):
+            raise argparse.ArgumentTypeError(f"{text}, expected {expected}")
+        return int(text)
+
+    return read
 
 
 def port(text: str) -> int:

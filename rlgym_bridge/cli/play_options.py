@@ -26,20 +26,11 @@ _MOST_SECONDS = 100.0  # from which on minutes are told
 _NEWS_SHARE = 0.1  # of the matches, after which a line is printed where no terminal shows each
 
 
-def positive(text: str) -> int:
-    """Return a whole number above 0, for argparse."""
-    if not text.isascii() or not text.isdigit() or not int(text):
-        raise argparse.ArgumentTypeError(f"{text}, expected a whole number, 1 or more")
-    return int(text)
-
-
-def even(text: str) -> int:
-    """Return a number of matches, for argparse: half of the matches are played from each side."""
-    if not text.isascii() or not text.isdigit() or not 2 <= int(text) <= _MOST_MATCHES or int(text) % 2:
-        raise argparse.ArgumentTypeError(
-            f"{text}, expected an even number from 2 to {_MOST_MATCHES:,}, half of it for each side"
-        )
-    return int(text)
+positive: Final = shared.whole("a whole number, 1 or more")
+even: Final = shared.whole(
+    f"an even number from 2 to {_MOST_MATCHES:,}, half of it for each side", range(2, _MOST_MATCHES + 1, 2)
+)
+"""Numbers of matches, for argparse."""
 
 
 def match_seconds(text: str) -> float:

@@ -35,6 +35,10 @@ from rlgym_bridge.user_input.user_modules import add_module_folders
 
 STATUS: Final = "0 trained, or stopped by Ctrl-C, 1 something broke, 2 bad usage or input"
 _PROFILED, _MOST_PROFILED = 5, 10_000  # iterations that --profile times: by default, at most
+_ITERATIONS: Final = shared.whole(
+    f"a number of iterations, 1 to {_MOST_PROFILED}; files of settings go before --profile",
+    range(1, _MOST_PROFILED + 1),
+)
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
@@ -72,7 +76,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     shared.add_option(
         parser, "--profile N", "only train N iterations, print how long their parts take, and end; nothing "
-        f"is written into the run. With --resume its newest policy plays (default: {_PROFILED})", _iterations,
+        f"is written into the run. With --resume its newest policy plays (default: {_PROFILED})", _ITERATIONS,
         nargs="?", const=_PROFILED,
     )  # fmt: skip
     _add_cluster_options(parser)
@@ -268,15 +272,6 @@ def _profile(options: argparse.Namespace, settings: TrainingSettings) -> int:
         say(line)
     output_files.write_json(options.json, found.to_json())
     return 0
-
-
-def _iterations(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= _MOST_PROFILED:
-        raise argparse.ArgumentTypeError(
-            f"{text!r}, expected a number of iterations, 1 to {_MOST_PROFILED}; files of settings go before "
-            "--profile"
-        )
-    return int(text)
 
 
 def _what_is_left(settings: TrainingSettings) -> str:
