@@ -36,6 +36,7 @@ from rlgym_bridge.trials.input_latency import TimingReport
 from rlgym_bridge.trials.measured_match import running_server
 from rlgym_bridge.trials.scripted_scenes import all_scenes
 from rlgym_bridge.user_input.arguments import check_names, count_of
+from rlgym_bridge.user_input.durable_files import naming
 from rlgym_bridge.user_input.extras import versions_of
 from rlgym_bridge.user_input.text_files import escape_controls, parse_json, read_text
 
@@ -129,7 +130,7 @@ def _make(options: argparse.Namespace) -> int:
             "pace": options.pace if options.server == "sim" else None, "match_seconds": options.seconds,
             "seconds": round(time.perf_counter() - began, 1),
         }, outcomes)  # fmt: skip
-        with output_files.naming(options.out):
+        with naming(options.out):
             diagnostic_pack.write_field_pack(options.out, about, test.results, recordings)
         size = options.out.stat().st_size
     say = shared.printer(options)

@@ -17,6 +17,7 @@ from rlgym_bridge.recording.mcap.match_recording import MatchRecording
 from rlgym_bridge.recording.open import open_recording
 from rlgym_bridge.recording.recording import Inputs, Recording
 from rlgym_bridge.user_input.arguments import count_of
+from rlgym_bridge.user_input.durable_files import naming
 
 STATUS: Final = "0 read, 2 the recording cannot be read"
 
@@ -43,7 +44,7 @@ def run(options: argparse.Namespace) -> int:
     _print(console, recording, found)
     for path, write in ((options.csv, write_csv), (options.parquet, write_parquet)):
         if path is not None:
-            with output_files.naming(path):
+            with naming(path):
                 write(recording, path)
             console.print(f"written to {path}", markup=False)
     output_files.write_json(options.json, found)
