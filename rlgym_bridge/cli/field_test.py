@@ -21,7 +21,7 @@ from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files
 from rlgym_bridge.cli.commands import make_parser
 from rlgym_bridge.cli.doctor import check_game
-from rlgym_bridge.cli.probe import findings_table
+from rlgym_bridge.cli.probe import print_findings
 from rlgym_bridge.compare.comparison_result import Comparison, short, told_untried
 from rlgym_bridge.components.user_errors import describe_error
 from rlgym_bridge.game import TICKS_PER_SECOND
@@ -274,7 +274,8 @@ def print_field_report(console: Console, found: diagnostic_report.FieldReport) -
     if left := diagnostic_report.parts_left_out(found):
         console.print(f"left out by --parts: {', '.join(left)}")
     if (probe := found.parts.get("probe")) is not None:
-        _print_dialect(console, probe)
+        console.print("\n[bold]dialect[/]")
+        print_findings(console, probe, [point for point in probe.evidence if point not in TIMING])
     _print_timing(console, found)
     if (match := found.parts.get("match")) is not None:
         _print_match(console, match, found)
@@ -283,13 +284,6 @@ def print_field_report(console: Console, found: diagnostic_report.FieldReport) -
     if found.errors:
         _print_scenes(console, found)
     for note in found.notes:
-        console.print(f"[yellow]note:[/] {escape(note)}")
-
-
-def _print_dialect(console: Console, probe: ProbeReport) -> None:
-    console.print("\n[bold]dialect[/]")
-    console.print(findings_table(probe, [point for point in probe.evidence if point not in TIMING]))
-    for note in probe.notes:
         console.print(f"[yellow]note:[/] {escape(note)}")
 
 

@@ -329,12 +329,18 @@ _SHOWN: Final = 5
 
 def differences(manifest: Manifest, built: Fingerprint, components: Components) -> list[str]:
     """Return a sentence for each difference of what was recorded and what is here."""
-    found = (
-        _compare_observations(manifest, built)
-        + _compare_controls(manifest, built)
-        + _compare_masks(manifest, built)
-    )
-    found += _compare_timing(manifest, built, components)
+    comparisons = _compare_observations, _compare_controls, _compare_masks
+    found = [sentence for compare in comparisons for sentence in compare(manifest, built)]
+    if built.ticks not in (None, manifest.tick_skip):
+        found.append(
+            f"tick_skip is {manifest.tick_skip} and the parser gives {built.ticks} ticks an action "
+            f"(RepeatAction sets them)"
+        )
+    if components.action_delay not in (None, manifest.action_delay):
+        found.append(
+            f"action_delay is {manifest.action_delay} and the environment's engine has "
+            f"{components.action_delay}"
+        )
     if built.space[0] != manifest.action_kind:
         found.append(
             f"distribution is {manifest.distribution}, the parser's action space needs {built.space[0]} "
@@ -363,11 +369,13 @@ def changed_own(manifest: Manifest, built: Fingerprint) -> list[str]:
 def _compare_observations(manifest: Manifest, built: Fingerprint) -> list[str]:
     recorded, names = manifest.obs_names, built.names[0]
     if recorded is not None and names is not None and recorded != names:
+        moved = [i for i, (was, now) in enumerate(zip(recorded, names, strict=False)) if was != now]
+        at = moved[0] if moved and set(recorded) == set(names) else None
         return [
             f"the observation was {len(recorded)} numbers and is {len(names)} here"
             + _listed("; new here: ", [name for name in names if name not in recorded])
             + _listed("; gone: ", [name for name in recorded if name not in names])
-            + _moved(recorded, names)
+            + ("" if at is None else f"; number {at} was {recorded[at]} and is {names[at]}")
         ]
     if manifest.obs_size != built.obs_size:
         return [f"the observation was {manifest.obs_size} numbers (obs_size) and is {built.obs_size} here"]
@@ -379,11 +387,8 @@ def _compare_observations(manifest: Manifest, built: Fingerprint) -> list[str]:
         for i in _unequal(row, here):
             name = f"number {i}" if row_names is None else row_names[i]
             changed.setdefault(name, f"{name} was {row[i]:.7g} and is {here[i]:.7g} ({label})")
-    return (
-        [f"{count_of(len(changed), 'element')} of the observation changed: {_first(list(changed.values()))}"]
-        if changed
-        else []
-    )
+    said = f"{count_of(len(changed), 'element')} of the observation changed: {_first(list(changed.values()))}"
+    return [said] if changed else []
 
 
 def _compare_controls(manifest: Manifest, built: Fingerprint) -> list[str]:
@@ -420,33 +425,9 @@ def _compare_masks(manifest: Manifest, built: Fingerprint) -> list[str]:
     return [f"{len(changed)} places of the action masks changed: {_first(changed)}"] if changed else []
 
 
-def _compare_timing(manifest: Manifest, built: Fingerprint, components: Components) -> list[str]:
-    found = []
-    if built.ticks is not None and built.ticks != manifest.tick_skip:
-        found.append(
-            f"tick_skip is {manifest.tick_skip} and the parser gives {built.ticks} ticks an action "
-            f"(RepeatAction sets them)"
-        )
-    if components.action_delay is not None and components.action_delay != manifest.action_delay:
-        found.append(
-            f"action_delay is {manifest.action_delay} and the environment's engine has "
-            f"{components.action_delay}"
-        )
-    return found
-
-
 def _unequal(recorded: Sequence[float], here: Sequence[float]) -> list[int]:
     was, now = np.asarray(recorded, float), np.asarray(here, float)
     return [int(i) for i in np.flatnonzero(np.abs(was - now) > TOLERANCE * np.maximum(1.0, np.abs(was)))]
-
-
-def _moved(recorded: Sequence[str], names: Sequence[str]) -> str:
-    if set(recorded) != set(names):
-        return ""
-    for i, (was, now) in enumerate(zip(recorded, names, strict=False)):
-        if was != now:
-            return f"; number {i} was {was} and is {now}"
-    return ""
 
 
 def _listed(heading: str, names: list[str]) -> str:

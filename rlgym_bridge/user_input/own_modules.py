@@ -56,7 +56,9 @@ def find_own_modules(needed: Iterable[str]) -> OwnModules:
         elif _is_installed(place):
             installed.add(name)
         else:
-            for file in _files_at(place):
+            inside = [place] if place.is_file() else sorted(place.rglob("*.py"))
+            hidden = {one for one in inside if any(p.startswith(".") for p in one.relative_to(place).parts)}
+            for file in (one for one in inside if one not in hidden):
                 files[file.relative_to(place.parent).as_posix()] = file
                 found = imported_by(file)
                 waiting += found
@@ -111,7 +113,8 @@ def trace_own_files(names: Iterable[str]) -> dict[str, Path]:
             continue
         seen.add(name)
         if first not in roots:
-            roots[first] = _own_root(first)
+            place = None if first in {"rlgym_bridge", *sys.stdlib_module_names} else _place_of(first)
+            roots[first] = None if place is None or _is_installed(place) else place.parent
         if (root := roots[first]) is None:
             continue
         for file, package in _files_of(root, name):
@@ -120,12 +123,6 @@ def trace_own_files(names: Iterable[str]) -> dict[str, Path]:
                 files[path] = file
                 waiting += imported_by(file, package)
     return files
-
-
-def _own_root(name: str) -> Path | None:
-    """Return the folder in which Python finds a top-level module of the user; None for another's."""
-    place = None if name in {"rlgym_bridge", *sys.stdlib_module_names} else _place_of(name)
-    return None if place is None or _is_installed(place) else place.parent
 
 
 def _is_installed(place: Path) -> bool:
@@ -181,13 +178,3 @@ def _parsed(file: Path) -> ast.Module:
 def _place_of(name: str) -> Path | None:
     """Return the file of a module, or the folder of a package; None where there is none."""
     return next((one for one in places_of(name) if one.exists()), None)
-
-
-def _files_at(place: Path) -> Iterator[Path]:
-    """Yield the file of a module, or the Python files of a package."""
-    if place.is_file():
-        yield place
-        return
-    for file in sorted(place.rglob("*.py")):
-        if not any(part.startswith(".") for part in file.relative_to(place).parts):
-            yield file
