@@ -101,8 +101,7 @@ class EpisodeSide:
 
 
 def _one(state: MatchState, match: int) -> MatchState:
-    layout = state.layout
-    return MatchState(layout.blue, layout.orange, 1, state.buffer[match : match + 1].copy())
+    return state.select(np.array([match]))
 
 
 Side = BatchSide | EpisodeSide

@@ -28,7 +28,7 @@ from rlgym_bridge.recording.replays.replay_episodes import played_like
 from rlgym_bridge.recording.replays.replicar_recording import convert_replay, read_replicar
 from rlgym_bridge.training.running_scale import scaled
 from rlgym_bridge.training.setting_values import MOST_LAYERS, MOST_WIDTH, check_layers
-from rlgym_bridge.user_input.arguments import show_value
+from rlgym_bridge.user_input.arguments import shorten_text, show_value
 from rlgym_bridge.user_input.extras import meshes_folder
 
 _SEEDS: Final = 2**32  # that NumPy takes
@@ -155,15 +155,11 @@ def _common(cars: Sequence[Played]) -> Manifest:
         if name is not None:
             ours, theirs = getattr(first.policy, name), getattr(car.policy, name)
             raise ValueError(
-                f"{name} of {first.bot} is {_short(ours)} and that of {car.bot} {_short(theirs)}: one "
-                "policy cannot learn from both; name those to imitate with --bot"
+                f"{name} of {first.bot} is {shorten_text(str(ours), 80)} and that of {car.bot} "
+                f"{shorten_text(str(theirs), 80)}: one policy cannot learn from both; name those to imitate "
+                "with --bot"
             )
     return first.policy
-
-
-def _short(value: Any) -> str:
-    text = str(value)
-    return text if len(text) <= 80 else text[:77] + "..."
 
 
 @dataclass(frozen=True)
@@ -254,7 +250,9 @@ def imitate(
     )
     result = _describe_result(data, policy, epochs)
     notes = {"imitates": [Path(file).name for file in files], **result.to_json()}
-    _save(out, weights, data.manifest, notes, activation)
+    kept: dict[str, Any] = {name: getattr(data.manifest, name) for name in _KEPT}
+    kind = data.manifest.action_kind
+    save_policy(out, weights, distribution=kind, training=notes, activation=activation, **kept)
     return result
 
 
@@ -300,17 +298,6 @@ def _describe_result(data: CloningData, policy: NetworkPolicy, epochs: float) ->
         sum(int((~car.told).sum()) for car in data.cars),
         epochs,
         **_scores(policy, data.learned, data.held_out),
-    )
-
-
-def _save(
-    out: str | Path, weights: Mapping[str, np.ndarray], manifest: Manifest, training: dict[str, Any],
-    activation: str,
-) -> None:  # fmt: skip
-    """Save weights with the components and timing of the recorded policy."""
-    kept: dict[str, Any] = {name: getattr(manifest, name) for name in _KEPT}
-    save_policy(
-        out, weights, distribution=manifest.action_kind, training=training, activation=activation, **kept
     )
 
 

@@ -284,14 +284,19 @@ class PPOLearner:
     def save(self, checkpoints: Checkpoints) -> Path:
         """Write a checkpoint; its policy may be played against from now on."""
         self.snapshots.offer(self.packed(), self.random(POOL))
+        # Any device can load the optimiser with a plain number as learning rate.
+        adam = self.optimizer.state_dict()
+        groups = [{**one, "lr": float(one["lr"]), "capturable": False} for one in adam["param_groups"]]
         state = {
             "steps": self.steps,
             "settings": recorded_settings(self.settings),
             "policy": self.policy.state_dict(),
             "critic": self.critic.state_dict(),
-            "optimizer": self._optimizer_state(),
-            "scale": _as_tensors(self.scale),
-            "return_scale": _as_tensors(self.return_scale),
+            "optimizer": adam | {"param_groups": groups},
+            **{
+                name: (one.count, torch.from_numpy(one.mean), torch.from_numpy(one.spread))
+                for name, one in (("scale", self.scale), ("return_scale", self.return_scale))
+            },
             **(kept := self.snapshots.state()),
             "snapshots": torch.from_numpy(kept["snapshots"]),
         }
@@ -332,12 +337,6 @@ class PPOLearner:
             network=shape.network,
             modules=self._task.modules(),
         )
-
-    def _optimizer_state(self) -> dict[str, Any]:
-        """Return the optimiser's state as any device can load it: with a plain number as learning rate."""
-        state = self.optimizer.state_dict()
-        groups = [{**group, "lr": float(group["lr"]), "capturable": False} for group in state["param_groups"]]
-        return {**state, "param_groups": groups}
 
     def steps_of_iteration(self, collectors: int) -> int:
         """Return the agent steps that one iteration learns from."""
@@ -410,21 +409,12 @@ class PPOLearner:
         groups = self.optimizer.state_dict()["param_groups"]  # of this run's settings
         self.optimizer.load_state_dict({"state": kept, "param_groups": groups})
         self._ready_optimizer()
-        self.scale = _from_tensors(state["scale"])
-        self.return_scale = _from_tensors(state["return_scale"])
+        self.scale, self.return_scale = (
+            RunningScale(count, mean.numpy(), spread.numpy())
+            for count, mean, spread in (state["scale"], state["return_scale"])
+        )
         self.snapshots.restore(state)
         self.steps = int(state["steps"])
-
-
-def _as_tensors(scale: RunningScale) -> tuple[int, Tensor, Tensor]:
-    """Return a scale as a checkpoint holds it."""
-    return scale.count, torch.from_numpy(scale.mean), torch.from_numpy(scale.spread)
-
-
-def _from_tensors(state: tuple[int, Tensor, Tensor]) -> RunningScale:
-    """Return the scale that a checkpoint holds, see `_as_tensors`."""
-    count, mean, spread = state
-    return RunningScale(count, mean.numpy(), spread.numpy())
 
 
 @contextmanager

@@ -203,7 +203,10 @@ class RayCollectors:
         while len(ages) < self.count:
             self._look()
             self._order(self.count - len(ages))
-            for order in self._done():
+            orders = [*self._playing, *self._starting]
+            if not orders:
+                time.sleep(_LOOK_SECONDS)
+            for order in self._nodes.wait(orders, _LOOK_SECONDS) if orders else ():
                 if (taken := self._take(order)) is None:
                     continue
                 member, (arrays, counts, seconds) = taken
@@ -226,13 +229,6 @@ class RayCollectors:
         }  # fmt: skip
         self._lost = 0
         return total
-
-    def _done(self) -> Sequence[Any]:
-        """Return orders that are done, after a second at most."""
-        orders = [*self._playing, *self._starting]
-        if not orders:
-            time.sleep(_LOOK_SECONDS)
-        return self._nodes.wait(orders, _LOOK_SECONDS) if orders else ()
 
     def _take(self, order: Any) -> tuple[_Member, Any] | None:
         """Return who answered an order for a rollout, and the answer; None for what is no rollout."""
@@ -421,11 +417,7 @@ class RemoteCollector:
             counts, seconds = self._collector.collect(((*work.seed, number), 1, work.teach))
         except (Exception, SystemExit) as error:
             return "error", explain_error(error)
-        return "answer", (self._learned_from(), counts, seconds)
-
-    def _learned_from(self) -> dict[str, np.ndarray]:
-        """Return the arrays that `play` returns."""
         rows = {name: array[0] for name, array in self._arrays.items() if name != "policies"}
         arrays = {name: row[:, self._learned] for name, row in rows.items()}
         arrays["final_obs"] = rows["final_obs"][rows["truncated"] & self._learned]
-        return arrays
+        return "answer", (arrays, counts, seconds)

@@ -103,16 +103,10 @@ class SequencePieces:
         obs, starts, state = shown.unflatten(0, (-1, self.length)), self.starts[part], states[part]
         found = []
         for step in range(self.length):
-            outputs, state = _advance(network, obs[:, step], state, starts[:, step])
+            begins = starts[:, step]  # where the memory is empty
+            outputs, state = network.step(obs[:, step], state * ~begins[:, None], begins)
             found.append(outputs)
         return torch.stack(found, 1).flatten(0, 1)
-
-
-def _advance(
-    network: SteppingNetwork, obs: Tensor, state: Tensor, starts: Tensor
-) -> tuple[Tensor, Tensor]:  # fmt: skip
-    """Take a step of a network with memory, which is empty where an episode begins; see its `step`."""
-    return network.step(obs, state * ~starts[:, None], starts)
 
 
 def by_piece(array: np.ndarray, length: int) -> np.ndarray:
@@ -161,7 +155,8 @@ def judge_steps(
         for step in range(steps + 1):
             if step % length == 0 and step < steps:
                 kept.append(state)
-            found, after = _advance(critic, every[step, part], state, begins[step, part])
+            fresh = begins[step, part]
+            found, after = critic.step(every[step, part], state * ~fresh[:, None], fresh)
             values.append(found[:, 0].float())
             if step < steps:
                 state = after

@@ -21,14 +21,7 @@ from rlgym_bridge.game import CAR_MAX_SPEED, CONTROL_NAMES, KICKOFF_SPAWNS, TICK
 from rlgym_bridge.policy.load_player import CHARGER, CHASER, load_player
 from rlgym_bridge.sim.simulator import DEFAULT_SIMULATOR, Simulator, make_simulator
 from rlgym_bridge.state import MatchState, derive
-from rlgym_bridge.training.evaluate import (
-    Side,
-    check_players,
-    make_side,
-    median_interval,
-    share_interval,
-    team_size_of,
-)
+from rlgym_bridge.training import evaluate
 from rlgym_bridge.training.processes import open_pool
 from rlgym_bridge.user_input.arguments import check_names
 
@@ -223,12 +216,12 @@ class SceneResult:
     @property
     def interval(self) -> tuple[float, float]:
         """Bounds of the share of solved trials, 95 %."""
-        return share_interval(self.solved / self.trials, self.trials)
+        return evaluate.share_interval(self.solved / self.trials, self.trials)
 
     def to_json(self) -> dict[str, Any]:
         """Return the result for programs; times are null where fewer than half of the trials reach them."""
         scene = SCENES[self.name]
-        median, *bounds = median_interval(self.seconds) if scene.timed else (np.inf, np.inf, np.inf)
+        median, *bounds = evaluate.median_interval(self.seconds) if scene.timed else (np.inf, np.inf, np.inf)
         finite = [bound if np.isfinite(bound) else None for bound in (median, *bounds)]
         return {
             "name": self.name, "solved_when": scene.solved_when, "horizon_seconds": scene.seconds,
@@ -263,15 +256,12 @@ def play_scenes(
         )
     delay = player.timing.action_delay if action_delay is None else action_delay
     arenas = make_simulator(simulator, trials, team_size, team_size, seed=seed)
+    # Each scene's seed is of its name alone: another scene does not change how this one is played.
+    seeds = [(seed, zlib.crc32(name.encode()) % _SEEDS) for name in scenes]
     return [
-        SceneResult(name, _play(SCENES[name], player, arenas, (seed, _seed_of(name)), hitbox, delay))
-        for name in scenes
+        SceneResult(name, _play(SCENES[name], player, arenas, its, hitbox, delay))
+        for name, its in zip(scenes, seeds, strict=True)
     ]
-
-
-def _seed_of(scene: str) -> int:
-    """Return a number from a scene's name alone: another scene does not change how this one is played."""
-    return zlib.crc32(scene.encode()) % _SEEDS
 
 
 def _play(
@@ -310,12 +300,11 @@ class _Driver(NamedTuple):
 
     matches: slice
     seats: slice
-    side: Side
+    side: evaluate.Side
 
     def part(self, state: MatchState) -> MatchState:
         """Return its trials, a view."""
-        rows = state.buffer[self.matches]
-        return MatchState(state.layout.blue, state.layout.orange, len(rows), rows)
+        return state.select(self.matches)
 
 
 def _drivers(
@@ -333,7 +322,7 @@ def _drivers(
             pairs.append((opponent[scene.opponent], size - own))
         for one, first in pairs:
             seats = range(first, first + cars)
-            side = make_side(one, seats, 2 * number + (own > 0), matches.stop - matches.start)
+            side = evaluate.make_side(one, seats, 2 * number + (own > 0), matches.stop - matches.start)
             found.append(_Driver(matches, slice(seats.start, seats.stop), side))
     return [driver for driver in found if driver.matches.stop > driver.matches.start]
 
@@ -390,11 +379,11 @@ def evaluate_scenes(
         raise ValueError(f"seed is {seed}, expected 0 or more")
     check_names("scenes", scenes, SCENES)
     known = CHASER if player == STANDING else player
-    size = team_size_of(known) if team_size is None else team_size
+    size = evaluate.team_size_of(known) if team_size is None else team_size
     if size < 1:
         raise ValueError(f"team_size is {size}, expected 1 or more")
     delays = None if action_delay is None else [action_delay]
-    (hitbox,) = check_players([known], size, delays, [None])
+    (hitbox,) = evaluate.check_players([known], size, delays, [None])
     counts = [min(_AT_ONCE, trials - first) for first in range(0, trials, _AT_ONCE)]
     with open_pool(min(processes, len(counts))) as pool:
         jobs = [

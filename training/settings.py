@@ -14,25 +14,9 @@ from typing import Annotated, Any, Final, Literal, TypeVar, cast
 
 from msgspec import Meta
 
+from rlgym_bridge.components import rewards
 from rlgym_bridge.components.player_spec import MOST_FORECAST
 from rlgym_bridge.components.reward_base import BatchReward
-from rlgym_bridge.components.rewards import (
-    AirTouchReward,
-    BoostKeptReward,
-    BoostPickedUpReward,
-    DemolitionReward,
-    FaceBallReward,
-    FlyToBallReward,
-    GoalReward,
-    InAirReward,
-    KickoffSpeedReward,
-    MateDistanceReward,
-    SaveReward,
-    SpeedReward,
-    TouchReward,
-    VelocityBallToGoalReward,
-    VelocityPlayerToBallReward,
-)
 from rlgym_bridge.game import HITBOX_NAMES
 from rlgym_bridge.policy.manifest import MOST_TICKS
 from rlgym_bridge.policy.numpy_layers import ACTIVATIONS
@@ -240,39 +224,47 @@ class TrainingSettings:
     )
     keep_checkpoints: Positive = setting(10, "newest checkpoints to keep")
 
-    goal: Number = setting(10.0, "reward for a goal, minus for one conceded", GoalReward)
-    touch: Number = setting(2.0, "for a step with a touch", TouchReward)
+    goal: Number = setting(10.0, "reward for a goal, minus for one conceded", rewards.GoalReward)
+    touch: Number = setting(2.0, "for a step with a touch", rewards.TouchReward)
     touch_strength: Number = setting(
-        2.0, "for the ball's change of velocity at a touch / 6000 uu/s", partial(TouchReward, strength=True)
+        2.0,
+        "for the ball's change of velocity at a touch / 6000 uu/s",
+        partial(rewards.TouchReward, strength=True),
     )
-    air_touch: Number = setting(0.0, "for a touch high up", AirTouchReward)
+    air_touch: Number = setting(0.0, "for a touch high up", rewards.AirTouchReward)
     fly_to_ball: Number = setting(
-        0.0, "each step, for flying towards a high ball / 2300 uu/s", FlyToBallReward
+        0.0, "each step, for flying towards a high ball / 2300 uu/s", rewards.FlyToBallReward
     )
-    save: Number = setting(0.0, "for a save", SaveReward)
-    demolition: Number = setting(0.0, "for a demolition, minus for being demolished", DemolitionReward)
+    save: Number = setting(0.0, "for a save", rewards.SaveReward)
+    demolition: Number = setting(
+        0.0, "for a demolition, minus for being demolished", rewards.DemolitionReward
+    )
     velocity_to_ball: Number = setting(
-        0.1, "each step, for speed towards the ball / 2300 uu/s", VelocityPlayerToBallReward
+        0.1, "each step, for speed towards the ball / 2300 uu/s", rewards.VelocityPlayerToBallReward
     )
     velocity_ball_to_goal: Number = setting(
-        0.1, "each step, for the ball's speed towards the goal / 6000 uu/s", VelocityBallToGoalReward
+        0.1, "each step, for the ball's speed towards the goal / 6000 uu/s", rewards.VelocityBallToGoalReward
     )
-    speed: Number = setting(0.0, "each step, for a car's speed in any direction / 2300 uu/s", SpeedReward)
+    speed: Number = setting(
+        0.0, "each step, for a car's speed in any direction / 2300 uu/s", rewards.SpeedReward
+    )
     kickoff_speed: Number = setting(
-        0.0, "at kickoffs, for squared speed to the ball / 2300 uu/s", KickoffSpeedReward
+        0.0, "at kickoffs, for squared speed to the ball / 2300 uu/s", rewards.KickoffSpeedReward
     )
     face_ball: Number = setting(
-        0.0, "each step, for the cosine of the angle between nose and ball", FaceBallReward
+        0.0, "each step, for the cosine of the angle between nose and ball", rewards.FaceBallReward
     )
     in_air: Number = setting(
-        0.0, "each step off the ground; a little keeps a young policy jumping", InAirReward
+        0.0, "each step off the ground; a little keeps a young policy jumping", rewards.InAirReward
     )
-    boost_kept: Number = setting(0.0, "each step, for the square root of boost / 100", BoostKeptReward)
+    boost_kept: Number = setting(
+        0.0, "each step, for the square root of boost / 100", rewards.BoostKeptReward
+    )
     boost_picked_up: Number = setting(
-        0.0, "for the gain of the square root of boost / 100", BoostPickedUpReward
+        0.0, "for the gain of the square root of boost / 100", rewards.BoostPickedUpReward
     )
     mate_distance: Number = setting(
-        0.0, "each step, for distance to the nearest mate / 2000 uu", MateDistanceReward
+        0.0, "each step, for distance to the nearest mate / 2000 uu", rewards.MateDistanceReward
     )
     team_spirit: Share = setting(0.0, "0: rewards are a car's own; 1: the mean of its team")
     zero_sum: bool = setting(False, "take off the mean of the opponents' rewards")
@@ -460,15 +452,11 @@ def check_settings(values: Mapping[str, Any]) -> TrainingSettings:
     except ValueError as error:
         raise SettingsError(str(error)) from error
     settings = TrainingSettings(**checked)
-    return settings if "out" in given else dataclasses.replace(settings, out=_default_out(settings))
-
-
-def _default_out(settings: TrainingSettings) -> str:
-    """Return the folder of a run whose settings have no `out`: it tells environments and modules apart."""
-    if not settings.env and settings.components == TrainingSettings.components:
-        return TrainingSettings.out
-    name = settings.env.replace(":", "-") or settings.components
-    return f"runs/{re.sub(r'[^-.0-9A-Z_a-z]', '_', name).strip('.') or 'own'}"
+    if "out" in given or (not settings.env and settings.components == TrainingSettings.components):
+        return settings
+    name = settings.env.replace(":", "-") or settings.components  # a folder for each environment and module
+    out = f"runs/{re.sub(r'[^-.0-9A-Z_a-z]', '_', name).strip('.') or 'own'}"
+    return dataclasses.replace(settings, out=out)
 
 
 _GROUPS = {

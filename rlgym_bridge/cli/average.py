@@ -16,20 +16,15 @@ from rlgym_bridge.user_input.arguments import count_of
 def add_to(parser: argparse.ArgumentParser) -> None:
     """Add the description and the options of the command."""
     parser.description = "Average the weights of a training run's newest checkpoints into one policy folder."
-    parser.add_argument(
-        "folders", metavar="RUN", type=Path, nargs="+",
-        help="folder of a training run; or policy folders of one run, the newest last",
+    shared.add_option(
+        parser, "folders RUN", "folder of a training run; or policy folders of one run, the newest last",
+        Path, nargs="+",
     )  # fmt: skip
-    parser.add_argument(
-        "--newest", type=int, default=7, metavar="N",
-        help="average the N newest checkpoints of the run (default: %(default)s)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--out", type=output_files.folder_name, required=True, metavar="DIR", help="policy folder to write"
-    )
-    parser.add_argument(
-        "--selection", choices=SELECTIONS,
-        help="sample actions, or play the most likely one (default: as the newest checkpoint)",
+    shared.add_option(parser, "--newest N", "average the N newest checkpoints of the run", default=7)
+    shared.add_option(parser, "--out DIR", "policy folder to write", output_files.folder_name, required=True)
+    shared.add_option(
+        parser, "--selection", "sample actions, or play the most likely one (default: as the newest "
+        "checkpoint)", choices=SELECTIONS,
     )  # fmt: skip
     shared.add_modules_option(
         parser,

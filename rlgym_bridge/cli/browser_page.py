@@ -33,14 +33,11 @@ _END_SECONDS: Final = 10.0
 def add_page_options(parser: argparse.ArgumentParser, web: str = "") -> None:
     """Add the options that say where the page is, and `--web`, if its help is given."""
     if web:
-        parser.add_argument("--web", action="store_true", help=web)
-    parser.add_argument(
-        "--no-browser", action="store_true", help="print the page's address and open no browser"
+        shared.add_option(parser, "--web", web)
+    shared.add_option(parser, "--no-browser", "print the page's address and open no browser")
+    shared.add_option(
+        parser, "--port N", "port of the page on this machine (default: any free one)", shared.port, default=0
     )
-    parser.add_argument(
-        "--port", type=shared.port, default=0, metavar="N",
-        help="port of the page on this machine (default: any free one)",
-    )  # fmt: skip
 
 
 def check_port(options: argparse.Namespace, has_page: bool) -> None:

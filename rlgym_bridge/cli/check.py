@@ -28,11 +28,10 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "answers in time, moves, survives goals, demolitions, overtime and restarts, and plays what its tags "
         "say. Takes about half a minute. The bot's own command is run."
     )
-    parser.add_argument("bot", type=Path, metavar="FOLDER", help="folder with a bot.toml, or the file itself")
-    parser.add_argument(
-        "--timeout", type=shared.seconds, default=30.0, metavar="N",
-        help="seconds in which the bot must connect, and again in which it must be ready (default: "
-        "%(default)g)",
+    shared.add_option(parser, "bot FOLDER", "folder with a bot.toml, or the file itself", Path)
+    shared.add_option(
+        parser, "--timeout N", "seconds in which the bot must connect, and again in which it must be ready",
+        shared.seconds, default=30.0,
     )  # fmt: skip
 
 

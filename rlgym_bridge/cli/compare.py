@@ -49,28 +49,23 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "state at many moments and driven with the recorded inputs. Clock, input latency and tick offset are "
         "fitted first. With --against, test instead whether two sets of matches were played alike."
     )
-    parser.add_argument(
-        "files", type=Path, nargs="+", metavar="FILE", help=".mcap, .replay, or tables with --columns"
-    )
-    parser.add_argument(
-        "--against", type=Path, nargs="+", metavar="FILE",
-        help="second set of matches (.mcap), such as the same bots in the real game: were they played alike?",
+    shared.add_option(parser, "files FILE", ".mcap, .replay, or tables with --columns", Path, nargs="+")
+    shared.add_option(
+        parser, "--against FILE", "second set of matches (.mcap), such as the same bots in the real game: "
+        "were they played alike?", Path, nargs="+",
     )  # fmt: skip
     shared.add_columns_option(parser)
-    parser.add_argument(
-        "--windows", type=int, default=WINDOWS, metavar="N",
-        help="about how many windows to simulate for the ball and for each car of a file; fewer are quicker "
-        "and show less (default: %(default)s)",
+    shared.add_option(
+        parser, "--windows N", "about how many windows to simulate for the ball and for each car of a file; "
+        "fewer are quicker and show less", int, default=WINDOWS,
     )  # fmt: skip
-    parser.add_argument(
-        "--fit", type=Path, nargs="?", const=Path("fit.toml"), metavar="FILE.toml",
-        help="write the fitted physics constants and delays, for `rlgym-bridge train ... FILE.toml` and "
-        "`rlgym-bridge match --physics FILE.toml` (default name: fit.toml)",
+    shared.add_option(
+        parser, "--fit FILE.toml", "write the fitted physics constants and delays, for `rlgym-bridge train "
+        "... FILE.toml` and `rlgym-bridge match --physics FILE.toml` (default name: fit.toml)", Path,
+        nargs="?", const=Path("fit.toml"),
     )  # fmt: skip
     shared.add_simulator_option(parser, None)
-    parser.add_argument(
-        "--html", type=Path, metavar="FILE", help="write a report with plots as one HTML page"
-    )
+    shared.add_option(parser, "--html FILE", "write a report with plots as one HTML page", Path)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -21,11 +21,10 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "Translate a match, bot or loadout file of RLBot v4 (.cfg) into v5's TOML. Every key is translated "
         "or named with the reason why it has no counterpart. Code is not translated."
     )
-    parser.add_argument("file", type=Path, metavar="FILE.cfg", help="file of RLBot v4")
-    parser.add_argument(
-        "--out", type=Path, metavar="FILE.toml",
-        help="file to write, in the folder of FILE.cfg, to which paths in it are relative (default: "
-        "FILE.toml, for a bot FILE.bot.toml)",
+    shared.add_option(parser, "file FILE.cfg", "file of RLBot v4", Path)
+    shared.add_option(
+        parser, "--out FILE.toml", "file to write, in the folder of FILE.cfg, to which paths in it are "
+        "relative (default: FILE.toml, for a bot FILE.bot.toml)", Path,
     )  # fmt: skip
 
 

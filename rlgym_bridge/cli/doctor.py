@@ -13,7 +13,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from importlib import import_module, metadata
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -25,6 +25,7 @@ from rlgym_bridge.user_input.extras import (
     explain_native,
     meshes_folder,
     native_folder,
+    versions_of,
 )
 
 SERVER_PORT: Final = 23234
@@ -83,10 +84,7 @@ def _guarded(look: Callable[[], Check]) -> Check:
 
 
 def _version(package: str) -> str | None:
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return None
+    return versions_of(package).get(package)
 
 
 def _python() -> Check:

@@ -30,32 +30,27 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "Let two policies play against each other and say which is better, with a 95 % interval. A win is "
         "more goals; a draw counts half. Or, with --scenes, measure the skills of one."
     )
-    parser.add_argument(
-        "a", nargs="?", metavar="A",
-        help="policy folder, training run (its newest checkpoint), chaser, charger, or random, which presses "
-        "buttons at random (default: the run of train.toml in this folder)",
+    shared.add_option(
+        parser, "a A", "policy folder, training run (its newest checkpoint), chaser, charger, or random, "
+        "which presses buttons at random (default: the run of train.toml in this folder)", nargs="?",
     )  # fmt: skip
-    parser.add_argument(
-        "b", nargs="?", metavar="B", help="its opponent, given the same way (default: chaser)"
-    )
+    shared.add_option(parser, "b B", "its opponent, given the same way (default: chaser)", nargs="?")
     add_options(parser, MATCHES, "half of them from each side")
     parser.set_defaults(matches=None, seconds=None)  # so that `run` knows what was given
-    parser.add_argument(
-        "--scenes", nargs="?", const=",".join(scenes.SCENES), metavar="NAMES",
-        help="play scenes with A in place of matches: saves, shots and other skills; A may be standing, a "
-        f"car that does nothing (NAMES: with commas between them: {', '.join(scenes.SCENES)}; default: all)",
+    shared.add_option(
+        parser, "--scenes NAMES", "play scenes with A in place of matches: saves, shots and other skills; A "
+        "may be standing, a car that does nothing (NAMES: with commas between them: "
+        f"{', '.join(scenes.SCENES)}; default: all)", nargs="?", const=",".join(scenes.SCENES),
     )  # fmt: skip
-    parser.add_argument(
-        "--trials", type=int, metavar="N",
-        help=f"with --scenes: trials of each, half of them on each side (default: {scenes.TRIALS})",
+    shared.add_option(
+        parser, "--trials N", "with --scenes: trials of each, half of them on each side (default: "
+        f"{scenes.TRIALS})", int,
     )  # fmt: skip
-    parser.add_argument(
-        "--team-size", type=int, metavar="N", help="cars in a team (default: what A was trained for)"
-    )
-    parser.add_argument(
-        "--action-delay", type=_delays, metavar="TICKS[,TICKS]",
-        help="ticks that an action waits, from the state it was decided on to the first tick it drives: of "
-        "both, or of A and of B (default: what the policy folders say)",
+    shared.add_option(parser, "--team-size N", "cars in a team (default: what A was trained for)", int)
+    shared.add_option(
+        parser, "--action-delay TICKS[,TICKS]", "ticks that an action waits, from the state it was decided "
+        "on to the first tick it drives: of both, or of A and of B (default: what the policy folders say)",
+        _delays,
     )  # fmt: skip
     shared.add_selection_options(parser)
 
@@ -94,11 +89,9 @@ def run(options: argparse.Namespace) -> int:
     say(f"  touches per car per minute {touches[0]:.1f} and {touches[1]:.1f}")
     delays = " and ".join(map(str, found.delays))
     say(f"  action delay {delays} ticks, from the state decided on to the first tick driven")
-    result = {
-        "matches": found.matches, "win_rate": found.win_rate, "interval": [low, high], "goals": goals,
-        "won": won, "drawn": drawn, "lost": lost, "action_delay": found.delays,
-        "touches_per_minute": list(touches), "minutes": float(found.minutes.sum()),
-        "team_size": size, "simulator": options.simulator,
+    result = found.to_json() | {
+        "action_delay": found.delays, "touches_per_minute": list(touches),
+        "minutes": float(found.minutes.sum()), "team_size": size, "simulator": options.simulator,
     }  # fmt: skip
     output_files.write_json(options.json, result)
     return 0

@@ -6,7 +6,6 @@ import platform
 import sys
 import time
 from functools import partial
-from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final, Literal
@@ -22,7 +21,7 @@ from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files
 from rlgym_bridge.cli.commands import make_parser
 from rlgym_bridge.cli.doctor import check_game
-from rlgym_bridge.cli.probe import findings_table
+from rlgym_bridge.cli.probe import print_findings
 from rlgym_bridge.compare.comparison_result import Comparison, short, told_untried
 from rlgym_bridge.components.user_errors import describe_error
 from rlgym_bridge.game import TICKS_PER_SECOND
@@ -37,6 +36,8 @@ from rlgym_bridge.trials.input_latency import TimingReport
 from rlgym_bridge.trials.measured_match import running_server
 from rlgym_bridge.trials.scripted_scenes import all_scenes
 from rlgym_bridge.user_input.arguments import check_names, count_of
+from rlgym_bridge.user_input.durable_files import naming
+from rlgym_bridge.user_input.extras import versions_of
 from rlgym_bridge.user_input.text_files import escape_controls, parse_json, read_text
 
 STATUS: Final = (
@@ -54,27 +55,23 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "takes about seven minutes. --read makes a report of such a file."
     )
     shared.add_server_option(parser)
-    parser.add_argument(
-        "--out", type=Path, default=Path("field-test.zip"), metavar="FILE",
-        help="new zip file to write (default: %(default)s)",
+    shared.add_option(parser, "--out FILE", "new zip file to write", Path, default=Path("field-test.zip"))
+    shared.add_option(parser, "--read FILE", "read FILE and print a report of it", Path)
+    shared.add_option(
+        parser, "--html FILE", "with --read: also compare its recordings as `compare` does, and write that "
+        "report (a minute)", Path,
     )  # fmt: skip
-    parser.add_argument("--read", type=Path, metavar="FILE", help="read FILE and print a report of it")
-    parser.add_argument(
-        "--html", type=Path, metavar="FILE",
-        help="with --read: also compare its recordings as `compare` does, and write that report (a minute)",
+    shared.add_option(
+        parser, "--parts PART", f"parts to play, of {', '.join(diagnostic_pack.PARTS)} (default: all)",
+        nargs="+", default=list(diagnostic_pack.PARTS),
     )  # fmt: skip
-    parser.add_argument(
-        "--parts", nargs="+", default=list(diagnostic_pack.PARTS), metavar="PART",
-        help=f"parts to play, of {', '.join(diagnostic_pack.PARTS)} (default: all)",
+    shared.add_option(
+        parser, "--scenes KIND", f"kinds of scenes to play, of {', '.join(_kinds())} (default: all)",
+        nargs="+",
     )  # fmt: skip
-    parser.add_argument(
-        "--scenes", nargs="+", metavar="KIND",
-        help=f"kinds of scenes to play, of {', '.join(_kinds())} (default: all)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--seconds", type=shared.seconds, default=30.0, metavar="S",
-        help="game time of the match in seconds (default: %(default)g)",
-    )  # fmt: skip
+    shared.add_option(
+        parser, "--seconds S", "game time of the match in seconds", shared.seconds, default=30.0
+    )
     shared.add_embedded_options(parser)
     shared.add_simulator_option(parser, default=None)
     shared.add_dialect_option(parser)
@@ -127,11 +124,13 @@ def _make(options: argparse.Namespace) -> int:
         recordings = test.copy_recordings(outcomes)
         day = time.strftime("%Y-%m-%d", time.gmtime())
         server: Literal["rlbot", "sim"] = "rlbot" if real else "sim"
-        about = diagnostic_pack.AboutPack(diagnostic_pack.FORMAT, day, server, _versions(), {
+        system = {name: getattr(platform, name)() for name in ("system", "machine")}
+        versions = versions_of(*_PACKAGES) | {"python": platform.python_version()} | system
+        about = diagnostic_pack.AboutPack(diagnostic_pack.FORMAT, day, server, versions, {
             "pace": options.pace if options.server == "sim" else None, "match_seconds": options.seconds,
             "seconds": round(time.perf_counter() - began, 1),
         }, outcomes)  # fmt: skip
-        with output_files.naming(options.out):
+        with naming(options.out):
             diagnostic_pack.write_field_pack(options.out, about, test.results, recordings)
         size = options.out.stat().st_size
     say = shared.printer(options)
@@ -232,11 +231,6 @@ def _show(status: Status, doing: str) -> None:
     status.update(f"{doing} ...")
 
 
-def _versions() -> dict[str, str]:
-    system = {"python": platform.python_version(), "system": platform.system(), "machine": platform.machine()}
-    return {name: version(name) for name in _PACKAGES} | system
-
-
 def _play_match(options: argparse.Namespace, recording: Path) -> diagnostic_pack.MatchPart:
     """Play the shipped bot against Chaser with `match`, and record it."""
     result = recording.with_suffix(".json")
@@ -280,7 +274,8 @@ def print_field_report(console: Console, found: diagnostic_report.FieldReport) -
     if left := diagnostic_report.parts_left_out(found):
         console.print(f"left out by --parts: {', '.join(left)}")
     if (probe := found.parts.get("probe")) is not None:
-        _print_dialect(console, probe)
+        console.print("\n[bold]dialect[/]")
+        print_findings(console, probe, [point for point in probe.evidence if point not in TIMING])
     _print_timing(console, found)
     if (match := found.parts.get("match")) is not None:
         _print_match(console, match, found)
@@ -289,13 +284,6 @@ def print_field_report(console: Console, found: diagnostic_report.FieldReport) -
     if found.errors:
         _print_scenes(console, found)
     for note in found.notes:
-        console.print(f"[yellow]note:[/] {escape(note)}")
-
-
-def _print_dialect(console: Console, probe: ProbeReport) -> None:
-    console.print("\n[bold]dialect[/]")
-    console.print(findings_table(probe, [point for point in probe.evidence if point not in TIMING]))
-    for note in probe.notes:
         console.print(f"[yellow]note:[/] {escape(note)}")
 
 

@@ -18,72 +18,62 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "Train a policy to imitate the bots of recorded matches (behaviour cloning): in each state it learns "
         "the action that the game applied for them."
     )
-    parser.add_argument(
-        "files",
-        nargs="+",
-        metavar="RECORDING",
-        help="recorded by rlgym-bridge match --record (.mcap); or of people: replays (.replay), or "
-        "files that replicar made of them (.parquet)",
-    )
-    parser.add_argument(
-        "--out", type=output_files.folder_name, default=Path("runs/imitation"), metavar="DIR",
-        help="policy folder to write (default: %(default)s)",
+    shared.add_option(
+        parser, "files RECORDING", "recorded by rlgym-bridge match --record (.mcap); or of people: replays "
+        "(.replay), or files that replicar made of them (.parquet)", nargs="+",
     )  # fmt: skip
-    parser.add_argument(
-        "--bot", action="append", metavar="ID",
-        help="agent id of a bot to imitate, as `rlgym-bridge inspect` shows it; may be repeated (default: "
-        "all that play policy folders)",
+    shared.add_option(
+        parser, "--out DIR", "policy folder to write", output_files.folder_name,
+        default=Path("runs/imitation"),
     )  # fmt: skip
-    parser.add_argument(
-        "--commanded", action="store_true",
-        help="learn the actions that the policies chose, also where the game applied another",
+    shared.add_option(
+        parser, "--bot ID", "agent id of a bot to imitate, as `rlgym-bridge inspect` shows it; may be "
+        "repeated (default: all that play policy folders)", action="append",
     )  # fmt: skip
-    parser.add_argument(
-        "--held-out", type=float, default=0.2, metavar="SHARE",
-        help="share of the decisions to hold out as a test set, in blocks of two seconds (default: "
-        "%(default)s)",
+    shared.add_option(
+        parser, "--commanded", "learn the actions that the policies chose, also where the game applied "
+        "another",
+    )  # fmt: skip
+    shared.add_option(
+        parser, "--held-out SHARE", "share of the decisions to hold out as a test set, in blocks of two "
+        "seconds", default=0.2,
     )  # fmt: skip
     _add_replay_options(parser)
     _add_network_options(parser)
-    parser.add_argument(
-        "--epochs", type=float, metavar="N",
-        help="passes over the decisions (default: 20, or as many as 1,000 gradient steps need, if more)",
+    shared.add_option(
+        parser, "--epochs N", "passes over the decisions (default: 20, or as many as 1,000 gradient steps "
+        "need, if more)", float,
     )  # fmt: skip
-    parser.add_argument(
-        "--learning-rate", type=float, default=1e-3, metavar="RATE",
-        help="learning rate of Adam (default: %(default)s)",
-    )  # fmt: skip
+    shared.add_option(parser, "--learning-rate RATE", "learning rate of Adam", default=0.001)
     shared.add_seed_option(parser, "network and batches")
-    parser.add_argument(
-        "--run", action="append", default=[], metavar="RUN",
-        help="training run of a recorded bot, whose modules it may import; may be repeated",
+    shared.add_option(
+        parser, "--run RUN", "training run of a recorded bot, whose modules it may import; may be repeated",
+        default=[], action="append",
     )  # fmt: skip
     shared.add_modules_option(parser, "recorded policies may import from")
 
 
 def _add_replay_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--like", metavar="POLICY",
-        help="for replays: policy folder or training run whose observations and actions the clone gets",
+    shared.add_option(
+        parser, "--like POLICY", "for replays: policy folder or training run whose observations and actions "
+        "the clone gets",
     )  # fmt: skip
-    parser.add_argument(
-        "--replicar", default="", metavar="PYTHON",
-        help="for replays: a Python 3.12 or later that has replicar, which infers the inputs (default: this)",
+    shared.add_option(
+        parser, "--replicar PYTHON", "for replays: a Python 3.12 or later that has replicar, which infers "
+        "the inputs (default: this)", default="",
     )  # fmt: skip
 
 
 def _add_network_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--layers", type=int, nargs="+", default=[256, 256], metavar="N",
-        help="widths of the hidden layers (default: 256 256)",
+    shared.add_option(
+        parser, "--layers N", "widths of the hidden layers (default: 256 256)", int, nargs="+",
+        default=[256, 256],
     )  # fmt: skip
-    parser.add_argument(
-        "--activation", choices=tuple(ACTIVATIONS), default="relu",
-        help="between the layers (default: relu)",
+    shared.add_option(
+        parser, "--activation", "between the layers (default: relu)", default="relu",
+        choices=tuple(ACTIVATIONS),
     )  # fmt: skip
-    parser.add_argument(
-        "--layer-norm", action="store_true", help="layer normalisation before each activation"
-    )
+    shared.add_option(parser, "--layer-norm", "layer normalisation before each activation")
 
 
 def run(options: argparse.Namespace) -> int:

@@ -1,7 +1,7 @@
 """Make a policy folder of a bot that was trained elsewhere: `rlgym-bridge import`."""
 
 import argparse
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -102,25 +102,23 @@ def _arguments(text: str | None) -> Mapping[str, Any]:
 
 def _add_component_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("without an environment", "in place of --env")
-    group.add_argument(
-        "--obs", metavar="MODULE:CLASS",
-        help="observation builder: rlgym_bridge:AdvancedObs (RLGym v1's), rlgym_bridge:DefaultObs, one of "
-        "rlgym.rocket_league.obs_builders, or your own",
+    shared.add_option(
+        group, "--obs MODULE:CLASS", "observation builder: rlgym_bridge:AdvancedObs (RLGym v1's), "
+        "rlgym_bridge:DefaultObs, one of rlgym.rocket_league.obs_builders, or your own",
     )  # fmt: skip
-    group.add_argument(
-        "--obs-args", metavar="JSON", help="its arguments by name: '{\"zero_padding\": 3}' (default: none)"
+    shared.add_option(
+        group, "--obs-args JSON", "its arguments by name: '{\"zero_padding\": 3}' (default: none)"
     )
-    group.add_argument(
-        "--parser", metavar="MODULE:CLASS", help=f"action parser, without its repetition (default: {_PARSER})"
+    shared.add_option(
+        group, "--parser MODULE:CLASS", f"action parser, without its repetition (default: {_PARSER})"
     )
-    group.add_argument(
-        "--team-size", type=int, nargs="+", metavar="N",
-        help="cars in a team, of each match that it plays (default: 1)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--action-delay", type=int, metavar="TICKS",
-        help="ticks that an action waits, from the state it was decided on to the first tick it drives; 7 "
-        "for bots of rlgym-sim and RLGymPPO_CPP with a tick skip of 8 (default: the environment's, else 1)",
+    shared.add_option(
+        group, "--team-size N", "cars in a team, of each match that it plays (default: 1)", int, nargs="+"
+    )
+    shared.add_option(
+        parser, "--action-delay TICKS", "ticks that an action waits, from the state it was decided on to the "
+        "first tick it drives; 7 for bots of rlgym-sim and RLGymPPO_CPP with a tick skip of 8 (default: the "
+        "environment's, else 1)", int,
     )  # fmt: skip
 
 
@@ -131,44 +129,40 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "or a state_dict, and of the environment it was trained in, or else of its observation and actions. "
         "Layer sizes, team sizes, tick skip, delay and hitbox are read off checkpoint and environment."
     )
-    parser.add_argument(
-        "checkpoint", type=Path, metavar="CHECKPOINT",
-        help="its folder, one that holds checkpoints (the newest number is taken), or a file",
+    shared.add_option(
+        parser, "checkpoint CHECKPOINT", "its folder, one that holds checkpoints (the newest number is "
+        "taken), or a file", Path,
     )  # fmt: skip
-    parser.add_argument(
-        "--env", metavar="MODULE:FUNCTION",
-        help="returns the RLGym it was trained in, or rlgym-ppo's wrapper; the bot needs the module, too",
+    shared.add_option(
+        parser, "--env MODULE:FUNCTION", "returns the RLGym it was trained in, or rlgym-ppo's wrapper; the "
+        "bot needs the module, too",
     )  # fmt: skip
     _add_component_options(parser)
-    parser.add_argument(
-        "--out", type=output_files.folder_name, required=True, metavar="DIR", help="policy folder to write"
+    shared.add_option(parser, "--out DIR", "policy folder to write", output_files.folder_name, required=True)
+    shared.add_option(
+        parser, "--selection", "sample draws actions as training did, argmax plays the likeliest",
+        default="sample", choices=SELECTIONS,
+    )  # fmt: skip
+    shared.add_option(
+        parser, "--tick-skip TICKS", "ticks of a decision (default: what the parser says, else 8)", int
     )
-    parser.add_argument(
-        "--selection", choices=SELECTIONS, default="sample",
-        help="sample draws actions as training did, argmax plays the likeliest (default: %(default)s)",
+    shared.add_option(
+        parser, "--activation NAME", f"what stands between the layers: {', '.join(ACTIVATIONS)}; for a file "
+        "that does not tell (a state_dict, libtorch's), and for bots of rlgym-ppo and rlgym-learn whose "
+        "networks were changed",
     )  # fmt: skip
-    parser.add_argument(
-        "--tick-skip", type=int, metavar="TICKS",
-        help="ticks of a decision (default: what the parser says, else 8)",
+    shared.add_option(
+        parser, "--no-standardise", "a PPO_POLICY.pt without BOOK_KEEPING_VARS.json was trained with "
+        "standardize_obs=False", action="store_false", dest="standardise",
     )  # fmt: skip
-    parser.add_argument(
-        "--activation", metavar="NAME",
-        help=f"what stands between the layers: {', '.join(ACTIVATIONS)}; for a file that does not tell (a "
-        "state_dict, libtorch's), and for bots of rlgym-ppo and rlgym-learn whose networks were changed",
+    shared.add_option(
+        parser, "--map PART=NAME", f"what the names of tensors begin with, of {', '.join(MAPPED)}, for own "
+        "classes in rlgym-learn or torch: --map actor=policy.net; layers in several places with commas: "
+        "actor=shared,head", nargs="+", default=[],
     )  # fmt: skip
-    parser.add_argument(
-        "--no-standardise", dest="standardise", action="store_false",
-        help="a PPO_POLICY.pt without BOOK_KEEPING_VARS.json was trained with standardize_obs=False",
-    )  # fmt: skip
-    parser.add_argument(
-        "--map", nargs="+", default=[], metavar="PART=NAME",
-        help=f"what the names of tensors begin with, of {', '.join(MAPPED)}, for own classes in rlgym-learn "
-        "or torch: --map actor=policy.net; layers in several places with commas: actor=shared,head",
-    )  # fmt: skip
-    parser.add_argument(
-        "--action-ranges", metavar="JSON",
-        help="output_ranges of rlgym-learn's ContinuousActor, which it does not save: [-1, 1] for all "
-        "numbers, or a list of such pairs",
+    shared.add_option(
+        parser, "--action-ranges JSON", "output_ranges of rlgym-learn's ContinuousActor, which it does not "
+        "save: [-1, 1] for all numbers, or a list of such pairs",
     )  # fmt: skip
 
 
@@ -186,7 +180,10 @@ def run(options: argparse.Namespace) -> int:
         facts = read_environment(named.env)
         teams, hitbox, engine = list(facts.team_sizes), _hitbox_of(facts), facts.explain_engine()
     distribution = _distribution(network, components, sorted(teams)[0], named)
-    ranges = _ranges(options.action_ranges, distribution, network)
+    ranges, scaling = _ranges(options.action_ranges, distribution, network), None
+    if network.scale is not None:
+        mean, std, clip = network.scale
+        scaling = Normalisation((mean,) * network.inputs, (std,) * network.inputs, clip)
     trained = {"trainer": network.trainer, "checkpoint": network.source.parent.name, "steps": network.steps}
     manifest = save_policy(
         options.out,
@@ -199,7 +196,7 @@ def run(options: argparse.Namespace) -> int:
         action_delay=options.action_delay,
         tick_skip=options.tick_skip,
         selection=options.selection,
-        obs_normalisation=_normalisation(network),
+        obs_normalisation=scaling,
         hitbox=hitbox,
         activation=network.activation,
         training=trained,
@@ -252,7 +249,7 @@ def _distribution(
     if network.outputs != expected:
         raise ValueError(
             f"{network.source} gives {network.outputs} numbers, and {type(components.parser).__name__}'s "
-            f"actions ({kind} over {_list(sizes)}) need {expected}: {question}"
+            f"actions ({kind} over {', '.join(map(str, sizes))}) need {expected}: {question}"
         )
     if network.end is not None and network.end not in _ENDS[kind]:
         raise ValueError(
@@ -299,14 +296,3 @@ def _ranges(text: str | None, distribution: str, network: ImportedNetwork) -> di
             found = shorten_text(text) if given.ndim == 1 else f"[{low}, {high}] for action {action}"
             raise ConfigError(f"--action-ranges is {found}, {expected}")
     return {"action_ranges": ranges.astype(np.float32)}
-
-
-def _list(sizes: Iterable[int]) -> str:
-    return ", ".join(map(str, sizes))
-
-
-def _normalisation(network: ImportedNetwork) -> Normalisation | None:
-    if network.scale is None:
-        return None
-    mean, std, clip = network.scale
-    return Normalisation((mean,) * network.inputs, (std,) * network.inputs, clip)

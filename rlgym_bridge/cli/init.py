@@ -15,9 +15,9 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "Begin a bot of your own: a folder with settings, an observation and a reward of its own, the bot as "
         "RLBot starts it, and a match. In that folder train, evaluate and match run without options."
     )
-    parser.add_argument("folder", type=Path, metavar="NAME", help="folder to make; the bot has its name")
-    parser.add_argument(
-        "--author", default="", metavar="A", help="who made it, for RLBot's window (default: nobody is named)"
+    shared.add_option(parser, "folder NAME", "folder to make; the bot has its name", Path)
+    shared.add_option(
+        parser, "--author A", "who made it, for RLBot's window (default: nobody is named)", default=""
     )
 
 

@@ -17,6 +17,7 @@ from rlgym_bridge.recording.mcap.match_recording import MatchRecording
 from rlgym_bridge.recording.open import open_recording
 from rlgym_bridge.recording.recording import Inputs, Recording
 from rlgym_bridge.user_input.arguments import count_of
+from rlgym_bridge.user_input.durable_files import naming
 
 STATUS: Final = "0 read, 2 the recording cannot be read"
 
@@ -28,8 +29,8 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "(.replay), or a table of numbers. It can be exported as CSV or Parquet."
     )
     shared.add_recording(parser)
-    parser.add_argument("--csv", type=Path, metavar="OUT", help="export every row and field as CSV")
-    parser.add_argument("--parquet", type=Path, metavar="OUT", help="export them as Parquet")
+    shared.add_option(parser, "--csv OUT", "export every row and field as CSV", Path)
+    shared.add_option(parser, "--parquet OUT", "export them as Parquet", Path)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -43,7 +44,7 @@ def run(options: argparse.Namespace) -> int:
     _print(console, recording, found)
     for path, write in ((options.csv, write_csv), (options.parquet, write_parquet)):
         if path is not None:
-            with output_files.naming(path):
+            with naming(path):
                 write(recording, path)
             console.print(f"written to {path}", markup=False)
     output_files.write_json(options.json, found)

@@ -144,24 +144,22 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "Play a match between RLBot v5 bots, on the embedded match server (RocketSim, no game needed) or in "
         "Rocket League itself."
     )
-    parser.add_argument(
-        "config", nargs="?", type=Path,
-        help="match file, RLBot v5 .toml or v4 .cfg (default: match.toml or rlbot.cfg in the current folder, "
-        "or else the shipped bot against Chaser; with --blue, --follow or --orange a standard match)",
+    shared.add_option(
+        parser, "config", "match file, RLBot v5 .toml or v4 .cfg (default: match.toml or rlbot.cfg in the "
+        "current folder, or else the shipped bot against Chaser; with --blue, --follow or --orange a "
+        "standard match)", Path, nargs="?",
     )  # fmt: skip
     _add_line_up_options(parser)
     shared.add_server_option(parser)
     shared.add_modules_option(parser)
-    parser.add_argument(
-        "--allow-clients", action="store_true",
-        help="let every program that connects drive cars and stop the match (default: the bots that the "
-        "match starts; for bots started by hand, programs of this user)",
+    shared.add_option(
+        parser, "--allow-clients", "let every program that connects drive cars and stop the match (default: "
+        "the bots that the match starts; for bots started by hand, programs of this user)",
     )  # fmt: skip
     shared.add_match_options(parser)
-    parser.add_argument(
-        "--record", type=Path, metavar="FILE",
-        help="record packets, inputs and decisions to FILE (.mcap), for the commands inspect, compare "
-        "and view",
+    shared.add_option(
+        parser, "--record FILE", "record packets, inputs and decisions to FILE (.mcap), for the commands "
+        "inspect, compare and view", Path,
     )  # fmt: skip
     add_watch_options(parser, "; without --watch: show it on the page of `play`, without Rerun")
     browser_page.add_page_options(parser)
@@ -174,16 +172,14 @@ def _add_line_up_options(parser: argparse.ArgumentParser) -> None:
         "or --allow-idle also human or psyonix:SKILL (beginner, rookie, pro, allstar)"
     )
     blue = parser.add_mutually_exclusive_group()
-    blue.add_argument(
-        "--blue", nargs="+", metavar="BOT",
-        help=f"bots of the blue team, in place of the match file's. {bots}",
+    shared.add_option(
+        blue, "--blue BOT", f"bots of the blue team, in place of the match file's. {bots}", nargs="+"
+    )
+    shared.add_option(
+        blue, "--follow RUN", "the same, as training runs that may still train: each car plays its run's "
+        "newest checkpoint, and takes a newer one at the next kickoff", nargs="+",
     )  # fmt: skip
-    blue.add_argument(
-        "--follow", nargs="+", metavar="RUN",
-        help="the same, as training runs that may still train: each car plays its run's newest checkpoint, "
-        "and takes a newer one at the next kickoff",
-    )  # fmt: skip
-    parser.add_argument("--orange", nargs="+", metavar="BOT", help="the same for the orange team")
+    shared.add_option(parser, "--orange BOT", "the same for the orange team", nargs="+")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -203,8 +199,11 @@ def run(options: argparse.Namespace) -> int:
         players = range(len(configuration.player_configurations))
         reports = [Path(folder) / f"{i}.json" for i in players]
         recorded = RecordedMatch(options.record)
+        chosen = {SELECTION_VARIABLE: options.selection} if options.selection else {}
+        variables = {SEED_VARIABLE: str(options.seed), **chosen}
         lineup.with_environment(
-            configuration, [_environment(options, reports[i]) | recorded.environment(i) for i in players]
+            configuration,
+            [variables | {REPORT_VARIABLE: str(reports[i])} | recorded.environment(i) for i in players],
         )
         try:
             if real_game:
@@ -292,13 +291,6 @@ def _match_of(options: argparse.Namespace) -> flat.MatchConfiguration:
         with catch_rlbot_errors(path):
             return load_match_config(path)  # rlbot's own reader: humans and Psyonix bots may play
     return read_match_file(path, bool(_bot_files(options)), options.allow_idle)
-
-
-def _environment(options: argparse.Namespace, report: Path) -> dict[str, str]:
-    variables = {REPORT_VARIABLE: str(report), SEED_VARIABLE: str(options.seed)}
-    if options.selection:
-        variables[SELECTION_VARIABLE] = options.selection
-    return variables
 
 
 def _play(

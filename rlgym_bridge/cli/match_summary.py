@@ -2,9 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import asdict
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,6 +16,7 @@ from rlgym_bridge.server import BotResult, Impairments, MatchResult, MatchStatus
 from rlgym_bridge.server.bot_account import REAL_TIME
 from rlgym_bridge.server.lineup import BotReport, ForecastCounts, ForecastErrors, find_troubles
 from rlgym_bridge.sim.simulator import simulator_for
+from rlgym_bridge.user_input.extras import versions_of
 
 _PHASES: Final = {
     Phase.COUNTDOWN: "countdown", Phase.KICKOFF: "kickoff", Phase.ACTIVE: "play",
@@ -27,17 +26,14 @@ _PHASES: Final = {
 
 def describe_match(mode: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a server's recording says of its match, given arguments of `MatchServer`."""
-    versions = {}
-    for name in ("rlbot", "rocketsim", "rlgym-rocket-league", "numpy"):
-        with suppress(PackageNotFoundError):  # rlgym-rocket-league is an extra
-            versions[name] = version(name)
     dialect: ProtocolVariant = settings.get("dialect", ProtocolVariant())
     return {
         "by": "server", "world": asdict(settings.get("impairments", Impairments())),
         "dialect": [f"{name}={value}" for name, value in dialect.complete().items()],
         "physics": {name: one.value for name, one in settings.get("constants", {}).items()},
         "simulator": settings["simulator"] or simulator_for(mode)[0],
-        "versions": versions, "pace": settings["pace"], "seed": settings["seed"],
+        "versions": versions_of("rlbot", "rocketsim", "rlgym-rocket-league", "numpy"),
+        "pace": settings["pace"], "seed": settings["seed"],
     }  # fmt: skip
 
 

@@ -16,12 +16,24 @@ from rlgym_bridge.protocol_variant import POINTS, ProtocolVariant
 from rlgym_bridge.server import ConfigError, Impairments, MatchServer
 from rlgym_bridge.server.game.rules import LONGEST_SECONDS
 from rlgym_bridge.sim.simulator import DEFAULT_SIMULATOR, SIMULATORS
+from rlgym_bridge.user_input.checking import VAST
 from rlgym_bridge.user_input.plain_console import PlainConsole
 from rlgym_bridge.user_input.text_files import explain_unreadable
 from rlgym_bridge.user_input.user_modules import add_module_folders
 
 IMPAIRMENTS: Final = ("latency", "jitter", "drop", "burst", "fps")
 """Options of `add_impairment_options`, each 0 where nothing is simulated."""
+
+
+def whole(expected: str, known: range = range(1, VAST)) -> Callable[[str], int]:
+    """Return a reader of whole numbers for argparse: those in `known`, which `expected` says in words."""
+
+    def read(text: str) -> int:
+        if not (text.isascii() and text.isdigit() and int(text) in known):
+            raise argparse.ArgumentTypeError(f"{text}, expected {expected}")
+        return int(text)
+
+    return read
 
 
 def port(text: str) -> int:
@@ -49,20 +61,38 @@ def seed(text: str) -> int:
     return value
 
 
+def add_option(to: Any, words: str, text: str, kind: Callable[[str], Any] | None = None, **how: Any) -> None:
+    """Add an option, or an argument, with its help to a parser or a group.
+
+    `words` are its names and that of its value: `-o --out FILE`; without a value it is a switch. A default
+    stands behind the help, and a number as default tells the type. All else is as in argparse.
+    """
+    names, default = words.split(), how.get("default")
+    if len(names) > 1 and not names[-1].startswith("-"):
+        how["metavar"] = names.pop()
+    elif names[0].startswith("-") and not how.keys() & {"choices", "action"}:
+        how["action"] = "store_true"
+    if kind or isinstance(default, int | float):
+        how["type"] = kind or type(default)
+    if default and not isinstance(default, list) and "default: " not in text:
+        text += f" (default: {default:g})" if isinstance(default, float) else f" (default: {default})"
+    to.add_argument(*names, help=text, **how)
+
+
 def add_seed_option(
     parser: argparse.ArgumentParser, of: str = "kickoffs, respawns and sampled actions"
 ) -> None:
     """Add the option that seeds what is random."""
-    parser.add_argument("--seed", type=seed, default=0, metavar="S", help=f"seed of {of} (default: 0)")
+    add_option(parser, "--seed S", f"seed of {of} (default: 0)", seed, default=0)
 
 
 def add_modules_option(
     parser: argparse.ArgumentParser, of: str = "policy folders may import their components from"
 ) -> None:
     """Add the option that allows modules; `allowed_modules` returns them."""
-    parser.add_argument(
-        "--allow-modules", nargs="+", action="extend", default=[], metavar="MODULE",
-        help=f"your own Python modules that {of}",
+    add_option(
+        parser, "--allow-modules MODULE", f"your own Python modules that {of}", nargs="+", default=[],
+        action="extend",
     )  # fmt: skip
 
 
@@ -75,32 +105,28 @@ def allowed_modules(options: argparse.Namespace) -> tuple[str, ...]:
 
 def add_match_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that say how a match is played; `server_settings` reads them."""
-    parser.add_argument(
-        "--pace", choices=("realtime", "lockstep"), default="realtime",
-        help="realtime: 120 ticks a second; lockstep: as fast as the bots answer (default: %(default)s)",
+    add_option(
+        parser, "--pace", "realtime: 120 ticks a second; lockstep: as fast as the bots answer",
+        default="realtime", choices=("realtime", "lockstep"),
     )  # fmt: skip
-    parser.add_argument(
-        "--seconds", type=seconds, metavar="N",
-        help="length of the match in seconds of game time; in the real game it is stopped after so long in "
-        "play (default: what the match file says)",
+    add_option(
+        parser, "--seconds N", "length of the match in seconds of game time; in the real game it is stopped "
+        "after so long in play (default: what the match file says)", seconds,
     )  # fmt: skip
-    parser.add_argument(
-        "--max-overtime", type=seconds, default=300.0, metavar="N",
-        help="end overtime as a draw after N seconds of game time (default: %(default)g)",
+    add_option(
+        parser, "--max-overtime N", "end overtime as a draw after N seconds of game time", seconds,
+        default=300.0,
     )  # fmt: skip
-    parser.add_argument(
-        "--max-hang", type=seconds, default=60.0, metavar="N",
-        help="when the clock has run out, wait at most N seconds of game time for the ball to meet the floor "
-        "(default: %(default)g)",
+    add_option(
+        parser, "--max-hang N", "when the clock has run out, wait at most N seconds of game time for the "
+        "ball to meet the floor", seconds, default=60.0,
     )  # fmt: skip
-    parser.add_argument(
-        "--allow-idle", action="store_true",
-        help="let the cars of humans and Psyonix bots stand idle (default: refuse such a match)",
+    add_option(
+        parser, "--allow-idle", "let the cars of humans and Psyonix bots stand idle (default: refuse such a "
+        "match)",
     )  # fmt: skip
     add_seed_option(parser)
-    parser.add_argument(
-        "-v", "--verbose", action="store_true", help="also print whole commands of bots, and who leaves"
-    )
+    add_option(parser, "-v --verbose", "also print whole commands of bots, and who leaves")
     add_impairment_options(parser)
     add_physics_option(parser)
     add_simulator_option(parser, default=None)
@@ -121,25 +147,20 @@ def add_impairment_options(parser: argparse.ArgumentParser) -> None:
         "network and frame rate",
         "simulated by the embedded server, reproducible by the seed, except jitter (default: none)",
     )
-    group.add_argument(
-        "--latency", type=int, default=0, metavar="TICKS",
-        help="apply every input this many ticks late (120 ticks are a second)",
-    )  # fmt: skip
-    group.add_argument(
-        "--jitter", type=float, default=0.0, metavar="MS",
-        help="send packets up to this many milliseconds late, in order; realtime pace only",
-    )  # fmt: skip
-    group.add_argument(
-        "--drop", type=float, default=0.0, metavar="PERCENT",
-        help="lose this share of the packets, for each client separately",
-    )  # fmt: skip
-    group.add_argument(
-        "--burst", type=int, default=0, metavar="N", help="hold packets back and send them N at a time"
+    add_option(
+        group, "--latency TICKS", "apply every input this many ticks late (120 ticks are a second)", default=0
     )
-    group.add_argument(
-        "--fps", type=int, default=0, metavar="N",
-        help="send packets as a game that renders N frames a second does, at most 120",
+    add_option(
+        group, "--jitter MS", "send packets up to this many milliseconds late, in order; realtime pace only",
+        default=0.0,
     )  # fmt: skip
+    add_option(
+        group, "--drop PERCENT", "lose this share of the packets, for each client separately", default=0.0
+    )
+    add_option(group, "--burst N", "hold packets back and send them N at a time", default=0)
+    add_option(
+        group, "--fps N", "send packets as a game that renders N frames a second does, at most 120", default=0
+    )
 
 
 def impairments_of(options: argparse.Namespace) -> Impairments:
@@ -160,17 +181,17 @@ def add_selection_options(parser: argparse.ArgumentParser) -> None:
         ("--deterministic", "argmax", "policies always take their most likely action"),
         ("--sample", "sample", "policies sample their actions"),
     ):
-        choice.add_argument(
-            name, dest="selection", action="store_const", const=selection,
-            help=f"{text} (default: what the policy folders say)",
+        add_option(
+            choice, name, f"{text} (default: what the policy folders say)", action="store_const",
+            const=selection, dest="selection",
         )  # fmt: skip
 
 
 def add_physics_option(parser: argparse.ArgumentParser) -> None:
     """Add the option that changes the physics constants of the embedded server."""
-    parser.add_argument(
-        "--physics", type=Path, metavar="FILE",
-        help="play with the constants in the table [physics] of a TOML file, as compare --fit writes it",
+    add_option(
+        parser, "--physics FILE", "play with the constants in the table [physics] of a TOML file, as compare "
+        "--fit writes it", Path,
     )  # fmt: skip
 
 
@@ -186,19 +207,17 @@ def physics_of(options: argparse.Namespace) -> dict[str, Spread]:
 
 def add_simulator_option(parser: argparse.ArgumentParser, default: str | None = DEFAULT_SIMULATOR) -> None:
     """Add the option that chooses what simulates matches."""
-    parser.add_argument(
-        "--simulator", choices=SIMULATORS, default=default,
-        help="what simulates matches (default: rocketsim3 where rocketsim_batch is installed and the mode is "
-        "Soccar, else rocketsim2)",
+    add_option(
+        parser, "--simulator", "what simulates matches (default: rocketsim3 where rocketsim_batch is "
+        "installed and the mode is Soccar, else rocketsim2)", default=default, choices=SIMULATORS,
     )  # fmt: skip
 
 
 def add_dialect_option(parser: argparse.ArgumentParser) -> None:
     """Add the option that sets the packets' dialect, and list its points at the end of the help text."""
-    parser.add_argument(
-        "--dialect", action="append", default=[], metavar="NAME=VALUE",
-        help="choose the behaviour of packets on a point that RLBot's documents leave open; see below; may "
-        "be repeated",
+    add_option(
+        parser, "--dialect NAME=VALUE", "choose the behaviour of packets on a point that RLBot's documents "
+        "leave open; see below; may be repeated", default=[], action="append",
     )  # fmt: skip
     lines = ["dialect points with their values (the first is the default) and meanings:"]
     for name, point in POINTS.items():
@@ -219,24 +238,23 @@ def dialect_of(options: argparse.Namespace) -> ProtocolVariant:
 
 def add_recording(parser: argparse.ArgumentParser) -> None:
     """Add the argument that names a recording, and the option for the column map of a table."""
-    parser.add_argument("file", type=Path, metavar="FILE", help=".mcap, .replay, or a table with --columns")
+    add_option(parser, "file FILE", ".mcap, .replay, or a table with --columns", Path)
     add_columns_option(parser)
 
 
 def add_columns_option(parser: argparse.ArgumentParser) -> None:
     """Add the option that names the column map of a table."""
-    parser.add_argument(
-        "--columns", type=Path, metavar="MAP.toml",
-        help="which columns of a table hold what; for examples see docs/columns",
+    add_option(
+        parser, "--columns MAP.toml", "which columns of a table hold what; for examples see docs/columns",
+        Path,
     )  # fmt: skip
 
 
 def add_server_option(parser: argparse.ArgumentParser) -> None:
     """Add the option that names the server."""
-    parser.add_argument(
-        "--server", choices=("sim", "rlbot"), default="sim",
-        help="sim: the embedded match server; rlbot: an RLBotServer with the real game (default: "
-        "%(default)s)",
+    add_option(
+        parser, "--server", "sim: the embedded match server; rlbot: an RLBotServer with the real game",
+        default="sim", choices=("sim", "rlbot"),
     )  # fmt: skip
 
 
@@ -254,14 +272,13 @@ def refuse_with_rlbot(options: argparse.Namespace, **usual: object) -> None:
 
 def add_embedded_options(parser: argparse.ArgumentParser) -> None:
     """Add the latency and the pace of the embedded server."""
-    parser.add_argument(
-        "--latency", type=int, default=0, metavar="TICKS",
-        help="have the embedded server apply every input this many ticks late (default: %(default)s)",
+    add_option(
+        parser, "--latency TICKS", "have the embedded server apply every input this many ticks late "
+        "(default: %(default)s)", default=0,
     )  # fmt: skip
-    parser.add_argument(
-        "--pace", choices=("realtime", "lockstep"), default="lockstep",
-        help="pace of the embedded server (default: %(default)s)",
-    )  # fmt: skip
+    add_option(
+        parser, "--pace", "pace of the embedded server", default="lockstep", choices=("realtime", "lockstep")
+    )
 
 
 def embedded_server(options: argparse.Namespace) -> MatchServer | None:
@@ -276,8 +293,8 @@ def embedded_server(options: argparse.Namespace) -> MatchServer | None:
 
 def add_output_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of every command: how much is printed, and where to."""
-    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the result to FILE as JSON")
-    parser.add_argument("-q", "--quiet", action="store_true", help="print nothing but errors")
+    add_option(parser, "--json FILE", "also write the result to FILE as JSON", Path)
+    add_option(parser, "-q --quiet", "print nothing but errors")
 
 
 def console_of(options: argparse.Namespace, stderr: bool = False) -> Console:

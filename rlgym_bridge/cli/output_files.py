@@ -5,8 +5,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, Final
 
@@ -21,6 +20,7 @@ from rlgym_bridge.policy.files import (
 )
 from rlgym_bridge.policy.run_modules import RUN_FILE
 from rlgym_bridge.server import ConfigError
+from rlgym_bridge.user_input.durable_files import naming
 
 _NAMES: Final = (
     MANIFEST_FILE, FINGERPRINT_FILE, WEIGHTS_FILE, LATEST, RUN_FILE, "training.pt", "training.lock",
@@ -97,15 +97,6 @@ def folder_name(text: str) -> Path:
     if not text:
         raise argparse.ArgumentTypeError("'' names no folder, expected a name (. for the current folder)")
     return Path(text)
-
-
-@contextmanager
-def naming(path: Path) -> Iterator[None]:
-    """Add the name of the file to errors: those of a full disk lack it."""
-    try:
-        yield
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, str(path)) from error
 
 
 def write(path: Path | None, text: str) -> None:

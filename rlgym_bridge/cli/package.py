@@ -28,32 +28,25 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "(torch only for a network of your own), and what PyInstaller and the botpack's builder need. The "
         "bot is started once to see that it loads."
     )
-    parser.add_argument(
-        "policy", nargs="?", metavar="POLICY",
-        help="policy folder, training run (its newest checkpoint) or checkpoint (default: the bot of the "
-        "current folder, its bot.toml and bot.py, with its folder policy or else the run of its train.toml)",
+    shared.add_option(
+        parser, "policy POLICY", "policy folder, training run (its newest checkpoint) or checkpoint "
+        "(default: the bot of the current folder, its bot.toml and bot.py, with its folder policy or else "
+        "the run of its train.toml)", nargs="?",
     )  # fmt: skip
-    parser.add_argument("--name", metavar="N", help="name of the bot (default: that of the bot.toml here)")
-    parser.add_argument(
-        "--author", metavar="A", help="who made it (default: the developer of the bot.toml here)"
-    )
-    parser.add_argument(
-        "--hivemind", action="store_true", help="let one process drive all of the bot's cars of a team"
-    )
+    shared.add_option(parser, "--name N", "name of the bot (default: that of the bot.toml here)")
+    shared.add_option(parser, "--author A", "who made it (default: the developer of the bot.toml here)")
+    shared.add_option(parser, "--hivemind", "let one process drive all of the bot's cars of a team")
     shared.add_modules_option(
         parser, "POLICY may import components from, besides those of a run; they are packaged"
     )
-    parser.add_argument(
-        "--include", nargs="+", type=Path, default=[], metavar="FILE",
-        help="files of the current folder that your modules read; modules are found without it",
+    shared.add_option(
+        parser, "--include FILE", "files of the current folder that your modules read; modules are found "
+        "without it", Path, nargs="+", default=[],
     )  # fmt: skip
-    parser.add_argument(
-        "--out", type=output_files.folder_name, metavar="DIR", help="folder to write (default: dist/NAME)"
+    shared.add_option(parser, "--out DIR", "folder to write (default: dist/NAME)", output_files.folder_name)
+    shared.add_option(
+        parser, "--replace", "write over the files of a packaged bot in DIR; other files in it stay"
     )
-    parser.add_argument(
-        "--replace", action="store_true",
-        help="write over the files of a packaged bot in DIR; other files in it stay",
-    )  # fmt: skip
 
 
 def run(options: argparse.Namespace) -> int:

@@ -36,32 +36,25 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "observations and every control is compared, and orange's view of the field with blue's."
     )
     what = parser.add_mutually_exclusive_group()
-    what.add_argument(
-        "--policy", metavar="FOLDER",
-        help="check the components of a policy folder or training run (default, without --env, --obs and "
-        "--parser: the run of train.toml in this folder, if there is one)",
+    shared.add_option(
+        what, "--policy FOLDER", "check the components of a policy folder or training run (default, without "
+        "--env, --obs and --parser: the run of train.toml in this folder, if there is one)",
     )  # fmt: skip
-    what.add_argument(
-        "--env", metavar="MODULE:FUNCTION",
-        help="check those of the RLGym environment that this function returns",
-    )  # fmt: skip
-    what.add_argument("--obs", metavar="MODULE:CLASS", help=f"check an observation builder (else {_OBS})")
-    parser.add_argument(
-        "--parser", metavar="MODULE:CLASS", help=f"with this action parser (default: {_PARSER})"
+    shared.add_option(
+        what, "--env MODULE:FUNCTION", "check those of the RLGym environment that this function returns"
     )
+    shared.add_option(what, "--obs MODULE:CLASS", f"check an observation builder (else {_OBS})")
+    shared.add_option(parser, "--parser MODULE:CLASS", f"with this action parser (default: {_PARSER})")
     shared.add_modules_option(parser)
-    parser.add_argument(
-        "--team-size", type=int, choices=(1, 2, 3, 4),
-        help="cars in a team (default: all team sizes of the policy or the environment, else 1)",
+    shared.add_option(
+        parser, "--team-size", "cars in a team (default: all team sizes of the policy or the environment, "
+        "else 1)", int, choices=(1, 2, 3, 4),
     )  # fmt: skip
-    parser.add_argument(
-        "--ticks", type=int, default=6000, metavar="N",
-        help="ticks of play to compare, in each team size (default: %(default)s)",
-    )  # fmt: skip
+    shared.add_option(parser, "--ticks N", "ticks of play to compare, in each team size", default=6000)
     shared.add_seed_option(parser, "the match")
-    parser.add_argument(
-        "--tick-skip", type=int, metavar="TICKS",
-        help="ticks that an action lasts (default: what the policy or the parser says)",
+    shared.add_option(
+        parser, "--tick-skip TICKS", "ticks that an action lasts (default: what the policy or the parser "
+        "says)", int,
     )  # fmt: skip
 
 

@@ -35,24 +35,21 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "keys; a gamepad works, too. Ctrl-C ends."
     )
     bot = "a policy folder, a training run, a bot.toml, chaser, charger or random"
-    parser.add_argument(
-        "bots", nargs="*", metavar="BOT",
-        help=f"your opponents, each {bot} (default: the run of train.toml here, else the shipped bot)",
+    shared.add_option(
+        parser, "bots BOT", f"your opponents, each {bot} (default: the run of train.toml here, else the "
+        "shipped bot)", nargs="*",
     )  # fmt: skip
-    parser.add_argument("--with", dest="mates", nargs="+", default=[], metavar="BOT", help="your teammates")
-    parser.add_argument(
-        "--team", choices=("blue", "orange"), default="blue", help="your team (default: %(default)s)"
-    )
-    parser.add_argument(
-        "--blue", nargs="+", metavar="BOT",
-        help="all cars of the blue team in place of these; one BOT of a match may be human",
+    shared.add_option(parser, "--with BOT", "your teammates", nargs="+", default=[], dest="mates")
+    shared.add_option(parser, "--team", "your team", default="blue", choices=("blue", "orange"))
+    shared.add_option(
+        parser, "--blue BOT", "all cars of the blue team in place of these; one BOT of a match may be human",
+        nargs="+",
     )  # fmt: skip
-    parser.add_argument("--orange", nargs="+", metavar="BOT", help="the same for the orange team")
+    shared.add_option(parser, "--orange BOT", "the same for the orange team", nargs="+")
     shared.add_modules_option(parser)
-    parser.add_argument(
-        "--seconds", type=shared.seconds, default=300.0, metavar="N",
-        help="length of the match in seconds of game time (default: %(default)g)",
-    )  # fmt: skip
+    shared.add_option(
+        parser, "--seconds N", "length of the match in seconds of game time", shared.seconds, default=300.0
+    )
     shared.add_seed_option(parser)
     add_page_options(parser)
     shared.add_physics_option(parser)

@@ -26,20 +26,11 @@ _MOST_SECONDS = 100.0  # from which on minutes are told
 _NEWS_SHARE = 0.1  # of the matches, after which a line is printed where no terminal shows each
 
 
-def positive(text: str) -> int:
-    """Return a whole number above 0, for argparse."""
-    if not text.isascii() or not text.isdigit() or not int(text):
-        raise argparse.ArgumentTypeError(f"{text}, expected a whole number, 1 or more")
-    return int(text)
-
-
-def even(text: str) -> int:
-    """Return a number of matches, for argparse: half of the matches are played from each side."""
-    if not text.isascii() or not text.isdigit() or not 2 <= int(text) <= _MOST_MATCHES or int(text) % 2:
-        raise argparse.ArgumentTypeError(
-            f"{text}, expected an even number from 2 to {_MOST_MATCHES:,}, half of it for each side"
-        )
-    return int(text)
+positive: Final = shared.whole("a whole number, 1 or more")
+even: Final = shared.whole(
+    f"an even number from 2 to {_MOST_MATCHES:,}, half of it for each side", range(2, _MOST_MATCHES + 1, 2)
+)
+"""Numbers of matches, for argparse."""
 
 
 def match_seconds(text: str) -> float:
@@ -52,24 +43,20 @@ def match_seconds(text: str) -> float:
 
 def add_contest_options(parser: argparse.ArgumentParser, matches: int, of: str, out: str) -> None:
     """Add the options of matches whose results are kept, with the defaults of --matches and --out."""
-    parser.add_argument(
-        "--matches", type=even, default=matches, metavar="N",
-        help=f"matches, {of}, half from each side (default: %(default)s)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--seconds", type=match_seconds, default=SECONDS, metavar="S",
-        help="game time of a match in seconds; a match that is level then is drawn (default: %(default)g)",
+    shared.add_option(parser, "--matches N", f"matches, {of}, half from each side", even, default=matches)
+    shared.add_option(
+        parser, "--seconds S", "game time of a match in seconds; a match that is level then is drawn",
+        match_seconds, default=SECONDS,
     )  # fmt: skip
     shared.add_seed_option(parser)
-    parser.add_argument(
-        "--jobs", type=positive, default=count_usable_cores(), metavar="N",
-        help="matches to play at the same time (default: one for each usable core)",
+    shared.add_option(
+        parser, "--jobs N", "matches to play at the same time (default: one for each usable core)", positive,
+        default=count_usable_cores(),
     )  # fmt: skip
     shared.add_modules_option(parser)
-    parser.add_argument(
-        "--out", type=output_files.folder_name, default=Path(out), metavar="DIR",
-        help="folder for results; finished matches are kept there, and the same command goes on with the "
-        "others (default: %(default)s)",
+    shared.add_option(
+        parser, "--out DIR", "folder for results; finished matches are kept there, and the same command goes "
+        "on with the others", output_files.folder_name, default=Path(out),
     )  # fmt: skip
 
 
@@ -115,7 +102,9 @@ def shown_progress(options: argparse.Namespace, jobs: int) -> Iterator[Progress]
         known = played >= min(jobs, count - done + played)
         line = f"{done} of {count} matches"
         if known and done < count:
-            line += f", about {_time_text((time.monotonic() - began) / played * (count - done))} left"
+            left = (time.monotonic() - began) / played * (count - done)
+            unit, size = ("second", 1) if left < _MOST_SECONDS else ("minute", 60)
+            line += f", about {count_of(math.ceil(left / size), unit)} left"
         share = math.floor(done / count / _NEWS_SHARE)
         if terminal:
             sys.stderr.write(f"\r{line[:79]:79}")
@@ -135,27 +124,17 @@ def shown_progress(options: argparse.Namespace, jobs: int) -> Iterator[Progress]
             sys.stderr.write("\r" + " " * 79 + "\r")
 
 
-def _time_text(seconds: float) -> str:
-    """Return a time in words, rounded up."""
-    unit, size = ("second", 1) if seconds < _MOST_SECONDS else ("minute", 60)
-    return count_of(math.ceil(seconds / size), unit)
-
-
 def add_options(parser: argparse.ArgumentParser, matches: int, of: str) -> None:
     """Add the options of matches in RocketSim, `of` being what they are, for the help."""
-    parser.add_argument(
-        "--matches", type=int, default=matches, metavar="N",
-        help=f"matches to play, {of} (default: {matches})",
-    )  # fmt: skip
-    parser.add_argument(
-        "--seconds", type=float, default=SECONDS, metavar="S",
-        help=f"game time of a match in seconds (default: {SECONDS:g})",
+    shared.add_option(
+        parser, "--matches N", f"matches to play, {of} (default: {matches})", int, default=matches
+    )
+    shared.add_option(
+        parser, "--seconds S", f"game time of a match in seconds (default: {SECONDS:g})", float,
+        default=SECONDS,
     )  # fmt: skip
     shared.add_seed_option(parser, "kickoffs and sampled actions")
-    parser.add_argument(
-        "--processes", type=int, default=2, metavar="N",
-        help="processes that play at the same time (default: 2)",
-    )  # fmt: skip
+    shared.add_option(parser, "--processes N", "processes that play at the same time (default: 2)", default=2)
     shared.add_simulator_option(parser)
     shared.add_modules_option(parser)
 

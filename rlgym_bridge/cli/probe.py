@@ -8,7 +8,6 @@ from typing import Final
 
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files
@@ -30,10 +29,9 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "probe plays up to two minutes with two cars of its own and reads the answers off the packets."
     )
     shared.add_server_option(parser)
-    parser.add_argument(
-        "--out", type=Path, metavar="FILE",
-        help="write what was found to FILE; a bot reads dialect.toml in its own folder",
-    )  # fmt: skip
+    shared.add_option(
+        parser, "--out FILE", "write what was found to FILE; a bot reads dialect.toml in its own folder", Path
+    )
     shared.add_embedded_options(parser)
     shared.add_dialect_option(parser)
 
@@ -43,7 +41,7 @@ def run(options: argparse.Namespace) -> int:
     console = shared.console_of(options)
     output_files.check_outputs(options.json, options.out)
     report, where, own = _ask(options)
-    _print(console, report)
+    print_findings(console, report, [*POINTS, *TIMING])
     if own and options.server == "rlbot":
         console.print(
             f"[yellow]note:[/] {escape(where)} says nothing about the real game: bots use this only there"
@@ -79,14 +77,8 @@ def _ask(options: argparse.Namespace) -> tuple[ProbeReport, str, bool]:
     return report, name if embedded else f"{name} at {where}", server.own
 
 
-def _print(console: Console, report: ProbeReport) -> None:
-    console.print(findings_table(report, [*POINTS, *TIMING]))
-    for note in report.notes:
-        console.print(f"[yellow]note:[/] {escape(note)}")
-
-
-def findings_table(report: ProbeReport, points: Iterable[str]) -> Table:
-    """Return what a probe found on some points, with its evidence."""
+def print_findings(console: Console, report: ProbeReport, points: Iterable[str]) -> None:
+    """Print what a probe found on some points, with its evidence, and its notes."""
     table = shared.make_table("point", "value", "evidence")
     for point in points:
         value = report.value(point)
@@ -94,4 +86,6 @@ def findings_table(report: ProbeReport, points: Iterable[str]) -> Table:
         look = "red" if value is None else "default" if usual else "cyan"
         evidence = report.evidence.get(point, "")
         table.add_row(point, f"[{look}]{escape(value or 'not settled')}[/]", escape(evidence))
-    return table
+    console.print(table)
+    for note in report.notes:
+        console.print(f"[yellow]note:[/] {escape(note)}")

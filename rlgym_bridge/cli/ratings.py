@@ -2,7 +2,7 @@
 
 import argparse
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files, play_options
@@ -26,30 +26,25 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "version differ. Anchors keep their ratings and matches are kept, so that the same command later "
         "plays newer checkpoints alone, on the same scale. DIR gets ratings.json, ratings.txt, ratings.png."
     )
-    parser.add_argument(
-        "run", nargs="?", metavar="RUN", type=Path,
-        help="folder of a training run (default: the run of train.toml in this folder)",
+    shared.add_option(
+        parser, "run RUN", "folder of a training run (default: the run of train.toml in this folder)", Path,
+        nargs="?",
     )  # fmt: skip
-    parser.add_argument(
-        "--anchors", nargs="+", default=[], metavar="BOT",
-        help="fixed opponents: policy folders, chaser or random; :sample or :argmax behind a folder chooses "
-        f"how it plays. The first one ever named has {FIRST_RATING:g} points (default: those of DIR, else "
-        "chaser)",
+    shared.add_option(
+        parser, "--anchors BOT", "fixed opponents: policy folders, chaser or random; :sample or :argmax "
+        f"behind a folder chooses how it plays. The first one ever named has {FIRST_RATING:g} points "
+        "(default: those of DIR, else chaser)", nargs="+", default=[],
     )  # fmt: skip
     play_options.add_options(
         parser, _MATCHES, "for each checkpoint with each anchor and with itself, half from each side"
     )
-    parser.add_argument(
-        "--most", type=int, default=10, metavar="N",
-        help="rate at most N checkpoints newer than those rated, evenly spread (default: %(default)s)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--team-size", type=int, metavar="N", help="cars in a team (default: what the run trained)"
+    shared.add_option(
+        parser, "--most N", "rate at most N checkpoints newer than those rated, evenly spread", default=10
     )
-    parser.add_argument(
-        "--out", type=output_files.folder_name, metavar="DIR",
-        help="folder for results, matches and the ratings of anchors (default: RUN/ratings-1v1, or as the "
-        "team size is)",
+    shared.add_option(parser, "--team-size N", "cars in a team (default: what the run trained)", int)
+    shared.add_option(
+        parser, "--out DIR", "folder for results, matches and the ratings of anchors (default: "
+        "RUN/ratings-1v1, or as the team size is)", output_files.folder_name,
     )  # fmt: skip
 
 
@@ -71,7 +66,10 @@ def run(options: argparse.Namespace) -> int:
     checkpoints = book.choose_checkpoints(options.run, options.most, size)
     anchors = ratings.read_anchors(options.anchors, book, size)
     with Locked(options.out, _WORK):
-        kept = KeptMatches(options.out / FILE, _settings_of(options))
+        kept = KeptMatches(options.out / FILE, {
+            "what": _WORK, "run": options.run.resolve().name, "seconds": options.seconds,
+            "team_size": options.team_size, "seed": options.seed, "simulator": options.simulator,
+        })  # fmt: skip
         book.write(options.out / ratings.BOOK)
         modules = play_options.how(options, options.run)["allow_modules"]
         pairs = list(ratings.pairs_of(book, checkpoints.values(), anchors))
@@ -88,13 +86,6 @@ def run(options: argparse.Namespace) -> int:
         ratings.fix_anchors(book, anchors, kept)
         book.write(options.out / ratings.BOOK)
         return _report(options, book, kept)
-
-
-def _settings_of(options: argparse.Namespace) -> dict[str, Any]:
-    return {
-        "what": _WORK, "run": options.run.resolve().name, "seconds": options.seconds,
-        "team_size": options.team_size, "seed": options.seed, "simulator": options.simulator,
-    }  # fmt: skip
 
 
 def _report(options: argparse.Namespace, book: ratings.RatingBook, kept: KeptMatches) -> int:

@@ -19,14 +19,10 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "Run a match server that speaks the RLBot v5 protocol and simulates the game with RocketSim. Match "
         "managers and bots connect to it as to RLBotServer."
     )
-    parser.add_argument(
-        "port", nargs="?", type=shared.port, default=23234,
-        help="TCP port to listen on (default: %(default)s)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--host", default="127.0.0.1",
-        help="address to listen on (default: %(default)s, this machine only); where other machines can "
-        "connect, bots have to be started by hand",
+    shared.add_option(parser, "port", "TCP port to listen on", shared.port, nargs="?", default=23234)
+    shared.add_option(
+        parser, "--host HOST", "address to listen on (default: %(default)s, this machine only); where other "
+        "machines can connect, bots have to be started by hand", default="127.0.0.1",
     )  # fmt: skip
     shared.add_match_options(parser)
     add_watch_options(parser)

@@ -3,7 +3,6 @@
 import argparse
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files, play_options
@@ -31,28 +30,27 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "packets are played over the match server, the others in training's matches in RocketSim. DIR gets "
         "stress.json, stress.txt and stress.png."
     )
-    parser.add_argument(
-        "policy", nargs="?", metavar="POLICY",
-        help="policy folder, training run or checkpoint to test; :sample or :argmax behind it chooses how it "
-        "plays, on both sides (default: the run of train.toml in this folder)",
+    shared.add_option(
+        parser, "policy POLICY", "policy folder, training run or checkpoint to test; :sample or :argmax "
+        "behind it chooses how it plays, on both sides (default: the run of train.toml in this folder)",
+        nargs="?",
     )  # fmt: skip
-    parser.add_argument(
-        "--against", metavar="BOT",
-        help="opponent: a policy, a run, a bot.toml, chaser, charger or random (default: the tested policy "
-        "itself)",
+    shared.add_option(
+        parser, "--against BOT", "opponent: a policy, a run, a bot.toml, chaser, charger or random (default: "
+        "the tested policy itself)",
     )  # fmt: skip
-    parser.add_argument(
-        "--causes", nargs="+", default=list(stress.GROUPS), metavar="NAME",
-        help=f"play only these causes: {', '.join(stress.GROUPS)} (default: all)",
+    shared.add_option(
+        parser, "--causes NAME", f"play only these causes: {', '.join(stress.GROUPS)} (default: all)",
+        nargs="+", default=list(stress.GROUPS),
     )  # fmt: skip
     play_options.add_contest_options(parser, 200, "for each cause in RocketSim", _WORK)
-    parser.add_argument(
-        "--server-matches", type=play_options.even, default=40, metavar="N",
-        help="matches for each cause over the match server (default: %(default)s)",
+    shared.add_option(
+        parser, "--server-matches N", "matches for each cause over the match server", play_options.even,
+        default=40,
     )  # fmt: skip
-    parser.add_argument(
-        "--team-size", type=play_options.positive, metavar="N",
-        help="cars in a team (default: what the policy was trained for)",
+    shared.add_option(
+        parser, "--team-size N", "cars in a team (default: what the policy was trained for)",
+        play_options.positive,
     )  # fmt: skip
 
 
@@ -63,7 +61,10 @@ def run(options: argparse.Namespace) -> int:
     play_options.check_contest_outputs(options, read)
     output_files.check_output_folder(options.out / stress.DIALECTS, options.json)
     with Locked(options.out, _WORK):
-        kept = KeptMatches(options.out / FILE, _settings_of(plan, against))
+        kept = KeptMatches(options.out / FILE, {
+            "what": _WORK, "seconds": plan.seconds, "team_size": plan.team_size, "seed": plan.seed,
+            "tested": plan.tested.identity, "against": against.identity,
+        })  # fmt: skip
         try:
             complete = _play(plan, kept, options)
         except KeyboardInterrupt:
@@ -98,13 +99,6 @@ def _plan_of(options: argparse.Namespace) -> tuple[stress.StressPlan, Entrant]:
         seconds=options.seconds, seed=options.seed, allow_modules=tuple(allowed), out=options.out,
     )  # fmt: skip
     return plan, against
-
-
-def _settings_of(plan: stress.StressPlan, against: Entrant) -> dict[str, Any]:
-    return {
-        "what": _WORK, "seconds": plan.seconds, "team_size": plan.team_size, "seed": plan.seed,
-        "tested": plan.tested.identity, "against": against.identity,
-    }  # fmt: skip
 
 
 def _play(plan: stress.StressPlan, kept: KeptMatches, options: argparse.Namespace) -> bool:

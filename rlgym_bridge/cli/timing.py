@@ -21,14 +21,10 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "the packets show when each of them took effect. Settings for training and play follow from that."
     )
     shared.add_server_option(parser)
-    parser.add_argument(
-        "--seconds", type=shared.seconds, default=20.0, metavar="S",
-        help="seconds of game time to play (default: %(default)s)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--pace", choices=("realtime", "lockstep"), default="realtime",
-        help="pace of the embedded server (default: %(default)s)",
-    )  # fmt: skip
+    shared.add_option(parser, "--seconds S", "seconds of game time to play", shared.seconds, default=20.0)
+    shared.add_option(
+        parser, "--pace", "pace of the embedded server", default="realtime", choices=("realtime", "lockstep")
+    )
     shared.add_impairment_options(parser)
 
 

@@ -35,71 +35,70 @@ from rlgym_bridge.user_input.user_modules import add_module_folders
 
 STATUS: Final = "0 trained, or stopped by Ctrl-C, 1 something broke, 2 bad usage or input"
 _PROFILED, _MOST_PROFILED = 5, 10_000  # iterations that --profile times: by default, at most
+_ITERATIONS: Final = shared.whole(
+    f"a number of iterations, 1 to {_MOST_PROFILED}; files of settings go before --profile",
+    range(1, _MOST_PROFILED + 1),
+)
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
     """Add the description and the options of the command."""
     parser.description = "Train a bot by self-play in RocketSim (PPO). Ctrl-C saves a checkpoint and ends."
-    parser.add_argument(
-        "config", nargs="*", type=Path, metavar="CONFIG",
-        help="settings in TOML; keys that are absent have their defaults (default: train.toml here, else "
-        "training/config.toml). Where files disagree, the later one wins, such as one that `rlgym-bridge "
-        "compare --fit` wrote",
+    shared.add_option(
+        parser, "config CONFIG", "settings in TOML; keys that are absent have their defaults (default: "
+        "train.toml here, else training/config.toml). Where files disagree, the later one wins, such as one "
+        "that `rlgym-bridge compare --fit` wrote", Path, nargs="*",
     )  # fmt: skip
-    parser.add_argument(
-        "--steps", type=int, metavar="N",
-        help="agent steps to train, rounded up to whole iterations (default: what the settings say)",
+    shared.add_option(
+        parser, "--steps N", "agent steps to train, rounded up to whole iterations (default: what the "
+        "settings say)", int,
     )  # fmt: skip
-    parser.add_argument(
-        "--out", metavar="DIR",
-        help="folder of the run (default: out of the settings; without that runs/ and the name of your env "
-        "or components, runs/1v1 if you name neither)",
+    shared.add_option(
+        parser, "--out DIR", "folder of the run (default: out of the settings; without that runs/ and the "
+        "name of your env or components, runs/1v1 if you name neither)",
     )  # fmt: skip
-    parser.add_argument(
-        "--start-from", metavar="DIR", help="begin with the policy of this policy folder or training run"
+    shared.add_option(
+        parser, "--start-from DIR", "begin with the policy of this policy folder or training run"
     )
-    parser.add_argument(
-        "--simulator", choices=SIMULATORS,
-        help="what steps the matches: rocketsim2 is RocketSim 2.2.1, rocketsim3 is faster and as the real "
-        "game; with --resume it may differ from before (default: what the settings say, else the run's)",
+    shared.add_option(
+        parser, "--simulator", "what steps the matches: rocketsim2 is RocketSim 2.2.1, rocketsim3 is faster "
+        "and as the real game; with --resume it may differ from before (default: what the settings say, else "
+        "the run's)", choices=SIMULATORS,
     )  # fmt: skip
-    parser.add_argument(
-        "--resume", action="store_true", help="continue from the newest checkpoint in the folder of the run"
-    )
-    parser.add_argument(
-        "--allow-modules", nargs="+", default=[], metavar="carried:MODULE",
-        help="with --resume: take the copies of these modules that the run carries, in place of your own",
+    shared.add_option(parser, "--resume", "continue from the newest checkpoint in the folder of the run")
+    shared.add_option(
+        parser, "--allow-modules carried:MODULE", "with --resume: take the copies of these modules that the "
+        "run carries, in place of your own", nargs="+", default=[],
     )  # fmt: skip
-    parser.add_argument(
-        "--rewards", action="store_true",
-        help="also show what each part of the reward gives a step, with and without its weight, its share",
+    shared.add_option(
+        parser, "--rewards", "also show what each part of the reward gives a step, with and without its "
+        "weight, its share",
     )  # fmt: skip
-    parser.add_argument(
-        "--profile", nargs="?", type=_iterations, const=_PROFILED, metavar="N",
-        help="only train N iterations, print how long their parts take, and end; nothing is written into the "
-        f"run. With --resume its newest policy plays (default: {_PROFILED})",
+    shared.add_option(
+        parser, "--profile N", "only train N iterations, print how long their parts take, and end; nothing "
+        f"is written into the run. With --resume its newest policy plays (default: {_PROFILED})", _ITERATIONS,
+        nargs="?", const=_PROFILED,
     )  # fmt: skip
     _add_cluster_options(parser)
-    parser.add_argument(
-        "--settings", action="store_true",
-        help="only print all settings and end: modules and folders that they name are not looked for",
+    shared.add_option(
+        parser, "--settings", "only print all settings and end: modules and folders that they name are not "
+        "looked for",
     )  # fmt: skip
     add_page_options(parser, "show the newest checkpoint against itself, and the curves, in the browser")
 
 
 def _add_cluster_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--engine", choices=("local", "rllib"), default="local",
-        help="local: processes on this machine; rllib: Ray RLlib, also on a cluster (default: local)",
+    shared.add_option(
+        parser, "--engine", "local: processes on this machine; rllib: Ray RLlib, also on a cluster (default: "
+        "local)", default="local", choices=("local", "rllib"),
     )  # fmt: skip
-    parser.add_argument(
-        "--address", metavar="ADDRESS",
-        help="Ray cluster to train on, host:port or auto (default: a new one on this machine)",
+    shared.add_option(
+        parser, "--address ADDRESS", "Ray cluster to train on, host:port or auto (default: a new one on this "
+        "machine)",
     )  # fmt: skip
-    parser.add_argument(
-        "--ray", metavar="ADDRESS",
-        help="play on all machines of this Ray cluster, host:port, or auto for the one that this machine is "
-        "part of; learn here",
+    shared.add_option(
+        parser, "--ray ADDRESS", "play on all machines of this Ray cluster, host:port, or auto for the one "
+        "that this machine is part of; learn here",
     )  # fmt: skip
 
 
@@ -109,21 +108,7 @@ def run(options: argparse.Namespace) -> int:
     output_files.check_outputs(options.json, inputs=files)
     given = {name: getattr(options, name) for name in ("steps", "out", "start_from", "simulator")}
     changes = {name: value for name, value in given.items() if value is not None}
-    if options.address is not None and options.engine != "rllib":
-        raise ValueError(f"--address is {options.address}, expected --engine rllib with it")
-    if options.ray is not None and options.engine != "local":
-        raise ValueError(f"--ray is {options.ray} and --engine {options.engine}, expected one of them")
-    check_port(options, options.web)
-    if options.profile is not None:
-        others = (
-            ("--engine rllib", options.engine == "rllib"), ("--ray", options.ray is not None),
-            ("--settings", options.settings), ("--web", options.web),
-        )  # fmt: skip
-        for name, is_given in others:
-            if is_given:
-                raise ValueError(f"--profile and {name} are given, expected one of them")
-    if options.settings and options.json is not None:
-        raise ValueError(f"--json is {options.json}, expected none with --settings, which trains nothing")
+    _check_together(options)
     values = read_settings(*files)
     settings = make_settings(values, files, changes)
     if options.settings:
@@ -131,7 +116,10 @@ def run(options: argparse.Namespace) -> int:
         return 0
     named = {*changes} if files == [DEFAULTS] else {*changes, *values}
     if options.resume and "simulator" not in named:
-        settings = _with_simulator_of_run(settings)
+        from rlgym_bridge.training.runs.checkpoints import settings_of_run
+
+        found = settings_of_run(Path(settings.out))
+        settings = dataclasses.replace(settings, simulator=found.get("simulator", settings.simulator))
     say = shared.printer(options)
     _introduce(options, files, settings, "out" in {*values, *changes}, say)
     if options.allow_modules:
@@ -165,6 +153,24 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
+def _check_together(options: argparse.Namespace) -> None:
+    """Raise ValueError for options that contradict each other."""
+    if options.address is not None and options.engine != "rllib":
+        raise ValueError(f"--address is {options.address}, expected --engine rllib with it")
+    if options.ray is not None and options.engine != "local":
+        raise ValueError(f"--ray is {options.ray} and --engine {options.engine}, expected one of them")
+    check_port(options, options.web)
+    if options.profile is not None:
+        others = {
+            "--engine rllib": options.engine == "rllib", "--ray": options.ray is not None,
+            "--settings": options.settings, "--web": options.web,
+        }  # fmt: skip
+        for name in (one for one, is_given in others.items() if is_given):
+            raise ValueError(f"--profile and {name} are given, expected one of them")
+    if options.settings and options.json is not None:
+        raise ValueError(f"--json is {options.json}, expected none with --settings, which trains nothing")
+
+
 def _introduce(
     options: argparse.Namespace, files: Sequence[Path], settings: TrainingSettings, has_out: bool,
     say: Callable[[str], None],
@@ -182,13 +188,6 @@ def _introduce(
         say(f"no train.toml here: the default settings{into}")
         if options.steps is None and not options.profile and not options.resume:
             _confirm_defaults(settings)
-
-
-def _with_simulator_of_run(settings: TrainingSettings) -> TrainingSettings:
-    from rlgym_bridge.training.runs.checkpoints import settings_of_run
-
-    found = settings_of_run(Path(settings.out))
-    return dataclasses.replace(settings, simulator=found.get("simulator", settings.simulator))
 
 
 def _components_left_out(files: Sequence[Path], settings: TrainingSettings) -> str:
@@ -273,15 +272,6 @@ def _profile(options: argparse.Namespace, settings: TrainingSettings) -> int:
         say(line)
     output_files.write_json(options.json, found.to_json())
     return 0
-
-
-def _iterations(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= _MOST_PROFILED:
-        raise argparse.ArgumentTypeError(
-            f"{text!r}, expected a number of iterations, 1 to {_MOST_PROFILED}; files of settings go before "
-            "--profile"
-        )
-    return int(text)
 
 
 def _what_is_left(settings: TrainingSettings) -> str:

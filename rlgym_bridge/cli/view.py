@@ -40,40 +40,33 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "served to browsers on this machine. Ctrl-C ends it."
     )
     shared.add_recording(parser)
-    parser.add_argument(
-        "--html", action="store_true",
-        help="write a page with the recording in it as one file, which any browser opens without a server or "
-        "the internet, and show nothing",
+    shared.add_option(
+        parser, "--html", "write a page with the recording in it as one file, which any browser opens "
+        "without a server or the internet, and show nothing",
     )  # fmt: skip
-    parser.add_argument(
-        "-o", "--out", type=Path, metavar="OUT.html", help="with --html: the file (default: FILE.html here)"
-    )
-    parser.add_argument(
-        "--policy", metavar="BOT",
-        help="with --web: a policy that may drive cars where you play on from a moment; of cars that it "
-        "drove in the recording, its likeliest choices are shown (default: the one of the run here, or the "
-        "shipped bot, that drove, else chaser)",
+    shared.add_option(parser, "-o --out OUT.html", "with --html: the file (default: FILE.html here)", Path)
+    shared.add_option(
+        parser, "--policy BOT", "with --web: a policy that may drive cars where you play on from a moment; "
+        "of cars that it drove in the recording, its likeliest choices are shown (default: the one of the "
+        "run here, or the shipped bot, that drove, else chaser)",
     )  # fmt: skip
     browser_page.add_page_options(parser)
-    parser.add_argument(
-        "--compare",
-        action="store_true",
-        help="also show a simulator, put into the recorded state every second and driven with its inputs",
+    shared.add_option(
+        parser, "--compare", "also show a simulator, put into the recorded state every second and driven "
+        "with its inputs",
     )  # fmt: skip
     shared.add_simulator_option(parser, None)
-    parser.add_argument(
-        "--save",
-        type=Path,
-        metavar="FILE.rrd",
-        help="write a file for Rerun and show nothing, unless --rerun-page or --window is given",
-    )
-    where = parser.add_mutually_exclusive_group()
-    where.add_argument(
-        "--web", action="store_true",
-        help="show it on the page of `play` in the browser, without Rerun; one can play on from any moment",
+    shared.add_option(
+        parser, "--save FILE.rrd", "write a file for Rerun and show nothing, unless --rerun-page or --window "
+        "is given", Path,
     )  # fmt: skip
-    where.add_argument("--rerun-page", action="store_true", help="open Rerun in the browser")
-    where.add_argument("--window", action="store_true", help="open it in Rerun's own window")
+    where = parser.add_mutually_exclusive_group()
+    shared.add_option(
+        where, "--web", "show it on the page of `play` in the browser, without Rerun; one can play on from "
+        "any moment",
+    )  # fmt: skip
+    shared.add_option(where, "--rerun-page", "open Rerun in the browser")
+    shared.add_option(where, "--window", "open it in Rerun's own window")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -202,14 +195,13 @@ def _show(path: Path, options: argparse.Namespace, console: Console) -> None:
 
 def add_watch_options(parser: argparse.ArgumentParser, of_web: str = "") -> None:
     """Add the options that show a match while it is played; `of_web` adds to the help of `--web`."""
-    parser.add_argument(
-        "--watch", action="store_true",
-        help="show it in Rerun while it is played, with what bots draw: in a window, or without a display "
-        "on a page for browsers on this machine. Closing it stops nothing",
+    shared.add_option(
+        parser, "--watch", "show it in Rerun while it is played, with what bots draw: in a window, or "
+        "without a display on a page for browsers on this machine. Closing it stops nothing",
     )  # fmt: skip
     where = parser.add_mutually_exclusive_group()
-    where.add_argument("--web", action="store_true", help=f"open it in the browser{of_web}")
-    where.add_argument("--window", action="store_true", help="open it in Rerun's own window")
+    shared.add_option(where, "--web", f"open it in the browser{of_web}")
+    shared.add_option(where, "--window", "open it in Rerun's own window")
 
 
 @contextmanager

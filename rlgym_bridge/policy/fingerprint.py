@@ -14,22 +14,13 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
+from rlgym_bridge import game
 from rlgym_bridge.components.actions import action_space
 from rlgym_bridge.components.batch_form import works_in_batches
 from rlgym_bridge.components.episode import ComponentCalls
 from rlgym_bridge.components.spec import TRUSTED, Components
 from rlgym_bridge.components.user_errors import locate_method
 from rlgym_bridge.controls import checked_rows
-from rlgym_bridge.game import (
-    BIG_PAD_SECONDS,
-    BIG_PADS,
-    CONTROL_NAMES,
-    DODGE_DEADZONE,
-    ORANGE,
-    PAD_COUNT,
-    SMALL_PAD_SECONDS,
-    Phase,
-)
 from rlgym_bridge.policy.manifest import Manifest
 from rlgym_bridge.policy.symmetry import Mirror
 from rlgym_bridge.rotations import rotation_of
@@ -77,7 +68,7 @@ class Fingerprint:
                 f"of {_MAX_ACTIONS} at most, such as LookupTableAction; here the observation has "
                 f"{'no ' if self.names[0] is None else ''}names, and the actions are {kind} {sizes}"
             )
-        return Mirror(self.names[0], np.array(self.controls)[:, 1 : 1 + len(CONTROL_NAMES)])
+        return Mirror(self.names[0], np.array(self.controls)[:, 1 : 1 + len(game.CONTROL_NAMES)])
 
 
 @contextmanager
@@ -252,22 +243,22 @@ def probe_states(blue: int, orange: int, hitbox: int) -> list[MatchState]:
 
 def _fill_match(state: MatchState, i: int, spread: Any) -> None:
     state.frame[:] = 1000 + 8 * i
-    state.phase[:], state.clock[:] = Phase.ACTIVE, 211 - i
+    state.phase[:], state.clock[:] = game.Phase.ACTIVE, 211 - i
     state.score[:] = (1, 2)
-    state.gravity[:], state.boost_consumption[:], state.dodge_deadzone[:] = 1, 1, DODGE_DEADZONE
+    state.gravity[:], state.boost_consumption[:], state.dodge_deadzone[:] = 1, 1, game.DODGE_DEADZONE
     state.ball_known[:] = 1
     state.ball_position[:] = (*spread(-3500, 3500), *spread(-4500, 4500), *spread(150, 1800))
     state.ball_rotation[:] = np.reshape(rotation_of(*spread(-1.2, 1.2, 3)), (3, 3))
     state.ball_linear_velocity[:] = spread(-1500, 1500, 3)
     state.ball_angular_velocity[:] = spread(-5, 5, 3)
-    for pad in range(PAD_COUNT):
+    for pad in range(game.PAD_COUNT):
         if (pad + i) % 3 == 0:
-            longest = BIG_PAD_SECONDS if pad in BIG_PADS else SMALL_PAD_SECONDS
+            longest = game.BIG_PAD_SECONDS if pad in game.BIG_PADS else game.SMALL_PAD_SECONDS
             state.pad_timer[0, pad] = spread(0.1, longest)[0]
 
 
 def _fill_car(state: MatchState, car: int, spread: Any) -> None:
-    state.car_team[0, car] = 0 if car < state.layout.blue else ORANGE
+    state.car_team[0, car] = 0 if car < state.layout.blue else game.ORANGE
     state.car_position[0, car] = (*spread(-3800, 3800), *spread(-4800, 4800), *spread(100, 1900))
     state.car_rotation[0, car] = np.reshape(rotation_of(*spread(-1.2, 1.2, 3)), (3, 3))
     state.car_linear_velocity[0, car] = spread(-1100, 1100, 3)
@@ -338,12 +329,18 @@ _SHOWN: Final = 5
 
 def differences(manifest: Manifest, built: Fingerprint, components: Components) -> list[str]:
     """Return a sentence for each difference of what was recorded and what is here."""
-    found = (
-        _compare_observations(manifest, built)
-        + _compare_controls(manifest, built)
-        + _compare_masks(manifest, built)
-    )
-    found += _compare_timing(manifest, built, components)
+    comparisons = _compare_observations, _compare_controls, _compare_masks
+    found = [sentence for compare in comparisons for sentence in compare(manifest, built)]
+    if built.ticks not in (None, manifest.tick_skip):
+        found.append(
+            f"tick_skip is {manifest.tick_skip} and the parser gives {built.ticks} ticks an action "
+            f"(RepeatAction sets them)"
+        )
+    if components.action_delay not in (None, manifest.action_delay):
+        found.append(
+            f"action_delay is {manifest.action_delay} and the environment's engine has "
+            f"{components.action_delay}"
+        )
     if built.space[0] != manifest.action_kind:
         found.append(
             f"distribution is {manifest.distribution}, the parser's action space needs {built.space[0]} "
@@ -372,11 +369,13 @@ def changed_own(manifest: Manifest, built: Fingerprint) -> list[str]:
 def _compare_observations(manifest: Manifest, built: Fingerprint) -> list[str]:
     recorded, names = manifest.obs_names, built.names[0]
     if recorded is not None and names is not None and recorded != names:
+        moved = [i for i, (was, now) in enumerate(zip(recorded, names, strict=False)) if was != now]
+        at = moved[0] if moved and set(recorded) == set(names) else None
         return [
             f"the observation was {len(recorded)} numbers and is {len(names)} here"
             + _listed("; new here: ", [name for name in names if name not in recorded])
             + _listed("; gone: ", [name for name in recorded if name not in names])
-            + _moved(recorded, names)
+            + ("" if at is None else f"; number {at} was {recorded[at]} and is {names[at]}")
         ]
     if manifest.obs_size != built.obs_size:
         return [f"the observation was {manifest.obs_size} numbers (obs_size) and is {built.obs_size} here"]
@@ -388,11 +387,8 @@ def _compare_observations(manifest: Manifest, built: Fingerprint) -> list[str]:
         for i in _unequal(row, here):
             name = f"number {i}" if row_names is None else row_names[i]
             changed.setdefault(name, f"{name} was {row[i]:.7g} and is {here[i]:.7g} ({label})")
-    return (
-        [f"{count_of(len(changed), 'element')} of the observation changed: {_first(list(changed.values()))}"]
-        if changed
-        else []
-    )
+    said = f"{count_of(len(changed), 'element')} of the observation changed: {_first(list(changed.values()))}"
+    return [said] if changed else []
 
 
 def _compare_controls(manifest: Manifest, built: Fingerprint) -> list[str]:
@@ -402,7 +398,8 @@ def _compare_controls(manifest: Manifest, built: Fingerprint) -> list[str]:
             f"the parser had {len(rows)} probe actions (probe.controls) and has {len(built.controls)} here, "
             f"its action space being {built.space}"
         ]
-    headings = ("ticks", *(f"{name} of the {row} row" for row in ("first", "last") for name in CONTROL_NAMES))
+    rows_named = (f"{name} of the {row} row" for row in ("first", "last") for name in game.CONTROL_NAMES)
+    headings = ("ticks", *rows_named)
     changed = [
         f"{headings[i]} for probe action {action} was {row[i]:g} and is {here[i]:g}"
         for action, (row, here) in enumerate(zip(rows, built.controls, strict=True))
@@ -428,33 +425,9 @@ def _compare_masks(manifest: Manifest, built: Fingerprint) -> list[str]:
     return [f"{len(changed)} places of the action masks changed: {_first(changed)}"] if changed else []
 
 
-def _compare_timing(manifest: Manifest, built: Fingerprint, components: Components) -> list[str]:
-    found = []
-    if built.ticks is not None and built.ticks != manifest.tick_skip:
-        found.append(
-            f"tick_skip is {manifest.tick_skip} and the parser gives {built.ticks} ticks an action "
-            f"(RepeatAction sets them)"
-        )
-    if components.action_delay is not None and components.action_delay != manifest.action_delay:
-        found.append(
-            f"action_delay is {manifest.action_delay} and the environment's engine has "
-            f"{components.action_delay}"
-        )
-    return found
-
-
 def _unequal(recorded: Sequence[float], here: Sequence[float]) -> list[int]:
     was, now = np.asarray(recorded, float), np.asarray(here, float)
     return [int(i) for i in np.flatnonzero(np.abs(was - now) > TOLERANCE * np.maximum(1.0, np.abs(was)))]
-
-
-def _moved(recorded: Sequence[str], names: Sequence[str]) -> str:
-    if set(recorded) != set(names):
-        return ""
-    for i, (was, now) in enumerate(zip(recorded, names, strict=False)):
-        if was != now:
-            return f"; number {i} was {was} and is {now}"
-    return ""
 
 
 def _listed(heading: str, names: list[str]) -> str:

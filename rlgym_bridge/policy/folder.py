@@ -8,7 +8,6 @@ import hashlib
 import platform
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from importlib.metadata import PackageNotFoundError, version
 from operator import index
 from pathlib import Path
 from typing import Any, Final
@@ -27,6 +26,7 @@ from rlgym_bridge.policy.fingerprint import Fingerprint, changed_own, difference
 from rlgym_bridge.policy.manifest import FORMAT, SELECTIONS, Manifest, Normalisation, PolicyMismatch
 from rlgym_bridge.policy.numpy_network import NetworkPolicy, network_builder
 from rlgym_bridge.policy.shape import PERCEPTRON
+from rlgym_bridge.user_input.extras import versions_of
 from rlgym_bridge.user_input.own_modules import read_own_sources
 
 _PACKAGES: Final = ("rlgym_bridge", "rlgym-rocket-league", "rlgym-tools", "numpy", "safetensors")
@@ -202,13 +202,7 @@ def _hitbox_number(name: str) -> int:
 
 
 def _versions() -> dict[str, str]:
-    found = {"python": platform.python_version()}
-    for package in _PACKAGES:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            continue  # run from a checkout, or not needed here
-    return found
+    return {"python": platform.python_version()} | versions_of(*_PACKAGES)
 
 
 def _check_declared(manifest: Manifest, components: Components) -> None:

@@ -51,19 +51,9 @@ class Normalisation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 _SEEN_AND_DONE: Final = (
-    "obs",
-    "parser",
-    "env",
-    "tick_skip",
-    "action_delay",
-    "distribution",
-    "activation",
-    "obs_size",
-    "team_sizes",
-    "hitbox",
-    "mirror",
-    "network",
-)
+    "obs", "parser", "env", "tick_skip", "action_delay", "distribution", "activation", "obs_size",
+    "team_sizes", "hitbox", "mirror", "network",
+)  # fmt: skip
 
 _LEFT_OUT: Final = {"activation": "relu", "mirror": False, "forecast": 0, "network": PERCEPTRON}
 """Keys that are not written with these values."""

@@ -4,7 +4,6 @@ Training writes into a run which modules its settings name, and anybody may have
 are allowed that the settings in the current folder name. They are never looked for in a run or a policy.
 """
 
-import importlib.util
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -16,7 +15,7 @@ from rlgym_bridge.policy.files import MANIFEST_FILE, run_of
 from rlgym_bridge.user_input.durable_files import write_durably
 from rlgym_bridge.user_input.own_modules import trace_own_files
 from rlgym_bridge.user_input.text_files import read_toml, toml_line
-from rlgym_bridge.user_input.user_modules import add_module_folders, names_no_modules
+from rlgym_bridge.user_input.user_modules import add_module_folders, names_no_modules, places_of
 
 RUN_FILE: Final = "run.toml"
 _ABOUT: Final = (
@@ -60,8 +59,10 @@ def run_modules(named: str | Path, allow_modules: Sequence[str] = ()) -> tuple[s
                 f"{file} names {module}, which lies in {project}: run this there (cd {project.resolve()}), "
                 f"or play the copy that the run carries, if you trust it: --allow-modules {CARRIED}{module}"
             )
+    whole = run.resolve()
     for name in allowed:
-        if (place := _place_with(run, name.partition(":")[0])) is not None:
+        places = [place.resolve() for place in places_of(name.partition(":")[0])]
+        for place in (one for one in places if one.is_relative_to(whole) or whole.is_relative_to(one)):
             raise ValueError(
                 f"{file}: {name} would be imported from {place}, which came with the run, expected "
                 "modules of your own elsewhere; if you trust it, name it with --allow-modules"
@@ -100,24 +101,9 @@ def _named_in_settings(folder: Path) -> Iterator[str]:
 def _project_of(run: Path, module: str) -> Path | None:
     """Return the folder above a run that has one of its modules, where Python does not find it; or None."""
     first = module.partition(".")[0]
-    with suppress(ImportError, ValueError):
-        if importlib.util.find_spec(first) is not None:
-            return None
+    if places_of(first):
+        return None
     folders = (
         one for one in list(run.parents)[:2] if (one / f"{first}.py").is_file() or (one / first).is_dir()
     )
     return next(folders, None)
-
-
-def _place_with(run: Path, module: str) -> Path | None:
-    """Return where a module of a run, or a package around it, would be imported from; or None."""
-    try:
-        spec = importlib.util.find_spec(module.partition(".")[0])
-    except (ImportError, ValueError):
-        return None  # the import will say so
-    if spec is None:
-        return None
-    run = run.resolve()
-    places = [*(spec.submodule_search_locations or ()), *filter(None, [spec.origin])]
-    found = (Path(place).resolve() for place in places)
-    return next((one for one in found if one.is_relative_to(run) or run.is_relative_to(one)), None)

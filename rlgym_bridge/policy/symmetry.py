@@ -38,7 +38,12 @@ class Mirror:
         self._decides = names.index(DECIDES)
         self._order = np.array([_source(names, name) for name in names])
         self._signs = np.array([_sign(name) for name in names], np.float32)
-        self._actions = np.array([_choice(controls, row * _REVERSED) for row in controls])
+        mirrored = controls * _REVERSED
+        same = (mirrored[:, None] == controls).all(2)  # (choices, choices)
+        if not same.any(1).all():
+            row = mirrored[~same.any(1)][0].tolist()
+            raise ValueError(f"no choice of the action gives the controls {row}, a mirrored choice")
+        self._actions = same.argmax(1)
 
     def applies(self, obs: np.ndarray) -> np.ndarray:
         """Return which of `(..., size)` observations are mirrored, `(...)` bool."""
@@ -89,11 +94,3 @@ def _sign(name: str) -> int:
         f"the observation has a number named {name}, which does not tell how it is mirrored; expected "
         "TeamObs, names as it gives them, or speed or distance for what stays as it is"
     )
-
-
-def _choice(controls: np.ndarray, row: np.ndarray) -> int:
-    """Return the choice that gives a control row."""
-    found = np.flatnonzero((controls == row).all(1))
-    if not len(found):
-        raise ValueError(f"no choice of the action gives the controls {row.tolist()}, a mirrored choice")
-    return int(found[0])

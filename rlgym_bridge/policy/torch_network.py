@@ -15,18 +15,9 @@ from torch.nn import functional
 
 from rlgym_bridge.components.spec import import_named
 from rlgym_bridge.components.user_errors import describe_error
+from rlgym_bridge.policy import shape as shapes
 from rlgym_bridge.policy.numpy_layers import LEAKY_SLOPE, NORM_EPS
 from rlgym_bridge.policy.numpy_network import LOG_STD_RANGE
-from rlgym_bridge.policy.shape import (
-    ATTENTION,
-    ATTENTION_HEADS,
-    ATTENTION_WIDTH,
-    GRU,
-    GRU_WIDTH,
-    PERCEPTRON,
-    PlayerPlaces,
-    PolicyShape,
-)
 
 _POLICY_GAIN: Final = 0.01  # of the last layer: all actions are about equally likely at first
 
@@ -98,10 +89,10 @@ class PlayerAttention(Perceptron):
     enemies: Tensor
 
     def __init__(
-        self, places: PlayerPlaces, outputs: int, layers: Sequence[int], last_gain: float,
+        self, places: shapes.PlayerPlaces, outputs: int, layers: Sequence[int], last_gain: float,
         activation: str = "relu", layer_norm: bool = False,
     ) -> None:  # fmt: skip
-        width = ATTENTION_WIDTH
+        width = shapes.ATTENTION_WIDTH
         super().__init__((2 * width, *layers, outputs), last_gain, activation, layer_norm)
         self.own, self.car = nn.Linear(len(places.common), width), nn.Linear(places.blocks.shape[1], width)
         self.query, self.key, self.value, self.mix = (nn.Linear(width, width) for _ in range(4))
@@ -122,7 +113,7 @@ class PlayerAttention(Perceptron):
         own = self._activate(self.own(inputs[:, self.common]))
         cars = self._activate(self.car(blocks) + self.team[self.enemies])
         every = torch.cat((own[:, None], cars), 1)  # (rows, 1 + places, width)
-        heads = (ATTENTION_HEADS, ATTENTION_WIDTH // ATTENTION_HEADS)
+        heads = (shapes.ATTENTION_HEADS, shapes.ATTENTION_WIDTH // shapes.ATTENTION_HEADS)
         query = self.query(own).unflatten(-1, heads)[:, None]
         keys, values = (part(every).unflatten(-1, heads) for part in (self.key, self.value))
         scores = ((query * keys).sum(-1) * heads[1] ** -0.5).float()  # (rows, 1 + places, heads)
@@ -139,7 +130,7 @@ class GruPerceptron(Perceptron):
         self, inputs: int, outputs: int, layers: Sequence[int], last_gain: float, activation: str = "relu",
         layer_norm: bool = False,
     ) -> None:  # fmt: skip
-        width = GRU_WIDTH
+        width = shapes.GRU_WIDTH
         super().__init__((2 * width, *layers, outputs), last_gain, activation, layer_norm)
         self.enter, self.cell, self.state_size = nn.Linear(inputs, width), nn.GRUCell(width, width), width
         nn.init.orthogonal_(self.enter.weight, math.sqrt(2))
@@ -286,9 +277,9 @@ class OwnInference:
 class ActingNetwork(SteppingNetwork):
     """A network and a distribution of actions over its outputs."""
 
-    shape: PolicyShape
+    shape: shapes.PolicyShape
 
-    def take_shape(self, shape: PolicyShape) -> None:
+    def take_shape(self, shape: shapes.PolicyShape) -> None:
         """Become the network of a policy of this shape."""
         self.shape = shape
         if shape.distribution == "gaussian":
@@ -379,7 +370,7 @@ class ActingNetwork(SteppingNetwork):
 class PolicyNetwork(ActingNetwork, Perceptron):
     """A perceptron that acts."""
 
-    def __init__(self, shape: PolicyShape) -> None:
+    def __init__(self, shape: shapes.PolicyShape) -> None:
         widths = (shape.obs_size, *shape.layers, shape.outputs)
         Perceptron.__init__(self, widths, _POLICY_GAIN, shape.activation, shape.layer_norm)
         self.take_shape(shape)
@@ -428,19 +419,19 @@ class _OwnCritic(ValueNetwork, OwnNetwork):
 
 
 def make_networks(
-    shape: PolicyShape, critic_layers: Sequence[int]
-) -> tuple[PolicyShape, ActingNetwork, ValueNetwork]:
+    shape: shapes.PolicyShape, critic_layers: Sequence[int]
+) -> tuple[shapes.PolicyShape, ActingNetwork, ValueNetwork]:
     """Make policy and critic of a run, of one kind, and the shape with the policy's weights."""
     kind = shape.activation, shape.layer_norm
-    if shape.network == PERCEPTRON:
+    if shape.network == shapes.PERCEPTRON:
         return shape, PolicyNetwork(shape), Critic(shape.obs_size, critic_layers, *kind)
     policy: ActingNetwork
     critic: ValueNetwork
-    if shape.network == ATTENTION:
-        places = PlayerPlaces.of(shape.names)
+    if shape.network == shapes.ATTENTION:
+        places = shapes.PlayerPlaces.of(shape.names)
         policy = _AttentionPolicy(places, shape.outputs, shape.layers, _POLICY_GAIN, *kind)
         critic = _AttentionCritic(places, 1, critic_layers, 1.0, *kind)
-    elif shape.network == GRU:
+    elif shape.network == shapes.GRU:
         policy = _GruPolicy(shape.obs_size, shape.outputs, shape.layers, _POLICY_GAIN, *kind)
         critic = _GruCritic(shape.obs_size, 1, critic_layers, 1.0, *kind)
     else:

@@ -79,7 +79,13 @@ def read_archive(file: Path) -> dict[str, np.ndarray]:
         entries = _entries(archive)
         for name, full in entries.items():
             if name.startswith(_CODE) and name.endswith(".py"):
-                _check_code(name, archive.read(full).decode("utf-8"))
+                text = archive.read(full).decode("utf-8")
+                if "__setstate__" in text:
+                    raise ValueError(
+                        f"{name} has a method __setstate__, which would run when the file is loaded"
+                    )
+                if "hooks__ = " in text:
+                    raise ValueError(f"{name} has hooks, which run beside its forward")
         root = _unpickle(archive, entries)
     if not isinstance(root, ScriptObject):
         raise ValueError(f"its data is {type(root).__name__}, expected a module")
@@ -117,7 +123,10 @@ def _unpickle(archive: zipfile.ZipFile, entries: Mapping[str, str]) -> Any:
         if name.startswith("data/")
     }
     content = archive.read(entries["data.pkl"])
-    _check_pickle(content)
+    value: Any
+    for code, value, _ in pickletools.genops(content):  # no more than torch writes, or than the memory holds
+        if code.proto > 2 or (code.name in ("PUT", "BINPUT", "LONG_BINPUT") and value > len(content)):
+            raise ValueError(f"a pickle in it has {code.name} {value}, expected what torch writes")
     return _Unpickler(content, storages).load()
 
 
@@ -128,22 +137,6 @@ def _entries(archive: zipfile.ZipFile) -> dict[str, str]:
     if len(folders) != 1 or len({name.lower() for name in names}) != len(names):
         raise ValueError("it has several folders, or entries of one name, expected what torch writes")
     return {name.partition("/")[2]: name for name in names}
-
-
-def _check_code(name: str, text: str) -> None:
-    """Raise ValueError where a class has a method that runs at loading, or around every call."""
-    if "__setstate__" in text:
-        raise ValueError(f"{name} has a method __setstate__, which would run when the file is loaded")
-    if "hooks__ = " in text:
-        raise ValueError(f"{name} has hooks, which run beside its forward")
-
-
-def _check_pickle(content: bytes) -> None:
-    """Raise ValueError where a pickle has more than torch writes, or reserves more memory than it is long."""
-    value: Any
-    for code, value, _ in pickletools.genops(content):
-        if code.proto > 2 or (code.name in ("PUT", "BINPUT", "LONG_BINPUT") and value > len(content)):
-            raise ValueError(f"a pickle in it has {code.name} {value}, expected what torch writes")
 
 
 class _Unpickler(pickle.Unpickler):

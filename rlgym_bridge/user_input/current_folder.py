@@ -18,7 +18,9 @@ def leave_out_current_folder() -> None:
     because somebody is in that folder. Where this package itself comes from there, the folder goes last.
     It has an effect once, when this package is imported.
     """
-    if _name_of_program().partition(".")[0] not in _OURS or not sys.path or sys.flags.safe_path:
+    words = sys.orig_argv  # while the package of what `python -m` runs is imported, argv begins with -m
+    name = words[words.index("-m") + 1] if sys.argv[:1] == ["-m"] and "-m" in words[:-1] else ""
+    if name.partition(".")[0] not in _OURS or not sys.path or sys.flags.safe_path:
         return
     here = os.getcwd()
     if os.path.abspath(sys.path[0] or ".") != here:
@@ -26,9 +28,3 @@ def leave_out_current_folder() -> None:
     del sys.path[0]
     if os.path.abspath(__file__).startswith(os.path.join(here, "")) and here not in sys.path:
         sys.path.append(here)
-
-
-def _name_of_program() -> str:
-    """Return the module that `python -m` runs, while its package is still imported; or no name."""
-    words = sys.orig_argv
-    return words[words.index("-m") + 1] if sys.argv[:1] == ["-m"] and "-m" in words[:-1] else ""

@@ -19,7 +19,7 @@ def write_durably(folder: Path, contents: Mapping[str, bytes]) -> None:
     temporary = {name: folder / f".{name}.{os.getpid()}.tmp" for name in contents}
     try:
         for name, content in contents.items():
-            with _named(folder / name), temporary[name].open("wb") as file:
+            with naming(folder / name), temporary[name].open("wb") as file:
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
@@ -62,8 +62,8 @@ def sync_folder(folder: Path) -> None:
 
 
 @contextmanager
-def _named(path: Path) -> Iterator[None]:
-    """Give errors of writing, which lack one, the name of the file."""
+def naming(path: Path) -> Iterator[None]:
+    """Add the name of the file to errors: those of a full disk lack it."""
     try:
         yield
     except OSError as error:

@@ -4,6 +4,7 @@ import os
 import re
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -62,6 +63,16 @@ def explain_install(*extras: str) -> str:
         f"pip install {packages}" if packages else f"install the extra {','.join(extras)} of its project"
     )
     return command + _torch_hint(extras)
+
+
+def versions_of(*packages: str) -> dict[str, str]:
+    """Return the versions of packages by their names at the index, of those that are installed."""
+    metadata = import_module("importlib.metadata")
+    found: dict[str, str] = {}
+    for name in packages:
+        with suppress(metadata.PackageNotFoundError):
+            found[name] = metadata.version(name)
+    return found
 
 
 def native_folder() -> Path | None:

@@ -1,7 +1,6 @@
 """Find the modules of a user's own that a bot imports, and the packages that those import; nothing is run."""
 
 import ast
-import importlib.util
 import logging
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -11,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from rlgym_bridge.user_input.text_files import explain_unreadable, read_bytes, read_text
-from rlgym_bridge.user_input.user_modules import INSTALLED
+from rlgym_bridge.user_input.user_modules import INSTALLED, places_of
 
 MOST_SOURCES: Final = 500
 """Files of modules that a policy carries at most."""
@@ -57,13 +56,18 @@ def find_own_modules(needed: Iterable[str]) -> OwnModules:
         elif _is_installed(place):
             installed.add(name)
         else:
-            for file in _files_at(place):
+            inside = [place] if place.is_file() else sorted(place.rglob("*.py"))
+            hidden = {one for one in inside if any(p.startswith(".") for p in one.relative_to(place).parts)}
+            for file in (one for one in inside if one not in hidden):
                 files[file.relative_to(place.parent).as_posix()] = file
                 found = imported_by(file)
                 waiting += found
                 early |= {module.partition(".")[0] for module, at_once in found.items() if at_once}
-    required = _requirements((installed & early) - {*_COME_ALONG, "torch"})
-    return OwnModules(files, required, tuple(sorted(missing)))
+    wanted = (installed & early) - {*_COME_ALONG, "torch"}
+    packages = packages_distributions() if wanted else {}  # it reads all that is installed
+    required = sorted({package for name in wanted for package in packages.get(name, ())[:1]})
+    lines = tuple(f"{package}=={version(package)}" for package in required)
+    return OwnModules(files, lines, tuple(sorted(missing)))
 
 
 def read_own_sources(names: Iterable[str], hold: bool = False) -> dict[str, bytes]:
@@ -109,7 +113,8 @@ def trace_own_files(names: Iterable[str]) -> dict[str, Path]:
             continue
         seen.add(name)
         if first not in roots:
-            roots[first] = _own_root(first)
+            place = None if first in {"rlgym_bridge", *sys.stdlib_module_names} else _place_of(first)
+            roots[first] = None if place is None or _is_installed(place) else place.parent
         if (root := roots[first]) is None:
             continue
         for file, package in _files_of(root, name):
@@ -118,12 +123,6 @@ def trace_own_files(names: Iterable[str]) -> dict[str, Path]:
                 files[path] = file
                 waiting += imported_by(file, package)
     return files
-
-
-def _own_root(name: str) -> Path | None:
-    """Return the folder in which Python finds a top-level module of the user; None for another's."""
-    place = None if name in {"rlgym_bridge", *sys.stdlib_module_names} else _place_of(name)
-    return None if place is None or _is_installed(place) else place.parent
 
 
 def _is_installed(place: Path) -> bool:
@@ -178,29 +177,4 @@ def _parsed(file: Path) -> ast.Module:
 
 def _place_of(name: str) -> Path | None:
     """Return the file of a module, or the folder of a package; None where there is none."""
-    try:
-        spec = importlib.util.find_spec(name)
-    except (ImportError, ValueError):  # somebody has put None in its place
-        return None
-    if spec is None:
-        return None
-    if spec.submodule_search_locations:
-        return Path(next(iter(spec.submodule_search_locations)))
-    return Path(spec.origin) if spec.origin and Path(spec.origin).is_file() else None
-
-
-def _files_at(place: Path) -> Iterator[Path]:
-    """Yield the file of a module, or the Python files of a package."""
-    if place.is_file():
-        yield place
-        return
-    for file in sorted(place.rglob("*.py")):
-        if not any(part.startswith(".") for part in file.relative_to(place).parts):
-            yield file
-
-
-def _requirements(names: Iterable[str]) -> tuple[str, ...]:
-    """Return the lines of `requirements.txt` for installed modules, in the versions that are installed."""
-    packages = packages_distributions() if (wanted := set(names)) else {}  # it reads all that is installed
-    found = {package for name in wanted for package in packages.get(name, ())[:1]}
-    return tuple(f"{package}=={version(package)}" for package in sorted(found))
+    return next((one for one in places_of(name) if one.exists()), None)

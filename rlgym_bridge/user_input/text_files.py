@@ -158,16 +158,11 @@ def _parse_checked(parse: Callable[[str], Any], text: str) -> Any:
         for value in level:
             if type(value) is int and value.bit_length() > _MOST_BITS:
                 raise ValueError(f"it has a whole number of {value.bit_length()} bits, expected {_MOST_BITS}")
-        level = [inner for value in level for inner in _list_values(value)]
+        tables = [value for value in level if isinstance(value, dict | list)]
+        level = [inner for one in tables for inner in (one.values() if isinstance(one, dict) else one)]
         if not level:
             return found
     raise ValueError(f"it is nested more than {_MOST_LEVELS} levels deep")
-
-
-def _list_values(value: Any) -> list[Any]:
-    if isinstance(value, dict):
-        return list(value.values())
-    return value if isinstance(value, list) else []
 
 
 def toml_line(key: str, value: Any, comment: str = "", width: int = 0) -> str:

@@ -66,17 +66,20 @@ def is_installed(module: str) -> bool:
 
     A package that is installed to be edited is the user's.
     """
-    first = module.partition(".")[0]
-    if first in sys.stdlib_module_names:
+    if module.partition(".")[0] in sys.stdlib_module_names:
         return True
+    return any(part in INSTALLED for place in places_of(module) for part in place.parts)
+
+
+def places_of(module: str) -> list[Path]:
+    """Return the folders and the file of a top-level module that Python finds; nothing is imported."""
     try:
-        spec = importlib.util.find_spec(first)
+        spec = importlib.util.find_spec(module.partition(".")[0])
     except (ImportError, ValueError):  # somebody has put None in its place
-        return False
+        spec = None
     if spec is None:
-        return False
-    places = [*(spec.submodule_search_locations or ()), *filter(None, [spec.origin])]
-    return any(part in INSTALLED for place in places for part in Path(place).parts)
+        return []
+    return [*map(Path, (*(spec.submodule_search_locations or ()), *filter(None, [spec.origin])))]
 
 
 def names_no_modules(folder: Path) -> bool:

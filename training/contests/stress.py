@@ -310,8 +310,11 @@ def losses_of(plan: StressPlan, results: Mapping[MatchKey, ServedResult]) -> lis
     Against itself an unimpaired bot wins one half, which needs no measuring; against another one, or where
     the cause meets both, the control's matches say what it wins without the cause.
     """
-    played, nothing = {trial: _evaluate(trial, results) for trial in plan.trials}, Estimate(0.0, 0.0)
-    losses = []
+    losses, played, nothing = [], dict[Trial, Evaluation](), Estimate(0.0, 0.0)
+    for trial in plan.trials:
+        found = evaluation_of([seen_by_first(key, results[key]) for key in trial.keys], trial.cause.name)
+        assert found is not None  # a trial has two matches at least
+        played[trial] = found
     for trial, its in played.items():
         is_control, against_itself = trial.cause.name == CONTROL, trial.opponent.path == plan.tested.path
         win_rate, lead = estimate_win_rate(its.leads, its.different), _estimate_lead(its, plan.seconds)
@@ -320,7 +323,10 @@ def losses_of(plan: StressPlan, results: Mapping[MatchKey, ServedResult]) -> lis
             control = played[trial.baseline]
             usual = estimate_win_rate(control.leads, control.different)
             usual_lead = _estimate_lead(control, plan.seconds)
-        unchanged = _count_unchanged(trial, results)
+        pairs = zip(trial.keys, trial.baseline.keys, strict=True)  # of matches of one number
+        unchanged = sum(
+            replace(results[key], remarks=()) == replace(results[other], remarks=()) for key, other in pairs
+        )
         lost, goals = win_rate.below(usual), lead.below(usual_lead)
         if (is_control and not against_itself) or (not is_control and unchanged == len(trial.keys)):
             lost = goals = nothing
@@ -329,25 +335,11 @@ def losses_of(plan: StressPlan, results: Mapping[MatchKey, ServedResult]) -> lis
     return sorted(losses, key=lambda loss: -loss.lost.value)
 
 
-def _evaluate(trial: Trial, results: Mapping[MatchKey, ServedResult]) -> Evaluation:
-    found = evaluation_of([seen_by_first(key, results[key]) for key in trial.keys], trial.cause.name)
-    assert found is not None  # a trial has two matches at least
-    return found
-
-
 def _estimate_lead(played: Evaluation, seconds: float) -> Estimate:
     """Return the goals a minute by which a bot leads in matches of so many seconds."""
     per_minute = played.leads / (seconds / 60)
     reach = CONFIDENCE_Z * float(per_minute.std()) / math.sqrt(max(1, played.different))
     return Estimate(float(per_minute.mean()), reach)
-
-
-def _count_unchanged(trial: Trial, results: Mapping[MatchKey, ServedResult]) -> int:
-    """Count the matches that went as the control's of the same number."""
-    pairs = [
-        (results[key], results[other]) for key, other in zip(trial.keys, trial.baseline.keys, strict=True)
-    ]
-    return sum(replace(one, remarks=()) == replace(other, remarks=()) for one, other in pairs)
 
 
 def describe_losses(plan: StressPlan, losses: Sequence[Loss]) -> list[str]:

@@ -12,17 +12,7 @@ from ray.rllib.env.multi_agent_env_runner import MultiAgentEnvRunner
 from ray.rllib.env.multi_agent_episode import MultiAgentEpisode
 from ray.rllib.env.single_agent_episode import SingleAgentEpisode
 from ray.rllib.env.utils.infinite_lookback_buffer import InfiniteLookbackBuffer
-from ray.rllib.utils.metrics import (
-    NUM_AGENT_STEPS_SAMPLED,
-    NUM_AGENT_STEPS_SAMPLED_LIFETIME,
-    NUM_ENV_STEPS_SAMPLED,
-    NUM_ENV_STEPS_SAMPLED_LIFETIME,
-    NUM_EPISODES,
-    NUM_EPISODES_LIFETIME,
-    NUM_MODULE_STEPS_SAMPLED,
-    NUM_MODULE_STEPS_SAMPLED_LIFETIME,
-    WEIGHTS_SEQ_NO,
-)
+from ray.rllib.utils import metrics
 
 from rlgym_bridge.training.rllib.env import Matches, matches_of, seed_of
 
@@ -196,7 +186,7 @@ class MatchRunner(MultiAgentEnvRunner):
                 if column not in found:
                     found[column] = np.zeros((matches * cars, *given.shape[1:]), given.dtype)
                 found[column][where] = given
-        found[WEIGHTS_SEQ_NO] = np.full(matches * cars, self._weights_seq_no)
+        found[metrics.WEIGHTS_SEQ_NO] = np.full(matches * cars, self._weights_seq_no)
         return {column: values.reshape(matches, cars, *values.shape[1:]) for column, values in found.items()}
 
     def _episodes_of(self, columns: Mapping[str, np.ndarray], pieces: list[_Piece]) -> Iterator[Any]:
@@ -242,17 +232,22 @@ class MatchRunner(MultiAgentEnvRunner):
                 )
         self._log_env_steps(self._metrics_num_env_steps_sampled, steps)
         rows: list[tuple[Any, Any, int]] = [
-            (NUM_ENV_STEPS_SAMPLED, NUM_ENV_STEPS_SAMPLED_LIFETIME, steps),
-            (NUM_EPISODES, NUM_EPISODES_LIFETIME, whole),
+            (metrics.NUM_ENV_STEPS_SAMPLED, metrics.NUM_ENV_STEPS_SAMPLED_LIFETIME, steps),
+            (metrics.NUM_EPISODES, metrics.NUM_EPISODES_LIFETIME, whole),
         ]
         for now, ever, of_each in (
-            (NUM_AGENT_STEPS_SAMPLED, NUM_AGENT_STEPS_SAMPLED_LIFETIME, agents),
-            (NUM_MODULE_STEPS_SAMPLED, NUM_MODULE_STEPS_SAMPLED_LIFETIME, modules),
+            (metrics.NUM_AGENT_STEPS_SAMPLED, metrics.NUM_AGENT_STEPS_SAMPLED_LIFETIME, agents),
+            (metrics.NUM_MODULE_STEPS_SAMPLED, metrics.NUM_MODULE_STEPS_SAMPLED_LIFETIME, modules),
         ):
             rows += [((now, name), (ever, name), count) for name, count in of_each.items()]
         for now, ever, count in rows:
             log(now, count, reduce="sum")
-            log(ever, count, reduce="lifetime_sum", with_throughput=ever == NUM_ENV_STEPS_SAMPLED_LIFETIME)
+            log(
+                ever,
+                count,
+                reduce="lifetime_sum",
+                with_throughput=ever == metrics.NUM_ENV_STEPS_SAMPLED_LIFETIME,
+            )
         for name, value in (counts | self.env.env.take_counts()).items():
             log((COUNTS, name), value, reduce="sum")
 

@@ -72,7 +72,7 @@ def _episode_of(cars: Sequence[Played], id_: str) -> MultiAgentEpisode:
     frames = sorted(set().union(*places))
     chosen: dict[str, Any] = {}
     for frame in frames:
-        seen, infos, rewards = {}, {}, {}
+        seen, infos, rewards = {}, dict[str, dict[str, Any]](), {}
         terminated: dict[str, bool] = {}
         truncated: dict[str, bool] = {}
         actions, chosen = chosen, {}
@@ -80,8 +80,10 @@ def _episode_of(cars: Sequence[Played], id_: str) -> MultiAgentEpisode:
             place = at.get(frame)
             if place is None:
                 continue
-            seen[car.agent], infos[car.agent] = car.obs[place], _info(car, place)
+            seen[car.agent], infos[car.agent] = car.obs[place], {"frame": frame}
             if place:
+                told = bool(car.told[place - 1])
+                infos[car.agent] |= {"applied": _plain(car.applied[place - 1]), "told": told}
                 rewards[car.agent] = float(car.rewards[place - 1])
             if place < len(car.chosen):
                 chosen[car.agent] = _plain(car.chosen[place])
@@ -99,13 +101,6 @@ def _episode_of(cars: Sequence[Played], id_: str) -> MultiAgentEpisode:
             terminateds=terminated, truncateds=truncated,
         )  # fmt: skip
     return episode
-
-
-def _info(car: Played, place: int) -> dict[str, Any]:
-    info: dict[str, Any] = {"frame": int(car.frames[place])}
-    if place:
-        info |= {"applied": _plain(car.applied[place - 1]), "told": bool(car.told[place - 1])}
-    return info
 
 
 def _plain(action: Any) -> Any:

@@ -255,10 +255,9 @@ def load_start(
         found.append(f"its tensors of {shape.network} differ from those of the class")
     elif _layers(there) != _layers(expected) or (there != expected and not found):
         found.append(f"its layers are {_layers(there)}, this run's {_layers(expected)} (policy_layers)")
-    if manifest.activation != shape.activation:
-        found.append(f"its activation is {manifest.activation}, this run's {shape.activation}")
-    if manifest.distribution != shape.distribution:
-        found.append(f"its distribution is {manifest.distribution}, this run's {shape.distribution}")
+    for name in ("activation", "distribution"):
+        if (theirs := getattr(manifest, name)) != (ours := getattr(shape, name)):
+            found.append(f"its {name} is {theirs}, this run's {ours}")
     if manifest.mirror and shape.mirror is None:
         found.append("it knows one half of the field alone, this run's does not (mirror = true)")
     scaling = manifest.obs_normalisation

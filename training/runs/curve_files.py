@@ -11,7 +11,7 @@ import re
 import secrets
 import socket
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
@@ -40,12 +40,12 @@ def mend_table(path: Path, columns: Sequence[str], steps: int, more: Sequence[st
     those that were written without. Raises ValueError for more than 256 MiB.
     """
     text = _read(path) if path.exists() else ""
-    rows = _rows(text)
-    head = next(rows, None)
-    if head is None:
+    # Training writes numbers alone, so that no cell has a comma in it.
+    rows = [row.split(",") for line in io.StringIO(text) if (row := line.rstrip("\r\n"))]
+    if not rows:
         return [*columns, *more]
+    head, *every = rows
     aside = head[: len(columns)] != list(columns)
-    every = list(rows)
     kept = [row for row in every if _is_whole(row, len(head)) and (aside or float(row[0]) <= steps)]
     new = [] if aside else [name for name in more if name not in head]
     lines = ([*head, *new], *([*row, *["nan"] * len(new)] for row in kept))
@@ -53,8 +53,8 @@ def mend_table(path: Path, columns: Sequence[str], steps: int, more: Sequence[st
     if mended != text and not (aside and len(every) > len(kept) + 1):
         write_durably(path.parent, {path.name: mended.encode()})
     if aside:
-        number = 1 + max((number for number, _ in _older(path.parent)), default=0)
-        path.rename(path.with_suffix(f".{number}.csv"))
+        older = map(_OLDER.fullmatch, (one.name for one in path.parent.iterdir()))
+        path.rename(path.with_suffix(f".{1 + max((int(one[1]) for one in older if one), default=0)}.csv"))
         return [*columns, *more]
     return [*head, *new]
 
@@ -86,19 +86,6 @@ def read_changes(run: Path) -> list[tuple[int, str]]:
 def _write_changes(run: Path, changes: Sequence[tuple[int, str]]) -> None:
     lines = ["steps,change", *(f"{steps},{text}" for steps, text in changes)]
     write_durably(run, {CHANGES_FILE: "".join(f"{line}\n" for line in lines).encode()})
-
-
-def _older(run: Path) -> list[tuple[int, Path]]:
-    """Return the tables of a run that were put aside, each with its number."""
-    files = run.iterdir() if run.is_dir() else ()
-    return [(int(found[1]), path) for path in files if (found := _OLDER.fullmatch(path.name))]
-
-
-def _rows(text: str) -> Iterator[list[str]]:
-    """Yield the cells of each line; training writes numbers alone, so that none has a comma in it."""
-    for line in io.StringIO(text):
-        if row := line.rstrip("\r\n"):
-            yield row.split(",")
 
 
 def _read(path: Path) -> str:

@@ -15,14 +15,7 @@ from rich.live import Live
 from rich.table import Table
 
 from rlgym_bridge.sim.play_statistics import means_of
-from rlgym_bridge.training.runs.curve_files import (
-    CHANGES_FILE,
-    Board,
-    WandbRun,
-    add_changes,
-    forget_changes,
-    mend_table,
-)
+from rlgym_bridge.training.runs import curve_files
 from rlgym_bridge.training.selfplay.matches import goals_label
 from rlgym_bridge.training.settings import TrainingSettings
 from rlgym_bridge.user_input.plain_console import PlainConsole
@@ -228,10 +221,12 @@ class Progress:
         out.mkdir(parents=True, exist_ok=True)
         self._path, self._failed = out / "progress.csv", False  # to write its latest line
         self._open_table(steps, tuple(self._opponents))
-        forget_changes(out, steps)
-        self._board = Board(out / "tensorboard", steps, self._tell)
+        curve_files.forget_changes(out, steps)
+        self._board = curve_files.Board(out / "tensorboard", steps, self._tell)
         self._console = PlainConsole(file=sys.stderr, quiet=quiet, markup=False)
-        self._wandb = WandbRun(settings, steps, quiet, self._console.print) if settings.wandb else None
+        self._wandb = (
+            curve_files.WandbRun(settings, steps, quiet, self._console.print) if settings.wandb else None
+        )
         self._live = Live(console=self._console, auto_refresh=False) if self._console.is_terminal else None
         self._began = time.perf_counter()
         self._last = self._next_line = self._began
@@ -257,9 +252,9 @@ class Progress:
         text = ", ".join(f"{name} {change}" for name, change in changed.items())
         self._board.note("changed", text, steps)
         try:
-            add_changes(self._path.parent, steps, changed)
+            curve_files.add_changes(self._path.parent, steps, changed)
         except OSError as error:
-            self._tell(self._path.with_name(CHANGES_FILE), error)
+            self._tell(self._path.with_name(curve_files.CHANGES_FILE), error)
 
     def say(self, line: str) -> None:
         """Print a line."""
@@ -433,7 +428,7 @@ class Progress:
 
     def _open_table(self, steps: int, more: Sequence[str]) -> None:
         """Open progress.csv with more columns; lines after so many steps are taken out, see `mend_table`."""
-        self._columns = mend_table(self._path, COLUMNS, steps, more)
+        self._columns = curve_files.mend_table(self._path, COLUMNS, steps, more)
         self._file = self._path.open("a", newline="", encoding="utf-8", buffering=1)
         self._csv = csv.writer(self._file)
         if not self._path.stat().st_size:

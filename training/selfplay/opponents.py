@@ -188,9 +188,8 @@ class Opponent:
 
     def actions(self, state: MatchState) -> Iterator[tuple[tuple[np.ndarray, ...], np.ndarray]]:
         """Yield where it plays, an index into `(matches, cars)`, and its actions there."""
-        layout = state.layout
         for policy, matches, seats in self._places:
-            some = MatchState(layout.blue, layout.orange, len(matches), state.buffer[matches])
+            some = state.select(matches)
             obs = None if self._obs is None else observe(self._obs, seats, some)
             masks = find_masks(self._parser, some)
             given = None if masks is None else masks[:, seats]
@@ -323,10 +322,9 @@ class Teacher:
 
     def _observe_one(self, match: int, state: MatchState) -> tuple[np.ndarray, np.ndarray | None]:
         """Return observations `(1, cars, size)` and masks of one match, by components without batch form."""
-        layout, calls = state.layout, self._calls[match]
-        one = MatchState(layout.blue, layout.orange, 1, state.buffer[match : match + 1].copy())
+        calls, one = self._calls[match], state.select(np.array([match]))
         if self._fresh[match]:
-            calls.begin(one, range(layout.cars))
+            calls.begin(one, range(one.layout.cars))
         else:
             calls.step(one)
         obs = calls.observe()
