@@ -359,7 +359,11 @@ class PPOLearner:
         batch = self.steps_of_iteration(collectors)
         alone = f"; the critic alone learns up to {settings.critic_alone:,}" if begins else ""
         lacks = simulator_for("Soccar")[1] if settings.simulator == ROCKETSIM2 else ""
-        parts = [*filter(None, (lacks, self._task.name_standard(), self._task.name_unread()))]
+        whole = settings.minibatch > batch and (
+            f"minibatch is {settings.minibatch:,}, above the {batch:,} agent steps of an iteration: each epoch "
+            "takes one gradient step"
+        )
+        parts = [*filter(None, (whole, lacks, self._task.name_standard(), self._task.name_unread()))]
         return (
             f"{name_sizes(settings.sizes)} of {self._task.name}: {self.shape.obs_size} numbers, "
             f"{self.shape.distribution} actions {self.shape.sizes}{' with masks' * self.shape.masked}, "

@@ -252,3 +252,10 @@ def test_a_learner_has_the_batch_of_its_machine(tmp_path: Path, monkeypatch: pyt
     assert learner.steps_of_iteration(16) == 2 * 128 * 32 * 2  # of two collectors with 128 matches of 1v1
     assert learner.settings.minibatch == 2048
     assert "16 collectors of 16 matches" in learner.about(16)
+    assert "minibatch" not in learner.about(16)
+
+
+def test_a_minibatch_above_the_batch_is_said(tmp_path: Path) -> None:
+    few = {"matches": 2, "rollout_steps": 8, "snapshot_share": 0.0, "minibatch": 4096, "out": str(tmp_path)}
+    learner = PPOLearner(check_settings(SMALL | few))
+    assert "minibatch is 4,096, above the 32 agent steps of an iteration" in learner.about(1)
