@@ -9,25 +9,8 @@ from typing import Final
 
 from rlbot import flat
 
-from rlgym_bridge.game import (
-    BACK_WALL_Y,
-    BIG_PAD_SECONDS,
-    BIG_PAD_Z,
-    BIG_PADS,
-    BLUE,
-    DODGE_DEADLINE_SECONDS,
-    FLIP_TORQUE_SECONDS,
-    GOAL_CENTRE_Z,
-    GOAL_HEIGHT,
-    GOAL_WIDTH,
-    HITBOXES,
-    ORANGE,
-    PAD_POSITIONS,
-    SMALL_PAD_SECONDS,
-    SMALL_PAD_Z,
-    TICK_SECONDS,
-    TICKS_PER_SECOND,
-)
+from rlgym_bridge import game
+from rlgym_bridge.game import BLUE, DODGE_DEADLINE_SECONDS, HITBOXES, ORANGE, PAD_POSITIONS, TICKS_PER_SECOND
 from rlgym_bridge.protocol_variant import OWN_SERVER, ProtocolVariant
 from rlgym_bridge.rotations import angles_of
 from rlgym_bridge.server.client_log import client_log
@@ -65,7 +48,7 @@ _HAS_JUMPED, _HAS_FLIPPED, _HAS_DOUBLE_JUMPED = (
 )  # fmt: skip
 
 _DOUBLE_JUMP_TICKS: Final = 13  # packets that show a double jump [flatbuffers, `AirState.DoubleJumping`]
-_LONGEST_DODGE: Final = FLIP_TORQUE_SECONDS + 1.5 * TICK_SECONDS
+_LONGEST_DODGE: Final = game.FLIP_TORQUE_SECONDS + 1.5 * game.TICK_SECONDS
 """Seconds since the dodge began, before its 80th tick: it turns the car for 79."""
 
 _NEVER: Final = -(1 << 30)
@@ -245,18 +228,19 @@ _NO_PAD: Final = flat.BoostPadState(False, 0.0)  # in a match without boost
 def field_info() -> flat.FieldInfo:
     """Return the standard field: 34 pads sorted by y then x, and the two goals."""
     # Sorted as tuples, so by y and then by x [flatbuffers, `FieldInfo`].
-    pads = sorted((y, x, number in BIG_PADS) for number, (x, y) in enumerate(PAD_POSITIONS))
+    pads = sorted((y, x, number in game.BIG_PADS) for number, (x, y) in enumerate(PAD_POSITIONS))
     return flat.FieldInfo(
         boost_pads=[
-            flat.BoostPad(flat.Vector3(x, y, BIG_PAD_Z if big else SMALL_PAD_Z), big) for y, x, big in pads
+            flat.BoostPad(flat.Vector3(x, y, game.BIG_PAD_Z if big else game.SMALL_PAD_Z), big)
+            for y, x, big in pads
         ],
         goals=[
             flat.GoalInfo(
                 team_num=team,
-                location=flat.Vector3(0.0, -side * BACK_WALL_Y, GOAL_CENTRE_Z),
+                location=flat.Vector3(0.0, -side * game.BACK_WALL_Y, game.GOAL_CENTRE_Z),
                 direction=flat.Vector3(0.0, side, 0.0),
-                width=GOAL_WIDTH,
-                height=GOAL_HEIGHT,
+                width=game.GOAL_WIDTH,
+                height=game.GOAL_HEIGHT,
             )
             for team, side in ((BLUE, 1.0), (ORANGE, -1.0))
         ],
@@ -285,11 +269,9 @@ class Packer:
         self._mode = simulation.physics.mode
         self._hides_ball = dialect["ball_after_goal"] == "hidden"
         self._whole_clock = dialect["clock"] == "whole"
-        numbers = range(len(PAD_POSITIONS))
-        self._pad_seconds = [BIG_PAD_SECONDS if pad in BIG_PADS else SMALL_PAD_SECONDS for pad in numbers]
-        if dialect["pad_timer"] == "remaining":
-            self._pad_seconds = []  # it counts down, as the simulation's does
-        order = sorted(numbers, key=lambda pad: PAD_POSITIONS[pad][::-1])
+        # Where it counts down, it does so as the simulation's.
+        self._pad_seconds = () if dialect["pad_timer"] == "remaining" else game.PAD_SECONDS
+        order = sorted(range(len(PAD_POSITIONS)), key=lambda pad: PAD_POSITIONS[pad][::-1])
         self._place_of_pad = {pad: place for place, pad in enumerate(order)}
         self._new_pad = _PAD_THERE if simulation.physics.has_pads else _NO_PAD
         self._pads = [self._new_pad] * len(order)

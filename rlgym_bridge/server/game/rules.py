@@ -11,15 +11,8 @@ from typing import Final, Self
 from rlbot import flat
 from rlbot.utils.maps import GAME_MAP_TO_UPK, STANDARD_MAPS
 
-from rlgym_bridge.game import (
-    BALL_RADIUS,
-    BALL_REST_Z,
-    BLUE,
-    BOOST_PER_SECOND,
-    GRAVITY,
-    KICKOFF_BOOST,
-    KICKOFF_SPAWNS,
-)
+from rlgym_bridge import game
+from rlgym_bridge.game import BLUE, GRAVITY
 from rlgym_bridge.physics import Spread
 from rlgym_bridge.server.client_log import client_log
 from rlgym_bridge.server.game.referee import Course
@@ -50,16 +43,16 @@ class Mode:
     name: str  # as `flat.GameMode` has it
     shape: flat.SphereShape | flat.CylinderShape  # of the ball, as packets show it
     # (x, y, z) of the ball at kickoffs, uu; of one that is served, where blue is served
-    ball_place: tuple[float, float, float] = (0.0, 0.0, BALL_REST_Z)
+    ball_place: tuple[float, float, float] = (0.0, 0.0, game.BALL_REST_Z)
     # velocity of the ball at GO where blue is served, uu/s; None for a ball that lies still. Where orange
     # is served, y of place and velocity are the other way round [RSM]
     serve: tuple[float, float, float] | None = None
     # (x uu, y uu, yaw in units of pi) of blue's kickoff spots; orange's are turned by 180 degrees
-    spawns: tuple[tuple[float, float, float], ...] = KICKOFF_SPAWNS
-    boost_per_second: float = BOOST_PER_SECOND  # boost used per second, of 100
-    spawn_boost: float = KICKOFF_BOOST  # boost at kickoffs and respawns, 0..100
+    spawns: tuple[tuple[float, float, float], ...] = game.KICKOFF_SPAWNS
+    boost_per_second: float = game.BOOST_PER_SECOND  # boost used per second, of 100
+    spawn_boost: float = game.KICKOFF_BOOST  # boost at kickoffs and respawns, 0..100
     homing: bool = False  # whether the ball turns to a goal by itself; packets then show the speed it aims at
-    rest_z: float = BALL_REST_Z  # height of its centre on the floor, uu; a puck's depends on how it lies
+    rest_z: float = game.BALL_REST_Z  # height of its centre on the floor, uu; a puck's depends on how it lies
 
     def with_ball(self, size: float) -> Self:
         """Return the mode with a ball of another size; the heights at which balls lie grow with it [RSM]."""
@@ -101,11 +94,11 @@ class Mode:
         return turned and height < rest + _BOUNCE_REACH and not touched
 
 
-SOCCAR: Final = Mode("Soccar", flat.SphereShape(2.0 * BALL_RADIUS))
+SOCCAR: Final = Mode("Soccar", flat.SphereShape(2.0 * game.BALL_RADIUS))
 
 HEATSEEKER: Final = Mode(
     "Heatseeker",
-    flat.SphereShape(2.0 * BALL_RADIUS),
+    flat.SphereShape(2.0 * game.BALL_RADIUS),
     ball_place=(-1000.0, -2220.0, 92.75),  # [RS, Heatseeker.BALL_START_POS]
     serve=(0.0, -65.0, 650.0),  # [RSM, `reset_kickoff` with 400 seeds: one half for each team]
     spawns=HEATSEEKER_SPAWNS,
@@ -142,9 +135,9 @@ class Physics:
 
     mode: Mode = SOCCAR
     gravity_z: float = -GRAVITY  # uu/s^2, negative is down
-    boost_per_second: float = BOOST_PER_SECOND  # boost used per second, of 100
+    boost_per_second: float = game.BOOST_PER_SECOND  # boost used per second, of 100
     boost_strength: float = 1.0  # factor on the acceleration of boost
-    spawn_boost: float = KICKOFF_BOOST  # boost at kickoffs and respawns, 0..100
+    spawn_boost: float = game.KICKOFF_BOOST  # boost at kickoffs and respawns, 0..100
     has_pads: bool = True  # whether boost can be picked up
     ball_max_speed: float = 6000.0  # uu/s
     respawn_seconds: float = 3.0  # from demolition to respawn

@@ -11,12 +11,7 @@ from typing import Final
 import numpy as np
 from rlbot import flat
 
-from rlgym_bridge.game import (
-    STANDING_LEAST_UP,
-    STANDING_MOST_Z,
-    SUPERSONIC_KEEP_SPEED,
-    SUPERSONIC_START_SPEED,
-)
+from rlgym_bridge import game
 from rlgym_bridge.rotations import angles_of, rotation_of
 from rlgym_bridge.server.game.simulation import Simulation
 from rlgym_bridge.state import MatchState, derive
@@ -102,8 +97,8 @@ def _set_supersonic(state: MatchState, place: int, desired: flat.DesiredPhysics 
     if desired is None or not _changes(desired.velocity):
         return
     speed = math.hypot(*state.car_linear_velocity[0, place].tolist())
-    if speed >= SUPERSONIC_START_SPEED or speed < SUPERSONIC_KEEP_SPEED:
-        state.car_is_supersonic[0, place] = speed >= SUPERSONIC_START_SPEED
+    if speed >= game.SUPERSONIC_START_SPEED or speed < game.SUPERSONIC_KEEP_SPEED:
+        state.car_is_supersonic[0, place] = speed >= game.SUPERSONIC_START_SPEED
         state.car_supersonic_time[0, place] = 0.0
 
 
@@ -128,8 +123,8 @@ def _edit_physics(
 
 def _set_down(state: MatchState, place: int) -> None:
     """Set the fields that depend on where a car is; see `edit_car`."""
-    upright = state.car_rotation[0, place, 2, 2] >= STANDING_LEAST_UP
-    standing = upright and 0.0 <= state.car_position[0, place, 2] <= STANDING_MOST_Z
+    upright = state.car_rotation[0, place, 2, 2] >= game.STANDING_LEAST_UP
+    standing = upright and 0.0 <= state.car_position[0, place, 2] <= game.STANDING_MOST_Z
     state.car_wheels_with_contact[0, place] = standing
     reset = ["is_autoflipping", "autoflip_timer"]
     if not state.car_is_flipping[0, place]:
