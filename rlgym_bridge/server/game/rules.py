@@ -4,7 +4,7 @@ Sources: [RS] `RLConst` of RocketSim 2.2.1; [RSM] measured in an arena of Rocket
 """
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, Self
 
@@ -260,26 +260,6 @@ def check_mutators(mutators: flat.MutatorSettings, mode: str) -> None:
             raise ConfigError("mutator ball_size is Small, expected Default: RocketSim has pucks of one size")
 
 
-def ball_factors(mutators: flat.MutatorSettings) -> dict[str, float]:
-    """Return multiples of RocketSim's constants for the ball, those that are not 1."""
-    factors = {
-        constant: values[name_of(getattr(mutators, name))]
-        for name, (constant, values) in BALL_FACTORS.items()
-    }
-    return {constant: factor for constant, factor in factors.items() if factor != 1.0}
-
-
-def describe_assumptions(mutators: flat.MutatorSettings) -> Iterator[str]:
-    """Describe the mutators whose values are assumed, each with the value."""
-    for name, (constant, values) in BALL_FACTORS.items():
-        value = name_of(getattr(mutators, name))
-        if values[value] != 1.0:
-            yield f"mutator {name} = {value} is played with {values[value]:.3g} times the usual {constant}"
-    speed = name_of(mutators.game_speed)
-    if GAME_SPEED[speed] != 1.0:
-        yield f"mutator game_speed = {speed} is played at {GAME_SPEED[speed]:g} times the usual speed"
-
-
 _log = client_log(__name__)
 
 LONGEST_SECONDS: Final = 86_400.0
@@ -308,8 +288,16 @@ def warn_of_rules(configuration: flat.MatchConfiguration) -> None:
             "game_map_upk %s is not known to have the standard field's shape: the match is played on the "
             "standard field", field,
         )  # fmt: skip
-    for sentence in describe_assumptions(configuration.mutators or flat.MutatorSettings()):
-        _log.warning("%s: the game's own value is not documented", sentence)
+    mutators = configuration.mutators or flat.MutatorSettings()
+    assumed = [
+        (name, f"with {{:.3g}} times the usual {constant}", values)
+        for name, (constant, values) in BALL_FACTORS.items()
+    ]
+    for name, how, values in (*assumed, ("game_speed", "at {:g} times the usual speed", GAME_SPEED)):
+        value = name_of(getattr(mutators, name))
+        if values[value] != 1.0:
+            played = f"mutator {name} = {value} is played {how.format(values[value])}"
+            _log.warning("%s: the game's own value is not documented", played)
     if configuration.freeplay:
         _log.warning("freeplay has no effect here: a match is played")
     if configuration.auto_save_replay:
@@ -348,10 +336,12 @@ def physics_of(
     mutators = configuration.mutators or flat.MutatorSettings()
     demo_mode, team_demos = DEMOLISH[name_of(mutators.demolish)]
     factors = {name: one.value for name, one in (constants or {}).items()}
-    of_ball = ball_factors(mutators)
-    for name, factor in of_ball.items():
-        factors[name] = factors.get(name, 1.0) * factor
-    mode = MODES[name_of(configuration.game_mode)].with_ball(of_ball.get("ball_radius", 1.0))
+    for name, (constant, values) in BALL_FACTORS.items():
+        factor = values[name_of(getattr(mutators, name))]
+        if factor != 1.0:
+            factors[constant] = factors.get(constant, 1.0) * factor
+    ball_size = BALL_FACTORS["ball_size"][1][name_of(mutators.ball_size)]
+    mode = MODES[name_of(configuration.game_mode)].with_ball(ball_size)
     unlimited = mutators.boost_amount == flat.BoostAmountMutator.UnlimitedBoost
     no_boost = mutators.boost_amount == flat.BoostAmountMutator.NoBoost
     return Physics(

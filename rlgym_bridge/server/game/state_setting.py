@@ -49,11 +49,6 @@ def _changes(part: flat.Vector3Partial | flat.RotatorPartial | None) -> bool:
     return any(value is not None for value in _components(part))
 
 
-def is_placed(physics: flat.DesiredPhysics | None) -> bool:
-    """Tell whether a whole place is given."""
-    return physics is not None and None not in (_components(physics.location) or (None,))
-
-
 def set_bodies(simulation: Simulation, desired: flat.DesiredGameState) -> bool:
     """Set the ball and cars that are desired, but no demolished ones; tell whether the ball has a place."""
     state = simulation.state.copy()
@@ -68,9 +63,14 @@ def set_bodies(simulation: Simulation, desired: flat.DesiredGameState) -> bool:
         edit_car(state, place, wanted)
     derive(state)
     for slot in slots:
-        _set_supersonic(state, simulation.places[slot], desired.car_states[slot].physics)
+        physics = desired.car_states[slot].physics
+        if physics is not None and _changes(physics.velocity):
+            _set_supersonic(state, simulation.places[slot])
     simulation.set(state, slots, bool(balls))
-    return any(is_placed(one.physics) for one in balls)
+    return any(
+        ball.physics is not None and None not in (_components(ball.physics.location) or (None,))
+        for ball in balls
+    )
 
 
 def edit_car(state: MatchState, place: int, desired: flat.DesiredCarState) -> None:
@@ -93,9 +93,7 @@ def edit_car(state: MatchState, place: int, desired: flat.DesiredCarState) -> No
         _set_down(state, place)
 
 
-def _set_supersonic(state: MatchState, place: int, desired: flat.DesiredPhysics | None) -> None:
-    if desired is None or not _changes(desired.velocity):
-        return
+def _set_supersonic(state: MatchState, place: int) -> None:
     speed = math.hypot(*state.car_linear_velocity[0, place].tolist())
     if speed >= game.SUPERSONIC_START_SPEED or speed < game.SUPERSONIC_KEEP_SPEED:
         state.car_is_supersonic[0, place] = speed >= game.SUPERSONIC_START_SPEED

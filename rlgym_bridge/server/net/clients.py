@@ -247,7 +247,7 @@ class Clients:
     def _ask_at_door(self, client: Client) -> bool:
         """Find out whether this process started a newcomer without a place; tell whether another may come."""
         connection = client.link.socket
-        if not self._admission.look_near(client, lambda: self._answer_at_door(client)):
+        if not self._admission.find_out(client, lambda: self._answer_at_door(client), far=False):
             connection.close()
             return True
         self._at_door.add(connection)

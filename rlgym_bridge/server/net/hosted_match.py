@@ -27,7 +27,7 @@ from rlgym_bridge.server.net.launch import BotProcess
 from rlgym_bridge.server.net.lobby import Lobby
 from rlgym_bridge.server.net.match_processes import MatchProcesses
 from rlgym_bridge.server.net.orders import Loadouts
-from rlgym_bridge.server.net.pace import AHEAD_SECONDS, Lockstep, RealTime, fine_timer, short_collections
+from rlgym_bridge.server.net.pace import AHEAD_SECONDS, Lockstep, RealTime, steady_ticks
 from rlgym_bridge.server.result import BotResult, MatchCalledOff, MatchResult, MatchStatus
 from rlgym_bridge.sim.simulator import DeadMatches, simulator_for
 
@@ -202,7 +202,7 @@ class HostedMatch:
         lobby.comms.open(on_comm, lambda: self._match.tick)
         self._began = time.perf_counter()
         self._next_status = (self._began + _STATUS_SECONDS, self._began, 0)
-        with fine_timer(), short_collections():
+        with steady_ticks():
             while lobby.orders.latest is None:
                 packet = match.packet()  # of every frame, whether it is shown or not
                 data = framed(packet) if impairments.renders(match.tick) else b""
