@@ -133,20 +133,12 @@ class _Names:
         except ValueError:  # InvalidFlatbuffer is one
             return None
         if isinstance(message, flat.GamePacket):
-            return flat.CorePacket(self._packet(message)).pack()
+            players = [(car, self.player(car.player_id)) for car in message.players]
+            nobodies = [_but(car, name=f"player {one}", player_id=one) for car, one in players]
+            return flat.CorePacket(_but(message, players=nobodies)).pack()
         if isinstance(message, flat.MatchConfiguration):
             return flat.CorePacket(self._match(message)).pack()
         return flat.CorePacket(message).pack() if isinstance(message, flat.FieldInfo) else None
-
-    def _packet(self, packet: flat.GamePacket) -> flat.GamePacket:
-        values = {name: getattr(packet, name) for name in flat.GamePacket.__match_args__}
-        values["players"] = [self._car(car) for car in packet.players]
-        return flat.GamePacket(**values)
-
-    def _car(self, car: flat.PlayerInfo) -> flat.PlayerInfo:
-        number = self.player(car.player_id)
-        values = {name: getattr(car, name) for name in flat.PlayerInfo.__match_args__}
-        return flat.PlayerInfo(**values | {"name": f"player {number}", "player_id": number})
 
     def _match(self, match: flat.MatchConfiguration) -> flat.MatchConfiguration:
         """Return a match with its rules, its map's name, and players that are nobody."""
@@ -166,6 +158,12 @@ class _Names:
             enable_state_setting=match.enable_state_setting,
             freeplay=match.freeplay,
         )
+
+
+def _but(message: Any, **changes: object) -> Any:
+    """Return a copy of a message with other values of some fields."""
+    values = {name: getattr(message, name) for name in message.__match_args__}
+    return type(message)(**values | changes)
 
 
 MOST_NOTE: Final = 500  # letters of an error in the pack
