@@ -187,7 +187,9 @@ class CarCounters:
     ) -> None:  # fmt: skip
         gap = ticks > 1 or self._new
         if supersonic or self._supersonic_ticks or gap:
-            self._count_supersonic(supersonic, ticks, gap)
+            if not supersonic or self._supersonic_ticks == 0:
+                self._supersonic_known = not (supersonic and gap)
+            self._supersonic_ticks = self._supersonic_ticks + ticks if supersonic else 0
         if boosting or self._boost_ticks or self._boost_doubt or gap:
             self._count_boost(boost, boosting, ticks, gap)
         if handbrake or self._hand_high or gap:
@@ -195,14 +197,6 @@ class CarCounters:
         if has_jumped or self._had_jumped or self._jump_ticks or self._air_ticks or gap:
             self._count_jump(has_jumped, air_state, timeout, spent, ticks, gap)
         self._had_jumped, self._grounded, self._was_spent = has_jumped, air_state == ON_GROUND, spent
-
-    def _count_supersonic(self, supersonic: bool, ticks: int, gap: bool) -> None:
-        if not supersonic:
-            self._supersonic_ticks, self._supersonic_known = 0, True
-            return
-        if self._supersonic_ticks == 0:
-            self._supersonic_known = not gap
-        self._supersonic_ticks += ticks
 
     def _count_boost(self, boost: float, pressed: bool, ticks: int, gap: bool) -> None:
         """Count how long boost has been burning; uncertain until the shortest burn is over."""

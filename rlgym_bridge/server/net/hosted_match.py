@@ -283,7 +283,6 @@ class HostedMatch:
         accounts = list(self._lobby.accounts)
         left_early = {one.seat.index for one in accounts if not one.ready and not one.seat.is_idle}
         self._processes.note_ends(left_early if self._match.tick else ())
-        self._lobby.note_dropped()
         self._lobby.clients.handlers.pop(flat.SetLoadout, None)
         self._lobby.close_match()
         self._processes.end(was_played=self._match.tick > 0)

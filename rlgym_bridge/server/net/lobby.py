@@ -85,16 +85,12 @@ class Lobby:
         self.comms.close()
         self.drawings.close()
         for client in self.clients.everyone:
+            for account in self._driven(client):
+                account.dropped += client.link.dropped
             self._seat(client, ())
             if client.agent_id is not None and client.closes_between_matches:
                 self.clients.dismiss(client, "the match is over")
         self.clients.see_off()
-
-    def note_dropped(self) -> None:
-        """Book the messages that those who are still here have missed."""
-        for client in self.clients.everyone:
-            for account in self._driven(client):
-                account.dropped += client.link.dropped
 
     def missing(self) -> list[AgentSeat]:
         """List the seats for which no agent is ready."""
