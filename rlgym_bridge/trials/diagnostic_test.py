@@ -228,13 +228,11 @@ class FieldTest:
         with (
             closing(_ClientRecording(self._recording(name))) as recording,
             measured_match(match, self.embedded()) as server,
-            closing(
-                Players(server.address, agents_of(match), server.patience, recording.take, recording.send)
-            ) as players,
+            closing(Players(server.address, agents_of(match), server.patience, recording.take)) as players,
         ):
             script = script_of(players)
             try:
-                players.follow(script, seconds)
+                players.follow(script, seconds, recording.send)
             except BaseException:
                 script.notes.append("stopped")
                 raise

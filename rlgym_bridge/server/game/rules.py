@@ -136,7 +136,6 @@ class Physics:
     mode: Mode = SOCCAR
     gravity_z: float = -GRAVITY  # uu/s^2, negative is down
     boost_per_second: float = game.BOOST_PER_SECOND  # boost used per second, of 100
-    boost_strength: float = 1.0  # factor on the acceleration of boost
     spawn_boost: float = game.KICKOFF_BOOST  # boost at kickoffs and respawns, 0..100
     has_pads: bool = True  # whether boost can be picked up
     ball_max_speed: float = 6000.0  # uu/s
@@ -160,17 +159,13 @@ class Physics:
         """Return one match in the simulator; gravity and the use of boost are in the states put into it."""
         name = self.simulator or simulator_for(self.mode.name)[0]
         simulator = make_simulator(name, 1, blue, orange, mode=self.mode.name, seed=seed, thrust=self.thrust)
-        factors = dict(self.factors)
-        if self.boost_strength != 1.0:
-            for name in ("boost_accel_air", "boost_accel_ground"):
-                factors[name] = factors.get(name, 1.0) * self.boost_strength
         values = {
             "car_spawn_boost_amount": self.spawn_boost, "ball_max_speed": self.ball_max_speed,
             "respawn_delay": self.respawn_seconds, "demo_mode": self.demo_mode,
             "enable_team_demos": self.team_demos, "unlimited_flips": self.unlimited_jumps,
             "unlimited_double_jumps": self.unlimited_jumps, "boost_pads_enabled": self.has_pads,
         }  # fmt: skip
-        simulator.set_mutators(0, factors, {name: float(value) for name, value in values.items()})
+        simulator.set_mutators(0, self.factors, {name: float(value) for name, value in values.items()})
         return simulator
 
 
@@ -336,19 +331,19 @@ def physics_of(
     mutators = configuration.mutators or flat.MutatorSettings()
     demo_mode, team_demos = DEMOLISH[name_of(mutators.demolish)]
     factors = {name: one.value for name, one in (constants or {}).items()}
-    for name, (constant, values) in BALL_FACTORS.items():
-        factor = values[name_of(getattr(mutators, name))]
+    strength = BOOST_STRENGTH[name_of(mutators.boost_strength)]
+    given = {"boost_accel_air": strength, "boost_accel_ground": strength}
+    given |= {it: values[name_of(getattr(mutators, name))] for name, (it, values) in BALL_FACTORS.items()}
+    for constant, factor in given.items():
         if factor != 1.0:
             factors[constant] = factors.get(constant, 1.0) * factor
-    ball_size = BALL_FACTORS["ball_size"][1][name_of(mutators.ball_size)]
-    mode = MODES[name_of(configuration.game_mode)].with_ball(ball_size)
+    mode = MODES[name_of(configuration.game_mode)].with_ball(given["ball_radius"])
     unlimited = mutators.boost_amount == flat.BoostAmountMutator.UnlimitedBoost
     no_boost = mutators.boost_amount == flat.BoostAmountMutator.NoBoost
     return Physics(
         mode,
         gravity_z=GRAVITIES[name_of(mutators.gravity)],
         boost_per_second=0.0 if unlimited else mode.boost_per_second,
-        boost_strength=BOOST_STRENGTH[name_of(mutators.boost_strength)],
         spawn_boost=100.0 if unlimited else 0.0 if no_boost else mode.spawn_boost,
         has_pads=not no_boost,
         ball_max_speed=BALL_SPEED[name_of(mutators.ball_max_speed)],
