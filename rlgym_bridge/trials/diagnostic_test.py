@@ -24,15 +24,7 @@ from rlgym_bridge.components.user_errors import describe_error
 from rlgym_bridge.game import CONTROL_NAMES, TICKS_PER_SECOND
 from rlgym_bridge.live.agent_connections import agents_of, match_of, message_of, with_own_ids
 from rlgym_bridge.live.agent_recorder import AgentRecorder
-from rlgym_bridge.recording.mcap.channels import (
-    ABOUT,
-    AGENTS,
-    ENCODINGS,
-    POLICY,
-    PROFILE,
-    agent_topic,
-    log_time,
-)
+from rlgym_bridge.recording.mcap import channels
 from rlgym_bridge.recording.mcap.mcap_reader import read_records
 from rlgym_bridge.recording.mcap.mcap_writer import Recorder, RecordingError
 from rlgym_bridge.server import MatchServer, ServerError
@@ -81,31 +73,30 @@ def copy_without_names(source: Path, target: Path, about: Mapping[str, Any]) -> 
     began: int | None = None
     with target.open("xb") as file:
         writer = Writer(file, _CHUNK_BYTES)
-        writer.start(PROFILE)
-        writer.add_metadata(ABOUT, {name: json.dumps(value) for name, value in about.items()})
-        channels: dict[str, int] = {}
+        writer.start(channels.PROFILE)
+        writer.add_metadata(channels.ABOUT, {name: json.dumps(value) for name, value in about.items()})
+        ids: dict[str, int] = {}  # of channels, by topic
         for entry in read_records(source, notes):
             if isinstance(entry, Metadata):
-                if entry.name.startswith(POLICY):
-                    agent = names.agent(entry.name.removeprefix(POLICY))
-                    writer.add_metadata(POLICY + agent, entry.metadata)
+                if entry.name.startswith(channels.POLICY):
+                    agent = names.agent(entry.name.removeprefix(channels.POLICY))
+                    writer.add_metadata(channels.POLICY + agent, entry.metadata)
                 continue
             topic, message = entry
             what = topic.rpartition("/")[2]
             content = names.replace(what, message.content)
             if content is None:
                 continue
-            if topic.startswith(AGENTS):
-                agent = names.agent(topic.removeprefix(AGENTS).rpartition("/")[0])
-                topic = agent_topic(agent, what)
-            if topic not in channels:
-                channels[topic] = writer.register_channel(topic, ENCODINGS[what], 0)
+            if topic.startswith(channels.AGENTS):
+                agent = names.agent(topic.removeprefix(channels.AGENTS).rpartition("/")[0])
+                topic = channels.agent_topic(agent, what)
+            if topic not in ids:
+                ids[topic] = writer.register_channel(topic, channels.ENCODINGS[what], 0)
             began = message.time if began is None else began
-            writer.add_message(
-                channels[topic], log_time(message.frame), content, max(message.time - began, 0), message.frame
-            )
+            logged, since = channels.log_time(message.frame), max(message.time - began, 0)
+            writer.add_message(ids[topic], logged, content, since, message.frame)
         writer.finish()  # type: ignore[no-untyped-call]
-    if not channels:
+    if not ids:
         raise RecordingError(f"{source.name} holds no message of a match")
     return notes
 

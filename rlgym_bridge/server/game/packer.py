@@ -76,7 +76,10 @@ class Player:
         self._seat = seat
         self.set_hitbox(seat.hitbox)
         self._last_input = NEUTRAL
-        self._dialect = dialect
+        self._adds_hold = dialect["dodge_timeout"] == "plus_hold"
+        self._is_full = dialect["dodge_timeout_jumping"] == "full"
+        self._counts_on = dialect["dodge_timeout_used"] == "counting"
+        self._expired = 0.0 if dialect["dodge_timeout_expired"] == "zero" else -1.0
         # Which formulas to use is decided here, once: packets are built thousands of times a second.
         self._air_state = _air_state if dialect["on_ground"] == "three_wheels" else _air_state_of_four
         self._physics = physics if dialect["demolished_place"] == "kept" else _physics_if_there
@@ -94,7 +97,7 @@ class Player:
         self._had_double_jumped = False
         self._double_jump_frame = _NEVER
         self._dodge_direction = flat.Vector2(0.0, 0.0)
-        self._dodge_timeout = _DodgeTimeout(self._dialect)
+        self._hold = 0.0  # seconds for which the latest jump has pushed
 
     def take_over(self, earlier: "Player") -> None:
         """Show what another match has seen of this car: its latest touch and dodge."""
@@ -163,6 +166,19 @@ class Player:
             0.0,
         )
 
+    def _dodge_timeout(self, car: Sequence[float]) -> float:
+        """Return the seconds in which a dodge is still possible, -1 where it is not or not timed."""
+        if car[_IS_JUMPING]:
+            if self._adds_hold:  # RocketSim's `jump_time` goes on after the jump: only now it is the hold
+                self._hold = car[_JUMP_TIME]
+            return DODGE_DEADLINE_SECONDS + self._hold if self._is_full else -1.0
+        if car[_IS_ON_GROUND] or not car[_HAS_JUMPED]:
+            return -1.0
+        if not self._counts_on and (car[_HAS_DOUBLE_JUMPED] or car[_HAS_FLIPPED]):
+            return -1.0
+        left = DODGE_DEADLINE_SECONDS + self._hold - car[_SINCE_JUMP]
+        return left if left > 0.0 else self._expired
+
 
 def physics(numbers: Sequence[float]) -> flat.Physics:
     """Return place, turn and speeds of a car or ball, which its numbers begin with."""
@@ -194,29 +210,6 @@ def _air_state_of_four(car: Sequence[float], double_jumping: bool) -> flat.AirSt
     """Do the same, where a car is on the ground with all its wheels only; RocketSim asks for three."""
     named = _air_state(car, double_jumping)
     return _IN_AIR if named == _ON_GROUND and not all(car[_WHEELS : _WHEELS + 4]) else named
-
-
-class _DodgeTimeout:
-    """The seconds in which a dodge of a car is still possible, -1 where it is not or not timed."""
-
-    def __init__(self, dialect: ProtocolVariant) -> None:
-        self._adds_hold = dialect["dodge_timeout"] == "plus_hold"
-        self._full = dialect["dodge_timeout_jumping"] == "full"
-        self._counts_on = dialect["dodge_timeout_used"] == "counting"
-        self._expired = 0.0 if dialect["dodge_timeout_expired"] == "zero" else -1.0
-        self._hold = 0.0  # seconds for which the latest jump has pushed
-
-    def __call__(self, car: Sequence[float]) -> float:
-        if car[_IS_JUMPING]:
-            if self._adds_hold:  # RocketSim's `jump_time` goes on after the jump: only now it is the hold
-                self._hold = car[_JUMP_TIME]
-            return DODGE_DEADLINE_SECONDS + self._hold if self._full else -1.0
-        if car[_IS_ON_GROUND] or not car[_HAS_JUMPED]:
-            return -1.0
-        if not self._counts_on and (car[_HAS_DOUBLE_JUMPED] or car[_HAS_FLIPPED]):
-            return -1.0
-        left = DODGE_DEADLINE_SECONDS + self._hold - car[_SINCE_JUMP]
-        return left if left > 0.0 else self._expired
 
 
 _NO_CHARGE: Final = -1  # `charge_level` of a ball that is not Dropshot's [flatbuffers]
