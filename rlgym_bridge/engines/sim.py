@@ -152,7 +152,9 @@ def _as_a_match_sets(asked: MatchState, was_supersonic: np.ndarray) -> MatchStat
         getattr(state, name)[:] = getattr(asked, name)
     for name in ("ball_rotation", "car_rotation"):
         matrices = getattr(asked, name)
-        angles = [np.float32(angles_of(matrix)).tolist() for matrix in matrices.reshape(-1, 9).tolist()]
+        angles = [
+            np.array(angles_of(matrix), np.float32).tolist() for matrix in matrices.reshape(-1, 9).tolist()
+        ]
         getattr(state, name)[:] = np.reshape([rotation_of(*turn) for turn in angles], matrices.shape)
     state.car_boost_amount[:] = np.floor(np.clip(asked.car_boost_amount, 0.0, 100.0))
     up, height = state.car_rotation[..., 2, 2], state.car_position[..., 2]

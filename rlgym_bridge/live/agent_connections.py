@@ -380,8 +380,7 @@ def with_own_ids(match: flat.MatchConfiguration) -> flat.MatchConfiguration:
 
     A server confirms a new match while it still runs the last one: equal ids could get a car of the old one.
     """
-    made = flat.CorePacket.unpack(flat.CorePacket(match).pack()).message
-    assert isinstance(made, flat.MatchConfiguration)  # what was packed
+    made = flat.MatchConfiguration.unpack(match.pack())
     token = f"{os.getpid()}-{next(_NUMBERS)}"
     for player in made.player_configurations:
         bot = player.variety

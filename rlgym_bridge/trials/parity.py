@@ -259,8 +259,7 @@ def compare_worlds(
     touches = np.zeros(sum(team_sizes))  # since the last decision
     last_phase, played, due, first = -1, 0, 0, 0
     while played < ticks:
-        packet = flat.CorePacket.unpack(flat.CorePacket(match.packet()).pack()).message
-        assert isinstance(packet, flat.GamePacket)  # what was packed
+        packet = flat.GamePacket.unpack(match.packet().pack())
         seen = decoder.update(packet)
         phase = match.referee.phase
         if phase in PLAYING_PHASES:

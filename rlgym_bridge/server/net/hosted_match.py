@@ -46,8 +46,7 @@ class MatchRecorder:
     def begin(self, configuration: flat.MatchConfiguration) -> None:
         """Record field info and match configuration, without the commands and folders of bots."""
         self._put(channels.FIELD_INFO, 0, framed(field_info())[2:], True)
-        copy = flat.CorePacket.unpack(flat.CorePacket(configuration).pack()).message
-        assert isinstance(copy, flat.MatchConfiguration)  # what was packed
+        copy = flat.MatchConfiguration.unpack(configuration.pack())
         bots = [player.variety for player in copy.player_configurations]
         for agent in (*bots, *copy.script_configurations):
             if isinstance(agent, flat.CustomBot | flat.ScriptConfiguration):
