@@ -211,6 +211,9 @@ differs from this order in two pairs: pads are matched by position, never by ind
 
 BIG_PADS: Final = frozenset({3, 4, 15, 18, 29, 30})
 """Indices into `PAD_POSITIONS` of the pads that give 100 boost; the others give 12."""
+PAD_SECONDS: Final = tuple(
+    BIG_PAD_SECONDS if pad in BIG_PADS else SMALL_PAD_SECONDS for pad in range(PAD_COUNT)
+)
 
 # --- kickoffs ------------------------------------------------------------------------------
 

@@ -13,7 +13,6 @@ comes so late that none of its rows would act begins with the newest packet, and
 """
 
 import logging
-import math
 import time
 from collections.abc import Hashable, Sequence
 from typing import Any, Final
@@ -25,12 +24,13 @@ from rlgym_bridge.components.conditions import GapCondition
 from rlgym_bridge.components.rlgym_state import checked_state, to_rlgym
 from rlgym_bridge.components.rlgym_types import Game, SharedInfo
 from rlgym_bridge.controls import NEUTRAL
-from rlgym_bridge.engines.base import BaseEngine, DesiredBody, DesiredMatch, desired_part, rows_of_actions
+from rlgym_bridge.engines.base import BaseEngine, rows_of_actions
 from rlgym_bridge.engines.match_stream import LiveEngineError, MatchStream
-from rlgym_bridge.game import TICK_SKIP, TICKS_PER_SECOND
+from rlgym_bridge.game import GRAVITY, TICK_SKIP, TICKS_PER_SECOND
 from rlgym_bridge.live.agent_connections import agents_of, match_of, start_match, with_own_ids
 from rlgym_bridge.live.play import server_address
 from rlgym_bridge.protocol_variant import ProtocolVariant
+from rlgym_bridge.rotations import angles_of
 from rlgym_bridge.state import CAR_FIELDS, MATCH_FIELDS, MatchState
 
 __all__ = ["LiveEngine", "LiveEngineError"]
@@ -185,7 +185,7 @@ class LiveEngine(BaseEngine):
             )
         self._get_into_play()
         if self._set_states:
-            self._set(desired_part(asked))
+            self._set(asked)
             _log_left_out(asked, self._stream.state, self._logged)
         self._over = ""
         self._stream.begin_episode()
@@ -281,7 +281,7 @@ class LiveEngine(BaseEngine):
             f"{flat.MatchPhase(stream.phase)}"
         )
 
-    def _set(self, asked: DesiredMatch) -> None:
+    def _set(self, asked: MatchState) -> None:
         """Send a state until packets show it."""
         message = _state_message(asked, self._stream.packet_order)
         for tick in range(_SET_TICKS):
@@ -305,23 +305,28 @@ class LiveEngine(BaseEngine):
         return self._state
 
 
-def _state_message(asked: DesiredMatch, packet_order: Sequence[int]) -> flat.DesiredGameState:
+def _state_message(asked: MatchState, packet_order: Sequence[int]) -> flat.DesiredGameState:
     """Return RLBot's message that sets a state; `packet_order` has the packet index of each of its cars."""
-    cars = {index: asked.cars[car] for car, index in enumerate(packet_order)}
+    boost = np.floor(
+        np.clip(asked.car_boost_amount[0], 0.0, 100.0)
+    ).tolist()  # RLBot's core cuts off the rest
     return flat.DesiredGameState(
-        ball_states=[flat.DesiredBallState(_physics(asked.ball))],
+        ball_states=[flat.DesiredBallState(_physics(asked, "ball_", (0,)))],
         car_states=[
-            flat.DesiredCarState(_physics(cars[index]), float(cars[index].boost)) for index in sorted(cars)
+            flat.DesiredCarState(_physics(asked, "car_", (0, car)), boost[car])
+            for car in np.argsort(packet_order).tolist()
         ],
-        match_info=flat.DesiredMatchInfo(world_gravity_z=asked.gravity_z),
+        match_info=flat.DesiredMatchInfo(world_gravity_z=-GRAVITY * float(asked.gravity[0])),
     )
 
 
-def _physics(body: DesiredBody) -> flat.DesiredPhysics:
-    return flat.DesiredPhysics(
-        flat.Vector3Partial(*body.position), flat.RotatorPartial(*body.angles),
-        flat.Vector3Partial(*body.velocity), flat.Vector3Partial(*body.spin),
-    )  # fmt: skip
+def _physics(asked: MatchState, of: str, at: tuple[int, ...]) -> flat.DesiredPhysics:
+    place, velocity, spin = (
+        flat.Vector3Partial(*getattr(asked, of + name)[at].tolist())
+        for name in ("position", "linear_velocity", "angular_velocity")
+    )
+    angles = angles_of(getattr(asked, of + "rotation")[at].ravel().tolist())
+    return flat.DesiredPhysics(place, flat.RotatorPartial(*angles), velocity, spin)
 
 
 def _can_be_set(state: MatchState) -> bool:
@@ -333,15 +338,14 @@ def _can_be_set(state: MatchState) -> bool:
     return not any(flags.any() for flags in busy)
 
 
-def _shows(state: MatchState, asked: DesiredMatch) -> bool:
+def _shows(state: MatchState, asked: MatchState) -> bool:
     """Tell whether ball and cars are where they were asked to be, up to two ticks of motion."""
-    places = [(state.ball_position[0], asked.ball)]
-    places += [(state.car_position[0, number], car) for number, car in enumerate(asked.cars)]
-    return all(
-        math.dist(place.tolist(), body.position)
-        <= _SET_SLACK + 2 * math.hypot(*body.velocity) / TICKS_PER_SECOND
-        for place, body in places
-    )
+    for of in ("ball_", "car_"):
+        off = getattr(state, of + "position") - getattr(asked, of + "position")
+        motion = 2 * np.linalg.norm(getattr(asked, of + "linear_velocity"), axis=-1) / TICKS_PER_SECOND
+        if not (np.linalg.norm(off, axis=-1) <= _SET_SLACK + motion).all():
+            return False
+    return True
 
 
 def _log_left_out(asked: MatchState, shown: MatchState, logged: set[str]) -> None:

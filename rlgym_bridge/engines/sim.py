@@ -9,14 +9,20 @@ from rlgym_bridge import game
 from rlgym_bridge.components.mutator_base import blank_state
 from rlgym_bridge.components.rlgym_state import cars_by_agent, checked_state, to_rlgym
 from rlgym_bridge.components.rlgym_types import Game, SharedInfo
-from rlgym_bridge.engines.base import BaseEngine, DesiredBody, desired_part, rows_of_actions
-from rlgym_bridge.rotations import rotation_of
+from rlgym_bridge.engines.base import BaseEngine, rows_of_actions
+from rlgym_bridge.rotations import angles_of, rotation_of
 from rlgym_bridge.sim.simulator import DEFAULT_SIMULATOR, Simulator, check_simulator, make_simulator
 from rlgym_bridge.state import MatchState, derive
 from rlgym_bridge.user_input.arguments import check_whole
 
 _BALL_REACH: Final = game.BALL_MAX_SPEED / game.TICKS_PER_SECOND  # uu in a tick
 _GO_ON: Final = 1.0  # uu of slack
+_SET_IN_MATCHES: Final = (
+    "frame", "car_hitbox", "boost_consumption", "pad_timer", "gravity", "ball_position",
+    "ball_linear_velocity", "ball_angular_velocity", "car_position", "car_linear_velocity",
+    "car_angular_velocity",
+)  # fmt: skip
+"""Fields that a match sets as they are, or that `as_in_a_match` does not change."""
 
 
 class SimEngine(BaseEngine):
@@ -142,15 +148,15 @@ def _as_a_match_sets(asked: MatchState, was_supersonic: np.ndarray) -> MatchStat
     """Return a state as coarsely as a match sets it; `server/game/state_setting.py` says why."""
     layout = asked.layout
     state = blank_state(layout.blue, layout.orange, 1)
-    state.frame[:], state.car_hitbox[:] = asked.frame, asked.car_hitbox
-    state.boost_consumption[:] = asked.boost_consumption
-    state.pad_timer[:] = asked.pad_timer
-    numbers = desired_part(asked)
-    state.gravity[:] = asked.gravity
-    _place(state.buffer[0], layout.column, numbers.ball, None)
-    for number, car in enumerate(numbers.cars):
-        _place(state.buffer[0], layout.column, car, number)
-        state.car_boost_amount[0, number] = car.boost
+    for name in _SET_IN_MATCHES:
+        getattr(state, name)[:] = getattr(asked, name)
+    for name in ("ball_rotation", "car_rotation"):
+        matrices = getattr(asked, name)
+        angles = [
+            np.array(angles_of(matrix), np.float32).tolist() for matrix in matrices.reshape(-1, 9).tolist()
+        ]
+        getattr(state, name)[:] = np.reshape([rotation_of(*turn) for turn in angles], matrices.shape)
+    state.car_boost_amount[:] = np.floor(np.clip(asked.car_boost_amount, 0.0, 100.0))
     up, height = state.car_rotation[..., 2, 2], state.car_position[..., 2]
     standing = (up >= game.STANDING_LEAST_UP) & (height >= 0) & (height <= game.STANDING_MOST_Z)
     state.car_wheels_with_contact[:] = standing[..., None]
@@ -159,14 +165,3 @@ def _as_a_match_sets(asked: MatchState, was_supersonic: np.ndarray) -> MatchStat
     keeps = (was_supersonic > 0) & (speed >= game.SUPERSONIC_KEEP_SPEED)
     state.car_is_supersonic[:] = keeps | (speed >= game.SUPERSONIC_START_SPEED)
     return state
-
-
-def _place(numbers: np.ndarray, column: Any, body: DesiredBody, car: int | None) -> None:
-    name = "{}" if car is not None else "ball_{}"
-    parts = (
-        ("position", body.position), ("rotation", rotation_of(*body.angles)),
-        ("linear_velocity", body.velocity), ("angular_velocity", body.spin),
-    )  # fmt: skip
-    for part, values in parts:
-        first = column(name.format(part), car=car)
-        numbers[first : first + len(values)] = values

@@ -7,7 +7,7 @@ import select
 import selectors
 import socket
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
 from typing import Final
 
@@ -60,6 +60,12 @@ class Connection:
                 return payload
             if not self._read(max(0.0, deadline - time.monotonic())):
                 return None
+
+    def until(self, deadline: float) -> Iterator[bytes]:
+        """Yield the payloads that come until a time of `time.monotonic`; see `receive`."""
+        while (left := deadline - time.monotonic()) > 0.0:
+            if (payload := self.receive(left)) is not None:
+                yield payload
 
     def receive_all(self) -> list[bytes]:
         """Return the payloads of all messages that have come, up to 64 kB of them, without waiting.
@@ -119,13 +125,9 @@ def is_own_server(server: tuple[str, int]) -> bool:
     try:
         with closing(Connection(server)) as connection:
             connection.send(flat.PingRequest(0))
-            while (left := deadline - time.monotonic()) > 0.0:
-                payload = connection.receive(left)
-                if payload is not None and payload.endswith(OWN_SERVER.encode()):
-                    return True
+            return any(payload.endswith(OWN_SERVER.encode()) for payload in connection.until(deadline))
     except (EOFError, OSError):
-        pass  # whoever uses it next says what is wrong with it
-    return False
+        return False  # whoever uses it next says what is wrong with it
 
 
 def start_match(server: tuple[str, int], match: flat.MatchConfiguration, patience: float) -> None:
@@ -138,9 +140,8 @@ def start_match(server: tuple[str, int], match: flat.MatchConfiguration, patienc
         raise NoServer(f"no RLBot server at {where}: {error}") from error
     try:
         connection.send(flat.ConnectionSettings("", False, False, False), match)
-        while (left := deadline - time.monotonic()) > 0.0:
-            payload = connection.receive(left)
-            if payload is not None and isinstance(message_of(payload), flat.MatchConfiguration):
+        for payload in connection.until(deadline):
+            if isinstance(message_of(payload), flat.MatchConfiguration):
                 connection.send(flat.DisconnectSignal())
                 return
     except (EOFError, OSError) as error:
@@ -234,13 +235,7 @@ class AgentConnections:
     def _shake_hands(self, connection: Connection, deadline: float) -> int:
         identifier: int | None = None
         field = False
-        while identifier is None or not field:
-            left = deadline - time.monotonic()
-            payload = connection.receive(left) if left > 0.0 else None
-            if payload is None:
-                raise EOFError(
-                    "the server gave it no car" if identifier is None else "the server sent no field info"
-                )
+        for payload in connection.until(deadline):
             if self._log is not None and not self._connections:
                 self._log(payload)
             message = message_of(payload)
@@ -253,7 +248,9 @@ class AgentConnections:
                 self._held.append(flat.PlayerInput(message.controllables[0].index, flat.ControllerState()))
             elif isinstance(message, flat.DisconnectSignal):
                 raise EOFError("the server said goodbye")
-        return identifier
+            if identifier is not None and field:
+                return identifier
+        raise EOFError("the server gave it no car" if identifier is None else "the server sent no field info")
 
     def packets(self, seconds: float) -> list[flat.GamePacket]:
         """Wait for packets; return all that the first agent has received, oldest first, at most 64 kB.
@@ -334,7 +331,7 @@ class AgentConnections:
         deadline = time.monotonic() + _GOODBYE_SECONDS
         with suppress(EOFError, OSError):
             self._connections[0].send(flat.StopCommand(False))
-            while (payload := self._connections[0].receive(deadline - time.monotonic())) is not None:
+            for payload in self._connections[0].until(deadline):
                 if isinstance(message_of(payload), flat.DisconnectSignal):
                     break
 
@@ -383,8 +380,7 @@ def with_own_ids(match: flat.MatchConfiguration) -> flat.MatchConfiguration:
 
     A server confirms a new match while it still runs the last one: equal ids could get a car of the old one.
     """
-    made = flat.CorePacket.unpack(flat.CorePacket(match).pack()).message
-    assert isinstance(made, flat.MatchConfiguration)  # what was packed
+    made = flat.MatchConfiguration.unpack(match.pack())
     token = f"{os.getpid()}-{next(_NUMBERS)}"
     for player in made.player_configurations:
         bot = player.variety

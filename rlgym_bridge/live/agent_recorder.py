@@ -11,13 +11,7 @@ import numpy as np
 from rlbot import flat
 
 from rlgym_bridge.components.episode import Episode
-from rlgym_bridge.recording.mcap.channels import (
-    FIELD_INFO,
-    MATCH_CONFIGURATION,
-    POLICY,
-    Decision,
-    agent_topic,
-)
+from rlgym_bridge.recording.mcap import channels
 from rlgym_bridge.recording.mcap.drawable import state_message
 from rlgym_bridge.recording.mcap.mcap_writer import Recorder, RecordingError
 
@@ -33,7 +27,7 @@ class AgentRecorder:
     def __init__(self, recorder: Recorder, agent_id: str) -> None:
         self._recorder = recorder
         self._packets, self._inputs, self._decisions = (
-            agent_topic(agent_id, what) for what in ("packets", "inputs", "decisions")
+            channels.agent_topic(agent_id, what) for what in ("packets", "inputs", "decisions")
         )
         self._frame = 0
 
@@ -43,9 +37,9 @@ class AgentRecorder:
             self._frame = content.match_info.frame_num
             self._recorder.put(self._packets, self._frame, message)
         elif isinstance(content, flat.FieldInfo):
-            self._recorder.put(FIELD_INFO, 0, message, True)
+            self._recorder.put(channels.FIELD_INFO, 0, message, True)
         elif isinstance(content, flat.MatchConfiguration):
-            self._recorder.put(MATCH_CONFIGURATION, 0, message, True)
+            self._recorder.put(channels.MATCH_CONFIGURATION, 0, message, True)
 
     def record_input(self, frame: int, index: int, row: np.ndarray) -> None:
         """Record the control vector `(8,)` float32 of a car, by its place in packets, to answer a frame."""
@@ -62,7 +56,7 @@ class AgentRecorder:
             np.array([values.get(agent, np.nan) for agent in episode.agents], np.float32)
             for values in (report.rewards, report.terminated, report.truncated)
         )
-        decision = Decision(
+        decision = channels.Decision(
             frame,
             np.array(cars, np.int32),
             nothing if observations is None else observations.reshape(len(cars), -1),
@@ -91,7 +85,7 @@ def begin_recording(agent_id: str, policy: str | Path, record: str | Path | None
         about = {"by": "agent", "agent_id": agent_id}
         recorder = Recorder(path, about, beside=True, prepare=state_message)
         if manifest.is_file():
-            recorder.tell(POLICY + agent_id, {"policy.json": manifest.read_text(encoding="utf-8")})
+            recorder.tell(channels.POLICY + agent_id, {"policy.json": manifest.read_text(encoding="utf-8")})
     except (OSError, ValueError, RuntimeError) as error:  # RuntimeError: a link that leads to itself
         _LOG.warning("nothing is recorded: %s", error)
         return None

@@ -10,19 +10,8 @@ from operator import attrgetter
 import numpy as np
 from rlbot import flat
 
-from rlgym_bridge.game import (
-    BOOST_MIN_SECONDS,
-    BOOST_PER_SECOND,
-    CONTROL_NAMES,
-    DODGE_DEADLINE_SECONDS,
-    FLIP_TORQUE_SECONDS,
-    HANDBRAKE_FALL_PER_SECOND,
-    HANDBRAKE_RISE_PER_SECOND,
-    JUMP_MAX_SECONDS,
-    TICK_SECONDS,
-    TICKS_PER_SECOND,
-    WHEELS,
-)
+from rlgym_bridge import game
+from rlgym_bridge.game import DODGE_DEADLINE_SECONDS, FLIP_TORQUE_SECONDS, TICK_SECONDS, TICKS_PER_SECOND
 from rlgym_bridge.protocol_variant import VariantDetector
 from rlgym_bridge.rotations import rotation_of
 from rlgym_bridge.state import CAR_FORMAT
@@ -32,14 +21,14 @@ JUMPING = int(flat.AirState.Jumping)
 DODGE_TICKS = round(DODGE_DEADLINE_SECONDS * TICKS_PER_SECOND)
 """Ticks from the end of a jump to the last one on which a dodge is possible."""
 
-_RISE = HANDBRAKE_RISE_PER_SECOND * TICK_SECONDS
-_FALL = HANDBRAKE_FALL_PER_SECOND * TICK_SECONDS
-_BOOST_MIN_TICKS = round(BOOST_MIN_SECONDS * TICKS_PER_SECOND)
+_RISE = game.HANDBRAKE_RISE_PER_SECOND * TICK_SECONDS
+_FALL = game.HANDBRAKE_FALL_PER_SECOND * TICK_SECONDS
+_BOOST_MIN_TICKS = round(game.BOOST_MIN_SECONDS * TICKS_PER_SECOND)
 _LONGEST_TIMEOUT = 2.0  # s, a little more than in any dialect; infinity cannot be converted to ticks
-_MOST_HOLD_TICKS = round(JUMP_MAX_SECONDS * TICKS_PER_SECOND)  # added to the deadline in some dialects
+_MOST_HOLD_TICKS = round(game.JUMP_MAX_SECONDS * TICKS_PER_SECOND)  # added to the deadline in some dialects
 _FULL = 100.0  # boost, at which a pad or a mutator may have made up for what was used
-_BURNT_A_TICK = BOOST_PER_SECOND * TICK_SECONDS
-_COST = float(np.float32(BOOST_PER_SECOND) * np.float32(TICK_SECONDS))  # of a tick in RocketSim 3
+_BURNT_A_TICK = game.BOOST_PER_SECOND * TICK_SECONDS
+_COST = float(np.float32(game.BOOST_PER_SECOND) * np.float32(TICK_SECONDS))  # of a tick in RocketSim 3
 _AIR_SECONDS = np.cumsum(np.full(1200, TICK_SECONDS, np.float32), dtype=np.float32).tolist()
 """Seconds after 1, 2, ... ticks as the simulator sums them up in float32: just below 1.25 after 150, so that
 a dodge is still possible on that tick."""
@@ -81,7 +70,7 @@ _PLAYER = attrgetter(
 _PACK = struct.Struct(CAR_FORMAT).pack_into
 _PHYSICS = attrgetter("location", "rotation", "velocity", "angular_velocity")
 _XYZ = attrgetter("x", "y", "z")
-_CONTROLS = attrgetter(*CONTROL_NAMES)
+_CONTROLS = attrgetter(*game.CONTROL_NAMES)
 _LEAP = 40.0  # uu a tick; at its top speed of 2,300 uu/s a car moves 19
 _ORIGIN = (0.0, 0.0, 0.0)
 _AIRBORNE = (0.0,) * 4
@@ -198,7 +187,9 @@ class CarCounters:
     ) -> None:  # fmt: skip
         gap = ticks > 1 or self._new
         if supersonic or self._supersonic_ticks or gap:
-            self._count_supersonic(supersonic, ticks, gap)
+            if not supersonic or self._supersonic_ticks == 0:
+                self._supersonic_known = not (supersonic and gap)
+            self._supersonic_ticks = self._supersonic_ticks + ticks if supersonic else 0
         if boosting or self._boost_ticks or self._boost_doubt or gap:
             self._count_boost(boost, boosting, ticks, gap)
         if handbrake or self._hand_high or gap:
@@ -206,14 +197,6 @@ class CarCounters:
         if has_jumped or self._had_jumped or self._jump_ticks or self._air_ticks or gap:
             self._count_jump(has_jumped, air_state, timeout, spent, ticks, gap)
         self._had_jumped, self._grounded, self._was_spent = has_jumped, air_state == ON_GROUND, spent
-
-    def _count_supersonic(self, supersonic: bool, ticks: int, gap: bool) -> None:
-        if not supersonic:
-            self._supersonic_ticks, self._supersonic_known = 0, True
-            return
-        if self._supersonic_ticks == 0:
-            self._supersonic_known = not gap
-        self._supersonic_ticks += ticks
 
     def _count_boost(self, boost: float, pressed: bool, ticks: int, gap: bool) -> None:
         """Count how long boost has been burning; uncertain until the shortest burn is over."""
@@ -388,7 +371,7 @@ _UPRIGHT = 0.3  # least z of the car's up direction
 
 _MOUNTS = tuple(
     tuple((x, side * y, z, reach) for (x, y, z, reach) in (wheels.front, wheels.back) for side in (1.0, -1.0))
-    for wheels in WHEELS
+    for wheels in game.WHEELS
 )
 
 

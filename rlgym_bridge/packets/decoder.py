@@ -15,21 +15,14 @@ from operator import attrgetter
 import numpy as np
 from rlbot import flat
 
+from rlgym_bridge import game
 from rlgym_bridge.clock import GAP_TICKS
 from rlgym_bridge.game import (
-    BALL_REST_Z,
-    BIG_PAD_SECONDS,
-    BIG_PADS,
-    BLUE,
     BOOST_CONSUMPTION,
     DODGE_DEADZONE,
     GOAL_THRESHOLD_Y,
     GRAVITY,
-    HITBOXES,
-    PAD_COUNT,
-    PAD_POSITIONS,
     PLAYING_PHASES,
-    SMALL_PAD_SECONDS,
     TICK_SECONDS,
     Phase,
 )
@@ -53,13 +46,10 @@ class PadTimers:
     def __init__(self, field: flat.FieldInfo, detector: VariantDetector) -> None:
         self._detector = detector
         self._away: tuple[int, float] | None = None  # an inactive pad of the last packet, and its timer
-        self._order = _match_pads(field)
-        self._seconds = [
-            BIG_PAD_SECONDS if pad in BIG_PADS else SMALL_PAD_SECONDS for pad in range(PAD_COUNT)
-        ]
-        self._active = [True] * PAD_COUNT
+        self._order, self._seconds = _match_pads(field), game.PAD_SECONDS
+        self._active = [True] * game.PAD_COUNT
         self._fresh = True
-        self.timers = [0.0] * PAD_COUNT
+        self.timers = [0.0] * game.PAD_COUNT
 
     def forget(self) -> None:
         """Treat the next packet as the first."""
@@ -109,7 +99,7 @@ class PadTimers:
                     self.timers[pad] = left
 
     def _change(self, states: Sequence[flat.BoostPadState], active: list[bool], ticks: int) -> None:
-        timers = [0.0] * PAD_COUNT
+        timers = [0.0] * game.PAD_COUNT
         fresh = self._fresh or len(active) != len(self._active)  # pads were added or removed
         for index, state in enumerate(states[: len(self._order)]):
             pad = self._order[index]
@@ -131,16 +121,16 @@ def _match_pads(field: flat.FieldInfo) -> list[int]:
     order: list[int] = []
     for index, pad in enumerate(field.boost_pads):
         x, y = pad.location.x, pad.location.y
-        distances = [hypot(x - px, y - py) for px, py in PAD_POSITIONS]
-        nearest = min(range(PAD_COUNT), key=distances.__getitem__)
+        distances = [hypot(x - px, y - py) for px, py in game.PAD_POSITIONS]
+        nearest = min(range(game.PAD_COUNT), key=distances.__getitem__)
         free = nearest not in order and distances[nearest] < _MATCH_DISTANCE
-        order.append(nearest if free and pad.is_full_boost == (nearest in BIG_PADS) else -1)
+        order.append(nearest if free and pad.is_full_boost == (nearest in game.BIG_PADS) else -1)
         if order[-1] < 0:
             _LOG.warning(
                 "boost pad %d at (%.0f, %.0f), %s, is not one of standard soccar's 34: ignored",
                 index, x, y, "big" if pad.is_full_boost else "small",
             )  # fmt: skip
-    missing = PAD_COUNT - sum(pad >= 0 for pad in order)
+    missing = game.PAD_COUNT - sum(pad >= 0 for pad in order)
     if missing:
         _LOG.warning(
             "%d of standard soccar's 34 boost pads are not on this map: always shown as active", missing
@@ -162,7 +152,7 @@ _PACKET = attrgetter("players", "boost_pads", "balls", "match_info", "teams")
 _INFO = attrgetter("frame_num", "match_phase", "game_time_remaining", "is_overtime", "world_gravity_z")
 _SCORE = attrgetter("score")
 _PLAYER = attrgetter("team", "player_id")
-_BALL_AT_REST = (0.0, 0.0, BALL_REST_Z, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0) + (0.0,) * 6
+_BALL_AT_REST = (0.0, 0.0, game.BALL_REST_Z, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0) + (0.0,) * 6
 
 
 class Decoder:
@@ -386,9 +376,9 @@ class Decoder:
 
     def _assign_cars(self, players: list[tuple[int, int]]) -> None:
         """Give every player its car in the state: blue first, each team in packet order."""
-        blue = sum(team == BLUE for team, _ in players)
+        blue = sum(team == game.BLUE for team, _ in players)
         layout = layout_of(blue, len(players) - blue)
-        self.packet_indices = sorted(range(len(players)), key=lambda index: players[index][0] != BLUE)
+        self.packet_indices = sorted(range(len(players)), key=lambda index: players[index][0] != game.BLUE)
         if self.state is None or self.state.layout is not layout:
             self.state = MatchState(layout.blue, layout.orange)
             self._target = self.state.buffer.data.cast("B")
@@ -410,13 +400,13 @@ def _hitbox_of(player: flat.PlayerInfo) -> int:
     box = player.hitbox
     gaps = [
         max(abs(box.length - h.length), abs(box.width - h.width), abs(box.height - h.height))
-        for h in HITBOXES
+        for h in game.HITBOXES
     ]
     best = min(range(len(gaps)), key=gaps.__getitem__)
     if gaps[best] > _HITBOX_TOLERANCE:
         _LOG.warning(
             "%s's hitbox %.2f x %.2f x %.2f uu is not one of the game's six; using %s, %.2f uu off",
-            player.name, box.length, box.width, box.height, HITBOXES[best].name, gaps[best],
+            player.name, box.length, box.width, box.height, game.HITBOXES[best].name, gaps[best],
         )  # fmt: skip
     return best
 

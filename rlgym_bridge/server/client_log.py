@@ -33,6 +33,12 @@ class Allowance:
             self.now = now
         return self.left
 
+    def take(self, now: float) -> bool:
+        """Take one where there is one; tell whether there was."""
+        has_one = self.left_at(now) >= 1.0
+        self.left -= has_one
+        return has_one
+
 
 @dataclass
 class _Repeated(Allowance):
@@ -53,10 +59,9 @@ class _ClientLines(logging.Filter):
         kind = (record.name, record.levelno, str(record.msg))
         now = time.monotonic()
         seen = self._repeated.setdefault(kind, _Repeated(_MOST_PER_SECOND, _MOST_AT_ONCE, now))
-        if seen.left_at(now) < 1.0:
+        if not seen.take(now):
             seen.left_out += 1
             return False
-        seen.left -= 1.0
         if isinstance(record.args, tuple):
             record.args = tuple(map(_cut, record.args))
         if seen.left_out:

@@ -29,7 +29,7 @@ from rlgym_bridge.policy.run_modules import run_modules
 from rlgym_bridge.policy.shape import explain_misfit, show_players
 from rlgym_bridge.server import BotResult, ConfigError, MatchResult, read_match_file
 from rlgym_bridge.server.bot_account import REAL_TIME
-from rlgym_bridge.server.bot_files import read_bot
+from rlgym_bridge.server.bot_files import idle_player, read_bot
 from rlgym_bridge.server.game.roster import move_human_last
 from rlgym_bridge.user_input.arguments import count_of
 from rlgym_bridge.user_input.text_files import (
@@ -245,7 +245,7 @@ def _manifest(policy: str) -> Manifest:
 
 def _game_player(bot: str, team: int) -> flat.PlayerConfiguration:
     if bot == _HUMAN:
-        return flat.PlayerConfiguration(flat.Human(), team)
+        return idle_player(_HUMAN, team)
     skills = {
         name.lower(): getattr(flat.PsyonixSkill, name) for name in ("Beginner", "Rookie", "Pro", "AllStar")
     }

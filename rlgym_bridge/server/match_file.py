@@ -3,7 +3,7 @@
 import configparser
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from rlbot import flat
 from rlbot.utils.maps import GAME_MAP_TO_UPK
@@ -81,39 +81,38 @@ OPTIONS: Final[dict[str, tuple[str, dict[str, str]]]] = {
 }  # fmt: skip
 
 
-def read_cfg(source: Source, allow_idle: bool) -> flat.MatchConfiguration:
-    """Read a v4 match file into v5's form; its rules are not checked yet."""
-    parser = parse_cfg(source)
-    for name in (_MATCH, _PARTICIPANTS):
-        if not parser.has_section(name):
-            raise ConfigError(f"{source.path}: no [{name}], expected an RLBot v4 match file")
-    return _Cfg(source, parser, allow_idle).match()
+_FLAGS: Final = ("skip_replays", "start_without_countdown", "enable_state_setting", "auto_save_replay")
 
 
 class _Cfg:
-    def __init__(self, source: Source, parser: configparser.ConfigParser, allow_idle: bool) -> None:
-        self._source, self._allow_idle = source, allow_idle
-        self._parser = parser
+    """A v4 match file, as the tables that v5 would have; its rules are not checked yet."""
 
-    def match(self) -> flat.MatchConfiguration:
+    def __init__(self, source: Source, allow_idle: bool) -> None:
+        self._source, self._allow_idle = source, allow_idle
+        self._parser = parse_cfg(source)
+        for name in (_MATCH, _PARTICIPANTS):
+            if not self._parser.has_section(name):
+                raise ConfigError(f"{source.path}: no [{name}], expected an RLBot v4 match file")
+
+    def tables(self) -> dict[str, object]:
         self._source.warn_unknown(_MATCH, self._parser[_MATCH], _V4_MATCH_KEYS)
         game_map = self._text(_MATCH, "game_map", "DFHStadium")
         drawn = self._flag("enable_rendering")
-        mode = self._choice(_MATCH, "game_mode", GAME_MODES, "soccer")
-        return flat.MatchConfiguration(
-            auto_start_agents=True,
-            wait_for_agents=True,
-            game_map_upk=GAME_MAP_TO_UPK.get(game_map, game_map),
-            player_configurations=self._players(),
-            script_configurations=self._scripts(),
-            game_mode=getattr(flat.GameMode, mode),
-            skip_replays=self._flag("skip_replays"),
-            instant_start=self._flag("start_without_countdown"),
-            mutators=self._mutators(),
-            enable_rendering=flat.DebugRendering.OnByDefault if drawn else flat.DebugRendering.OffByDefault,
-            enable_state_setting=self._flag("enable_state_setting"),
-            auto_save_replay=self._flag("auto_save_replay"),
-        )
+        match = {
+            "game_mode": self._choice(_MATCH, "game_mode", GAME_MODES, "soccer"),
+            "game_map_upk": GAME_MAP_TO_UPK.get(game_map, game_map),
+            "enable_rendering": "OnByDefault" if drawn else "OffByDefault",
+        } | {key: self._flag(key) for key in _FLAGS}
+        if not self._parser.has_option(_MATCH, "num_participants"):
+            raise self._source.error(_MATCH, "num_participants", "is missing, expected 1 to 8")
+        cars = [self._car(number) for number in range(self._whole(_MATCH, "num_participants", "0", 1, 8))]
+        entries = sorted(self._parser[_SCRIPTS].items()) if self._parser.has_section(_SCRIPTS) else []
+        scripts = [
+            {"config_file": path.strip()}
+            for key, path in entries
+            if key.startswith("script_config_") and path.strip() not in ("", "None")
+        ]
+        return {"match": match, "mutators": self._mutators(), "cars": cars, "scripts": scripts}
 
     def _text(self, section: str, key: str, default: str) -> str:
         return self._parser.get(section, key, fallback=default).strip() or default
@@ -139,28 +138,21 @@ class _Cfg:
             raise self._source.error(section, key, problem)
         return int(text)
 
-    def _mutators(self) -> flat.MutatorSettings:
+    def _mutators(self) -> dict[str, str]:
         if not self._parser.has_section(_MUTATORS):
-            return flat.MutatorSettings()
+            return {}
         self._source.warn_unknown(_MUTATORS, self._parser[_MUTATORS], OPTIONS)
-        settings = flat.MutatorSettings()
-        for option, (name, choices) in OPTIONS.items():
-            if self._parser.has_option(_MUTATORS, option):
-                value = self._choice(_MUTATORS, option, choices, next(iter(choices)))
-                setattr(settings, name, getattr(type(getattr(settings, name)), value))
-        return settings
+        return {
+            name: self._choice(_MUTATORS, option, choices, next(iter(choices)))
+            for option, (name, choices) in OPTIONS.items()
+            if self._parser.has_option(_MUTATORS, option)
+        }
 
-    def _players(self) -> list[flat.PlayerConfiguration]:
-        if not self._parser.has_option(_MATCH, "num_participants"):
-            raise self._source.error(_MATCH, "num_participants", "is missing, expected 1 to 8")
-        count = self._whole(_MATCH, "num_participants", "0", 1, 8)
-        return [self._player(number) for number in range(count)]
-
-    def _player(self, number: int) -> flat.PlayerConfiguration:
+    def _car(self, number: int) -> dict[str, object]:
         kind = self._text(_PARTICIPANTS, f"participant_type_{number}", "rlbot").lower()
         team = self._whole(_PARTICIPANTS, f"participant_team_{number}", "0", 0, 1)
         if kind in ("human", "psyonix") and self._allow_idle:
-            return idle_player(kind, team)
+            return {"type": kind, "team": team}
         if kind != "rlbot":
             raise self._source.error(_PARTICIPANTS, f"participant_type_{number}", f"is {kind!r}, {ONLY_BOTS}")
         key = f"participant_config_{number}"
@@ -168,20 +160,7 @@ class _Cfg:
         if not path:
             raise self._source.error(_PARTICIPANTS, key, "is missing, expected a bot.toml's path")
         loadout = self._text(_PARTICIPANTS, f"participant_loadout_config_{number}", "None")
-        return read_bot(self._path(path), team, "", None if loadout == "None" else self._path(loadout))
-
-    def _scripts(self) -> list[flat.ScriptConfiguration]:
-        if not self._parser.has_section(_SCRIPTS):
-            return []
-        entries = self._parser[_SCRIPTS].items()
-        return [
-            read_script(self._path(path.strip()))
-            for key, path in sorted(entries)
-            if key.startswith("script_config_") and path.strip() not in ("", "None")
-        ]
-
-    def _path(self, text: str) -> Path:
-        return self._source.path.parent.absolute() / text
+        return {"team": team, "config_file": path, "loadout_file": "" if loadout == "None" else loadout}
 
 
 _MOST_IN_LINE: Final = 1000  # characters: configparser takes time with the square of the spaces in a line
@@ -243,8 +222,12 @@ def read_match_file(
     if path.suffix not in (".toml", ".cfg"):
         raise ConfigError(f"{path}: expected a match file, .toml (RLBot v5) or .cfg (RLBot v4)")
     source = Source(path)
-    read = read_cfg if path.suffix == ".cfg" else _read_toml
-    configuration = read(source, allow_idle)
+    if path.suffix == ".cfg":
+        data = _Cfg(source, allow_idle).tables()
+    else:
+        data = parsed(source)
+        source.warn_unknown("top level", data, _SECTIONS)
+    configuration = _match_of(source, data, allow_idle)
     try:
         check_rules(configuration)
         if not cars_follow:
@@ -310,9 +293,7 @@ class _Reader:
         return self._source.path.parent.absolute() / text if text else None
 
 
-def _read_toml(source: Source, allow_idle: bool) -> flat.MatchConfiguration:
-    data = parsed(source)
-    source.warn_unknown("top level", data, _SECTIONS)
+def _match_of(source: Source, data: Mapping[str, Any], allow_idle: bool) -> flat.MatchConfiguration:
     rlbot = _Reader(source, "rlbot", data.get("rlbot", {})).known(_RLBOT_KEYS)
     match = _Reader(source, "match", data.get("match", {})).known(_MATCH_KEYS)
     cars, scripts = data.get("cars", []), data.get("scripts", [])

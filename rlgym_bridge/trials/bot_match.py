@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from typing import Final, Literal
 
@@ -22,7 +23,7 @@ from rlgym_bridge.server.net.hosted_match import HostedMatch
 from rlgym_bridge.server.net.launch import read_tail
 from rlgym_bridge.server.result import AbsentBot
 from rlgym_bridge.trials.bot_folder import BotFile
-from rlgym_bridge.trials.scene_player import STANDING_Z, Frame, Play, ScenePlayer, SceneScript, put
+from rlgym_bridge.trials.scene_player import STANDING_Z, Frame, Play, ScenePlayer, SceneScript, put, xyz
 
 _REGULATION_SECONDS: Final = 8.0  # regulation time of a match
 _MOVED: Final = 100.0  # a car that gets this far from its place moves, uu: less than its own length
@@ -80,8 +81,7 @@ class MatchWatch(SceneScript):
         for car in self.cars:
             player = frame.packet.players[car]
             if player.demolished_timeout < 0:
-                where = player.physics.location
-                place = (where.x, where.y, where.z)
+                place = xyz(player.physics.location)
                 start = self._places.setdefault(car, place)
                 self._ways[car] = max(self._ways.get(car, 0.0), math.dist(start, place))
 
@@ -418,13 +418,11 @@ class MatchScenes:
         yield from self._scene.step(ball=flat.DesiredBallState(put(place, velocity)))
 
 
-def _scores(frame: Frame) -> tuple[int, int]:
-    blue, orange = (team.score for team in frame.packet.teams)
-    return blue, orange
+_plays: Final = attrgetter("playing")
 
 
-def _plays(frame: Frame) -> bool:
-    return frame.playing
+def _scores(frame: Frame) -> list[int]:
+    return [team.score for team in frame.packet.teams]
 
 
 def _is_gone(frame: Frame) -> bool:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import dropwhile, takewhile
 from typing import Final
 
 from rlbot import flat
@@ -20,6 +21,7 @@ from rlgym_bridge.trials.scene_player import (
     put,
     seconds_between,
     towards,
+    xyz,
 )
 
 _JUMP: Final = press(jump=True)
@@ -73,13 +75,10 @@ def _nose_up(frame: Frame, boost: bool) -> flat.ControllerState:
 
 
 def _pushing(frames: Sequence[Frame]) -> list[Frame]:
-    pushing: list[Frame] = []
-    for one in frames:
-        if one.car.air_state == flat.AirState.Jumping:
-            pushing.append(one)
-        elif pushing:
-            break
-    return pushing
+    def pushes(one: Frame) -> bool:
+        return one.car.air_state == flat.AirState.Jumping
+
+    return [*takewhile(pushes, dropwhile(lambda one: not pushes(one), frames))]
 
 
 def _length(frames: Sequence[Frame]) -> float:
@@ -91,12 +90,10 @@ def _after_push(frames: Sequence[Frame]) -> tuple[list[Frame], list[Frame]]:
     push = _pushing(frames)
     if not push:
         return [], []
-    rest: list[Frame] = []
-    for one in frames[frames.index(push[-1]) + 1 :]:
-        if one.car.air_state == flat.AirState.OnGround or not one.car.has_jumped:
-            break
-        rest.append(one)
-    return push, rest
+    after = frames[frames.index(push[-1]) + 1 :]
+    return push, [
+        *takewhile(lambda one: one.car.air_state != flat.AirState.OnGround and one.car.has_jumped, after)
+    ]
 
 
 def judge_timeout(frames: Sequence[Frame]) -> Finding:
@@ -111,11 +108,11 @@ def judge_timeout(frames: Sequence[Frame]) -> Finding:
     evidence = (
         f"{first.car.dodge_timeout:.4f} in the air, {waited:.4f} s after a jump that pushed for {hold:.3f} s"
     )
-    if abs(start - DODGE_DEADLINE_SECONDS) < _NEAR:
-        return Finding("after_jump", evidence)
-    if abs(start - DODGE_DEADLINE_SECONDS - hold) < _NEAR:
-        return Finding("plus_hold", evidence)
-    return Finding(None, f"{evidence}: neither {DODGE_DEADLINE_SECONDS} s nor that and the push")
+    more = start - DODGE_DEADLINE_SECONDS
+    neither = f": neither {DODGE_DEADLINE_SECONDS} s nor that and the push"
+    return Finding.first_of(
+        evidence, neither, after_jump=abs(more) < _NEAR, plus_hold=abs(more - hold) < _NEAR
+    )
 
 
 def judge_jumping(frames: Sequence[Frame]) -> Finding:
@@ -125,11 +122,9 @@ def judge_jumping(frames: Sequence[Frame]) -> Finding:
         return Finding(None, "no held jump was seen")
     values = [one.car.dodge_timeout for one in push[len(push) // 2 :]]
     evidence = f"{min(values):.4f} to {max(values):.4f} while the jump pushes"
-    if max(values) == min(values) == -1.0:
-        return Finding("minus_one", evidence)
-    if min(values) > DODGE_DEADLINE_SECONDS - _NEAR:
-        return Finding("full", evidence)
-    return Finding(None, evidence)
+    return Finding.first_of(
+        evidence, minus_one=set(values) == {-1.0}, full=min(values) > DODGE_DEADLINE_SECONDS - _NEAR
+    )
 
 
 def judge_used(dodged: Sequence[Frame], doubled: Sequence[Frame]) -> Finding:
@@ -169,11 +164,9 @@ def judge_expired(frames: Sequence[Frame]) -> Finding:
     values = {one.car.dodge_timeout for one in late}
     since = seconds_between(push[-1], late[0])
     evidence = f"{min(values):g} in the air, {since:.2f} s and more after the jump"
-    if values == {-1.0}:
-        return Finding("minus_one", evidence)
-    if values == {0.0}:
-        return Finding("zero", evidence)
-    return Finding(None, f"{min(values):.4f} to {max(values):.4f}, {since:.2f} s after the jump")
+    if values not in ({-1.0}, {0.0}):
+        evidence = f"{min(values):.4f} to {max(values):.4f}, {since:.2f} s after the jump"
+    return Finding.first_of(evidence, minus_one=values == {-1.0}, zero=values == {0.0})
 
 
 _TILTS: Final = (
@@ -261,8 +254,7 @@ def judge_wheels(frames: Sequence[Frame]) -> Finding:
     if seen[3] < _LEAST or seen[4] < _LEAST or grounded[4] < 0.8 * seen[4]:
         return Finding(None, evidence)
     share = grounded[3] / seen[3]
-    value = "three_wheels" if share > 0.75 else "four_wheels" if share < 0.25 else None
-    return Finding(value, evidence)
+    return Finding.first_of(evidence, three_wheels=share > 0.75, four_wheels=share < 0.25)
 
 
 _BEFORE_PAD: Final = 250.0  # uu before the pad, where the car is placed
@@ -270,14 +262,8 @@ _PAD_SPEED: Final = 700.0  # uu/s
 _LONG_ENOUGH: Final = 0.3  # s that a pad must be inactive to show which way its timer counts
 
 
-@dataclass
-class _Absence:
-    """One absence of a pad: its first and latest packet, and their timers."""
-
-    first: Frame
-    first_timer: float
-    last: Frame
-    last_timer: float
+_Absence = list[tuple[Frame, float]]
+"""The packets that show a pad inactive, with its timer: the first and the latest."""
 
 
 @dataclass
@@ -299,25 +285,25 @@ class PadWatch:
             if now.is_active:
                 self._away.pop(number, None)
             elif was.is_active:
-                self._away[number] = _Absence(frame, now.timer, frame, now.timer)
+                self._away[number] = [(frame, now.timer)] * 2
                 self._absences.append(self._away[number])
-            elif (one := self._away.get(number)) is not None:
-                one.last, one.last_timer = frame, now.timer
+            elif number in self._away:
+                self._away[number][1] = frame, now.timer
 
     def judge(self) -> Finding:
         """Find which way the timers count."""
         values: set[str | None] = set()
         evidence = "no packet showed a pad being taken"
-        for one in self._absences:
-            passed = seconds_between(one.first, one.last)
+        for (first, at_first), (last, at_last) in self._absences:
+            passed = seconds_between(first, last)
             if passed >= _LONG_ENOUGH:
-                slope = (one.last_timer - one.first_timer) / passed
+                slope = (at_last - at_first) / passed
                 values.add(
                     "elapsed" if abs(slope - 1.0) < 0.1 else "remaining" if abs(slope + 1.0) < 0.1 else None
                 )
                 evidence = (
-                    f"timer {one.first_timer:.4f} in the first packet without the pad, "
-                    f"{passed:.2f} s later {one.last_timer:.4f}"
+                    f"timer {at_first:.4f} in the first packet without the pad, "
+                    f"{passed:.2f} s later {at_last:.4f}"
                 )
         return Finding(values.pop() if len(values) == 1 else None, evidence)
 
@@ -375,17 +361,16 @@ def judge_place(frames: Sequence[Frame]) -> Finding:
     gone = [frame for frame in frames if frame.cars[1].demolished_timeout >= 0.0]
     if len(gone) < 10:
         return Finding(None, "no car was demolished")
-    there = frames[frames.index(gone[0]) - 1].cars[1].physics.location
-    last = (there.x, there.y, there.z)
-    places = [frame.cars[1].physics.location for frame in gone]
-    seen = [(place.x, place.y, place.z) for place in places]
+    last = xyz(frames[frames.index(gone[0]) - 1].cars[1].physics.location)
+    seen = [xyz(frame.cars[1].physics.location) for frame in gone]
     x, y, z = seen[len(seen) // 2]
     evidence = (
         f"({x:.0f}, {y:.0f}, {z:.0f}) uu while it is demolished, "
         f"({last[0]:.0f}, {last[1]:.0f}, {last[2]:.0f}) in the packet before"
     )
-    if all(math.dist(position, (0.0, 0.0, 0.0)) < _ORIGIN for position in seen):
-        return Finding("origin", evidence)
-    if all(math.dist(position, last) < _UNMOVED for position in seen):
-        return Finding("kept", evidence)
-    return Finding(None, f"{evidence}: not always there or at the origin")
+    return Finding.first_of(
+        evidence,
+        ": not always there or at the origin",
+        origin=all(math.dist(position, (0.0, 0.0, 0.0)) < _ORIGIN for position in seen),
+        kept=all(math.dist(position, last) < _UNMOVED for position in seen),
+    )

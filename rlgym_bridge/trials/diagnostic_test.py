@@ -24,15 +24,7 @@ from rlgym_bridge.components.user_errors import describe_error
 from rlgym_bridge.game import CONTROL_NAMES, TICKS_PER_SECOND
 from rlgym_bridge.live.agent_connections import agents_of, match_of, message_of, with_own_ids
 from rlgym_bridge.live.agent_recorder import AgentRecorder
-from rlgym_bridge.recording.mcap.channels import (
-    ABOUT,
-    AGENTS,
-    ENCODINGS,
-    POLICY,
-    PROFILE,
-    agent_topic,
-    log_time,
-)
+from rlgym_bridge.recording.mcap import channels
 from rlgym_bridge.recording.mcap.mcap_reader import read_records
 from rlgym_bridge.recording.mcap.mcap_writer import Recorder, RecordingError
 from rlgym_bridge.server import MatchServer, ServerError
@@ -81,31 +73,30 @@ def copy_without_names(source: Path, target: Path, about: Mapping[str, Any]) -> 
     began: int | None = None
     with target.open("xb") as file:
         writer = Writer(file, _CHUNK_BYTES)
-        writer.start(PROFILE)
-        writer.add_metadata(ABOUT, {name: json.dumps(value) for name, value in about.items()})
-        channels: dict[str, int] = {}
+        writer.start(channels.PROFILE)
+        writer.add_metadata(channels.ABOUT, {name: json.dumps(value) for name, value in about.items()})
+        ids: dict[str, int] = {}  # of channels, by topic
         for entry in read_records(source, notes):
             if isinstance(entry, Metadata):
-                if entry.name.startswith(POLICY):
-                    agent = names.agent(entry.name.removeprefix(POLICY))
-                    writer.add_metadata(POLICY + agent, entry.metadata)
+                if entry.name.startswith(channels.POLICY):
+                    agent = names.agent(entry.name.removeprefix(channels.POLICY))
+                    writer.add_metadata(channels.POLICY + agent, entry.metadata)
                 continue
             topic, message = entry
             what = topic.rpartition("/")[2]
             content = names.replace(what, message.content)
             if content is None:
                 continue
-            if topic.startswith(AGENTS):
-                agent = names.agent(topic.removeprefix(AGENTS).rpartition("/")[0])
-                topic = agent_topic(agent, what)
-            if topic not in channels:
-                channels[topic] = writer.register_channel(topic, ENCODINGS[what], 0)
+            if topic.startswith(channels.AGENTS):
+                agent = names.agent(topic.removeprefix(channels.AGENTS).rpartition("/")[0])
+                topic = channels.agent_topic(agent, what)
+            if topic not in ids:
+                ids[topic] = writer.register_channel(topic, channels.ENCODINGS[what], 0)
             began = message.time if began is None else began
-            writer.add_message(
-                channels[topic], log_time(message.frame), content, max(message.time - began, 0), message.frame
-            )
+            logged, since = channels.log_time(message.frame), max(message.time - began, 0)
+            writer.add_message(ids[topic], logged, content, since, message.frame)
         writer.finish()  # type: ignore[no-untyped-call]
-    if not channels:
+    if not ids:
         raise RecordingError(f"{source.name} holds no message of a match")
     return notes
 
@@ -133,20 +124,12 @@ class _Names:
         except ValueError:  # InvalidFlatbuffer is one
             return None
         if isinstance(message, flat.GamePacket):
-            return flat.CorePacket(self._packet(message)).pack()
+            players = [(car, self.player(car.player_id)) for car in message.players]
+            nobodies = [_but(car, name=f"player {one}", player_id=one) for car, one in players]
+            return flat.CorePacket(_but(message, players=nobodies)).pack()
         if isinstance(message, flat.MatchConfiguration):
             return flat.CorePacket(self._match(message)).pack()
         return flat.CorePacket(message).pack() if isinstance(message, flat.FieldInfo) else None
-
-    def _packet(self, packet: flat.GamePacket) -> flat.GamePacket:
-        values = {name: getattr(packet, name) for name in flat.GamePacket.__match_args__}
-        values["players"] = [self._car(car) for car in packet.players]
-        return flat.GamePacket(**values)
-
-    def _car(self, car: flat.PlayerInfo) -> flat.PlayerInfo:
-        number = self.player(car.player_id)
-        values = {name: getattr(car, name) for name in flat.PlayerInfo.__match_args__}
-        return flat.PlayerInfo(**values | {"name": f"player {number}", "player_id": number})
 
     def _match(self, match: flat.MatchConfiguration) -> flat.MatchConfiguration:
         """Return a match with its rules, its map's name, and players that are nobody."""
@@ -166,6 +149,12 @@ class _Names:
             enable_state_setting=match.enable_state_setting,
             freeplay=match.freeplay,
         )
+
+
+def _but(message: Any, **changes: object) -> Any:
+    """Return a copy of a message with other values of some fields."""
+    values = {name: getattr(message, name) for name in message.__match_args__}
+    return type(message)(**values | changes)
 
 
 MOST_NOTE: Final = 500  # letters of an error in the pack
@@ -230,13 +219,11 @@ class FieldTest:
         with (
             closing(_ClientRecording(self._recording(name))) as recording,
             measured_match(match, self.embedded()) as server,
-            closing(
-                Players(server.address, agents_of(match), server.patience, recording.take, recording.send)
-            ) as players,
+            closing(Players(server.address, agents_of(match), server.patience, recording.take)) as players,
         ):
             script = script_of(players)
             try:
-                players.follow(script, seconds)
+                players.follow(script, seconds, recording.send)
             except BaseException:
                 script.notes.append("stopped")
                 raise

@@ -33,6 +33,12 @@ class Finding:
     value: str | None
     evidence: str
 
+    @classmethod
+    def first_of(cls, evidence: str, otherwise: str = "", **holds: bool) -> Self:
+        """Return the first value that holds; without one None, with more evidence."""
+        value = next((name for name, is_so in holds.items() if is_so), None)
+        return cls(value, evidence if value is not None else evidence + otherwise)
+
 
 class ProbeTiming(Struct, frozen=True):
     """Times that the probe found; None where they are not settled."""

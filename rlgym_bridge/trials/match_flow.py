@@ -54,10 +54,10 @@ def judge_kickoff_end(frames: Sequence[Frame]) -> Finding:
             waited = seconds_between(start, one)
             evidence = f"phase {one.phase} without a touch {waited:.3f} s after GO"
             settled = one.phase == Phase.ACTIVE and 1.8 < waited < 2.2
-            return Finding("after_two_seconds" if settled else None, evidence)
+            return Finding.first_of(evidence, after_two_seconds=settled)
     waited = seconds_between(start, frames[-1])
     evidence = f"still Kickoff {waited:.2f} s after GO, without a touch"
-    return Finding("at_touch" if waited > 2.2 else None, evidence)
+    return Finding.first_of(evidence, at_touch=waited > 2.2)
 
 
 def _touched(start: Frame, now: Frame) -> bool:
@@ -146,9 +146,7 @@ def judge_ball_after_goal(frames: Sequence[Frame]) -> Finding:
         return Finding(None, "no goal was scored")
     shown = sum(bool(one.packet.balls) for one in after)
     evidence = f"a ball in {shown} of {len(after)} packets between a goal and the countdown"
-    if shown == len(after):
-        return Finding("shown", evidence)
-    return Finding(None if shown else "hidden", evidence)
+    return Finding.first_of(evidence, shown=shown == len(after), hidden=not shown)
 
 
 def judge_idle_frames(frames: Sequence[Frame]) -> Finding:
@@ -162,9 +160,8 @@ def judge_idle_frames(frames: Sequence[Frame]) -> Finding:
         return Finding(None, f"only {len(steps)} packets of a replay were seen, although goals are replayed")
     moving = sum(one > 0 for one in steps)
     evidence = f"frame_num rose in {moving} of {len(steps)} packets of the replay"
-    if moving == len(steps):
-        return Finding("counted", evidence)
-    return Finding("repeated" if steps.count(0) > 0.9 * len(steps) else None, evidence)
+    repeated = steps.count(0) > 0.9 * len(steps)
+    return Finding.first_of(evidence, counted=moving == len(steps), repeated=repeated)
 
 
 _GAP_TICKS: Final = 120  # a longer step is a jump of the counter, as one back is

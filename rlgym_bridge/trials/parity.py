@@ -13,6 +13,7 @@ from rlbot import flat
 from rlgym_bridge.components.actions import action_space
 from rlgym_bridge.components.batch_form import works_in_batches
 from rlgym_bridge.components.episode import ComponentCalls
+from rlgym_bridge.components.skill_mutators import turn_field
 from rlgym_bridge.components.spec import Components
 from rlgym_bridge.controls import checked_rows
 from rlgym_bridge.game import CONTROL_NAMES, HITBOX_OF_BODY, PLAYING_PHASES, TICKS_PER_SECOND
@@ -183,17 +184,13 @@ def _turn(state: MatchState) -> MatchState:
     """Return matches of equal teams turned by 180 degrees about z, blue's cars orange and orange's blue."""
     half = state.layout.blue
     turned = state.copy()
-    signs = np.array([-1, -1, 1], np.float32)
     order = [*range(half, 2 * half), *range(half)]
     for one in CAR_FIELDS:
         if one.name not in ("team", "player_id"):
             getattr(turned, "car_" + one.name)[:] = getattr(state, "car_" + one.name)[:, order]
     bumped = turned.car_bump_victim
     bumped[:] = np.where(bumped >= 0, (bumped + half) % (2 * half), -1)
-    for name in ("ball_", "car_"):
-        for part in ("position", "linear_velocity", "angular_velocity"):
-            getattr(turned, name + part)[:] *= signs
-        getattr(turned, name + "rotation")[:] *= signs[:, None]
+    turn_field(turned, np.arange(turned.matches))
     turned.pad_timer[:] = state.pad_timer[:, ::-1]
     turned.score[:] = state.score[:, ::-1]
     derive(turned)
@@ -262,8 +259,7 @@ def compare_worlds(
     touches = np.zeros(sum(team_sizes))  # since the last decision
     last_phase, played, due, first = -1, 0, 0, 0
     while played < ticks:
-        packet = flat.CorePacket.unpack(flat.CorePacket(match.packet()).pack()).message
-        assert isinstance(packet, flat.GamePacket)  # what was packed
+        packet = flat.GamePacket.unpack(match.packet().pack())
         seen = decoder.update(packet)
         phase = match.referee.phase
         if phase in PLAYING_PHASES:

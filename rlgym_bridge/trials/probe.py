@@ -119,32 +119,27 @@ def match_of_two() -> flat.MatchConfiguration:
     return match
 
 
+OnReply = Callable[[Reply, Frame], None]
+
+
 class Players(AgentConnections):
-    """The two cars of a script, on a server that plays a match such as `match_of_two`.
+    """The two cars of a script, on a server that plays a match such as `match_of_two`."""
 
-    `on_reply` is called with each reply before it is sent, and the frame that it answers.
-    """
+    def follow(self, script: SceneScript, seconds: float, on_reply: OnReply = lambda _, frame: None) -> None:
+        """Answer packets as a script says until it is done or the seconds of wall time are over.
 
-    def __init__(
-        self,
-        server: tuple[str, int],
-        agents: Sequence[str],
-        patience: float,
-        log: Callable[[bytes], None] | None = None,
-        on_reply: Callable[[Reply, Frame], None] = lambda reply, frame: None,
-    ) -> None:
-        super().__init__(server, agents, patience, log)
-        self._on_reply = on_reply
-
-    def follow(self, script: SceneScript, seconds: float) -> None:
-        """Answer packets as a script says until it is done or the seconds of wall time are over."""
+        `on_reply` is called with each reply before it is sent, and the frame that it answers.
+        """
         deadline = time.monotonic() + seconds
         try:
             while not script.done:
                 left = min(_SILENCE_SECONDS, deadline - time.monotonic())
                 packets = self.packets(left) if left > 0.0 else []
                 for packet in packets:
-                    self._answer_packet(script, packet)
+                    reply, frame = script.answer(packet)
+                    if frame is not None:
+                        on_reply(reply, frame)
+                        self._send_reply(reply, frame)
                 if not packets:
                     late = time.monotonic() >= deadline
                     why = f"ended after {seconds:g} s" if late else f"no packet for {_SILENCE_SECONDS:g} s"
@@ -153,11 +148,7 @@ class Players(AgentConnections):
         except (EOFError, OSError) as error:
             script.notes.append(f"the server went away: {error}")
 
-    def _answer_packet(self, script: SceneScript, packet: flat.GamePacket) -> None:
-        reply, frame = script.answer(packet)
-        if frame is None:
-            return
-        self._on_reply(reply, frame)
+    def _send_reply(self, reply: Reply, frame: Frame) -> None:
         desired = reply.desired(frame.indices)
         inputs = [
             flat.PlayerInput(index, controls)

@@ -287,12 +287,13 @@ class SceneScript:
 def _is_there(frame: Frame, number: int, target: flat.DesiredPhysics) -> bool:
     seen, place, velocity = frame.cars[number].physics, target.location, target.velocity
     if place is not None and velocity is not None:
-        speed = math.hypot(*_numbers(velocity))
-        if math.dist(_numbers(seen.location), _numbers(place)) > _NEAR + 0.1 * speed:
+        speed = math.hypot(*xyz(velocity))
+        if math.dist(xyz(seen.location), xyz(place)) > _NEAR + 0.1 * speed:
             return False
-        return math.dist(_numbers(seen.velocity), _numbers(velocity)) < _LIKE
+        return math.dist(xyz(seen.velocity), xyz(velocity)) < _LIKE
     return velocity is None or velocity.z is None or abs(seen.velocity.z - velocity.z) < _LIKE
 
 
-def _numbers(vector: flat.Vector3 | flat.Vector3Partial) -> tuple[float, float, float]:
+def xyz(vector: flat.Vector3 | flat.Vector3Partial) -> tuple[float, float, float]:
+    """Return a vector's numbers; 0 for those that are not given."""
     return vector.x or 0.0, vector.y or 0.0, vector.z or 0.0

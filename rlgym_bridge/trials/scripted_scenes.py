@@ -23,6 +23,7 @@ from rlgym_bridge.trials.scene_player import (
     ScenePlayer,
     SceneScript,
     put,
+    xyz,
 )
 
 Number = Annotated[float, Meta(ge=-1e5, le=1e5)]
@@ -144,12 +145,9 @@ def ticks_of(scene: ScriptedScene) -> int:
 
 def _shows_ball(target: BodyState, frame: Frame) -> bool:
     """Tell whether a packet has the ball about where it was set; also where it has none."""
-    balls = frame.packet.balls
-    if not balls:
-        return True
-    place = balls[0].physics.location
     way = _NEAR + 0.1 * math.hypot(*target.velocity)
-    return math.dist((place.x, place.y, place.z), target.position) < way
+    places = [xyz(ball.physics.location) for ball in frame.packet.balls[:1]]
+    return all(math.dist(place, target.position) < way for place in places)
 
 
 def _desired(body: BodyState) -> flat.DesiredPhysics:

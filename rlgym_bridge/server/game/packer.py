@@ -9,25 +9,8 @@ from typing import Final
 
 from rlbot import flat
 
-from rlgym_bridge.game import (
-    BACK_WALL_Y,
-    BIG_PAD_SECONDS,
-    BIG_PAD_Z,
-    BIG_PADS,
-    BLUE,
-    DODGE_DEADLINE_SECONDS,
-    FLIP_TORQUE_SECONDS,
-    GOAL_CENTRE_Z,
-    GOAL_HEIGHT,
-    GOAL_WIDTH,
-    HITBOXES,
-    ORANGE,
-    PAD_POSITIONS,
-    SMALL_PAD_SECONDS,
-    SMALL_PAD_Z,
-    TICK_SECONDS,
-    TICKS_PER_SECOND,
-)
+from rlgym_bridge import game
+from rlgym_bridge.game import BLUE, DODGE_DEADLINE_SECONDS, HITBOXES, ORANGE, PAD_POSITIONS, TICKS_PER_SECOND
 from rlgym_bridge.protocol_variant import OWN_SERVER, ProtocolVariant
 from rlgym_bridge.rotations import angles_of
 from rlgym_bridge.server.client_log import client_log
@@ -65,7 +48,7 @@ _HAS_JUMPED, _HAS_FLIPPED, _HAS_DOUBLE_JUMPED = (
 )  # fmt: skip
 
 _DOUBLE_JUMP_TICKS: Final = 13  # packets that show a double jump [flatbuffers, `AirState.DoubleJumping`]
-_LONGEST_DODGE: Final = FLIP_TORQUE_SECONDS + 1.5 * TICK_SECONDS
+_LONGEST_DODGE: Final = game.FLIP_TORQUE_SECONDS + 1.5 * game.TICK_SECONDS
 """Seconds since the dodge began, before its 80th tick: it turns the car for 79."""
 
 _NEVER: Final = -(1 << 30)
@@ -93,7 +76,10 @@ class Player:
         self._seat = seat
         self.set_hitbox(seat.hitbox)
         self._last_input = NEUTRAL
-        self._dialect = dialect
+        self._adds_hold = dialect["dodge_timeout"] == "plus_hold"
+        self._is_full = dialect["dodge_timeout_jumping"] == "full"
+        self._counts_on = dialect["dodge_timeout_used"] == "counting"
+        self._expired = 0.0 if dialect["dodge_timeout_expired"] == "zero" else -1.0
         # Which formulas to use is decided here, once: packets are built thousands of times a second.
         self._air_state = _air_state if dialect["on_ground"] == "three_wheels" else _air_state_of_four
         self._physics = physics if dialect["demolished_place"] == "kept" else _physics_if_there
@@ -111,7 +97,7 @@ class Player:
         self._had_double_jumped = False
         self._double_jump_frame = _NEVER
         self._dodge_direction = flat.Vector2(0.0, 0.0)
-        self._dodge_timeout = _DodgeTimeout(self._dialect)
+        self._hold = 0.0  # seconds for which the latest jump has pushed
 
     def take_over(self, earlier: "Player") -> None:
         """Show what another match has seen of this car: its latest touch and dodge."""
@@ -180,6 +166,19 @@ class Player:
             0.0,
         )
 
+    def _dodge_timeout(self, car: Sequence[float]) -> float:
+        """Return the seconds in which a dodge is still possible, -1 where it is not or not timed."""
+        if car[_IS_JUMPING]:
+            if self._adds_hold:  # RocketSim's `jump_time` goes on after the jump: only now it is the hold
+                self._hold = car[_JUMP_TIME]
+            return DODGE_DEADLINE_SECONDS + self._hold if self._is_full else -1.0
+        if car[_IS_ON_GROUND] or not car[_HAS_JUMPED]:
+            return -1.0
+        if not self._counts_on and (car[_HAS_DOUBLE_JUMPED] or car[_HAS_FLIPPED]):
+            return -1.0
+        left = DODGE_DEADLINE_SECONDS + self._hold - car[_SINCE_JUMP]
+        return left if left > 0.0 else self._expired
+
 
 def physics(numbers: Sequence[float]) -> flat.Physics:
     """Return place, turn and speeds of a car or ball, which its numbers begin with."""
@@ -213,29 +212,6 @@ def _air_state_of_four(car: Sequence[float], double_jumping: bool) -> flat.AirSt
     return _IN_AIR if named == _ON_GROUND and not all(car[_WHEELS : _WHEELS + 4]) else named
 
 
-class _DodgeTimeout:
-    """The seconds in which a dodge of a car is still possible, -1 where it is not or not timed."""
-
-    def __init__(self, dialect: ProtocolVariant) -> None:
-        self._adds_hold = dialect["dodge_timeout"] == "plus_hold"
-        self._full = dialect["dodge_timeout_jumping"] == "full"
-        self._counts_on = dialect["dodge_timeout_used"] == "counting"
-        self._expired = 0.0 if dialect["dodge_timeout_expired"] == "zero" else -1.0
-        self._hold = 0.0  # seconds for which the latest jump has pushed
-
-    def __call__(self, car: Sequence[float]) -> float:
-        if car[_IS_JUMPING]:
-            if self._adds_hold:  # RocketSim's `jump_time` goes on after the jump: only now it is the hold
-                self._hold = car[_JUMP_TIME]
-            return DODGE_DEADLINE_SECONDS + self._hold if self._full else -1.0
-        if car[_IS_ON_GROUND] or not car[_HAS_JUMPED]:
-            return -1.0
-        if not self._counts_on and (car[_HAS_DOUBLE_JUMPED] or car[_HAS_FLIPPED]):
-            return -1.0
-        left = DODGE_DEADLINE_SECONDS + self._hold - car[_SINCE_JUMP]
-        return left if left > 0.0 else self._expired
-
-
 _NO_CHARGE: Final = -1  # `charge_level` of a ball that is not Dropshot's [flatbuffers]
 _PHASES: Final = tuple(flat.MatchPhase(number) for number in range(8))
 _PAD_THERE: Final = flat.BoostPadState(True, 0.0)
@@ -245,18 +221,19 @@ _NO_PAD: Final = flat.BoostPadState(False, 0.0)  # in a match without boost
 def field_info() -> flat.FieldInfo:
     """Return the standard field: 34 pads sorted by y then x, and the two goals."""
     # Sorted as tuples, so by y and then by x [flatbuffers, `FieldInfo`].
-    pads = sorted((y, x, number in BIG_PADS) for number, (x, y) in enumerate(PAD_POSITIONS))
+    pads = sorted((y, x, number in game.BIG_PADS) for number, (x, y) in enumerate(PAD_POSITIONS))
     return flat.FieldInfo(
         boost_pads=[
-            flat.BoostPad(flat.Vector3(x, y, BIG_PAD_Z if big else SMALL_PAD_Z), big) for y, x, big in pads
+            flat.BoostPad(flat.Vector3(x, y, game.BIG_PAD_Z if big else game.SMALL_PAD_Z), big)
+            for y, x, big in pads
         ],
         goals=[
             flat.GoalInfo(
                 team_num=team,
-                location=flat.Vector3(0.0, -side * BACK_WALL_Y, GOAL_CENTRE_Z),
+                location=flat.Vector3(0.0, -side * game.BACK_WALL_Y, game.GOAL_CENTRE_Z),
                 direction=flat.Vector3(0.0, side, 0.0),
-                width=GOAL_WIDTH,
-                height=GOAL_HEIGHT,
+                width=game.GOAL_WIDTH,
+                height=game.GOAL_HEIGHT,
             )
             for team, side in ((BLUE, 1.0), (ORANGE, -1.0))
         ],
@@ -285,11 +262,9 @@ class Packer:
         self._mode = simulation.physics.mode
         self._hides_ball = dialect["ball_after_goal"] == "hidden"
         self._whole_clock = dialect["clock"] == "whole"
-        numbers = range(len(PAD_POSITIONS))
-        self._pad_seconds = [BIG_PAD_SECONDS if pad in BIG_PADS else SMALL_PAD_SECONDS for pad in numbers]
-        if dialect["pad_timer"] == "remaining":
-            self._pad_seconds = []  # it counts down, as the simulation's does
-        order = sorted(numbers, key=lambda pad: PAD_POSITIONS[pad][::-1])
+        # Where it counts down, it does so as the simulation's.
+        self._pad_seconds = () if dialect["pad_timer"] == "remaining" else game.PAD_SECONDS
+        order = sorted(range(len(PAD_POSITIONS)), key=lambda pad: PAD_POSITIONS[pad][::-1])
         self._place_of_pad = {pad: place for place, pad in enumerate(order)}
         self._new_pad = _PAD_THERE if simulation.physics.has_pads else _NO_PAD
         self._pads = [self._new_pad] * len(order)

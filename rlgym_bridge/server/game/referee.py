@@ -111,7 +111,10 @@ class Referee:
         elif self.phase == Phase.COUNTDOWN and self._ticks >= COUNTDOWN_TICKS:
             self._enter(Phase.KICKOFF)
         elif self.phase == Phase.GOAL_SCORED and self._ticks >= GOAL_SCORED_TICKS:
-            self._after_goal()
+            if self.ended_by is not None:
+                self._enter(Phase.ENDED)
+            else:
+                self._enter(Phase.COUNTDOWN if self.course.skip_replays else Phase.REPLAY)
         elif self.phase == Phase.REPLAY and self._ticks >= REPLAY_TICKS:
             self._enter(Phase.COUNTDOWN)
 
@@ -182,14 +185,6 @@ class Referee:
         elif self.timed and self.clock == 0 and self.score[BLUE] != self.score[ORANGE]:
             self.ended_by = "time"
         self._enter(Phase.GOAL_SCORED)
-
-    def _after_goal(self) -> None:
-        if self.ended_by is not None:
-            self._enter(Phase.ENDED)
-        elif self.course.skip_replays:
-            self._enter(Phase.COUNTDOWN)
-        else:
-            self._enter(Phase.REPLAY)
 
     def _enter(self, phase: int) -> None:
         self.phase = phase

@@ -34,10 +34,10 @@ class AgentSeat:
     agent_id: str
     identifier: int  # `player_id` of the car, or the script's id
     hitbox: int  # hitbox number 0..5 (`game.HITBOXES`)
-    hivemind: bool  # one process drives all cars of this agent id and team
-    run_command: str  # command that starts the agent, empty where it is started by hand
-    root_dir: str
-    environment: tuple[tuple[str, str], ...]
+    hivemind: bool = False  # one process drives all cars of this agent id and team
+    run_command: str = ""  # command that starts the agent, empty where it is started by hand
+    root_dir: str = ""
+    environment: tuple[tuple[str, str], ...] = ()
     player: str = "bot"  # "bot"; or "human" or "psyonix" for a car that nobody drives here
 
     @property
@@ -185,9 +185,7 @@ def _idle_seat(
         identifier = _identifier(f"{kind}/{player.team}/{slot}", taken)
     else:
         kind, name, identifier = "human", _unique("Human", names), _HUMAN_ID
-    return AgentSeat(
-        index, name, player.team, "", identifier, HITBOX_OF_BODY.get(body, 0), False, "", "", (), kind
-    )
+    return AgentSeat(index, name, player.team, "", identifier, HITBOX_OF_BODY.get(body, 0), player=kind)
 
 
 def _seat_scripts(

@@ -4,22 +4,15 @@ Sources: [RS] `RLConst` of RocketSim 2.2.1; [RSM] measured in an arena of Rocket
 """
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, Self
+from typing import Any, Final, Self
 
 from rlbot import flat
 from rlbot.utils.maps import GAME_MAP_TO_UPK, STANDARD_MAPS
 
-from rlgym_bridge.game import (
-    BALL_RADIUS,
-    BALL_REST_Z,
-    BLUE,
-    BOOST_PER_SECOND,
-    GRAVITY,
-    KICKOFF_BOOST,
-    KICKOFF_SPAWNS,
-)
+from rlgym_bridge import game
+from rlgym_bridge.game import BLUE, GRAVITY
 from rlgym_bridge.physics import Spread
 from rlgym_bridge.server.client_log import client_log
 from rlgym_bridge.server.game.referee import Course
@@ -50,16 +43,16 @@ class Mode:
     name: str  # as `flat.GameMode` has it
     shape: flat.SphereShape | flat.CylinderShape  # of the ball, as packets show it
     # (x, y, z) of the ball at kickoffs, uu; of one that is served, where blue is served
-    ball_place: tuple[float, float, float] = (0.0, 0.0, BALL_REST_Z)
+    ball_place: tuple[float, float, float] = (0.0, 0.0, game.BALL_REST_Z)
     # velocity of the ball at GO where blue is served, uu/s; None for a ball that lies still. Where orange
     # is served, y of place and velocity are the other way round [RSM]
     serve: tuple[float, float, float] | None = None
     # (x uu, y uu, yaw in units of pi) of blue's kickoff spots; orange's are turned by 180 degrees
-    spawns: tuple[tuple[float, float, float], ...] = KICKOFF_SPAWNS
-    boost_per_second: float = BOOST_PER_SECOND  # boost used per second, of 100
-    spawn_boost: float = KICKOFF_BOOST  # boost at kickoffs and respawns, 0..100
+    spawns: tuple[tuple[float, float, float], ...] = game.KICKOFF_SPAWNS
+    boost_per_second: float = game.BOOST_PER_SECOND  # boost used per second, of 100
+    spawn_boost: float = game.KICKOFF_BOOST  # boost at kickoffs and respawns, 0..100
     homing: bool = False  # whether the ball turns to a goal by itself; packets then show the speed it aims at
-    rest_z: float = BALL_REST_Z  # height of its centre on the floor, uu; a puck's depends on how it lies
+    rest_z: float = game.BALL_REST_Z  # height of its centre on the floor, uu; a puck's depends on how it lies
 
     def with_ball(self, size: float) -> Self:
         """Return the mode with a ball of another size; the heights at which balls lie grow with it [RSM]."""
@@ -101,11 +94,11 @@ class Mode:
         return turned and height < rest + _BOUNCE_REACH and not touched
 
 
-SOCCAR: Final = Mode("Soccar", flat.SphereShape(2.0 * BALL_RADIUS))
+SOCCAR: Final = Mode("Soccar", flat.SphereShape(2.0 * game.BALL_RADIUS))
 
 HEATSEEKER: Final = Mode(
     "Heatseeker",
-    flat.SphereShape(2.0 * BALL_RADIUS),
+    flat.SphereShape(2.0 * game.BALL_RADIUS),
     ball_place=(-1000.0, -2220.0, 92.75),  # [RS, Heatseeker.BALL_START_POS]
     serve=(0.0, -65.0, 650.0),  # [RSM, `reset_kickoff` with 400 seeds: one half for each team]
     spawns=HEATSEEKER_SPAWNS,
@@ -142,9 +135,8 @@ class Physics:
 
     mode: Mode = SOCCAR
     gravity_z: float = -GRAVITY  # uu/s^2, negative is down
-    boost_per_second: float = BOOST_PER_SECOND  # boost used per second, of 100
-    boost_strength: float = 1.0  # factor on the acceleration of boost
-    spawn_boost: float = KICKOFF_BOOST  # boost at kickoffs and respawns, 0..100
+    boost_per_second: float = game.BOOST_PER_SECOND  # boost used per second, of 100
+    spawn_boost: float = game.KICKOFF_BOOST  # boost at kickoffs and respawns, 0..100
     has_pads: bool = True  # whether boost can be picked up
     ball_max_speed: float = 6000.0  # uu/s
     respawn_seconds: float = 3.0  # from demolition to respawn
@@ -167,71 +159,74 @@ class Physics:
         """Return one match in the simulator; gravity and the use of boost are in the states put into it."""
         name = self.simulator or simulator_for(self.mode.name)[0]
         simulator = make_simulator(name, 1, blue, orange, mode=self.mode.name, seed=seed, thrust=self.thrust)
-        factors = dict(self.factors)
-        if self.boost_strength != 1.0:
-            for name in ("boost_accel_air", "boost_accel_ground"):
-                factors[name] = factors.get(name, 1.0) * self.boost_strength
         values = {
             "car_spawn_boost_amount": self.spawn_boost, "ball_max_speed": self.ball_max_speed,
             "respawn_delay": self.respawn_seconds, "demo_mode": self.demo_mode,
             "enable_team_demos": self.team_demos, "unlimited_flips": self.unlimited_jumps,
             "unlimited_double_jumps": self.unlimited_jumps, "boost_pads_enabled": self.has_pads,
         }  # fmt: skip
-        simulator.set_mutators(0, factors, {name: float(value) for name, value in values.items()})
+        simulator.set_mutators(0, self.factors, {name: float(value) for name, value in values.items()})
         return simulator
 
 
-REGULATION: Final = {
-    "FiveMinutes": 300.0, "TenMinutes": 600.0, "TwentyMinutes": 1200.0, "Unlimited": None,
-}  # fmt: skip
-MAX_SCORE: Final = {
-    "Unlimited": 0, "OneGoal": 1, "ThreeGoals": 3, "FiveGoals": 5, "SevenGoals": 7,
-    "TenGoals": 10, "TwentyGoals": 20, "ThirtyGoals": 30, "FortyGoals": 40, "FiftyGoals": 50,
-    "SixtyGoals": 60, "SeventyGoals": 70, "EightyGoals": 80, "NinetyGoals": 90,
-    "HundredGoals": 100, "OneHundredFiftyOneGoals": 151,
-}  # fmt: skip
-OVERTIME: Final = {"Unlimited": None, "FiveMaxFirstScore": "first", "FiveMaxRandomTeam": "random"}
 _MINUTES: Final = (
-    "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine", "Ten", "Eleven", "Twelve",
-    "Thirteen", "Fourteen", "Fifteen",
+    "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine", "Ten", "Eleven", "Twelve", "Thirteen",
+    "Fourteen", "Fifteen",
 )  # fmt: skip
-MAX_TIME: Final[dict[str, float | None]] = {
-    "Unlimited": None, "OneMinute": 60.0,
-    **{f"{name}Minutes": 60.0 * number for number, name in enumerate(_MINUTES, 1) if number > 1},
+_MUTATORS: Final[Mapping[str, Mapping[str, Any]]] = {
+    "match_length": {"FiveMinutes": 300.0, "TenMinutes": 600.0, "TwentyMinutes": 1200.0, "Unlimited": None},
+    "max_score": {
+        "Unlimited": 0, "OneGoal": 1, "ThreeGoals": 3, "FiveGoals": 5, "SevenGoals": 7,
+        "TenGoals": 10, "TwentyGoals": 20, "ThirtyGoals": 30, "FortyGoals": 40, "FiftyGoals": 50,
+        "SixtyGoals": 60, "SeventyGoals": 70, "EightyGoals": 80, "NinetyGoals": 90,
+        "HundredGoals": 100, "OneHundredFiftyOneGoals": 151,
+    },
+    "overtime": {"Unlimited": None, "FiveMaxFirstScore": "first", "FiveMaxRandomTeam": "random"},
+    "max_time": {
+        "Unlimited": None, "OneMinute": 60.0,
+        **{f"{name}Minutes": 60.0 * number for number, name in enumerate(_MINUTES, 2)},
+    },
+    "gravity": {
+        "Default": -GRAVITY, "Low": -0.5 * GRAVITY, "High": -1.75 * GRAVITY, "SuperHigh": -5.0 * GRAVITY,
+        "Reverse": GRAVITY,
+    },
+    "ball_max_speed": {"Default": 6000.0, "Slow": 1500.0, "Fast": 9000.0, "SuperFast": 15000.0},
+    "boost_strength": {"One": 1.0, "OneAndAHalf": 1.5, "Two": 2.0, "Five": 5.0, "Ten": 10.0},
+    "respawn_time": {"ThreeSeconds": 3.0, "TwoSeconds": 2.0, "OneSecond": 1.0},
+    "demolish": {  # and whether teammates can be demolished
+        "Default": (NORMAL_DEMOLITIONS, False), "Disabled": (NO_DEMOLITIONS, False),
+        "FriendlyFire": (NORMAL_DEMOLITIONS, True), "OnContact": (DEMOLITIONS_ON_CONTACT, False),
+        "OnContactFf": (DEMOLITIONS_ON_CONTACT, True),
+    },
+    "boost_amount": {  # whether boost is used up, its amount at spawns (None: the mode's), and pads
+        "NormalBoost": (True, None, True), "UnlimitedBoost": (False, 100.0, True),
+        "NoBoost": (True, 0.0, False),
+    },
+    "game_speed": {"Default": 1.0, "SloMo": 0.5},
+    "jump": {"Default": False, "Unlimited": True},
+    "ball_size": {"Default": 1.0, "Small": 0.75},
+    "ball_weight": {"Default": 1.0, "SuperLight": 0.25, "Light": 0.5, "Heavy": 2.0},
+    "ball_bounciness": {
+        "Default": 1.0, "Low": 0.5, "Lowish": 0.75, "High": 4.0 / 3.0, "SuperHigh": 19.0 / 12.0,
+    },
 }  # fmt: skip
-GRAVITIES: Final = {
-    "Default": -GRAVITY, "Low": -0.5 * GRAVITY, "High": -1.75 * GRAVITY,
-    "SuperHigh": -5.0 * GRAVITY, "Reverse": GRAVITY,
-}  # fmt: skip
-BALL_SPEED: Final = {"Default": 6000.0, "Slow": 1500.0, "Fast": 9000.0, "SuperFast": 15000.0}
-BOOST_STRENGTH: Final = {"One": 1.0, "OneAndAHalf": 1.5, "Two": 2.0, "Five": 5.0, "Ten": 10.0}
-RESPAWN: Final = {"ThreeSeconds": 3.0, "TwoSeconds": 2.0, "OneSecond": 1.0}
-DEMOLISH: Final = {
-    "Default": (NORMAL_DEMOLITIONS, False), "Disabled": (NO_DEMOLITIONS, False),
-    "FriendlyFire": (NORMAL_DEMOLITIONS, True), "OnContact": (DEMOLITIONS_ON_CONTACT, False),
-    "OnContactFf": (DEMOLITIONS_ON_CONTACT, True),
-}  # fmt: skip
-_BOOST_AMOUNT: Final = ("NormalBoost", "UnlimitedBoost", "NoBoost")
-_JUMP: Final = ("Default", "Unlimited")
+"""What each value of a mutator means: s, uu/s^2, uu/s, seconds of the game in a second, or multiples."""
 
-GAME_SPEED: Final = {"Default": 1.0, "SloMo": 0.5}  # seconds of the game in a second; SloMo's is assumed
-BALL_FACTORS: Final[Mapping[str, tuple[str, dict[str, float]]]] = {
-    "ball_size": ("ball_radius", {"Default": 1.0, "Small": 0.75}),
-    "ball_weight": ("ball_mass", {"Default": 1.0, "SuperLight": 0.25, "Light": 0.5, "Heavy": 2.0}),
-    "ball_bounciness": (
-        "ball_world_restitution",
-        {"Default": 1.0, "Low": 0.5, "Lowish": 0.75, "High": 4.0 / 3.0, "SuperHigh": 19.0 / 12.0},
-    ),
+_ASSUMED: Final = {
+    "ball_size": "with {:.3g} times the usual ball_radius",
+    "ball_weight": "with {:.3g} times the usual ball_mass",
+    "ball_bounciness": "with {:.3g} times the usual ball_world_restitution",
+    "game_speed": "at {:g} times the usual speed",
 }
-"""Names in RocketSim's `MutatorConfig`, and multiples of the mode's own values: all but the defaults are
-assumed. RocketSim leaves 0.6 of a ball's speed, so the last two leave 0.8 and 0.95."""
+"""Mutators whose values are assumed, but for the defaults, and how they are played, by names of RocketSim's
+`MutatorConfig`. RocketSim leaves 0.6 of a ball's speed, so the last two bouncinesses leave 0.8 and 0.95."""
 
-_SUPPORTED: Final[Mapping[str, Collection[str]]] = {
-    "match_length": REGULATION, "max_score": MAX_SCORE, "overtime": OVERTIME, "max_time": MAX_TIME,
-    "gravity": GRAVITIES, "ball_max_speed": BALL_SPEED, "boost_strength": BOOST_STRENGTH,
-    "respawn_time": RESPAWN, "demolish": DEMOLISH, "boost_amount": _BOOST_AMOUNT, "game_speed": GAME_SPEED,
-    "jump": _JUMP, **{name: values for name, (_, values) in BALL_FACTORS.items()},
+_FACTORS: Final = {
+    "boost_accel_air": "boost_strength", "boost_accel_ground": "boost_strength", "ball_radius": "ball_size",
+    "ball_mass": "ball_weight", "ball_world_restitution": "ball_bounciness",
 }  # fmt: skip
+"""Mutators that multiply the mode's own constants, by the constants' names in RocketSim."""
+
 _WHY_NO_VALUE: Final = {
     "ball_size": "RocketSim 2.2.1 ends the program for balls of more than 102 uu in radius",
     "ball_weight": "the others curve, which RocketSim does not know",
@@ -246,11 +241,27 @@ def name_of(value: object) -> str:
     return str(value).rsplit(".", 1)[-1]
 
 
-def check_mutators(mutators: flat.MutatorSettings, mode: str) -> None:
-    """Raise a ConfigError for mutators that would have no effect here, or another one than in the game."""
+_log = client_log(__name__)
+
+LONGEST_SECONDS: Final = 86_400.0
+"""Playing time of the longest match, a day; frame numbers have room for 207 of them."""
+
+_STANDARD_FIELDS: Final = frozenset(GAME_MAP_TO_UPK[name].lower() for name in STANDARD_MAPS)
+
+
+def check_rules(configuration: flat.MatchConfiguration) -> None:
+    """Raise a ConfigError for a mode that cannot be played here, or a mutator that would not act."""
+    mode = name_of(configuration.game_mode)
+    if mode not in MODES:
+        why = WHY_NO_MODE.get(mode, "RocketSim does not have it")
+        raise ConfigError(
+            f"game_mode is {mode}, expected one of {', '.join(MODES)}: {why}; it needs the real game and "
+            f"RLBotServer"
+        )
     standard = flat.MutatorSettings()
+    mutators = configuration.mutators or standard
     for name in mutators.__match_args__:
-        value, supported = getattr(mutators, name), _SUPPORTED.get(name)
+        value, supported = getattr(mutators, name), _MUTATORS.get(name)
         if name in _IGNORED or value == getattr(standard, name):
             continue
         if supported is None:
@@ -267,44 +278,9 @@ def check_mutators(mutators: flat.MutatorSettings, mode: str) -> None:
             raise ConfigError("mutator ball_size is Small, expected Default: RocketSim has pucks of one size")
 
 
-def ball_factors(mutators: flat.MutatorSettings) -> dict[str, float]:
-    """Return multiples of RocketSim's constants for the ball, those that are not 1."""
-    factors = {
-        constant: values[name_of(getattr(mutators, name))]
-        for name, (constant, values) in BALL_FACTORS.items()
-    }
-    return {constant: factor for constant, factor in factors.items() if factor != 1.0}
-
-
-def describe_assumptions(mutators: flat.MutatorSettings) -> Iterator[str]:
-    """Describe the mutators whose values are assumed, each with the value."""
-    for name, (constant, values) in BALL_FACTORS.items():
-        value = name_of(getattr(mutators, name))
-        if values[value] != 1.0:
-            yield f"mutator {name} = {value} is played with {values[value]:.3g} times the usual {constant}"
-    speed = name_of(mutators.game_speed)
-    if GAME_SPEED[speed] != 1.0:
-        yield f"mutator game_speed = {speed} is played at {GAME_SPEED[speed]:g} times the usual speed"
-
-
-_log = client_log(__name__)
-
-LONGEST_SECONDS: Final = 86_400.0
-"""Playing time of the longest match, a day; frame numbers have room for 207 of them."""
-
-_STANDARD_FIELDS: Final = frozenset(GAME_MAP_TO_UPK[name].lower() for name in STANDARD_MAPS)
-
-
-def check_rules(configuration: flat.MatchConfiguration) -> None:
-    """Raise a ConfigError for a mode that cannot be played, or a mutator without effect here."""
-    mode = name_of(configuration.game_mode)
-    if mode not in MODES:
-        why = WHY_NO_MODE.get(mode, "RocketSim does not have it")
-        raise ConfigError(
-            f"game_mode is {mode}, expected one of {', '.join(MODES)}: {why}; it needs the real game and "
-            f"RLBotServer"
-        )
-    check_mutators(configuration.mutators or flat.MutatorSettings(), mode)
+def _meanings_of(configuration: flat.MatchConfiguration) -> dict[str, Any]:
+    mutators = configuration.mutators or flat.MutatorSettings()
+    return {name: values[name_of(getattr(mutators, name))] for name, values in _MUTATORS.items()}
 
 
 def warn_of_rules(configuration: flat.MatchConfiguration) -> None:
@@ -315,8 +291,12 @@ def warn_of_rules(configuration: flat.MatchConfiguration) -> None:
             "game_map_upk %s is not known to have the standard field's shape: the match is played on the "
             "standard field", field,
         )  # fmt: skip
-    for sentence in describe_assumptions(configuration.mutators or flat.MutatorSettings()):
-        _log.warning("%s: the game's own value is not documented", sentence)
+    meanings = _meanings_of(configuration)
+    for name, how in _ASSUMED.items():
+        if meanings[name] != 1.0:
+            value = name_of(getattr(configuration.mutators, name))
+            played = f"mutator {name} = {value} is played {how.format(meanings[name])}"
+            _log.warning("%s: the game's own value is not documented", played)
     if configuration.freeplay:
         _log.warning("freeplay has no effect here: a match is played")
     if configuration.auto_save_replay:
@@ -334,15 +314,13 @@ def course_of(
 
     A match without end has no limit of untouched kickoffs.
     """
-    mutators = configuration.mutators or flat.MutatorSettings()
-    regulation = REGULATION[name_of(mutators.match_length)] if seconds is None else seconds
+    given = _meanings_of(configuration)
+    regulation = given["match_length"] if seconds is None else seconds
     if regulation is None:
         max_kickoff = math.inf
     return Course(
-        regulation, MAX_SCORE[name_of(mutators.max_score)], configuration.skip_replays,
-        max_overtime, max_kickoff, max_hang,
-        tie_break=OVERTIME[name_of(mutators.overtime)], max_time=MAX_TIME[name_of(mutators.max_time)],
-        instant=configuration.instant_start,
+        regulation, given["max_score"], configuration.skip_replays, max_overtime, max_kickoff, max_hang,
+        tie_break=given["overtime"], max_time=given["max_time"], instant=configuration.instant_start,
     )  # fmt: skip
 
 
@@ -352,28 +330,26 @@ def physics_of(
     simulator: str | None = None,
 ) -> Physics:
     """Return mode and mutators of a match, with the values of `constants` besides."""
-    mutators = configuration.mutators or flat.MutatorSettings()
-    demo_mode, team_demos = DEMOLISH[name_of(mutators.demolish)]
+    given = _meanings_of(configuration)
     factors = {name: one.value for name, one in (constants or {}).items()}
-    of_ball = ball_factors(mutators)
-    for name, factor in of_ball.items():
-        factors[name] = factors.get(name, 1.0) * factor
-    mode = MODES[name_of(configuration.game_mode)].with_ball(of_ball.get("ball_radius", 1.0))
-    unlimited = mutators.boost_amount == flat.BoostAmountMutator.UnlimitedBoost
-    no_boost = mutators.boost_amount == flat.BoostAmountMutator.NoBoost
+    for constant, mutator in _FACTORS.items():
+        if given[mutator] != 1.0:
+            factors[constant] = factors.get(constant, 1.0) * given[mutator]
+    mode = MODES[name_of(configuration.game_mode)].with_ball(given["ball_size"])
+    burns, spawn_boost, has_pads = given["boost_amount"]
+    demo_mode, team_demos = given["demolish"]
     return Physics(
         mode,
-        gravity_z=GRAVITIES[name_of(mutators.gravity)],
-        boost_per_second=0.0 if unlimited else mode.boost_per_second,
-        boost_strength=BOOST_STRENGTH[name_of(mutators.boost_strength)],
-        spawn_boost=100.0 if unlimited else 0.0 if no_boost else mode.spawn_boost,
-        has_pads=not no_boost,
-        ball_max_speed=BALL_SPEED[name_of(mutators.ball_max_speed)],
-        respawn_seconds=RESPAWN[name_of(mutators.respawn_time)],
+        gravity_z=given["gravity"],
+        boost_per_second=mode.boost_per_second if burns else 0.0,
+        spawn_boost=mode.spawn_boost if spawn_boost is None else spawn_boost,
+        has_pads=has_pads,
+        ball_max_speed=given["ball_max_speed"],
+        respawn_seconds=given["respawn_time"],
         demo_mode=demo_mode,
         team_demos=team_demos,
-        unlimited_jumps=mutators.jump == flat.JumpMutator.Unlimited,
-        game_speed=GAME_SPEED[name_of(mutators.game_speed)],
+        unlimited_jumps=given["jump"],
+        game_speed=given["game_speed"],
         factors=factors,
         simulator=simulator,
     )

@@ -11,16 +11,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from rlgym_bridge.game import (
-    BLUE,
-    DODGE_DEADZONE,
-    GOAL_THRESHOLD_Y,
-    GRAVITY,
-    ORANGE,
-    RLGYM_BOOST_PER_SECOND,
-    TICK_SECONDS,
-    Phase,
-)
+from rlgym_bridge import game
+from rlgym_bridge.game import BLUE, GOAL_THRESHOLD_Y, GRAVITY, ORANGE
 from rlgym_bridge.rotations import rotation_of
 from rlgym_bridge.server.game.rules import Physics
 from rlgym_bridge.sim.simulator import EventKind
@@ -204,10 +196,10 @@ class Simulation:
         """Return the match with the ball of a kickoff, all pads, and whole cars at the origin."""
         physics, layout = self.physics, self.state.layout
         state = MatchState(layout.blue, layout.orange)
-        state.phase[:] = Phase.ACTIVE
+        state.phase[:] = game.Phase.ACTIVE
         state.gravity[:] = physics.gravity_z / -GRAVITY
-        state.boost_consumption[:] = physics.boost_per_second / RLGYM_BOOST_PER_SECOND
-        state.dodge_deadzone[:] = DODGE_DEADZONE
+        state.boost_consumption[:] = physics.boost_per_second / game.RLGYM_BOOST_PER_SECOND
+        state.dodge_deadzone[:] = game.DODGE_DEADZONE
         state.ball_known[:] = 1
         place, velocity = physics.mode.kickoff_ball(self._served, moving)
         state.ball_position[:], state.ball_linear_velocity[:] = place, velocity
@@ -255,7 +247,7 @@ class Simulation:
         self.simulator.put([0], state)
         shown, fast = self.state, state.car_is_supersonic > 0  # so at once, whatever its time says
         shown.car_is_supersonic[fast] = 1
-        shown.car_supersonic_time[fast] = np.maximum(shown.car_supersonic_time[fast], TICK_SECONDS)
+        shown.car_supersonic_time[fast] = np.maximum(shown.car_supersonic_time[fast], game.TICK_SECONDS)
         self._goal_for = None
         self._read()
 

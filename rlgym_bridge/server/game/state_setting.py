@@ -11,12 +11,7 @@ from typing import Final
 import numpy as np
 from rlbot import flat
 
-from rlgym_bridge.game import (
-    STANDING_LEAST_UP,
-    STANDING_MOST_Z,
-    SUPERSONIC_KEEP_SPEED,
-    SUPERSONIC_START_SPEED,
-)
+from rlgym_bridge import game
 from rlgym_bridge.rotations import angles_of, rotation_of
 from rlgym_bridge.server.game.simulation import Simulation
 from rlgym_bridge.state import MatchState, derive
@@ -54,11 +49,6 @@ def _changes(part: flat.Vector3Partial | flat.RotatorPartial | None) -> bool:
     return any(value is not None for value in _components(part))
 
 
-def is_placed(physics: flat.DesiredPhysics | None) -> bool:
-    """Tell whether a whole place is given."""
-    return physics is not None and None not in (_components(physics.location) or (None,))
-
-
 def set_bodies(simulation: Simulation, desired: flat.DesiredGameState) -> bool:
     """Set the ball and cars that are desired, but no demolished ones; tell whether the ball has a place."""
     state = simulation.state.copy()
@@ -73,9 +63,14 @@ def set_bodies(simulation: Simulation, desired: flat.DesiredGameState) -> bool:
         edit_car(state, place, wanted)
     derive(state)
     for slot in slots:
-        _set_supersonic(state, simulation.places[slot], desired.car_states[slot].physics)
+        physics = desired.car_states[slot].physics
+        if physics is not None and _changes(physics.velocity):
+            _set_supersonic(state, simulation.places[slot])
     simulation.set(state, slots, bool(balls))
-    return any(is_placed(one.physics) for one in balls)
+    return any(
+        ball.physics is not None and None not in (_components(ball.physics.location) or (None,))
+        for ball in balls
+    )
 
 
 def edit_car(state: MatchState, place: int, desired: flat.DesiredCarState) -> None:
@@ -98,12 +93,10 @@ def edit_car(state: MatchState, place: int, desired: flat.DesiredCarState) -> No
         _set_down(state, place)
 
 
-def _set_supersonic(state: MatchState, place: int, desired: flat.DesiredPhysics | None) -> None:
-    if desired is None or not _changes(desired.velocity):
-        return
+def _set_supersonic(state: MatchState, place: int) -> None:
     speed = math.hypot(*state.car_linear_velocity[0, place].tolist())
-    if speed >= SUPERSONIC_START_SPEED or speed < SUPERSONIC_KEEP_SPEED:
-        state.car_is_supersonic[0, place] = speed >= SUPERSONIC_START_SPEED
+    if speed >= game.SUPERSONIC_START_SPEED or speed < game.SUPERSONIC_KEEP_SPEED:
+        state.car_is_supersonic[0, place] = speed >= game.SUPERSONIC_START_SPEED
         state.car_supersonic_time[0, place] = 0.0
 
 
@@ -128,8 +121,8 @@ def _edit_physics(
 
 def _set_down(state: MatchState, place: int) -> None:
     """Set the fields that depend on where a car is; see `edit_car`."""
-    upright = state.car_rotation[0, place, 2, 2] >= STANDING_LEAST_UP
-    standing = upright and 0.0 <= state.car_position[0, place, 2] <= STANDING_MOST_Z
+    upright = state.car_rotation[0, place, 2, 2] >= game.STANDING_LEAST_UP
+    standing = upright and 0.0 <= state.car_position[0, place, 2] <= game.STANDING_MOST_Z
     state.car_wheels_with_contact[0, place] = standing
     reset = ["is_autoflipping", "autoflip_timer"]
     if not state.car_is_flipping[0, place]:

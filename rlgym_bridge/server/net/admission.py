@@ -184,17 +184,14 @@ class Admission:
             if len(self._waiting[client]) < _MOST_REQUESTS:
                 self._waiting[client].append(then)
         else:
-            self._find_out(client, then, far=True)
+            self.find_out(client, then, far=True)
         return False
 
-    def look_near(self, client: Client, then: Callable[[], None]) -> bool:
-        """Find out only whether a client is of a process that this one has started; False where it has gone.
+    def find_out(self, client: Client, then: Callable[[], None], far: bool) -> bool:
+        """Find out who a client is, and call `then` in the game's thread; return False where it has gone.
 
-        `then` is called in the game's thread once `has_started` knows.
+        Unless `far`, find out only whether it is of a process that this one has started: see `has_started`.
         """
-        return self._find_out(client, then, far=False)
-
-    def _find_out(self, client: Client, then: Callable[[], None], far: bool) -> bool:
         try:
             ends = ends_of(client.link.socket)
         except (OSError, ValueError):

@@ -26,28 +26,17 @@ class Farewells:
 
     def __init__(self, sockets: SocketEvents) -> None:
         self._sockets = sockets
-        self._until: dict[socket.socket, float] = {}  # who leaves first stands first
-
-    def __len__(self) -> int:
-        return len(self._until)
-
-    def __contains__(self, connection: socket.socket) -> bool:
-        return connection in self._until
-
-    @property
-    def connections(self) -> list[socket.socket]:
-        """List those that are still open."""
-        return list(self._until)
+        self.until: dict[socket.socket, float] = {}  # when each is closed; who leaves first stands first
 
     def begin(self, connection: socket.socket) -> None:
         """Say that nothing more will be sent, and wait for the other side to close; OSError if it has."""
         connection.shutdown(socket.SHUT_WR)
         self._sockets.watch(connection, EVENT_READ, connection)
-        self._until[connection] = time.perf_counter() + _FAREWELL_SECONDS
+        self.until[connection] = time.perf_counter() + _FAREWELL_SECONDS
 
     def hear(self, connection: socket.socket) -> None:
         """Take in what comes from a connection and ignore it; close it where the other side has closed."""
-        if connection not in self._until:
+        if connection not in self.until:
             return  # it was lost since it had something to say
         try:
             gone = not connection.recv(65536)
@@ -60,18 +49,18 @@ class Farewells:
 
     def make_room(self) -> bool:
         """Close the connection that has lingered longest; tell whether there was one."""
-        connection = next(iter(self._until), None)
+        connection = next(iter(self.until), None)
         if connection is not None:
             self._close(connection)
         return connection is not None
 
     def end_late(self) -> None:
         """Close the connections whose time is over."""
-        while self._until and time.perf_counter() > next(iter(self._until.values())):
+        while self.until and time.perf_counter() > next(iter(self.until.values())):
             self.make_room()
 
     def _close(self, connection: socket.socket) -> None:
-        del self._until[connection]
+        del self.until[connection]
         self._sockets.watch(connection, 0, None)
         connection.close()
 
@@ -179,7 +168,7 @@ class Clients:
                     self._hear(owner)
                 if events & EVENT_WRITE:
                     owner.link.flush()
-        if self._leaving:
+        if self._leaving.until:
             self._leaving.end_late()
 
     def watch(self, connection: socket.socket, heard: Callable[[], None]) -> None:
@@ -201,8 +190,8 @@ class Clients:
 
     def see_off(self) -> None:
         """Wait until those who are dismissed by now have closed, two seconds at most."""
-        leaving = self._leaving.connections
-        while any(connection in self._leaving for connection in leaving):
+        leaving = set(self._leaving.until)
+        while not leaving.isdisjoint(self._leaving.until):
             self.pump(_FAREWELL_STEP)
 
     def close(self) -> None:
@@ -210,7 +199,7 @@ class Clients:
         for client in self.everyone:
             self.dismiss(client, "the server closes")
         self.see_off()
-        for connection in (*self._clients, *self._leaving.connections, *self._at_door):  # they came meanwhile
+        for connection in (*self._clients, *self._leaving.until, *self._at_door):  # they came meanwhile
             connection.close()
         self.listener.close()
         self._sockets.close()
@@ -229,7 +218,7 @@ class Clients:
             if error.errno in _NO_HANDLE:
                 self._wait_for_handle(error)
             return False  # nobody waits, or it has gone again before it was taken
-        full = len(self._clients) + len(self._leaving) >= _MOST_CONNECTIONS
+        full = len(self._clients) + len(self._leaving.until) >= _MOST_CONNECTIONS
         full = full and not (self._leaving.make_room() or self._part_with_silent())
         try:
             client = Client(ClientLink(connection, f"client {address[0]}:{address[1]}", self._backlog))
@@ -247,7 +236,7 @@ class Clients:
     def _ask_at_door(self, client: Client) -> bool:
         """Find out whether this process started a newcomer without a place; tell whether another may come."""
         connection = client.link.socket
-        if not self._admission.look_near(client, lambda: self._answer_at_door(client)):
+        if not self._admission.find_out(client, lambda: self._answer_at_door(client), far=False):
             connection.close()
             return True
         self._at_door.add(connection)
@@ -264,7 +253,7 @@ class Clients:
         self._at_door.discard(connection)
         if self._deaf_until is None:
             self._sockets.watch(self.listener, EVENT_READ, self.listener)
-        full = len(self._clients) + len(self._leaving) >= _MOST_CONNECTIONS
+        full = len(self._clients) + len(self._leaving.until) >= _MOST_CONNECTIONS
         if full and not (self._admission.has_started(client) and self._part_with_stranger()):
             _log.error("more than %d connections: %s turned away", _MOST_CONNECTIONS, client.link.name)
             connection.close()

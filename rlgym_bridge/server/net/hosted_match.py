@@ -27,7 +27,7 @@ from rlgym_bridge.server.net.launch import BotProcess
 from rlgym_bridge.server.net.lobby import Lobby
 from rlgym_bridge.server.net.match_processes import MatchProcesses
 from rlgym_bridge.server.net.orders import Loadouts
-from rlgym_bridge.server.net.pace import AHEAD_SECONDS, Lockstep, RealTime, fine_timer, short_collections
+from rlgym_bridge.server.net.pace import AHEAD_SECONDS, Lockstep, RealTime, steady_ticks
 from rlgym_bridge.server.result import BotResult, MatchCalledOff, MatchResult, MatchStatus
 from rlgym_bridge.sim.simulator import DeadMatches, simulator_for
 
@@ -46,8 +46,7 @@ class MatchRecorder:
     def begin(self, configuration: flat.MatchConfiguration) -> None:
         """Record field info and match configuration, without the commands and folders of bots."""
         self._put(channels.FIELD_INFO, 0, framed(field_info())[2:], True)
-        copy = flat.CorePacket.unpack(flat.CorePacket(configuration).pack()).message
-        assert isinstance(copy, flat.MatchConfiguration)  # what was packed
+        copy = flat.MatchConfiguration.unpack(configuration.pack())
         bots = [player.variety for player in copy.player_configurations]
         for agent in (*bots, *copy.script_configurations):
             if isinstance(agent, flat.CustomBot | flat.ScriptConfiguration):
@@ -202,7 +201,7 @@ class HostedMatch:
         lobby.comms.open(on_comm, lambda: self._match.tick)
         self._began = time.perf_counter()
         self._next_status = (self._began + _STATUS_SECONDS, self._began, 0)
-        with fine_timer(), short_collections():
+        with steady_ticks():
             while lobby.orders.latest is None:
                 packet = match.packet()  # of every frame, whether it is shown or not
                 data = framed(packet) if impairments.renders(match.tick) else b""
@@ -283,7 +282,6 @@ class HostedMatch:
         accounts = list(self._lobby.accounts)
         left_early = {one.seat.index for one in accounts if not one.ready and not one.seat.is_idle}
         self._processes.note_ends(left_early if self._match.tick else ())
-        self._lobby.note_dropped()
         self._lobby.clients.handlers.pop(flat.SetLoadout, None)
         self._lobby.close_match()
         self._processes.end(was_played=self._match.tick > 0)

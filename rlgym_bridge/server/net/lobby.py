@@ -6,7 +6,7 @@ Messages to clients, and the treatment of clients that misbehave, follow RLBot's
 import math
 import socket
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 from rlbot import flat
 
@@ -19,40 +19,6 @@ from rlgym_bridge.server.net.clients import Clients
 from rlgym_bridge.server.net.connected_client import Client, after_settings
 from rlgym_bridge.server.net.impairments import Lines
 from rlgym_bridge.server.net.orders import Drawings, MatchComms, Orders
-
-
-class FreeSeats:
-    """The seats that no client has taken, in the order in which they are given out: bots first."""
-
-    def __init__(self, seats: Sequence[AgentSeat] = ()) -> None:
-        self._seats = list(seats)
-        self._given: set[AgentSeat] = set()
-
-    def has_given(self, seat: AgentSeat) -> bool:
-        """Tell whether somebody has taken a seat, and may have left it since."""
-        return seat in self._given
-
-    def first_for(self, agent_id: str | None) -> AgentSeat | None:
-        """Return the first free seat with an agent id; None where there is none."""
-        return next((seat for seat in self._seats if seat.agent_id == agent_id), None)
-
-    def take(self, agent_id: str) -> list[AgentSeat]:
-        """Give out the first seat with an agent id, to a hivemind all of its team; none if none is free."""
-        first = self.first_for(agent_id)
-        if first is None:
-            return []
-        taken = [first]
-        if first.hivemind:
-            taken = [one for one in self._seats if one.agent_id == agent_id and one.team == first.team]
-        self._seats = [seat for seat in self._seats if seat not in taken]
-        self._given.update(taken)
-        return taken
-
-    def give_back(self, seats: Iterable[AgentSeat]) -> None:
-        """Take back the seats of a client that has left."""
-        self._seats += seats
-        self._seats.sort(key=lambda seat: (seat.team == SCRIPT_TEAM, seat.index))
-
 
 _log = client_log(__name__)
 
@@ -93,7 +59,8 @@ class Lobby:
         self.take_input: Callable[[int, flat.ControllerState], bool] | None = None
         self.release: Callable[[int], None] | None = None
         self._roster: Roster | None = None
-        self._free = FreeSeats()
+        self._free: list[AgentSeat] = []  # in the order in which they are given out: bots first
+        self._given: set[AgentSeat] = set()  # those that somebody has taken, and may have left since
         self._scripts: list[ScriptAccount] = []  # of the clients that are scripts
         self._lines: Lines | None = None
         self._missed = False  # a car or script may owe an answer to an earlier packet
@@ -104,7 +71,7 @@ class Lobby:
         self.admission.starts_bots = roster.configuration.auto_start_agents
         self.orders.sets_states = roster.configuration.enable_state_setting
         self._lines = lines
-        self._free = FreeSeats(roster.agents)
+        self._free, self._given = list(roster.agents), set()
         self.accounts, self.has_skippers = [BotAccount(seat) for seat in roster.cars], False
         for client in self.clients.everyone:
             if client.agent_id is not None:
@@ -113,21 +80,17 @@ class Lobby:
     def close_match(self) -> None:
         """Take the seats away and send those home who do not stay between matches."""
         self._roster = self._lines = None
-        self._free = FreeSeats()
+        self._free, self._given = [], set()
         self.take_input = self.release = self.orders.take_state = self.orders.take_input = None
         self.comms.close()
         self.drawings.close()
         for client in self.clients.everyone:
+            for account in self._driven(client):
+                account.dropped += client.link.dropped
             self._seat(client, ())
             if client.agent_id is not None and client.closes_between_matches:
                 self.clients.dismiss(client, "the match is over")
         self.clients.see_off()
-
-    def note_dropped(self) -> None:
-        """Book the messages that those who are still here have missed."""
-        for client in self.clients.everyone:
-            for account in self._driven(client):
-                account.dropped += client.link.dropped
 
     def missing(self) -> list[AgentSeat]:
         """List the seats for which no agent is ready."""
@@ -137,7 +100,7 @@ class Lobby:
 
     def is_taken(self, seat: AgentSeat) -> bool:
         """Tell whether an agent has come for a seat; it may have left since."""
-        return self._free.has_given(seat)
+        return seat in self._given
 
     def send_packet(self, data: bytes, prediction: bytes = b"") -> float:
         """Send a framed packet, empty for a tick without one, after the prediction to those who want it.
@@ -273,14 +236,17 @@ class Lobby:
         if not client.agent_id:
             return
         self.admission.note_agent_id(client)
-        seat = self._free.first_for(client.agent_id)
-        if seat is not None and not self.admission.may_drive(client, seat):
-            return
-        seats = self._free.take(client.agent_id)
+        seats = [seat for seat in self._free if seat.agent_id == client.agent_id]
         if not seats:
             known = sorted({seat.agent_id for seat in roster.agents})
             _log.error("no free seat for agent_id %r; the match has %s", client.agent_id, known)
             return
+        first = seats[0]
+        if not self.admission.may_drive(client, first):
+            return
+        seats = [seat for seat in seats if seat.team == first.team] if first.hivemind else [first]
+        self._free = [seat for seat in self._free if seat not in seats]
+        self._given.update(seats)
         self._seat(client, seats)
         client.link.name = f"agent {seats[0].label}"
         driven = [flat.ControllableInfo(seat.index, seat.identifier) for seat in seats]
@@ -314,7 +280,7 @@ class Lobby:
                 self.release(account.seat.index)
         freed = client.seats
         self.drawings.forget(client)
-        self._free.give_back(freed)
+        self._free = sorted((*self._free, *freed), key=lambda seat: (seat.team == SCRIPT_TEAM, seat.index))
         self._seat(client, ())
         if self._lines is not None:
             self._lines.forget(client)
@@ -324,7 +290,9 @@ class Lobby:
         """Give free seats to agents that came while they were taken, such as one that connects again."""
         waiting = [one for one in self.clients.everyone if one.informed and not one.seats]
         for client in waiting:
-            is_free = client.agent_id in agent_ids and self._free.first_for(client.agent_id) is not None
+            is_free = client.agent_id in agent_ids and any(
+                seat.agent_id == client.agent_id for seat in self._free
+            )
             if self._roster is not None and is_free:
                 self._reserve(client, self._roster)
                 self._note_ready(client)

@@ -159,19 +159,13 @@ class Loadouts:
             client, "sets a loadout", lambda: self._on_loadout(client, message)
         ):
             return
-        elif not self._has_allowance(client):
+        elif not self._allowances.setdefault(client, per_tick(1 / _TICKS_OF_ONE, 0)).take(self._tick()):
             client.warn_once("%s sets more than a loadout in %d ticks: some are ignored", _TICKS_OF_ONE)
         else:
             label = self._seats[index].label
             hitbox = hitbox_of(message.loadout.car_id, label)
             _log.info("%s plays with the hitbox of %s", label, HITBOXES[hitbox].name.capitalize())
             self._set(index, hitbox)
-
-    def _has_allowance(self, client: Client) -> bool:
-        allowance = self._allowances.setdefault(client, per_tick(1 / _TICKS_OF_ONE, 0))
-        allowed = allowance.left_at(self._tick()) >= 1
-        allowance.left -= allowed
-        return allowed
 
 
 COMMS_TICK_BYTES: Final = 1 << 11
@@ -243,8 +237,7 @@ class MatchComms:
             reached = other.ready and (not team_only or other.team == team) if other.agent_id else True
             if reached and other.wants_comms and other is not client:
                 other.link.send(data)
-        if message.display and self._lines.left_at(self._tick()) >= 1:
-            self._lines.left -= 1
+        if message.display and self._lines.take(self._tick()):
             to = ("all", "scripts" if team == SCRIPT_TEAM else "its team")[team_only]
             _log.info("%s to %s: %s", client.link.name, to, shorten_text(message.display))
         if self._on_message is not None:

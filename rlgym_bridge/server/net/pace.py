@@ -22,32 +22,27 @@ _ANSWERS_ALONE_SECONDS: Final = 0.0005
 AHEAD_SECONDS: Final = 0.0015  # before a tick: a whole prediction of the ball takes 1.1 ms, as measured
 
 # `select` sleeps about 0.1 ms too long on Linux and macOS (measured), and up to the timer's
-# period, 1 ms as set by `fine_timer`, on Windows; the rest is spent looking.
+# period, 1 ms as set by `steady_ticks`, on Windows; the rest is spent looking.
 _SPIN_SECONDS: Final = 0.002 if sys.platform == "win32" else 0.0004
 
 
 @contextmanager
-def fine_timer() -> Iterator[None]:
-    """Make Windows sleep in steps of 1 ms instead of 15; elsewhere nothing is needed."""
+def steady_ticks() -> Iterator[None]:
+    """Have Windows sleep in steps of 1 ms instead of 15, and garbage collections look at new objects only.
+
+    A collection of all that numpy has takes two ticks and more.
+    """
     timer = getattr(ctypes, "windll").winmm if sys.platform == "win32" else None  # noqa: B009
     if timer is not None:
         timer.timeBeginPeriod(1)
-    try:
-        yield
-    finally:
-        if timer is not None:
-            timer.timeEndPeriod(1)
-
-
-@contextmanager
-def short_collections() -> Iterator[None]:
-    """Keep the garbage collector from all that is there: it takes two ticks and more with numpy."""
     gc.collect()
     gc.freeze()
     try:
         yield
     finally:
         gc.unfreeze()
+        if timer is not None:
+            timer.timeEndPeriod(1)
 
 
 def _serve(lobby: Lobby, left: float) -> None:
