@@ -244,7 +244,7 @@ def imitate(
     say(f"learning from {steps:,} decisions, {epochs:g} times from each")
     car = data.cars[0]
     shape = PolicyShape(car.obs.shape[1], *car.space, tuple(layers), None, activation, layer_norm)
-    weights = clone(data.obs, data.actions, shape, epochs, learning_rate, seed)
+    weights = clone(data.obs, data.actions, shape, epochs, learning_rate, seed, say)
     policy = NetworkPolicy(
         weights, *car.space, "argmax", normalisation=data.manifest.obs_normalisation, activation=activation
     )
@@ -257,12 +257,14 @@ def imitate(
 
 
 def clone(
-    obs: np.ndarray, actions: np.ndarray, shape: PolicyShape, epochs: float, learning_rate: float, seed: int
-) -> dict[str, np.ndarray]:
+    obs: np.ndarray, actions: np.ndarray, shape: PolicyShape, epochs: float, learning_rate: float, seed: int,
+    say: Callable[[str], object] = lambda line: None,
+) -> dict[str, np.ndarray]:  # fmt: skip
     """Train a perceptron to choose the given actions: behaviour cloning with Adam.
 
     Observations `(n, S)` float32 are as it is shown them, actions `(n, ...)` as in `Played.chosen`. Return
-    the tensors of a policy folder, see `PolicyShape.tensors`, without normalisation.
+    the tensors of a policy folder, see `PolicyShape.tensors`, without normalisation. `say` is told the loss
+    after each tenth of the gradient steps.
     """
     import torch  # late, so that --help takes no time
 
@@ -276,7 +278,8 @@ def clone(
     random = torch.Generator().manual_seed(seed)
     size = min(_BATCH, len(obs))
     order = torch.empty(0, dtype=torch.int64)
-    for _ in range(max(1, math.ceil(epochs * len(obs) / size))):
+    updates = max(1, math.ceil(epochs * len(obs) / size))
+    for update in range(1, updates + 1):
         if len(order) < size:
             order = torch.cat([order, torch.randperm(len(obs), generator=random)])
         rows, order = order[:size], order[size:]
@@ -284,6 +287,8 @@ def clone(
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
+        if update * 10 // updates > (update - 1) * 10 // updates:
+            say(f"gradient step {update:,} of {updates:,}: loss {loss.item():.3f}")
     return {name: array.copy() for name, array in network.arrays().items()}
 
 

@@ -360,8 +360,8 @@ class PPOLearner:
         alone = f"; the critic alone learns up to {settings.critic_alone:,}" if begins else ""
         lacks = simulator_for("Soccar")[1] if settings.simulator == ROCKETSIM2 else ""
         whole = settings.minibatch > batch and (
-            f"minibatch is {settings.minibatch:,}, above the {batch:,} agent steps of an iteration: each epoch "
-            "takes one gradient step"
+            f"minibatch is {settings.minibatch:,}, above the {batch:,} agent steps of an iteration: each "
+            "epoch takes one gradient step"
         )
         parts = [*filter(None, (whole, lacks, self._task.name_standard(), self._task.name_unread()))]
         return (

@@ -120,7 +120,11 @@ def test_equal_seeds_give_equal_clones_that_learn() -> None:
     obs = random.normal(size=(1500, 4)).astype(np.float32)
     actions = np.stack([obs[:, 0] > 0, obs[:, 1] > 0.5], 1).astype(np.int64)
     shape = PolicyShape(4, "multi_categorical", (2, 3), (16,), None)
-    first, again, other = (clone(obs, actions, shape, 200, 0.01, seed) for seed in (3, 3, 4))
+    said: list[str] = []
+    first, again, other = (clone(obs, actions, shape, 200, 0.01, seed, said.append) for seed in (3, 3, 4))
+    assert len(said) == 30 and said[:10] == said[10:20], "each tenth is told"
+    losses = [float(line.split()[-1]) for line in said[:10]]
+    assert losses[-1] < 0.5 * losses[0]
     assert {name: array.shape for name, array in first.items()} == {
         "layers.0.weight": (16, 4), "layers.0.bias": (16,), "layers.1.weight": (5, 16), "layers.1.bias": (5,),
     }  # fmt: skip
