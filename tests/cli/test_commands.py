@@ -264,6 +264,7 @@ def test_whatever_a_module_of_a_user_raises_takes_one_line(
         (["field-test", "--parts", "timing", "--scenes", "hit"], "--scenes goes with the part scenes"),
         (["field-test", "--seconds", "0"], "--seconds is 0, expected more"),
         (["field-test", "--dialect", "clock=half"], "dialect point clock is 'half'"),
+        (["field-test", "--read", "nowhere.zip"], "nowhere.zip: No such file"),
         (["league", "chaser"], "there is 1 ENTRY, expected two or more"),
         (["league", "chaser", "chaser:sample"], "'chaser:sample' is no policy, expected 'chaser'"),
         (["league", "chaser", "human"], "'human' plays in the real game alone"),
