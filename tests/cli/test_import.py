@@ -356,7 +356,7 @@ def hidden(inputs: int, *widths: int, norm: bool = False) -> list[nn.Module]:
 
 
 def played(inputs: int) -> tuple[np.ndarray, torch.Tensor]:
-    """What the imported network makes of some observations, and these."""
+    """Return the imported network's outputs for some observations, and these."""
     shown = np.random.default_rng(0).normal(size=(5, inputs)).astype(np.float32)
     return load_policy("bot").policy.network(shown), torch.as_tensor(shown)
 
