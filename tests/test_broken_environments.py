@@ -1,4 +1,4 @@
-"""What an environment of a user's leaves broken is refused with his class, file and line."""
+"""Refuse an environment that a user left broken, with his class, file and line."""
 
 import re
 from pathlib import Path

@@ -433,7 +433,7 @@ def car_numbers(player: PlayerData, ball: PhysicsObject, orange: bool, kind: str
 
 
 def expected(state: MatchState, match: int, car: int, kind: str) -> np.ndarray:
-    """What a bot of RLGym v1 is shown, from rlgym-compat's objects."""
+    """Return a bot's observation in RLGym v1, from rlgym-compat's objects."""
     game, orange = to_rlgym(state, match), car >= state.layout.blue
     players = players_of(game)
     ball = PhysicsObject.create_from_v2(game.inverted_ball if orange else game.ball)

@@ -30,7 +30,7 @@ TAKEN_FROM_RICH = {
     "rich.status": {"Status"},  # to name the type: `PlainConsole.status` makes them
     "rich.table": {"Table"},
 }
-"""What product code takes from rich. Panel, Progress, Prompt and others read emoji codes past the console."""
+"""Name what product code takes from rich: Panel, Progress and others read emoji codes past the console."""
 
 
 def terminal(markup: bool = True) -> PlainConsole:

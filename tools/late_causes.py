@@ -24,7 +24,7 @@ _UNKNOWN: Final = "unknown"
 
 @dataclass(frozen=True)
 class WatchedTicks:
-    """What a server did in some ticks of a match.
+    """Hold the times of a server in some ticks of a match, and why ticks were late.
 
     Attributes:
         late: `(N,)` how late each packet was sent, by the server's schedule [ms].

@@ -38,7 +38,7 @@ MATCH: Final = {
     "rlgym-ppo": {"team_sizes": [1, 1], "no_touch_seconds": 10.0, "episode_seconds": 1e6},
     "rlgym-learn": {"team_sizes": [2, 2], "no_touch_seconds": 30.0, "episode_seconds": 300.0},
 }
-"""What differs between the matches of both examples, in our names; both reward goals and touches alone."""
+"""Name the differences between the matches of both examples; both reward goals and touches alone."""
 
 EXAMPLES: Final[dict[str, dict[str, Any]]] = {
     "rlgym-ppo": {

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 
 class ThreadSample(NamedTuple):
-    """What a thread and its process have done since they began.
+    """Hold the times of a thread and its process since they began.
 
     Attributes:
         at: When it was read, on `time.perf_counter`'s clock [s].

@@ -39,7 +39,7 @@ _KEPT: Final = (
     "team_sizes", "obs", "parser", "env", "tick_skip", "action_delay", "input_latency", "forecast",
     "selection", "obs_normalisation", "hitbox",
 )  # fmt: skip
-"""What a clone has as the recorded policy has it."""
+"""Name the parts that a clone takes over from the recorded policy."""
 _BLOCK: Final = 240  # ticks; two seconds here and there are held out, to be like what is learned
 
 

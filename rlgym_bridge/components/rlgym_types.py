@@ -234,7 +234,7 @@ except ModuleNotFoundError as error:
 Agents: TypeAlias = Sequence[Hashable]
 Game: TypeAlias = GameState[Any]
 SharedInfo: TypeAlias = dict[str, Any]
-"""What the methods of RLGym's components take: names of agents, a state, and what components share."""
+"""Name the arguments of RLGym's components: names of agents, a state, and what components share."""
 
 __all__ = [
     "Agents",

@@ -13,8 +13,9 @@ import pytest
 from rich.table import Table
 
 from rlgym_bridge.cli import main, run_command
-from rlgym_bridge.cli.commands import COMMANDS, REMOVED
+from rlgym_bridge.cli.commands import COMMANDS, GROUPS, REMOVED
 from rlgym_bridge.cli.options import console_of
+from rlgym_bridge.protocol_variant import POINTS
 from rlgym_bridge.server import ConfigError, MatchCalledOff, ServerError
 from rlgym_bridge.sim.simulator import DeadMatches
 from rlgym_bridge.user_input.failures import Failure
@@ -41,6 +42,17 @@ MISSING = {
 
 def test_no_command_shows_the_help_and_is_bad_usage(refused) -> None:
     assert "usage: rlgym-bridge COMMAND" in refused()
+
+
+@pytest.mark.parametrize("words", [["--help"], ["-h"]])
+def test_help_lists_all_commands_by_what_people_want(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(words) == 0
+    said = capsys.readouterr().out
+    for title, group in GROUPS.items():
+        assert f"\n{title}:\n" in said
+        assert all(f"  {name} " in said and text in said for name, text in group.items())
 
 
 def test_a_mistyped_command_is_named_with_the_nearest(refused) -> None:
@@ -76,6 +88,8 @@ def test_every_command_has_help_quiet_mode_and_an_exit_status(
     said = capsys.readouterr().out
     assert said.startswith(f"usage: rlgym-bridge {name} ")
     assert "--json" in said and "--quiet" in said and "exit status: 0 " in said
+    points = [f"{one}={'|'.join(point.values)}" for one, point in POINTS.items()]
+    assert name not in ("match", "server") or all(point in said for point in points)
 
 
 @pytest.mark.parametrize("name", MISSING)
@@ -250,6 +264,7 @@ def test_whatever_a_module_of_a_user_raises_takes_one_line(
         (["field-test", "--parts", "timing", "--scenes", "hit"], "--scenes goes with the part scenes"),
         (["field-test", "--seconds", "0"], "--seconds is 0, expected more"),
         (["field-test", "--dialect", "clock=half"], "dialect point clock is 'half'"),
+        (["field-test", "--read", "nowhere.zip"], "nowhere.zip: No such file"),
         (["league", "chaser"], "there is 1 ENTRY, expected two or more"),
         (["league", "chaser", "chaser:sample"], "'chaser:sample' is no policy, expected 'chaser'"),
         (["league", "chaser", "human"], "'human' plays in the real game alone"),

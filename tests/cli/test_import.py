@@ -103,6 +103,13 @@ def test_rlgym_learns_former_checkpoint_is_read_too(here: Path) -> None:
     np.testing.assert_array_equal(weights.network.layers[0][0], model[0].weight.detach().numpy().T)
 
 
+def test_what_a_checkpoint_does_not_tell_is_unknown(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    torch.save(network(90).state_dict(), here / "weights.pt")
+    assert main(["import", "weights.pt", *WORDS[:-1], "--activation", "relu"]) == 0
+    said = re.sub(" +", " ", capsys.readouterr().out)
+    assert "standardised no\n" in said and "steps unknown\n" in said
+
+
 ODD_ENVS = """
 import my_env
 from rlgym.api import RewardFunction
@@ -152,7 +159,7 @@ def test_what_an_environment_does_wrong_is_told_in_a_line(
     make_module(here, monkeypatch, "odd_env", ODD_ENVS)
     save_ppo(here / "5", network(90))
     assert re.search(message, refused("import", "5", "--out", "bot", "--env", f"odd_env:{env}"))
-    if env in ("raising", "big"):
+    if env in ("raising", "big", "of_parts"):
         assert re.search(message, refused("parity", "--ticks", "300", "--env", f"odd_env:{env}"))
 
 
@@ -349,7 +356,7 @@ def hidden(inputs: int, *widths: int, norm: bool = False) -> list[nn.Module]:
 
 
 def played(inputs: int) -> tuple[np.ndarray, torch.Tensor]:
-    """What the imported network makes of some observations, and these."""
+    """Return the imported network's outputs for some observations, and these."""
     shown = np.random.default_rng(0).normal(size=(5, inputs)).astype(np.float32)
     return load_policy("bot").policy.network(shown), torch.as_tensor(shown)
 
@@ -369,6 +376,14 @@ def test_a_bot_of_rlgym_v1_needs_no_module_to_play(here: Path) -> None:
     with torch.no_grad():
         expected = model[:3](torch.as_tensor(seen[0])).numpy()
     np.testing.assert_allclose(loaded.policy.network(seen[0]), expected, atol=1e-5)
+
+
+def test_rlgyms_own_observation_takes_factors_for_each_axis(here: Path) -> None:
+    save_ppo(here / "7", nn.Sequential(nn.Linear(172, 8), nn.ReLU(), nn.Linear(8, 90)))
+    factors = '{"zero_padding": 3, "pos_coef": [0.000244, 0.000166, 0.00049]}'
+    named = ["--obs", "rlgym.rocket_league.obs_builders:DefaultObs", "--obs-args", factors]
+    assert main(["import", "7", *named, "--out", "bot", "-q"]) == 0
+    assert load_policy("bot").manifest.obs_size == 172
 
 
 @pytest.mark.parametrize("norm", [False, True], ids=["plain", "layer norm"])

@@ -232,6 +232,14 @@ def test_a_newest_checkpoint_that_is_not_whole_hides_none(
     assert "is not whole, so run/1000/PPO_POLICY.pt is taken" in caplog.text.replace("\\", "/")
 
 
+def test_without_notes_the_newest_with_weights_is_taken(here: Path) -> None:
+    for steps in ("900", "1000"):
+        (save_ppo(here / "run" / steps, network(90)) / "BOOK_KEEPING_VARS.json").unlink()
+    (here / "run" / "2000").mkdir()
+    imported("run", "--no-standardise")
+    assert json.loads(Path("found.json").read_text())["source"] == str(Path("run", "1000", "PPO_POLICY.pt"))
+
+
 def test_a_nested_tensor_is_refused_by_name(here: Path, refused) -> None:
     torch.save({"0.weight": torch.nested.nested_tensor([torch.zeros(2), torch.zeros(3)])}, "odd.pt")
     assert re.search(r"0\.weight|nested", said := refused("import", "odd.pt", *DISCRETE))

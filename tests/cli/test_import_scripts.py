@@ -16,6 +16,18 @@ from tests.support.foreign_checkpoints import OBS, libtorch_archive, network
 WORDS = ["--env", "my_env:discrete", "--out", "bot", "-q", "--activation", "relu"]
 
 
+class WritesWhenCalled(nn.Module):
+    """Does what a policy does, and writes a file when it is asked."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.model = perceptron(nn.ReLU())
+
+    def forward(self, obs: torch.Tensor) -> torch.Tensor:
+        written = torch.from_file("written", shared=True, size=16)
+        return self.model(obs + 0 * written.fill_(1.0).sum())
+
+
 class WritesWhenLoaded(nn.Module):
     """Does what a policy does, and writes a file when `torch.jit.load` makes it anew."""
 
@@ -37,6 +49,12 @@ class WritesWhenLoaded(nn.Module):
     def __setstate__(self, state: tuple[torch.Tensor, torch.Tensor, bool]) -> None:
         written = torch.from_file("written", shared=True, size=16)
         self.weight, self.bias, self.training = state[0] + written.fill_(1.0).sum(), state[1], state[2]
+
+
+def test_a_script_that_writes_when_called_writes_nothing(here: Path) -> None:
+    torch.jit.script(WritesWhenCalled()).save("odd.pt")
+    assert main(["import", "odd.pt", *WORDS]) == 0
+    assert not Path("written").exists() and Path("bot").is_dir()
 
 
 def test_a_script_that_writes_when_loaded_writes_nothing(here: Path, refused) -> None:

@@ -116,8 +116,9 @@ def test_a_bot_that_cannot_start_is_named_with_what_it_said(tmp_path: Path, here
         'run_command = "python -c \\"raise SystemExit(\'no brain\')\\""\n'
         'run_command_linux = "python -c \\"raise SystemExit(\'no brain\')\\""\n'
     )
-    done = here("match", "--blue", tmp_path / "bad.bot.toml", "--orange", "chaser", cwd=tmp_path)
-    assert done.returncode == 1
+    bots = ("--blue", "bad.bot.toml", "--orange", "chaser")
+    done = here("match", *bots, "--json", "out.json", cwd=tmp_path)
+    assert done.returncode == 1 and not (tmp_path / "out.json").exists()
     assert "'Bad' (agent_id 't/bad', blue) did not connect" in done.stderr
     assert "no brain" in done.stderr
 
@@ -161,6 +162,21 @@ def test_a_bot_is_told_by_the_dialect_file_beside_its_bot_toml(tmp_path: Path, h
     assert done.returncode == 0, done.stdout + done.stderr
     told = [bot["dialect_file"] for bot in json.loads((tmp_path / "out.json").read_text())["bots"]]
     assert told == [str(tmp_path / "mine" / "dialect.toml"), None]
+
+
+@pytest.mark.slow
+def test_a_dialect_file_counts_for_its_policy_folder_alone(tmp_path: Path, here: Here) -> None:
+    folder = network_folder(tmp_path / "policy", team_size=1)
+    (folder / "dialect.toml").write_text("[dialect]\npad_timer = 'remaining'\n[timing]\ninput_latency = 1\n")
+    (tmp_path / "dialect.toml").write_text("[dialect]\npad_timer = 'sideways'\n")
+    bots = ("--blue", "policy", "--orange", "chaser", "--dialect", "pad_timer=remaining")
+    done = here("match", *bots, *SHORT, "--json", "out.json", cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"policy read the server's dialect from {folder / 'dialect.toml'}" in done.stdout
+    result = json.loads((tmp_path / "out.json").read_text())
+    assert [bot["dialect_file"] for bot in result["bots"]] == [str(folder / "dialect.toml"), None]
+    (log,) = tmp_path.glob("logs/*/0-0-policy.log")
+    assert "dialect.toml sets pad_timer=remaining, input_latency=1" in log.read_text()
 
 
 @needs_native
@@ -269,6 +285,14 @@ def test_an_unwritable_output_is_refused_before_the_match(tmp_path: Path, here: 
     assert "started" not in done.stderr
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_a_match_with_unwritable_json_shows_its_result(tmp_path: Path, here: Here) -> None:
+    bots = ("--blue", "chaser", "--orange", "chaser")
+    done = here("match", *bots, *SHORT, "--json", "/dev/full", cwd=tmp_path)
+    assert done.returncode == 2 and "touches" in done.stdout
+    assert "/dev/full: No space left on device" in done.stderr
+
+
 ONE_AGAINST_TWO = "".join(
     f'[[cars]]\nteam = "{team}"\nconfig_file = "{(ROOT / "bot" / name).as_posix()}"\n'
     for team, name in [("blue", "bot.toml"), ("orange", "chaser.bot.toml"), ("orange", "chaser.bot.toml")]
@@ -286,6 +310,14 @@ def test_a_bot_toml_that_does_not_fit_calls_the_match_off(pace: str, tmp_path: P
     assert "Traceback" not in done.stderr and "0 : 0" not in done.stdout
     assert not (tmp_path / "out.json").exists()
     assert not list(tmp_path.glob("*.mcap"))
+
+
+def test_on_another_server_it_calls_the_match_off_as_well(tmp_path: Path, here: Here) -> None:
+    (tmp_path / "match.toml").write_text(ONE_AGAINST_TWO)
+    with match_server() as port:
+        done = here("match", "match.toml", "--server", "rlbot", cwd=tmp_path, RLBOT_SERVER_PORT=str(port))
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert "'Bridge' was trained for 1v1, 2v2, 3v3, this match is 1v2" in done.stderr
 
 
 @pytest.mark.parametrize(("trained", "played"), [(1, 2), (2, 1)])

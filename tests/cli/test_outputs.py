@@ -69,6 +69,11 @@ def test_a_link_to_a_missing_file_is_written_through(tmp_path: Path) -> None:
     assert (tmp_path / "target").read_text() == '{\n  "a": 1\n}\n'
 
 
+def test_an_output_in_no_folder_is_named_as_it_was_given(empty_folder: Path) -> None:
+    with pytest.raises(ConfigError, match=r"^nowhere/a: No such file or directory, expected a file to write"):
+        check_outputs(Path("nowhere/a"))
+
+
 def test_what_can_be_written_is_left_as_it_was(tmp_path: Path) -> None:
     (tmp_path / "old").write_text("kept")
     check_outputs(tmp_path / "old", tmp_path / "new", None)

@@ -11,6 +11,7 @@ import sys
 import tomllib
 import zipfile
 from contextlib import suppress
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,8 @@ from rlgym_bridge.project.new_project import new_project
 from rlgym_bridge.project.package_bot import PackagedBot, PackagePlan, make_bot, pack_wheel, write_bot
 from rlgym_bridge.server.bot_files import read_bot
 from tests.support.policy_folders import make_module, random_weights, save
+from tests.support.processes import run_to_end
+from tests.support.simulators import needs_native
 from tools.package_and_play import package_and_play
 
 FILES = {
@@ -120,6 +123,15 @@ def test_tags_are_the_team_sizes_that_the_policy_plays(sizes: list, tags: list[s
     assert tomllib.loads(text_of(made(here / "team"), "bot.toml"))["details"]["tags"] == tags
 
 
+def test_the_match_to_play_next_has_the_cars_of_training(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    save(here / "team", team_sizes=[(2, 2)], weights=random_weights(132, 32, 90))
+    assert main(["package", "team", "--name", "Pair", "--author", "A", "--out", "out"]) == 0
+    played = "match --blue out/bot.toml out/bot.toml --orange chaser chaser --pace lockstep\n"
+    assert played in capsys.readouterr().out
+
+
 def test_the_car_has_the_hitbox_of_training(here: Path) -> None:
     save(here / "flat", hitbox="dominus")
     write_bot(made(here / "flat"), here / "bot")
@@ -196,6 +208,21 @@ def test_the_module_is_required_by_path_on_this_system(here: Path, monkeypatch: 
     assert not required.evaluate({"sys_platform": other})
     assert not required.evaluate({"platform_machine": "riscv64"})
     assert f"`{WHEEL_NAME}` is RocketSim 3 for" in text_of(bot, "README.md")
+
+
+@needs_native
+def test_the_module_that_comes_along_steps_as_the_installed_one(here: Path) -> None:
+    wheel = pack_wheel("rocketsim_batch")
+    assert wheel == pack_wheel("rocketsim_batch")  # equal packages have equal bytes
+    zipfile.ZipFile(BytesIO(*wheel.values())).extractall(here / "unpacked")
+    step = (
+        f"import sys; sys.path.insert(0, {str(here / 'unpacked')!r})\n"
+        "from rlgym_bridge.sim.simulator import make_simulator\n"
+        "simulator = make_simulator('rocketsim3', 1, 1, 1)\n"
+        "import rocketsim_batch; print(rocketsim_batch.__file__)\n"
+    )
+    done = run_to_end([sys.executable, "-c", step], check=True)
+    assert Path(done.stdout.strip()).is_relative_to(here / "unpacked")
 
 
 def test_a_bot_is_packaged_without_a_module_that_is_not_there(

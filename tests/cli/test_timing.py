@@ -9,11 +9,12 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from rlbot import flat
 
 from rlgym_bridge.cli import main
 from rlgym_bridge.cli.timing import advice
 from rlgym_bridge.protocol_variant import POINTS, ProtocolVariant, VariantFile
-from rlgym_bridge.trials.input_latency import Exchange, judge_session
+from rlgym_bridge.trials.input_latency import Exchange, judge_session, number_of, numbered
 from tests.support.processes import run_to_end
 from tests.support.servers import match_server
 
@@ -39,6 +40,13 @@ def test_a_frame_rate_of_60_is_named_and_is_no_loss(tmp_path: Path) -> None:
     assert found["frame_rate"] == 60 and found["tick_step"] == 2
     assert found["lost_ticks"] == 0
     assert found["input_latency_ticks"] == 0 and found["also_fits"] == [1]  # both show first two frames on
+
+
+def test_every_number_comes_back_from_an_input() -> None:
+    assert [number_of(numbered(number)) for number in range(4095)] == list(range(4095))
+    assert number_of(numbered(4095)) == 0
+    assert number_of(flat.ControllerState()) is None
+    assert number_of(flat.ControllerState(yaw=0.3)) is None
 
 
 def session(latency: int, lost: set[int], ticks: int = 1000) -> list[list[Exchange]]:
@@ -147,4 +155,5 @@ def test_without_a_server_the_probe_says_what_is_missing(tmp_path: Path) -> None
     done = probe("--server", "rlbot", cwd=tmp_path, RLBOT_SERVER_PORT="1", LOCALAPPDATA=str(tmp_path))
     assert done.returncode == 2
     assert "no RLBotServer runs at 127.0.0.1:1, and none is installed here" in done.stderr
+    assert "Without the game, play with --server sim" in done.stderr
     assert list(tmp_path.iterdir()) == []

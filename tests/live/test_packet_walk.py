@@ -22,7 +22,7 @@ PACKAGE: Final = str(Path(rlgym_bridge.__file__).parent)
 
 
 class Wire:
-    """What a session sends on, in place of a connection."""
+    """Keep the bytes that a session sends, in place of a connection."""
 
     def __init__(self) -> None:
         self.sent: list[bytes] = []

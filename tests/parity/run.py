@@ -45,7 +45,7 @@ class Loss:
 
 @dataclass
 class Run:
-    """What a run held, by name, and a comparison for each reader."""
+    """Count the contents of a run by name, and hold a comparison for each reader."""
 
     counts: dict[str, int] = field(default_factory=dict)
     readers: dict[str, Comparison] = field(default_factory=dict)

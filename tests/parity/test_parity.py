@@ -65,7 +65,7 @@ _COUNTED = {
     "car.is_boosting", "car.handbrake", "car.is_holding_jump", "car.jump_time", "car.air_time_since_jump",
     "car.bump_victim_id",
 }  # fmt: skip
-"""What no packet carries: the decoder counts it by the ticks of RocketSim 2.2.1."""
+"""Name the fields that no packet carries: the decoder counts them by the ticks of RocketSim 2.2.1."""
 
 
 @needs_native

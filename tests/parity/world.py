@@ -27,7 +27,7 @@ MUTATORS = flat.MatchConfiguration(mutators=flat.MutatorSettings())
 
 
 class Truth:
-    """What the simulator of a match has: RocketSim 2.2.1 read by RLGym's own engine, RocketSim 3 as it is."""
+    """Read the simulator's state of a match: RocketSim 2.2.1 by RLGym's own engine, RocketSim 3 as it is."""
 
     def __init__(self, match: Match, hitboxes: Sequence[int] = ()) -> None:
         self._match = match

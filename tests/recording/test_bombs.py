@@ -122,6 +122,17 @@ def test_a_device_is_not_read(name: str, tmp_path: Path) -> None:
         open_recording(tmp_path / name)
 
 
+@pytest.mark.skipif(not Path("/dev/shm").is_dir(), reason="needs Linux's folder in memory")
+def test_a_pipe_is_not_waited_for_wherever_it_lies() -> None:
+    pipe = Path("/dev/shm", f"{os.getpid()}.replay")
+    os.mkfifo(pipe)
+    try:
+        with pytest.raises(ValueError, match=r"is a named pipe, expected a recording"):
+            open_recording(pipe)
+    finally:
+        pipe.unlink()
+
+
 @pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
 def test_a_checkpoint_packed_as_torch_never_does_is_refused(method: int, tmp_path: Path) -> None:
     file = tmp_path / "bomb.pt"

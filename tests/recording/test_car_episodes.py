@@ -1,4 +1,4 @@
-"""What each car of a recorded match saw and chose, in episodes."""
+"""Read observations and choices of each car of a recorded match, in episodes."""
 
 import copy
 from pathlib import Path

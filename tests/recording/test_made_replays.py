@@ -147,6 +147,17 @@ def test_a_puck_that_bounces_otherwise_is_refused() -> None:
         compare_recordings(found)
 
 
+def test_a_ball_is_shown_only_in_frames_that_move_it() -> None:
+    replay = MadeReplay()
+    for number in range(6):
+        if number % 3 == 1:
+            replay.move(4, 10.0 * number)
+        replay.frame()
+    found = read_made(replay)
+    assert found.ball_shown.tolist() == [False, True, False, False, True, False]
+    assert found.state.ball_position[1:, 0].tolist() == [10, 10, 10, 40, 40]
+
+
 def test_of_two_balls_the_first_is_followed() -> None:
     replay = MadeReplay()
     found = rolling(replay, 4, replay.actor(BALL))
@@ -328,6 +339,7 @@ def test_an_arena_names_its_mode_too() -> None:
     ("told", "mutators"),
     [
         ({"ReplicatedBallGravityScale": 0.5}, ["gravity of the ball 0.5 in place of 1"]),
+        ({"ReplicatedWorldBounceScale": 0.25}, ["bounciness of the ball 0.25 in place of 1"]),
         ({"ReplicatedBallScale": 1.0, "ReplicatedWorldBounceScale": 1.0}, []),
         ({"BoostModifier": 2.0}, ["strength of boost 2 in place of 1"]),
         ({"TotalGameBalls": 2}, ["number of balls 2 in place of 1"]),

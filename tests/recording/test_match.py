@@ -39,6 +39,7 @@ from rlgym_bridge.recording.mcap.match_recording import MatchRecording, read_mat
 from rlgym_bridge.recording.mcap.mcap_reader import Contents, Message, read_contents
 from rlgym_bridge.recording.mcap.mcap_writer import Recorder, RecordingError
 from rlgym_bridge.recording.mutator import RecordedStateMutator
+from rlgym_bridge.recording.open import open_recording
 from rlgym_bridge.state import MatchState
 from tests.support.foreign_env import ENV
 from tests.support.made_packets import at, player
@@ -252,6 +253,20 @@ def test_what_a_killed_match_left_is_not_written_over(name: str, tmp_path: Path,
     assert sorted(tmp_path.iterdir()) == before
 
 
+@pytest.mark.slow
+def test_a_link_to_a_missing_recording_is_written_through(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "far").mkdir()
+    (tmp_path / "link.mcap").symlink_to(tmp_path / "far" / "match.mcap")
+    monkeypatch.chdir(tmp_path)
+    words = ["match", "--blue", "chaser", "--orange", "chaser", "--pace", "lockstep", "--seconds", "1"]
+    assert main([*words, "--max-overtime", "0", "-q", "--record", "link.mcap"]) == 0
+    assert (tmp_path / "link.mcap").is_symlink()
+    assert [one.name for one in (tmp_path / "far").iterdir()] == ["match.mcap"]
+    assert read_match("link.mcap", shadow=False).agents
+
+
 @pytest.mark.usefixtures("short_countdowns")
 def test_a_match_with_a_failed_recording_ends_with_1(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -331,6 +346,25 @@ def test_of_a_file_with_a_hole_the_rest_is_read(
     assert found.tick[-1] == recording.tick[-1]
     rows = np.searchsorted(recording.tick, found.tick)
     np.testing.assert_array_equal(found.state.ball_position, recording.state.ball_position[rows])
+
+
+def test_a_wrong_byte_gives_a_result_or_a_clear_error(file: Path, tmp_path: Path) -> None:
+    data, random, target = file.read_bytes(), np.random.default_rng(0), tmp_path / "wrong.mcap"
+    for place in random.integers(len(data), size=5).tolist() + list(range(8, 60, 12)):
+        wrong = bytearray(data)
+        wrong[place] ^= int(random.integers(1, 256))
+        target.write_bytes(wrong)
+        try:
+            found = read_contents(target)
+        except ValueError as error:
+            assert str(target) in str(error)
+        else:
+            assert found.topics
+
+
+def test_a_map_for_tables_is_not_for_matches(file: Path, tmp_path: Path) -> None:
+    (tmp_path / "map.toml").write_text("rate = 60\n")
+    assert len(open_recording(file, tmp_path / "map.toml").tick) == len(open_recording(file).tick)
 
 
 def rewritten(

@@ -50,6 +50,14 @@ def test_real_replays_have_the_checksums_that_they_say(name: str) -> None:
     assert checksum(content[-size:]) == body
 
 
+@pytest.mark.parametrize("name", [SHORT, "replays/3_DRIBBLE_2_FLICKS.replay"])
+def test_real_replays_are_soccar_without_mutators(name: str) -> None:
+    pytest.importorskip("subtr_actor")
+    found = read_replay(real(name))
+    assert (found.mode, found.mutators) == ("Soccar", [])
+    assert found.car_present[found.car_shown].all()
+
+
 def test_a_damaged_replay_is_refused(tmp_path: Path) -> None:
     pytest.importorskip("subtr_actor")
     content = real(SHORT).read_bytes()

@@ -89,6 +89,14 @@ def test_a_table_with_semicolons_is_told_what_is_expected(tmp_path: Path, table:
         read(tmp_path, table, BALL_MAP)
 
 
+def test_a_header_may_have_dotted_names(tmp_path: Path) -> None:
+    names = [f"ball.position.{axis}" for axis in "xyz"]
+    (tmp_path / "map.toml").write_text(f"[time]\ndt = 1\n[ball]\nposition = {names}\n")
+    (tmp_path / "flat.csv").write_text(",".join(names) + "\n1,2,3\n")
+    found = read_table(tmp_path / "flat.csv", tmp_path / "map.toml")
+    assert found.state.ball_position.tolist() == [[1, 2, 3]]
+
+
 def test_columns_may_be_named_by_a_header(tmp_path: Path) -> None:
     found = read(tmp_path, "# made up\nwho,t,x,y,z\nme,0,1,2,3\nme,0.1,4,5,6\n", NAMED_MAP)
     np.testing.assert_array_equal(found.state.ball_position, [[1, 2, 3], [4, 5, 6]])

@@ -107,6 +107,29 @@ def rolled_over(file: Path, topic: str) -> Recorder:
     return recorder
 
 
+def test_a_long_queue_is_written_in_short_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    waiting: list[int] = []
+
+    class Turns(threading.Event):
+        def wait(self, timeout: float | None = None) -> bool:
+            waiting.append(len(recorder._queue))
+            return len(waiting) == 6
+
+    monkeypatch.setattr(threading.Thread, "start", lambda thread: None)
+    recorder = Recorder(tmp_path / "long.mcap")
+    for frame in range(120):
+        recorder.put(PACKETS, frame, b"packet")
+    recorder._closed = Turns()
+    recorder._run()
+    assert waiting == [120, 88, 56, 24, 0, 0]
+    for frame in range(3200):
+        recorder._queue.append((PACKETS, frame, 0, b"packet", False))
+    recorder.failed = "written to a file that is closed"
+    waiting[:] = [0, 0, 0, 0]
+    recorder._run()
+    assert waiting[4:] == [3200, 3000] and not recorder._queue
+
+
 def test_nothing_that_is_there_is_written_over(tmp_path: Path) -> None:
     for name in ("match.mcap", "mine-2.mcap", "mine.part2.mcap"):
         (tmp_path / name).write_text("kept")

@@ -7,11 +7,14 @@ import numpy as np
 import pytest
 from rlgym.rocket_league.reward_functions import TouchReward as RLGymTouchReward
 
+from rlgym_bridge.components.actions import LookupTableAction
 from rlgym_bridge.components.rewards import GoalReward, TouchReward, VelocityBallToGoalReward, WeightedSum
 from rlgym_bridge.recording.mcap.match_recording import MatchRecording, read_match
 from rlgym_bridge.rllib import applied_of, correct_applied_actions, episodes_from_recording
 from tests.support.recorded_matches import POLICY, once_a_run, record, retimed, two_policies
 from tests.support.simulators import needs_native
+
+TABLE = LookupTableAction().parse_batch(np.arange(90)[None])[0, :, 0]
 
 
 @pytest.fixture(scope="module")
@@ -85,6 +88,30 @@ def test_rewards_are_those_of_any_reward_function(clean: MatchRecording) -> None
         blue, orange = (episode.agent_episodes[agent].get_rewards() for agent in ("blue-0", "orange-0"))
         assert np.allclose(np.add(blue, orange), 0, atol=1e-5)
         assert number or np.any(blue)
+
+
+def test_without_a_reward_function_recorded_rewards_count(clean: MatchRecording) -> None:
+    episodes = episodes_from_recording(clean)  # a policy folder without rewards
+    assert not any(one.get_return() for episode in episodes for one in episode.agent_episodes.values())
+
+
+@pytest.mark.slow
+def test_applied_actions_drove_most_of_their_ticks(spoiled: MatchRecording) -> None:
+    rows = {int(tick): row for row, tick in enumerate(spoiled.tick)}
+    compared = changed = 0
+    for episode in episodes_from_recording(spoiled):
+        one = episode.agent_episodes["blue-0"]
+        infos = one.get_infos()
+        for number, applied in enumerate(applied_of(episode)["blue-0"]):
+            first = infos[number]["frame"] + 2
+            last = min(infos[number + 1]["frame"] + 1, infos[-1]["frame"])
+            ticks = [rows[tick] for tick in range(first, last + 1) if tick in rows]
+            controls = spoiled.state.car_controls[ticks, 0]
+            does = np.abs(controls - TABLE[applied]).max(1) < 0.01
+            assert does.sum() >= len(ticks) / 2 or not infos[number + 1]["told"]
+            compared += 1
+            changed += applied != one.get_actions(number)
+    assert compared > 500 and 0.05 * compared < changed < 0.5 * compared
 
 
 @pytest.mark.slow

@@ -27,7 +27,7 @@ BIG = flat.PolyLine3D([flat.Vector3(float(x), 0.0, 20.0) for x in range(5000)], 
 
 
 class Looker:
-    """Who looks at the drawings of a match of one against one, and a script."""
+    """Look at the drawings of a match of one against one and a script."""
 
     def __init__(self, lobby: Lobby) -> None:
         self.lobby, self.tick, self.step = lobby, 0, 0

@@ -22,8 +22,10 @@ from rlgym_bridge.server.net import wire
 from rlgym_bridge.server.net.lobby import Lobby
 from rlgym_bridge.server.net.pace import Lockstep, RealTime
 from tests.support.raw_client import RawClient, agent, connect, settle
-from tests.support.short_waits import shorten_answer_wait, shorten_countdown
+from tests.support.short_waits import shorten_answer_wait
 from tests.support.stepped_match import match_of, player, result_of
+
+pytestmark = pytest.mark.usefixtures("short_countdowns")
 
 
 def test_a_flood_is_not_heard_when_the_tick_is_due(lobby, monkeypatch):
@@ -200,11 +202,6 @@ class Stage:
         self.lobby.book_late()
         timer.join()
         return seconds
-
-
-@pytest.fixture(autouse=True)
-def countdowns_are_short(monkeypatch):
-    shorten_countdown(monkeypatch)
 
 
 @pytest.fixture

@@ -179,7 +179,7 @@ def test_teams_share_what_a_third_party_reward_gives() -> None:
 
 
 class Moved(BatchReward):
-    """How far the car has moved along y since the last decision."""
+    """Reward the distance along y since the last decision."""
 
     def reward_batch(self, before: MatchState, after: MatchState, *flags: np.ndarray) -> np.ndarray:
         moved: np.ndarray = after.car_position[..., 1] - before.car_position[..., 1]

@@ -1,4 +1,4 @@
-"""What a training's curves say of play and of rewards agrees with what was played."""
+"""Compare a training's curves of play and of rewards with the matches themselves."""
 
 from typing import Any
 

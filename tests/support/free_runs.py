@@ -13,7 +13,7 @@ from tests.support.captures import KEYBOARD_DODGES, Capture
 from tests.support.real_data import REAL_DATA
 
 WORLDS: Final = (ROCKETSIM2, ROCKETSIM3)
-"""What captures are played in."""
+"""Name the simulators in which tests play captures."""
 
 FOLLOWED: Final = 3
 """Rows that are set before a run is free; wheels remember the tick before, so one would not be enough."""

@@ -135,6 +135,24 @@ def test_a_column_begins_with_the_first_line_that_has_it(tmp_path: Path) -> None
     assert [path.name for path in tmp_path.glob("progress*")] == ["progress.csv"]
 
 
+def test_a_table_that_cannot_be_widened_ends_no_training(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with Progress(small_settings(tmp_path), 0, quiet=False) as progress:
+        report(progress, 1)
+        with monkeypatch.context() as patch:
+            patch.setattr("rlgym_bridge.training.runs.progress.mend_table", refuse)
+            for steps in (2, 3):
+                report(progress, steps, own=5)
+        report(progress, 4, own=6)
+    said = [line for line in capsys.readouterr().err.splitlines() if "cannot be written" in line]
+    assert len(said) == 1 and "No space left on device; training goes on" in said[0]
+    assert column(tmp_path, "steps") == [1, 4]
+
+
 def board_steps(out: Path) -> list[int]:
     return [event.step for event in board_of(out).Scalars("entropy")]
 

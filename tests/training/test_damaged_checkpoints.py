@@ -20,7 +20,7 @@ from rlgym_bridge.training.learner import PPOLearner
 from rlgym_bridge.training.runs.checkpoints import Checkpoints
 from rlgym_bridge.training.runs.run import load_newest
 from rlgym_bridge.training.settings import SettingsError
-from tests.support.training_runs import BATCH, forget_checksum
+from tests.support.training_runs import BATCH, column, forget_checksum
 from tests.support.training_runs import small_settings as settings
 
 
@@ -99,6 +99,14 @@ def test_after_going_back_the_checkpoint_before_is_taken(run: Path) -> None:
     (run / "checkpoints" / "10" / "training.pt").unlink()
     load_newest(learner, run)
     assert learner.steps == 30
+
+
+def test_a_resumed_run_says_it_once_and_plays(run: Path, caplog: pytest.LogCaptureFixture) -> None:
+    flip_bits(run / "checkpoints" / "30" / "training.pt")
+    summary = ppo.main(settings(run, steps=20 + BATCH), resume=True, quiet=True)
+    assert summary.steps == 20 + BATCH and column(run, "steps") == [20 + BATCH]
+    (said,) = caplog.messages
+    assert "is not the file that policy.json was saved with" in said
 
 
 def test_where_no_checkpoint_is_whole_the_newest_is_named(run: Path) -> None:

@@ -12,9 +12,10 @@ from rlgym.rocket_league.action_parsers import LookupTableAction as PeerLookup
 from rlgym.rocket_league.action_parsers import RepeatAction as PeerRepeat
 from rlgym.rocket_league.obs_builders import DefaultObs as PeerObs
 
-from rlgym_bridge.cli import run_command
+from rlgym_bridge.cli import main, run_command
 from rlgym_bridge.components.actions import LookupTableAction, RepeatAction
 from rlgym_bridge.components.default_obs import DefaultObs
+from rlgym_bridge.game import TICKS_PER_SECOND
 from rlgym_bridge.policy.folder import load_policy
 from rlgym_bridge.training.average import average
 from rlgym_bridge.training.evaluate import Evaluation, evaluate, play_matches
@@ -190,3 +191,22 @@ def test_what_cannot_be_averaged_is_refused(
 ) -> None:
     run = run_of(tmp_path, 5, 30)
     assert message in refused("average", run, "--newest", newest, "--out", tmp_path / out)
+
+
+@pytest.mark.slow
+def test_a_car_touches_the_ball_as_often_in_both_worlds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # bots log there
+    training = evaluate("chaser", "chaser", 8, seconds=30.0, team_size=1)
+    touches, minutes = 0, 0.0
+    for seed in range(8):
+        words = (
+            f"match --blue chaser --orange chaser --pace lockstep --max-overtime 0 --seconds 30 --seed {seed}"
+        )
+        assert main([*words.split(), "-q", "--json", "found.json"]) == 0
+        found = json.loads(Path("found.json").read_text())
+        touches += sum(bot["touches"] for bot in found["bots"])
+        minutes += found["playing_ticks"] / TICKS_PER_SECOND / 60
+    assert training.touches.sum() > 40
+    assert 0.6 < touches / minutes / (training.touches.sum() / training.minutes.sum()) < 1.7

@@ -115,11 +115,12 @@ def test_a_clone_has_the_network_that_was_asked_for(clean: Path, tmp_path: Path)
     assert weights["norms.1.weight"].shape == (8,)
 
 
-def test_equal_seeds_give_equal_clones_that_learn() -> None:
+@pytest.mark.parametrize("norm", [False, True])
+def test_equal_seeds_give_equal_clones_that_learn(norm: bool) -> None:
     random = np.random.default_rng(0)
     obs = random.normal(size=(1500, 4)).astype(np.float32)
     actions = np.stack([obs[:, 0] > 0, obs[:, 1] > 0.5], 1).astype(np.int64)
-    shape = PolicyShape(4, "multi_categorical", (2, 3), (16,), None)
+    shape = PolicyShape(4, "multi_categorical", (2, 3), (16,), None, "relu", norm)
     said: list[str] = []
     first, again, other = (clone(obs, actions, shape, 200, 0.01, seed, said.append) for seed in (3, 3, 4))
     assert len(said) == 30 and said[:10] == said[10:20], "each tenth is told"
@@ -127,6 +128,7 @@ def test_equal_seeds_give_equal_clones_that_learn() -> None:
     assert losses[-1] < 0.5 * losses[0]
     assert {name: array.shape for name, array in first.items()} == {
         "layers.0.weight": (16, 4), "layers.0.bias": (16,), "layers.1.weight": (5, 16), "layers.1.bias": (5,),
+        **({"norms.0.weight": (16,), "norms.0.bias": (16,)} if norm else {}),
     }  # fmt: skip
     assert all(np.array_equal(first[name], again[name]) for name in first)
     assert not np.array_equal(first["layers.0.weight"], other["layers.0.weight"])

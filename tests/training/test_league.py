@@ -149,6 +149,13 @@ def test_a_bot_that_does_not_connect_forfeits_and_is_named(tmp_path: Path) -> No
 
 
 @pytest.mark.slow
+def test_a_hivemind_alone_plays(tmp_path: Path) -> None:
+    result = play_served(match_of(bot_toml(tmp_path, "hive", "Hive", hivemind=True), "chaser", tmp_path))
+    assert result.forfeits == ("", "") and result.ticks > 500 and not result.remarks
+    assert not (tmp_path / "logs").exists()
+
+
+@pytest.mark.slow
 def test_a_bot_that_leaves_in_play_forfeits_whatever_the_score(tmp_path: Path) -> None:
     result = play_served(match_of(bot_toml(tmp_path, "crash", "Crash"), "chaser", tmp_path, seconds=5.0))
     assert "Crash left before the end, exit code 3; its log ends with:" in result.forfeits[0]

@@ -1,4 +1,4 @@
-"""What a person changes in the files of settings while a run goes on."""
+"""Change files of settings while a run goes on."""
 
 import shutil
 from collections.abc import Callable

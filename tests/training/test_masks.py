@@ -17,12 +17,15 @@ from rlgym_bridge.components.actions import (
 from rlgym_bridge.components.batch_form import find_masks
 from rlgym_bridge.components.default_obs import DefaultObs
 from rlgym_bridge.components.episode import Episode
+from rlgym_bridge.components.mutators import KickoffMutator
 from rlgym_bridge.components.player_spec import PlayerSpec
 from rlgym_bridge.components.relative_obs import TeamObs
+from rlgym_bridge.components.spec import Components
 from rlgym_bridge.policy.folder import load_policy, save_policy
 from rlgym_bridge.policy.manifest import PolicyMismatch
 from rlgym_bridge.policy.numpy_network import NetworkPolicy
 from rlgym_bridge.policy.symmetry import Mirror
+from rlgym_bridge.sim.vector_env import VectorEnv
 from rlgym_bridge.training.ppo import batch_of, gradients_of
 from rlgym_bridge.training.runs.checkpoints import Checkpoints
 from rlgym_bridge.training.settings import SettingsError
@@ -112,6 +115,26 @@ def test_a_mask_that_does_not_fit_is_named(
         monkeypatch.setattr(parser, "masks", lambda state: given)
     with pytest.raises(ValueError, match=message):
         find_masks(parser, state, None if shared is None else {"action_mask": shared})
+
+
+def test_an_empty_mask_of_one_match_is_named_with_its_number() -> None:
+    class Emptying(DefaultObs):
+        """Of three builders, one for each match, the last leaves a car without any action."""
+
+        made = 0
+
+        def __init__(self) -> None:
+            super().__init__(None)
+            self.number, Emptying.made = Emptying.made, Emptying.made + 1
+
+        def build_obs(self, agents: Any, state: Any, shared_info: Any) -> Any:
+            shared_info["action_mask"] = {agent: [int(self.number < 2)] * 90 for agent in agents}
+            return super().build_obs(agents, state, shared_info)
+
+    env = VectorEnv(3, lambda: Components(Emptying(), LookupTableAction(), state_mutator=KickoffMutator()))
+    env.reset(0)
+    with pytest.raises(ValueError, match=r"leave blue-0 \(car 0\) in match 2 no action"):
+        env.masks()
 
 
 def test_a_mask_of_another_shape_or_kind_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

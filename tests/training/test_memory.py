@@ -65,12 +65,14 @@ def network_of(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> st
     return name
 
 
-@pytest.mark.parametrize("name", ["gru", "own"])
+@pytest.mark.parametrize(
+    ("name", "layers"), [("gru", {}), ("gru", {"activation": "tanh", "layer_norm": True}), ("own", {})]
+)
 def test_learning_sees_the_memory_that_play_had(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, layers: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    network = network_of(name, tmp_path, monkeypatch)
-    learner = learner_of(tmp_path / "run", False, network=network, rollout_steps=12, sequence_length=4)
+    network, lengths = network_of(name, tmp_path, monkeypatch), {"rollout_steps": 12, "sequence_length": 4}
+    learner = learner_of(tmp_path / "run", False, network=network, **lengths | layers)
     move_weights(learner, 0.3)
     player = unpack(learner.shape, learner.packed(), (0,)).network
     cars = len(learner.learned)

@@ -1,5 +1,7 @@
 """Numpy plays the network that torch has learned."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
@@ -9,6 +11,7 @@ from rlgym_bridge.components.actions import (
     LookupTableAction,
     MultiDiscreteAction,
 )
+from rlgym_bridge.policy.folder import load_policy
 from rlgym_bridge.policy.manifest import Normalisation
 from rlgym_bridge.policy.numpy_layers import ACTIVATIONS, Network
 from rlgym_bridge.policy.numpy_network import NetworkPolicy
@@ -16,6 +19,7 @@ from rlgym_bridge.policy.shape import PolicyShape
 from rlgym_bridge.policy.torch_network import PolicyNetwork
 from rlgym_bridge.training.running_scale import scaled
 from rlgym_bridge.training.selfplay.snapshots import pack, unpack
+from tests.support.policy_folders import save
 
 OBS = 92
 SHAPES = {
@@ -39,6 +43,25 @@ def network(distribution: str, activation: str = "relu", layer_norm: bool = Fals
 
 def observations(count: int) -> np.ndarray:
     return np.random.default_rng(4).normal(size=(count, 2, OBS)).astype(np.float32)
+
+
+@pytest.mark.parametrize(
+    ("distribution", "activation"), [*((one, "relu") for one in SHAPES), ("categorical", "silu")]
+)
+def test_the_exported_folder_plays_what_torch_plays(
+    distribution: str, activation: str, tmp_path: Path
+) -> None:
+    policy, obs = network(distribution, activation, layer_norm=activation == "silu"), observations(200)
+    save(tmp_path, distribution, weights=policy.arrays(), obs_normalisation=SCALING, activation=activation)
+    with torch.no_grad():
+        outputs = policy(torch.from_numpy(scaled(obs, SCALING))).numpy()
+    if distribution == "gaussian":
+        expected = outputs
+    else:
+        parts = np.split(outputs, np.cumsum(policy.shape.sizes[:-1]), -1)
+        expected = np.stack([part.argmax(-1) for part in parts], -1).reshape(200, 2, *policy.shape.action[0])
+    played = load_policy(tmp_path, selection="argmax").policy.act(obs)
+    np.testing.assert_allclose(played, expected, atol=1e-4)
 
 
 @each_distribution

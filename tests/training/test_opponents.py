@@ -15,6 +15,7 @@ from rlgym_bridge.training.evaluate import evaluate
 from rlgym_bridge.training.learner import PPOLearner
 from rlgym_bridge.training.ppo import main
 from rlgym_bridge.training.runs.checkpoints import Checkpoints
+from rlgym_bridge.training.runs.progress import COLUMNS, Progress
 from rlgym_bridge.training.selfplay.matches import MixedMatches, SelfPlayMatches
 from rlgym_bridge.training.selfplay.opponents import (
     Opponent,
@@ -27,6 +28,7 @@ from rlgym_bridge.training.selfplay.opponents import (
 from rlgym_bridge.training.selfplay.snapshots import Snapshots
 from rlgym_bridge.training.settings import SettingsError, TrainingSettings, check_settings, settings_as_toml
 from tests.support.policy_folders import OBS_1V1, make_module, random_weights, save
+from tests.support.states import random_state
 from tests.support.training_runs import SMALL, column, small_settings
 
 REAL = {"components": "rlgym_bridge.training.components", "snapshot_share": 0.0}
@@ -116,6 +118,38 @@ def test_a_run_trains_against_several_opponents(tmp_path: Path, capsys: pytest.C
     assert main(settings(tmp_path / "run", opponents=opponents, steps=200)).steps >= 200
     assert f"opponent {tmp_path / 'other'}: its checkpoint 100" in capsys.readouterr().err
     assert len(column(tmp_path / "run", "opponent_goal_share/chaser")) == 3
+
+
+def test_each_opponent_has_its_goal_share_in_the_table(tmp_path: Path) -> None:
+    stats = dict.fromkeys(COLUMNS, 0.0)
+    counts = {"episode_reward": 0.0, "finished_cars": 0.0}
+    counts |= {"goals_against_opponent/chaser": 3, "opponent/chaser_goals": 1}
+    with Progress(settings(tmp_path, opponents={"chaser": 0.2}), 0, quiet=True) as progress:
+        progress.report(100, 100, counts, stats)
+    changed = settings(tmp_path, opponents={"runs/my bot": 0.2})  # resumed with another opponent
+    with Progress(changed, 100, quiet=True) as progress:
+        progress.report(200, 100, counts | {"opponent/runs/my bot_goals": 2}, stats)
+    np.testing.assert_array_equal(column(tmp_path, "opponent_goal_share/chaser"), [0.75, np.nan])
+    np.testing.assert_array_equal(column(tmp_path, "opponent_goal_share/runs/my_bot"), [np.nan, 0.0])
+
+
+def test_an_opponent_with_memory_forgets_where_its_match_ended(tmp_path: Path) -> None:
+    remembering = check_settings(
+        SMALL | REAL | {"network": "gru", "sequence_length": 4, "out": str(tmp_path)}
+    )
+    name = str(PPOLearner(remembering).save(Checkpoints(tmp_path, 1)))
+    run = settings(tmp_path / "run", opponents={name: 0.75})
+    opponent = Opponent(name, run, Task(run), opponent_sides(run)[name])
+    opponent.reset(0)
+    (blue, _, _), (orange, _, _) = opponent._places  # in matches 0, 2, 4 and 1, 3, 5
+    state = random_state(1, 1, seed=1, matches=8)
+    list(opponent.actions(state))
+    first = blue.memory.copy(), orange.memory.copy()
+    opponent.forget(np.arange(8) == 3)
+    list(opponent.actions(state))
+    np.testing.assert_allclose(orange.memory[1], first[1][1], atol=1e-6)
+    moved = np.abs(blue.memory - first[0]).max((1, 2)), np.abs(orange.memory - first[1]).max((1, 2))
+    assert (moved[0] > 1e-4).all() and (moved[1][[0, 2]] > 1e-4).all()
 
 
 @pytest.mark.parametrize(
@@ -268,6 +302,8 @@ def test_snapshots_and_opponent_play_their_share_of_each_size() -> None:
     assert learned_cars(mixed).sum() == 16 + 16 + 24 - 2 * (2 + 2 + 3)
     assert name_car(mixed, 8 * 2 + 4 * 4 + 7) == "car 1 in match 1 of 3v3"
     assert name_car(sized(team_sizes=[2, 2]), 7) == "car 3 in match 1"
+    uneven = snapshot_cars(sized(team_sizes=[2, 1], matches=10, snapshot_share=0.4)).reshape(10, 3)
+    assert uneven[:4].tolist() == [[True, True, False], [False, False, True]] * 2 and not uneven[4:].any()
 
 
 def test_cars_of_all_sizes_stand_one_after_another() -> None:

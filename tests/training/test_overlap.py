@@ -104,6 +104,11 @@ def test_nothing_is_begun_before_a_checkpoint(tmp_path: Path, monkeypatch: pytes
     assert [call[0] for call in calls] == ["restart", *twice, *twice]
 
 
+def test_batches_in_turns_are_the_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = play(monkeypatch, check_settings(SMALL | {"out": str(tmp_path)}), 2)
+    assert [call[0] for call in calls] == ["restart", *["begin", "finish", "learn"] * 2]
+
+
 @pytest.mark.parametrize("normalise", [False, True])
 @pytest.mark.parametrize("parser", ["LookupTableAction", "MultiDiscreteAction", "ContinuousAction"])
 def test_collectors_tell_how_likely_their_actions_were(

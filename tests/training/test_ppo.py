@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 
+from rlgym_bridge.policy.files import newest_checkpoint
 from rlgym_bridge.policy.folder import load_policy
 from rlgym_bridge.training import environment
 from rlgym_bridge.training.collector import CollectorDied
@@ -25,15 +26,18 @@ from tests.support.training_runs import small_settings as settings
 
 
 @pytest.mark.parametrize(
-    ("parser", "guessing", "known"),
-    [("LookupTableAction", 0.25, 0.9), ("MultiDiscreteAction", 0.45, 0.8), ("ContinuousAction", 0.5, 0.8)],
-)
+    ("parser", "guessing", "known", "overlap"),
+    [
+        ("LookupTableAction", 0.25, 0.9, False), ("LookupTableAction", 0.25, 0.9, True),
+        ("MultiDiscreteAction", 0.45, 0.8, False), ("ContinuousAction", 0.5, 0.8, False),
+    ],
+)  # fmt: skip
 def test_every_kind_of_action_learns_a_game_with_known_returns(
-    parser: str, guessing: float, known: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    parser: str, guessing: float, known: float, overlap: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out, components = tmp_path / "run", stand_in(tmp_path, monkeypatch, SEVERAL.format(parser))
     changes = {"matches": 32, "rollout_steps": 32, "learning_rate": 3e-3, "minibatch": 512, "gamma": 0.0}
-    given = changes | {"components": components, "steps": 50_000, "snapshot_share": 0.0}
+    given = changes | {"components": components, "steps": 50_000, "snapshot_share": 0.0, "overlap": overlap}
     summary = main(settings(out, **given), quiet=True)
     shares = np.array(column(out, "touches_per_car_minute")) / 900  # 900 decisions a minute
     assert shares[0] == pytest.approx(guessing, abs=0.1)
@@ -49,6 +53,22 @@ def test_going_back_to_a_checkpoint_keeps_what_comes_of_it(tmp_path: Path) -> No
         left.mkdir(parents=True)  # of a run that was killed
         checkpoints.save(steps, lambda folder: None)
     assert sorted(path.name for path in checkpoints.folder.iterdir()) == ["50", "latest"]
+
+
+def test_a_failed_checkpoint_leaves_the_last_one(tmp_path: Path) -> None:
+    checkpoints = Checkpoints(tmp_path, keep=1)
+    first = checkpoints.save(1, lambda folder: (folder / "kept").touch())
+
+    def broken(folder: Path) -> None:
+        raise OSError("no space left")
+
+    for steps in (2, 1):
+        with pytest.raises(OSError, match="no space"):
+            checkpoints.save(steps, broken)
+    with pytest.raises(FileNotFoundError):  # when the last one has made way for it
+        checkpoints.save(1, lambda folder: folder.rmdir())
+    assert {path.name for path in checkpoints.folder.iterdir()} == {"1", "latest"}
+    assert newest_checkpoint(tmp_path) == first and (first / "kept").exists()
 
 
 def test_two_runs_do_not_train_in_one_folder(tmp_path: Path) -> None:
@@ -80,6 +100,7 @@ def test_a_state_of_another_version_is_named(trained: Path) -> None:
         ("mutator", "None", "mutator of empty_handed returned None, expected a StateMutator of rlgym.api"),
         ("conditions", "None", "conditions of empty_handed returned None, expected two conditions"),
         ("conditions", "(None, 3)", "conditions of empty_handed returned 3, expected a DoneCondition"),
+        ("reward", "1 / 0", "ZeroDivisionError: division by zero"),
         ("obs", "stand_in.MarkObs()", r"expected its name, .*ComponentSpec.of\(MarkObs"),
     ],
 )
@@ -157,13 +178,16 @@ def test_a_run_without_steps_left_keeps_its_table(tmp_path: Path) -> None:
     assert (tmp_path / "progress.csv").read_bytes() == before
 
 
-def test_components_that_do_not_exist_are_named() -> None:
+def test_components_that_do_not_exist_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(SettingsError, match=r'components is "nowhere", which cannot be imported'):
         Task(check_settings({"components": "nowhere"}))
     with pytest.raises(SettingsError, match=r'components is "my_parts.py", .* leave out .py'):
         Task(check_settings({"components": "my_parts.py"}))
     with pytest.raises(SettingsError, match=r'components is "json", which has no function obs'):
         Task(check_settings({"components": "json"}))
+    make_module(tmp_path, monkeypatch, "mistaken_parts", "def x(:")
+    with pytest.raises(SettingsError, match=r"SyntaxError: .*mistaken_parts.py, line 1\)$"):  # it is there
+        Task(check_settings({"components": "mistaken_parts"}))
 
 
 def test_standard_parts_beside_those_of_ones_own_are_told(

@@ -124,6 +124,7 @@ def described(results: dict[MatchKey, ServedResult]) -> str:
 def test_what_a_rating_does_not_tell_is_said(results: dict[MatchKey, ServedResult], said: list[str]) -> None:
     lines = described(results)
     assert all(part in lines for part in said), lines
+    assert "may be off" not in described(won_by("x", "chaser", 25, 50))  # as many as were advised
 
 
 def test_repeated_matches_count_once() -> None:

@@ -1,6 +1,8 @@
 """The same runs on a Ray cluster: they learn, keep the same checkpoints, and say what went wrong."""
 
+import os
 import shutil
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -120,6 +122,16 @@ def test_matches_are_played_by_who_sits_there(tmp_path: Path) -> None:
     assert np.allclose(biases[1], learner.policy.layers[0].bias.detach())
     assert not np.allclose(biases[0], biases[1])  # it has learned since
     assert sorted(map(tuple, seats)) == sorted([(SNAPSHOT, MAIN), (MAIN, SNAPSHOT)] + 6 * [(MAIN, MAIN)])
+
+
+@pytest.mark.slow
+def test_a_run_outlives_its_only_env_runner(tmp_path: Path) -> None:
+    with OnCluster(PPOLearner(settings(tmp_path))) as engine:
+        [before] = engine.ask_runners(lambda runner: os.getpid())
+        os.kill(before, signal.SIGKILL)
+        assert engine.iterate(0).steps == STEPS
+        [after] = engine.ask_runners(lambda runner: os.getpid())
+        assert after != before and engine.iterate(0).steps == STEPS
 
 
 @pytest.mark.slow

@@ -22,7 +22,7 @@ from rlgym_bridge.training.settings import (
     recorded_settings,
     settings_as_toml,
 )
-from tools.side_by_side import EXAMPLES, carry_over, peer_settings
+from tools.side_by_side import EXAMPLES, carry_over, draw, our_curve, peer_curve, peer_settings
 
 DEFAULTS = Path(training.__file__).with_name("config.toml")
 
@@ -247,3 +247,17 @@ def test_an_example_is_carried_over_by_the_table(library: str, collectors: int, 
     assert set(left) <= {"ppo_minibatch_size", "n_minibatches", "advantage_normalization"}
     theirs = peer_settings(settings, library, tmp_path, 8)  # the example as it is
     assert (theirs["epochs"], theirs["batch"], theirs["buffer"]) == (1, 50_000, 150_000)
+
+
+def test_touches_of_all_processes_are_added(tmp_path: Path) -> None:
+    for number in (1, 2):  # a touch each second of 60 agent steps, and the second process begins later
+        rows = [[float(now), 60 * (now - number), now - number] for now in range(number, 102)]
+        (tmp_path / f"touches-{number}").write_text("".join(f"{row}\n" for row in rows))
+    theirs = peer_curve(sorted(tmp_path.glob("touches-*")), 8 / 120 / 60)
+    assert theirs[-1] == pytest.approx([100, 60 * 199, 15])  # 60 steps of 8 ticks are 4 seconds
+    np.testing.assert_allclose(theirs[2:, 2], 15, rtol=1e-6)
+    (tmp_path / "progress.csv").write_text("steps,seconds,touches_per_car_minute\n100,2,3\n200,4,5\n")
+    ours = our_curve(tmp_path / "progress.csv")
+    assert ours.tolist() == [[2, 100, 3], [4, 200, 5]]
+    draw({"here": ours, "there": theirs}, "an example", tmp_path / "touches.png")
+    assert (tmp_path / "touches.png").stat().st_size > 5000

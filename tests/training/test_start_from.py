@@ -75,6 +75,12 @@ def test_at_first_only_the_critic_learns(tmp_path: Path, start: str) -> None:
         main(settings(tmp_path / "too short", steps=2 * BATCH, **run), quiet=True)
 
 
+def test_older_versions_to_play_against_are_of_that_policy(tmp_path: Path, start: str) -> None:
+    learner = PPOLearner(settings(tmp_path / "on", seed=1, start_from=start))
+    learner.start()
+    assert (learner.snapshots.rows[0] == learner.packed()).all()
+
+
 def test_a_policy_plays_no_sooner_than_its_inputs_act(tmp_path: Path) -> None:
     late = settings(tmp_path, action_delay=[1, 2], input_latency=2)
     assert read_files(PPOLearner(late).save(Checkpoints(tmp_path, 1)))[0].action_delay == 2

@@ -230,3 +230,11 @@ def test_a_server_that_sets_no_states_ends_the_scenes() -> None:
     battery, _ = play(list(all_scenes()), late=0, sets_state=False)
     assert battery.played == []
     assert battery.notes == ["the server ignores state setting (enable_state_setting)"]
+
+
+def test_scenes_have_names_of_their_own_and_repeat_what_matters() -> None:
+    scenes = all_scenes()
+    assert len({scene.name for scene in scenes}) == len(scenes)
+    kinds = [scene.kind for scene in scenes]
+    assert all(kinds.count(kind) >= 12 for kind in ("boost in the air", "dodge", "bump"))
+    assert sum(kind in ("jump", "double jump", "dodge", "half flip") for kind in kinds) >= 12

@@ -1,4 +1,4 @@
-"""What a bot's files say is held against what RLBot, its window and other computers need."""
+"""Compare a bot's files with the needs of RLBot, its window and other computers."""
 
 import os
 import sys
