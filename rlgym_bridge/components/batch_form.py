@@ -378,8 +378,7 @@ None says that the numpy formula is to be used. `sim.native_parts` fills this wh
 """
 
 _FREE: Final = frozenset(
-    ("build_batch", "reward_batch", "done_batch", "reset_batch", "build_obs", "get_rewards", "is_done",
-     "reset", "names", "size", "get_obs_space")
+    ("build_batch", "reward_batch", "build_obs", "get_rewards", "reset", "names", "size", "get_obs_space")
 )  # fmt: skip
 """Methods that no formula asks for: a subclass may have its own."""
 

@@ -88,10 +88,14 @@ class BatchReward(RewardFunction[Any, Game, float]):
 
 
 class FormulaReward(BatchReward):
-    """A reward of this project: a formula of two states, whose class says what comes out."""
+    """A reward of this project: `_formula` of two states gives `(N, cars)`, or its compiled form does."""
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "_formula" in vars(cls):
+            cls._formula = batch_form.with_native_form(cls._formula)  # type: ignore[method-assign]
 
     def _formula(self, before: MatchState, after: MatchState) -> Any:
-        """Return `(N, cars)`; the classes have `with_native_form` around it."""
         raise NotImplementedError
 
     def reward_batch(

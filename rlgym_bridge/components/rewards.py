@@ -11,7 +11,6 @@ from typing import Any, Final
 import numpy as np
 
 from rlgym_bridge import game
-from rlgym_bridge.components.batch_form import with_native_form
 from rlgym_bridge.components.reward_base import BatchReward, FormulaReward, WeightedSum, name_of_bad
 from rlgym_bridge.state import Layout, MatchState
 from rlgym_bridge.user_input.arguments import check_number
@@ -35,9 +34,7 @@ class GoalReward(FormulaReward):
     The goal is the step on which `goal_scored` turns true; the side of the ball says whose it is.
     """
 
-    @with_native_form
     def _formula(self, before: MatchState, after: MatchState) -> Any:
-        """Return -1, 0 or 1 for every car, `(N, cars)`."""
         scored = (after.goal_scored > 0) & (before.goal_scored == 0)
         blue_gets = np.where(after.ball_position[:, 1] > 0, 1.0, -1.0) * scored
         return np.outer(blue_gets, side_signs(after.layout)).astype(np.float32)
@@ -56,9 +53,7 @@ class TouchReward(FormulaReward):
         self.strength = strength
         self.name = "touch_strength" if strength else "touch"
 
-    @with_native_form
     def _formula(self, before: MatchState, after: MatchState) -> Any:
-        """Return 0 or 1, with `strength` 0 to 2, for every car, `(N, cars)`."""
         touched = find_touches(after)
         if self.strength:
             change = after.ball_linear_velocity - before.ball_linear_velocity
@@ -71,9 +66,7 @@ class VelocityPlayerToBallReward(FormulaReward):
 
     name = "velocity_to_ball"
 
-    @with_native_form
     def _formula(self, before: MatchState, after: MatchState) -> Any:
-        """Return -1 to 1 for every car, `(N, cars)`."""
         speeds = project(after.car_linear_velocity, aim_at_ball(after))
         return speeds * (find_alive(after) / game.CAR_MAX_SPEED)
 
@@ -81,9 +74,7 @@ class VelocityPlayerToBallReward(FormulaReward):
 class SpeedReward(FormulaReward):
     """A car's speed in any direction, as a share of 2300 uu/s: 0 to 1; 0 while demolished."""
 
-    @with_native_form
     def _formula(self, before: MatchState, after: MatchState) -> Any:
-        """Return 0 to 1 for every car, `(N, cars)`."""
         speeds = np.sqrt(project(after.car_linear_velocity, after.car_linear_velocity))
         return speeds * (find_alive(after) / game.CAR_MAX_SPEED)
 
@@ -95,9 +86,7 @@ class VelocityBallToGoalReward(FormulaReward):
     cars of a team get the same.
     """
 
-    @with_native_form
     def _formula(self, before: MatchState, after: MatchState) -> Any:
-        """Return -1 to 1 for every car, `(N, cars)`."""
         to_goals = make_units(_GOAL_BACKS - after.ball_position[:, None])
         shares = project(after.ball_linear_velocity[:, None], to_goals) / game.BALL_MAX_SPEED
         return spread_by_team(shares, after.layout)
@@ -106,18 +95,14 @@ class VelocityBallToGoalReward(FormulaReward):
 class FaceBallReward(FormulaReward):
     """Cosine of the angle between a car's nose and the ball: 1 towards it, -1 away."""
 
-    @with_native_form
     def _formula(self, before: MatchState, after: MatchState) -> Any:
-        """Return -1 to 1 for every car, `(N, cars)`."""
         return project(after.car_rotation[..., 0], aim_at_ball(after)) * find_alive(after)
 
 
 class BoostKeptReward(FormulaReward):
     """Square root of boost / 100, so that the first 12 count more than the last; 0 while demolished."""
 
-    @with_native_form
     def _formula(self, before: MatchState, after: MatchState) -> Any:
-        """Return 0 to 1 for every car, `(N, cars)`."""
         return boost_root(after) * find_alive(after)
 
 
@@ -128,9 +113,7 @@ class BoostPickedUpReward(FormulaReward):
     respawn does not count.
     """
 
-    @with_native_form
     def _formula(self, before: MatchState, after: MatchState) -> Any:
-        """Return 0 to 1 for every car, `(N, cars)`."""
         gain = np.maximum(boost_root(after) - boost_root(before), 0.0)
         return gain * (find_alive(before) * find_alive(after))
 
@@ -156,9 +139,7 @@ class SaveReward(FormulaReward):
         check_number("seconds", seconds, 1e-9, unit="seconds")
         self.seconds = seconds
 
-    @with_native_form
     def _formula(self, before: MatchState, after: MatchState) -> Any:
-        """Return 0 or 1 for every car, `(N, cars)`."""
         saved = self._flies_in(before) & ~self._flies_in(after) & (after.goal_scored == 0)[:, None]
         return find_touches(after) * spread_by_team(saved, after.layout)
 
@@ -174,9 +155,7 @@ class DemolitionReward(FormulaReward):
     `bump_victim` it is; several of them share the 1. A demolition without one counts for nobody.
     """
 
-    @with_native_form
     def _formula(self, before: MatchState, after: MatchState) -> Any:
-        """Return -1 to 1, more for several victims, for every car, `(N, cars)`."""
         demolished = after.car_demo_respawn_timer > before.car_demo_respawn_timer
         rows, side = np.arange(after.layout.cars), side_signs(after.layout)
         opponents = side[:, None] != side
@@ -205,9 +184,7 @@ class MateDistanceReward(FormulaReward):
         check_number("far", far, 1e-9, unit="uu")
         self.far = far
 
-    @with_native_form
     def _formula(self, before: MatchState, after: MatchState) -> Any:
-        """Return 0 to 1 for every car, `(N, cars)`."""
         side, alive = side_signs(after.layout), find_alive(after) > 0
         mates = (side[:, None] == side) & ~np.eye(after.layout.cars, dtype=bool)
         # (N, car, mate); inf where there is no such mate
@@ -295,9 +272,7 @@ class KickoffSpeedReward(FormulaReward):
     the same for a slow car.
     """
 
-    @with_native_form
     def _formula(self, before: MatchState, after: MatchState) -> Any:
-        """Return -1 to 1 for every car, `(N, cars)`."""
         rewards = np.zeros(after.car_is_demoed.shape, np.float32)
         off_centre = np.abs(after.ball_position[:, :2]).max(1)
         still = (off_centre < _STILL) & (np.abs(after.ball_linear_velocity).max(1) < _STILL)
@@ -310,9 +285,7 @@ class KickoffSpeedReward(FormulaReward):
 class AirTouchReward(FormulaReward):
     """The ball's height after a step with a touch: 0 for a ball on the floor, 1 under the ceiling."""
 
-    @with_native_form
     def _formula(self, before: MatchState, after: MatchState) -> Any:
-        """Return 0 to 1 for every car, `(N, cars)`."""
         height = (after.ball_position[:, 2:] - game.BALL_REST_Z) / (
             game.CEILING_Z - game.BALL_RADIUS - game.BALL_REST_Z
         )
@@ -337,9 +310,7 @@ class FlyToBallReward(FormulaReward):
         check_number("lowest", lowest, game.BALL_RADIUS, game.CEILING_Z, unit="uu")
         self.lowest = lowest
 
-    @with_native_form
     def _formula(self, before: MatchState, after: MatchState) -> Any:
-        """Return 0 to 1 for every car, `(N, cars)`."""
         ball = after.ball_position[:, 2:]
         flying = (1 - after.car_on_ground) * find_alive(after) * (ball > self.lowest)
         speeds = np.maximum(project(after.car_linear_velocity, aim_at_ball(after)), 0.0)
@@ -350,7 +321,5 @@ class FlyToBallReward(FormulaReward):
 class InAirReward(FormulaReward):
     """1 while fewer than three wheels touch anything, 0 otherwise and while demolished."""
 
-    @with_native_form
     def _formula(self, before: MatchState, after: MatchState) -> Any:
-        """Return 0 or 1 for every car, `(N, cars)`."""
         return (1 - after.car_on_ground) * find_alive(after)
