@@ -9,6 +9,7 @@ import numpy as np
 import RocketSim as rsim
 
 from rlgym_bridge.game import BLUE, GOAL_THRESHOLD_Y, ORANGE, TICKS_PER_SECOND
+from rlgym_bridge.sim import simulator
 from rlgym_bridge.sim.arena import (
     BODY_SIZE,
     ArenaReader,
@@ -18,7 +19,7 @@ from rlgym_bridge.sim.arena import (
     set_mutators,
     write_arena,
 )
-from rlgym_bridge.sim.simulator import EVENT, NEVER, EventKind, PartTimes, SimulatorError, mode_number
+from rlgym_bridge.sim.simulator import EventKind
 from rlgym_bridge.state import CAR_COLUMNS, MATCH_COLUMNS, MatchState
 
 GAME_BOOST_AIR: Final = 991.667 / 1058.333
@@ -51,7 +52,7 @@ class RocketSim2:
         if matches < 1:
             raise ValueError(f"matches is {matches}, expected 1 or more")
         self.state = MatchState(blue, orange, matches)
-        self._mode, self._thrust = mode_number(mode), thrust
+        self._mode, self._thrust = simulator.mode_number(mode), thrust
         self._shape = (matches, blue + orange)
         self._events: list[tuple[Any, ...]] = []
         self._matches = [self._make(number) for number in range(matches)]
@@ -92,7 +93,7 @@ class RocketSim2:
         self.state.buffer[matches] = desired.buffer
         for number in matches:
             if not self._matches[number].values.get("boost_pads_enabled", 1.0):
-                self.state.pad_timer[number] = NEVER
+                self.state.pad_timer[number] = simulator.NEVER
         self.state.car_known[:] = 1
 
     def _own(self, number: int) -> dict[str, float]:
@@ -116,14 +117,15 @@ class RocketSim2:
 
     def step(
         self, rows: np.ndarray, delay: Sequence[int] | np.ndarray | None = None,
-        times: PartTimes | None = None,
+        times: simulator.PartTimes | None = None,
     ) -> None:  # fmt: skip
         """Step all matches by control vectors `(matches, cars, ticks, 8)`; see `Simulator.step`.
 
         As RLGym's engine with `rlbot_delay=True` where the delay is 1: the first tick is still driven by the
         last step's last vector.
         """
-        rows, late = np.asarray(rows, np.float32), self._late(delay)
+        rows = np.asarray(rows, np.float32)
+        late = simulator.spread_delays([1] if delay is None else delay, self._shape)
         if late.any():
             played = self._plan(rows, late)
         else:
@@ -151,15 +153,6 @@ class RocketSim2:
                 frames[number, tick] = self.state.buffer[number]
         return frames
 
-    def _late(self, delay: Sequence[int] | np.ndarray | None) -> np.ndarray:
-        """Return the delay of every car, checked; quick where it comes as it is kept."""
-        late = np.ones(1, np.int64) if delay is None else np.asarray(delay)
-        if late.dtype.kind not in "iu" or late.min() < 0:
-            raise ValueError(f"delay is {delay}, expected whole ticks, 0 or more")
-        if late.shape == self._shape:
-            return late
-        return np.broadcast_to(late[:, None] if late.ndim == 1 else late, self._shape)
-
     def forecast_ball(self, match: int, ticks: int, every: int = 1) -> np.ndarray:
         """Return where the untouched ball goes, shape `(ticks // every, 9)`; see `Simulator`."""
         arena = self._matches[match].arena
@@ -178,11 +171,12 @@ class RocketSim2:
 
     def forecast(self, matches: Sequence[int], rows: np.ndarray, ahead: MatchState) -> None:
         """Refuse, by `SimulatorError`, to play copies on, whatever `rows`, `(n, cars, ticks, 8)`, are."""
-        raise SimulatorError("RocketSim 2.2.1 cannot copy a match to the bit; rocketsim3 forecasts matches")
+        why = "RocketSim 2.2.1 cannot copy a match to the bit; rocketsim3 forecasts matches"
+        raise simulator.SimulatorError(why)
 
     def events(self) -> np.ndarray:
         """Return the latest step's events, shape `(events,)`, without landings and bounces."""
-        return np.array(self._events, EVENT)
+        return np.array(self._events, simulator.EVENT)
 
     def target_speed(self, match: int) -> float:
         """Return the speed that a homing ball aims at, uu/s; 0 for any other."""
@@ -295,7 +289,7 @@ class _Match:
         self.held = desired.car_controls[row].tobytes()
         if not self.values.get("boost_pads_enabled", 1.0):
             gone = rsim.BoostPadState()
-            gone.is_active, gone.cooldown = False, NEVER
+            gone.is_active, gone.cooldown = False, simulator.NEVER
             for pad in self.arena.get_boost_pads():
                 pad.set_state(gone)
 

@@ -184,6 +184,16 @@ class Simulator(Protocol):
         """Return the speed that a homing ball aims at (Heatseeker), uu/s; 0 for any other."""
 
 
+def spread_delays(delay: Sequence[int] | np.ndarray, shape: tuple[int, int]) -> np.ndarray:
+    """Return the delay of every car, `(matches, cars)` whole ticks, of what `Simulator.step` takes."""
+    late = np.asarray(delay)
+    if late.dtype.kind not in "iu" or late.min() < 0:
+        raise ValueError(f"delay is {delay}, expected whole ticks, 0 or more")
+    if late.shape == shape:
+        return late
+    return np.broadcast_to(late[:, None] if late.ndim == 1 else late, shape)
+
+
 def is_installed(name: str) -> bool:
     """Tell whether the package of a simulator is installed."""
     return importlib.util.find_spec("rocketsim_batch" if name == ROCKETSIM3 else "RocketSim") is not None

@@ -1,7 +1,8 @@
 """Work out which lines, labels and rectangles stand at a moment, from the groups that bots have drawn."""
 
+from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -32,17 +33,13 @@ class Places(NamedTuple):
     cars: Mapping[int, Body]  # by their index in packets; without those that are demolished
 
 
-@dataclass
-class Shapes:
-    """A group as it stands, in the game's coordinates, uu, and in pixels of the camera's image."""
+Shapes = defaultdict[str, list[tuple[Any, ...]]]
+"""A group as it stands: shapes by their kind. The last item of each is its colour, RRGGBBAA.
 
-    lines: list[tuple[Any, int]] = field(default_factory=list)  # points `(n, 3)` and colour
-    labels: list[tuple[Any, str, int]] = field(default_factory=list)  # place `(3,)`, text and colour
-    # place `(3,)`, radius in pixels of the viewer, and colour
-    dots: list[tuple[Any, float, int]] = field(default_factory=list)
-    screen_labels: list[tuple[Any, str, int]] = field(default_factory=list)  # place `(2,)`, text and colour
-    # left, top, right and lower edge `(4,)`, and colour
-    screen_boxes: list[tuple[Any, int]] = field(default_factory=list)
+`lines` have points `(n, 3)`, `labels` a place `(3,)` and a text, `dots` a place and a radius in pixels of the
+viewer: uu of the game. `screen_labels` have a place `(2,)` and a text, `screen_boxes` left, top, right and
+lower edge `(4,)`: pixels of the camera's image.
+"""
 
 
 class DrawnGroups:
@@ -68,7 +65,7 @@ class DrawnGroups:
             return
         client, car = DRAWN.unpack_from(content)
         payload = content[DRAWN.size :]
-        try:
+        with suppress(ValueError):
             if not payload:
                 for gone in [one for one in self._groups if one[0] == client]:
                     self._drop(gone)
@@ -78,13 +75,8 @@ class DrawnGroups:
                     self.cars[client] = car
                     self._groups[key] = payload  # decoded when it is looked at: most are replaced before
                     self.changed.add(key)
-            else:
-                check_message(payload, TO_SERVER)
-                message = flat.InterfacePacket.unpack(payload).message
-                if isinstance(message, flat.RemoveRenderGroup):
-                    self._drop((client, message.id))
-        except ValueError:
-            return
+            elif isinstance(message := _decoded(payload), flat.RemoveRenderGroup):
+                self._drop((client, message.id))
 
     def _drop(self, key: Key) -> None:
         if self._groups.pop(key, None) is not None:
@@ -93,10 +85,12 @@ class DrawnGroups:
 
     def shapes(self, key: Key, places: Places) -> Shapes:
         """Return a group as it stands among these bodies; nothing where it is gone or cannot be read."""
-        shapes = Shapes()
+        shapes: Shapes = defaultdict(list)
         group = self._groups.get(key)
         if isinstance(group, bytes):
-            group = self._groups[key] = _decoded(group)
+            decoded = _decoded(group)
+            group = decoded if isinstance(decoded, flat.RenderGroup) else flat.RenderGroup()
+            self._groups[key] = group
             moves = any(_is_attached(one.variety) for one in group.render_messages)
             (self.moving.add if moves else self.moving.discard)(key)
         if group is not None:
@@ -107,13 +101,10 @@ class DrawnGroups:
         return shapes
 
 
-def _decoded(payload: bytes) -> flat.RenderGroup:
-    try:
+def _decoded(payload: bytes) -> Any:
+    with suppress(ValueError):
         check_message(payload, TO_SERVER)
-        message = flat.InterfacePacket.unpack(payload).message
-    except ValueError:
-        message = None
-    return message if isinstance(message, flat.RenderGroup) else flat.RenderGroup()
+        return flat.InterfacePacket.unpack(payload).message
 
 
 def _size(drawing: Any) -> int:
@@ -132,26 +123,26 @@ def _add(drawing: Any, places: Places, shapes: Shapes) -> None:
     if isinstance(drawing, flat.Line3D):
         ends = _place(drawing.start, places), _place(drawing.end, places)
         if ends[0] is not None and ends[1] is not None:
-            shapes.lines.append((np.stack(ends), _color(drawing.color)))  # type: ignore[arg-type]
+            shapes["lines"].append((np.stack(ends), _color(drawing.color)))  # type: ignore[arg-type]
     elif isinstance(drawing, flat.PolyLine3D):
         points = np.array([(one.x, one.y, one.z) for one in drawing.points]).reshape(-1, 3)
         if len(points) > 1 and (np.abs(points) < _FAR).all():
-            shapes.lines.append((points, _color(drawing.color)))
+            shapes["lines"].append((points, _color(drawing.color)))
     elif isinstance(drawing, flat.String3D | flat.Rect3D):
         place = _place(drawing.anchor, places)
         if place is None:
             return
         if isinstance(drawing, flat.String3D):
             color = _color(drawing.foreground)
-            shapes.labels.append((place, drawing.text, color))
+            shapes["labels"].append((place, drawing.text, color))
             if is_before_camera(place):  # Rerun shows no label of a place in an image
-                shapes.screen_labels.append((project(place[None])[0], drawing.text, color))
+                shapes["screen_labels"].append((project(place[None])[0], drawing.text, color))
         else:  # as large on the screen from everywhere, as a dot is
             width, height = (
                 np.clip(abs(share), 0.0, 1.0) * size
                 for share, size in zip((drawing.width, drawing.height), _SCREEN_PIXELS, strict=True)
             )
-            shapes.dots.append((place, float(np.sqrt(width * height) / 2), _color(drawing.color)))
+            shapes["dots"].append((place, float(np.sqrt(width * height) / 2), _color(drawing.color)))
     elif isinstance(drawing, flat.String2D | flat.Rect2D):
         _add_to_screen(drawing, shapes)
 
@@ -160,17 +151,15 @@ def _add_to_screen(drawing: flat.String2D | flat.Rect2D, shapes: Shapes) -> None
     corner = np.array((drawing.x, drawing.y), float)
     if isinstance(drawing, flat.String2D):
         if np.isfinite(corner).all():
-            shapes.screen_labels.append(
-                (corner.clip(0.0, 1.0) * CAMERA_SIZE, drawing.text, _color(drawing.foreground))
-            )
+            place = corner.clip(0.0, 1.0) * CAMERA_SIZE
+            shapes["screen_labels"].append((place, drawing.text, _color(drawing.foreground)))
         return
     size = np.array((drawing.width, drawing.height), float)
     corner = corner - size * (int(drawing.h_align) / 2, int(drawing.v_align) / 2)  # 0 first, 1 middle, 2 last
     edges = np.concatenate([np.minimum(corner, corner + size), np.maximum(corner, corner + size)])
     if np.isfinite(edges).all():
-        shapes.screen_boxes.append(
-            (edges.clip(0.0, 1.0) * (*CAMERA_SIZE, *CAMERA_SIZE), _color(drawing.color))
-        )
+        edges = edges.clip(0.0, 1.0) * (*CAMERA_SIZE, *CAMERA_SIZE)
+        shapes["screen_boxes"].append((edges, _color(drawing.color)))
 
 
 def _place(anchor: flat.RenderAnchor, places: Places) -> np.ndarray | None:

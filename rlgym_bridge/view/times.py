@@ -29,8 +29,8 @@ class Times:
         ]
 
 
-def rising(recording: Recording) -> tuple[np.ndarray, np.ndarray]:
-    """Return ticks and seconds of the rows, `(rows,)` int64 and float64, such that all rows rise.
+def rising_times(recording: Recording) -> Times:
+    """Return the times of the rows, such that all rows rise.
 
     Segments whose times begin again, as those of several trials do, follow each other a tick apart.
     """
@@ -40,7 +40,7 @@ def rising(recording: Recording) -> tuple[np.ndarray, np.ndarray]:
             tick[start:] += tick[start - 1] + 1 - tick[start]
         if seconds[start] <= seconds[start - 1]:
             seconds[start:] += seconds[start - 1] + TICK_SECONDS - seconds[start]
-    return tick, seconds
+    return Times(tick, seconds)
 
 
 def drawn(recording: Recording, shown: np.ndarray, gone: np.ndarray | None = None) -> np.ndarray:
