@@ -83,7 +83,6 @@ def _columns(layout: Layout) -> np.ndarray:
 
 
 def _flights(seconds: tuple[float, ...]) -> Any:
-    """Return what forecasts this thread's balls."""
     made: dict[tuple[float, ...], Any] = _own.__dict__.setdefault("made", {})
     if seconds not in made:
         native = load_native()

@@ -271,7 +271,6 @@ class DefaultObs(TableObs):
         return observations
 
     def _elements(self, layout: Layout, car: int) -> list[ObsNumber]:
-        """Return the elements of one car's observation, in order."""
         allies, enemies = self._other_cars(layout, car)
         turned = car >= layout.blue
         scales = (self.pos_coef, self.lin_vel_coef, self.ang_vel_coef)

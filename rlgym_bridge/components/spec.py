@@ -190,7 +190,6 @@ def component_factory(
 
 
 def _components_of(env: RLGym[Any, Any, Any, Any, Any, Any, Any, Any]) -> Components:
-    """Return the components of an environment; raises TypeError as `Components` does."""
     delay = env.transition_engine.config.get("rlbot_delay")
     return Components(
         env.obs_builder,
@@ -212,7 +211,6 @@ def environment(name: str) -> RLGym[Any, Any, Any, Any, Any, Any, Any, Any]:
 
 
 def _env_function(name: str, allow: Sequence[str] | None) -> Callable[[], Any]:
-    """Return the function that makes an environment."""
     module = name.partition(":")[0]
     if allow is not None and name not in allow and (is_installed(module) or _is_within(module, TRUSTED)):
         raise UntrustedModuleError(
@@ -289,7 +287,6 @@ def _is_open(module: str, name: str) -> bool:
 
 
 def _is_within(module: str, entries: Sequence[str]) -> bool:
-    """Tell whether a module is one of some modules, or lies in one of them."""
     return any(module == entry or module.startswith(entry + ".") for entry in entries)
 
 

@@ -101,8 +101,6 @@ def _together(cars: Sequence[Played]) -> list[list[Played]]:
 
 
 class _Bot:
-    """One bot's part of a recording."""
-
     def __init__(
         self,
         recording: MatchRecording,
@@ -129,7 +127,6 @@ class _Bot:
             )
 
     def cars(self, decisions: Sequence[Decision], reward: RewardFactory | None) -> list[Played]:
-        """Return the cars of an episode."""
         recording, acted = self._recording, decisions[:-1]
         frames = np.array([one.frame for one in decisions], np.int64)
         scored = not decisions[-1].actions.shape[1]
@@ -227,7 +224,6 @@ def _rewards(
     scored: bool,
     reward: RewardFunction[Any, Any, Any],
 ) -> np.ndarray:
-    """Ask a reward function about an episode; return `(n, cars)`."""
     rows = np.searchsorted(recording.tick, [one.frame for one in decisions]).clip(0, len(recording.tick) - 1)
     agents = [recording.state.agents[seat] for seat in decisions[0].seats]
     info: dict[str, Any] = {}

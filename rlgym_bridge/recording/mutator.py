@@ -88,7 +88,6 @@ class RecordedStateMutator(BatchMutator):
 
 
 def _states_of(file: Path, every: int) -> MatchState:
-    """Return the states of a recording or a replay that are drawn from."""
     recording = open_recording(file)
     if recording.mode != _MODE or recording.mutators:
         odd = recording.mode if recording.mode != _MODE else f"{_MODE} with {', '.join(recording.mutators)}"

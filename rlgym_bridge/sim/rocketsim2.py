@@ -97,7 +97,6 @@ class RocketSim2:
         self.state.car_known[:] = 1
 
     def _own(self, number: int) -> dict[str, float]:
-        """Return the factors of a match, that of the thrust with them."""
         own = dict(self._matches[number].factors)
         if self._thrust:
             own["boost_accel_air"] = own.get("boost_accel_air", 1.0) * GAME_BOOST_AIR
@@ -270,7 +269,6 @@ class _Match:
         self._listener.listen(arena, not self._homing)
 
     def begin_step(self) -> None:
-        """Count the ticks of the events from here."""
         self._listener.began = self.arena.tick_count
 
     def put(

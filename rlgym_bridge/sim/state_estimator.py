@@ -358,7 +358,6 @@ class _ComparedNumbers:
         self.counted_agree = agree[bodies.stop : size - layout.cars].reshape(-1, len(_COUNTED))
 
     def look_at(self, state: MatchState) -> None:
-        """Compare with another state from now on."""
         self._shown = state.buffer[0]
 
     def agree(self) -> bool:

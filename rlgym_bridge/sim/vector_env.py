@@ -269,7 +269,6 @@ class VectorEnv:
         return self._noise.seen(self.state, self._noise_random) if self._noise else self.state
 
     def _delays_of_cars(self) -> np.ndarray:
-        """Return the delay of each car's decision, `(matches, cars)`."""
         if not self._delay_noise:
             return self._delays
         noise = self._random.normal(0.0, self._delay_noise, (len(self._delays), 1))

@@ -119,7 +119,6 @@ def _is_attached(drawing: Any) -> bool:
 
 
 def _add(drawing: Any, places: Places, shapes: Shapes) -> None:
-    """Add a drawing, unless its place is unknown or impossible."""
     if isinstance(drawing, flat.Line3D):
         ends = _place(drawing.start, places), _place(drawing.end, places)
         if ends[0] is not None and ends[1] is not None:

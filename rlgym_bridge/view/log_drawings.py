@@ -40,7 +40,6 @@ def _table(items: list[Any], width: int) -> np.ndarray:
 
 
 def _colors(items: list[Any]) -> np.ndarray:
-    """Return the colours of shapes, `(n,)` uint32 values RRGGBBAA."""
     return np.array([one[-1] for one in items], np.uint32)
 
 

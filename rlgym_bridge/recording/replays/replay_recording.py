@@ -209,7 +209,6 @@ def _recording(source: str, rows: Sequence[_Row], actors: Actors, teams: tuple[i
 
 
 def _fill(state: MatchState, body: str, numbers: np.ndarray) -> None:
-    """Write a body's numbers `(..., 13)` into a state."""
     getattr(state, body + "_position")[:] = numbers[..., :3]
     turns = from_quaternions(numbers[..., 3:7].reshape(-1, 4))
     getattr(state, body + "_rotation")[:] = turns.reshape(*numbers.shape[:-1], 3, 3)

@@ -147,8 +147,6 @@ def _pads(path: Path, header: dict[str, Any]) -> dict[int, int]:
 
 
 def _fill(state: MatchState, body: str, where: Any, columns: dict[str, np.ndarray], of: str) -> None:
-    """Write position, rotation and velocities of a body into a state."""
-
     def vector(name: str, axes: str = "xyz") -> np.ndarray:
         return np.stack([columns[f"{of}{name}_{axis}"] for axis in axes], 1)
 
@@ -159,7 +157,6 @@ def _fill(state: MatchState, body: str, where: Any, columns: dict[str, np.ndarra
 
 
 def _fill_car(state: MatchState, car: int, columns: dict[str, np.ndarray], of: str) -> None:
-    """Write a car into a state; its controls are those of the tick that ended in a row."""
     _fill(state, "car", (slice(None), car), columns, of)
     for ours, theirs in _SAME.items():
         getattr(state, f"car_{ours}")[:, car] = columns[of + theirs]

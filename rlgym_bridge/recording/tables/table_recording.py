@@ -218,7 +218,6 @@ def _repeats(state: MatchState) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _as_before(values: np.ndarray) -> np.ndarray:
-    """Return which rows equal the row before, `(rows,)` bool."""
     flat = values.reshape(len(values), -1)
     same = np.zeros(len(flat), bool)
     same[1:] = (flat[1:] == flat[:-1]).all(-1)
@@ -328,7 +327,6 @@ def _rotation(cells: Cells, body: Body, vectors: dict[str, np.ndarray]) -> np.nd
 
 
 def _check(cells: Cells, values: np.ndarray, what: str, low: float, high: float, unit: str) -> None:
-    """Make sure that numbers lie where a game has them."""
     wrong = np.flatnonzero(~((values >= low - 1e-3) & (values <= high + 1e-3)))
     if wrong.size:
         row = int(wrong[0])

@@ -242,7 +242,6 @@ class PlayedMatch:
             self._show(self._match.simulation.state, 0, self._time)
 
     def _show(self, state: MatchState, flags: int, at: int) -> None:
-        """Send a state as a frame."""
         referee, standing = self._match.referee, self.paused or self.waits
         flags |= (frames.PAUSED * self.paused) | (frames.OVERTIME * referee.overtime)
         flags |= (frames.WAITING * self.waits) | (frames.CHANGED * self._changed)
@@ -254,7 +253,6 @@ class PlayedMatch:
         self.pages.show_frame(frame.tobytes(), self._acted)
 
     def _show_replay(self) -> None:
-        """Show the next moment of the goal's last seconds."""
         if not self._replay:
             return
         at, moment = self._replay.popleft()

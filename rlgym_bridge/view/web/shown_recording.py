@@ -274,7 +274,6 @@ def moment_of(state: MatchState, phase: int) -> Moment:
 
 
 def _decisions_of(recording: Recording) -> dict[int, list[Decision]]:
-    """Return the decisions of each car in the order of frames."""
     found: dict[int, list[Decision]] = {}
     if isinstance(recording, MatchRecording):
         for track in recording.agents.values():
