@@ -85,7 +85,6 @@ SUPERSONIC_KEEP_SECONDS: Final = 1.0  # [RS]
 # --- jumps, dodges, boost ------------------------------------------------------------------
 
 JUMP_MAX_SECONDS: Final = 0.2  # a held jump pushes this long [RS]
-JUMP_MIN_SECONDS: Final = 0.025  # a tapped jump pushes this long [RS]
 DODGE_DEADZONE: Final = 0.5
 """Sum of the sticks from which a second jump is a dodge [RS, `CarConfig.dodgeDeadzone`]; the game's default.
 

@@ -136,11 +136,6 @@ class ProtocolVariant(dict[str, str]):
         """Return this with the first value for every point that it leaves open."""
         return ProtocolVariant({name: point.values[0] for name, point in POINTS.items()} | self)
 
-    @property
-    def open(self) -> tuple[str, ...]:
-        """Names of the points that have no value."""
-        return tuple(name for name in POINTS if name not in self)
-
 
 @dataclass(frozen=True)
 class VariantFile:

@@ -303,7 +303,12 @@ def find_masks(
             "none, or a parser of discrete actions"
         )
     if given is not None:
-        given = _checked(given, who, (state.matches, state.layout.cars, sum(sizes)), holder)
+        shape = (state.matches, state.layout.cars, sum(sizes))
+        if not isinstance(given, np.ndarray) or given.dtype != bool or given.shape != shape:
+            raise ValueError(
+                f"{who} are {describe_array(given)}, expected an array {shape} of bool: matches, cars and "
+                f"actions{locate_method(holder, 'masks')}"
+            )
     if shared is not None:
         of_agents = _masks_of_agents(shared, state, sum(sizes))
         given, who = (of_agents, f'shared_info["{SHARED}"]') if given is None else (given & of_agents, who)
@@ -324,16 +329,6 @@ def act_within(policy: Any, obs: np.ndarray | None, state: MatchState, masks: np
     if getattr(policy, "takes_masks", False):
         return policy.act(obs, state, masks)
     return policy.act(obs, state)
-
-
-def _checked(given: Any, who: str, shape: tuple[int, int, int], holder: Any) -> np.ndarray:
-    """Return what `masks` of a parser gave; raises ValueError unless it is bool of a shape."""
-    if not isinstance(given, np.ndarray) or given.dtype != bool or given.shape != shape:
-        raise ValueError(
-            f"{who} are {describe_array(given)}, expected an array {shape} of bool: matches, cars and actions"
-            f"{locate_method(holder, 'masks')}"
-        )
-    return given
 
 
 def _masks_of_agents(shared: Any, state: MatchState, actions: int) -> np.ndarray:

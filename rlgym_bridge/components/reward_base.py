@@ -155,7 +155,8 @@ class WeightedSum(BatchReward):
         super().__init__()
         check_list("rewards", rewards, "pairs of an RLGym reward and its weight")
         for pair in rewards:
-            if not (isinstance(pair, (tuple, list)) and len(pair) == 2 and _is_reward(pair[0])):
+            kinds = RewardFunction | FunctionType | MethodType
+            if not (isinstance(pair, (tuple, list)) and len(pair) == 2 and isinstance(pair[0], kinds)):
                 raise TypeError(
                     f"rewards hold {show_value(pair)}, expected pairs of an RLGym reward, or a function of "
                     "(before, after), and its weight"
@@ -240,12 +241,6 @@ class WeightedSum(BatchReward):
     def join_columns(self, columns: Sequence[np.ndarray], layout: Layout) -> np.ndarray:
         """Return the sum, `(N, cars)` float32, of rewards `(N, cars)` that the parts have given."""
         self.last = [np.asarray(column, np.float32) for column in columns]
-        return self._sum(layout)
-
-    def _asked(self, agents: Agents, state: Game) -> list[Hashable]:
-        return list(state.cars) if self.team_spirit or self.zero_sum else list(agents)
-
-    def _sum(self, layout: Layout) -> np.ndarray:
         total = np.zeros_like(self.last[0], np.float32)
         for column, weight in zip(self.last, self.weights, strict=True):
             total += np.float32(weight) * column
@@ -262,9 +257,8 @@ class WeightedSum(BatchReward):
             total[:, layout.blue :] -= blue
         return total
 
-
-def _is_reward(given: object) -> bool:
-    return isinstance(given, RewardFunction | FunctionType | MethodType)
+    def _asked(self, agents: Agents, state: Game) -> list[Hashable]:
+        return list(state.cars) if self.team_spirit or self.zero_sum else list(agents)
 
 
 def split_rewards(reward: RewardFunction[Any, Any, Any], rewards: np.ndarray) -> list[np.ndarray]:

@@ -210,7 +210,7 @@ class RocketSim2:
         if ticks > 1:
             changes = (played[:, 1:] != played[:, :-1]).any(axis=(0, 2))
             ends = sorted({*(np.flatnonzero(changes) + 1).tolist(), *back, ticks} - {0})
-        match.begin_step()
+        match.listener.began = match.arena.tick_count  # from which ticks of events count
         for first, end in zip([0, *ends], ends, strict=False):
             for car in back.get(first, ()):  # RocketSim would choose the spot by itself one tick later
                 match.reader.cars[car].respawn(seed=int(self._random.integers(2**31)))
@@ -265,25 +265,24 @@ class _Match:
         self.held = b""
         self._homing: bool = arena.game_mode == rsim.GameMode.HEATSEEKER
         pads = {pad.get_pos().as_tuple(): place for place, pad in enumerate(arena.get_boost_pads())}
-        self._listener = _Listener(number, pads, events)
-        self._listener.listen(arena, not self._homing)
-
-    def begin_step(self) -> None:
-        self._listener.began = self.arena.tick_count
+        self.listener = _Listener(number, pads, events)
+        self.listener.listen(arena, not self._homing)
 
     def put(
         self, factors: Mapping[str, float], desired: MatchState, row: int, shown: MatchState,
     ) -> None:  # fmt: skip
         """Put the arena into a state; a homing ball that is not moved keeps what it aims at."""
         ball = None
-        if self._homing and _same_ball(desired, row, shown, self.number):
-            ball = self.arena.ball.get_state()
-        self._listener.places.clear()
+        if self._homing:
+            numbers = slice(*(shown.layout.column(name) for name in ("ball_position", "pad_timer")))
+            if (desired.buffer[row, numbers] == shown.buffer[self.number, numbers]).all():
+                ball = self.arena.ball.get_state()
+        self.listener.places.clear()
         cars = write_arena(self.arena, desired, row, self._config(), factors)
         if ball is not None:
             self.arena.ball.set_state(ball)
         self.reader = ArenaReader(self.arena, cars, desired.car_hitbox[row].astype(int).tolist())
-        self._listener.places.update((car.id, place) for place, car in enumerate(cars))
+        self.listener.places.update((car.id, place) for place, car in enumerate(cars))
         self.held = desired.car_controls[row].tobytes()
         if not self.values.get("boost_pads_enabled", 1.0):
             gone = rsim.BoostPadState()
@@ -300,11 +299,6 @@ class _Match:
             elif name != "boost_pads_enabled":
                 setattr(config, name, bool(value) if name in _FLAGS else value)
         return config
-
-
-def _same_ball(desired: MatchState, row: int, shown: MatchState, number: int) -> bool:
-    first, last = (shown.layout.column(name) for name in ("ball_position", "pad_timer"))
-    return bool((desired.buffer[row, first:last] == shown.buffer[number, first:last]).all())
 
 
 class _Listener:

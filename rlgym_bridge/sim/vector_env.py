@@ -195,8 +195,11 @@ class VectorEnv:
             terminated, truncated, rewards = terminated.copy(), truncated.copy(), rewards.copy()
             terminated[dead], truncated[dead], rewards[dead] = False, True, 0.0
         truncated = truncated & ~terminated
-        if self.statistics is not None:
-            self._add_statistics(self.statistics, rewards, terminated, truncated)
+        if (statistics := self.statistics) is not None:
+            statistics.count_rewards(self._parts.split_rewards(rewards), self._parts.name_rewards)
+            statistics.count_ends(terminated, truncated)
+            if statistics.looks_closer:
+                statistics.count_metrics(self._parts.metrics(self.state))
         ended = np.flatnonzero(terminated | truncated)
         final_obs = obs[ended]
         self._counts["episodes"] += len(ended)
@@ -218,15 +221,6 @@ class VectorEnv:
         """
         counts, self._counts = self._counts, dict.fromkeys(self._counts, 0.0)
         return counts
-
-    def _add_statistics(
-        self, statistics: PlayStatistics, rewards: np.ndarray, terminated: np.ndarray, truncated: np.ndarray
-    ) -> None:
-        """Add up a step's rewards `(matches, cars)`, its ends `(matches,)`, and what components measure."""
-        statistics.count_rewards(self._parts.split_rewards(rewards), self._parts.name_rewards)
-        statistics.count_ends(terminated, truncated)
-        if statistics.looks_closer:
-            statistics.count_metrics(self._parts.metrics(self.state))
 
     def _advance(self, rows: np.ndarray) -> list[int]:
         """Step the simulator, and return the numbers of matches that died in it."""

@@ -91,7 +91,12 @@ class DrawnGroups:
             decoded = _decoded(group)
             group = decoded if isinstance(decoded, flat.RenderGroup) else flat.RenderGroup()
             self._groups[key] = group
-            moves = any(_is_attached(one.variety) for one in group.render_messages)
+            anchors = (
+                getattr(one.variety, name, None)
+                for one in group.render_messages
+                for name in ("start", "end", "anchor")
+            )
+            moves = any(one is not None and one.relative is not None for one in anchors)
             (self.moving.add if moves else self.moving.discard)(key)
         if group is not None:
             with np.errstate(over="ignore", invalid="ignore"):  # what comes of it is left out
@@ -111,11 +116,6 @@ def _size(drawing: Any) -> int:
     points = len(drawing.points) if isinstance(drawing, flat.PolyLine3D) else 0
     text = len(drawing.text) if isinstance(drawing, flat.String2D | flat.String3D) else 0
     return _SHAPE_BYTES + _POINT_BYTES * points + text
-
-
-def _is_attached(drawing: Any) -> bool:
-    anchors = (getattr(drawing, name, None) for name in ("start", "end", "anchor"))
-    return any(one is not None and one.relative is not None for one in anchors)
 
 
 def _add(drawing: Any, places: Places, shapes: Shapes) -> None:

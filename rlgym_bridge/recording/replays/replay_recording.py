@@ -10,7 +10,7 @@ import numpy as np
 
 from rlgym_bridge.game import BLUE, CONTROL_NAMES, TICKS_PER_SECOND
 from rlgym_bridge.recording.recording import Inputs, Recording, TimeBase, holes, jumps, motions_of
-from rlgym_bridge.recording.replays.replay_actors import Actors, ReplayCar
+from rlgym_bridge.recording.replays.replay_actors import Actors
 from rlgym_bridge.rotations import from_quaternions
 from rlgym_bridge.state import MatchState
 from rlgym_bridge.user_input.extras import explain_install
@@ -119,7 +119,7 @@ _MIRRORED: Final = bytes(_mirrored(byte, 8) for byte in range(256))
 
 
 class _Row(NamedTuple):
-    """The state after a frame; cars in the order of their first appearance, as `_car` has them."""
+    """The state after a frame; cars in the order of their first appearance: 24 numbers each."""
 
     seconds: float
     cut: bool
@@ -131,14 +131,9 @@ class _Row(NamedTuple):
 
 
 def _row(seconds: float, actors: Actors) -> _Row:
-    cars = [_car(car) for car in actors.cars]
+    cars = [(one.shown, one.there, one.boost, *one.controls(), *_numbers(one.body)) for one in actors.cars]
     ball = _numbers(actors.ball)
     return _Row(seconds, actors.cut, actors.phase, actors.clock, actors.ball_shown, ball, cars)
-
-
-def _car(car: ReplayCar) -> tuple[float, ...]:
-    """Return whether a car is shown and there, its boost, its eight controls, and its body's numbers."""
-    return (car.shown, car.there, car.boost, *car.controls(), *_numbers(car.body))
 
 
 def _numbers(body: Mapping[str, Any] | None) -> tuple[float, ...]:
