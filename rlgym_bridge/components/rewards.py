@@ -35,6 +35,7 @@ class GoalReward(FormulaReward):
     """
 
     def _formula(self, before: MatchState, after: MatchState) -> Any:
+        """Return -1, 0 or 1 for every car, `(N, cars)`."""
         scored = (after.goal_scored > 0) & (before.goal_scored == 0)
         blue_gets = np.where(after.ball_position[:, 1] > 0, 1.0, -1.0) * scored
         return np.outer(blue_gets, side_signs(after.layout)).astype(np.float32)
@@ -54,6 +55,7 @@ class TouchReward(FormulaReward):
         self.name = "touch_strength" if strength else "touch"
 
     def _formula(self, before: MatchState, after: MatchState) -> Any:
+        """Return 0 or 1, with `strength` 0 to 2, for every car, `(N, cars)`."""
         touched = find_touches(after)
         if self.strength:
             change = after.ball_linear_velocity - before.ball_linear_velocity
@@ -67,6 +69,7 @@ class VelocityPlayerToBallReward(FormulaReward):
     name = "velocity_to_ball"
 
     def _formula(self, before: MatchState, after: MatchState) -> Any:
+        """Return -1 to 1 for every car, `(N, cars)`."""
         speeds = project(after.car_linear_velocity, aim_at_ball(after))
         return speeds * (find_alive(after) / game.CAR_MAX_SPEED)
 
@@ -75,6 +78,7 @@ class SpeedReward(FormulaReward):
     """A car's speed in any direction, as a share of 2300 uu/s: 0 to 1; 0 while demolished."""
 
     def _formula(self, before: MatchState, after: MatchState) -> Any:
+        """Return 0 to 1 for every car, `(N, cars)`."""
         speeds = np.sqrt(project(after.car_linear_velocity, after.car_linear_velocity))
         return speeds * (find_alive(after) / game.CAR_MAX_SPEED)
 
@@ -87,6 +91,7 @@ class VelocityBallToGoalReward(FormulaReward):
     """
 
     def _formula(self, before: MatchState, after: MatchState) -> Any:
+        """Return -1 to 1 for every car, `(N, cars)`."""
         to_goals = make_units(_GOAL_BACKS - after.ball_position[:, None])
         shares = project(after.ball_linear_velocity[:, None], to_goals) / game.BALL_MAX_SPEED
         return spread_by_team(shares, after.layout)
@@ -96,6 +101,7 @@ class FaceBallReward(FormulaReward):
     """Cosine of the angle between a car's nose and the ball: 1 towards it, -1 away."""
 
     def _formula(self, before: MatchState, after: MatchState) -> Any:
+        """Return -1 to 1 for every car, `(N, cars)`."""
         return project(after.car_rotation[..., 0], aim_at_ball(after)) * find_alive(after)
 
 
@@ -103,6 +109,7 @@ class BoostKeptReward(FormulaReward):
     """Square root of boost / 100, so that the first 12 count more than the last; 0 while demolished."""
 
     def _formula(self, before: MatchState, after: MatchState) -> Any:
+        """Return 0 to 1 for every car, `(N, cars)`."""
         return boost_root(after) * find_alive(after)
 
 
@@ -114,6 +121,7 @@ class BoostPickedUpReward(FormulaReward):
     """
 
     def _formula(self, before: MatchState, after: MatchState) -> Any:
+        """Return 0 to 1 for every car, `(N, cars)`."""
         gain = np.maximum(boost_root(after) - boost_root(before), 0.0)
         return gain * (find_alive(before) * find_alive(after))
 
@@ -140,6 +148,7 @@ class SaveReward(FormulaReward):
         self.seconds = seconds
 
     def _formula(self, before: MatchState, after: MatchState) -> Any:
+        """Return 0 or 1 for every car, `(N, cars)`."""
         saved = self._flies_in(before) & ~self._flies_in(after) & (after.goal_scored == 0)[:, None]
         return find_touches(after) * spread_by_team(saved, after.layout)
 
@@ -156,6 +165,7 @@ class DemolitionReward(FormulaReward):
     """
 
     def _formula(self, before: MatchState, after: MatchState) -> Any:
+        """Return -1 to 1, more for several victims, for every car, `(N, cars)`."""
         demolished = after.car_demo_respawn_timer > before.car_demo_respawn_timer
         rows, side = np.arange(after.layout.cars), side_signs(after.layout)
         opponents = side[:, None] != side
@@ -185,6 +195,7 @@ class MateDistanceReward(FormulaReward):
         self.far = far
 
     def _formula(self, before: MatchState, after: MatchState) -> Any:
+        """Return 0 to 1 for every car, `(N, cars)`."""
         side, alive = side_signs(after.layout), find_alive(after) > 0
         mates = (side[:, None] == side) & ~np.eye(after.layout.cars, dtype=bool)
         # (N, car, mate); inf where there is no such mate
@@ -273,6 +284,7 @@ class KickoffSpeedReward(FormulaReward):
     """
 
     def _formula(self, before: MatchState, after: MatchState) -> Any:
+        """Return -1 to 1 for every car, `(N, cars)`."""
         rewards = np.zeros(after.car_is_demoed.shape, np.float32)
         off_centre = np.abs(after.ball_position[:, :2]).max(1)
         still = (off_centre < _STILL) & (np.abs(after.ball_linear_velocity).max(1) < _STILL)
@@ -286,6 +298,7 @@ class AirTouchReward(FormulaReward):
     """The ball's height after a step with a touch: 0 for a ball on the floor, 1 under the ceiling."""
 
     def _formula(self, before: MatchState, after: MatchState) -> Any:
+        """Return 0 to 1 for every car, `(N, cars)`."""
         height = (after.ball_position[:, 2:] - game.BALL_REST_Z) / (
             game.CEILING_Z - game.BALL_RADIUS - game.BALL_REST_Z
         )
@@ -311,6 +324,7 @@ class FlyToBallReward(FormulaReward):
         self.lowest = lowest
 
     def _formula(self, before: MatchState, after: MatchState) -> Any:
+        """Return 0 to 1 for every car, `(N, cars)`."""
         ball = after.ball_position[:, 2:]
         flying = (1 - after.car_on_ground) * find_alive(after) * (ball > self.lowest)
         speeds = np.maximum(project(after.car_linear_velocity, aim_at_ball(after)), 0.0)
@@ -322,4 +336,5 @@ class InAirReward(FormulaReward):
     """1 while fewer than three wheels touch anything, 0 otherwise and while demolished."""
 
     def _formula(self, before: MatchState, after: MatchState) -> Any:
+        """Return 0 or 1 for every car, `(N, cars)`."""
         return (1 - after.car_on_ground) * find_alive(after)

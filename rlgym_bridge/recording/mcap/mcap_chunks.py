@@ -45,12 +45,7 @@ CHUNK_HEAD_BYTES: Final = FRAME.size + _BEFORE + 4 + _MOST_NAME + _LENGTH.size
 
 
 class UnpackBudget:
-    """The bytes that a file may unpack to, whatever is in them.
-
-    Args:
-        path: The file.
-        size: Its bytes.
-    """
+    """The bytes that a file of some size may unpack to, whatever is in them."""
 
     def __init__(self, path: Path, size: int) -> None:
         self.path, self.size = path, size
@@ -78,11 +73,7 @@ def chunk_start(data: bytes) -> int | None:
 
 
 def own_length(head: bytes) -> int | None:
-    """Return the length of a chunk's record by the lengths in it; None where they cannot be.
-
-    Args:
-        head: The first `CHUNK_HEAD_BYTES` of its content, or more.
-    """
+    """Return the length of a chunk's record by the lengths in its first `CHUNK_HEAD_BYTES`, or None."""
     name = int.from_bytes(head[_BEFORE : _BEFORE + 4], "little")
     at = _BEFORE + 4 + name
     if name > _MOST_NAME or at + _LENGTH.size > len(head):

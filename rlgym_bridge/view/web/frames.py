@@ -77,18 +77,12 @@ def frame_type(cars: int) -> np.dtype:
 def pack_frames(
     state: MatchState, landing: Sequence[float] | np.ndarray = NO_LANDING, **head: Any
 ) -> np.ndarray:
-    """Pack N states as frames.
+    """Pack N states as frames, `(N,)` of the dtype `frame_type(cars)`; `tobytes` of one of them is sent.
 
-    Args:
-        state: The states.
-        landing: Where the ball lands (uu) and in how many seconds: `(4,)` or
-            `(N, 4)`, NaN for nowhere.
-        head: Numbers of the head by the names above, one each or `(N,)`: of `game.Phase`, of `PAUSED` and the
-            others, a tick that rises, seconds of the game in a second, on the clock, until GO and since the
-            beginning; `score` `(2,)` or `(N, 2)`.
-
-    Returns:
-        `(N,)` of the dtype `frame_type(cars)`; `tobytes` of one of them is what is sent.
+    `landing` is where the ball lands (uu) and in how many seconds: `(4,)` or `(N, 4)`, NaN for nowhere.
+    `head` has numbers of the head by the names above, one each or `(N,)`: of `game.Phase`, of `PAUSED` and
+    the others, a tick that rises, seconds of the game in a second, on the clock, until GO and since the
+    beginning; `score` `(2,)` or `(N, 2)`.
     """
     cars = state.layout.cars
     frames = np.zeros(state.matches, frame_type(cars))

@@ -68,11 +68,7 @@ _DECODER: Final = msgspec.json.Decoder(PageInput | PageCommand)
 
 
 def read_message(text: str) -> PageInput | PageCommand:
-    """Return a message of the page; a command's value has the type that `VALUES` says.
-
-    Raises:
-        ValueError: It is no message, or not of this form; the text says what was expected.
-    """
+    """Return a message of the page, a command's value by `VALUES`; raises ValueError for any other."""
     try:
         message: PageInput | PageCommand = _DECODER.decode(text)
     except RecursionError:

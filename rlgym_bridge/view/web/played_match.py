@@ -81,17 +81,10 @@ class PlayedMatch:
         load: Returns the player of a policy's name.
         policies: Names of policies that may take over a car.
         serve: Returns the server of the pages, as the match begins.
-        minute: Keeps what `save` writes; None where nothing can be saved.
-        folder: Where it is written.
-        seed: Of the policies' random numbers.
+        minute: Keeps what `save` writes into `folder`; None where nothing can be saved.
         first: A moment to begin at, paused; None begins with a kickoff.
         recorded: `(ticks, cars, 8)` controls from the first tick on, for cars whose driver is `RECORDED`.
         follow: Returns the run whose newest checkpoint drives a car that a policy drives; None for none.
-
-    Attributes:
-        stays: Whether a match that is over goes on until it is stopped.
-        paused: Whether somebody has paused it.
-        leave: Called where a page goes back to the recording that the match began in; None without one.
     """
 
     def __init__(
@@ -108,13 +101,14 @@ class PlayedMatch:
         follow: Callable[[], FollowedRun] | None = None,
         recorded: np.ndarray | None = None,
     ) -> None:
-        self.mode, self.stays, self.paused = mode, mode != "watch", first is not None
+        self.mode, self.paused = mode, first is not None
+        self.stays = mode != "watch"  # whether a match that is over goes on until it is stopped
         self._only_looks = mode in ("watch", "train")
         self._first_names, self._load, self._policies = list(drivers), load, list(policies)
         self._serve, self._minute, self._folder, self._seed, self._first = serve, minute, folder, seed, first
         self._follow, self._recorded = follow, recorded
         self._by_recording: set[int] = set()  # cars
-        self.leave: Callable[[], None] | None = None
+        self.leave: Callable[[], None] | None = None  # back to the recording that the match began in
         self._lock = threading.Lock()  # seats
         self._pages: PageServer | None = None
         self._humans: dict[int, Viewer | None] = {}  # of the cars that humans drive, by their place
@@ -446,11 +440,7 @@ class PlayedMatch:
             self._acted.pop(viewer, None)
 
     def take(self, viewer: Viewer, message: PageInput | PageCommand) -> None:
-        """Keep an input or a command for the next tick.
-
-        Raises:
-            ValueError: The page may not do this, or names what is not there.
-        """
+        """Keep an input or a command for the next tick; raises ValueError if the page may not do this."""
         if isinstance(message, PageInput):
             if viewer.seat is None:
                 raise ValueError("an input of a page that drives no car")

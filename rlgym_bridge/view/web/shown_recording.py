@@ -45,19 +45,13 @@ _SECONDS: Final = 300.0  # on the clock of a match that goes on from a recording
 
 
 class ShownRecording:
-    """A recording on pages, a `Show`.
+    """A recording on pages, a `Show`; raises ValueError if it has no moment.
 
-    Args:
-        recording: With a moment at least.
-        load: Returns the player of a policy's name.
-        policies: Names of policies that may drive cars where a page plays on. Cars that nobody takes go on by
-            their recorded inputs, or, where there are none, by the first policy.
-        serve: Returns the server of the pages, in `run`.
-        about: What the recording of a match says that is played on.
-        weights: `weights_sha256` of the first policy; cars that it drove show how likely its choices were.
-
-    Raises:
-        ValueError: The recording has no moment.
+    `load` returns the player of a policy's name. `policies` may drive cars where a page plays on. Cars that
+    nobody takes go on by their recorded inputs, or, where there are none, by the first policy. `serve`
+    returns the server of the pages, in `run`. `about` is what the recording of a match says that is played
+    on, `weights` the `weights_sha256` of the first policy: cars that it drove show how likely its choices
+    were.
     """
 
     def __init__(
@@ -224,11 +218,7 @@ class ShownRecording:
             live.close(viewer)
 
     def take(self, viewer: Viewer, message: PageInput | PageCommand) -> None:
-        """Keep a command, or hand it on to the match that is played.
-
-        Raises:
-            ValueError: It makes no sense in a recording.
-        """
+        """Keep a command, or hand it on to the match; raises ValueError for what a recording has not."""
         if (live := self._live) is not None:
             live.take(viewer, message)
             return
