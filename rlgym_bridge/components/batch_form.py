@@ -52,25 +52,20 @@ def third_party_part(component: object) -> Any | None:
     return None
 
 
-_TWINS: Final = {
-    "rlgym.rocket_league.action_parsers.lookup_table_action:LookupTableAction": "LookupTableAction",
-    "rlgym.rocket_league.action_parsers.repeat_action:RepeatAction": "RepeatAction",
-    "rlgym.rocket_league.done_conditions.goal_condition:GoalCondition": "conditions.GoalCondition",
-    "rlgym.rocket_league.done_conditions.no_touch_condition:NoTouchTimeoutCondition": (
-        "conditions.NoTouchTimeoutCondition"
-    ),
-    "rlgym.rocket_league.done_conditions.timeout_condition:TimeoutCondition": "conditions.TimeoutCondition",
-    "rlgym.rocket_league.obs_builders.default_obs:DefaultObs": "DefaultObs",
-    "rlgym.rocket_league.reward_functions.goal_reward:GoalReward": "rewards.GoalReward",
-    "rlgym.rocket_league.reward_functions.touch_reward:TouchReward": "rewards.TouchReward",
-}  # fmt: skip
-"""Classes of RLGym, and ours that give the same, by their names in `rlgym_bridge`."""
+_TWINS: Final = (
+    "DefaultObs", "LookupTableAction", "RepeatAction", "conditions.GoalCondition",
+    "conditions.NoTouchTimeoutCondition", "conditions.TimeoutCondition", "rewards.GoalReward",
+    "rewards.TouchReward",
+)  # fmt: skip
+"""Classes of ours that give what RLGym's classes of the same name do, by their names in `rlgym_bridge`."""
 
 
 def name_twin(kind: type) -> str | None:
     """Return the name of our class that gives what a class of RLGym does; None where there is none."""
-    name = _TWINS.get(f"{kind.__module__}:{kind.__qualname__}")
-    return None if name is None else f"rlgym_bridge.{name}"
+    if not kind.__module__.startswith("rlgym.rocket_league."):
+        return None
+    names = (name for name in _TWINS if name.rpartition(".")[2] == kind.__qualname__)
+    return next((f"rlgym_bridge.{name}" for name in names), None)
 
 
 def third_party_leaves(component: object) -> list[Any]:

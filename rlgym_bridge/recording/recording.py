@@ -1,10 +1,10 @@
 """A recording of any source as arrays: a match, a table of numbers, or a replay."""
 
 import enum
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -118,6 +118,12 @@ def motions_of(state: MatchState, ball_shown: np.ndarray, car_shown: np.ndarray)
         for car in range(state.layout.cars)
     )
     return [BodyMotion(state.ball_position, state.ball_linear_velocity, ball_shown), *cars]
+
+
+def set_bodies(state: MatchState, who: str, where: Any, vectors: Mapping[str, np.ndarray]) -> None:
+    """Write position, rotation and velocities of the "ball", or of a "car", into places of a state."""
+    for name, given in vectors.items():
+        getattr(state, f"{who}_{'linear_velocity' if name == 'velocity' else name}")[where] = given
 
 
 def in_play(state: MatchState) -> np.ndarray:

@@ -143,10 +143,13 @@ class BatchParts:
         return ask_metrics(self._measured, state)
 
 
+def _parts_in(components: Components) -> list[Any]:
+    return [part for kind in _KINDS if (part := getattr(components, kind)) is not None]
+
+
 def measured_parts(components: Components) -> list[Any]:
     """Return the components, and parts of them, that have a method `metrics`."""
-    whole = [part for part in (getattr(components, kind) for kind in _KINDS) if part is not None]
-    every = {id(part): part for one in whole for part in batch_form.every_part(one)}
+    every = {id(part): part for one in _parts_in(components) for part in batch_form.every_part(one)}
     return [part for part in every.values() if callable(getattr(part, "metrics", None))]
 
 
@@ -198,15 +201,13 @@ def is_standard_mutator(mutator: Any) -> bool:
 
 def is_batch(components: Components) -> bool:
     """Tell whether all components have a batch form."""
-    parts = [getattr(components, kind) for kind in _KINDS]
-    all_do = all(batch_form.works_in_batches(part) for part in parts if part is not None)
+    all_do = all(map(batch_form.works_in_batches, _parts_in(components)))
     return all_do and components.shared_info_provider is None
 
 
 def third_party_parts(components: Components) -> list[Any]:
     """Return the parts without a batch form; a provider of shared info never has one."""
-    parts = [getattr(components, kind) for kind in _KINDS]
-    third_party = [leaf for part in parts if part is not None for leaf in batch_form.third_party_leaves(part)]
+    third_party = [leaf for part in _parts_in(components) for leaf in batch_form.third_party_leaves(part)]
     provider = components.shared_info_provider
     return third_party if provider is None else [*third_party, provider]
 

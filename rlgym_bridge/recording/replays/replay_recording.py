@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from rlgym_bridge.game import BLUE, CONTROL_NAMES, TICKS_PER_SECOND
-from rlgym_bridge.recording.recording import Inputs, Recording, TimeBase, holes, jumps, motions_of
+from rlgym_bridge.recording.recording import Recording, TimeBase, holes, jumps, motions_of, set_bodies
 from rlgym_bridge.recording.replays.replay_actors import Actors
 from rlgym_bridge.rotations import from_quaternions
 from rlgym_bridge.state import MatchState
@@ -188,7 +188,6 @@ def _recording(source: str, rows: Sequence[_Row], actors: Actors, teams: tuple[i
         ball_shown=ball_shown,
         car_shown=car_shown,
         clock=TimeBase.FRAMES,
-        inputs=Inputs.APPLIED,
         inputs_recorded=np.tile([name in _RECORDED for name in CONTROL_NAMES], (len(order), 1)),
         car_present=car_present,
         mode=actors.game.mode,
@@ -204,8 +203,7 @@ def _recording(source: str, rows: Sequence[_Row], actors: Actors, teams: tuple[i
 
 
 def _fill(state: MatchState, body: str, numbers: np.ndarray) -> None:
-    getattr(state, body + "_position")[:] = numbers[..., :3]
-    turns = from_quaternions(numbers[..., 3:7].reshape(-1, 4))
-    getattr(state, body + "_rotation")[:] = turns.reshape(*numbers.shape[:-1], 3, 3)
-    getattr(state, body + "_linear_velocity")[:] = numbers[..., 7:10]
-    getattr(state, body + "_angular_velocity")[:] = numbers[..., 10:]
+    turns = from_quaternions(numbers[..., 3:7].reshape(-1, 4)).reshape(*numbers.shape[:-1], 3, 3)
+    names = ("position", "rotation", "velocity", "angular_velocity")
+    vectors = (numbers[..., :3], turns, numbers[..., 7:10], numbers[..., 10:])
+    set_bodies(state, body, ..., dict(zip(names, vectors, strict=True)))
