@@ -3,7 +3,6 @@
 import math
 import re
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from functools import cache
 from types import FunctionType, MethodType
 from typing import Any, Final
 
@@ -289,13 +288,9 @@ def weigh_parts(
 
 def name_reward(reward: RewardFunction[Any, Any, Any]) -> str:
     """Return the name by which curves show a reward: its own, or that of its class in small letters."""
-    own = getattr(reward, "name", "")
-    return own if isinstance(own, str) and own else _short_name(type(reward).__name__)
-
-
-@cache
-def _short_name(kind: str) -> str:
-    """Return `air_touch` for `AirTouchReward`."""
+    own, kind = getattr(reward, "name", ""), type(reward).__name__
+    if isinstance(own, str) and own:
+        return own
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", kind.removesuffix("Reward") or kind).lower()
 
 

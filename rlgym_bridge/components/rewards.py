@@ -198,8 +198,10 @@ class MateDistanceReward(FormulaReward):
         """Return 0 to 1 for every car, `(N, cars)`."""
         side, alive = side_signs(after.layout), find_alive(after) > 0
         mates = (side[:, None] == side) & ~np.eye(after.layout.cars, dtype=bool)
+        gaps = after.car_position[:, :, None] - after.car_position[:, None]
         # (N, car, mate); inf where there is no such mate
-        distances = np.where(mates & alive[:, None] & alive[:, :, None], find_distances(after), np.inf)
+        there = mates & alive[:, None] & alive[:, :, None]
+        distances = np.where(there, np.sqrt(project(gaps, gaps)), np.inf)
         nearest = distances.min(2)
         rewards: np.ndarray = np.where(np.isinf(nearest), 0.0, np.minimum(nearest / self.far, 1.0))
         return rewards.astype(np.float32)
@@ -239,12 +241,6 @@ def boost_root(state: MatchState) -> np.ndarray:
 def aim_at_ball(state: MatchState) -> np.ndarray:
     """Return unit vectors from cars to the ball, `(N, cars, 3)`."""
     return make_units(state.ball_position[:, None] - state.car_position)
-
-
-def find_distances(state: MatchState) -> np.ndarray:
-    """Return the distances between cars in uu, `(N, cars, cars)`."""
-    gaps = state.car_position[:, :, None] - state.car_position[:, None]
-    return np.asarray(np.sqrt(project(gaps, gaps)))
 
 
 def make_units(vectors: np.ndarray) -> np.ndarray:

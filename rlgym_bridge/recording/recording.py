@@ -96,6 +96,14 @@ class Recording:
         for start, stop in pairwise(bounds):
             yield slice(int(start), int(stop))
 
+    def ages(self, shown: np.ndarray) -> np.ndarray:
+        """Return how many ticks ago a body was shown last in its segment, `(rows,)`; vast where never."""
+        if not len(shown):
+            return np.zeros(0, np.int64)
+        last = latest_rows(shown)
+        same = (last >= 0) & (self.segment[last] == self.segment)
+        return np.where(same, self.tick - self.tick[last], 2**31)
+
 
 _HOLE_SECONDS: Final = 0.1
 _HOLE_STEPS: Final = 4.0  # times the usual step: a slow recorder has no holes
@@ -118,6 +126,11 @@ def motions_of(state: MatchState, ball_shown: np.ndarray, car_shown: np.ndarray)
         for car in range(state.layout.cars)
     )
     return [BodyMotion(state.ball_position, state.ball_linear_velocity, ball_shown), *cars]
+
+
+def latest_rows(shown: np.ndarray) -> np.ndarray:
+    """Return for each row the latest one up to it that is `shown`, `(rows,)` bool; -1 where none is."""
+    return np.maximum.accumulate(np.where(shown, np.arange(len(shown)), -1))
 
 
 def set_bodies(state: MatchState, who: str, where: Any, vectors: Mapping[str, np.ndarray]) -> None:

@@ -48,11 +48,7 @@ def drawn(recording: Recording, shown: np.ndarray, gone: np.ndarray | None = Non
 
     `shown` `(rows,)` bool are the rows that have the body, `gone` those in which it is known not to be there.
     """
-    if not len(shown):
-        return shown
-    last = np.maximum.accumulate(np.where(shown, np.arange(len(shown)), -1))
-    held = (last >= 0) & (recording.segment[last] == recording.segment)
-    held &= recording.tick - recording.tick[last] <= _HELD_TICKS
+    held = recording.ages(shown) <= _HELD_TICKS
     return np.asarray(held if gone is None else held & ~gone)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from rlgym_bridge.game import TICKS_PER_SECOND, Phase
 from rlgym_bridge.recording.mcap.match_recording import MatchRecording
-from rlgym_bridge.recording.recording import Inputs, Recording, TimeBase
+from rlgym_bridge.recording.recording import Inputs, Recording, TimeBase, latest_rows
 from rlgym_bridge.state import MatchState
 from rlgym_bridge.view.web import frames
 from rlgym_bridge.view.web.frames import NO_LANDING, describe_car, make_setup, pack_frames
@@ -159,7 +159,7 @@ def _filled(recording: Recording) -> MatchState:
 
 def _last(shown: np.ndarray) -> np.ndarray:
     """Return for each row the latest one that is shown, else the first one that is."""
-    rows = np.maximum.accumulate(np.where(shown, np.arange(len(shown)), -1))
+    rows = latest_rows(shown)
     return np.where(rows < 0, np.argmax(shown), rows)
 
 
