@@ -16,22 +16,9 @@ from typing import Any, Final, Self
 import numpy as np
 from rlbot import flat
 
+from rlgym_bridge import game
 from rlgym_bridge.components.player_spec import PlayerSpec
 from rlgym_bridge.components.user_errors import describe_error
-from rlgym_bridge.game import (
-    BACK_WALL_Y,
-    BALL_RADIUS,
-    BALL_REST_Z,
-    BLUE,
-    CEILING_Z,
-    GOAL_BACK_Y,
-    GOAL_HEIGHT,
-    GOAL_WIDTH,
-    ORANGE,
-    SIDE_WALL_X,
-    TICKS_PER_SECOND,
-    Phase,
-)
 from rlgym_bridge.live.followed_run import FollowedRun
 from rlgym_bridge.packets.decoder import player_input
 from rlgym_bridge.server.game.roster import Roster
@@ -53,11 +40,11 @@ HUMAN: Final = "human"
 RECORDED: Final = "recorded"
 """The driver of a car that goes on by the inputs of a recording."""
 
-KEPT_TICKS: Final = 60 * TICKS_PER_SECOND
+KEPT_TICKS: Final = 60 * game.TICKS_PER_SECOND
 """Ticks that a match can be rewound by."""
 
-_REPLAY_BEFORE: Final = 3 * TICKS_PER_SECOND  # of a goal
-_REPLAY_AFTER: Final = TICKS_PER_SECOND // 2
+_REPLAY_BEFORE: Final = 3 * game.TICKS_PER_SECOND  # of a goal
+_REPLAY_AFTER: Final = game.TICKS_PER_SECOND // 2
 _LANDING_EVERY: Final = 8  # ticks between two forecasts
 _CAR_REST_Z, _CAR_APART = 17.0, 60.0  # uu, from the floor and from walls
 _STANDING_SECONDS: Final = 1.0 / 30.0  # between two frames of a match that stands still
@@ -119,7 +106,7 @@ class PlayedMatch:
         self._time = self._tick = 0  # in ticks; the first goes back where the match is rewound
         self._goal_time = 0
         self._replay: deque[tuple[int, Moment]] = deque()
-        self._phase = Phase.COUNTDOWN
+        self._phase = game.Phase.COUNTDOWN
         self._changed = first is not None
         self._landing: Sequence[float] = NO_LANDING
         self._acted: dict[Viewer, int] = {}  # number of the latest input of each page that acted
@@ -181,7 +168,7 @@ class PlayedMatch:
                 row = self._recorded[self._time - 1, place].tolist()
                 self._hold(self._slots[place], player_input(0, row).controller_state)
         self._tell_events()
-        if match.referee.phase == Phase.REPLAY:
+        if match.referee.phase == game.Phase.REPLAY:
             self._show_replay()
             return
         self._moments.append((self._time, match.moment()))
@@ -205,7 +192,7 @@ class PlayedMatch:
         if self.stays and (self.paused or self.waits):
             self._stand_still()
             return False
-        if self._phase == Phase.REPLAY and not self._replay:
+        if self._phase == game.Phase.REPLAY and not self._replay:
             self._match.kick_off()
         now = time.perf_counter()
         with self._lock:
@@ -242,7 +229,7 @@ class PlayedMatch:
         frame = pack_frames(
             state, self._landing, phase=referee.phase, flags=flags, tick=self._tick,
             speed=0.0 if standing else self._match.game_speed, clock=self._match.clock,
-            countdown=referee.countdown, score=referee.score, time=at / TICKS_PER_SECOND,
+            countdown=referee.countdown, score=referee.score, time=at / game.TICKS_PER_SECOND,
         )  # fmt: skip
         self.pages.show_frame(frame.tobytes(), self._acted)
 
@@ -265,14 +252,14 @@ class PlayedMatch:
                     self._tell(event, f"{self._shown_name(self._places[slot])} {verb}")
         if self._phase == before:
             return
-        if self._phase == Phase.GOAL_SCORED:
+        if self._phase == game.Phase.GOAL_SCORED:
             self._goal_time = self._time
-        elif self._phase == Phase.REPLAY:
+        elif self._phase == game.Phase.REPLAY:
             first, last = self._goal_time - _REPLAY_BEFORE, self._goal_time + _REPLAY_AFTER
             self._replay = deque((at, moment) for at, moment in self._moments if first <= at <= last)
-        elif self._phase == Phase.KICKOFF:
+        elif self._phase == game.Phase.KICKOFF:
             self._tell("kickoff", "go")
-        elif self._phase == Phase.ENDED:
+        elif self._phase == game.Phase.ENDED:
             blue, orange = match.referee.score
             self._tell("end", f"the match is over: {blue} - {orange}, {match.referee.ended_by}")
 
@@ -314,7 +301,7 @@ class PlayedMatch:
                 self._match.kick_off(anew=command.do == "reset")
                 self._renew()
             case "rewind":
-                self._rewind(round(value * TICKS_PER_SECOND))
+                self._rewind(round(value * game.TICKS_PER_SECOND))
             case "put":
                 self._put(value)
             case "take" | "give":
@@ -339,11 +326,11 @@ class PlayedMatch:
 
     def _put(self, put: Put) -> None:
         (x, y, z), is_ball = put.pos, put.body == "ball"
-        least, apart = (BALL_REST_Z, BALL_RADIUS) if is_ball else (_CAR_REST_Z, _CAR_APART)
-        in_goal = abs(x) < 0.5 * GOAL_WIDTH - apart and z < GOAL_HEIGHT - apart
-        ends = (GOAL_BACK_Y if in_goal else BACK_WALL_Y) - apart
-        x, y = (min(end, max(-end, place)) for end, place in ((SIDE_WALL_X - apart, x), (ends, y)))
-        location = flat.Vector3Partial(x, y, min(CEILING_Z - apart, max(least, z)))
+        least, apart = (game.BALL_REST_Z, game.BALL_RADIUS) if is_ball else (_CAR_REST_Z, _CAR_APART)
+        in_goal = abs(x) < 0.5 * game.GOAL_WIDTH - apart and z < game.GOAL_HEIGHT - apart
+        ends = (game.GOAL_BACK_Y if in_goal else game.BACK_WALL_Y) - apart
+        x, y = (min(end, max(-end, place)) for end, place in ((game.SIDE_WALL_X - apart, x), (ends, y)))
+        location = flat.Vector3Partial(x, y, min(game.CEILING_Z - apart, max(least, z)))
         body = flat.DesiredPhysics(
             location=location, velocity=flat.Vector3Partial(*put.vel),
             angular_velocity=flat.Vector3Partial(0.0, 0.0, 0.0),
@@ -502,7 +489,7 @@ class PlayedMatch:
         ]
         teams = (
             ", ".join(name for name, seat in zip(names, seats, strict=True) if seat.team == team)
-            for team in (BLUE, ORANGE)
+            for team in (game.BLUE, game.ORANGE)
         )
         return make_setup(
             self.mode, cars, seat=viewer.seat, policies=self._policies, drivers=drivers,
@@ -546,7 +533,7 @@ class _TickCounts:
             self._since = self._last = now
             return None
         self._ticks += 1
-        self._late = max(self._late, now - self._last - 1.0 / TICKS_PER_SECOND)
+        self._late = max(self._late, now - self._last - 1.0 / game.TICKS_PER_SECOND)
         self._last = now
         seconds = now - self._since
         if seconds < 1.0:
@@ -555,7 +542,7 @@ class _TickCounts:
         told = {
             "type": "stats", "ticks_s": round(self._ticks / seconds, 1),
             "late_ms": round(self._late * 1e3, 2),
-            "input_ticks": round(1 + sum(ages) / len(ages) * TICKS_PER_SECOND, 2) if ages else None,
+            "input_ticks": round(1 + sum(ages) / len(ages) * game.TICKS_PER_SECOND, 2) if ages else None,
         }  # fmt: skip
         self.pause()
         self._since = self._last = now

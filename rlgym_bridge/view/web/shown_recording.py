@@ -13,15 +13,9 @@ from typing import Any, Final
 
 from rlbot import flat
 
+from rlgym_bridge import game
 from rlgym_bridge.components.player_spec import PlayerSpec
 from rlgym_bridge.components.user_errors import describe_error
-from rlgym_bridge.game import (
-    BODY_OF_HITBOX,
-    HITBOXES,
-    MOST_TEAM_SIZE,
-    TICKS_PER_SECOND,
-    Phase,
-)
 from rlgym_bridge.recording.mcap.channels import Decision
 from rlgym_bridge.recording.mcap.match_recording import MatchRecording
 from rlgym_bridge.recording.recording import Recording
@@ -80,7 +74,7 @@ class ShownRecording:
         self._told: dict[int, tuple[int, int]] = {}  # of each page, car and place of the latest decision
         self._balls = FallingBalls(recording.mode)
         layout = recording.state.layout
-        self._can_play = layout.cars > 0 and max(layout.blue, layout.orange) <= MOST_TEAM_SIZE
+        self._can_play = layout.cars > 0 and max(layout.blue, layout.orange) <= game.MOST_TEAM_SIZE
         self._serve = serve
 
     def stop(self) -> None:
@@ -241,7 +235,7 @@ class ShownRecording:
 
 def match_like(state: MatchState, names: Sequence[str]) -> flat.MatchConfiguration:
     """Return a match with the cars of a state, which policies in this process drive."""
-    bodies = [BODY_OF_HITBOX[HITBOXES[hitbox].name] for hitbox in state.car_hitbox[0].astype(int)]
+    bodies = [game.BODY_OF_HITBOX[game.HITBOXES[hitbox].name] for hitbox in state.car_hitbox[0].astype(int)]
     match = empty_match()
     match.skip_replays = False
     match.player_configurations = [
@@ -254,11 +248,11 @@ def match_like(state: MatchState, names: Sequence[str]) -> flat.MatchConfigurati
 def moment_of(state: MatchState, phase: int) -> Moment:
     """Return a recorded state, one match, as a moment that a match can be put into; it begins in play."""
     overtime = bool(state.overtime[0] > 0)
-    left = round(float(state.clock[0]) * TICKS_PER_SECOND)
+    left = round(float(state.clock[0]) * game.TICKS_PER_SECOND)
     referee = {
-        "phase": Phase.KICKOFF if phase == Phase.KICKOFF else Phase.ACTIVE,
+        "phase": game.Phase.KICKOFF if phase == game.Phase.KICKOFF else game.Phase.ACTIVE,
         "score": state.score[0].astype(int).tolist(), "overtime": overtime, "ended_by": None,
-        "clock": left if left or overtime else round(_SECONDS * TICKS_PER_SECOND),
+        "clock": left if left or overtime else round(_SECONDS * game.TICKS_PER_SECOND),
     }  # fmt: skip
     return Moment(whole_state(state).buffer[0], referee)
 
