@@ -127,11 +127,6 @@ class ProtocolVariant(dict[str, str]):
             values[name] = value
         return cls(values)
 
-    @classmethod
-    def read(cls, path: Path) -> "ProtocolVariant":
-        """Return the table [dialect] of a file; raises OSError, or ValueError if it is no such file."""
-        return VariantFile.read(path).dialect
-
     def complete(self) -> "ProtocolVariant":
         """Return this with the first value for every point that it leaves open."""
         return ProtocolVariant({name: point.values[0] for name, point in POINTS.items()} | self)

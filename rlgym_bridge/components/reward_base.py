@@ -11,11 +11,12 @@ from rlgym.api import RewardFunction
 
 from rlgym_bridge.components import batch_form
 from rlgym_bridge.components.rlgym_state import car_of, cars_by_agent, from_rlgym
-from rlgym_bridge.components.rlgym_types import Agents, CombinedReward, Game, SharedInfo
+from rlgym_bridge.components.rlgym_types import Agents, CombinedReward, Flags, Game, SharedInfo
 from rlgym_bridge.components.user_errors import check_arguments, locate_function, locate_method
 from rlgym_bridge.state import Layout, MatchState
 from rlgym_bridge.user_input.arguments import check_list, check_number, show_value
 
+Between = tuple[MatchState, MatchState]
 _MOST_WEIGHT: Final = 1e30  # float32 ends at 3e38
 
 
@@ -54,12 +55,7 @@ class BatchReward(RewardFunction[Any, Game, float]):
         self._before = from_rlgym(initial_state)
 
     def get_rewards(
-        self,
-        agents: Agents,
-        state: Game,
-        is_terminated: Mapping[Hashable, bool],
-        is_truncated: Mapping[Hashable, bool],
-        shared_info: SharedInfo,
+        self, agents: Agents, state: Game, is_terminated: Flags, is_truncated: Flags, shared_info: SharedInfo
     ) -> dict[Hashable, float]:
         """Return the agents' rewards for the step that led to `state`; one True flag counts for the match.
 
@@ -194,12 +190,7 @@ class WeightedSum(BatchReward):
                 part.reset(self._asked(agents, initial_state), initial_state, shared_info)
 
     def get_rewards(
-        self,
-        agents: Agents,
-        state: Game,
-        is_terminated: Mapping[Hashable, bool],
-        is_truncated: Mapping[Hashable, bool],
-        shared_info: SharedInfo,
+        self, agents: Agents, state: Game, is_terminated: Flags, is_truncated: Flags, shared_info: SharedInfo
     ) -> dict[Hashable, float]:
         """Return the agents' sums; arguments and errors as for any `BatchReward`."""
         if self.foreign is None:
@@ -211,10 +202,10 @@ class WeightedSum(BatchReward):
     def sum_for(
         self,
         agents: Agents,
-        between: tuple[MatchState, MatchState],
+        between: Between,
         state: Game,
-        is_terminated: Mapping[Hashable, bool],
-        is_truncated: Mapping[Hashable, bool],
+        is_terminated: Flags,
+        is_truncated: Flags,
         shared_info: SharedInfo,
     ) -> dict[Hashable, float]:
         """Return the agents' sums: this package's parts get `between`, third-party ones RLGym's `state`."""
@@ -295,11 +286,7 @@ def name_reward(reward: RewardFunction[Any, Any, Any]) -> str:
 
 
 def reward_between(
-    reward: Any,
-    agents: Agents,
-    between: tuple[MatchState, MatchState],
-    is_terminated: Mapping[Any, bool],
-    is_truncated: Mapping[Any, bool],
+    reward: Any, agents: Agents, between: Between, is_terminated: Flags, is_truncated: Flags
 ) -> dict[Hashable, float]:
     """Return the agents' rewards by a reward that works in batches, between two states of one match."""
     flags = (np.array([any(given.values())]) for given in (is_terminated, is_truncated))
@@ -312,10 +299,10 @@ def ask_reward(
     reward: RewardFunction[Any, Any, Any],
     agents: Agents,
     state: Game,
-    is_terminated: Mapping[Any, bool],
-    is_truncated: Mapping[Any, bool],
+    is_terminated: Flags,
+    is_truncated: Flags,
     shared_info: SharedInfo,
-    between: tuple[MatchState, MatchState] | None = None,
+    between: Between | None = None,
 ) -> Mapping[Hashable, Any]:
     """Return what any reward gives the agents for a step, in RLGym's form.
 

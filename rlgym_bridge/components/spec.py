@@ -8,7 +8,7 @@ face.
 import inspect
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cache
 from typing import Annotated, Any, Final
 
@@ -182,18 +182,11 @@ def component_factory(
 
 def _components_of(env: api.RLGym[Any, Any, Any, Any, Any, Any, Any, Any]) -> Components:
     delay = env.transition_engine.config.get("rlbot_delay")
-    return Components(
-        env.obs_builder,
-        env.action_parser,
-        env.shared_info_provider,
-        None if delay is None else int(delay),
-        env.reward_fn,
-        env.termination_cond,
-        env.truncation_cond,
-        env.state_mutator,
-        env.renderer,
-        getattr(env.transition_engine, "tick_skip", None),
-    )
+    same = {one.name: getattr(env, one.name) for one in fields(Components) if hasattr(env, one.name)}
+    tick_skip = getattr(env.transition_engine, "tick_skip", None)
+    delay = None if delay is None else int(delay)
+    others = {"parser": env.action_parser, "action_delay": delay, "tick_skip": tick_skip}
+    return Components(**(same | others))
 
 
 def environment(name: str) -> api.RLGym[Any, Any, Any, Any, Any, Any, Any, Any]:

@@ -77,8 +77,7 @@ def played(
     cars: dict[int, list[Played]] = {}
     for track, manifest in tracks:
         make = component_factory(manifest.obs, manifest.parser, manifest.env, allow_modules)
-        space = action_space(make().parser.get_action_space("blue-0"))
-        whole = _Bot(recording, track, manifest, make, space)
+        whole = _Bot(recording, track, manifest, make)
         parts = _by_episode(track.decisions, starts, stops, manifest.tick_skip)
         for (number, _), decisions in parts.items():
             if len(decisions) > 1:
@@ -102,14 +101,10 @@ def _together(cars: Sequence[Played]) -> list[list[Played]]:
 
 class _Bot:
     def __init__(
-        self,
-        recording: MatchRecording,
-        track: AgentTrack,
-        manifest: Manifest,
-        make: Callable[[], Any],
-        space: tuple[str, tuple[int, ...]],
+        self, recording: MatchRecording, track: AgentTrack, manifest: Manifest, make: Callable[[], Any]
     ) -> None:
-        self._recording, self._bot, self._manifest, self._space = recording, track.agent_id, manifest, space
+        self._recording, self._bot, self._manifest = recording, track.agent_id, manifest
+        self._space = action_space(make().parser.get_action_space("blue-0"))
         self._check(track.decisions)
         every = [self._of_policy(one.actions) for one in track.decisions if one.actions.shape[1]]
         layout = recording.state.layout
@@ -121,10 +116,8 @@ class _Bot:
             _LOG.warning(
                 "%s: %s of %s turns one action into different controls, depending on the state or on earlier "
                 "actions, so the controls do not tell which action the game applied",
-                recording.source,
-                type(make().parser).__name__,
-                self._bot,
-            )
+                recording.source, type(make().parser).__name__, self._bot,
+            )  # fmt: skip
 
     def cars(self, decisions: Sequence[Decision], reward: RewardFactory | None) -> list[Played]:
         recording, acted = self._recording, decisions[:-1]
@@ -145,21 +138,9 @@ class _Bot:
             )  # fmt: skip
             if self._space[0] == "gaussian":
                 applied = applied.clip(-1, 1)
-            found.append(
-                Played(
-                    recording.state.agents[seat],
-                    self._bot,
-                    self._manifest,
-                    self._space,
-                    frames,
-                    obs[:, place],
-                    chosen[:, place],
-                    applied,
-                    told,
-                    gained[:, place],
-                    scored,
-                )
-            )
+            whose = (recording.state.agents[seat], self._bot, self._manifest, self._space)
+            seen, meant = obs[:, place], chosen[:, place]
+            found.append(Played(*whose, frames, seen, meant, applied, told, gained[:, place], scored))
         return found
 
     def _check(self, decisions: Sequence[Decision]) -> None:
@@ -219,10 +200,7 @@ def _recorded(decisions: Sequence[Decision]) -> np.ndarray:
 
 
 def _rewards(
-    recording: MatchRecording,
-    decisions: Sequence[Decision],
-    scored: bool,
-    reward: RewardFunction[Any, Any, Any],
+    recording: MatchRecording, decisions: Sequence[Decision], scored: bool, reward: Any
 ) -> np.ndarray:
     rows = np.searchsorted(recording.tick, [one.frame for one in decisions]).clip(0, len(recording.tick) - 1)
     agents = [recording.state.agents[seat] for seat in decisions[0].seats]

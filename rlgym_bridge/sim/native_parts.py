@@ -104,13 +104,7 @@ def _rewarding(kind: type) -> Callable[..., np.ndarray | None]:
     return reward
 
 
-def _fill(
-    owner: Any,
-    terms: list[tuple[int, str, float]],
-    before: MatchState,
-    after: MatchState,
-    columns: np.ndarray,
-) -> None:
+def _fill(owner: Any, terms: list[Any], before: MatchState, after: MatchState, columns: np.ndarray) -> None:
     """Write terms of a reward into their rows of `columns`, `(rows, matches, cars)`."""
     layout = after.layout
     plan = _plan(owner, (layout, *terms), lambda: load_native().Rewards(_layout(layout), terms))

@@ -44,12 +44,17 @@ CHUNK_HEAD_BYTES: Final = FRAME.size + _BEFORE + 4 + _MOST_NAME + _LENGTH.size
 """Bytes by which the record of a chunk is known, at most."""
 
 
-class UnpackBudget:
-    """The bytes that a file of some size may unpack to, whatever is in them."""
+class Reading:
+    """The bytes that a file of some size may unpack to, and how many parts of it are damaged."""
 
     def __init__(self, path: Path, size: int) -> None:
         self.path, self.size = path, size
+        self.damaged, self.first_damage = 0, ""
         self._left = _MOST_UNPACKED * size + _SLACK
+
+    def leave_out(self, text: str) -> None:
+        """Count a damaged part, which a sentence describes."""
+        self.damaged, self.first_damage = self.damaged + 1, self.first_damage or text
 
     def spend(self, amount: int) -> None:
         """Count bytes that were unpacked; raises RecordingError if they are too many for the file."""
@@ -113,16 +118,16 @@ def _unpacked(chunk: Chunk) -> bytes:
 
 
 def chunk_records(
-    data: bytes, damage: list[str], budget: UnpackBudget
+    data: bytes, reading: Reading, where: str
 ) -> Iterator[Channel | tuple[int, int, int, bytes]]:
     """Yield the channels of a chunk, and its messages: channel, sequence, publish time and content.
 
     Behind a record whose length cannot be, go on at the next message whose time fits its frame, as in
-    recordings of ours. `damage` gets what is left out, once at most, `budget` the number of records.
+    recordings of ours. `reading` counts the records, and what is left out, once at most.
     """
     at, told, size, message = 0, False, len(data), int(Opcode.MESSAGE)
     while at < size:
-        budget.spend(RECORD_BYTES)
+        reading.spend(RECORD_BYTES)
         if (start := at + _HEAD.size) <= size:
             opcode, length, channel, sequence, _, published = _HEAD.unpack_from(data, at)
             end = at + FRAME.size + length
@@ -135,7 +140,7 @@ def chunk_records(
             yield found
         if behind is None:
             if not told:
-                damage.append(f"a record in a chunk, from its byte {at:,} on, is cut or damaged")
+                reading.leave_out(f"{where}: a record in a chunk, from its byte {at:,} on, is cut or damaged")
             told, behind = True, _next_message(data, at + 1)
         at = behind
 
