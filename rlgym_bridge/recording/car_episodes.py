@@ -123,7 +123,11 @@ class _Bot:
         recording, acted = self._recording, decisions[:-1]
         frames = np.array([one.frame for one in decisions], np.int64)
         scored = not decisions[-1].actions.shape[1]
-        gained = _recorded(decisions) if reward is None else _rewards(recording, decisions, scored, reward())
+        if reward is None:
+            own = np.stack([one.rewards for one in decisions[1:]]).astype(np.float64)
+            gained = np.where(np.isfinite(own), own, 0.0)  # where the bot was given some itself
+        else:
+            gained = _rewards(recording, decisions, scored, reward())
         obs = np.stack([one.obs for one in decisions])
         chosen = np.stack([self._of_policy(one.actions) for one in acted])
         found = []
@@ -191,12 +195,6 @@ def _tracks(recording: MatchRecording, bots: Collection[str] | None) -> list[tup
         (known[name], Manifest.from_json(json.dumps(known[name].policy), f"policy.json of {name}"))
         for name in wanted
     ]
-
-
-def _recorded(decisions: Sequence[Decision]) -> np.ndarray:
-    """Return `(n, cars)` rewards that the bot itself was given; 0 where it was not."""
-    given = np.stack([one.rewards for one in decisions[1:]]).astype(np.float64)
-    return np.where(np.isfinite(given), given, 0.0)
 
 
 def _rewards(

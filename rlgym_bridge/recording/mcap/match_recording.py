@@ -18,7 +18,7 @@ from rlgym_bridge.packets.decoder import Decoder
 from rlgym_bridge.protocol_variant import ProtocolVariant
 from rlgym_bridge.recording.mcap import channels
 from rlgym_bridge.recording.mcap.agent_track import SECOND, AgentTrack, InputTrack, read_agent, read_inputs
-from rlgym_bridge.recording.mcap.mcap_reader import Contents, Message, read_contents
+from rlgym_bridge.recording.mcap.mcap_reader import Message, read_contents
 from rlgym_bridge.recording.mcap.mcap_writer import RecordingError
 from rlgym_bridge.recording.mcap.merge import left_over
 from rlgym_bridge.recording.recording import Recording, in_play, jumps, motions_of
@@ -89,7 +89,9 @@ def read_match(path: str | Path, shadow: bool | None = None) -> MatchRecording:
     """
     path = Path(path)
     contents = read_contents(path)
-    packets = contents.topics.get(channels.PACKETS) or _longest(contents)
+    # Those of the server, else of the agent that got most.
+    every = [one for name, one in contents.topics.items() if name.endswith(channels.PACKETS)]
+    packets = contents.topics.get(channels.PACKETS) or max(every, key=len, default=[])
     heads = [_message(contents.topics[name][0]) if contents.topics.get(name) else None
              for name in (channels.FIELD_INFO, channels.MATCH_CONFIGURATION)]  # fmt: skip
     rows, seatings, kept, notes = _decode(packets, heads, shadow, contents.about)
@@ -226,12 +228,6 @@ def _message(message: Message) -> object:
         return flat.CorePacket.unpack(content).message
     except ValueError:  # InvalidFlatbuffer is one
         return None
-
-
-def _longest(contents: Contents) -> list[Message]:
-    """Return the packets of the agent that got most: nobody else recorded any."""
-    every = [one for name, one in contents.topics.items() if name.endswith(channels.PACKETS)]
-    return max(every, key=len, default=[])
 
 
 def _broken(state: MatchState, tick: np.ndarray, ball: np.ndarray, cars: np.ndarray) -> np.ndarray:

@@ -47,7 +47,8 @@ def read_replay(path: Path) -> Recording:
             f"{path} has network format {version}, expected {_LEAST_VERSION} or later: the game wrote "
             "whole-number positions then"
         )
-    actors = Actors(replay["objects"], replay["names"], _arena(replay.get("properties")))
+    arena = dict(replay.get("properties") or ()).get("MapName")  # of a mapping, or of pairs
+    actors = Actors(replay["objects"], replay["names"], arena if isinstance(arena, str) else "")
     rows = []
     for number, frame in enumerate(frames):
         # The parser gives None for what is infinite or not a number.
@@ -66,12 +67,6 @@ def read_replay(path: Path) -> Recording:
             f"{path} has {teams[0]} and {teams[1]} players, expected {_MOST_PLAYERS} a team at most"
         )
     return _recording(path.name, rows, actors, teams)
-
-
-def _arena(properties: Any) -> str:
-    """Return the name of the arena, from the properties in a replay's header: a mapping, or pairs."""
-    found = dict(properties or ()).get("MapName", "")
-    return found if isinstance(found, str) else ""
 
 
 def _parse(path: Path) -> dict[str, Any]:
