@@ -19,8 +19,7 @@ from rlgym_bridge.controls import NEUTRAL
 from rlgym_bridge.game import PLAYING_PHASES, Phase
 from rlgym_bridge.user_input.arguments import check_whole
 
-GAP_TICKS = 120
-"""A jump of the frame number beyond this, or backwards, starts anew."""
+GAP_TICKS = 120  # a jump of the frame number beyond this, or backwards, starts anew
 
 
 class Event(Enum):

@@ -82,8 +82,7 @@ OWN_SERVER: Final = "rlgym-bridge"
 """The name of this project's match server. A file that was measured there has it under `server`. The server's
 PingResponse and MatchConfiguration end with it: readers of flatbuffers pass over what follows one."""
 
-OTHER_SERVER: Final = "other"
-"""Value of `server` in a file that was measured on any other server."""
+OTHER_SERVER: Final = "other"  # value of `server` in a file that was measured on any other server
 
 _KEYS: Final = ("server", "dialect", "timing")
 _LOG = logging.getLogger(__name__)

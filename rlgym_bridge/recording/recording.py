@@ -15,8 +15,7 @@ from rlgym_bridge.state import MatchState
 class TimeBase(enum.Enum):
     """The source of a recording's times, which says how exact they are."""
 
-    TICKS = "ticks"
-    """`tick` is the game's own count: exact."""
+    TICKS = "ticks"  # `tick` is the game's own count: exact
     SECONDS = "seconds"
     """Times in the recorder's seconds, which may run fast or slow: `tick` is a rounded guess."""
     FRAMES = "frames"
@@ -26,12 +25,9 @@ class TimeBase(enum.Enum):
 class Inputs(enum.Enum):
     """The meaning of the controls in a recording's states."""
 
-    APPLIED = "applied"
-    """Row k holds what drove the tick that ended in row k."""
-    SENT = "sent"
-    """Row k holds what was commanded when row k was seen; it acts later, nobody said how much."""
-    NONE = "none"
-    """There are none."""
+    APPLIED = "applied"  # row k holds what drove the tick that ended in row k
+    SENT = "sent"  # row k holds what was commanded when row k was seen; it acts later, nobody said how much
+    NONE = "none"  # there are none
 
 
 @dataclass

@@ -9,8 +9,7 @@ from rlgym_bridge.components.rewards import find_alive, flies_into_goals, projec
 from rlgym_bridge.game import TICKS_PER_SECOND
 from rlgym_bridge.state import MatchState
 
-SIDES: Final = ("policy", "opponents")
-"""Cars of the policy in training, and those of snapshots and opponents."""
+SIDES: Final = ("policy", "opponents")  # cars of the policy in training, and those of snapshots and opponents
 
 LOOKED_AT_EVERY: Final = 8
 """Steps between two looks at what changes slowly, and between two calls of a component's `metrics`."""

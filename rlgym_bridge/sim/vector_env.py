@@ -27,8 +27,7 @@ from rlgym_bridge.user_input.arguments import check_number, check_whole, show_va
 
 _LOG = logging.getLogger(__name__)
 
-MOST_DEAD: Final = 3
-"""Matches that die inside the simulator before play stops."""
+MOST_DEAD: Final = 3  # matches that die inside the simulator before play stops
 
 _COUNTED: Final = ("episodes", "goals", "touches", "car_minutes", "game_minutes", "dead_matches")
 

@@ -22,8 +22,7 @@ _SCREEN_PIXELS: Final = 1920, 1080  # of the screen that RLBot's core reckons wi
 Body = tuple[np.ndarray, np.ndarray]
 """Position `(3,)` uu and rotation `(3, 3)`, with the columns forward, right, up."""
 
-Key = tuple[int, int]
-"""The number of a client, and the id of a group of its."""
+Key = tuple[int, int]  # the number of a client, and the id of a group of its
 
 
 class Places(NamedTuple):

@@ -15,8 +15,7 @@ from rlgym_bridge.view.times import Times, drawn
 
 _log = logging.getLogger(__name__)
 
-PER_SECOND: Final = 30
-"""Times a second at which drawings are looked at."""
+PER_SECOND: Final = 30  # times a second at which drawings are looked at
 
 MOST_BYTES: Final = 1 << 26
 """Bytes of shapes that a recording shows: 20 lines that move with a car take them in 18 minutes."""

@@ -8,8 +8,7 @@ import rerun as rr
 from rlgym_bridge.game import TICK_SECONDS, TICKS_PER_SECOND
 from rlgym_bridge.recording.recording import Recording
 
-APPLICATION: Final = "rlgym_bridge"
-"""The viewer keeps one layout for each application."""
+APPLICATION: Final = "rlgym_bridge"  # the viewer keeps one layout for each application
 
 _HELD_TICKS: Final = 15
 """Time for which a body stays where it was last shown: a replay shows each every 4 to 15 ticks."""

@@ -21,14 +21,12 @@ from rlgym_bridge.recording.mcap.mcap_writer import RecordingError
 MOST_CHUNK_BYTES: Final = 1 << 25
 """Longest chunk that is read, unpacked; a recorder of ours writes 0.26 MB, other programs up to 4 MB."""
 
-FRAME: Final = struct.Struct("<BQ")
-"""Kind and length of a record, before its content."""
+FRAME: Final = struct.Struct("<BQ")  # kind and length of a record, before its content
 
 DAMAGED: Final = (McapError, zstandard.ZstdError, RuntimeError, struct.error, ValueError, MemoryError)
 """Errors of reading what is damaged; lz4 raises RuntimeError."""
 
-RECORD_BYTES: Final = 200
-"""Memory that a message takes beside its content."""
+RECORD_BYTES: Final = 200  # memory that a message takes beside its content
 
 _MOST_UNPACKED: Final = 100  # times the file's size; a recorded 1v1 has 4.7, one of cars that stand still 11
 _SLACK: Final = 1 << 27  # bytes unpacked that any file may have

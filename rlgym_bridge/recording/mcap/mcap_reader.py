@@ -16,8 +16,7 @@ from rlgym_bridge.recording.mcap.mcap_writer import RecordingError
 from rlgym_bridge.user_input.text_files import check_size, parse_json
 
 MAGIC: Final = b"\x89MCAP0\r\n"
-MOST_FILE_BYTES: Final = 1 << 33
-"""Longest recording that is read: twice what a recorder keeps in its parts."""
+MOST_FILE_BYTES: Final = 1 << 33  # longest recording that is read: twice what a recorder keeps in its parts
 
 _MOST_RECORD_BYTES: Final = 1 << 26
 _MOST_ABOUT: Final = 1 << 18  # characters; they may take 300 times that of memory

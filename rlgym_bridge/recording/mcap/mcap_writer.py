@@ -30,11 +30,8 @@ _PAUSE_SECONDS: Final = 0.001  # between two turns where more messages wait
 _CLOSE_SECONDS: Final = 10.0
 _FRAMES: Final = 1 << 32  # sequences are unsigned
 
-_PART_BYTES: Final = 1 << 28
-"""Size from which a recording goes on in another file: about two hours of 1v1."""
-
-PARTS: Final = 16
-"""Files of one recording that are kept; the oldest goes first."""
+_PART_BYTES: Final = 1 << 28  # size from which a recording goes on in another file: about two hours of 1v1
+PARTS: Final = 16  # files of one recording that are kept; the oldest goes first
 
 
 class RecordingError(ValueError):

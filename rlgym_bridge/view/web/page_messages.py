@@ -4,8 +4,7 @@ from typing import Annotated, Any, Final, Literal
 
 import msgspec
 
-MOST_BYTES: Final = 2048
-"""Of a message."""
+MOST_BYTES: Final = 2048  # of a message
 
 _Number = Annotated[float, msgspec.Meta(ge=-1e4, le=1e4)]
 _Vector = Annotated[list[_Number], msgspec.Meta(min_length=3, max_length=3)]
@@ -49,8 +48,7 @@ class Put(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     vel: _Vector = msgspec.field(default_factory=lambda: [0.0, 0.0, 0.0])
 
 
-SPEEDS: Final = (0.25, 0.5, 1.0, 2.0, 4.0)
-"""Seconds of the game in a second."""
+SPEEDS: Final = (0.25, 0.5, 1.0, 2.0, 4.0)  # seconds of the game in a second
 
 VALUES: Final[dict[str, Any]] = {
     "speed": float,

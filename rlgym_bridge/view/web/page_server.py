@@ -33,8 +33,7 @@ _log = logging.getLogger(__name__)
 
 HOST: Final = "127.0.0.1"
 MOST_PAGES: Final = 16
-MOST_MESSAGES: Final = 240
-"""A second, of one page."""
+MOST_MESSAGES: Final = 240  # a second, of one page
 
 _QUEUED_FRAMES: Final = 3
 _QUEUED_TEXTS: Final = 256

@@ -34,14 +34,9 @@ from rlgym_bridge.view.web.page_server import PageServer, Viewer
 
 _log = logging.getLogger(__name__)
 
-HUMAN: Final = "human"
-"""The driver of a car that is whoever sits at a page."""
-
-RECORDED: Final = "recorded"
-"""The driver of a car that goes on by the inputs of a recording."""
-
-KEPT_TICKS: Final = 60 * game.TICKS_PER_SECOND
-"""Ticks that a match can be rewound by."""
+HUMAN: Final = "human"  # the driver of a car that is whoever sits at a page
+RECORDED: Final = "recorded"  # the driver of a car that goes on by the inputs of a recording
+KEPT_TICKS: Final = 60 * game.TICKS_PER_SECOND  # ticks that a match can be rewound by
 
 _REPLAY_BEFORE: Final = 3 * game.TICKS_PER_SECOND  # of a goal
 _REPLAY_AFTER: Final = game.TICKS_PER_SECOND // 2
