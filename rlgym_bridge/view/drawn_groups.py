@@ -42,20 +42,13 @@ lower edge `(4,)`: pixels of the camera's image.
 
 
 class DrawnGroups:
-    """The groups that stand, drawn message by message.
-
-    Attributes:
-        cars: Index of the first car of each client that drew, by its number; -1 for none.
-        changed: Groups that are new, other, or gone since this was last cleared.
-        moving: Groups that are attached to the ball or a car.
-        spent: Bytes that all shapes have taken so far, about; a drawing that is not placed counts, too.
-    """
+    """The groups that stand, drawn message by message."""
 
     def __init__(self) -> None:
-        self.cars: dict[int, int] = {}
-        self.changed: set[Key] = set()
-        self.moving: set[Key] = set()
-        self.spent = 0
+        self.cars: dict[int, int] = {}  # index of the first car of each client by its number; -1 for none
+        self.changed: set[Key] = set()  # groups that are new, other, or gone since this was last cleared
+        self.moving: set[Key] = set()  # groups that are attached to the ball or a car
+        self.spent = 0  # bytes of all shapes, about; a drawing that is not placed counts, too
         self._groups: dict[Key, bytes | flat.RenderGroup] = {}
 
     def take(self, content: bytes) -> None:

@@ -350,11 +350,8 @@ class PlayedMatch:
         self._policy_drivers = {place: one.renew() for place, one in self._policy_drivers.items()}
 
     def _change_driver(self, viewer: Viewer, value: Take | int, driver: PolicyDriver | None) -> None:
-        place = value.car if isinstance(value, Take) else value
-        if not 0 <= place < len(self._slots):
-            return
-        first = self._first_names[self._slots[place]]
-        name = value.driver if isinstance(value, Take) else first
+        place = value.car if isinstance(value, Take) else value  # `take` has checked it
+        name = value.driver if isinstance(value, Take) else self._first_names[self._slots[place]]
         to_human = name == HUMAN
         with self._lock:
             if to_human and viewer not in self.pages.viewers:
