@@ -5,13 +5,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from rlgym_bridge.components import actions as parsers
 from rlgym_bridge.components import batch_form
-from rlgym_bridge.components.actions import (
-    ContinuousAction,
-    LookupTableAction,
-    MultiDiscreteAction,
-    RepeatAction,
-)
 from rlgym_bridge.components.initial_states import INITIAL_STATES
 from rlgym_bridge.components.mutators import WeightedMutator, blank_state
 from rlgym_bridge.components.reward_base import checked_shape, name_of_bad, name_parts, split_rewards
@@ -23,7 +18,7 @@ from rlgym_bridge.state import MatchState, derive, layout_of
 Judgement = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 """Observations `(matches, cars, size)`, terminated and truncated `(matches,)`, rewards `(matches, cars)`."""
 
-_SOUND_PARSERS: Final = (LookupTableAction, ContinuousAction, MultiDiscreteAction)
+_SOUND_PARSERS: Final = (parsers.LookupTableAction, parsers.ContinuousAction, parsers.MultiDiscreteAction)
 """Classes whose rows are controls; a subclass may have another table."""
 
 _BLOCK: Final = 32
@@ -103,7 +98,7 @@ class BatchParts:
     def rows(self, actions: np.ndarray, state: MatchState) -> np.ndarray:
         """Return control rows `(matches, cars, ticks, 8)`, with a stride of 0 where one is held."""
         parser, repeats = self._parser, 1
-        if type(parser) is RepeatAction:
+        if type(parser) is parsers.RepeatAction:
             parser, repeats = parser.parser, parser.repeats
         rows: np.ndarray = parser.parse_batch(actions)
         # One test for the usual case: NaN fails every comparison. Our own parsers keep to it themselves.

@@ -9,16 +9,8 @@ import numpy as np
 import RocketSim as rsim
 
 from rlgym_bridge.game import BLUE, GOAL_THRESHOLD_Y, ORANGE, TICKS_PER_SECOND
+from rlgym_bridge.sim import arena as arenas
 from rlgym_bridge.sim import simulator
-from rlgym_bridge.sim.arena import (
-    BODY_SIZE,
-    ArenaReader,
-    control_of,
-    make_arena,
-    set_body,
-    set_mutators,
-    write_arena,
-)
 from rlgym_bridge.sim.simulator import EventKind
 from rlgym_bridge.state import CAR_COLUMNS, MATCH_COLUMNS, MatchState
 
@@ -64,7 +56,7 @@ class RocketSim2:
 
     def _make(self, number: int) -> "_Match":
         teams = [BLUE] * self.state.layout.blue + [ORANGE] * self.state.layout.orange
-        return _Match(number, *make_arena(teams, None, self._mode), self._events)
+        return _Match(number, *arenas.make_arena(teams, None, self._mode), self._events)
 
     def seed(self, seed: int) -> None:
         """Begin the random stream of the respawns anew."""
@@ -110,8 +102,9 @@ class RocketSim2:
             one, given, shown = self._matches[match], desired.buffer[row], self.state.buffer[match]
             moved = [(one.reader.cars[car], firsts[car]) for car in np.flatnonzero(cars[row]).tolist()]
             for body, first in [(one.arena.ball, _OF_BALL), *moved] if ball else moved:
-                body.set_state(set_body(body.get_state(), given[first : first + BODY_SIZE].tolist()))
-                shown[first : first + BODY_SIZE] = given[first : first + BODY_SIZE]
+                place = slice(first, first + arenas.BODY_SIZE)
+                body.set_state(arenas.set_body(body.get_state(), given[place].tolist()))
+                shown[place] = given[place]
         np.greater(np.abs(self.state.ball_position[:, 1]), GOAL_THRESHOLD_Y, out=self.state.goal_scored)
 
     def step(
@@ -156,9 +149,9 @@ class RocketSim2:
         """Return where the untouched ball goes, shape `(ticks // every, 9)`; see `Simulator`."""
         arena = self._matches[match].arena
         if self._alone is None:
-            self._alone, _ = make_arena([], None, self._mode)
+            self._alone, _ = arenas.make_arena([], None, self._mode)
         alone = self._alone
-        set_mutators(alone, arena.get_mutator_config())
+        arenas.set_mutators(alone, arena.get_mutator_config())
         alone.ball.set_state(arena.ball.get_state())
         numbers: list[float] = []
         for _ in range(ticks // every):
@@ -227,7 +220,7 @@ class RocketSim2:
         if known is None:
             if len(self._controls) >= _MOST_CONTROLS:
                 self._controls.clear()
-            known = self._controls[vector] = control_of(np.frombuffer(vector, np.float32).tolist())
+            known = self._controls[vector] = arenas.control_of(np.frombuffer(vector, np.float32).tolist())
         return known
 
     def _coming_back(self, ticks: int) -> dict[int, dict[int, list[int]]]:
@@ -259,7 +252,7 @@ class _Match:
         self, number: int, arena: rsim.Arena, cars: Sequence[rsim.Car], events: list[tuple[Any, ...]]
     ) -> None:
         self.number, self.arena = number, arena
-        self.reader = ArenaReader(arena, cars)
+        self.reader = arenas.ArenaReader(arena, cars)
         self.factors: dict[str, float] = {}
         self.values: dict[str, float] = {}
         self.held = b""
@@ -278,10 +271,10 @@ class _Match:
             if (desired.buffer[row, numbers] == shown.buffer[self.number, numbers]).all():
                 ball = self.arena.ball.get_state()
         self.listener.places.clear()
-        cars = write_arena(self.arena, desired, row, self._config(), factors)
+        cars = arenas.write_arena(self.arena, desired, row, self._config(), factors)
         if ball is not None:
             self.arena.ball.set_state(ball)
-        self.reader = ArenaReader(self.arena, cars, desired.car_hitbox[row].astype(int).tolist())
+        self.reader = arenas.ArenaReader(self.arena, cars, desired.car_hitbox[row].astype(int).tolist())
         self.listener.places.update((car.id, place) for place, car in enumerate(cars))
         self.held = desired.car_controls[row].tobytes()
         if not self.values.get("boost_pads_enabled", 1.0):
