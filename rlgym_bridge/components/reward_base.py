@@ -357,6 +357,8 @@ def name_of_bad(
     Costs one look over `rewards` `(N, cars)` while all is well. A `WeightedSum` keeps the numbers of its
     parts until its next call, so that nothing is computed again.
     """
+    if np.isfinite(np.vdot(rewards, rewards)):  # a sum of squares: one call while all is well
+        return None
     finite = np.isfinite(rewards)
     if finite.all():
         return None
