@@ -64,20 +64,16 @@ _HOMES: Final = {
     "VectorEnv": "sim.vector_env",
     "add_number": "components.default_obs",
     "compare_recordings": "compare.comparison",
+    "conditions": "components.conditions",
     "forecast_ball": "components.ball_ahead",
     "load_policy": "policy.folder",
+    "mutators": "components.mutators",
     "open_recording": "recording.open",
     "play": "live.play",
+    "rewards": "components.rewards",
     "save_policy": "policy.folder",
 }
-"""The module in which each name lies."""
-
-_MODULES: Final = {
-    "conditions": "components.conditions",
-    "mutators": "components.mutators",
-    "rewards": "components.rewards",
-}
-"""Modules that are imported by name, and where each lies."""
+"""The module in which each name lies, or that it is."""
 
 __all__ = [
     "AdvancedObs",
@@ -112,13 +108,10 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """Import a name of the public face when it is first asked for (PEP 562)."""
-    if name in _MODULES:
-        value: Any = import_module(f"{__name__}.{_MODULES[name]}")
-    elif name in _HOMES:
-        value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-    else:
+    if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}; it has {', '.join(__all__)}")
-    globals()[name] = value
+    module = import_module(f"{__name__}.{_HOMES[name]}")
+    value = globals()[name] = getattr(module, name, module)
     return value
 
 

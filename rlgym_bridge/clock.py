@@ -19,8 +19,7 @@ from rlgym_bridge.controls import NEUTRAL
 from rlgym_bridge.game import PLAYING_PHASES, Phase
 from rlgym_bridge.user_input.arguments import check_whole
 
-GAP_TICKS = 120
-"""A jump of the frame number beyond this, or backwards, starts anew."""
+GAP_TICKS = 120  # a jump of the frame number beyond this, or backwards, starts anew
 
 
 class Event(Enum):
@@ -110,8 +109,9 @@ class Clock:
             if broken:
                 self._since_break = 0
             else:
-                self._move(frame - last_frame - 1)
-                last_frame = frame - 1
+                ticks, last_frame = frame - last_frame - 1, frame - 1
+                self._due, self._grid = self._due + ticks, self._grid + ticks
+                self._plans = [(first + ticks, rows) for first, rows in self._plans]
         if self._due is None or broken or kickoff:
             return self.restart()
         if frame == last_frame or frame < self._due:
@@ -120,13 +120,6 @@ class Clock:
         self.skipped_decisions += behind
         self._grid = self._due + behind * self._length
         return Event.DECIDE
-
-    def _move(self, ticks: int) -> None:
-        """Count what was decided from another frame number on."""
-        assert self._due is not None
-        self._due += ticks
-        self._grid += ticks
-        self._plans = [(first + ticks, rows) for first, rows in self._plans]
 
     def restart(self) -> Event:
         """Begin a new episode on the packet just seen; raises RuntimeError before the first."""

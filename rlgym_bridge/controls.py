@@ -4,8 +4,7 @@ import numpy as np
 
 from rlgym_bridge.game import CONTROL_NAMES, TICK_SKIP
 
-NEUTRAL = np.zeros(len(CONTROL_NAMES), np.float32)
-"""The row that presses nothing, (8,) float32."""
+NEUTRAL = np.zeros(len(CONTROL_NAMES), np.float32)  # the row that presses nothing, (8,) float32
 NEUTRAL.flags.writeable = False
 
 

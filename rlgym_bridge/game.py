@@ -8,8 +8,7 @@ Lengths are in unreal units (uu, 1 cm), times in seconds, angles in radians.
 
 from typing import Final, NamedTuple
 
-TICKS_PER_SECOND: Final = 120
-"""Physics ticks a second [RS]."""
+TICKS_PER_SECOND: Final = 120  # physics ticks a second [RS]
 
 TICK_SECONDS: Final = 1.0 / TICKS_PER_SECOND
 
@@ -47,14 +46,9 @@ class Phase:
 PLAYING_PHASES: Final = frozenset({Phase.KICKOFF, Phase.ACTIVE})
 """Phases in which inputs move the cars and the ball is in play."""
 
-COUNTDOWN_TICKS: Final = 480
-"""4.0 s from the cars on their spawns to GO [RE: 729 kickoffs, median 4.02 s]."""
-
-GOAL_SCORED_TICKS: Final = 360
-"""3.0 s between a goal and its replay [RE: 135 goals, median 2.98 s]."""
-
-REPLAY_TICKS: Final = 1080
-"""9.0 s when nobody skips the goal replay [RE: p90 9.0 s]."""
+COUNTDOWN_TICKS: Final = 480  # 4.0 s from the cars on their spawns to GO [RE: 729 kickoffs, median 4.02 s]
+GOAL_SCORED_TICKS: Final = 360  # 3.0 s between a goal and its replay [RE: 135 goals, median 2.98 s]
+REPLAY_TICKS: Final = 1080  # 9.0 s when nobody skips the goal replay [RE: p90 9.0 s]
 
 # --- the field -----------------------------------------------------------------------------
 
@@ -85,7 +79,6 @@ SUPERSONIC_KEEP_SECONDS: Final = 1.0  # [RS]
 # --- jumps, dodges, boost ------------------------------------------------------------------
 
 JUMP_MAX_SECONDS: Final = 0.2  # a held jump pushes this long [RS]
-JUMP_MIN_SECONDS: Final = 0.025  # a tapped jump pushes this long [RS]
 DODGE_DEADZONE: Final = 0.5
 """Sum of the sticks from which a second jump is a dodge [RS, `CarConfig.dodgeDeadzone`]; the game's default.
 

@@ -82,8 +82,7 @@ OWN_SERVER: Final = "rlgym-bridge"
 """The name of this project's match server. A file that was measured there has it under `server`. The server's
 PingResponse and MatchConfiguration end with it: readers of flatbuffers pass over what follows one."""
 
-OTHER_SERVER: Final = "other"
-"""Value of `server` in a file that was measured on any other server."""
+OTHER_SERVER: Final = "other"  # value of `server` in a file that was measured on any other server
 
 _KEYS: Final = ("server", "dialect", "timing")
 _LOG = logging.getLogger(__name__)
@@ -127,19 +126,9 @@ class ProtocolVariant(dict[str, str]):
             values[name] = value
         return cls(values)
 
-    @classmethod
-    def read(cls, path: Path) -> "ProtocolVariant":
-        """Return the table [dialect] of a file; raises OSError, or ValueError if it is no such file."""
-        return VariantFile.read(path).dialect
-
     def complete(self) -> "ProtocolVariant":
         """Return this with the first value for every point that it leaves open."""
         return ProtocolVariant({name: point.values[0] for name, point in POINTS.items()} | self)
-
-    @property
-    def open(self) -> tuple[str, ...]:
-        """Names of the points that have no value."""
-        return tuple(name for name in POINTS if name not in self)
 
 
 @dataclass(frozen=True)

@@ -16,13 +16,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from rlgym_bridge.game import (
-    DODGE_DEADLINE_SECONDS,
-    FLIP_TORQUE_SECONDS,
-    GOAL_THRESHOLD_Y,
-    MOST_TEAM_SIZE,
-    PAD_COUNT,
-)
+from rlgym_bridge import game
 from rlgym_bridge.user_input.arguments import check_whole, show_value
 
 
@@ -49,7 +43,7 @@ MATCH_FIELDS: Final = (
     Field("ball_rotation", (3, 3)),  # columns forward, right, up
     Field("ball_linear_velocity", (3,)),  # uu/s
     Field("ball_angular_velocity", (3,)),  # rad/s, world axes
-    Field("pad_timer", (PAD_COUNT,)),  # s until the pad is back, 0 while it can be taken; RLGym's order
+    Field("pad_timer", (game.PAD_COUNT,)),  # s until the pad is back, 0 while it can be taken; RLGym's order
 )
 
 KNOWN_FIELDS: Final = (
@@ -146,7 +140,7 @@ CAR_COLUMNS: Final = {name: column for name, (column, _) in _offsets(CAR_FIELDS)
 
 
 @cache
-def layout_of(blue: int, orange: int, most: int = MOST_TEAM_SIZE) -> Layout:
+def layout_of(blue: int, orange: int, most: int = game.MOST_TEAM_SIZE) -> Layout:
     """Return the shared layout for two team sizes; raises ValueError for one beyond 0 to `most` cars."""
     if not all(isinstance(size, int | np.integer) and 0 <= size <= most for size in (blue, orange)):
         raise ValueError(f"team sizes are {blue!r} and {orange!r}, expected 0 to {most} each")
@@ -236,7 +230,7 @@ class MatchState:
         orange: int,
         matches: int = 1,
         buffer: np.ndarray | None = None,
-        most: int = MOST_TEAM_SIZE,
+        most: int = game.MOST_TEAM_SIZE,
     ) -> None:
         self.layout = layout_of(blue, orange, most)
         check_whole("matches", matches)
@@ -286,10 +280,10 @@ class MatchState:
     def __reduce__(self) -> tuple[type["MatchState"], tuple[int, int, int, np.ndarray, int]]:
         """Return how pickle and `copy` make it anew: views of a copy show the copy's buffer."""
         blue, orange = self.layout.blue, self.layout.orange
-        return MatchState, (blue, orange, self.matches, self.buffer, max(blue, orange, MOST_TEAM_SIZE))
+        return MatchState, (blue, orange, self.matches, self.buffer, max(blue, orange, game.MOST_TEAM_SIZE))
 
 
-_FLIP_TORQUE, _DODGE_DEADLINE = np.float32(FLIP_TORQUE_SECONDS), np.float32(DODGE_DEADLINE_SECONDS)
+_FLIP_TORQUE, _DODGE_DEADLINE = np.float32(game.FLIP_TORQUE_SECONDS), np.float32(game.DODGE_DEADLINE_SECONDS)
 _FIRST, _LAST = CAR_COLUMNS["demo_respawn_timer"], CAR_COLUMNS["flip_time"]  # all that `derive` reads
 _RESULTS: Final = slice(CAR_COLUMNS["on_ground"], CAR_COLUMNS["can_flip"] + 1)
 _ROW: Final = {name: column - _FIRST for name, column in CAR_COLUMNS.items()}
@@ -302,7 +296,7 @@ def derive(state: MatchState) -> None:
     The formulas are RLGym's properties of `Car` and `GameState`; `packets/cars.py` has them a second time for
     single numbers, and a test holds the two equal.
     """
-    np.greater(np.abs(state.ball_position[:, 1]), GOAL_THRESHOLD_Y, out=state.goal_scored)
+    np.greater(np.abs(state.ball_position[:, 1]), game.GOAL_THRESHOLD_Y, out=state.goal_scored)
     layout = state.layout
     cars = state.buffer[:, layout.car_start :].reshape(state.matches, layout.cars, layout.car_stride)
     # A row for each column: arithmetic on neighbours in memory takes half the time, this copy included.

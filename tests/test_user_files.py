@@ -10,7 +10,7 @@ from rlgym_bridge.cli import main
 from rlgym_bridge.physics import read_physics
 from rlgym_bridge.policy.files import newest_checkpoint, shorten_policy
 from rlgym_bridge.policy.folder import load_policy
-from rlgym_bridge.protocol_variant import ProtocolVariant
+from rlgym_bridge.protocol_variant import VariantFile
 from rlgym_bridge.recording.tables.column_map import read_columns
 from rlgym_bridge.server import read_match_file
 from rlgym_bridge.server.bot_files import read_bot, read_script
@@ -44,7 +44,7 @@ def _loadout(path: Path) -> object:
 
 READERS: dict[str, Callable[[Path], object]] = {
     "match": read_match_file, "bot": _bot, "loadout": _loadout, "script": read_script,
-    "dialect": ProtocolVariant.read, "physics": read_physics, "columns": read_columns,
+    "dialect": VariantFile.read, "physics": read_physics, "columns": read_columns,
     "settings": load_settings,
 }  # fmt: skip
 

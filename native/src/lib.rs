@@ -4,7 +4,6 @@
 
 pub mod arguments;
 pub mod bounce;
-pub mod conditions;
 pub mod controls;
 pub mod errors;
 pub mod events;
@@ -55,7 +54,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<matches::Matches>()?;
     module.add_class::<observations::Observer>()?;
     module.add_class::<rewards::Rewards>()?;
-    module.add_class::<conditions::Conditions>()?;
     module.add_class::<flights::BallFlights>()?;
     module.add("MatchError", module.py().get_type::<MatchError>())?;
     module.add("KINDS", events::KINDS.into_iter().zip(0u8..).collect::<Vec<_>>())?;

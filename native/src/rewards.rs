@@ -231,7 +231,7 @@ impl Fields {
 }
 
 /// Return the column of a field that a layout needs.
-pub fn needed(name: &str, column: Option<usize>) -> Result<usize> {
+fn needed(name: &str, column: Option<usize>) -> Result<usize> {
     let Some(column) = column else { refuse!("the layout has no {name}, expected one with it") };
     Ok(column)
 }

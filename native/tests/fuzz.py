@@ -185,7 +185,7 @@ def observe(data, random, buffer, layout, count):
 
 
 def judge(data, random, buffer, layout, count):
-    """Let rewards and conditions of drawn parts judge a buffer, and add the rewards."""
+    """Let rewards of drawn parts judge a buffer, and add them."""
     draw = np.random.default_rng(random.randrange(2**32))
     cars, rows = layout.blue + layout.orange, random.randrange(1, 6)
     terms = [
@@ -204,16 +204,6 @@ def judge(data, random, buffer, layout, count):
         random.choice([0.0, 0.5, 1.0, data.draw(number)]), random.random() < 0.5,
         np.zeros(spoiled_shape(random, count, cars), np.float32),
     )  # fmt: skip
-    parts = [
-        (random.choice(["goal", "timeout", "no_touch"]), random.choice([0.0, 1.0, 30.0, data.draw(number)]))
-        for _ in range(random.randrange(4))
-    ]
-    since = [
-        None if name == "goal" and random.random() < 0.9 else np.zeros(spoiled_shape(random, count), np.int32)
-        for name, _ in parts
-    ]
-    over = np.zeros(spoiled_shape(random, count), bool)
-    rs.Conditions(layout, parts, every=random.random() < 0.5).judge(after, since, over)
 
 
 def fly(data, random):

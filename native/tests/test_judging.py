@@ -1,4 +1,4 @@
-"""Observers, rewards and conditions: what they write, and what they refuse."""
+"""Observers and rewards: what they write, and what they refuse."""
 
 import numpy as np
 import pytest
@@ -191,38 +191,6 @@ def test_rewards_refuse_what_does_not_fit():
     ):
         with pytest.raises(ValueError, match=words):
             make()
-
-
-def test_conditions_hold_one_or_all_and_touches_begin_their_seconds_anew():
-    world = playing(MATCHES, 2, 1)
-    state, over = world.state, np.zeros(MATCHES, bool)
-    state["frame"][:] = 240
-    state["goal_scored"][:] = (1, 0, 0, 0)
-    state["car_ball_touches"][:] = 0
-    state["car_ball_touches"][3, 2] = 1
-    parts = [("goal", 0.0), ("no_touch", 1.5), ("timeout", 2.0)]
-    for every, expected in ((False, [True, True, False, True]), (True, [True, False, False, False])):
-        touch = np.array([60, 60, 61, 0], np.int32)
-        begun = np.array([0, 1, 1, 0], np.int32)
-        rs.Conditions(LAYOUT, parts, every=every).judge(world.buffer, [None, touch, begun], over)
-        assert over.tolist() == expected
-        assert touch.tolist() == [60, 60, 61, 240] and begun.tolist() == [0, 1, 1, 0]
-
-
-def test_conditions_refuse_what_does_not_fit():
-    world, over = playing(MATCHES, 2, 1), np.zeros(MATCHES, bool)
-    since = np.zeros(MATCHES, np.int32)
-    timed = rs.Conditions(LAYOUT, [("timeout", 1.0)])
-    for call, words in (
-        (lambda: rs.Conditions(LAYOUT, [("luck", 1.0)]), "expected goal, timeout or no_touch"),
-        (lambda: timed.judge(world.buffer, [], over), "since has 0 entries"),
-        (lambda: timed.judge(world.buffer, [None], over), "since has None"),
-        (lambda: timed.judge(world.buffer, [since.astype(np.int64)], over), "since is int64"),
-        (lambda: timed.judge(world.buffer, [since], over[1:]), "over is"),
-        (lambda: timed.judge(world.buffer[1:], [since], over), "over is"),
-    ):
-        with pytest.raises(ValueError, match=words):
-            call()
 
 
 def test_an_observer_without_vectors_takes_a_row_that_is_narrower_than_a_rotation():

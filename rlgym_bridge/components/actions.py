@@ -14,8 +14,7 @@ from rlgym_bridge.game import CONTROL_NAMES, TICKS_PER_SECOND
 from rlgym_bridge.state import MatchState
 from rlgym_bridge.user_input.arguments import check_whole
 
-STICKS = 5
-"""The first five controls are sticks in [-1, 1]; the other three are buttons, 0 or 1."""
+STICKS = 5  # the first five controls are sticks in [-1, 1]; the other three are buttons, 0 or 1
 
 _WIDTH = len(CONTROL_NAMES)
 _MOST_REPEATS = 60 * TICKS_PER_SECOND  # a minute for one action is a slip

@@ -10,17 +10,9 @@ from typing import Final
 
 import numpy as np
 
+from rlgym_bridge.components import default_obs
 from rlgym_bridge.components.batch_form import with_native_form
-from rlgym_bridge.components.default_obs import (
-    FORWARD,
-    UP,
-    ObsNumber,
-    TableObs,
-    ball_numbers,
-    nothing,
-    pad_numbers,
-    vector,
-)
+from rlgym_bridge.components.default_obs import ObsNumber, TableObs
 from rlgym_bridge.game import CONTROL_NAMES, PAD_COUNT
 from rlgym_bridge.state import Layout, MatchState
 
@@ -94,17 +86,17 @@ class AdvancedObs(TableObs):
     def _elements(self, layout: Layout, car: int) -> list[ObsNumber]:
         allies, enemies = self._other_cars(layout, car)
         is_turned = car >= layout.blue
-        numbers = ball_numbers(layout, (self._pos, self._vel, self._ang), is_turned)
+        numbers = default_obs.ball_numbers(layout, (self._pos, self._vel, self._ang), is_turned)
         controls = layout.column("controls", car=car)
         numbers += [ObsNumber(f"previous/{name}", controls + i) for i, name in enumerate(CONTROL_NAMES)]
-        numbers += pad_numbers(layout, is_turned, "", is_absent=True)
+        numbers += default_obs.pad_numbers(layout, is_turned, "", is_absent=True)
         numbers += self._car(layout, "self", car, None, is_turned)
         for group, others in (("ally", allies), ("enemy", enemies)):
             for place, other in enumerate(others):
                 who = f"{group}-{place}"
                 shown = self._car(layout, who, car if other is None else other, car, is_turned)
                 if other is None:
-                    shown = [ObsNumber(number.name, *nothing(layout)) for number in shown]
+                    shown = [ObsNumber(number.name, *default_obs.nothing(layout)) for number in shown]
                 numbers += shown
         return numbers
 
@@ -116,14 +108,14 @@ class AdvancedObs(TableObs):
         numbers: list[ObsNumber] = []
 
         def add(name: str, column: int, origin: int | None, scale: float, stride: int = 1) -> None:
-            numbers.extend(vector(f"{who}/{name}", column, scale, is_turned, stride, origin))
+            numbers.extend(default_obs.vector(f"{who}/{name}", column, scale, is_turned, stride, origin))
 
         if self.relative:
             add("ball_position", layout.column("ball_position"), place, self._pos)
             add("ball_linear_velocity", layout.column("ball_linear_velocity"), velocity, self._vel)
         add("position", place, None, self._pos)
-        add("forward", layout.column("rotation", FORWARD, car), None, 1.0, 3)
-        add("up", layout.column("rotation", UP, car), None, 1.0, 3)
+        add("forward", layout.column("rotation", default_obs.FORWARD, car), None, 1.0, 3)
+        add("up", layout.column("rotation", default_obs.UP, car), None, 1.0, 3)
         add("linear_velocity", velocity, None, self._vel)
         add("angular_velocity", layout.column("angular_velocity", car=car), None, self._ang)
         numbers.append(ObsNumber(f"{who}/boost_amount", layout.column("boost_amount", car=car), scale=0.01))

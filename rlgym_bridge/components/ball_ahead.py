@@ -18,8 +18,7 @@ from rlgym_bridge.user_input.arguments import show_value
 from rlgym_bridge.user_input.extras import explain_native, load_native, meshes_folder
 
 MOST_SECONDS: Final = 10.0
-SECONDS: Final = (0.25, 0.5, 1.0, 2.0)
-"""Times ahead when none are named, s."""
+SECONDS: Final = (0.25, 0.5, 1.0, 2.0)  # times ahead when none are named, s
 
 _TICK: Final = 1 / TICKS_PER_SECOND
 _MOVING: Final = 6  # numbers of a forecast that are a place and a velocity; the spin comes after them
@@ -83,7 +82,6 @@ def _columns(layout: Layout) -> np.ndarray:
 
 
 def _flights(seconds: tuple[float, ...]) -> Any:
-    """Return what forecasts this thread's balls."""
     made: dict[tuple[float, ...], Any] = _own.__dict__.setdefault("made", {})
     if seconds not in made:
         native = load_native()

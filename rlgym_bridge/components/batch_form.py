@@ -52,25 +52,20 @@ def third_party_part(component: object) -> Any | None:
     return None
 
 
-_TWINS: Final = {
-    "rlgym.rocket_league.action_parsers.lookup_table_action:LookupTableAction": "LookupTableAction",
-    "rlgym.rocket_league.action_parsers.repeat_action:RepeatAction": "RepeatAction",
-    "rlgym.rocket_league.done_conditions.goal_condition:GoalCondition": "conditions.GoalCondition",
-    "rlgym.rocket_league.done_conditions.no_touch_condition:NoTouchTimeoutCondition": (
-        "conditions.NoTouchTimeoutCondition"
-    ),
-    "rlgym.rocket_league.done_conditions.timeout_condition:TimeoutCondition": "conditions.TimeoutCondition",
-    "rlgym.rocket_league.obs_builders.default_obs:DefaultObs": "DefaultObs",
-    "rlgym.rocket_league.reward_functions.goal_reward:GoalReward": "rewards.GoalReward",
-    "rlgym.rocket_league.reward_functions.touch_reward:TouchReward": "rewards.TouchReward",
-}  # fmt: skip
-"""Classes of RLGym, and ours that give the same, by their names in `rlgym_bridge`."""
+_TWINS: Final = (
+    "DefaultObs", "LookupTableAction", "RepeatAction", "conditions.GoalCondition",
+    "conditions.NoTouchTimeoutCondition", "conditions.TimeoutCondition", "rewards.GoalReward",
+    "rewards.TouchReward",
+)  # fmt: skip
+"""Classes of ours that give what RLGym's classes of the same name do, by their names in `rlgym_bridge`."""
 
 
 def name_twin(kind: type) -> str | None:
     """Return the name of our class that gives what a class of RLGym does; None where there is none."""
-    name = _TWINS.get(f"{kind.__module__}:{kind.__qualname__}")
-    return None if name is None else f"rlgym_bridge.{name}"
+    if not kind.__module__.startswith("rlgym.rocket_league."):
+        return None
+    names = (name for name in _TWINS if name.rpartition(".")[2] == kind.__qualname__)
+    return next((f"rlgym_bridge.{name}" for name in names), None)
 
 
 def third_party_leaves(component: object) -> list[Any]:
@@ -303,7 +298,12 @@ def find_masks(
             "none, or a parser of discrete actions"
         )
     if given is not None:
-        given = _checked(given, who, (state.matches, state.layout.cars, sum(sizes)), holder)
+        shape = (state.matches, state.layout.cars, sum(sizes))
+        if not isinstance(given, np.ndarray) or given.dtype != bool or given.shape != shape:
+            raise ValueError(
+                f"{who} are {describe_array(given)}, expected an array {shape} of bool: matches, cars and "
+                f"actions{locate_method(holder, 'masks')}"
+            )
     if shared is not None:
         of_agents = _masks_of_agents(shared, state, sum(sizes))
         given, who = (of_agents, f'shared_info["{SHARED}"]') if given is None else (given & of_agents, who)
@@ -324,16 +324,6 @@ def act_within(policy: Any, obs: np.ndarray | None, state: MatchState, masks: np
     if getattr(policy, "takes_masks", False):
         return policy.act(obs, state, masks)
     return policy.act(obs, state)
-
-
-def _checked(given: Any, who: str, shape: tuple[int, int, int], holder: Any) -> np.ndarray:
-    """Return what `masks` of a parser gave; raises ValueError unless it is bool of a shape."""
-    if not isinstance(given, np.ndarray) or given.dtype != bool or given.shape != shape:
-        raise ValueError(
-            f"{who} are {describe_array(given)}, expected an array {shape} of bool: matches, cars and actions"
-            f"{locate_method(holder, 'masks')}"
-        )
-    return given
 
 
 def _masks_of_agents(shared: Any, state: MatchState, actions: int) -> np.ndarray:
@@ -378,8 +368,7 @@ None says that the numpy formula is to be used. `sim.native_parts` fills this wh
 """
 
 _FREE: Final = frozenset(
-    ("build_batch", "reward_batch", "done_batch", "reset_batch", "build_obs", "get_rewards", "is_done",
-     "reset", "names", "size", "get_obs_space")
+    ("build_batch", "reward_batch", "build_obs", "get_rewards", "reset", "names", "size", "get_obs_space")
 )  # fmt: skip
 """Methods that no formula asks for: a subclass may have its own."""
 

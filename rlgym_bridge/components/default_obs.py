@@ -21,12 +21,9 @@ from rlgym_bridge.game import PAD_COUNT
 from rlgym_bridge.state import Layout, MatchState, layout_of
 from rlgym_bridge.user_input.arguments import check_number, check_whole
 
-TURNED: Final = (-1.0, -1.0, 1.0)
-"""Signs of x, y, z where the field is turned by 180 degrees about z."""
-
-FORWARD: Final = 0
+TURNED: Final = (-1.0, -1.0, 1.0)  # signs of x, y, z where the field is turned by 180 degrees about z
+FORWARD: Final = 0  # column of a rotation matrix
 UP: Final = 2
-"""Columns of a rotation matrix."""
 
 _MOST_COEFFICIENT: Final = 1e30  # in float32 numbers stay finite
 _MOST_PADDING: Final = 64  # cars in a team; no game has as many
@@ -271,7 +268,6 @@ class DefaultObs(TableObs):
         return observations
 
     def _elements(self, layout: Layout, car: int) -> list[ObsNumber]:
-        """Return the elements of one car's observation, in order."""
         allies, enemies = self._other_cars(layout, car)
         turned = car >= layout.blue
         scales = (self.pos_coef, self.lin_vel_coef, self.ang_vel_coef)

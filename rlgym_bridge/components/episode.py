@@ -213,19 +213,13 @@ def _show_match(shared_info: SharedInfo, state: MatchState, begins: bool) -> Non
 
 
 class Episode:
-    """A policy and its components in one match, episode after episode.
-
-    Attributes:
-        report: Answers of conditions and rewards about the last step.
-        observation: `(1, cars, size)` float32, the policy's input; None where it reads the state alone.
-        actions: `(1, cars)` or `(1, cars, k)`, its latest choice; None before.
-        policy, parts, masks: The policy, the components, and `ComponentCalls.masks`.
-    """
+    """A policy and its components in one match, episode after episode."""
 
     def __init__(self, player_spec: PlayerSpec) -> None:
-        self.report = StepReport()
+        self.report = StepReport()  # about the last step
+        # the policy's input, `(1, cars, size)` float32; None where it reads the state alone
         self.observation: np.ndarray | None = None
-        self.actions: np.ndarray | None = None
+        self.actions: np.ndarray | None = None  # its latest choice, `(1, cars)` or `(1, cars, k)`
         self._tick_skip = player_spec.tick_skip
         self.policy = player_spec.policy()
         self._calls = ComponentCalls(player_spec.components())

@@ -1,7 +1,7 @@
 """Initial states of episodes by name, and a mix of them by shares: the setting `[initial_states]`."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final
 
 from rlgym_bridge.components import skill_mutators
@@ -27,19 +27,25 @@ _SUM_REACH: Final = 1e-6  # of shares that make 1 together
 _ALIKE: Final = 0.6  # similarity of spelling from which on a name is suggested for an unknown one
 
 
-def parse_initial_states(table: object) -> dict[str, float]:
-    """Return shares from a table as TOML gives it, perhaps empty; raises ValueError for a wrong one."""
-    names = ", ".join(INITIAL_STATES)
-    if not isinstance(table, Mapping):
-        raise ValueError(f"initial_states is {show_value(table)}, expected a table of {names}")
-    shares: dict[str, float] = {}
-    for name, share in table.items():
-        if name not in INITIAL_STATES:
-            near = nearest_key(str(name), INITIAL_STATES, _ALIKE)
+def check_known(table: Iterable[object], name: str, known: Collection[str]) -> None:
+    """Raise ValueError for a key of a table with a name that is not known; the nearest one is suggested."""
+    for key in table:
+        if key not in known:
+            near = nearest_key(str(key), known, _ALIKE)
             hint = "" if near is None else f"; the nearest is {near}"
             raise ValueError(
-                f"{shorten_text(str(name))} in [initial_states] is unknown{hint}; expected one of {names}"
+                f"{shorten_text(str(key))} in [{name}] is unknown{hint}; expected one of {', '.join(known)}"
             )
+
+
+def parse_initial_states(table: object) -> dict[str, float]:
+    """Return shares from a table as TOML gives it, perhaps empty; raises ValueError for a wrong one."""
+    if not isinstance(table, Mapping):
+        names = ", ".join(INITIAL_STATES)
+        raise ValueError(f"initial_states is {show_value(table)}, expected a table of {names}")
+    check_known(table, "initial_states", INITIAL_STATES)
+    shares: dict[str, float] = {}
+    for name, share in table.items():
         if type(share) not in (int, float) or not 0 <= share <= 1:
             raise ValueError(f"{name} in [initial_states] is {show_value(share)}, expected a share, 0 to 1")
         shares[name] = float(share)

@@ -181,8 +181,7 @@ def _kickoff_places() -> tuple[np.ndarray, np.ndarray]:
     return positions, make_rotations(np.broadcast_to(pitch, yaw.shape), yaw)
 
 
-TURN: Final = np.array([-1.0, -1.0, 1.0])
-"""Factors of x, y and z that turn the field by 180 degrees about z."""
+TURN: Final = np.array([-1.0, -1.0, 1.0])  # factors of x, y and z that turn the field by 180 degrees about z
 
 FLAT_X, FLAT_Y, FLAT_CORNER = 3700.0, 4700.0, 7400.0
 """Limits of |x|, |y| and |x| + |y| of cars on their wheels, uu: 100 further in than others."""

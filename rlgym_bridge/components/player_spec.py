@@ -11,8 +11,7 @@ from rlgym_bridge.components.spec import Components
 from rlgym_bridge.state import MatchState
 from rlgym_bridge.user_input.arguments import check_whole, show_value
 
-MOST_FORECAST: Final = 60
-"""Ticks of the longest forecast, half a second."""
+MOST_FORECAST: Final = 60  # ticks of the longest forecast, half a second
 
 Forecast = int | Literal["auto"]
 """Ticks of input latency that a player looks ahead over, 0 for none, or `"auto"`: as it is measured."""

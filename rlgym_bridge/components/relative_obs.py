@@ -22,8 +22,7 @@ _BALL: Final = ("ball/position", "ball/direction", "ball/linear_velocity", "ball
 _CAR: Final = ("position", "linear_velocity")
 _TINY: Final = np.float32(1e-30)  # in place of a length of 0
 
-DIRECTIONS: Final = 3
-"""The first vectors of `look_from_cars`, of length 1: to the ball, from it to each goal."""
+DIRECTIONS: Final = 3  # the first vectors of `look_from_cars`, of length 1: to the ball, from it to each goal
 
 
 class Surroundings(NamedTuple):

@@ -3,7 +3,6 @@
 import math
 import re
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from functools import cache
 from types import FunctionType, MethodType
 from typing import Any, Final
 
@@ -12,11 +11,12 @@ from rlgym.api import RewardFunction
 
 from rlgym_bridge.components import batch_form
 from rlgym_bridge.components.rlgym_state import car_of, cars_by_agent, from_rlgym
-from rlgym_bridge.components.rlgym_types import Agents, CombinedReward, Game, SharedInfo
+from rlgym_bridge.components.rlgym_types import Agents, CombinedReward, Flags, Game, SharedInfo
 from rlgym_bridge.components.user_errors import check_arguments, locate_function, locate_method
 from rlgym_bridge.state import Layout, MatchState
 from rlgym_bridge.user_input.arguments import check_list, check_number, show_value
 
+Between = tuple[MatchState, MatchState]
 _MOST_WEIGHT: Final = 1e30  # float32 ends at 3e38
 
 
@@ -55,12 +55,7 @@ class BatchReward(RewardFunction[Any, Game, float]):
         self._before = from_rlgym(initial_state)
 
     def get_rewards(
-        self,
-        agents: Agents,
-        state: Game,
-        is_terminated: Mapping[Hashable, bool],
-        is_truncated: Mapping[Hashable, bool],
-        shared_info: SharedInfo,
+        self, agents: Agents, state: Game, is_terminated: Flags, is_truncated: Flags, shared_info: SharedInfo
     ) -> dict[Hashable, float]:
         """Return the agents' rewards for the step that led to `state`; one True flag counts for the match.
 
@@ -88,10 +83,14 @@ class BatchReward(RewardFunction[Any, Game, float]):
 
 
 class FormulaReward(BatchReward):
-    """A reward of this project: a formula of two states, whose class says what comes out."""
+    """A reward of this project: `_formula` of two states gives `(N, cars)`, or its compiled form does."""
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "_formula" in vars(cls):
+            cls._formula = batch_form.with_native_form(cls._formula)  # type: ignore[method-assign]
 
     def _formula(self, before: MatchState, after: MatchState) -> Any:
-        """Return `(N, cars)`; the classes have `with_native_form` around it."""
         raise NotImplementedError
 
     def reward_batch(
@@ -151,7 +150,8 @@ class WeightedSum(BatchReward):
         super().__init__()
         check_list("rewards", rewards, "pairs of an RLGym reward and its weight")
         for pair in rewards:
-            if not (isinstance(pair, (tuple, list)) and len(pair) == 2 and _is_reward(pair[0])):
+            kinds = RewardFunction | FunctionType | MethodType
+            if not (isinstance(pair, (tuple, list)) and len(pair) == 2 and isinstance(pair[0], kinds)):
                 raise TypeError(
                     f"rewards hold {show_value(pair)}, expected pairs of an RLGym reward, or a function of "
                     "(before, after), and its weight"
@@ -190,12 +190,7 @@ class WeightedSum(BatchReward):
                 part.reset(self._asked(agents, initial_state), initial_state, shared_info)
 
     def get_rewards(
-        self,
-        agents: Agents,
-        state: Game,
-        is_terminated: Mapping[Hashable, bool],
-        is_truncated: Mapping[Hashable, bool],
-        shared_info: SharedInfo,
+        self, agents: Agents, state: Game, is_terminated: Flags, is_truncated: Flags, shared_info: SharedInfo
     ) -> dict[Hashable, float]:
         """Return the agents' sums; arguments and errors as for any `BatchReward`."""
         if self.foreign is None:
@@ -207,10 +202,10 @@ class WeightedSum(BatchReward):
     def sum_for(
         self,
         agents: Agents,
-        between: tuple[MatchState, MatchState],
+        between: Between,
         state: Game,
-        is_terminated: Mapping[Hashable, bool],
-        is_truncated: Mapping[Hashable, bool],
+        is_terminated: Flags,
+        is_truncated: Flags,
         shared_info: SharedInfo,
     ) -> dict[Hashable, float]:
         """Return the agents' sums: this package's parts get `between`, third-party ones RLGym's `state`."""
@@ -236,12 +231,6 @@ class WeightedSum(BatchReward):
     def join_columns(self, columns: Sequence[np.ndarray], layout: Layout) -> np.ndarray:
         """Return the sum, `(N, cars)` float32, of rewards `(N, cars)` that the parts have given."""
         self.last = [np.asarray(column, np.float32) for column in columns]
-        return self._sum(layout)
-
-    def _asked(self, agents: Agents, state: Game) -> list[Hashable]:
-        return list(state.cars) if self.team_spirit or self.zero_sum else list(agents)
-
-    def _sum(self, layout: Layout) -> np.ndarray:
         total = np.zeros_like(self.last[0], np.float32)
         for column, weight in zip(self.last, self.weights, strict=True):
             total += np.float32(weight) * column
@@ -258,9 +247,8 @@ class WeightedSum(BatchReward):
             total[:, layout.blue :] -= blue
         return total
 
-
-def _is_reward(given: object) -> bool:
-    return isinstance(given, RewardFunction | FunctionType | MethodType)
+    def _asked(self, agents: Agents, state: Game) -> list[Hashable]:
+        return list(state.cars) if self.team_spirit or self.zero_sum else list(agents)
 
 
 def split_rewards(reward: RewardFunction[Any, Any, Any], rewards: np.ndarray) -> list[np.ndarray]:
@@ -291,22 +279,14 @@ def weigh_parts(
 
 def name_reward(reward: RewardFunction[Any, Any, Any]) -> str:
     """Return the name by which curves show a reward: its own, or that of its class in small letters."""
-    own = getattr(reward, "name", "")
-    return own if isinstance(own, str) and own else _short_name(type(reward).__name__)
-
-
-@cache
-def _short_name(kind: str) -> str:
-    """Return `air_touch` for `AirTouchReward`."""
+    own, kind = getattr(reward, "name", ""), type(reward).__name__
+    if isinstance(own, str) and own:
+        return own
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", kind.removesuffix("Reward") or kind).lower()
 
 
 def reward_between(
-    reward: Any,
-    agents: Agents,
-    between: tuple[MatchState, MatchState],
-    is_terminated: Mapping[Any, bool],
-    is_truncated: Mapping[Any, bool],
+    reward: Any, agents: Agents, between: Between, is_terminated: Flags, is_truncated: Flags
 ) -> dict[Hashable, float]:
     """Return the agents' rewards by a reward that works in batches, between two states of one match."""
     flags = (np.array([any(given.values())]) for given in (is_terminated, is_truncated))
@@ -319,10 +299,10 @@ def ask_reward(
     reward: RewardFunction[Any, Any, Any],
     agents: Agents,
     state: Game,
-    is_terminated: Mapping[Any, bool],
-    is_truncated: Mapping[Any, bool],
+    is_terminated: Flags,
+    is_truncated: Flags,
     shared_info: SharedInfo,
-    between: tuple[MatchState, MatchState] | None = None,
+    between: Between | None = None,
 ) -> Mapping[Hashable, Any]:
     """Return what any reward gives the agents for a step, in RLGym's form.
 
@@ -377,6 +357,8 @@ def name_of_bad(
     Costs one look over `rewards` `(N, cars)` while all is well. A `WeightedSum` keeps the numbers of its
     parts until its next call, so that nothing is computed again.
     """
+    if np.isfinite(np.vdot(rewards, rewards)):  # a sum of squares: one call while all is well
+        return None
     finite = np.isfinite(rewards)
     if finite.all():
         return None

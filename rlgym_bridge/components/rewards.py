@@ -11,7 +11,6 @@ from typing import Any, Final
 import numpy as np
 
 from rlgym_bridge import game
-from rlgym_bridge.components.batch_form import with_native_form
 from rlgym_bridge.components.reward_base import BatchReward, FormulaReward, WeightedSum, name_of_bad
 from rlgym_bridge.state import Layout, MatchState
 from rlgym_bridge.user_input.arguments import check_number
@@ -35,7 +34,6 @@ class GoalReward(FormulaReward):
     The goal is the step on which `goal_scored` turns true; the side of the ball says whose it is.
     """
 
-    @with_native_form
     def _formula(self, before: MatchState, after: MatchState) -> Any:
         """Return -1, 0 or 1 for every car, `(N, cars)`."""
         scored = (after.goal_scored > 0) & (before.goal_scored == 0)
@@ -56,7 +54,6 @@ class TouchReward(FormulaReward):
         self.strength = strength
         self.name = "touch_strength" if strength else "touch"
 
-    @with_native_form
     def _formula(self, before: MatchState, after: MatchState) -> Any:
         """Return 0 or 1, with `strength` 0 to 2, for every car, `(N, cars)`."""
         touched = find_touches(after)
@@ -71,7 +68,6 @@ class VelocityPlayerToBallReward(FormulaReward):
 
     name = "velocity_to_ball"
 
-    @with_native_form
     def _formula(self, before: MatchState, after: MatchState) -> Any:
         """Return -1 to 1 for every car, `(N, cars)`."""
         speeds = project(after.car_linear_velocity, aim_at_ball(after))
@@ -81,7 +77,6 @@ class VelocityPlayerToBallReward(FormulaReward):
 class SpeedReward(FormulaReward):
     """A car's speed in any direction, as a share of 2300 uu/s: 0 to 1; 0 while demolished."""
 
-    @with_native_form
     def _formula(self, before: MatchState, after: MatchState) -> Any:
         """Return 0 to 1 for every car, `(N, cars)`."""
         speeds = np.sqrt(project(after.car_linear_velocity, after.car_linear_velocity))
@@ -95,7 +90,6 @@ class VelocityBallToGoalReward(FormulaReward):
     cars of a team get the same.
     """
 
-    @with_native_form
     def _formula(self, before: MatchState, after: MatchState) -> Any:
         """Return -1 to 1 for every car, `(N, cars)`."""
         to_goals = make_units(_GOAL_BACKS - after.ball_position[:, None])
@@ -106,7 +100,6 @@ class VelocityBallToGoalReward(FormulaReward):
 class FaceBallReward(FormulaReward):
     """Cosine of the angle between a car's nose and the ball: 1 towards it, -1 away."""
 
-    @with_native_form
     def _formula(self, before: MatchState, after: MatchState) -> Any:
         """Return -1 to 1 for every car, `(N, cars)`."""
         return project(after.car_rotation[..., 0], aim_at_ball(after)) * find_alive(after)
@@ -115,7 +108,6 @@ class FaceBallReward(FormulaReward):
 class BoostKeptReward(FormulaReward):
     """Square root of boost / 100, so that the first 12 count more than the last; 0 while demolished."""
 
-    @with_native_form
     def _formula(self, before: MatchState, after: MatchState) -> Any:
         """Return 0 to 1 for every car, `(N, cars)`."""
         return boost_root(after) * find_alive(after)
@@ -128,7 +120,6 @@ class BoostPickedUpReward(FormulaReward):
     respawn does not count.
     """
 
-    @with_native_form
     def _formula(self, before: MatchState, after: MatchState) -> Any:
         """Return 0 to 1 for every car, `(N, cars)`."""
         gain = np.maximum(boost_root(after) - boost_root(before), 0.0)
@@ -156,7 +147,6 @@ class SaveReward(FormulaReward):
         check_number("seconds", seconds, 1e-9, unit="seconds")
         self.seconds = seconds
 
-    @with_native_form
     def _formula(self, before: MatchState, after: MatchState) -> Any:
         """Return 0 or 1 for every car, `(N, cars)`."""
         saved = self._flies_in(before) & ~self._flies_in(after) & (after.goal_scored == 0)[:, None]
@@ -174,7 +164,6 @@ class DemolitionReward(FormulaReward):
     `bump_victim` it is; several of them share the 1. A demolition without one counts for nobody.
     """
 
-    @with_native_form
     def _formula(self, before: MatchState, after: MatchState) -> Any:
         """Return -1 to 1, more for several victims, for every car, `(N, cars)`."""
         demolished = after.car_demo_respawn_timer > before.car_demo_respawn_timer
@@ -205,13 +194,14 @@ class MateDistanceReward(FormulaReward):
         check_number("far", far, 1e-9, unit="uu")
         self.far = far
 
-    @with_native_form
     def _formula(self, before: MatchState, after: MatchState) -> Any:
         """Return 0 to 1 for every car, `(N, cars)`."""
         side, alive = side_signs(after.layout), find_alive(after) > 0
         mates = (side[:, None] == side) & ~np.eye(after.layout.cars, dtype=bool)
+        gaps = after.car_position[:, :, None] - after.car_position[:, None]
         # (N, car, mate); inf where there is no such mate
-        distances = np.where(mates & alive[:, None] & alive[:, :, None], find_distances(after), np.inf)
+        there = mates & alive[:, None] & alive[:, :, None]
+        distances = np.where(there, np.sqrt(project(gaps, gaps)), np.inf)
         nearest = distances.min(2)
         rewards: np.ndarray = np.where(np.isinf(nearest), 0.0, np.minimum(nearest / self.far, 1.0))
         return rewards.astype(np.float32)
@@ -253,12 +243,6 @@ def aim_at_ball(state: MatchState) -> np.ndarray:
     return make_units(state.ball_position[:, None] - state.car_position)
 
 
-def find_distances(state: MatchState) -> np.ndarray:
-    """Return the distances between cars in uu, `(N, cars, cars)`."""
-    gaps = state.car_position[:, :, None] - state.car_position[:, None]
-    return np.asarray(np.sqrt(project(gaps, gaps)))
-
-
 def make_units(vectors: np.ndarray) -> np.ndarray:
     """Return vectors `(..., 3)` of length 1; a zero vector stays."""
     length = np.sqrt(project(vectors, vectors))[..., None]
@@ -295,7 +279,6 @@ class KickoffSpeedReward(FormulaReward):
     the same for a slow car.
     """
 
-    @with_native_form
     def _formula(self, before: MatchState, after: MatchState) -> Any:
         """Return -1 to 1 for every car, `(N, cars)`."""
         rewards = np.zeros(after.car_is_demoed.shape, np.float32)
@@ -310,7 +293,6 @@ class KickoffSpeedReward(FormulaReward):
 class AirTouchReward(FormulaReward):
     """The ball's height after a step with a touch: 0 for a ball on the floor, 1 under the ceiling."""
 
-    @with_native_form
     def _formula(self, before: MatchState, after: MatchState) -> Any:
         """Return 0 to 1 for every car, `(N, cars)`."""
         height = (after.ball_position[:, 2:] - game.BALL_REST_Z) / (
@@ -337,7 +319,6 @@ class FlyToBallReward(FormulaReward):
         check_number("lowest", lowest, game.BALL_RADIUS, game.CEILING_Z, unit="uu")
         self.lowest = lowest
 
-    @with_native_form
     def _formula(self, before: MatchState, after: MatchState) -> Any:
         """Return 0 to 1 for every car, `(N, cars)`."""
         ball = after.ball_position[:, 2:]
@@ -350,7 +331,6 @@ class FlyToBallReward(FormulaReward):
 class InAirReward(FormulaReward):
     """1 while fewer than three wheels touch anything, 0 otherwise and while demolished."""
 
-    @with_native_form
     def _formula(self, before: MatchState, after: MatchState) -> Any:
         """Return 0 or 1 for every car, `(N, cars)`."""
         return (1 - after.car_on_ground) * find_alive(after)

@@ -19,13 +19,12 @@ _FLAGS = (
     "is_autoflipping",
 )  # fmt: skip
 
-_BODY: Final = ("position", "linear_velocity", "angular_velocity", "rotation")
-
 _FLOAT_COLUMNS: Final = tuple((name, CAR_COLUMNS[name]) for name in _FLOATS)
 _FLAG_COLUMNS: Final = tuple((name, CAR_COLUMNS[name]) for name in _FLAGS)
 
-_BALL: Final = tuple(MATCH_COLUMNS[f"ball_{name}"] for name in _BODY)
-_CHASSIS: Final = tuple(CAR_COLUMNS[name] for name in _BODY)
+_BALL: Final = MATCH_COLUMNS["ball_position"]
+_CHASSIS: Final = CAR_COLUMNS["position"]
+"""Where the 18 numbers of a body begin: position, rotation, linear and angular velocity."""
 
 _MOST: Final = {"position": 1e4, "linear_velocity": 1e4, "angular_velocity": 100.0}
 """Of each number: the field is 12,000 uu long, nothing moves faster than 6,000 uu/s, turns than 6 rad/s."""
@@ -68,7 +67,7 @@ def to_rlgym(state: MatchState, match: int = 0, agents: Agents | None = None) ->
     game.config.gravity = values[MATCH_COLUMNS["gravity"]]
     game.config.boost_consumption = values[MATCH_COLUMNS["boost_consumption"]]
     game.config.dodge_deadzone = values[MATCH_COLUMNS["dodge_deadzone"]]
-    game.ball = _physics(numbers, *_BALL)
+    game.ball = _physics(numbers[_BALL:])
     timers = MATCH_COLUMNS["pad_timer"]
     game.boost_pad_timers = numbers[timers : timers + PAD_COUNT]
     first, stride = state.layout.car_start, state.layout.car_stride
@@ -90,8 +89,7 @@ def from_rlgym(games: Game | Sequence[Game]) -> MatchState:
     sizes = {_team_sizes(game) for game in games}
     if len(sizes) != 1:
         raise ValueError(f"game states have team sizes {sorted(sizes)}, expected one pair for all")
-    blue, orange = sizes.pop()
-    state = MatchState(blue, orange, len(games))
+    state = MatchState(*sizes.pop(), len(games))
     for match, game in enumerate(games):
         _fill_match(state, match, game)
         places = cars_by_agent(game)
@@ -151,12 +149,10 @@ def _odd_parts(game: Game) -> Iterator[str]:
             value = getattr(car, name)
             if not _is_number(value) or not low <= value <= high:
                 yield f"{name} of {agent} is {value}, expected {low:g} to {high:g}"
-        for name in _FLOATS:
-            if not _is_number(getattr(car, name)):
-                yield f"{name} of {agent} is {getattr(car, name)}, expected a finite number"
-        for name in _FLAGS:
-            if not _is_number(getattr(car, name)):
-                yield f"{name} of {agent} is {getattr(car, name)}, expected True or False"
+        for name in (*_FLOATS, *_FLAGS):
+            if not _is_number(value := getattr(car, name)):
+                expected = "a finite number" if name in _FLOATS else "True or False"
+                yield f"{name} of {agent} is {value}, expected {expected}"
         if not _are_numbers(car.wheels_with_contact, (4,)):
             yield f"wheels_with_contact of {agent} is {car.wheels_with_contact}, expected four flags"
         if not _are_numbers(car.flip_torque, (3,)):
@@ -202,15 +198,11 @@ def cars_by_agent(game: Game) -> dict[Hashable, int]:
     return {agent: car for car, agent in enumerate(agents)}
 
 
-def _physics(
-    numbers: np.ndarray, position: int, linear: int, angular: int, rotation: int
-) -> PhysicsObject:  # fmt: skip
-    """Return a body whose vectors begin at these columns of some numbers, as views of them."""
+def _physics(numbers: np.ndarray) -> PhysicsObject:
+    """Return the body that some numbers begin with; its vectors are views of them."""
     physics = PhysicsObject()
-    physics.position = numbers[position : position + 3]
-    physics.linear_velocity = numbers[linear : linear + 3]
-    physics.angular_velocity = numbers[angular : angular + 3]
-    physics._rotation_mtx = numbers[rotation : rotation + 9].reshape(3, 3)
+    physics.position, physics._rotation_mtx = numbers[:3], numbers[3:12].reshape(3, 3)
+    physics.linear_velocity, physics.angular_velocity = numbers[12:15], numbers[15:18]
     return physics
 
 
@@ -231,7 +223,7 @@ def _car(numbers: np.ndarray, values: Sequence[float], names: Sequence[Hashable]
         setattr(car, name, values[column] != 0)
     torque = CAR_COLUMNS["flip_torque"]
     car.flip_torque = numbers[torque : torque + 3]
-    car.physics = _physics(numbers, *_CHASSIS)
+    car.physics = _physics(numbers[_CHASSIS:])
     return car
 
 
@@ -247,27 +239,18 @@ def _fill_match(state: MatchState, match: int, game: Game) -> None:
     row[MATCH_COLUMNS["boost_consumption"]] = game.config.boost_consumption
     row[MATCH_COLUMNS["dodge_deadzone"]] = game.config.dodge_deadzone
     row[MATCH_COLUMNS["ball_known"]] = 1
-    _fill_body(row, game.ball, *_BALL)
+    _fill_body(row[_BALL:], game.ball)
     timers = MATCH_COLUMNS["pad_timer"]
     row[timers : timers + PAD_COUNT] = game.boost_pad_timers
 
 
-def _fill_body(
-    row: np.ndarray, physics: PhysicsObject, position: int, linear: int, angular: int, rotation: int
-) -> None:  # fmt: skip
-    """Write a body's vectors into a row of numbers, from these columns on."""
-    row[position : position + 3] = physics.position
-    row[linear : linear + 3] = physics.linear_velocity
-    row[angular : angular + 3] = physics.angular_velocity
-    row[rotation : rotation + 9] = _rotation(physics).reshape(9)
-
-
-def _rotation(physics: PhysicsObject) -> np.ndarray:
-    """Return the rotation, or no rotation where a mutator has set none (RLGym raises then)."""
+def _fill_body(row: np.ndarray, physics: PhysicsObject) -> None:
+    """Write a body's vectors into a row of numbers, unturned where a mutator has set no rotation."""
+    row[:3], row[12:15], row[15:18] = physics.position, physics.linear_velocity, physics.angular_velocity
     try:
-        return np.asarray(physics.rotation_mtx)
-    except ValueError:
-        return np.eye(3, dtype=np.float32)
+        row[3:12] = np.ravel(physics.rotation_mtx)
+    except ValueError:  # RLGym's, where there is none
+        row[3:12] = np.eye(3).ravel()
 
 
 def _fill_car(
@@ -288,7 +271,7 @@ def _fill_car(
     wheels, torque, known = (CAR_COLUMNS[name] for name in ("wheels_with_contact", "flip_torque", "known"))
     row[wheels : wheels + 4] = car.wheels_with_contact
     row[torque : torque + 3] = car.flip_torque
-    _fill_body(row, car.physics, *_CHASSIS)
+    _fill_body(row[_CHASSIS:], car.physics)
     row[known : known + len(KNOWN_FIELDS)] = 1
 
 

@@ -4,7 +4,7 @@ Stand-ins have the same fields, properties and units. RLGym's own components tak
 such as `CombinedReward`, exist then as names that nothing is an instance of.
 """
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeAlias, TypeVar
 
@@ -234,7 +234,8 @@ except ModuleNotFoundError as error:
 Agents: TypeAlias = Sequence[Hashable]
 Game: TypeAlias = GameState[Any]
 SharedInfo: TypeAlias = dict[str, Any]
-"""Name the arguments of RLGym's components: names of agents, a state, and what components share."""
+Flags: TypeAlias = Mapping[Any, bool]
+"""Name the arguments of RLGym's methods: agents, a state, what components share, whose episodes ended."""
 
 __all__ = [
     "Agents",
@@ -242,6 +243,7 @@ __all__ = [
     "AnyCondition",
     "Car",
     "CombinedReward",
+    "Flags",
     "Game",
     "GameConfig",
     "GameState",

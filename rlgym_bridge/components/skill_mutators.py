@@ -49,11 +49,11 @@ class SkillMutator(BatchMutator):
         at = np.arange(state.matches), acting
         placed = np.zeros((state.matches, state.layout.cars), bool)
         placed[at] = True
-        bounds = self.fill(state, at, placed, rng)
+        bounds = self._fill(state, at, placed, rng)
         _place_others(state, placed, bounds, rng)
         turn_field(state, np.flatnonzero(acting >= state.layout.blue))
 
-    def fill(self, state: MatchState, at: At, placed: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    def _fill(self, state: MatchState, at: At, placed: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Set ball and acting cars `at`, whose own goal is at -y, in matches with a resting ball.
 
         Return `(2, matches)` uu: least and largest y of all other cars. `placed` `(matches, cars)` bool are
@@ -140,8 +140,7 @@ class SaveMutator(SkillMutator):
     the ball within 1 rad, and drives at up to 300 uu/s. Others are behind the ball.
     """
 
-    def fill(self, state: MatchState, at: At, placed: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Set ball and acting cars; see `SkillMutator.fill` for the shapes."""
+    def _fill(self, state: MatchState, at: At, placed: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         count = len(at[0])
         gap, seconds = rng.uniform(2500, 5000, count), rng.uniform(1.5, 2.5, count)
         end = np.column_stack(
@@ -179,8 +178,7 @@ class ShotMutator(SkillMutator):
     uu farther back than the ball.
     """
 
-    def fill(self, state: MatchState, at: At, placed: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Set ball and acting cars; see `SkillMutator.fill` for the shapes."""
+    def _fill(self, state: MatchState, at: At, placed: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         count = len(at[0])
         x, gap = rng.uniform(-1500, 1500, count), rng.uniform(1200, 3000, count)
         ball = np.column_stack((x, game.BACK_WALL_Y - gap))
@@ -216,8 +214,7 @@ class AerialMutator(SkillMutator):
         check_number("highest", highest, lowest, _MOST_AERIAL, unit="uu")
         self.lowest, self.highest = lowest, highest
 
-    def fill(self, state: MatchState, at: At, placed: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Set ball and acting cars; see `SkillMutator.fill` for the shapes."""
+    def _fill(self, state: MatchState, at: At, placed: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         count = len(at[0])
         ball = rng.uniform(-1, 1, (count, 2)) * (2200, 3200)
         height = rng.uniform(self.lowest, self.highest, count) + rng.uniform(250, 450, count)
@@ -234,8 +231,7 @@ class AerialMutator(SkillMutator):
 class DribbleMutator(SkillMutator):
     """The ball lies on the acting car's roof; both move towards the field's middle, at 300 to 1100 uu/s."""
 
-    def fill(self, state: MatchState, at: At, placed: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Set ball and acting cars; see `SkillMutator.fill` for the shapes."""
+    def _fill(self, state: MatchState, at: At, placed: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         count = len(at[0])
         place, aim = rng.uniform(-1, 1, (2, count, 2)) * np.array((((2500, 3500),), ((800, 1200),)))
         yaw, speed = bearing(place, aim), rng.uniform(300, 1100, count)
@@ -253,8 +249,7 @@ class DribbleMutator(SkillMutator):
 class WallMutator(SkillMutator):
     """The acting car drives on a side wall, and the ball rolls up or along the same wall near it."""
 
-    def fill(self, state: MatchState, at: At, placed: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Set ball and acting cars; see `SkillMutator.fill` for the shapes."""
+    def _fill(self, state: MatchState, at: At, placed: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         count = len(at[0])
         side, turn = _signs(count, rng), draw_bearings(count, rng)
         zero = np.zeros(count)
@@ -284,8 +279,7 @@ class RecoveryMutator(SkillMutator):
     The ball lies 1000 to 2500 uu away.
     """
 
-    def fill(self, state: MatchState, at: At, placed: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Set ball and acting cars; see `SkillMutator.fill` for the shapes."""
+    def _fill(self, state: MatchState, at: At, placed: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         count = len(at[0])
         place = rng.uniform(-1, 1, (count, 2)) * (2200, 3000)
         state.car_position[at] = np.column_stack((place, rng.uniform(200, 700, count)))
@@ -313,8 +307,7 @@ class CollisionMutator(SkillMutator):
     to 500 uu/s. Without opponents nobody comes.
     """
 
-    def fill(self, state: MatchState, at: At, placed: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Set ball, acting cars and those that drive at them; see `SkillMutator.fill` for the shapes."""
+    def _fill(self, state: MatchState, at: At, placed: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         rows, acting = at
         count = len(rows)
         place = rng.uniform(-1, 1, (count, 2)) * (1200, 2000)

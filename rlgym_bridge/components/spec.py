@@ -8,23 +8,14 @@ face.
 import inspect
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cache
 from typing import Annotated, Any, Final
 
 import msgspec
 from msgspec import Meta
 from msgspec.structs import force_setattr
-from rlgym.api import (
-    ActionParser,
-    DoneCondition,
-    ObsBuilder,
-    Renderer,
-    RewardFunction,
-    RLGym,
-    SharedInfoProvider,
-    StateMutator,
-)  # fmt: skip
+from rlgym import api
 
 import rlgym_bridge
 from rlgym_bridge.components import user_errors
@@ -145,18 +136,18 @@ class Components:
     """The components of one match; they keep state, so another match needs its own."""
 
     # observation builder; None for a policy that reads the state alone
-    obs_builder: ObsBuilder[Any, Any, Any, Any] | None
-    parser: ActionParser[Any, Any, Any, Any, Any]  # action parser
+    obs_builder: api.ObsBuilder[Any, Any, Any, Any] | None
+    parser: api.ActionParser[Any, Any, Any, Any, Any]  # action parser
     # None where the dict of shared info starts empty
-    shared_info_provider: SharedInfoProvider[Any, Any] | None = None
+    shared_info_provider: api.SharedInfoProvider[Any, Any] | None = None
     # ticks, where an environment says it: 1 with RLGym's `rlbot_delay`, else 0
     action_delay: int | None = None
-    reward_fn: RewardFunction[Any, Any, Any] | None = None  # called in a match as in training; optional
-    termination_cond: DoneCondition[Any, Any] | None = None
-    truncation_cond: DoneCondition[Any, Any] | None = None
-    state_mutator: StateMutator[Any] | None = None  # begins an episode in training; a match begins by itself
+    reward_fn: api.RewardFunction[Any, Any, Any] | None = None  # called in a match as in training; optional
+    termination_cond: api.DoneCondition[Any, Any] | None = None
+    truncation_cond: api.DoneCondition[Any, Any] | None = None
+    state_mutator: api.StateMutator[Any] | None = None  # begins an episode in training alone
     # given the state of every decision in a match; training draws nothing
-    renderer: Renderer[Any] | None = None
+    renderer: api.Renderer[Any] | None = None
     # ticks that the environment's engine holds a single row `(8,)`; None where it takes none
     tick_skip: int | None = None
 
@@ -184,35 +175,26 @@ def component_factory(
             f"obs is {obs!r} and parser {parser!r}, expected both, as ComponentSpec.of makes them, or an "
             "environment (env) in their place"
         )
-    make_obs = _factory(obs, ObsBuilder, allow)
-    make_parser = _factory(parser, ActionParser, allow)
+    make_obs = _factory(obs, api.ObsBuilder, allow)
+    make_parser = _factory(parser, api.ActionParser, allow)
     return lambda: Components(make_obs(), make_parser())
 
 
-def _components_of(env: RLGym[Any, Any, Any, Any, Any, Any, Any, Any]) -> Components:
-    """Return the components of an environment; raises TypeError as `Components` does."""
+def _components_of(env: api.RLGym[Any, Any, Any, Any, Any, Any, Any, Any]) -> Components:
     delay = env.transition_engine.config.get("rlbot_delay")
-    return Components(
-        env.obs_builder,
-        env.action_parser,
-        env.shared_info_provider,
-        None if delay is None else int(delay),
-        env.reward_fn,
-        env.termination_cond,
-        env.truncation_cond,
-        env.state_mutator,
-        env.renderer,
-        getattr(env.transition_engine, "tick_skip", None),
-    )
+    same = {one.name: getattr(env, one.name) for one in fields(Components) if hasattr(env, one.name)}
+    tick_skip = getattr(env.transition_engine, "tick_skip", None)
+    delay = None if delay is None else int(delay)
+    others = {"parser": env.action_parser, "action_delay": delay, "tick_skip": tick_skip}
+    return Components(**(same | others))
 
 
-def environment(name: str) -> RLGym[Any, Any, Any, Any, Any, Any, Any, Any]:
+def environment(name: str) -> api.RLGym[Any, Any, Any, Any, Any, Any, Any, Any]:
     """Return the environment that a trusted function, `"module:function"`, makes; else raise ValueError."""
     return _build(name, _env_function(name, None))
 
 
 def _env_function(name: str, allow: Sequence[str] | None) -> Callable[[], Any]:
-    """Return the function that makes an environment."""
     module = name.partition(":")[0]
     if allow is not None and name not in allow and (is_installed(module) or _is_within(module, TRUSTED)):
         raise UntrustedModuleError(
@@ -232,12 +214,12 @@ def _env_function(name: str, allow: Sequence[str] | None) -> Callable[[], Any]:
     return made
 
 
-def _build(name: str, function: Callable[[], Any]) -> RLGym[Any, Any, Any, Any, Any, Any, Any, Any]:
+def _build(name: str, function: Callable[[], Any]) -> api.RLGym[Any, Any, Any, Any, Any, Any, Any, Any]:
     """Return the checked RLGym that an environment function gives, bare or in a wrapper."""
     with rlgym_ppo_importable():
         env = function()
     for one in (env, getattr(env, "rlgym_env", None), getattr(env, "env", None)):
-        if isinstance(one, RLGym):
+        if isinstance(one, api.RLGym):
             try:
                 _components_of(one)
             except TypeError as error:
@@ -289,7 +271,6 @@ def _is_open(module: str, name: str) -> bool:
 
 
 def _is_within(module: str, entries: Sequence[str]) -> bool:
-    """Tell whether a module is one of some modules, or lies in one of them."""
     return any(module == entry or module.startswith(entry + ".") for entry in entries)
 
 
@@ -343,12 +324,13 @@ def import_named(path: str, allow: Sequence[str] | None) -> Any:
 
 
 KINDS: Final[tuple[type, ...]] = (
-    ActionParser, DoneCondition, ObsBuilder, Renderer, RewardFunction, SharedInfoProvider, StateMutator,
+    api.ActionParser, api.DoneCondition, api.ObsBuilder, api.Renderer, api.RewardFunction,
+    api.SharedInfoProvider, api.StateMutator,
 )  # fmt: skip
 
 _HOLDERS: Final = (
-    (ActionParser, "parser"), (KINDS, "parts"), (CombinedReward, "reward_fns"), (AnyCondition, "conditions"),
-    (AllCondition, "conditions"), (MutatorSequence, "mutators"),
+    (api.ActionParser, "parser"), (KINDS, "parts"), (CombinedReward, "reward_fns"),
+    (AnyCondition, "conditions"), (AllCondition, "conditions"), (MutatorSequence, "mutators"),
 )  # fmt: skip
 
 _NEVER_CALLED: Final = ("get_obs_space", "close")

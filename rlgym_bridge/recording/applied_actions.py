@@ -107,19 +107,14 @@ def applied_actions(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the action that the game applied for each decision: on most of the ticks that it should drive.
 
-    Args:
-        finder: Of the car's parser.
-        controls: `(rows, 8)` float32, of one car; row i holds what drove the tick that ended in it, NaN where
-            that is not known.
-        tick: `(rows,)` int64, of those rows, rising.
-        frames: `(n + 1,)` ticks of n decisions and of what came after the last.
-        delay: Ticks from a decision's state to the first tick that it drives.
-        chosen: `(n,)` or `(n, k)`, what the policy chose.
+    `controls` `(rows, 8)` float32 are those of one car in rows of some `tick`, `(rows,)` int64, that rise:
+    row i holds what drove the tick that ended in it, NaN where that is not known. `frames` are `(n + 1,)`
+    ticks of n decisions and of what came after the last, `delay` the ticks from a decision's state to the
+    first tick that it drives. `chosen`, `(n,)` or `(n, k)`, is what the policy chose.
 
-    Returns:
-        Actions like `chosen`, and `(n,)` bool whether the game told: where it did not, or most of what it
-        applied is no action of the policy, the chosen one stands. A tick that several may have driven counts
-        for the latest that was chosen, and of those that drove equally many it is the latest.
+    Return actions like `chosen`, and `(n,)` bool whether the game told: where it did not, or most of what it
+    applied is no action of the policy, the chosen one stands. A tick that several may have driven counts for
+    the latest that was chosen, and of those that drove equally many it is the latest.
     """
     frames = np.asarray(frames)
     found, told = chosen.copy(), np.zeros(len(chosen), bool)

@@ -77,8 +77,7 @@ def played(
     cars: dict[int, list[Played]] = {}
     for track, manifest in tracks:
         make = component_factory(manifest.obs, manifest.parser, manifest.env, allow_modules)
-        space = action_space(make().parser.get_action_space("blue-0"))
-        whole = _Bot(recording, track, manifest, make, space)
+        whole = _Bot(recording, track, manifest, make)
         parts = _by_episode(track.decisions, starts, stops, manifest.tick_skip)
         for (number, _), decisions in parts.items():
             if len(decisions) > 1:
@@ -101,17 +100,11 @@ def _together(cars: Sequence[Played]) -> list[list[Played]]:
 
 
 class _Bot:
-    """One bot's part of a recording."""
-
     def __init__(
-        self,
-        recording: MatchRecording,
-        track: AgentTrack,
-        manifest: Manifest,
-        make: Callable[[], Any],
-        space: tuple[str, tuple[int, ...]],
+        self, recording: MatchRecording, track: AgentTrack, manifest: Manifest, make: Callable[[], Any]
     ) -> None:
-        self._recording, self._bot, self._manifest, self._space = recording, track.agent_id, manifest, space
+        self._recording, self._bot, self._manifest = recording, track.agent_id, manifest
+        self._space = action_space(make().parser.get_action_space("blue-0"))
         self._check(track.decisions)
         every = [self._of_policy(one.actions) for one in track.decisions if one.actions.shape[1]]
         layout = recording.state.layout
@@ -123,17 +116,18 @@ class _Bot:
             _LOG.warning(
                 "%s: %s of %s turns one action into different controls, depending on the state or on earlier "
                 "actions, so the controls do not tell which action the game applied",
-                recording.source,
-                type(make().parser).__name__,
-                self._bot,
-            )
+                recording.source, type(make().parser).__name__, self._bot,
+            )  # fmt: skip
 
     def cars(self, decisions: Sequence[Decision], reward: RewardFactory | None) -> list[Played]:
-        """Return the cars of an episode."""
         recording, acted = self._recording, decisions[:-1]
         frames = np.array([one.frame for one in decisions], np.int64)
         scored = not decisions[-1].actions.shape[1]
-        gained = _recorded(decisions) if reward is None else _rewards(recording, decisions, scored, reward())
+        if reward is None:
+            own = np.stack([one.rewards for one in decisions[1:]]).astype(np.float64)
+            gained = np.where(np.isfinite(own), own, 0.0)  # where the bot was given some itself
+        else:
+            gained = _rewards(recording, decisions, scored, reward())
         obs = np.stack([one.obs for one in decisions])
         chosen = np.stack([self._of_policy(one.actions) for one in acted])
         found = []
@@ -148,21 +142,9 @@ class _Bot:
             )  # fmt: skip
             if self._space[0] == "gaussian":
                 applied = applied.clip(-1, 1)
-            found.append(
-                Played(
-                    recording.state.agents[seat],
-                    self._bot,
-                    self._manifest,
-                    self._space,
-                    frames,
-                    obs[:, place],
-                    chosen[:, place],
-                    applied,
-                    told,
-                    gained[:, place],
-                    scored,
-                )
-            )
+            whose = (recording.state.agents[seat], self._bot, self._manifest, self._space)
+            seen, meant = obs[:, place], chosen[:, place]
+            found.append(Played(*whose, frames, seen, meant, applied, told, gained[:, place], scored))
         return found
 
     def _check(self, decisions: Sequence[Decision]) -> None:
@@ -215,19 +197,9 @@ def _tracks(recording: MatchRecording, bots: Collection[str] | None) -> list[tup
     ]
 
 
-def _recorded(decisions: Sequence[Decision]) -> np.ndarray:
-    """Return `(n, cars)` rewards that the bot itself was given; 0 where it was not."""
-    given = np.stack([one.rewards for one in decisions[1:]]).astype(np.float64)
-    return np.where(np.isfinite(given), given, 0.0)
-
-
 def _rewards(
-    recording: MatchRecording,
-    decisions: Sequence[Decision],
-    scored: bool,
-    reward: RewardFunction[Any, Any, Any],
+    recording: MatchRecording, decisions: Sequence[Decision], scored: bool, reward: Any
 ) -> np.ndarray:
-    """Ask a reward function about an episode; return `(n, cars)`."""
     rows = np.searchsorted(recording.tick, [one.frame for one in decisions]).clip(0, len(recording.tick) - 1)
     agents = [recording.state.agents[seat] for seat in decisions[0].seats]
     info: dict[str, Any] = {}

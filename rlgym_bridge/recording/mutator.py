@@ -88,7 +88,6 @@ class RecordedStateMutator(BatchMutator):
 
 
 def _states_of(file: Path, every: int) -> MatchState:
-    """Return the states of a recording or a replay that are drawn from."""
     recording = open_recording(file)
     if recording.mode != _MODE or recording.mutators:
         odd = recording.mode if recording.mode != _MODE else f"{_MODE} with {', '.join(recording.mutators)}"
@@ -98,10 +97,7 @@ def _states_of(file: Path, every: int) -> MatchState:
         )
     if recording.clock is TimeBase.FRAMES:
         return states_of_replay(recording, every)
-    return _usable(recording.state, every)
-
-
-def _usable(state: MatchState, every: int) -> MatchState:
+    state = recording.state
     fits = in_play(state) & (state.ball_known > 0) & (np.abs(state.ball_position[:, 1]) < GOAL_THRESHOLD_Y)
     fits &= (state.car_is_demoed < 1).all(1)
     for name in _DRAWN:

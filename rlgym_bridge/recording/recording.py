@@ -1,10 +1,10 @@
 """A recording of any source as arrays: a match, a table of numbers, or a replay."""
 
 import enum
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -15,8 +15,7 @@ from rlgym_bridge.state import MatchState
 class TimeBase(enum.Enum):
     """The source of a recording's times, which says how exact they are."""
 
-    TICKS = "ticks"
-    """`tick` is the game's own count: exact."""
+    TICKS = "ticks"  # `tick` is the game's own count: exact
     SECONDS = "seconds"
     """Times in the recorder's seconds, which may run fast or slow: `tick` is a rounded guess."""
     FRAMES = "frames"
@@ -26,12 +25,9 @@ class TimeBase(enum.Enum):
 class Inputs(enum.Enum):
     """The meaning of the controls in a recording's states."""
 
-    APPLIED = "applied"
-    """Row k holds what drove the tick that ended in row k."""
-    SENT = "sent"
-    """Row k holds what was commanded when row k was seen; it acts later, nobody said how much."""
-    NONE = "none"
-    """There are none."""
+    APPLIED = "applied"  # row k holds what drove the tick that ended in row k
+    SENT = "sent"  # row k holds what was commanded when row k was seen; it acts later, nobody said how much
+    NONE = "none"  # there are none
 
 
 @dataclass
@@ -96,6 +92,14 @@ class Recording:
         for start, stop in pairwise(bounds):
             yield slice(int(start), int(stop))
 
+    def ages(self, shown: np.ndarray) -> np.ndarray:
+        """Return how many ticks ago a body was shown last in its segment, `(rows,)`; vast where never."""
+        if not len(shown):
+            return np.zeros(0, np.int64)
+        last = latest_rows(shown)
+        same = (last >= 0) & (self.segment[last] == self.segment)
+        return np.where(same, self.tick - self.tick[last], 2**31)
+
 
 _HOLE_SECONDS: Final = 0.1
 _HOLE_STEPS: Final = 4.0  # times the usual step: a slow recorder has no holes
@@ -118,6 +122,17 @@ def motions_of(state: MatchState, ball_shown: np.ndarray, car_shown: np.ndarray)
         for car in range(state.layout.cars)
     )
     return [BodyMotion(state.ball_position, state.ball_linear_velocity, ball_shown), *cars]
+
+
+def latest_rows(shown: np.ndarray) -> np.ndarray:
+    """Return for each row the latest one up to it that is `shown`, `(rows,)` bool; -1 where none is."""
+    return np.maximum.accumulate(np.where(shown, np.arange(len(shown)), -1))
+
+
+def set_bodies(state: MatchState, who: str, where: Any, vectors: Mapping[str, np.ndarray]) -> None:
+    """Write position, rotation and velocities of the "ball", or of a "car", into places of a state."""
+    for name, given in vectors.items():
+        getattr(state, f"{who}_{'linear_velocity' if name == 'velocity' else name}")[where] = given
 
 
 def in_play(state: MatchState) -> np.ndarray:

@@ -9,20 +9,7 @@ from typing import Any, Final
 import numpy as np
 import RocketSim as rsim
 
-from rlgym_bridge.game import (
-    BLUE,
-    BOOST_PER_SECOND,
-    CONTROL_NAMES,
-    DODGE_DEADLINE_SECONDS,
-    DODGE_DEADZONE,
-    FLIP_TORQUE_SECONDS,
-    GOAL_THRESHOLD_Y,
-    GRAVITY,
-    MOST_TEAM_SIZE,
-    ORANGE,
-    RLGYM_BOOST_PER_SECOND,
-    Phase,
-)
+from rlgym_bridge import game
 from rlgym_bridge.state import KNOWN_FIELDS, MATCH_COLUMNS, MatchState, layout_of
 from rlgym_bridge.user_input.extras import meshes_folder
 from rlgym_bridge.user_input.failures import Failure
@@ -119,12 +106,12 @@ class _OrderError(RuntimeError):
 
 
 def _check(teams: Sequence[int], hitboxes: Sequence[int]) -> None:
-    if any(team not in (BLUE, ORANGE) for team in teams):
+    if any(team not in (game.BLUE, game.ORANGE) for team in teams):
         raise ValueError(f"teams are {list(teams)}, expected 0 (blue) or 1 (orange) for each car")
-    for team in (BLUE, ORANGE):
+    for team in (game.BLUE, game.ORANGE):
         size = list(teams).count(team)
-        if size > MOST_TEAM_SIZE:
-            raise ValueError(f"team {team} has {size} cars, expected at most {MOST_TEAM_SIZE}")
+        if size > game.MOST_TEAM_SIZE:
+            raise ValueError(f"team {team} has {size} cars, expected at most {game.MOST_TEAM_SIZE}")
     if len(hitboxes) != len(teams):
         raise ValueError(f"{len(hitboxes)} hitboxes for {len(teams)} cars, expected one for each")
     if any(not 0 <= box <= 5 for box in hitboxes):
@@ -134,7 +121,7 @@ def _check(teams: Sequence[int], hitboxes: Sequence[int]) -> None:
 def _warm_arena(mode: int) -> rsim.Arena:
     arena = rsim.Arena(mode)
     for _ in range(_WARM_CARS):
-        arena.add_car(BLUE, rsim.CarConfig.OCTANE)
+        arena.add_car(game.BLUE, rsim.CarConfig.OCTANE)
     _remove_cars(arena)
     return arena
 
@@ -182,7 +169,7 @@ def _walked_in_order(arena: rsim.Arena, cars: Sequence[rsim.Car], first: int) ->
 def _last_added_first() -> bool:
     """Measure which way this platform walks a set without collisions (GNU's library: last added first)."""
     arena = _warm_arena(rsim.GameMode.SOCCAR)
-    pairs = (_fresh(arena, [BLUE, BLUE], [0, 0], spare) for spare in range(9))
+    pairs = (_fresh(arena, [game.BLUE, game.BLUE], [0, 0], spare) for spare in range(9))
     votes = [_walked_in_order(arena, pair, 0)[0] for pair in pairs]
     return votes.count(False) > votes.count(True)
 
@@ -203,9 +190,9 @@ _SCALARS = attrgetter(
     "is_auto_flipping", "auto_flip_timer", "auto_flip_torque_scale", "car_contact_cooldown_timer",
     "car_contact_id",
 )  # fmt: skip
-_CONTROLS = attrgetter(*CONTROL_NAMES)
+_CONTROLS = attrgetter(*game.CONTROL_NAMES)
 _KNOWN = (1.0,) * len(KNOWN_FIELDS)
-_FLIP_TORQUE = float(np.float32(FLIP_TORQUE_SECONDS))
+_FLIP_TORQUE = float(np.float32(game.FLIP_TORQUE_SECONDS))
 
 
 class ArenaReader:
@@ -246,10 +233,10 @@ class ArenaReader:
         position, rotation, velocity, spin = _VECTORS(ball)
         forward, right, up = rotation.forward, rotation.right, rotation.up
         return [
-            arena.tick_count, Phase.ACTIVE, 0.0, 0.0, arena.blue_score, arena.orange_score,
-            abs(position.y) > GOAL_THRESHOLD_Y,
-            -mutators.gravity.z / GRAVITY,
-            mutators.boost_used_per_second / RLGYM_BOOST_PER_SECOND, DODGE_DEADZONE, 1.0,
+            arena.tick_count, game.Phase.ACTIVE, 0.0, 0.0, arena.blue_score, arena.orange_score,
+            abs(position.y) > game.GOAL_THRESHOLD_Y,
+            -mutators.gravity.z / game.GRAVITY,
+            mutators.boost_used_per_second / game.RLGYM_BOOST_PER_SECOND, game.DODGE_DEADZONE, 1.0,
             position.x, position.y, position.z,
             forward.x, right.x, up.x, forward.y, right.y, up.y, forward.z, right.z, up.z,
             velocity.x, velocity.y, velocity.z, spin.x, spin.y, spin.z,
@@ -268,7 +255,7 @@ class ArenaReader:
         victim = self._rows.get(bumped, -1) if bump_cooldown > 0 else -1
         # As `derive` has them, which is slower for the few cars of a match.
         on_ground = sum(wheels) >= 3
-        has_flip = air_time < DODGE_DEADLINE_SECONDS and not (has_flipped or has_double_jumped)
+        has_flip = air_time < game.DODGE_DEADLINE_SECONDS and not (has_flipped or has_double_jumped)
         derived = (
             on_ground, respawn > 0, boosting > 0, supersonic > 0, has_flipped and flip_time <= _FLIP_TORQUE,
             has_flip, has_flip and not (controls.jump or on_ground),
@@ -303,10 +290,10 @@ def write_arena(
     mutators to begin with, the arena's if None, whose constants `factors` multiply. Raises as `place_cars`.
     """
     mutators = arena.get_mutator_config() if config is None else config
-    mutators.gravity = rsim.Vec(0, 0, -GRAVITY * float(state.gravity[match]))
-    consumption = float(state.boost_consumption[match]) * RLGYM_BOOST_PER_SECOND
-    near_default = abs(consumption - BOOST_PER_SECOND) < 1e-4  # float32 in the state
-    mutators.boost_used_per_second = BOOST_PER_SECOND if near_default else consumption
+    mutators.gravity = rsim.Vec(0, 0, -game.GRAVITY * float(state.gravity[match]))
+    consumption = float(state.boost_consumption[match]) * game.RLGYM_BOOST_PER_SECOND
+    near_default = abs(consumption - game.BOOST_PER_SECOND) < 1e-4  # float32 in the state
+    mutators.boost_used_per_second = game.BOOST_PER_SECOND if near_default else consumption
     scale_constants(mutators, factors or {})
     set_mutators(arena, mutators)
     teams = [int(team) for team in state.car_team[match]]

@@ -5,13 +5,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from rlgym_bridge.components import actions as parsers
 from rlgym_bridge.components import batch_form
-from rlgym_bridge.components.actions import (
-    ContinuousAction,
-    LookupTableAction,
-    MultiDiscreteAction,
-    RepeatAction,
-)
 from rlgym_bridge.components.initial_states import INITIAL_STATES
 from rlgym_bridge.components.mutators import WeightedMutator, blank_state
 from rlgym_bridge.components.reward_base import checked_shape, name_of_bad, name_parts, split_rewards
@@ -23,7 +18,7 @@ from rlgym_bridge.state import MatchState, derive, layout_of
 Judgement = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 """Observations `(matches, cars, size)`, terminated and truncated `(matches,)`, rewards `(matches, cars)`."""
 
-_SOUND_PARSERS: Final = (LookupTableAction, ContinuousAction, MultiDiscreteAction)
+_SOUND_PARSERS: Final = (parsers.LookupTableAction, parsers.ContinuousAction, parsers.MultiDiscreteAction)
 """Classes whose rows are controls; a subclass may have another table."""
 
 _BLOCK: Final = 32
@@ -103,7 +98,7 @@ class BatchParts:
     def rows(self, actions: np.ndarray, state: MatchState) -> np.ndarray:
         """Return control rows `(matches, cars, ticks, 8)`, with a stride of 0 where one is held."""
         parser, repeats = self._parser, 1
-        if type(parser) is RepeatAction:
+        if type(parser) is parsers.RepeatAction:
             parser, repeats = parser.parser, parser.repeats
         rows: np.ndarray = parser.parse_batch(actions)
         # One test for the usual case: NaN fails every comparison. Our own parsers keep to it themselves.
@@ -143,10 +138,13 @@ class BatchParts:
         return ask_metrics(self._measured, state)
 
 
+def _parts_in(components: Components) -> list[Any]:
+    return [part for kind in _KINDS if (part := getattr(components, kind)) is not None]
+
+
 def measured_parts(components: Components) -> list[Any]:
     """Return the components, and parts of them, that have a method `metrics`."""
-    whole = [part for part in (getattr(components, kind) for kind in _KINDS) if part is not None]
-    every = {id(part): part for one in whole for part in batch_form.every_part(one)}
+    every = {id(part): part for one in _parts_in(components) for part in batch_form.every_part(one)}
     return [part for part in every.values() if callable(getattr(part, "metrics", None))]
 
 
@@ -198,15 +196,13 @@ def is_standard_mutator(mutator: Any) -> bool:
 
 def is_batch(components: Components) -> bool:
     """Tell whether all components have a batch form."""
-    parts = [getattr(components, kind) for kind in _KINDS]
-    all_do = all(batch_form.works_in_batches(part) for part in parts if part is not None)
+    all_do = all(map(batch_form.works_in_batches, _parts_in(components)))
     return all_do and components.shared_info_provider is None
 
 
 def third_party_parts(components: Components) -> list[Any]:
     """Return the parts without a batch form; a provider of shared info never has one."""
-    parts = [getattr(components, kind) for kind in _KINDS]
-    third_party = [leaf for part in parts if part is not None for leaf in batch_form.third_party_leaves(part)]
+    third_party = [leaf for part in _parts_in(components) for leaf in batch_form.third_party_leaves(part)]
     provider = components.shared_info_provider
     return third_party if provider is None else [*third_party, provider]
 

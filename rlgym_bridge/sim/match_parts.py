@@ -214,7 +214,6 @@ class MatchParts:
         return found | {name: np.concatenate(numbers) for name, numbers in several.items()}
 
     def _ask_condition(self, node: "_Node | None", after: MatchState) -> np.ndarray:
-        """Return whether the episode is over for each car, `(matches, cars)` bool."""
         shape, agents = (after.matches, after.layout.cars), after.agents
 
         def ask_batch(condition: Any) -> np.ndarray:

@@ -15,7 +15,6 @@ from rlgym_bridge.components import relative_obs, rewards
 from rlgym_bridge.components.advanced_obs import AdvancedObs
 from rlgym_bridge.components.ball_ahead import columns_of_cars, forecast_times
 from rlgym_bridge.components.batch_form import FORMS
-from rlgym_bridge.components.conditions import GoalCondition, NoTouchTimeoutCondition, TimeoutCondition
 from rlgym_bridge.components.default_obs import DefaultObs
 from rlgym_bridge.components.reward_base import WeightedSum, checked_shape
 from rlgym_bridge.game import MOST_TEAM_SIZE
@@ -45,10 +44,6 @@ _TERMS: Final[Mapping[type, Callable[[Any], tuple[str, float]]]] = {
 }
 """Rewards, and the name and number of their compiled terms."""
 
-_TIMED: Final[Mapping[type, str]] = {TimeoutCondition: "timeout", NoTouchTimeoutCondition: "no_touch"}
-_EVERY: Final = {np.logical_or: False, np.logical_and: True}
-"""True where every part has to hold, by the function that joins the answers of conditions."""
-
 _NO_COLUMN: Final = -1  # for an `Observer`: the factor itself is shown
 _MOST_PLANS: Final = 16  # of a component
 _MOST_OBSERVERS: Final = 128  # cars that one `Observer` is for
@@ -68,8 +63,6 @@ def provide_native_forms() -> None:
     FORMS.update({f"{kind.__qualname__}.build_batch": _observing(kind) for kind in _OBSERVERS})
     FORMS.update({f"{kind.__qualname__}._formula": _rewarding(kind) for kind in _TERMS})
     FORMS["WeightedSum.reward_batch"] = _add_up
-    FORMS.update({f"{kind.__qualname__}.done_batch": _timing(kind) for kind in _TIMED})
-    FORMS["_Joined.done_batch"] = _join
 
 
 def _plan(component: Any, key: tuple[Any, ...], make: Callable[[], Any]) -> Any:
@@ -95,7 +88,7 @@ def _has_form(layout: Layout) -> bool:
     return layout.cars > 0 and max(layout.blue, layout.orange) <= MOST_TEAM_SIZE
 
 
-# --- rewards and conditions ----------------------------------------------------------------------------
+# --- rewards ------------------------------------------------------------------------------------------
 
 
 def _rewarding(kind: type) -> Callable[..., np.ndarray | None]:
@@ -111,13 +104,7 @@ def _rewarding(kind: type) -> Callable[..., np.ndarray | None]:
     return reward
 
 
-def _fill(
-    owner: Any,
-    terms: list[tuple[int, str, float]],
-    before: MatchState,
-    after: MatchState,
-    columns: np.ndarray,
-) -> None:
+def _fill(owner: Any, terms: list[Any], before: MatchState, after: MatchState, columns: np.ndarray) -> None:
     """Write terms of a reward into their rows of `columns`, `(rows, matches, cars)`."""
     layout = after.layout
     plan = _plan(owner, (layout, *terms), lambda: load_native().Rewards(_layout(layout), terms))
@@ -142,45 +129,6 @@ def _add_up(
     load_native().add_rewards(columns, self.weights, layout.blue, spirit, zero_sum, total)
     self.last = list(columns)
     return total
-
-
-def _timing(kind: type) -> Callable[..., np.ndarray | None]:
-    name = _TIMED[kind]
-
-    def is_over(self: Any, state: MatchState) -> np.ndarray | None:
-        return _judge(self, state, [(name, float(self.timeout_seconds))], [self.ticks_since(state)], False)
-
-    return is_over
-
-
-def _join(self: Any, state: MatchState) -> np.ndarray | None:
-    """Return which matches are over by several conditions; None where one is no standard one."""
-    parts, every = self.parts, _EVERY.get(self.join)
-    named = [
-        (_TIMED[type(part)], float(part.timeout_seconds)) if type(part) in _TIMED else ("goal", 0.0)
-        for part in parts
-        if type(part) in _TIMED or type(part) is GoalCondition
-    ]
-    # A condition that is there twice has one memory.
-    if every is None or not len(named) == len(parts) == len(set(map(id, parts))):
-        return None
-    since = [part.ticks_since(state) if type(part) in _TIMED else None for part in parts]
-    return _judge(self, state, named, since, every)
-
-
-def _judge(
-    owner: Any, state: MatchState, named: list[tuple[str, float]], since: list[np.ndarray | None], every: bool
-) -> np.ndarray | None:
-    """Return which matches are over by conditions of some names and seconds."""
-    layout = state.layout
-    if not _has_form(layout):
-        return None
-    plan = _plan(
-        owner, (layout, *named), lambda: load_native().Conditions(_layout(layout), named, every=every)
-    )
-    over = np.empty(state.matches, bool)
-    plan.judge(state.buffer, since, over)
-    return over
 
 
 # --- observations: an `Observer` and its numbers, for some cars ------------------------------------------

@@ -9,8 +9,7 @@ from rlgym_bridge.components.rewards import find_alive, flies_into_goals, projec
 from rlgym_bridge.game import TICKS_PER_SECOND
 from rlgym_bridge.state import MatchState
 
-SIDES: Final = ("policy", "opponents")
-"""Cars of the policy in training, and those of snapshots and opponents."""
+SIDES: Final = ("policy", "opponents")  # cars of the policy in training, and those of snapshots and opponents
 
 LOOKED_AT_EVERY: Final = 8
 """Steps between two looks at what changes slowly, and between two calls of a component's `metrics`."""
@@ -82,15 +81,11 @@ class PlayStatistics:
         if scored.any():
             events[4] += spread_by_team(np.stack([scored > 0, scored < 0], 1), layout)
         if self.looks_closer:
-            self._look(after)
-
-    def _look(self, state: MatchState) -> None:
-        """Take in what cars have, how fast they are and whether they fly."""
-        velocity = state.car_linear_velocity
-        self._cars_seen += 1
-        self._states[0] += state.car_boost_amount
-        self._states[1] += np.sqrt(project(velocity, velocity))
-        self._states[2] += (1 - state.car_on_ground) * find_alive(state)
+            velocity = after.car_linear_velocity
+            self._cars_seen += 1
+            self._states[0] += after.car_boost_amount
+            self._states[1] += np.sqrt(project(velocity, velocity))
+            self._states[2] += (1 - after.car_on_ground) * find_alive(after)
 
     def count_rewards(
         self, given: Sequence[np.ndarray], name: Callable[[], Sequence[tuple[str, float]]]

@@ -9,16 +9,9 @@ import numpy as np
 import RocketSim as rsim
 
 from rlgym_bridge.game import BLUE, GOAL_THRESHOLD_Y, ORANGE, TICKS_PER_SECOND
-from rlgym_bridge.sim.arena import (
-    BODY_SIZE,
-    ArenaReader,
-    control_of,
-    make_arena,
-    set_body,
-    set_mutators,
-    write_arena,
-)
-from rlgym_bridge.sim.simulator import EVENT, NEVER, EventKind, PartTimes, SimulatorError, mode_number
+from rlgym_bridge.sim import arena as arenas
+from rlgym_bridge.sim import simulator
+from rlgym_bridge.sim.simulator import EventKind
 from rlgym_bridge.state import CAR_COLUMNS, MATCH_COLUMNS, MatchState
 
 GAME_BOOST_AIR: Final = 991.667 / 1058.333
@@ -51,7 +44,7 @@ class RocketSim2:
         if matches < 1:
             raise ValueError(f"matches is {matches}, expected 1 or more")
         self.state = MatchState(blue, orange, matches)
-        self._mode, self._thrust = mode_number(mode), thrust
+        self._mode, self._thrust = simulator.mode_number(mode), thrust
         self._shape = (matches, blue + orange)
         self._events: list[tuple[Any, ...]] = []
         self._matches = [self._make(number) for number in range(matches)]
@@ -63,7 +56,7 @@ class RocketSim2:
 
     def _make(self, number: int) -> "_Match":
         teams = [BLUE] * self.state.layout.blue + [ORANGE] * self.state.layout.orange
-        return _Match(number, *make_arena(teams, None, self._mode), self._events)
+        return _Match(number, *arenas.make_arena(teams, None, self._mode), self._events)
 
     def seed(self, seed: int) -> None:
         """Begin the random stream of the respawns anew."""
@@ -92,11 +85,10 @@ class RocketSim2:
         self.state.buffer[matches] = desired.buffer
         for number in matches:
             if not self._matches[number].values.get("boost_pads_enabled", 1.0):
-                self.state.pad_timer[number] = NEVER
+                self.state.pad_timer[number] = simulator.NEVER
         self.state.car_known[:] = 1
 
     def _own(self, number: int) -> dict[str, float]:
-        """Return the factors of a match, that of the thrust with them."""
         own = dict(self._matches[number].factors)
         if self._thrust:
             own["boost_accel_air"] = own.get("boost_accel_air", 1.0) * GAME_BOOST_AIR
@@ -110,20 +102,22 @@ class RocketSim2:
             one, given, shown = self._matches[match], desired.buffer[row], self.state.buffer[match]
             moved = [(one.reader.cars[car], firsts[car]) for car in np.flatnonzero(cars[row]).tolist()]
             for body, first in [(one.arena.ball, _OF_BALL), *moved] if ball else moved:
-                body.set_state(set_body(body.get_state(), given[first : first + BODY_SIZE].tolist()))
-                shown[first : first + BODY_SIZE] = given[first : first + BODY_SIZE]
+                place = slice(first, first + arenas.BODY_SIZE)
+                body.set_state(arenas.set_body(body.get_state(), given[place].tolist()))
+                shown[place] = given[place]
         np.greater(np.abs(self.state.ball_position[:, 1]), GOAL_THRESHOLD_Y, out=self.state.goal_scored)
 
     def step(
         self, rows: np.ndarray, delay: Sequence[int] | np.ndarray | None = None,
-        times: PartTimes | None = None,
+        times: simulator.PartTimes | None = None,
     ) -> None:  # fmt: skip
         """Step all matches by control vectors `(matches, cars, ticks, 8)`; see `Simulator.step`.
 
         As RLGym's engine with `rlbot_delay=True` where the delay is 1: the first tick is still driven by the
         last step's last vector.
         """
-        rows, late = np.asarray(rows, np.float32), self._late(delay)
+        rows = np.asarray(rows, np.float32)
+        late = simulator.spread_delays([1] if delay is None else delay, self._shape)
         if late.any():
             played = self._plan(rows, late)
         else:
@@ -151,22 +145,13 @@ class RocketSim2:
                 frames[number, tick] = self.state.buffer[number]
         return frames
 
-    def _late(self, delay: Sequence[int] | np.ndarray | None) -> np.ndarray:
-        """Return the delay of every car, checked; quick where it comes as it is kept."""
-        late = np.ones(1, np.int64) if delay is None else np.asarray(delay)
-        if late.dtype.kind not in "iu" or late.min() < 0:
-            raise ValueError(f"delay is {delay}, expected whole ticks, 0 or more")
-        if late.shape == self._shape:
-            return late
-        return np.broadcast_to(late[:, None] if late.ndim == 1 else late, self._shape)
-
     def forecast_ball(self, match: int, ticks: int, every: int = 1) -> np.ndarray:
         """Return where the untouched ball goes, shape `(ticks // every, 9)`; see `Simulator`."""
         arena = self._matches[match].arena
         if self._alone is None:
-            self._alone, _ = make_arena([], None, self._mode)
+            self._alone, _ = arenas.make_arena([], None, self._mode)
         alone = self._alone
-        set_mutators(alone, arena.get_mutator_config())
+        arenas.set_mutators(alone, arena.get_mutator_config())
         alone.ball.set_state(arena.ball.get_state())
         numbers: list[float] = []
         for _ in range(ticks // every):
@@ -178,11 +163,12 @@ class RocketSim2:
 
     def forecast(self, matches: Sequence[int], rows: np.ndarray, ahead: MatchState) -> None:
         """Refuse, by `SimulatorError`, to play copies on, whatever `rows`, `(n, cars, ticks, 8)`, are."""
-        raise SimulatorError("RocketSim 2.2.1 cannot copy a match to the bit; rocketsim3 forecasts matches")
+        why = "RocketSim 2.2.1 cannot copy a match to the bit; rocketsim3 forecasts matches"
+        raise simulator.SimulatorError(why)
 
     def events(self) -> np.ndarray:
         """Return the latest step's events, shape `(events,)`, without landings and bounces."""
-        return np.array(self._events, EVENT)
+        return np.array(self._events, simulator.EVENT)
 
     def target_speed(self, match: int) -> float:
         """Return the speed that a homing ball aims at, uu/s; 0 for any other."""
@@ -217,7 +203,7 @@ class RocketSim2:
         if ticks > 1:
             changes = (played[:, 1:] != played[:, :-1]).any(axis=(0, 2))
             ends = sorted({*(np.flatnonzero(changes) + 1).tolist(), *back, ticks} - {0})
-        match.begin_step()
+        match.listener.began = match.arena.tick_count  # from which ticks of events count
         for first, end in zip([0, *ends], ends, strict=False):
             for car in back.get(first, ()):  # RocketSim would choose the spot by itself one tick later
                 match.reader.cars[car].respawn(seed=int(self._random.integers(2**31)))
@@ -234,7 +220,7 @@ class RocketSim2:
         if known is None:
             if len(self._controls) >= _MOST_CONTROLS:
                 self._controls.clear()
-            known = self._controls[vector] = control_of(np.frombuffer(vector, np.float32).tolist())
+            known = self._controls[vector] = arenas.control_of(np.frombuffer(vector, np.float32).tolist())
         return known
 
     def _coming_back(self, ticks: int) -> dict[int, dict[int, list[int]]]:
@@ -266,36 +252,34 @@ class _Match:
         self, number: int, arena: rsim.Arena, cars: Sequence[rsim.Car], events: list[tuple[Any, ...]]
     ) -> None:
         self.number, self.arena = number, arena
-        self.reader = ArenaReader(arena, cars)
+        self.reader = arenas.ArenaReader(arena, cars)
         self.factors: dict[str, float] = {}
         self.values: dict[str, float] = {}
         self.held = b""
         self._homing: bool = arena.game_mode == rsim.GameMode.HEATSEEKER
         pads = {pad.get_pos().as_tuple(): place for place, pad in enumerate(arena.get_boost_pads())}
-        self._listener = _Listener(number, pads, events)
-        self._listener.listen(arena, not self._homing)
-
-    def begin_step(self) -> None:
-        """Count the ticks of the events from here."""
-        self._listener.began = self.arena.tick_count
+        self.listener = _Listener(number, pads, events)
+        self.listener.listen(arena, not self._homing)
 
     def put(
         self, factors: Mapping[str, float], desired: MatchState, row: int, shown: MatchState,
     ) -> None:  # fmt: skip
         """Put the arena into a state; a homing ball that is not moved keeps what it aims at."""
         ball = None
-        if self._homing and _same_ball(desired, row, shown, self.number):
-            ball = self.arena.ball.get_state()
-        self._listener.places.clear()
-        cars = write_arena(self.arena, desired, row, self._config(), factors)
+        if self._homing:
+            numbers = slice(*(shown.layout.column(name) for name in ("ball_position", "pad_timer")))
+            if (desired.buffer[row, numbers] == shown.buffer[self.number, numbers]).all():
+                ball = self.arena.ball.get_state()
+        self.listener.places.clear()
+        cars = arenas.write_arena(self.arena, desired, row, self._config(), factors)
         if ball is not None:
             self.arena.ball.set_state(ball)
-        self.reader = ArenaReader(self.arena, cars, desired.car_hitbox[row].astype(int).tolist())
-        self._listener.places.update((car.id, place) for place, car in enumerate(cars))
+        self.reader = arenas.ArenaReader(self.arena, cars, desired.car_hitbox[row].astype(int).tolist())
+        self.listener.places.update((car.id, place) for place, car in enumerate(cars))
         self.held = desired.car_controls[row].tobytes()
         if not self.values.get("boost_pads_enabled", 1.0):
             gone = rsim.BoostPadState()
-            gone.is_active, gone.cooldown = False, NEVER
+            gone.is_active, gone.cooldown = False, simulator.NEVER
             for pad in self.arena.get_boost_pads():
                 pad.set_state(gone)
 
@@ -308,11 +292,6 @@ class _Match:
             elif name != "boost_pads_enabled":
                 setattr(config, name, bool(value) if name in _FLAGS else value)
         return config
-
-
-def _same_ball(desired: MatchState, row: int, shown: MatchState, number: int) -> bool:
-    first, last = (shown.layout.column(name) for name in ("ball_position", "pad_timer"))
-    return bool((desired.buffer[row, first:last] == shown.buffer[number, first:last]).all())
 
 
 class _Listener:

@@ -12,7 +12,7 @@ import numpy as np
 import rocketsim_batch
 
 from rlgym_bridge.game import PAD_POSITIONS
-from rlgym_bridge.sim.simulator import DeadMatches, PartTimes
+from rlgym_bridge.sim.simulator import DeadMatches, PartTimes, spread_delays
 from rlgym_bridge.state import CAR_COLUMNS, MATCH_COLUMNS, MatchState, layout_of
 from rlgym_bridge.user_input.arguments import check_whole
 from rlgym_bridge.user_input.extras import load_native, meshes_folder
@@ -88,10 +88,7 @@ class RocketSim3:
         late = np.asarray(delay)
         if late.dtype == np.int64 and late.shape == self._cars and late.flags.c_contiguous:
             return late
-        if late.dtype.kind not in "iu" or late.min() < 0:
-            raise ValueError(f"delay is {delay}, expected whole ticks, 0 or more")
-        late = np.broadcast_to(late[:, None] if late.ndim == 1 else late, self._cars)
-        return np.ascontiguousarray(late, np.int64)
+        return np.ascontiguousarray(spread_delays(delay, self._cars), np.int64)
 
     def forecast_ball(self, match: int, ticks: int, every: int = 1) -> np.ndarray:
         """Return where the untouched ball goes, shape `(ticks // every, 9)`; see `Simulator`."""

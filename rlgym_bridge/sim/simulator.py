@@ -24,8 +24,7 @@ ROCKETSIM3: Final = "rocketsim3"
 SIMULATORS: Final = (ROCKETSIM2, ROCKETSIM3)
 """Names of the simulators; what does not say which it had is of the first."""
 
-NEVER: Final = 1e6
-"""Seconds until a pad is back in a match without boost."""
+NEVER: Final = 1e6  # seconds until a pad is back in a match without boost
 
 EVENT: Final = np.dtype(
     [("match", "<u4"), ("tick", "<u4"), ("kind", "<i2"), ("car", "<i2"), ("other", "<i2"),
@@ -39,25 +38,17 @@ class EventKind(IntEnum):
 
     TOUCH = 0
     """A car touched the ball: place in the world, then relative to the ball's centre before the tick, uu."""
-    BUMP = 1
-    """`car` bumped `other`: place, uu."""
-    DEMOLITION = 2
-    """`car` demolished `other`: place, uu."""
-    PAD = 3
-    """`car` took pad `other`, numbered as in `MatchState.pad_timer`."""
-    LANDING = 4
-    """`car` landed on its wheels: how many touch. RocketSim 3 only."""
-    BOUNCE = 5
-    """The ball met the field at 10 uu/s or more: place, uu, and normal. RocketSim 3 only."""
+    BUMP = 1  # `car` bumped `other`: place, uu
+    DEMOLITION = 2  # `car` demolished `other`: place, uu
+    PAD = 3  # `car` took pad `other`, numbered as in `MatchState.pad_timer`
+    LANDING = 4  # `car` landed on its wheels: how many touch. RocketSim 3 only
+    BOUNCE = 5  # the ball met the field at 10 uu/s or more: place, uu, and normal. RocketSim 3 only
     GOAL = 6
     """The ball is in a goal: team that scored, speed in uu/s. RocketSim 3 says who scored and, as `other`,
     who passed; RocketSim 2.2.1 says so by `CREDIT`."""
-    SHOT = 7
-    """`car` shot at the goal, `other` passed."""
-    SAVE = 8
-    """`car` saved a shot."""
-    CREDIT = 9
-    """`car` has scored, `other` passed: with the goal, or a tick later. RocketSim 2.2.1 only."""
+    SHOT = 7  # `car` shot at the goal, `other` passed
+    SAVE = 8  # `car` saved a shot
+    CREDIT = 9  # `car` has scored, `other` passed: with the goal, or a tick later. RocketSim 2.2.1 only
 
 
 VALUES: Final = (
@@ -182,6 +173,16 @@ class Simulator(Protocol):
 
     def target_speed(self, match: int) -> float:
         """Return the speed that a homing ball aims at (Heatseeker), uu/s; 0 for any other."""
+
+
+def spread_delays(delay: Sequence[int] | np.ndarray, shape: tuple[int, int]) -> np.ndarray:
+    """Return the delay of every car, `(matches, cars)` whole ticks, of what `Simulator.step` takes."""
+    late = np.asarray(delay)
+    if late.dtype.kind not in "iu" or late.min() < 0:
+        raise ValueError(f"delay is {delay}, expected whole ticks, 0 or more")
+    if late.shape == shape:
+        return late
+    return np.broadcast_to(late[:, None] if late.ndim == 1 else late, shape)
 
 
 def is_installed(name: str) -> bool:

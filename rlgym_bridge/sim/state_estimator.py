@@ -126,8 +126,10 @@ class StateEstimator:
 
         Return each car's ticks of ball contact in a gap of several ticks, as simulated; empty for no gap.
         """
-        if state is not self._state:
-            self._look_at(state)
+        if state is not self._state:  # another object is read and written from now on
+            self._state, self._shown = state, _HiddenFields(state)
+            self._rows = state.car_controls[:, :, None]
+            self._numbers.look_at(state)
         again = self._follows and ticks == 0
         stepped = self._follows and not at_rest and 0 < ticks <= _MOST_TICKS
         try:
@@ -166,12 +168,6 @@ class StateEstimator:
         except (ValueError, RuntimeError):  # the simulator is not made for such numbers
             return False
         return True
-
-    def _look_at(self, state: MatchState) -> None:
-        """Read and write another object from now on."""
-        self._state, self._shown = state, _HiddenFields(state)
-        self._rows = state.car_controls[:, :, None]
-        self._numbers.look_at(state)
 
     def _step(self, state: MatchState, ticks: int) -> None:
         rows = self._rows
@@ -227,19 +223,14 @@ class StateEstimator:
         if ticks >= 0 and was_put:  # the simulator remembers no bumps, and who leapt may have bumped at once
             self._victim_doubt[:] = [_BUMP_TICKS] * len(wrecks)
         if was_put and self._name == ROCKETSIM2:  # and so may the match have been
-            self._is_blind = self._are_near_others()
+            cars = simulated.car_position[0]
+            others = np.vstack([cars, simulated.ball_position])
+            near = np.linalg.norm(cars[:, None] - others, axis=2) < _WHEEL_REACH
+            self._is_blind = near.sum(axis=1) > 1  # each is near itself
             self._known[self._is_blind, 0] = 0
         self._look_for_doubts()
         self._shown.tell(self._known)
         self._follows = True
-
-    def _are_near_others(self) -> np.ndarray:
-        """Tell of each car, `(cars,)` bool, whether the ball or another car may be under its wheels."""
-        simulated = self._simulator.state
-        cars = simulated.car_position[0]
-        others = np.vstack([cars, simulated.ball_position])
-        near = np.linalg.norm(cars[:, None] - others, axis=2) < _WHEEL_REACH
-        return np.asarray(near.sum(axis=1) > 1)  # each is near itself
 
     def _count(self, ticks: int, cars: np.ndarray | EllipsisType) -> None:
         """Count on what is known of some cars, whose hidden state was simulated."""
@@ -358,7 +349,6 @@ class _ComparedNumbers:
         self.counted_agree = agree[bodies.stop : size - layout.cars].reshape(-1, len(_COUNTED))
 
     def look_at(self, state: MatchState) -> None:
-        """Compare with another state from now on."""
         self._shown = state.buffer[0]
 
     def agree(self) -> bool:

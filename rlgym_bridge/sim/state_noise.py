@@ -5,8 +5,9 @@ from typing import Final
 
 import numpy as np
 
+from rlgym_bridge.components.initial_states import check_known
 from rlgym_bridge.state import MatchState
-from rlgym_bridge.user_input.arguments import nearest_key, shorten_text, show_value
+from rlgym_bridge.user_input.arguments import show_value
 
 NOISY_FIELDS: Final = {
     "ball_position": (1000.0, "uu"),
@@ -54,15 +55,9 @@ def parse_noise(table: object) -> dict[str, float]:
         raise ValueError(
             f"obs_noise is {show_value(table)}, expected a table [obs_noise] of {', '.join(NOISY_FIELDS)}"
         )
+    check_known(table, "obs_noise", NOISY_FIELDS)
     found = {}
     for name, value in table.items():
-        if name not in NOISY_FIELDS:
-            near = nearest_key(str(name), NOISY_FIELDS, 0.6)
-            hint = "" if near is None else f"; the nearest is {near}"
-            raise ValueError(
-                f"{shorten_text(str(name))} in [obs_noise] is unknown{hint}; expected one of "
-                f"{', '.join(NOISY_FIELDS)}"
-            )
         most, unit = NOISY_FIELDS[name]
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= most:
             raise ValueError(

@@ -27,8 +27,7 @@ from rlgym_bridge.user_input.arguments import check_number, check_whole, show_va
 
 _LOG = logging.getLogger(__name__)
 
-MOST_DEAD: Final = 3
-"""Matches that die inside the simulator before play stops."""
+MOST_DEAD: Final = 3  # matches that die inside the simulator before play stops
 
 _COUNTED: Final = ("episodes", "goals", "touches", "car_minutes", "game_minutes", "dead_matches")
 
@@ -136,13 +135,14 @@ class VectorEnv:
         self._before = self.state.copy()
         self._delay_range, self._delay_noise = delays, delay_noise
         self._constants = dict(constants or {})
-        self._delays = np.full(matches, delays[0])
         self._own_delays = np.full((matches, self.cars), -1) if own_delays is None else own_delays
+        self._delays = np.where(self._own_delays < 0, delays[0], self._own_delays)  # without noise
         self._touches = TouchCounter(matches, self.cars)
         self.scored = np.zeros(matches, np.int8)
         self._counts: dict[str, float] = {}
         self._seed = seed
         self.times: PartTimes | None = None
+        self._unread = PartTimes()
         self.statistics: PlayStatistics | None = None
         self._died = 0
 
@@ -182,7 +182,7 @@ class VectorEnv:
                 observation is not finite: with what gave it.
             DeadMatches: The third match has died.
         """
-        times = self.times or PartTimes()  # of which nobody reads
+        times = self.times or self._unread
         times.begin()
         rows = self._parts.rows(actions, self.state)
         self._before.buffer[:] = self.state.buffer
@@ -194,8 +194,11 @@ class VectorEnv:
             terminated, truncated, rewards = terminated.copy(), truncated.copy(), rewards.copy()
             terminated[dead], truncated[dead], rewards[dead] = False, True, 0.0
         truncated = truncated & ~terminated
-        if self.statistics is not None:
-            self._add_statistics(self.statistics, rewards, terminated, truncated)
+        if (statistics := self.statistics) is not None:
+            statistics.count_rewards(self._parts.split_rewards(rewards), self._parts.name_rewards)
+            statistics.count_ends(terminated, truncated)
+            if statistics.looks_closer:
+                statistics.count_metrics(self._parts.metrics(self.state))
         ended = np.flatnonzero(terminated | truncated)
         final_obs = obs[ended]
         self._counts["episodes"] += len(ended)
@@ -217,15 +220,6 @@ class VectorEnv:
         """
         counts, self._counts = self._counts, dict.fromkeys(self._counts, 0.0)
         return counts
-
-    def _add_statistics(
-        self, statistics: PlayStatistics, rewards: np.ndarray, terminated: np.ndarray, truncated: np.ndarray
-    ) -> None:
-        """Add up a step's rewards `(matches, cars)`, its ends `(matches,)`, and what components measure."""
-        statistics.count_rewards(self._parts.split_rewards(rewards), self._parts.name_rewards)
-        statistics.count_ends(terminated, truncated)
-        if statistics.looks_closer:
-            statistics.count_metrics(self._parts.metrics(self.state))
 
     def _advance(self, rows: np.ndarray) -> list[int]:
         """Step the simulator, and return the numbers of matches that died in it."""
@@ -259,7 +253,8 @@ class VectorEnv:
         self._simulator.put(numbers, desired)
         low, high = self._delay_range
         if low != high:
-            self._delays[matches] = self._random.integers(low, high + 1, len(numbers))
+            drawn, own = self._random.integers(low, high + 1, len(numbers)), self._own_delays[matches]
+            self._delays[matches] = np.where(own < 0, drawn[:, None], own)
         self._touches.forget(matches)
         return self._parts.begin(self.state, matches, self._seen())
 
@@ -267,12 +262,11 @@ class VectorEnv:
         return self._noise.seen(self.state, self._noise_random) if self._noise else self.state
 
     def _delays_of_cars(self) -> np.ndarray:
-        """Return the delay of each car's decision, `(matches, cars)`."""
-        delays = self._delays
-        if self._delay_noise:
-            noise = self._random.normal(0.0, self._delay_noise, len(delays))
-            delays = np.round(delays + noise).clip(0).astype(int)
-        return np.where(self._own_delays < 0, delays[:, None], self._own_delays)
+        if not self._delay_noise:
+            return self._delays
+        noise = self._random.normal(0.0, self._delay_noise, (len(self._delays), 1))
+        delays = np.round(self._delays + noise).clip(0).astype(int)
+        return np.where(self._own_delays < 0, delays, self._own_delays)
 
     def _count(self, ticks: int) -> None:
         minutes = ticks * self.state.matches / (60 * TICKS_PER_SECOND)

@@ -72,7 +72,6 @@ def _curves(origin: str, name: str, axis: rrb.ScalarAxis | None = None, **more: 
 
 
 def _last(seconds: int) -> list[rrb.VisibleTimeRange]:
-    """Return the time before the one that is looked at."""
     return [
         rrb.VisibleTimeRange("tick", start=_relative(-seconds * TICKS_PER_SECOND), end=_relative(0)),
         rrb.VisibleTimeRange("game time", start=_relative(-seconds * 1_000_000_000), end=_relative(0)),
@@ -114,6 +113,5 @@ def _relative(amount: int) -> TimeRangeBoundary:
 
 
 def _axis(low: float, high: float) -> rrb.ScalarAxis:
-    """Return an axis that shows these values and a little more."""
     edge = 0.05 * (high - low)
     return rrb.ScalarAxis(range=(low - edge, high + edge))

@@ -8,8 +8,7 @@ from typing import Final
 import numpy as np
 import rerun as rr
 
-MIRROR: Final = np.diag([-1.0, 1.0, 1.0])
-"""From the game's coordinates to those that Rerun draws."""
+MIRROR: Final = np.diag([-1.0, 1.0, 1.0])  # from the game's coordinates to those that Rerun draws
 
 CAMERA_SIZE: Final = (1600, 900)  # pixels
 CAMERA_FOCAL: Final = 1250.0  # pixels

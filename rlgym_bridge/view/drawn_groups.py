@@ -1,7 +1,8 @@
 """Work out which lines, labels and rectangles stand at a moment, from the groups that bots have drawn."""
 
+from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -21,8 +22,7 @@ _SCREEN_PIXELS: Final = 1920, 1080  # of the screen that RLBot's core reckons wi
 Body = tuple[np.ndarray, np.ndarray]
 """Position `(3,)` uu and rotation `(3, 3)`, with the columns forward, right, up."""
 
-Key = tuple[int, int]
-"""The number of a client, and the id of a group of its."""
+Key = tuple[int, int]  # the number of a client, and the id of a group of its
 
 
 class Places(NamedTuple):
@@ -32,34 +32,23 @@ class Places(NamedTuple):
     cars: Mapping[int, Body]  # by their index in packets; without those that are demolished
 
 
-@dataclass
-class Shapes:
-    """A group as it stands, in the game's coordinates, uu, and in pixels of the camera's image."""
+Shapes = defaultdict[str, list[tuple[Any, ...]]]
+"""A group as it stands: shapes by their kind. The last item of each is its colour, RRGGBBAA.
 
-    lines: list[tuple[Any, int]] = field(default_factory=list)  # points `(n, 3)` and colour
-    labels: list[tuple[Any, str, int]] = field(default_factory=list)  # place `(3,)`, text and colour
-    # place `(3,)`, radius in pixels of the viewer, and colour
-    dots: list[tuple[Any, float, int]] = field(default_factory=list)
-    screen_labels: list[tuple[Any, str, int]] = field(default_factory=list)  # place `(2,)`, text and colour
-    # left, top, right and lower edge `(4,)`, and colour
-    screen_boxes: list[tuple[Any, int]] = field(default_factory=list)
+`lines` have points `(n, 3)`, `labels` a place `(3,)` and a text, `dots` a place and a radius in pixels of the
+viewer: uu of the game. `screen_labels` have a place `(2,)` and a text, `screen_boxes` left, top, right and
+lower edge `(4,)`: pixels of the camera's image.
+"""
 
 
 class DrawnGroups:
-    """The groups that stand, drawn message by message.
-
-    Attributes:
-        cars: Index of the first car of each client that drew, by its number; -1 for none.
-        changed: Groups that are new, other, or gone since this was last cleared.
-        moving: Groups that are attached to the ball or a car.
-        spent: Bytes that all shapes have taken so far, about; a drawing that is not placed counts, too.
-    """
+    """The groups that stand, drawn message by message."""
 
     def __init__(self) -> None:
-        self.cars: dict[int, int] = {}
-        self.changed: set[Key] = set()
-        self.moving: set[Key] = set()
-        self.spent = 0
+        self.cars: dict[int, int] = {}  # index of the first car of each client by its number; -1 for none
+        self.changed: set[Key] = set()  # groups that are new, other, or gone since this was last cleared
+        self.moving: set[Key] = set()  # groups that are attached to the ball or a car
+        self.spent = 0  # bytes of all shapes, about; a drawing that is not placed counts, too
         self._groups: dict[Key, bytes | flat.RenderGroup] = {}
 
     def take(self, content: bytes) -> None:
@@ -68,7 +57,7 @@ class DrawnGroups:
             return
         client, car = DRAWN.unpack_from(content)
         payload = content[DRAWN.size :]
-        try:
+        with suppress(ValueError):
             if not payload:
                 for gone in [one for one in self._groups if one[0] == client]:
                     self._drop(gone)
@@ -78,13 +67,8 @@ class DrawnGroups:
                     self.cars[client] = car
                     self._groups[key] = payload  # decoded when it is looked at: most are replaced before
                     self.changed.add(key)
-            else:
-                check_message(payload, TO_SERVER)
-                message = flat.InterfacePacket.unpack(payload).message
-                if isinstance(message, flat.RemoveRenderGroup):
-                    self._drop((client, message.id))
-        except ValueError:
-            return
+            elif isinstance(message := _decoded(payload), flat.RemoveRenderGroup):
+                self._drop((client, message.id))
 
     def _drop(self, key: Key) -> None:
         if self._groups.pop(key, None) is not None:
@@ -93,11 +77,18 @@ class DrawnGroups:
 
     def shapes(self, key: Key, places: Places) -> Shapes:
         """Return a group as it stands among these bodies; nothing where it is gone or cannot be read."""
-        shapes = Shapes()
+        shapes: Shapes = defaultdict(list)
         group = self._groups.get(key)
         if isinstance(group, bytes):
-            group = self._groups[key] = _decoded(group)
-            moves = any(_is_attached(one.variety) for one in group.render_messages)
+            decoded = _decoded(group)
+            group = decoded if isinstance(decoded, flat.RenderGroup) else flat.RenderGroup()
+            self._groups[key] = group
+            anchors = (
+                getattr(one.variety, name, None)
+                for one in group.render_messages
+                for name in ("start", "end", "anchor")
+            )
+            moves = any(one is not None and one.relative is not None for one in anchors)
             (self.moving.add if moves else self.moving.discard)(key)
         if group is not None:
             with np.errstate(over="ignore", invalid="ignore"):  # what comes of it is left out
@@ -107,13 +98,10 @@ class DrawnGroups:
         return shapes
 
 
-def _decoded(payload: bytes) -> flat.RenderGroup:
-    try:
+def _decoded(payload: bytes) -> Any:
+    with suppress(ValueError):
         check_message(payload, TO_SERVER)
-        message = flat.InterfacePacket.unpack(payload).message
-    except ValueError:
-        message = None
-    return message if isinstance(message, flat.RenderGroup) else flat.RenderGroup()
+        return flat.InterfacePacket.unpack(payload).message
 
 
 def _size(drawing: Any) -> int:
@@ -122,36 +110,30 @@ def _size(drawing: Any) -> int:
     return _SHAPE_BYTES + _POINT_BYTES * points + text
 
 
-def _is_attached(drawing: Any) -> bool:
-    anchors = (getattr(drawing, name, None) for name in ("start", "end", "anchor"))
-    return any(one is not None and one.relative is not None for one in anchors)
-
-
 def _add(drawing: Any, places: Places, shapes: Shapes) -> None:
-    """Add a drawing, unless its place is unknown or impossible."""
     if isinstance(drawing, flat.Line3D):
         ends = _place(drawing.start, places), _place(drawing.end, places)
         if ends[0] is not None and ends[1] is not None:
-            shapes.lines.append((np.stack(ends), _color(drawing.color)))  # type: ignore[arg-type]
+            shapes["lines"].append((np.stack(ends), _color(drawing.color)))  # type: ignore[arg-type]
     elif isinstance(drawing, flat.PolyLine3D):
         points = np.array([(one.x, one.y, one.z) for one in drawing.points]).reshape(-1, 3)
         if len(points) > 1 and (np.abs(points) < _FAR).all():
-            shapes.lines.append((points, _color(drawing.color)))
+            shapes["lines"].append((points, _color(drawing.color)))
     elif isinstance(drawing, flat.String3D | flat.Rect3D):
         place = _place(drawing.anchor, places)
         if place is None:
             return
         if isinstance(drawing, flat.String3D):
             color = _color(drawing.foreground)
-            shapes.labels.append((place, drawing.text, color))
+            shapes["labels"].append((place, drawing.text, color))
             if is_before_camera(place):  # Rerun shows no label of a place in an image
-                shapes.screen_labels.append((project(place[None])[0], drawing.text, color))
+                shapes["screen_labels"].append((project(place[None])[0], drawing.text, color))
         else:  # as large on the screen from everywhere, as a dot is
             width, height = (
                 np.clip(abs(share), 0.0, 1.0) * size
                 for share, size in zip((drawing.width, drawing.height), _SCREEN_PIXELS, strict=True)
             )
-            shapes.dots.append((place, float(np.sqrt(width * height) / 2), _color(drawing.color)))
+            shapes["dots"].append((place, float(np.sqrt(width * height) / 2), _color(drawing.color)))
     elif isinstance(drawing, flat.String2D | flat.Rect2D):
         _add_to_screen(drawing, shapes)
 
@@ -160,17 +142,15 @@ def _add_to_screen(drawing: flat.String2D | flat.Rect2D, shapes: Shapes) -> None
     corner = np.array((drawing.x, drawing.y), float)
     if isinstance(drawing, flat.String2D):
         if np.isfinite(corner).all():
-            shapes.screen_labels.append(
-                (corner.clip(0.0, 1.0) * CAMERA_SIZE, drawing.text, _color(drawing.foreground))
-            )
+            place = corner.clip(0.0, 1.0) * CAMERA_SIZE
+            shapes["screen_labels"].append((place, drawing.text, _color(drawing.foreground)))
         return
     size = np.array((drawing.width, drawing.height), float)
     corner = corner - size * (int(drawing.h_align) / 2, int(drawing.v_align) / 2)  # 0 first, 1 middle, 2 last
     edges = np.concatenate([np.minimum(corner, corner + size), np.maximum(corner, corner + size)])
     if np.isfinite(edges).all():
-        shapes.screen_boxes.append(
-            (edges.clip(0.0, 1.0) * (*CAMERA_SIZE, *CAMERA_SIZE), _color(drawing.color))
-        )
+        edges = edges.clip(0.0, 1.0) * (*CAMERA_SIZE, *CAMERA_SIZE)
+        shapes["screen_boxes"].append((edges, _color(drawing.color)))
 
 
 def _place(anchor: flat.RenderAnchor, places: Places) -> np.ndarray | None:

@@ -15,7 +15,7 @@ from rlgym_bridge.view import scene
 from rlgym_bridge.view.blueprint import live_blueprint
 from rlgym_bridge.view.drawn_groups import DrawnGroups, Places
 from rlgym_bridge.view.log_drawings import PER_SECOND, DrawingsLog
-from rlgym_bridge.view.time_series import car_color, words_of_phase, words_of_score
+from rlgym_bridge.view.time_series import car_color, log_still_curve, words_of_phase, words_of_score
 from rlgym_bridge.view.times import APPLICATION, Times
 
 _TICKS: Final = TICKS_PER_SECOND // PER_SECOND  # between two looks at drawings, curves and the trail
@@ -75,17 +75,11 @@ class LiveScene:
 
     def _log_looks(self, state: MatchState) -> None:
         self._agents = tuple(state.agents)
-        ball = rr.SeriesLines(colors=[scene.BALL_COLOR], names=["ball"])
-        self._stream.log("/speed/ball", ball, static=True)
+        log_still_curve(self._stream, "/speed/ball", scene.BALL_COLOR)
         for car, name in enumerate(self._agents):
-            path = f"/match/cars/{name}"
-            if scene.NO_AXES:
-                self._stream.log(path, rr.Transform3D.from_fields(**scene.NO_AXES), static=True)
-            self._stream.log(f"{path}/body", scene.car_shape(state, car), static=True)
-            scene.log_still_name(self._stream, state, car)
-            look = rr.SeriesLines(colors=[car_color(state, car)], names=[name])
+            scene.log_still_car(self._stream, state, car)
             for curve in ("speed", "boost"):
-                self._stream.log(f"/{curve}/{name}", look, static=True)
+                log_still_curve(self._stream, f"/{curve}/{name}", car_color(state, car))
 
     def _log_bodies(self, state: MatchState) -> None:
         stream = self._stream

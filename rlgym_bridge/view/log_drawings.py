@@ -15,8 +15,7 @@ from rlgym_bridge.view.times import Times, drawn
 
 _log = logging.getLogger(__name__)
 
-PER_SECOND: Final = 30
-"""Times a second at which drawings are looked at."""
+PER_SECOND: Final = 30  # times a second at which drawings are looked at
 
 MOST_BYTES: Final = 1 << 26
 """Bytes of shapes that a recording shows: 20 lines that move with a car take them in 18 minutes."""
@@ -40,7 +39,6 @@ def _table(items: list[Any], width: int) -> np.ndarray:
 
 
 def _colors(items: list[Any]) -> np.ndarray:
-    """Return the colours of shapes, `(n,)` uint32 values RRGGBBAA."""
     return np.array([one[-1] for one in items], np.uint32)
 
 
@@ -70,18 +68,19 @@ def log_drawings(stream: rr.RecordingStream, recording: MatchRecording, times: T
     if not recording.drawn:
         return
     groups = DrawnGroups()
-    log = DrawingsLog(stream, groups, lambda car: _name(recording, car))
+    names = {index: recording.state.agents[row] for index, row in recording.rows_of.items()}
+    log = DrawingsLog(stream, groups, names.get)
     waiting = iter(recording.drawn)
     following = next(waiting, None)
     rows: dict[Key, list[tuple[int, Shapes]]] = defaultdict(list)
     slot = recording.tick * PER_SECOND // TICKS_PER_SECOND
-    places = _Bodies(recording)
+    places_at = _follow_bodies(recording)
     for row in np.flatnonzero(np.append(slot[1:] != slot[:-1], True)).tolist():
         while following is not None and following.frame <= recording.tick[row]:
             groups.take(following.content)
             following = next(waiting, None)
         if groups.changed or groups.moving:
-            here = places.at(row)
+            here = places_at(row)
             for key in groups.changed | groups.moving:
                 if groups.spent < MOST_BYTES:
                     rows[key].append((row, groups.shapes(key, here)))
@@ -110,7 +109,7 @@ class DrawingsLog:
         who = self._name(self._groups.cars.get(key[0], -1)) or f"client-{key[0]}"
         for kind in _KINDS:
             path = kind.below.format(f"{who}/{key[1]}")
-            each = [getattr(one, kind.of) for one in shapes]
+            each = [one[kind.of] for one in shapes]
             if path not in self._begun:
                 if not any(each):
                     continue
@@ -121,30 +120,23 @@ class DrawingsLog:
             self._stream.send_columns(path, times, columns.partition([len(one) for one in each]))
 
 
-def _name(recording: MatchRecording, car: int) -> str | None:
-    row = recording.rows_of.get(car)
-    return None if row is None else recording.state.agents[row]
+def _follow_bodies(recording: MatchRecording) -> Callable[[int], Places]:
+    """Return a function of a row that returns the ball and the cars that are there."""
+    state = recording.state
+    ball = drawn(recording, recording.ball_shown)
+    cars = [
+        drawn(recording, recording.car_shown[:, car], state.car_is_demoed[:, car] > 0)
+        for car in range(state.layout.cars)
+    ]
 
-
-class _Bodies:
-    """Ball and cars of a recording, row by row."""
-
-    def __init__(self, recording: MatchRecording) -> None:
-        state = self._state = recording.state
-        self._rows_of = recording.rows_of
-        self._ball = drawn(recording, recording.ball_shown)
-        self._cars = [
-            drawn(recording, recording.car_shown[:, car], state.car_is_demoed[:, car] > 0)
-            for car in range(state.layout.cars)
-        ]
-
-    def at(self, row: int) -> Places:
-        state = self._state
+    def places_at(row: int) -> Places:
         return Places(
-            (state.ball_position[row], state.ball_rotation[row]) if self._ball[row] else None,
+            (state.ball_position[row], state.ball_rotation[row]) if ball[row] else None,
             {
                 index: (state.car_position[row, car], state.car_rotation[row, car])
-                for index, car in self._rows_of.items()
-                if car < len(self._cars) and self._cars[car][row]
+                for index, car in recording.rows_of.items()
+                if cars[car][row]
             },
         )
+
+    return places_at

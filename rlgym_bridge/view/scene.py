@@ -81,23 +81,25 @@ def log_still_ball(stream: rr.RecordingStream) -> None:
     stream.log("/match/trail", rr.Points3D.from_fields(radii=_TRAIL_RADIUS, colors=BALL_COLOR), static=True)
 
 
-def car_shape(state: MatchState, car: int) -> rr.Boxes3D:
-    """Return what does not change of a car's body: all but its half sizes."""
-    team = int(state.car_team[0, car])
-    return rr.Boxes3D.from_fields(
+def log_still_car(stream: rr.RecordingStream, state: MatchState, car: int) -> None:
+    """Log what does not change of a car, all but its half sizes, and of the name above it."""
+    team, name = int(state.car_team[0, car]), state.agents[car]
+    body = rr.Boxes3D.from_fields(
         centers=boxes(int(state.car_hitbox[0, car]))[1], colors=[TEAM_COLORS[team], _NOSE_COLORS[team]],
-        fill_mode="solid", labels=state.agents[car], show_labels=False,
+        fill_mode="solid", labels=name, show_labels=False,
     )  # fmt: skip
-
-
-def log_still_name(stream: rr.RecordingStream, state: MatchState, car: int) -> str:
-    """Log what does not change of the name above a car, and return its entity."""
-    path, color = f"/match/names/{state.agents[car]}", TEAM_COLORS[int(state.car_team[0, car])]
-    name = rr.Points3D.from_fields(
-        radii=_NAME_RADIUS, colors=color, labels=state.agents[car], show_labels=True
+    log_still_body(stream, f"/match/cars/{name}", body)
+    label = rr.Points3D.from_fields(
+        radii=_NAME_RADIUS, colors=TEAM_COLORS[team], labels=name, show_labels=True
     )
-    stream.log(path, name, static=True)
-    return path
+    stream.log(f"/match/names/{name}", label, static=True)
+
+
+def log_still_body(stream: rr.RecordingStream, path: str, body: rr.Boxes3D | rr.Ellipsoids3D) -> None:
+    """Log what does not change of a frame and the body in it."""
+    if NO_AXES:
+        stream.log(path, rr.Transform3D.from_fields(**NO_AXES), static=True)
+    stream.log(f"{path}/body", body, static=True)
 
 
 def name_place(positions: np.ndarray) -> np.ndarray:
@@ -110,41 +112,38 @@ def log_car(stream: rr.RecordingStream, recording: Recording, times: Times, car:
     state = recording.state
     shown = recording.car_shown[:, car]
     there = drawn(recording, shown, state.car_is_demoed[:, car] > 0)
-    sizes, _ = boxes(int(state.car_hitbox[0, car]))
     rows, here = updates(shown, there)
+    if not len(rows):
+        return
+    log_still_car(stream, state, car)
     log_moving(
-        stream, f"/match/cars/{state.agents[car]}", times, (rows, here),
-        state.car_position[:, car], state.car_rotation[:, car], car_shape(state, car), sizes,
+        stream, f"/match/cars/{state.agents[car]}", times, (rows, here), state.car_position[:, car],
+        state.car_rotation[:, car], rr.Boxes3D, boxes(int(state.car_hitbox[0, car]))[0],
     )  # fmt: skip
-    if len(rows):
-        path = log_still_name(stream, state, car)
-        columns = rr.Points3D.columns(positions=name_place(state.car_position[rows[here], car]))
-        stream.send_columns(path, times.at(rows), columns.partition(here.astype(int)))
+    columns = rr.Points3D.columns(positions=name_place(state.car_position[rows[here], car]))
+    path = f"/match/names/{state.agents[car]}"
+    stream.send_columns(path, times.at(rows), columns.partition(here.astype(int)))
 
 
 def log_moving(
     stream: rr.RecordingStream, path: str, times: Times, moves: tuple[np.ndarray, np.ndarray],
-    positions: np.ndarray, rotations: np.ndarray, shape: rr.Boxes3D | rr.Ellipsoids3D, halves: np.ndarray,
+    positions: np.ndarray, rotations: np.ndarray, kind: type[rr.Boxes3D | rr.Ellipsoids3D],
+    halves: np.ndarray,
 ) -> None:  # fmt: skip
-    """Log a frame that moves, and below it a `body` that comes and goes.
+    """Log a frame that moves, and below it a `body` that comes and goes; see `log_still_body`.
 
-    `moves` is what `updates` returned; `positions` `(rows, 3)` uu and `rotations` `(rows, 3, 3)` are those of
-    every row of the recording. `shape` is all of the body but its half sizes, `halves` `(n, 3)` uu.
+    `moves` is what `updates` returned, with a row at least; `positions` `(rows, 3)` uu and `rotations`
+    `(rows, 3, 3)` are those of every row of the recording. `halves` `(n, 3)` uu are the body's half sizes.
     """
     rows, here = moves
-    if not len(rows):
-        return
     moved = rows[here]
     turned = to_quaternions(rotations[moved])[:, [1, 2, 3, 0]].astype(np.float32)
-    if NO_AXES:
-        stream.log(path, rr.Transform3D.from_fields(**NO_AXES), static=True)
     frame = rr.Transform3D.columns(translation=positions[moved], quaternion=turned)
     stream.send_columns(path, times.at(moved), frame)
-    stream.log(f"{path}/body", shape, static=True)
     changes = np.concatenate([[True], here[1:] != here[:-1]])
     counts = np.where(here[changes], len(halves), 0)
     sizes = np.tile(halves, (int(here[changes].sum()), 1))
-    columns = type(shape).columns(half_sizes=sizes).partition(counts)
+    columns = kind.columns(half_sizes=sizes).partition(counts)
     stream.send_columns(f"{path}/body", times.at(rows[changes]), columns)
 
 

@@ -34,15 +34,8 @@ def ghosts(recording: Recording, simulator: str | None = None) -> Ghosts:
     """Put a simulator in the recorded state each second, and let it go with the recorded inputs.
 
     Without inputs there are ghosts of the ball alone, which no car hits. A replay shows bodies of different
-    moments, so each is simulated by itself there.
-
-    Args:
-        recording: The recording.
-        simulator: As for `compare_recordings`.
-
-    Raises:
-        FileNotFoundError: The collision meshes are not installed.
-        ValueError: RocketSim does not play the recorded game; the simulator is unknown.
+    moments, so each is simulated by itself there. Raises FileNotFoundError without collision meshes,
+    ValueError if RocketSim does not play the recorded game, or the simulator is unknown.
     """
     check_playable(recording)
     if simulator is not None:

@@ -73,11 +73,16 @@ def log_smooth(
     some = thinned(rows, here, times.tick, _PER_SECOND)
     if not len(some):
         return
-    name = path.rpartition("/")[2]
-    stream.log(path, rr.SeriesLines(colors=[color], names=[name]), static=True)
+    log_still_curve(stream, path, color)
     rows, here = rows[some], here[some]
     columns = rr.Scalars.columns(scalars=values[rows[here]]).partition(here.astype(int))
     stream.send_columns(path, times.at(rows), columns)
+
+
+def log_still_curve(stream: rr.RecordingStream, path: str, color: tuple[int, ...]) -> None:
+    """Log a curve's colour and its name, with which its path ends."""
+    look = rr.SeriesLines(colors=[color], names=[path.rpartition("/")[2]])
+    stream.log(path, look, static=True)
 
 
 def log_steps(
@@ -118,7 +123,7 @@ def _log_decisions(
         told = [(one.frame, one.rewards[place]) for one, place in own if np.isfinite(one.rewards[place])]
         rows, rewards = _on_rows(recording, told)
         if len(rows):
-            stream.log(f"/reward/{name}", rr.SeriesLines(colors=[color], names=[name]), static=True)
+            log_still_curve(stream, f"/reward/{name}", color)
             stream.send_columns(f"/reward/{name}", times.at(rows), rr.Scalars.columns(scalars=rewards))
 
 

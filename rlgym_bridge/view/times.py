@@ -8,8 +8,7 @@ import rerun as rr
 from rlgym_bridge.game import TICK_SECONDS, TICKS_PER_SECOND
 from rlgym_bridge.recording.recording import Recording
 
-APPLICATION: Final = "rlgym_bridge"
-"""The viewer keeps one layout for each application."""
+APPLICATION: Final = "rlgym_bridge"  # the viewer keeps one layout for each application
 
 _HELD_TICKS: Final = 15
 """Time for which a body stays where it was last shown: a replay shows each every 4 to 15 ticks."""
@@ -29,8 +28,8 @@ class Times:
         ]
 
 
-def rising(recording: Recording) -> tuple[np.ndarray, np.ndarray]:
-    """Return ticks and seconds of the rows, `(rows,)` int64 and float64, such that all rows rise.
+def rising_times(recording: Recording) -> Times:
+    """Return the times of the rows, such that all rows rise.
 
     Segments whose times begin again, as those of several trials do, follow each other a tick apart.
     """
@@ -40,7 +39,7 @@ def rising(recording: Recording) -> tuple[np.ndarray, np.ndarray]:
             tick[start:] += tick[start - 1] + 1 - tick[start]
         if seconds[start] <= seconds[start - 1]:
             seconds[start:] += seconds[start - 1] + TICK_SECONDS - seconds[start]
-    return tick, seconds
+    return Times(tick, seconds)
 
 
 def drawn(recording: Recording, shown: np.ndarray, gone: np.ndarray | None = None) -> np.ndarray:
@@ -48,11 +47,7 @@ def drawn(recording: Recording, shown: np.ndarray, gone: np.ndarray | None = Non
 
     `shown` `(rows,)` bool are the rows that have the body, `gone` those in which it is known not to be there.
     """
-    if not len(shown):
-        return shown
-    last = np.maximum.accumulate(np.where(shown, np.arange(len(shown)), -1))
-    held = (last >= 0) & (recording.segment[last] == recording.segment)
-    held &= recording.tick - recording.tick[last] <= _HELD_TICKS
+    held = recording.ages(shown) <= _HELD_TICKS
     return np.asarray(held if gone is None else held & ~gone)
 
 

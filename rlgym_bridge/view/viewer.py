@@ -124,7 +124,6 @@ def _running(*arguments: str) -> Iterator[subprocess.Popen[bytes]]:
 
 
 def _free_ports(count: int) -> list[int]:
-    """Return ports on which nobody listens at the moment."""
     sockets = [socket.create_server((LOOPBACK, 0)) for _ in range(count)]
     ports = [one.getsockname()[1] for one in sockets]
     for one in sockets:

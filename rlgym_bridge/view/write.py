@@ -10,12 +10,12 @@ import rerun as rr
 from rlgym_bridge.game import BALL_RADIUS
 from rlgym_bridge.recording.mcap.match_recording import MatchRecording
 from rlgym_bridge.recording.recording import Recording
+from rlgym_bridge.view import scene
 from rlgym_bridge.view.blueprint import blueprint
 from rlgym_bridge.view.log_drawings import log_drawings
-from rlgym_bridge.view.scene import BALL_COLOR, boxes, log_ball, log_car, log_field, log_moving, log_pads
 from rlgym_bridge.view.simulated_ghosts import Ghosts, ghosts
 from rlgym_bridge.view.time_series import car_color, log_curves, log_smooth
-from rlgym_bridge.view.times import APPLICATION, Times, drawn, rising, updates
+from rlgym_bridge.view.times import APPLICATION, Times, drawn, rising_times, updates
 
 
 def write_rrd(recording: Recording, path: Path, compare: bool = False, simulator: str | None = None) -> None:
@@ -31,7 +31,7 @@ def write_rrd(recording: Recording, path: Path, compare: bool = False, simulator
     stream.send_blueprint(blueprint(recording, compare), make_active=True)
     log_recording(stream, recording)
     if compare:
-        log_ghosts(stream, recording, Times(*rising(recording)), ghosts(recording, simulator=simulator))
+        log_ghosts(stream, recording, rising_times(recording), ghosts(recording, simulator=simulator))
     data = written.read(flush=True) or b""
     stream.disconnect()
     try:
@@ -43,12 +43,12 @@ def write_rrd(recording: Recording, path: Path, compare: bool = False, simulator
 def log_recording(stream: rr.RecordingStream, recording: Recording) -> None:
     """Log field, bodies, curves and drawings; raises FileNotFoundError without collision meshes."""
     stream.send_recording_name(recording.source)
-    times = Times(*rising(recording))
-    log_field(stream)
-    log_pads(stream, recording, times)
-    log_ball(stream, recording, times)
+    times = rising_times(recording)
+    scene.log_field(stream)
+    scene.log_pads(stream, recording, times)
+    scene.log_ball(stream, recording, times)
     for car in range(recording.state.layout.cars):
-        log_car(stream, recording, times, car)
+        scene.log_car(stream, recording, times, car)
     log_curves(stream, recording, times)
     if isinstance(recording, MatchRecording):
         log_drawings(stream, recording, times)
@@ -66,17 +66,21 @@ def log_ghosts(stream: rr.RecordingStream, recording: Recording, times: Times, g
     for column, name in enumerate((*state.agents, "ball")):
         shown = ghosts.there[:, column]
         there = drawn(recording, shown)
+        moves = updates(shown, there)
+        if not len(moves[0]):
+            continue
         if name == "ball":
-            halves, color = np.full((1, 3), BALL_RADIUS), BALL_COLOR
+            halves, color = np.full((1, 3), BALL_RADIUS), scene.BALL_COLOR
             shape = rr.Ellipsoids3D.from_fields(colors=_GHOST, line_radii=_LINE, fill_mode="majorwireframe")
         else:
-            halves, centers = boxes(int(state.car_hitbox[0, column]))
+            halves, centers = scene.boxes(int(state.car_hitbox[0, column]))
             color = car_color(state, column)
             shape = rr.Boxes3D.from_fields(
                 centers=centers, colors=_GHOST, radii=_LINE, fill_mode="majorwireframe"
             )
-        log_moving(
-            stream, f"/match/ghosts/{name}", times, updates(shown, there),
-            ghosts.position[:, column], ghosts.rotation[:, column], shape, halves,
+        scene.log_still_body(stream, f"/match/ghosts/{name}", shape)
+        scene.log_moving(
+            stream, f"/match/ghosts/{name}", times, moves, ghosts.position[:, column],
+            ghosts.rotation[:, column], type(shape), halves,
         )  # fmt: skip
         log_smooth(stream, f"/distance/{name}", times, shown, there, ghosts.distance[:, column], color)

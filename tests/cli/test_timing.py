@@ -115,7 +115,7 @@ def test_the_probe_writes_what_the_server_was_told_to_speak(tmp_path: Path) -> N
     done = probe(*spoken, "--out", "found.toml", "--json", "found.json", cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     standard = ProtocolVariant({"pad_timer": "remaining"}).complete()
-    assert ProtocolVariant.read(tmp_path / "found.toml") == standard
+    assert VariantFile.read(tmp_path / "found.toml").dialect == standard
     timing = tomllib.loads((tmp_path / "found.toml").read_text())["timing"]
     assert timing == {"input_latency": 2, "packets_per_second": 120.0}
     assert VariantFile.read(tmp_path / "found.toml").server == "rlgym-bridge"
@@ -145,7 +145,7 @@ def test_the_probe_asks_a_server_that_takes_rlbotservers_place(tmp_path: Path) -
         assert done.returncode == 0, done.stdout + done.stderr
         assert done.stdout == ""
     settled = ProtocolVariant({"clock": "whole", "idle_frames": "repeated"}).complete()
-    assert ProtocolVariant.read(tmp_path / "dialect.toml") == settled
+    assert VariantFile.read(tmp_path / "dialect.toml").dialect == settled
     text = (tmp_path / "dialect.toml").read_text()
     assert "input_latency = 1 " in text and 'server = "rlgym-bridge"\n' in text
     assert text.startswith("# Measured by `rlgym-bridge probe` on this project's match server at 127.0.0.1:")

@@ -1,4 +1,4 @@
-"""Compiled observations, rewards and conditions give what the numpy ones do, to the bit."""
+"""Compiled observations and rewards give what the numpy ones do, to the bit."""
 
 import copy
 import platform
@@ -14,13 +14,7 @@ import pytest
 from rlgym_bridge.components.actions import LookupTableAction, RepeatAction
 from rlgym_bridge.components.advanced_obs import AdvancedObs
 from rlgym_bridge.components.batch_form import FORMS, observe
-from rlgym_bridge.components.conditions import (
-    AllCondition,
-    AnyCondition,
-    GoalCondition,
-    NoTouchTimeoutCondition,
-    TimeoutCondition,
-)
+from rlgym_bridge.components.conditions import GoalCondition, TimeoutCondition
 from rlgym_bridge.components.default_obs import DefaultObs
 from rlgym_bridge.components.initial_states import INITIAL_STATES, mix_initial_states
 from rlgym_bridge.components.mutators import BatchMutator
@@ -232,24 +226,6 @@ def test_a_compiled_sum_is_the_numpy_one(blue: int, orange: int, team_spirit: fl
             assert_same(np.asarray(column), of_own)
 
 
-@pytest.mark.parametrize(("blue", "orange"), SIZES)
-def test_compiled_conditions_are_the_numpy_ones(blue: int, orange: int) -> None:
-    def parts() -> list[Any]:
-        return [GoalCondition(), NoTouchTimeoutCondition(0.4), TimeoutCondition(1.1)]
-
-    for make in (
-        lambda: AnyCondition(parts()), lambda: AllCondition(parts()), lambda: NoTouchTimeoutCondition(0.3),
-        lambda: AllCondition(parts()[:2]), lambda: TimeoutCondition(float("inf")),
-        lambda: AnyCondition(TimeoutCondition(0), GoalCondition()),
-    ):  # fmt: skip
-        compiled, own = make(), make()
-        for number, (_, state) in enumerate(steps_of(blue, orange)):
-            begun = np.arange(MATCHES) % 5 == number % 5 if number else np.ones(MATCHES, bool)
-            for condition in (compiled, own):
-                condition.reset_batch(state, begun)
-            assert_same(*both("done_batch", compiled, own, state))
-
-
 @pytest.mark.parametrize(("blue", "orange"), [(1, 1), (3, 2)])
 def test_a_bot_in_a_match_sees_the_bits_that_training_saw(blue: int, orange: int) -> None:
     for builder in builders(blue, orange):
@@ -266,14 +242,9 @@ def test_a_bot_in_a_match_sees_the_bits_that_training_saw(blue: int, orange: int
 def test_a_changed_number_of_a_component_counts_from_then_on() -> None:
     before, after = steps_of(2, 2)[0]
     reward = WeightedSum([(MateDistanceReward(), 1.0), (TouchReward(), 1.0)])
-    condition = TimeoutCondition(1e6)
-    condition.reset_batch(before, np.ones(MATCHES, bool))
     for far in (2000.0, 300.0, 2000.0):
         reward.parts[0].far, reward.weights = far, (far / 1000, 2.0)
         assert_same(*both("reward_batch", reward, reward, before, after, nobody(), nobody()))
-    assert not condition.done_batch(after).any()
-    condition.timeout_seconds = 0.0
-    assert condition.done_batch(after).all()
 
 
 class Doubled(RelativeObs):
@@ -289,13 +260,6 @@ class ZeroTable(RelativeObs):
     def _table(self, rows: Any) -> Any:
         table = super()._table(rows)
         return table._replace(scales=0 * table.scales)
-
-
-class Never(TimeoutCondition):
-    """Somebody's own condition."""
-
-    def done_batch(self, state: MatchState) -> np.ndarray:
-        return super().done_batch(state) & False
 
 
 class Negative(TouchReward):
@@ -318,9 +282,6 @@ def test_subclasses_are_asked_themselves() -> None:
     zero = ZeroTable(None)
     assert not zero.build_batch(after)[..., : DefaultObs(None).size(1, 1)].any()
     assert_same(Doubled().build_batch(after), 2 * RelativeObs().build_batch(after))
-    never = AnyCondition(Never(0), GoalCondition())
-    never.reset_batch(before, np.ones(MATCHES, bool))
-    assert_same(never.done_batch(after), after.goal_scored > 0)
     touched = Negative().reward_batch(before, after, nobody(), nobody())
     assert touched.any() and (touched <= 0).all()
     largest = Largest([(Negative(), 1.0), (TouchReward(), 1.0)])
@@ -329,15 +290,12 @@ def test_subclasses_are_asked_themselves() -> None:
 
 def test_what_a_subclass_asks_of_the_standard_class_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     before, after = steps_of(1, 1)[-1]
-    names = ["RelativeObs.build_batch", "TouchReward._formula", "TimeoutCondition.done_batch"]
+    names = ["RelativeObs.build_batch", "TouchReward._formula"]
     asked: list[str] = []
     for name in names:
         monkeypatch.setitem(FORMS, name, lambda *_, name=name: asked.append(name))
-    never = Never(1)
-    never.reset_batch(before, np.ones(MATCHES, bool))
     Doubled().build_batch(after)
     Negative().reward_batch(before, after, nobody(), nobody())
-    never.done_batch(after)
     assert asked == names
     ZeroTable().build_batch(after)
     assert asked == names, "its formula is another one"

@@ -185,7 +185,7 @@ def test_delays_are_drawn_for_each_episode() -> None:
     seen = set()
     for _ in range(10):
         play(env, 8)
-        seen.update(env._delays)
+        seen.update(env._delays[:, 0].tolist())
     assert seen == {0, 1, 2}
 
 

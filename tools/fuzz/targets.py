@@ -15,7 +15,7 @@ from rlgym_bridge.packets.decoder import Decoder
 from rlgym_bridge.physics import read_physics
 from rlgym_bridge.policy.folder import load_policy
 from rlgym_bridge.policy.importers import read_checkpoint
-from rlgym_bridge.protocol_variant import ProtocolVariant
+from rlgym_bridge.protocol_variant import VariantFile
 from rlgym_bridge.recording.mcap.match_recording import read_match
 from rlgym_bridge.recording.replays.replay_recording import checksum, read_replay
 from rlgym_bridge.recording.tables.column_map import read_columns
@@ -218,7 +218,7 @@ TARGETS: Final = [
     FuzzTarget("table", of_file("t.csv", _table), _one("t,x,y,z\n0,1,2,3\n0.1,2,3,4\n")),
     FuzzTarget("json-lines", of_file("t.jsonl", _table), _one('{"t": 0, "x": 1, "y": 2, "z": 3}\n')),
     FuzzTarget(
-        "dialect", of_file("d.toml", ProtocolVariant.read), _one('[dialect]\npad_timer = "elapsed"\n')
+        "dialect", of_file("d.toml", VariantFile.read), _one('[dialect]\npad_timer = "elapsed"\n')
     ),
     FuzzTarget("physics", of_file("p.toml", read_physics), _one(
         '[physics]\nball_drag = {value = 1.0, low = 0.9, high = 1.1}\n'

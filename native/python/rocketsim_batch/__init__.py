@@ -1,7 +1,7 @@
 """Step many Rocket League matches at once: RocketSim 3 with numpy arrays.
 
 controls (matches, cars, ticks, 8) -> Matches.step -> buffer (matches, size), events
-buffer -> Observer, Rewards, Conditions -> observations (matches, cars, numbers), rewards, ends
+buffer -> Observer, Rewards -> observations (matches, cars, numbers), rewards
 """
 
 import importlib.util
@@ -19,7 +19,6 @@ from rocketsim_batch._native import (
     SOURCE_HASH,
     VERSION,
     BallFlights,
-    Conditions,
     Layout,
     MatchError,
     Matches,
@@ -76,8 +75,8 @@ TOUCH, BUMP, DEMOLITION, PAD, LANDING, BOUNCE, GOAL, SHOT, SAVE = (number for _,
 
 __all__ = [
     "BOUNCE", "BUMP", "DEMOLITION", "EVENT", "GOAL", "INTERFACE", "KINDS", "LANDING", "PAD", "SAVE", "SHOT",
-    "SOURCE_HASH", "TOUCH", "BallFlights", "Conditions", "Layout", "MatchError", "Matches", "Observer",
-    "Rewards", "add_rewards", "crash_folder", "load_meshes", "meshes_loaded", "new_states", "pad_positions",
+    "SOURCE_HASH", "TOUCH", "BallFlights", "Layout", "MatchError", "Matches", "Observer", "Rewards",
+    "add_rewards", "crash_folder", "load_meshes", "meshes_loaded", "new_states", "pad_positions",
     "source_hash", "step_groups", "views",
 ]  # fmt: skip
 

@@ -259,32 +259,6 @@ def add_rewards(
         total: The sum.
     """
 
-class Conditions:
-    """Conditions under which matches are over.
-
-    Args:
-        layout: Of the matches.
-        parts: Name and seconds of each: goal, timeout, or no_touch.
-        every: Whether all parts have to hold; else one is enough.
-
-    Raises:
-        ValueError: A name is unknown, or the layout lacks a field.
-    """
-
-    def __new__(
-        cls, layout: Layout, parts: Sequence[tuple[str, float]], *, every: bool = False
-    ) -> Conditions: ...
-    def judge(
-        self,
-        buffer: npt.NDArray[np.float32],
-        since: Sequence[npt.NDArray[np.int32] | None],
-        over: npt.NDArray[np.bool_],
-    ) -> None:
-        """Write which matches are over, bool `(matches,)`.
-
-        `since` has the ticks `(matches,)` from which each part counts, None for a goal; touches renew them.
-        """
-
 class BallFlights:
     """Forecasts of untouched balls from the numbers that a match shows of them: equal numbers, equal bits.
 

@@ -26,8 +26,7 @@ import numpy as np
 
 from rlgym_bridge.game import TICKS_PER_SECOND
 
-PROFILE: Final = "rlgym_bridge"
-"""Of the MCAP files."""
+PROFILE: Final = "rlgym_bridge"  # of the MCAP files
 
 FIELD_INFO: Final = "/field_info"
 MATCH_CONFIGURATION: Final = "/match_configuration"

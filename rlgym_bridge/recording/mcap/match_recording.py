@@ -18,7 +18,7 @@ from rlgym_bridge.packets.decoder import Decoder
 from rlgym_bridge.protocol_variant import ProtocolVariant
 from rlgym_bridge.recording.mcap import channels
 from rlgym_bridge.recording.mcap.agent_track import SECOND, AgentTrack, InputTrack, read_agent, read_inputs
-from rlgym_bridge.recording.mcap.mcap_reader import Contents, Message, read_contents
+from rlgym_bridge.recording.mcap.mcap_reader import Message, read_contents
 from rlgym_bridge.recording.mcap.mcap_writer import RecordingError
 from rlgym_bridge.recording.mcap.merge import left_over
 from rlgym_bridge.recording.recording import Recording, in_play, jumps, motions_of
@@ -89,7 +89,9 @@ def read_match(path: str | Path, shadow: bool | None = None) -> MatchRecording:
     """
     path = Path(path)
     contents = read_contents(path)
-    packets = contents.topics.get(channels.PACKETS) or _longest(contents)
+    # Those of the server, else of the agent that got most.
+    every = [one for name, one in contents.topics.items() if name.endswith(channels.PACKETS)]
+    packets = contents.topics.get(channels.PACKETS) or max(every, key=len, default=[])
     heads = [_message(contents.topics[name][0]) if contents.topics.get(name) else None
              for name in (channels.FIELD_INFO, channels.MATCH_CONFIGURATION)]  # fmt: skip
     rows, seatings, kept, notes = _decode(packets, heads, shadow, contents.about)
@@ -111,7 +113,7 @@ def read_match(path: str | Path, shadow: bool | None = None) -> MatchRecording:
     known = state.ball_known > 0
     shown = state.car_is_demoed == 0
     seated = np.array([False, *(a != b for a, b in pairwise(seats))])
-    begins = seated | _changes(playing) | _broken(state, tick, known, shown)
+    begins = seated | np.diff(playing, prepend=playing[:1]) | _broken(state, tick, known, shown)
     segment = np.cumsum(begins).astype(np.int32)
     recording = MatchRecording(
         path.name, state, tick, tick / TICKS_PER_SECOND, segment, known, shown,
@@ -120,16 +122,11 @@ def read_match(path: str | Path, shadow: bool | None = None) -> MatchRecording:
         inputs_taken=read_inputs(contents.topics.get(channels.INPUTS, []), rows_of),
         drawn=contents.topics.get(channels.DRAWINGS, []), rows_of=rows_of,
         names=[last.players[index].name for index in seats[-1]] if isinstance(last, flat.GamePacket) else [],
-        mode=_mode(heads[1]),
+        mode=str(getattr(heads[1], "game_mode", "Soccar")).removeprefix("GameMode."),
         simulator=str(contents.about.get("simulator", "")),
     )  # fmt: skip
-    for agent in sorted(
-        {
-            name[len(channels.AGENTS) :].rpartition("/")[0]
-            for name in contents.topics
-            if name.startswith(channels.AGENTS)
-        }
-    ):
+    topics = [name for name in contents.topics if name.startswith(channels.AGENTS)]
+    for agent in sorted({name.removeprefix(channels.AGENTS).rpartition("/")[0] for name in topics}):
         recording.agents[agent] = read_agent(contents, agent, rows_of, recording.notes)
     return recording
 
@@ -160,12 +157,6 @@ def _playable(
         chosen = [chosen[row] for row in np.flatnonzero(possible)]
         joined = joined.select(possible)
     return joined, chosen
-
-
-def _mode(configuration: Any) -> str:
-    """Return the name of a match's game mode; soccar where its configuration was not recorded."""
-    mode = getattr(configuration, "game_mode", None)
-    return "Soccar" if mode is None else str(mode).removeprefix("GameMode.")
 
 
 def _decode(
@@ -239,12 +230,6 @@ def _message(message: Message) -> object:
         return None
 
 
-def _longest(contents: Contents) -> list[Message]:
-    """Return the packets of the agent that got most: nobody else recorded any."""
-    every = [one for name, one in contents.topics.items() if name.endswith(channels.PACKETS)]
-    return max(every, key=len, default=[])
-
-
 def _broken(state: MatchState, tick: np.ndarray, ball: np.ndarray, cars: np.ndarray) -> np.ndarray:
     """Return which rows do not follow from the row before: frames leap, a body is put elsewhere or gone."""
     found = np.zeros(len(tick), bool)
@@ -252,7 +237,3 @@ def _broken(state: MatchState, tick: np.ndarray, ball: np.ndarray, cars: np.ndar
     found[1:] = (steps <= 0) | (steps > GAP_TICKS) | (cars[1:] != cars[:-1]).any(1)
     found |= jumps(tick / TICKS_PER_SECOND, motions_of(state, ball, cars))
     return found
-
-
-def _changes(flags: np.ndarray) -> np.ndarray:
-    return np.concatenate([[False], flags[1:] != flags[:-1]])

@@ -21,14 +21,12 @@ from rlgym_bridge.recording.mcap.mcap_writer import RecordingError
 MOST_CHUNK_BYTES: Final = 1 << 25
 """Longest chunk that is read, unpacked; a recorder of ours writes 0.26 MB, other programs up to 4 MB."""
 
-FRAME: Final = struct.Struct("<BQ")
-"""Kind and length of a record, before its content."""
+FRAME: Final = struct.Struct("<BQ")  # kind and length of a record, before its content
 
 DAMAGED: Final = (McapError, zstandard.ZstdError, RuntimeError, struct.error, ValueError, MemoryError)
 """Errors of reading what is damaged; lz4 raises RuntimeError."""
 
-RECORD_BYTES: Final = 200
-"""Memory that a message takes beside its content."""
+RECORD_BYTES: Final = 200  # memory that a message takes beside its content
 
 _MOST_UNPACKED: Final = 100  # times the file's size; a recorded 1v1 has 4.7, one of cars that stand still 11
 _SLACK: Final = 1 << 27  # bytes unpacked that any file may have
@@ -44,17 +42,17 @@ CHUNK_HEAD_BYTES: Final = FRAME.size + _BEFORE + 4 + _MOST_NAME + _LENGTH.size
 """Bytes by which the record of a chunk is known, at most."""
 
 
-class UnpackBudget:
-    """The bytes that a file may unpack to, whatever is in them.
-
-    Args:
-        path: The file.
-        size: Its bytes.
-    """
+class Reading:
+    """The bytes that a file of some size may unpack to, and how many parts of it are damaged."""
 
     def __init__(self, path: Path, size: int) -> None:
         self.path, self.size = path, size
+        self.damaged, self.first_damage = 0, ""
         self._left = _MOST_UNPACKED * size + _SLACK
+
+    def leave_out(self, text: str) -> None:
+        """Count a damaged part, which a sentence describes."""
+        self.damaged, self.first_damage = self.damaged + 1, self.first_damage or text
 
     def spend(self, amount: int) -> None:
         """Count bytes that were unpacked; raises RecordingError if they are too many for the file."""
@@ -78,11 +76,7 @@ def chunk_start(data: bytes) -> int | None:
 
 
 def own_length(head: bytes) -> int | None:
-    """Return the length of a chunk's record by the lengths in it; None where they cannot be.
-
-    Args:
-        head: The first `CHUNK_HEAD_BYTES` of its content, or more.
-    """
+    """Return the length of a chunk's record by the lengths in its first `CHUNK_HEAD_BYTES`, or None."""
     name = int.from_bytes(head[_BEFORE : _BEFORE + 4], "little")
     at = _BEFORE + 4 + name
     if name > _MOST_NAME or at + _LENGTH.size > len(head):
@@ -122,16 +116,16 @@ def _unpacked(chunk: Chunk) -> bytes:
 
 
 def chunk_records(
-    data: bytes, damage: list[str], budget: UnpackBudget
+    data: bytes, reading: Reading, where: str
 ) -> Iterator[Channel | tuple[int, int, int, bytes]]:
     """Yield the channels of a chunk, and its messages: channel, sequence, publish time and content.
 
     Behind a record whose length cannot be, go on at the next message whose time fits its frame, as in
-    recordings of ours. `damage` gets what is left out, once at most, `budget` the number of records.
+    recordings of ours. `reading` counts the records, and what is left out, once at most.
     """
     at, told, size, message = 0, False, len(data), int(Opcode.MESSAGE)
     while at < size:
-        budget.spend(RECORD_BYTES)
+        reading.spend(RECORD_BYTES)
         if (start := at + _HEAD.size) <= size:
             opcode, length, channel, sequence, _, published = _HEAD.unpack_from(data, at)
             end = at + FRAME.size + length
@@ -144,7 +138,7 @@ def chunk_records(
             yield found
         if behind is None:
             if not told:
-                damage.append(f"a record in a chunk, from its byte {at:,} on, is cut or damaged")
+                reading.leave_out(f"{where}: a record in a chunk, from its byte {at:,} on, is cut or damaged")
             told, behind = True, _next_message(data, at + 1)
         at = behind
 

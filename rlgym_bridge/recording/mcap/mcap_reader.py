@@ -16,8 +16,7 @@ from rlgym_bridge.recording.mcap.mcap_writer import RecordingError
 from rlgym_bridge.user_input.text_files import check_size, parse_json
 
 MAGIC: Final = b"\x89MCAP0\r\n"
-MOST_FILE_BYTES: Final = 1 << 33
-"""Longest recording that is read: twice what a recorder keeps in its parts."""
+MOST_FILE_BYTES: Final = 1 << 33  # longest recording that is read: twice what a recorder keeps in its parts
 
 _MOST_RECORD_BYTES: Final = 1 << 26
 _MOST_ABOUT: Final = 1 << 18  # characters; they may take 300 times that of memory
@@ -65,11 +64,11 @@ def read_records(path: Path, notes: list[str]) -> Iterator[tuple[str, Message] |
         raise RecordingError(f"{path} is empty, expected a recording (MCAP)")
     names: dict[int, str] = {}
     waiting: list[_Numbered] = []  # their topics stood in what is damaged, and stand again at the end
-    damage, budget = _Damage(), mcap_chunks.UnpackBudget(path, size)
+    reading = mcap_chunks.Reading(path, size)
     with path.open("rb") as file:
         if (magic := file.read(len(MAGIC))) != MAGIC:
             raise RecordingError(f"{path} begins with {magic!r}, expected {MAGIC!r}: it is no MCAP file")
-        for record in _records(file, budget, damage, notes):
+        for record in _records(file, reading, notes):
             if isinstance(record, tuple):  # a message, as most are
                 if (name := names.get(record[0])) is None:
                     waiting.append(record)
@@ -86,50 +85,36 @@ def read_records(path: Path, notes: list[str]) -> Iterator[tuple[str, Message] |
                 yield record
     named = [one for one in waiting if one[0] in names]
     yield from ((names[one[0]], Message._make(one[1:])) for one in named)
-    if damage.count:
+    if reading.damaged:
         unnamed = len(waiting) - len(named)
         also = f", and {unnamed:,} messages that need them" if unnamed else ""
         notes.append(
-            f"parts of {path.name} that are damaged and left out: {damage.count:,}{also} (the first "
-            f"{damage.first})"
+            f"parts of {path.name} that are damaged and left out: {reading.damaged:,}{also} (the first "
+            f"{reading.first_damage})"
         )
 
 
-@dataclass
-class _Damage:
-    """The parts of a file that are left out: how many, and a sentence on the first."""
-
-    count: int = 0
-    first: str = ""
-
-    def append(self, text: str) -> None:
-        self.count += 1
-        self.first = self.first or text
-
-
 def _records(
-    file: BinaryIO, budget: mcap_chunks.UnpackBudget, damage: _Damage, notes: list[str]
+    file: BinaryIO, reading: mcap_chunks.Reading, notes: list[str]
 ) -> Iterator[McapRecord | _Numbered]:
-    """Yield the records that matter; `damage` gets those that cannot be read, `notes` an early end."""
+    """Yield the records that matter; `reading` counts those that cannot be read, `notes` get an early end."""
     try:
-        for opcode, content in _framed(file, budget.size, damage):
+        for opcode, content in _framed(file, reading):
+            where = f"before byte {file.tell():,}"
             try:
                 if opcode == Opcode.CHUNK:
-                    inner: list[str] = []
                     data = mcap_chunks.unpack_chunk(content)
-                    budget.spend(len(data))
-                    yield from mcap_chunks.chunk_records(data, inner, budget)
-                    if inner:
-                        damage.append(f"before byte {file.tell():,}: {inner[0]}")
+                    reading.spend(len(data))
+                    yield from mcap_chunks.chunk_records(data, reading, where)
                 elif opcode in _READERS:
                     yield _READERS[opcode](ReadDataStream(BytesIO(content)))
             except RecordingError:  # which is a ValueError
                 raise
             except mcap_chunks.DAMAGED as error:
-                damage.append(f"before byte {file.tell():,}: {type(error).__name__}: {error}")
+                reading.leave_out(f"{where}: {type(error).__name__}: {error}")
     except _BrokenOff as error:
         notes.append(
-            f"{Path(file.name).name} can be read up to byte {file.tell():,} of {budget.size:,} alone "
+            f"{Path(file.name).name} can be read up to byte {file.tell():,} of {reading.size:,} alone "
             f"({error}): was its recorder killed, or the file cut or damaged?"
         )
 
@@ -138,7 +123,7 @@ class _BrokenOff(Exception):
     """The start of the next record cannot be found, or the end is missing."""
 
 
-def _framed(file: BinaryIO, size: int, damage: _Damage) -> Iterator[tuple[int, bytes]]:
+def _framed(file: BinaryIO, reading: mcap_chunks.Reading) -> Iterator[tuple[int, bytes]]:
     """Yield kind and content of each record; behind a wrong length go on at the next chunk."""
     opcode = 0
     while opcode != Opcode.FOOTER:
@@ -146,7 +131,7 @@ def _framed(file: BinaryIO, size: int, damage: _Damage) -> Iterator[tuple[int, b
         if len(head := file.read(mcap_chunks.FRAME.size)) < mcap_chunks.FRAME.size:
             raise _BrokenOff("the end is missing")
         opcode, length = mcap_chunks.FRAME.unpack(head)
-        content = _content(file, opcode, length, size - file.tell())
+        content = _content(file, opcode, length, reading.size - file.tell())
         if content is not None:
             yield opcode, content
             continue
@@ -154,7 +139,7 @@ def _framed(file: BinaryIO, size: int, damage: _Damage) -> Iterator[tuple[int, b
         if found is None:
             file.seek(start + mcap_chunks.FRAME.size)
             raise _BrokenOff(f"a record of kind {opcode} and {length:,} bytes")
-        damage.append(
+        reading.leave_out(
             f"before byte {found:,}: a record of kind {opcode} and {length:,} bytes that begins at {start:,}"
         )
         opcode = 0

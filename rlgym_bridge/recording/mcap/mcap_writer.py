@@ -30,11 +30,8 @@ _PAUSE_SECONDS: Final = 0.001  # between two turns where more messages wait
 _CLOSE_SECONDS: Final = 10.0
 _FRAMES: Final = 1 << 32  # sequences are unsigned
 
-_PART_BYTES: Final = 1 << 28
-"""Size from which a recording goes on in another file: about two hours of 1v1."""
-
-PARTS: Final = 16
-"""Files of one recording that are kept; the oldest goes first."""
+_PART_BYTES: Final = 1 << 28  # size from which a recording goes on in another file: about two hours of 1v1
+PARTS: Final = 16  # files of one recording that are kept; the oldest goes first
 
 
 class RecordingError(ValueError):
@@ -56,22 +53,12 @@ class Recorder:
     """Writes messages to a file, in a thread of its own; never to one that is there already.
 
     Args:
-        path: The file; its folder has to be there.
+        path: The file; its folder has to be there. `RecordingError` says why it cannot be made.
         about: What is worth knowing of the match: JSON values.
         beside: Whether `name-2.mcap` is written, or the next free number, where the file is there already.
-        part_bytes: Size from which it goes on in `name.part2.mcap` and so on.
-        parts: Files kept.
+        part_bytes: Size from which it goes on in `name.part2.mcap` and so on, of which `parts` are kept.
         prepare: Called in the writer thread with each message's topic, frame and content as they are put;
             gives further messages to write, as `(topic, content)`.
-
-    Attributes:
-        path: The file being written.
-        patience: Seconds that `put` waits where the queue is full; for a caller whom no clock drives.
-        dropped: Messages that found the queue full.
-        failed: Why the recording ended early; None while it goes on.
-
-    Raises:
-        RecordingError: The file cannot be made.
     """
 
     def __init__(
@@ -84,10 +71,10 @@ class Recorder:
         parts: int = PARTS,
         prepare: Callable[[str, int, bytes], list[tuple[str, bytes]]] | None = None,
     ) -> None:
-        self.path = Path(path)
-        self.dropped = 0
-        self.patience = 0.0
-        self.failed: str | None = None
+        self.path = Path(path)  # of the file being written
+        self.dropped = 0  # messages that found the queue full
+        self.patience = 0.0  # s that `put` waits then; for a caller whom no clock drives
+        self.failed: str | None = None  # why the recording ended early
         self._part_bytes, self._parts, self._prepare = part_bytes, parts, prepare
         self._written: list[Path] = []
         self._numbers = count(2)

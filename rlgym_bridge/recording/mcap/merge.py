@@ -78,7 +78,6 @@ def merge(path: Path, agents: Sequence[Path]) -> list[str]:
 def _write(
     file: IO[bytes], recordings: Sequence[Sequence[Path]], has_packets: bool, notes: list[str]
 ) -> None:
-    """Write all recordings, each of one file or more, to one file."""
     writer = Writer(file, CHUNK_BYTES)
     writer.start(channels.PROFILE)
     numbers: dict[str, int] = {}
@@ -119,7 +118,6 @@ def _own(agent: str, number: int, owners: dict[str, int]) -> str:
 
 
 def _entries(sources: Sequence[Path], number: int, notes: list[str]) -> Iterator[tuple[int, int, Entry]]:
-    """Yield frame, number of the recording, and entry."""
     frame = -1  # metadata stand where they were
     for source in sources:
         try:

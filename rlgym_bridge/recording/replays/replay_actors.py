@@ -120,27 +120,21 @@ class Actors:
             part, is_car = _PART.match(kind), _CAR.match(kind)
             if kind.startswith(_BALL) and name == BODY:
                 balls.add(actor)
-                self._show_ball(actor, attribute["RigidBody"])
+                if self._ball_actor not in self._kinds:
+                    self._ball_actor = actor
+                if actor == self._ball_actor:
+                    self.ball, self.ball_shown = attribute["RigidBody"], True
             elif part or is_car:
                 owner = self._find_car(actor if is_car else self._links.get((actor, "Vehicle"), -1))
                 if owner is not None:
                     owner.update(part[1] if part else kind, name, attribute)
             self._update_match(name, attribute)
-        self._count_balls(len(balls))
+        self._ball_counts[len(balls)] += 1
+        if len(balls) > 1 and self._ball_counts[len(balls)] >= _TOGETHER:
+            self.game.hear("TotalGameBalls", {"Int": len(balls)})
         for actor, kind in self._kinds.items():
             if _CAR.match(kind) and (owner := self._find_car(actor)) is not None:
                 owner.there = True
-
-    def _show_ball(self, actor: int, body: Mapping[str, Any]) -> None:
-        if self._ball_actor not in self._kinds:
-            self._ball_actor = actor
-        if actor == self._ball_actor:
-            self.ball, self.ball_shown = body, True
-
-    def _count_balls(self, count: int) -> None:
-        self._ball_counts[count] += 1
-        if count > 1 and self._ball_counts[count] >= _TOGETHER:
-            self.game.hear("TotalGameBalls", {"Int": count})
 
     def _end(self, actor: int) -> None:
         """End an actor. A player who comes back has another one."""

@@ -80,21 +80,15 @@ def _car(
     meant[:, jump] = driven[:, :, jump].max(1)
     ground = recording.state.car_on_ground[rows[:-1], seat] > 0
     weights = np.array([_WEIGHTS[name] for name in CONTROL_NAMES], np.float32).T  # (2, 8)
-    chosen = _nearest_actions(finder, meant, weights[np.where(ground, 0, 1)])
+    weights, made, found = weights[np.where(ground, 0, 1)], finder.mean_controls(), []
+    for start in range(0, len(meant), _AT_ONCE):
+        some = slice(start, start + _AT_ONCE)
+        away = (np.square(meant[some, None] - made) * weights[some, None]).sum(2)
+        found.append(finder.actions[away.argmin(1)])  # the first of several
+    chosen = np.concatenate(found)
     agent = recording.state.agents[seat]
     count = len(rows) - 1
     return Played(
         agent, agent, manifest, space, recording.tick[rows], obs, chosen, chosen, np.ones(count, bool),
         np.zeros(count), scored,
     )  # fmt: skip
-
-
-def _nearest_actions(finder: ActionFinder, controls: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Return the action whose controls are nearest to each of some control vectors, the first of several."""
-    found: list[np.ndarray] = []
-    made = finder.mean_controls()
-    for first in range(0, len(controls), _AT_ONCE):
-        some = slice(first, first + _AT_ONCE)
-        away = (np.square(controls[some, None] - made) * weights[some, None]).sum(2)
-        found.append(finder.actions[away.argmin(1)])
-    return np.concatenate(found)

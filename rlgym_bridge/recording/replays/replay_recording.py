@@ -9,8 +9,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from rlgym_bridge.game import BLUE, CONTROL_NAMES, TICKS_PER_SECOND
-from rlgym_bridge.recording.recording import Inputs, Recording, TimeBase, holes, jumps, motions_of
-from rlgym_bridge.recording.replays.replay_actors import Actors, ReplayCar
+from rlgym_bridge.recording.recording import Recording, TimeBase, holes, jumps, motions_of, set_bodies
+from rlgym_bridge.recording.replays.replay_actors import Actors
 from rlgym_bridge.rotations import from_quaternions
 from rlgym_bridge.state import MatchState
 from rlgym_bridge.user_input.extras import explain_install
@@ -47,7 +47,8 @@ def read_replay(path: Path) -> Recording:
             f"{path} has network format {version}, expected {_LEAST_VERSION} or later: the game wrote "
             "whole-number positions then"
         )
-    actors = Actors(replay["objects"], replay["names"], _arena(replay.get("properties")))
+    arena = dict(replay.get("properties") or ()).get("MapName")  # of a mapping, or of pairs
+    actors = Actors(replay["objects"], replay["names"], arena if isinstance(arena, str) else "")
     rows = []
     for number, frame in enumerate(frames):
         # The parser gives None for what is infinite or not a number.
@@ -66,12 +67,6 @@ def read_replay(path: Path) -> Recording:
             f"{path} has {teams[0]} and {teams[1]} players, expected {_MOST_PLAYERS} a team at most"
         )
     return _recording(path.name, rows, actors, teams)
-
-
-def _arena(properties: Any) -> str:
-    """Return the name of the arena, from the properties in a replay's header: a mapping, or pairs."""
-    found = dict(properties or ()).get("MapName", "")
-    return found if isinstance(found, str) else ""
 
 
 def _parse(path: Path) -> dict[str, Any]:
@@ -119,7 +114,7 @@ _MIRRORED: Final = bytes(_mirrored(byte, 8) for byte in range(256))
 
 
 class _Row(NamedTuple):
-    """The state after a frame; cars in the order of their first appearance, as `_car` has them."""
+    """The state after a frame; cars in the order of their first appearance: 24 numbers each."""
 
     seconds: float
     cut: bool
@@ -131,14 +126,9 @@ class _Row(NamedTuple):
 
 
 def _row(seconds: float, actors: Actors) -> _Row:
-    cars = [_car(car) for car in actors.cars]
+    cars = [(one.shown, one.there, one.boost, *one.controls(), *_numbers(one.body)) for one in actors.cars]
     ball = _numbers(actors.ball)
     return _Row(seconds, actors.cut, actors.phase, actors.clock, actors.ball_shown, ball, cars)
-
-
-def _car(car: ReplayCar) -> tuple[float, ...]:
-    """Return whether a car is shown and there, its boost, its eight controls, and its body's numbers."""
-    return (car.shown, car.there, car.boost, *car.controls(), *_numbers(car.body))
 
 
 def _numbers(body: Mapping[str, Any] | None) -> tuple[float, ...]:
@@ -193,7 +183,6 @@ def _recording(source: str, rows: Sequence[_Row], actors: Actors, teams: tuple[i
         ball_shown=ball_shown,
         car_shown=car_shown,
         clock=TimeBase.FRAMES,
-        inputs=Inputs.APPLIED,
         inputs_recorded=np.tile([name in _RECORDED for name in CONTROL_NAMES], (len(order), 1)),
         car_present=car_present,
         mode=actors.game.mode,
@@ -209,9 +198,7 @@ def _recording(source: str, rows: Sequence[_Row], actors: Actors, teams: tuple[i
 
 
 def _fill(state: MatchState, body: str, numbers: np.ndarray) -> None:
-    """Write a body's numbers `(..., 13)` into a state."""
-    getattr(state, body + "_position")[:] = numbers[..., :3]
-    turns = from_quaternions(numbers[..., 3:7].reshape(-1, 4))
-    getattr(state, body + "_rotation")[:] = turns.reshape(*numbers.shape[:-1], 3, 3)
-    getattr(state, body + "_linear_velocity")[:] = numbers[..., 7:10]
-    getattr(state, body + "_angular_velocity")[:] = numbers[..., 10:]
+    turns = from_quaternions(numbers[..., 3:7].reshape(-1, 4)).reshape(*numbers.shape[:-1], 3, 3)
+    names = ("position", "rotation", "velocity", "angular_velocity")
+    vectors = (numbers[..., :3], turns, numbers[..., 7:10], numbers[..., 10:])
+    set_bodies(state, body, ..., dict(zip(names, vectors, strict=True)))

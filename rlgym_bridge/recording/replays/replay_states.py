@@ -44,7 +44,7 @@ def states_of_replay(recording: Recording, every: int) -> MatchState:
             f"{recording.source} is a match of {size[0]} against {size[1]}, expected "
             f"{game.MOST_TEAM_SIZE} cars a team at most"
         )
-    ages = np.stack([_ages(recording, shown) for shown in (recording.ball_shown, *recording.car_shown.T)])
+    ages = np.stack([recording.ages(shown) for shown in (recording.ball_shown, *recording.car_shown.T)])
     resting = [np.zeros(len(rows), bool)] * len(ages)
     resting[0] = ~source.ball_linear_velocity.any(1) & (source.ball_known > 0)
     for car in range(len(ages) - 1):
@@ -70,14 +70,6 @@ def _check_motion(recording: Recording) -> None:
                 f"{recording.source}: in {off:.0%} of its frames {name} is where its velocity cannot have "
                 f"brought it, expected less than {_MOST_JUMPS:.0%}: episodes cannot begin in such states"
             )
-
-
-def _ages(recording: Recording, shown: np.ndarray) -> np.ndarray:
-    """Return how many ticks ago a body was shown last in the segment, `(rows,)`; vast where it was not."""
-    last = np.maximum.accumulate(np.where(shown, np.arange(len(shown)), -1))
-    ages = recording.tick - recording.tick[last]
-    same = (last >= 0) & (recording.segment[last] == recording.segment)
-    return np.asarray(np.where(same, ages, 2**31))
 
 
 def _spaced(tick: np.ndarray, rows: np.ndarray, every: int) -> np.ndarray:

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from rlgym_bridge.game import CONTROL_NAMES, HITBOX_NAMES, PAD_POSITIONS, TICKS_PER_SECOND, Phase
-from rlgym_bridge.recording.recording import Recording
+from rlgym_bridge.recording.recording import Recording, set_bodies
 from rlgym_bridge.rotations import from_quaternions
 from rlgym_bridge.state import KNOWN_FIELDS, MatchState, derive
 from rlgym_bridge.user_input.extras import explain_install
@@ -63,17 +63,15 @@ def read_replicar(path: Path) -> Recording:
     rows = len(columns["frame"])
     state, shown = MatchState(*teams, rows, most=_MOST_PLAYERS), np.zeros((rows, len(players)), bool)
     tick = columns["replay_tick"].astype(np.int64)
-    state.frame[:], state.phase[:] = (
-        tick,
-        [_PHASES.get(one, Phase.GOAL_SCORED) for one in columns["clock_phase"]],
-    )
+    state.frame[:] = tick
+    state.phase[:] = [_PHASES.get(one, Phase.GOAL_SCORED) for one in columns["clock_phase"]]
     state.clock[:] = np.nan_to_num(columns["seconds_remaining"].astype(float))
     state.overtime[:] = columns["period"] == "overtime"
     state.score[:] = np.stack([columns["blue_score"], columns["orange_score"]], 1)
     state.gravity[:], state.boost_consumption[:], state.dodge_deadzone[:], state.ball_known[:] = 1, 1, 0.5, 1
     _fill(state, "ball", slice(None), columns, "ball_")
-    for place in _pads(path, header).items():
-        state.pad_timer[:, place[1]] = columns[f"pad_{place[0]}_cooldown"]
+    for number, place in _pads(path, header).items():
+        state.pad_timer[:, place] = columns[f"pad_{number}_cooldown"]
     segment = np.diff(columns["segment"], prepend=columns["segment"][:1]) != 0
     segment |= np.diff(tick, prepend=tick[:1] - 1) != 1
     for car, player in enumerate(players):
@@ -147,32 +145,23 @@ def _pads(path: Path, header: dict[str, Any]) -> dict[int, int]:
 
 
 def _fill(state: MatchState, body: str, where: Any, columns: dict[str, np.ndarray], of: str) -> None:
-    """Write position, rotation and velocities of a body into a state."""
-
     def vector(name: str, axes: str = "xyz") -> np.ndarray:
         return np.stack([columns[f"{of}{name}_{axis}"] for axis in axes], 1)
 
-    getattr(state, body + "_position")[where] = vector("position")
-    getattr(state, body + "_rotation")[where] = from_quaternions(vector("rotation", "wxyz"))
-    getattr(state, body + "_linear_velocity")[where] = vector("velocity")
-    getattr(state, body + "_angular_velocity")[where] = vector("angular_velocity")
+    vectors = {name: vector(name) for name in ("position", "velocity", "angular_velocity")}
+    set_bodies(state, body, where, vectors | {"rotation": from_quaternions(vector("rotation", "wxyz"))})
 
 
 def _fill_car(state: MatchState, car: int, columns: dict[str, np.ndarray], of: str) -> None:
-    """Write a car into a state; its controls are those of the tick that ended in a row."""
     _fill(state, "car", (slice(None), car), columns, of)
     for ours, theirs in _SAME.items():
         getattr(state, f"car_{ours}")[:, car] = columns[of + theirs]
-    state.car_flip_torque[:, car] = np.stack(
-        [columns[f"{of}flip_relative_torque_{axis}"] for axis in "xyz"], 1
-    )
-    state.car_wheels_with_contact[:, car] = np.stack(
-        [columns[f"{of}wheel_{wheel}_contact"] for wheel in range(4)], 1
-    )
-    jumping = columns[of + "is_jumping"] > 0
-    state.car_jump_time[:, car] = np.where(jumping, columns[of + "jump_ticks"] / TICKS_PER_SECOND, 0).clip(
-        0, 0.2
-    )
+    for number, axis in enumerate("xyz"):
+        state.car_flip_torque[:, car, number] = columns[f"{of}flip_relative_torque_{axis}"]
+    for wheel in range(4):
+        state.car_wheels_with_contact[:, car, wheel] = columns[f"{of}wheel_{wheel}_contact"]
+    jumped = columns[of + "jump_ticks"] * (columns[of + "is_jumping"] > 0)
+    state.car_jump_time[:, car] = (jumped / TICKS_PER_SECOND).clip(0, 0.2)
     state.car_boost_active_time[:, car] = columns[of + "boosting_time"] * columns[of + "is_boosting"]
     state.car_supersonic_time[:, car] = _seconds_since(columns[of + "is_supersonic"] > 0)
     state.car_autoflip_direction[:, car] = np.sign(columns[of + "auto_flip_torque_scale"])

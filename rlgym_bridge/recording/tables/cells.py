@@ -228,7 +228,6 @@ def _value_at(row: dict[str, Any], column: str, path: Sequence[str], where: str)
 
 
 def _lack(value: Any, part: str, inside: str) -> str:
-    """Return a sentence on what a value lacks."""
     if isinstance(value, dict):
         return f"there is no {part!r} in {inside}, which has {', '.join(map(str, value))[:200] or 'nothing'}"
     if isinstance(value, list):

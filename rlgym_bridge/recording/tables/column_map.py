@@ -239,7 +239,6 @@ def _named(values: Any, where: str, names: tuple[str, ...]) -> dict[str, Number]
 
 
 def _check_keys(values: Any, where: str, names: tuple[str, ...]) -> None:
-    """Make sure that a value is a table of these keys."""
     if not isinstance(values, dict):
         raise ValueError(f"{where} is {values!r}, expected a table of {', '.join(names)}")
     for name in values:

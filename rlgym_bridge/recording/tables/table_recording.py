@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 
 from rlgym_bridge.game import BLUE, BOOST_PER_SECOND, CONTROL_NAMES, TICK_SECONDS, TICKS_PER_SECOND
-from rlgym_bridge.recording.recording import Inputs, Recording, TimeBase, holes, jumps, motions_of
+from rlgym_bridge.recording.recording import Inputs, Recording, TimeBase, holes, jumps, motions_of, set_bodies
 from rlgym_bridge.recording.tables.cells import Cells, read_cells
 from rlgym_bridge.recording.tables.column_map import Body, ColumnMap, Number, TrialColumns, read_columns
 from rlgym_bridge.rotations import from_euler, from_quaternions
@@ -59,9 +59,7 @@ def _read_trials(cells: Cells, trial: TrialColumns, inputs: Inputs) -> Recording
         segment=segment.astype(np.int32),
         ball_shown=np.zeros(len(segment), bool),
         car_shown=shown,
-        clock=TimeBase.TICKS,
         inputs=inputs,
-        inputs_recorded=np.ones((1, 8), bool),
         notes=[*cells.notes, *_notes(trial, none)],
     )
 
@@ -218,7 +216,6 @@ def _repeats(state: MatchState) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _as_before(values: np.ndarray) -> np.ndarray:
-    """Return which rows equal the row before, `(rows,)` bool."""
     flat = values.reshape(len(values), -1)
     same = np.zeros(len(flat), bool)
     same[1:] = (flat[1:] == flat[:-1]).all(-1)
@@ -256,25 +253,14 @@ _UNEVEN: Final = 0.05  # of a matrix: recorded rotations are rounded
 def _fill_ball(state: MatchState, rows: np.ndarray, cells: Cells, body: Body) -> None:
     """Write the ball of a table into the matches `rows`, `(table rows,)` int64, of a state."""
     state.ball_known[rows] = 1
-    vectors = _vectors(cells, body)
-    state.ball_position[rows] = vectors["position"]
-    state.ball_linear_velocity[rows] = vectors["velocity"]
-    state.ball_angular_velocity[rows] = vectors["angular_velocity"]
-    state.ball_rotation[rows] = vectors["rotation"]
+    set_bodies(state, "ball", rows, _vectors(cells, body))
 
 
 def _fill_car(state: MatchState, rows: np.ndarray, car: int, cells: Cells, body: Body) -> None:
     """Write a car and its controls into the matches `rows`; on the ground all four wheels touch."""
-    vectors = _vectors(cells, body)
-    state.car_player_id[:, car], state.car_team[:, car], state.car_hitbox[:, car] = (
-        car,
-        body.team,
-        body.hitbox,
-    )
-    state.car_position[rows, car] = vectors["position"]
-    state.car_linear_velocity[rows, car] = vectors["velocity"]
-    state.car_angular_velocity[rows, car] = vectors["angular_velocity"]
-    state.car_rotation[rows, car] = vectors["rotation"]
+    state.car_player_id[:, car], state.car_team[:, car] = car, body.team
+    state.car_hitbox[:, car] = body.hitbox
+    set_bodies(state, "car", (rows, car), _vectors(cells, body))
     for name, number in body.state.items():
         values = _take(cells, number, f"{name} of {body.name}")
         if name == "boost_amount":
@@ -304,12 +290,11 @@ def _vectors(cells: Cells, body: Body) -> dict[str, np.ndarray]:
             _check(cells, np.linalg.norm(values, axis=-1), f"{name} of {body.name}", 0, most, unit)
         found[name] = values
     rows = len(cells.rows)
-    found["rotation"] = _rotation(cells, body, found) if rows else np.zeros((0, 3, 3))
+    rotation = _rotation(cells, body, found) if rows else np.zeros((0, 3, 3))
     if "forward_speed" in found:
-        found["velocity"] = found["rotation"][..., 0] * found["forward_speed"]
-    for name in ("velocity", "angular_velocity"):
-        found.setdefault(name, np.zeros((rows, 3)))
-    return found
+        found["velocity"] = rotation[..., 0] * found["forward_speed"]
+    names = ("position", "velocity", "angular_velocity")
+    return {name: found.get(name, np.zeros((rows, 3))) for name in names} | {"rotation": rotation}
 
 
 def _rotation(cells: Cells, body: Body, vectors: dict[str, np.ndarray]) -> np.ndarray:
@@ -328,7 +313,6 @@ def _rotation(cells: Cells, body: Body, vectors: dict[str, np.ndarray]) -> np.nd
 
 
 def _check(cells: Cells, values: np.ndarray, what: str, low: float, high: float, unit: str) -> None:
-    """Make sure that numbers lie where a game has them."""
     wrong = np.flatnonzero(~((values >= low - 1e-3) & (values <= high + 1e-3)))
     if wrong.size:
         row = int(wrong[0])

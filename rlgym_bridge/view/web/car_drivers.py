@@ -119,17 +119,12 @@ def describe_choice(
 ) -> dict[str, Any]:
     """Return what the page is told of a decision.
 
-    Args:
-        chosen: `(k,)` numbers, or `(1,)` the number of a choice.
-        seen: `(size,)` observation, or None.
-        policy: Of the car; None where it is not at hand.
-        table: `(choices, 8)` control vectors that it chooses from, or None.
-        masks: `(1, 1, choices)`, or None.
-        words: Names of the observation's numbers, where they have some.
+    `chosen` are `(k,)` numbers, or `(1,)` the number of a choice among the control vectors of `table`,
+    `(choices, 8)`, within `masks`, `(1, 1, choices)`. `seen` is the `(size,)` observation, `words` name its
+    numbers. What is not at hand is None.
 
-    Returns:
-        `action` and `names`, the numbers chosen; `best`, pairs of a choice and its probability; `value`, see
-        `estimate_value`; `observed`, pairs of a name and a number, None without an observation.
+    There are `action` and `names`, the numbers chosen; `best`, pairs of a choice and its probability;
+    `value`, see `estimate_value`; `observed`, pairs of a name and a number, None without an observation.
     """
     is_known = table is not None and chosen.size == 1 and 0 <= chosen[0] < len(table)
     shown = table[int(chosen[0])].tolist() if table is not None and is_known else chosen.tolist()

@@ -21,15 +21,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from rlgym_bridge.game import (
-    BIG_PADS,
-    CONTROL_NAMES,
-    HITBOXES,
-    PAD_COUNT,
-    PAD_POSITIONS,
-    TICKS_PER_SECOND,
-    WHEELS,
-)
+from rlgym_bridge import game
 from rlgym_bridge.rotations import to_quaternions
 from rlgym_bridge.state import MatchState
 
@@ -47,7 +39,7 @@ PHASES: Final = (
 NO_LANDING: Final = (np.nan,) * 4
 """The landing of a ball that does not come down, or of which nobody knows."""
 
-_PAD_BYTES: Final = (PAD_COUNT + 7) // 8
+_PAD_BYTES: Final = (game.PAD_COUNT + 7) // 8
 _WHEEL_RADII: Final = (12.5, 15.0)  # uu, of front and back wheels as they are drawn
 _STANDING_Z: Final = 17.0  # uu, height of a standing car
 
@@ -77,18 +69,12 @@ def frame_type(cars: int) -> np.dtype:
 def pack_frames(
     state: MatchState, landing: Sequence[float] | np.ndarray = NO_LANDING, **head: Any
 ) -> np.ndarray:
-    """Pack N states as frames.
+    """Pack N states as frames, `(N,)` of the dtype `frame_type(cars)`; `tobytes` of one of them is sent.
 
-    Args:
-        state: The states.
-        landing: Where the ball lands (uu) and in how many seconds: `(4,)` or
-            `(N, 4)`, NaN for nowhere.
-        head: Numbers of the head by the names above, one each or `(N,)`: of `game.Phase`, of `PAUSED` and the
-            others, a tick that rises, seconds of the game in a second, on the clock, until GO and since the
-            beginning; `score` `(2,)` or `(N, 2)`.
-
-    Returns:
-        `(N,)` of the dtype `frame_type(cars)`; `tobytes` of one of them is what is sent.
+    `landing` is where the ball lands (uu) and in how many seconds: `(4,)` or `(N, 4)`, NaN for nowhere.
+    `head` has numbers of the head by the names above, one each or `(N,)`: of `game.Phase`, of `PAUSED` and
+    the others, a tick that rises, seconds of the game in a second, on the clock, until GO and since the
+    beginning; `score` `(2,)` or `(N, 2)`.
     """
     cars = state.layout.cars
     frames = np.zeros(state.matches, frame_type(cars))
@@ -124,7 +110,7 @@ def car_flags(state: MatchState) -> np.ndarray:
     flipped = np.maximum(state.car_has_double_jumped, state.car_has_flipped)
     bits = (
         state.car_on_ground, state.car_is_boosting, state.car_is_supersonic, state.car_is_demoed,
-        state.car_has_jumped, flipped, state.car_controls[..., CONTROL_NAMES.index("handbrake")],
+        state.car_has_jumped, flipped, state.car_controls[..., game.CONTROL_NAMES.index("handbrake")],
     )  # fmt: skip
     flags = np.zeros(flipped.shape, np.uint32)
     for number, bit in enumerate(bits):
@@ -134,10 +120,10 @@ def car_flags(state: MatchState) -> np.ndarray:
 
 def describe_car(name: str, team: int, hitbox: int, human: bool) -> dict[str, Any]:
     """Return what the page is told of a car: name, team, box, wheels, and whether a human drives it now."""
-    box = HITBOXES[hitbox]
+    box = game.HITBOXES[hitbox]
     wheels = [
         [x, side * y, radius - _STANDING_Z, radius]
-        for (x, y, _, _), radius in zip(WHEELS[hitbox], _WHEEL_RADII, strict=True)
+        for (x, y, _, _), radius in zip(game.WHEELS[hitbox], _WHEEL_RADII, strict=True)
         for side in (-1.0, 1.0)
     ]
     return {
@@ -151,9 +137,9 @@ def make_setup(mode: str, cars: list[dict[str, Any]], **more: Any) -> dict[str, 
 
     `mode` is "play", "watch", "view" or "train"; `cars` are those of `describe_car`, in the order of frames.
     """
-    pads = [[x, y, 0.0, float(pad in BIG_PADS)] for pad, (x, y) in enumerate(PAD_POSITIONS)]
+    pads = [[x, y, 0.0, float(pad in game.BIG_PADS)] for pad, (x, y) in enumerate(game.PAD_POSITIONS)]
     return {
         "type": "setup", "mode": mode, "title": "", "phases": list(PHASES), "cars": cars,
         "pads": pads, "seat": None, "length_s": None, "policies": [],
-        "drivers": [], "take_over": False, "rate": TICKS_PER_SECOND,
+        "drivers": [], "take_over": False, "rate": game.TICKS_PER_SECOND,
     } | more  # fmt: skip

@@ -21,9 +21,8 @@ _ROWS: Final = 8  # of a recording, in which the landing stays as it was
 def find_landing(simulator: Simulator, state: MatchState) -> Sequence[float]:
     """Return where the ball of a simulator's only match meets the floor next if nobody touches it.
 
-    Returns:
-        x, y, z in uu and the seconds until then; NaN where the ball lies on the floor, or does not come down
-        within four seconds.
+    These are x, y, z in uu and the seconds until then; NaN if it lies there, or does not come down within 4
+    s.
     """
     z, speed = state.ball_position[0, 2], abs(state.ball_linear_velocity[0, 2])
     if z < _ON_FLOOR_Z and speed < 100.0:

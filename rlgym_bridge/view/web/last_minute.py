@@ -43,11 +43,7 @@ class LastMinute:
     def save(self, path: Path) -> Path:
         """Write the last minute into a new file, or one beside it, and return the file.
 
-        Another thread may go on with the match.
-
-        Raises:
-            RecordingError: It cannot be made.
-            OSError: It was not written to its end.
+        Another thread may go on with the match. Raises RecordingError or OSError if it is not written.
         """
         with self._lock:
             heads, ticks = list(self._heads), list(self._ticks)

@@ -4,8 +4,7 @@ from typing import Annotated, Any, Final, Literal
 
 import msgspec
 
-MOST_BYTES: Final = 2048
-"""Of a message."""
+MOST_BYTES: Final = 2048  # of a message
 
 _Number = Annotated[float, msgspec.Meta(ge=-1e4, le=1e4)]
 _Vector = Annotated[list[_Number], msgspec.Meta(min_length=3, max_length=3)]
@@ -49,8 +48,7 @@ class Put(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     vel: _Vector = msgspec.field(default_factory=lambda: [0.0, 0.0, 0.0])
 
 
-SPEEDS: Final = (0.25, 0.5, 1.0, 2.0, 4.0)
-"""Seconds of the game in a second."""
+SPEEDS: Final = (0.25, 0.5, 1.0, 2.0, 4.0)  # seconds of the game in a second
 
 VALUES: Final[dict[str, Any]] = {
     "speed": float,
@@ -68,11 +66,7 @@ _DECODER: Final = msgspec.json.Decoder(PageInput | PageCommand)
 
 
 def read_message(text: str) -> PageInput | PageCommand:
-    """Return a message of the page; a command's value has the type that `VALUES` says.
-
-    Raises:
-        ValueError: It is no message, or not of this form; the text says what was expected.
-    """
+    """Return a message of the page, a command's value by `VALUES`; raises ValueError for any other."""
     try:
         message: PageInput | PageCommand = _DECODER.decode(text)
     except RecursionError:

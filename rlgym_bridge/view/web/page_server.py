@@ -33,8 +33,7 @@ _log = logging.getLogger(__name__)
 
 HOST: Final = "127.0.0.1"
 MOST_PAGES: Final = 16
-MOST_MESSAGES: Final = 240
-"""A second, of one page."""
+MOST_MESSAGES: Final = 240  # a second, of one page
 
 _QUEUED_FRAMES: Final = 3
 _QUEUED_TEXTS: Final = 256
@@ -52,20 +51,13 @@ _HEADERS: Final = {
 
 
 class Viewer:
-    """A page that is open.
-
-    Attributes:
-        number: Of the connection, from 1.
-        seat: The car that it drives; None for none.
-        ready: Whether it has drawn a frame, and has not slept since.
-        follows: The car of which it is told what its bot sees; None for none.
-    """
+    """A page that is open; `number` is that of the connection, from 1."""
 
     def __init__(self, number: int) -> None:
         self.number = number
-        self.seat: int | None = None
-        self.ready = False
-        self.follows: int | None = None
+        self.seat: int | None = None  # the car that it drives
+        self.ready = False  # whether it has drawn a frame, and has not slept since
+        self.follows: int | None = None  # the car of which it is told what its bot sees
         self.frames: deque[bytes] = deque(maxlen=_QUEUED_FRAMES)
         self.texts: deque[str] = deque(maxlen=_QUEUED_TEXTS)
         self.wanted = asyncio.Event()
@@ -95,19 +87,10 @@ class Show(Protocol):
 
 
 class PageServer:
-    """Serves pages of one show until it is closed.
+    """Serves pages of one show until it is closed, on a port, 0 for any free one.
 
-    Args:
-        show: What the pages show.
-        port: TCP port, 0 for any free one.
-
-    Attributes:
-        address: Of the page, with its token.
-        port: As it is.
-        token: Whoever has it may look and drive.
-
-    Raises:
-        ServerError: The port is taken, or serves no page.
+    `address` is that of the page, with the `token`: whoever has it may look and drive. Raises ServerError if
+    the port is taken, or serves no page.
     """
 
     def __init__(self, show: Show, port: int = 0) -> None:
@@ -137,10 +120,7 @@ class PageServer:
         return list(self._viewers)
 
     def show_frame(self, frame: bytes, inputs: Mapping[Viewer, int] | None = None) -> None:
-        """Send a packed frame to all pages; a slow one misses older frames.
-
-        `inputs` has the number of the latest input that acted, for the pages that drive.
-        """
+        """Send a frame to all pages, to those that drive with the number of the latest input that acted."""
         if not self._viewers:
             return
         for viewer in self.viewers:

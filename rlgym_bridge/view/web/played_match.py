@@ -16,22 +16,9 @@ from typing import Any, Final, Self
 import numpy as np
 from rlbot import flat
 
+from rlgym_bridge import game
 from rlgym_bridge.components.player_spec import PlayerSpec
 from rlgym_bridge.components.user_errors import describe_error
-from rlgym_bridge.game import (
-    BACK_WALL_Y,
-    BALL_RADIUS,
-    BALL_REST_Z,
-    BLUE,
-    CEILING_Z,
-    GOAL_BACK_Y,
-    GOAL_HEIGHT,
-    GOAL_WIDTH,
-    ORANGE,
-    SIDE_WALL_X,
-    TICKS_PER_SECOND,
-    Phase,
-)
 from rlgym_bridge.live.followed_run import FollowedRun
 from rlgym_bridge.packets.decoder import player_input
 from rlgym_bridge.server.game.roster import Roster
@@ -47,17 +34,12 @@ from rlgym_bridge.view.web.page_server import PageServer, Viewer
 
 _log = logging.getLogger(__name__)
 
-HUMAN: Final = "human"
-"""The driver of a car that is whoever sits at a page."""
+HUMAN: Final = "human"  # the driver of a car that is whoever sits at a page
+RECORDED: Final = "recorded"  # the driver of a car that goes on by the inputs of a recording
+KEPT_TICKS: Final = 60 * game.TICKS_PER_SECOND  # ticks that a match can be rewound by
 
-RECORDED: Final = "recorded"
-"""The driver of a car that goes on by the inputs of a recording."""
-
-KEPT_TICKS: Final = 60 * TICKS_PER_SECOND
-"""Ticks that a match can be rewound by."""
-
-_REPLAY_BEFORE: Final = 3 * TICKS_PER_SECOND  # of a goal
-_REPLAY_AFTER: Final = TICKS_PER_SECOND // 2
+_REPLAY_BEFORE: Final = 3 * game.TICKS_PER_SECOND  # of a goal
+_REPLAY_AFTER: Final = game.TICKS_PER_SECOND // 2
 _LANDING_EVERY: Final = 8  # ticks between two forecasts
 _CAR_REST_Z, _CAR_APART = 17.0, 60.0  # uu, from the floor and from walls
 _STANDING_SECONDS: Final = 1.0 / 30.0  # between two frames of a match that stands still
@@ -81,17 +63,10 @@ class PlayedMatch:
         load: Returns the player of a policy's name.
         policies: Names of policies that may take over a car.
         serve: Returns the server of the pages, as the match begins.
-        minute: Keeps what `save` writes; None where nothing can be saved.
-        folder: Where it is written.
-        seed: Of the policies' random numbers.
+        minute: Keeps what `save` writes into `folder`; None where nothing can be saved.
         first: A moment to begin at, paused; None begins with a kickoff.
         recorded: `(ticks, cars, 8)` controls from the first tick on, for cars whose driver is `RECORDED`.
         follow: Returns the run whose newest checkpoint drives a car that a policy drives; None for none.
-
-    Attributes:
-        stays: Whether a match that is over goes on until it is stopped.
-        paused: Whether somebody has paused it.
-        leave: Called where a page goes back to the recording that the match began in; None without one.
     """
 
     def __init__(
@@ -108,13 +83,14 @@ class PlayedMatch:
         follow: Callable[[], FollowedRun] | None = None,
         recorded: np.ndarray | None = None,
     ) -> None:
-        self.mode, self.stays, self.paused = mode, mode != "watch", first is not None
+        self.mode, self.paused = mode, first is not None
+        self.stays = mode != "watch"  # whether a match that is over goes on until it is stopped
         self._only_looks = mode in ("watch", "train")
         self._first_names, self._load, self._policies = list(drivers), load, list(policies)
         self._serve, self._minute, self._folder, self._seed, self._first = serve, minute, folder, seed, first
         self._follow, self._recorded = follow, recorded
         self._by_recording: set[int] = set()  # cars
-        self.leave: Callable[[], None] | None = None
+        self.leave: Callable[[], None] | None = None  # back to the recording that the match began in
         self._lock = threading.Lock()  # seats
         self._pages: PageServer | None = None
         self._humans: dict[int, Viewer | None] = {}  # of the cars that humans drive, by their place
@@ -125,7 +101,7 @@ class PlayedMatch:
         self._time = self._tick = 0  # in ticks; the first goes back where the match is rewound
         self._goal_time = 0
         self._replay: deque[tuple[int, Moment]] = deque()
-        self._phase = Phase.COUNTDOWN
+        self._phase = game.Phase.COUNTDOWN
         self._changed = first is not None
         self._landing: Sequence[float] = NO_LANDING
         self._acted: dict[Viewer, int] = {}  # number of the latest input of each page that acted
@@ -187,7 +163,7 @@ class PlayedMatch:
                 row = self._recorded[self._time - 1, place].tolist()
                 self._hold(self._slots[place], player_input(0, row).controller_state)
         self._tell_events()
-        if match.referee.phase == Phase.REPLAY:
+        if match.referee.phase == game.Phase.REPLAY:
             self._show_replay()
             return
         self._moments.append((self._time, match.moment()))
@@ -211,7 +187,7 @@ class PlayedMatch:
         if self.stays and (self.paused or self.waits):
             self._stand_still()
             return False
-        if self._phase == Phase.REPLAY and not self._replay:
+        if self._phase == game.Phase.REPLAY and not self._replay:
             self._match.kick_off()
         now = time.perf_counter()
         with self._lock:
@@ -242,19 +218,17 @@ class PlayedMatch:
             self._show(self._match.simulation.state, 0, self._time)
 
     def _show(self, state: MatchState, flags: int, at: int) -> None:
-        """Send a state as a frame."""
         referee, standing = self._match.referee, self.paused or self.waits
         flags |= (frames.PAUSED * self.paused) | (frames.OVERTIME * referee.overtime)
         flags |= (frames.WAITING * self.waits) | (frames.CHANGED * self._changed)
         frame = pack_frames(
             state, self._landing, phase=referee.phase, flags=flags, tick=self._tick,
             speed=0.0 if standing else self._match.game_speed, clock=self._match.clock,
-            countdown=referee.countdown, score=referee.score, time=at / TICKS_PER_SECOND,
+            countdown=referee.countdown, score=referee.score, time=at / game.TICKS_PER_SECOND,
         )  # fmt: skip
         self.pages.show_frame(frame.tobytes(), self._acted)
 
     def _show_replay(self) -> None:
-        """Show the next moment of the goal's last seconds."""
         if not self._replay:
             return
         at, moment = self._replay.popleft()
@@ -273,14 +247,14 @@ class PlayedMatch:
                     self._tell(event, f"{self._shown_name(self._places[slot])} {verb}")
         if self._phase == before:
             return
-        if self._phase == Phase.GOAL_SCORED:
+        if self._phase == game.Phase.GOAL_SCORED:
             self._goal_time = self._time
-        elif self._phase == Phase.REPLAY:
+        elif self._phase == game.Phase.REPLAY:
             first, last = self._goal_time - _REPLAY_BEFORE, self._goal_time + _REPLAY_AFTER
             self._replay = deque((at, moment) for at, moment in self._moments if first <= at <= last)
-        elif self._phase == Phase.KICKOFF:
+        elif self._phase == game.Phase.KICKOFF:
             self._tell("kickoff", "go")
-        elif self._phase == Phase.ENDED:
+        elif self._phase == game.Phase.ENDED:
             blue, orange = match.referee.score
             self._tell("end", f"the match is over: {blue} - {orange}, {match.referee.ended_by}")
 
@@ -322,7 +296,7 @@ class PlayedMatch:
                 self._match.kick_off(anew=command.do == "reset")
                 self._renew()
             case "rewind":
-                self._rewind(round(value * TICKS_PER_SECOND))
+                self._rewind(round(value * game.TICKS_PER_SECOND))
             case "put":
                 self._put(value)
             case "take" | "give":
@@ -347,11 +321,11 @@ class PlayedMatch:
 
     def _put(self, put: Put) -> None:
         (x, y, z), is_ball = put.pos, put.body == "ball"
-        least, apart = (BALL_REST_Z, BALL_RADIUS) if is_ball else (_CAR_REST_Z, _CAR_APART)
-        in_goal = abs(x) < 0.5 * GOAL_WIDTH - apart and z < GOAL_HEIGHT - apart
-        ends = (GOAL_BACK_Y if in_goal else BACK_WALL_Y) - apart
-        x, y = (min(end, max(-end, place)) for end, place in ((SIDE_WALL_X - apart, x), (ends, y)))
-        location = flat.Vector3Partial(x, y, min(CEILING_Z - apart, max(least, z)))
+        least, apart = (game.BALL_REST_Z, game.BALL_RADIUS) if is_ball else (_CAR_REST_Z, _CAR_APART)
+        in_goal = abs(x) < 0.5 * game.GOAL_WIDTH - apart and z < game.GOAL_HEIGHT - apart
+        ends = (game.GOAL_BACK_Y if in_goal else game.BACK_WALL_Y) - apart
+        x, y = (min(end, max(-end, place)) for end, place in ((game.SIDE_WALL_X - apart, x), (ends, y)))
+        location = flat.Vector3Partial(x, y, min(game.CEILING_Z - apart, max(least, z)))
         body = flat.DesiredPhysics(
             location=location, velocity=flat.Vector3Partial(*put.vel),
             angular_velocity=flat.Vector3Partial(0.0, 0.0, 0.0),
@@ -376,11 +350,8 @@ class PlayedMatch:
         self._policy_drivers = {place: one.renew() for place, one in self._policy_drivers.items()}
 
     def _change_driver(self, viewer: Viewer, value: Take | int, driver: PolicyDriver | None) -> None:
-        place = value.car if isinstance(value, Take) else value
-        if not 0 <= place < len(self._slots):
-            return
-        first = self._first_names[self._slots[place]]
-        name = value.driver if isinstance(value, Take) else first
+        place = value.car if isinstance(value, Take) else value  # `take` has checked it
+        name = value.driver if isinstance(value, Take) else self._first_names[self._slots[place]]
         to_human = name == HUMAN
         with self._lock:
             if to_human and viewer not in self.pages.viewers:
@@ -448,11 +419,7 @@ class PlayedMatch:
             self._acted.pop(viewer, None)
 
     def take(self, viewer: Viewer, message: PageInput | PageCommand) -> None:
-        """Keep an input or a command for the next tick.
-
-        Raises:
-            ValueError: The page may not do this, or names what is not there.
-        """
+        """Keep an input or a command for the next tick; raises ValueError if the page may not do this."""
         if isinstance(message, PageInput):
             if viewer.seat is None:
                 raise ValueError("an input of a page that drives no car")
@@ -514,7 +481,7 @@ class PlayedMatch:
         ]
         teams = (
             ", ".join(name for name, seat in zip(names, seats, strict=True) if seat.team == team)
-            for team in (BLUE, ORANGE)
+            for team in (game.BLUE, game.ORANGE)
         )
         return make_setup(
             self.mode, cars, seat=viewer.seat, policies=self._policies, drivers=drivers,
@@ -558,7 +525,7 @@ class _TickCounts:
             self._since = self._last = now
             return None
         self._ticks += 1
-        self._late = max(self._late, now - self._last - 1.0 / TICKS_PER_SECOND)
+        self._late = max(self._late, now - self._last - 1.0 / game.TICKS_PER_SECOND)
         self._last = now
         seconds = now - self._since
         if seconds < 1.0:
@@ -567,7 +534,7 @@ class _TickCounts:
         told = {
             "type": "stats", "ticks_s": round(self._ticks / seconds, 1),
             "late_ms": round(self._late * 1e3, 2),
-            "input_ticks": round(1 + sum(ages) / len(ages) * TICKS_PER_SECOND, 2) if ages else None,
+            "input_ticks": round(1 + sum(ages) / len(ages) * game.TICKS_PER_SECOND, 2) if ages else None,
         }  # fmt: skip
         self.pause()
         self._since = self._last = now

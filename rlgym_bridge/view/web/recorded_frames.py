@@ -14,7 +14,7 @@ import numpy as np
 
 from rlgym_bridge.game import TICKS_PER_SECOND, Phase
 from rlgym_bridge.recording.mcap.match_recording import MatchRecording
-from rlgym_bridge.recording.recording import Inputs, Recording, TimeBase
+from rlgym_bridge.recording.recording import Inputs, Recording, TimeBase, latest_rows
 from rlgym_bridge.state import MatchState
 from rlgym_bridge.view.web import frames
 from rlgym_bridge.view.web.frames import NO_LANDING, describe_car, make_setup, pack_frames
@@ -32,19 +32,11 @@ _LONGEST_NAME: Final = 40
 
 
 class RecordedFrames:
-    """The moments of a recording on one time line, without holes.
+    """The moments of a recording, which has some, on one time line, without holes.
 
-    What a moment does not show stays where it was last.
-
-    Args:
-        recording: With a row at least.
-
-    Attributes:
-        state: `MatchState`, a row for each moment.
-        names: Of the cars.
-        tick: `(rows,)` int64, from 0, rising.
-        phase: `(rows,)` `game.Phase`.
-        frame_numbers: `(rows,)` int64, the recording's own ticks.
+    What a moment does not show stays where it was last. `state` has a row for each moment, `names` are those
+    of the cars. `tick` `(rows,)` int64 rises from 0, `phase` `(rows,)` are `game.Phase`, `frame_numbers`
+    `(rows,)` int64 the recording's own ticks.
     """
 
     def __init__(self, recording: Recording) -> None:
@@ -117,10 +109,9 @@ class RecordedFrames:
     def pack(self) -> bytes:
         """Pack it for a single file, 30 frames a second.
 
-        Returns:
-            u32 length of a setup as JSON, which has `frames` and the `bytes` of one beside a page's; the
-            JSON; and rounded frames. The first bytes of all frames stand together, then the second ones, and
-            so on; each is the difference to the frame before, modulo 256.
+        First come the u32 length of a setup as JSON, which has `frames` and the `bytes` of one beside a
+        page's, and the JSON. The first bytes of all rounded frames follow together, then the second ones, and
+        so on; each is the difference to the frame before, modulo 256.
         """
         count = int(self.tick[-1]) * FRAMES_PER_SECOND // TICKS_PER_SECOND + 1
         step = TICKS_PER_SECOND // FRAMES_PER_SECOND
@@ -168,7 +159,7 @@ def _filled(recording: Recording) -> MatchState:
 
 def _last(shown: np.ndarray) -> np.ndarray:
     """Return for each row the latest one that is shown, else the first one that is."""
-    rows = np.maximum.accumulate(np.where(shown, np.arange(len(shown)), -1))
+    rows = latest_rows(shown)
     return np.where(rows < 0, np.argmax(shown), rows)
 
 
@@ -208,12 +199,7 @@ def _as_url(source: str) -> str:
 
 
 def write_single_page(recording: Recording, file: Path) -> int:
-    """Write a recording and the page into one file; return its bytes.
-
-    Raises:
-        ValueError: The recording has no moment.
-        OSError: The file cannot be written.
-    """
+    """Write a recording and the page into one file; return its bytes. Raises ValueError without a moment."""
     if not len(recording.tick):
         raise ValueError(f"{recording.source} has no moment to show")
     return file.write_bytes(single_page(RecordedFrames(recording)).encode())

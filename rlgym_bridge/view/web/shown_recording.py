@@ -13,15 +13,9 @@ from typing import Any, Final
 
 from rlbot import flat
 
+from rlgym_bridge import game
 from rlgym_bridge.components.player_spec import PlayerSpec
 from rlgym_bridge.components.user_errors import describe_error
-from rlgym_bridge.game import (
-    BODY_OF_HITBOX,
-    HITBOXES,
-    MOST_TEAM_SIZE,
-    TICKS_PER_SECOND,
-    Phase,
-)
 from rlgym_bridge.recording.mcap.channels import Decision
 from rlgym_bridge.recording.mcap.match_recording import MatchRecording
 from rlgym_bridge.recording.recording import Recording
@@ -45,19 +39,13 @@ _SECONDS: Final = 300.0  # on the clock of a match that goes on from a recording
 
 
 class ShownRecording:
-    """A recording on pages, a `Show`.
+    """A recording on pages, a `Show`; raises ValueError if it has no moment.
 
-    Args:
-        recording: With a moment at least.
-        load: Returns the player of a policy's name.
-        policies: Names of policies that may drive cars where a page plays on. Cars that nobody takes go on by
-            their recorded inputs, or, where there are none, by the first policy.
-        serve: Returns the server of the pages, in `run`.
-        about: What the recording of a match says that is played on.
-        weights: `weights_sha256` of the first policy; cars that it drove show how likely its choices were.
-
-    Raises:
-        ValueError: The recording has no moment.
+    `load` returns the player of a policy's name. `policies` may drive cars where a page plays on. Cars that
+    nobody takes go on by their recorded inputs, or, where there are none, by the first policy. `serve`
+    returns the server of the pages, in `run`. `about` is what the recording of a match says that is played
+    on, `weights` the `weights_sha256` of the first policy: cars that it drove show how likely its choices
+    were.
     """
 
     def __init__(
@@ -86,7 +74,7 @@ class ShownRecording:
         self._told: dict[int, tuple[int, int]] = {}  # of each page, car and place of the latest decision
         self._balls = FallingBalls(recording.mode)
         layout = recording.state.layout
-        self._can_play = layout.cars > 0 and max(layout.blue, layout.orange) <= MOST_TEAM_SIZE
+        self._can_play = layout.cars > 0 and max(layout.blue, layout.orange) <= game.MOST_TEAM_SIZE
         self._serve = serve
 
     def stop(self) -> None:
@@ -224,11 +212,7 @@ class ShownRecording:
             live.close(viewer)
 
     def take(self, viewer: Viewer, message: PageInput | PageCommand) -> None:
-        """Keep a command, or hand it on to the match that is played.
-
-        Raises:
-            ValueError: It makes no sense in a recording.
-        """
+        """Keep a command, or hand it on to the match; raises ValueError for what a recording has not."""
         if (live := self._live) is not None:
             live.take(viewer, message)
             return
@@ -251,7 +235,7 @@ class ShownRecording:
 
 def match_like(state: MatchState, names: Sequence[str]) -> flat.MatchConfiguration:
     """Return a match with the cars of a state, which policies in this process drive."""
-    bodies = [BODY_OF_HITBOX[HITBOXES[hitbox].name] for hitbox in state.car_hitbox[0].astype(int)]
+    bodies = [game.BODY_OF_HITBOX[game.HITBOXES[hitbox].name] for hitbox in state.car_hitbox[0].astype(int)]
     match = empty_match()
     match.skip_replays = False
     match.player_configurations = [
@@ -264,17 +248,16 @@ def match_like(state: MatchState, names: Sequence[str]) -> flat.MatchConfigurati
 def moment_of(state: MatchState, phase: int) -> Moment:
     """Return a recorded state, one match, as a moment that a match can be put into; it begins in play."""
     overtime = bool(state.overtime[0] > 0)
-    left = round(float(state.clock[0]) * TICKS_PER_SECOND)
+    left = round(float(state.clock[0]) * game.TICKS_PER_SECOND)
     referee = {
-        "phase": Phase.KICKOFF if phase == Phase.KICKOFF else Phase.ACTIVE,
+        "phase": game.Phase.KICKOFF if phase == game.Phase.KICKOFF else game.Phase.ACTIVE,
         "score": state.score[0].astype(int).tolist(), "overtime": overtime, "ended_by": None,
-        "clock": left if left or overtime else round(_SECONDS * TICKS_PER_SECOND),
+        "clock": left if left or overtime else round(_SECONDS * game.TICKS_PER_SECOND),
     }  # fmt: skip
     return Moment(whole_state(state).buffer[0], referee)
 
 
 def _decisions_of(recording: Recording) -> dict[int, list[Decision]]:
-    """Return the decisions of each car in the order of frames."""
     found: dict[int, list[Decision]] = {}
     if isinstance(recording, MatchRecording):
         for track in recording.agents.values():

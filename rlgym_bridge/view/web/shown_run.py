@@ -126,23 +126,19 @@ class RunShow:
         begun = time.monotonic()
         while not self._stopped.wait(_LOOK_SECONDS):
             with suppress(AssertionError, OSError, ValueError):  # the pages come later; `latest` is replaced
-                self._tell_curves(show)
+                viewers = show.pages.viewers
+                written = (self._run / "progress.csv").stat().st_mtime
+                now = (written, frozenset(viewer.number for viewer in viewers))
+                if viewers and now != self._told:
+                    self._told = now
+                    if (curves := read_curves(self._run)) is not None:
+                        show.pages.tell(curves)
                 newest = newest_checkpoint(self._run)
                 is_due = time.monotonic() - begun >= _LEAST_SECONDS
                 if newest is not None and newest != self._newest and is_due:
                     self._newest, begun = newest, time.monotonic()
                     show.kick_off_soon()
                     show.pages.say(f"checkpoint {newest.name}")
-
-    def _tell_curves(self, show: PlayedMatch) -> None:
-        viewers = show.pages.viewers
-        written = (self._run / "progress.csv").stat().st_mtime
-        now = (written, frozenset(viewer.number for viewer in viewers))
-        if not viewers or now == self._told:
-            return
-        self._told = now
-        if (curves := read_curves(self._run)) is not None:
-            show.pages.tell(curves)
 
 
 def main(words: Sequence[str]) -> int:
