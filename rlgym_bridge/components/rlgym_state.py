@@ -24,7 +24,7 @@ _FLAG_COLUMNS: Final = tuple((name, CAR_COLUMNS[name]) for name in _FLAGS)
 
 _BALL: Final = MATCH_COLUMNS["ball_position"]
 _CHASSIS: Final = CAR_COLUMNS["position"]
-"""Where the 18 numbers of a body begin: position, rotation, linear and angular velocity."""
+"""Beginnings of the 18 numbers of a body: position, rotation, linear and angular velocity."""
 
 _MOST: Final = {"position": 1e4, "linear_velocity": 1e4, "angular_velocity": 100.0}
 """Of each number: the field is 12,000 uu long, nothing moves faster than 6,000 uu/s, turns than 6 rad/s."""

@@ -210,7 +210,7 @@ _MUTATORS: Final[Mapping[str, Mapping[str, Any]]] = {
         "Default": 1.0, "Low": 0.5, "Lowish": 0.75, "High": 4.0 / 3.0, "SuperHigh": 19.0 / 12.0,
     },
 }  # fmt: skip
-"""What each value of a mutator means: s, uu/s^2, uu/s, seconds of the game in a second, or multiples."""
+"""Meanings of a mutator's values: s, uu/s^2, uu/s, seconds of the game in a second, or multiples."""
 
 _ASSUMED: Final = {
     "ball_size": "with {:.3g} times the usual ball_radius",
