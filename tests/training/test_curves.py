@@ -144,7 +144,7 @@ def test_a_table_that_cannot_be_widened_ends_no_training(
     with Progress(small_settings(tmp_path), 0, quiet=False) as progress:
         report(progress, 1)
         with monkeypatch.context() as patch:
-            patch.setattr("rlgym_bridge.training.runs.progress.mend_table", refuse)
+            patch.setattr("rlgym_bridge.training.runs.curve_files.mend_table", refuse)
             for steps in (2, 3):
                 report(progress, steps, own=5)
         report(progress, 4, own=6)

@@ -15,7 +15,7 @@ from rlgym_bridge.training import learner as learner_module
 from rlgym_bridge.training.gradients import WARM_UP, Backpropagation, RecordedSteps
 from rlgym_bridge.training.learner import Diverged, PPOLearner
 from rlgym_bridge.training.ppo import Batch, batch_of, gradients_of, improve
-from rlgym_bridge.training.runs.checkpoints import Checkpoints
+from rlgym_bridge.training.runs.checkpoints import Checkpoints, read_checkpoint
 from rlgym_bridge.training.settings import SettingsError, check_settings
 from tests.support.small_learners import collected_by, learner_of, move_weights, record_by_repeating
 from tests.support.training_runs import SEVERAL, SMALL, stand_in
@@ -151,8 +151,9 @@ def test_a_checkpoint_goes_on_with_steps_of_the_other_kind(first: bool, tmp_path
         torch.testing.assert_close(one, other, rtol=1e-3, atol=1e-5)
     for group in after.optimizer.param_groups:  # of policy and critic
         assert group["capturable"] is not first and isinstance(group["lr"], Tensor) is not first
-    state = after._optimizer_state()["param_groups"][0]
-    assert isinstance(state["lr"], float) and state["capturable"] is False
+    saved = read_checkpoint(after.save(Checkpoints(tmp_path, 2)))[1]["optimizer"]
+    (group, *_) = saved["param_groups"]
+    assert isinstance(group["lr"], float) and group["capturable"] is False
 
 
 _WAITING = ("_local_scalar_dense", "is_nonzero", "nonzero", "equal")
