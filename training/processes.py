@@ -72,6 +72,12 @@ def _use_one_thread() -> None:
     threadpool_limits(1, user_api="blas")
 
 
+KILLED: Final = (
+    "a process that played was killed: is there too little memory? A script that plays needs "
+    'if __name__ == "__main__": above its calls, since each process imports it'
+)
+
+
 @contextmanager
 def open_pool(processes: int) -> Iterator[ProcessPoolExecutor]:
     """Yield processes that end at once on an error or Ctrl-C; raises Failure where one was killed."""
@@ -84,7 +90,7 @@ def open_pool(processes: int) -> Iterator[ProcessPoolExecutor]:
                 process.kill()
             pool.shutdown(cancel_futures=True)
         if isinstance(error, BrokenProcessPool):
-            raise Failure("a process that played was killed: is there too little memory?") from error
+            raise Failure(KILLED) from error
         raise
     pool.shutdown()
 

@@ -3,6 +3,7 @@
     BATCHES x seeds -> runs, one after another -> last checkpoints against Chaser -> picture and table
 
 `--networks` compares policies for all team sizes: attention or perceptron, with the ball to come or without.
+`--clips` compares clip ranges and learning rates that larger batches and minibatches may need.
 
 It runs at the lowest priority. A run in the folder goes on or stays, so that the command may be interrupted.
 """
@@ -48,6 +49,23 @@ NETWORKS: Final[dict[str, dict[str, Any]]] = {
     "perceptron 3x512, ball to come": _PERCEPTRON | _AHEAD,
 }
 """Settings beside the same defaults, for one policy that plays 1v1, 2v2 and 3v3."""
+
+_STEPS_OF_7360: Final = {"minibatch": 7360, "learning_rate": 1e-3}
+_STEPS_OF_14720: Final = {"minibatch": 14720, "learning_rate": 1.4e-3}  # by the square root of their size
+CLIPS: Final[dict[str, dict[str, Any]]] = {
+    "batch 14,720, clip 0.4": {"clip": 0.4},
+    "batch 14,720, minibatch 7,360, learning rate 1e-3": _STEPS_OF_7360,
+    "batch 29,440, the same": _STEPS_OF_7360 | {"matches": 256},
+    "batch 29,440, the same, clip 0.4": _STEPS_OF_7360 | {"matches": 256, "clip": 0.4},
+    "batch 29,440, minibatch 14,720, learning rate 1.4e-3, clip 0.5": _STEPS_OF_14720
+    | {"matches": 256, "clip": 0.5},
+    "batch 58,880, minibatch 7,360, learning rate 1e-3": _STEPS_OF_7360 | {"matches": 512},
+    "batch 58,880, the same, clip 0.4": _STEPS_OF_7360 | {"matches": 512, "clip": 0.4},
+    "batch 58,880, the same, clip 0.8": _STEPS_OF_7360 | {"matches": 512, "clip": 0.8},
+    "batch 58,880, minibatch 14,720, learning rate 1.4e-3, clip 0.8": _STEPS_OF_14720
+    | {"matches": 512, "clip": 0.8},
+}
+"""Settings beside the same defaults: clip 0.2, learning rate 5e-4."""
 
 TOUCHES: Final = "touches_per_car_minute"
 AIM: Final = 5.0  # touches a car and minute
@@ -147,13 +165,19 @@ def main() -> None:
     parser.add_argument("folder", type=Path, help="for the runs")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--steps", type=int, default=2_000_000, help="agent steps of each run")
-    parser.add_argument("--networks", action="store_true", help="compare networks, not batches")
+    asked = parser.add_mutually_exclusive_group()
+    asked.add_argument("--networks", action="store_true", help="compare networks, not batches")
+    asked.add_argument("--clips", action="store_true", help="compare clip ranges, not batches")
     parser.add_argument("--out", type=Path, help="folder of picture and table; default: that of the runs")
     options = parser.parse_args()
     if hasattr(os, "nice"):
         os.nice(19)
-    variants, sizes = (NETWORKS, (1, 2, 3)) if options.networks else (BATCHES, (1,))
-    stem = "networks-per-step" if options.networks else "learning-per-step"
+    variants, stem = BATCHES, "learning-per-step"
+    if options.networks:
+        variants, stem = NETWORKS, "networks-per-step"
+    elif options.clips:
+        variants, stem = CLIPS, "clips-per-step"
+    sizes = (1, 2, 3) if options.networks else (1,)
     runs: dict[str, list[Path]] = {name: [] for name in variants}
     for seed in range(1, options.seeds + 1):
         for number, (name, changes) in enumerate(variants.items()):

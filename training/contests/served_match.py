@@ -44,7 +44,7 @@ from rlgym_bridge.server.lineup import (
     with_line_up,
 )
 from rlgym_bridge.training.contests.kept_matches import KeptMatches, MatchKey, Progress, ServedResult
-from rlgym_bridge.training.processes import ENDING
+from rlgym_bridge.training.processes import ENDING, KILLED
 from rlgym_bridge.user_input.failures import Failure
 from rlgym_bridge.user_input.stop_signals import stopped_by_signals
 from rlgym_bridge.user_input.text_files import read_text
@@ -303,7 +303,7 @@ def _play_in_workers(
                 except (EOFError, OSError) as error:
                     if stopping.is_set():  # Ctrl-C ended it before it could listen
                         continue
-                    raise Failure("a process that played was killed: is there too little memory?") from error
+                    raise Failure(KILLED) from error
                 if isinstance(answer, Exception):
                     raise answer
                 send_next(ready)
