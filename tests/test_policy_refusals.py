@@ -349,7 +349,8 @@ def test_components_that_cannot_be_named_are_not_saved():
         with pytest.raises(ValueError, match=r"nested in .*, expected ComponentSpec.of\(LookupTableAction\)"):
             spec(RepeatAction, nested)
     with pytest.raises(ValueError, match=r"expected JSON values"):
-        spec(DefaultObs, zero_padding=(1, 2))
+        spec(DefaultObs, zero_padding=np.ones(2))
+    assert spec(DefaultObs, zero_padding=({"a": (1,)}, 2)).args == {"zero_padding": [{"a": [1]}, 2]}
     with pytest.raises(ValueError, match=r"expected JSON values"):
         spec(DefaultObs, pos_coef=float("nan"))
 

@@ -35,7 +35,7 @@ def check_seconds(name: str, seconds: Any) -> tuple[float, ...]:
     if not given or given != ordered:
         raise ValueError(
             f"{name} is {show_value(seconds)}, expected rising seconds from {_TICK:.4f} (a tick) to "
-            f"{MOST_SECONDS:g}, such as {SECONDS}"
+            f"{MOST_SECONDS:g}, such as {[*SECONDS]}"
         )
     if find_spec("rocketsim_batch") is None:
         raise ValueError(

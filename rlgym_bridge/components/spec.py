@@ -67,12 +67,19 @@ class UntrustedModuleError(ValueError):
         super().__init__(f"{problem}{advice if allow else ''}{more}")
 
 
+def _without_tuples(value: Any) -> Any:
+    """Return a value with lists in place of tuples, as JSON has them."""
+    if isinstance(value, list | tuple):
+        return [_without_tuples(one) for one in value]
+    return {key: _without_tuples(one) for key, one in value.items()} if isinstance(value, dict) else value
+
+
 class ComponentSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"path": "class"}):
     """A component by name, so that a file can hold it.
 
     Attributes:
         path: `"module:Class"`; a former path of ours is replaced with the public one.
-        args: Keyword arguments; JSON values only.
+        args: Keyword arguments; JSON values only, and tuples, which become lists.
         nested: A component given as the first argument, as `RepeatAction` takes a parser.
     """
 
@@ -109,15 +116,17 @@ class ComponentSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, ren
                 f"what is nested in {where} is {nested!r}, expected ComponentSpec.of("
                 f"{getattr(nested, '__name__', type(nested).__name__)}), with its arguments by name"
             )
+        given = {name: _without_tuples(value) for name, value in args.items()}
         try:
-            same = json.loads(json.dumps(args, allow_nan=False)) == args
+            same = json.loads(json.dumps(given, allow_nan=False)) == given
         except (TypeError, ValueError):
             same = False
         if not same:
             raise ValueError(
-                f"arguments of {where} are {args!r}, expected JSON values (no tuples, no arrays)"
+                f"arguments of {where} are {args!r}, expected JSON values: numbers, text, true, false, None, "
+                "lists and dictionaries by text, no arrays"
             )
-        return cls(where, args, nested)
+        return cls(where, given, nested)
 
     @property
     def modules(self) -> tuple[str, ...]:

@@ -13,12 +13,14 @@ import numpy as np
 import pytest
 from rlbot.config import load_match_config
 
+from rlgym_bridge import RelativeObs
 from rlgym_bridge.cli import main
 from rlgym_bridge.policy.run_modules import write_run_modules
 from rlgym_bridge.project.new_project import TEMPLATE
 from rlgym_bridge.server import read_match_file
 from tests.support.documentation_folders import FEW, run_command
 from tests.support.policy_folders import save
+from tests.support.simulators import needs_native
 from tests.support.states import random_state
 
 SHORT = "--pace lockstep --seconds 0.5 --max-overtime 0"
@@ -93,6 +95,14 @@ def test_touches_towards_the_goal_are_rewarded() -> None:
         after.car_ball_touches[:] = touching
         aimed = parts["AimReward"]().reward_batch(before, after, nothing, nothing)
         np.testing.assert_allclose(aimed, [worth], atol=0.01)  # the goal's middle lies above the ball
+
+
+@needs_native
+def test_a_projects_bot_sees_the_ball_to_come_if_set() -> None:
+    obs = runpy.run_path(str(TEMPLATE / "my_parts.py"))["obs"]
+    unset, ahead = (obs(SimpleNamespace(ball_ahead=one)).args for one in ((), (0.5, 1.0)))
+    seen, more = (RelativeObs(**args).build_batch(random_state(1, 1, 0)).shape[2] for args in (unset, ahead))
+    assert more == seen + 12
 
 
 def begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:

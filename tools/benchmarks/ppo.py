@@ -31,7 +31,7 @@ _PACKAGES = (
 )
 _INSTALL_SECONDS, _RUN_SECONDS = 1800.0, 600.0  # at most
 
-_COLLECTORS, _MATCHES, _STEPS = 2, 128, 32
+_COLLECTORS, _MATCHES, _STEPS, _MINIBATCH = 2, 128, 32, 2048
 BATCH = _COLLECTORS * _MATCHES * _STEPS * 2  # agent steps of an iteration, of either
 _PROCESSES = 8  # of the peer, one match each
 _WARM_UP = 3  # iterations that do not count
@@ -76,6 +76,7 @@ def settings_of(folder: Path, seed: int, iterations: int) -> TrainingSettings:
         collectors=_COLLECTORS,
         matches=_MATCHES,
         rollout_steps=_STEPS,
+        minibatch=_MINIBATCH,
         snapshot_share=0.0,
         device="cpu",
         threads=2,

@@ -50,7 +50,7 @@ class AimReward(VelocityBallToGoalReward):
 
 def obs(settings):
     """Return what training and matches make the observation of."""
-    return ComponentSpec.of(MyObs, zero_padding=None)
+    return ComponentSpec.of(MyObs, zero_padding=None, ball_ahead=settings.ball_ahead or None)
 
 
 def reward(settings):
