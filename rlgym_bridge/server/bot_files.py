@@ -168,7 +168,7 @@ def _table(source: Source, section: str, key: str, value: object) -> Mapping[str
 
 def _read_settings(path: Path) -> tuple[dict[str, object], list[flat.EnvironmentVariable]]:
     """Read `[settings]`, which has an agent id, and what rlbot's own reader leaves out: the environment."""
-    if path.suffix == ".cfg":
+    if path.suffix == ".cfg" and path.exists():
         raise ConfigError(
             f"{path}: an RLBot v4 bot, expected a v5 bot.toml: `rlgym-bridge convert {path}` writes one, but "
             "its code has to be written anew; name that one in the match file"

@@ -12,7 +12,7 @@ from typing import Any, Final
 from rlbot.utils.maps import GAME_MAP_TO_UPK
 
 from rlgym_bridge.server.bot_files import LOADOUT_KEYS, PAINT_KEYS, Source
-from rlgym_bridge.server.match_file import GAME_MODES, OPTIONS, parse_cfg
+from rlgym_bridge.server.match_file import GAME_MODES, KINDS, OPTIONS, parse_cfg
 from rlgym_bridge.server.result import ConfigError
 from rlgym_bridge.user_input.arguments import show_value
 from rlgym_bridge.user_input.text_files import toml_line
@@ -20,13 +20,6 @@ from rlgym_bridge.user_input.text_files import toml_line
 SKILLS: Final = ((0.25, "Rookie"), (0.75, "Pro"), (1.0, "AllStar"))
 """Upper ends of `participant_bot_skill`. 0 is rookie, 0.5 pro and 1 all-star [v4's agent_config_parser.py];
 values between go to the nearest. v5's Beginner has no counterpart."""
-
-KINDS: Final = {
-    "rlbot": "rlbot", "party_member_bot": "rlbot", "human": "human", "controller_passthrough": "human",
-    "psyonix": "psyonix",
-}  # fmt: skip
-"""v5's types of cars by v4's. A bot that the game takes for a human, and a human whom the framework passes
-on, have none of their own."""
 
 LAUNCHERS: Final = {"steam": "Steam", "epic": "Epic"}
 

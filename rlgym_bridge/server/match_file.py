@@ -1,6 +1,7 @@
 """Read match files: RLBot v5 `.toml`, or v4 `.cfg` whose participants name v5 `bot.toml` files."""
 
 import configparser
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -81,6 +82,15 @@ OPTIONS: Final[dict[str, tuple[str, dict[str, str]]]] = {
 }  # fmt: skip
 
 
+_PARTICIPANT_KEY: Final = re.compile(
+    "participant_(config|team|type|bot_skill|loadout_config)_(0|[1-9][0-9]?)"
+)  # RLBot 1.68's rlbot.cfg has these for ten cars
+KINDS: Final = {
+    "rlbot": "rlbot", "party_member_bot": "rlbot", "human": "human", "controller_passthrough": "human",
+    "psyonix": "psyonix",
+}  # fmt: skip
+"""v5's types of cars by v4's. A bot that the game takes for a human, and a human whom the framework passes
+on, have none of their own."""
 _FLAGS: Final = ("skip_replays", "start_without_countdown", "enable_state_setting", "auto_save_replay")
 
 
@@ -96,6 +106,8 @@ class _Cfg:
 
     def tables(self) -> dict[str, object]:
         self._source.warn_unknown(_MATCH, self._parser[_MATCH], _V4_MATCH_KEYS)
+        of_cars = self._parser[_PARTICIPANTS]
+        self._source.warn_unknown(_PARTICIPANTS, of_cars, filter(_PARTICIPANT_KEY.fullmatch, of_cars))
         game_map = self._text(_MATCH, "game_map", "DFHStadium")
         drawn = self._flag("enable_rendering")
         match = {
@@ -149,9 +161,9 @@ class _Cfg:
         }
 
     def _car(self, number: int) -> dict[str, object]:
-        kind = self._text(_PARTICIPANTS, f"participant_type_{number}", "rlbot").lower()
+        kind = self._choice(_PARTICIPANTS, f"participant_type_{number}", KINDS, "rlbot")
         team = self._whole(_PARTICIPANTS, f"participant_team_{number}", "0", 0, 1)
-        if kind in ("human", "psyonix") and self._allow_idle:
+        if kind != "rlbot" and self._allow_idle:
             return {"type": kind, "team": team}
         if kind != "rlbot":
             raise self._source.error(_PARTICIPANTS, f"participant_type_{number}", f"is {kind!r}, {ONLY_BOTS}")

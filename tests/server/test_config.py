@@ -192,6 +192,11 @@ def test_a_wrong_toml_file_says_what_was_expected(folder, old, new, message):
         read(folder, TOML.replace(old, new))
 
 
+def test_misspelt_keys_of_participants_are_warned_of(folder, caplog):
+    read(folder, CFG.replace("participant_team_1", "participant_taem_1"), "rlbot.cfg")
+    assert "[Participant Configuration] participant_taem_1 is unknown, ignored" in caplog.text
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
@@ -203,14 +208,21 @@ def test_a_wrong_toml_file_says_what_was_expected(folder, old, new, message):
         ("num_participants = 2", "", r"num_participants is missing"),
         ("num_participants = 2", "num_participants = 3", r"participant_config_2 is missing"),
         ("participant_type_0 = rlbot", "participant_type_0 = human", r"rlbot.cfg:19: .*is 'human'"),
+        (
+            "participant_type_0 = rlbot",
+            "participant_type_0 = foo",
+            r"is 'foo', expected one of rlbot, party_m",
+        ),
         ("participant_team_1 = 1", "participant_team_1 = 5", r"rlbot.cfg:22: .*is '5', expected a whole"),
         ("bots/one.bot.toml", "bots/one.cfg", r"one.cfg: an RLBot v4 bot, expected a v5 bot.toml"),
+        ("bots/one.bot.toml", "bots/none.cfg", r"none.cfg: no such file"),
         ("[Match Configuration]", "[Match]", r"no \[Match Configuration\], expected an RLBot v4 match file"),
         ("[Match Configuration]", "[Match Configuration", r"rlbot.cfg: no valid cfg file"),
         ("game_map", "num_participants = 2\ngame_map", r"rlbot.cfg: no valid cfg file: .*num_participants"),
     ],
 )
 def test_a_wrong_cfg_file_says_what_was_expected(folder, old, new, message):
+    (folder / "bots" / "one.cfg").touch()
     with pytest.raises(ConfigError, match=message):
         read(folder, CFG.replace(old, new), "rlbot.cfg")
 

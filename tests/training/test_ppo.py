@@ -137,6 +137,10 @@ def obs(settings): return ComponentSpec.of(MarkObs)
     [
         (SEEN.format("np.zeros(5, np.float32)"), {}, r"observation was 4 numbers \(obs_size\) and is 5 here"),
         (SEEN.format("np.ones(4, np.float32)"), {}, r"observation changed: number 1 was 0 and is 1"),
+        (
+            SEEN.format("np.zeros(5, np.float32)"), {"ball_ahead": [0.5]},
+            r"and is 5 here; ball_ahead was \[\] and is \[0.5\] now",
+        ),
         (SEVERAL.format("MultiDiscreteAction"), {}, r"distribution is categorical"),
         ("", {"policy_layers": [32]}, r"policy_layers was \[16\] and is \[32\] now"),
         ("", {"normalise_obs": True}, r"normalise_obs was False and is True now"),
@@ -144,7 +148,7 @@ def obs(settings): return ComponentSpec.of(MarkObs)
         ("", {"layer_norm": True}, r"layer_norm was False and is True now"),
         ("", {"standardize_returns": True}, "standardize_returns was False and is True now"),
     ],
-)
+)  # fmt: skip
 def test_a_foreign_checkpoint_is_refused_with_the_difference(
     text: str, changes: dict, message: str, trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

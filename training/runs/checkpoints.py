@@ -141,6 +141,8 @@ def load_state(folder: Path, settings: TrainingSettings, built: Fingerprint, tas
         if before.get(name) != now[name]
         and (name != "team_sizes" or _without_shares(before.get(name, ())) != _without_shares(now[name]))
     ]
+    if found and (was := before.get("ball_ahead", [])) != now["ball_ahead"]:  # it is why, where obs reads it
+        found.append(f"ball_ahead was {was} and is {now['ball_ahead']} now")
     if before.get("mirror") and not settings.mirror:  # true may follow false: one half is as it was
         found.append("mirror was true and is false now")
     if found:
