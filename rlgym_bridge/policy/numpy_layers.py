@@ -216,12 +216,14 @@ class AttentionNetwork(Network):
         super().__init__({name: one for name, one in weights.items() if name not in names}, activation)
         width = ATTENTION_WIDTH
         inputs = {"own": len(places.common), "car": places.blocks.shape[1]}
-        self._maps: dict[str, tuple[np.ndarray, np.ndarray]] = {}
+        maps: dict[str, tuple[np.ndarray, np.ndarray]] = {}
         for part in self.PARTS:
             weight, bias = (weights[f"{part}.{kind}"] for kind in ("weight", "bias"))
             check_tensor(f"{part}.weight", weight, (width, inputs.get(part, width)))
             check_tensor(f"{part}.bias", bias, (width,))
-            self._maps[part] = np.ascontiguousarray(weight.T, np.float32), np.array(bias, np.float32)
+            maps[part] = np.ascontiguousarray(weight.T, np.float32), np.array(bias, np.float32)
+        self._own, self._car = maps["own"], maps["car"]
+        self._ask, self._take = _join_heads(*(maps[part] for part in ("query", "key", "value", "mix")))
         check_tensor("team", weights["team"], (2, width))
         if self.inputs != 2 * width:
             raise ValueError(
@@ -232,33 +234,49 @@ class AttentionNetwork(Network):
 
     def __call__(self, inputs: np.ndarray) -> np.ndarray:
         """Return the outputs `(batch, outputs)` for `(batch, inputs)`, float32; see `Network.__call__`."""
-        places, rows, heads = self._places, len(inputs), ATTENTION_HEADS
+        places, rows, width = self._places, len(inputs), ATTENTION_WIDTH
         blocks = inputs[:, places.blocks]  # (rows, places, numbers)
-        own = self._map("own", inputs[:, places.common])
+        own = _apply_layer(self._own, inputs[:, places.common])
         self._activate(own)
-        cars = self._map("car", blocks)
+        cars = _apply_layer(self._car, blocks.reshape(-1, blocks.shape[2])).reshape(rows, -1, width)
         cars += self._of_place
         self._activate(cars)
         every = np.concatenate((own[:, None], cars), 1)  # (rows, 1 + places, width)
-        there = np.ones(every.shape[:2], bool)
-        there[:, 1:] = blocks[..., places.there] > 0
-        query = self._map("query", own).reshape(rows, 1, heads, -1)
-        keys, values = (
-            self._map(part, every).reshape(*every.shape[:2], heads, -1) for part in ("key", "value")
-        )
-        scores = (query * keys).sum(-1) * np.float32(keys.shape[-1] ** -0.5)  # (rows, 1 + places, heads)
-        scores[~there] = -np.inf
-        shares = np.exp(scores - scores.max(1, keepdims=True))
-        shares /= shares.sum(1, keepdims=True)
-        seen = (shares[..., None] * values).sum(1).reshape(rows, -1)
-        return super().__call__(np.concatenate((own, self._map("mix", seen)), 1))
+        there = np.ones((rows, 1, every.shape[1]), bool)
+        there[:, 0, 1:] = blocks[..., places.there] > 0
+        asked = _apply_layer(self._ask, own).reshape(rows, ATTENTION_HEADS, width)
+        scores = np.where(there, asked @ every.swapaxes(1, 2), -np.inf)  # (rows, heads, 1 + places)
+        shares = np.exp(scores - scores.max(2, keepdims=True))
+        shares /= shares.sum(2, keepdims=True)
+        seen = _apply_layer(self._take, (shares @ every).reshape(rows, -1))
+        return super().__call__(np.concatenate((own, seen), 1))
 
-    def _map(self, part: str, inputs: np.ndarray) -> np.ndarray:
-        """Return a linear layer's outputs."""
-        weight, bias = self._maps[part]
-        outputs: np.ndarray = inputs @ weight
-        outputs += bias
-        return outputs
+
+_Layer = tuple[np.ndarray, np.ndarray]
+"""Weight `(inputs, outputs)` and bias `(outputs,)`, float32."""
+
+
+def _apply_layer(layer: _Layer, inputs: np.ndarray) -> np.ndarray:
+    """Return a linear layer's outputs `(rows, outputs)` for `(rows, inputs)`."""
+    weight, bias = layer
+    outputs: np.ndarray = inputs @ weight
+    outputs += bias
+    return outputs
+
+
+def _join_heads(query: _Layer, key: _Layer, value: _Layer, mix: _Layer) -> tuple[_Layer, _Layer]:
+    """Return two layers that do what these four do: width to heads * width numbers, and back.
+
+    A car's key is needed for its product with the query alone, and values only for their weighted sum. So
+    keys move into the query's layer, and values into the last one. A key's bias adds as much to each car's
+    score, which changes no share.
+    """
+    size = ATTENTION_WIDTH // ATTENTION_HEADS
+    of_head = [slice(head * size, (head + 1) * size) for head in range(ATTENTION_HEADS)]
+    ask = [np.hstack([one[..., at] @ key[0][:, at].T for at in of_head]) for one in query]
+    take = np.vstack([value[0][:, at] @ mix[0][at] for at in of_head])
+    scale = np.float32(size**-0.5)
+    return (ask[0] * scale, ask[1] * scale), (take, value[1] @ mix[0] + mix[1])
 
 
 def check_tensor(name: str, tensor: np.ndarray, shape: tuple[int | None, ...]) -> None:

@@ -114,12 +114,16 @@ class PlayerAttention(Perceptron):
         cars = self._activate(self.car(blocks) + self.team[self.enemies])
         every = torch.cat((own[:, None], cars), 1)  # (rows, 1 + places, width)
         heads = (shapes.ATTENTION_HEADS, shapes.ATTENTION_WIDTH // shapes.ATTENTION_HEADS)
-        query = self.query(own).unflatten(-1, heads)[:, None]
-        keys, values = (part(every).unflatten(-1, heads) for part in (self.key, self.value))
-        scores = ((query * keys).sum(-1) * heads[1] ** -0.5).float()  # (rows, 1 + places, heads)
+        # One query, many cars: it is cheaper to turn the query than all keys, and the sum than all values.
+        # A key's bias adds as much to each car's score, which changes no share.
+        query = self.query(own).unflatten(-1, heads) * heads[1] ** -0.5
+        asked = torch.einsum("rhd,hdw->rhw", query, self.key.weight.unflatten(0, heads).to(query.dtype))
+        scores = (asked @ every.transpose(1, 2)).float()  # (rows, heads, 1 + places)
         there = nn.functional.pad(blocks[..., self._there] > 0, (1, 0), value=True)
-        shares = scores.masked_fill(~there[..., None], FORBIDDEN).softmax(1)
-        seen = (shares[..., None] * values).sum(1).flatten(1)
+        shares = scores.masked_fill(~there[:, None], FORBIDDEN).softmax(2)
+        sums = shares.to(every.dtype) @ every  # (rows, heads, width)
+        values = torch.einsum("rhw,hdw->rhd", sums, self.value.weight.unflatten(0, heads).to(sums.dtype))
+        seen = values.flatten(1) + self.value.bias
         return super().forward(torch.cat((own, self.mix(seen)), 1))
 
 
