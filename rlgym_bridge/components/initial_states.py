@@ -15,6 +15,7 @@ INITIAL_STATES: Final[Mapping[str, BatchMutator]] = {
     "ground": RandomStateMutator(ground_share=1.0),
     "wall": skill_mutators.WallMutator(),
     "aerial": skill_mutators.AerialMutator(),
+    "flight": skill_mutators.FlightMutator(),
     "dribble": skill_mutators.DribbleMutator(),
     "save": skill_mutators.SaveMutator(),
     "shot": skill_mutators.ShotMutator(),

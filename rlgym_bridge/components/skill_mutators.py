@@ -130,6 +130,8 @@ _FULL_BOOST: Final = 100.0
 _BOX_MARGIN: Final = 3.0  # uu above the game's box, of which RocketSim's reaches 1.25
 _ROOFS: Final = np.array([(box.offset_x, box.offset_z + box.height / 2) for box in game.HITBOXES])
 _MOST_AERIAL: Final = 1100.0  # uu: a ball that begins 450 above it and rises by 377 stays below the ceiling
+_BOOST_PUSH: Final = 1000.0  # uu/s^2, of boost and throttle in the air together: 1,058 [RS]
+_FLIGHTS_FROM: Final = np.array((-3600.0, -4600.0, 120.0))  # uu, within the walls and above the floor
 
 
 class SaveMutator(SkillMutator):
@@ -226,6 +228,48 @@ class AerialMutator(SkillMutator):
         yaw = away + math.pi + rng.uniform(-0.3, 0.3, count)
         stand_cars(state, at, place, yaw, rng.uniform(0, 1000, count), rng.uniform(60, _FULL_BOOST, count))
         return _everywhere(count)
+
+
+class FlightMutator(SkillMutator):
+    """The acting car is on its way to a ball in the air: with boost held it meets it 0.3 to 1.6 s later.
+
+    The car has jumped, and its nose points 35 to 75 degrees up, within 0.2 rad of where it should. The ball
+    is 400 to 1600 uu high where they meet. The car has 40 to 100 boost, and its dodge.
+    """
+
+    def _fill(self, state: MatchState, at: At, placed: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        count = len(at[0])
+        meet = np.column_stack((rng.uniform(-1, 1, (count, 2)) * (2200, 3200), rng.uniform(400, 1600, count)))
+        seconds, pitch = rng.uniform(0.3, 1.6, count), rng.uniform(0.6, 1.3, count)
+        yaw = draw_bearings(count, rng)
+        velocity = heading(yaw) * rng.uniform(200, 1200, (count, 1))
+        velocity[:, 2] = rng.uniform(200, 700, count)
+        push = _BOOST_PUSH * (heading(yaw) * np.cos(pitch)[:, None])
+        push[:, 2] = _BOOST_PUSH * np.sin(pitch) - game.GRAVITY
+        # The nose is as far behind the ball's centre as both reach; later the car is faster.
+        start = meet - heading(yaw) * game.BALL_RADIUS - _way(velocity, push, seconds)
+        state.car_position[at] = np.clip(start, _FLIGHTS_FROM, -_FLIGHTS_FROM * (1, 1, -15))
+        off = rng.normal(0, 0.2, (2, count))
+        state.car_rotation[at] = mutators.make_rotations(pitch + off[0], yaw + off[1])
+        state.car_linear_velocity[at] = velocity
+        state.car_wheels_with_contact[at] = 0
+        state.car_has_jumped[at], state.car_jump_time[at] = 1, game.JUMP_MAX_SECONDS
+        state.car_air_time_since_jump[at] = rng.uniform(game.TICK_SECONDS, 0.8, count)
+        state.car_boost_amount[at] = rng.uniform(40, _FULL_BOOST, count)
+        arrives = _roll(500.0, count, rng)
+        arrives[:, 2] = rng.uniform(-600, 300, count)
+        fall = np.zeros((count, 3))
+        fall[:, 2] = -game.GRAVITY
+        state.ball_linear_velocity[:] = arrives - fall * seconds[:, None]
+        state.ball_position[:] = meet - _way(state.ball_linear_velocity, fall, seconds)
+        below = state.ball_position[:, 2] < game.BALL_REST_Z  # it would have come through the floor
+        state.ball_position[below, 2] = game.BALL_REST_Z
+        return _everywhere(count)
+
+
+def _way(velocity: np.ndarray, acceleration: np.ndarray, seconds: np.ndarray) -> np.ndarray:
+    """Return how far bodies go in a time `(n,)`, `(n, 3)` uu, without drag."""
+    return np.asarray(velocity * seconds[:, None] + acceleration * (seconds**2 / 2)[:, None])
 
 
 class DribbleMutator(SkillMutator):

@@ -8,14 +8,17 @@ import numpy as np
 import pytest
 
 from rlgym_bridge.cli import run_command
+from rlgym_bridge.components.initial_states import INITIAL_STATES
 from rlgym_bridge.components.player_spec import PlayerSpec
 from rlgym_bridge.game import BALL_RADIUS, CONTROL_NAMES
 from rlgym_bridge.policy.load_player import load_player
 from rlgym_bridge.state import MatchState
+from rlgym_bridge.training import scenes
 from rlgym_bridge.training.evaluate import median_interval, share_interval
 from rlgym_bridge.training.scenes import (
     SCENES,
     SceneResult,
+    SkillScene,
     StandingDriver,
     parse_scenes,
     play_scenes,
@@ -90,6 +93,13 @@ class Jumping(Skilled):
         return {"jump": (gaps.min(1) < 1000) & may_jump(state, car)}
 
 
+class Boosting(Skilled):
+    """Holds boost, and nothing else."""
+
+    def drive(self, state: MatchState, car: int) -> dict[str, np.ndarray]:
+        return {"boost": np.ones(state.matches)}
+
+
 def shares(player: PlayerSpec, names: list[str], trials: int = 10) -> list[float]:
     return [found.solved / found.trials for found in play_scenes(player, names, trials)]
 
@@ -111,6 +121,18 @@ def test_a_standing_car_solves_no_scene() -> None:
 def test_a_player_with_the_skill_solves(player: PlayerSpec, least: dict[str, float]) -> None:
     found = dict(zip(least, shares(player, list(least)), strict=True))
     assert all(found[name] >= share for name, share in least.items()), found
+
+
+def test_a_flight_leads_to_the_ball_for_who_flies_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    met = SkillScene(
+        INITIAL_STATES["flight"], 2.0, "touched", lambda view: (view.car("ball_touches") > 0).astype(int)
+    )
+    monkeypatch.setattr(scenes, "SCENES", {"flight": met})
+    pilot, boosting, falling = (
+        shares(scripted_player(driver, 8), ["flight"], 100)[0]
+        for driver in (Flying, Boosting, StandingDriver)
+    )
+    assert pilot >= 0.9 and pilot > boosting + 0.2 > falling + 0.3
 
 
 def test_cars_without_a_task_stand_aside_in_2v2() -> None:
