@@ -141,6 +141,22 @@ def test_a_new_episode_counts_its_time_from_its_own_beginning():
         assert condition.done_batch(both_at(560)).tolist() == [True, True]
 
 
+def test_an_episode_with_a_task_may_have_less_time_than_one_from_a_kickoff():
+    def matches_at(frame: int) -> MatchState:
+        state = blank_state(1, 1, 2)
+        state.ball_position[1, 0], state.frame[:] = 300.0, frame
+        return state
+
+    condition = TimeoutCondition(np.inf, task_seconds=2)
+    condition.reset_batch(matches_at(0), np.array([True, True]))
+    assert condition.done_batch(matches_at(239)).tolist() == [False, False]
+    assert condition.done_batch(matches_at(240)).tolist() == [False, True]
+    condition.reset_batch(matches_at(240), np.array([False, True]))
+    assert condition.done_batch(matches_at(479)).tolist() == [False, False]
+    with pytest.raises(ValueError, match="task_seconds is -1, expected seconds, 0 or more"):
+        TimeoutCondition(3, -1)
+
+
 def test_frame_numbers_may_run_over_their_end():
     start, nearly, over = sequence([(0, 0, False, True)] * 3)
     condition = TimeoutCondition(1)

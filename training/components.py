@@ -52,7 +52,8 @@ def reward(settings: TrainingSettings) -> Any:
 def conditions(settings: TrainingSettings) -> tuple[Any, Any]:
     """Return what ends an episode: the termination and the truncation condition."""
     no_touch = NoTouchTimeoutCondition(settings.no_touch_seconds)
-    return GoalCondition(), AnyCondition(no_touch, TimeoutCondition(settings.episode_seconds))
+    timeout = TimeoutCondition(settings.episode_seconds, settings.task_seconds or None)
+    return GoalCondition(), AnyCondition(no_touch, timeout)
 
 
 def mutator(settings: TrainingSettings) -> Any:

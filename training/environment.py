@@ -37,7 +37,7 @@ FUNCTIONS: Final = ("obs", "parser", "reward", "conditions", "mutator")
 _READ_BY: Final = {
     "obs": ("ball_ahead",),
     "reward": (*REWARDS, "team_spirit", "zero_sum"),
-    "conditions": ("no_touch_seconds", "episode_seconds"),
+    "conditions": ("no_touch_seconds", "episode_seconds", "task_seconds"),
     "mutator": ("kickoff_share", "initial_states"),
 }
 """Settings that nobody reads but the functions of a module, by the standard one that does."""

@@ -275,6 +275,9 @@ class TrainingSettings:
     episode_seconds: Annotated[float, Meta(ge=0.1, le=MOST_NUMBER)] = setting(
         300.0, "game time that ends an episode"
     )
+    task_seconds: NotNegative = setting(
+        0.0, "the same for episodes that begin elsewhere than at a kickoff; 0: episode_seconds"
+    )
     kickoff_share: Share = setting(0.5, "share of episodes from a kickoff; others start anywhere")
 
     physics: dict[str, Any] = setting(

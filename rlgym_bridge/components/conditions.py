@@ -19,6 +19,8 @@ from rlgym_bridge.game import TICKS_PER_SECOND
 from rlgym_bridge.state import Layout, MatchState
 from rlgym_bridge.user_input.arguments import check_number
 
+_AT_CENTRE: Final = 1.0  # uu along x and y: the ball of a kickoff lies at 0
+
 
 class BatchCondition(DoneCondition[Any, Game]):
     """A condition with one formula, `done_batch`, and a memory of its own for each match.
@@ -115,11 +117,38 @@ class TimedCondition(BatchCondition):
 
 
 class TimeoutCondition(TimedCondition):
-    """Over when the episode has lasted `timeout_seconds` of game time."""
+    """Over when the episode has lasted `timeout_seconds` of game time.
+
+    Args:
+        timeout_seconds: Game time, 0 or more; infinity for never.
+        task_seconds: The same for episodes that begin elsewhere than at a kickoff; None: `timeout_seconds`.
+
+    Raises:
+        ValueError: A time is negative or not a number.
+    """
+
+    def __init__(self, timeout_seconds: float, task_seconds: float | None = None) -> None:
+        super().__init__(timeout_seconds)
+        if task_seconds is not None:
+            check_number("task_seconds", task_seconds, unit="seconds")
+        self.task_seconds = task_seconds
+        self._limits = np.zeros(0)  # (N,) s, where there are two of them
+
+    def reset_batch(self, state: MatchState, begun: np.ndarray) -> None:
+        """Count anew in matches that begin, `(N,)` bool; errors are those of `TimedCondition`."""
+        super().reset_batch(state, begun)
+        if self.task_seconds is not None:
+            elsewhere = np.abs(state.ball_position[:, :2]).max(1) > _AT_CENTRE
+            limits = np.where(elsewhere, self.task_seconds, self.timeout_seconds)
+            self._limits = (
+                limits if len(self._limits) != len(limits) else np.where(begun, limits, self._limits)
+            )
 
     def done_batch(self, state: MatchState) -> np.ndarray:
         """Tell in which matches the time has passed, `(N,)` bool."""
-        return self._is_over(state)
+        if self.task_seconds is None:
+            return self._is_over(state)
+        return np.asarray((state.frame - self.ticks_since(state)) / TICKS_PER_SECOND >= self._limits)
 
 
 class NoTouchTimeoutCondition(TimedCondition):
