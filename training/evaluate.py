@@ -128,9 +128,13 @@ def team_size_of(*players: str) -> int:
     return 1
 
 
+Player = str | Path | PlayerSpec
+"""A policy folder, the name of what is built in, or how a bot plays."""
+
+
 def play_matches(
-    blue: str | Path,
-    orange: str | Path,
+    blue: Player,
+    orange: Player,
     matches: int,
     *,
     seconds: float = 60.0,
@@ -142,7 +146,7 @@ def play_matches(
     allow_modules: Sequence[str] = (),
     simulator: str = DEFAULT_SIMULATOR,
 ) -> MatchTotals:
-    """Play some matches at once between two policies: folders, `"chaser"`, `"charger"` or `"random"`.
+    """Play some matches at once between two players: folders, `"chaser"`, `"charger"`, `"random"` or specs.
 
     `seconds` are game time, kickoffs included; the seed is that of kickoffs, respawns and policies. In place
     of the folders' own there may be a selection, of both teams or of each; ticks after which the actions of
@@ -188,7 +192,7 @@ def play_matches(
 
 
 def check_players(
-    players: Sequence[str | Path],
+    players: Sequence[Player],
     team_size: int,
     action_delay: Sequence[int] | None,
     hitboxes: Sequence[str | None] = (None, None),
@@ -202,9 +206,9 @@ def check_players(
     ]
 
 
-def _hitbox(player: str | Path, team_size: int) -> int:
-    """Return the hitbox that a player was trained with, an index of `HITBOX_NAMES`; 0 if it is built in."""
-    if str(player) in BUILT_IN:
+def _hitbox(player: Player, team_size: int) -> int:
+    """Return the hitbox that a player was trained with, an index of `HITBOX_NAMES`; 0 if it is no folder."""
+    if isinstance(player, PlayerSpec) or str(player) in BUILT_IN:
         return 0
     manifest, _ = read_files(Path(player))
     sizes = manifest.team_sizes
@@ -215,13 +219,16 @@ def _hitbox(player: str | Path, team_size: int) -> int:
 
 
 def _load_both(
-    players: tuple[str | Path, str | Path],
+    players: tuple[Player, Player],
     allow_modules: Sequence[str],
     selection: str | Sequence[str | None] | None,
 ) -> list[PlayerSpec]:
     """Load both players, which decide on the same ticks."""
     selections = [selection] * 2 if selection is None or isinstance(selection, str) else selection
-    specs = [load_player(one, allow_modules, its) for one, its in zip(players, selections, strict=True)]
+    specs = [
+        one if isinstance(one, PlayerSpec) else load_player(one, allow_modules, its)
+        for one, its in zip(players, selections, strict=True)
+    ]
     blue, orange = (spec.tick_skip for spec in specs)
     if blue != orange:
         raise ValueError(
@@ -306,8 +313,8 @@ class Evaluation:
 
 
 def evaluate(
-    a: str,
-    b: str,
+    a: str | PlayerSpec,
+    b: str | PlayerSpec,
     matches: int = MATCHES,
     *,
     seconds: float = 60.0,
@@ -315,6 +322,7 @@ def evaluate(
     team_size: int | None = None,
     selection: str | None = None,
     action_delay: Sequence[int] | None = None,
+    hitboxes: Sequence[str | None] = (None, None),
     allow_modules: Sequence[str] = (),
     processes: int = 2,
     simulator: str = DEFAULT_SIMULATOR,
@@ -325,9 +333,10 @@ def evaluate(
     Raises ValueError where the number of matches is odd, below 2 or above 1,000,000; else as `play_matches`.
     """
     check_numbers(matches, seconds, seed=(seed, 0), processes=(processes, 1))
-    team_size = team_size_of(a, b) if team_size is None else team_size
+    if team_size is None:
+        team_size = team_size_of(*(one for one in (a, b) if isinstance(one, str)))
     check_numbers(matches, seconds, team_size=(team_size, 1))
-    check_players((a, b), team_size, action_delay)
+    check_players((a, b), team_size, action_delay, hitboxes)
     half = matches // 2
     jobs = [  # of some matches each: whether A is orange, number of matches, seed
         (swapped, min(half - first, _AT_ONCE), 1_000_003 * seed + 10 * number + 5 * swapped)
@@ -341,7 +350,8 @@ def evaluate(
                 play_matches, *((b, a) if swapped else (a, b)), size, seconds=seconds, seed=one,
                 team_size=team_size, selection=selection,
                 action_delay=action_delay[::-1] if swapped and action_delay else action_delay,
-                allow_modules=allow_modules, simulator=simulator,
+                hitboxes=hitboxes[::-1] if swapped else hitboxes, allow_modules=allow_modules,
+                simulator=simulator,
             )
             for swapped, size, one in jobs
         ]  # fmt: skip

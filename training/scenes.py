@@ -6,6 +6,7 @@ scene's beginning, half of the trials for blue -> player and opponent drive -> j
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -186,9 +187,11 @@ class RammingDriver(StandingDriver):
 
 def scripted_player(policy: type[Policy], tick_skip: int) -> PlayerSpec:
     """Return a player whose policy gives all eight controls, held for `tick_skip` ticks."""
-    return PlayerSpec(
-        policy, lambda: Components(None, RepeatAction(ContinuousAction(), tick_skip)), tick_skip
-    )
+    return PlayerSpec(policy, partial(_all_controls, tick_skip), tick_skip)
+
+
+def _all_controls(tick_skip: int) -> Components:
+    return Components(None, RepeatAction(ContinuousAction(), tick_skip))
 
 
 _OPPONENT_DELAY: Final = 1  # ticks, Chaser's own

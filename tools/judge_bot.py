@@ -1,0 +1,184 @@
+"""Judge a bot: matches of each team size, skills, delays, hitboxes and both simulators, as tables.
+
+    python -m tools.judge_bot runs/next --last bot/policy --out build/judged
+    python -m tools.judge_bot bot/policy --matches 100 --only matches skills
+
+Opponents are Chaser, `charger`, the bot that shipped last, and three scripted bots of
+`tests/support/judging_bots.py`, which no training meets. The tables go to the terminal and, with
+`--out`, to `judged.md`, with their numbers in `judged.json`. A win rate counts a draw as half.
+"""
+
+import argparse
+import itertools
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from rlbot import flat
+
+from rlgym_bridge.components.batch_form import observe
+from rlgym_bridge.components.player_spec import PlayerSpec
+from rlgym_bridge.game import HITBOX_NAMES
+from rlgym_bridge.packets.decoder import Decoder
+from rlgym_bridge.policy.load_player import load_player
+from rlgym_bridge.server.game.packer import field_info
+from rlgym_bridge.sim.simulator import SIMULATORS
+from rlgym_bridge.training.evaluate import evaluate
+from rlgym_bridge.training.scenes import SCENES, evaluate_scenes
+from tests.parity.world import drive, make_match
+from tests.support import judging_bots
+
+SIZES: Final = (1, 2, 3)
+DELAYS: Final = (0, 2, 4, 6, 8)  # ticks
+_PACKETS: Final = 2000  # that are timed
+
+Row = dict[str, Any]
+
+
+class Judge:
+    """The bot, how many matches it plays, and the rows of all tables."""
+
+    def __init__(self, bot: str, last: str, matches: int, seed: int, processes: int) -> None:
+        self._bot, self._last, self._matches = bot, last, matches
+        self._seed, self._processes = seed, processes
+
+    def _play(self, against: str | PlayerSpec, name: str, **more: Any) -> Row:
+        one = evaluate(self._bot, against, self._matches, seed=self._seed, processes=self._processes, **more)
+        return {"against": name, **one.to_json()}
+
+    def matches(self) -> Iterator[Row]:
+        """Play every opponent in each team size."""
+        opponents: list[tuple[str, str | PlayerSpec]] = [
+            ("chaser", "chaser"), ("charger", "charger"), (self._last, self._last),
+            ("keeper", judging_bots.keeper()), ("striker", judging_bots.striker()),
+            ("rammer", judging_bots.rammer()),
+        ]  # fmt: skip
+        for name, player in opponents:
+            for size in SIZES:
+                yield {"size": f"{size}v{size}", **self._play(player, name, team_size=size)}
+
+    def skills(self) -> Iterator[Row]:
+        """Play all scenes in 1v1."""
+        trials = max(2, self._matches // 2)
+        for one in evaluate_scenes(
+            self._bot, list(SCENES), trials, seed=self._seed, team_size=1, processes=self._processes
+        ):
+            yield one.to_json()
+
+    def simulators(self) -> Iterator[Row]:
+        """Play Chaser in each simulator and team size."""
+        for simulator in SIMULATORS:
+            for size in SIZES:
+                row = self._play("chaser", "chaser", team_size=size, simulator=simulator)
+                yield {"simulator": simulator, "size": f"{size}v{size}", **row}
+
+    def delays(self) -> Iterator[Row]:
+        """Play Chaser in 1v1 with actions that act some ticks late; Chaser's are one tick late."""
+        for delay in DELAYS:
+            row = self._play("chaser", "chaser", team_size=1, action_delay=[delay, 1])
+            yield {"ticks of delay": delay, **row}
+
+    def hitboxes(self) -> Iterator[Row]:
+        """Play Chaser in 1v1 with each hitbox; Chaser has an Octane."""
+        for hitbox in HITBOX_NAMES:
+            yield {"hitbox": hitbox, **self._play("chaser", "chaser", team_size=1, hitboxes=[hitbox, None])}
+
+    def sizes(self) -> Iterator[Row]:
+        """Weigh the policy folder, and time it from packet to control vector for one car in 3v3."""
+        weight = sum(file.stat().st_size for file in Path(self._bot).rglob("*") if file.is_file())
+        median, slow = _time_packets(self._bot)
+        yield {"folder, MB": weight / 1e6, "packet, ms": median, "99th percentile, ms": slow}
+
+
+def _time_packets(bot: str) -> tuple[float, float]:
+    """Return the median and the 99th percentile of the time from a packet's bytes to controls, ms.
+
+    One car of a 3v3 decides at each packet, by numpy alone and without a state estimator.
+    """
+    spec = load_player(bot)
+    components, policy = spec.components(), spec.policy()
+    policy.reset([0], 0)
+    decoder = Decoder(field_info(), flat.MatchConfiguration(mutators=flat.MutatorSettings()), False)
+    match = make_match(max(SIZES), seed=0, seconds=1e6, thrust=True)
+    times = []
+    for packet in itertools.islice(drive(match, seed=0), _PACKETS):
+        data = flat.CorePacket(packet).pack()
+        began = time.perf_counter()
+        state = decoder.update(flat.CorePacket.unpack(data).message)
+        obs = None if components.obs_builder is None else observe(components.obs_builder, [0], state)
+        components.parser.parse_batch(policy.act(obs, state))
+        times.append(1e3 * (time.perf_counter() - began))
+        decoder.clear_touches()
+    median, slow = np.percentile(times, (50, 99)).tolist()
+    return median, slow
+
+
+_TABLES: Final[dict[str, Callable[[Judge], Iterator[Row]]]] = {
+    "matches": Judge.matches, "skills": Judge.skills, "simulators": Judge.simulators,
+    "delays": Judge.delays, "hitboxes": Judge.hitboxes, "sizes": Judge.sizes,
+}  # fmt: skip
+
+
+def as_table(rows: Sequence[Row]) -> str:
+    """Return rows as a table in Markdown: results of matches, of skills, or plain numbers."""
+    shown = []
+    for row in rows:
+        cells = {name: value for name, value in row.items() if name not in _MERGED}
+        if "win_rate" in row:
+            low, high = row["interval"]
+            cells["won, drawn, lost"] = f"{row['won']}, {row['drawn']}, {row['lost']}"
+            cells["goals"] = " : ".join(map(str, row["goals"]))
+            cells["win rate, 95 %"] = f"{row['win_rate']:.1%} ({low:.1%} to {high:.1%})"
+        elif "share" in row:
+            low, high = row["interval"]
+            cells["solved, 95 %"] = f"{row['share']:.0%} ({low:.0%} to {high:.0%}) of {row['trials']}"
+            cells["median_seconds"] = cells["median_seconds"] or ""
+        shown.append(
+            {name: f"{one:.3g}" if isinstance(one, float) else str(one) for name, one in cells.items()}
+        )
+    head = list(shown[0])
+    lines = ["| " + " | ".join(row[name] for name in head) + " |" for row in shown]
+    return "\n".join(["| " + " | ".join(head) + " |", "|" + "---|" * len(head), *lines])
+
+
+_MERGED: Final = (
+    "matches", "won", "drawn", "lost", "goals", "win_rate", "interval", "share", "trials", "solved",
+    "solved_when", "horizon_seconds", "median_interval",
+)  # fmt: skip
+
+
+def main(words: Sequence[str]) -> None:
+    """Judge a bot, and print its tables."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("bot", help="policy folder, or training run")
+    parser.add_argument(
+        "--last", default="bot/policy", help="the bot that shipped last (default: bot/policy)"
+    )
+    parser.add_argument(
+        "--matches", type=int, default=400, help="of a pairing; half as many trials of a skill"
+    )
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--only", nargs="+", choices=_TABLES, default=list(_TABLES), help="these tables")
+    parser.add_argument("--out", type=Path, help="folder for judged.md and judged.json")
+    options = parser.parse_args(words)
+    judge = Judge(options.bot, options.last, options.matches, options.seed, options.processes)
+    found: dict[str, list[Row]] = {}
+    for name in options.only:
+        found[name] = list(_TABLES[name](judge))
+        print(f"{name}:\n\n{as_table(found[name])}\n", flush=True)
+        if options.out is not None:
+            options.out.mkdir(parents=True, exist_ok=True)
+            tables = [f"{each}:\n\n{as_table(rows)}\n" for each, rows in found.items()]
+            (options.out / "judged.md").write_text("\n".join(tables), encoding="utf-8")
+            (options.out / "judged.json").write_text(json.dumps(found, indent=1), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
