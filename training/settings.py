@@ -95,6 +95,12 @@ class TrainingSettings:
     teacher_coefficient: NotNegative = setting(1.0, "weight of KL(teacher || policy) in the loss at step 0")
     teacher_steps: Count = setting(20_000_000, "agent steps by which that weight has faded to 0, evenly")
 
+    pilot: NotNegative = setting(
+        0.0,
+        "weight of a hand-written pilot, in that of the teacher, whose place it takes where a car can fly to "
+        "a high ball; 0: none",
+    )
+
     team_sizes: tuple[Any, ...] = setting(
         (1, 1),
         "cars of blue and of orange; or several sizes with their shares of the matches: [[1, 1, 0.7], [2, 2, "
@@ -309,6 +315,10 @@ class TrainingSettings:
         share = round(self.snapshot_share + sum(self.opponents.values()), 9)  # 0.7, 0.1 and 0.2 make 1
         if share > 1:
             raise SettingsError(f"{opponents}, expected 1 together at most")
+        if self.pilot and not self.teacher:
+            raise SettingsError(
+                f"pilot is {self.pilot:g} and teacher is empty: name the one it stands in for"
+            )
         if not self.out or "\0" in self.out:
             raise SettingsError(f"out is {show_value(self.out)}, expected the name of a folder")
         low, high = self.action_delay

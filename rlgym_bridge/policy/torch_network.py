@@ -352,18 +352,19 @@ class ActingNetwork(SteppingNetwork):
     def divergence_from(self, outputs: Tensor, targets: Tensor, masks: Tensor | None = None) -> Tensor:
         """Return KL(targets || policy) in nats, `(rows,)` float32, over the allowed choices.
 
-        `targets` are probabilities `(rows, outputs)`. A row whose targets are all forbidden counts 0.
+        `targets` are probabilities `(rows, outputs)`; where those of a choice do not make 1 together they are
+        scaled, and what they make is the weight of the row. A row whose targets are all forbidden counts 0.
         """
-        outputs = outputs.float()
+        outputs, allowed = outputs.float(), targets
         if masks is not None:
-            outputs, targets = outputs.masked_fill(~masks, FORBIDDEN), targets * masks
+            outputs, allowed = outputs.masked_fill(~masks, FORBIDDEN), targets * masks
         found = outputs.new_zeros(len(outputs))
-        for logits, wanted in zip(
-            *(one.split(self.shape.sizes, 1) for one in (outputs, targets)), strict=True
+        for logits, wanted, given in zip(
+            *(one.split(self.shape.sizes, 1) for one in (outputs, allowed, targets)), strict=True
         ):
             likely = wanted / wanted.sum(1, keepdim=True).clamp_min(1e-12)
             logs = torch.log_softmax(logits, 1)
-            found = found + (torch.xlogy(likely, likely) - likely * logs).sum(1)
+            found = found + given.sum(1) * (torch.xlogy(likely, likely) - likely * logs).sum(1)
         return found
 
     def arrays(self) -> dict[str, np.ndarray]:

@@ -10,8 +10,9 @@ import pytest
 from rlgym_bridge.cli import run_command
 from rlgym_bridge.components.initial_states import INITIAL_STATES
 from rlgym_bridge.components.player_spec import PlayerSpec
-from rlgym_bridge.game import BALL_RADIUS, CONTROL_NAMES
+from rlgym_bridge.game import CONTROL_NAMES
 from rlgym_bridge.policy.load_player import load_player
+from rlgym_bridge.policy.pilot import Pilot
 from rlgym_bridge.state import MatchState
 from rlgym_bridge.training import scenes
 from rlgym_bridge.training.evaluate import median_interval, share_interval
@@ -27,8 +28,6 @@ from rlgym_bridge.training.scenes import (
 
 KICKOFFS = [name for name in SCENES if name.startswith("kickoff")]
 CHASER = load_player("chaser")
-FLIGHTS = np.arange(0.3, 3.0, 0.05)[:, None]  # s, among which a flight to the ball is chosen
-PUSH = 900.0  # uu/s^2 that a flight may ask of the boost, which gives 1,058
 
 
 class Skilled(StandingDriver):
@@ -52,26 +51,6 @@ def may_jump(state: MatchState, car: int) -> np.ndarray:
 def seen_from(state: MatchState, car: int, vector: np.ndarray) -> np.ndarray:
     """Return vectors `(N, 3)` as `(3, N)` along the car's nose, right side and roof."""
     return np.einsum("nij,ni->jn", state.car_rotation[:, car], vector)
-
-
-class Flying(Skilled):
-    """Jumps, turns its nose to where boost takes it to the ball, and boosts."""
-
-    def drive(self, state: MatchState, car: int) -> dict[str, np.ndarray]:
-        gap = state.ball_position - (0, 0, BALL_RADIUS / 2) - state.car_position[:, car]
-        drift = state.ball_linear_velocity - state.car_linear_velocity[:, car]
-        # Gravity pulls at both alike. The shortest flight that the boost can push, uu/s^2:
-        pushes = 2 * (gap[:, None] + drift[:, None] * FLIGHTS) / FLIGHTS**2
-        enough = np.linalg.norm(pushes, axis=-1) < PUSH
-        first = np.where(enough.any(1), enough.argmax(1), len(FLIGHTS) - 1)
-        push = pushes[np.arange(state.matches), first]
-        front, right, up = seen_from(state, car, push / np.linalg.norm(push, axis=1)[:, None])
-        roll_rate, pitch_rate, yaw_rate = seen_from(state, car, state.car_angular_velocity[:, car])
-        return {
-            "pitch": 3 * np.arctan2(up, front) + 0.6 * pitch_rate,
-            "yaw": 3 * np.arctan2(right, front) - 0.6 * yaw_rate,
-            "roll": 0.5 * roll_rate, "jump": may_jump(state, car), "boost": front > 0.8,
-        }  # fmt: skip
 
 
 class Carrying(Skilled):
@@ -111,7 +90,7 @@ def test_a_standing_car_solves_no_scene() -> None:
 @pytest.mark.parametrize(
     ("player", "least"),
     [
-        (scripted_player(Flying, 8), {"aerial_500": 0.7, "aerial_1000": 0.3}),
+        (scripted_player(Pilot, 8), {"aerial_500": 0.7, "aerial_1000": 0.3}),
         (scripted_player(Carrying, 8), {"dribble": 0.6}),
         (scripted_player(Jumping, 8), {"collision": 0.8}),
         (CHASER, {"shot": 0.7, "save": 0.1, "recovery": 0.9} | dict.fromkeys(KICKOFFS, 0.2)),
@@ -129,8 +108,7 @@ def test_a_flight_leads_to_the_ball_for_who_flies_on(monkeypatch: pytest.MonkeyP
     )
     monkeypatch.setattr(scenes, "SCENES", {"flight": met})
     pilot, boosting, falling = (
-        shares(scripted_player(driver, 8), ["flight"], 100)[0]
-        for driver in (Flying, Boosting, StandingDriver)
+        shares(scripted_player(driver, 8), ["flight"], 100)[0] for driver in (Pilot, Boosting, StandingDriver)
     )
     assert pilot >= 0.9 and pilot > boosting + 0.2 > falling + 0.3
 

@@ -13,11 +13,15 @@ from torch.distributions import Categorical, kl_divergence
 from rlgym_bridge.clock import Timing
 from rlgym_bridge.components.actions import LookupTableAction, RepeatAction
 from rlgym_bridge.components.default_obs import DefaultObs
+from rlgym_bridge.components.initial_states import INITIAL_STATES
+from rlgym_bridge.components.mutators import blank_state
 from rlgym_bridge.components.relative_obs import TeamObs
+from rlgym_bridge.game import CONTROL_NAMES
 from rlgym_bridge.live.forecaster import Forecaster
 from rlgym_bridge.policy.files import WEIGHTS_FILE, newest_checkpoint, read_files
 from rlgym_bridge.policy.folder import load_policy
 from rlgym_bridge.policy.load_player import load_player
+from rlgym_bridge.state import derive
 from rlgym_bridge.training.environment import Task
 from rlgym_bridge.training.learner import PPOLearner
 from rlgym_bridge.training.ppo import main
@@ -148,6 +152,12 @@ def mutator(settings):
     from rlgym_bridge.training.components import mutator
     return mutator(settings)
 """
+CHOICES = """
+from rlgym_bridge import ComponentSpec, MultiDiscreteAction, RepeatAction
+
+def parser(settings):
+    return ComponentSpec.of(RepeatAction, ComponentSpec.of(MultiDiscreteAction), repeats=8)
+"""
 
 
 def settings_of(folder: Path, **changes: Any) -> TrainingSettings:
@@ -173,6 +183,26 @@ def test_a_teacher_sees_the_state_with_its_own_builder(rlgym: bool, tmp_path: Pa
         found = teacher.probabilities(state)
         np.testing.assert_allclose(found.reshape(10, -1), softmax(network(rows)), atol=1e-4)
         teacher.forget(np.array([True, False, False, True, False]))
+
+
+def test_a_pilot_takes_the_teachers_place_for_cars_on_their_way_to_a_ball(tmp_path: Path) -> None:
+    save(tmp_path / "old")
+    state = blank_state(1, 1, 40)
+    INITIAL_STATES["flight"].apply_batch(state, np.random.default_rng(0))
+    derive(state)
+    found = {}
+    for flies in (False, True):
+        settings = settings_of(tmp_path / "old", matches=40, pilot=3.0 * flies)
+        teacher = Teacher(settings, Task(settings))
+        teacher.restart()
+        found[flies] = teacher.probabilities(state)
+    flown = (found[True] != found[False]).any(-1)
+    in_the_air = state.car_on_ground == 0
+    assert not flown[~in_the_air].any() and flown.sum() > 0.8 * in_the_air.sum() > 0
+    assert set(found[True][flown].ravel().tolist()) == {0.0, 3.0}
+    np.testing.assert_allclose(found[True].sum(-1), np.where(flown, 3, 1), atol=1e-5)
+    boosts = LookupTableAction.make_lookup_table()[:, CONTROL_NAMES.index("boost")] > 0
+    assert found[True][flown][:, boosts].sum() > 0.8 * 3 * flown.sum()
 
 
 def test_another_table_is_translated_row_by_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -213,6 +243,20 @@ def test_teachers_that_do_not_fit_get_a_sentence(
         learner_of(tmp_path / "run", False, **STANDARD | {"teacher": str(tmp_path / "old")} | changes)
 
 
+def test_a_pilot_needs_a_teacher_and_a_table_of_actions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(SettingsError, match="pilot is 1 and teacher is empty"):
+        check_settings({"pilot": 1.0})
+    make_module(tmp_path, monkeypatch, "pilots_choices", CHOICES)
+    save(tmp_path / "old", "multi_categorical")
+    several = settings_of(tmp_path / "old", components="pilots_choices", pilot=1.0)
+    with pytest.raises(
+        SettingsError, match=r"pilot is 1, and actions are multi_categorical over \(3, .*one choice"
+    ):
+        Teacher(several, Task(several))
+
+
 def test_the_divergence_is_torchs_over_allowed_choices(tmp_path: Path) -> None:
     learner = learner_of(tmp_path, False)
     torch.manual_seed(0)
@@ -225,6 +269,7 @@ def test_the_divergence_is_torchs_over_allowed_choices(tmp_path: Path) -> None:
     found = learner.policy.divergence_from(outputs, targets, masks)
     few = Categorical(targets[:, 10:30]), Categorical(logits=outputs[:, 10:30])
     torch.testing.assert_close(found, kl_divergence(*few), atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(learner.policy.divergence_from(outputs, 3 * targets, masks), 3 * found)
     targets[0, 10:30] = 0
     assert float(learner.policy.divergence_from(outputs, targets, masks)[0]) == 0
 

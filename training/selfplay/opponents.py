@@ -16,7 +16,8 @@ from rlgym_bridge.components.batch_form import act_within, find_masks, observe, 
 from rlgym_bridge.components.episode import ComponentCalls
 from rlgym_bridge.components.player_spec import PlayerSpec
 from rlgym_bridge.components.spec import TRUSTED, UntrustedModuleError
-from rlgym_bridge.game import HITBOX_NAMES
+from rlgym_bridge.game import CONTROL_NAMES, HITBOX_NAMES
+from rlgym_bridge.policy import pilot
 from rlgym_bridge.policy.files import MANIFEST_FILE, policy_path
 from rlgym_bridge.policy.fingerprint import Fingerprint, fingerprint
 from rlgym_bridge.policy.folder import LoadedPolicy, load_policy
@@ -257,6 +258,15 @@ class Teacher:
             )
         built = fingerprint(task.obs_and_parser(), settings.sizes, HITBOX_NAMES.index(settings.hitbox))
         self._translation = self._translate(loaded, built)
+        self._pilot = settings.pilot
+        self._table: np.ndarray | None = None  # (actions, 8), our actions' control vectors, for the pilot
+        if settings.pilot:
+            self._table = np.array(built.controls)[:, 1 : 1 + len(CONTROL_NAMES)]
+            if built.space != ("categorical", (len(self._table),)):
+                raise SettingsError(
+                    f"pilot is {settings.pilot:g}, and actions are {built.space[0]} over {built.space[1]}; "
+                    "expected one choice from a table of control vectors, of 128 rows at most"
+                )
         components = loaded.components()
         self._policy, self._parser = loaded.policy, components.parser
         self._obs: Any = components.obs_builder
@@ -318,7 +328,9 @@ class Teacher:
             obs, masks = observe(self._obs, cars, state), find_masks(self._parser, state)
         self._fresh[:] = False
         found = self._policy.probabilities(obs, masks)
-        return found if self._translation is None else found @ self._translation
+        if self._translation is not None:
+            found = found @ self._translation
+        return found if self._table is None else _teach_flights(found, state, self._pilot, self._table)
 
     def _observe_one(self, match: int, state: MatchState) -> tuple[np.ndarray, np.ndarray | None]:
         """Return observations `(1, cars, size)` and masks of one match, by components without batch form."""
@@ -330,6 +342,20 @@ class Teacher:
         obs = calls.observe()
         assert obs is not None  # a policy folder has a builder
         return obs, calls.masks(match)
+
+
+def _teach_flights(found: np.ndarray, state: MatchState, weight: float, table: np.ndarray) -> np.ndarray:
+    """Return probabilities `(matches, cars, actions)`, with the pilot's action where a car is to fly.
+
+    That action has the weight in place of 1: so much more a step counts that the pilot teaches.
+    """
+    flights = pilot.plan_flights(state)
+    flying = pilot.worth_flying(state, flights)
+    if flying.any():
+        actions = pilot.nearest_rows(pilot.fly(state, flights)[flying], table)
+        found = found.copy()
+        found[flying] = np.eye(len(table), dtype=np.float32)[actions] * weight
+    return found
 
 
 def check_teacher(settings: TrainingSettings, task: Task) -> None:
