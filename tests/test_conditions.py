@@ -141,7 +141,7 @@ def test_a_new_episode_counts_its_time_from_its_own_beginning():
         assert condition.done_batch(both_at(560)).tolist() == [True, True]
 
 
-def test_an_episode_with_a_task_may_have_less_time_than_one_from_a_kickoff():
+def test_episodes_with_a_task_may_have_less_time():
     def matches_at(frame: int) -> MatchState:
         state = blank_state(1, 1, 2)
         state.ball_position[1, 0], state.frame[:] = 300.0, frame

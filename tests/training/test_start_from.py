@@ -185,7 +185,7 @@ def test_a_teacher_sees_the_state_with_its_own_builder(rlgym: bool, tmp_path: Pa
         teacher.forget(np.array([True, False, False, True, False]))
 
 
-def test_a_pilot_takes_the_teachers_place_for_cars_on_their_way_to_a_ball(tmp_path: Path) -> None:
+def test_a_pilot_teaches_cars_on_their_way_to_a_ball(tmp_path: Path) -> None:
     save(tmp_path / "old")
     state = blank_state(1, 1, 40)
     INITIAL_STATES["flight"].apply_batch(state, np.random.default_rng(0))
