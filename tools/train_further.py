@@ -3,9 +3,9 @@
     python -m tools.train_further --minutes 8
     python -m tools.train_further --minutes 8 --to OTHER_FOLDER more.toml
 
-The run is `runs/next`, with `training/shipped.toml` and `training/shipped/next.toml`. Further files of
-settings come after them, such as the next phase. Without a checkpoint it begins at 0 steps. It prints what
-belongs into `lab/shipped-bot-log.md`, which is written by hand.
+The run is `runs/next`, with `training/shipped.toml`, `training/shipped/next.toml` and its later phases
+`next-*.toml`. Further files of settings come after them. Without a checkpoint it begins at 0 steps. It prints
+what belongs into `lab/shipped-bot-log.md`, which is written by hand.
 """
 
 import argparse
@@ -25,8 +25,14 @@ from tests.support.processes import child
 _ROOT: Final = Path(__file__).parents[1]
 _BOT: Final = _ROOT / "lab" / "bot"
 _RUN: Final = _ROOT / "runs" / "next"
-_SETTINGS: Final = (_ROOT / "training" / "shipped.toml", _ROOT / "training" / "shipped" / "next.toml")
+_PHASES: Final = _ROOT / "training" / "shipped"
 _TO_SAVE: Final = 120.0  # s that the last iteration and its checkpoint may take
+
+
+def phases() -> list[Path]:
+    """Return the files of settings of the next bot in their order; later ones change earlier ones."""
+    later = sorted(_PHASES.glob("next-*.toml"), key=lambda path: int(path.stem.split("-")[1]))
+    return [_PHASES.with_suffix(".toml"), _PHASES / "next.toml", *later]
 
 
 def newest(folder: Path) -> Path | None:
@@ -46,7 +52,7 @@ def train(minutes: float, more: Sequence[Path]) -> Path:
         RuntimeError: Training ended by itself.
     """
     shutil.rmtree(_RUN, ignore_errors=True)
-    command: list[str | Path] = [sys.executable, "-m", "training", *_SETTINGS, *more, "--out", _RUN]
+    command: list[str | Path] = [sys.executable, "-m", "training", *phases(), *more, "--out", _RUN]
     if (begun := newest(_BOT)) is not None:
         shutil.copytree(begun, _RUN / CHECKPOINTS / begun.name)
         command.append("--resume")

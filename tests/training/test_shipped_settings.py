@@ -11,6 +11,7 @@ from rlgym_bridge.training.components import reward
 from rlgym_bridge.training.selfplay.matches import MixedMatches
 from rlgym_bridge.training.settings import TrainingSettings, load_settings
 from tests.support.simulators import needs_native
+from tools import train_further
 
 FIRST = Path(training.__file__).with_name("shipped.toml")
 LATER = sorted(FIRST.with_suffix("").glob("[0-9]*.toml"), key=lambda path: int(path.name.partition("-")[0]))
@@ -62,9 +63,12 @@ def test_the_exploiter_meets_the_shipped_bot() -> None:
 
 
 @needs_native
-def test_the_next_bot_sees_the_ball_to_come_in_each_size() -> None:
-    settings = load_settings(FIRST, LATER[-1].with_name("next.toml"))
+@pytest.mark.parametrize("last", range(2, 1 + len(train_further.phases())))
+def test_each_phase_of_the_next_bot_begins_in_each_size(last: int) -> None:
+    settings = load_settings(*train_further.phases()[:last])
     few = replace(settings, matches=6, opponents={"chaser": 0.2, "charger": 0.2})
     matches = MixedMatches(few, 246)
     cars = sum((blue + orange) * one.matches for one in few.by_size() for blue, orange in one.sizes)
     assert matches.reset(0).shape == (cars, 222 + 4 * 6)
+    assert matches.teach().shape == (cars, 90)
+    assert np.isfinite(matches.step(np.zeros(cars, int)).rewards).all()
