@@ -24,10 +24,12 @@ from rlgym_bridge.components.batch_form import observe
 from rlgym_bridge.components.player_spec import PlayerSpec
 from rlgym_bridge.game import HITBOX_NAMES
 from rlgym_bridge.packets.decoder import Decoder
+from rlgym_bridge.policy.files import policy_path
 from rlgym_bridge.policy.load_player import load_player
 from rlgym_bridge.server.game.packer import field_info
 from rlgym_bridge.sim.simulator import SIMULATORS
 from rlgym_bridge.training.evaluate import evaluate
+from rlgym_bridge.training.runs.checkpoints import STATE_FILE
 from rlgym_bridge.training.scenes import SCENES, evaluate_scenes
 from tests.parity.world import drive, make_match
 from tests.support import judging_bots
@@ -89,7 +91,8 @@ class Judge:
 
     def sizes(self) -> Iterator[Row]:
         """Weigh the policy folder, and time it from packet to control vector for one car in 3v3."""
-        weight = sum(file.stat().st_size for file in Path(self._bot).rglob("*") if file.is_file())
+        files = [file for file in Path(policy_path(self._bot)).rglob("*") if file.is_file()]
+        weight = sum(file.stat().st_size for file in files if file.name != STATE_FILE)
         median, slow = _time_packets(self._bot)
         yield {"folder, MB": weight / 1e6, "packet, ms": median, "99th percentile, ms": slow}
 
