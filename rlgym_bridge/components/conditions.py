@@ -112,8 +112,8 @@ class TimedCondition(BatchCondition):
             )
         return self._since
 
-    def _is_over(self, state: MatchState) -> np.ndarray:
-        return np.asarray((state.frame - self.ticks_since(state)) / TICKS_PER_SECOND >= self.timeout_seconds)
+    def _is_over(self, state: MatchState, seconds: float | np.ndarray) -> np.ndarray:
+        return np.asarray((state.frame - self.ticks_since(state)) / TICKS_PER_SECOND >= seconds)
 
 
 class TimeoutCondition(TimedCondition):
@@ -146,9 +146,7 @@ class TimeoutCondition(TimedCondition):
 
     def done_batch(self, state: MatchState) -> np.ndarray:
         """Tell in which matches the time has passed, `(N,)` bool."""
-        if self.task_seconds is None:
-            return self._is_over(state)
-        return np.asarray((state.frame - self.ticks_since(state)) / TICKS_PER_SECOND >= self._limits)
+        return self._is_over(state, self.timeout_seconds if self.task_seconds is None else self._limits)
 
 
 class NoTouchTimeoutCondition(TimedCondition):
@@ -158,7 +156,7 @@ class NoTouchTimeoutCondition(TimedCondition):
         """Tell in which matches no car touched the ball for so long, `(N,)` bool."""
         touched = np.logical_or.reduce(state.car_ball_touches, 1)  # faster than a comparison and any
         np.copyto(self.ticks_since(state), state.frame, where=touched)
-        return np.asarray(self._is_over(state) & ~touched)
+        return np.asarray(self._is_over(state, self.timeout_seconds) & ~touched)
 
 
 class _Joined(BatchCondition):

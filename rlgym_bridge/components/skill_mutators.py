@@ -131,7 +131,7 @@ _BOX_MARGIN: Final = 3.0  # uu above the game's box, of which RocketSim's reache
 _ROOFS: Final = np.array([(box.offset_x, box.offset_z + box.height / 2) for box in game.HITBOXES])
 _MOST_AERIAL: Final = 1100.0  # uu: a ball that begins 450 above it and rises by 377 stays below the ceiling
 _BOOST_PUSH: Final = 1000.0  # uu/s^2, of boost and throttle in the air together: 1,058 [RS]
-_FLIGHTS_FROM: Final = np.array((-3600.0, -4600.0, 120.0))  # uu, within the walls and above the floor
+_FLIGHTS_FROM: Final = (-3600.0, -4600.0, 120.0), (3600.0, 4600.0, 1800.0)  # uu, least and largest place
 
 
 class SaveMutator(SkillMutator):
@@ -231,10 +231,11 @@ class AerialMutator(SkillMutator):
 
 
 class FlightMutator(SkillMutator):
-    """The acting car is on its way to a ball in the air: with boost held it meets it 0.3 to 1.6 s later.
+    """The acting car is on its way to a ball in the air, and would meet it in 0.3 to 1.6 s.
 
-    The car has jumped, and its nose points 35 to 75 degrees up, within 0.2 rad of where it should. The ball
-    is 400 to 1600 uu high where they meet. The car has 40 to 100 boost, and its dodge.
+    For that its nose would point 34 to 74 degrees up, with boost held; it is off by 0.2 rad up and sideways
+    (standard deviations). They would meet 400 to 1600 uu high. The car has jumped, and has its dodge and 40
+    to 100 boost.
     """
 
     def _fill(self, state: MatchState, at: At, placed: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -248,7 +249,7 @@ class FlightMutator(SkillMutator):
         push[:, 2] = _BOOST_PUSH * np.sin(pitch) - game.GRAVITY
         # The nose is as far behind the ball's centre as both reach; later the car is faster.
         start = meet - heading(yaw) * game.BALL_RADIUS - _way(velocity, push, seconds)
-        state.car_position[at] = np.clip(start, _FLIGHTS_FROM, -_FLIGHTS_FROM * (1, 1, -15))
+        state.car_position[at] = np.clip(start, *_FLIGHTS_FROM)
         off = rng.normal(0, 0.2, (2, count))
         state.car_rotation[at] = mutators.make_rotations(pitch + off[0], yaw + off[1])
         state.car_linear_velocity[at] = velocity

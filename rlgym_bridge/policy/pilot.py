@@ -103,7 +103,7 @@ _COUNTS: Final = {
     "throttle": 0.3, "steer": 0.02, "pitch": 1.0, "yaw": 1.0, "roll": 0.5, "jump": 3.0, "boost": 2.0,
     "handbrake": 0.01,
 }  # fmt: skip
-"""How much a difference of each control counts when the nearest row of a table is looked for."""
+"""Weights of the squared difference in each control, by which the nearest row of a table is found."""
 
 
 def nearest_rows(controls: np.ndarray, table: np.ndarray) -> np.ndarray:
