@@ -1,12 +1,16 @@
 """The ball to come is where it goes while nobody touches it, the same bits wherever its numbers come from."""
 
+import threading
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 
 from rlgym_bridge import LookupTableAction, RelativeObs, TeamObs, VectorEnv, forecast_ball
+from rlgym_bridge.components import ball_ahead, ball_flights
 from rlgym_bridge.components.ball_ahead import SECONDS
+from rlgym_bridge.components.ball_flights import BallFlights
 from rlgym_bridge.components.rlgym_state import to_rlgym
 from rlgym_bridge.packets.decoder import Decoder
 from rlgym_bridge.policy.folder import load_policy
@@ -194,22 +198,66 @@ def test_times_that_are_none_are_refused(value: Any) -> None:
         forecast_ball(random_state(1, 1, seed=1), value)
 
 
-def test_without_the_module_one_sentence_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rlgym_bridge.components.ball_ahead.find_spec", lambda name: None)
-    with pytest.raises(
-        ValueError, match=r"ball_ahead is given, and the module rocketsim_batch .* install it: "
-    ):
-        RelativeObs(3, ball_ahead=SECONDS)
-    assert RelativeObs(3).ball_ahead == ()
+@pytest.fixture
+def without_module(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Let forecasts be made as where `rocketsim_batch` is not installed."""
+    monkeypatch.setattr(ball_ahead, "find_spec", lambda name: None)
+    monkeypatch.setattr(ball_ahead, "_own", threading.local())
+    yield
+
+
+def test_without_the_module_the_ball_comes_the_same_way(without_module: None) -> None:
+    simulator = make_simulator(ROCKETSIM3, 400, 0, 0)
+    simulator.put(range(400), alone(400, 1))
+    forecast = forecast_ball(simulator.state)
+    off = []
+    for before, ticks in zip((0, *TICKS), TICKS, strict=False):
+        simulator.step(np.zeros((400, 0, ticks - before, 8), np.float32))
+        off.append(np.linalg.norm(forecast[:, len(off), :3] - simulator.state.ball_position, axis=1))
+    assert (np.median(off, axis=1) < (0.1, 0.3, 1, 3)).all()
+    assert (np.quantile(off, 0.9, axis=1) < (1, 5, 20, 60)).all()
+    assert (np.mean(np.array(off) > 100, axis=1) < (0.02, 0.03, 0.04, 0.08)).all(), "posts and corners"
+
+
+def test_without_the_module_many_ticks_at_once_are_as_single(monkeypatch: pytest.MonkeyPatch) -> None:
+    state = alone(200, 5)
+    balls = np.concatenate(
+        [np.ones((200, 1)), state.ball_position, state.ball_linear_velocity, state.ball_angular_velocity], 1
+    ).astype(np.float32)
+    balls[::7, 0], balls[::11, 0] = 0.5, -0.3
+    quick = BallFlights(range(1, 241)).forecast(balls)
+    assert BallFlights([240, 7]).forecast(balls).tobytes() == quick[:, [239, 6]].tobytes()
+    monkeypatch.setattr(ball_flights, "_free_ticks", lambda *of: 1)
+    monkeypatch.setattr(ball_flights, "_rolling_ticks", lambda *of: 0)
+    np.testing.assert_allclose(quick, BallFlights(range(1, 241)).forecast(balls), atol=2e-3)
+
+
+def test_without_the_module_balls_stay_in_the_field(without_module: None) -> None:
+    state = alone(300, 6)
+    state.ball_linear_velocity[:] *= 3
+    away = np.abs(forecast_ball(state, [0.1, 1, 5, 10])[..., :3])
+    assert np.isfinite(away).all() and away[..., 2].max() < 2048 and away[..., 1].max() < 6000
+    assert away[..., 0].max() < 4100 and (away[..., 0] + away[..., 1]).max() < 8064
+
+
+def test_a_policy_plays_with_and_without_the_module(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    obs = spec(RelativeObs, zero_padding=None, ball_ahead=SECONDS)
+    save(tmp_path, obs=obs, weights=random_weights(RelativeObs(None).size(1, 1) + 24, 32, 90))
+    monkeypatch.setattr(ball_ahead, "find_spec", lambda name: None)
+    monkeypatch.setattr(ball_ahead, "_own", threading.local())
+    assert load_policy(tmp_path).manifest.obs == obs
 
 
 def test_a_ball_that_no_match_has_is_refused() -> None:
     state = alone(2, 1)
     state.ball_linear_velocity[1, 2] = np.nan
-    with pytest.raises(
-        ValueError, match="velocity of ball 1 has NaN, expected numbers from -100000 to 100000"
-    ):
-        forecast_ball(state)
+    balls = np.zeros((2, 10), np.float32)
+    balls[1, 6] = np.nan
+    for forecast in (lambda: forecast_ball(state), lambda: BallFlights([30]).forecast(balls)):
+        with pytest.raises(
+            ValueError, match="velocity of ball 1 has NaN, expected numbers from -100000 to 100000"
+        ):
+            forecast()
 
 
 def test_a_stale_build_of_the_module_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

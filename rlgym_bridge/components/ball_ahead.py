@@ -1,7 +1,7 @@
 """Forecast the ball: where it will be if nobody touches it.
 
 The answer follows from gravity, place, velocity and spin alone, to the bit: training and a match get the
-same.
+same. RocketSim 3 gives it, or `ball_flights` where its module is not installed.
 """
 
 import threading
@@ -12,15 +12,17 @@ from typing import Any, Final
 
 import numpy as np
 
+from rlgym_bridge.components.ball_flights import BallFlights
 from rlgym_bridge.game import TICKS_PER_SECOND
 from rlgym_bridge.state import CAR_COLUMNS, Layout, MatchState
 from rlgym_bridge.user_input.arguments import show_value
-from rlgym_bridge.user_input.extras import explain_native, load_native, meshes_folder
+from rlgym_bridge.user_input.extras import load_native, meshes_folder
 
 MOST_SECONDS: Final = 10.0
 SECONDS: Final = (0.25, 0.5, 1.0, 2.0)  # times ahead when none are named, s
 
 _TICK: Final = 1 / TICKS_PER_SECOND
+_FORECAST: Final = "relative/ball_in_"  # begins names of forecast numbers
 _MOVING: Final = 6  # numbers of a forecast that are a place and a velocity; the spin comes after them
 _own = (
     threading.local()
@@ -28,7 +30,7 @@ _own = (
 
 
 def check_seconds(name: str, seconds: Any) -> tuple[float, ...]:
-    """Return rising times, a tick to 10 s; raises ValueError for others, or without `rocketsim_batch`."""
+    """Return rising times, a tick to 10 s; raises ValueError for others."""
     given = list(seconds) if isinstance(seconds, list | tuple) else []
     numbers = [one for one in given if isinstance(one, int | float) and not isinstance(one, bool)]
     ordered = sorted({one for one in numbers if 0.5 / TICKS_PER_SECOND < one <= MOST_SECONDS})
@@ -36,11 +38,6 @@ def check_seconds(name: str, seconds: Any) -> tuple[float, ...]:
         raise ValueError(
             f"{name} is {show_value(seconds)}, expected rising seconds from {_TICK:.4f} (a tick) to "
             f"{MOST_SECONDS:g}, such as {[*SECONDS]}"
-        )
-    if find_spec("rocketsim_batch") is None:
-        raise ValueError(
-            f"{name} is given, and the module rocketsim_batch that forecasts the ball is not installed; "
-            f"install it: {explain_native()}"
         )
     return tuple(map(float, numbers))
 
@@ -59,10 +56,9 @@ def forecast_ball(state: MatchState, seconds: Sequence[float] = SECONDS) -> np.n
         `(N, times, 6)` float32: position x, y, z (uu), then velocity (uu/s), in the field's frame.
 
     Raises:
-        ValueError: A time is out of range, the module `rocketsim_batch` is not installed, or a ball has
-            numbers that are not finite or absurd.
+        ValueError: A time is out of range, or a ball has numbers that are not finite or absurd.
         ImportError: The installed `rocketsim_batch` has another interface.
-        FileNotFoundError: The collision meshes are not installed.
+        FileNotFoundError: `rocketsim_batch` is installed, and the collision meshes are not.
     """
     return forecast_times(state, check_seconds("seconds", seconds))
 
@@ -84,10 +80,13 @@ def _columns(layout: Layout) -> np.ndarray:
 def _flights(seconds: tuple[float, ...]) -> Any:
     made: dict[tuple[float, ...], Any] = _own.__dict__.setdefault("made", {})
     if seconds not in made:
-        native = load_native()
-        native.load_meshes(meshes_folder())
         ticks = [max(1, round(one * TICKS_PER_SECOND)) for one in seconds]
-        made[seconds] = native.BallFlights(ticks)
+        if find_spec("rocketsim_batch") is not None:
+            native = load_native()
+            native.load_meshes(meshes_folder())
+            made[seconds] = native.BallFlights(ticks)
+        else:
+            made[seconds] = BallFlights(ticks)
     return made[seconds]
 
 
@@ -119,8 +118,13 @@ def see_ball_ahead(
 def ball_ahead_names(seconds: Sequence[float]) -> list[str]:
     """Return the names of what `see_ball_ahead` gives a car."""
     return [
-        f"relative/ball_in_{one:g}_s/{name}/{axis}"
+        f"{_FORECAST}{one:g}_s/{name}/{axis}"
         for one in seconds
         for name in ("position", "linear_velocity")
         for axis in ("forward", "right", "up")
     ]
+
+
+def is_forecast(name: str) -> bool:
+    """Tell whether a number of an observation is of the ball to come, by its name."""
+    return name.startswith(_FORECAST)

@@ -16,6 +16,7 @@ import numpy as np
 
 from rlgym_bridge import game
 from rlgym_bridge.components.actions import action_space
+from rlgym_bridge.components.ball_ahead import is_forecast
 from rlgym_bridge.components.batch_form import works_in_batches
 from rlgym_bridge.components.episode import ComponentCalls
 from rlgym_bridge.components.spec import TRUSTED, Components
@@ -324,6 +325,9 @@ _SITUATIONS: Final = (_drive, _dodge, _demolish, _rise, _double_jump, _fall)
 TOLERANCE: Final = 1e-5
 """Of probe numbers, absolute, and relative to those above 1: room for another processor's last digits."""
 
+FORECAST_TOLERANCE: Final = 5e-3
+"""The same of the ball to come: forecasts with and without `rocketsim_batch` differ by 2 uu in the probe."""
+
 _SHOWN: Final = 5
 
 
@@ -384,7 +388,7 @@ def _compare_observations(manifest: Manifest, built: Fingerprint) -> list[str]:
         return [f"probe.observations has {len(rows)} rows, this checkout makes {len(built.observations)}"]
     changed: dict[str, str] = {}
     for row, here, label, row_names in zip(rows, built.observations, built.labels, built.names, strict=True):
-        for i in _unequal(row, here):
+        for i in _unequal(row, here, row_names):
             name = f"number {i}" if row_names is None else row_names[i]
             changed.setdefault(name, f"{name} was {row[i]:.7g} and is {here[i]:.7g} ({label})")
     said = f"{count_of(len(changed), 'element')} of the observation changed: {_first(list(changed.values()))}"
@@ -425,9 +429,13 @@ def _compare_masks(manifest: Manifest, built: Fingerprint) -> list[str]:
     return [f"{len(changed)} places of the action masks changed: {_first(changed)}"] if changed else []
 
 
-def _unequal(recorded: Sequence[float], here: Sequence[float]) -> list[int]:
-    was, now = np.asarray(recorded, float), np.asarray(here, float)
-    return [int(i) for i in np.flatnonzero(np.abs(was - now) > TOLERANCE * np.maximum(1.0, np.abs(was)))]
+def _unequal(
+    recorded: Sequence[float], here: Sequence[float], names: Sequence[str] | None = None
+) -> list[int]:
+    was, now, tolerance = np.asarray(recorded, float), np.asarray(here, float), np.array(TOLERANCE)
+    if names is not None:
+        tolerance = np.where(list(map(is_forecast, names)), FORECAST_TOLERANCE, TOLERANCE)
+    return [int(i) for i in np.flatnonzero(np.abs(was - now) > tolerance * np.maximum(1.0, np.abs(was)))]
 
 
 def _listed(heading: str, names: list[str]) -> str:
