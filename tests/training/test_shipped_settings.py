@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from rlgym_bridge import training
+from rlgym_bridge.components.initial_states import parse_initial_states
 from rlgym_bridge.training.components import reward
 from rlgym_bridge.training.selfplay.matches import MixedMatches
 from rlgym_bridge.training.settings import TrainingSettings, load_settings
@@ -72,3 +73,15 @@ def test_each_phase_of_the_next_bot_begins_in_each_size(last: int) -> None:
     assert matches.reset(0).shape == (cars, 222 + 4 * 6)
     assert matches.teach().shape == (cars, 90)
     assert np.isfinite(matches.step(np.zeros(cars, int)).rewards).all()
+
+
+def test_episodes_begin_oftener_with_what_fails_oftener() -> None:
+    failed = {name: 0.1 for names in train_further.SKILLS.values() for name in names}
+    even = train_further.shares_by_failures(failed)
+    more = train_further.shares_by_failures({**failed, "save": 0.6})
+    assert [sum(even.values()), sum(more.values())] == pytest.approx([1, 1])
+    assert more["save"] > 2 * even["save"] and more["aerial"] < even["aerial"]
+    assert more["kickoff"] > 0.35, "matches begin with them, whatever fails"
+    none = train_further.shares_by_failures(dict.fromkeys(failed, 0.0))
+    assert none == pytest.approx(even)
+    assert parse_initial_states(more)
