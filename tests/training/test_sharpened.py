@@ -1,0 +1,51 @@
+"""A sharpened policy takes its likely actions oftener, and training goes on from it."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rlgym_bridge.policy.folder import load_policy
+from rlgym_bridge.training.learner import PPOLearner
+from rlgym_bridge.training.runs.checkpoints import Checkpoints, read_checkpoint
+from rlgym_bridge.training.runs.run import load_newest
+from tests.support.policy_folders import OBS_1V1, save
+from tests.support.training_runs import small_settings
+from tools.sharpen import sharpen
+
+
+def test_logits_are_multiplied(tmp_path: Path) -> None:
+    save(tmp_path / "plain")
+    sharpen(tmp_path / "plain", 2.0, tmp_path / "sharp")
+    obs = np.random.default_rng(0).standard_normal((5, 1, OBS_1V1), np.float32)
+    plain, sharp = (load_policy(tmp_path / name).policy.probabilities(obs) for name in ("plain", "sharp"))
+    np.testing.assert_allclose(sharp, plain**2 / (plain**2).sum(-1, keepdims=True), atol=1e-5)
+    assert (sharp.max(-1) > plain.max(-1)).all()
+
+
+def test_training_goes_on_from_a_sharpened_checkpoint(tmp_path: Path) -> None:
+    learner = PPOLearner(small_settings(tmp_path / "run"))
+    learner.steps = 10
+    learner.save(Checkpoints(tmp_path / "run", 3))
+    plain, sharp = (tmp_path / run / "checkpoints" / "10" for run in ("run", "sharp"))
+    sharpen(plain, 3.0, sharp)
+    (_, before), (_, after) = read_checkpoint(plain), read_checkpoint(sharp)
+    last = max(name for name in before["policy"] if name.endswith("weight"))
+    assert (after["policy"].pop(last) == 3 * before["policy"].pop(last)).all()
+    first = next(iter(before["policy"]))
+    assert (after["policy"][first] == before["policy"][first]).all()
+    other = PPOLearner(small_settings(tmp_path / "sharp"))
+    load_newest(other, tmp_path / "sharp")
+    assert other.steps == 10
+
+
+def test_what_has_no_logits_is_refused(tmp_path: Path) -> None:
+    save(tmp_path / "plain")
+    with pytest.raises(ValueError, match="factor is 0, expected a number above 0"):
+        sharpen(tmp_path / "plain", 0.0, tmp_path / "sharp")
+    save(tmp_path / "stick", "gaussian")
+    with pytest.raises(ValueError, match=r"stick has gaussian actions .*, expected logits"):
+        sharpen(tmp_path / "stick", 2.0, tmp_path / "sharp")
+    (tmp_path / "sharp").mkdir()
+    with pytest.raises(FileExistsError, match="sharp is there already, expected a new folder"):
+        sharpen(tmp_path / "plain", 2.0, tmp_path / "sharp")

@@ -1,0 +1,78 @@
+"""Multiply a policy's logits, so that likely actions are taken oftener: its entropy may hide its strength.
+
+    python -m tools.sharpen runs/next 2 --out build/sharp
+    python -m tools.sharpen runs/next/checkpoints/110772544 2 --out runs/sharp/checkpoints/110772544
+
+A checkpoint takes the state of its training along, from which `train --resume` goes on. The moments of the
+optimiser stay as they are.
+"""
+
+import argparse
+import hashlib
+import io
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import safetensors.numpy
+import torch
+
+from rlgym_bridge.policy.carried_modules import copy_carried
+from rlgym_bridge.policy.files import policy_path, read_files, write_files
+from rlgym_bridge.policy.shape import NETWORKS
+from rlgym_bridge.training.runs.checkpoints import STATE_CHECKSUM, STATE_FILE, read_checkpoint
+
+
+def sharpen(folder: Path, factor: float, out: Path) -> None:
+    """Write a policy folder, and the state of its training where it has one, with other logits.
+
+    Raises ValueError where the factor is not above 0, the policy has no logits, or a file is damaged, and
+    FileExistsError where `out` is there already.
+    """
+    if not factor > 0:
+        raise ValueError(f"factor is {factor:g}, expected a number above 0")
+    if out.exists():
+        raise FileExistsError(f"{out} is there already, expected a new folder")
+    manifest, data = read_files(folder)
+    tensors = safetensors.numpy.load(data)
+    places = [int(name.split(".")[1]) for name in tensors if name.startswith("layers.")]
+    if manifest.network not in NETWORKS or manifest.action_kind == "gaussian" or not places:
+        raise ValueError(
+            f"{folder} has {manifest.action_kind} actions and the network {manifest.network}, expected "
+            f"logits of one of {', '.join(NETWORKS)}"
+        )
+    last = [f"layers.{max(places)}.{part}" for part in ("weight", "bias")]
+    for name in last:
+        tensors[name] = (tensors[name] * factor).astype(tensors[name].dtype)
+    weights = safetensors.numpy.save(tensors)
+    notes, state = dict(manifest.training), folder / STATE_FILE
+    out.mkdir(parents=True)
+    if state.is_file():
+        _, numbers = read_checkpoint(folder)
+        for name in last:
+            numbers["policy"][name] *= factor
+        written = io.BytesIO()
+        torch.save(numbers, written)
+        (out / STATE_FILE).write_bytes(written.getvalue())
+        notes[STATE_CHECKSUM] = hashlib.sha256(written.getvalue()).hexdigest()
+    copy_carried(folder, out)
+    checksum = hashlib.sha256(weights).hexdigest()
+    write_files(out, weights, replace(manifest, weights_sha256=checksum, training=notes))
+
+
+def main(words: Sequence[str]) -> None:
+    """Write the sharpened policy, and say where."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("policy", help="policy folder, run or checkpoint")
+    parser.add_argument("factor", type=float, help="of the logits; above 1 makes likely actions likelier")
+    parser.add_argument("--out", type=Path, required=True, help="new folder")
+    options = parser.parse_args(words)
+    sharpen(Path(policy_path(options.policy)), options.factor, options.out)
+    print(f"{options.out}: logits multiplied by {options.factor:g}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
