@@ -240,6 +240,16 @@ def test_without_the_module_balls_stay_in_the_field(without_module: None) -> Non
     assert away[..., 0].max() < 4100 and (away[..., 0] + away[..., 1]).max() < 8064
 
 
+def test_without_collision_meshes_it_is_the_same_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    state = alone(20, 7)
+    monkeypatch.setattr(ball_ahead, "_own", threading.local())
+    monkeypatch.setenv("RLGYM_BRIDGE_MESHES", "/there/are/none")
+    without_meshes = forecast_ball(state)
+    monkeypatch.setattr(ball_ahead, "_own", threading.local())
+    monkeypatch.setattr(ball_ahead, "find_spec", lambda name: None)
+    assert without_meshes.tobytes() == forecast_ball(state).tobytes()
+
+
 def test_a_policy_plays_with_and_without_the_module(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     obs = spec(RelativeObs, zero_padding=None, ball_ahead=SECONDS)
     save(tmp_path, obs=obs, weights=random_weights(RelativeObs(None).size(1, 1) + 24, 32, 90))

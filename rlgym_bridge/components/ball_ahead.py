@@ -1,11 +1,12 @@
 """Forecast the ball: where it will be if nobody touches it.
 
 The answer follows from gravity, place, velocity and spin alone, to the bit: training and a match get the
-same. RocketSim 3 gives it, or `ball_flights` where its module is not installed.
+same. RocketSim 3 gives it, or `ball_flights` where its module or the collision meshes are not installed.
 """
 
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import lru_cache
 from importlib.util import find_spec
 from typing import Any, Final
@@ -58,7 +59,6 @@ def forecast_ball(state: MatchState, seconds: Sequence[float] = SECONDS) -> np.n
     Raises:
         ValueError: A time is out of range, or a ball has numbers that are not finite or absurd.
         ImportError: The installed `rocketsim_batch` has another interface.
-        FileNotFoundError: `rocketsim_batch` is installed, and the collision meshes are not.
     """
     return forecast_times(state, check_seconds("seconds", seconds))
 
@@ -80,14 +80,17 @@ def _columns(layout: Layout) -> np.ndarray:
 def _flights(seconds: tuple[float, ...]) -> Any:
     made: dict[tuple[float, ...], Any] = _own.__dict__.setdefault("made", {})
     if seconds not in made:
-        ticks = [max(1, round(one * TICKS_PER_SECOND)) for one in seconds]
-        if find_spec("rocketsim_batch") is not None:
-            native = load_native()
-            native.load_meshes(meshes_folder())
-            made[seconds] = native.BallFlights(ticks)
-        else:
-            made[seconds] = BallFlights(ticks)
+        made[seconds] = _make_flights([max(1, round(one * TICKS_PER_SECOND)) for one in seconds])
     return made[seconds]
+
+
+def _make_flights(ticks: list[int]) -> Any:
+    if find_spec("rocketsim_batch") is not None:
+        native = load_native()
+        with suppress(FileNotFoundError):  # there are no collision meshes
+            native.load_meshes(meshes_folder())
+            return native.BallFlights(ticks)
+    return BallFlights(ticks)
 
 
 @lru_cache
