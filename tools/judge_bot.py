@@ -14,12 +14,16 @@ import json
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, Final
+from unittest.mock import patch
 
 import numpy as np
 from rlbot import flat
 
+from rlgym_bridge.components import ball_ahead
 from rlgym_bridge.components.batch_form import observe
 from rlgym_bridge.components.player_spec import PlayerSpec
 from rlgym_bridge.game import HITBOX_NAMES
@@ -93,15 +97,26 @@ class Judge:
         """Weigh the policy folder, and time it from packet to control vector for one car in 3v3."""
         files = [file for file in Path(policy_path(self._bot)).rglob("*") if file.is_file()]
         weight = sum(file.stat().st_size for file in files if file.name != STATE_FILE)
-        median, slow = _time_packets(self._bot)
-        yield {"folder, MB": weight / 1e6, "packet, ms": median, "99th percentile, ms": slow}
+        for name in ("rocketsim_batch", "numpy"):
+            with ThreadPoolExecutor(1) as pool:  # each thread makes its own forecasts of the ball
+                median, slow = pool.submit(_time_packets, self._bot, name == "numpy").result()
+            yield {
+                "folder, MB": weight / 1e6, "forecasts by": name, "packet, ms": median,
+                "99th percentile, ms": slow,
+            }  # fmt: skip
 
 
-def _time_packets(bot: str) -> tuple[float, float]:
+def _time_packets(bot: str, alone: bool) -> tuple[float, float]:
     """Return the median and the 99th percentile of the time from a packet's bytes to controls, ms.
 
-    One car of a 3v3 decides at each packet, by numpy alone and without a state estimator.
+    One car of a 3v3 decides at each packet, by numpy and without a state estimator; `alone` as where
+    `rocketsim_batch`, which forecasts the ball, is not installed.
     """
+    with patch.object(ball_ahead, "find_spec", return_value=None) if alone else nullcontext():
+        return _time_every_packet(bot)
+
+
+def _time_every_packet(bot: str) -> tuple[float, float]:
     spec = load_player(bot)
     components, policy = spec.components(), spec.policy()
     policy.reset([0], 0)

@@ -55,9 +55,10 @@ def test_matches_of_a_phase_begin_and_step(number: int) -> None:
 
 
 def test_the_exploiter_meets_the_shipped_bot() -> None:
-    exploiter = load_settings(FIRST, LATER[-1], LATER[-1].with_name("exploiter.toml"))
-    last = phases()[-1]
+    begun = train_further.phases()[:2]
+    exploiter, last = load_settings(*begun, LATER[-1].with_name("exploiter.toml")), load_settings(*begun)
     assert list(exploiter.opponents) == ["bot/policy"] and exploiter.opponents["bot/policy"] > 0.5
+    assert not exploiter.teacher
     assert exploiter.out != last.out and exploiter.start_from == "bot/policy"
     same = [name for name in FIXED if name not in ("out", "snapshots")]
     assert [getattr(exploiter, name) for name in same] == [getattr(last, name) for name in same]
@@ -67,7 +68,8 @@ def test_the_exploiter_meets_the_shipped_bot() -> None:
 @pytest.mark.parametrize("last", range(2, 1 + len(train_further.phases())))
 def test_each_phase_of_the_next_bot_begins_in_each_size(last: int) -> None:
     settings = load_settings(*train_further.phases()[:last])
-    few = replace(settings, matches=6, opponents={"chaser": 0.2, "charger": 0.2})
+    sizes = tuple((blue, orange, 1 / 3) for blue, orange, _ in settings.team_sizes)
+    few = replace(settings, matches=6, team_sizes=sizes, opponents={"chaser": 0.2, "charger": 0.2})
     matches = MixedMatches(few, 246)
     cars = sum((blue + orange) * one.matches for one in few.by_size() for blue, orange in one.sizes)
     assert matches.reset(0).shape == (cars, 222 + 4 * 6)
