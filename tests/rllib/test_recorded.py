@@ -50,7 +50,7 @@ def test_both_cars_are_agents_with_what_their_bots_saw(clean: MatchRecording) ->
                 assert np.array_equal(obs, decision.obs[0]) and obs.dtype == np.float32
                 if number < len(one):
                     assert one.get_actions(number) == int(decision.actions[0, 0])
-            assert episode.observation_space[agent].shape == (222,)  # TeamObs
+            assert episode.observation_space[agent].shape == obs.shape
             assert episode.action_space[agent].n == 90
 
 

@@ -25,7 +25,7 @@ from tests.support.processes import child
 from tests.support.recorded_matches import POLICY
 from tests.support.web_pages import linked
 
-OBS = 222  # numbers that the shipped policy sees
+OBS = load_policy(POLICY).manifest.obs_size
 HEAD = "steps,seconds,elo,goals_per_minute,entropy\n"
 
 
