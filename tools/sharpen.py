@@ -1,10 +1,10 @@
 """Multiply a policy's logits, so that likely actions are taken oftener: its entropy may hide its strength.
 
     python -m tools.sharpen runs/next 2 --out build/sharp
-    python -m tools.sharpen runs/next/checkpoints/110772544 2 --out runs/sharp/checkpoints/110772544
+    python -m tools.sharpen lab/bot/191046592 1.5 --state --out runs/sharp/checkpoints/191046592
 
-A checkpoint takes the state of its training along, from which `train --resume` goes on. The moments of the
-optimiser stay as they are.
+With `--state` the state of a checkpoint's training comes along, from which `train --resume` goes on. The
+optimiser's moments stay as they are.
 """
 
 import argparse
@@ -24,11 +24,12 @@ from rlgym_bridge.policy.shape import NETWORKS
 from rlgym_bridge.training.runs.checkpoints import STATE_CHECKSUM, STATE_FILE, read_checkpoint
 
 
-def sharpen(folder: Path, factor: float, out: Path) -> None:
-    """Write a policy folder, and the state of its training where it has one, with other logits.
+def sharpen(folder: Path, factor: float, out: Path, with_state: bool = False) -> None:
+    """Write a policy folder with other logits; `with_state` with the state of its training, too.
 
-    Raises ValueError where the factor is not above 0, the policy has no logits, or a file is damaged, and
-    FileExistsError where `out` is there already.
+    Its `training["logits_times"]` is the factor, times that of `folder`. Raises ValueError where the factor
+    is not above 0, the policy has no logits, or a file is damaged or missing, and FileExistsError where
+    `out` is there already.
     """
     if not factor > 0:
         raise ValueError(f"factor is {factor:g}, expected a number above 0")
@@ -46,10 +47,11 @@ def sharpen(folder: Path, factor: float, out: Path) -> None:
     for name in last:
         tensors[name] = (tensors[name] * factor).astype(tensors[name].dtype)
     weights = safetensors.numpy.save(tensors)
-    notes, state = dict(manifest.training), folder / STATE_FILE
+    notes = {name: value for name, value in manifest.training.items() if name != STATE_CHECKSUM}
+    notes["logits_times"] = factor * notes.get("logits_times", 1.0)
+    numbers = read_checkpoint(folder)[1] if with_state else None
     out.mkdir(parents=True)
-    if state.is_file():
-        _, numbers = read_checkpoint(folder)
+    if numbers is not None:
         for name in last:
             numbers["policy"][name] *= factor
         written = io.BytesIO()
@@ -69,8 +71,11 @@ def main(words: Sequence[str]) -> None:
     parser.add_argument("policy", help="policy folder, run or checkpoint")
     parser.add_argument("factor", type=float, help="of the logits; above 1 makes likely actions likelier")
     parser.add_argument("--out", type=Path, required=True, help="new folder")
+    parser.add_argument(
+        "--state", action="store_true", help="take the state of a checkpoint's training along"
+    )
     options = parser.parse_args(words)
-    sharpen(Path(policy_path(options.policy)), options.factor, options.out)
+    sharpen(Path(policy_path(options.policy)), options.factor, options.out, options.state)
     print(f"{options.out}: logits multiplied by {options.factor:g}")
 
 

@@ -51,8 +51,8 @@ _EIGHTH: Final = math.pi / 4
 _OPEN: Final = (SIDE_WALL_X - _VAULT, BACK_WALL_Y - _VAULT, _CORNER - _VAULT * math.sqrt(2))
 """Largest |x|, |y| and |x| + |y| where floor and ceiling alone are near."""
 
-MOST_TICKS: Final = 1200  # 10 s
-_DAMPED: Final = _KEPT ** np.arange(MOST_TICKS + 1)
+_MOST_TICKS: Final = 1200  # 10 s
+_DAMPED: Final = _KEPT ** np.arange(_MOST_TICKS + 1)
 _SUMS: Final = _DAMPED.cumsum()
 _FALLEN: Final = np.concatenate([[0.0], _SUMS[:-1].cumsum()])
 _FREE: Final = np.stack([_DAMPED, _SUMS - 1, np.append(0.0, _SUMS[:-1]), _FALLEN], 1).tolist()
@@ -135,13 +135,18 @@ def _check(balls: np.ndarray) -> None:
         )
 
 
+def _open_by(x: float, y: float) -> float:
+    """Return how far a place is inside the part of the field where floor and ceiling alone are near, uu."""
+    x, y = abs(x), abs(y)
+    return min(_OPEN[0] - x, _OPEN[1] - y, _OPEN[2] - x - y)
+
+
 def _free_ticks(ball: _Ball, surface: _Surface, gravity: float) -> int:
     """Return a number of ticks in which the ball meets nothing."""
     room = surface.distance - _CONTACT
     if room <= 0 or gravity >= 0:
         return 1
-    x, y, sideways, upward = abs(ball.x), abs(ball.y), abs(ball.vx) + abs(ball.vy), ball.vz
-    open_by = min(_OPEN[0] - x, _OPEN[1] - y, _OPEN[2] - x - y)
+    open_by, sideways, upward = _open_by(ball.x, ball.y), abs(ball.vx) + abs(ball.vy), ball.vz
     if open_by > 0:
         above, below = _CEILING - ball.z - _CONTACT, ball.z - _CONTACT
         landing = (upward + math.sqrt(upward * upward - 2 * gravity * below)) / -gravity
@@ -153,7 +158,7 @@ def _free_ticks(ball: _Ball, surface: _Surface, gravity: float) -> int:
     else:
         speed = math.sqrt(ball.vx * ball.vx + ball.vy * ball.vy + upward * upward)
         seconds = (math.sqrt(speed * speed - 2 * gravity * room) - speed) / -gravity
-    return int(min(seconds / TICK_SECONDS, MOST_TICKS))
+    return int(min(seconds / TICK_SECONDS, _MOST_TICKS))
 
 
 def _fly(ball: _Ball, ticks: int, gravity: float) -> _Ball:
@@ -174,9 +179,8 @@ def _rolling_ticks(ball: _Ball, gravity: float) -> int:
     """Return a number of ticks in which the ball stays on open floor, 0 where it is not on it."""
     if ball.vz or gravity >= 0 or not BALL_RADIUS <= ball.z < _CONTACT:
         return 0
-    x, y, speed = abs(ball.x), abs(ball.y), abs(ball.vx) + abs(ball.vy)
-    open_by = min(_OPEN[0] - x, _OPEN[1] - y, _OPEN[2] - x - y)
-    return int(min(open_by / (speed + _MOST_SPIN * BALL_RADIUS) / TICK_SECONDS, MOST_TICKS))
+    open_by, speed = _open_by(ball.x, ball.y), abs(ball.vx) + abs(ball.vy)
+    return int(min(open_by / (speed + _MOST_SPIN * BALL_RADIUS) / TICK_SECONDS, _MOST_TICKS))
 
 
 def _roll(ball: _Ball, ticks: int, gravity: float) -> _Ball:
@@ -234,7 +238,7 @@ def _nearest_surface(x: float, y: float, z: float) -> _Surface:
     """Return the surface that is nearest to a point."""
     right, ahead = 1.0 if x > 0 else -1.0, 1.0 if y > 0 else -1.0
     x, y = abs(x), abs(y)
-    if x < _OPEN[0] and y < _OPEN[1] and x + y < _OPEN[2]:
+    if _open_by(x, y) > 0:
         return _Surface(z, 0.0, 0.0, 1.0) if z < _CEILING / 2 else _Surface(_CEILING - z, 0.0, 0.0, -1.0)
     if x < _MOUTH_X and z < _MOUTH_Z and y > BACK_WALL_Y - 2 * BALL_RADIUS:
         distance, nx, ny, nz = _goal_surface(x, y, z)

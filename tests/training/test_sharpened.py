@@ -5,9 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from rlgym_bridge.policy.files import read_files
 from rlgym_bridge.policy.folder import load_policy
 from rlgym_bridge.training.learner import PPOLearner
-from rlgym_bridge.training.runs.checkpoints import Checkpoints, read_checkpoint
+from rlgym_bridge.training.runs.checkpoints import STATE_CHECKSUM, STATE_FILE, Checkpoints, read_checkpoint
 from rlgym_bridge.training.runs.run import load_newest
 from tests.support.policy_folders import OBS_1V1, save
 from tests.support.training_runs import small_settings
@@ -28,7 +29,7 @@ def test_training_goes_on_from_a_sharpened_checkpoint(tmp_path: Path) -> None:
     learner.steps = 10
     learner.save(Checkpoints(tmp_path / "run", 3))
     plain, sharp = (tmp_path / run / "checkpoints" / "10" for run in ("run", "sharp"))
-    sharpen(plain, 3.0, sharp)
+    sharpen(plain, 3.0, sharp, with_state=True)
     (_, before), (_, after) = read_checkpoint(plain), read_checkpoint(sharp)
     last = max(name for name in before["policy"] if name.endswith("weight"))
     assert (after["policy"].pop(last) == 3 * before["policy"].pop(last)).all()
@@ -37,6 +38,10 @@ def test_training_goes_on_from_a_sharpened_checkpoint(tmp_path: Path) -> None:
     other = PPOLearner(small_settings(tmp_path / "sharp"))
     load_newest(other, tmp_path / "sharp")
     assert other.steps == 10
+    sharpen(sharp, 2.0, tmp_path / "alone")
+    notes = read_files(tmp_path / "alone")[0].training
+    assert notes["logits_times"] == 6 and STATE_CHECKSUM not in notes
+    assert not (tmp_path / "alone" / STATE_FILE).exists()
 
 
 def test_what_has_no_logits_is_refused(tmp_path: Path) -> None:
