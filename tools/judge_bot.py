@@ -1,11 +1,12 @@
 """Judge a bot: matches of each team size, skills, delays, hitboxes and both simulators, as tables.
 
-    python -m tools.judge_bot runs/next --last bot/policy --out build/judged
-    python -m tools.judge_bot bot/policy --matches 100 --only matches skills
+    python -m tools.judge_bot runs/further --last bot/policy --out build/judged
+    python -m tools.judge_bot bot/policy --matches 20 --only matches skills
 
 Opponents are Chaser, `charger`, the bot that shipped last, and three scripted bots of
 `tests/support/judging_bots.py`, which no training meets. The tables go to the terminal and, with
-`--out`, to `judged.md`, with their numbers in `judged.json`. A win rate counts a draw as half.
+`--out`, to `judged.md`, with their numbers in `judged.json`. A win rate counts a draw as half. All of it
+takes about half an hour on two cores; each row is shown as soon as it is there.
 """
 
 import argparse
@@ -31,7 +32,7 @@ from rlgym_bridge.packets.decoder import Decoder
 from rlgym_bridge.policy.files import policy_path
 from rlgym_bridge.policy.load_player import load_player
 from rlgym_bridge.server.game.packer import field_info
-from rlgym_bridge.sim.simulator import SIMULATORS
+from rlgym_bridge.sim.simulator import ROCKETSIM2
 from rlgym_bridge.training.evaluate import evaluate
 from rlgym_bridge.training.runs.checkpoints import STATE_FILE
 from rlgym_bridge.training.scenes import SCENES, evaluate_scenes
@@ -69,18 +70,18 @@ class Judge:
 
     def skills(self) -> Iterator[Row]:
         """Play all scenes in 1v1."""
-        trials = max(2, self._matches // 2)
-        for one in evaluate_scenes(
-            self._bot, list(SCENES), trials, seed=self._seed, team_size=1, processes=self._processes
-        ):
+        trials = 5 * self._matches
+        for scene in SCENES:
+            (one,) = evaluate_scenes(
+                self._bot, [scene], trials, seed=self._seed, team_size=1, processes=self._processes
+            )
             yield one.to_json()
 
     def simulators(self) -> Iterator[Row]:
-        """Play Chaser in each simulator and team size."""
-        for simulator in SIMULATORS:
-            for size in SIZES:
-                row = self._play("chaser", "chaser", team_size=size, simulator=simulator)
-                yield {"simulator": simulator, "size": f"{size}v{size}", **row}
+        """Play Chaser in RocketSim 2.2.1 in each team size; `matches` are in RocketSim 3."""
+        for size in SIZES:
+            row = self._play("chaser", "chaser", team_size=size, simulator=ROCKETSIM2)
+            yield {"simulator": ROCKETSIM2, "size": f"{size}v{size}", **row}
 
     def delays(self) -> Iterator[Row]:
         """Play Chaser in 1v1 with actions that act some ticks late; Chaser's are one tick late."""
@@ -176,10 +177,10 @@ def main(words: Sequence[str]) -> None:
     )
     parser.add_argument("bot", help="policy folder, or training run")
     parser.add_argument(
-        "--last", default="bot/policy", help="the bot that shipped last (default: bot/policy)"
+        "--last", default="lab/former-bot", help="the bot that shipped last (default: %(default)s)"
     )
     parser.add_argument(
-        "--matches", type=int, default=400, help="of a pairing; half as many trials of a skill"
+        "--matches", type=int, default=400, help="of a pairing; five times as many trials of a skill"
     )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--processes", type=int, default=2)
@@ -189,7 +190,10 @@ def main(words: Sequence[str]) -> None:
     judge = Judge(options.bot, options.last, options.matches, options.seed, options.processes)
     found: dict[str, list[Row]] = {}
     for name in options.only:
-        found[name] = list(_TABLES[name](judge))
+        found[name] = []
+        for row in _TABLES[name](judge):
+            found[name].append(row)
+            print(as_table([row]).splitlines()[-1], file=sys.stderr, flush=True)
         print(f"{name}:\n\n{as_table(found[name])}\n", flush=True)
         if options.out is not None:
             options.out.mkdir(parents=True, exist_ok=True)

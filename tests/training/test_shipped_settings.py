@@ -8,6 +8,7 @@ import pytest
 
 from rlgym_bridge import training
 from rlgym_bridge.components.initial_states import parse_initial_states
+from rlgym_bridge.policy.files import all_checkpoints
 from rlgym_bridge.training.components import reward
 from rlgym_bridge.training.selfplay.matches import MixedMatches
 from rlgym_bridge.training.settings import TrainingSettings, load_settings
@@ -87,3 +88,25 @@ def test_episodes_begin_oftener_with_what_fails_oftener() -> None:
     none = train_further.shares_by_failures(dict.fromkeys(failed, 0.0))
     assert none == pytest.approx(even)
     assert parse_initial_states(more)
+
+
+def test_training_goes_on_in_stretches_of_a_falling_rate(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    file = train_further.prepare(run, 1_000_000, by_failures=False)
+    (begun,) = all_checkpoints(run)
+    settings, kept = load_settings(file), Path("lab/bot", begun.name)
+    assert all((begun / one.name).read_bytes() == one.read_bytes() for one in kept.iterdir())
+    assert settings.steps == int(begun.name) + 1_000_000 and settings.out == str(run)
+    assert settings.learning_rate * (1 - int(begun.name) / settings.steps) == pytest.approx(2.5e-4)
+    assert train_further.prepare(run, 2_000_000, by_failures=False) == file
+    assert load_settings(file) == settings, "the stretch was not finished"
+    begun.rename(begun.with_name(str(settings.steps)))
+    assert train_further.prepare(run, 2_000_000, by_failures=False) == file
+    assert load_settings(file).steps == settings.steps + 2_000_000
+
+
+def test_training_further_leaves_other_folders_alone(tmp_path: Path) -> None:
+    (tmp_path / "mine").write_text("mine")
+    with pytest.raises(ValueError, match=r"has no stretch\.toml, expected a new folder.*--out"):
+        train_further.prepare(tmp_path, 1_000_000, by_failures=False)
+    assert [one.name for one in tmp_path.iterdir()] == ["mine"]
