@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import shlex
 import sys
 import tempfile
 import time
@@ -230,6 +231,8 @@ def run(options: argparse.Namespace) -> int:
         print(f"error: {options.record} is not a whole recording: {recorded.failed}", file=sys.stderr)
     elif recorded.file is not None:
         console.print(f"recorded to {options.record}", markup=False)
+        view = shlex.join(["rlgym-bridge", "view", str(options.record), "--html"])
+        console.print(f"next: {view}", markup=False, soft_wrap=True)
     if result.ended_by == "stopped":
         print("stopped", file=sys.stderr)
     output_files.write_json(options.json, summarise(result, told, recorded.file))

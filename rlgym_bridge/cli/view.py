@@ -164,7 +164,8 @@ def _writer() -> Any:
     try:
         import rerun  # noqa: F401
     except ImportError as error:
-        raise ImportError(f"looking at a recording needs Rerun: {explain_install('view')}") from error
+        needed = f"looking at a recording needs Rerun: {explain_install('view')}"
+        raise ImportError(f"{needed}; or use --html, which needs nothing") from error
     from rlgym_bridge.view.write import write_rrd
 
     return write_rrd
