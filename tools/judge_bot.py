@@ -1,12 +1,12 @@
-"""Judge a bot: matches of each team size, skills, delays, hitboxes and both simulators, as tables.
+"""Judge a bot: matches of each team size, skills, delays, hitboxes and RocketSim 2.2.1, as tables.
 
     python -m tools.judge_bot runs/further --last bot/policy --out build/judged
     python -m tools.judge_bot bot/policy --matches 20 --only matches skills
 
-Opponents are Chaser, `charger`, the bot that shipped last, and three scripted bots of
-`tests/support/judging_bots.py`, which no training meets. The tables go to the terminal and, with
-`--out`, to `judged.md`, with their numbers in `judged.json`. A win rate counts a draw as half. All of it
-takes about half an hour on two cores; each row is shown as soon as it is there.
+Matches last a minute, whole ones five. Opponents are Chaser, `charger`, the bot that shipped last, and
+three scripted bots of `tests/support/judging_bots.py`, which no training meets. The tables go to the terminal
+and, with `--out`, to `judged.md`, with their numbers in `judged.json`. A win rate counts a draw as half. All
+of it takes about an hour on two cores; each row is shown as soon as it is there.
 """
 
 import argparse
@@ -67,6 +67,13 @@ class Judge:
         for name, player in opponents:
             for size in SIZES:
                 yield {"size": f"{size}v{size}", **self._play(player, name, team_size=size)}
+
+    def whole_matches(self) -> Iterator[Row]:
+        """Play matches of five minutes, the game's own length, in each team size."""
+        for name in ("chaser", self._last):
+            for size in SIZES:
+                row = self._play(name, name, team_size=size, seconds=300.0)
+                yield {"size": f"{size}v{size}", **row}
 
     def skills(self) -> Iterator[Row]:
         """Play all scenes in 1v1."""
@@ -137,8 +144,8 @@ def _time_every_packet(bot: str) -> tuple[float, float]:
 
 
 _TABLES: Final[dict[str, Callable[[Judge], Iterator[Row]]]] = {
-    "matches": Judge.matches, "skills": Judge.skills, "simulators": Judge.simulators,
-    "delays": Judge.delays, "hitboxes": Judge.hitboxes, "sizes": Judge.sizes,
+    "matches": Judge.matches, "whole_matches": Judge.whole_matches, "skills": Judge.skills,
+    "simulators": Judge.simulators, "delays": Judge.delays, "hitboxes": Judge.hitboxes, "sizes": Judge.sizes,
 }  # fmt: skip
 
 
