@@ -240,14 +240,24 @@ def test_without_the_module_balls_stay_in_the_field(without_module: None) -> Non
     assert away[..., 0].max() < 4100 and (away[..., 0] + away[..., 1]).max() < 8064
 
 
-def test_without_collision_meshes_it_is_the_same_model(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_collision_meshes_it_is_the_same_model(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     state = alone(20, 7)
     monkeypatch.setattr(ball_ahead, "_own", threading.local())
     monkeypatch.setenv("RLGYM_BRIDGE_MESHES", "/there/are/none")
     without_meshes = forecast_ball(state)
+    (said,) = (one.getMessage() for one in caplog.records)
+    assert "less exact than in training" in said and "/there/are/none" in said
     monkeypatch.setattr(ball_ahead, "_own", threading.local())
     monkeypatch.setattr(ball_ahead, "find_spec", lambda name: None)
     assert without_meshes.tobytes() == forecast_ball(state).tobytes()
+
+
+@pytest.mark.parametrize("ticks", [[], [0], [1201], [float("nan")], [1.5]], ids=str)
+def test_forecasts_of_other_ticks_are_refused(ticks: list[Any]) -> None:
+    with pytest.raises(ValueError, match=r"ticks are .*, expected whole numbers from 1 to 1200"):
+        BallFlights(ticks)
 
 
 def test_a_policy_plays_with_and_without_the_module(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:

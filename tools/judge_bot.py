@@ -33,11 +33,12 @@ from rlgym_bridge.policy.files import policy_path
 from rlgym_bridge.policy.load_player import load_player
 from rlgym_bridge.server.game.packer import field_info
 from rlgym_bridge.sim.simulator import ROCKETSIM2
-from rlgym_bridge.training.evaluate import evaluate
+from rlgym_bridge.training.evaluate import check_numbers, evaluate
 from rlgym_bridge.training.runs.checkpoints import STATE_FILE
 from rlgym_bridge.training.scenes import SCENES, evaluate_scenes
 from tests.parity.world import drive, make_match
 from tests.support import judging_bots
+from tools.tool import run_tool
 
 SIZES: Final = (1, 2, 3)
 DELAYS: Final = (0, 2, 4, 6, 8)  # ticks
@@ -194,20 +195,26 @@ def main(words: Sequence[str]) -> None:
     parser.add_argument("--only", nargs="+", choices=_TABLES, default=list(_TABLES), help="these tables")
     parser.add_argument("--out", type=Path, help="folder for judged.md and judged.json")
     options = parser.parse_args(words)
+    check_numbers(options.matches, 60.0, seed=(options.seed, 0), processes=(options.processes, 1))
+    for bot in (options.bot, options.last):
+        load_player(policy_path(bot))
+    if options.out is not None:
+        options.out.mkdir(parents=True, exist_ok=True)
+        if there := [*options.out.glob("judged.*")]:
+            raise FileExistsError(f"{there[0]} is there already, expected another folder with --out")
     judge = Judge(options.bot, options.last, options.matches, options.seed, options.processes)
     found: dict[str, list[Row]] = {}
-    for name in options.only:
+    for name in dict.fromkeys(options.only):
         found[name] = []
         for row in _TABLES[name](judge):
             found[name].append(row)
             print(as_table([row]).splitlines()[-1], file=sys.stderr, flush=True)
+            if options.out is not None:
+                tables = [f"{each}:\n\n{as_table(rows)}\n" for each, rows in found.items()]
+                (options.out / "judged.md").write_text("\n".join(tables), encoding="utf-8")
+                (options.out / "judged.json").write_text(json.dumps(found, indent=1), encoding="utf-8")
         print(f"{name}:\n\n{as_table(found[name])}\n", flush=True)
-        if options.out is not None:
-            options.out.mkdir(parents=True, exist_ok=True)
-            tables = [f"{each}:\n\n{as_table(rows)}\n" for each, rows in found.items()]
-            (options.out / "judged.md").write_text("\n".join(tables), encoding="utf-8")
-            (options.out / "judged.json").write_text(json.dumps(found, indent=1), encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    run_tool(main)

@@ -10,11 +10,11 @@ optimiser's moments stay as they are.
 import argparse
 import hashlib
 import io
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import safetensors.numpy
 import torch
 
@@ -22,21 +22,27 @@ from rlgym_bridge.policy.carried_modules import copy_carried
 from rlgym_bridge.policy.files import policy_path, read_files, write_files
 from rlgym_bridge.policy.shape import NETWORKS
 from rlgym_bridge.training.runs.checkpoints import STATE_CHECKSUM, STATE_FILE, read_checkpoint
+from rlgym_bridge.user_input.arguments import check_number
+from tools.tool import run_tool
+
+_LEAST, _MOST = 1e-3, 1e3  # of all factors together: beyond, all or one of the actions are equally likely
 
 
 def sharpen(folder: Path, factor: float, out: Path, with_state: bool = False) -> None:
     """Write a policy folder with other logits; `with_state` with the state of its training, too.
 
-    Its `training["logits_times"]` is the factor, times that of `folder`. Raises ValueError where the factor
-    is not above 0, the policy has no logits, or a file is damaged or missing, and FileExistsError where
+    Its `training["logits_times"]` is the factor, times that of `folder`. Raises ValueError where that is not
+    from 0.001 to 1,000, the policy has no logits, or a file is damaged or missing, and FileExistsError where
     `out` is there already.
     """
-    if not factor > 0:
-        raise ValueError(f"factor is {factor:g}, expected a number above 0")
-    if out.exists():
+    check_number("factor", factor, _LEAST, _MOST)
+    if out.exists() or out.is_symlink():
         raise FileExistsError(f"{out} is there already, expected a new folder")
     manifest, data = read_files(folder)
-    tensors = safetensors.numpy.load(data)
+    try:
+        tensors = safetensors.numpy.load(data)
+    except safetensors.SafetensorError as error:
+        raise ValueError(f"the weights of {folder} are damaged: {error}") from error
     places = [int(name.split(".")[1]) for name in tensors if name.startswith("layers.")]
     if manifest.network not in NETWORKS or manifest.action_kind == "gaussian" or not places:
         raise ValueError(
@@ -44,11 +50,16 @@ def sharpen(folder: Path, factor: float, out: Path, with_state: bool = False) ->
             f"logits of one of {', '.join(NETWORKS)}"
         )
     last = [f"layers.{max(places)}.{part}" for part in ("weight", "bias")]
+    if not {*last} <= {*tensors}:
+        raise ValueError(f"the weights of {folder} lack {' or '.join(last)}, expected both")
     for name in last:
         tensors[name] = (tensors[name] * factor).astype(tensors[name].dtype)
+        if not np.isfinite(tensors[name]).all():
+            raise ValueError(f"{name} of {folder}, times {factor:g}, has numbers that are not finite")
     weights = safetensors.numpy.save(tensors)
     notes = {name: value for name, value in manifest.training.items() if name != STATE_CHECKSUM}
     notes["logits_times"] = factor * notes.get("logits_times", 1.0)
+    check_number("logits_times, all factors together", notes["logits_times"], _LEAST, _MOST)
     numbers = read_checkpoint(folder)[1] if with_state else None
     out.mkdir(parents=True)
     if numbers is not None:
@@ -80,4 +91,4 @@ def main(words: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    run_tool(main)

@@ -1,29 +1,32 @@
 """Train the shipped bot further: from its last checkpoint on, with a learning rate that falls to 0.
 
     python -m tools.train_further
-    python -m tools.train_further --steps 80_000_000 --by-failures --out OTHER_RUN more.toml
+    python -m tools.train_further --steps 80_000_000 --by-failures --out OTHER_RUN
 
 The settings, `stretch.toml` in the run, are those of `training/shipped.toml` and all its later phases,
-`training/shipped/next*.toml`. Files of yours change them. Ctrl-C saves and ends it. The same command goes on,
+`training/shipped/next*.toml`; you may change them there. Ctrl-C saves and ends it. The same command goes on,
 and once all steps are done it begins another stretch. With `--by-failures` it plays scenes first, and more
 episodes begin with a skill whose scenes fail.
 """
 
 import argparse
+import os
 import shutil
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
-from typing import Final
+from typing import Any, Final
 
 import tomli_w
 
 from rlgym_bridge.cli import main as run_bridge
-from rlgym_bridge.policy.files import CHECKPOINTS, newest_checkpoint
+from rlgym_bridge.policy.files import CHECKPOINTS
+from rlgym_bridge.training.processes import Locked
 from rlgym_bridge.training.settings import read_settings
 from rlgym_bridge.user_input.arguments import check_whole
-from rlgym_bridge.user_input.text_files import explain_unreadable, read_toml
+from rlgym_bridge.user_input.durable_files import write_durably
+from rlgym_bridge.user_input.text_files import read_toml
+from tools.tool import run_tool
 
 _ROOT: Final = Path(__file__).parents[1]
 _BOT: Final = _ROOT / "lab" / "bot"
@@ -31,6 +34,7 @@ _PHASES: Final = _ROOT / "training" / "shipped"
 _STRETCH: Final = "stretch.toml"  # in the run: all settings
 _STEPS: Final = 40_000_000  # agent steps, about an hour on two cores
 _LEAST: Final = 100_000  # some iterations
+_MOST: Final = 10_000_000_000
 _LEARNING_RATE: Final = 2.5e-4  # at the begin of a stretch, as in the fourteenth phase
 _TRIALS: Final = 100  # of each scene
 
@@ -73,39 +77,80 @@ def phases() -> list[Path]:
     return [_PHASES.with_suffix(".toml"), _PHASES / "next.toml", *later]
 
 
-def prepare(run: Path, steps: int, by_failures: bool) -> Path:
+def prepare(run: Path, steps: int | None = None, by_failures: bool = False) -> Path:
     """Return the file of settings of a run's stretch: of the one that is not finished, else of a new one.
 
-    The first stretch of a run begins with a copy of the checkpoint in `lab/bot`. A new one has that many
-    agent steps. Raises ValueError where `run` is a folder that this command did not make.
+    The first stretch of a run begins with a copy of the checkpoint in `lab/bot`. `steps` are the agent steps
+    of a new one. Nothing is written unless all is well. Raises ValueError, SettingsError among them, where
+    `run` is a folder that this command did not make, a checkpoint or the stretch is damaged, or a stretch
+    that is not finished is to have other steps or initial states.
     """
-    file, begun = run / _STRETCH, newest_checkpoint(run)
-    is_new = not file.is_file()
+    from rlgym_bridge.training.runs.checkpoints import read_checkpoint, whole_checkpoint  # they import torch
+
+    check_whole("--steps", steps or _STEPS, _LEAST, _MOST)
+    file, is_new = run / _STRETCH, not (run / _STRETCH).is_file()
     if is_new:
-        if run.exists() and any(run.iterdir()):
+        begun = _kept_checkpoint()
+        if _BOT.resolve() in run.resolve().parents or (run.exists() and any(run.iterdir())):
             raise ValueError(
                 f"{run} is there and has no {_STRETCH}, expected a new folder, or a run that this command "
                 "made: name another one with --out"
             )
-        begun = max((one for one in _BOT.iterdir() if one.name.isdecimal()), key=lambda one: int(one.name))
-    elif begun is None:
-        raise ValueError(f"{run} has lost its checkpoints: name another folder with --out")
-    elif int(begun.name) < (end := read_toml(file).get("steps", 0)):
-        print(f"{run} goes on to {end:,} steps, see {file}", flush=True)
-        return file
+        read_checkpoint(begun)
+    else:
+        found, end = whole_checkpoint(run), read_toml(file).get("steps")
+        check_whole(f"steps of {file}", end, 1)
+        if found is None:
+            raise ValueError(f"{run} has no whole checkpoint: name another folder with --out")
+        begun = found
+        if int(begun.name) < end:
+            if steps is not None or by_failures:
+                raise ValueError(
+                    f"{run} has {int(begun.name):,} of {end:,} agent steps, expected that it goes on so: "
+                    f"leave out --steps and --by-failures, or change {file}"
+                )
+            return file
+    text = tomli_w.dumps(_settings_of_stretch(run, begun, steps or _STEPS, by_failures)).encode()
+    if is_new:
+        _begin(run, begun, text)
+    else:
+        with Locked(run):
+            write_durably(run, {_STRETCH: text})
+    return file
+
+
+def _kept_checkpoint() -> Path:
+    """Return the checkpoint with the most agent steps in `lab/bot`."""
+    found = [one for one in _BOT.glob("*") if one.name.isdecimal()]
+    if not found:
+        raise ValueError(f"{_BOT} has no checkpoint, expected that of the shipped bot: restore it from git")
+    return max(found, key=lambda one: int(one.name))
+
+
+def _settings_of_stretch(run: Path, begun: Path, steps: int, by_failures: bool) -> dict[str, Any]:
+    """Return the settings of the last phase, with a rate that is `_LEARNING_RATE` now and 0 after `steps`."""
     end = int(begun.name) + steps
-    # A linear schedule falls from 0 steps on, so that this is the rate at `begun`.
     values = read_settings(*phases()) | {
-        "out": str(run), "steps": end, "learning_rate": _LEARNING_RATE * end / steps,
-        "learning_rate_schedule": "linear",
+        "out": str(run), "steps": end, "learning_rate_schedule": "linear",
+        "learning_rate": _LEARNING_RATE * end / steps,  # at 0 steps, where its fall begins
     }  # fmt: skip
     values.pop("kickoff_share", None)  # of the first phase; initial states take its place
     if by_failures:
         values["initial_states"] = measure_failures(begun)
-    if is_new:
-        shutil.copytree(begun, run / CHECKPOINTS / begun.name)
-    file.write_text(tomli_w.dumps(values), encoding="utf-8")
-    return file
+    return values
+
+
+def _begin(run: Path, begun: Path, settings: bytes) -> None:
+    """Make the folder of a run with a checkpoint and settings; it is there once it is whole."""
+    unfinished = run.with_name(f".{run.name}.{os.getpid()}.tmp")
+    try:
+        shutil.copytree(begun, unfinished / CHECKPOINTS / begun.name)
+        write_durably(unfinished, {_STRETCH: settings})
+        if run.exists():
+            run.rmdir()  # it is empty
+        unfinished.rename(run)
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
 
 
 def main(words: Sequence[str]) -> int:
@@ -113,10 +158,7 @@ def main(words: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("more", nargs="*", type=Path, help="further files of settings, which come last")
-    parser.add_argument(
-        "--steps", type=int, default=_STEPS, help=f"agent steps of a new stretch (default: {_STEPS:,})"
-    )
+    parser.add_argument("--steps", type=int, help=f"agent steps of a new stretch (default: {_STEPS:,})")
     parser.add_argument(
         "--out", type=Path, default=Path("runs", "further"), help="the run (default: %(default)s)"
     )
@@ -125,16 +167,9 @@ def main(words: Sequence[str]) -> int:
         help="begin more episodes of a new stretch with the skills that fail",
     )  # fmt: skip
     options = parser.parse_args(words)
-    try:
-        check_whole("--steps", options.steps, least=_LEAST)
-        for file in options.more:
-            read_toml(file)
-        stretch = prepare(options.out, options.steps, options.by_failures)
-    except (OSError, ValueError) as error:
-        print(f"error: {explain_unreadable(error)}", file=sys.stderr)
-        return 2
-    return run_bridge(["train", *map(str, [stretch, *options.more]), "--resume"])
+    stretch = prepare(options.out, options.steps, options.by_failures)
+    return run_bridge(["train", str(stretch), "--out", str(options.out), "--resume"])
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    run_tool(main)

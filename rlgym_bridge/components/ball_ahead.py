@@ -4,9 +4,9 @@ The answer follows from gravity, place, velocity and spin alone, to the bit: tra
 same. RocketSim 3 gives it, or `ball_flights` where its module or the collision meshes are not installed.
 """
 
+import logging
 import threading
 from collections.abc import Sequence
-from contextlib import suppress
 from functools import lru_cache
 from importlib.util import find_spec
 from typing import Any, Final
@@ -19,6 +19,7 @@ from rlgym_bridge.state import CAR_COLUMNS, Layout, MatchState
 from rlgym_bridge.user_input.arguments import show_value
 from rlgym_bridge.user_input.extras import load_native, meshes_folder
 
+_LOG = logging.getLogger("rlgym_bridge.components")
 MOST_SECONDS: Final = 10.0
 SECONDS: Final = (0.25, 0.5, 1.0, 2.0)  # times ahead when none are named, s
 
@@ -87,9 +88,11 @@ def _flights(seconds: tuple[float, ...]) -> Any:
 def _make_flights(ticks: list[int]) -> Any:
     if find_spec("rocketsim_batch") is not None:
         native = load_native()
-        with suppress(FileNotFoundError):  # there are no collision meshes
+        try:
             native.load_meshes(meshes_folder())
             return native.BallFlights(ticks)
+        except FileNotFoundError as error:
+            _LOG.warning("the ball to come is less exact than in training: %s", error)
     return BallFlights(ticks)
 
 

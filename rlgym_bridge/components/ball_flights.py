@@ -20,6 +20,7 @@ from rlgym_bridge.game import (
     TICK_SECONDS,
 )
 from rlgym_bridge.physics import CONSTANTS
+from rlgym_bridge.user_input.arguments import show_value
 
 # --- RocketSim's numbers [RS]
 
@@ -89,11 +90,14 @@ class BallFlights:
     """Forecasts of balls from their numbers, as `rocketsim_batch.BallFlights` makes them to a few uu.
 
     Of 1,000 balls all over the field half are within 2 uu of RocketSim 3's after 2 s, nine of ten within 40;
-    ramps, posts and corners are facets there. Equal balls give equal bits. `ticks` are 1 to 1200 each.
+    ramps, posts and corners are facets there. Equal balls give equal bits. Raises ValueError
+    unless there are `ticks`, whole numbers from 1 to 1200.
     """
 
     def __init__(self, ticks: Sequence[int]) -> None:
         self._ticks = list(ticks)
+        if not self._ticks or not all(tick in range(1, _MOST_TICKS + 1) for tick in self._ticks):
+            raise ValueError(f"ticks are {show_value(ticks)}, expected whole numbers from 1 to {_MOST_TICKS}")
 
     def forecast(self, balls: np.ndarray) -> np.ndarray:
         """Return where untouched balls will be: float32 `(n, len(ticks), 9)`.

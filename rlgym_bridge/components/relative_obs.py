@@ -55,8 +55,8 @@ class RelativeObs(DefaultObs):
         ball_ahead: Times ahead in seconds, such as `(0.25, 0.5, 1, 2)`; None for none.
 
     Raises:
-        ValueError: `zero_padding` is no whole number from 1 to 64, a factor is no number, a time is out of
-            range, or `ball_ahead` is given and the module `rocketsim_batch` is not installed.
+        ValueError: `zero_padding` is no whole number from 1 to 64, a factor is no number, or a time is
+            out of range.
     """
 
     def __init__(

@@ -46,8 +46,10 @@ def test_training_goes_on_from_a_sharpened_checkpoint(tmp_path: Path) -> None:
 
 def test_what_has_no_logits_is_refused(tmp_path: Path) -> None:
     save(tmp_path / "plain")
-    with pytest.raises(ValueError, match="factor is 0, expected a number above 0"):
-        sharpen(tmp_path / "plain", 0.0, tmp_path / "sharp")
+    for factor in (0.0, -1.0, float("nan"), float("inf"), 1e30):
+        with pytest.raises(ValueError, match=r"factor is .*, expected 0\.001 to 1000"):
+            sharpen(tmp_path / "plain", factor, tmp_path / "sharp")
+        assert not (tmp_path / "sharp").exists()
     save(tmp_path / "stick", "gaussian")
     with pytest.raises(ValueError, match=r"stick has gaussian actions .*, expected logits"):
         sharpen(tmp_path / "stick", 2.0, tmp_path / "sharp")

@@ -92,21 +92,35 @@ def test_episodes_begin_oftener_with_what_fails_oftener() -> None:
 
 def test_training_goes_on_in_stretches_of_a_falling_rate(tmp_path: Path) -> None:
     run = tmp_path / "run"
-    file = train_further.prepare(run, 1_000_000, by_failures=False)
+    file = train_further.prepare(run, 1_000_000)
     (begun,) = all_checkpoints(run)
     settings, kept = load_settings(file), Path("lab/bot", begun.name)
     assert all((begun / one.name).read_bytes() == one.read_bytes() for one in kept.iterdir())
     assert settings.steps == int(begun.name) + 1_000_000 and settings.out == str(run)
     assert settings.learning_rate * (1 - int(begun.name) / settings.steps) == pytest.approx(2.5e-4)
-    assert train_further.prepare(run, 2_000_000, by_failures=False) == file
-    assert load_settings(file) == settings, "the stretch was not finished"
+    assert train_further.prepare(run) == file
+    with pytest.raises(ValueError, match="expected that it goes on so: leave out --steps"):
+        train_further.prepare(run, 2_000_000)
+    assert load_settings(file) == settings, "the stretch is not finished"
     begun.rename(begun.with_name(str(settings.steps)))
-    assert train_further.prepare(run, 2_000_000, by_failures=False) == file
+    assert train_further.prepare(run, 2_000_000) == file
     assert load_settings(file).steps == settings.steps + 2_000_000
+    (begun.with_name(str(settings.steps)) / "training.pt").write_bytes(b"cut")
+    with pytest.raises(ValueError, match="has no whole checkpoint"):
+        train_further.prepare(run)
 
 
-def test_training_further_leaves_other_folders_alone(tmp_path: Path) -> None:
-    (tmp_path / "mine").write_text("mine")
+def test_training_further_leaves_other_folders_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    others = tmp_path / "others"
+    others.mkdir()
+    (others / "mine").write_text("mine")
     with pytest.raises(ValueError, match=r"has no stretch\.toml, expected a new folder.*--out"):
-        train_further.prepare(tmp_path, 1_000_000, by_failures=False)
-    assert [one.name for one in tmp_path.iterdir()] == ["mine"]
+        train_further.prepare(others)
+    assert [one.name for one in others.iterdir()] == ["mine"]
+    (others / "stretch.toml").write_text('steps = "many"')
+    with pytest.raises(ValueError, match=r"steps of .*stretch\.toml is .many., expected a whole number"):
+        train_further.prepare(others)
+    monkeypatch.setattr(train_further, "_BOT", others)
+    with pytest.raises(ValueError, match="others has no checkpoint, expected that of the shipped bot"):
+        train_further.prepare(tmp_path / "new")
+    assert not (tmp_path / "new").exists()
