@@ -19,7 +19,7 @@ TABLE = LookupTableAction().parse_batch(np.arange(90)[None])[0, :, 0]
 
 @pytest.fixture(scope="module")
 def clean(tmp_path_factory: pytest.TempPathFactory) -> MatchRecording:
-    """The shipped policy against itself in a perfect world, long enough for a goal."""
+    """The former bot against itself in a perfect world, long enough for a goal."""
     return read_match(two_policies(tmp_path_factory))
 
 

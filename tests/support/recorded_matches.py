@@ -15,6 +15,7 @@ from rlgym_bridge.components.actions import LookupTableAction, RepeatAction
 from rlgym_bridge.policy.folder import ComponentSpec, load_policy, save_policy
 
 POLICY: Final = str(Path(__file__).parents[2] / "bot" / "policy")
+_FORMER: Final = str(Path(__file__).parents[2] / "lab" / "former-bot")
 CHASER_AND_POLICY: Final[dict[str, Any]] = {"blue": "chaser", "orange": POLICY, "seconds": 6, "seed": 3}
 """Of `record`: the match that `chaser_and_policy` returns."""
 
@@ -48,11 +49,16 @@ def retimed(folder: Path, ticks: int) -> Path:
 
 
 def two_policies(factory: pytest.TempPathFactory) -> Path:
-    """Return the recording of the shipped policy against itself in a perfect world, with a goal."""
+    """Return the recording of the former bot against itself in a perfect world, with a goal.
+
+    The shipped one changes, and goals with it.
+    """
     return once_a_run(
         factory,
         "two policies",
-        lambda folder: record(folder / "match.mcap", "--sample", orange=POLICY, seconds=10, seed=11),
+        lambda folder: record(
+            folder / "match.mcap", "--sample", blue=_FORMER, orange=_FORMER, seconds=18, seed=3
+        ),
     )
 
 
