@@ -6,7 +6,7 @@
 Matches last a minute, whole ones five. Opponents are Chaser, `charger`, the bot that shipped last, and
 three scripted bots of `tests/support/judging_bots.py`, which no training meets. The tables go to the terminal
 and, with `--out`, to `judged.md`, with their numbers in `judged.json`. A win rate counts a draw as half. All
-of it takes about an hour on two cores; each row is shown as soon as it is there.
+of it takes 40 minutes on two cores; each row is shown as soon as it is there.
 """
 
 import argparse

@@ -1,7 +1,7 @@
 """Multiply a policy's logits, so that likely actions are taken oftener: its entropy may hide its strength.
 
     python -m tools.sharpen runs/next 2 --out build/sharp
-    python -m tools.sharpen lab/bot/191046592 1.5 --state --out runs/sharp/checkpoints/191046592
+    python -m tools.sharpen lab/bot/257507392 1.5 --state --out runs/sharp/checkpoints/257507392
 
 With `--state` the state of a checkpoint's training comes along, from which `train --resume` goes on. The
 optimiser's moments stay as they are.
