@@ -35,7 +35,7 @@ _STRETCH: Final = "stretch.toml"  # in the run: all settings
 _STEPS: Final = 40_000_000  # agent steps, about an hour on two cores
 _LEAST: Final = 100_000  # some iterations
 _MOST: Final = 10_000_000_000
-_LEARNING_RATE: Final = 2.5e-4  # at the begin of a stretch, as in the fourteenth phase
+_LEARNING_RATE: Final = 2.5e-4  # at the start of a stretch, as in the fourteenth phase
 _TRIALS: Final = 100  # of each scene
 
 _ALWAYS: Final = {"kickoff": 0.35, "anywhere": 0.15, "ground": 0.03, "wall": 0.04, "flight": 0.03}
@@ -77,17 +77,17 @@ def phases() -> list[Path]:
     return [_PHASES.with_suffix(".toml"), _PHASES / "next.toml", *later]
 
 
-def prepare(run: Path, steps: int | None = None, by_failures: bool = False) -> Path:
+def prepare(run: Path, steps: int = _STEPS, by_failures: bool = False) -> Path:
     """Return the file of settings of a run's stretch: of the one that is not finished, else of a new one.
 
-    The first stretch of a run begins with a copy of the checkpoint in `lab/bot`. `steps` are the agent steps
-    of a new one. Nothing is written unless all is well. Raises ValueError, SettingsError among them, where
-    `run` is a folder that this command did not make, a checkpoint or the stretch is damaged, or a stretch
-    that is not finished is to have other steps or initial states.
+    The first stretch of a run begins with a copy of the checkpoint in `lab/bot`. `steps`, in agent steps, and
+    `by_failures` are of a new one. Nothing is written unless all is well. Raises ValueError, SettingsError
+    among them, where `steps` are too few or many, `run` is a folder that this command did not make, or a
+    checkpoint or the stretch is damaged.
     """
     from rlgym_bridge.training.runs.checkpoints import read_checkpoint, whole_checkpoint  # they import torch
 
-    check_whole("--steps", steps or _STEPS, _LEAST, _MOST)
+    check_whole("--steps", steps, _LEAST, _MOST)
     file, is_new = run / _STRETCH, not (run / _STRETCH).is_file()
     if is_new:
         begun = _kept_checkpoint()
@@ -104,13 +104,9 @@ def prepare(run: Path, steps: int | None = None, by_failures: bool = False) -> P
             raise ValueError(f"{run} has no whole checkpoint: name another folder with --out")
         begun = found
         if int(begun.name) < end:
-            if steps is not None or by_failures:
-                raise ValueError(
-                    f"{run} has {int(begun.name):,} of {end:,} agent steps, expected that it goes on so: "
-                    f"leave out --steps and --by-failures, or change {file}"
-                )
+            print(f"{run} goes on with {file}; --steps and --by-failures count for the next one", flush=True)
             return file
-    text = tomli_w.dumps(_settings_of_stretch(run, begun, steps or _STEPS, by_failures)).encode()
+    text = tomli_w.dumps(_settings_of_stretch(run, begun, steps, by_failures)).encode()
     if is_new:
         _begin(run, begun, text)
     else:
@@ -158,7 +154,9 @@ def main(words: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--steps", type=int, help=f"agent steps of a new stretch (default: {_STEPS:,})")
+    parser.add_argument(
+        "--steps", type=int, default=_STEPS, help=f"agent steps of a new stretch (default: {_STEPS:,})"
+    )
     parser.add_argument(
         "--out", type=Path, default=Path("runs", "further"), help="the run (default: %(default)s)"
     )

@@ -98,9 +98,7 @@ def test_training_goes_on_in_stretches_of_a_falling_rate(tmp_path: Path) -> None
     assert all((begun / one.name).read_bytes() == one.read_bytes() for one in kept.iterdir())
     assert settings.steps == int(begun.name) + 1_000_000 and settings.out == str(run)
     assert settings.learning_rate * (1 - int(begun.name) / settings.steps) == pytest.approx(2.5e-4)
-    assert train_further.prepare(run) == file
-    with pytest.raises(ValueError, match="expected that it goes on so: leave out --steps"):
-        train_further.prepare(run, 2_000_000)
+    assert train_further.prepare(run, 2_000_000, by_failures=True) == file
     assert load_settings(file) == settings, "the stretch is not finished"
     begun.rename(begun.with_name(str(settings.steps)))
     assert train_further.prepare(run, 2_000_000) == file
@@ -111,6 +109,8 @@ def test_training_goes_on_in_stretches_of_a_falling_rate(tmp_path: Path) -> None
 
 
 def test_training_further_leaves_other_folders_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ValueError, match="--steps is 0, expected a whole number, 100000 to"):
+        train_further.prepare(tmp_path / "new", 0)
     others = tmp_path / "others"
     others.mkdir()
     (others / "mine").write_text("mine")
