@@ -18,8 +18,11 @@ from rlgym_bridge.game import BLUE, CONTROL_NAMES, ORANGE
 from rlgym_bridge.live.followed_run import FollowedRun
 from rlgym_bridge.live.player import Faults, LivePlayer
 from rlgym_bridge.packets.decoder import player_input
-from rlgym_bridge.policy.numpy_layers import Network
+from rlgym_bridge.policy.files import MANIFEST_FILE
+from rlgym_bridge.policy.manifest import Manifest
+from rlgym_bridge.policy.numpy_layers import AttentionNetwork, Network
 from rlgym_bridge.policy.numpy_network import NetworkPolicy
+from rlgym_bridge.policy.shape import PlayerPlaces
 from rlgym_bridge.server.game.packer import field_info
 from rlgym_bridge.server.game.roster import AgentSeat
 
@@ -141,7 +144,8 @@ def describe_choice(
 def estimate_value(policy: Any, observation: np.ndarray | None) -> float | None:
     """Return the discounted reward that a checkpoint's critic expects from an observation `(1, 1, size)`.
 
-    None without a checkpoint, without torch, for a critic that is no perceptron, and until it is loaded.
+    None without a checkpoint, without torch, for a critic with memory or of a user's own class, and until
+    it is loaded.
     """
     if not isinstance(policy, NetworkPolicy) or policy.folder is None or observation is None:
         return None
@@ -155,11 +159,14 @@ def estimate_value(policy: Any, observation: np.ndarray | None) -> float | None:
 
 
 @lru_cache(_KEPT_CHECKPOINTS)
-def read_state(folder: Path) -> bytes | None:
-    """Return the file of a checkpoint that has its critic, None without one; later on it may be deleted."""
+def read_state(folder: Path) -> tuple[bytes, str] | None:
+    """Return a checkpoint's `training.pt`, which has the critic, and `policy.json`; None without them.
+
+    Later on the run may delete them.
+    """
     try:
-        return (folder / _STATE_FILE).read_bytes()
-    except OSError:
+        return (folder / _STATE_FILE).read_bytes(), (folder / MANIFEST_FILE).read_text(encoding="utf-8")
+    except (OSError, ValueError):
         return None
 
 
@@ -170,14 +177,19 @@ def _critic_of(folder: Path) -> "Future[tuple[Network, float] | None]":
 
 def _load_critic(folder: Path) -> tuple[Network, float] | None:
     """Return the critic of a checkpoint, and what its outputs are divided by; None where there is none."""
-    if (data := read_state(folder)) is None:
+    if (read := read_state(folder)) is None:
         return None
     try:
         import torch
 
-        state = torch.load(io.BytesIO(data), map_location="cpu", weights_only=True)
+        state = torch.load(io.BytesIO(read[0]), map_location="cpu", weights_only=True)
         weights = {name: tensor.numpy() for name, tensor in state["critic"].items()}
-        network = Network(weights, state["settings"].get("activation", "relu"))
+        activation = state["settings"].get("activation", "relu")
+        if "query.weight" in weights:
+            names = Manifest.from_json(read[1], str(folder / MANIFEST_FILE)).obs_names
+            network: Network = AttentionNetwork(weights, activation, PlayerPlaces.of(names))
+        else:
+            network = Network(weights, activation)
         count, _, spread = state.get("return_scale", (0, None, [0.0]))
         scaled = state["settings"].get("standardize_returns", False) and float(spread[0]) > 0
         return network, float(np.sqrt(float(spread[0]) / count)) if scaled else 1.0

@@ -18,6 +18,7 @@ pytest.importorskip("aiohttp")
 from rlgym_bridge.cli.browser_page import _tell_address
 from rlgym_bridge.game import Phase
 from rlgym_bridge.policy.folder import load_policy
+from rlgym_bridge.policy.shape import PolicyShape
 from rlgym_bridge.view.web import car_drivers, shown_run
 from rlgym_bridge.view.web.car_drivers import estimate_value
 from rlgym_bridge.view.web.shown_run import RunShow, main, read_curves
@@ -129,6 +130,26 @@ def test_the_value_is_what_the_checkpoints_critic_says(deviation: float, run: Pa
     hidden = np.maximum(rows @ critic["layers.0.weight"].T + critic["layers.0.bias"], 0)
     expected = hidden @ critic["layers.1.weight"].T + critic["layers.1.bias"]
     assert value_when_loaded(folder, obs) == pytest.approx(deviation * expected[0, 0], rel=1e-3)
+
+
+def test_the_value_is_that_of_a_critic_that_attends() -> None:
+    torch = pytest.importorskip("torch")
+    from rlgym_bridge.policy.torch_network import make_networks
+
+    (folder,) = (Path(__file__).parents[3] / "lab" / "bot").iterdir()
+    loaded = load_policy(folder)
+    names, size = loaded.manifest.obs_names, loaded.manifest.obs_size
+    state = torch.load(folder / "training.pt", weights_only=True)
+    obs = np.random.default_rng(1).normal(size=(1, 1, size)).astype(np.float32)
+    _, _, critic = make_networks(
+        PolicyShape(size, "categorical", (90,), (384, 384), None, network="attention", names=tuple(names)),
+        (384, 384),
+    )
+    critic.load_state_dict(state["critic"])
+    with torch.inference_mode():
+        rows, _ = loaded.policy.show_network(obs[0])
+        expected = float(critic(torch.from_numpy(rows))[0, 0])
+    assert value_when_loaded(folder, obs) == pytest.approx(expected, abs=1e-3)
 
 
 def save_critic(folder: Path, deviation: float = 1.0) -> dict[str, np.ndarray]:
