@@ -106,7 +106,7 @@ def rollout_layout(settings: TrainingSettings, collectors: int, policy: PolicySh
         # One step more than the rest: what the next rollout begins with.
         "obs": ((collectors, steps + 1, every, policy.obs_size), "float32"),
         "actions": ((*cars, *action), dtype),
-        "log_probs": (cars, "float32"),  # of the actions of cars that the policy plays
+        "log_probs": (cars, "float32"),  # of the actions of policy and snapshots
         "rewards": (cars, "float32"),
         "terminated": (cars, "bool"),
         "truncated": (cars, "bool"),
@@ -352,10 +352,12 @@ class _Deciding:
     """Decides for the cars of all matches, and keeps what policies with memory know of each."""
 
     def __init__(self, settings: TrainingSettings, shape: PolicyShape) -> None:
-        self._snapshot = snapshot_cars(settings)
+        learned = learned_cars(settings)
+        self._learned, self._older = np.flatnonzero(learned), np.flatnonzero(snapshot_cars(settings))
+        self._action = shape.action
         self._remembers, self._length = shape.state_size > 0, settings.sequence_length
-        self._memory = np.zeros((len(self._snapshot), shape.state_size), np.float32)
-        self._fresh = np.ones(len(self._snapshot), bool)  # whether an episode begins
+        self._memory = np.zeros((len(learned), shape.state_size), np.float32)
+        self._fresh = np.ones(len(learned), bool)  # whether an episode begins
 
     def restart(self) -> None:
         """Begin episodes everywhere."""
@@ -375,23 +377,22 @@ class _Deciding:
     def decide(
         self, policy: NetworkPolicy, snapshot: NetworkPolicy, obs: np.ndarray, masks: np.ndarray | None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return actions `(cars[, k])` and the policy's log-probabilities `(cars,)`, and remember.
+        """Return actions `(cars[, k])` and their log-probabilities `(cars,)`, zeros for opponents' cars.
 
-        The policy decides for all cars: one matrix product is cheaper than picking its cars out. So the
-        log-probabilities of the older version's cars are those of what the policy would have done. `obs` are
-        `(cars, size)` float32, `masks` `(cars, actions)` bool or None.
+        `obs` are `(cars, size)` float32, `masks` `(cars, actions)` bool or None.
         """
-        before, older = self._memory, self._snapshot
-        seen = None if masks is None else masks[:, None]
-        if self._remembers:
-            for one, cars in ((policy, slice(None)), (snapshot, older)):
+        (size, dtype), before = self._action, self._memory
+        actions, log_probs = np.zeros((len(obs), *size), dtype), np.zeros(len(obs), np.float32)
+        self._memory = np.zeros_like(before)
+        for one, cars in ((policy, self._learned), (snapshot, self._older)):
+            if not len(cars):
+                continue
+            if self._remembers:
                 one.memory, one.fresh = before[cars, None], self._fresh[cars, None]
-        actions, log_probs = (one[:, 0] for one in policy.act_with_log_probs(obs[:, None], seen))
-        if policy.memory is not None:
-            self._memory = policy.memory[:, 0]
-        if older.any():
-            allowed = None if seen is None else seen[older]
-            actions[older] = snapshot.act(obs[older, None], masks=allowed)[:, 0]
-            if snapshot.memory is not None:
-                self._memory[older] = snapshot.memory[:, 0]
+            chosen, found = one.act_with_log_probs(
+                obs[cars, None], None if masks is None else masks[cars, None]
+            )
+            actions[cars], log_probs[cars] = chosen[:, 0], found[:, 0]
+            if one.memory is not None:
+                self._memory[cars] = one.memory[:, 0]
         return actions, log_probs

@@ -168,7 +168,7 @@ def test_by_default_a_gpu_learns_while_collectors_play(
         assert PPOLearner(settings).overlaps is expected
 
 
-def test_a_step_takes_one_product_of_all_cars_a_layer(
+def test_a_step_takes_one_product_a_layer_of_each_policys_cars(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     learner = learner_of(tmp_path, False, rollout_steps=3)
@@ -181,7 +181,7 @@ def test_a_step_takes_one_product_of_all_cars_a_layer(
     call = Network.__call__
     monkeypatch.setattr(Network, "__call__", count)
     play_rollouts(learner, 1)
-    assert batches == 3 * [16, 2]  # all cars; those that a snapshot drives in two of eight matches
+    assert batches == 3 * [14, 2]  # a snapshot drives a car in two of eight matches
 
 
 def test_a_rollout_begins_with_what_followed_the_last_one(tmp_path: Path) -> None:
