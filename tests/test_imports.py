@@ -87,7 +87,7 @@ def test_a_bot_plays_without_torch_and_without_rocketsim() -> None:
 ROOMS = {
     "user_input": set(),
     "components": set(),
-    "policy": {"components"},
+    "policy": {"components", "sim"},
     "sim": {"components"},
     "packets": {"sim"},
     "recording": {"components", "packets", "policy"},

@@ -2,17 +2,20 @@
 
     python -m tools.sharpen runs/next 2 --out build/sharp
     python -m tools.sharpen lab/bot/257507392 1.5 --state --out runs/sharp/checkpoints/257507392
+    python -m tools.sharpen lab/bot/257507392 1.5 --search --out build/searching
 
 With `--state` the state of a checkpoint's training comes along, from which `train --resume` goes on. The
-optimiser's moments stay as they are.
+optimiser's moments stay as they are. With `--search` the critic of a checkpoint comes along, and the policy
+looks ahead before it acts.
 """
 
 import argparse
 import hashlib
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, Final
 
 import numpy as np
 import safetensors.numpy
@@ -20,20 +23,28 @@ import torch
 
 from rlgym_bridge.policy.carried_modules import copy_carried
 from rlgym_bridge.policy.files import policy_path, read_files, write_files
+from rlgym_bridge.policy.folder import CRITIC
+from rlgym_bridge.policy.manifest import SearchSettings
 from rlgym_bridge.policy.shape import NETWORKS
 from rlgym_bridge.training.runs.checkpoints import STATE_CHECKSUM, STATE_FILE, read_checkpoint
 from rlgym_bridge.user_input.arguments import check_number
 from tools.tool import run_tool
 
+DECISIONS: Final = 10  # of a search: two thirds of a second
+CHOICES: Final = 5
+LEAST_PROBABILITY: Final = 0.005
+
 _LEAST, _MOST = 1e-3, 1e3  # of all factors together: beyond, all or one of the actions are equally likely
 
 
-def sharpen(folder: Path, factor: float, out: Path, with_state: bool = False) -> None:
+def sharpen(
+    folder: Path, factor: float, out: Path, with_state: bool = False, with_search: bool = False
+) -> None:
     """Write a policy folder with other logits; `with_state` with the state of its training, too.
 
-    Its `training["logits_times"]` is the factor, times that of `folder`. Raises ValueError where that is not
-    from 0.001 to 1,000, the policy has no logits, or a file is damaged or missing, and FileExistsError where
-    `out` is there already.
+    `with_search` it looks `DECISIONS` ahead with the checkpoint's critic. Its `training["logits_times"]` is
+    the factor, times that of `folder`. Raises ValueError where that is not from 0.001 to 1,000, the policy
+    has no logits, or a file is damaged or missing, and FileExistsError where `out` is there already.
     """
     check_number("factor", factor, _LEAST, _MOST)
     if out.exists() or out.is_symlink():
@@ -56,13 +67,16 @@ def sharpen(folder: Path, factor: float, out: Path, with_state: bool = False) ->
         tensors[name] = (tensors[name] * factor).astype(tensors[name].dtype)
         if not np.isfinite(tensors[name]).all():
             raise ValueError(f"{name} of {folder}, times {factor:g}, has numbers that are not finite")
+    numbers = read_checkpoint(folder)[1] if with_state or with_search else None
+    search = manifest.search
+    if with_search and numbers is not None:
+        search = _take_critic(numbers, tensors)
     weights = safetensors.numpy.save(tensors)
     notes = {name: value for name, value in manifest.training.items() if name != STATE_CHECKSUM}
     notes["logits_times"] = factor * notes.get("logits_times", 1.0)
     check_number("logits_times, all factors together", notes["logits_times"], _LEAST, _MOST)
-    numbers = read_checkpoint(folder)[1] if with_state else None
     out.mkdir(parents=True)
-    if numbers is not None:
+    if with_state and numbers is not None:
         for name in last:
             numbers["policy"][name] *= factor
         written = io.BytesIO()
@@ -71,7 +85,17 @@ def sharpen(folder: Path, factor: float, out: Path, with_state: bool = False) ->
         notes[STATE_CHECKSUM] = hashlib.sha256(written.getvalue()).hexdigest()
     copy_carried(folder, out)
     checksum = hashlib.sha256(weights).hexdigest()
-    write_files(out, weights, replace(manifest, weights_sha256=checksum, training=notes))
+    write_files(out, weights, replace(manifest, weights_sha256=checksum, training=notes, search=search))
+
+
+def _take_critic(numbers: Mapping[str, Any], tensors: dict[str, np.ndarray]) -> SearchSettings:
+    """Add a checkpoint's critic to the weights of its policy; return the settings of the search."""
+    settings = numbers["settings"]
+    if settings.get("standardize_returns", False):
+        raise ValueError("the checkpoint has standardize_returns = true, expected a critic of plain returns")
+    for name, tensor in numbers["critic"].items():
+        tensors[CRITIC + name] = tensor.numpy()
+    return SearchSettings(DECISIONS, CHOICES, LEAST_PROBABILITY, settings["goal"], settings["gamma"])
 
 
 def main(words: Sequence[str]) -> None:
@@ -85,8 +109,10 @@ def main(words: Sequence[str]) -> None:
     parser.add_argument(
         "--state", action="store_true", help="take the state of a checkpoint's training along"
     )
+    parser.add_argument("--search", action="store_true", help="let it look ahead with a checkpoint's critic")
     options = parser.parse_args(words)
-    sharpen(Path(policy_path(options.policy)), options.factor, options.out, options.state)
+    folder = Path(policy_path(options.policy))
+    sharpen(folder, options.factor, options.out, options.state, options.search)
     print(f"{options.out}: logits multiplied by {options.factor:g}")
 
 

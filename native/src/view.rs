@@ -339,7 +339,8 @@ pub fn read_car(of: &CarColumns, row: &[f32], most_boost: f32) -> Result<ReadCar
         air_time_since_jump: time(of.air_time_since_jump, "air_time_since_jump")?,
         boost: number(row, of.boost_amount, "boost_amount", (0.0, 1e6), 0.0)?.min(most_boost),
         is_auto_flipping: is_set(of.is_autoflipping, "is_autoflipping")?,
-        auto_flip_timer: time(of.autoflip_timer, "autoflip_timer")?,
+        // RocketSim's own falls below 0 in the tick that ends an auto-flip.
+        auto_flip_timer: number(row, of.autoflip_timer, "autoflip_timer", (-TICK_TIME, TIME.1), 0.0)?,
         auto_flip_torque_scale: number(row, of.autoflip_direction, "autoflip_direction", (-1.0, 1.0), 0.0)?,
         bump_cooldown_timer: 0.0,
         bump_cooldown_victim: None,

@@ -21,13 +21,24 @@ from rlgym_bridge.components.spec import Components, ComponentSpec, component_fa
 from rlgym_bridge.components.user_errors import describe_error, is_ours
 from rlgym_bridge.game import HITBOX_NAMES, MOST_TEAM_SIZE, TICK_SKIP
 from rlgym_bridge.policy.carried_modules import explain_copies, use_carried, write_carried
-from rlgym_bridge.policy.files import MANIFEST_FILE, WEIGHTS_FILE, read_files, write_files
+from rlgym_bridge.policy.files import MANIFEST_FILE, WEIGHTS_FILE, read_files, warn_once, write_files
 from rlgym_bridge.policy.fingerprint import Fingerprint, changed_own, differences, fingerprint
-from rlgym_bridge.policy.manifest import FORMAT, SELECTIONS, Manifest, Normalisation, PolicyMismatch
+from rlgym_bridge.policy.manifest import (
+    FORMAT,
+    SELECTIONS,
+    Manifest,
+    Normalisation,
+    PolicyMismatch,
+    SearchSettings,
+)
+from rlgym_bridge.policy.numpy_layers import AttentionNetwork, Network
 from rlgym_bridge.policy.numpy_network import NetworkPolicy, network_builder
-from rlgym_bridge.policy.shape import PERCEPTRON
+from rlgym_bridge.policy.rollout_search import NOT_THERE, RolloutSearch
+from rlgym_bridge.policy.shape import ATTENTION, PERCEPTRON, PlayerPlaces
 from rlgym_bridge.user_input.extras import versions_of
 from rlgym_bridge.user_input.own_modules import read_own_sources
+
+CRITIC: Final = "critic."  # before the names of a critic's tensors in the weights, for a search
 
 _PACKAGES: Final = ("rlgym_bridge", "rlgym-rocket-league", "rlgym-tools", "numpy", "safetensors")
 
@@ -55,9 +66,9 @@ def save_policy(
     team_sizes: Sequence[tuple[int, int]], obs: ComponentSpec | None = None,
     parser: ComponentSpec | None = None, env: str | None = None, tick_skip: int | None = None,
     action_delay: int | None = None, input_latency: int = 0, selection: str = "sample", seed: int = 0,
-    obs_normalisation: Normalisation | None = None, hitbox: str = "octane",
-    training: Mapping[str, Any] | None = None, activation: str = "relu", mirror: bool = False,
-    modules: Sequence[str] = (), forecast: Forecast = 0, network: str = PERCEPTRON,
+    obs_normalisation: Normalisation | None = None, hitbox: str = "octane", mirror: bool = False,
+    training: Mapping[str, Any] | None = None, activation: str = "relu", modules: Sequence[str] = (),
+    forecast: Forecast = 0, network: str = PERCEPTRON, search: SearchSettings | None = None,
 ) -> Manifest:  # fmt: skip
     """Write a policy folder; one that is there is replaced file by file.
 
@@ -83,6 +94,7 @@ def save_policy(
         mirror: Whether states of one half of the field are mirrored for the network, see `symmetry.py`.
         modules: Names of further modules; copies of the user's own go along, see `carried_modules.py`.
         network: One of `shape.NETWORKS`, or `"module:Class"` of torch, whose module goes along.
+        search: How it looks ahead before it acts, with the critic whose tensors `critic.*` are in `weights`.
 
     Returns:
         The manifest, as it was written to `policy.json` and `fingerprint.json`.
@@ -102,7 +114,7 @@ def save_policy(
         obs_size=built.obs_size, obs_names=built.names[0], obs_normalisation=obs_normalisation,
         team_sizes=teams, hitbox=hitbox, probe=built.probe, versions=_versions(), mirror=mirror,
         training=dict(training or {}), activation=activation, network=network, forecast=forecast,
-        weights_sha256=hashlib.sha256(data := _as_safetensors(weights)).hexdigest(),
+        search=search, weights_sha256=hashlib.sha256(data := _as_safetensors(weights)).hexdigest(),
     )  # fmt: skip
     if said := "; ".join(differences(manifest, built, components)):
         raise PolicyMismatch(f"what is to be saved does not fit: {said}. {_remedy(manifest, built)}")
@@ -161,7 +173,7 @@ def load_policy(
         folder: Holds `policy.json`, `fingerprint.json` and `weights.safetensors`.
         allow_modules: Modules that its components may be imported from, besides the components of
             `spec.TRUSTED`; `carried:NAME` means the copy that the folder carries.
-        selection: `"sample"` or `"argmax"` in place of the manifest's.
+        selection: `"sample"` or `"argmax"` in place of the manifest's, and of a search.
 
     Returns:
         The manifest, the network, and a function that makes the components of one match.
@@ -190,8 +202,10 @@ def load_policy(
     _check_fits(manifest, built, components, source, explain_copies(folder, allow_modules))
     if selection is not None:
         manifest = replace(manifest, selection=selection)
-    policy = _network(manifest, data, built, str(folder / WEIGHTS_FILE), allowed)
+    policy, critic = _network(manifest, data, built, str(folder / WEIGHTS_FILE), allowed)
     policy.folder = folder
+    if critic is not None and selection is None:
+        policy.search = _make_search(manifest, critic, make(), source)
     return LoadedPolicy(folder, manifest, policy, make)
 
 
@@ -236,11 +250,14 @@ def _check_fits(
 
 def _network(
     manifest: Manifest, data: bytes, built: Fingerprint, source: str, allowed: Sequence[str] | None
-) -> NetworkPolicy:
+) -> tuple[NetworkPolicy, Network | None]:
+    """Return the policy, and its critic where the manifest has a search; raises PolicyMismatch."""
     try:
         weights = safetensors.numpy.load(data)
     except (SafetensorError, ValueError, TypeError, KeyError) as error:
         raise ValueError(f"{source} is not readable as safetensors: {error}") from error
+    names = [name for name in weights if name.startswith(CRITIC)]
+    critic = {name.removeprefix(CRITIC): weights.pop(name) for name in names}
     distribution, sizes = manifest.distribution, built.space[1]
     own_deviations = distribution.endswith("gaussian") and "log_std" not in weights
     numbers = (manifest.obs_size, sum(sizes) * (1 + own_deviations))
@@ -268,4 +285,42 @@ def _network(
             f"{source}: {'layers.0.weight' if build is None else manifest.network} takes {policy.obs_size} "
             f"numbers, the observation has {manifest.obs_size} (obs_size)"
         )
-    return policy
+    return policy, None if manifest.search is None else _make_critic(manifest, policy, critic, source)
+
+
+def _make_critic(
+    manifest: Manifest, policy: NetworkPolicy, tensors: Mapping[str, np.ndarray], source: str
+) -> Network:
+    """Return the critic of a policy that searches; raises PolicyMismatch where the two do not fit."""
+    if manifest.distribution != "categorical" or policy.state_size or "masks" in manifest.probe:
+        raise PolicyMismatch(
+            f"{source}: search is set, expected a policy of one choice, without memory and action masks"
+        )
+    try:
+        if manifest.network == ATTENTION:
+            places = PlayerPlaces.of(manifest.obs_names)
+            critic: Network = AttentionNetwork(tensors, manifest.activation, places)
+        else:
+            critic = Network(tensors, manifest.activation)
+        if (critic.inputs, critic.outputs) != (manifest.obs_size, 1):
+            raise ValueError(
+                f"it takes {critic.inputs} numbers and gives {critic.outputs}, expected "
+                f"{manifest.obs_size} and 1"
+            )
+    except ValueError as error:
+        raise PolicyMismatch(
+            f"{source}: search is set, and the weights have no fitting critic, in tensors {CRITIC}*: {error}"
+        ) from error
+    return critic
+
+
+def _make_search(manifest: Manifest, critic: Network, components: Components, source: str) -> Any:
+    """Return the search that a manifest asks for; None, with a warning, where RocketSim 3 is missing."""
+    assert manifest.search is not None  # the caller has checked it
+    try:
+        return RolloutSearch(manifest.search, critic, components, manifest.tick_skip, manifest.action_delay)
+    except NOT_THERE as error:
+        warn_once(f"{source}: the bot plays without its search, which needs RocketSim 3: {error}")
+        return None
+    except ValueError as error:
+        raise PolicyMismatch(f"{source}: {error}") from error

@@ -62,8 +62,7 @@ def load_player(
     loaded = load_policy(policy, allow_modules, selection)
     manifest = loaded.manifest
     return PlayerSpec(
-        # One with memory is another one for each match: they share its network.
-        policy=lambda: copy(loaded.policy) if loaded.policy.state_size else loaded.policy,
+        policy=lambda: copy(loaded.policy),  # each remembers its own match and cars; they share the network
         components=loaded.components,
         tick_skip=manifest.tick_skip,
         timing=Timing(manifest.action_delay, manifest.input_latency),

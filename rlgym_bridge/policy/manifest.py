@@ -50,12 +50,24 @@ class Normalisation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     clip: _AboveZero
 
 
+class SearchSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Settings of a policy that looks ahead before it acts; see `rollout_search`."""
+
+    decisions: Annotated[int, Meta(ge=1, le=60)]  # those that rollouts last
+    choices: Annotated[int, Meta(ge=2, le=20)]  # likeliest actions that are tried, at most
+    least_probability: Annotated[float, Meta(gt=0, lt=1)]  # of an action that is tried
+    goal: _AboveZero  # reward for a goal in training, minus for one conceded
+    gamma: Annotated[float, Meta(gt=0, le=1)]  # discount of a decision in training
+
+
 _SEEN_AND_DONE: Final = (
     "obs", "parser", "env", "tick_skip", "action_delay", "distribution", "activation", "obs_size",
     "team_sizes", "hitbox", "mirror", "network",
 )  # fmt: skip
 
-_LEFT_OUT: Final = {"activation": "relu", "mirror": False, "forecast": 0, "network": PERCEPTRON}
+_LEFT_OUT: Final = {
+    "activation": "relu", "mirror": False, "forecast": 0, "network": PERCEPTRON, "search": None,
+}  # fmt: skip
 """Keys that are not written with these values."""
 
 _LINE: Final = 100  # letters of a list's line
@@ -113,6 +125,14 @@ class Manifest:
     network: Annotated[
         Annotated[str, Meta(pattern="^([a-z]+|[^:]+:[^:]+)$")], expecting("a network's name or module:Class")
     ] = PERCEPTRON
+    # how it looks ahead in RocketSim 3, with the critic of the weights; left out without
+    search: Annotated[
+        SearchSettings | None,
+        expecting(
+            '{"decisions": 1 to 60, "choices": 2 to 20, "least_probability": above 0, "goal": above 0, '
+            '"gamma": up to 1}'
+        ),
+    ] = None
     # what the components made of the states and actions of `fingerprint.py`: `observations` and `controls`,
     # each a list of rows; and `masks` where it was trained with action masks. It lies in `fingerprint.json`;
     # older folders have it among these keys. Empty where nobody has read it.
@@ -145,6 +165,8 @@ class Manifest:
                 del data[key]
         if self.obs_normalisation is not None:
             data["obs_normalisation"] = msgspec.structs.asdict(self.obs_normalisation)
+        if self.search is not None:
+            data["search"] = msgspec.structs.asdict(self.search)
         try:
             text = _layout(json.loads(json.dumps(data, allow_nan=False))) + "\n"
         except (TypeError, ValueError) as error:

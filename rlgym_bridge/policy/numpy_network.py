@@ -105,6 +105,7 @@ class NetworkPolicy:
 
     takes_masks = True
     folder: Path | None = None  # the policy folder that it was loaded from, or None
+    search: Any = None  # a `rollout_search.RolloutSearch` that `act` asks where it is given a state, or None
 
     def __init__(
         self,
@@ -171,7 +172,7 @@ class NetworkPolicy:
 
         Args:
             obs: `(matches, cars, size)` float32.
-            state: Not read.
+            state: The same matches; read by a search alone.
             masks: `(matches, cars, choices)` bool, which choices it may make; those of several decisions
                 stand one after another. None allows all.
 
@@ -184,6 +185,10 @@ class NetworkPolicy:
             ValueError: `obs` is None, of another shape, or not finite; masks are of another shape, or missing
                 for a policy that was trained with them.
         """
+        knows_cars = obs is not None and obs.ndim == 3 and obs.shape[1] == len(self._cars)
+        if self.search is not None and state is not None and knows_cars:
+            chosen: np.ndarray = self.search.choose(self, obs, state, self._cars)
+            return chosen
         return self._decide(obs, masks)[0]
 
     def act_with_log_probs(

@@ -117,7 +117,7 @@ class Opponent:
         self.delays = np.where(cars_of_sides(sides, settings), player_spec.timing.action_delay, -1)
         blue, cars = settings.team_sizes[0], settings.cars
         self._places = [
-            (player_spec.policy(), np.flatnonzero(sides == side), list(seats))
+            (_without_search(player_spec.policy()), np.flatnonzero(sides == side), list(seats))
             for side, seats in ((1, range(blue)), (-1, range(blue, cars)))
             if (sides == side).any()
         ]
@@ -195,6 +195,13 @@ class Opponent:
             masks = find_masks(self._parser, some)
             given = None if masks is None else masks[:, seats]
             yield np.ix_(matches, np.array(seats)), act_within(policy, obs, some, given)
+
+
+def _without_search(policy: Any) -> Any:
+    """Return a policy that does not look ahead: a search would take most of the time of training."""
+    if isinstance(policy, NetworkPolicy):
+        policy.search = None
+    return policy
 
 
 def check_opponents(settings: TrainingSettings, task: Task) -> None:
