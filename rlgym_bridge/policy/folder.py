@@ -85,8 +85,7 @@ def save_policy(
         action_delay: Ticks; the environment's when None, 1 where there is none.
         input_latency: Ticks of input latency that the training reckoned with.
         forecast: Ticks of input latency to look ahead over in matches, or `"auto"`.
-        selection: `"sample"` to sample actions, or `"argmax"` for the most likely ones.
-        seed: Of `"sample"`.
+        selection, seed: `"sample"` to sample actions by a seed, or `"argmax"` for the most likely ones.
         obs_normalisation: Mean, standard deviation and clip of observations.
         hitbox: Name of the hitbox trained with.
         training: JSON object with whatever is worth knowing later.
