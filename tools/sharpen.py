@@ -22,6 +22,7 @@ import safetensors.numpy
 import torch
 
 from rlgym_bridge.policy.carried_modules import copy_carried
+from rlgym_bridge.policy.critic import critic_tensors
 from rlgym_bridge.policy.files import policy_path, read_files, write_files
 from rlgym_bridge.policy.folder import CRITIC
 from rlgym_bridge.policy.manifest import SearchSettings
@@ -90,11 +91,9 @@ def sharpen(
 
 def _take_critic(numbers: Mapping[str, Any], tensors: dict[str, np.ndarray]) -> SearchSettings:
     """Add a checkpoint's critic to the weights of its policy; return the settings of the search."""
+    for name, tensor in critic_tensors(numbers).items():
+        tensors[CRITIC + name] = tensor
     settings = numbers["settings"]
-    if settings.get("standardize_returns", False):
-        raise ValueError("the checkpoint has standardize_returns = true, expected a critic of plain returns")
-    for name, tensor in numbers["critic"].items():
-        tensors[CRITIC + name] = tensor.numpy()
     return SearchSettings(DECISIONS, CHOICES, LEAST_PROBABILITY, settings["goal"], settings["gamma"])
 
 

@@ -182,8 +182,8 @@ def add_selection_options(parser: argparse.ArgumentParser) -> None:
         ("--sample", "sample", "policies sample their actions"),
     ):
         add_option(
-            choice, name, f"{text} (default: what the policy folders say)", action="store_const",
-            const=selection, dest="selection",
+            choice, name, f"{text}, without search (default: what the policy folders say)",
+            action="store_const", const=selection, dest="selection",
         )  # fmt: skip
 
 

@@ -21,6 +21,7 @@ from rlgym_bridge.components.spec import Components, ComponentSpec, component_fa
 from rlgym_bridge.components.user_errors import describe_error, is_ours
 from rlgym_bridge.game import HITBOX_NAMES, MOST_TEAM_SIZE, TICK_SKIP
 from rlgym_bridge.policy.carried_modules import explain_copies, use_carried, write_carried
+from rlgym_bridge.policy.critic import make_critic
 from rlgym_bridge.policy.files import MANIFEST_FILE, WEIGHTS_FILE, read_files, warn_once, write_files
 from rlgym_bridge.policy.fingerprint import Fingerprint, changed_own, differences, fingerprint
 from rlgym_bridge.policy.manifest import (
@@ -31,10 +32,10 @@ from rlgym_bridge.policy.manifest import (
     PolicyMismatch,
     SearchSettings,
 )
-from rlgym_bridge.policy.numpy_layers import AttentionNetwork, Network
+from rlgym_bridge.policy.numpy_layers import Network
 from rlgym_bridge.policy.numpy_network import NetworkPolicy, network_builder
-from rlgym_bridge.policy.rollout_search import NOT_THERE, RolloutSearch
-from rlgym_bridge.policy.shape import ATTENTION, PERCEPTRON, PlayerPlaces
+from rlgym_bridge.policy.rollout_search import RolloutSearch
+from rlgym_bridge.policy.shape import PERCEPTRON
 from rlgym_bridge.user_input.extras import versions_of
 from rlgym_bridge.user_input.own_modules import read_own_sources
 
@@ -85,7 +86,8 @@ def save_policy(
         action_delay: Ticks; the environment's when None, 1 where there is none.
         input_latency: Ticks of input latency that the training reckoned with.
         forecast: Ticks of input latency to look ahead over in matches, or `"auto"`.
-        selection, seed: `"sample"` to sample actions by a seed, or `"argmax"` for the most likely ones.
+        selection: `"sample"` to sample actions, or `"argmax"` for the most likely ones.
+        seed: Of `"sample"`.
         obs_normalisation: Mean, standard deviation and clip of observations.
         hitbox: Name of the hitbox trained with.
         training: JSON object with whatever is worth knowing later.
@@ -95,8 +97,7 @@ def save_policy(
         network: One of `shape.NETWORKS`, or `"module:Class"` of torch, whose module goes along.
         search: How it looks ahead before it acts, with the critic whose tensors `critic.*` are in `weights`.
 
-    Returns:
-        The manifest, as it was written to `policy.json` and `fingerprint.json`.
+    Returns the manifest as it was written.
 
     Raises:
         ValueError: The parts do not fit each other, or a component cannot be made by name.
@@ -296,11 +297,7 @@ def _make_critic(
             f"{source}: search is set, expected a policy of one choice, without memory and action masks"
         )
     try:
-        if manifest.network == ATTENTION:
-            places = PlayerPlaces.of(manifest.obs_names)
-            critic: Network = AttentionNetwork(tensors, manifest.activation, places)
-        else:
-            critic = Network(tensors, manifest.activation)
+        critic = make_critic(tensors, manifest.network, manifest.activation, manifest.obs_names)
         if (critic.inputs, critic.outputs) != (manifest.obs_size, 1):
             raise ValueError(
                 f"it takes {critic.inputs} numbers and gives {critic.outputs}, expected "
@@ -314,12 +311,10 @@ def _make_critic(
 
 
 def _make_search(manifest: Manifest, critic: Network, components: Components, source: str) -> Any:
-    """Return the search that a manifest asks for; None, with a warning, where RocketSim 3 is missing."""
+    """Return the search that a manifest asks for; None, with a warning, where there can be none here."""
     assert manifest.search is not None  # the caller has checked it
     try:
         return RolloutSearch(manifest.search, critic, components, manifest.tick_skip, manifest.action_delay)
-    except NOT_THERE as error:
-        warn_once(f"{source}: the bot plays without its search, which needs RocketSim 3: {error}")
+    except (ValueError, FileNotFoundError, ImportError) as error:
+        warn_once(f"{source}: the bot plays without its search: {error}")
         return None
-    except ValueError as error:
-        raise PolicyMismatch(f"{source}: {error}") from error

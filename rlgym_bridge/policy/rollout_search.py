@@ -16,7 +16,7 @@ from rlgym_bridge.components.spec import Components
 from rlgym_bridge.policy.files import warn_once
 from rlgym_bridge.policy.manifest import SearchSettings
 from rlgym_bridge.policy.numpy_layers import Network
-from rlgym_bridge.sim.simulator import ROCKETSIM3, DeadMatches, Simulator, SimulatorError, make_simulator
+from rlgym_bridge.sim.simulator import ROCKETSIM3, DeadMatches, Simulator, make_simulator
 from rlgym_bridge.state import MatchState
 
 _MOST_COPIES: Final = 64  # that are played at once
@@ -142,7 +142,3 @@ class RolloutSearch:
         if key not in self._simulators:
             self._simulators[key] = make_simulator(ROCKETSIM3, size, blue, orange)
         return self._simulators[key]
-
-
-NOT_THERE: Final = (SimulatorError, FileNotFoundError, ImportError)
-"""Errors of a machine without RocketSim 3."""

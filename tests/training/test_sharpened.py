@@ -7,6 +7,7 @@ import pytest
 
 from rlgym_bridge.policy.files import read_files
 from rlgym_bridge.policy.folder import load_policy
+from rlgym_bridge.policy.manifest import SearchSettings
 from rlgym_bridge.training.learner import PPOLearner
 from rlgym_bridge.training.runs.checkpoints import STATE_CHECKSUM, STATE_FILE, Checkpoints, read_checkpoint
 from rlgym_bridge.training.runs.run import load_newest
@@ -42,6 +43,24 @@ def test_training_goes_on_from_a_sharpened_checkpoint(tmp_path: Path) -> None:
     notes = read_files(tmp_path / "alone")[0].training
     assert notes["logits_times"] == 6 and STATE_CHECKSUM not in notes
     assert not (tmp_path / "alone" / STATE_FILE).exists()
+
+
+@pytest.mark.parametrize("standardised", [False, True])
+def test_a_checkpoint_gets_a_search_with_its_critic(
+    tmp_path: Path, standardised: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    learner = PPOLearner(small_settings(tmp_path / "run", standardize_returns=standardised, goal=7.0))
+    learner.steps = 10
+    learner.save(Checkpoints(tmp_path / "run", 3))
+    sharpen(tmp_path / "run" / "checkpoints" / "10", 1.0, tmp_path / "searching", with_search=True)
+    search = read_files(tmp_path / "searching")[0].search
+    assert search == SearchSettings(10, 5, 0.005, 7.0, learner.settings.gamma)
+    load_policy(tmp_path / "searching", ["tests.support.mark_game"])
+    assert "plays without its search" in caplog.text, "its components have no batch form"
+    sharpen(tmp_path / "searching", 2.0, tmp_path / "sharper")
+    assert read_files(tmp_path / "sharper")[0].search == search, "it stays"
+    with pytest.raises(ValueError, match=r"training\.pt"):
+        sharpen(tmp_path / "searching", 1.0, tmp_path / "again", with_search=True)
 
 
 def test_what_has_no_logits_is_refused(tmp_path: Path) -> None:

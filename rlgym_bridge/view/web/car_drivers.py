@@ -18,11 +18,12 @@ from rlgym_bridge.game import BLUE, CONTROL_NAMES, ORANGE
 from rlgym_bridge.live.followed_run import FollowedRun
 from rlgym_bridge.live.player import Faults, LivePlayer
 from rlgym_bridge.packets.decoder import player_input
+from rlgym_bridge.policy.critic import critic_tensors, make_critic
 from rlgym_bridge.policy.files import MANIFEST_FILE
 from rlgym_bridge.policy.manifest import Manifest
-from rlgym_bridge.policy.numpy_layers import AttentionNetwork, Network
+from rlgym_bridge.policy.numpy_layers import Network
 from rlgym_bridge.policy.numpy_network import NetworkPolicy
-from rlgym_bridge.policy.shape import PlayerPlaces
+from rlgym_bridge.policy.shape import ATTENTION, PERCEPTRON
 from rlgym_bridge.server.game.packer import field_info
 from rlgym_bridge.server.game.roster import AgentSeat
 
@@ -151,11 +152,10 @@ def estimate_value(policy: Any, observation: np.ndarray | None) -> float | None:
         return None
     loading = _critic_of(policy.folder)
     critic = loading.result() if loading.done() else None
-    if critic is None or critic[0].inputs != observation.size:
+    if critic is None or critic.inputs != observation.size:
         return None
-    network, scale = critic
     rows, _ = policy.show_network(observation.reshape(1, -1).astype(np.float32))
-    return round(float(network(rows)[0, 0]) * scale, 4)
+    return round(float(critic(rows)[0, 0]), 4)
 
 
 @lru_cache(_KEPT_CHECKPOINTS)
@@ -171,28 +171,22 @@ def read_state(folder: Path) -> tuple[bytes, str] | None:
 
 
 @lru_cache(_KEPT_CHECKPOINTS)
-def _critic_of(folder: Path) -> "Future[tuple[Network, float] | None]":
+def _critic_of(folder: Path) -> "Future[Network | None]":
     return _LOADER.submit(_load_critic, folder)
 
 
-def _load_critic(folder: Path) -> tuple[Network, float] | None:
-    """Return the critic of a checkpoint, and what its outputs are divided by; None where there is none."""
+def _load_critic(folder: Path) -> Network | None:
+    """Return the critic of a checkpoint; None where there is none."""
     if (read := read_state(folder)) is None:
         return None
     try:
         import torch
 
         state = torch.load(io.BytesIO(read[0]), map_location="cpu", weights_only=True)
-        weights = {name: tensor.numpy() for name, tensor in state["critic"].items()}
-        activation = state["settings"].get("activation", "relu")
-        if "query.weight" in weights:
-            names = Manifest.from_json(read[1], str(folder / MANIFEST_FILE)).obs_names
-            network: Network = AttentionNetwork(weights, activation, PlayerPlaces.of(names))
-        else:
-            network = Network(weights, activation)
-        count, _, spread = state.get("return_scale", (0, None, [0.0]))
-        scaled = state["settings"].get("standardize_returns", False) and float(spread[0]) > 0
-        return network, float(np.sqrt(float(spread[0]) / count)) if scaled else 1.0
+        tensors = critic_tensors(state)
+        names = Manifest.from_json(read[1], str(folder / MANIFEST_FILE)).obs_names
+        kind = ATTENTION if "query.weight" in tensors else PERCEPTRON
+        return make_critic(tensors, kind, state["settings"].get("activation", "relu"), names)
     except Exception as error:  # torch has many ways to say that a file is damaged
         _LOG.debug("no critic in %s: %s", folder, error)
         return None
