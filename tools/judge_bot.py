@@ -5,8 +5,9 @@
 
 Matches last a minute, whole ones five. Opponents are Chaser, `charger`, the bot that shipped last, and
 three scripted bots of `tests/support/judging_bots.py`, which no training meets. The tables go to the terminal
-and, with `--out`, to `judged.md`, with their numbers in `judged.json`. A win rate counts a draw as half. All
-of it takes 40 minutes on two cores; each row is shown as soon as it is there.
+and, with `--out`, to `judged.md`, with their numbers in `judged.json`. A win rate counts a draw as half. On
+two cores a network alone (`--selection sample`) takes 40 minutes, and a bot that searches many hours: choose
+tables, sizes and fewer matches. Each row is shown as soon as it is there.
 """
 
 import argparse
@@ -31,6 +32,7 @@ from rlgym_bridge.game import HITBOX_NAMES
 from rlgym_bridge.packets.decoder import Decoder
 from rlgym_bridge.policy.files import policy_path
 from rlgym_bridge.policy.load_player import load_player
+from rlgym_bridge.policy.manifest import SELECTIONS
 from rlgym_bridge.server.game.packer import field_info
 from rlgym_bridge.sim.simulator import ROCKETSIM2
 from rlgym_bridge.training.evaluate import check_numbers, evaluate
@@ -50,12 +52,18 @@ Row = dict[str, Any]
 class Judge:
     """The bot, how many matches it plays, and the rows of all tables."""
 
-    def __init__(self, bot: str, last: str, matches: int, seed: int, processes: int) -> None:
-        self._bot, self._last, self._matches = bot, last, matches
-        self._seed, self._processes = seed, processes
+    def __init__(
+        self, bot: str, last: str, matches: int, seed: int, processes: int, sizes: Sequence[int] = SIZES,
+        selection: str | None = None,
+    ) -> None:  # fmt: skip
+        self._bot, self._last, self._matches, self._team_sizes = bot, last, matches, sizes
+        self._seed, self._processes, self._selection = seed, processes, selection
 
     def _play(self, against: str | PlayerSpec, name: str, **more: Any) -> Row:
-        one = evaluate(self._bot, against, self._matches, seed=self._seed, processes=self._processes, **more)
+        one = evaluate(
+            self._bot, against, self._matches, seed=self._seed, processes=self._processes,
+            selection=[self._selection, None], **more,
+        )  # fmt: skip
         return {"against": name, **one.to_json()}
 
     def matches(self) -> Iterator[Row]:
@@ -66,13 +74,13 @@ class Judge:
             ("rammer", judging_bots.rammer()),
         ]  # fmt: skip
         for name, player in opponents:
-            for size in SIZES:
+            for size in self._team_sizes:
                 yield {"size": f"{size}v{size}", **self._play(player, name, team_size=size)}
 
     def whole_matches(self) -> Iterator[Row]:
         """Play matches of five minutes, the game's own length, in each team size."""
         for name in ("chaser", self._last):
-            for size in SIZES:
+            for size in self._team_sizes:
                 row = self._play(name, name, team_size=size, seconds=300.0)
                 yield {"size": f"{size}v{size}", **row}
 
@@ -81,13 +89,14 @@ class Judge:
         trials = 5 * self._matches
         for scene in SCENES:
             (one,) = evaluate_scenes(
-                self._bot, [scene], trials, seed=self._seed, team_size=1, processes=self._processes
-            )
+                self._bot, [scene], trials, seed=self._seed, team_size=1, processes=self._processes,
+                selection=self._selection,
+            )  # fmt: skip
             yield one.to_json()
 
     def simulators(self) -> Iterator[Row]:
         """Play Chaser in RocketSim 2.2.1 in each team size; `matches` are in RocketSim 3."""
-        for size in SIZES:
+        for size in self._team_sizes:
             row = self._play("chaser", "chaser", team_size=size, simulator=ROCKETSIM2)
             yield {"simulator": ROCKETSIM2, "size": f"{size}v{size}", **row}
 
@@ -119,14 +128,14 @@ def _time_packets(bot: str, alone: bool) -> tuple[float, float]:
     """Return the median and the 99th percentile of the time from a packet's bytes to controls, ms.
 
     One car of a 3v3 decides at each packet, by numpy and without a state estimator; `alone` as where
-    `rocketsim_batch`, which forecasts the ball, is not installed.
+    `rocketsim_batch`, which forecasts the ball and searches, is not installed.
     """
     with patch.object(ball_ahead, "find_spec", return_value=None) if alone else nullcontext():
-        return _time_every_packet(bot)
+        return _time_every_packet(bot, "sample" if alone else None)
 
 
-def _time_every_packet(bot: str) -> tuple[float, float]:
-    spec = load_player(bot)
+def _time_every_packet(bot: str, selection: str | None) -> tuple[float, float]:
+    spec = load_player(bot, selection=selection)
     components, policy = spec.components(), spec.policy()
     policy.reset([0], 0)
     decoder = Decoder(field_info(), flat.MatchConfiguration(mutators=flat.MutatorSettings()), False)
@@ -190,6 +199,8 @@ def main(words: Sequence[str]) -> None:
     parser.add_argument(
         "--matches", type=int, default=400, help="of a pairing; five times as many trials of a skill"
     )
+    parser.add_argument("--sizes", type=int, nargs="+", choices=SIZES, default=SIZES, help="of the teams")
+    parser.add_argument("--selection", choices=SELECTIONS, help="of its actions: without its search")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--only", nargs="+", choices=_TABLES, default=list(_TABLES), help="these tables")
@@ -202,7 +213,10 @@ def main(words: Sequence[str]) -> None:
         options.out.mkdir(parents=True, exist_ok=True)
         if there := [*options.out.glob("judged.*")]:
             raise FileExistsError(f"{there[0]} is there already, expected another folder with --out")
-    judge = Judge(options.bot, options.last, options.matches, options.seed, options.processes)
+    judge = Judge(
+        options.bot, options.last, options.matches, options.seed, options.processes, options.sizes,
+        options.selection,
+    )  # fmt: skip
     found: dict[str, list[Row]] = {}
     for name in dict.fromkeys(options.only):
         found[name] = []

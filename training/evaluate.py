@@ -320,7 +320,7 @@ def evaluate(
     seconds: float = 60.0,
     seed: int = 0,
     team_size: int | None = None,
-    selection: str | None = None,
+    selection: str | Sequence[str | None] | None = None,
     action_delay: Sequence[int] | None = None,
     hitboxes: Sequence[str | None] = (None, None),
     allow_modules: Sequence[str] = (),
@@ -337,7 +337,10 @@ def evaluate(
         team_size = team_size_of(*(one for one in (a, b) if isinstance(one, str)))
     check_numbers(matches, seconds, team_size=(team_size, 1))
     check_players((a, b), team_size, action_delay, hitboxes)
-    half = matches // 2
+    half, each = (
+        matches // 2,
+        [selection] * 2 if selection is None or isinstance(selection, str) else selection,
+    )
     jobs = [  # of some matches each: whether A is orange, number of matches, seed
         (swapped, min(half - first, _AT_ONCE), 1_000_003 * seed + 10 * number + 5 * swapped)
         for swapped in (False, True)
@@ -348,7 +351,7 @@ def evaluate(
         futures = [
             pool.submit(
                 play_matches, *((b, a) if swapped else (a, b)), size, seconds=seconds, seed=one,
-                team_size=team_size, selection=selection,
+                team_size=team_size, selection=each[::-1] if swapped else each,
                 action_delay=action_delay[::-1] if swapped and action_delay else action_delay,
                 hitboxes=hitboxes[::-1] if swapped else hitboxes, allow_modules=allow_modules,
                 simulator=simulator,
